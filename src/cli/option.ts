@@ -1,0 +1,79 @@
+/** How one option looks to the user and what it means. Every value is parsed and checked before any work starts. */
+export interface OptionSpec<T> {
+  /** `--min-shapes <shapes>`; kebab-case; a boolean option has no `<value>`. */
+  readonly flags: string;
+  readonly describe: string;
+  /** Turns the text into the value, or throws a TrtforgeError (TF_USAGE and friends). Absent for booleans and plain text. */
+  readonly parse?: (text: string) => T;
+  readonly choices?: readonly string[];
+  /** May be given several times; `parse` gets each text, the option's value is the list. */
+  readonly repeat?: true;
+  readonly default?: T | readonly T[];
+  /** An environment variable that stands in when neither the command line nor the config file gives the option. */
+  readonly env?: string;
+  /** Names that other tools use for the same option (`--minShapes`); accepted, not shown. */
+  readonly aliases?: readonly string[];
+}
+
+/** Declares an option whose parsed value is a T. */
+export function option<T>(
+  spec: OptionSpec<T> & { readonly parse: (text: string) => T; readonly repeat: true },
+): ListOption<T>;
+export function option<T>(
+  spec: OptionSpec<T> & { readonly parse: (text: string) => T; readonly default: T },
+): ValueOption<T>;
+export function option<T>(
+  spec: OptionSpec<T> & { readonly parse: (text: string) => T },
+): ValueOption<T | undefined>;
+export function option(spec: OptionSpec<unknown>): OptionSpec<unknown> {
+  return spec;
+}
+
+/** An option that takes text as it is. */
+export function text(spec: Omit<OptionSpec<string>, 'parse'> & { readonly repeat: true }): ListOption<string>;
+export function text(
+  spec: Omit<OptionSpec<string>, 'parse'> & { readonly default: string },
+): ValueOption<string>;
+export function text(spec: Omit<OptionSpec<string>, 'parse'>): ValueOption<string | undefined>;
+export function text(spec: Omit<OptionSpec<string>, 'parse'>): OptionSpec<string> {
+  return spec;
+}
+
+/** An option without a value: absent is false. */
+export function flag(
+  spec: Pick<OptionSpec<boolean>, 'flags' | 'describe' | 'env' | 'aliases'>,
+): ValueOption<boolean> {
+  return spec as ValueOption<boolean>;
+}
+
+/** An option that takes one of a few words. */
+export function choice<const C extends readonly string[]>(
+  spec: Pick<OptionSpec<string>, 'flags' | 'describe' | 'env' | 'aliases'> & {
+    readonly choices: C;
+    readonly default: C[number];
+  },
+): ValueOption<C[number]>;
+export function choice<const C extends readonly string[]>(
+  spec: Pick<OptionSpec<string>, 'flags' | 'describe' | 'env' | 'aliases'> & { readonly choices: C },
+): ValueOption<C[number] | undefined>;
+export function choice(spec: OptionSpec<string>): OptionSpec<string> {
+  return spec;
+}
+
+declare const valueType: unique symbol;
+/** An option spec that remembers, for the type checker only, what its value is after parsing and defaults. */
+export type ValueOption<V> = OptionSpec<unknown> & { readonly [valueType]?: V };
+export type ListOption<T> = ValueOption<readonly T[]>;
+export type OptionTable = Readonly<Record<string, ValueOption<unknown>>>;
+export type OptionValues<O extends OptionTable> = {
+  readonly [K in keyof O]: O[K] extends ValueOption<infer V> ? V : never;
+};
+
+/** The long name of an option: `--min-shapes <shapes>` is `min-shapes`. */
+export function longName(spec: OptionSpec<unknown>): string {
+  const match = /--([a-z0-9-]+)/.exec(spec.flags);
+  if (match?.[1] === undefined) throw new Error(`Option «${spec.flags}» has no long name.`);
+  return match[1];
+}
+
+export const takesValue = (spec: OptionSpec<unknown>): boolean => spec.flags.includes('<');

@@ -1,0 +1,112 @@
+/**
+ * Every error trtforge can end with, in one place. A code is stable: scripts may match on it.
+ * `docs/errors.md` is generated from this table (`npm run docs`) and a test holds the two together.
+ *
+ * Exit codes: 0 pass, 1 a gate or comparison failed, 2 bad usage or bad input, 3 this machine cannot,
+ * 4 inconclusive, 5 internal error.
+ */
+export const ExitCode = {
+  pass: 0,
+  failed: 1,
+  badInput: 2,
+  cannotHere: 3,
+  inconclusive: 4,
+  internal: 5,
+} as const;
+export type ExitCode = (typeof ExitCode)[keyof typeof ExitCode];
+
+interface CatalogueEntry {
+  readonly exitCode: ExitCode;
+  /** What the code stands for, for the documentation; the message at hand names the file, tensor or node. */
+  readonly meaning: string;
+  /** What to do about it when the place that throws knows nothing better. */
+  readonly remedy: string;
+}
+
+export const catalogue = {
+  TF_USAGE: {
+    exitCode: ExitCode.badInput,
+    meaning:
+      'The command line names an unknown option or command, or gives an option a value it cannot take.',
+    remedy: 'Run the command with --help to see its options.',
+  },
+  TF_CONFIG_INVALID: {
+    exitCode: ExitCode.badInput,
+    meaning: 'The configuration file cannot be read or holds a key or value that no option takes.',
+    remedy: 'Correct the key named; --print-config shows what trtforge understood.',
+  },
+  TF_FILE_NOT_FOUND: {
+    exitCode: ExitCode.badInput,
+    meaning: 'A file that was named does not exist.',
+    remedy: 'Check the path.',
+  },
+  TF_FILE_UNREADABLE: {
+    exitCode: ExitCode.badInput,
+    meaning: 'A file exists but cannot be read: permission, a folder, an I/O error.',
+    remedy: 'Check the permissions of the file and that it is a regular file.',
+  },
+  TF_WRITE_FAILED: {
+    exitCode: ExitCode.cannotHere,
+    meaning:
+      'A file could not be written: no space, no permission, a read-only file system. Nothing half-written is left behind.',
+    remedy: 'Free space or choose another folder.',
+  },
+  TF_SIZE_INVALID: {
+    exitCode: ExitCode.badInput,
+    meaning: 'A size is not a number with an optional unit B, K, M, G, T (or KiB, MiB, GiB, TiB).',
+    remedy: 'Write sizes as 4G, 4GiB, 4096M or 4294967296B.',
+  },
+  TF_SHAPE_INVALID: {
+    exitCode: ExitCode.badInput,
+    meaning: 'A shape is not written as name:1x3x224x224 or name:[1,3,224,224] or name:scalar.',
+    remedy: 'Write shapes as x:1x3x224x224, several separated by commas.',
+  },
+  TF_CHILD_DIED: {
+    exitCode: ExitCode.internal,
+    meaning:
+      'A supervised child process (a library call that can abort) died; the signal and its last lines are given.',
+    remedy: 'Read the last lines; they come from the library that died.',
+  },
+  TF_CANCELLED: {
+    exitCode: ExitCode.inconclusive,
+    meaning: 'The work was cancelled before it was done. Nothing half-written is left behind.',
+    remedy: 'Run the command again.',
+  },
+  TF_INTERNAL: {
+    exitCode: ExitCode.internal,
+    meaning: 'A fault of trtforge itself.',
+    remedy: 'Please report it with the command and the stack (TRTFORGE_DEBUG=1 prints it).',
+  },
+} as const satisfies Record<string, CatalogueEntry>;
+
+export type ErrorCode = keyof typeof catalogue;
+
+export interface ErrorDetails {
+  /** Overrides the catalogue's remedy where the place that throws knows a better one. */
+  readonly remedy?: string;
+  readonly cause?: unknown;
+  /** Machine-readable facts about the error; appears in `--json` beside code, message and remedy. */
+  readonly details?: Readonly<Record<string, unknown>>;
+}
+
+/** The only error class that crosses a room's door. `message` is one sentence that names the file, tensor or node. */
+export class TrtforgeError extends Error {
+  override readonly name = 'TrtforgeError';
+  readonly code: ErrorCode;
+  readonly remedy: string;
+  readonly exitCode: ExitCode;
+  readonly details: Readonly<Record<string, unknown>> | undefined;
+
+  constructor(code: ErrorCode, message: string, more: ErrorDetails = {}) {
+    super(message, more.cause === undefined ? undefined : { cause: more.cause });
+    this.code = code;
+    this.remedy = more.remedy ?? catalogue[code].remedy;
+    this.exitCode = catalogue[code].exitCode;
+    this.details = more.details;
+  }
+}
+
+/** The `code` of a Node system error (`ENOENT`, `ENOSPC`, …), or undefined. */
+export function systemErrorCode(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+}

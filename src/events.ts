@@ -1,0 +1,40 @@
+/** What long work tells while it runs. Events are plain data, so they cross processes and become `--events` JSON lines as they are. */
+export type WorkEvent =
+  | { readonly type: 'phase-start'; readonly phase: string; readonly detail?: string }
+  | { readonly type: 'phase-end'; readonly phase: string; readonly ms: number; readonly detail?: string }
+  | { readonly type: 'phase-skipped'; readonly phase: string; readonly reason: string }
+  /** `done` of `total` steps or bytes (the phase says which); `total` undefined while unknown. */
+  | {
+      readonly type: 'progress';
+      readonly phase: string;
+      readonly done: number;
+      readonly total?: number;
+      readonly detail?: string;
+    }
+  | {
+      readonly type: 'log';
+      readonly source: string;
+      readonly severity: LogSeverity;
+      readonly message: string;
+    };
+
+/** TensorRT's own five levels, by name. */
+export type LogSeverity = 'internal_error' | 'error' | 'warning' | 'info' | 'verbose';
+
+export type EventListener = (event: WorkEvent) => void;
+
+export const ignoreEvents: EventListener = () => {};
+
+/** Runs `work` as a named phase: start and end (with its time) become events; a throw ends the phase without an end event. */
+export async function inPhase<T>(
+  phase: string,
+  emit: EventListener,
+  work: () => Promise<T>,
+  detail?: string,
+): Promise<T> {
+  emit({ type: 'phase-start', phase, ...(detail === undefined ? {} : { detail }) });
+  const started = performance.now();
+  const result = await work();
+  emit({ type: 'phase-end', phase, ms: performance.now() - started });
+  return result;
+}

@@ -1,0 +1,117 @@
+import { randomBytes } from 'node:crypto';
+import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { systemErrorCode, TrtforgeError } from '../errors.js';
+
+/** Marks files that a writer has not published; whoever cleans a folder may remove old ones. */
+export const UNPUBLISHED_SUFFIX = '.unpublished';
+
+/** A file being written beside its final place. Until `publish`, nothing at `path` changes; `discard` leaves no trace. */
+export interface PendingFile {
+  readonly path: string;
+  readonly temporaryPath: string;
+  /** Bytes written in order so far. */
+  readonly position: number;
+  write(bytes: Uint8Array): void;
+  /** Writes at an absolute position without moving `position` (to fill in a header once its numbers are known). */
+  writeAt(bytes: Uint8Array, position: number): void;
+  /** fsync, then rename into place, then fsync the folder. */
+  publish(): void;
+  discard(): void;
+}
+
+/** Starts writing `path` through a temporary file in the same folder. Errors: TF_WRITE_FAILED, with the temporary file gone. */
+export function beginFile(path: string): PendingFile {
+  const folder = dirname(path);
+  const temporaryPath = join(
+    folder,
+    `.${basename(path)}.${process.pid}.${randomBytes(4).toString('hex')}${UNPUBLISHED_SUFFIX}`,
+  );
+  let descriptor: number | undefined;
+  let position = 0;
+
+  const discard = () => {
+    if (descriptor !== undefined) closeSync(descriptor);
+    descriptor = undefined;
+    rmSync(temporaryPath, { force: true });
+  };
+  const guarded = <T>(action: () => T): T => {
+    try {
+      return action();
+    } catch (cause) {
+      discard();
+      throw writeFailed(path, cause);
+    }
+  };
+  const writeAll = (bytes: Uint8Array, at: number) => {
+    const target = descriptor;
+    if (target === undefined)
+      throw new TrtforgeError('TF_INTERNAL', `${path} was written after it was closed.`);
+    guarded(() => {
+      for (let done = 0; done < bytes.length; )
+        done += writeSync(target, bytes, done, bytes.length - done, at + done);
+    });
+  };
+
+  guarded(() => {
+    mkdirSync(folder, { recursive: true });
+    descriptor = openSync(temporaryPath, 'wx', 0o666);
+  });
+  return {
+    path,
+    temporaryPath,
+    get position() {
+      return position;
+    },
+    write: (bytes) => {
+      writeAll(bytes, position);
+      position += bytes.length;
+    },
+    writeAt: writeAll,
+    publish: () =>
+      guarded(() => {
+        if (descriptor === undefined) return;
+        fsyncSync(descriptor);
+        closeSync(descriptor);
+        descriptor = undefined;
+        renameSync(temporaryPath, path);
+        syncFolder(folder);
+      }),
+    discard,
+  };
+}
+
+/** Writes a whole file atomically: temporary file, fsync, rename. */
+export function publishFile(path: string, content: Uint8Array | string): void {
+  const file = beginFile(path);
+  file.write(typeof content === 'string' ? Buffer.from(content) : content);
+  file.publish();
+}
+
+/** Makes renames in a folder durable, where the file system lets a folder be synced. */
+export function syncFolder(folder: string): void {
+  try {
+    const descriptor = openSync(folder, 'r');
+    try {
+      fsyncSync(descriptor);
+    } finally {
+      closeSync(descriptor);
+    }
+  } catch {
+    // Some network file systems refuse to sync a folder; the rename itself has happened.
+  }
+}
+
+export function writeFailed(path: string, cause: unknown): TrtforgeError {
+  const code = systemErrorCode(cause);
+  const why =
+    code === 'ENOSPC'
+      ? 'the disk is full'
+      : code === 'EACCES' || code === 'EPERM' || code === 'EROFS'
+        ? 'writing there is not allowed'
+        : (code ?? String(cause));
+  return new TrtforgeError('TF_WRITE_FAILED', `${path} could not be written: ${why}.`, {
+    cause,
+    details: { path, systemCode: code ?? null },
+  });
+}

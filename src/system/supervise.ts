@@ -1,0 +1,145 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { catalogue, type ErrorCode, TrtforgeError } from '../errors.js';
+import type { EventListener, WorkEvent } from '../events.js';
+
+/** How many of a dead child's last lines its error carries. */
+const LAST_LINES = 20;
+
+/** What a supervised child and its parent say to each other. Values cross by structured clone, so typed arrays stay typed arrays. */
+export type ChildMessage =
+  | { readonly kind: 'event'; readonly event: WorkEvent }
+  | { readonly kind: 'result'; readonly value: unknown }
+  | {
+      readonly kind: 'error';
+      readonly code: ErrorCode;
+      readonly message: string;
+      readonly remedy: string;
+      readonly details?: Readonly<Record<string, unknown>>;
+    };
+
+export interface SuperviseOptions {
+  readonly emit: EventListener;
+  /** Aborting asks the child to stop (SIGTERM), then kills it after `graceMs`. */
+  readonly signal?: AbortSignal;
+  readonly graceMs?: number;
+  readonly env?: NodeJS.ProcessEnv;
+  /** What the child does, for the error's sentence: «building resnet50.onnx». */
+  readonly doing: string;
+}
+
+/**
+ * Runs a module in a child process that may crash: libraries such as TensorRT can abort the whole process, and return their memory only at exit.
+ * The module calls `serve` from `supervised-child.ts`. Resolves with what it returned; rejects with its TrtforgeError, with TF_CANCELLED,
+ * or with TF_CHILD_DIED that names the signal and the last lines the child printed.
+ *
+ * `module` is a URL into `dist/` (write it as `new URL('../../dist/<room>/<file>.js', import.meta.url)`, which is right from `src/` and from `dist/`).
+ */
+export function runSupervised(module: URL, request: unknown, options: SuperviseOptions): Promise<unknown> {
+  const child = fork(module, [], {
+    serialization: 'advanced',
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    env: options.env ?? process.env,
+    execArgv: [],
+  });
+  return new Promise((resolve, reject) => {
+    const lines = lastLines(child, options.emit);
+    let outcome: (() => void) | undefined;
+    const stopWhenAborted = onAbort(child, options);
+
+    child.on('message', (message: ChildMessage) => {
+      if (message.kind === 'event') {
+        lines.note(message.event);
+        options.emit(message.event);
+      } else if (message.kind === 'result') outcome = () => resolve(message.value);
+      else {
+        const { code, remedy, details } = message;
+        outcome = () =>
+          reject(
+            new TrtforgeError(code, message.message, {
+              remedy,
+              ...(details === undefined ? {} : { details }),
+            }),
+          );
+      }
+    });
+    child.on('error', (cause) => {
+      outcome ??= () =>
+        reject(
+          new TrtforgeError('TF_INTERNAL', `A child process for ${options.doing} could not be started.`, {
+            cause,
+          }),
+        );
+      if (child.pid === undefined) outcome();
+    });
+    child.on('close', (exitCode, signal) => {
+      stopWhenAborted();
+      if (outcome !== undefined) return outcome();
+      if (options.signal?.aborted)
+        return reject(new TrtforgeError('TF_CANCELLED', `Cancelled while ${options.doing}.`));
+      const how = signal === null ? `ended with exit code ${exitCode}` : `was killed by ${signal}`;
+      const last = lines.all();
+      const tail = last.length === 0 ? '' : ` Its last lines:\n${last.join('\n')}`;
+      return reject(
+        new TrtforgeError('TF_CHILD_DIED', `The process ${options.doing} ${how}.${tail}`, {
+          remedy: remedyForDeath(signal),
+          details: { signal, exitCode, lastLines: last },
+        }),
+      );
+    });
+    child.send({ request });
+  });
+}
+
+function remedyForDeath(signal: NodeJS.Signals | null): string {
+  if (signal === 'SIGKILL')
+    return 'SIGKILL usually means the machine ran out of memory (see dmesg): free memory or build with fewer or smaller profiles.';
+  return catalogue.TF_CHILD_DIED.remedy;
+}
+
+/** Keeps the child's last lines, whether it logged them as events or printed them on its way down. */
+function lastLines(
+  child: ChildProcess,
+  emit: EventListener,
+): { note(event: WorkEvent): void; all(): readonly string[] } {
+  const kept: string[] = [];
+  const keep = (line: string) => {
+    kept.push(line);
+    if (kept.length > LAST_LINES) kept.shift();
+  };
+  const collect = (stream: NodeJS.ReadableStream | null) => {
+    let rest = '';
+    const take = (line: string) => {
+      if (line.trim() === '') return;
+      keep(line);
+      emit({ type: 'log', source: 'child', severity: 'info', message: line });
+    };
+    stream?.on('data', (chunk: Buffer) => {
+      const parts = (rest + chunk.toString()).split('\n');
+      rest = parts.pop() ?? '';
+      parts.forEach(take);
+    });
+    stream?.on('end', () => take(rest));
+  };
+  collect(child.stdout);
+  collect(child.stderr);
+  return {
+    note: (event) => {
+      if (event.type === 'log' && event.severity !== 'verbose') keep(event.message);
+    },
+    all: () => kept,
+  };
+}
+
+function onAbort(child: ChildProcess, options: SuperviseOptions): () => void {
+  let killer: NodeJS.Timeout | undefined;
+  const stop = () => {
+    child.kill('SIGTERM');
+    killer = setTimeout(() => child.kill('SIGKILL'), options.graceMs ?? 5000);
+  };
+  if (options.signal?.aborted) stop();
+  else options.signal?.addEventListener('abort', stop, { once: true });
+  return () => {
+    clearTimeout(killer);
+    options.signal?.removeEventListener('abort', stop);
+  };
+}

@@ -1,0 +1,37 @@
+import { TrtforgeError } from '../errors.js';
+import type { EventListener } from '../events.js';
+import type { ChildMessage } from './supervise.js';
+
+export interface ChildContext {
+  readonly emit: EventListener;
+  /** Aborted when the parent asks to stop (SIGTERM) or is gone. */
+  readonly signal: AbortSignal;
+}
+
+/** The other side of `runSupervised`: answers one request, then lets the process end. */
+export function serve(work: (request: unknown, context: ChildContext) => Promise<unknown>): void {
+  const stopping = new AbortController();
+  process.on('SIGTERM', () => stopping.abort());
+  process.on('SIGINT', () => stopping.abort());
+  process.on('disconnect', () => process.exit(1));
+  const say = (message: ChildMessage, then: () => void = () => {}) => {
+    if (process.connected) process.send?.(message, then);
+  };
+  process.once('message', (message: { readonly request: unknown }) => {
+    work(message.request, { emit: (event) => say({ kind: 'event', event }), signal: stopping.signal })
+      .then((value): ChildMessage => ({ kind: 'result', value }), toErrorMessage)
+      .then((answer) => say(answer, () => process.exit(0)));
+  });
+}
+
+function toErrorMessage(error: unknown): ChildMessage {
+  const known =
+    error instanceof TrtforgeError
+      ? error
+      : new TrtforgeError(
+          'TF_INTERNAL',
+          error instanceof Error ? (error.stack ?? error.message) : String(error),
+        );
+  const { code, message, remedy, details } = known;
+  return { kind: 'error', code, message, remedy, ...(details === undefined ? {} : { details }) };
+}

@@ -1,0 +1,17 @@
+/** An installed TensorRT: where its libraries are and which product and version they are. */
+export interface Toolchain {
+  readonly product: 'tensorrt' | 'tensorrt-rtx';
+  /** `major.minor.patch.build`, as the library itself says; build is absent where the library cannot say. */
+  readonly version: string;
+  readonly libraries: {
+    /** libnvinfer.so.N or libtensorrt_rtx.so.N */
+    readonly inference: string;
+    /** libnvonnxparser.so.N or libtensorrt_onnxparser_rtx.so.N; null in a runtime-only installation. */
+    readonly parser: string | null;
+    /** libnvinfer_plugin.so.N, where there is one. */
+    readonly plugins: string | null;
+  };
+  readonly trtexec: string | null;
+  /** How it was found, for the user: `installed by trtforge`, `TENSORRT_HOME`, `loader path`, `Debian package`, `pip package`, `tar`, `NGC`. */
+  readonly foundBy: string;
+}
