@@ -1,0 +1,149 @@
+import { TrtforgeError } from '../errors.js';
+
+export interface NamedShape {
+  readonly name: string;
+  /** Empty for a scalar. */
+  readonly dims: readonly number[];
+}
+
+/**
+ * Reads `x:1x3x224x224`, `x:[1,3,224,224]` and `x:scalar`, several separated by commas.
+ * The last `:` separates name and dimensions, so names may hold colons; names with commas stand in single quotes.
+ */
+export function parseShapes(text: string): readonly NamedShape[] {
+  return splitAtCommas(text).map((part) => {
+    const colon = part.lastIndexOf(':');
+    const name = unquote(part.slice(0, colon).trim());
+    const dims = colon > 0 ? parseDims(part.slice(colon + 1).trim()) : undefined;
+    if (dims === undefined || name === '') {
+      throw new TrtforgeError('TF_SHAPE_INVALID', `«${part}» is not a shape.`);
+    }
+    return { name, dims };
+  });
+}
+
+/** Reads `1x3x224x224`, `[1,3,224,224]`, `scalar`; undefined when it is none of them. */
+function parseDims(text: string): readonly number[] | undefined {
+  if (text === 'scalar' || text === '[]') return [];
+  const bracketed = /^\[(.*)\]$/.exec(text);
+  const parts = bracketed ? (bracketed[1] ?? '').split(',') : text.split(/x/i);
+  const dims = parts.map((part) => (/^\s*\d+\s*$/.test(part) ? Number(part) : Number.NaN));
+  return dims.every((dim) => Number.isSafeInteger(dim)) ? dims : undefined;
+}
+
+const SIZE_UNITS: Readonly<Record<string, number>> = {
+  '': 1 << 20,
+  b: 1,
+  k: 2 ** 10,
+  m: 2 ** 20,
+  g: 2 ** 30,
+  t: 2 ** 40,
+};
+
+/**
+ * Reads a size into bytes: `4G`, `4GiB`, `4096M`, `512k`, `1048576B`; base 2 throughout, decimals allowed.
+ * A bare number is MiB, as trtexec means it. Any other suffix is refused instead of guessed.
+ */
+export function parseSize(text: string): number {
+  const match = /^(\d+(?:\.\d+)?)\s*(?:([kmgt])(?:ib?|b)?|(b))?$/i.exec(text.trim());
+  const unit = SIZE_UNITS[(match?.[2] ?? match?.[3] ?? '').toLowerCase()];
+  const bytes = match === null || unit === undefined ? Number.NaN : Math.round(Number(match[1]) * unit);
+  if (!Number.isSafeInteger(bytes) || bytes <= 0) {
+    throw new TrtforgeError('TF_SIZE_INVALID', `«${text}» is not a size.`);
+  }
+  return bytes;
+}
+
+/** Reads `pool:size`, the way trtexec's `--memPoolSize` is written: `workspace:32768M`. */
+export function parseNamedSize(text: string): { readonly name: string; readonly bytes: number } {
+  const colon = text.indexOf(':');
+  if (colon <= 0) throw new TrtforgeError('TF_SIZE_INVALID', `«${text}» is not written as pool:size.`);
+  return { name: text.slice(0, colon), bytes: parseSize(text.slice(colon + 1)) };
+}
+
+/** Reads a tolerance for all outputs (`1e-3`) or for one (`out:1e-3`, the last colon separates). `name` is null for all. */
+export function parseTolerance(text: string): { readonly name: string | null; readonly value: number } {
+  const colon = text.lastIndexOf(':');
+  const value = decimal(text.slice(colon + 1));
+  if (value === undefined || value < 0 || colon === 0) {
+    throw new TrtforgeError('TF_USAGE', `«${text}» is not a tolerance.`, {
+      remedy: 'Write 1e-3 for all outputs or out:1e-3 for one.',
+    });
+  }
+  return { name: colon < 0 ? null : unquote(text.slice(0, colon)), value };
+}
+
+/** Reads `x=@file.npy`. */
+export function parseNamedFile(text: string): { readonly name: string; readonly path: string } {
+  const at = text.lastIndexOf('=@');
+  if (at <= 0 || at + 2 === text.length) {
+    throw new TrtforgeError('TF_USAGE', `«${text}» is not written as name=@file.npy.`, {
+      remedy: 'Write name=@file.npy.',
+    });
+  }
+  return { name: unquote(text.slice(0, at)), path: text.slice(at + 2) };
+}
+
+/** Reads a range of values for all inputs (`[0,1]`) or for one (`x:[0,1]`). `name` is null for all. */
+export function parseValueRange(text: string): {
+  readonly name: string | null;
+  readonly low: number;
+  readonly high: number;
+} {
+  const match = /^(?:(.+):)?\[([^,\]]+),([^,\]]+)\]$/.exec(text.trim());
+  const low = decimal(match?.[2] ?? '');
+  const high = decimal(match?.[3] ?? '');
+  if (low === undefined || high === undefined || low > high) {
+    throw new TrtforgeError('TF_USAGE', `«${text}» is not a range of values.`, {
+      remedy: 'Write [0,1] for all inputs or x:[0,1] for one.',
+    });
+  }
+  return { name: match?.[1] === undefined ? null : unquote(match[1]), low, high };
+}
+
+/** A reader of whole numbers within bounds, both included. */
+export function integer(minimum: number, maximum = Number.MAX_SAFE_INTEGER): (text: string) => number {
+  return bounded(minimum, maximum, 'a whole number', (text) =>
+    /^[+-]?\d+$/.test(text.trim()) ? Number(text) : undefined,
+  );
+}
+
+/** A reader of decimal numbers within bounds, both included. */
+export function number(minimum = -Number.MAX_VALUE, maximum = Number.MAX_VALUE): (text: string) => number {
+  return bounded(minimum, maximum, 'a number', decimal);
+}
+
+function bounded(minimum: number, maximum: number, what: string, read: (text: string) => number | undefined) {
+  return (text: string): number => {
+    const value = read(text);
+    if (value !== undefined && value >= minimum && value <= maximum) return value;
+    const upper = maximum === Number.MAX_SAFE_INTEGER || maximum === Number.MAX_VALUE ? '' : ` to ${maximum}`;
+    const lower = minimum === -Number.MAX_VALUE ? '' : ` from ${minimum}${upper}`;
+    throw new TrtforgeError('TF_USAGE', `«${text}» is not ${what}${lower}.`);
+  };
+}
+
+/** A reader of regular expressions. */
+export function pattern(text: string): RegExp {
+  try {
+    return new RegExp(text, 'u');
+  } catch (cause) {
+    throw new TrtforgeError('TF_USAGE', `«${text}» is not a regular expression.`, { cause });
+  }
+}
+
+function decimal(text: string): number | undefined {
+  const value = /^\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i.test(text) ? Number(text) : Number.NaN;
+  return Number.isFinite(value) ? value : undefined;
+}
+
+function unquote(text: string): string {
+  return /^'.*'$/.test(text) || /^".*"$/.test(text) ? text.slice(1, -1) : text;
+}
+
+/** Splits at commas that stand outside brackets and quotes. */
+export function splitAtCommas(text: string): readonly string[] {
+  return (text.match(/(?:'[^']*'|"[^"]*"|\[[^\]]*\]|[^,])+/g) ?? [])
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+}
