@@ -61,6 +61,39 @@ export const catalogue = {
     meaning: 'A shape is not written as name:1x3x224x224 or name:[1,3,224,224] or name:scalar.',
     remedy: 'Write shapes as x:1x3x224x224, several separated by commas.',
   },
+  TF_ARCHIVE_INVALID: {
+    exitCode: ExitCode.badInput,
+    meaning:
+      'A ZIP archive (a wheel, an npz) is cut short, damaged, encrypted or holds members that may not be unpacked.',
+    remedy: 'Get the file again and compare its size with the original.',
+  },
+  TF_LICENSE_NOT_ACCEPTED: {
+    exitCode: ExitCode.badInput,
+    meaning: 'Software of another owner is to be installed and its licence has not been accepted.',
+    remedy: 'Read the licence named, then run the command again with --accept-license.',
+  },
+  TF_PLATFORM_UNSUPPORTED: {
+    exitCode: ExitCode.cannotHere,
+    meaning: 'What was asked for does not exist for this operating system or processor.',
+    remedy: 'Use an x86-64 Linux machine (or container) for this step.',
+  },
+  TF_DOWNLOAD_FAILED: {
+    exitCode: ExitCode.cannotHere,
+    meaning: 'A toolchain could not be downloaded: no python3 or pip, no network, no such version.',
+    remedy: 'Download the wheel on a machine that can, and give it with --wheel FILE.',
+  },
+  TF_TOOLCHAIN_MISMATCH: {
+    exitCode: ExitCode.badInput,
+    meaning:
+      'A wheel is not the one its name says: its digest or that of a member is wrong, or it is another package.',
+    remedy: 'Download the wheel again from the index of its publisher.',
+  },
+  TF_TOOLCHAIN_NOT_FOUND: {
+    exitCode: ExitCode.cannotHere,
+    meaning: 'No TensorRT of the product and version asked for is installed where trtforge looks.',
+    remedy:
+      'Run trtforge toolchain list to see what is found; trtforge toolchain install tensorrt-rtx installs one that builds without a GPU.',
+  },
   TF_CHILD_DIED: {
     exitCode: ExitCode.internal,
     meaning:
