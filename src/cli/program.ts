@@ -1,0 +1,235 @@
+import { CommanderError, Option, Command as Parser } from 'commander';
+import { ExitCode, TrtforgeError } from '../errors.js';
+import type { ArgumentSpec, Command, CommandEntry, CommandGroup } from './command.js';
+import { configText, type KnownKeys, loadConfig } from './config.js';
+import { longName, type OptionTable, takesValue } from './option.js';
+import { type Console, reportError, reportResult } from './output.js';
+import { createProgress } from './progress.js';
+import { resolveOptions } from './resolve.js';
+
+export interface Program {
+  readonly name: string;
+  readonly version: string;
+  readonly summary: string;
+  readonly entries: readonly CommandEntry[];
+}
+
+/** Options that every command has; their names are not free for commands. */
+interface GlobalOptions {
+  readonly json?: boolean;
+  readonly events?: boolean;
+  readonly quiet?: boolean;
+  readonly verbose?: boolean;
+  readonly config?: string;
+  readonly printConfig?: boolean;
+}
+
+/** Runs one command line and returns the process's exit code. Only the chosen command's module is loaded. */
+export async function runProgram(
+  program: Program,
+  argv: readonly string[],
+  console: Console,
+): Promise<ExitCode> {
+  const json = argv.includes('--json');
+  const name = argv.find((word) => !word.startsWith('-'));
+  const entry = program.entries.find((candidate) => candidate.name === name);
+  try {
+    const parser = await buildParser(program, entry, console);
+    await parser.tree.parseAsync([...argv], { from: 'user' });
+    return parser.exitCode();
+  } catch (error) {
+    if (error instanceof CommanderError && error.exitCode === 0) return ExitCode.pass;
+    // A command or subcommand is missing: commander has shown the help on stderr already.
+    if (error instanceof CommanderError && error.code === 'commander.help' && !json) return ExitCode.badInput;
+    return reportError(usageError(error), { json, command: name ?? null }, console);
+  }
+}
+
+async function buildParser(program: Program, chosen: CommandEntry | undefined, console: Console) {
+  let exitCode: ExitCode = ExitCode.pass;
+  const tree = quiet(new Parser(program.name), console)
+    .description(program.summary)
+    .version(program.version, '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'show help')
+    .helpCommand('help [command]', 'show help for a command')
+    .enablePositionalOptions();
+  for (const entry of program.entries) {
+    if (entry !== chosen) {
+      tree.command(entry.name, { hidden: false }).summary(entry.summary).helpOption(false);
+      continue;
+    }
+    const loaded = await entry.load();
+    const execute = async (
+      command: Command,
+      path: string,
+      inputs: readonly string[],
+      raw: Record<string, unknown>,
+    ) => {
+      exitCode = await execution(
+        { command, path, knownKeys: () => knownKeys(program) },
+        inputs,
+        raw,
+        console,
+      );
+    };
+    addCommand(tree, loaded, execute, console);
+  }
+  return { tree, exitCode: () => exitCode };
+}
+
+type Execute = (
+  command: Command,
+  path: string,
+  inputs: readonly string[],
+  raw: Record<string, unknown>,
+) => Promise<void>;
+
+function addCommand(
+  parent: Parser,
+  loaded: Command | CommandGroup,
+  execute: Execute,
+  console: Console,
+  prefix = '',
+): void {
+  const parser = quiet(parent.command(loaded.name), console)
+    .summary(loaded.summary)
+    .description(loaded.summary);
+  const path = `${prefix}${loaded.name}`;
+  if ('subcommands' in loaded) {
+    for (const subcommand of loaded.subcommands) addCommand(parser, subcommand, execute, console, `${path} `);
+    return;
+  }
+  for (const argument of loaded.arguments ?? []) parser.argument(argumentUsage(argument), argument.describe);
+  addOptions(parser, loaded.options);
+  addGlobalOptions(parser);
+  if (loaded.examples?.length)
+    parser.addHelpText('after', `\nExamples:\n${loaded.examples.map((line) => `  ${line}`).join('\n')}`);
+  const declared = loaded.arguments?.length ?? 0;
+  parser.action(async (...received: unknown[]) => {
+    const inputs = received
+      .slice(0, declared)
+      .flat()
+      .filter((input): input is string => typeof input === 'string');
+    await execute(loaded, path, inputs, parser.opts());
+  });
+}
+
+const argumentUsage = ({ name, optional, many }: ArgumentSpec): string => {
+  const inner = many ? `${name}...` : name;
+  return optional ? `[${inner}]` : `<${inner}>`;
+};
+
+function addOptions(parser: Parser, table: OptionTable): void {
+  const append = (value: string, previous: unknown) => [...(Array.isArray(previous) ? previous : []), value];
+  for (const spec of Object.values(table)) {
+    const shown = new Option(spec.flags, describe(spec));
+    if (spec.repeat) shown.argParser(append);
+    parser.addOption(shown);
+    for (const alias of spec.aliases ?? []) {
+      const hidden = new Option(takesValue(spec) ? `${alias} <value>` : alias).hideHelp();
+      if (spec.repeat) hidden.argParser(append);
+      parser.addOption(hidden);
+    }
+  }
+}
+
+function describe(spec: OptionTable[string]): string {
+  const facts = [
+    spec.choices === undefined ? '' : `one of ${spec.choices.join(', ')}`,
+    spec.default === undefined ? '' : `default ${String(spec.default)}`,
+    spec.repeat ? 'may be repeated' : '',
+    spec.env === undefined ? '' : `environment ${spec.env}`,
+  ].filter((fact) => fact !== '');
+  return facts.length === 0 ? spec.describe : `${spec.describe} (${facts.join('; ')})`;
+}
+
+function addGlobalOptions(parser: Parser): void {
+  parser
+    .option('--json', 'print exactly one JSON object on stdout')
+    .option('--events', 'print progress and logs on stderr as JSON lines')
+    .option('-q, --quiet', 'print no progress')
+    .option('-v, --verbose', "print the library's verbose log lines too")
+    .option('--config <file>', 'read options from this file instead of trtforge.config.{json,yaml}')
+    .option('--print-config', 'print the options as resolved, and stop');
+}
+
+interface Execution {
+  readonly command: Command;
+  /** The command's words: `cache ls`. */
+  readonly path: string;
+  readonly knownKeys: KnownKeys;
+}
+
+/** The way of one command: options resolved once, Ctrl-C as an abort signal, events to the terminal, the result as JSON or text. */
+async function execution(
+  { command, path, knownKeys }: Execution,
+  inputs: readonly string[],
+  raw: Record<string, unknown>,
+  console: Console,
+): Promise<ExitCode> {
+  const globals: GlobalOptions = raw;
+  const view = { json: globals.json === true, command: path };
+  const interrupt = new AbortController();
+  const stop = () => interrupt.abort();
+  process.once('SIGINT', stop).once('SIGTERM', stop);
+  const progress = createProgress(console, {
+    events: globals.events === true,
+    quiet: globals.quiet === true,
+    verbose: globals.verbose === true,
+  });
+  try {
+    const config = await loadConfig(globals.config, path, knownKeys);
+    const options = resolveOptions(command.options, raw, config, console.environment);
+    if (globals.printConfig === true) {
+      console.out(configText(options.shown));
+      return ExitCode.pass;
+    }
+    const context = { emit: progress.listen, signal: interrupt.signal, environment: console.environment };
+    const result = await command.run(inputs, options.values, context);
+    progress.end();
+    return reportResult(command, result, view, console);
+  } catch (error) {
+    progress.end();
+    return reportError(usageError(error), view, console);
+  } finally {
+    process.removeListener('SIGINT', stop).removeListener('SIGTERM', stop);
+  }
+}
+
+async function knownKeys(program: Program): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
+  const keys = new Map<string, ReadonlySet<string>>();
+  const note = (loaded: Command | CommandGroup, prefix: string) => {
+    if ('subcommands' in loaded)
+      for (const subcommand of loaded.subcommands) note(subcommand, `${prefix}${loaded.name} `);
+    else keys.set(`${prefix}${loaded.name}`, new Set(Object.values(loaded.options).map(longName)));
+  };
+  for (const entry of program.entries) note(await entry.load(), '');
+  return keys;
+}
+
+/** commander's own complaints become TF_USAGE, with its «did you mean» kept; everything else stays what it is. */
+function usageError(error: unknown): unknown {
+  if (!(error instanceof CommanderError)) return error;
+  if (error.code === 'commander.help')
+    return new TrtforgeError('TF_USAGE', 'The command line names no command.');
+  const [complaint = '', ...hints] = error.message.replace(/^error: /, '').split('\n');
+  const hint = hints.join(' ').replace(/^\(|\)$/g, '');
+  return new TrtforgeError(
+    'TF_USAGE',
+    `${complaint.charAt(0).toUpperCase()}${complaint.slice(1).replace(/\.?$/, '.')}`,
+    hint === '' ? {} : { remedy: hint },
+  );
+}
+
+/** Makes commander throw instead of printing and exiting, and sends its help to our console. */
+function quiet(parser: Parser, console: Console): Parser {
+  return parser
+    .exitOverride()
+    .showSuggestionAfterError()
+    .allowExcessArguments(false)
+    .configureOutput({
+      writeOut: (text) => console.out(text.trimEnd()),
+      writeErr: (text) => console.err(text.trimEnd()),
+      outputError: () => {},
+    });
+}

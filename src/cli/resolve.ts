@@ -1,0 +1,108 @@
+import { Option } from 'commander';
+import { TrtforgeError } from '../errors.js';
+import type { Config } from './config.js';
+import { longName, type OptionSpec, type OptionTable, type OptionValues, takesValue } from './option.js';
+
+export interface ResolvedOptions<O extends OptionTable> {
+  readonly values: OptionValues<O>;
+  /** Option name to what was said or defaulted, unparsed: what `--print-config` shows. */
+  readonly shown: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * Turns what the user said into the resolved options, once: flags over config file over environment over default.
+ * A value that does not parse is TF_USAGE (or the parser's own code) with the option's name in front.
+ */
+export function resolveOptions<O extends OptionTable>(
+  table: O,
+  flags: Readonly<Record<string, unknown>>,
+  config: Config,
+  environment: NodeJS.ProcessEnv,
+): ResolvedOptions<O> {
+  const values: Record<string, unknown> = {};
+  const shown: Record<string, unknown> = {};
+  for (const [key, spec] of Object.entries(table)) {
+    const source = sourceOf(spec, flags, config, environment);
+    values[key] = source === undefined ? defaultOf(spec) : valueOf(spec, source);
+    const unparsed =
+      source === undefined ? defaultOf(spec) : spec.repeat ? source.values : source.values.at(-1);
+    if (unparsed !== undefined) shown[longName(spec)] = unparsed;
+  }
+  return { values: values as OptionValues<O>, shown };
+}
+
+interface Source {
+  /** For messages: `--workspace`, `trtforge.config.yaml: workspace`, `$TENSORRT_CACHE_DIR`. */
+  readonly where: string;
+  readonly values: readonly unknown[];
+}
+
+function sourceOf(
+  spec: OptionSpec<unknown>,
+  flags: Readonly<Record<string, unknown>>,
+  config: Config,
+  environment: NodeJS.ProcessEnv,
+): Source | undefined {
+  const said = [...new Set([spec.flags, ...(spec.aliases ?? [])].map((text) => attribute(text)))]
+    .map((name) => flagValue(name, flags))
+    .filter((value) => value !== undefined)
+    .flat();
+  if (said.length > 0) return { where: `--${longName(spec)}`, values: said };
+  return configSource(longName(spec), config) ?? environmentSource(spec, environment);
+}
+
+const defaultOf = (spec: OptionSpec<unknown>): unknown =>
+  spec.default ?? (spec.repeat ? [] : takesValue(spec) ? undefined : false);
+
+function valueOf(spec: OptionSpec<unknown>, source: Source): unknown {
+  if (!takesValue(spec)) return booleanOf(source.where, source.values.at(-1));
+  const parsed = source.values.map((value) => parseValue(spec, source.where, value));
+  return spec.repeat ? parsed : parsed.at(-1);
+}
+
+/** commander's name for a flag; `--min-shapes` and the alias `--minShapes` share one. `--no-cache` is `!cache`. */
+function attribute(flags: string): string {
+  const shape = new Option(flags);
+  return `${shape.negate ? '!' : ''}${shape.attributeName()}`;
+}
+
+/** commander keeps `--no-cache` as `cache: false`; here it is the option `no-cache` set to true. */
+function flagValue(name: string, values: Readonly<Record<string, unknown>>): unknown {
+  if (!name.startsWith('!')) return values[name];
+  return values[name.slice(1)] === false ? true : undefined;
+}
+
+function configSource(name: string, config: Config): Source | undefined {
+  const value = config.values[name];
+  return value === undefined
+    ? undefined
+    : { where: `${config.path}: ${name}`, values: Array.isArray(value) ? value : [value] };
+}
+
+function environmentSource(spec: OptionSpec<unknown>, environment: NodeJS.ProcessEnv): Source | undefined {
+  const value = spec.env === undefined ? undefined : environment[spec.env];
+  return value === undefined || value === '' ? undefined : { where: `$${spec.env}`, values: [value] };
+}
+
+function booleanOf(where: string, value: unknown): boolean {
+  if (value === true || value === 'true' || value === '1') return true;
+  if (value === false || value === 'false' || value === '0') return false;
+  throw new TrtforgeError('TF_USAGE', `${where} is on or off: «${String(value)}» is neither true nor false.`);
+}
+
+function parseValue(spec: OptionSpec<unknown>, where: string, value: unknown): unknown {
+  if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean') {
+    throw new TrtforgeError('TF_CONFIG_INVALID', `${where} is not text, a number, true or false.`);
+  }
+  const text = String(value);
+  if (spec.choices !== undefined && !spec.choices.includes(text)) {
+    throw new TrtforgeError('TF_USAGE', `${where}: «${text}» is not one of ${spec.choices.join(', ')}.`);
+  }
+  if (spec.parse === undefined) return text;
+  try {
+    return spec.parse(text);
+  } catch (error) {
+    if (!(error instanceof TrtforgeError)) throw error;
+    throw new TrtforgeError(error.code, `${where}: ${error.message}`, { remedy: error.remedy, cause: error });
+  }
+}

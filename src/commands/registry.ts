@@ -1,0 +1,50 @@
+import type { CommandEntry } from '../cli/command.js';
+
+/** Every command, in the order of an engine's life. Modules load only when their command runs. */
+export const registry: readonly CommandEntry[] = [
+  {
+    name: 'forge',
+    summary: 'from an ONNX file to a named, checked engine and its report',
+    load: async () => (await import('./forge.js')).command,
+  },
+  {
+    name: 'inspect',
+    summary: 'what is in an ONNX model or a TensorRT plan, without loading it',
+    load: async () => (await import('./inspect.js')).command,
+  },
+  {
+    name: 'convert',
+    summary: 'FP32 ONNX to strongly typed FP16 or BF16',
+    load: async () => (await import('./convert.js')).command,
+  },
+  {
+    name: 'build',
+    summary: 'build an engine, or find it in the store',
+    load: async () => (await import('./build.js')).command,
+  },
+  {
+    name: 'verify',
+    summary: 'hold one model against another on the same inputs',
+    load: async () => (await import('./verify.js')).command,
+  },
+  {
+    name: 'cache',
+    summary: 'what the engine store holds, and why it did not serve',
+    load: async () => (await import('./cache.js')).command,
+  },
+  {
+    name: 'report',
+    summary: 'render the report of a run again',
+    load: async () => (await import('./report.js')).command,
+  },
+  {
+    name: 'doctor',
+    summary: 'what this machine has for TensorRT, and what to do about the rest',
+    load: async () => (await import('./doctor.js')).command,
+  },
+  {
+    name: 'toolchain',
+    summary: 'find, install and remove TensorRT',
+    load: async () => (await import('./toolchain.js')).command,
+  },
+];

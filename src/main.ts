@@ -1,0 +1,22 @@
+#!/usr/bin/env node
+import { runProgram } from './cli/program.js';
+import { registry } from './commands/registry.js';
+import { packageVersion } from './version.js';
+
+process.exitCode = await runProgram(
+  {
+    name: 'trtforge',
+    version: packageVersion(),
+    summary: 'The whole life of an NVIDIA TensorRT engine, from the ONNX file to the gate in CI.',
+    entries: registry,
+  },
+  process.argv.slice(2),
+  {
+    out: (text) => process.stdout.write(`${text}\n`),
+    err: (text) => process.stderr.write(`${text}\n`),
+    errRaw: (text) => process.stderr.write(text),
+    isTerminal: { out: process.stdout.isTTY === true, err: process.stderr.isTTY === true },
+    columns: () => process.stderr.columns ?? 80,
+    environment: process.env,
+  },
+);

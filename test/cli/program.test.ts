@@ -1,0 +1,242 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type CommandEntry, type CommandResult, defineCommand } from '../../src/cli/command.js';
+import { choice, flag, option, text } from '../../src/cli/option.js';
+import { runProgram } from '../../src/cli/program.js';
+import { integer, parseShapes } from '../../src/cli/values.js';
+import { TrtforgeError } from '../../src/errors.js';
+import { recordedConsole } from '../support/console.js';
+
+interface Echo extends CommandResult {
+  readonly inputs: readonly string[];
+  readonly options: unknown;
+}
+
+const echo = defineCommand({
+  name: 'echo',
+  summary: 'gives back what it was told',
+  examples: ['trtforge echo a --level 3'],
+  arguments: [{ name: 'FILES', describe: 'any files', many: true, optional: true }],
+  options: {
+    level: option({
+      flags: '--level <n>',
+      describe: 'how much',
+      parse: integer(0, 5),
+      default: 2,
+      env: 'ECHO_LEVEL',
+    }),
+    shapes: option({
+      flags: '--min-shapes <shapes>',
+      describe: 'smallest',
+      parse: parseShapes,
+      repeat: true,
+      aliases: ['--minShapes'],
+    }),
+    precision: choice({ flags: '--precision <type>', describe: 'type', choices: ['fp16', 'bf16'] }),
+    noCache: flag({ flags: '--no-cache', describe: 'do not look' }),
+    dry: flag({ flags: '--dry-run', describe: 'only say' }),
+    name: text({ flags: '--name <name>', describe: 'name' }),
+  },
+  run: async (inputs, options): Promise<Echo> => ({ schema: 'trtforge.echo/1', inputs, options }),
+  render: (result, output) => output.line(`echo ${result.inputs.join(' ')}`),
+});
+
+const failing = defineCommand({
+  name: 'fail',
+  summary: 'fails in a chosen way',
+  arguments: [{ name: 'HOW', describe: 'gate, known, unknown' }],
+  options: {},
+  run: async ([how]) => {
+    if (how === 'known')
+      throw new TrtforgeError('TF_FILE_NOT_FOUND', 'x.onnx does not exist.', { details: { path: 'x.onnx' } });
+    if (how === 'unknown') throw new Error('boom');
+    return { schema: 'trtforge.fail/1', exitCode: 1 as const };
+  },
+  render: (_result, output) => output.line('FAIL'),
+});
+
+const group = { name: 'box', summary: 'a group', subcommands: [{ ...echo, name: 'open' }] };
+const entries: readonly CommandEntry[] = [
+  { name: 'echo', summary: echo.summary, load: async () => echo },
+  { name: 'fail', summary: failing.summary, load: async () => failing },
+  { name: 'box', summary: group.summary, load: async () => group },
+];
+
+async function run(line: string, environment: NodeJS.ProcessEnv = {}) {
+  const recorded = recordedConsole(environment);
+  const argv = line.split(' ').filter((word) => word !== '');
+  const exitCode = await runProgram(
+    { name: 'trtforge', version: '9.9.9', summary: 'test', entries },
+    argv,
+    recorded.console,
+  );
+  return { exitCode, out: recorded.out(), err: recorded.err() };
+}
+
+/** The options a command got, after JSON. */
+async function optionsOf(line: string, environment: NodeJS.ProcessEnv = {}) {
+  const { out } = await run(`${line} --json`, environment);
+  return (JSON.parse(out) as { options: Record<string, unknown> }).options;
+}
+
+let folder: string;
+let before: string;
+beforeEach(() => {
+  before = process.cwd();
+  folder = mkdtempSync(join(tmpdir(), 'trtforge-cli-'));
+  process.chdir(folder);
+});
+afterEach(() => {
+  process.chdir(before);
+  rmSync(folder, { recursive: true });
+});
+
+describe('the command line', () => {
+  test('--version prints the version and nothing else', async () => {
+    expect(await run('--version')).toEqual({ exitCode: 0, out: '9.9.9', err: '' });
+  });
+
+  test("--help lists every command; a command's help lists its options, defaults and examples", async () => {
+    const top = await run('--help');
+    expect(top.exitCode).toBe(0);
+    for (const entry of entries) expect(top.out).toContain(entry.summary);
+    const { out, exitCode } = await run('echo --help');
+    expect(exitCode).toBe(0);
+    expect(out).toContain('--level <n>');
+    expect(out).toContain('default 2; environment ECHO_LEVEL');
+    expect(out).toContain('one of fp16, bf16');
+    expect(out).toContain('trtforge echo a --level 3');
+    expect(out).not.toContain('--minShapes');
+  });
+
+  test('no command at all shows the help and is bad usage', async () => {
+    const { exitCode, err } = await run('');
+    expect(exitCode).toBe(2);
+    expect(err).toContain('Usage: trtforge');
+    expect(JSON.parse((await run('--json')).out)).toMatchObject({
+      ok: false,
+      exitCode: 2,
+      error: { code: 'TF_USAGE' },
+    });
+  });
+
+  test.each([
+    ['ecko', 'Did you mean echo?'],
+    ['echo --levle 3', 'Did you mean --level?'],
+    ['echo --level 9', '--level: «9» is not a whole number from 0 to 5.'],
+    ['echo --level', 'argument missing'],
+    ['echo --precision fp61', '«fp61» is not one of fp16, bf16'],
+    ['echo --min-shapes x:1x', '«x:1x» is not a shape'],
+    ['box', 'Usage: trtforge box'],
+    ['box opne', 'Did you mean open?'],
+    ['fail', "Missing required argument 'HOW'"],
+    ['fail gate more', 'Too many arguments'],
+  ])('«%s» stops with exit 2', async (line, said) => {
+    const { exitCode, err, out } = await run(line);
+    expect(exitCode).toBe(2);
+    expect(err).toContain(said);
+    expect(out).toBe('');
+  });
+});
+
+describe('options', () => {
+  test('are parsed, typed, repeated and aliased', async () => {
+    const options = await optionsOf(
+      'echo a b --level 3 --min-shapes x:1x2 --minShapes y:3 --no-cache --precision bf16',
+    );
+    expect(options).toEqual({
+      level: 3,
+      shapes: [[{ name: 'x', dims: [1, 2] }], [{ name: 'y', dims: [3] }]],
+      precision: 'bf16',
+      noCache: true,
+      dry: false,
+    });
+  });
+
+  test('come from flags over the file over the environment over the default', async () => {
+    expect((await optionsOf('echo')).level).toBe(2);
+    expect((await optionsOf('echo', { ECHO_LEVEL: '4' })).level).toBe(4);
+    writeFileSync('trtforge.config.yaml', 'level: 5\nno-cache: true\nmin-shapes: [x:1x2, y:3]\n');
+    const options = await optionsOf('echo', { ECHO_LEVEL: '4' });
+    expect(options).toMatchObject({ level: 5, noCache: true });
+    expect(options.shapes).toHaveLength(2);
+    expect((await optionsOf('echo --level 1', { ECHO_LEVEL: '4' })).level).toBe(1);
+  });
+
+  test('in a section of the file belong to that command only', async () => {
+    writeFileSync(
+      'trtforge.config.json',
+      JSON.stringify({ level: 1, echo: { level: 3 }, 'box open': { level: 4 } }),
+    );
+    expect((await optionsOf('echo')).level).toBe(3);
+    expect((await optionsOf('box open')).level).toBe(4);
+    expect((await run('fail gate')).exitCode).toBe(1);
+  });
+
+  test('in the file that nobody takes are an error that names file and key', async () => {
+    writeFileSync('trtforge.config.yaml', 'levle: 5\n');
+    const { exitCode, err } = await run('fail gate');
+    expect(exitCode).toBe(2);
+    expect(err).toContain('has the key «levle»');
+    writeFileSync('trtforge.config.yaml', 'level: high\n');
+    expect((await run('echo')).err).toContain('trtforge.config.yaml: level: «high» is not a whole number');
+    writeFileSync('trtforge.config.yaml', 'level: [\n');
+    expect((await run('echo')).err).toContain('TF_CONFIG_INVALID');
+  });
+
+  test('are shown as resolved by --print-config, in the form the file takes', async () => {
+    const { out, exitCode } = await run('echo --level 4 --min-shapes x:1x2 --print-config');
+    expect(exitCode).toBe(0);
+    writeFileSync('trtforge.config.yaml', out);
+    expect(await optionsOf('echo')).toMatchObject({ level: 4, shapes: [[{ name: 'x', dims: [1, 2] }]] });
+  });
+});
+
+describe('results', () => {
+  test('are one JSON object with --json, text without', async () => {
+    expect(JSON.parse((await run('echo a --json')).out)).toMatchObject({
+      schema: 'trtforge.echo/1',
+      ok: true,
+      exitCode: 0,
+      command: 'echo',
+      inputs: ['a'],
+    });
+    expect((await run('echo a')).out).toBe('echo a');
+  });
+
+  test('carry their own exit code', async () => {
+    expect((await run('fail gate')).exitCode).toBe(1);
+    expect(JSON.parse((await run('fail gate --json')).out)).toMatchObject({ ok: false, exitCode: 1 });
+  });
+
+  test('an error has a code, a message and a remedy, as text and as JSON', async () => {
+    const shown = await run('fail known');
+    expect(shown).toMatchObject({ exitCode: 2, out: '' });
+    expect(shown.err).toBe('error TF_FILE_NOT_FOUND x.onnx does not exist.\n  → Check the path.');
+    expect(JSON.parse((await run('fail known --json')).out)).toEqual({
+      schema: 'trtforge.error/1',
+      ok: false,
+      exitCode: 2,
+      command: 'fail',
+      error: {
+        code: 'TF_FILE_NOT_FOUND',
+        message: 'x.onnx does not exist.',
+        remedy: 'Check the path.',
+        details: { path: 'x.onnx' },
+      },
+    });
+  });
+
+  test('bad usage is JSON too when --json was asked for', async () => {
+    const { out, exitCode } = await run('echo --levle 3 --json');
+    expect(exitCode).toBe(2);
+    expect(JSON.parse(out)).toMatchObject({ ok: false, error: { code: 'TF_USAGE' } });
+  });
+
+  test('an unknown error is our own fault: exit 5, the stack on request', async () => {
+    expect(await run('fail unknown')).toMatchObject({ exitCode: 5 });
+    expect((await run('fail unknown', { TRTFORGE_DEBUG: '1' })).err).toContain('program.test.ts');
+  });
+});

@@ -1,0 +1,68 @@
+import { describe, expect, test } from 'vitest';
+import { createProgress, duration } from '../../src/cli/progress.js';
+import type { WorkEvent } from '../../src/events.js';
+import { recordedConsole } from '../support/console.js';
+
+const build: readonly WorkEvent[] = [
+  { type: 'phase-start', phase: 'build', detail: 'resnet50' },
+  { type: 'progress', phase: 'build', done: 1, total: 4, detail: 'tactics' },
+  { type: 'log', source: 'tensorrt', severity: 'verbose', message: 'a detail' },
+  { type: 'log', source: 'tensorrt', severity: 'warning', message: 'careful' },
+  { type: 'phase-end', phase: 'build', ms: 1234 },
+  { type: 'phase-skipped', phase: 'bench', reason: 'no NVIDIA driver' },
+];
+
+function shown(style: Partial<Parameters<typeof createProgress>[1]>, terminal = false): string {
+  const recorded = recordedConsole({ NO_COLOR: '1' }, terminal);
+  const progress = createProgress(recorded.console, {
+    events: false,
+    quiet: false,
+    verbose: false,
+    ...style,
+  });
+  build.forEach(progress.listen);
+  progress.end();
+  return recorded.err();
+}
+
+describe('progress on stderr', () => {
+  test('off a terminal it is one plain line for each step', () => {
+    expect(shown({})).toBe(
+      [
+        'build … resnet50',
+        '  tensorrt warning careful',
+        '✓ build 1.2 s',
+        '– bench skipped: no NVIDIA driver',
+      ].join('\n'),
+    );
+  });
+
+  test('--verbose shows the verbose lines, --quiet only warnings and errors', () => {
+    expect(shown({ verbose: true })).toContain('a detail');
+    expect(shown({ quiet: true })).toBe('  tensorrt warning careful');
+  });
+
+  test('--events prints each event as a JSON line with a time', () => {
+    const lines = shown({ events: true })
+      .split('\n')
+      .map((line) => JSON.parse(line) as WorkEvent & { time: string });
+    expect(lines.map(({ time, ...event }) => ({ event, dated: !Number.isNaN(Date.parse(time)) }))).toEqual(
+      build.map((event) => ({ event, dated: true })),
+    );
+  });
+
+  test('on a terminal a live line shows the phase and is gone at the end', () => {
+    const text = shown({}, true);
+    expect(text).toContain('build 0 ms resnet50');
+    expect(text.lastIndexOf('\x1b[2K')).toBeGreaterThan(text.lastIndexOf('build 0 ms'));
+  });
+
+  test.each([
+    [0.4, '0 ms'],
+    [999, '999 ms'],
+    [12_340, '12.3 s'],
+    [245_000, '4 min 05 s'],
+  ])('%d ms reads as %s', (ms, text) => {
+    expect(duration(ms)).toBe(text);
+  });
+});
