@@ -1,0 +1,59 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { delimiter, join } from 'node:path';
+import { describe, test } from 'vitest';
+import { cacheFolder } from '../../src/system/folders.js';
+
+/** What some tests need and a machine may lack. Each finds the thing, or gives undefined. */
+const finders = {
+  chromium: () => process.env.CHROMIUM ?? onPath('chromium', 'chromium-browser', 'google-chrome'),
+  /** The folder that holds libtensorrt_rtx.so.1 and its parser. */
+  toolchain: () => process.env.TRTFORGE_TEST_TOOLCHAIN ?? installedToolchain(),
+  onnxruntime: () => resolvable('onnxruntime-node'),
+  python: () => onPath('python3'),
+} as const;
+
+export type Need = keyof typeof finders;
+
+/** Where the needed thing is; undefined where this machine has none. */
+export const found = (need: Need): string | undefined => finders[need]();
+
+/**
+ * `describe` for tests that need something: skipped by name where it is missing, failing where
+ * `TRTFORGE_TESTS_REQUIRE` (a list of words, set in CI) says it must be there.
+ */
+export function describeWith(need: Need, title: string, body: (where: string) => void): void {
+  const where = found(need);
+  if (where !== undefined) return void describe(title, () => body(where));
+  const required = (process.env.TRTFORGE_TESTS_REQUIRE ?? '').split(/\s+/).includes(need);
+  const name = `${title} (no ${need} on this machine)`;
+  if (!required) return void describe.skip(name, () => test(need, () => {}));
+  describe(name, () => {
+    test(`${need} is required here`, () => {
+      throw new Error(`TRTFORGE_TESTS_REQUIRE asks for ${need}, and it was not found.`);
+    });
+  });
+}
+
+function onPath(...names: readonly string[]): string | undefined {
+  const folders = (process.env.PATH ?? '').split(delimiter);
+  return names
+    .flatMap((name) => folders.map((folder) => join(folder, name)))
+    .find((path) => existsSync(path));
+}
+
+function installedToolchain(): string | undefined {
+  const root = join(cacheFolder(), 'toolchains');
+  if (!existsSync(root)) return undefined;
+  return readdirSync(root)
+    .map((name) => join(root, name, 'tensorrt_rtx_libs'))
+    .find((folder) => existsSync(join(folder, 'libtensorrt_rtx.so.1')));
+}
+
+function resolvable(name: string): string | undefined {
+  try {
+    return createRequire(import.meta.url).resolve(name);
+  } catch {
+    return undefined;
+  }
+}
