@@ -33,7 +33,11 @@ export function beginFile(path: string): PendingFile {
   const discard = () => {
     if (descriptor !== undefined) closeSync(descriptor);
     descriptor = undefined;
-    rmSync(temporaryPath, { force: true });
+    try {
+      rmSync(temporaryPath, { force: true });
+    } catch {
+      // The folder itself is gone or was never one: there is nothing to remove.
+    }
   };
   const guarded = <T>(action: () => T): T => {
     try {

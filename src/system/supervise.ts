@@ -35,6 +35,7 @@ export interface SuperviseOptions {
  * `module` is a URL into `dist/` (write it as `new URL('../../dist/<room>/<file>.js', import.meta.url)`, which is right from `src/` and from `dist/`).
  */
 export function runSupervised(module: URL, request: unknown, options: SuperviseOptions): Promise<unknown> {
+  if (options.signal?.aborted) return Promise.reject(cancelled(options));
   const child = fork(module, [], {
     serialization: 'advanced',
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
@@ -74,8 +75,7 @@ export function runSupervised(module: URL, request: unknown, options: SuperviseO
     child.on('close', (exitCode, signal) => {
       stopWhenAborted();
       if (outcome !== undefined) return outcome();
-      if (options.signal?.aborted)
-        return reject(new TrtforgeError('TF_CANCELLED', `Cancelled while ${options.doing}.`));
+      if (options.signal?.aborted) return reject(cancelled(options));
       const how = signal === null ? `ended with exit code ${exitCode}` : `was killed by ${signal}`;
       const last = lines.all();
       const tail = last.length === 0 ? '' : ` Its last lines:\n${last.join('\n')}`;
@@ -89,6 +89,9 @@ export function runSupervised(module: URL, request: unknown, options: SuperviseO
     child.send({ request });
   });
 }
+
+const cancelled = ({ doing }: SuperviseOptions) =>
+  new TrtforgeError('TF_CANCELLED', `Cancelled while ${doing}.`);
 
 function remedyForDeath(signal: NodeJS.Signals | null): string {
   if (signal === 'SIGKILL')
@@ -136,8 +139,7 @@ function onAbort(child: ChildProcess, options: SuperviseOptions): () => void {
     child.kill('SIGTERM');
     killer = setTimeout(() => child.kill('SIGKILL'), options.graceMs ?? 5000);
   };
-  if (options.signal?.aborted) stop();
-  else options.signal?.addEventListener('abort', stop, { once: true });
+  options.signal?.addEventListener('abort', stop, { once: true });
   return () => {
     clearTimeout(killer);
     options.signal?.removeEventListener('abort', stop);
