@@ -94,6 +94,84 @@ export const catalogue = {
     remedy:
       'Run trtforge toolchain list to see what is found; trtforge toolchain install tensorrt-rtx installs one that builds without a GPU.',
   },
+  TF_NATIVE_UNSUPPORTED: {
+    exitCode: ExitCode.cannotHere,
+    meaning:
+      'The C++ addon does not exist for this operating system; building and running engines needs Linux.',
+    remedy: 'Run this command on Linux (x86-64); inspect, convert and verify work everywhere.',
+  },
+  TF_NATIVE_NOT_BUILT: {
+    exitCode: ExitCode.cannotHere,
+    meaning: 'The C++ addon is not compiled, or the compiled file does not load into this Node.',
+    remedy: 'Run: npm run build:native (it needs g++).',
+  },
+  TF_COMPILER_MISSING: {
+    exitCode: ExitCode.cannotHere,
+    meaning: 'The C++ addon cannot be compiled because no C++ compiler was found.',
+    remedy: 'Install g++ (Debian and Ubuntu: apt install g++), or name another compiler in CXX.',
+  },
+  TF_COMPILE_FAILED: {
+    exitCode: ExitCode.internal,
+    meaning: 'The C++ compiler refused the sources of the addon.',
+    remedy: 'Use g++ 9 or newer; the compiler’s own lines are printed above.',
+  },
+  TF_LIBRARY_LOAD_FAILED: {
+    exitCode: ExitCode.cannotHere,
+    meaning: 'A library of a TensorRT installation cannot be loaded; the loader’s own text is given.',
+    remedy: 'Check that the installation is whole: trtforge doctor lists what it finds.',
+  },
+  TF_LIBRARY_UNSUPPORTED: {
+    exitCode: ExitCode.cannotHere,
+    meaning: 'The library is of a version whose virtual functions trtforge has no table for.',
+    remedy:
+      'Use TensorRT 8.6, 10.x, 11.x or tensorrt-rtx 1.x; docs/adding-a-tensorrt-version.md says how to add one.',
+  },
+  TF_LIBRARY_TOO_OLD: {
+    exitCode: ExitCode.cannotHere,
+    meaning:
+      'A function was needed that this version of the library does not have yet; the first version that has it is named.',
+    remedy: 'Use the version named, or leave out the option that needs it.',
+  },
+  TF_OPTION_UNSUPPORTED: {
+    exitCode: ExitCode.badInput,
+    meaning:
+      'A build option does not exist in this version of TensorRT; the versions that have it are named.',
+    remedy: 'Leave the option out, or use a version that has it.',
+  },
+  TF_TARGET_UNSUPPORTED: {
+    exitCode: ExitCode.badInput,
+    meaning: 'The library cannot build for a compute capability that was asked for.',
+    remedy:
+      'tensorrt-rtx builds for sm_75, sm_80, sm_86, sm_89, sm_120, sm_121; TensorRT builds for the GPU it runs on.',
+  },
+  TF_PROFILE_INVALID: {
+    exitCode: ExitCode.badInput,
+    meaning:
+      'An optimization profile does not fit the model: unknown input, wrong rank, min > opt or opt > max, a missing dynamic input.',
+    remedy: 'Give min, opt and max for every input with open dimensions; trtforge inspect lists the inputs.',
+  },
+  TF_MODEL_REJECTED: {
+    exitCode: ExitCode.badInput,
+    meaning: 'TensorRT’s ONNX parser refused the model; every node it refused is listed.',
+    remedy:
+      'Change or export the nodes named another way, or use a newer TensorRT; trtforge explain knows common causes.',
+  },
+  TF_BUILDER_UNAVAILABLE: {
+    exitCode: ExitCode.cannotHere,
+    meaning:
+      'The library loads but cannot create a builder or runtime on this machine; its own lines say why.',
+    remedy: 'TensorRT needs an NVIDIA GPU and driver to build; tensorrt-rtx builds without one.',
+  },
+  TF_BUILD_FAILED: {
+    exitCode: ExitCode.badInput,
+    meaning: 'The library parsed the model but could not build a plan; its last error lines are given.',
+    remedy: 'Read the library’s lines; trtforge explain knows common causes.',
+  },
+  TF_PLAN_LOAD_FAILED: {
+    exitCode: ExitCode.cannotHere,
+    meaning: 'The library’s runtime refused a plan; its last error lines are given.',
+    remedy: 'Load the plan with the version and on the GPU architecture it was built for, or build it again.',
+  },
   TF_CHILD_DIED: {
     exitCode: ExitCode.internal,
     meaning:

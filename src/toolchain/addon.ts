@@ -1,0 +1,239 @@
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+import { catalogue, type ErrorCode, TrtforgeError } from '../errors.js';
+
+/**
+ * The C++ addon (`native/`), as data goes in and out of it. It links neither TensorRT nor CUDA: every call names the libraries it means.
+ * Numbers of enums and slots are the library's own, resolved by `abi.ts` for the generation at hand.
+ */
+export interface Addon {
+  /** Version and product of an inference library; loads it into this process. Rejects with TF_LIBRARY_LOAD_FAILED. */
+  probe(libraryPath: string): LibraryFacts;
+  /** GPUs the CUDA driver shows. Never throws: with no driver the list is empty and `reason` says why. */
+  gpus(): GpuList;
+  /** Parses, configures and builds off the event loop, and writes the plan's bytes to `planPath`. `onEvent` is called on the event loop. */
+  build(request: NativeBuildRequest, onEvent: (event: NativeEvent) => void): NativeJob<NativeBuildResult>;
+  /** Loads a plan into the library's runtime (this needs a GPU) and says what it holds. */
+  inspectPlan(
+    request: NativeInspectRequest,
+    onEvent: (event: NativeEvent) => void,
+  ): NativeJob<NativePlanFacts>;
+}
+
+export interface NativeJob<T> {
+  /** Rejects with a TrtforgeError. */
+  readonly done: Promise<T>;
+  /** Asks the library to stop at its next progress step. False where it has no progress monitor (8.6): then only killing the process stops it. */
+  cancel(): boolean;
+}
+
+export type Generation = '8' | '10' | '11' | 'rtx1';
+
+export interface LibraryFacts {
+  readonly product: 'tensorrt' | 'tensorrt-rtx';
+  /** `major.minor.patch.build`; without the build number where the library cannot say it. */
+  readonly version: string;
+  /** The number the library itself gives (`getInferLibVersion`). */
+  readonly code: number;
+  /** Null when trtforge has no table of virtual functions for it. */
+  readonly generation: Generation | null;
+}
+
+export interface GpuList {
+  readonly gpus: readonly Gpu[];
+  /** CUDA version the driver supports, `13.0`; null without a driver. */
+  readonly cudaVersion: string | null;
+  /** `580.65.06`, as NVML says; null where NVML is absent. */
+  readonly driverVersion: string | null;
+  /** Why the list is empty; null when it is not. */
+  readonly reason: string | null;
+}
+
+export interface Gpu {
+  readonly index: number;
+  readonly name: string;
+  readonly uuid: string;
+  /** 90 for 9.0. */
+  readonly computeCapability: number;
+  readonly memoryBytes: number;
+  readonly multiprocessors: number;
+}
+
+/** One call on the builder's configuration, in order: `{ call: 'setFlag', arguments: [4] }`. */
+export interface NativeSetting {
+  readonly call: string;
+  readonly arguments: readonly number[];
+}
+
+export interface NativeProfileInput {
+  readonly input: string;
+  /** True: the numbers are the values of a shape tensor. */
+  readonly values: boolean;
+  readonly min: readonly number[];
+  readonly opt: readonly number[];
+  readonly max: readonly number[];
+}
+
+export interface NativeBuildRequest {
+  readonly inferenceLibrary: string;
+  readonly parserLibrary: string;
+  /** libnvinfer_plugin, initialised when it loads; a library that does not load is a warning. */
+  readonly pluginLibrary: string | null;
+  readonly modelPath: string;
+  readonly planPath: string;
+  /** Bits of `NetworkDefinitionCreationFlags`. */
+  readonly networkFlags: number;
+  readonly settings: readonly NativeSetting[];
+  readonly profiles: readonly (readonly NativeProfileInput[])[];
+  /** tensorrt-rtx only; empty means the library's default. */
+  readonly computeCapabilities: readonly number[];
+  /** User plug-in libraries, loaded into the builder's registry before the model is parsed. */
+  readonly pluginPaths: readonly string[];
+  /** Read before the build when the file exists. */
+  readonly timingCachePath: string | null;
+  /** Where the cache is written after the build; the caller renames it into place. */
+  readonly timingCacheOutputPath: string | null;
+}
+
+export interface NativeTensor {
+  readonly name: string;
+  /** `nvinfer1::DataType`. */
+  readonly dtype: number;
+  /** -1 where the network leaves the dimension open. */
+  readonly shape: readonly number[];
+}
+
+export interface NativeBuildResult {
+  readonly buildMs: number;
+  readonly bytes: number;
+  readonly libraryVersion: string;
+  /** Layers of the network as parsed. */
+  readonly layers: number;
+  readonly inputs: readonly NativeTensor[];
+  readonly outputs: readonly NativeTensor[];
+  readonly timingCache: TimingCacheUse;
+}
+
+/** `none`: not asked for; `new`: there was none yet; `hit`: the one given was taken; `rejected`: the library would not take it and started anew. */
+export type TimingCacheUse = 'none' | 'new' | 'hit' | 'rejected';
+
+export interface NativeInspectRequest {
+  readonly inferenceLibrary: string;
+  readonly pluginLibrary: string | null;
+  readonly pluginPaths: readonly string[];
+  readonly planPath: string;
+}
+
+export interface NativePlanTensor extends NativeTensor {
+  readonly mode: 'input' | 'output';
+  readonly shapeTensor: boolean;
+  /** Per profile; empty for outputs and for shape tensors. */
+  readonly profiles: readonly {
+    readonly min: readonly number[];
+    readonly opt: readonly number[];
+    readonly max: readonly number[];
+  }[];
+}
+
+export interface NativePlanFacts {
+  readonly name: string;
+  readonly layers: number;
+  readonly profiles: number;
+  readonly auxStreams: number;
+  readonly deviceMemoryBytes: number;
+  readonly tensors: readonly NativePlanTensor[];
+}
+
+/** What the library says while it works. `severity` is the library's: 0 internal error to 4 verbose. */
+export type NativeEvent =
+  | { readonly type: 'log'; readonly severity: number; readonly message: string }
+  | {
+      readonly type: 'phase-start';
+      readonly phase: string;
+      readonly parent: string | null;
+      readonly steps: number;
+    }
+  | { readonly type: 'step'; readonly phase: string; readonly step: number }
+  | { readonly type: 'phase-end'; readonly phase: string };
+
+/** Where the compiled addon is; the same from `src/` and from `dist/`. */
+export const addonPath: string = fileURLToPath(new URL('../../build/trtforge.node', import.meta.url));
+
+/** What the compiled module exports: as `Addon`, but failures are plain Errors that carry `code` and `details`. */
+interface CompiledAddon {
+  probe(libraryPath: string): LibraryFacts;
+  gpus(): GpuList;
+  build(request: NativeBuildRequest, onEvent: (event: NativeEvent) => void): NativeJob<NativeBuildResult>;
+  inspectPlan(
+    request: NativeInspectRequest,
+    onEvent: (event: NativeEvent) => void,
+  ): NativeJob<NativePlanFacts>;
+}
+
+let loaded: Addon | undefined;
+
+/** Loads the compiled addon once per process. Errors: TF_NATIVE_UNSUPPORTED off Linux, TF_NATIVE_NOT_BUILT where it is missing or does not load. */
+export function loadAddon(path: string = addonPath): Addon {
+  if (path !== addonPath) return wrap(requireAddon(path));
+  loaded ??= wrap(requireAddon(path));
+  return loaded;
+}
+
+function requireAddon(path: string): CompiledAddon {
+  if (process.platform !== 'linux') {
+    throw new TrtforgeError(
+      'TF_NATIVE_UNSUPPORTED',
+      `trtforge's addon runs on Linux only, and this is ${process.platform}.`,
+    );
+  }
+  if (!existsSync(path)) {
+    throw new TrtforgeError('TF_NATIVE_NOT_BUILT', `trtforge's addon is not compiled: ${path} is missing.`);
+  }
+  try {
+    return createRequire(import.meta.url)(path) as CompiledAddon;
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new TrtforgeError('TF_NATIVE_NOT_BUILT', `trtforge's addon does not load: ${why}`, { cause });
+  }
+}
+
+function wrap(compiled: CompiledAddon): Addon {
+  const job = <T>(native: NativeJob<T>): NativeJob<T> => ({
+    done: native.done.catch((error: unknown) => {
+      throw toTrtforgeError(error);
+    }),
+    cancel: () => native.cancel(),
+  });
+  return {
+    probe: (libraryPath) => rethrown(() => compiled.probe(libraryPath)),
+    gpus: () => compiled.gpus(),
+    build: (request, onEvent) => job(rethrown(() => compiled.build(request, onEvent))),
+    inspectPlan: (request, onEvent) => job(rethrown(() => compiled.inspectPlan(request, onEvent))),
+  };
+}
+
+function rethrown<T>(call: () => T): T {
+  try {
+    return call();
+  } catch (error) {
+    throw toTrtforgeError(error);
+  }
+}
+
+interface NativeFailure extends Error {
+  readonly code: string;
+  readonly details?: Readonly<Record<string, unknown>>;
+}
+
+function toTrtforgeError(error: unknown): unknown {
+  if (!isNativeFailure(error)) return error;
+  const { code, message, details } = error;
+  return new TrtforgeError(code as ErrorCode, message, {
+    cause: error,
+    ...(details === undefined ? {} : { details }),
+  });
+}
+
+const isNativeFailure = (error: unknown): error is NativeFailure =>
+  error instanceof Error && 'code' in error && typeof error.code === 'string' && error.code in catalogue;
