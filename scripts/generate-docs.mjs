@@ -1,0 +1,86 @@
+// Writes what can be derived from the code: docs/errors.md from the catalogue, docs/command-line.md from the option tables,
+// schemas/*.json from the zod schemas. `npm run docs`; a test holds the committed files to what this writes.
+//   node scripts/generate-docs.mjs [--into FOLDER]
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { registry } from '../dist/commands/registry.js';
+import { resultSchemas } from '../dist/commands/result-schemas.js';
+import { catalogue } from '../dist/errors.js';
+
+const into = process.argv.indexOf('--into');
+const root = into < 0 ? fileURLToPath(new URL('..', import.meta.url)) : process.argv[into + 1];
+
+function errorsPage() {
+  const rows = Object.entries(catalogue).map(
+    ([code, { exitCode, meaning, remedy }]) => `## ${code}\n\nExit code ${exitCode}. ${meaning}\n\n**What to do:** ${remedy}\n`,
+  );
+  return [
+    '# Errors\n',
+    'Every error has a stable code, one sentence of what is wrong with the name of the file, tensor or node, and a remedy;',
+    'with `--json` they are `{"error": {"code", "message", "remedy"}}`. Generated from `src/errors.ts` by `npm run docs`.\n',
+    'Exit codes: 0 pass · 1 a gate or comparison failed · 2 bad usage or bad input · 3 this machine cannot · 4 inconclusive · 5 internal error.\n',
+    ...rows,
+  ].join('\n');
+}
+
+const cell = (text) => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
+
+function optionRow(spec) {
+  const facts = [
+    spec.choices === undefined ? '' : `one of ${spec.choices.map((word) => `\`${word}\``).join(', ')}`,
+    spec.repeat ? 'may be repeated' : '',
+    spec.env === undefined ? '' : `environment \`${spec.env}\``,
+    spec.aliases === undefined ? '' : `also ${spec.aliases.map((name) => `\`${name}\``).join(', ')}`,
+  ].filter((fact) => fact !== '');
+  const described = [spec.describe, ...facts].join('; ');
+  return `| \`${cell(spec.flags)}\` | ${cell(described)} | ${spec.default === undefined ? '' : `\`${cell(String(spec.default))}\``} |`;
+}
+
+function commandSection(command, path, level) {
+  const argumentsText = (command.arguments ?? [])
+    .map(({ name, optional, many }) => (optional ? `[${name}${many ? '...' : ''}]` : `${name}${many ? '...' : ''}`))
+    .join(' ');
+  const options = Object.values(command.options);
+  const table = options.length === 0 ? [] : ['| option | meaning | default |', '|---|---|---|', ...options.map(optionRow), ''];
+  const examples = command.examples?.length ? ['```', ...command.examples, '```', ''] : [];
+  const argumentLines = (command.arguments ?? []).map(({ name, describe }) => `- \`${name}\`: ${describe}`);
+  return [
+    `${'#'.repeat(level)} trtforge ${path} ${argumentsText}`.trimEnd(),
+    '',
+    `${command.summary.charAt(0).toUpperCase()}${command.summary.slice(1)}.`,
+    '',
+    ...(argumentLines.length ? [...argumentLines, ''] : []),
+    ...table,
+    ...examples,
+  ];
+}
+
+async function commandLinePage() {
+  const lines = [
+    '# Command line',
+    '',
+    'Generated from the option tables by `npm run docs`. Every command also takes `--json` (exactly one JSON object on stdout),',
+    '`--events` (progress as JSON lines on stderr), `--quiet`, `--verbose`, `--config FILE` and `--print-config`.',
+    'A config file `trtforge.config.{json,yaml}` holds option names as keys, at the top or under a command\'s name;',
+    'flags win over the file, the file over the environment.',
+    '',
+  ];
+  for (const entry of registry) {
+    const loaded = await entry.load();
+    if ('subcommands' in loaded) {
+      lines.push(`## trtforge ${loaded.name}`, '', `${loaded.summary.charAt(0).toUpperCase()}${loaded.summary.slice(1)}.`, '');
+      for (const subcommand of loaded.subcommands) lines.push(...commandSection(subcommand, `${loaded.name} ${subcommand.name}`, 3));
+    } else lines.push(...commandSection(loaded, loaded.name, 2));
+  }
+  return `${lines.join('\n').trimEnd()}\n`;
+}
+
+const { z } = await import('zod');
+mkdirSync(join(root, 'docs'), { recursive: true });
+mkdirSync(join(root, 'schemas'), { recursive: true });
+writeFileSync(join(root, 'docs', 'errors.md'), errorsPage());
+writeFileSync(join(root, 'docs', 'command-line.md'), await commandLinePage());
+for (const [name, schema] of Object.entries(await resultSchemas())) {
+  writeFileSync(join(root, 'schemas', `${name}.json`), `${JSON.stringify(z.toJSONSchema(schema, { unrepresentable: 'any' }), null, 2)}\n`);
+}
