@@ -1,6 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parse, stringify } from 'yaml';
 import { TrtforgeError } from '../errors.js';
 
 /** What a config file says: option name (kebab-case) to value or list of values. */
@@ -30,7 +29,7 @@ export async function loadConfig(
   const path =
     named ?? FILE_NAMES.map((name) => join(folder, name)).find((candidate) => existsSync(candidate));
   if (path === undefined) return noConfig;
-  const content = readConfig(path);
+  const content = await readConfig(path);
   const commands = await knownKeys();
   const anyCommand = new Set([...commands.values()].flatMap((names) => [...names]));
   const own = commands.get(command) ?? new Set<string>();
@@ -59,7 +58,8 @@ export async function loadConfig(
   return { path, values };
 }
 
-function readConfig(path: string): Readonly<Record<string, unknown>> {
+async function readConfig(path: string): Promise<Readonly<Record<string, unknown>>> {
+  const { parse } = await import('yaml');
   if (!existsSync(path))
     throw new TrtforgeError('TF_FILE_NOT_FOUND', `The configuration file ${path} does not exist.`);
   let content: unknown;
@@ -79,7 +79,8 @@ function readConfig(path: string): Readonly<Record<string, unknown>> {
 }
 
 /** The resolved options as YAML that could stand in a config file. */
-export function configText(shown: Readonly<Record<string, unknown>>): string {
+export async function configText(shown: Readonly<Record<string, unknown>>): Promise<string> {
+  const { stringify } = await import('yaml');
   return stringify(shown).trimEnd();
 }
 

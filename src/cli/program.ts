@@ -181,7 +181,7 @@ async function execution(
     const config = await loadConfig(globals.config, path, knownKeys);
     const options = resolveOptions(command.options, raw, config, console.environment);
     if (globals.printConfig === true) {
-      console.out(configText(options.shown));
+      console.out(await configText(options.shown));
       return ExitCode.pass;
     }
     const context = { emit: progress.listen, signal: interrupt.signal, environment: console.environment };
