@@ -1,0 +1,75 @@
+// From a clone to a real engine: sets the clone up, generates a ResNet-50, forges it, and says where everything is.
+import { statSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { parseArgs } from 'node:util';
+import { Phases, runProgram, runScript } from './phases.mjs';
+import { root, setUp } from './setup.mjs';
+
+const USAGE = `npm run demo [-- --size full|small|tiny] [--json]
+
+Sets the clone up, generates a ResNet-50 with seeded weights and forges it into an FP16 engine.
+  --size   full (25.5 M parameters, default), small or tiny
+  --json   one JSON object with the paths and the time of each phase on stdout
+`;
+
+/** What is forged: every image size the generator's ResNet-50 has, and the batches that the engine must take. */
+const imageSizes = { full: 224, small: 64, tiny: 32 };
+const batches = { min: 1, opt: 8, max: 32 };
+
+runScript(() => {
+  const { values } = parseArgs({
+    options: {
+      size: { type: 'string', default: 'full' },
+      json: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  const imageSize = imageSizes[values.size];
+  if (values.help || imageSize === undefined) {
+    process.stderr.write(USAGE);
+    process.exitCode = values.help ? 0 : 2;
+    return;
+  }
+
+  const phases = new Phases();
+  setUp({ phases });
+  const folder = join('build', 'demo');
+  const model = join(folder, values.size === 'full' ? 'resnet50.onnx' : `resnet50-${values.size}.onnx`);
+  phases.run('generate ResNet-50', () => {
+    runProgram(
+      process.execPath,
+      ['build/examples/models/main.js', 'resnet50', '--size', values.size, '--seed', '1', '-o', model],
+      { cwd: root },
+    );
+    return `${(statSync(join(root, model)).size / 1e6).toFixed(0)} MB`;
+  });
+
+  const forge = ['forge', model, '--precision', 'fp16', '--outdir', join(folder, 'run')];
+  for (const [bound, batch] of Object.entries(batches)) {
+    forge.push(`--${bound}-shapes`, `input:${batch}x3x${imageSize}x${imageSize}`);
+  }
+  let result;
+  phases.run('forge', () => {
+    result = JSON.parse(
+      runProgram(process.execPath, ['dist/main.js', ...forge, '--json'], { cwd: root, show: true }),
+    );
+    return 'inspect, convert, build, verify, report';
+  });
+
+  const here = (path) => relative(process.cwd(), join(root, path)) || '.';
+  if (values.json) {
+    process.stdout.write(
+      `${JSON.stringify({ engine: result.engine, report: result.report, phases: phases.results }, null, 2)}\n`,
+    );
+    return;
+  }
+  process.stdout.write(`
+${phases.table()}
+
+engine  ${result.engine}
+report  ${result.report}
+
+The same for your own file:
+  node ${here('dist/main.js')} ${['forge', 'MODEL.onnx', ...forge.slice(2)].join(' ')}
+`);
+});
