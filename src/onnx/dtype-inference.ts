@@ -1,0 +1,245 @@
+import { nodeOutputTypes } from './node-types.js';
+import type { FunctionProto, GraphProto, ModelProto, NodeProto, ValueInfoProto } from './onnx_pb.js';
+import { formalAt, type OperatorSignature, operatorSignature, plainDomain } from './operators.js';
+import { declaredType, tensorType, unwrap, type ValueType, wrap } from './value-type.js';
+
+/** A place where the types in a model contradict an operator's definition, a declaration, or each other. */
+export interface TypeViolation {
+  /** The node's name, or its first output where it has none; for a declaration the value's name. */
+  readonly where: string;
+  readonly message: string;
+}
+
+/** The types of one graph's values, and of the graphs in its nodes' attributes. */
+export interface GraphTypes {
+  readonly types: ReadonlyMap<string, ValueType>;
+  /** The types of If, Loop, Scan and SequenceMap bodies, by the body itself. */
+  readonly bodies: ReadonlyMap<GraphProto, GraphTypes>;
+}
+
+export interface ModelTypes {
+  readonly graph: GraphTypes;
+  readonly violations: readonly TypeViolation[];
+}
+
+/** Calls deeper than this are taken for a cycle (ONNX forbids recursion). */
+const MAX_CALL_DEPTH = 32;
+
+/** Finds the element type of every value in a model: graph, bodies, and through calls of the model's own functions. Shapes are not looked at. */
+export function inferDtypes(model: ModelProto): ModelTypes {
+  const violations: TypeViolation[] = [];
+  const functions = new Map(model.functions.map((fn) => [functionKey(fn), fn]));
+  if (model.graph === undefined) return { graph: { types: new Map(), bodies: new Map() }, violations };
+  const walk: Walk = {
+    functions,
+    opsets: opsetsOf(model.opsetImport),
+    depth: 0,
+    report: (where, message) => violations.push({ where, message }),
+  };
+  return { graph: graphTypes(model.graph, undefined, [], walk), violations };
+}
+
+/** What a node of a model's function is called by: domain, name and overload. */
+export const functionKey = (called: {
+  readonly domain: string;
+  readonly overload: string;
+  readonly name?: string;
+  readonly opType?: string;
+}): string => `${plainDomain(called.domain)}::${called.opType ?? called.name ?? ''}::${called.overload}`;
+
+/** Domain to version; the default domain is the empty string. */
+export function opsetsOf(
+  imports: readonly { readonly domain: string; readonly version: bigint }[],
+): ReadonlyMap<string, number> {
+  return new Map(imports.map(({ domain, version }) => [plainDomain(domain), Number(version)]));
+}
+
+/** How a node is spoken of: its name, or its first output where it has none. */
+export const nodeLabel = (node: NodeProto): string =>
+  node.name || `${node.opType} → ${node.output.find((name) => name !== '') ?? 'nothing'}`;
+
+interface Walk {
+  readonly functions: ReadonlyMap<string, FunctionProto>;
+  readonly opsets: ReadonlyMap<string, number>;
+  readonly depth: number;
+  readonly report: (where: string, message: string) => void;
+}
+
+interface Scope {
+  readonly types: Map<string, ValueType>;
+  readonly bodies: Map<GraphProto, GraphTypes>;
+  readonly parent: Scope | undefined;
+}
+
+function lookUp(scope: Scope | undefined, name: string): ValueType | undefined {
+  for (let at = scope; at !== undefined; at = at.parent) {
+    const type = at.types.get(name);
+    if (type !== undefined) return type;
+  }
+  return undefined;
+}
+
+/** `given` are the types of the graph's inputs as the node around it passes them, where it does. */
+function graphTypes(
+  graph: GraphProto,
+  parent: Scope | undefined,
+  given: readonly (ValueType | undefined)[],
+  walk: Walk,
+): Scope {
+  const scope: Scope = { types: new Map(), bodies: new Map(), parent };
+  const set = (name: string, type: ValueType | undefined) => {
+    if (type !== undefined && name !== '') scope.types.set(name, type);
+  };
+  for (const tensor of graph.initializer) set(tensor.name, tensorType(tensor.dataType));
+  for (const sparse of graph.sparseInitializer)
+    set(sparse.values?.name ?? '', tensorType(sparse.values?.dataType ?? 0));
+  for (const [index, input] of graph.input.entries()) {
+    const declared = declaredType(input.type);
+    const passed = given[index];
+    if (declared !== undefined && passed !== undefined && declared !== passed)
+      walk.report(input.name, `the body's input is declared ${declared} but is given ${passed}`);
+    const initial = scope.types.get(input.name);
+    if (declared !== undefined && initial !== undefined && declared !== initial)
+      walk.report(input.name, `the input is declared ${declared} but its initializer is ${initial}`);
+    set(input.name, declared ?? passed ?? initial);
+  }
+  const declared = new Map(
+    [...graph.valueInfo, ...graph.output].map((info) => [info.name, declaredType(info.type)]),
+  );
+  for (const node of graph.node) {
+    for (const [index, type] of typesOfNode(node, scope, walk).entries()) {
+      const name = node.output[index] ?? '';
+      set(name, type ?? declared.get(name));
+    }
+  }
+  checkDeclarations([...graph.valueInfo, ...graph.output], scope, walk);
+  return scope;
+}
+
+function checkDeclarations(declarations: readonly ValueInfoProto[], scope: Scope, walk: Walk): void {
+  for (const declaration of declarations) {
+    const declared = declaredType(declaration.type);
+    const actual = lookUp(scope, declaration.name);
+    if (declared !== undefined && actual !== undefined && declared !== actual)
+      walk.report(declaration.name, `is declared ${declared} but is ${actual}`);
+  }
+}
+
+function typesOfNode(node: NodeProto, scope: Scope, walk: Walk): readonly (ValueType | undefined)[] {
+  const inputs = node.input.map((name) => (name === '' ? undefined : lookUp(scope, name)));
+  const fn = walk.functions.get(functionKey(node));
+  if (fn !== undefined) return functionTypes(fn, inputs, walk);
+  const signature = operatorSignature(
+    node.domain,
+    node.opType,
+    walk.opsets.get(plainDomain(node.domain)) ?? 1,
+  );
+  if (signature !== undefined) checkInputs(node, inputs, signature, walk);
+  const bodies = node.attribute.flatMap((attribute) => (attribute.g === undefined ? [] : [attribute.g]));
+  if (bodies.length > 0) return controlFlowTypes(node, bodies, inputs, scope, walk);
+  return signature === undefined
+    ? node.output.map(() => undefined)
+    : nodeOutputTypes(node, inputs, signature);
+}
+
+function controlFlowTypes(
+  node: NodeProto,
+  bodies: readonly GraphProto[],
+  inputs: readonly (ValueType | undefined)[],
+  scope: Scope,
+  walk: Walk,
+): readonly (ValueType | undefined)[] {
+  const given =
+    node.opType === 'Loop'
+      ? ['int64', 'bool', ...inputs.slice(2)]
+      : node.opType === 'Scan'
+        ? inputs
+        : node.opType === 'SequenceMap'
+          ? inputs.map((type) => unwrap('seq', type))
+          : [];
+  const outputsOf = bodies.map((body) => {
+    const types = graphTypes(body, scope, given, walk);
+    scope.bodies.set(body, types);
+    return body.output.map((output) => declaredType(output.type) ?? lookUp(types, output.name));
+  });
+  const first = outputsOf[0] ?? [];
+  if (node.opType === 'If') checkBranches(node, outputsOf, walk);
+  if (node.opType === 'SequenceMap') return first.map((type) => wrap('seq', type));
+  if (node.opType !== 'Loop') return node.output.map((_, index) => first[index]);
+  const results = first.slice(1);
+  for (const [index, type] of inputs.slice(2).entries()) {
+    const carried = results[index];
+    if (type !== undefined && carried !== undefined && type !== carried)
+      walk.report(nodeLabel(node), `loop-carried value ${index} enters as ${type} and leaves as ${carried}`);
+  }
+  return node.output.map((_, index) => results[index]);
+}
+
+function checkBranches(
+  node: NodeProto,
+  branches: readonly (readonly (ValueType | undefined)[])[],
+  walk: Walk,
+): void {
+  const [one = [], other = []] = branches;
+  for (const [index, type] of one.entries()) {
+    const counterpart = other[index];
+    if (type !== undefined && counterpart !== undefined && type !== counterpart)
+      walk.report(
+        nodeLabel(node),
+        `output ${index} is ${type} in one branch and ${counterpart} in the other`,
+      );
+  }
+}
+
+function functionTypes(
+  fn: FunctionProto,
+  inputs: readonly (ValueType | undefined)[],
+  walk: Walk,
+): readonly (ValueType | undefined)[] {
+  if (walk.depth >= MAX_CALL_DEPTH) return fn.output.map(() => undefined);
+  const scope: Scope = { types: new Map(), bodies: new Map(), parent: undefined };
+  const inside: Walk = {
+    ...walk,
+    opsets: fn.opsetImport.length === 0 ? walk.opsets : opsetsOf(fn.opsetImport),
+    depth: walk.depth + 1,
+  };
+  for (const [index, name] of fn.input.entries()) {
+    const type = inputs[index];
+    if (type !== undefined) scope.types.set(name, type);
+  }
+  for (const node of fn.node) {
+    for (const [index, type] of typesOfNode(node, scope, inside).entries()) {
+      const name = node.output[index] ?? '';
+      if (type !== undefined && name !== '') scope.types.set(name, type);
+    }
+  }
+  return fn.output.map((name) => scope.types.get(name));
+}
+
+function checkInputs(
+  node: NodeProto,
+  inputs: readonly (ValueType | undefined)[],
+  signature: OperatorSignature,
+  walk: Walk,
+): void {
+  const bound = new Map<string, ValueType>();
+  for (const [index, type] of inputs.entries()) {
+    const formal = formalAt(signature.inputs, index);
+    if (type === undefined || formal === undefined) continue;
+    if (!formal.allowed.has(type)) {
+      const wanted = formal.allowed.size > 6 ? '' : ` (it takes ${[...formal.allowed].join(', ')})`;
+      walk.report(
+        nodeLabel(node),
+        `${node.opType} cannot take ${type} for input ${index}, «${node.input[index]}»${wanted}`,
+      );
+    }
+    if (formal.variable === undefined || formal.variadic === 'mixed') continue;
+    const other = bound.get(formal.variable);
+    if (other !== undefined && other !== type)
+      walk.report(
+        nodeLabel(node),
+        `${node.opType} wants one type for its ${formal.variable} inputs but gets ${other} and ${type} («${node.input[index]}»)`,
+      );
+    else bound.set(formal.variable, type);
+  }
+}

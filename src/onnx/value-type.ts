@@ -1,0 +1,43 @@
+import { type Dtype, dtypeFromOnnx, dtypes } from '../tensor/dtype.js';
+import type { TypeProto } from './onnx_pb.js';
+
+/**
+ * The type of a value without its shape: a tensor's is its dtype (`float32`), others wrap one (`seq(float32)`, `optional(seq(int64))`).
+ * Maps and sparse tensors are `map` and `sparse`. Undefined stands for a type nobody has said.
+ */
+export type ValueType = string;
+
+/** The type an ONNX `TensorProto.DataType` number names, as a value type; undefined for 0 and for numbers nobody has defined. */
+export const tensorType = (onnxNumber: number): ValueType | undefined => dtypeFromOnnx(onnxNumber);
+
+/** The ONNX number of a tensor type. */
+export const onnxNumber = (dtype: Dtype): number => dtypes[dtype].onnx;
+
+/** What a `TypeProto` says, or undefined where it says nothing. */
+export function declaredType(type: TypeProto | undefined): ValueType | undefined {
+  const value = type?.value;
+  switch (value?.case) {
+    case 'tensorType':
+      return tensorType(value.value.elemType);
+    case 'sequenceType':
+      return wrap('seq', declaredType(value.value.elemType));
+    case 'optionalType':
+      return wrap('optional', declaredType(value.value.elemType));
+    case 'mapType':
+      return 'map';
+    case 'sparseTensorType':
+      return 'sparse';
+    default:
+      return undefined;
+  }
+}
+
+/** `wrap('seq', 'float32')` is `seq(float32)`; of an unknown type the wrapped type is unknown too. */
+export const wrap = (kind: 'seq' | 'optional', inner: ValueType | undefined): ValueType | undefined =>
+  inner === undefined ? undefined : `${kind}(${inner})`;
+
+/** What a sequence or an optional holds; a plain tensor type stands for itself. */
+export function unwrap(kind: 'seq' | 'optional', type: ValueType | undefined): ValueType | undefined {
+  if (type === undefined || !type.startsWith(`${kind}(`)) return type;
+  return type.slice(kind.length + 1, -1);
+}
