@@ -4,10 +4,9 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { setUp } from './setup.mjs';
+import { runScript } from './phases.mjs';
+import { root, setUp } from './setup.mjs';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
 const tools = join(root, 'node_modules', '.bin');
 
 const CHECKS = [
@@ -51,12 +50,14 @@ function tests(args) {
   }
 }
 
-await setUp();
-const checks = CHECKS.map(check);
-const { passed, failed, skipped } = tests(process.argv.slice(2));
-const checksPassed = checks.filter(Boolean).length;
-const totals = { passed: passed + checksPassed, failed: failed + checks.length - checksPassed };
-process.stdout.write(
-  `${totals.passed} passed, ${totals.failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}\n`,
-);
-process.exitCode = totals.failed === 0 ? 0 : 1;
+runScript(() => {
+  setUp();
+  const checks = CHECKS.map(check);
+  const { passed, failed, skipped } = tests(process.argv.slice(2));
+  const checksPassed = checks.filter(Boolean).length;
+  const failures = failed + checks.length - checksPassed;
+  process.stdout.write(
+    `${passed + checksPassed} passed, ${failures} failed${skipped > 0 ? `, ${skipped} skipped` : ''}\n`,
+  );
+  process.exitCode = failures === 0 ? 0 : 1;
+});
