@@ -1,0 +1,115 @@
+import { join, type Markup, markup } from '../markup.js';
+import { formatCount, formatStatistic, plural } from '../quantity.js';
+import { across, anchorAt, type ChartText, frame } from './frame.js';
+import { logScale, type Scale } from './scale.js';
+
+/** How many elements fell in [from, to). */
+export interface Bin {
+  readonly from: number;
+  readonly to: number;
+  readonly count: number;
+}
+
+export interface HistogramMark {
+  readonly quantity: number;
+  readonly label: string;
+  /** A limit splits the bars into those within (good) and those beyond (bad); a note only points at a place. */
+  readonly kind: 'limit' | 'note';
+}
+
+export interface HistogramFacts {
+  /** Bins of quantities above zero. */
+  readonly bins: readonly Bin[];
+  /** Elements whose quantity is exactly zero: they have no place on a logarithmic axis and get a bar of their own. */
+  readonly zeros: number;
+  readonly marks: readonly HistogramMark[];
+  /** What the quantity is, printed under the axis. */
+  readonly axis: string;
+}
+
+const PLOT_TOP = 46;
+const PLOT_HEIGHT = 150;
+const BASE = PLOT_TOP + PLOT_HEIGHT;
+const HEIGHT = BASE + 44;
+/** The share of the width kept on the left for the bar of exact zeros. */
+const ZERO_SHARE = 0.1;
+
+/** A histogram with both axes logarithmic, so that a single element near a limit is seen beside millions that are far from it. */
+export function histogramChart(text: ChartText, facts: HistogramFacts): Markup {
+  const filled = facts.bins.filter((bin) => bin.count > 0);
+  const places = [
+    ...filled.flatMap((bin) => [bin.from, bin.to]),
+    ...facts.marks.map((mark) => mark.quantity),
+  ].filter((quantity) => quantity > 0 && Number.isFinite(quantity));
+  const scale = logScale(
+    places.length > 0 ? Math.min(...places) : 1e-8,
+    places.length > 0 ? Math.max(...places) : 1,
+  );
+  const x = (quantity: number) => ZERO_SHARE + (1 - ZERO_SHARE) * scale.at(quantity);
+  const most = Math.max(1, facts.zeros, ...filled.map((bin) => bin.count));
+  const y = heightOf(most);
+  const limit = Math.min(...facts.marks.filter((mark) => mark.kind === 'limit').map((mark) => mark.quantity));
+  return frame(text, HEIGHT, [
+    countGrid(most, y),
+    facts.zeros > 0 &&
+      markup`<rect class="mark good" x="0" y="${y(facts.zeros)}" width="${across(ZERO_SHARE * 0.6)}" height="${BASE - y(facts.zeros)}"><title>exactly equal: ${plural(facts.zeros, 'element')}</title></rect><text class="tick" x="0" y="${BASE + 16}">equal</text>`,
+    filled.map((bin) => binBar(bin, x, y, limit)),
+    valueAxis(scale, x, facts.axis),
+    marks(facts.marks, x),
+  ]);
+}
+
+/** Counts on a logarithmic axis whose foot is half an element, so that one element still has a height. */
+function heightOf(most: number): (count: number) => number {
+  const low = Math.log10(0.5);
+  const span = Math.log10(most * 1.15) - low;
+  return (count) =>
+    Number((BASE - (PLOT_HEIGHT * (Math.log10(Math.max(0.5, count)) - low)) / span).toFixed(2));
+}
+
+function countGrid(most: number, y: (count: number) => number): Markup {
+  const decades = Math.floor(Math.log10(most));
+  const every = Math.max(1, Math.ceil((decades + 1) / 4));
+  const lines: Markup[] = [];
+  for (let exponent = 0; exponent <= decades; exponent += every) {
+    const height = y(10 ** exponent);
+    lines.push(
+      markup`<line class="grid" x1="0" x2="100%" y1="${height}" y2="${height}"/><text class="tick" x="100%" y="${height - 4}" text-anchor="end">${formatCount(10 ** exponent)}</text>`,
+    );
+  }
+  return join(lines);
+}
+
+function binBar(
+  bin: Bin,
+  x: (quantity: number) => number,
+  y: (count: number) => number,
+  limit: number,
+): Markup {
+  const from = x(bin.from);
+  // A hair of space between neighbours, never so much that a narrow bin vanishes.
+  const width = Math.max(0.002, (x(bin.to) - from) * 0.9);
+  const tone = bin.from >= limit ? 'bad' : bin.to > limit ? 'warn' : 'accent';
+  return markup`<rect class="mark ${tone}" x="${across(from)}" y="${y(bin.count)}" width="${across(width)}" height="${Number((BASE - y(bin.count)).toFixed(2))}"><title>${formatStatistic(bin.from)} to ${formatStatistic(bin.to)}: ${plural(bin.count, 'element')}</title></rect>`;
+}
+
+function valueAxis(scale: Scale, x: (quantity: number) => number, title: string): Markup {
+  const ticks = scale.ticks.map((tick) => {
+    const place = x(tick.quantity);
+    return markup`<line class="axis" x1="${across(place)}" x2="${across(place)}" y1="${BASE}" y2="${BASE + 4}"/><text class="tick" x="${across(place)}" y="${BASE + 16}" text-anchor="${anchorAt(place)}">${tick.label}</text>`;
+  });
+  return markup`<line class="axis" x1="${across(ZERO_SHARE)}" x2="100%" y1="${BASE}" y2="${BASE}"/><line class="axis" x1="0" x2="${across(ZERO_SHARE * 0.6)}" y1="${BASE}" y2="${BASE}"/>${join(ticks)}<text class="tick" x="100%" y="${BASE + 36}" text-anchor="end">${title}</text><text class="tick" x="0" y="${BASE + 36}">elements, log scale</text>`;
+}
+
+function marks(all: readonly HistogramMark[], x: (quantity: number) => number): Markup {
+  return join(
+    all
+      .filter((mark) => mark.quantity > 0 && Number.isFinite(mark.quantity))
+      .map((mark, index) => {
+        const place = x(mark.quantity);
+        const y = 14 + (index % 2) * 16;
+        const anchor = place > 0.7 ? 'end' : place < 0.3 ? 'start' : 'middle';
+        return markup`<line class="${mark.kind}" x1="${across(place)}" x2="${across(place)}" y1="${y + 4}" y2="${BASE}"/><text class="mark-label ${mark.kind}" x="${across(place)}" y="${y}" text-anchor="${anchor}">${mark.label}</text>`;
+      }),
+  );
+}

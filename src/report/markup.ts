@@ -1,0 +1,70 @@
+/** Text that is already HTML or SVG. Only this file makes one, so that nothing reaches a page unescaped. */
+export class Markup {
+  readonly #source: string;
+
+  constructor(source: string) {
+    this.#source = source;
+  }
+
+  toString(): string {
+    return this.#source;
+  }
+}
+
+/** What a template takes: markup goes in as it is, everything else is escaped; null, undefined and false are nothing. */
+export type Content = Markup | string | number | null | undefined | false | readonly Content[];
+
+export const nothing = new Markup('');
+
+/**
+ * HTML (or SVG) with every interpolated value escaped for element content and for quoted attribute values alike:
+ * node names, file names and log lines come from outside.
+ */
+export function markup(parts: TemplateStringsArray, ...values: readonly Content[]): Markup {
+  let source = parts[0] ?? '';
+  values.forEach((value, index) => {
+    source += contentSource(value) + (parts[index + 1] ?? '');
+  });
+  return new Markup(source);
+}
+
+export const join = (items: readonly Content[]): Markup => new Markup(contentSource(items));
+
+/** JSON that is inert inside a `<script type="application/json">`: no `<`, so neither `</script>` nor `<!--` can appear. */
+export function jsonIsland(value: unknown): Markup {
+  const json = JSON.stringify(value) ?? 'null';
+  return new Markup(
+    json.replaceAll('<', '\\u003c').replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029'),
+  );
+}
+
+/** A stylesheet of our own, which escaping would break. */
+export const styleSheet = (css: string): Markup => new Markup(css);
+
+function contentSource(content: Content): string {
+  if (content instanceof Markup) return content.toString();
+  if (content === null || content === undefined || content === false) return '';
+  if (typeof content === 'object') return content.map(contentSource).join('');
+  return escapeText(String(content));
+}
+
+const entities: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+
+/**
+ * Escapes for element content and quoted attributes. Characters that HTML forbids (controls) and those that reorder or hide text
+ * (bidirectional overrides, zero-width) become visible code points.
+ */
+export function escapeText(text: string): string {
+  return text
+    .replace(/[&<>"']/g, (character) => entities[character] ?? character)
+    .replace(HIDDEN, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
+}
+
+/** Controls, format characters and lone surrogates; tab and line ends are text. */
+const HIDDEN = /(?![\t\n\r])[\p{Cc}\p{Cf}\p{Cs}]/gu;

@@ -1,0 +1,70 @@
+/** Numbers as people read them; the views share these so that the page, the Markdown and the terminal say the same. */
+
+/** Bytes in binary units: 102400000 is «97.7 MiB». */
+export function formatBytes(bytes: number): string {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
+  let amount = bytes;
+  let unit = 0;
+  // 1023.95 would print as 1024.0, so it already belongs to the next unit.
+  while (amount >= 1023.95 && unit < units.length - 1) {
+    amount /= 1024;
+    unit += 1;
+  }
+  return `${unit === 0 ? amount : amount.toFixed(amount < 9.995 ? 2 : 1)} ${units[unit]}`;
+}
+
+/** A duration in milliseconds: «840 µs», «42 ms», «4.38 s», «2 min 05 s». */
+export function formatMs(ms: number): string {
+  if (ms < 0.9995) return `${Math.round(ms * 1000)} µs`;
+  if (ms < 9.95) return `${ms.toFixed(1)} ms`;
+  if (ms < 999.5) return `${Math.round(ms)} ms`;
+  if (ms < 9_995) return `${(ms / 1000).toFixed(2)} s`;
+  if (ms < 59_950) return `${(ms / 1000).toFixed(1)} s`;
+  const seconds = Math.round(ms / 1000);
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min ${String(seconds % 60).padStart(2, '0')} s`;
+  return `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, '0')} min`;
+}
+
+/** Whole numbers with thin groups: 25557032 is «25 557 032» (no-break spaces). */
+export const formatCount = (count: number): string =>
+  String(Math.round(count)).replace(/\B(?=(\d{3})+(?!\d))/g, '\u202f');
+
+/** A statistic with three significant digits: «0.0123», «4.56e-7», «1230». NaN and infinities by name. */
+export function formatStatistic(number: number | null): string {
+  if (number === null) return '–';
+  if (number === 0 || !Number.isFinite(number)) return String(number);
+  const magnitude = Math.abs(number);
+  if (magnitude >= 1e-3 && magnitude < 1e5) return String(Number(number.toPrecision(3)));
+  return number.toExponential(2).replace('e+', 'e');
+}
+
+/** A share of one: 0.9712 is «97.1 %». A share that is not whole never rounds to 0 or 100. */
+export function formatShare(share: number): string {
+  const percent = share * 100;
+  if (percent > 0 && percent < 0.1) return '<\u202f0.1\u00a0%';
+  if (percent < 100 && percent > 99.9) return '>\u202f99.9\u00a0%';
+  return `${Number(percent.toFixed(1))}\u00a0%`;
+}
+
+/** «1 node», «3 nodes». */
+export const plural = (count: number, noun: string): string =>
+  `${formatCount(count)} ${noun}${count === 1 ? '' : 's'}`;
+
+/** The superscript spelling of a power of ten, as axes print it: 10⁻³. */
+export const powerOfTen = (exponent: number): string =>
+  `10${[...String(exponent)].map((character) => superscripts[character] ?? '').join('')}`;
+
+const superscripts: Readonly<Record<string, string>> = {
+  '-': '⁻',
+  '0': '⁰',
+  '1': '¹',
+  '2': '²',
+  '3': '³',
+  '4': '⁴',
+  '5': '⁵',
+  '6': '⁶',
+  '7': '⁷',
+  '8': '⁸',
+  '9': '⁹',
+};

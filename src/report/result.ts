@@ -1,0 +1,167 @@
+import { z } from 'zod';
+
+/** Numbers that JSON cannot hold travel by name: an overflowed FP16 output has an infinite error, and the report must say so. */
+export const measureSchema = z.union([z.number(), z.enum(['NaN', 'Infinity', '-Infinity'])]);
+
+/** A dimension: a number, a symbol, or null where the graph says nothing. */
+const dimsSchema = z.array(z.union([z.number(), z.string(), z.null()])).nullable();
+
+const bindingSchema = z.object({ name: z.string(), dtype: z.string(), shape: dimsSchema });
+
+const findingSchema = z.object({
+  code: z.string(),
+  severity: z.enum(['error', 'warning', 'info']),
+  message: z.string(),
+  where: z.string().nullable(),
+});
+
+const modelSchema = z.object({
+  name: z.string(),
+  path: z.string(),
+  /** The ONNX file and every external-data file together. */
+  bytes: z.number(),
+  externalFiles: z.number(),
+  irVersion: z.number().nullable(),
+  opsets: z.record(z.string(), z.number()),
+  producer: z.string().nullable(),
+  inputs: z.array(bindingSchema),
+  outputs: z.array(bindingSchema),
+  nodesTotal: z.number(),
+  ops: z.record(z.string(), z.number()),
+  parameters: z.number(),
+  parameterBytes: z.number(),
+  findings: z.array(findingSchema),
+});
+
+const keptRuleSchema = z.object({
+  rule: z.string(),
+  /** Why nodes that this rule catches stay as they are, in one sentence. */
+  reason: z.string(),
+  nodes: z.array(z.object({ name: z.string(), op: z.string(), detail: z.string().nullable() })),
+});
+
+const conversionSchema = z.object({
+  precision: z.enum(['fp16', 'bf16']),
+  path: z.string(),
+  bytesBefore: z.number(),
+  bytesAfter: z.number(),
+  /** Nodes that compute in the asked precision now. */
+  convertedNodes: z.number(),
+  /** Floating-point nodes that a rule kept in FP32. */
+  keptNodes: z.number(),
+  rules: z.array(keptRuleSchema),
+  /** Further counts of the conversion (casts inserted, initializers converted), by a readable name. */
+  counts: z.array(z.object({ name: z.string(), count: z.number() })),
+});
+
+const engineSchema = z.object({
+  path: z.string(),
+  passportPath: z.string(),
+  name: z.string(),
+  identity: z.string(),
+  source: z.enum(['built', 'local', 'remote']),
+  /** Why it was built or found, in one sentence. */
+  why: z.string(),
+  bytes: z.number(),
+  /** What the build took, now or (for a stored engine) when it was made; null where nobody knows. */
+  buildMs: z.number().nullable(),
+  product: z.string(),
+  version: z.string(),
+  computeCapabilities: z.array(z.string()),
+  platform: z.string(),
+  /** The passport as it lies beside the plan. */
+  passport: z.record(z.string(), z.unknown()),
+});
+
+const checkSchema = z.object({
+  statistic: z.string(),
+  measured: measureSchema,
+  limit: z.number(),
+  pass: z.boolean(),
+});
+
+const verifiedOutputSchema = z.object({
+  name: z.string(),
+  dtype: z.string(),
+  shape: z.array(z.number()),
+  elements: z.number(),
+  pass: z.boolean(),
+  checks: z.array(checkSchema),
+  /** Statistics of the error in the order to print them: `max`, `mean`, `p99`, … */
+  statistics: z.array(z.object({ name: z.string(), amount: measureSchema })),
+  /** How many elements have which absolute error; `zeros` are exactly equal, `nonFinite` are NaN or infinite on one side only. */
+  histogram: z.object({
+    bins: z.array(z.object({ from: z.number(), to: z.number(), count: z.number() })),
+    zeros: z.number(),
+    nonFinite: z.number(),
+  }),
+});
+
+const verificationSchema = z.object({
+  reference: z.string(),
+  candidate: z.string(),
+  seed: z.number(),
+  samples: z.number(),
+  inputs: z.array(
+    z.object({ name: z.string(), dtype: z.string(), shape: z.array(z.number()), from: z.string() }),
+  ),
+  outputs: z.array(verifiedOutputSchema),
+  reasons: z.array(z.string()),
+  outcome: z.enum(['pass', 'fail', 'inconclusive']),
+});
+
+const phaseSchema = z.object({
+  name: z.string(),
+  status: z.enum(['done', 'failed', 'skipped', 'not-reached']),
+  /** From the start of the run; null for a phase that never started. */
+  startMs: z.number().nullable(),
+  ms: z.number().nullable(),
+  /** What came of it, or why it was skipped. */
+  detail: z.string(),
+  steps: z.array(z.object({ name: z.string(), startMs: z.number(), ms: z.number() })),
+});
+
+const failureSchema = z.object({
+  phase: z.string(),
+  code: z.string(),
+  message: z.string(),
+  remedy: z.string(),
+  exitCode: z.number(),
+});
+
+/** Everything a report shows; `report.json` of a run root. Page, Markdown and terminal are functions of this and of nothing else. */
+export const forgeResultSchema = z.object({
+  schema: z.literal('trtforge.forge/1'),
+  /** The version of trtforge that ran. */
+  version: z.string(),
+  startedAt: z.iso.datetime(),
+  totalMs: z.number(),
+  request: z.object({ model: z.string(), precision: z.string(), target: z.string().nullable() }),
+  runRoot: z.string(),
+  exitCode: z.union([z.literal(0), z.literal(1), z.literal(2), z.literal(3), z.literal(4), z.literal(5)]),
+  verdict: z.object({
+    outcome: z.enum(['pass', 'fail', 'inconclusive']),
+    /** One sentence. */
+    headline: z.string(),
+    reasons: z.array(z.string()),
+  }),
+  failure: failureSchema.nullable(),
+  phases: z.array(phaseSchema),
+  model: modelSchema.nullable(),
+  conversion: conversionSchema.nullable(),
+  engine: engineSchema.nullable(),
+  verification: verificationSchema.nullable(),
+  environment: z.array(z.object({ name: z.string(), text: z.string() })),
+  repeat: z.array(z.object({ step: z.string(), command: z.string() })),
+  files: z.array(z.object({ path: z.string(), what: z.string() })),
+});
+
+export type ForgeResult = z.infer<typeof forgeResultSchema>;
+export type ReportModel = NonNullable<ForgeResult['model']>;
+export type ReportConversion = NonNullable<ForgeResult['conversion']>;
+export type ReportEngine = NonNullable<ForgeResult['engine']>;
+export type ReportVerification = NonNullable<ForgeResult['verification']>;
+export type VerifiedOutput = ReportVerification['outputs'][number];
+export type ReportPhase = ForgeResult['phases'][number];
+export type Outcome = ForgeResult['verdict']['outcome'];
+export type Measure = z.infer<typeof measureSchema>;

@@ -1,0 +1,97 @@
+import { barChart } from '../chart/bars.js';
+import { type Markup, markup } from '../markup.js';
+import { badge, code, facts, figure, type SectionFacts, table } from '../parts.js';
+import { formatBytes, formatCount, plural } from '../quantity.js';
+import type { ForgeResult, ReportModel } from '../result.js';
+import { modelSentence } from '../sentences.js';
+
+/** Operators drawn one by one; the rest share a bar. */
+const OPS_DRAWN = 10;
+const severityTone = { error: 'bad', warning: 'warn', info: 'quiet' } as const;
+
+/** What is in the ONNX file: facts, bindings, operators, findings. */
+export function modelSection({ model }: ForgeResult): SectionFacts | null {
+  if (model === null) return null;
+  return {
+    id: 'model',
+    title: 'The model',
+    lead: modelSentence(model),
+    body: [
+      facts([
+        ['file', code(model.path)],
+        [
+          'size',
+          `${formatBytes(model.bytes)}${model.externalFiles === 0 ? '' : `, ${plural(model.externalFiles, 'external file')} included`}`,
+        ],
+        ['IR version', model.irVersion === null ? '–' : String(model.irVersion)],
+        [
+          'opsets',
+          Object.entries(model.opsets)
+            .map(([domain, version]) => `${domain === '' ? 'ai.onnx' : domain} ${version}`)
+            .join(', '),
+        ],
+        ['producer', model.producer ?? '–'],
+        ['weights', `${formatCount(model.parameters)} parameters, ${formatBytes(model.parameterBytes)}`],
+      ]),
+      bindings(model),
+      Object.keys(model.ops).length > 0 &&
+        figure(opsChart(model), 'Nodes by operator, bodies of If, Loop and Scan included.'),
+      findings(model),
+    ],
+  };
+}
+
+function bindings(model: ReportModel): Markup {
+  const row = (direction: string) => (binding: ReportModel['inputs'][number]) => [
+    code(binding.name),
+    direction,
+    binding.dtype,
+    shapeText(binding.shape),
+  ];
+  return table(
+    'Inputs and outputs',
+    [{ title: 'name' }, { title: 'direction' }, { title: 'dtype' }, { title: 'shape' }],
+    [...model.inputs.map(row('input')), ...model.outputs.map(row('output'))],
+  );
+}
+
+/** «batch×3×224×224», with ? for a dimension nobody named. */
+export const shapeText = (shape: readonly (number | string | null)[] | null): string =>
+  shape === null
+    ? 'unknown'
+    : shape.length === 0
+      ? 'scalar'
+      : shape.map((dimension) => dimension ?? '?').join('×');
+
+function opsChart(model: ReportModel): Markup {
+  const sorted = Object.entries(model.ops).sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1));
+  const drawn = sorted.slice(0, sorted.length > OPS_DRAWN + 1 ? OPS_DRAWN : sorted.length);
+  const rest = sorted.slice(drawn.length);
+  const restCount = rest.reduce((sum, [, count]) => sum + count, 0);
+  const rows = [
+    ...drawn,
+    ...(rest.length > 0 ? [[`${rest.length} other operators`, restCount] as const] : []),
+  ];
+  return barChart(
+    {
+      id: 'ops-chart',
+      title: 'Nodes by operator',
+      description: rows.map(([op, count]) => `${op}: ${count}`).join(', '),
+    },
+    rows.map(([op, count], index) => ({
+      label: op,
+      text: formatCount(count),
+      parts: [
+        { amount: count, tone: index < drawn.length ? 'accent' : 'quiet', name: plural(count, 'node') },
+      ],
+    })),
+  );
+}
+
+function findings({ findings: found }: ReportModel): Markup {
+  if (found.length === 0) return markup`<p class="muted">The inspection has no finding.</p>`;
+  return markup`<h3>Findings</h3><ul class="findings">${found.map(
+    (finding) =>
+      markup`<li>${badge(finding.severity, severityTone[finding.severity])} ${finding.message}${finding.where !== null && markup` <span class="muted">at ${code(finding.where)}</span>`} <span class="code">${finding.code}</span></li>`,
+  )}</ul>`;
+}

@@ -1,0 +1,46 @@
+import { type BarRow, barChart } from '../chart/bars.js';
+import { figure, type SectionFacts } from '../parts.js';
+import { formatBytes, formatShare } from '../quantity.js';
+import type { ForgeResult } from '../result.js';
+import { precisionWord, sizeSentence } from '../sentences.js';
+
+/** Bytes on disk at each station of the way. */
+export function sizesSection(result: ForgeResult): SectionFacts | null {
+  if (result.model === null) return null;
+  const rows = sizeRows(result);
+  return {
+    id: 'sizes',
+    title: 'Sizes',
+    lead: sizeSentence(result),
+    body: figure(
+      barChart(
+        {
+          id: 'sizes-chart',
+          title: 'Size at each station',
+          description: rows.map((row) => `${row.label}: ${row.text}`).join('; '),
+        },
+        rows,
+      ),
+      'Bytes on disk, external data included.',
+    ),
+  };
+}
+
+function sizeRows({ model, conversion, engine }: ForgeResult): readonly BarRow[] {
+  const original = model?.bytes ?? 0;
+  const row = (label: string, bytes: number, tone: 'accent' | 'quiet' | 'good'): BarRow => ({
+    label,
+    text:
+      bytes === original || original === 0
+        ? formatBytes(bytes)
+        : `${formatBytes(bytes)} · ${formatShare(bytes / original)}`,
+    parts: [{ amount: bytes, tone, name: formatBytes(bytes) }],
+  });
+  return [
+    row('ONNX as given', original, 'quiet'),
+    ...(conversion
+      ? [row(`ONNX typed ${precisionWord(conversion.precision)}`, conversion.bytesAfter, 'accent')]
+      : []),
+    ...(engine ? [row('engine', engine.bytes, 'good')] : []),
+  ];
+}

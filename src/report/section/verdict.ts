@@ -1,0 +1,113 @@
+import { dial } from '../chart/dial.js';
+import { type Content, type Markup, markup } from '../markup.js';
+import { formatBytes, formatMs, formatShare } from '../quantity.js';
+import type { ForgeResult, Outcome } from '../result.js';
+import {
+  convertedShare,
+  modelName,
+  outcomeWord,
+  precisionWord,
+  runTitle,
+  tightestCheck,
+} from '../sentences.js';
+
+/** The head of the page: what was forged, whether it is good, and the few figures that people ask for first. */
+export function verdictHeader(result: ForgeResult): Markup {
+  return markup`<header><p class="kicker">trtforge ${result.version} · <time datetime="${result.startedAt}">${readableTime(result.startedAt)}</time></p><h1>${modelName(result)}</h1><p class="subtitle">${runTitle(result)}</p>${banner(result)}${dials(result)}</header>`;
+}
+
+const icons: Readonly<Record<Outcome, Markup>> = {
+  pass: markup`<path d="M13 25.5 21 33 36 16"/>`,
+  fail: markup`<path d="M16 16 32 32M32 16 16 32"/>`,
+  inconclusive: markup`<path d="M17.5 19c0-8 13-8 13 0 0 5-6.5 5-6.5 10M24 34.5v.5"/>`,
+};
+
+function banner(result: ForgeResult): Markup {
+  const { outcome, headline, reasons } = result.verdict;
+  return markup`<div class="verdict ${outcome}" role="status"><svg class="verdict-icon" viewBox="0 0 48 48" width="48" height="48" aria-hidden="true"><circle cx="24" cy="24" r="22"/>${icons[outcome]}</svg><div><p class="verdict-word">${outcomeWord[outcome]}</p><p class="verdict-headline">${headline}</p>${reasons.length > 0 && markup`<ul>${reasons.map((reason) => markup`<li>${reason}</li>`)}</ul>`}${failure(result)}</div></div>`;
+}
+
+function failure(result: ForgeResult): Content {
+  const stopped = result.failure;
+  if (stopped === null) return null;
+  return markup`<p class="remedy"><strong>What to do:</strong> ${stopped.remedy} <code>${stopped.code}</code>, exit ${stopped.exitCode}</p>`;
+}
+
+function dials(result: ForgeResult): Content {
+  const items = [accuracyDial(result), precisionDial(result), sizeDial(result)].filter(
+    (item) => item !== null,
+  );
+  const figures: readonly (readonly [string, string])[] = [
+    ...(result.engine ? [['engine', formatBytes(result.engine.bytes)] as const] : []),
+    ['whole run', formatMs(result.totalMs)],
+  ];
+  return markup`<ul class="dials">${items.map((item) => markup`<li>${item.ring}<p>${item.caption}</p></li>`)}${figures.map(([name, figure]) => markup`<li class="tile"><p class="tile-figure">${figure}</p><p>${name}</p></li>`)}</ul>`;
+}
+
+interface DialItem {
+  readonly ring: Markup;
+  readonly caption: string;
+}
+
+function accuracyDial({ verification }: ForgeResult): DialItem | null {
+  const tightest = verification && tightestCheck(verification);
+  if (!tightest) return null;
+  const tone = tightest.share > 1 ? 'bad' : tightest.share > 0.8 ? 'warn' : 'good';
+  const figure =
+    Number.isFinite(tightest.share) && tightest.share < 9.995
+      ? `${Math.ceil(tightest.share * 100)}%`
+      : '≫100%';
+  return {
+    ring: dial(
+      {
+        id: 'dial-accuracy',
+        title: 'Tolerance used',
+        description: `The ${tightest.statistic} error of ${tightest.output.name} uses ${figure} of its limit.`,
+      },
+      tightest.share,
+      figure,
+      tone,
+    ),
+    caption: 'of the tolerance used',
+  };
+}
+
+function precisionDial({ conversion }: ForgeResult): DialItem | null {
+  if (conversion === null) return null;
+  const share = convertedShare(conversion);
+  const word = precisionWord(conversion.precision);
+  return {
+    ring: dial(
+      {
+        id: 'dial-precision',
+        title: `Nodes in ${word}`,
+        description: `${formatShare(share)} of the floating-point nodes compute in ${word}.`,
+      },
+      share,
+      `${Math.floor(share * 100)}%`,
+      'accent',
+    ),
+    caption: `of float nodes in ${word}`,
+  };
+}
+
+function sizeDial({ conversion }: ForgeResult): DialItem | null {
+  if (conversion === null || conversion.bytesBefore === 0) return null;
+  const share = conversion.bytesAfter / conversion.bytesBefore;
+  return {
+    ring: dial(
+      {
+        id: 'dial-size',
+        title: 'Size after conversion',
+        description: `The converted model is ${formatShare(share)} of the size of the original.`,
+      },
+      share,
+      `${Math.round(share * 100)}%`,
+      'accent',
+    ),
+    caption: 'of the ONNX size left',
+  };
+}
+
+/** `2026-11-21T01:46:01.000Z` as `2026-11-21 01:46 UTC`: the same for every reader. */
+const readableTime = (iso: string): string => `${iso.slice(0, 10)} ${iso.slice(11, 16)} UTC`;

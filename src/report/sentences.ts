@@ -1,0 +1,138 @@
+import { formatBytes, formatMs, formatShare, formatStatistic, plural } from './quantity.js';
+import type {
+  ForgeResult,
+  Measure,
+  Outcome,
+  ReportConversion,
+  ReportEngine,
+  ReportModel,
+  ReportPhase,
+  ReportVerification,
+  VerifiedOutput,
+} from './result.js';
+
+/** What a result says in words; page, Markdown and terminal use the same sentences. */
+
+export const outcomeWord: Readonly<Record<Outcome, string>> = {
+  pass: 'Pass',
+  fail: 'Fail',
+  inconclusive: 'Inconclusive',
+};
+
+export const precisionWord = (precision: string): string =>
+  ({ fp16: 'FP16', bf16: 'BF16', fp32: 'FP32' })[precision] ?? precision;
+
+/** A measure as a number again. */
+export const measureNumber = (measure: Measure): number => Number(measure);
+
+export const formatMeasure = (measure: Measure): string => formatStatistic(measureNumber(measure));
+
+export interface ToleranceUse {
+  readonly output: VerifiedOutput;
+  readonly statistic: string;
+  readonly measured: Measure;
+  readonly limit: number;
+  /** Measured over limit; infinite for NaN and for anything over a limit of 0. */
+  readonly share: number;
+}
+
+/** The check that came closest to its limit, or went furthest beyond it. Null when nothing was checked. */
+export function tightestCheck(verification: ReportVerification): ToleranceUse | null {
+  let tightest: ToleranceUse | null = null;
+  for (const output of verification.outputs) {
+    for (const { statistic, measured, limit } of output.checks) {
+      const share = toleranceShare(measureNumber(measured), limit);
+      if (tightest === null || share > tightest.share)
+        tightest = { output, statistic, measured, limit, share };
+    }
+  }
+  return tightest;
+}
+
+function toleranceShare(measured: number, limit: number): number {
+  if (measured === 0) return 0;
+  const share = measured / limit;
+  return Number.isNaN(share) ? Number.POSITIVE_INFINITY : share;
+}
+
+export function accuracySentence(verification: ReportVerification): string {
+  const passed = verification.outputs.filter((output) => output.pass).length;
+  const all = verification.outputs.length;
+  const where = `${passed === all ? (all === 1 ? 'The only output stays' : `All ${all} outputs stay`) : `${passed} of ${plural(all, 'output')} ${passed === 1 ? 'stays' : 'stay'}`} within tolerance on ${plural(verification.samples, 'seeded sample')}`;
+  const tightest = tightestCheck(verification);
+  if (tightest === null) return `${where}.`;
+  return `${where}; the closest to a limit is ${tightest.output.name}, whose ${tightest.statistic} error is ${formatMeasure(tightest.measured)} of ${formatStatistic(tightest.limit)} allowed.`;
+}
+
+export const convertedShare = (conversion: ReportConversion): number => {
+  const all = conversion.convertedNodes + conversion.keptNodes;
+  return all === 0 ? 0 : conversion.convertedNodes / all;
+};
+
+export function conversionSentence(conversion: ReportConversion): string {
+  const all = conversion.convertedNodes + conversion.keptNodes;
+  const word = precisionWord(conversion.precision);
+  const kept =
+    conversion.keptNodes === 0
+      ? 'no rule kept a node in FP32'
+      : `${plural(conversion.keptNodes, 'node')} ${conversion.keptNodes === 1 ? 'stays' : 'stay'} in FP32 for ${plural(conversion.rules.filter((rule) => rule.nodes.length > 0).length, 'reason')} given below`;
+  return `${conversion.convertedNodes} of ${plural(all, 'floating-point node')} (${formatShare(convertedShare(conversion))}) compute in ${word} now; ${kept}.`;
+}
+
+export function sizeSentence(result: ForgeResult): string {
+  const { model, conversion, engine } = result;
+  const parts = [
+    model && `${formatBytes(model.bytes)} of ONNX`,
+    conversion &&
+      `${formatBytes(conversion.bytesAfter)} after conversion (${formatShare(conversion.bytesAfter / Math.max(1, conversion.bytesBefore))} of the original)`,
+    engine && `${formatBytes(engine.bytes)} as an engine`,
+  ].filter((part) => typeof part === 'string');
+  return parts.length === 0
+    ? 'No size is known: the run stopped before the model was read.'
+    : `${parts.join(', ')}.`;
+}
+
+export function phasesSentence(result: ForgeResult): string {
+  const count = (status: ReportPhase['status']) =>
+    result.phases.filter((phase) => phase.status === status).length;
+  const skipped = count('skipped');
+  const longest = [...result.phases].sort((a, b) => (b.ms ?? 0) - (a.ms ?? 0))[0];
+  const most =
+    longest?.ms && result.totalMs > 0 ? ` ${longest.name} took the most of it, ${formatMs(longest.ms)}.` : '';
+  const notRun =
+    skipped === 0
+      ? ''
+      : ` ${plural(skipped, 'step')} ${skipped === 1 ? 'was' : 'were'} skipped, with the reason below.`;
+  return `${plural(count('done'), 'phase')} in ${formatMs(result.totalMs)}.${most}${notRun}`;
+}
+
+export function modelSentence(model: ReportModel): string {
+  const opset = model.opsets[''] ?? model.opsets['ai.onnx'];
+  return `${model.name} has ${plural(model.nodesTotal, 'node')} and ${plural(model.parameters, 'parameter')}${opset === undefined ? '' : `, in opset ${opset}`}.`;
+}
+
+export function engineSentence(engine: ReportEngine): string {
+  const how = {
+    built: engine.buildMs === null ? 'Built now' : `Built now in ${formatMs(engine.buildMs)}`,
+    local: 'Found in the local store',
+    remote: 'Fetched from the remote store',
+  }[engine.source];
+  const last =
+    engine.source !== 'built' && engine.buildMs !== null
+      ? ` (its build took ${formatMs(engine.buildMs)})`
+      : '';
+  return `${how}${last}: ${formatBytes(engine.bytes)} for ${engineTarget(engine)}. ${engine.why}`;
+}
+
+export const engineTarget = (engine: ReportEngine): string =>
+  `${engine.product} ${engine.version}${engine.computeCapabilities.length === 0 ? '' : `, ${engine.computeCapabilities.join(', ')}`}`;
+
+/** Where the whole run stands, for titles: «resnet50, FP16, tensorrt-rtx 1.7.1.116, sm_89». */
+export function runTitle(result: ForgeResult): string {
+  const precision = result.conversion?.precision ?? result.request.precision;
+  const target = result.engine ? engineTarget(result.engine) : result.request.target;
+  return [precisionWord(precision), target].filter((part) => part !== null).join(' · ');
+}
+
+export const modelName = (result: ForgeResult): string =>
+  result.model?.name ?? result.request.model.split(/[\\/]/).at(-1) ?? result.request.model;

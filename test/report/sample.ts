@@ -1,0 +1,306 @@
+import type { ForgeResult, VerifiedOutput } from '../../src/report/result.js';
+
+/** Bins of a log-normal error around `center`, a tenth of a decade wide: the shape that FP16 rounding gives. */
+function bellBins(center: number, elements: number, reach = 1.6) {
+  const bins: { from: number; to: number; count: number }[] = [];
+  for (let step = -24; step <= Math.round(reach * 10); step += 1) {
+    const from = center * 10 ** (step / 10);
+    const weight = Math.exp(-((step / 7) ** 2) * (step > 0 ? 2.2 : 0.7));
+    bins.push({ from, to: from * 10 ** 0.1, count: Math.round((elements * weight) / 14) });
+  }
+  return bins;
+}
+
+function verifiedOutput(more: Partial<VerifiedOutput> = {}): VerifiedOutput {
+  return {
+    name: 'logits',
+    dtype: 'float32',
+    shape: [8, 1000],
+    elements: 8000,
+    pass: true,
+    checks: [{ statistic: 'max', measured: 0.00212, limit: 0.01, pass: true }],
+    statistics: [
+      { name: 'max', amount: 0.00212 },
+      { name: 'mean', amount: 0.000312 },
+      { name: 'median', amount: 0.000251 },
+      { name: 'p99', amount: 0.00119 },
+      { name: 'max relative', amount: 0.0471 },
+    ],
+    histogram: { bins: bellBins(2.8e-4, 8000, 0.9), zeros: 37, nonFinite: 0 },
+    ...more,
+  };
+}
+
+/** A forge of ResNet-50 that passed: every part of the report is filled. Tests change what they are about. */
+export function sampleResult(more: Partial<ForgeResult> = {}): ForgeResult {
+  return {
+    schema: 'trtforge.forge/1',
+    version: '0.1.0',
+    startedAt: '2026-11-21T01:46:01.000Z',
+    totalMs: 6284,
+    request: { model: 'models/resnet50.onnx', precision: 'fp16', target: 'tensorrt-rtx:sm_89' },
+    runRoot: 'runs/resnet50-fp16',
+    exitCode: 0,
+    verdict: {
+      outcome: 'pass',
+      headline:
+        'The typed model agrees with the FP32 original on all outputs, and the engine was built from it.',
+      reasons: [
+        'The engine itself was not run: this machine has no NVIDIA driver. Numbers are those of the typed ONNX model on ONNX Runtime.',
+      ],
+    },
+    failure: null,
+    phases: [
+      {
+        name: 'inspect',
+        status: 'done',
+        startMs: 4,
+        ms: 31,
+        detail: '122 nodes, no error among 2 findings',
+        steps: [],
+      },
+      {
+        name: 'convert',
+        status: 'done',
+        startMs: 38,
+        ms: 742,
+        detail: '118 of 121 float nodes to FP16',
+        steps: [],
+      },
+      {
+        name: 'build',
+        status: 'done',
+        startMs: 781,
+        ms: 2140,
+        detail: 'built: nothing in the store had this identity',
+        steps: [
+          { name: 'identity', startMs: 781, ms: 190 },
+          { name: 'parse', startMs: 990, ms: 240 },
+          { name: 'compile', startMs: 1230, ms: 1480 },
+        ],
+      },
+      {
+        name: 'verify',
+        status: 'done',
+        startMs: 2922,
+        ms: 3290,
+        detail: '2 of 2 outputs within tolerance',
+        steps: [],
+      },
+      {
+        name: 'verify engine',
+        status: 'skipped',
+        startMs: null,
+        ms: null,
+        detail: 'no NVIDIA driver on this machine',
+        steps: [],
+      },
+      {
+        name: 'bench',
+        status: 'skipped',
+        startMs: null,
+        ms: null,
+        detail: 'no NVIDIA driver on this machine',
+        steps: [],
+      },
+      {
+        name: 'report',
+        status: 'done',
+        startMs: 6214,
+        ms: 70,
+        detail: 'report.html, report.md, report.json',
+        steps: [],
+      },
+    ],
+    model: {
+      name: 'resnet50',
+      path: 'models/resnet50.onnx',
+      bytes: 102_442_450,
+      externalFiles: 0,
+      irVersion: 8,
+      opsets: { '': 17 },
+      producer: 'trtforge 0.1.0',
+      inputs: [{ name: 'input', dtype: 'float32', shape: ['batch', 3, 224, 224] }],
+      outputs: [
+        { name: 'logits', dtype: 'float32', shape: ['batch', 1000] },
+        { name: 'features', dtype: 'float32', shape: ['batch', 2048, null, null] },
+      ],
+      nodesTotal: 122,
+      ops: { Conv: 53, Relu: 49, Add: 16, GlobalAveragePool: 1, MaxPool: 1, Flatten: 1, Gemm: 1 },
+      parameters: 25_557_032,
+      parameterBytes: 102_228_128,
+      findings: [
+        {
+          code: 'dynamic-dimension-without-symbol',
+          severity: 'warning',
+          message: 'Dimension 2 of output features is dynamic and has no symbol.',
+          where: 'features',
+        },
+        { code: 'opset-old', severity: 'info', message: 'Opset 17 has no bfloat16 Resize.', where: null },
+      ],
+    },
+    conversion: {
+      precision: 'fp16',
+      path: 'model/resnet50.fp16.onnx',
+      bytesBefore: 102_442_450,
+      bytesAfter: 51_293_011,
+      convertedNodes: 118,
+      keptNodes: 4,
+      rules: [
+        {
+          rule: 'op-type',
+          reason: 'Softmax sums exponentials; FP16 overflows above 65504.',
+          nodes: [{ name: '/head/Softmax', op: 'Softmax', detail: null }],
+        },
+        {
+          rule: 'reduction-depth',
+          reason: 'A reduction over more than 4096 elements loses its small addends in FP16.',
+          nodes: [
+            {
+              name: '/stem/GlobalAveragePool',
+              op: 'GlobalAveragePool',
+              detail: 'reduces over 50176 elements',
+            },
+            { name: '/neck/ReduceMean', op: 'ReduceMean', detail: 'reduces over 8192 elements' },
+            { name: '/neck/ReduceMean_1', op: 'ReduceMean', detail: 'reduces over 8192 elements' },
+          ],
+        },
+      ],
+      counts: [
+        { name: 'initializers converted', count: 107 },
+        { name: 'casts inserted', count: 6 },
+        { name: 'cast pairs removed', count: 2 },
+      ],
+    },
+    engine: {
+      path: 'engines/resnet50_1_fp16_sm_89_1.7.1.116.engine',
+      passportPath: 'engines/resnet50_1_fp16_sm_89_1.7.1.116.engine.json',
+      name: 'resnet50_1_fp16_sm_89_1.7.1.116.engine',
+      identity: '5f0c3a1de1f5cbd52d6dc1f4a3c9f9ef7a1b88e3db7b6d4a4b8a6f1d2a31c0be',
+      source: 'built',
+      why: 'Nothing in the store had this identity.',
+      bytes: 52_301_880,
+      buildMs: 1720,
+      product: 'tensorrt-rtx',
+      version: '1.7.1.116',
+      computeCapabilities: ['sm_89'],
+      platform: 'linux-x64',
+      passport: { schema: 'trtforge.passport/1', identity: '5f0c3a1d', plan: { bytes: 52_301_880 } },
+    },
+    verification: {
+      reference: 'models/resnet50.onnx on ONNX Runtime 1.30.0 (CPU)',
+      candidate: 'model/resnet50.fp16.onnx on ONNX Runtime 1.30.0 (CPU)',
+      seed: 0,
+      samples: 3,
+      inputs: [{ name: 'input', dtype: 'float32', shape: [8, 3, 224, 224], from: 'uniform in [-1, 1]' }],
+      outputs: [
+        verifiedOutput(),
+        verifiedOutput({
+          name: 'features',
+          shape: [8, 2048, 7, 7],
+          elements: 802_816,
+          histogram: { bins: bellBins(6e-5, 802_816, 2.1), zeros: 15_211, nonFinite: 0 },
+          checks: [{ statistic: 'max', measured: 0.0083, limit: 0.01, pass: true }],
+          statistics: [
+            { name: 'max', amount: 0.0083 },
+            { name: 'mean', amount: 0.0000711 },
+            { name: 'median', amount: 0.0000591 },
+            { name: 'p99', amount: 0.00041 },
+            { name: 'max relative', amount: 0.132 },
+          ],
+        }),
+      ],
+      reasons: [],
+      outcome: 'pass',
+    },
+    environment: [
+      { name: 'machine', text: 'linux x64, 2 × Some Processor, 23.5 GiB' },
+      { name: 'Node.js', text: '20.20.0' },
+      { name: 'toolchain', text: 'tensorrt-rtx 1.7.1.116 (installed by trtforge)' },
+      { name: 'GPU', text: 'none: libcuda.so.1 is not there' },
+    ],
+    repeat: [
+      {
+        step: 'The whole way',
+        command: 'trtforge forge models/resnet50.onnx --precision fp16 --target tensorrt-rtx:sm_89',
+      },
+      {
+        step: 'Convert',
+        command: 'trtforge convert models/resnet50.onnx -o model/resnet50.fp16.onnx --precision fp16',
+      },
+    ],
+    files: [
+      { path: 'report.html', what: 'this page' },
+      { path: 'engines/resnet50_1_fp16_sm_89_1.7.1.116.engine', what: 'the engine' },
+    ],
+    ...more,
+  };
+}
+
+/** The same run with an output that overflowed, so that the numeric verdict is fail. */
+export function failedSample(): ForgeResult {
+  const result = sampleResult();
+  const overflowed = verifiedOutput({
+    pass: false,
+    checks: [
+      { statistic: 'max', measured: 'Infinity', limit: 0.01, pass: false },
+      { statistic: 'mean', measured: 0.0231, limit: 0.002, pass: false },
+    ],
+    statistics: [
+      { name: 'max', amount: 'Infinity' },
+      { name: 'mean', amount: 0.0231 },
+    ],
+    histogram: { bins: bellBins(2.8e-3, 8000), zeros: 0, nonFinite: 12 },
+  });
+  return {
+    ...result,
+    exitCode: 1,
+    verdict: {
+      outcome: 'fail',
+      headline: '1 of 1 output is outside its tolerance.',
+      reasons: ['logits: max error Infinity is above 0.01.'],
+    },
+    verification: {
+      ...result.verification!,
+      outputs: [overflowed],
+      outcome: 'fail',
+      reasons: ['logits overflowed'],
+    },
+  };
+}
+
+/** A run that stopped in its build phase: there is neither engine nor verification. */
+export function stoppedSample(): ForgeResult {
+  const result = sampleResult();
+  return {
+    ...result,
+    exitCode: 3,
+    verdict: {
+      outcome: 'inconclusive',
+      headline: 'The run stopped in its phase build.',
+      reasons: ['No TensorRT was found on this machine.'],
+    },
+    failure: {
+      phase: 'build',
+      code: 'TF_INTERNAL',
+      message: 'No TensorRT was found on this machine.',
+      remedy: 'Run trtforge toolchain install tensorrt-rtx --accept-license.',
+      exitCode: 3,
+    },
+    engine: null,
+    verification: null,
+    phases: result.phases.map((phase) =>
+      phase.name === 'build'
+        ? {
+            ...phase,
+            status: 'failed',
+            ms: 12,
+            steps: [],
+            detail: 'TF_INTERNAL: No TensorRT was found on this machine.',
+          }
+        : phase.name === 'verify'
+          ? { ...phase, status: 'not-reached', startMs: null, ms: null, detail: 'the run stopped before' }
+          : phase,
+    ),
+  };
+}
