@@ -40,12 +40,12 @@ export function table(
       : markup`<td class="${kind}">${content}</td>`;
   };
   const lines = rows.map((row) => markup`<tr>${row.map(cell)}</tr>`);
-  return markup`<div class="scroll" role="region" aria-label="${caption}" tabindex="0"><table><caption>${caption}</caption><thead><tr>${heads}</tr></thead><tbody>${lines}</tbody></table></div>`;
+  return markup`<div class="scroll" role="region" aria-label="${caption}" tabindex="0"><table><caption><span>${caption}</span></caption><thead><tr>${heads}</tr></thead><tbody>${lines}</tbody></table></div>`;
 }
 
-/** Names and what stands for them, as a description list. */
-export function facts(pairs: readonly (readonly [string, Content])[]): Markup {
-  return markup`<dl class="facts">${pairs.map(([name, content]) => markup`<div><dt>${name}</dt><dd>${content}</dd></div>`)}</dl>`;
+/** Names and what stands for them, as a description list; `wide` ones (digests, paths) take a line of their own. */
+export function facts(pairs: readonly (readonly [string, Content, 'wide'?])[]): Markup {
+  return markup`<dl class="facts">${pairs.map(([name, content, width]) => markup`<div class="${width ?? 'narrow'}"><dt>${name}</dt><dd>${content}</dd></div>`)}</dl>`;
 }
 
 export const code = (text: string): Markup => markup`<code>${text}</code>`;

@@ -26,6 +26,12 @@ export function formatMs(ms: number): string {
   return `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, '0')} min`;
 }
 
+/** A duration as an axis prints it: «0», «500 ms», «2 s», «2.5 s». */
+export const formatMsTick = (ms: number): string =>
+  ms === 0
+    ? '0'
+    : formatMs(ms).replace(/\.(\d*?)0+(?= )/, (_, digits: string) => (digits === '' ? '' : `.${digits}`));
+
 /** Whole numbers with thin groups: 25557032 is «25 557 032» (no-break spaces). */
 export const formatCount = (count: number): string =>
   String(Math.round(count)).replace(/\B(?=(\d{3})+(?!\d))/g, '\u202f');

@@ -58,10 +58,13 @@ function toleranceShare(measured: number, limit: number): number {
 export function accuracySentence(verification: ReportVerification): string {
   const passed = verification.outputs.filter((output) => output.pass).length;
   const all = verification.outputs.length;
-  const where = `${passed === all ? (all === 1 ? 'The only output stays' : `All ${all} outputs stay`) : `${passed} of ${plural(all, 'output')} ${passed === 1 ? 'stays' : 'stay'}`} within tolerance on ${plural(verification.samples, 'seeded sample')}`;
+  const where = `${passed === all ? (all === 1 ? 'The only output stays' : `${all === 2 ? 'Both' : `All ${all}`} outputs stay`) : `${passed} of ${plural(all, 'output')} ${passed === 1 ? 'stays' : 'stay'}`} within tolerance on ${plural(verification.samples, 'seeded sample')}`;
   const tightest = tightestCheck(verification);
   if (tightest === null) return `${where}.`;
-  return `${where}; the closest to a limit is ${tightest.output.name}, whose ${tightest.statistic} error is ${formatMeasure(tightest.measured)} of ${formatStatistic(tightest.limit)} allowed.`;
+  const { output, statistic, measured, limit, share } = tightest;
+  return share > 1
+    ? `${where}; ${output.name} is furthest out, with a ${statistic} error of ${formatMeasure(measured)} where ${formatStatistic(limit)} is allowed.`
+    : `${where}; ${output.name} comes closest to a limit, with a ${statistic} error of ${formatMeasure(measured)} where ${formatStatistic(limit)} is allowed.`;
 }
 
 export const convertedShare = (conversion: ReportConversion): number => {

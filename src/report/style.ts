@@ -71,14 +71,16 @@ section { margin-top: 3.4rem; scroll-margin-top: 1.5rem; }
 .lead { font-size: 1.06rem; max-width: 46rem; overflow-wrap: anywhere; }
 figure { margin: 1.4rem 0; padding: 1.2rem 1.3rem 0.9rem; background: var(--card); border: 1px solid var(--rule); border-radius: 12px; min-width: 0; }
 figcaption { margin-top: 0.7rem; font-size: 0.875rem; color: var(--muted); overflow-wrap: anywhere; }
-figcaption::before { counter-increment: figure; content: "Figure " counter(figure) ". "; font-weight: 600; color: var(--ink); }
+figcaption span { display: block; max-width: calc(100vw - 2.5rem); }
+caption span::before { counter-increment: figure; content: "Figure " counter(figure) ". "; font-weight: 600; color: var(--ink); }
 .figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); gap: 1.2rem; margin: 1.4rem 0; }
 .figures figure { margin: 0; }
 
 .scroll { overflow-x: auto; margin: 1.2rem 0; }
 table { border-collapse: collapse; width: 100%; font-size: 0.9rem; border-top: 2px solid var(--ink); border-bottom: 1px solid var(--ink); }
 caption { text-align: left; font-size: 0.875rem; color: var(--muted); padding-bottom: 0.5rem; }
-caption::before { counter-increment: table; content: "Table " counter(table) ". "; font-weight: 600; color: var(--ink); }
+caption span { display: block; max-width: calc(100vw - 2.5rem); }
+caption span::before { counter-increment: table; content: "Table " counter(table) ". "; font-weight: 600; color: var(--ink); }
 th, td { padding: 0.45rem 0.9rem 0.45rem 0; vertical-align: top; text-align: left; }
 th:last-child, td:last-child { padding-right: 0; }
 thead th { font-weight: 600; border-bottom: 1px solid var(--ink); white-space: nowrap; vertical-align: bottom; }
@@ -90,6 +92,7 @@ td.words { min-width: 5rem; }
 
 .facts { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 19rem), 1fr)); gap: 0 2rem; margin: 1.2rem 0; font-size: 0.93rem; }
 .facts > div { display: grid; grid-template-columns: 7.5rem 1fr; gap: 0.8rem; padding: 0.4rem 0; border-bottom: 1px solid var(--rule); }
+.facts .wide { grid-column: 1 / -1; }
 .facts dt { color: var(--muted); }
 .facts dd { margin: 0; min-width: 0; overflow-wrap: anywhere; }
 
@@ -100,6 +103,7 @@ details > :not(summary) { margin: 0.8rem 0 0.4rem 1.05rem; }
 .nodes { list-style: none; padding: 0; font-size: 0.875rem; columns: 22rem 2; column-gap: 2rem; }
 .nodes li { break-inside: avoid; padding: 0.12rem 0; overflow-wrap: anywhere; }
 .why { display: block; color: var(--muted); padding-left: 1rem; }
+.counts { display: flex; flex-wrap: wrap; gap: 0.2rem 1.6rem; margin-top: 0.9rem; font-size: 0.93rem; color: var(--muted); }
 .findings { list-style: none; padding: 0; }
 .findings li { padding: 0.45rem 0; border-bottom: 1px solid var(--rule); overflow-wrap: anywhere; }
 .code { font: 0.8rem var(--mono); color: var(--muted); }
@@ -136,6 +140,7 @@ footer { margin-top: 3.5rem; border-top: 1px solid var(--rule); padding-top: 1re
   .verdict-icon { width: 36px; height: 36px; }
   figure { padding: 1rem 0.9rem 0.8rem; }
   .facts > div { grid-template-columns: 6rem 1fr; }
+  .dials .tile-figure { height: auto; padding-top: 0.6rem; }
   section { margin-top: 2.6rem; }
 }
 @media (prefers-reduced-motion: reduce) { html { scroll-behavior: auto; } }

@@ -31,8 +31,10 @@ const PLOT_TOP = 46;
 const PLOT_HEIGHT = 150;
 const BASE = PLOT_TOP + PLOT_HEIGHT;
 const HEIGHT = BASE + 44;
-/** The share of the width kept on the left for the bar of exact zeros. */
-const ZERO_SHARE = 0.1;
+/** Shares of the width: the bar of exact zeros, where the logarithmic axis starts, and where it ends to leave room for the counts. */
+const ZERO_BAR = 0.09;
+const AXIS_START = 0.15;
+const AXIS_END = 0.91;
 
 /** A histogram with both axes logarithmic, so that a single element near a limit is seen beside millions that are far from it. */
 export function histogramChart(text: ChartText, facts: HistogramFacts): Markup {
@@ -45,14 +47,14 @@ export function histogramChart(text: ChartText, facts: HistogramFacts): Markup {
     places.length > 0 ? Math.min(...places) : 1e-8,
     places.length > 0 ? Math.max(...places) : 1,
   );
-  const x = (quantity: number) => ZERO_SHARE + (1 - ZERO_SHARE) * scale.at(quantity);
+  const x = (quantity: number) => AXIS_START + (AXIS_END - AXIS_START) * scale.at(quantity);
   const most = Math.max(1, facts.zeros, ...filled.map((bin) => bin.count));
   const y = heightOf(most);
   const limit = Math.min(...facts.marks.filter((mark) => mark.kind === 'limit').map((mark) => mark.quantity));
   return frame(text, HEIGHT, [
     countGrid(most, y),
     facts.zeros > 0 &&
-      markup`<rect class="mark good" x="0" y="${y(facts.zeros)}" width="${across(ZERO_SHARE * 0.6)}" height="${BASE - y(facts.zeros)}"><title>exactly equal: ${plural(facts.zeros, 'element')}</title></rect><text class="tick" x="0" y="${BASE + 16}">equal</text>`,
+      markup`<rect class="mark good" x="0" y="${y(facts.zeros)}" width="${across(ZERO_BAR)}" height="${BASE - y(facts.zeros)}"><title>exactly equal: ${plural(facts.zeros, 'element')}</title></rect><text class="tick" x="0" y="${BASE + 16}">equal</text>`,
     filled.map((bin) => binBar(bin, x, y, limit)),
     valueAxis(scale, x, facts.axis),
     marks(facts.marks, x),
@@ -98,7 +100,7 @@ function valueAxis(scale: Scale, x: (quantity: number) => number, title: string)
     const place = x(tick.quantity);
     return markup`<line class="axis" x1="${across(place)}" x2="${across(place)}" y1="${BASE}" y2="${BASE + 4}"/><text class="tick" x="${across(place)}" y="${BASE + 16}" text-anchor="${anchorAt(place)}">${tick.label}</text>`;
   });
-  return markup`<line class="axis" x1="${across(ZERO_SHARE)}" x2="100%" y1="${BASE}" y2="${BASE}"/><line class="axis" x1="0" x2="${across(ZERO_SHARE * 0.6)}" y1="${BASE}" y2="${BASE}"/>${join(ticks)}<text class="tick" x="100%" y="${BASE + 36}" text-anchor="end">${title}</text><text class="tick" x="0" y="${BASE + 36}">elements, log scale</text>`;
+  return markup`<line class="axis" x1="${across(AXIS_START)}" x2="${across(AXIS_END)}" y1="${BASE}" y2="${BASE}"/><line class="axis" x1="0" x2="${across(ZERO_BAR)}" y1="${BASE}" y2="${BASE}"/>${join(ticks)}<text class="tick" x="100%" y="${BASE + 36}" text-anchor="end">${title}</text><text class="tick" x="0" y="${BASE + 36}">elements, log scale</text>`;
 }
 
 function marks(all: readonly HistogramMark[], x: (quantity: number) => number): Markup {

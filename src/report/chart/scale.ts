@@ -1,4 +1,4 @@
-import { formatStatistic, powerOfTen } from '../quantity.js';
+import { powerOfTen } from '../quantity.js';
 
 /** A map from a quantity to a place on an axis, 0 (start) to 1 (end), with the ticks to print along it. */
 export interface Scale {
@@ -14,15 +14,13 @@ export interface Tick {
 
 const clamp = (place: number): number => Math.min(1, Math.max(0, place));
 
-/** Linear from 0 to at least `max`, with at most `count` steps of 1, 2 or 5 times a power of ten. */
+/** Linear from 0 to exactly `max`, with at most `count` + 1 ticks in steps of 1, 2 or 5 times a power of ten. */
 export function linearScale(max: number, count: number, label: (quantity: number) => string): Scale {
-  const top = Number.isFinite(max) && max > 0 ? max : 1;
-  const step = niceStep(top / Math.max(1, count));
-  const steps = Math.ceil(top / step - 1e-9);
-  const end = steps * step;
+  const end = Number.isFinite(max) && max > 0 ? max : 1;
+  const step = niceStep(end / Math.max(1, count));
   return {
     at: (quantity) => clamp(quantity / end),
-    ticks: Array.from({ length: steps + 1 }, (_, index) => {
+    ticks: Array.from({ length: Math.floor(end / step + 1e-9) + 1 }, (_, index) => {
       const quantity = Number((index * step).toPrecision(12));
       return { quantity, label: label(quantity) };
     }),
@@ -58,5 +56,3 @@ function niceStep(step: number): number {
   const factor = [1, 2, 5, 10].find((candidate) => candidate * power >= step * (1 - 1e-9)) ?? 10;
   return factor * power;
 }
-
-export const plainLabel = (quantity: number): string => formatStatistic(quantity);

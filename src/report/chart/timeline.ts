@@ -1,5 +1,5 @@
 import { join, type Markup, markup } from '../markup.js';
-import { formatMs } from '../quantity.js';
+import { formatMs, formatMsTick } from '../quantity.js';
 import { across, anchorAt, type ChartText, frame, type Tone } from './frame.js';
 import { linearScale } from './scale.js';
 
@@ -19,7 +19,7 @@ const INNER_ROW = 32;
 
 /** Phases on one linear axis of time, one row each in the order given. */
 export function timelineChart(text: ChartText, spans: readonly Span[]): Markup {
-  const scale = linearScale(Math.max(1, ...spans.map((span) => span.endMs)), 5, formatMs);
+  const scale = linearScale(Math.max(1, ...spans.map((span) => span.endMs)), 5, formatMsTick);
   let top = 4;
   const rows = spans.map((span) => {
     const row = spanRow(span, top, scale.at);

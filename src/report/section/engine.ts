@@ -13,10 +13,10 @@ export function engineSection({ engine }: ForgeResult): SectionFacts | null {
     lead: engineSentence(engine),
     body: [
       facts([
-        ['name', code(engine.name)],
-        ['identity', code(engine.identity)],
-        ['plan', code(engine.path)],
-        ['passport', code(engine.passportPath)],
+        ['name', code(engine.name), 'wide'],
+        ['identity', code(engine.identity), 'wide'],
+        ['plan', code(engine.path), 'wide'],
+        ['passport', code(engine.passportPath), 'wide'],
         ['size', formatBytes(engine.bytes)],
         ['build', engine.buildMs === null ? 'unknown' : formatMs(engine.buildMs)],
         ['made with', `${engine.product} ${engine.version}`],

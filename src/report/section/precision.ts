@@ -1,6 +1,6 @@
 import { barChart } from '../chart/bars.js';
 import { type Markup, markup } from '../markup.js';
-import { badge, code, details, facts, figure, type SectionFacts } from '../parts.js';
+import { badge, code, details, figure, type SectionFacts } from '../parts.js';
 import { formatCount, formatShare, plural } from '../quantity.js';
 import type { ForgeResult, ReportConversion } from '../result.js';
 import { conversionSentence, precisionWord } from '../sentences.js';
@@ -21,7 +21,8 @@ export function precisionSection({ conversion }: ForgeResult): SectionFacts | nu
         `Floating-point nodes by the precision they compute in, and by the rule that kept them.`,
       ),
       conversion.rules.filter((rule) => rule.nodes.length > 0).map(ruleDetails),
-      facts(conversion.counts.map(({ name, count }) => [name, formatCount(count)] as const)),
+      conversion.counts.length > 0 &&
+        markup`<p class="counts">${conversion.counts.map(({ name, count }) => markup`<span>${formatCount(count)} ${name}</span>`)}</p>`,
     ],
   };
 }

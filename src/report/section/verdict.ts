@@ -54,9 +54,11 @@ function accuracyDial({ verification }: ForgeResult): DialItem | null {
   if (!tightest) return null;
   const tone = tightest.share > 1 ? 'bad' : tightest.share > 0.8 ? 'warn' : 'good';
   const figure =
-    Number.isFinite(tightest.share) && tightest.share < 9.995
+    tightest.share < 9.995
       ? `${Math.ceil(tightest.share * 100)}%`
-      : '≫100%';
+      : Number.isFinite(tightest.share)
+        ? '>10×'
+        : '∞';
   return {
     ring: dial(
       {
