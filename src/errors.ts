@@ -67,6 +67,61 @@ export const catalogue = {
       'A ZIP archive (a wheel, an npz) is cut short, damaged, encrypted or holds members that may not be unpacked.',
     remedy: 'Get the file again and compare its size with the original.',
   },
+  TF_ONNX_NOT_A_MODEL: {
+    exitCode: ExitCode.badInput,
+    meaning:
+      'A file given as a model is something else: empty, text, a Git-LFS pointer, a TensorRT plan, an archive, or bytes without an ONNX graph.',
+    remedy: 'Give the .onnx file itself.',
+  },
+  TF_ONNX_TRUNCATED: {
+    exitCode: ExitCode.badInput,
+    meaning: 'An ONNX file ends before what it announces; the message says at which byte.',
+    remedy: 'Copy or download the file again and compare its size with the original.',
+  },
+  TF_ONNX_CORRUPT: {
+    exitCode: ExitCode.badInput,
+    meaning:
+      'An ONNX file breaks the rules of the protobuf wire format or nests deeper than protobuf allows; the message says at which byte.',
+    remedy: 'Export the model again, or check it with the tool that wrote it.',
+  },
+  TF_ONNX_TENSOR_INVALID: {
+    exitCode: ExitCode.badInput,
+    meaning:
+      'A tensor of a model contradicts itself: unknown element type, impossible dimensions, or not as many bytes as its shape needs.',
+    remedy: 'Export the model again.',
+  },
+  TF_ONNX_EXTERNAL_INVALID: {
+    exitCode: ExitCode.badInput,
+    meaning: 'The external_data entry of a tensor has no location, or an offset or length that is no number.',
+    remedy: 'Export the model again.',
+  },
+  TF_ONNX_EXTERNAL_MISSING: {
+    exitCode: ExitCode.badInput,
+    meaning: 'An external-data file that a model refers to is not there or cannot be read.',
+    remedy: 'Put the weight files where the model expects them: beside it, under the names it gives.',
+  },
+  TF_ONNX_EXTERNAL_SHORT: {
+    exitCode: ExitCode.badInput,
+    meaning: 'An external-data file ends before the bytes that a tensor of the model needs.',
+    remedy: 'Copy or download the weight file again; it is incomplete or belongs to another model.',
+  },
+  TF_ONNX_EXTERNAL_OUTSIDE: {
+    exitCode: ExitCode.badInput,
+    meaning:
+      'A model refers to an external-data file outside its own folder (absolute path, .., or a link that leaves it). It is not opened: such a path could read any file of the machine.',
+    remedy:
+      "Move the weight files into the model's folder and export or re-save the model with relative paths.",
+  },
+  TF_ONNX_WRITES_INPUT: {
+    exitCode: ExitCode.badInput,
+    meaning: 'A model was to be written over one of the files it is read from.',
+    remedy: 'Choose another output path.',
+  },
+  TF_PLAN_INVALID: {
+    exitCode: ExitCode.badInput,
+    meaning: 'A file given as an engine is not a TensorRT or TensorRT-RTX plan, or is cut short.',
+    remedy: 'Give the .engine, .plan or .trt file that a builder wrote.',
+  },
   TF_LICENSE_NOT_ACCEPTED: {
     exitCode: ExitCode.badInput,
     meaning: 'Software of another owner is to be installed and its licence has not been accepted.',

@@ -1,0 +1,183 @@
+import type {
+  AttributeProto,
+  FunctionProto,
+  GraphProto,
+  ModelProto,
+  NodeProto,
+  SparseTensorProto,
+  TensorProto,
+} from './onnx_pb.js';
+
+/** A list of nodes with a scope of names: the model's graph, a body (If, Loop, Scan, …) inside a node, a function, or a training graph. */
+export interface GraphView {
+  readonly kind: 'graph' | 'body' | 'function' | 'training';
+  /** Where it is, for messages: `graph`, `graph/If «gate».then_branch`, `function ai.acme::Gelu`. */
+  readonly path: string;
+  readonly nodes: readonly NodeProto[];
+  /** The messages it is made of: one of the two is there. */
+  readonly graph: GraphProto | undefined;
+  readonly function: FunctionProto | undefined;
+  /** The scope whose values a body may use without naming them as inputs. */
+  readonly parent: GraphView | undefined;
+  /** The node and attribute that hold a body. */
+  readonly owner: { readonly node: NodeProto; readonly attribute: AttributeProto } | undefined;
+}
+
+/** Where a tensor stands in a model. */
+export interface TensorPlace {
+  readonly tensor: TensorProto;
+  readonly role: 'initializer' | 'attribute' | 'sparse-values' | 'sparse-indices';
+  readonly view: GraphView;
+  /** The node whose attribute holds it; undefined for initializers and default attributes of functions. */
+  readonly node: NodeProto | undefined;
+  readonly attribute: AttributeProto | undefined;
+  readonly sparse: SparseTensorProto | undefined;
+}
+
+/** Every graph of a model, outer before inner: the graph and its bodies, then functions, then training graphs. */
+export function* visitGraphs(model: ModelProto): Generator<GraphView> {
+  if (model.graph !== undefined) yield* withBodies(graphView('graph', 'graph', model.graph));
+  for (const definition of model.functions) yield* withBodies(functionView(definition));
+  for (const [index, training] of model.trainingInfo.entries()) {
+    for (const [name, graph] of [
+      ['initialization', training.initialization],
+      ['algorithm', training.algorithm],
+    ] as const) {
+      if (graph !== undefined) yield* withBodies(graphView('training', `training ${index} ${name}`, graph));
+    }
+  }
+}
+
+/** The model's graph and the bodies inside it, without functions and training graphs. */
+export function* visitMainGraphs(model: ModelProto): Generator<GraphView> {
+  for (const view of visitGraphs(model)) {
+    let root = view;
+    while (root.parent !== undefined) root = root.parent;
+    if (root.kind !== 'graph') return;
+    yield view;
+  }
+}
+
+/** Every node of a model with the graph it is in. */
+export function* visitNodes(model: ModelProto): Generator<{ node: NodeProto; view: GraphView }> {
+  for (const view of visitGraphs(model)) for (const node of view.nodes) yield { node, view };
+}
+
+/** Every TensorProto of a model: initializers, attributes, sparse tensors, in bodies, functions and training graphs too. */
+export function* visitTensors(model: ModelProto): Generator<TensorPlace> {
+  for (const view of visitGraphs(model)) yield* tensorsOf(view);
+}
+
+/** The tensors of one graph, without those of its bodies. */
+export function* tensorsOf(view: GraphView): Generator<TensorPlace> {
+  const nowhere = { view, node: undefined, attribute: undefined, sparse: undefined };
+  for (const tensor of view.graph?.initializer ?? []) yield { ...nowhere, tensor, role: 'initializer' };
+  for (const sparse of view.graph?.sparseInitializer ?? []) yield* sparseParts(sparse, nowhere);
+  for (const attribute of view.function?.attributeProto ?? []) {
+    yield* attributeTensors(attribute, { ...nowhere, attribute });
+  }
+  for (const node of view.nodes) {
+    for (const attribute of node.attribute)
+      yield* attributeTensors(attribute, { ...nowhere, node, attribute });
+  }
+}
+
+/** The bodies directly inside a node: then_branch and else_branch of If, body of Loop and Scan, any graph attribute. */
+export function bodiesOf(node: NodeProto, view: GraphView): readonly GraphView[] {
+  const bodies: GraphView[] = [];
+  for (const attribute of node.attribute) {
+    const graphs = attribute.g === undefined ? attribute.graphs : [attribute.g, ...attribute.graphs];
+    for (const [index, graph] of graphs.entries()) {
+      const place = graphs.length > 1 ? `${attribute.name}[${index}]` : attribute.name;
+      bodies.push({
+        kind: 'body',
+        path: `${view.path}/${nodeLabel(node)}.${place}`,
+        nodes: graph.node,
+        graph,
+        function: undefined,
+        parent: view,
+        owner: { node, attribute },
+      });
+    }
+  }
+  return bodies;
+}
+
+/** How messages name a node: `Conv «layer1/conv»`, or by its first output when it has no name. */
+export const nodeLabel = (node: NodeProto): string =>
+  `${node.opType} «${node.name !== '' ? node.name : (node.output[0] ?? '')}»`;
+
+/** An op type as DESIGN spells it: plain for the ONNX domain, `domain::Type` for others. */
+export const qualifiedOpType = (node: NodeProto): string =>
+  isOnnxDomain(node.domain) ? node.opType : `${node.domain}::${node.opType}`;
+
+/** The default domain has two spellings. */
+export const isOnnxDomain = (domain: string): boolean => domain === '' || domain === 'ai.onnx';
+
+/** Names that a graph itself gives values to: inputs, initializers, node outputs. */
+export function definedNames(view: GraphView): Set<string> {
+  const names = new Set<string>(view.function?.input ?? []);
+  for (const input of view.graph?.input ?? []) names.add(input.name);
+  for (const tensor of view.graph?.initializer ?? []) names.add(tensor.name);
+  for (const sparse of view.graph?.sparseInitializer ?? []) names.add(sparse.values?.name ?? '');
+  for (const node of view.nodes) for (const output of node.output) names.add(output);
+  names.delete('');
+  return names;
+}
+
+/** Names of outer values that a body uses (itself or through bodies inside it), in order of first use. */
+export function capturedNames(body: GraphView): Set<string> {
+  const own = definedNames(body);
+  const captured = new Set<string>();
+  const use = (name: string) => {
+    if (name !== '' && !own.has(name)) captured.add(name);
+  };
+  for (const node of body.nodes) {
+    node.input.forEach(use);
+    for (const inner of bodiesOf(node, body)) capturedNames(inner).forEach(use);
+  }
+  for (const output of body.graph?.output ?? []) use(output.name);
+  return captured;
+}
+
+function* withBodies(view: GraphView): Generator<GraphView> {
+  yield view;
+  for (const node of view.nodes) {
+    for (const body of bodiesOf(node, view)) yield* withBodies(body);
+  }
+}
+
+const graphView = (kind: 'graph' | 'training', path: string, graph: GraphProto): GraphView => ({
+  kind,
+  path,
+  nodes: graph.node,
+  graph,
+  function: undefined,
+  parent: undefined,
+  owner: undefined,
+});
+
+const functionView = (definition: FunctionProto): GraphView => ({
+  kind: 'function',
+  path: `function ${definition.domain}::${definition.name}`,
+  nodes: definition.node,
+  graph: undefined,
+  function: definition,
+  parent: undefined,
+  owner: undefined,
+});
+
+type Place = Omit<TensorPlace, 'tensor' | 'role'>;
+
+function* attributeTensors(attribute: AttributeProto, place: Place): Generator<TensorPlace> {
+  if (attribute.t !== undefined) yield { ...place, tensor: attribute.t, role: 'attribute' };
+  for (const tensor of attribute.tensors) yield { ...place, tensor, role: 'attribute' };
+  if (attribute.sparseTensor !== undefined) yield* sparseParts(attribute.sparseTensor, place);
+  for (const sparse of attribute.sparseTensors) yield* sparseParts(sparse, place);
+}
+
+function* sparseParts(sparse: SparseTensorProto, place: Place): Generator<TensorPlace> {
+  if (sparse.values !== undefined) yield { ...place, sparse, tensor: sparse.values, role: 'sparse-values' };
+  if (sparse.indices !== undefined)
+    yield { ...place, sparse, tensor: sparse.indices, role: 'sparse-indices' };
+}
