@@ -1,0 +1,296 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { z } from 'zod';
+import { systemErrorCode, TrtforgeError } from '../errors.js';
+import { type EventListener, inPhase } from '../events.js';
+import { openFile } from '../system/byte-source.js';
+import { sha256OfRange } from '../system/digest.js';
+import { publishFile, syncFolder, UNPUBLISHED_SUFFIX, writeFailed } from '../system/publish.js';
+import { MANIFEST_NAME } from './folders.js';
+import type { WheelSource } from './pip.js';
+import { type Release, releaseOf, tensorrtRtxLicense } from './release.js';
+import { openWheel, unpackWheel, type Wheel } from './wheel.js';
+
+/** What stands in an installed toolchain's folder as `toolchain.json`: where it came from. Paths are relative to the folder. */
+export const toolchainManifestSchema = z.object({
+  schema: z.literal('trtforge.toolchain/1'),
+  product: z.literal('tensorrt-rtx'),
+  version: z.string(),
+  wheel: z.object({
+    file: z.string(),
+    sha256: z.string(),
+    bytes: z.number(),
+    /** `pinned`: the whole file has the digest trtforge knows; `record`: every member has the digest the wheel itself lists. */
+    checkedBy: z.enum(['pinned', 'record']),
+  }),
+  /** Path of the licence text in the folder; null where the wheel has none. */
+  license: z.string().nullable(),
+  files: z.array(z.object({ path: z.string(), bytes: z.number() })),
+  installedAt: z.string(),
+});
+export type ToolchainManifest = z.infer<typeof toolchainManifestSchema>;
+
+export interface InstallRequest {
+  /** Version of tensorrt-rtx; the newest that trtforge knows when absent. */
+  readonly version?: string;
+  readonly acceptLicense: boolean;
+  /** A wheel already at hand, instead of a download. */
+  readonly wheel?: string;
+  /** The folder of toolchains; the new one becomes a folder in it. */
+  readonly folder: string;
+  /** What the user typed, so that the licence error can give the exact command. */
+  readonly command: string;
+}
+
+export interface InstallSurroundings {
+  readonly platform: string;
+  readonly architecture: string;
+  readonly wheels: WheelSource;
+  readonly now: () => Date;
+  readonly emit: EventListener;
+  readonly signal: AbortSignal;
+}
+
+export interface InstalledToolchain {
+  readonly folder: string;
+  readonly manifest: ToolchainManifest;
+  /** False when this version stood there already. */
+  readonly isNew: boolean;
+}
+
+/**
+ * Installs tensorrt-rtx: gets the wheel, checks it, unpacks beside the final folder, renames. An interrupted run leaves nothing believed.
+ * Errors: TF_PLATFORM_UNSUPPORTED, TF_LICENSE_NOT_ACCEPTED, TF_DOWNLOAD_FAILED, TF_TOOLCHAIN_MISMATCH, TF_ARCHIVE_INVALID, TF_WRITE_FAILED, TF_CANCELLED.
+ */
+export async function installToolchain(
+  request: InstallRequest,
+  surroundings: InstallSurroundings,
+): Promise<InstalledToolchain> {
+  refusePlatform(surroundings);
+  const asked = releaseOf(request.version);
+  const release = request.wheel === undefined ? asked : releaseOfWheel(request.wheel, request.version);
+  const folder = join(request.folder, `${release.product}-${release.version}`);
+  const present = readManifest(folder);
+  if (present !== undefined) return { folder, manifest: present, isNew: false };
+  if (!request.acceptLicense) throw licenseNotAccepted(request, release);
+
+  const workspace = makeWorkspace(request.folder, release);
+  try {
+    const wheelPath = await obtainWheel(request, release, workspace, surroundings);
+    const unpacked = join(workspace, 'unpacked');
+    const manifest = await unpackChecked(wheelPath, unpacked, release, surroundings);
+    return publishFolder(unpacked, folder, manifest);
+  } finally {
+    rmSync(workspace, { recursive: true, force: true });
+  }
+}
+
+/** The manifest of a finished installation, or undefined where the folder is not one (or lost a file). */
+export function readManifest(folder: string): ToolchainManifest | undefined {
+  const path = join(folder, MANIFEST_NAME);
+  if (!existsSync(path)) return undefined;
+  try {
+    const parsed = toolchainManifestSchema.safeParse(JSON.parse(readFileSync(path, 'utf8')));
+    if (!parsed.success) return undefined;
+    const isWhole = parsed.data.files.every((file) => hasSize(join(folder, file.path), file.bytes));
+    return isWhole ? parsed.data : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Removes an installed toolchain: renamed first, so that nobody finds half of it. Throws TF_WRITE_FAILED. */
+export function removeToolchain(folder: string): void {
+  const doomed = `${folder}.${process.pid}${UNPUBLISHED_SUFFIX}`;
+  try {
+    renameSync(folder, doomed);
+    rmSync(doomed, { recursive: true, force: true });
+  } catch (cause) {
+    throw writeFailed(folder, cause);
+  }
+}
+
+function refusePlatform({ platform, architecture }: InstallSurroundings): void {
+  if (platform === 'linux' && architecture === 'x64') return;
+  throw new TrtforgeError(
+    'TF_PLATFORM_UNSUPPORTED',
+    `trtforge installs tensorrt-rtx on x86-64 Linux; this is ${platform} on ${architecture}.`,
+    {
+      remedy:
+        'Use an x86-64 Linux machine or container for build; inspect, convert and verify work here without it.',
+    },
+  );
+}
+
+function licenseNotAccepted(request: InstallRequest, release: Release): TrtforgeError {
+  const { owner, name, url } = tensorrtRtxLicense;
+  return new TrtforgeError(
+    'TF_LICENSE_NOT_ACCEPTED',
+    `tensorrt-rtx ${release.version} is software of ${owner} under the ${name}, which has not been accepted.`,
+    {
+      remedy: `Read the licence at ${url}, or as LICENSE.txt in the wheel ${release.packageName} ${release.version}; then run: ${request.command} --accept-license`,
+      details: { owner, license: name, url, command: `${request.command} --accept-license` },
+    },
+  );
+}
+
+/** With --wheel the file says which version it is, unless --version says otherwise and then they must agree. */
+function releaseOfWheel(path: string, version: string | undefined): Release {
+  const source = openFile(path);
+  try {
+    const wheel = openWheel(source);
+    const release = releaseOf(version ?? wheel.version);
+    checkIdentity(wheel, release);
+    return release;
+  } finally {
+    source.close();
+  }
+}
+
+function checkIdentity(wheel: Wheel, release: Release): void {
+  const { path } = wheel.source;
+  // The CUDA 12 and CUDA 13 packages hold the same libraries under the same folder name.
+  const isRtx = /^tensorrt-rtx(-cu\d+)?-libs$/.test(wheel.packageName);
+  if (!isRtx || wheel.version !== release.version) {
+    throw new TrtforgeError(
+      'TF_TOOLCHAIN_MISMATCH',
+      `${path} is ${wheel.packageName} ${wheel.version}, not ${release.packageName} ${release.version}.`,
+      { remedy: `Give the wheel of ${release.packageName} ${release.version}, or leave --version out.` },
+    );
+  }
+  if (!wheel.tags.some((tag) => /linux[^.]*_x86_64$/.test(tag))) {
+    throw new TrtforgeError(
+      'TF_TOOLCHAIN_MISMATCH',
+      `${path} is built for ${wheel.tags.join(', ') || 'no platform it names'}, not for x86-64 Linux.`,
+      { remedy: 'Give the wheel whose name ends in manylinux_…_x86_64.whl.' },
+    );
+  }
+}
+
+function makeWorkspace(parent: string, release: Release): string {
+  try {
+    mkdirSync(parent, { recursive: true });
+    removeAbandoned(parent);
+    const name = `.${release.product}-${release.version}.${process.pid}.${randomBytes(4).toString('hex')}`;
+    const folder = join(parent, name + UNPUBLISHED_SUFFIX);
+    mkdirSync(folder);
+    return folder;
+  } catch (cause) {
+    throw writeFailed(parent, cause);
+  }
+}
+
+/** What a killed installation left behind: its workspace names its process, and that process is gone. */
+function removeAbandoned(parent: string): void {
+  for (const name of readdirSync(parent)) {
+    const processId = /\.(\d+)(?:\.[0-9a-f]+)?\.unpublished$/.exec(name)?.[1];
+    if (processId !== undefined && !isRunning(Number(processId))) {
+      rmSync(join(parent, name), { recursive: true, force: true });
+    }
+  }
+}
+
+function isRunning(processId: number): boolean {
+  try {
+    process.kill(processId, 0);
+    return true;
+  } catch (error) {
+    return systemErrorCode(error) === 'EPERM';
+  }
+}
+
+async function obtainWheel(
+  request: InstallRequest,
+  release: Release,
+  workspace: string,
+  { wheels, emit, signal }: InstallSurroundings,
+): Promise<string> {
+  if (request.wheel !== undefined) return request.wheel;
+  const folder = join(workspace, 'download');
+  mkdirSync(folder);
+  const { packageName, version } = release;
+  const bytes = release.wheel?.bytes;
+  const detail = `${packageName} ${version}`;
+  return inPhase(
+    'download',
+    emit,
+    () => wheels({ packageName, version, folder, bytes, emit, signal }),
+    detail,
+  );
+}
+
+async function unpackChecked(
+  wheelPath: string,
+  unpacked: string,
+  release: Release,
+  { emit, signal, now }: InstallSurroundings,
+): Promise<ToolchainManifest> {
+  const source = openFile(wheelPath);
+  try {
+    const wheel = openWheel(source);
+    checkIdentity(wheel, release);
+    const digest = await inPhase('check', emit, async () =>
+      checkDigest(wheel, sha256OfRange(source), release),
+    );
+    await inPhase('unpack', emit, () => unpackWheel(wheel, unpacked, emit, signal));
+    const files = wheel.members.map(({ entry }) => ({ path: entry.name, bytes: entry.size }));
+    const license = files.find((file) => /^[^/]+\.dist-info\/(.*\/)?LICENSE[^/]*$/.test(file.path));
+    const manifest: ToolchainManifest = {
+      schema: 'trtforge.toolchain/1',
+      product: release.product,
+      version: release.version,
+      wheel: {
+        file: basename(wheelPath),
+        sha256: digest.sha256,
+        bytes: source.size,
+        checkedBy: digest.checkedBy,
+      },
+      license: license?.path ?? null,
+      files,
+      installedAt: now().toISOString(),
+    };
+    publishFile(join(unpacked, MANIFEST_NAME), `${JSON.stringify(manifest, undefined, 2)}\n`);
+    return manifest;
+  } finally {
+    source.close();
+  }
+}
+
+/** The pinned digest is of one package; another package of the same version is checked by its RECORD, like an unknown version. */
+function checkDigest(
+  wheel: Wheel,
+  digest: string,
+  release: Release,
+): { readonly sha256: string; readonly checkedBy: 'pinned' | 'record' } {
+  if (release.wheel === null || wheel.packageName !== release.packageName) {
+    return { sha256: digest, checkedBy: 'record' };
+  }
+  if (digest === release.wheel.sha256) return { sha256: digest, checkedBy: 'pinned' };
+  throw new TrtforgeError(
+    'TF_TOOLCHAIN_MISMATCH',
+    `${wheel.source.path} has the SHA-256 ${digest}; the wheel of ${release.packageName} ${release.version} for x86-64 Linux has ${release.wheel.sha256}.`,
+  );
+}
+
+function publishFolder(unpacked: string, folder: string, manifest: ToolchainManifest): InstalledToolchain {
+  try {
+    // A folder without a believable manifest is what is left of a damaged installation.
+    if (existsSync(folder) && readManifest(folder) === undefined) removeToolchain(folder);
+    renameSync(unpacked, folder);
+    syncFolder(join(folder, '..'));
+    return { folder, manifest, isNew: true };
+  } catch (cause) {
+    const present = readManifest(folder);
+    if (present !== undefined) return { folder, manifest: present, isNew: false };
+    throw cause instanceof TrtforgeError ? cause : writeFailed(folder, cause);
+  }
+}
+
+function hasSize(path: string, bytes: number): boolean {
+  try {
+    return statSync(path).size === bytes;
+  } catch {
+    return false;
+  }
+}
