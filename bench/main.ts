@@ -1,0 +1,91 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { compare } from './cases/compare.js';
+import { convert } from './cases/convert.js';
+import { demo } from './cases/demo.js';
+import { inspect } from './cases/inspect.js';
+import { start } from './cases/start.js';
+import { store } from './cases/store.js';
+import type { BenchCase, BenchContext } from './context.js';
+import { CommandFailed } from './measure.js';
+import { preparePeers } from './peers.js';
+import { benchReport, markdown } from './report.js';
+import type { CaseResult } from './result.js';
+
+const cases: readonly BenchCase[] = [start, inspect, convert, compare, store, demo];
+
+const USAGE = `npm run bench [-- options]
+
+Measures trtforge beside its peers in one run and reports the ratios; nothing is asserted.
+  --only <case>     ${cases.map(({ name }) => name).join(', ')}; may be repeated (default: all but demo, which clones and installs everything)
+  --runs <n>        measured runs of each command after one warm-up (default 5)
+  --folder <path>   where the large models are written, and removed again (default: the system's temporary folder; 6 GB)
+  --record          also write docs/evidence/bench-DATE.json and .md
+  --json            the results as one JSON object instead of Markdown
+`;
+
+const { values } = parseArgs({
+  options: {
+    only: { type: 'string', multiple: true },
+    runs: { type: 'string', default: '5' },
+    folder: { type: 'string', default: tmpdir() },
+    record: { type: 'boolean', default: false },
+    json: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
+});
+
+const known = new Map(cases.map((one) => [one.name, one]));
+const unknown = values.only?.filter((name) => !known.has(name)) ?? [];
+const runs = Number(values.runs);
+if (values.help || unknown.length > 0 || !Number.isInteger(runs) || runs < 1) {
+  process.stderr.write(USAGE);
+  process.exitCode = values.help ? 0 : 2;
+} else {
+  const chosen = values.only?.map((name) => known.get(name)!) ?? cases.filter(({ slow }) => slow !== true);
+  await bench(chosen);
+}
+
+async function bench(chosen: readonly BenchCase[]): Promise<void> {
+  const root = fileURLToPath(new URL('../../', import.meta.url));
+  mkdirSync(values.folder, { recursive: true });
+  const folder = mkdtempSync(join(values.folder, 'trtforge-bench-'));
+  try {
+    const peers = preparePeers(join(root, 'build', 'bench-venv'));
+    const context: BenchContext = { root, folder, peers, runs };
+    const results: CaseResult[] = [];
+    for (const one of chosen) {
+      process.stderr.write(`${one.name} …\n`);
+      results.push(await runCase(one, context));
+    }
+    const command = [
+      'npm run bench',
+      ...(process.argv.length > 2 ? ['--', ...process.argv.slice(2)] : []),
+    ].join(' ');
+    const report = benchReport(context, command, results);
+    const json = `${JSON.stringify(report, null, 2)}\n`;
+    process.stdout.write(values.json ? json : markdown(report));
+    if (values.record) {
+      const evidence = join(root, 'docs', 'evidence');
+      mkdirSync(evidence, { recursive: true });
+      const name = join(evidence, `bench-${report.date.slice(0, 10)}`);
+      writeFileSync(`${name}.json`, json);
+      writeFileSync(`${name}.md`, markdown(report));
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** A command that fails costs its own case, with the reason in the report, not the others. */
+async function runCase(one: BenchCase, context: BenchContext): Promise<CaseResult> {
+  try {
+    return await one.run(context);
+  } catch (error) {
+    if (!(error instanceof CommandFailed)) throw error;
+    return { case: one.name, title: one.name, commands: [], measurements: [], skipped: [error.message] };
+  }
+}

@@ -1,0 +1,95 @@
+import { spawnSync } from 'node:child_process';
+
+/** What one command cost. `peakBytes` (resident memory, of the process or any child it waited for) is null where nothing could measure it. */
+export interface Cost {
+  readonly seconds: number;
+  readonly peakBytes: number | null;
+}
+
+export interface CommandRuns {
+  /** Medians over the runs after the warm-up. */
+  readonly median: Cost;
+  readonly runs: readonly Cost[];
+}
+
+export interface MeasureOptions {
+  readonly runs: number;
+  readonly warmups?: number;
+  readonly cwd?: string;
+  readonly env?: NodeJS.ProcessEnv;
+  /** Runs before each measured command, outside the measured time. */
+  readonly before?: () => void;
+}
+
+/** Starts argv[1:], waits with wait4 and prints its time and what the kernel says of its peak memory; interpreter start is outside the time. */
+const RUNNER = `
+import json, os, sys, time
+quiet = os.open(os.devnull, os.O_WRONLY)
+actions = [(os.POSIX_SPAWN_DUP2, quiet, 1)]
+started = time.perf_counter()
+child = os.posix_spawnp(sys.argv[1], sys.argv[1:], os.environ, file_actions=actions)
+_, status, usage = os.wait4(child, 0)
+seconds = time.perf_counter() - started
+unit = 1 if sys.platform == "darwin" else 1024
+print(json.dumps({"seconds": seconds, "peakBytes": usage.ru_maxrss * unit, "status": os.waitstatus_to_exitcode(status)}))
+`;
+
+/** A program that was to be measured, or that prepares a measurement, did not end well. */
+export class CommandFailed extends Error {}
+
+/** Runs a command several times, its output thrown away, and gives the median of wall time (process start included) and of peak memory. */
+export function measureCommand(argv: readonly string[], options: MeasureOptions): CommandRuns {
+  const runs: Cost[] = [];
+  for (let run = -(options.warmups ?? 1); run < options.runs; run++) {
+    options.before?.();
+    const cost = measureOnce(argv, options);
+    if (run >= 0) runs.push(cost);
+  }
+  const peaks = runs.flatMap(({ peakBytes }) => (peakBytes === null ? [] : [peakBytes]));
+  return {
+    median: {
+      seconds: median(runs.map(({ seconds }) => seconds)),
+      peakBytes: peaks.length === 0 ? null : median(peaks),
+    },
+    runs,
+  };
+}
+
+function measureOnce(argv: readonly string[], options: MeasureOptions): Cost {
+  const runner = spawnSync('python3', ['-c', RUNNER, ...argv], {
+    cwd: options.cwd,
+    env: options.env ?? process.env,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  if (runner.error) return measureTime(argv, options);
+  const line = runner.stdout.trim().split('\n').at(-1) ?? '';
+  if (runner.status !== 0 || !line.startsWith('{')) throw failed(argv, runner.stderr);
+  const { status, seconds, peakBytes } = JSON.parse(line) as Cost & { status: number };
+  if (status !== 0) throw failed(argv, runner.stderr);
+  return { seconds, peakBytes };
+}
+
+/** Without python3: wall time only. */
+function measureTime(argv: readonly string[], { cwd, env }: MeasureOptions): Cost {
+  const started = performance.now();
+  const child = spawnSync(argv[0]!, argv.slice(1), {
+    cwd,
+    env: env ?? process.env,
+    encoding: 'utf8',
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const seconds = (performance.now() - started) / 1000;
+  if (child.status !== 0) throw failed(argv, child.stderr);
+  return { seconds, peakBytes: null };
+}
+
+const failed = (argv: readonly string[], stderr: string): CommandFailed =>
+  new CommandFailed(`«${argv.join(' ')}» failed: ${stderr.trim().split('\n').slice(-3).join(' | ')}`);
+
+/** The middle value, or the mean of the two in the middle. */
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
+}

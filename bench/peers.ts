@@ -1,0 +1,46 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** The newest of each that this Python takes; results record which. */
+const PACKAGES = ['onnx', 'onnxconverter-common', 'numpy', 'polygraphy'];
+
+/** A Python with the peers installed. */
+export interface Peers {
+  readonly python: string;
+  readonly polygraphy: string;
+  /** Name to version, Python's own among them. */
+  readonly versions: Readonly<Record<string, string>>;
+}
+
+/** Makes the peers' virtual environment in `folder`, once. Returns the reason where there can be none: no python3, no venv, no package index. */
+export function preparePeers(folder: string): Peers | { readonly missing: string } {
+  const complete = join(folder, 'trtforge-complete');
+  const python = join(folder, 'bin', 'python');
+  if (!existsSync(complete)) {
+    rmSync(folder, { recursive: true, force: true });
+    const problem =
+      problemOf('python3', ['-m', 'venv', folder]) ??
+      problemOf(python, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', ...PACKAGES]);
+    if (problem !== undefined) return { missing: problem };
+    writeFileSync(complete, '');
+  }
+  return { python, polygraphy: join(folder, 'bin', 'polygraphy'), versions: installedVersions(python) };
+}
+
+function problemOf(program: string, parameters: readonly string[]): string | undefined {
+  const child = spawnSync(program, parameters, { encoding: 'utf8' });
+  if (child.error) return `${program} cannot be started (${child.error.message})`;
+  if (child.status === 0) return undefined;
+  const last = (child.stderr || child.stdout).trim().split('\n').at(-1);
+  return `«${program} ${parameters.join(' ')}» failed: ${last}`;
+}
+
+function installedVersions(python: string): Record<string, string> {
+  const script = `
+import importlib.metadata, json, platform, sys
+versions = {name: importlib.metadata.version(name) for name in sys.argv[1:]}
+print(json.dumps({"python": platform.python_version(), **versions}))`;
+  const child = spawnSync(python, ['-c', script, ...PACKAGES], { encoding: 'utf8' });
+  return child.status === 0 ? (JSON.parse(child.stdout) as Record<string, string>) : {};
+}

@@ -1,0 +1,98 @@
+import { cpus, totalmem } from 'node:os';
+import type { BenchContext } from './context.js';
+import { advantage, type CaseResult, isMet, type Measurement } from './result.js';
+
+/** Everything a run found: data first, `markdown` is a view of it. */
+export interface BenchReport {
+  readonly schema: 'trtforge.bench-peers/1';
+  /** ISO date and time. */
+  readonly date: string;
+  readonly command: string;
+  readonly machine: {
+    readonly cpu: string;
+    readonly cores: number;
+    readonly memoryGib: number;
+    readonly node: string;
+    readonly os: string;
+  };
+  readonly peers: Readonly<Record<string, string>> | { readonly missing: string };
+  readonly runs: number;
+  readonly cases: readonly CaseResult[];
+}
+
+export function benchReport(
+  context: BenchContext,
+  command: string,
+  cases: readonly CaseResult[],
+): BenchReport {
+  const processors = cpus();
+  return {
+    schema: 'trtforge.bench-peers/1',
+    date: new Date().toISOString(),
+    command,
+    machine: {
+      cpu: processors[0]?.model.trim() ?? 'unknown',
+      cores: processors.length,
+      memoryGib: Math.round(totalmem() / 2 ** 30),
+      node: process.versions.node,
+      os: `${process.platform} ${process.arch}`,
+    },
+    peers: 'versions' in context.peers ? context.peers.versions : context.peers,
+    runs: context.runs,
+    cases,
+  };
+}
+
+export function markdown(report: BenchReport): string {
+  const { machine } = report;
+  const peers =
+    typeof report.peers.missing === 'string'
+      ? `none: ${report.peers.missing}`
+      : Object.entries(report.peers)
+          .map((pair) => pair.join(' '))
+          .join(', ');
+  return [
+    `# trtforge beside its peers, ${report.date.slice(0, 10)}`,
+    '',
+    `\`${report.command}\` on ${machine.cpu}, ${machine.cores} cores, ${machine.memoryGib} GiB, ${machine.os}, Node ${machine.node}. Peers: ${peers}.`,
+    `Median of ${report.runs} runs after a warm-up; process start is inside every figure. «Ratio» is how many times better ours is.`,
+    '',
+    ...report.cases.flatMap(caseLines),
+  ].join('\n');
+}
+
+function caseLines(result: CaseResult): string[] {
+  const table =
+    result.measurements.length === 0
+      ? []
+      : [
+          '| | ours | peer | ratio | bar | met |',
+          '|---|---|---|---|---|---|',
+          ...result.measurements.map((line) => `| ${cells(line).join(' | ')} |`),
+          '',
+        ];
+  return [
+    `## ${result.title}`,
+    '',
+    ...table,
+    ...result.commands.map((command) => `- \`${command}\``),
+    ...result.skipped.map((reason) => `- not measured here: ${reason}`),
+    '',
+  ];
+}
+
+function cells(line: Measurement): string[] {
+  const ratio = advantage(line);
+  const met = isMet(line);
+  return [
+    line.what,
+    quantity(line.ours, line.unit),
+    line.peer === undefined ? '' : `${quantity(line.peer.figure, line.unit)} (${line.peer.name})`,
+    ratio === undefined ? '' : `${ratio.toPrecision(3)}×`,
+    line.bar === undefined ? '' : `${line.bar.better === 'lower' ? '≤' : '≥'} ${line.bar.limit} ${line.unit}`,
+    met === undefined ? '' : met ? 'yes' : 'no',
+  ];
+}
+
+const quantity = (figure: number, unit: string): string =>
+  `${unit === 's' ? figure.toFixed(3) : figure.toFixed(0)} ${unit}`;

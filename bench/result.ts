@@ -1,0 +1,72 @@
+import type { CommandRuns } from './measure.js';
+
+/** The figure the project set itself for one measurement. */
+export interface Bar {
+  readonly limit: number;
+  readonly better: 'lower' | 'higher';
+}
+
+/** One line of a benchmark: ours beside the peer's, in the same run on the same machine. */
+export interface Measurement {
+  readonly what: string;
+  readonly unit: 's' | 'MB' | 'M pairs/s';
+  readonly ours: number;
+  readonly peer?: { readonly name: string; readonly figure: number };
+  readonly bar?: Bar;
+}
+
+export interface CaseResult {
+  readonly case: string;
+  readonly title: string;
+  /** The commands or calls that were compared, ours first. */
+  readonly commands: readonly string[];
+  readonly measurements: readonly Measurement[];
+  /** Why parts of the case, or all of it, did not run here. */
+  readonly skipped: readonly string[];
+}
+
+/** How many times better ours is than the peer: above 1 is in our favour whatever the unit. */
+export function advantage({ ours, peer, unit }: Measurement): number | undefined {
+  if (peer === undefined) return undefined;
+  return unit === 'M pairs/s' ? ours / peer.figure : peer.figure / ours;
+}
+
+export function isMet({ ours, bar }: Measurement): boolean | undefined {
+  if (bar === undefined) return undefined;
+  return bar.better === 'lower' ? ours <= bar.limit : ours >= bar.limit;
+}
+
+/** Wall time and, where it could be measured, peak memory of a command beside a peer's. */
+export function costs(
+  what: string,
+  ours: CommandRuns,
+  peer: { readonly name: string; readonly runs: CommandRuns } | undefined,
+  bars: { readonly seconds?: number; readonly megabytes?: number },
+): Measurement[] {
+  const line = (
+    unit: 's' | 'MB',
+    figure: (runs: CommandRuns) => number | null,
+    limit?: number,
+  ): Measurement[] => {
+    const own = figure(ours);
+    if (own === null) return [];
+    const other = peer === undefined ? null : figure(peer.runs);
+    return [
+      {
+        what: `${what}, ${unit === 's' ? 'wall time' : 'peak memory'}`,
+        unit,
+        ours: own,
+        ...(other === null || peer === undefined ? {} : { peer: { name: peer.name, figure: other } }),
+        ...(limit === undefined ? {} : { bar: { limit, better: 'lower' as const } }),
+      },
+    ];
+  };
+  return [
+    ...line('s', ({ median }) => median.seconds, bars.seconds),
+    ...line(
+      'MB',
+      ({ median }) => (median.peakBytes === null ? null : median.peakBytes / 1e6),
+      bars.megabytes,
+    ),
+  ];
+}
