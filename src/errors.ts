@@ -205,6 +205,49 @@ export const catalogue = {
       'An optimization profile does not fit the model: unknown input, wrong rank, min > opt or opt > max, a missing dynamic input.',
     remedy: 'Give min, opt and max for every input with open dimensions; trtforge inspect lists the inputs.',
   },
+  TF_TARGET_UNAVAILABLE: {
+    exitCode: ExitCode.cannotHere,
+    meaning:
+      'TensorRT builds for the GPU it runs on, and this machine has none or one of another architecture.',
+    remedy: 'Build on a machine with such a GPU, or use --target tensorrt-rtx, which builds without one.',
+  },
+  TF_PROFILE_MISSING: {
+    exitCode: ExitCode.badInput,
+    meaning:
+      'Inputs of the model have open dimensions and no minimum, optimum and maximum were given for them.',
+    remedy: 'Give a range for every open dimension: --profile NAME:MIN/OPT/MAX.',
+  },
+  TF_PASSPORT_MISSING: {
+    exitCode: ExitCode.badInput,
+    meaning: 'An engine has no passport beside it, so nothing says what it was built from.',
+    remedy: 'Keep FILE.passport.json beside FILE, or build the engine again.',
+  },
+  TF_PASSPORT_INVALID: {
+    exitCode: ExitCode.badInput,
+    meaning: 'A passport is not the JSON that trtforge writes, or its digest does not fit its own identity.',
+    remedy: 'Build the engine again; a passport is never edited by hand.',
+  },
+  TF_ENGINE_SIZE_MISMATCH: {
+    exitCode: ExitCode.badInput,
+    meaning:
+      'An engine has another size than its passport says: it was cut short, replaced or has bytes in front.',
+    remedy: 'Copy the engine and its passport again, together, or build it again.',
+  },
+  TF_ENGINE_DIGEST_MISMATCH: {
+    exitCode: ExitCode.badInput,
+    meaning: 'An engine has the size its passport says but other bytes (SHA-256).',
+    remedy: 'Copy the engine and its passport again, together, or build it again.',
+  },
+  TF_ENGINE_HEADER_MISMATCH: {
+    exitCode: ExitCode.badInput,
+    meaning: 'The header of an engine names another product or version than its passport.',
+    remedy: 'The passport belongs to another engine: build the engine again.',
+  },
+  TF_STORE_UNWRITABLE: {
+    exitCode: ExitCode.cannotHere,
+    meaning: 'The engine store cannot keep an engine: it is read-only or belongs to another user.',
+    remedy: 'Give the engine a place with -o FILE, or another store with --cache-dir or TENSORRT_CACHE_DIR.',
+  },
   TF_MODEL_REJECTED: {
     exitCode: ExitCode.badInput,
     meaning: 'TensorRT’s ONNX parser refused the model; every node it refused is listed.',
@@ -226,6 +269,31 @@ export const catalogue = {
     exitCode: ExitCode.cannotHere,
     meaning: 'The library’s runtime refused a plan; its last error lines are given.',
     remedy: 'Load the plan with the version and on the GPU architecture it was built for, or build it again.',
+  },
+  TF_LIBRARY_INVALID: {
+    exitCode: ExitCode.cannotHere,
+    meaning: 'A file with the name of a shared library is none, is damaged, or is for another processor.',
+    remedy: 'Install the package that the library came from again.',
+  },
+  TF_REPORT_INVALID: {
+    exitCode: ExitCode.badInput,
+    meaning: 'A file given as the result of a run is not one: not JSON, cut short, or of another schema.',
+    remedy: 'Give the run root that forge printed, or the report.json in it.',
+  },
+  TF_TENSOR_FILE_INVALID: {
+    exitCode: ExitCode.badInput,
+    meaning: 'An npy, npz or safetensors file is damaged, cut short or not what its name says.',
+    remedy: 'Write the file again, for example with numpy.save or numpy.savez.',
+  },
+  TF_TENSOR_UNSUPPORTED: {
+    exitCode: ExitCode.badInput,
+    meaning: 'A tensor has an element type that this operation cannot take: text, objects, complex numbers.',
+    remedy: 'Convert the tensor to a numeric type first.',
+  },
+  TF_TENSOR_NOT_FOUND: {
+    exitCode: ExitCode.badInput,
+    meaning: 'A tensor was asked for by a name that the file does not hold.',
+    remedy: 'Use one of the names listed.',
   },
   TF_CHILD_DIED: {
     exitCode: ExitCode.internal,

@@ -1,0 +1,49 @@
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import { defineCommand } from '../cli/command.js';
+import { choice, text } from '../cli/option.js';
+import { renderHtml } from '../report/html.js';
+import { renderMarkdown } from '../report/markdown.js';
+import { readResult } from '../report/read.js';
+import type { ForgeResult } from '../report/result.js';
+import { publishFile } from '../system/publish.js';
+
+const formats = {
+  html: { extension: 'html', render: renderHtml },
+  markdown: { extension: 'md', render: renderMarkdown },
+  json: { extension: 'json', render: (result: ForgeResult) => `${JSON.stringify(result, null, 2)}\n` },
+} as const;
+
+export const command = defineCommand({
+  name: 'report',
+  summary: 'render the report of a run again',
+  examples: [
+    'trtforge report runs/resnet50 --format html',
+    'trtforge report runs/resnet50/report.json --format markdown -o - >> "$GITHUB_STEP_SUMMARY"',
+  ],
+  arguments: [{ name: 'RUN', describe: 'a run root, or the report.json in it' }],
+  options: {
+    format: choice({
+      flags: '--format <format>',
+      describe: 'what to write',
+      choices: ['html', 'markdown', 'json'],
+      default: 'html',
+    }),
+    output: text({
+      flags: '-o, --output <file>',
+      describe: 'where to write it; - is stdout (default: report.<format> beside the result)',
+    }),
+  },
+  run: async ([run = ''], options) => {
+    const { extension, render } = formats[options.format];
+    const content = render(readResult(run));
+    if (options.output === '-')
+      return { schema: 'trtforge.report/1', format: options.format, path: null, content };
+    const path = options.output ?? join(rootOf(run), `report.${extension}`);
+    publishFile(path, content);
+    return { schema: 'trtforge.report/1', format: options.format, path, content: null };
+  },
+  render: (result, output) => output.line(result.path ?? result.content ?? ''),
+});
+
+const rootOf = (run: string): string => (statSync(run).isDirectory() ? run : join(run, '..'));

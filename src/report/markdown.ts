@@ -1,0 +1,150 @@
+import { formatBytes, formatCount, formatMs, formatStatistic, plural } from './quantity.js';
+import type { ForgeResult, ReportConversion, ReportVerification } from './result.js';
+import {
+  accuracySentence,
+  conversionSentence,
+  engineSentence,
+  formatMeasure,
+  modelName,
+  modelSentence,
+  outcomeWord,
+  phasesSentence,
+  runTitle,
+} from './sentences.js';
+
+const marks = { pass: '✅', fail: '❌', inconclusive: '❔' } as const;
+
+/** Nodes of a rule named in the summary; the page lists more, `report.json` all. */
+const NODES_NAMED = 5;
+
+/** The report as GitHub-flavoured Markdown, short enough for a job summary or a comment on a pull request. */
+export function renderMarkdown(result: ForgeResult): string {
+  return [
+    `# ${text(modelName(result))}: ${marks[result.verdict.outcome]} ${outcomeWord[result.verdict.outcome]}`,
+    `${text(runTitle(result))} · trtforge ${text(result.version)} · ${result.startedAt}`,
+    verdictBlock(result),
+    result.verification && accuracyBlock(result.verification),
+    result.conversion && conversionBlock(result.conversion),
+    sizesBlock(result),
+    phasesBlock(result),
+    result.model && `## The model\n\n${text(modelSentence(result.model))}${findingsList(result)}`,
+    result.engine &&
+      `## The engine\n\n${text(engineSentence(result.engine))}\n\nIdentity ${code(result.engine.identity)}, plan ${code(result.engine.path)}.`,
+    result.environment.length > 0 &&
+      `## Environment\n\n${table(
+        ['what', 'which'],
+        result.environment.map(({ name, text: said }) => [text(name), text(said)]),
+      )}`,
+    `## Repeat it\n\n${fence(result.repeat.map(({ step, command }) => `# ${step.replaceAll('\n', ' ')}\n${command}`).join('\n'))}`,
+  ]
+    .filter((block) => typeof block === 'string')
+    .join('\n\n')
+    .concat('\n');
+}
+
+function verdictBlock({ verdict, failure }: ForgeResult): string {
+  const reasons = verdict.reasons.map((reason) => `- ${text(reason)}`).join('\n');
+  const stopped =
+    failure && `**What to do:** ${text(failure.remedy)} (${code(failure.code)}, exit ${failure.exitCode})`;
+  return [`**${text(verdict.headline)}**`, reasons, stopped].filter(Boolean).join('\n\n');
+}
+
+function accuracyBlock(verification: ReportVerification): string {
+  const names = [
+    ...new Set(verification.outputs.flatMap(({ statistics }) => statistics.map(({ name }) => name))),
+  ];
+  const rows = verification.outputs.map((output) => [
+    code(output.name),
+    output.pass ? 'pass' : '**fail**',
+    ...names.map((name) => {
+      const found = output.statistics.find((statistic) => statistic.name === name);
+      return found === undefined ? '–' : formatMeasure(found.amount);
+    }),
+    output.checks
+      .map(
+        ({ statistic, measured, limit, pass }) =>
+          `${text(statistic)} ${formatMeasure(measured)} ${pass ? '≤' : '&gt;'} ${formatStatistic(limit)}`,
+      )
+      .join('; '),
+  ]);
+  return `## Accuracy\n\n${text(accuracySentence(verification))}\n\n${table(['output', 'verdict', ...names.map(text), 'checked'], rows)}`;
+}
+
+function conversionBlock(conversion: ReportConversion): string {
+  const rows = conversion.rules
+    .filter((rule) => rule.nodes.length > 0)
+    .map((rule) => {
+      const named = rule.nodes.slice(0, NODES_NAMED).map((node) => code(node.name));
+      const more = rule.nodes.length - named.length;
+      return [
+        text(rule.rule),
+        formatCount(rule.nodes.length),
+        text(rule.reason),
+        `${named.join(', ')}${more > 0 ? ` and ${formatCount(more)} more` : ''}`,
+      ];
+    });
+  const kept = rows.length === 0 ? '' : `\n\n${table(['rule', 'nodes in FP32', 'why', 'which'], rows)}`;
+  return `## Precision\n\n${text(conversionSentence(conversion))}${kept}`;
+}
+
+function sizesBlock({ model, conversion, engine }: ForgeResult): string | null {
+  if (model === null) return null;
+  const rows = [
+    ['ONNX as given', formatBytes(model.bytes)],
+    ...(conversion ? [['ONNX typed', formatBytes(conversion.bytesAfter)]] : []),
+    ...(engine ? [['engine', formatBytes(engine.bytes)]] : []),
+  ];
+  return `## Sizes\n\n${table(['station', 'bytes on disk'], rows)}`;
+}
+
+function phasesBlock(result: ForgeResult): string {
+  const rows = result.phases.map((phase) => [
+    text(phase.name),
+    phase.status.replace('-', ' '),
+    phase.ms === null ? '–' : formatMs(phase.ms),
+    text(phase.detail),
+  ]);
+  return `## The run\n\n${text(phasesSentence(result))}\n\n${table(['phase', 'status', 'took', 'what came of it'], rows)}`;
+}
+
+function findingsList({ model }: ForgeResult): string {
+  const found = model?.findings ?? [];
+  if (found.length === 0) return '';
+  const lines = found.map(
+    (finding) => `- ${finding.severity}: ${text(finding.message)} (${code(finding.code)})`,
+  );
+  return `\n\n${plural(found.length, 'finding')}:\n\n${lines.join('\n')}`;
+}
+
+function table(heads: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
+  return [line(heads), line(heads.map(() => '---')), ...rows.map(line)].join('\n');
+}
+
+/** Text from outside as Markdown prose, also inside a table cell: nothing in it starts markup, a mention or a new line. */
+function text(said: string): string {
+  return oneLine(said)
+    .replace(/[\\`*_{}[\]()#+!|~$]/g, (character) => `\\${character}`)
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replace(/@(?=\w)/g, '@\u200b');
+}
+
+/** Text as a code span: fenced by more backticks than it holds, its pipes escaped for table cells. */
+function code(said: string): string {
+  const line = oneLine(said).replaceAll('|', '\\|');
+  const longest = Math.max(0, ...(line.match(/`+/g) ?? []).map((run) => run.length));
+  const quote = '`'.repeat(longest + 1);
+  return longest === 0 ? `${quote}${line || ' '}${quote}` : `${quote} ${line} ${quote}`;
+}
+
+/** A code block whose fence is longer than any run of backticks inside. */
+function fence(content: string): string {
+  const longest = Math.max(2, ...(content.match(/`+/g) ?? []).map((run) => run.length));
+  const quote = '`'.repeat(longest + 1);
+  return `${quote}sh\n${content}\n${quote}`;
+}
+
+// Controls and format characters (bidirectional overrides among them) would move or hide what follows.
+const oneLine = (said: string): string => said.replace(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]+/gu, ' ');
