@@ -38,6 +38,11 @@ export const registry: readonly CommandEntry[] = [
     load: async () => (await import('./report.js')).command,
   },
   {
+    name: 'explain',
+    summary: 'what a TensorRT log means, and what to do about it',
+    load: async () => (await import('./explain.js')).command,
+  },
+  {
     name: 'doctor',
     summary: 'what this machine has for TensorRT, and what to do about the rest',
     load: async () => (await import('./doctor.js')).command,

@@ -1,0 +1,112 @@
+import { type KnownIssue, tensorrtIssue } from './issue.js';
+
+export const installationIssues: readonly KnownIssue[] = [
+  {
+    id: 'builder-resource-missing',
+    severity: 'error',
+    pattern: /Unable to load library: (?<library>libnvinfer_builder_resource\S*?)(?::|$)/,
+    cause:
+      'The library of kernels for this GPU, {library}, is not installed beside libnvinfer. Engines still run; none can be built.',
+    remedy: 'Install the builder resource of the same TensorRT version for this compute capability.',
+    versions: '10.8 and later',
+    source: 'measured',
+  },
+  {
+    id: 'lean-runtime-missing',
+    severity: 'error',
+    pattern: /Unable to load library: (?<library>libnvinfer_lean\S*?)(?::|$)/,
+    cause:
+      'A version-compatible engine carries the lean runtime inside, and {library} is not installed beside libnvinfer.',
+    remedy:
+      'Install the lean runtime, or build with exclude-lean-runtime and load the engine with a lean runtime of the same version.',
+    versions: '8.6 and later',
+    source: 'measured',
+  },
+  {
+    id: 'gpu-not-supported',
+    severity: 'error',
+    pattern: /Target GPU SM (?<sm>\d+) is not supported by this TensorRT release|Unsupported SM/,
+    cause:
+      'This TensorRT release has no kernels for the GPU: it is newer or older than the release supports.',
+    remedy:
+      'sm_120 needs 10.8 or later; Pascal (6.x) ended with 8.6, Volta (7.0) with 10.4. `trtforge doctor` shows where this GPU stands.',
+    versions: 'all',
+    source: tensorrtIssue(3826),
+  },
+  {
+    id: 'driver-too-old',
+    severity: 'error',
+    pattern: /CUDA initialization failure with error: 35|CUDA driver version is insufficient/,
+    cause: 'The NVIDIA driver is older than the CUDA version of the library, or there is no driver at all.',
+    remedy: 'Update the driver (CUDA 13 needs 580 or later). In a container: start it with --gpus all.',
+    versions: 'all',
+    source: tensorrtIssue(2879),
+  },
+  {
+    id: 'cuda-initialization-failed',
+    severity: 'error',
+    pattern: /CUDA initialization failure with error: (?<number>2|100|101|802|803|804|999)\b/,
+    cause:
+      'CUDA could not start (error {number}): no GPU is visible, its memory is full, or driver and kernel module do not match.',
+    remedy: 'Check nvidia-smi, CUDA_VISIBLE_DEVICES and the container flags.',
+    versions: 'all',
+    source: tensorrtIssue(149),
+  },
+  {
+    id: 'no-gpu',
+    severity: 'error',
+    pattern:
+      /Cannot find any available devices \(GPUs\)|Unable to determine GPU memory usage|no CUDA-capable device is detected/,
+    cause: 'No usable GPU was found.',
+    remedy:
+      'Check nvidia-smi, CUDA_VISIBLE_DEVICES and the container flags. Without a GPU, build with --target tensorrt-rtx.',
+    versions: 'all',
+    source: 'measured',
+  },
+  {
+    id: 'installation-mixed',
+    severity: 'error',
+    pattern: /validateCaskKLibSize|createCaskKernelLibraryImpl/,
+    cause: 'Libraries of different TensorRT builds are loaded together.',
+    remedy: 'Leave one TensorRT on the loader path; `trtforge doctor` lists them all.',
+    versions: '10.x',
+    source: tensorrtIssue(4569),
+  },
+  {
+    id: 'library-mismatch',
+    severity: 'warning',
+    pattern: /TensorRT was linked against (?<linked>cu\w+ \S+) but loaded (?<loaded>cu\w+ \S+)/,
+    cause: 'TensorRT was linked against {linked} and found {loaded}.',
+    remedy: 'Take the other version off LD_LIBRARY_PATH.',
+    versions: '7.x to 8.6',
+    source: 'https://github.com/open-mmlab/mmdeploy/issues/1941',
+  },
+  {
+    id: 'plugin-not-found',
+    severity: 'error',
+    pattern:
+      /getPluginCreator could not find plugin:? (?<plugin>\S+)|Plugin not found, are the plugin name, version, and namespace correct/,
+    cause: 'The model or plan uses a plug-in whose library is not loaded.',
+    remedy: "Load its library (--plugin FILE), or NVIDIA's own with libnvinfer_plugin.",
+    versions: 'all',
+    source: tensorrtIssue(2367),
+  },
+  {
+    id: 'architecture-not-in-library',
+    severity: 'error',
+    pattern: /no kernel image is available for execution on the device/,
+    cause: 'A library or plug-in was compiled for other GPU architectures than this one.',
+    remedy: 'Install the build for this GPU, or compile the plug-in for its architecture.',
+    versions: 'all',
+    source: 'https://github.com/NVIDIA/Stable-Diffusion-WebUI-TensorRT/issues/163',
+  },
+  {
+    id: 'lazy-loading-off',
+    severity: 'note',
+    pattern: /CUDA lazy loading is not enabled/,
+    cause: 'CUDA loads every kernel at start, which costs memory and time.',
+    remedy: 'Set CUDA_MODULE_LOADING=LAZY.',
+    versions: '8.5 to 10.x',
+    source: tensorrtIssue(2846),
+  },
+];

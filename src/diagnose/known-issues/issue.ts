@@ -1,0 +1,24 @@
+/** One thing that goes wrong with TensorRT and is known: how it looks in a log, why it happens, what helps. */
+export interface KnownIssue {
+  /** Stable, kebab-case; scripts match on it. */
+  readonly id: string;
+  /**
+   * `error`: the work fails or its result is wrong. `warning`: it works, worse than it could. `note`: harmless, said because it looks alarming.
+   * TensorRT's own `[E]` does not decide: it prints `[E]` for tactics it only skips.
+   */
+  readonly severity: 'error' | 'warning' | 'note';
+  /** Matched against one line of the log. Named groups may be used in cause and remedy as `{name}`. */
+  readonly pattern: RegExp;
+  /** First and last TensorRT major the issue belongs to, where the same text means something else elsewhere. */
+  readonly majors?: readonly [number, number];
+  readonly cause: string;
+  readonly remedy: string;
+  /** Where it has been seen: `all`, `10.14.1 to 10.16.1`, `before 10.11`. */
+  readonly versions: string;
+  /** Where it is reported: a public thread or document, or `measured` for what trtforge's own fixtures show. */
+  readonly source: string;
+}
+
+/** A thread of NVIDIA's public TensorRT tracker. */
+export const tensorrtIssue = (number: number): string =>
+  `https://github.com/NVIDIA/TensorRT/issues/${number}`;

@@ -1,0 +1,91 @@
+import { type KnownIssue, tensorrtIssue } from './issue.js';
+
+export const memoryIssues: readonly KnownIssue[] = [
+  {
+    id: 'workspace-parsed-tiny',
+    severity: 'error',
+    pattern: /Memory Pools: workspace: (?<size>0(?:\.\d+)?) MiB/,
+    cause:
+      'The workspace limit is {size} MiB. From TensorRT 10 on only the last character of --memPoolSize is the unit, so «32768MiB» means 32768 bytes, and nothing warns.',
+    remedy:
+      'Give trtexec the bare number of MiB (workspace:32768), or let trtforge do it: it takes 32G, 32GiB and 32768M and passes the right number.',
+    versions: '10.0 and later',
+    source: 'measured',
+  },
+  {
+    id: 'workspace-suffix-ignored',
+    severity: 'error',
+    pattern: /&&&& RUNNING .*--memPoolSize=\S*?:(?<number>\d+)(?<suffix>[KkMmGg]i?B?)(?=[\s,]|$)/,
+    majors: [8, 9],
+    cause:
+      'The size {number}{suffix} has a suffix that trtexec 8.6 and 9 ignore: they read {number} MiB. Look at the line «Memory Pools» for what was used.',
+    remedy: 'Write the bare number of MiB, which every version reads alike.',
+    versions: '8.6 to 9.3',
+    source: 'measured',
+  },
+  {
+    id: 'no-implementation-foreign-node',
+    severity: 'error',
+    pattern: /Could not find any implementation for node \{?ForeignNode\[(?<nodes>[^\]]*)/,
+    cause:
+      'The compiler fused the nodes {nodes} into one and found no kernel for it: the workspace is too small for every candidate, or the fused pattern is not supported (masks of DETR models are the usual case).',
+    remedy:
+      'Raise the workspace first (--workspace 32G). If it stays: export again with the dynamo exporter and a batch Dim, simplify the graph, or lower the optimization level to 2.',
+    versions: 'all',
+    source: tensorrtIssue(2035),
+  },
+  {
+    id: 'no-implementation',
+    severity: 'error',
+    pattern: /Could not find any implementation for node (?!\{?ForeignNode)(?<node>.+?)\.?\)?$/,
+    cause:
+      'No kernel could be timed for the node {node}: the GPU ran out of memory while tuning, or this library has none for it.',
+    remedy:
+      'Free the GPU of other processes and raise the workspace; then try another TensorRT version. On 10.14.1 to 10.16.1 use one process per GPU.',
+    versions: 'all',
+    source: tensorrtIssue(3748),
+  },
+  {
+    id: 'tactic-skipped-memory',
+    severity: 'note',
+    pattern:
+      /Skipping tactic .*insu?ff?icient memory|Device memory is insufficient to use tactic|insuficient memory on requested size/,
+    cause:
+      'One kernel needed more memory than there was and was left out of the choice. The build goes on with the others.',
+    remedy: 'Nothing, unless the engine is slower than expected: then raise the workspace or free the GPU.',
+    versions: '8.0 and later',
+    source: 'https://github.com/ultralytics/ultralytics/issues/22271',
+  },
+  {
+    id: 'tactic-skipped-exception',
+    severity: 'note',
+    pattern: /Skipping tactic 0x[0-9a-f]+ due to exception/i,
+    cause:
+      'A kernel failed while it was timed and was left out of the choice. It is printed as an error, and the build can still pass.',
+    remedy: 'Nothing, when the build passes.',
+    versions: '10.x',
+    source: tensorrtIssue(4028),
+  },
+  {
+    id: 'gpu-out-of-memory',
+    severity: 'error',
+    pattern:
+      /Requested amount of GPU memory \((?<bytes>\d+) bytes\) could not be allocated|out of memory.*cudaMalloc|cudaErrorMemoryAllocation/,
+    cause:
+      'The GPU has no room for an allocation the library needs: other processes hold it, or the largest shape of the profile is too large.',
+    remedy:
+      'Stop other processes on the GPU, lower the maximum shapes, or build with weight streaming (10.0 and later).',
+    versions: 'all',
+    source: tensorrtIssue(948),
+  },
+  {
+    id: 'tensor-too-large',
+    severity: 'error',
+    pattern: /exceeds the maximum element count of 2147483647/,
+    cause: 'A tensor would hold more than 2^31 - 1 elements.',
+    remedy:
+      'Lower the maximum batch or sequence of the profile; TensorRT 10.11 and later allow larger tensors in most layers.',
+    versions: 'before 10.11',
+    source: tensorrtIssue(1348),
+  },
+];

@@ -1,0 +1,130 @@
+import { type KnownIssue, tensorrtIssue } from './issue.js';
+
+export const parsingIssues: readonly KnownIssue[] = [
+  {
+    id: 'option-removed-precision',
+    severity: 'error',
+    pattern:
+      /Unknown option: --(?<flag>fp16|bf16|int8|fp8|int4|best|calib|precisionConstraints|layerPrecisions|layerOutputTypes)\b/,
+    cause: 'TensorRT 11 has no --{flag}: the types in the ONNX decide.',
+    remedy:
+      '`trtforge convert MODEL --precision fp16` writes a typed model, which TensorRT 10.12 and later build too.',
+    versions: '11.0 and later',
+    source:
+      'https://docs.nvidia.com/deeplearning/tensorrt/latest/api/migration/tensorrt-10x-to-11x-trtexec.html',
+  },
+  {
+    id: 'option-removed',
+    severity: 'error',
+    pattern:
+      /Unknown option: --(?<flag>workspace|buildOnly|explicitBatch|batch|maxBatch|minTiming|heuristic|nvtxMode|deploy|uff\w*)\b/,
+    cause:
+      'TensorRT 10 removed --{flag} (--workspace became --memPoolSize=workspace:N, --buildOnly became --skipInference).',
+    remedy: 'Let trtforge translate: one recipe, the flags of each version.',
+    versions: '10.0 and later',
+    source: 'measured',
+  },
+  {
+    id: 'option-unknown',
+    severity: 'error',
+    pattern: /Unknown option: (?<flag>--?\S+)/,
+    cause: 'This trtexec has no option {flag}. It printed its whole help, so the reason is easily missed.',
+    remedy: 'Check the spelling and the version.',
+    versions: 'all',
+    source: 'measured',
+  },
+  {
+    id: 'operator-unsupported',
+    severity: 'error',
+    pattern:
+      /No importer registered for op: (?<operator>\S+?)\.? |No importer registered for op: (?<last>\S+)/,
+    cause: 'This TensorRT does not know the operator {operator}{last}.',
+    remedy:
+      '`trtforge inspect` names such operators before the build: use a newer TensorRT, export at another opset, or load a plug-in.',
+    versions: 'all',
+    source: 'https://github.com/onnx/onnx-tensorrt/issues/465',
+  },
+  {
+    id: 'node-rejected',
+    severity: 'error',
+    pattern: /While parsing node number (?<number>\d+) \[(?<operator>\w+)(?: -> "(?<output>[^"]*)")?/,
+    cause:
+      'The parser refused node {number}, {operator} {output}: an attribute, a type or a constant is not what this version takes.',
+    remedy: 'The lines after it say which. Fold constants, change the opset, or use a newer TensorRT.',
+    versions: 'all',
+    source: tensorrtIssue(2721),
+  },
+  {
+    id: 'input-not-constant',
+    severity: 'error',
+    pattern: /only supports input (?<input>\S+) as an initializer/,
+    cause: 'An operator needs its input {input} as a constant, and the graph computes it.',
+    remedy: 'Fold constants (onnxsim does).',
+    versions: 'before 8.6',
+    source: tensorrtIssue(2721),
+  },
+  {
+    id: 'if-branches-differ',
+    severity: 'error',
+    pattern: /IIfConditionalOutputLayer inputs must have the same shape/,
+    cause: 'The two branches of an If give different shapes.',
+    remedy:
+      'Fix the dimensions the condition depends on so that it folds away; 10.11 and later allow different shapes of one rank.',
+    versions: 'before 10.11',
+    source: tensorrtIssue(1731),
+  },
+  {
+    id: 'external-data-missing',
+    severity: 'error',
+    pattern: /Failed to open file: (?<file>\S+)/,
+    cause: "The model's external data, {file}, is not beside it.",
+    remedy: 'Keep the model and every file it refers to together; `trtforge inspect` lists them.',
+    versions: 'all',
+    source: 'https://github.com/onnx/onnx-tensorrt/issues/818',
+  },
+  {
+    id: 'model-unreadable',
+    severity: 'error',
+    pattern: /MODEL_DESERIALIZE_FAILED|Failed to parse ONNX model from file: (?<file>[^!]+)/,
+    cause: 'The ONNX file is missing, cut short, or no ONNX at all.',
+    remedy: '`trtforge inspect` says what is wrong with the file and where.',
+    versions: 'all',
+    source: 'measured',
+  },
+  {
+    id: 'types-differ',
+    severity: 'error',
+    pattern: /element type \((?<left>\w+)\) differs from input \d+'s element type \((?<right>\w+)\)/,
+    cause: 'A node mixes {left} and {right}; a strongly typed network casts nothing by itself.',
+    remedy: '`trtforge convert` puts the casts where they belong and checks every type.',
+    versions: '10.x typed, 11.0 and later',
+    source: 'https://github.com/NVIDIA/TensorRT/blob/v11.1/CHANGELOG.md',
+  },
+  {
+    id: 'weak-typing-refused',
+    severity: 'error',
+    pattern: /condition: !config\.getFlag\(BuilderFlag::kFP16\)/,
+    cause: 'TensorRT-RTX builds strongly typed networks only, and a precision flag was set.',
+    remedy: 'Convert the model instead: `trtforge convert MODEL --precision fp16`.',
+    versions: 'TensorRT-RTX',
+    source: 'https://github.com/NVIDIA/TensorRT-RTX/issues/2',
+  },
+  {
+    id: 'int64-weights',
+    severity: 'note',
+    pattern: /Your ONNX model has been generated with INT64 weights/,
+    cause: 'TensorRT before 10 casts INT64 to INT32.',
+    remedy: 'Nothing, unless a later line says that weights were clamped.',
+    versions: 'before 10.0',
+    source: 'measured',
+  },
+  {
+    id: 'int64-clamped',
+    severity: 'note',
+    pattern: /One or more weights outside the range of INT32 was clamped/,
+    cause: 'An INT64 constant does not fit INT32; it is nearly always the «to the end» of a Slice.',
+    remedy: 'Check that it is a Slice end: `trtforge inspect` names the constants.',
+    versions: 'before 10.0',
+    source: tensorrtIssue(2721),
+  },
+];

@@ -1,0 +1,84 @@
+import { type KnownIssue, tensorrtIssue } from './issue.js';
+
+export const planIssues: readonly KnownIssue[] = [
+  {
+    id: 'plan-other-version',
+    severity: 'error',
+    pattern:
+      /stdVersionRead == (?:kSERIALIZATION_VERSION|serializationVersion)|Version tag does not match|engine plan file is not compatible with this version of TensorRT/,
+    cause: 'The plan was built with another TensorRT version.',
+    remedy:
+      'Build it again with this version, or once with version-compatible. `trtforge inspect PLAN` shows the version it was built with.',
+    versions: 'all',
+    source: tensorrtIssue(2072),
+  },
+  {
+    id: 'plan-corrupt',
+    severity: 'error',
+    pattern:
+      /magicTagRead == kMAGIC_TAG|magicTag == rt::kPLAN_MAGIC_TAG|blobSize > numericCast|Failed to read header from the stream/,
+    cause:
+      'The file is not a plan of this product, or it is cut short: an interrupted download, a Git LFS pointer, or a foreign header in front.',
+    remedy: '`trtforge inspect FILE` says what it is; fetch or build it again.',
+    versions: 'all',
+    source: 'measured',
+  },
+  {
+    id: 'plan-other-gpu',
+    severity: 'error',
+    pattern: /expecting compute (?<expected>\d+\.\d+) got compute (?<got>\d+\.\d+), please rebuild/,
+    cause: 'The plan and this GPU have different compute capabilities ({expected} and {got}).',
+    remedy: 'Build for this GPU, or with hardware compatibility.',
+    versions: 'all',
+    source: tensorrtIssue(564),
+  },
+  {
+    id: 'plan-other-gpu-model',
+    severity: 'warning',
+    pattern: /Using an engine plan file across different models of devices/,
+    cause:
+      'The plan was built on another GPU model of the same architecture, or on this one with other clocks (a false alarm known on Jetson).',
+    remedy: 'Build on the GPU it serves if speed matters.',
+    versions: '8.x to 10.x',
+    source: 'https://docs.nvidia.com/deeplearning/tensorrt/latest/reference/support-policies.html',
+  },
+  {
+    id: 'plan-empty',
+    severity: 'error',
+    pattern: /Attempting to access an empty engine|Created engine with size: 0 MiB/,
+    cause:
+      'The build failed while trtexec streamed the plan into its file, and an empty or cut file is left behind although the log says «Engine built».',
+    remedy: 'Read the errors before it, and delete the file: it is no engine.',
+    versions: '10.13.3 and later',
+    source: 'https://github.com/NVIDIA/TensorRT/blob/v11.1/samples/common/sampleEngines.cpp',
+  },
+  {
+    id: 'timing-cache-rejected',
+    severity: 'warning',
+    pattern: /Detected invalid timing cache|timing cache will not be used/i,
+    cause:
+      'The timing cache was made by another TensorRT version or for another GPU; the build starts from nothing and takes its full time.',
+    remedy: 'Keep one cache file per version and GPU, as trtforge does.',
+    versions: 'all',
+    source: tensorrtIssue(1413),
+  },
+  {
+    id: 'multi-gpu-process',
+    severity: 'error',
+    pattern: /Cask (?:Pooling|Convolution).*Execute Failure/,
+    cause:
+      'A second engine was built on another GPU in the same process, which these versions do not survive.',
+    remedy: 'One process per GPU, or another version.',
+    versions: '10.14.1 to 10.16.1',
+    source: tensorrtIssue(4845),
+  },
+  {
+    id: 'myelin-cache-line',
+    severity: 'note',
+    pattern: /myelinCache\.h::deserializeFromBuffer/,
+    cause: "The compiler's own cache could not be kept. It is printed as an error on builds that are fine.",
+    remedy: 'Nothing.',
+    versions: '8.6',
+    source: 'measured',
+  },
+];

@@ -1,0 +1,52 @@
+import { type KnownIssue, tensorrtIssue } from './issue.js';
+
+export const precisionIssues: readonly KnownIssue[] = [
+  {
+    id: 'layernorm-fp16-overflow',
+    severity: 'warning',
+    pattern:
+      /Detected layernorm nodes in FP16|Running layernorm after self-attention in FP16 may cause overflow/,
+    cause: 'A normalization written out in primitive operators runs in FP16, and its squares can overflow.',
+    remedy: 'Export at opset 17 or later (LayerNormalization), keep the normalization in FP32, or use BF16.',
+    versions: '8.6 to 10.x',
+    source: tensorrtIssue(2781),
+  },
+  {
+    id: 'fp16-subnormal-weights',
+    severity: 'warning',
+    pattern:
+      /(?<count>\d+) weights are affected by this issue: Detected (?:subnormal FP16 values|values less than smallest positive FP16)/,
+    cause: "{count} weights lie below FP16's normal range and lose precision or become zero.",
+    remedy: 'Verify the accuracy; keep those layers in FP32, or use BF16.',
+    versions: '8.4 to 10.x',
+    source: 'measured',
+  },
+  {
+    id: 'int8-scale-missing',
+    severity: 'warning',
+    pattern: /Missing scale and zero-point for tensor (?<tensor>\S+?),/,
+    cause: 'The tensor {tensor} has no INT8 range, so its layers run in a higher precision.',
+    remedy: 'Quantize with Q/DQ nodes. For integer tensors the line is normal.',
+    versions: 'up to 10.x',
+    source: tensorrtIssue(1785),
+  },
+  {
+    id: 'no-low-precision-conv',
+    severity: 'error',
+    pattern: /No low-precision conv kernel available for this strongly-typed Conv/,
+    cause:
+      'A grouped convolution or transposed convolution in FP16 has no strongly typed kernel in this version.',
+    remedy: 'Keep that operator in FP32 (`trtforge convert --keep-ops ConvTranspose`), or use 10.16.1.',
+    versions: '11.2.1',
+    source: tensorrtIssue(4838),
+  },
+  {
+    id: 'weak-typing-deprecated',
+    severity: 'note',
+    pattern: /Weakly-typed networks have been deprecated/,
+    cause: 'Precision flags are gone in TensorRT 11.',
+    remedy: 'Build from a typed model: `trtforge convert`.',
+    versions: '10.12 to 10.16',
+    source: 'https://github.com/NVIDIA/TensorRT/blob/v11.1/CHANGELOG.md',
+  },
+];

@@ -1,0 +1,113 @@
+import { type KnownIssue, tensorrtIssue } from './issue.js';
+
+export const shapeIssues: readonly KnownIssue[] = [
+  {
+    id: 'shapes-overridden',
+    severity: 'error',
+    pattern:
+      /Dynamic dimensions required for input: (?<input>[^,]+), but no shapes were provided.*to: (?<shape>\S+)/,
+    cause:
+      'No shapes were given for the dynamic input {input}, and trtexec built an engine for {shape} only, which nobody asked for, with exit code 0.',
+    remedy: 'Give minimum, optimum and maximum shapes. trtforge refuses to guess them.',
+    versions: 'all',
+    source: 'measured',
+  },
+  {
+    id: 'shape-missing-at-run',
+    severity: 'warning',
+    pattern:
+      /Shape missing for input with dynamic shape: (?<input>\S+?)(?:Automatically|\. ?Automatically| |$)/,
+    cause:
+      'No shape was given for the dynamic input {input}; ones were put in for the open dimensions, so the measurement is of that shape.',
+    remedy: 'Give the shape to measure.',
+    versions: 'all',
+    source: 'measured',
+  },
+  {
+    id: 'profile-missing',
+    severity: 'error',
+    pattern: /Network has dynamic or shape inputs, but no optimization profile has been defined/,
+    cause: 'The model has dynamic inputs and the build has no optimization profile.',
+    remedy: 'Give minimum, optimum and maximum shapes for each dynamic input.',
+    versions: 'all',
+    source: tensorrtIssue(768),
+  },
+  {
+    id: 'profile-not-ordered',
+    severity: 'error',
+    pattern: /Specified optimization profiles must satisfy MIN<=OPT<=MAX/,
+    cause: 'A profile has a minimum above its optimum or an optimum above its maximum.',
+    remedy: 'Order the three shapes dimension by dimension.',
+    versions: 'all',
+    source: 'measured',
+  },
+  {
+    id: 'profile-wrong-rank',
+    severity: 'error',
+    pattern:
+      /dynamic input is missing dimensions in profile|number of dimensions is (?<network>-?\d+) but profile \d+ has (?<profile>-?\d+)|does not match network definition/,
+    cause:
+      'A profile gives an input another number of dimensions, or other fixed dimensions, than the model does.',
+    remedy: '`trtforge inspect MODEL` lists each input with its dimensions.',
+    versions: 'all',
+    source: tensorrtIssue(532),
+  },
+  {
+    id: 'profile-violates-shapes',
+    severity: 'error',
+    pattern: /(?<which>kMIN|kOPT|kMAX) values for profile (?<profile>\d+) violate shape constraints/,
+    cause:
+      'With the {which} shapes of profile {profile} some Reshape or Slice of the graph cannot hold: inputs that share a dimension disagree, or the exporter fixed it.',
+    remedy: 'Use the same number wherever inputs share a dimension; export again with that axis dynamic.',
+    versions: 'all',
+    source: tensorrtIssue(1947),
+  },
+  {
+    id: 'reshape-changes-volume',
+    severity: 'error',
+    pattern: /reshape changes volume/,
+    cause: 'A Reshape cannot hold for the given shapes: its target was fixed when the model was exported.',
+    remedy: 'Give shapes whose product fits, or export again with the axis dynamic.',
+    versions: 'all',
+    source: tensorrtIssue(1947),
+  },
+  {
+    id: 'shape-outside-profile',
+    severity: 'error',
+    pattern:
+      /exceed min ~ max range at index|Supplied binding dimension|Static dimension mismatch while setting input shape/,
+    cause: "A request has a shape outside the range of the engine's profile.",
+    remedy: 'Send a shape within the profile, or build one that includes it.',
+    versions: 'all',
+    source: tensorrtIssue(2739),
+  },
+  {
+    id: 'input-name-unknown',
+    severity: 'error',
+    pattern: /Cannot find input tensor with name "(?<input>[^"]*)"|Invalid tensor names found in/,
+    cause: 'The shapes name an input the model does not have ({input}).',
+    remedy: '`trtforge inspect MODEL` lists the inputs.',
+    versions: 'all',
+    source: 'measured',
+  },
+  {
+    id: 'input-file-size',
+    severity: 'error',
+    pattern:
+      /Unexpected file size for input file: (?<file>.+?)\. Note: (?<facts>.+?)\. Double|Unexpected file size for input file/,
+    cause: 'The input file {file} does not hold the bytes the binding needs: {facts}.',
+    remedy:
+      "Write it again with the binding's type and shape. Beware of int64 data for an int32 input: twice the size is taken without a word and read half.",
+    versions: 'all',
+    source: 'measured',
+  },
+  {
+    id: 'int64-binding',
+    severity: 'error',
+    pattern: /Make sure input (?<input>\S+) has Int64 binding/,
+    cause: 'The input {input} is int64 from TensorRT 10 on, and int32 data was given.',
+    remedy: 'Send int64.',
+    versions: '10.0 and later',
+    source: tensorrtIssue(4493),
+  },
+];

@@ -1,0 +1,139 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { explainLog, explainResultSchema } from '../../src/diagnose/explain.js';
+import { knownIssues } from '../../src/diagnose/known-issues/index.js';
+
+const folder = fileURLToPath(new URL('../fixtures/trtexec-logs/', import.meta.url));
+const explain = (name: string) => explainLog(join(folder, `${name}.log`));
+const ids = (name: string) => explain(name).issues.map(({ id }) => id);
+
+/** Explains text as a log of its own. */
+function explainText(text: string | Uint8Array) {
+  const temporary = mkdtempSync(join(tmpdir(), 'trtforge-explain-'));
+  try {
+    writeFileSync(join(temporary, 'log'), text);
+    return explainLog(join(temporary, 'log'));
+  } finally {
+    rmSync(temporary, { recursive: true });
+  }
+}
+
+describe('logs recorded on an H200 are explained', () => {
+  test.each([
+    ['10.6-err_mempool_mib', 'passed', ['workspace-parsed-tiny']],
+    ['8.6-err_mempool_g', 'passed', ['workspace-suffix-ignored', 'fp16-subnormal-weights', 'int64-weights']],
+    ['10.6-err_no_shapes', 'passed', ['shapes-overridden']],
+    ['10.6-err_bad_input_name', 'failed', ['input-name-unknown']],
+    ['10.6-err_min_gt_max', 'failed', ['profile-not-ordered']],
+    ['10.6-err_loadinputs_size', 'failed', ['input-file-size']],
+    ['10.6-err_no_file', 'failed', ['model-unreadable']],
+    ['10.6-err_trunc_onnx', 'failed', ['model-unreadable']],
+    ['10.6-err_no_gpu', 'failed', ['no-gpu']],
+    ['10.6-err_text_plan', 'failed', ['plan-corrupt']],
+    ['8.6-err_truncated_plan', 'failed', ['plan-corrupt']],
+    ['10.6-err_vc_no_lean', 'failed', ['lean-runtime-missing']],
+    ['10.6-err_workspace_flag', 'failed', ['option-removed']],
+    ['10.6-err_unknown_flag', 'failed', ['option-unknown']],
+    ['10.6-err_ultralytics_header', 'died', ['process-died']],
+    ['11.1-build', 'failed', ['builder-resource-missing']],
+    ['11.1-build2', 'failed', ['installation-mixed', 'plan-empty']],
+    ['10.6-bench_seed_b1', 'passed', ['enqueue-bound', 'compute-time-unstable']],
+    ['10.6-build_typed', 'passed', []],
+  ])('%s: %s, %j', (name, outcome, expected) => {
+    const result = explain(name);
+    expect({
+      outcome: result.outcome,
+      issues: result.issues.map(({ id }) => id),
+      unexplained: result.unexplained,
+    }).toEqual({
+      outcome,
+      issues: expected,
+      unexplained: [],
+    });
+    explainResultSchema.parse(result);
+  });
+
+  test('a line printed as an error on a build that is fine is a note', () => {
+    const result = explain('8.6-build_fp16');
+    expect(result.outcome).toBe('passed');
+    expect(result.issues.find(({ id }) => id === 'myelin-cache-line')).toMatchObject({
+      severity: 'note',
+      count: 1,
+    });
+    expect(ids('8.6-build_fp16_warm')[0]).toBe('timing-cache-rejected');
+  });
+
+  test('versions are read from the banner of every major', () => {
+    expect(
+      ['8.6-build_fp16', '10.6-build_typed', '11.1-build'].map((name) => explain(name).tensorrtVersion),
+    ).toEqual(['8.6.1', '10.6.0', '11.1.0']);
+  });
+
+  test('what the log says is in the explanation', () => {
+    expect(explain('10.6-err_mempool_mib').issues[0]?.cause).toContain('0.03125 MiB');
+    expect(explain('10.6-err_bad_input_name').issues[0]?.cause).toContain('(nope)');
+    expect(explain('10.6-err_ultralytics_header').issues[0]?.remedy).toContain('foreign headers');
+  });
+});
+
+describe('an explanation', () => {
+  test('names the nodes behind a ForeignNode', () => {
+    const result = explainText(
+      '[11/20/2026-10:00:00] [E] Error[10]: IBuilder::buildSerializedNetwork: Error Code 10: Internal Error (Could not find any implementation for node {ForeignNode[/enc/Cast_2.../enc/Sigmoid]}.)\n',
+    );
+    expect(result.issues[0]).toMatchObject({ id: 'no-implementation-foreign-node' });
+    expect(result.issues[0]?.cause).toContain('/enc/Cast_2.../enc/Sigmoid');
+  });
+
+  test('counts what repeats and lists error lines nobody knows', () => {
+    const skipped =
+      '[11/20/2026-10:00:00] [E] Error Code: 9: Skipping tactic 0x00000a due to exception x\n'.repeat(50);
+    const result = explainText(
+      `${skipped}[11/20/2026-10:00:01] [E] a new kind of trouble\r\n[11/20/2026-10:00:02] [E] Engine set up failed\n`,
+    );
+    expect(result.issues).toMatchObject([{ id: 'tactic-skipped-exception', severity: 'note', count: 50 }]);
+    expect(result.issues[0]?.lines).toHaveLength(20);
+    expect(result.unexplained).toEqual([
+      { line: 51, text: '[11/20/2026-10:00:01] [E] a new kind of trouble' },
+    ]);
+  });
+
+  test('of any bytes at all is an explanation', () => {
+    const real = readFileSync(join(folder, '10.6-err_vc_no_lean.log'));
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(fc.nat(real.length - 1), fc.integer({ min: 0, max: 255 })), { maxLength: 200 }),
+        fc.nat(real.length),
+        (edits, length) => {
+          const mutated = Buffer.from(real.subarray(0, length));
+          for (const [at, value] of edits) if (at < mutated.length) mutated[at] = value;
+          explainResultSchema.parse(explainText(mutated));
+        },
+      ),
+      { numRuns: 60 },
+    );
+    expect(explainText(Buffer.alloc(3 << 20, 0x41)).outcome).toBe('unknown');
+  });
+});
+
+describe('the known issues', () => {
+  test('have ids of their own, a cause, a remedy and a source each', () => {
+    expect(new Set(knownIssues.map(({ id }) => id)).size).toBe(knownIssues.length);
+    for (const issue of knownIssues) {
+      expect(issue.id).toMatch(/^[a-z0-9-]+$/);
+      expect(issue.source === 'measured' || issue.source.startsWith('https://')).toBe(true);
+      for (const [name] of `${issue.cause}${issue.remedy}`.matchAll(/\{\w+\}/g)) {
+        expect(issue.pattern.source).toContain(`?<${name.slice(1, -1)}>`);
+      }
+    }
+  });
+
+  test('are all reachable: every recorded fault is found by one of them', () => {
+    const names = readdirSync(folder).filter((name) => name.includes('-err_'));
+    expect(names.filter((name) => ids(name.replace('.log', '')).length === 0)).toEqual([]);
+  });
+});
