@@ -24,8 +24,8 @@ export interface Addon {
 export interface NativeJob<T> {
   /** Rejects with a TrtforgeError. */
   readonly done: Promise<T>;
-  /** Asks the library to stop at its next progress step. False where it has no progress monitor (8.6): then only killing the process stops it. */
-  cancel(): boolean;
+  /** Asks the library to stop at its next progress step. 8.6 has no progress monitor: there only killing the process stops a build that runs. */
+  cancel(): void;
 }
 
 export type Generation = '8' | '10' | '11' | 'rtx1';
@@ -94,6 +94,8 @@ export interface NativeBuildRequest {
   readonly timingCachePath: string | null;
   /** Where the cache is written after the build; the caller renames it into place. */
   readonly timingCacheOutputPath: string | null;
+  /** Whether the library's verbose lines become events too (tens of thousands on a large model). */
+  readonly verbose: boolean;
 }
 
 export interface NativeTensor {
@@ -123,6 +125,7 @@ export interface NativeInspectRequest {
   readonly pluginLibrary: string | null;
   readonly pluginPaths: readonly string[];
   readonly planPath: string;
+  readonly verbose: boolean;
 }
 
 export interface NativePlanTensor extends NativeTensor {

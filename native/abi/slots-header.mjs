@@ -1,0 +1,82 @@
+import { readdirSync, readFileSync } from 'node:fs';
+
+/** The generations in the order the C++ side counts them. */
+export const GENERATIONS = ['8', '10', '11', 'rtx1'];
+
+/** Reads the committed tables, in the order of `GENERATIONS`. */
+export function readTables(folder = new URL('./', import.meta.url)) {
+  const present = readdirSync(folder);
+  return GENERATIONS.map((generation) => {
+    if (!present.includes(`${generation}.json`)) throw new Error(`The table native/abi/${generation}.json is missing.`);
+    return JSON.parse(readFileSync(new URL(`${generation}.json`, folder), 'utf8'));
+  });
+}
+
+/**
+ * The C++ header that holds all tables: an enumerator per function (`IBuilderConfig_setFlag_1`: class, name, number of parameters, so that a function
+ * whose parameters changed is another function) and its place in each generation.
+ */
+export function slotsHeader(tables) {
+  const functions = new Map();
+  tables.forEach((table, generation) => {
+    for (const [className, { slots }] of Object.entries(table.classes)) {
+      const seen = new Map();
+      for (const slot of slots) {
+        const base = `${className}_${slot.name.replace('.', '_')}_${slot.parameters}`;
+        const copy = seen.get(base) ?? 0;
+        seen.set(base, copy + 1);
+        const name = copy === 0 ? base : `${base}_${copy + 1}`;
+        const entry = functions.get(name) ?? { shown: `${className}::${slot.name}`, places: tables.map(() => undefined) };
+        entry.places[generation] = slot;
+        functions.set(name, entry);
+      }
+    }
+  });
+  const rows = [...functions].sort(([a], [b]) => (a < b ? -1 : 1));
+  return [
+    '// Generated from native/abi/*.json by scripts/build-native.mjs.',
+    '#pragma once',
+    '#include <cstdint>',
+    '',
+    'namespace trtforge {',
+    '',
+    'enum class Slot : std::uint16_t {',
+    ...rows.map(([name]) => `  ${name},`),
+    '};',
+    '',
+    'struct Place {',
+    '  std::int16_t index;       // -1: not in this generation',
+    '  std::int32_t since;       // first version that has it, as 10 * 10000 + 3 * 100 + 0',
+    '  std::int32_t except;      // a later version that has something else in this place, or 0',
+    '};',
+    '',
+    `inline constexpr int kGenerations = ${tables.length};`,
+    `inline constexpr const char* kGenerationNames[] = {${tables.map(({ generation }) => `"${generation}"`).join(', ')}};`,
+    `inline constexpr std::int32_t kFirstVersions[] = {${tables.map(({ from }) => number(from)).join(', ')}};`,
+    '',
+    'struct Function {',
+    '  const char* name;',
+    '  Place places[kGenerations];',
+    '};',
+    '',
+    'inline constexpr Function kFunctions[] = {',
+    ...rows.map(
+      ([, { shown, places }]) =>
+        `  {"${shown}", {${places.map((slot, generation) => place(slot, tables[generation])).join(', ')}}},`,
+    ),
+    '};',
+    '',
+    '}  // namespace trtforge',
+    '',
+  ].join('\n');
+}
+
+function place(slot, table) {
+  if (slot === undefined) return '{-1, 0, 0}';
+  return `{${slot.index}, ${number(slot.since ?? table.from)}, ${slot.except === undefined ? 0 : number(slot.except[0])}}`;
+}
+
+function number(version) {
+  const [major, minor, patch] = version.split('.').map(Number);
+  return major * 10000 + minor * 100 + patch;
+}

@@ -1,0 +1,183 @@
+// The door of the addon: requests in, plain data out. Types of both sides: src/toolchain/addon.ts.
+#include <node_api.h>
+
+#include "build.hpp"
+#include "gpus.hpp"
+#include "javascript.hpp"
+#include "job.hpp"
+#include "plan.hpp"
+
+namespace trtforge {
+
+namespace {
+
+using js::Reader;
+using js::Writer;
+
+BuildRequest buildRequest(const Reader& from) {
+  BuildRequest request;
+  request.inferenceLibrary = from["inferenceLibrary"].text();
+  request.parserLibrary = from["parserLibrary"].text();
+  request.pluginLibrary = from["pluginLibrary"].textOrEmpty();
+  request.modelPath = from["modelPath"].text();
+  request.planPath = from["planPath"].text();
+  request.networkFlags = static_cast<std::uint32_t>(from["networkFlags"].integer());
+  for (const Reader& setting : from["settings"].elements()) request.settings.push_back({setting["call"].text(), setting["arguments"].integers()});
+  for (const Reader& profile : from["profiles"].elements()) {
+    auto& inputs = request.profiles.emplace_back();
+    for (const Reader& input : profile.elements())
+      inputs.push_back({input["input"].text(), input["values"].boolean(), input["min"].integers(), input["opt"].integers(), input["max"].integers()});
+  }
+  request.computeCapabilities = from["computeCapabilities"].integers();
+  request.pluginPaths = from["pluginPaths"].texts();
+  request.timingCachePath = from["timingCachePath"].textOrEmpty();
+  request.timingCacheOutputPath = from["timingCacheOutputPath"].textOrEmpty();
+  return request;
+}
+
+napi_value tensorValue(napi_env env, const TensorFacts& tensor) {
+  return Writer(env).set("name", tensor.name).set("dtype", tensor.dtype).set("shape", js::array(env, tensor.shape)).value();
+}
+
+class BuildWork : public Work {
+ public:
+  explicit BuildWork(BuildRequest request) : request_(std::move(request)) {}
+  void run(Listener& listener) override { result_ = build(request_, listener); }
+  napi_value answer(napi_env env) override {
+    const auto tensors = [env](const std::vector<TensorFacts>& all) {
+      return js::array(env, all, [env](const TensorFacts& tensor) { return tensorValue(env, tensor); });
+    };
+    return Writer(env)
+        .set("buildMs", result_.buildMs)
+        .set("bytes", result_.bytes)
+        .set("libraryVersion", result_.libraryVersion)
+        .set("layers", result_.layers)
+        .set("inputs", tensors(result_.inputs))
+        .set("outputs", tensors(result_.outputs))
+        .set("timingCache", result_.timingCache)
+        .value();
+  }
+
+ private:
+  BuildRequest request_;
+  BuildResult result_;
+};
+
+class InspectWork : public Work {
+ public:
+  explicit InspectWork(InspectRequest request) : request_(std::move(request)) {}
+  void run(Listener& listener) override { facts_ = inspectPlan(request_, listener); }
+  napi_value answer(napi_env env) override {
+    const auto ranges = [env](const ProfileRange& range) {
+      return Writer(env).set("min", js::array(env, range.min)).set("opt", js::array(env, range.opt)).set("max", js::array(env, range.max)).value();
+    };
+    const auto tensors = [&](const PlanTensor& tensor) {
+      return Writer(env)
+          .set("name", tensor.name)
+          .set("dtype", tensor.dtype)
+          .set("shape", js::array(env, tensor.shape))
+          .set("mode", tensor.input ? "input" : "output")
+          .set("shapeTensor", tensor.shapeTensor)
+          .set("profiles", js::array(env, tensor.profiles, ranges))
+          .value();
+    };
+    return Writer(env)
+        .set("name", facts_.name)
+        .set("layers", facts_.layers)
+        .set("profiles", facts_.profiles)
+        .set("auxStreams", facts_.auxStreams)
+        .set("deviceMemoryBytes", facts_.deviceMemoryBytes)
+        .set("tensors", js::array(env, facts_.tensors, tensors))
+        .value();
+  }
+
+ private:
+  InspectRequest request_;
+  PlanFacts facts_;
+};
+
+std::vector<napi_value> arguments(napi_env env, napi_callback_info info, std::size_t count) {
+  std::vector<napi_value> values(count);
+  js::check(env, napi_get_cb_info(env, info, &count, values.data(), nullptr, nullptr));
+  return values;
+}
+
+napi_value buildExport(napi_env env, napi_callback_info info) {
+  const auto values = arguments(env, info, 2);
+  const Reader request(env, values[0]);
+  return startJob(env, "trtforge:build", std::make_unique<BuildWork>(buildRequest(request)), values[1], request["verbose"].boolean());
+}
+
+napi_value inspectPlanExport(napi_env env, napi_callback_info info) {
+  const auto values = arguments(env, info, 2);
+  const Reader from(env, values[0]);
+  InspectRequest request;
+  request.inferenceLibrary = from["inferenceLibrary"].text();
+  request.pluginLibrary = from["pluginLibrary"].textOrEmpty();
+  request.planPath = from["planPath"].text();
+  request.pluginPaths = from["pluginPaths"].texts();
+  return startJob(env, "trtforge:inspectPlan", std::make_unique<InspectWork>(std::move(request)), values[1], from["verbose"].boolean());
+}
+
+napi_value probeExport(napi_env env, napi_callback_info info) {
+  const InferenceLibrary& library = inferenceLibrary(Reader(env, arguments(env, info, 1)[0]).text());
+  const Generation generation = library.generation();
+  return Writer(env)
+      .set("product", library.rtx() ? "tensorrt-rtx" : "tensorrt")
+      .set("version", library.version())
+      .set("code", library.code())
+      .setOrNull("generation", generation == Generation::kUnknown ? "" : kGenerationNames[static_cast<int>(generation)])
+      .value();
+}
+
+napi_value gpusExport(napi_env env, napi_callback_info) {
+  const GpuList list = listGpus();
+  const auto gpus = js::array(env, list.gpus, [env](const Gpu& gpu) {
+    return Writer(env)
+        .set("index", gpu.index)
+        .set("name", gpu.name)
+        .set("uuid", gpu.uuid)
+        .set("computeCapability", gpu.computeCapability)
+        .set("memoryBytes", gpu.memoryBytes)
+        .set("multiprocessors", gpu.multiprocessors)
+        .value();
+  });
+  return Writer(env)
+      .set("gpus", gpus)
+      .setOrNull("cudaVersion", list.cudaVersion)
+      .setOrNull("driverVersion", list.driverVersion)
+      .setOrNull("reason", list.reason)
+      .value();
+}
+
+// Turns a Failure into a JavaScript exception.
+template <napi_value (*function)(napi_env, napi_callback_info)>
+napi_value guarded(napi_env env, napi_callback_info info) {
+  try {
+    return function(env, info);
+  } catch (const Failure& failure) {
+    bool pending = false;
+    napi_is_exception_pending(env, &pending);
+    if (!pending) napi_throw(env, js::errorOf(env, failure));
+    return nullptr;
+  }
+}
+
+napi_value initialise(napi_env env, napi_value exports) {
+  const auto add = [&](const char* name, napi_callback function) {
+    napi_value value;
+    js::check(env, napi_create_function(env, name, NAPI_AUTO_LENGTH, function, nullptr, &value));
+    js::check(env, napi_set_named_property(env, exports, name, value));
+  };
+  add("build", guarded<buildExport>);
+  add("inspectPlan", guarded<inspectPlanExport>);
+  add("probe", guarded<probeExport>);
+  add("gpus", guarded<gpusExport>);
+  return exports;
+}
+
+}  // namespace
+
+}  // namespace trtforge
+
+NAPI_MODULE_INIT() { return trtforge::initialise(env, exports); }

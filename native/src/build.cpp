@@ -1,0 +1,108 @@
+#include "build.hpp"
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "config.hpp"
+#include "files.hpp"
+#include "network.hpp"
+#include "plugins.hpp"
+#include "profiles.hpp"
+#include "timing_cache.hpp"
+
+namespace trtforge {
+
+namespace {
+
+Owned createBuilder(const InferenceLibrary& library, Listener& listener) {
+  const auto create = library.shared().symbol<void* (*)(void*, std::int32_t)>("createInferBuilder_INTERNAL");
+  Owned builder(library, create(loggerFor(library), library.code()));
+  if (!builder) throw listener.failure("TF_BUILDER_UNAVAILABLE", library.name() + " cannot create a builder on this machine.");
+  return builder;
+}
+
+Owned require(Owned object, Listener& listener, const char* what) {
+  if (!object) throw listener.failure("TF_BUILD_FAILED", std::string("The library could not create a ") + what + ".");
+  return object;
+}
+
+std::vector<TensorFacts> factsOf(const std::vector<NetworkTensor>& tensors) { return {tensors.begin(), tensors.end()}; }
+
+// Sets a progress monitor for as long as the build takes.
+class Progress {
+ public:
+  Progress(const InferenceLibrary& library, const Facade& config, Listener& listener) : config_(config) {
+    if (!library.has(Slot::IBuilderConfig_setProgressMonitor_1)) return;
+    monitor_ = newProgressMonitor(listener);
+    config_.call<void>(Slot::IBuilderConfig_setProgressMonitor_1, static_cast<void*>(monitor_));
+  }
+  ~Progress() {
+    if (monitor_ == nullptr) return;
+    config_.call<void>(Slot::IBuilderConfig_setProgressMonitor_1, static_cast<void*>(nullptr));
+    deleteProgressMonitor(monitor_);
+  }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+ private:
+  const Facade& config_;
+  ProgressMonitor* monitor_ = nullptr;
+};
+
+}  // namespace
+
+const InferenceLibrary& inferenceLibrary(const std::string& path) {
+  static std::mutex mutex;
+  static auto* libraries = new std::map<std::string, std::unique_ptr<InferenceLibrary>>;
+  std::lock_guard<std::mutex> lock(mutex);
+  auto& library = (*libraries)[path];
+  if (library == nullptr) library = std::make_unique<InferenceLibrary>(path);
+  return *library;
+}
+
+BuildResult build(const BuildRequest& request, Listener& listener) {
+  const Listening listening(listener);
+  const auto started = std::chrono::steady_clock::now();
+  const InferenceLibrary& library = inferenceLibrary(request.inferenceLibrary);
+  library.requireTable();
+  initialiseStandardPlugins(library, request.pluginLibrary, listener);
+
+  // Destroyed in the reverse order of these lines: what the library hands out goes before what it came from.
+  const Owned builder = createBuilder(library, listener);
+  const Plugins plugins(library, builder, Slot::IBuilder_getPluginRegistry_0, request.pluginPaths, listener);
+  const Owned network = require(Owned(library, builder.call<void*>(Slot::IBuilder_createNetworkV2_1, request.networkFlags)), listener, "network");
+  Parser parser(library, request.parserLibrary, network, listener);
+  listener.throwIfCancelled();
+  parser.parse(request.modelPath, listener);
+
+  const std::vector<NetworkTensor> inputs = networkInputs(library, network);
+  checkProfiles(request.profiles, inputs);
+  const Owned config = require(Owned(library, builder.call<void*>(Slot::IBuilder_createBuilderConfig_0)), listener, "builder configuration");
+  applySettings(library, config, request.settings, listener);
+  setComputeCapabilities(config, request.computeCapabilities, listener);
+  addProfiles(library, builder, config, request.profiles, listener);
+  const TimingCache timingCache(library, config, request, listener);
+  const Progress progress(library, config, listener);
+  listener.throwIfCancelled();
+
+  const Owned plan(library, builder.call<void*>(Slot::IBuilder_buildSerializedNetwork_2, network.get(), config.get()));
+  listener.throwIfCancelled();
+  if (!plan) throw listener.failure("TF_BUILD_FAILED", library.name() + " could not build " + request.modelPath + ".");
+
+  BuildResult result;
+  const auto size = plan.call<std::size_t>(Slot::IHostMemory_size_0);
+  writeFile(request.planPath, plan.call<const void*>(Slot::IHostMemory_data_0), size);
+  timingCache.save(library, config, request);
+  result.buildMs = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - started).count();
+  result.bytes = static_cast<std::int64_t>(size);
+  result.libraryVersion = library.version();
+  result.layers = network.call<std::int32_t>(Slot::INetworkDefinition_getNbLayers_0);
+  result.inputs = factsOf(inputs);
+  result.outputs = factsOf(networkOutputs(library, network));
+  result.timingCache = timingCache.use(listener);
+  return result;
+}
+
+}  // namespace trtforge

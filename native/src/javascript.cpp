@@ -1,0 +1,139 @@
+#include "javascript.hpp"
+
+namespace trtforge::js {
+
+void check(napi_env env, napi_status status) {
+  if (status == napi_ok) return;
+  const napi_extended_error_info* info = nullptr;
+  napi_get_last_error_info(env, &info);
+  throw Failure("TF_INTERNAL", std::string("Node-API: ") + (info != nullptr && info->error_message != nullptr ? info->error_message : "unknown error") + ".");
+}
+
+Reader Reader::operator[](const char* key) const {
+  napi_value value;
+  check(env_, napi_get_named_property(env_, value_, key, &value));
+  return Reader(env_, value);
+}
+
+std::vector<Reader> Reader::elements() const {
+  std::uint32_t length = 0;
+  check(env_, napi_get_array_length(env_, value_, &length));
+  std::vector<Reader> all;
+  for (std::uint32_t i = 0; i < length; ++i) {
+    napi_value value;
+    check(env_, napi_get_element(env_, value_, i, &value));
+    all.emplace_back(env_, value);
+  }
+  return all;
+}
+
+std::string Reader::text() const {
+  std::size_t length = 0;
+  check(env_, napi_get_value_string_utf8(env_, value_, nullptr, 0, &length));
+  std::string text(length, '\0');
+  check(env_, napi_get_value_string_utf8(env_, value_, text.data(), length + 1, &length));
+  return text;
+}
+
+std::string Reader::textOrEmpty() const {
+  napi_valuetype type;
+  check(env_, napi_typeof(env_, value_, &type));
+  return type == napi_null ? "" : text();
+}
+
+std::int64_t Reader::integer() const {
+  std::int64_t number = 0;
+  check(env_, napi_get_value_int64(env_, value_, &number));
+  return number;
+}
+
+bool Reader::boolean() const {
+  bool value = false;
+  check(env_, napi_get_value_bool(env_, value_, &value));
+  return value;
+}
+
+std::vector<std::int64_t> Reader::integers() const {
+  std::vector<std::int64_t> numbers;
+  for (const Reader& element : elements()) numbers.push_back(element.integer());
+  return numbers;
+}
+
+std::vector<std::string> Reader::texts() const {
+  std::vector<std::string> all;
+  for (const Reader& element : elements()) all.push_back(element.text());
+  return all;
+}
+
+namespace {
+
+napi_value textValue(napi_env env, const std::string& text) {
+  napi_value value;
+  check(env, napi_create_string_utf8(env, text.data(), text.size(), &value));
+  return value;
+}
+
+}  // namespace
+
+Writer& Writer::set(const char* key, napi_value value) {
+  check(env_, napi_set_named_property(env_, value_, key, value));
+  return *this;
+}
+
+Writer& Writer::set(const char* key, const std::string& text) { return set(key, textValue(env_, text)); }
+
+Writer& Writer::set(const char* key, double number) {
+  napi_value value;
+  check(env_, napi_create_double(env_, number, &value));
+  return set(key, value);
+}
+
+Writer& Writer::set(const char* key, bool flag) {
+  napi_value value;
+  check(env_, napi_get_boolean(env_, flag, &value));
+  return set(key, value);
+}
+
+Writer& Writer::setOrNull(const char* key, const std::string& text) { return text.empty() ? set(key, nullValue(env_)) : set(key, text); }
+
+napi_value array(napi_env env, const std::vector<std::int64_t>& numbers) {
+  return array(env, numbers, [env](std::int64_t number) {
+    napi_value value;
+    check(env, napi_create_double(env, static_cast<double>(number), &value));
+    return value;
+  });
+}
+
+napi_value array(napi_env env, const std::vector<std::string>& texts) {
+  return array(env, texts, [env](const std::string& text) { return textValue(env, text); });
+}
+
+napi_value nullValue(napi_env env) {
+  napi_value value;
+  check(env, napi_get_null(env, &value));
+  return value;
+}
+
+napi_value errorOf(napi_env env, const Failure& failure) {
+  napi_value error;
+  check(env, napi_create_error(env, textValue(env, failure.code), textValue(env, failure.message), &error));
+  if (failure.lines.empty() && failure.parserErrors.empty()) return error;
+  Writer details(env);
+  if (!failure.lines.empty()) details.set("lastLines", array(env, failure.lines));
+  if (!failure.parserErrors.empty())
+    details.set("nodes", array(env, failure.parserErrors, [env](const ParserError& node) {
+                  return Writer(env)
+                      .set("code", node.code)
+                      .set("node", node.node)
+                      .setOrNull("name", node.nodeName)
+                      .setOrNull("operator", node.nodeOperator)
+                      .set("description", node.description)
+                      .setOrNull("file", node.file)
+                      .set("line", node.line)
+                      .value();
+                }));
+  check(env, napi_set_named_property(env, error, "details", details.value()));
+  return error;
+}
+
+}  // namespace trtforge::js

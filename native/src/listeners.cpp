@@ -1,0 +1,133 @@
+#include "listeners.hpp"
+
+#include <algorithm>
+
+namespace trtforge {
+
+namespace {
+
+constexpr int kError = 1;
+constexpr int kWarning = 2;
+constexpr int kVerbose = 4;
+constexpr std::size_t kLinesKept = 20;
+
+void keep(std::vector<std::string>& lines, const char* line) {
+  if (lines.size() == kLinesKept) lines.erase(lines.begin());
+  lines.emplace_back(line);
+}
+
+std::mutex listenersMutex;
+std::vector<Listener*> listeners;
+
+void tellAll(int severity, const char* message) {
+  std::lock_guard<std::mutex> lock(listenersMutex);
+  for (Listener* listener : listeners) listener->log(severity, message == nullptr ? "" : message);
+}
+
+// What getInterfaceInfo of a versioned interface returns.
+struct InterfaceInfo {
+  const char* kind;
+  std::int32_t major;
+  std::int32_t minor;
+};
+
+// ILogger of 8.6 and 10.x: one function, then the destructors. The compiler lays the table out as it did for TensorRT.
+class PlainLogger {
+ public:
+  virtual void log(std::int32_t severity, const char* message) noexcept { tellAll(severity, message); }
+  virtual ~PlainLogger() = default;
+};
+
+// The start of every versioned interface.
+class Versioned {
+ public:
+  virtual std::int32_t getAPILanguage() const noexcept { return 0; }
+  virtual InterfaceInfo getInterfaceInfo() const noexcept = 0;
+  virtual ~Versioned() noexcept = default;
+};
+
+// ILogger of 11.x and tensorrt-rtx.
+class VersionedLogger : public Versioned {
+ public:
+  InterfaceInfo getInterfaceInfo() const noexcept override { return {"ILogger", 1, 0}; }
+  virtual void log(std::int32_t severity, const char* message) noexcept { tellAll(severity, message); }
+};
+
+}  // namespace
+
+class ProgressMonitor : public Versioned {
+ public:
+  explicit ProgressMonitor(Listener& listener) : listener_(listener) {}
+  InterfaceInfo getInterfaceInfo() const noexcept override { return {"IProgressMonitor", 1, 0}; }
+  virtual void phaseStart(const char* phase, const char* parent, std::int32_t steps) noexcept { listener_.phaseStart(phase, parent, steps); }
+  virtual bool stepComplete(const char* phase, std::int32_t step) noexcept { return listener_.step(phase, step); }
+  virtual void phaseFinish(const char* phase) noexcept { listener_.phaseEnd(phase); }
+
+ private:
+  Listener& listener_;
+};
+
+ProgressMonitor* newProgressMonitor(Listener& listener) { return new ProgressMonitor(listener); }
+void deleteProgressMonitor(ProgressMonitor* monitor) { delete monitor; }
+
+void* loggerFor(const InferenceLibrary& library) {
+  static PlainLogger* plain = new PlainLogger;
+  static VersionedLogger* versioned = new VersionedLogger;
+  const Generation generation = library.generation();
+  return generation == Generation::k8 || generation == Generation::k10 ? static_cast<void*>(plain) : static_cast<void*>(versioned);
+}
+
+Listening::Listening(Listener& listener) : listener_(listener) {
+  std::lock_guard<std::mutex> lock(listenersMutex);
+  listeners.push_back(&listener);
+}
+
+Listening::~Listening() {
+  std::lock_guard<std::mutex> lock(listenersMutex);
+  listeners.erase(std::find(listeners.begin(), listeners.end(), &listener_));
+}
+
+void Listener::log(int severity, const char* message) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (severity <= kError) keep(errors_, message);
+    if (severity <= kWarning) keep(warnings_, message);
+  }
+  if (severity < kVerbose || verbose_) forward_({Event::Type::kLog, severity, message, ""});
+}
+
+void Listener::phaseStart(const char* phase, const char* parent, int steps) {
+  forward_({Event::Type::kPhaseStart, steps, phase, parent == nullptr ? "" : parent});
+}
+
+bool Listener::step(const char* phase, int step) {
+  forward_({Event::Type::kStep, step, phase, ""});
+  return !cancelled_;
+}
+
+void Listener::phaseEnd(const char* phase) { forward_({Event::Type::kPhaseEnd, 0, phase, ""}); }
+
+void Listener::throwIfCancelled() const {
+  if (cancelled_) throw Failure("TF_CANCELLED", "The build was cancelled.");
+}
+
+Failure Listener::failure(const char* code, const std::string& message) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::string sentence = message;
+  if (!errors_.empty()) {
+    sentence += " The library says:";
+    for (const std::string& line : errors_) sentence += "\n" + line;
+  }
+  Failure failure(code, sentence);
+  failure.lines = errors_;
+  return failure;
+}
+
+bool Listener::heard(const std::vector<std::string>& texts) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return std::any_of(warnings_.begin(), warnings_.end(), [&](const std::string& line) {
+    return std::any_of(texts.begin(), texts.end(), [&](const std::string& text) { return line.find(text) != std::string::npos; });
+  });
+}
+
+}  // namespace trtforge

@@ -1,0 +1,71 @@
+// What the library tells while it works: log lines and progress. The two objects it calls have the layouts of ILogger and IProgressMonitor.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "library.hpp"
+
+namespace trtforge {
+
+struct Event {
+  enum class Type { kLog, kPhaseStart, kStep, kPhaseEnd } type;
+  int number = 0;  // severity, number of steps, or the step
+  std::string text;  // message or phase
+  std::string parent;
+};
+
+// Receives what one job hears. Called from any thread of the library.
+class Listener {
+ public:
+  Listener(std::function<void(Event)> forward, bool verbose) : forward_(std::move(forward)), verbose_(verbose) {}
+
+  void log(int severity, const char* message);
+  void phaseStart(const char* phase, const char* parent, int steps);
+  // False asks the library to stop.
+  bool step(const char* phase, int step);
+  void phaseEnd(const char* phase);
+
+  void cancel() { cancelled_ = true; }
+  bool cancelled() const { return cancelled_; }
+  // Throws TF_CANCELLED when cancel was called.
+  void throwIfCancelled() const;
+  // A failure that carries the library's last error lines.
+  Failure failure(const char* code, const std::string& message);
+  // True when a line of at least warning severity contains one of the texts.
+  bool heard(const std::vector<std::string>& texts);
+
+ private:
+  std::function<void(Event)> forward_;
+  bool verbose_;
+  std::atomic<bool> cancelled_{false};
+  std::mutex mutex_;
+  std::vector<std::string> errors_;
+  std::vector<std::string> warnings_;
+};
+
+// Makes a listener hear the library's log as long as it lives. TensorRT keeps the first logger a process gives it, so the logger objects live for ever
+// and speak to whoever listens.
+class Listening {
+ public:
+  explicit Listening(Listener& listener);
+  ~Listening();
+  Listening(const Listening&) = delete;
+  Listening& operator=(const Listening&) = delete;
+
+ private:
+  Listener& listener_;
+};
+
+// The ILogger for a generation.
+void* loggerFor(const InferenceLibrary& library);
+
+// An IProgressMonitor that speaks to one listener; the same layout in 10.x, 11.x and tensorrt-rtx. It must outlive the build.
+class ProgressMonitor;
+ProgressMonitor* newProgressMonitor(Listener& listener);
+void deleteProgressMonitor(ProgressMonitor* monitor);
+
+}  // namespace trtforge

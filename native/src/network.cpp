@@ -1,0 +1,94 @@
+#include "network.hpp"
+
+#include "dims.hpp"
+
+namespace trtforge {
+
+namespace {
+
+std::string textOf(const char* text) { return text == nullptr ? "" : text; }
+
+std::string sentenceFor(const ParserError& error) {
+  std::string where;
+  if (!error.nodeName.empty() || !error.nodeOperator.empty())
+    where = "node " + (error.nodeName.empty() ? std::to_string(error.node) : error.nodeName) + (error.nodeOperator.empty() ? "" : " (" + error.nodeOperator + ")");
+  else if (error.node >= 0)
+    where = "node " + std::to_string(error.node);
+  return (where.empty() ? "" : where + ": ") + error.description;
+}
+
+NetworkTensor tensorFacts(const InferenceLibrary& library, void* object) {
+  const Facade tensor(library, object);
+  NetworkTensor facts;
+  facts.name = textOf(tensor.call<const char*>(Slot::ITensor_getName_0));
+  facts.dtype = tensor.call<std::int32_t>(Slot::ITensor_getType_0);
+  facts.shape = library.generation() == Generation::k8 ? tensor.call<Dims32>(Slot::ITensor_getDimensions_0).toVector()
+                                                       : tensor.call<Dims64>(Slot::ITensor_getDimensions_0).toVector();
+  facts.shapeTensor = tensor.call<bool>(Slot::ITensor_isShapeTensor_0);
+  return facts;
+}
+
+std::vector<NetworkTensor> tensors(const InferenceLibrary& library, const Facade& network, Slot count, Slot get) {
+  std::vector<NetworkTensor> all;
+  const std::int32_t number = network.call<std::int32_t>(count);
+  for (std::int32_t i = 0; i < number; ++i) all.push_back(tensorFacts(library, network.call<void*>(get, i)));
+  return all;
+}
+
+}  // namespace
+
+Parser::Parser(const InferenceLibrary& library, const std::string& path, const Facade& network, Listener& listener) : library_(library) {
+  const SharedLibrary shared = SharedLibrary::open(path);
+  const auto version = shared.symbol<int (*)()>("getNvOnnxParserVersion")();
+  const auto create = shared.symbol<void* (*)(void*, void*, int)>("createNvOnnxParser_INTERNAL");
+  object_ = create(network.get(), loggerFor(library), version);
+  if (object_ == nullptr) throw listener.failure("TF_BUILDER_UNAVAILABLE", path + " could not create an ONNX parser.");
+}
+
+Parser::~Parser() {
+  if (object_ != nullptr) call<void>(Slot::IParser_destroy_deleting_0);
+}
+
+void Parser::parse(const std::string& modelPath, Listener& listener) {
+  constexpr int kWarnings = 2;
+  const bool parsed = call<bool>(Slot::IParser_parseFromFile_2, modelPath.c_str(), kWarnings);
+  const std::vector<ParserError> refused = errors();
+  if (parsed && refused.empty()) return;
+  if (refused.empty()) throw listener.failure("TF_MODEL_REJECTED", modelPath + " could not be parsed.");
+  std::string sentence = modelPath + " was refused by the ONNX parser of " + library_.name() + ":";
+  for (const ParserError& error : refused) sentence += "\n" + sentenceFor(error);
+  Failure failure("TF_MODEL_REJECTED", sentence);
+  failure.parserErrors = refused;
+  throw failure;
+}
+
+std::vector<ParserError> Parser::errors() const {
+  std::vector<ParserError> all;
+  const int count = call<int>(Slot::IParser_getNbErrors_0);
+  for (int i = 0; i < count; ++i) {
+    void* error = call<void*>(Slot::IParser_getError_1, i);
+    if (error == nullptr) continue;
+    const auto text = [&](Slot slot) { return library_.has(slot) ? textOf(callVirtual<const char*>(error, library_.place(slot))) : ""; };
+    const auto number = [&](Slot slot) { return callVirtual<int>(error, library_.place(slot)); };
+    ParserError facts;
+    facts.code = number(Slot::IParserError_code_0);
+    facts.node = number(Slot::IParserError_node_0);
+    facts.nodeName = text(Slot::IParserError_nodeName_0);
+    facts.nodeOperator = text(Slot::IParserError_nodeOperator_0);
+    facts.description = text(Slot::IParserError_desc_0);
+    facts.file = text(Slot::IParserError_file_0);
+    facts.line = number(Slot::IParserError_line_0);
+    all.push_back(facts);
+  }
+  return all;
+}
+
+std::vector<NetworkTensor> networkInputs(const InferenceLibrary& library, const Facade& network) {
+  return tensors(library, network, Slot::INetworkDefinition_getNbInputs_0, Slot::INetworkDefinition_getInput_1);
+}
+
+std::vector<NetworkTensor> networkOutputs(const InferenceLibrary& library, const Facade& network) {
+  return tensors(library, network, Slot::INetworkDefinition_getNbOutputs_0, Slot::INetworkDefinition_getOutput_1);
+}
+
+}  // namespace trtforge

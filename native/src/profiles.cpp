@@ -1,0 +1,123 @@
+#include "profiles.hpp"
+
+#include <algorithm>
+
+#include "dims.hpp"
+
+namespace trtforge {
+
+namespace {
+
+enum Selector { kMin = 0, kOpt = 1, kMax = 2 };
+
+std::string shown(const std::vector<std::int64_t>& shape) {
+  std::string text;
+  for (std::int64_t dimension : shape) text += (text.empty() ? "" : "x") + (dimension < 0 ? std::string("?") : std::to_string(dimension));
+  return text.empty() ? "scalar" : text;
+}
+
+bool isOpen(const NetworkTensor& input) {
+  return std::any_of(input.shape.begin(), input.shape.end(), [](std::int64_t dimension) { return dimension < 0; });
+}
+
+[[noreturn]] void refuse(std::size_t profile, const std::string& what) {
+  throw Failure("TF_PROFILE_INVALID", "Profile " + std::to_string(profile) + ": " + what);
+}
+
+std::string namesOf(const std::vector<NetworkTensor>& inputs) {
+  std::string names;
+  for (const NetworkTensor& input : inputs) names += (names.empty() ? "" : ", ") + input.name + " " + shown(input.shape);
+  return names;
+}
+
+void checkOrder(std::size_t profile, const ProfileInput& range) {
+  const bool sameRank = range.min.size() == range.opt.size() && range.opt.size() == range.max.size();
+  if (!sameRank)
+    refuse(profile, "min " + shown(range.min) + ", opt " + shown(range.opt) + " and max " + shown(range.max) + " of " + range.input + " differ in rank.");
+  for (std::size_t i = 0; i < range.min.size(); ++i) {
+    if (range.min[i] > range.opt[i]) refuse(profile, "min " + shown(range.min) + " of " + range.input + " is above opt " + shown(range.opt) + ".");
+    if (range.opt[i] > range.max[i]) refuse(profile, "opt " + shown(range.opt) + " of " + range.input + " is above max " + shown(range.max) + ".");
+  }
+}
+
+void checkRange(std::size_t profile, const ProfileInput& range, const NetworkTensor& input) {
+  checkOrder(profile, range);
+  if (range.values) {
+    if (!input.shapeTensor) refuse(profile, range.input + " is given by values but is not a shape tensor of the model.");
+    return;
+  }
+  if (range.min.size() != input.shape.size())
+    refuse(profile, range.input + " has " + std::to_string(range.min.size()) + " dimensions here (" + shown(range.opt) + ") and " +
+                        std::to_string(input.shape.size()) + " in the model (" + shown(input.shape) + ").");
+  if (input.shape.size() > Dims64::kMax) refuse(profile, range.input + " has more than eight dimensions.");
+  for (std::size_t i = 0; i < input.shape.size(); ++i)
+    if (input.shape[i] >= 0 && (range.min[i] != input.shape[i] || range.max[i] != input.shape[i]))
+      refuse(profile, "dimension " + std::to_string(i) + " of " + range.input + " is fixed at " + std::to_string(input.shape[i]) + " in the model (" +
+                          shown(input.shape) + ") but goes from " + std::to_string(range.min[i]) + " to " + std::to_string(range.max[i]) + " here.");
+}
+
+void setDimensions(const InferenceLibrary& library, const Facade& profile, std::size_t number, const ProfileInput& range, int selector,
+                   const std::vector<std::int64_t>& shape) {
+  bool accepted;
+  if (library.generation() == Generation::k8) {
+    accepted = profile.call<bool>(Slot::IOptimizationProfile_setDimensions_3, range.input.c_str(), selector, Dims32::from(shape));
+  } else {
+    const Dims64 dims = Dims64::from(shape);
+    accepted = profile.call<bool>(Slot::IOptimizationProfile_setDimensions_3, range.input.c_str(), selector, &dims);
+  }
+  if (!accepted) refuse(number, "the library refuses " + shown(shape) + " for " + range.input + ".");
+}
+
+void setValues(const InferenceLibrary& library, const Facade& profile, std::size_t number, const ProfileInput& range, int selector,
+               const std::vector<std::int64_t>& values) {
+  const auto count = static_cast<std::int32_t>(values.size());
+  bool accepted;
+  if (library.has(Slot::IOptimizationProfile_setShapeValuesV2_4)) {
+    accepted = profile.call<bool>(Slot::IOptimizationProfile_setShapeValuesV2_4, range.input.c_str(), selector, values.data(), count);
+  } else {
+    const std::vector<std::int32_t> narrow(values.begin(), values.end());
+    accepted = profile.call<bool>(Slot::IOptimizationProfile_setShapeValues_4, range.input.c_str(), selector, narrow.data(), count);
+  }
+  if (!accepted) refuse(number, "the library refuses the values " + shown(values) + " for " + range.input + ".");
+}
+
+}  // namespace
+
+void checkProfiles(const std::vector<std::vector<ProfileInput>>& profiles, const std::vector<NetworkTensor>& inputs) {
+  for (std::size_t number = 0; number < profiles.size(); ++number) {
+    for (const ProfileInput& range : profiles[number]) {
+      const auto input = std::find_if(inputs.begin(), inputs.end(), [&](const NetworkTensor& candidate) { return candidate.name == range.input; });
+      if (input == inputs.end()) refuse(number, "the model has no input " + range.input + "; it has " + namesOf(inputs) + ".");
+      checkRange(number, range, *input);
+    }
+  }
+  for (const NetworkTensor& input : inputs) {
+    if (!isOpen(input) && !input.shapeTensor) continue;
+    if (profiles.empty() && input.shapeTensor)
+      throw Failure("TF_PROFILE_INVALID", "Input " + input.name + " is a shape tensor and no profile says which values it gets.");
+    if (profiles.empty())
+      throw Failure("TF_PROFILE_INVALID", "Input " + input.name + " has open dimensions (" + shown(input.shape) + ") and no profile says how large they get.");
+    for (std::size_t number = 0; number < profiles.size(); ++number)
+      if (std::none_of(profiles[number].begin(), profiles[number].end(), [&](const ProfileInput& range) { return range.input == input.name; }))
+        refuse(number, "input " + input.name + " (" + shown(input.shape) + ") has " + (input.shapeTensor ? "values" : "open dimensions") + " and no range.");
+  }
+}
+
+void addProfiles(const InferenceLibrary& library, const Facade& builder, const Facade& config,
+                 const std::vector<std::vector<ProfileInput>>& profiles, Listener& listener) {
+  for (std::size_t number = 0; number < profiles.size(); ++number) {
+    // The builder owns its profiles and frees them with itself.
+    const Facade profile(library, builder.call<void*>(Slot::IBuilder_createOptimizationProfile_0));
+    for (const ProfileInput& range : profiles[number]) {
+      const auto set = range.values ? setValues : setDimensions;
+      set(library, profile, number, range, kMin, range.min);
+      set(library, profile, number, range, kOpt, range.opt);
+      set(library, profile, number, range, kMax, range.max);
+    }
+    const bool valid = profile.call<bool>(Slot::IOptimizationProfile_isValid_0);
+    if (!valid || config.call<std::int32_t>(Slot::IBuilderConfig_addOptimizationProfile_1, profile.get()) < 0)
+      throw listener.failure("TF_PROFILE_INVALID", "Profile " + std::to_string(number) + " is not one the library takes.");
+  }
+}
+
+}  // namespace trtforge

@@ -1,0 +1,16 @@
+// Optimization profiles: checked against the network first, so that a wrong one is our sentence and not a failed build.
+#pragma once
+#include <vector>
+
+#include "network.hpp"
+
+namespace trtforge {
+
+// Throws TF_PROFILE_INVALID that names the profile, the input and what does not fit.
+void checkProfiles(const std::vector<std::vector<ProfileInput>>& profiles, const std::vector<NetworkTensor>& inputs);
+
+// Adds every profile to the configuration. Throws TF_PROFILE_INVALID where the library refuses one.
+void addProfiles(const InferenceLibrary& library, const Facade& builder, const Facade& config,
+                 const std::vector<std::vector<ProfileInput>>& profiles, Listener& listener);
+
+}  // namespace trtforge

@@ -1,0 +1,68 @@
+// What JavaScript asks for and gets, as plain data: the types of src/toolchain/addon.ts.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace trtforge {
+
+struct Setting {
+  std::string call;
+  std::vector<std::int64_t> arguments;
+};
+
+struct ProfileInput {
+  std::string input;
+  bool values = false;  // of a shape tensor, not dimensions
+  std::vector<std::int64_t> min, opt, max;
+};
+
+struct BuildRequest {
+  std::string inferenceLibrary, parserLibrary, pluginLibrary;
+  std::string modelPath, planPath;
+  std::uint32_t networkFlags = 0;
+  std::vector<Setting> settings;
+  std::vector<std::vector<ProfileInput>> profiles;
+  std::vector<std::int64_t> computeCapabilities;
+  std::vector<std::string> pluginPaths;
+  std::string timingCachePath, timingCacheOutputPath;  // empty: none
+};
+
+struct InspectRequest {
+  std::string inferenceLibrary, pluginLibrary, planPath;
+  std::vector<std::string> pluginPaths;
+};
+
+struct TensorFacts {
+  std::string name;
+  std::int32_t dtype = 0;
+  std::vector<std::int64_t> shape;
+};
+
+struct BuildResult {
+  double buildMs = 0;
+  std::int64_t bytes = 0;
+  std::string libraryVersion;
+  std::int32_t layers = 0;
+  std::vector<TensorFacts> inputs, outputs;
+  const char* timingCache = "none";
+};
+
+struct ProfileRange {
+  std::vector<std::int64_t> min, opt, max;
+};
+
+struct PlanTensor : TensorFacts {
+  bool input = false;
+  bool shapeTensor = false;
+  std::vector<ProfileRange> profiles;
+};
+
+struct PlanFacts {
+  std::string name;
+  std::int32_t layers = 0, profiles = 0, auxStreams = 0;
+  std::int64_t deviceMemoryBytes = 0;
+  std::vector<PlanTensor> tensors;
+};
+
+}  // namespace trtforge

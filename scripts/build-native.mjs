@@ -1,0 +1,127 @@
+#!/usr/bin/env node
+// Compiles native/ into build/trtforge.node with a plain C++ compiler. Nothing of NVIDIA is needed: the tables in native/abi/ say how to call its libraries.
+import { spawn, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { readTables, slotsHeader } from '../native/abi/slots-header.mjs';
+
+const root = fileURLToPath(new URL('../', import.meta.url));
+const sources = join(root, 'native', 'src');
+
+/** Compiles unless `output` already stands for these sources, this compiler and these flags. Returns whether it compiled. */
+export async function buildAddon({
+  output = join(root, 'build', 'trtforge.node'),
+  compiler = process.env.CXX ?? 'g++',
+  flags = ['-O2'],
+  say = console.log,
+} = {}) {
+  const version = compilerVersion(compiler);
+  const header = slotsHeader(readTables());
+  const files = readdirSync(sources).sort();
+  const digest = createHash('sha256');
+  for (const part of [
+    version,
+    flags.join(' '),
+    header,
+    ...files.map((file) => readFileSync(join(sources, file))),
+  ])
+    digest.update(part).update('\0');
+  const stamp = digest.digest('hex');
+  const stampFile = `${output}.digest`;
+  if (existsSync(output) && existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return false;
+
+  const objects = `${output}.objects`;
+  mkdirSync(objects, { recursive: true });
+  writeFileSync(join(objects, 'slots.h'), header);
+  const nodeHeaders = createRequire(import.meta.url)('node-api-headers').include_dir;
+  const common = [
+    '-std=c++17',
+    '-fPIC',
+    '-fvisibility=hidden',
+    '-Wall',
+    '-Wextra',
+    '-DNAPI_VERSION=8',
+    '-DNODE_GYP_MODULE_NAME=trtforge',
+    ...flags,
+  ];
+  const units = files.filter((file) => file.endsWith('.cpp'));
+  const objectOf = (file) => join(objects, file.replace(/\.cpp$/, '.o'));
+  const started = performance.now();
+  await eachAtOnce(units, availableParallelism(), (file) =>
+    compile(compiler, [
+      ...common,
+      `-I${nodeHeaders}`,
+      `-I${objects}`,
+      '-c',
+      join(sources, file),
+      '-o',
+      objectOf(file),
+    ]),
+  );
+  const unfinished = `${output}.${process.pid}.unpublished`;
+  await compile(compiler, ['-shared', ...flags, ...units.map(objectOf), '-ldl', '-o', unfinished]);
+  renameSync(unfinished, output);
+  writeFileSync(stampFile, stamp);
+  say(
+    `compiled ${output} with ${version.split('\n')[0]} in ${((performance.now() - started) / 1000).toFixed(1)} s`,
+  );
+  return true;
+}
+
+function compilerVersion(compiler) {
+  const asked = spawnSync(compiler, ['--version'], { encoding: 'utf8' });
+  if (asked.status === 0) return asked.stdout;
+  throw refusal(
+    'TF_COMPILER_MISSING',
+    `The C++ compiler ${compiler} cannot be run (${asked.error?.code ?? `exit code ${asked.status}`}).`,
+    'Install g++ (Debian and Ubuntu: apt install g++), or name another compiler in CXX.',
+  );
+}
+
+function compile(compiler, args) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(compiler, args, { stdio: 'inherit' });
+    child.on('error', reject);
+    child.on('close', (code, signal) => {
+      if (code === 0) resolve();
+      else
+        reject(
+          refusal(
+            'TF_COMPILE_FAILED',
+            `${compiler} ended with ${signal ?? `exit code ${code}`} on the addon's sources.`,
+            'Use g++ 9 or newer; the compiler’s own lines are printed above.',
+          ),
+        );
+    });
+  });
+}
+
+async function eachAtOnce(items, workers, work) {
+  const waiting = [...items];
+  const worker = async () => {
+    for (let item = waiting.shift(); item !== undefined; item = waiting.shift()) await work(item);
+  };
+  await Promise.all(Array.from({ length: workers }, worker));
+}
+
+function refusal(code, message, remedy) {
+  return Object.assign(new Error(message), { code, remedy });
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  if (process.platform !== 'linux') {
+    console.error(`TF_NATIVE_UNSUPPORTED: the addon runs on Linux only, and this is ${process.platform}.`);
+    process.exit(3);
+  }
+  try {
+    if (!(await buildAddon())) console.log('build/trtforge.node is up to date');
+  } catch (error) {
+    if (error.remedy === undefined) throw error;
+    console.error(`${error.code}: ${error.message}\n${error.remedy}`);
+    process.exit(error.code === 'TF_COMPILER_MISSING' ? 3 : 5);
+  }
+}
