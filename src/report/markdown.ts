@@ -124,8 +124,9 @@ function table(heads: readonly string[], rows: readonly (readonly string[])[]): 
 /** Text from outside as Markdown prose, also inside a table cell: nothing in it starts markup, a mention or a new line. */
 function text(said: string): string {
   return oneLine(said)
-    .replace(/[\\`*_{}[\]()#+!|~$]/g, (character) => `\\${character}`)
+    .replace(/[\\*_{}[\]()#+!|~$]/g, (character) => `\\${character}`)
     .replaceAll('&', '&amp;')
+    .replaceAll('`', '&#96;')
     .replaceAll('<', '&lt;')
     .replaceAll('>', '&gt;')
     .replace(/@(?=\w)/g, '@\u200b');

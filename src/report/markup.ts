@@ -30,11 +30,15 @@ export function markup(parts: TemplateStringsArray, ...values: readonly Content[
 
 export const join = (items: readonly Content[]): Markup => new Markup(contentSource(items));
 
-/** JSON that is inert inside a `<script type="application/json">`: no `<`, so neither `</script>` nor `<!--` can appear. */
+/**
+ * JSON that is inert inside a `<script type="application/json">`: no `<`, so neither `</script>` nor `<!--` can appear,
+ * and no character that hides or reorders what a reader of the source sees.
+ */
 export function jsonIsland(value: unknown): Markup {
+  const unicodeEscape = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
   const json = JSON.stringify(value) ?? 'null';
   return new Markup(
-    json.replaceAll('<', '\\u003c').replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029'),
+    json.replace(/[<\u2028\u2029\p{Cf}]/gu, (hidden) => hidden.replace(/[\s\S]/g, unicodeEscape)),
   );
 }
 

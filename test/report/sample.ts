@@ -282,7 +282,7 @@ export function stoppedSample(): ForgeResult {
     },
     failure: {
       phase: 'build',
-      code: 'TF_INTERNAL',
+      code: 'TF_TOOLCHAIN_NOT_FOUND',
       message: 'No TensorRT was found on this machine.',
       remedy: 'Run trtforge toolchain install tensorrt-rtx --accept-license.',
       exitCode: 3,
@@ -296,7 +296,7 @@ export function stoppedSample(): ForgeResult {
             status: 'failed',
             ms: 12,
             steps: [],
-            detail: 'TF_INTERNAL: No TensorRT was found on this machine.',
+            detail: 'TF_TOOLCHAIN_NOT_FOUND: No TensorRT was found on this machine.',
           }
         : phase.name === 'verify'
           ? { ...phase, status: 'not-reached', startMs: null, ms: null, detail: 'the run stopped before' }

@@ -1,0 +1,7 @@
+/** The types of `probes.js`, which is JavaScript because it runs in a page and the project's types are Node's. */
+export function contrasts(): { readonly text: string; readonly ratio: number }[];
+export function overlappingLabels(): string[];
+export function openEverything(): void;
+export function pageWidth(): number;
+export function paperColor(): string;
+export function selectedText(): string;

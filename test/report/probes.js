@@ -1,0 +1,54 @@
+/** What tests ask of an open page. These functions run inside the browser, so they use nothing from outside themselves. */
+
+/** WCAG contrast of every visible piece of text against the nearest opaque background behind it, the lowest first. */
+export function contrasts() {
+  const channel = (value) => (value <= 0.03928 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
+  const luminance = ([red, green, blue]) =>
+    0.2126 * channel(red / 255) + 0.7152 * channel(green / 255) + 0.0722 * channel(blue / 255);
+  const parse = (color) => (color.match(/[\d.]+/g) ?? []).map(Number);
+  const backdrop = (element) => {
+    for (let at = element; at !== null; at = at.parentElement) {
+      const color = parse(getComputedStyle(at).backgroundColor);
+      if (color[3] === undefined || color[3] === 1) return color;
+    }
+    return [255, 255, 255];
+  };
+  const found = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
+    const element = node.parentElement;
+    const text = node.textContent.trim();
+    if (text === '' || element.closest('script, title, desc, .skip') || !element.checkVisibility()) continue;
+    const style = getComputedStyle(element);
+    const ink = luminance(parse(element instanceof SVGElement ? style.fill : style.color));
+    const paper = luminance(backdrop(element));
+    found.push({ text, ratio: (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05) });
+  }
+  return found.sort((a, b) => a.ratio - b.ratio);
+}
+
+/** Pairs of labels of one chart whose boxes overlap by more than a hair. */
+export function overlappingLabels() {
+  const overlap = (a, b) =>
+    Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 &&
+    Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 4;
+  return [...document.querySelectorAll('svg.chart')].flatMap((chart) => {
+    const labels = [...chart.querySelectorAll('text')];
+    return labels.flatMap((a, index) =>
+      labels
+        .slice(index + 1)
+        .filter((b) => overlap(a.getBoundingClientRect(), b.getBoundingClientRect()))
+        .map((b) => `${chart.querySelector('title').textContent}: «${a.textContent}» and «${b.textContent}»`),
+    );
+  });
+}
+
+export function openEverything() {
+  for (const details of document.querySelectorAll('details')) details.open = true;
+}
+
+export const pageWidth = () => document.documentElement.scrollWidth;
+
+export const paperColor = () => getComputedStyle(document.body).backgroundColor;
+
+export const selectedText = () => getSelection().toString().trim();

@@ -1,0 +1,179 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterAll, describe, expect, test } from 'vitest';
+import { TrtforgeError } from '../../src/errors.js';
+import { renderHtml } from '../../src/report/html.js';
+import { renderMarkdown } from '../../src/report/markdown.js';
+import { parseResult, readResult } from '../../src/report/read.js';
+import { type ForgeResult, forgeResultSchema } from '../../src/report/result.js';
+import { failedSample, sampleResult, stoppedSample } from './sample.js';
+
+const samples = { pass: sampleResult(), fail: failedSample(), stopped: stoppedSample() };
+const HOSTILE = `x"></title></script><script>alert(1)</script><img src=q onerror=alert(1)>|\`\n# \u202e`;
+
+/** The same result with every text that comes from a model, a file name or a log replaced by an attack. */
+function attacked(result: ForgeResult): ForgeResult {
+  const kept = new Set(['schema', 'status', 'outcome', 'severity', 'source', 'precision', 'startedAt']);
+  const replace = (value: unknown, key: string): unknown => {
+    if (typeof value === 'string')
+      return kept.has(key) || ['NaN', 'Infinity', '-Infinity'].includes(value) ? value : HOSTILE;
+    if (Array.isArray(value)) return value.map((item) => replace(item, key));
+    if (value !== null && typeof value === 'object')
+      return Object.fromEntries(
+        Object.entries(value).map(([name, item]) => [
+          key === 'ops' || key === 'opsets' ? HOSTILE + name : name,
+          replace(item, name),
+        ]),
+      );
+    return value;
+  };
+  return forgeResultSchema.parse(replace(result, ''));
+}
+
+describe.each(Object.entries(samples))('the page of a run: %s', (_, result) => {
+  const page = renderHtml(result);
+
+  test('carries the result as JSON', () => {
+    const [, json] = /<script type="application\/json" id="result">(.*?)<\/script>/s.exec(page)!;
+    expect(JSON.parse(json!)).toEqual(result);
+  });
+
+  test('has no script that runs and refers to nothing outside', () => {
+    expect([...page.matchAll(/<script/g)]).toHaveLength(1);
+    expect(page).not.toMatch(/\s(src|srcset|action|on\w+)=/);
+    expect([...page.matchAll(/href="([^"]*)"/g)].every(([, target]) => /^(#|data:,)/.test(target!))).toBe(
+      true,
+    );
+    expect(page).not.toMatch(/url\(|@import/);
+  });
+
+  test('uses every id once and points only at ids that are there', () => {
+    const ids = [...page.matchAll(/\sid="([^"]*)"/g)].map(([, id]) => id!);
+    expect(new Set(ids).size).toBe(ids.length);
+    const referred = [...page.matchAll(/(?:aria-labelledby|href)="#?([^":]*)"/g)].flatMap(([, list]) =>
+      list!.split(' '),
+    );
+    expect(referred.filter((id) => !ids.includes(id))).toEqual([]);
+  });
+});
+
+describe('hostile names', () => {
+  const page = renderHtml(attacked(failedSample()));
+
+  test('open no element in the page', () => {
+    expect(/<img|<script>/.test(page)).toBe(false);
+    expect([...page.matchAll(/<\/script>/g)]).toHaveLength(1);
+    expect([...page.matchAll(/<\/title>/g)].length).toBe([...page.matchAll(/<title/g)].length);
+    expect(page.includes('\u202e')).toBe(false);
+  });
+
+  test('open no element, table cell or heading in the Markdown', () => {
+    const markdown = renderMarkdown(attacked(failedSample()));
+    const outside = markdown.replace(/(`+)(?!`)[\s\S]*?(?<!`)\1(?!`)/g, '');
+    expect(/<(?!!)/.test(outside)).toBe(false);
+    for (const row of markdown.split('\n').filter((line) => line.startsWith('| '))) {
+      const columns = row.replaceAll('\\|', '').split('|').length;
+      expect(columns, row).toBeGreaterThan(3);
+    }
+    expect(outside.match(/^# /gm)).toHaveLength(1);
+  });
+});
+
+describe('what the views say', () => {
+  test('a pass names the closest limit, a fail the furthest', () => {
+    expect(renderMarkdown(samples.pass)).toContain(
+      'Both outputs stay within tolerance on 3 seeded samples; features comes closest to a limit, with a max error of 0.0083 where 0.01 is allowed.',
+    );
+    expect(renderMarkdown(samples.fail)).toContain(
+      'logits is furthest out, with a max error of Infinity where 0.01 is allowed.',
+    );
+  });
+
+  test('a run that stopped says where, with which code, and what to do; and shows what it had', () => {
+    for (const view of [renderMarkdown(samples.stopped), renderHtml(samples.stopped)]) {
+      expect(view).toContain('The run stopped in its phase build.');
+      expect(view).toContain('TF_TOOLCHAIN_NOT_FOUND');
+      expect(view).toContain('trtforge toolchain install tensorrt-rtx --accept-license');
+      expect(view).toContain('not reached');
+      expect(view).toMatch(/Precision/);
+      expect(view).not.toMatch(/Accuracy/);
+    }
+  });
+
+  test('every node that stays in FP32 is listed with its rule and reason', () => {
+    const page = renderHtml(samples.pass);
+    for (const rule of samples.pass.conversion!.rules) {
+      expect(page).toContain(rule.reason);
+      for (const node of rule.nodes) expect(page).toContain(node.name);
+    }
+  });
+
+  test('a rule that keeps thousands of nodes names some and counts the rest', () => {
+    const nodes = Array.from({ length: 5000 }, (_, index) => ({
+      name: `/node_${index}`,
+      op: 'Pow',
+      detail: null,
+    }));
+    const conversion = {
+      ...sampleResult().conversion!,
+      keptNodes: 5000,
+      rules: [{ rule: 'op-type', reason: 'why', nodes }],
+    };
+    const page = renderHtml(sampleResult({ conversion }));
+    expect(page).toContain('and 4\u202f800 more in report.json');
+    expect(page).toContain('"/node_4999"');
+  });
+});
+
+describe('reading a result', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'trtforge-report-'));
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  test('from its run root or from the file', () => {
+    const path = join(folder, 'report.json');
+    writeFileSync(path, JSON.stringify(samples.fail));
+    expect(readResult(folder)).toEqual(samples.fail);
+    expect(readResult(path)).toEqual(samples.fail);
+  });
+
+  test.each([
+    ['text', 'no JSON', 'TF_REPORT_INVALID'],
+    ['another schema', '{"schema":"trtforge.inspect/1"}', 'TF_REPORT_INVALID'],
+    [
+      'an outcome nobody knows',
+      JSON.stringify({ ...samples.pass, verdict: { outcome: 'good', headline: '', reasons: [] } }),
+      'TF_REPORT_INVALID',
+    ],
+  ])('%s is refused by name', (name, content, code) => {
+    const path = join(folder, `${name}.json`);
+    writeFileSync(path, content);
+    expect(() => readResult(path)).toThrow(
+      expect.objectContaining({ code, message: expect.stringContaining(path) }),
+    );
+  });
+
+  test('a folder without a result is a missing file', () => {
+    expect(() => readResult(join(folder, 'nowhere'))).toThrow(
+      expect.objectContaining({ code: 'TF_FILE_NOT_FOUND' }),
+    );
+  });
+
+  test('a damaged result is read or refused, and what is read can be rendered', () => {
+    const whole = JSON.stringify(samples.pass);
+    fc.assert(
+      fc.property(fc.nat(whole.length - 1), fc.string({ maxLength: 6 }), fc.nat(40), (at, inserted, cut) => {
+        const text = whole.slice(0, at) + inserted + whole.slice(at + cut);
+        try {
+          const result = parseResult(text, 'mutated.json');
+          expect(renderHtml(result)).toContain('</html>');
+          expect(renderMarkdown(result)).toContain('## Repeat it');
+        } catch (error) {
+          expect(error).toBeInstanceOf(TrtforgeError);
+        }
+      }),
+      { numRuns: 400 },
+    );
+  });
+});
