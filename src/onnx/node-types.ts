@@ -34,6 +34,17 @@ const attributeChosen: Readonly<
 };
 
 /**
+ * The attribute that chooses a node's output type, where its operator has one, and the type without it: one of the table, or `input` for
+ * that of the first input. DequantizeLinear is not among them: its scale chooses.
+ */
+export function typeChoice(
+  node: NodeProto,
+): { readonly attribute: string; readonly otherwise: ValueType } | undefined {
+  const chosen = plainDomain(node.domain) === '' ? attributeChosen[node.opType] : undefined;
+  return chosen && { attribute: chosen[0], otherwise: chosen[1] };
+}
+
+/**
  * The output types of a node that has no bodies, from its input types: bound type variables, the attribute that chooses a type, or the
  * few operators whose rule is neither. Undefined entries are types that cannot be known.
  */

@@ -1,0 +1,50 @@
+import { z } from 'zod';
+
+const count = z.number().int().nonnegative();
+
+/** What `convertModel` did, as data. */
+export const conversionSchema = z.object({
+  schema: z.literal('trtforge.convert/1'),
+  input: z.string(),
+  output: z.string(),
+  precision: z.enum(['float16', 'bfloat16']),
+  ioTypes: z.enum(['keep', 'convert']),
+  /** Opset of the default domain, before and after. */
+  opset: z.object({ before: count, after: count, reason: z.string().nullable() }),
+  functionsInlined: count,
+  /** Nodes of the graph and its bodies. `untouched`: nothing in them was FP32. */
+  nodes: z.object({ total: count, converted: count, kept: count, untouched: count }),
+  convertedOps: z.record(z.string(), count),
+  /** Rules that kept nodes, in the order in which they are asked. */
+  rules: z.array(z.object({ id: z.string(), title: z.string(), nodes: count })),
+  /** Every node that stayed FP32, in graph order. */
+  kept: z.array(z.object({ node: z.string(), op: z.string(), rule: z.string(), reason: z.string() })),
+  casts: z.object({ added: count, removed: count }),
+  weights: z.object({
+    converted: count,
+    keptFp32: count,
+    /** Values clamped to the largest finite one; that became zero; that became subnormal. */
+    saturated: count,
+    toZero: count,
+    subnormal: count,
+    /** Weights that lost something in one of these ways. */
+    losses: z.array(
+      z.object({
+        name: z.string(),
+        elements: count,
+        saturated: count,
+        toZero: count,
+        subnormal: count,
+      }),
+    ),
+  }),
+  inputs: z.array(z.object({ name: z.string(), before: z.string(), after: z.string() })),
+  outputs: z.array(z.object({ name: z.string(), before: z.string(), after: z.string() })),
+  /** Model file and external data together. */
+  bytes: z.object({ before: count, after: count }),
+  externalData: z.string().nullable(),
+  warnings: z.array(z.string()),
+  ms: z.number().nonnegative(),
+});
+
+export type ConversionResult = z.infer<typeof conversionSchema>;

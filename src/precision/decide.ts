@@ -1,0 +1,193 @@
+import { typeAttribute } from '../onnx/node-types.js';
+import { formalAt } from '../onnx/operators.js';
+import { bodyInput, bodyOutput, controlInput, controlOutput, isControl, type Link } from './control-flow.js';
+import {
+  type Flow,
+  isFloat32,
+  isStored,
+  type Operation,
+  operatorName,
+  type Use,
+  type Value,
+} from './flow.js';
+import { choosers, light, movers, sources } from './operator-traits.js';
+import { betweenRule, type RuleFacts, rules } from './rules.js';
+import { inputSlot, outputSlot, slotsOf } from './slots.js';
+
+/** What becomes of an operation. `untouched`: nothing in it is FP32. `control`: If, Loop and Scan only pass on what their bodies decide. */
+export type Decision =
+  | { readonly kind: 'convert' | 'untouched' | 'control' }
+  | { readonly kind: 'keep'; readonly rule: string; readonly reason: string };
+
+/** The type a value arrives in, or is wanted in; `free` where either would do. */
+type Side = 'fp32' | 'low' | 'free';
+
+/** The decisions on all operations and what follows from them for values. */
+export interface Decisions {
+  of(operation: Operation): Decision;
+  /** Whether an FP32 value of the original is in 16 bits in the result. Not for weights and constants, which have the types they are wanted in. */
+  isLow(value: Value): boolean;
+  /** Whether a use of an FP32 value needs FP32, the 16-bit type, or takes either. */
+  wanted(use: Use): Side;
+}
+
+/** Decides every operation: first by the rules, one by one; then the operators that go with their neighbours. */
+export function decide(flow: Flow, facts: RuleFacts): Decisions {
+  const decided = new Map<Operation, Decision>();
+  for (const operation of flow.operations) decided.set(operation, byRules(operation, facts));
+  const sides = new Sides(decided, facts);
+  settleNeighbours(flow, decided, sides);
+  return {
+    of: (operation) => decided.get(operation) ?? { kind: 'untouched' },
+    isLow: (value) => sides.settled(value) === 'low',
+    wanted: (use) => sides.wanted(use),
+  };
+}
+
+function byRules(operation: Operation, facts: RuleFacts): Decision {
+  const low = facts.options.precision;
+  if (isControl(operation)) return { kind: 'control' };
+  const slots = slotsOf(operation, low);
+  if (slots.every((slot) => slot === 'other' || slot === 'any')) return { kind: 'untouched' };
+  if (operation.outputs.every((value) => value === undefined || value.origin === 'constant'))
+    return { kind: 'untouched' };
+  for (const rule of rules) {
+    const reason = rule.decide(operation, facts);
+    if (reason !== undefined) return { kind: 'keep', rule: rule.id, reason };
+  }
+  return { kind: 'convert' };
+}
+
+/**
+ * Operators without arithmetic of their own first all count as FP32; then, until nothing changes, each that lacks FP32 neighbours
+ * is given back. What remains lies between nodes that stay.
+ */
+function settleNeighbours(flow: Flow, decided: Map<Operation, Decision>, sides: Sides): void {
+  const candidates = flow.operations.filter(
+    (operation) => decided.get(operation)?.kind === 'convert' && sides.traitOf(operation) !== undefined,
+  );
+  for (const operation of candidates)
+    decided.set(operation, { kind: 'keep', rule: betweenRule.id, reason: 'its neighbours stay FP32' });
+  for (let changed = true; changed; ) {
+    changed = false;
+    for (const pass of [candidates, candidates.toReversed()]) {
+      for (const operation of pass) {
+        if (decided.get(operation)?.kind !== 'keep' || sides.staysWithNeighbours(operation)) continue;
+        decided.set(operation, { kind: 'convert' });
+        changed = true;
+      }
+    }
+  }
+}
+
+class Sides {
+  readonly #decided: ReadonlyMap<Operation, Decision>;
+  readonly #facts: RuleFacts;
+
+  constructor(decided: ReadonlyMap<Operation, Decision>, facts: RuleFacts) {
+    this.#decided = decided;
+    this.#facts = facts;
+  }
+
+  traitOf(operation: Operation): 'mover' | 'chooser' | 'light' | 'source' | undefined {
+    const name = operatorName(operation);
+    if (name === 'Cast') return isFloat32(operation.inputs[0]) ? 'mover' : 'source';
+    if (sources.has(name)) return 'source';
+    if (movers.has(name)) return 'mover';
+    if (choosers.has(name)) return 'chooser';
+    return light.has(name) ? 'light' : undefined;
+  }
+
+  staysWithNeighbours(operation: Operation): boolean {
+    const inputs = operation.inputs.filter((value) => value !== undefined && isFloat32(value));
+    const uses = operation.outputs.flatMap((value) =>
+      value !== undefined && isFloat32(value) ? value.uses : [],
+    );
+    const comesFp32 = () => inputs.some((value) => value !== undefined && this.arrives(value) === 'fp32');
+    const wantedFp32 = () => uses.some((use) => this.wanted(use) === 'fp32');
+    switch (this.traitOf(operation)) {
+      case 'mover':
+        return comesFp32() && wantedFp32();
+      case 'chooser':
+        return comesFp32();
+      case 'source':
+        return wantedFp32();
+      default:
+        return (
+          comesFp32() &&
+          inputs.every((value) => value !== undefined && this.#comesFromInside(value)) &&
+          uses.length > 0 &&
+          uses.every((use) => use.kind === 'input' && this.wanted(use) === 'fp32')
+        );
+    }
+  }
+
+  /** FP32 because an operation made it so, or stored: the model's own inputs are FP32 only until somebody casts them. */
+  #comesFromInside(value: Value): boolean {
+    return isStored(value) || (value.producer !== undefined && this.arrives(value) === 'fp32');
+  }
+
+  /** The type a value has where it is made. */
+  arrives(value: Value): Side {
+    if (!isFloat32(value) || isStored(value)) return 'free';
+    const { producer, scope } = value;
+    if (value.origin === 'fixed') return 'fp32';
+    if (producer === undefined) {
+      if (scope.owner === undefined) return this.#facts.options.ioTypes === 'keep' ? 'fp32' : 'low';
+      return this.#across(bodyInput(scope, scope.inputs.indexOf(value)), scope.owner);
+    }
+    const index = producer.outputs.indexOf(value);
+    const decision = this.#decided.get(producer);
+    if (decision?.kind === 'control') return this.#across(controlOutput(producer, index), producer);
+    if (decision?.kind !== 'convert') return 'fp32';
+    return outputSlot(producer, index, this.#facts.options.precision) === 'follows' ? 'low' : 'fp32';
+  }
+
+  /** Like `arrives`, with what is free decided by who reads it. */
+  settled(value: Value): Side {
+    const side = this.arrives(value);
+    if (side !== 'free' || !isFloat32(value)) return side;
+    return value.uses.some((use) => this.wanted(use) === 'fp32') ? 'fp32' : 'low';
+  }
+
+  wanted(use: Use): Side {
+    if (use.kind === 'output') {
+      const { scope, index } = use;
+      if (scope.owner === undefined) return this.#facts.options.ioTypes === 'keep' ? 'fp32' : 'low';
+      return this.#wantedAcross(bodyOutput(scope, index), scope.owner);
+    }
+    const { operation, index } = use;
+    const decision = this.#decided.get(operation);
+    if (decision?.kind === 'control') return this.#wantedAcross(controlInput(operation, index), operation);
+    const slot = inputSlot(operation, index, this.#facts.options.precision);
+    if (slot === 'any') return this.#wantedByAny(operation, decision);
+    if (decision?.kind === 'convert' && slot === 'follows') return 'low';
+    return 'fp32';
+  }
+
+  /** A cast to integers or doubles reads FP32 more exactly where it can have it; nothing else that takes any type cares. */
+  #wantedByAny(operation: Operation, decision: Decision | undefined): Side {
+    if (operatorName(operation) !== 'Cast') return 'free';
+    const target = typeAttribute(operation.node, 'to');
+    if (target === 'float16' || target === 'bfloat16') return 'free';
+    return target === 'float32' && decision?.kind === 'convert' ? 'low' : 'fp32';
+  }
+
+  #across(link: Link, control: Operation): Side {
+    if (link.kind !== 'same' || !this.#mayPass(control)) return 'fp32';
+    const arriving = link.values.map((value) => this.arrives(value));
+    return arriving.includes('fp32') ? 'fp32' : arriving.includes('low') ? 'low' : 'free';
+  }
+
+  #wantedAcross(link: Link, control: Operation): Side {
+    if (link.kind !== 'same' || !this.#mayPass(control)) return 'fp32';
+    const wanted = link.values.flatMap((value) => value.uses.map((use) => this.wanted(use)));
+    return wanted.includes('fp32') ? 'fp32' : wanted.includes('low') ? 'low' : 'free';
+  }
+
+  /** Whether this opset's If, Loop or Scan can hand on 16-bit values at all. */
+  #mayPass(control: Operation): boolean {
+    const formal = formalAt(control.signature?.outputs ?? [], 0);
+    return formal?.allowed.has(this.#facts.options.precision) === true;
+  }
+}

@@ -1,0 +1,85 @@
+import { attributeOf } from '../onnx/node-types.js';
+import type { GraphProto, ValueInfoProto } from '../onnx/onnx_pb.js';
+import type { Operation, Value } from './flow.js';
+
+/**
+ * How many terms are added up for one output element of a product, convolution or reduction, as far as the shapes in the model say;
+ * undefined for other operators and unknown shapes.
+ */
+export function reductionDepth(operation: Operation): number | undefined {
+  const { node, inputs } = operation;
+  const shape = (index: number) => shapeOf(inputs[index]);
+  switch (node.opType) {
+    case 'MatMul':
+      return shape(1)?.at(-2) ?? shape(1)?.at(-1) ?? shape(0)?.at(-1);
+    case 'Gemm': {
+      const transposed = (name: string) => Number(attributeOf(node, name)?.i ?? 0) !== 0;
+      return shape(1)?.[transposed('transB') ? 1 : 0] ?? shape(0)?.[transposed('transA') ? 0 : 1];
+    }
+    case 'Conv':
+      return product(shape(1)?.slice(1));
+    case 'ConvTranspose': {
+      const weight = shape(1);
+      const channels = weight?.[0];
+      if (weight === undefined || channels === undefined) return undefined;
+      return product([channels / Number(attributeOf(node, 'group')?.i ?? 1), ...weight.slice(2)]);
+    }
+    case 'GlobalAveragePool':
+      return product(shape(0)?.slice(2));
+    case 'AveragePool':
+      return product((attributeOf(node, 'kernel_shape')?.ints ?? []).map(Number));
+    case 'CumSum':
+      return undefined;
+    default:
+      return node.opType.startsWith('Reduce') ? reduced(operation) : undefined;
+  }
+}
+
+function reduced({ node, inputs }: Operation): number | undefined {
+  if (node.opType === 'ReduceMax' || node.opType === 'ReduceMin') return undefined;
+  const shape = shapeOf(inputs[0]);
+  if (shape === undefined) return undefined;
+  const axes = attributeOf(node, 'axes')?.ints.map(Number) ?? smallIntegers(inputs[1]);
+  if (axes === undefined && inputs[1] !== undefined) return undefined;
+  return product(axes === undefined || axes.length === 0 ? shape : axes.map((axis) => shape.at(axis)));
+}
+
+/** Dimensions from the weight itself or from the types written in the graph; unknown dimensions are undefined. */
+function shapeOf(value: Value | undefined): readonly (number | undefined)[] | undefined {
+  if (value === undefined) return undefined;
+  if (value.tensor !== undefined) return value.tensor.dims.map(Number);
+  const info = declarations(value.scope.graph).get(value.name);
+  const type = info?.type?.value;
+  if (type?.case !== 'tensorType' || type.value.shape === undefined) return undefined;
+  return type.value.shape.dim.map((dim) =>
+    dim.value.case === 'dimValue' ? Number(dim.value.value) : undefined,
+  );
+}
+
+const declared = new WeakMap<GraphProto, ReadonlyMap<string, ValueInfoProto>>();
+
+function declarations(graph: GraphProto): ReadonlyMap<string, ValueInfoProto> {
+  let known = declared.get(graph);
+  if (known === undefined) {
+    known = new Map([...graph.input, ...graph.valueInfo, ...graph.output].map((info) => [info.name, info]));
+    declared.set(graph, known);
+  }
+  return known;
+}
+
+/** The values of a small constant of integers, where the exporter wrote them into the file. */
+function smallIntegers(value: Value | undefined): readonly number[] | undefined {
+  const tensor = value?.tensor;
+  if (tensor === undefined || tensor.dataType !== 7) return undefined;
+  if (tensor.int64Data.length > 0) return tensor.int64Data.map(Number);
+  const bytes = tensor.rawData;
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return Array.from({ length: bytes.byteLength >> 3 }, (_, index) =>
+    Number(view.getBigInt64(index * 8, true)),
+  );
+}
+
+function product(dims: readonly (number | undefined)[] | undefined): number | undefined {
+  if (dims === undefined || dims.some((dim) => dim === undefined)) return undefined;
+  return dims.reduce<number>((result, dim) => result * (dim ?? 1), 1);
+}

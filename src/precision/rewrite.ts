@@ -1,0 +1,292 @@
+import { clone, create } from '@bufbuild/protobuf';
+import { attributeOf, typeChoice } from '../onnx/node-types.js';
+import {
+  AttributeProto_AttributeType,
+  AttributeProtoSchema,
+  type GraphProto,
+  type NodeProto,
+  NodeProtoSchema,
+  type TensorProto,
+  TensorProtoSchema,
+  type TypeProto,
+  type ValueInfoProto,
+  ValueInfoProtoSchema,
+} from '../onnx/onnx_pb.js';
+import { onnxNumber, type ValueType } from '../onnx/value-type.js';
+import type { Dtype } from '../tensor/dtype.js';
+import type { Decisions } from './decide.js';
+import {
+  type Flow,
+  isFloat32,
+  isStored,
+  type Operation,
+  operatorName,
+  type Scope,
+  type Value,
+} from './flow.js';
+import type { LowType } from './options.js';
+import { isModelOutput, type Requirements, type Versions } from './requirements.js';
+import { outputSlot } from './slots.js';
+
+/** A tensor of the result whose values are those of `source` in another type. */
+export interface ConvertedTensor {
+  readonly tensor: TensorProto;
+  readonly source: TensorProto;
+}
+
+export interface Rewriting {
+  /** Tensors that are made from FP32 weights while the model is written. */
+  readonly converted: readonly ConvertedTensor[];
+  readonly castsAdded: number;
+  readonly castsRemoved: number;
+}
+
+/** Changes the messages that `flow` was read from so that they say what was decided. Weights are not touched: the caller converts those listed. */
+export function rewriteModel(
+  flow: Flow,
+  decisions: Decisions,
+  requirements: Requirements,
+  low: LowType,
+): Rewriting {
+  return new Rewriter(flow, requirements, low).run(decisions);
+}
+
+class Rewriter {
+  readonly #flow: Flow;
+  readonly #requirements: Requirements;
+  readonly #low: LowType;
+  readonly #names: Set<string>;
+  readonly #converted: ConvertedTensor[] = [];
+  /** New nodes by the node they follow; those under the graph itself come first in it. */
+  readonly #after = new Map<NodeProto | GraphProto, NodeProto[]>();
+  readonly #retyped = new Map<GraphProto, Map<string, ValueType>>();
+  #castsAdded = 0;
+
+  constructor(flow: Flow, requirements: Requirements, low: LowType) {
+    this.#flow = flow;
+    this.#requirements = requirements;
+    this.#low = low;
+    this.#names = new Set(
+      flow.scopes.flatMap(({ values, graph }) => [...values.keys(), ...graph.node.map(({ name }) => name)]),
+    );
+  }
+
+  run(decisions: Decisions): Rewriting {
+    for (const operation of this.#flow.operations) this.#retypeAttributes(operation, decisions);
+    for (const versions of this.#requirements.versions) this.#applyVersions(versions);
+    for (const scope of this.#flow.scopes) this.#rebuild(scope);
+    return {
+      converted: this.#converted,
+      castsAdded: this.#castsAdded,
+      castsRemoved: this.#requirements.superfluous.size,
+    };
+  }
+
+  #applyVersions(versions: Versions): void {
+    const { value, own, others, requirements } = versions;
+    const promised = requirements.find(({ use }) => isModelOutput(use))?.type ?? own;
+    const names = new Map<ValueType, string>();
+    for (const type of [own, ...others])
+      names.set(type, type === promised ? value.name : this.#unique(`${value.name}_${type}`));
+    const ownName = names.get(own) ?? value.name;
+
+    if (isStored(value)) this.#applyStored(versions, names);
+    else {
+      if (ownName !== value.name) this.#renameOutput(value, ownName);
+      this.#declare(value, ownName, own);
+      for (const type of others) {
+        const name = names.get(type) ?? value.name;
+        this.#addCast(value, ownName, name, type);
+        this.#declare(value, name, type);
+      }
+    }
+    for (const { use, type } of requirements) {
+      const name = names.get(type ?? own) ?? ownName;
+      if (use.kind === 'input') use.operation.node.input[use.index] = name;
+      else if (use.scope.owner === undefined) this.#declare(value, name, type ?? own);
+      else {
+        const output = use.scope.graph.output[use.index];
+        if (output === undefined) continue;
+        output.name = name;
+        setElementType(output.type, type ?? own);
+      }
+    }
+  }
+
+  /** A weight takes its new type in place; one that is read in two types is stored twice. */
+  #applyStored({ value, own, others }: Versions, names: ReadonlyMap<ValueType, string>): void {
+    for (const type of others) {
+      const name = names.get(type) ?? value.name;
+      if (value.producer === undefined) this.#storeWeight(value, name, type, false);
+      else this.#insertAfter(value.producer.node, this.#constantNode(value, name, type));
+      this.#declare(value, name, type);
+    }
+    this.#declare(value, value.name, own);
+    if (own === value.type) return;
+    if (value.producer === undefined) this.#storeWeight(value, value.name, own, true);
+    else value.producer.node.attribute = this.#constantNode(value, value.name, own).attribute;
+  }
+
+  #storeWeight(value: Value, name: string, type: ValueType, inPlace: boolean): void {
+    const { tensor, scope } = value;
+    if (tensor === undefined) return;
+    if (type === value.type) {
+      // FP32 under a second name, because the name belongs to the converted one.
+      scope.graph.initializer.push(renamed(tensor, name));
+      return;
+    }
+    const converted = this.#convert(tensor, name, type);
+    const list = scope.graph.initializer;
+    if (inPlace) list[list.indexOf(tensor)] = converted;
+    else list.push(converted);
+  }
+
+  #convert(source: TensorProto, name: string, type: ValueType): TensorProto {
+    const tensor = create(TensorProtoSchema, {
+      dims: source.dims,
+      dataType: onnxNumber(type as Dtype),
+      docString: source.docString,
+      ...(name === '' ? {} : { name }),
+    });
+    this.#converted.push({ tensor, source });
+    return tensor;
+  }
+
+  #constantNode(value: Value, name: string, type: ValueType): NodeProto {
+    const source = value.tensor ?? create(TensorProtoSchema);
+    const t = type === value.type ? source : this.#convert(source, source.name, type);
+    return create(NodeProtoSchema, {
+      opType: 'Constant',
+      name: this.#unique(`${value.producer?.node.name || name}_${type}`),
+      output: [name],
+      attribute: [
+        create(AttributeProtoSchema, { name: 'value', type: AttributeProto_AttributeType.TENSOR, t }),
+      ],
+    });
+  }
+
+  #addCast(value: Value, from: string, to: string, type: ValueType): void {
+    this.#castsAdded++;
+    const cast = create(NodeProtoSchema, {
+      opType: 'Cast',
+      name: this.#unique(`${value.name}_to_${type}`),
+      input: [from],
+      output: [to],
+      attribute: [typeAttributeProto('to', type)],
+    });
+    this.#insertAfter(value.producer?.node ?? value.scope.graph, cast);
+  }
+
+  #insertAfter(place: NodeProto | GraphProto, node: NodeProto): void {
+    const list = this.#after.get(place);
+    if (list === undefined) this.#after.set(place, [node]);
+    else list.push(node);
+  }
+
+  #renameOutput(value: Value, name: string): void {
+    const outputs = value.producer?.node.output;
+    const index = value.producer?.outputs.indexOf(value) ?? -1;
+    if (outputs !== undefined && index >= 0) outputs[index] = name;
+  }
+
+  #declare(value: Value, name: string, type: ValueType): void {
+    const { graph } = value.scope;
+    const types = this.#retyped.get(graph) ?? new Map<string, ValueType>();
+    types.set(name, type);
+    this.#retyped.set(graph, types);
+    if (name !== value.name && !isStored(value)) this.#describeLike(value, name);
+  }
+
+  /** A new name gets the shape that was written for the old one. */
+  #describeLike(value: Value, name: string): void {
+    const { graph } = value.scope;
+    const known = [graph.valueInfo, graph.output, graph.input]
+      .flat()
+      .find((info) => info.name === value.name && info.type !== undefined);
+    if (known === undefined || graph.valueInfo.some((info) => info.name === name)) return;
+    const copy = clone(ValueInfoProtoSchema, known);
+    copy.name = name;
+    graph.valueInfo.push(copy);
+  }
+
+  #retypeAttributes(operation: Operation, decisions: Decisions): void {
+    const { node } = operation;
+    const [output] = operation.outputs;
+    if (!isFloat32(output)) return;
+    const type =
+      decisions.of(operation).kind === 'convert' && outputSlot(operation, 0, this.#low) === 'follows'
+        ? this.#low
+        : 'float32';
+    if (operatorName(operation) === 'ConstantOfShape') {
+      if (type !== 'float32') this.#retypeFill(node, type);
+      return;
+    }
+    const choice = typeChoice(node);
+    if (choice === undefined) return;
+    const attribute = attributeOf(node, choice.attribute);
+    if (attribute === undefined) {
+      if (choice.otherwise !== type) node.attribute.push(typeAttributeProto(choice.attribute, type));
+    } else if (Number(attribute.i) !== 0) attribute.i = BigInt(onnxNumber(type as Dtype));
+  }
+
+  #retypeFill(node: NodeProto, type: ValueType): void {
+    const attribute = attributeOf(node, 'value');
+    const source = attribute?.t ?? zero();
+    const t = this.#convert(source, source.name, type);
+    if (attribute === undefined)
+      node.attribute.push(
+        create(AttributeProtoSchema, { name: 'value', type: AttributeProto_AttributeType.TENSOR, t }),
+      );
+    else attribute.t = t;
+  }
+
+  /** New nodes in their places, superfluous casts out, declared types as they are now. */
+  #rebuild({ graph }: Scope): void {
+    const dropped = new Set([...this.#requirements.superfluous].map(({ node }) => node));
+    const gone = new Set([...dropped].flatMap((node) => node.output));
+    const withCasts = (place: NodeProto | GraphProto): readonly NodeProto[] =>
+      (this.#after.get(place) ?? []).flatMap((node) => [node, ...withCasts(node)]);
+    graph.node = [
+      ...withCasts(graph),
+      ...graph.node.flatMap((node) => [...(dropped.has(node) ? [] : [node]), ...withCasts(node)]),
+    ];
+    graph.valueInfo = graph.valueInfo.filter((info) => !gone.has(info.name));
+    const types = this.#retyped.get(graph);
+    if (types === undefined) return;
+    const retype = (info: ValueInfoProto) => {
+      const type = types.get(info.name);
+      if (type !== undefined) setElementType(info.type, type);
+    };
+    graph.input.forEach(retype);
+    graph.valueInfo.forEach(retype);
+    graph.output.forEach(retype);
+  }
+
+  #unique(wanted: string): string {
+    let name = wanted;
+    for (let count = 2; this.#names.has(name); count++) name = `${wanted}_${count}`;
+    this.#names.add(name);
+    return name;
+  }
+}
+
+function setElementType(type: TypeProto | undefined, to: ValueType): void {
+  if (type?.value.case === 'tensorType') type.value.value.elemType = onnxNumber(to as Dtype);
+}
+
+const typeAttributeProto = (name: string, type: ValueType) =>
+  create(AttributeProtoSchema, {
+    name,
+    type: AttributeProto_AttributeType.INT,
+    i: BigInt(onnxNumber(type as Dtype)),
+  });
+
+function renamed(tensor: TensorProto, name: string): TensorProto {
+  const copy = clone(TensorProtoSchema, tensor);
+  copy.name = name;
+  return copy;
+}
+
+/** What ConstantOfShape fills with when nothing is said. */
+const zero = (): TensorProto =>
+  create(TensorProtoSchema, { dims: [1n], dataType: 1, rawData: new Uint8Array(4) });

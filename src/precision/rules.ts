@@ -1,0 +1,241 @@
+import { firstOpset, formalAt } from '../onnx/operators.js';
+import { isFloat32, type Operation, operatorName } from './flow.js';
+import { keptOperators } from './operator-traits.js';
+import type { ConversionOptions, LowType } from './options.js';
+import { reductionDepth } from './reduction-depth.js';
+import { slotsOf } from './slots.js';
+import type { WeightFacts } from './weight-facts.js';
+
+/** What a rule may look at besides the node itself. */
+export interface RuleFacts {
+  readonly options: ConversionOptions;
+  /** The operations a search over the whole graph has singled out. */
+  readonly shapeArithmetic: ReadonlySet<Operation>;
+  readonly angles: ReadonlySet<Operation>;
+  readonly variance: ReadonlySet<Operation>;
+  /** Set when most matrix products and convolutions already are in 16 bits: how many of how many. */
+  readonly alreadyTyped: { readonly low: number; readonly all: number } | undefined;
+  /** The FP32 weights that reach an input of the operation unchanged, with what was found in them. */
+  weights(operation: Operation): Iterable<{ readonly name: string; readonly facts: WeightFacts }>;
+}
+
+/** Decides whether one kind of reason keeps a node in FP32. */
+export interface Rule {
+  /** Stable; reports and scripts refer to it. */
+  readonly id: string;
+  readonly title: string;
+  /** Why the rule is there: one or two sentences for the documentation. */
+  readonly reason: string;
+  /** The reason that holds for this node, or undefined when the rule has nothing against converting it. */
+  readonly decide: (operation: Operation, facts: RuleFacts) => string | undefined;
+}
+
+const shortName: Readonly<Record<LowType, string>> = { float16: 'FP16', bfloat16: 'BF16' };
+
+/** Operators that ONNX defines in 16 bits but TensorRT does not build so (tried on TensorRT-RTX 1.7.1 for compute capability 8.9). */
+const notBuilt: Readonly<Record<LowType, ReadonlySet<string>>> = {
+  float16: new Set(['MeanVarianceNormalization', 'Celu']),
+  bfloat16: new Set(
+    'ConvTranspose GRU HardSwish Mish Shrink LpPool GlobalLpPool LpNormalization MeanVarianceNormalization Celu'.split(
+      ' ',
+    ),
+  ),
+};
+
+/** Single values at least this large are «minus infinity» of masks and «no limit» of clips, not data. */
+const MASK_VALUE = 1e9;
+
+/** In this order; the first rule that keeps a node is the one recorded. */
+export const rules: readonly Rule[] = [
+  {
+    id: 'keep-node',
+    title: 'Named by --keep-nodes',
+    reason: 'You said so, by a regular expression that the node name matches.',
+    decide: ({ node }, { options }) => {
+      const pattern = options.keepNodes.find((regex) => regex.test(node.name));
+      return pattern && `its name matches ${pattern}`;
+    },
+  },
+  {
+    id: 'keep-op',
+    title: 'Named by --keep-ops',
+    reason: 'You said so, by the operator type.',
+    decide: (operation, { options }) =>
+      options.keepOps.has(operatorName(operation))
+        ? `--keep-ops names ${operatorName(operation)}`
+        : undefined,
+  },
+  {
+    id: 'already-typed',
+    title: 'The model is typed already',
+    reason:
+      'When most matrix products and convolutions of a model are in 16 bits, somebody chose what stays FP32. Converting again changes nothing.',
+    decide: (_, { alreadyTyped }) =>
+      alreadyTyped &&
+      `${alreadyTyped.low} of ${alreadyTyped.all} matrix products and convolutions are in 16 bits already`,
+  },
+  {
+    id: 'unknown-operator',
+    title: 'Not an ONNX operator',
+    reason:
+      'What types a plug-in or an operator of another domain takes is not written in the model, so its types are left alone.',
+    decide: (operation) =>
+      operation.signature === undefined
+        ? `ONNX does not define ${operatorName(operation)} at opset ${operation.opset}`
+        : undefined,
+  },
+  {
+    id: 'unknown-type',
+    title: 'Fed by a value of unknown type',
+    reason:
+      'All inputs of an operator must get one type; where one of them has no known type, nothing can be promised.',
+    decide: (operation) => {
+      const unknown = operation.inputs.find(
+        (value, index) => value !== undefined && value.type === undefined && isTypeVariable(operation, index),
+      );
+      return unknown && `the type of «${unknown.name}» is not known`;
+    },
+  },
+  {
+    id: 'opset',
+    title: 'The operator does not know the type at this opset',
+    reason:
+      'ONNX allows FP16 and BF16 per operator from a certain opset on (BF16 convolutions: 22). The opset is raised where that changes nothing else.',
+    decide: (operation, { options }) => refusedByOpset(operation, options.precision),
+  },
+  {
+    id: 'not-built',
+    title: 'TensorRT does not build it in this type',
+    reason: 'ONNX allows the type but TensorRT refuses it, which was tried operator by operator.',
+    decide: ({ node }, { options }) =>
+      notBuilt[options.precision].has(node.opType)
+        ? `TensorRT does not build ${node.opType} in ${shortName[options.precision]}`
+        : undefined,
+  },
+  {
+    id: 'shape-arithmetic',
+    title: 'Computes sizes',
+    reason:
+      'TensorRT computes shapes in integers or FP32 only, and 16 bits are too few to count with: FP16 ends at 65504 and skips integers from 2049 on.',
+    decide: (operation, { shapeArithmetic }) =>
+      shapeArithmetic.has(operation) ? 'it computes a size or position that a shape depends on' : undefined,
+  },
+  {
+    id: 'angle',
+    title: 'Computes the angle of a sine or cosine',
+    reason:
+      'Positions times frequencies reach thousands of radians, of which 16 bits keep whole turns at best.',
+    decide: (operation, { angles }) =>
+      angles.has(operation) ? 'it computes the argument of Sin, Cos or Tan' : undefined,
+  },
+  {
+    id: 'variance',
+    title: 'Part of a normalisation written out in single steps',
+    reason:
+      'Squares overflow FP16 from 256 on, and small epsilons vanish, so that a constant row is divided by zero. LayerNormalization and its kin are converted: TensorRT accumulates inside them in FP32.',
+    decide: (operation, { variance }) =>
+      variance.has(operation) ? 'it lies between the square and the division of a normalisation' : undefined,
+  },
+  {
+    id: 'op-default',
+    title: 'Operator that stays FP32 by default',
+    reason:
+      'Operators that square, exponentiate, accumulate, count, or take coordinates; --convert-ops overrides it.',
+    decide: (operation, { options }) => {
+      const why = keptOperators[operatorName(operation)];
+      if (why === undefined || options.convertOps.has(operatorName(operation))) return undefined;
+      return `${operation.node.opType} ${why}`;
+    },
+  },
+  {
+    id: 'weight-range',
+    title: 'A weight does not fit the type',
+    reason:
+      'A weight beyond the largest value (or --init-max) would be clamped; one of mostly subnormal values would lose its digits. Single values of 1e9 and more are masks and limits: they are clamped instead.',
+    decide: (operation, facts) => {
+      for (const weight of facts.weights(operation)) {
+        const why = weightMisfit(weight.name, weight.facts, facts.options);
+        if (why !== undefined) return why;
+      }
+      return undefined;
+    },
+  },
+  {
+    id: 'data-range',
+    title: 'An activation went beyond --data-max',
+    reason:
+      'Calibration ran the model and saw values that FP16 would hold badly or not at all on data only a little different.',
+    decide: (operation, { options }) => {
+      for (const value of [...operation.inputs, ...operation.outputs]) {
+        if (value === undefined || !isFloat32(value)) continue;
+        const range = options.ranges?.get(value.name);
+        if (range === undefined) continue;
+        const magnitude = Math.max(-range.min, range.max);
+        if (!(magnitude <= options.dataMax))
+          return `«${value.name}» reached ${quantity(range.min)} … ${quantity(range.max)}, beyond ±${quantity(options.dataMax)}`;
+      }
+      return undefined;
+    },
+  },
+  {
+    id: 'reduction-depth',
+    title: 'Sums more terms than --max-reduction-depth',
+    reason: 'The rounding error of a product or a sum grows with the number of terms added up.',
+    decide: (operation, { options }) => {
+      if (options.maxReductionDepth === undefined) return undefined;
+      const depth = reductionDepth(operation);
+      return depth !== undefined && depth > options.maxReductionDepth
+        ? `it adds up ${depth} terms, more than ${options.maxReductionDepth}`
+        : undefined;
+    },
+  },
+];
+
+/** Not decided node by node: what lies between nodes that stay. */
+export const betweenRule: Omit<Rule, 'decide'> = {
+  id: 'between',
+  title: 'Lies between nodes that stay FP32',
+  reason:
+    'Operators that only move, choose or combine values one by one stay with FP32 neighbours: casting down and up again would round and save nothing.',
+};
+
+/** The graph cannot say more than one type for these. */
+export const controlRule: Omit<Rule, 'decide'> = {
+  id: 'loop-state',
+  title: 'State carried by a loop',
+  reason:
+    'A value that goes round a Loop or Scan gathers the rounding of every turn, so it is carried in FP32.',
+};
+
+const isTypeVariable = (operation: Operation, index: number): boolean => {
+  const formal = formalAt(operation.signature?.inputs ?? [], index);
+  return formal?.variable !== undefined && formal.variadic !== 'mixed';
+};
+
+function refusedByOpset(operation: Operation, low: LowType): string | undefined {
+  const slots = slotsOf(operation, low);
+  if (!slots.includes('refused') && (slots.includes('follows') || !slots.includes('fixed'))) return undefined;
+  const { node, opset } = operation;
+  const since = firstOpset(node.domain, node.opType, opset, (signature) =>
+    [...signature.inputs, ...signature.outputs].some(
+      (formal) => formal.variable !== undefined && formal.allowed.has('float32') && formal.allowed.has(low),
+    ),
+  );
+  const newer = since === undefined || since === opset ? 'no opset' : `opset ${since}`;
+  return newer === 'no opset'
+    ? `ONNX does not define ${node.opType} in ${shortName[low]}`
+    : `${node.opType} takes ${shortName[low]} from ${newer} on, and the model is opset ${opset}`;
+}
+
+function weightMisfit(name: string, facts: WeightFacts, options: ConversionOptions): string | undefined {
+  if (facts.maxAbs > options.initMax && !(facts.elements === 1 && facts.maxAbs >= MASK_VALUE))
+    return `weight «${name}» reaches ${quantity(facts.maxAbs)}, beyond ±${quantity(options.initMax)}`;
+  if (options.precision !== 'float16') return undefined;
+  const nonZero = facts.elements - facts.zero - facts.notFinite;
+  if (facts.subnormal * 2 <= nonZero) return undefined;
+  return facts.elements === 1
+    ? `«${name}» is ${quantity(facts.maxAbs)}, which FP16 holds with fewer than 11 bits or not at all`
+    : `${facts.subnormal} of ${nonZero} values of weight «${name}» are below 6.1e-5, where FP16 loses digits`;
+}
+
+const quantity = (value: number): string => String(Number(value.toPrecision(4)));

@@ -1,0 +1,56 @@
+import type { WeightStream } from '../onnx/weight.js';
+
+/** What the rules and the report need to know of one FP32 weight. Counts are of values. */
+export interface WeightFacts {
+  readonly elements: number;
+  /** Largest magnitude among the finite values. */
+  readonly maxAbs: number;
+  /** Finite values that FP16 cannot hold: they round to more than 65504. */
+  readonly tooLarge: number;
+  /** Values other than zero that become zero in FP16 (magnitude at most 2^-25). */
+  readonly toZero: number;
+  /** Values other than zero below FP16's smallest normal number (2^-14), those that become zero included: fewer than 11 bits of them remain. */
+  readonly subnormal: number;
+  readonly zero: number;
+  readonly notFinite: number;
+}
+
+/** Magnitude bits (the float without its sign) at which things change; comparing them as integers orders the floats. */
+const Bits = {
+  /** 65520, the first value that rounds to more than 65504. */
+  tooLarge: 0x477ff000,
+  /** 2^-14, FP16's smallest normal number. */
+  normal: 0x38800000,
+  /** 2^-25, which still rounds to zero (ties to even). */
+  lastZero: 0x33000000,
+  infinity: 0x7f800000,
+} as const;
+
+/** Looks at every value of a FP32 weight once, in constant memory. */
+export function weightFacts(weight: WeightStream): WeightFacts {
+  const count = { tooLarge: 0, toZero: 0, subnormal: 0, zero: 0, notFinite: 0 };
+  let largest = 0;
+  for (const chunk of weight.chunks()) {
+    const bits = new Int32Array(chunk.buffer, chunk.byteOffset, chunk.byteLength >> 2);
+    for (let index = 0; index < bits.length; index++) {
+      const magnitude = bits[index]! & 0x7fffffff;
+      if (magnitude < Bits.normal) {
+        if (magnitude === 0) count.zero++;
+        else {
+          count.subnormal++;
+          if (magnitude > largest) largest = magnitude;
+          if (magnitude <= Bits.lastZero) count.toZero++;
+        }
+      } else if (magnitude > largest) {
+        if (magnitude >= Bits.infinity) count.notFinite++;
+        else largest = magnitude;
+      }
+      if (magnitude >= Bits.tooLarge && magnitude < Bits.infinity) count.tooLarge++;
+    }
+  }
+  return { elements: weight.byteLength / 4, maxAbs: floatOf(largest), ...count };
+}
+
+function floatOf(bits: number): number {
+  return new Float32Array(Uint32Array.of(bits).buffer)[0]!;
+}
