@@ -1,0 +1,226 @@
+import { TrtforgeError } from '../errors.js';
+import { type ByteSource, openFile } from '../system/byte-source.js';
+import { publishFile } from '../system/publish.js';
+import { type Dtype, dtypes, elementCount, packedBytes } from './dtype.js';
+import type { Tensor } from './tensor.js';
+
+/** What the header of an npy file says. Format: numpy.lib.format, versions 1.0 to 3.0. */
+export interface NpyHeader {
+  readonly dtype: Dtype;
+  readonly shape: readonly number[];
+  readonly fortranOrder: boolean;
+  readonly bigEndian: boolean;
+  /** Where the elements begin, in bytes. */
+  readonly dataOffset: number;
+}
+
+export interface NpyOptions {
+  /** numpy has no name for bfloat16, float8 and the like and writes them as void: this says what such a file holds. */
+  readonly voidDtype?: Dtype;
+}
+
+const MAGIC = '\x93NUMPY';
+/** numpy itself refuses headers over 10,000 bytes; ours hold no more than a type and a shape. */
+const MAX_HEADER_BYTES = 1 << 16;
+const MAX_RANK = 64;
+
+/** Reads an npy file. Throws TF_TENSOR_FILE_INVALID, TF_TENSOR_UNSUPPORTED (text, objects, records), TF_FILE_…. */
+export function readNpy(path: string, options: NpyOptions = {}): Tensor {
+  const source = openFile(path);
+  try {
+    const header = readNpyHeader(source, options);
+    const bytes = new Uint8Array(dataBytes(path, header, source.size));
+    if (source.read(bytes, header.dataOffset, bytes.length) !== bytes.length)
+      throw invalid(path, 'it is cut short');
+    return toTensor(header, bytes);
+  } finally {
+    source.close();
+  }
+}
+
+/** Reads an npy file that is in memory; the tensor may share its bytes. `path` names it in errors. */
+export function parseNpy(path: string, content: Uint8Array, options: NpyOptions = {}): Tensor {
+  const header = parseHeader(path, content, options);
+  const length = dataBytes(path, header, content.length);
+  return toTensor(header, content.subarray(header.dataOffset, header.dataOffset + length));
+}
+
+/** Reads only the header of an npy file. */
+export function readNpyHeader(source: ByteSource, options: NpyOptions = {}): NpyHeader {
+  const start = new Uint8Array(Math.min(source.size, MAX_HEADER_BYTES + 12));
+  return parseHeader(source.path, start.subarray(0, source.read(start, 0, start.length)), options);
+}
+
+/** The bytes of an npy file that come before the elements: 64-byte aligned, version 1.0. */
+export function npyHeader(tensor: Tensor): Uint8Array {
+  const tuple = tensor.shape.length === 1 ? `${tensor.shape[0]},` : tensor.shape.join(', ');
+  const text = `{'descr': '${descriptor(tensor.dtype)}', 'fortran_order': False, 'shape': (${tuple}), }`;
+  const length = Math.ceil((10 + text.length + 1) / 64) * 64;
+  const header = Buffer.alloc(length, ' ');
+  header.write(`${MAGIC}\x01\x00`, 'latin1');
+  header.writeUInt16LE(length - 10, 8);
+  header.write(text, 10, 'latin1');
+  header.write('\n', length - 1, 'latin1');
+  return header;
+}
+
+/** Writes an npy file in one step (temporary file, then rename). Types numpy lacks are written as void, as ml_dtypes writes them. */
+export function writeNpy(path: string, tensor: Tensor): void {
+  publishFile(path, Buffer.concat([npyHeader(tensor), tensor.bytes]));
+}
+
+function parseHeader(path: string, start: Uint8Array, options: NpyOptions): NpyHeader {
+  const bytes = Buffer.from(start.buffer, start.byteOffset, start.byteLength);
+  if (bytes.length < 10 || bytes.toString('latin1', 0, 6) !== MAGIC) {
+    throw invalid(path, 'it does not begin as an npy file does');
+  }
+  const major = bytes.readUInt8(6);
+  if (major < 1 || major > 3) throw invalid(path, `it has format version ${major}; 1 to 3 are known`);
+  const lengthBytes = major === 1 ? 2 : 4;
+  if (bytes.length < 8 + lengthBytes) throw invalid(path, 'it is cut short');
+  const length = major === 1 ? bytes.readUInt16LE(8) : bytes.readUInt32LE(8);
+  const dataOffset = 8 + lengthBytes + length;
+  if (length > MAX_HEADER_BYTES || dataOffset > bytes.length) throw invalid(path, 'its header is cut short');
+  const text = bytes.toString('utf8', 8 + lengthBytes, dataOffset);
+  return { ...parseDescription(path, text, options), dataOffset };
+}
+
+/** The header is a Python dictionary of exactly these three keys; anything else is refused, never evaluated. */
+function parseDescription(path: string, text: string, options: NpyOptions): Omit<NpyHeader, 'dataOffset'> {
+  const order = /'fortran_order'\s*:\s*(True|False)/.exec(text)?.[1];
+  const tuple = /'shape'\s*:\s*\(([\d\sL,]*)\)/.exec(text)?.[1];
+  const type = /'descr'\s*:\s*'([^']*)'/.exec(text)?.[1];
+  if (type === undefined && /'descr'\s*:\s*\[/.test(text)) {
+    throw unsupported(path, 'records (a structured type)');
+  }
+  if (order === undefined || tuple === undefined || type === undefined) {
+    throw invalid(path, 'its header cannot be understood');
+  }
+  const shape = tuple
+    .split(',')
+    .map((part) => part.trim().replace(/L$/, ''))
+    .filter((part) => part !== '')
+    .map(Number);
+  if (shape.length > MAX_RANK || !Number.isSafeInteger(elementCount(shape))) {
+    throw invalid(path, 'its shape is impossible');
+  }
+  return {
+    dtype: parseType(path, type, options),
+    shape,
+    fortranOrder: order === 'True',
+    bigEndian: type[0] === '>',
+  };
+}
+
+const numpyNames: Readonly<Record<string, Dtype>> = {
+  f2: 'float16',
+  f4: 'float32',
+  f8: 'float64',
+  i1: 'int8',
+  i2: 'int16',
+  i4: 'int32',
+  i8: 'int64',
+  u1: 'uint8',
+  u2: 'uint16',
+  u4: 'uint32',
+  u8: 'uint64',
+  b1: 'bool',
+  c8: 'complex64',
+  c16: 'complex128',
+};
+
+function parseType(path: string, type: string, options: NpyOptions): Dtype {
+  const name = type.replace(/^[<>|=]/, '');
+  const known = Object.hasOwn(numpyNames, name) ? numpyNames[name] : undefined;
+  if (known !== undefined) return known;
+  const voidBytes = /^V(\d+)$/.exec(name)?.[1];
+  if (voidBytes === undefined) throw unsupported(path, unsupportedKind(name));
+  const { voidDtype } = options;
+  if (voidDtype === undefined) {
+    throw new TrtforgeError('TF_TENSOR_UNSUPPORTED', `${path} holds void elements of ${voidBytes} bytes.`, {
+      remedy: 'numpy writes bfloat16 and float8 that way: say which type it is.',
+    });
+  }
+  if (dtypes[voidDtype].bits !== 8 * Number(voidBytes)) {
+    throw invalid(path, `its elements have ${voidBytes} bytes and cannot be ${voidDtype}`);
+  }
+  return voidDtype;
+}
+
+function unsupportedKind(name: string): string {
+  if (/^[US]/.test(name)) return `text (numpy type ${name})`;
+  if (name.startsWith('O')) return 'Python objects';
+  return `elements of numpy type ${name.slice(0, 20)}`;
+}
+
+function dataBytes(path: string, header: NpyHeader, size: number): number {
+  const length = packedBytes(header.dtype, elementCount(header.shape));
+  if (header.dataOffset + length > size) {
+    throw invalid(
+      path,
+      `[${header.shape}] of ${header.dtype} needs ${length} bytes, ${size - header.dataOffset} are there`,
+    );
+  }
+  return length;
+}
+
+function toTensor(header: NpyHeader, bytes: Uint8Array): Tensor {
+  const { dtype, shape } = header;
+  const little = header.bigEndian ? swapped(bytes, scalarBytes(dtype)) : bytes;
+  const ordered = header.fortranOrder ? fromFortranOrder(little, shape, packedBytes(dtype, 1)) : little;
+  return { dtype, shape, bytes: ordered };
+}
+
+/** A complex number is two floats, each with its own byte order. */
+function scalarBytes(dtype: Dtype): number {
+  return packedBytes(dtype, 1) / (dtypes[dtype].kind === 'complex' ? 2 : 1);
+}
+
+function swapped(bytes: Uint8Array, width: number): Uint8Array {
+  const copy = Buffer.from(bytes);
+  if (width === 2) copy.swap16();
+  else if (width === 4) copy.swap32();
+  else if (width === 8) copy.swap64();
+  return new Uint8Array(copy.buffer, copy.byteOffset, copy.length);
+}
+
+/** Column-major to row-major: the first axis runs fastest in the file. */
+function fromFortranOrder(bytes: Uint8Array, shape: readonly number[], width: number): Uint8Array {
+  const count = elementCount(shape);
+  if (shape.length < 2 || count < 2) return bytes;
+  const strides: number[] = [];
+  shape.reduce((stride, dimension) => {
+    strides.push(stride);
+    return stride * dimension;
+  }, width);
+  const result = new Uint8Array(bytes.length);
+  const index = shape.map(() => 0);
+  for (let element = 0, from = 0; element < count; element++) {
+    for (let byte = 0; byte < width; byte++) result[element * width + byte] = bytes[from + byte]!;
+    for (let axis = shape.length - 1; axis >= 0; axis--) {
+      from += strides[axis]!;
+      if (++index[axis]! < shape[axis]!) break;
+      from -= strides[axis]! * shape[axis]!;
+      index[axis] = 0;
+    }
+  }
+  return result;
+}
+
+function descriptor(dtype: Dtype): string {
+  const known = Object.entries(numpyNames).find(([, name]) => name === dtype)?.[0];
+  const { bits } = dtypes[dtype];
+  if (known === undefined && (bits < 8 || dtype === 'string')) {
+    throw new TrtforgeError('TF_TENSOR_UNSUPPORTED', `A ${dtype} tensor cannot be written as npy.`);
+  }
+  const name = known ?? `V${bits / 8}`;
+  return `${bits === 8 ? '|' : '<'}${name}`;
+}
+
+function invalid(path: string, what: string): TrtforgeError {
+  return new TrtforgeError('TF_TENSOR_FILE_INVALID', `${path} cannot be read as npy: ${what}.`);
+}
+
+function unsupported(path: string, what: string): TrtforgeError {
+  return new TrtforgeError('TF_TENSOR_UNSUPPORTED', `${path} holds ${what}, not numbers.`);
+}

@@ -1,0 +1,125 @@
+import { TrtforgeError } from '../errors.js';
+import { type ByteSource, bytesSource, openFile } from '../system/byte-source.js';
+import { beginFile } from '../system/publish.js';
+import { readZipDirectory, readZipEntry, type ZipEntry, zipEntryOffset } from '../system/zip.js';
+import { zipWriter } from '../system/zip-writer.js';
+import { type NpyOptions, npyHeader, parseNpy, readNpyHeader } from './npy.js';
+import type { NamedTensors, Tensor } from './tensor.js';
+import { type TensorFile, tensorNotFound } from './tensor-file.js';
+
+/** DEFLATE cannot shrink by more than 1032 to 1: a member that claims more is a lie and would only cost memory. */
+const MAX_DEFLATE_RATIO = 1032;
+const SUFFIX = '.npy';
+
+export interface NpzOptions {
+  /** What a member of void elements holds, by its name (see NpyOptions). */
+  readonly voidDtypes?: Readonly<Record<string, NonNullable<NpyOptions['voidDtype']>>>;
+}
+
+/** Opens an npz archive (numpy.savez, savez_compressed, ZIP64 too); members are read when asked for. Throws TF_ARCHIVE_INVALID. */
+export function openNpz(path: string, options: NpzOptions = {}): TensorFile {
+  return npzOver(openFile(path), options);
+}
+
+/** The same over bytes from anywhere; closing closes the source. */
+export function npzOver(source: ByteSource, options: NpzOptions = {}): TensorFile {
+  const members = new Map(closeIfFails(source, () => tensorMembers(source)));
+  const find = (name: string): ZipEntry => {
+    const member = members.get(name);
+    if (member === undefined) throw tensorNotFound(source.path, name, members.keys());
+    return member;
+  };
+  const npyOptions = (name: string): NpyOptions => {
+    const voidDtype = options.voidDtypes?.[name];
+    return voidDtype === undefined ? {} : { voidDtype };
+  };
+  const content = (entry: ZipEntry): Buffer => readZipEntry(source, entry, sizeLimit(source, entry));
+  return {
+    path: source.path,
+    names: [...members.keys()],
+    describe: (name) => {
+      const entry = find(name);
+      const member =
+        entry.method === 'stored' ? slice(source, entry) : bytesSource(source.path, content(entry));
+      const { dtype, shape } = readNpyHeader(member, npyOptions(name));
+      return { dtype, shape };
+    },
+    read: (name) => {
+      const entry = find(name);
+      return parseNpy(`${entry.name} in ${source.path}`, content(entry), npyOptions(name));
+    },
+    close: () => source.close(),
+  };
+}
+
+/** Reads every tensor of an npz archive into memory. */
+export function readNpz(path: string, options: NpzOptions = {}): NamedTensors {
+  const file = openNpz(path, options);
+  try {
+    return new Map(file.names.map((name): [string, Tensor] => [name, file.read(name)]));
+  } finally {
+    file.close();
+  }
+}
+
+/** Writes an npz archive that numpy.load reads, in one step; `compress` deflates the members. */
+export function writeNpz(
+  path: string,
+  tensors: NamedTensors,
+  options: { readonly compress?: boolean } = {},
+): void {
+  const file = beginFile(path);
+  try {
+    const archive = zipWriter(file);
+    for (const [name, tensor] of tensors) {
+      archive.add(
+        `${name}${SUFFIX}`,
+        [npyHeader(tensor), tensor.bytes],
+        options.compress === true ? 'deflate' : 'stored',
+      );
+    }
+    archive.finish();
+    file.publish();
+  } catch (error) {
+    file.discard();
+    throw error;
+  }
+}
+
+function tensorMembers(source: ByteSource): readonly (readonly [string, ZipEntry])[] {
+  return readZipDirectory(source)
+    .filter((entry) => entry.name.endsWith(SUFFIX))
+    .map((entry) => [entry.name.slice(0, -SUFFIX.length), entry]);
+}
+
+function closeIfFails<T>(source: ByteSource, action: () => T): T {
+  try {
+    return action();
+  } catch (error) {
+    source.close();
+    throw error;
+  }
+}
+
+function sizeLimit(source: ByteSource, entry: ZipEntry): number {
+  const possible = MAX_DEFLATE_RATIO * Math.max(64, entry.compressedSize);
+  if (entry.size > possible) {
+    throw new TrtforgeError(
+      'TF_TENSOR_FILE_INVALID',
+      `${entry.name} in ${source.path} claims ${entry.size} bytes from ${entry.compressedSize}, which cannot be.`,
+    );
+  }
+  return Math.max(entry.size, entry.compressedSize);
+}
+
+/** A stored member as a source of its own, so that its header can be read without the rest. */
+function slice(source: ByteSource, entry: ZipEntry): ByteSource {
+  const start = zipEntryOffset(source, entry);
+  return {
+    path: `${entry.name} in ${source.path}`,
+    size: entry.size,
+    read: (target, position, length) =>
+      source.read(target, start + position, Math.max(0, Math.min(length, entry.size - position))),
+    close: () => {},
+  };
+}

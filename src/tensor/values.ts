@@ -1,0 +1,111 @@
+import { TrtforgeError } from '../errors.js';
+import { type Dtype, elementCount, packedBytes } from './dtype.js';
+import { bfloat16ToFloat32, float16ToFloat32, float32ToBfloat16, float32ToFloat16 } from './float16.js';
+import { isPackedInteger, isSmallFloat, smallFloatToFloat32, unpackIntegers } from './low-precision.js';
+import type { Tensor } from './tensor.js';
+
+interface ElementArrays {
+  readonly float32: Float32Array;
+  readonly float64: Float64Array;
+  readonly int8: Int8Array;
+  readonly uint8: Uint8Array;
+  readonly bool: Uint8Array;
+  readonly int16: Int16Array;
+  readonly uint16: Uint16Array;
+  readonly int32: Int32Array;
+  readonly uint32: Uint32Array;
+  readonly int64: BigInt64Array;
+  readonly uint64: BigUint64Array;
+  /** Bits. */
+  readonly float16: Uint16Array;
+  /** Bits. */
+  readonly bfloat16: Uint16Array;
+}
+export type ArrayDtype = keyof ElementArrays;
+export type ElementArray<D extends ArrayDtype = ArrayDtype> = ElementArrays[D];
+
+type ArrayMaker = new (buffer: ArrayBufferLike, byteOffset: number, length: number) => ElementArray;
+
+const makers: Readonly<Record<ArrayDtype, ArrayMaker>> = {
+  float32: Float32Array,
+  float64: Float64Array,
+  int8: Int8Array,
+  uint8: Uint8Array,
+  bool: Uint8Array,
+  int16: Int16Array,
+  uint16: Uint16Array,
+  int32: Int32Array,
+  uint32: Uint32Array,
+  int64: BigInt64Array,
+  uint64: BigUint64Array,
+  float16: Uint16Array,
+  bfloat16: Uint16Array,
+};
+
+export const isArrayDtype = (dtype: Dtype): dtype is ArrayDtype => dtype in makers;
+
+/** The elements of a tensor in their own type, halves as bits. A view where the bytes are aligned, otherwise a copy: treat it as read-only. */
+export function elementsOf<D extends ArrayDtype>(tensor: Tensor & { readonly dtype: D }): ElementArray<D>;
+export function elementsOf(tensor: Tensor & { readonly dtype: ArrayDtype }): ElementArray {
+  const maker = makers[tensor.dtype];
+  const count = elementCount(tensor.shape);
+  const width = packedBytes(tensor.dtype, 1);
+  const bytes = tensor.bytes.byteOffset % width === 0 ? tensor.bytes : tensor.bytes.slice();
+  return new maker(bytes.buffer, bytes.byteOffset, count);
+}
+
+/** A tensor over the memory of a typed array. Throws RangeError when lengths do not agree. */
+export function tensorFrom<D extends ArrayDtype>(
+  dtype: D,
+  shape: readonly number[],
+  elements: ElementArray<D>,
+): Tensor {
+  if (elements.length !== elementCount(shape)) {
+    throw new RangeError(`${elements.length} elements do not fill the shape [${shape}].`);
+  }
+  return {
+    dtype,
+    shape,
+    bytes: new Uint8Array(elements.buffer, elements.byteOffset, elements.byteLength),
+  };
+}
+
+/**
+ * Every element as float32: exact for the narrower types, rounded for float64, 32 and 64-bit integers. No copy when the tensor is float32 already.
+ * Throws TF_TENSOR_UNSUPPORTED for strings and complex numbers.
+ */
+export function float32Values(tensor: Tensor, name = 'the tensor'): Float32Array {
+  const { dtype } = tensor;
+  if (dtype === 'float32') return elementsOf({ ...tensor, dtype });
+  const values = new Float32Array(elementCount(tensor.shape));
+  if (dtype === 'float16') float16ToFloat32(elementsOf({ ...tensor, dtype }), values);
+  else if (dtype === 'bfloat16') bfloat16ToFloat32(elementsOf({ ...tensor, dtype }), values);
+  else if (isSmallFloat(dtype)) smallFloatToFloat32(dtype, tensor.bytes, values);
+  else if (isPackedInteger(dtype)) {
+    const integers = new Int8Array(values.length);
+    unpackIntegers(dtype, tensor.bytes, integers);
+    values.set(integers);
+  } else if (isArrayDtype(dtype)) {
+    const elements = elementsOf({ ...tensor, dtype });
+    for (let i = 0; i < values.length; i++) values[i] = Number(elements[i]);
+  } else throw unsupported(name, dtype);
+  return values;
+}
+
+/** A tensor of one of the float types from float32 values, rounded to nearest even. */
+export function floatTensor(
+  dtype: 'float16' | 'bfloat16' | 'float32' | 'float64',
+  shape: readonly number[],
+  values: Float32Array,
+): Tensor {
+  if (dtype === 'float32') return tensorFrom(dtype, shape, values);
+  if (dtype === 'float64') return tensorFrom(dtype, shape, Float64Array.from(values));
+  const bits = new Uint16Array(values.length);
+  if (dtype === 'float16') float32ToFloat16(values, bits);
+  else float32ToBfloat16(values, bits);
+  return tensorFrom(dtype, shape, bits);
+}
+
+function unsupported(name: string, dtype: Dtype): TrtforgeError {
+  return new TrtforgeError('TF_TENSOR_UNSUPPORTED', `The elements of ${name} are ${dtype}, not numbers.`);
+}

@@ -1,0 +1,46 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import {
+  packedIntegers,
+  smallFloats,
+  smallFloatTable,
+  unpackIntegers,
+} from '../../src/tensor/low-precision.js';
+import { float32Values } from '../../src/tensor/values.js';
+import { fixture } from './fixtures.js';
+
+const expected = JSON.parse(readFileSync(fixture('small-floats.json'), 'utf8')) as Record<
+  string,
+  (number | string)[]
+>;
+
+const asText = (value: number): number | string => {
+  if (Number.isNaN(value)) return 'nan';
+  if (!Number.isFinite(value)) return value > 0 ? 'inf' : '-inf';
+  return Object.is(value, -0) ? '-0' : value;
+};
+
+describe('small floats', () => {
+  it.each(smallFloats)('%s: every bit pattern has the value that ml_dtypes gives it', (dtype) => {
+    expect([...smallFloatTable(dtype)].map(asText)).toEqual(expected[dtype]);
+  });
+
+  it('float4 is read two to a byte, low half first, an odd count too', () => {
+    const tensor = { dtype: 'float4_e2m1fn', shape: [3], bytes: Uint8Array.of(0x72, 0x09) } as const;
+    expect([...float32Values(tensor)]).toEqual([1, 6, -0.5]);
+  });
+});
+
+describe('packed integers', () => {
+  it.each([
+    ['int4', [0x8f, 0x07], [-1, -8, 7]],
+    ['uint4', [0x8f, 0x07], [15, 8, 7]],
+    ['int2', [0b11_10_01_00, 0b10], [0, 1, -2, -1, -2]],
+    ['uint2', [0b11_10_01_00, 0b10], [0, 1, 2, 3, 2]],
+  ] as const)('%s are read from the lowest bits up', (dtype, bytes, values) => {
+    const target = new Int8Array(values.length);
+    unpackIntegers(dtype, Uint8Array.from(bytes), target);
+    expect([...target]).toEqual(values);
+    expect(packedIntegers).toContain(dtype);
+  });
+});

@@ -1,0 +1,85 @@
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { TrtforgeError } from '../../src/errors.js';
+import { bytesSource } from '../../src/system/byte-source.js';
+import { npzOver, openNpz, readNpz, writeNpz } from '../../src/tensor/npz.js';
+import type { Tensor } from '../../src/tensor/tensor.js';
+import { elementsOf, float32Values, tensorFrom } from '../../src/tensor/values.js';
+import { mutations } from '../support/mutations.js';
+import { fixture, fixtureBytes, ramp } from './fixtures.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-npz-'));
+const voidDtypes = { brain: 'bfloat16' } as const;
+
+describe.each(['stored.npz', 'deflated.npz'])('reading %s', (file) => {
+  it('finds every tensor by its name, halves and names with slashes too', () => {
+    const tensors = readNpz(fixture(file), { voidDtypes });
+    expect([...tensors.keys()]).toEqual(['input', 'ids', 'half', 'a/b:0', 'brain']);
+    for (const name of ['input', 'half', 'brain']) {
+      expect([...float32Values(tensors.get(name)!)]).toEqual(ramp);
+    }
+    expect([...elementsOf({ ...tensors.get('ids')!, dtype: 'int64' })]).toEqual([3n, 1n, 2n]);
+    expect(tensors.get('a/b:0')).toMatchObject({ shape: [], dtype: 'float32' });
+  });
+
+  it('tells type and shape, and which names there are when one is not', () => {
+    const opened = openNpz(fixture(file));
+    expect(opened.describe('half')).toEqual({ dtype: 'float16', shape: [2, 3, 4] });
+    expect(() => opened.read('inputs')).toThrow(/no tensor inputs; it holds input, ids/);
+    opened.close();
+  });
+
+  it('every mutation is read or refused with our error', () => {
+    let refused = 0;
+    for (const bytes of mutations(fixtureBytes(file), 4000)) {
+      try {
+        const archive = npzOver(bytesSource(file, bytes), { voidDtypes });
+        for (const name of archive.names) {
+          archive.describe(name);
+          archive.read(name);
+        }
+      } catch (error) {
+        if (!(error instanceof TrtforgeError)) throw error;
+        refused++;
+      }
+    }
+    expect(refused).toBeGreaterThan(500);
+  });
+});
+
+describe('writing', () => {
+  const tensors = new Map<string, Tensor>([
+    ['x', tensorFrom('float32', [2, 3, 4], Float32Array.from(ramp))],
+    ['größe', tensorFrom('int64', [], BigInt64Array.of(7n))],
+    ['empty', tensorFrom('float16', [0, 2], new Uint16Array())],
+  ]);
+
+  it.each([false, true])('gives back what was written (compressed: %s)', (compress) => {
+    const path = join(folder, `written-${compress}.npz`);
+    writeNpz(path, tensors, { compress });
+    expect(readNpz(path)).toEqual(tensors);
+  });
+
+  it('is the same bytes for the same tensors', () => {
+    writeNpz(join(folder, 'one.npz'), tensors);
+    writeNpz(join(folder, 'two.npz'), tensors);
+    expect(readFileSync(join(folder, 'one.npz'))).toEqual(readFileSync(join(folder, 'two.npz')));
+  });
+
+  it('leaves nothing behind when a tensor cannot be written', () => {
+    const bad = new Map<string, Tensor>([['q', { dtype: 'int4', shape: [2], bytes: new Uint8Array(1) }]]);
+    expect(() => writeNpz(join(folder, 'bad.npz'), bad)).toThrow(TrtforgeError);
+    expect(readdirSync(folder).filter((name) => name.includes('bad.npz'))).toEqual([]);
+  });
+});
+
+it('a member that claims to unpack a thousandfold is refused before memory is asked for', () => {
+  const bytes = Buffer.from(fixtureBytes('deflated.npz'));
+  const directory = bytes.indexOf(Buffer.from([0x50, 0x4b, 1, 2]));
+  bytes.writeUInt32LE(0x7fffffff, directory + 24);
+  const path = join(folder, 'bomb.npz');
+  writeFileSync(path, bytes);
+  expect(() => readNpz(path)).toThrow(/claims 2147483647 bytes/);
+});
