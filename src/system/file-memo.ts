@@ -1,0 +1,97 @@
+import { readFileSync, statSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { sha256 } from './digest.js';
+import { publishFile } from './publish.js';
+
+/**
+ * A file's content cannot have changed while none of these have: any write moves ctime, also one that sets mtime back.
+ * Numbers as text, because JSON numbers do not hold nanoseconds.
+ */
+export interface FileStamp {
+  readonly path: string;
+  readonly size: string;
+  readonly mtimeNs: string;
+  readonly ctimeNs: string;
+  readonly inode: string;
+}
+
+/** A second write can share the time stamp of the first where clocks are coarse (2 s on FAT and some network file systems). */
+const COARSEST_CLOCK_MS = 2000;
+
+/** The stamp of a file as it is now; undefined when it is not there. */
+export function stampOf(path: string): FileStamp | undefined {
+  const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
+  if (stats === undefined) return undefined;
+  return {
+    path: resolve(path),
+    size: String(stats.size),
+    mtimeNs: String(stats.mtimeNs),
+    ctimeNs: String(stats.ctimeNs),
+    inode: String(stats.ino),
+  };
+}
+
+/** True when each file is what it was when it was stamped. */
+export const unchanged = (stamps: readonly FileStamp[]): boolean =>
+  stamps.every((stamp) => {
+    const now = stampOf(stamp.path);
+    return (
+      now !== undefined && (Object.keys(stamp) as (keyof FileStamp)[]).every((key) => stamp[key] === now[key])
+    );
+  });
+
+/**
+ * Remembers what was worked out from files, in a folder, until one of the files changes. One small JSON file per subject, published
+ * atomically, so any number of processes share it. Only an aid: a folder that cannot be written or a damaged entry means working it out again.
+ */
+export class FileMemo<T> {
+  readonly #folder: string;
+  readonly #isValue: (value: unknown) => value is T;
+
+  constructor(folder: string, isValue: (value: unknown) => value is T) {
+    this.#folder = folder;
+    this.#isValue = isValue;
+  }
+
+  /** What was remembered about `subject` (a path), provided that none of the files has changed since. */
+  recall(subject: string): T | undefined {
+    try {
+      const entry: unknown = JSON.parse(readFileSync(this.#fileOf(subject), 'utf8'));
+      if (!isEntry(entry) || !this.#isValue(entry.value)) return undefined;
+      return unchanged(entry.files) ? entry.value : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Remembers a value worked out from files whose stamps were taken before they were read. */
+  remember(subject: string, files: readonly FileStamp[], value: T): void {
+    const youngest = Math.max(...files.map(({ ctimeNs }) => Number(BigInt(ctimeNs) / 1_000_000n)));
+    if (Date.now() - youngest < COARSEST_CLOCK_MS || !unchanged(files)) return;
+    try {
+      publishFile(this.#fileOf(subject), JSON.stringify({ files, value }));
+    } catch {
+      // A read-only cache folder costs time, not correctness.
+    }
+  }
+
+  #fileOf(subject: string): string {
+    const key = sha256(resolve(subject));
+    return join(this.#folder, key.slice(0, 2), `${key}.json`);
+  }
+}
+
+function isEntry(entry: unknown): entry is { readonly files: readonly FileStamp[]; readonly value: unknown } {
+  return (
+    typeof entry === 'object' &&
+    entry !== null &&
+    'value' in entry &&
+    'files' in entry &&
+    Array.isArray(entry.files) &&
+    entry.files.length > 0 &&
+    entry.files.every(
+      (file: unknown) =>
+        typeof file === 'object' && file !== null && 'path' in file && typeof file.path === 'string',
+    )
+  );
+}
