@@ -42,7 +42,7 @@ export function readNpy(path: string, options: NpyOptions = {}): Tensor {
 export function parseNpy(path: string, content: Uint8Array, options: NpyOptions = {}): Tensor {
   const header = parseHeader(path, content, options);
   const length = dataBytes(path, header, content.length);
-  return toTensor(header, content.subarray(header.dataOffset, header.dataOffset + length));
+  return toTensor(header, new Uint8Array(content.buffer, content.byteOffset + header.dataOffset, length));
 }
 
 /** Reads only the header of an npy file. */
