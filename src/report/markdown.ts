@@ -28,8 +28,8 @@ export function renderMarkdown(result: ForgeResult): string {
     sizesBlock(result),
     phasesBlock(result),
     result.model && `## The model\n\n${text(modelSentence(result.model))}${findingsList(result)}`,
-    result.engine &&
-      `## The engine\n\n${text(engineSentence(result.engine))}\n\nIdentity ${code(result.engine.identity)}, plan ${code(result.engine.path)}.`,
+    result.build &&
+      `## The engine\n\n${text(engineSentence(result.build))}\n\nIdentity ${code(result.build.identity)}, plan ${code(result.engine ?? result.build.name)}.`,
     result.environment.length > 0 &&
       `## Environment\n\n${table(
         ['what', 'which'],
@@ -42,10 +42,10 @@ export function renderMarkdown(result: ForgeResult): string {
     .concat('\n');
 }
 
-function verdictBlock({ verdict, failure }: ForgeResult): string {
+function verdictBlock({ verdict, error }: ForgeResult): string {
   const reasons = verdict.reasons.map((reason) => `- ${text(reason)}`).join('\n');
   const stopped =
-    failure && `**What to do:** ${text(failure.remedy)} (${code(failure.code)}, exit ${failure.exitCode})`;
+    error && `**What to do:** ${text(error.remedy)} (${code(error.code)}, exit ${error.exitCode})`;
   return [`**${text(verdict.headline)}**`, reasons, stopped].filter(Boolean).join('\n\n');
 }
 
@@ -77,7 +77,7 @@ function conversionBlock(conversion: ReportConversion): string {
       const named = rule.nodes.slice(0, NODES_NAMED).map((node) => code(node.name));
       const more = rule.nodes.length - named.length;
       return [
-        text(rule.rule),
+        text(rule.title),
         formatCount(rule.nodes.length),
         text(rule.reason),
         `${named.join(', ')}${more > 0 ? ` and ${formatCount(more)} more` : ''}`,
@@ -87,12 +87,12 @@ function conversionBlock(conversion: ReportConversion): string {
   return `## Precision\n\n${text(conversionSentence(conversion))}${kept}`;
 }
 
-function sizesBlock({ model, conversion, engine }: ForgeResult): string | null {
+function sizesBlock({ model, conversion, build }: ForgeResult): string | null {
   if (model === null) return null;
   const rows = [
     ['ONNX as given', formatBytes(model.bytes)],
     ...(conversion ? [['ONNX typed', formatBytes(conversion.bytesAfter)]] : []),
-    ...(engine ? [['engine', formatBytes(engine.bytes)]] : []),
+    ...(build ? [['engine', formatBytes(build.bytes)]] : []),
   ];
   return `## Sizes\n\n${table(['station', 'bytes on disk'], rows)}`;
 }

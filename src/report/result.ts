@@ -1,7 +1,10 @@
 import { z } from 'zod';
+import { ExitCode } from '../errors.js';
 
 /** Numbers that JSON cannot hold travel by name: an overflowed FP16 output has an infinite error, and the report must say so. */
 export const measureSchema = z.union([z.number(), z.enum(['NaN', 'Infinity', '-Infinity'])]);
+
+const exitCodeSchema = z.literal(Object.values(ExitCode));
 
 /** A dimension: a number, a symbol, or null where the graph says nothing. */
 const dimsSchema = z.array(z.union([z.number(), z.string(), z.null()])).nullable();
@@ -34,7 +37,8 @@ const modelSchema = z.object({
 });
 
 const keptRuleSchema = z.object({
-  rule: z.string(),
+  id: z.string(),
+  title: z.string(),
   /** Why nodes that this rule catches stay as they are, in one sentence. */
   reason: z.string(),
   nodes: z.array(z.object({ name: z.string(), op: z.string(), detail: z.string().nullable() })),
@@ -52,11 +56,11 @@ const conversionSchema = z.object({
   rules: z.array(keptRuleSchema),
   /** Further counts of the conversion (casts inserted, initializers converted), by a readable name. */
   counts: z.array(z.object({ name: z.string(), count: z.number() })),
+  warnings: z.array(z.string()),
 });
 
-const engineSchema = z.object({
-  path: z.string(),
-  passportPath: z.string(),
+const buildSchema = z.object({
+  /** Readable name of the engine, without folder. */
   name: z.string(),
   identity: z.string(),
   source: z.enum(['built', 'local', 'remote']),
@@ -121,12 +125,13 @@ const phaseSchema = z.object({
   steps: z.array(z.object({ name: z.string(), startMs: z.number(), ms: z.number() })),
 });
 
-const failureSchema = z.object({
+const errorSchema = z.object({
+  /** The phase it stopped. */
   phase: z.string(),
   code: z.string(),
   message: z.string(),
   remedy: z.string(),
-  exitCode: z.number(),
+  exitCode: exitCodeSchema,
 });
 
 /** Everything a report shows; `report.json` of a run root. Page, Markdown and terminal are functions of this and of nothing else. */
@@ -138,18 +143,22 @@ export const forgeResultSchema = z.object({
   totalMs: z.number(),
   request: z.object({ model: z.string(), precision: z.string(), target: z.string().nullable() }),
   runRoot: z.string(),
-  exitCode: z.union([z.literal(0), z.literal(1), z.literal(2), z.literal(3), z.literal(4), z.literal(5)]),
+  /** Paths, as the run root was given: the plan, its passport, the page. */
+  engine: z.string().nullable(),
+  passport: z.string().nullable(),
+  report: z.string(),
+  exitCode: exitCodeSchema,
   verdict: z.object({
     outcome: z.enum(['pass', 'fail', 'inconclusive']),
     /** One sentence. */
     headline: z.string(),
     reasons: z.array(z.string()),
   }),
-  failure: failureSchema.nullable(),
+  error: errorSchema.nullable(),
   phases: z.array(phaseSchema),
   model: modelSchema.nullable(),
   conversion: conversionSchema.nullable(),
-  engine: engineSchema.nullable(),
+  build: buildSchema.nullable(),
   verification: verificationSchema.nullable(),
   environment: z.array(z.object({ name: z.string(), text: z.string() })),
   repeat: z.array(z.object({ step: z.string(), command: z.string() })),
@@ -159,7 +168,7 @@ export const forgeResultSchema = z.object({
 export type ForgeResult = z.infer<typeof forgeResultSchema>;
 export type ReportModel = NonNullable<ForgeResult['model']>;
 export type ReportConversion = NonNullable<ForgeResult['conversion']>;
-export type ReportEngine = NonNullable<ForgeResult['engine']>;
+export type ReportBuild = NonNullable<ForgeResult['build']>;
 export type ReportVerification = NonNullable<ForgeResult['verification']>;
 export type VerifiedOutput = ReportVerification['outputs'][number];
 export type ReportPhase = ForgeResult['phases'][number];

@@ -3,8 +3,8 @@ import type {
   ForgeResult,
   Measure,
   Outcome,
+  ReportBuild,
   ReportConversion,
-  ReportEngine,
   ReportModel,
   ReportPhase,
   ReportVerification,
@@ -83,12 +83,12 @@ export function conversionSentence(conversion: ReportConversion): string {
 }
 
 export function sizeSentence(result: ForgeResult): string {
-  const { model, conversion, engine } = result;
+  const { model, conversion, build } = result;
   const parts = [
     model && `${formatBytes(model.bytes)} of ONNX`,
     conversion &&
       `${formatBytes(conversion.bytesAfter)} after conversion (${formatShare(conversion.bytesAfter / Math.max(1, conversion.bytesBefore))} of the original)`,
-    engine && `${formatBytes(engine.bytes)} as an engine`,
+    build && `${formatBytes(build.bytes)} as an engine`,
   ].filter((part) => typeof part === 'string');
   return parts.length === 0
     ? 'No size is known: the run stopped before the model was read.'
@@ -114,26 +114,24 @@ export function modelSentence(model: ReportModel): string {
   return `${model.name} has ${plural(model.nodesTotal, 'node')} and ${plural(model.parameters, 'parameter')}${opset === undefined ? '' : `, in opset ${opset}`}.`;
 }
 
-export function engineSentence(engine: ReportEngine): string {
+export function engineSentence(build: ReportBuild): string {
   const how = {
-    built: engine.buildMs === null ? 'Built now' : `Built now in ${formatMs(engine.buildMs)}`,
+    built: build.buildMs === null ? 'Built now' : `Built now in ${formatMs(build.buildMs)}`,
     local: 'Found in the local store',
     remote: 'Fetched from the remote store',
-  }[engine.source];
+  }[build.source];
   const last =
-    engine.source !== 'built' && engine.buildMs !== null
-      ? ` (its build took ${formatMs(engine.buildMs)})`
-      : '';
-  return `${how}${last}: ${formatBytes(engine.bytes)} for ${engineTarget(engine)}. ${engine.why}`;
+    build.source !== 'built' && build.buildMs !== null ? ` (its build took ${formatMs(build.buildMs)})` : '';
+  return `${how}${last}: ${formatBytes(build.bytes)} for ${engineTarget(build)}. ${build.why}`;
 }
 
-export const engineTarget = (engine: ReportEngine): string =>
-  `${engine.product} ${engine.version}${engine.computeCapabilities.length === 0 ? '' : `, ${engine.computeCapabilities.join(', ')}`}`;
+export const engineTarget = (build: ReportBuild): string =>
+  `${build.product} ${build.version}${build.computeCapabilities.length === 0 ? '' : `, ${build.computeCapabilities.join(', ')}`}`;
 
 /** Where the whole run stands, for titles: «resnet50, FP16, tensorrt-rtx 1.7.1.116, sm_89». */
 export function runTitle(result: ForgeResult): string {
   const precision = result.conversion?.precision ?? result.request.precision;
-  const target = result.engine ? engineTarget(result.engine) : result.request.target;
+  const target = result.build ? engineTarget(result.build) : result.request.target;
   return [precisionWord(precision), target].filter((part) => part !== null).join(' · ');
 }
 

@@ -122,7 +122,7 @@ describe.skipIf(executable === undefined)(
       await open('pass', {}, async (page) => {
         const node = page.getByText('/stem/GlobalAveragePool', { exact: true });
         expect(await node.isVisible()).toBe(false);
-        await page.locator('summary', { hasText: 'reduction-depth' }).click();
+        await page.locator('summary', { hasText: '--max-reduction-depth' }).click();
         expect(await node.isVisible()).toBe(true);
       });
     });

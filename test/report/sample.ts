@@ -40,6 +40,9 @@ export function sampleResult(more: Partial<ForgeResult> = {}): ForgeResult {
     totalMs: 6284,
     request: { model: 'models/resnet50.onnx', precision: 'fp16', target: 'tensorrt-rtx:sm_89' },
     runRoot: 'runs/resnet50-fp16',
+    engine: 'runs/resnet50-fp16/engines/resnet50_1_fp16_sm_89_1.7.1.116.engine',
+    passport: 'runs/resnet50-fp16/engines/resnet50_1_fp16_sm_89_1.7.1.116.engine.passport.json',
+    report: 'runs/resnet50-fp16/report.html',
     exitCode: 0,
     verdict: {
       outcome: 'pass',
@@ -49,7 +52,7 @@ export function sampleResult(more: Partial<ForgeResult> = {}): ForgeResult {
         'The engine itself was not run: this machine has no NVIDIA driver. Numbers are those of the typed ONNX model on ONNX Runtime.',
       ],
     },
-    failure: null,
+    error: null,
     phases: [
       {
         name: 'inspect',
@@ -148,12 +151,14 @@ export function sampleResult(more: Partial<ForgeResult> = {}): ForgeResult {
       keptNodes: 4,
       rules: [
         {
-          rule: 'op-type',
+          id: 'op-default',
+          title: 'Operator that stays FP32 by default',
           reason: 'Softmax sums exponentials; FP16 overflows above 65504.',
           nodes: [{ name: '/head/Softmax', op: 'Softmax', detail: null }],
         },
         {
-          rule: 'reduction-depth',
+          id: 'reduction-depth',
+          title: 'Sums more terms than --max-reduction-depth',
           reason: 'A reduction over more than 4096 elements loses its small addends in FP16.',
           nodes: [
             {
@@ -171,10 +176,9 @@ export function sampleResult(more: Partial<ForgeResult> = {}): ForgeResult {
         { name: 'casts inserted', count: 6 },
         { name: 'cast pairs removed', count: 2 },
       ],
+      warnings: [],
     },
-    engine: {
-      path: 'engines/resnet50_1_fp16_sm_89_1.7.1.116.engine',
-      passportPath: 'engines/resnet50_1_fp16_sm_89_1.7.1.116.engine.json',
+    build: {
       name: 'resnet50_1_fp16_sm_89_1.7.1.116.engine',
       identity: '5f0c3a1de1f5cbd52d6dc1f4a3c9f9ef7a1b88e3db7b6d4a4b8a6f1d2a31c0be',
       source: 'built',
@@ -280,7 +284,7 @@ export function stoppedSample(): ForgeResult {
       headline: 'The run stopped in its phase build.',
       reasons: ['No TensorRT was found on this machine.'],
     },
-    failure: {
+    error: {
       phase: 'build',
       code: 'TF_TOOLCHAIN_NOT_FOUND',
       message: 'No TensorRT was found on this machine.',
@@ -288,6 +292,8 @@ export function stoppedSample(): ForgeResult {
       exitCode: 3,
     },
     engine: null,
+    passport: null,
+    build: null,
     verification: null,
     phases: result.phases.map((phase) =>
       phase.name === 'build'

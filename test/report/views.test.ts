@@ -119,7 +119,7 @@ describe('what the views say', () => {
     const conversion = {
       ...sampleResult().conversion!,
       keptNodes: 5000,
-      rules: [{ rule: 'op-type', reason: 'why', nodes }],
+      rules: [{ id: 'op-default', title: 'rule', reason: 'why', nodes }],
     };
     const page = renderHtml(sampleResult({ conversion }));
     expect(page).toContain('and 4\u202f800 more in report.json');

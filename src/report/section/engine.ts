@@ -5,27 +5,27 @@ import type { ForgeResult } from '../result.js';
 import { engineSentence } from '../sentences.js';
 
 /** The engine and its passport. */
-export function engineSection({ engine }: ForgeResult): SectionFacts | null {
-  if (engine === null) return null;
+export function engineSection({ engine, passport, build }: ForgeResult): SectionFacts | null {
+  if (build === null) return null;
   return {
     id: 'engine',
     title: 'The engine',
-    lead: engineSentence(engine),
+    lead: engineSentence(build),
     body: [
       facts([
-        ['name', code(engine.name), 'wide'],
-        ['identity', code(engine.identity), 'wide'],
-        ['plan', code(engine.path), 'wide'],
-        ['passport', code(engine.passportPath), 'wide'],
-        ['size', formatBytes(engine.bytes)],
-        ['build', engine.buildMs === null ? 'unknown' : formatMs(engine.buildMs)],
-        ['made with', `${engine.product} ${engine.version}`],
-        ['serves', engine.computeCapabilities.join(', ') || 'the GPU it was built on'],
-        ['platform', engine.platform],
+        ['name', code(build.name), 'wide'],
+        ['identity', code(build.identity), 'wide'],
+        ['plan', code(engine ?? '–'), 'wide'],
+        ['passport', code(passport ?? '–'), 'wide'],
+        ['size', formatBytes(build.bytes)],
+        ['build', build.buildMs === null ? 'unknown' : formatMs(build.buildMs)],
+        ['made with', `${build.product} ${build.version}`],
+        ['serves', build.computeCapabilities.join(', ') || 'the GPU it was built on'],
+        ['platform', build.platform],
       ]),
       details(
         'The passport in full',
-        markup`<pre class="json"><code>${JSON.stringify(engine.passport, null, 2)}</code></pre>`,
+        markup`<pre class="json"><code>${JSON.stringify(build.passport, null, 2)}</code></pre>`,
       ),
     ],
   };

@@ -16,6 +16,8 @@ export function precisionSection({ conversion }: ForgeResult): SectionFacts | nu
     title: 'Precision',
     lead: conversionSentence(conversion),
     body: [
+      conversion.warnings.length > 0 &&
+        markup`<ul class="findings">${conversion.warnings.map((warning) => markup`<li>${badge('warning', 'warn')} ${warning}</li>`)}</ul>`,
       figure(
         nodesChart(conversion),
         `Floating-point nodes by the precision they compute in, and by the rule that kept them.`,
@@ -40,11 +42,11 @@ function nodesChart(conversion: ReportConversion): Markup {
     {
       id: 'nodes-by-precision',
       title: 'Nodes by precision',
-      description: `${plural(conversion.convertedNodes, 'node')} in ${word}; ${kept.map((rule) => `${rule.nodes.length} in FP32 by rule ${rule.rule}`).join(', ') || 'none in FP32'}.`,
+      description: `${plural(conversion.convertedNodes, 'node')} in ${word}; ${kept.map((rule) => `${rule.nodes.length} in FP32 by rule ${rule.id}`).join(', ') || 'none in FP32'}.`,
     },
     [
       row(word, conversion.convertedNodes, 'accent'),
-      ...kept.map((rule) => row(`FP32: ${rule.rule}`, rule.nodes.length, 'quiet')),
+      ...kept.map((rule) => row(`FP32: ${rule.title}`, rule.nodes.length, 'quiet')),
     ],
   );
 }
@@ -53,7 +55,7 @@ function ruleDetails(rule: ReportConversion['rules'][number]): Markup {
   const listed = rule.nodes.slice(0, NODES_LISTED);
   const more = rule.nodes.length - listed.length;
   return details(
-    markup`${badge('FP32', 'quiet')} <strong>${rule.rule}</strong> <span class="muted">${plural(rule.nodes.length, 'node')}</span><span class="reason">${rule.reason}</span>`,
+    markup`${badge('FP32', 'quiet')} <strong>${rule.title}</strong> <span class="muted">${plural(rule.nodes.length, 'node')}</span><span class="reason">${rule.reason}</span>`,
     markup`<ul class="nodes">${listed.map((node) => markup`<li>${code(node.name)} <span class="muted">${node.op}</span>${node.detail !== null && markup` <span class="why">${node.detail}</span>`}</li>`)}</ul>${more > 0 && markup`<p class="muted">and ${formatCount(more)} more in report.json</p>`}`,
   );
 }

@@ -26,7 +26,7 @@ export function sizesSection(result: ForgeResult): SectionFacts | null {
   };
 }
 
-function sizeRows({ model, conversion, engine }: ForgeResult): readonly BarRow[] {
+function sizeRows({ model, conversion, build }: ForgeResult): readonly BarRow[] {
   const original = model?.bytes ?? 0;
   const row = (label: string, bytes: number, tone: 'accent' | 'quiet' | 'good'): BarRow => ({
     label,
@@ -41,6 +41,6 @@ function sizeRows({ model, conversion, engine }: ForgeResult): readonly BarRow[]
     ...(conversion
       ? [row(`ONNX typed ${precisionWord(conversion.precision)}`, conversion.bytesAfter, 'accent')]
       : []),
-    ...(engine ? [row('engine', engine.bytes, 'good')] : []),
+    ...(build ? [row('engine', build.bytes, 'good')] : []),
   ];
 }

@@ -28,7 +28,7 @@ function banner(result: ForgeResult): Markup {
 }
 
 function failure(result: ForgeResult): Content {
-  const stopped = result.failure;
+  const stopped = result.error;
   if (stopped === null) return null;
   return markup`<p class="remedy"><strong>What to do:</strong> ${stopped.remedy} <code>${stopped.code}</code>, exit ${stopped.exitCode}</p>`;
 }
@@ -38,7 +38,7 @@ function dials(result: ForgeResult): Content {
     (item) => item !== null,
   );
   const figures: readonly (readonly [string, string])[] = [
-    ...(result.engine ? [['engine', formatBytes(result.engine.bytes)] as const] : []),
+    ...(result.build ? [['engine', formatBytes(result.build.bytes)] as const] : []),
     ['whole run', formatMs(result.totalMs)],
   ];
   return markup`<ul class="dials">${items.map((item) => markup`<li>${item.ring}<p>${item.caption}</p></li>`)}${figures.map(([name, figure]) => markup`<li class="tile"><p class="tile-figure">${figure}</p><p>${name}</p></li>`)}</ul>`;

@@ -1,0 +1,122 @@
+import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import type { WorkEvent } from '../events.js';
+import { renderHtml } from '../report/html.js';
+import { renderMarkdown } from '../report/markdown.js';
+import { RESULT_FILE } from '../report/read.js';
+import type { ForgeResult } from '../report/result.js';
+import { publishFile, writeFailed } from '../system/publish.js';
+import type { PhaseLog } from './phase.js';
+
+/** Where the parts of a run lie in its run root. */
+export interface RunRoot {
+  readonly path: string;
+  readonly report: string;
+  readonly markdown: string;
+  readonly result: string;
+  readonly timings: string;
+  /** The typed model of a run, `model/resnet50.fp16.onnx`. */
+  typedModel(modelPath: string, precision: string): string;
+  readonly engines: string;
+  /** The full result of one phase, as its own command would print it with `--json`. */
+  stepResult(phase: string): string;
+  log(phase: string): string;
+}
+
+export function runRootAt(path: string): RunRoot {
+  return {
+    path,
+    report: join(path, 'report.html'),
+    markdown: join(path, 'report.md'),
+    result: join(path, RESULT_FILE),
+    timings: join(path, 'timings.json'),
+    typedModel: (modelPath, precision) => join(path, 'model', `${modelNameOf(modelPath)}.${precision}.onnx`),
+    engines: join(path, 'engines'),
+    stepResult: (phase) => join(path, 'steps', `${fileName(phase)}.json`),
+    log: (phase) => join(path, 'logs', `${fileName(phase)}.log`),
+  };
+}
+
+/** `models/resnet50.onnx` is the model `resnet50`. */
+export const modelNameOf = (modelPath: string): string =>
+  basename(modelPath).replace(/\.onnx$/i, '') || 'model';
+
+const fileName = (phase: string): string => phase.replaceAll(' ', '-');
+
+/** Creates the folder of a run. Errors: TF_WRITE_FAILED, before any work is done. */
+export function createRunRoot(root: RunRoot): void {
+  try {
+    mkdirSync(join(root.path, 'logs'), { recursive: true });
+  } catch (cause) {
+    throw writeFailed(root.path, cause);
+  }
+}
+
+export function writeJson(path: string, value: unknown): void {
+  publishFile(path, `${JSON.stringify(value, null, 2)}\n`);
+}
+
+/** Writes every view of a result, the data first. */
+export function writeReport(root: RunRoot, result: ForgeResult): void {
+  writeJson(root.result, result);
+  writeJson(root.timings, timingsOf(result));
+  publishFile(root.markdown, renderMarkdown(result));
+  publishFile(root.report, renderHtml(result));
+}
+
+const timingsOf = ({ startedAt, totalMs, phases }: ForgeResult) => ({
+  schema: 'trtforge.timings/1',
+  startedAt,
+  totalMs,
+  phases: phases.map(({ name, status, startMs, ms, steps }) => ({ name, status, startMs, ms, steps })),
+});
+
+export interface RunLog {
+  readonly write: PhaseLog;
+  close(): void;
+}
+
+/**
+ * One log file per phase, with every line the libraries said. Lines are written as they come, not published at the end:
+ * after a kill the last lines are what one looks for.
+ */
+export function openRunLog(root: RunRoot, clock: () => number): RunLog {
+  const descriptors = new Map<string, number>();
+  const descriptorOf = (phase: string): number => {
+    const open = descriptors.get(phase) ?? openSync(root.log(phase), 'w');
+    descriptors.set(phase, open);
+    return open;
+  };
+  return {
+    write: (phase, event) => {
+      const line = logLine(event);
+      if (line === null) return;
+      const path = root.log(phase);
+      try {
+        writeSync(descriptorOf(phase), `${(clock() / 1000).toFixed(3).padStart(9)}  ${line}\n`);
+      } catch (cause) {
+        throw writeFailed(path, cause);
+      }
+    },
+    close: () => {
+      for (const descriptor of descriptors.values()) closeSync(descriptor);
+      descriptors.clear();
+    },
+  };
+}
+
+/** Progress is for the moment, not for the log. */
+function logLine(event: WorkEvent): string | null {
+  switch (event.type) {
+    case 'phase-start':
+      return `begin ${event.phase}${event.detail === undefined ? '' : ` ${event.detail}`}`;
+    case 'phase-end':
+      return `end ${event.phase} after ${event.ms.toFixed(1)} ms`;
+    case 'phase-skipped':
+      return `skip ${event.phase}: ${event.reason}`;
+    case 'log':
+      return `${event.severity} [${event.source}] ${event.message}`;
+    case 'progress':
+      return null;
+  }
+}
