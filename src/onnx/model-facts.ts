@@ -1,0 +1,61 @@
+import { z } from 'zod';
+
+const bytes = z.int().nonnegative();
+const count = z.int().nonnegative();
+
+export const findingSchema = z.strictObject({
+  /** Stable; scripts may match on it. The list is in `findings.ts`. */
+  code: z.string(),
+  severity: z.enum(['error', 'warning', 'info']),
+  message: z.string(),
+  /** The place: a file, `graph/Conv «name»`, `graph input «x»`. */
+  where: z.string(),
+});
+
+export const valueFactsSchema = z.strictObject({
+  name: z.string(),
+  /** As numpy spells it, plus bfloat16, float8_e4m3fn, int4, …; `sequence(float32)` and the like for values that are no tensors; null when not declared. */
+  dtype: z.string().nullable(),
+  /** Numbers, symbols, null for unknown dimensions; null as a whole when no shape is declared. */
+  shape: z.array(z.union([z.int(), z.string(), z.null()])).nullable(),
+});
+
+/** What `inspect` says of an ONNX model. Counts «graph and bodies» include the bodies of If, Loop, Scan, but no functions. */
+export const modelFactsSchema = z.strictObject({
+  schema: z.literal('trtforge.inspect/1'),
+  kind: z.literal('onnx'),
+  file: z.string(),
+  /** Bytes of the .onnx file itself. */
+  fileBytes: bytes,
+  irVersion: z.int(),
+  /** Domain to version; the ONNX domain is `ai.onnx`. */
+  opsets: z.record(z.string(), z.int()),
+  producer: z.string(),
+  producerVersion: z.string(),
+  graphName: z.string(),
+  /** Key-value pairs that the exporter left in the model. */
+  metadata: z.record(z.string(), z.string()),
+  inputs: z.array(valueFactsSchema),
+  outputs: z.array(valueFactsSchema),
+  /** Top level. */
+  nodes: count,
+  /** With bodies. */
+  nodesTotal: count,
+  functions: z.array(z.strictObject({ domain: z.string(), name: z.string(), nodes: count })),
+  /** Op type to count, graph and bodies, most frequent first; other domains as `domain::Type`. */
+  ops: z.record(z.string(), count),
+  /** Graph and bodies; bytes of the values, packed, wherever they are stored. */
+  initializers: z.strictObject({ count, bytes }),
+  initializersByDtype: z.record(z.string(), z.strictObject({ count, bytes, parameters: count })),
+  /** Elements of all initializers, graph and bodies. */
+  parameters: count,
+  /** How many, graph and bodies. */
+  sparseInitializers: count,
+  /** Paths as the model writes them; bytes null when the file is missing or may not be opened. */
+  externalFiles: z.array(z.strictObject({ path: z.string(), bytes: bytes.nullable() })),
+  findings: z.array(findingSchema),
+});
+
+export type Finding = z.infer<typeof findingSchema>;
+export type ValueFacts = z.infer<typeof valueFactsSchema>;
+export type ModelFacts = z.infer<typeof modelFactsSchema>;
