@@ -9,9 +9,13 @@ export const root = fileURLToPath(new URL('../', import.meta.url));
 
 const OLDEST_NODE = [20, 19];
 
+/** Building engines needs x86-64 Linux; inspect, convert, verify and report work elsewhere too. */
+const canBuildEngines = process.platform === 'linux' && process.arch === 'x64';
+const NOT_HERE = 'skipped: x86-64 Linux only';
+
 /** What a fresh Debian or Ubuntu machine may lack: how to see that it is there, and the package that brings it. */
-const prerequisites = [
-  { name: 'npm', probe: ['npm', '--version'], debianPackage: 'npm' },
+const npm = { name: 'npm', probe: ['npm', '--version'], debianPackage: 'npm' };
+const forEngines = [
   { name: 'g++', probe: ['g++', '--version'], debianPackage: 'g++' },
   { name: 'python3', probe: ['python3', '--version'], debianPackage: 'python3' },
   { name: 'pip', probe: ['python3', '-m', 'pip', '--version'], debianPackage: 'python3-pip' },
@@ -20,6 +24,7 @@ const prerequisites = [
 /** Throws one SetupError that names everything this machine lacks and the command that brings it. */
 export function checkMachine({
   nodeVersion = process.versions.node,
+  engines = canBuildEngines,
   has = (probe) => spawnSync(probe[0], probe.slice(1), { stdio: 'ignore' }).status === 0,
 } = {}) {
   const [major, minor] = nodeVersion.split('.').map(Number);
@@ -28,7 +33,7 @@ export function checkMachine({
       `Node ${nodeVersion} is too old: trtforge needs ${OLDEST_NODE.join('.')} or newer. Install Node 20, 22 or 24 and run the command again.`,
     );
   }
-  const missing = prerequisites.filter(({ probe }) => !has(probe));
+  const missing = [npm, ...(engines ? forEngines : [])].filter(({ probe }) => !has(probe));
   if (missing.length > 0) {
     throw new SetupError(
       `This machine lacks ${missing.map(({ name }) => name).join(', ')}. On Debian or Ubuntu: sudo apt-get install ${missing
@@ -87,12 +92,14 @@ export const steps = {
   addon: {
     phase: 'compile the addon',
     run: () => {
+      if (!canBuildEngines) return NOT_HERE;
       runProgram(process.execPath, ['scripts/build-native.mjs'], { cwd: root });
     },
   },
   toolchain: {
     phase: 'get the tensorrt-rtx toolchain',
     run: () => {
+      if (!canBuildEngines) return NOT_HERE;
       process.stderr.write(
         '  TensorRT-RTX is NVIDIA software under NVIDIA’s licence; by running this you accept it. Its text lies beside the libraries:\n',
       );

@@ -4,7 +4,11 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 interface Setup {
-  checkMachine(options?: { nodeVersion?: string; has?: (probe: readonly string[]) => boolean }): void;
+  checkMachine(options?: {
+    nodeVersion?: string;
+    engines?: boolean;
+    has?: (probe: readonly string[]) => boolean;
+  }): void;
   packagesAreStale(folder: string): boolean;
 }
 const script: string = new URL('../../scripts/setup.mjs', import.meta.url).href;
@@ -14,6 +18,7 @@ describe('checkMachine', () => {
   it('names everything that is missing and one command that brings it', () => {
     const lacks = (...programs: string[]) => ({
       nodeVersion: '20.19.0',
+      engines: true,
       has: (probe: readonly string[]) => !programs.some((program) => probe.includes(program)),
     });
     expect(() => checkMachine(lacks())).not.toThrow();
