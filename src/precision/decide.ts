@@ -66,8 +66,7 @@ function settleNeighbours(flow: Flow, decided: Map<Operation, Decision>, sides: 
   const candidates = flow.operations.filter(
     (operation) => decided.get(operation)?.kind === 'convert' && sides.traitOf(operation) !== undefined,
   );
-  for (const operation of candidates)
-    decided.set(operation, { kind: 'keep', rule: betweenRule.id, reason: 'its neighbours stay FP32' });
+  for (const operation of candidates) decided.set(operation, keptBetween(sides.traitOf(operation)));
   for (let changed = true; changed; ) {
     changed = false;
     for (const pass of [candidates, candidates.toReversed()]) {
@@ -80,6 +79,22 @@ function settleNeighbours(flow: Flow, decided: Map<Operation, Decision>, sides: 
   }
 }
 
+const whyBetween: Readonly<Record<Trait, string>> = {
+  mover: 'it hands on values that come in FP32 and are wanted in FP32',
+  chooser: 'it compares values that come in FP32',
+  light: 'all it reads and all that reads it is FP32',
+  source: 'what reads it is FP32',
+};
+
+const keptBetween = (trait: Trait | undefined): Decision => ({
+  kind: 'keep',
+  rule: betweenRule.id,
+  reason: whyBetween[trait ?? 'mover'],
+});
+
+/** How an operator goes with its neighbours, where it does. */
+type Trait = 'mover' | 'chooser' | 'light' | 'source';
+
 class Sides {
   readonly #decided: ReadonlyMap<Operation, Decision>;
   readonly #facts: RuleFacts;
@@ -89,7 +104,7 @@ class Sides {
     this.#facts = facts;
   }
 
-  traitOf(operation: Operation): 'mover' | 'chooser' | 'light' | 'source' | undefined {
+  traitOf(operation: Operation): Trait | undefined {
     const name = operatorName(operation);
     if (name === 'Cast') return isFloat32(operation.inputs[0]) ? 'mover' : 'source';
     if (sources.has(name)) return 'source';

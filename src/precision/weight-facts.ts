@@ -28,27 +28,60 @@ const Bits = {
 
 /** Looks at every value of a FP32 weight once, in constant memory. */
 export function weightFacts(weight: WeightStream): WeightFacts {
-  const count = { tooLarge: 0, toZero: 0, subnormal: 0, zero: 0, notFinite: 0 };
-  let largest = 0;
-  for (const chunk of weight.chunks()) {
-    const bits = new Int32Array(chunk.buffer, chunk.byteOffset, chunk.byteLength >> 2);
+  const counters = new Counters();
+  for (const chunk of weight.chunks())
+    counters.scan(new Int32Array(chunk.buffer, chunk.byteOffset, chunk.byteLength >> 2));
+  const { largest, tooLarge, toZero, subnormal, zero, notFinite } = counters;
+  return {
+    elements: weight.byteLength / 4,
+    maxAbs: floatOf(largest),
+    tooLarge,
+    toZero,
+    subnormal,
+    zero,
+    notFinite,
+  };
+}
+
+class Counters {
+  largest = 0;
+  tooLarge = 0;
+  toZero = 0;
+  subnormal = 0;
+  zero = 0;
+  notFinite = 0;
+
+  scan(bits: Int32Array): void {
+    // Nearly every value of a network lies between 2^-14 and the largest so far, and costs one comparison.
+    let span = this.#span();
     for (let index = 0; index < bits.length; index++) {
       const magnitude = bits[index]! & 0x7fffffff;
-      if (magnitude < Bits.normal) {
-        if (magnitude === 0) count.zero++;
-        else {
-          count.subnormal++;
-          if (magnitude > largest) largest = magnitude;
-          if (magnitude <= Bits.lastZero) count.toZero++;
-        }
-      } else if (magnitude > largest) {
-        if (magnitude >= Bits.infinity) count.notFinite++;
-        else largest = magnitude;
-      }
-      if (magnitude >= Bits.tooLarge && magnitude < Bits.infinity) count.tooLarge++;
+      if ((magnitude - Bits.normal) >>> 0 < span) continue;
+      this.#count(magnitude);
+      span = this.#span();
     }
   }
-  return { elements: weight.byteLength / 4, maxAbs: floatOf(largest), ...count };
+
+  /** Ends before the values that are too large: those are counted one by one. */
+  #span(): number {
+    return Math.max(0, Math.min(this.largest + 1, Bits.tooLarge) - Bits.normal);
+  }
+
+  #count(magnitude: number): void {
+    if (magnitude === 0) {
+      this.zero++;
+      return;
+    }
+    if (magnitude >= Bits.infinity) {
+      this.notFinite++;
+      return;
+    }
+    if (magnitude > this.largest) this.largest = magnitude;
+    if (magnitude >= Bits.tooLarge) this.tooLarge++;
+    if (magnitude >= Bits.normal) return;
+    this.subnormal++;
+    if (magnitude <= Bits.lastZero) this.toZero++;
+  }
 }
 
 function floatOf(bits: number): number {
