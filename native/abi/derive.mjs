@@ -9,18 +9,31 @@ const USAGE = `Usage: node native/abi/derive.mjs --generation 8|10|11|rtx1 [--co
 Derives the tables of virtual functions from folders of TensorRT's public headers (one per version) and compares them with
 native/abi/<generation>.json. --compiler also asks g++ for every slot. --write replaces the committed table.`;
 
-/** What tensorrt-rtx 1.7.1 has other than TensorRT 11.1, measured on the library itself (see README.md). */
+/** What tensorrt-rtx 1.7.1 has other than TensorRT 11.1, measured with measure.py: functions it lacks, and functions that follow at the end. */
 const RTX = {
   headers: '11.1.0',
   version: '1.7.1',
-  IBuilderConfig: {
-    sharedSlots: 55,
-    own: [
-      { name: 'setNbComputeCapabilities', parameters: 1 },
-      { name: 'getNbComputeCapabilities', parameters: 0 },
-      { name: 'setComputeCapability', parameters: 2 },
-      { name: 'getComputeCapability', parameters: 1 },
-    ],
+  classes: {
+    ITensor: { without: ['setBroadcastAcrossBatch', 'getBroadcastAcrossBatch', 'getLocation', 'setLocation'] },
+    INetworkDefinition: { without: ['addPluginV2', 'addPluginV3'] },
+    IBuilderConfig: {
+      without: ['setRemoteAutoTuningConfig', 'getRemoteAutoTuningConfig', 'setBuildRoute', 'getBuildRoute', 'getAllBuildRoutes'],
+      then: [
+        ['setNbComputeCapabilities', 1],
+        ['getNbComputeCapabilities', 0],
+        ['setComputeCapability', 2],
+        ['getComputeCapability', 1],
+        ['setBuildRoute', 1],
+        ['getBuildRoute', 0],
+        ['getAllBuildRoutes', 0],
+      ],
+    },
+    IRuntime: { then: [['getEngineHeaderSize', 0], ['getEngineValidity', 3]] },
+    IExecutionContext: { without: ['setCommunicator'] },
+  },
+  enums: {
+    BuilderFlag: { then: { kREQUIRE_USER_ALLOCATION: 28 } },
+    NetworkDefinitionCreationFlag: { without: ['kPREFER_JIT_PYTHON_PLUGINS', 'kPREFER_AOT_PYTHON_PLUGINS'] },
   },
 };
 
@@ -100,12 +113,15 @@ function merged(sets, problems) {
 function rtxTable(sets) {
   const set = sets.find(({ version }) => version === RTX.headers) ?? sets.at(-1);
   const { classes, enums } = merged([set], []);
-  const config = classes.IBuilderConfig;
-  const { sharedSlots, own } = RTX.IBuilderConfig;
-  config.slots = [
-    ...config.slots.slice(0, sharedSlots),
-    ...own.map((slot, index) => ({ index: sharedSlots + index, ...slot })),
-  ];
+  for (const [name, { without = [], then = [] }] of Object.entries(RTX.classes)) {
+    const kept = classes[name].slots.filter((slot) => !without.includes(slot.name));
+    const own = then.map(([added, parameters]) => ({ index: 0, name: added, parameters }));
+    classes[name].slots = [...kept, ...own].map((slot, index) => ({ ...slot, index }));
+  }
+  for (const [name, { without = [], then = {} }] of Object.entries(RTX.enums)) {
+    for (const key of without) delete enums[name][key];
+    for (const [key, value] of Object.entries(then)) enums[name][key] = { value };
+  }
   return { generation: 'rtx1', from: RTX.version, to: RTX.version, classes, enums };
 }
 

@@ -22,7 +22,8 @@ BuildRequest buildRequest(const Reader& from) {
   request.modelPath = from["modelPath"].text();
   request.planPath = from["planPath"].text();
   request.networkFlags = static_cast<std::uint32_t>(from["networkFlags"].integer());
-  for (const Reader& setting : from["settings"].elements()) request.settings.push_back({setting["call"].text(), setting["arguments"].integers()});
+  for (const Reader& setting : from["settings"].elements())
+    request.settings.push_back({setting["option"].text(), setting["call"].text(), setting["arguments"].integers()});
   for (const Reader& profile : from["profiles"].elements()) {
     auto& inputs = request.profiles.emplace_back();
     for (const Reader& input : profile.elements())

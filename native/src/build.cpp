@@ -7,6 +7,7 @@
 
 #include "config.hpp"
 #include "files.hpp"
+#include "gpus.hpp"
 #include "network.hpp"
 #include "plugins.hpp"
 #include "profiles.hpp"
@@ -67,6 +68,7 @@ BuildResult build(const BuildRequest& request, Listener& listener) {
   const auto started = std::chrono::steady_clock::now();
   const InferenceLibrary& library = inferenceLibrary(request.inferenceLibrary);
   library.requireTable();
+  if (!library.rtx()) requireGpu(library.name());
   initialiseStandardPlugins(library, request.pluginLibrary, listener);
 
   // Destroyed in the reverse order of these lines: what the library hands out goes before what it came from.

@@ -19,6 +19,9 @@ struct Setter {
   Answers answers;
 };
 
+// How the library words, in a warning, that it passes over a setting.
+const std::vector<std::string> kPassedOver = {"unsupported", "not supported", "has no effect", "ignored"};
+
 constexpr Setter kSetters[] = {
     {"setFlag", Slot::IBuilderConfig_setFlag_1, Takes::kInt32, Answers::kNever},
     {"clearFlag", Slot::IBuilderConfig_clearFlag_1, Takes::kInt32, Answers::kNever},
@@ -58,12 +61,6 @@ Result invoke(const Facade& config, const Setter& setter, const std::vector<std:
   return config.call<Result>(setter.slot, static_cast<std::int32_t>(first), static_cast<std::size_t>(arguments[1]));
 }
 
-std::string shown(const Setting& setting) {
-  std::string text;
-  for (std::int64_t argument : setting.arguments) text += (text.empty() ? "" : ", ") + std::to_string(argument);
-  return setting.call + "(" + text + ")";
-}
-
 }  // namespace
 
 void applySettings(const InferenceLibrary& library, const Facade& config, const std::vector<Setting>& settings, Listener& listener) {
@@ -71,10 +68,16 @@ void applySettings(const InferenceLibrary& library, const Facade& config, const 
   for (const Setting& setting : settings) {
     const Setter& setter = setterNamed(setting);
     const bool answers = setter.answers == Answers::kAlways || (setter.answers == Answers::kSince11 && answersLately);
-    if (!answers)
+    // Most setters answer nothing: what the library logs meanwhile is its answer.
+    const Listener::Mark before = listener.mark();
+    bool accepted = true;
+    if (answers)
+      accepted = invoke<bool>(config, setter, setting.arguments);
+    else
       invoke<void>(config, setter, setting.arguments);
-    else if (!invoke<bool>(config, setter, setting.arguments))
-      throw listener.failure("TF_OPTION_UNSUPPORTED", library.name() + " refuses " + shown(setting) + ".");
+    const std::string complaint = listener.complaintSince(before, kPassedOver);
+    if (!accepted || !complaint.empty())
+      throw Failure("TF_OPTION_UNSUPPORTED", library.name() + " refuses the " + setting.option + (complaint.empty() ? "." : ": " + complaint));
   }
 }
 

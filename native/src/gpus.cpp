@@ -90,11 +90,11 @@ void fill(GpuList& list, const Driver& driver) {
   const int initialised = driver.call("cuInit", 0u);
   int count = 0;
   if (initialised != kSuccess)
-    list.reason = "the CUDA driver does not start: " + driver.errorText(initialised);
+    list.reason = "the CUDA driver does not start: " + driver.errorText(initialised) + ".";
   else if (const int counted = driver.call("cuDeviceGetCount", &count); counted != kSuccess)
-    list.reason = "the CUDA driver cannot count its GPUs: " + driver.errorText(counted);
+    list.reason = "the CUDA driver cannot count its GPUs: " + driver.errorText(counted) + ".";
   else if (count == 0)
-    list.reason = "the CUDA driver shows no GPU (CUDA_VISIBLE_DEVICES may hide them)";
+    list.reason = "the CUDA driver shows no GPU (CUDA_VISIBLE_DEVICES may hide them).";
   for (int index = 0; index < count; ++index) list.gpus.push_back(describe(driver, index));
 }
 
@@ -110,6 +110,11 @@ GpuList listGpus() {
     list.reason = "there is no NVIDIA driver: " + failure.message;
   }
   return list;
+}
+
+void requireGpu(const std::string& product) {
+  const GpuList list = listGpus();
+  if (list.gpus.empty()) throw Failure("TF_BUILDER_UNAVAILABLE", product + " needs an NVIDIA GPU, and " + list.reason);
 }
 
 }  // namespace trtforge

@@ -25,4 +25,7 @@ struct GpuList {
 // Never throws for a missing driver or GPU: the list then says why it is empty.
 GpuList listGpus();
 
+// TensorRT ends the whole process where it finds no GPU, so this is asked first. Throws TF_BUILDER_UNAVAILABLE with the reason.
+void requireGpu(const std::string& product);
+
 }  // namespace trtforge

@@ -77,7 +77,8 @@ class Facade {
   Facade() = default;
   Facade(const InferenceLibrary& library, void* object) : library_(&library), object_(object) {}
 
-  explicit operator bool() const { return object_ != nullptr; }
+  // False too for an object with nothing behind it, as 10.6 hands out on a machine without a GPU.
+  explicit operator bool() const { return object_ != nullptr && static_cast<void**>(object_)[1] != nullptr; }
   void* get() const { return object_; }
 
   template <class Result, class... Arguments>

@@ -9,11 +9,11 @@ namespace {
 constexpr int kError = 1;
 constexpr int kWarning = 2;
 constexpr int kVerbose = 4;
-constexpr std::size_t kLinesKept = 20;
+constexpr std::size_t kLinesKept = 4096;
+constexpr std::size_t kLinesShown = 20;
 
-void keep(std::vector<std::string>& lines, const char* line) {
-  if (lines.size() == kLinesKept) lines.erase(lines.begin());
-  lines.emplace_back(line);
+bool containsAny(const std::string& line, const std::vector<std::string>& texts) {
+  return std::any_of(texts.begin(), texts.end(), [&](const std::string& text) { return line.find(text) != std::string::npos; });
 }
 
 std::mutex listenersMutex;
@@ -88,10 +88,11 @@ Listening::~Listening() {
 }
 
 void Listener::log(int severity, const char* message) {
-  {
+  if (severity <= kWarning) {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (severity <= kError) keep(errors_, message);
-    if (severity <= kWarning) keep(warnings_, message);
+    // The middle of an endless flood of lines is worth least.
+    if (lines_.size() == kLinesKept) lines_.erase(lines_.begin() + kLinesKept / 2);
+    lines_.push_back({severity, message});
   }
   if (severity < kVerbose || verbose_) forward_({Event::Type::kLog, severity, message, ""});
 }
@@ -113,21 +114,33 @@ void Listener::throwIfCancelled() const {
 
 Failure Listener::failure(const char* code, const std::string& message) {
   std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<std::string> errors;
+  for (const Line& line : lines_)
+    if (line.severity <= kError) errors.push_back(line.text);
+  if (errors.size() > kLinesShown) errors.erase(errors.begin(), errors.end() - kLinesShown);
   std::string sentence = message;
-  if (!errors_.empty()) {
-    sentence += " The library says:";
-    for (const std::string& line : errors_) sentence += "\n" + line;
-  }
+  if (!errors.empty()) sentence += " The library says:";
+  for (const std::string& line : errors) sentence += "\n" + line;
   Failure failure(code, sentence);
-  failure.lines = errors_;
+  failure.lines = errors;
   return failure;
+}
+
+Listener::Mark Listener::mark() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return {lines_.size()};
+}
+
+std::string Listener::complaintSince(Mark mark, const std::vector<std::string>& warnings) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (std::size_t i = mark.lines; i < lines_.size(); ++i)
+    if (lines_[i].severity <= kError || containsAny(lines_[i].text, warnings)) return lines_[i].text;
+  return "";
 }
 
 bool Listener::heard(const std::vector<std::string>& texts) {
   std::lock_guard<std::mutex> lock(mutex_);
-  return std::any_of(warnings_.begin(), warnings_.end(), [&](const std::string& line) {
-    return std::any_of(texts.begin(), texts.end(), [&](const std::string& text) { return line.find(text) != std::string::npos; });
-  });
+  return std::any_of(lines_.begin(), lines_.end(), [&](const Line& line) { return containsAny(line.text, texts); });
 }
 
 }  // namespace trtforge

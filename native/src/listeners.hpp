@@ -35,6 +35,12 @@ class Listener {
   void throwIfCancelled() const;
   // A failure that carries the library's last error lines.
   Failure failure(const char* code, const std::string& message);
+  // A moment in the log, and the first line after it that is an error, or a warning with one of the texts; empty where there is none.
+  struct Mark {
+    std::size_t lines;
+  };
+  Mark mark();
+  std::string complaintSince(Mark mark, const std::vector<std::string>& warnings);
   // True when a line of at least warning severity contains one of the texts.
   bool heard(const std::vector<std::string>& texts);
 
@@ -43,8 +49,12 @@ class Listener {
   bool verbose_;
   std::atomic<bool> cancelled_{false};
   std::mutex mutex_;
-  std::vector<std::string> errors_;
-  std::vector<std::string> warnings_;
+  struct Line {
+    int severity;
+    std::string text;
+  };
+  // Lines of at least warning severity: all of the configuration's, then as many as memory should hold.
+  std::vector<Line> lines_;
 };
 
 // Makes a listener hear the library's log as long as it lives. TensorRT keeps the first logger a process gives it, so the logger objects live for ever

@@ -3,6 +3,7 @@
 #include "build.hpp"
 #include "dims.hpp"
 #include "files.hpp"
+#include "gpus.hpp"
 #include "plugins.hpp"
 
 namespace trtforge {
@@ -52,6 +53,7 @@ PlanFacts inspectPlan(const InspectRequest& request, Listener& listener) {
   const std::vector<char> plan = readFile(request.planPath);
   const InferenceLibrary& library = inferenceLibrary(request.inferenceLibrary);
   library.requireTable();
+  if (!library.rtx()) requireGpu(library.name());
   initialiseStandardPlugins(library, request.pluginLibrary, listener);
   const auto create = library.shared().symbol<void* (*)(void*, std::int32_t)>("createInferRuntime_INTERNAL");
   const Owned runtime(library, create(loggerFor(library), library.code()));

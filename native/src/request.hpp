@@ -7,6 +7,7 @@
 namespace trtforge {
 
 struct Setting {
+  std::string option;  // what the user asked for
   std::string call;
   std::vector<std::int64_t> arguments;
 };

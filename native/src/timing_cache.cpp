@@ -20,7 +20,7 @@ TimingCache::TimingCache(const InferenceLibrary& library, const Facade& config, 
   if (!request.timingCachePath.empty() && fileExists(request.timingCachePath)) {
     const std::vector<char> bytes = readFile(request.timingCachePath);
     cache_ = create(bytes.data(), bytes.size());
-    use_ = set() ? Use::kGiven : Use::kRejected;
+    use_ = bytes.empty() ? Use::kNew : set() ? Use::kGiven : Use::kRejected;
     if (use_ == Use::kGiven) return;
   } else {
     use_ = Use::kNew;

@@ -1,7 +1,12 @@
+import { dirname } from 'node:path';
 import { z } from 'zod';
+import { TrtforgeError } from '../errors.js';
 import type { EventListener } from '../events.js';
+import { openFile } from '../system/byte-source.js';
 import { runSupervised } from '../system/supervise.js';
 import type { Toolchain } from '../toolchain/toolchain.js';
+import type { BuildChildRequest } from './build-child.js';
+import { builderSettings } from './builder-settings.js';
 import type { Recipe } from './recipe.js';
 
 /** Everything a build needs, resolved. `planPath` is a pending file the caller publishes once it has checked it. */
@@ -48,19 +53,46 @@ export interface BuildOptions {
   readonly signal?: AbortSignal;
   /** How long a cancelled build may take to stop by itself before its process is killed. */
   readonly graceMs?: number;
+  /** Whether the library's verbose lines become events too. */
+  readonly verbose?: boolean;
   readonly env?: NodeJS.ProcessEnv;
 }
 
 /**
  * Builds a plan in a child process, so that an abort inside the library ends as an error and its memory comes back.
+ * What can be refused without the library is refused before the child starts.
  * Errors: TF_OPTION_UNSUPPORTED, TF_TARGET_UNSUPPORTED, TF_PROFILE_INVALID, TF_MODEL_REJECTED, TF_BUILDER_UNAVAILABLE, TF_BUILD_FAILED,
- * TF_LIBRARY_LOAD_FAILED, TF_WRITE_FAILED, TF_CANCELLED, TF_CHILD_DIED.
+ * TF_LIBRARY_LOAD_FAILED, TF_LIBRARY_UNSUPPORTED, TF_FILE_NOT_FOUND, TF_WRITE_FAILED, TF_CANCELLED, TF_CHILD_DIED.
  */
 export async function buildPlan(request: BuildRequest, options: BuildOptions): Promise<BuildOutcome> {
-  const child = new URL('../../dist/engine/build-child.js', import.meta.url);
-  const outcome = await runSupervised(child, request, {
-    ...options,
+  builderSettings(request.recipe, request.toolchain);
+  checkTarget(request);
+  openFile(request.modelPath).close();
+  const { verbose = false, env = process.env, ...supervise } = options;
+  const child: BuildChildRequest = { build: request, verbose };
+  const outcome = await runSupervised(new URL('../../dist/engine/build-child.js', import.meta.url), child, {
+    ...supervise,
+    env: withLibraries(request.toolchain, env),
     doing: `building ${request.modelPath}`,
   });
   return outcome as BuildOutcome;
+}
+
+function checkTarget({ toolchain, computeCapabilities }: BuildRequest): void {
+  if (toolchain.product === 'tensorrt-rtx' || computeCapabilities.length === 0) return;
+  throw new TrtforgeError(
+    'TF_TARGET_UNSUPPORTED',
+    `TensorRT ${toolchain.version} builds for the GPU it runs on, so compute capabilities (${computeCapabilities.map((capability) => `sm_${capability}`).join(', ')}) cannot be asked for.`,
+  );
+}
+
+/** TensorRT loads its builder resources by bare name: the loader must know the folder before the process starts. */
+function withLibraries({ libraries }: Toolchain, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const folders = new Set(
+    [libraries.inference, libraries.parser, libraries.plugins].flatMap((path) =>
+      path === null ? [] : [dirname(path)],
+    ),
+  );
+  const known = env.LD_LIBRARY_PATH === undefined ? [] : [env.LD_LIBRARY_PATH];
+  return { ...env, LD_LIBRARY_PATH: [...folders, ...known].join(':') };
 }

@@ -56,7 +56,7 @@ class VersionedCalls {
     const feature: Feature = { class: 'IBuilderConfig', name };
     const since = sinceIn(this.generation, feature);
     if (since === null || !isAtLeast(this.toolchain.version, since)) throw this.refused(option, feature);
-    return { call: name, arguments: args };
+    return { option, call: name, arguments: args };
   }
 
   /** The number of an enumerator, refused where this version has no such value. */

@@ -60,8 +60,10 @@ export interface Gpu {
   readonly multiprocessors: number;
 }
 
-/** One call on the builder's configuration, in order: `{ call: 'setFlag', arguments: [4] }`. */
+/** One call on the builder's configuration, in order: `{ option: 'builder flag refit', call: 'setFlag', arguments: [4] }`. */
 export interface NativeSetting {
+  /** What the user asked for, for the error when the library refuses it. */
+  readonly option: string;
   readonly call: string;
   readonly arguments: readonly number[];
 }

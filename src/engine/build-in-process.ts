@@ -1,0 +1,176 @@
+import { TrtforgeError } from '../errors.js';
+import type { EventListener, LogSeverity } from '../events.js';
+import { beginFile, type PendingFile } from '../system/publish.js';
+import { dtypeFromTensorrt } from '../tensor/dtype.js';
+import {
+  type Addon,
+  loadAddon,
+  type NativeBuildRequest,
+  type NativeEvent,
+  type NativeTensor,
+} from '../toolchain/addon.js';
+import type { BuildOutcome, BuildRequest } from './build-plan.js';
+import { builderSettings } from './builder-settings.js';
+
+const SEVERITIES: readonly LogSeverity[] = ['internal_error', 'error', 'warning', 'info', 'verbose'];
+
+/** Progress of steps inside a phase is told at most this often. */
+const PROGRESS_INTERVAL_MS = 100;
+
+export interface InProcessOptions {
+  readonly emit: EventListener;
+  readonly signal?: AbortSignal;
+  readonly verbose?: boolean;
+  readonly addon?: Addon;
+}
+
+/**
+ * Builds a plan in this very process: what `buildPlan` does in its child. An abort inside the library ends the process, and the library keeps
+ * some of its memory until the process ends. Errors as `buildPlan`.
+ */
+export async function buildInProcess(
+  request: BuildRequest,
+  options: InProcessOptions,
+): Promise<BuildOutcome> {
+  const addon = options.addon ?? loadAddon();
+  const library = addon.probe(request.toolchain.libraries.inference);
+  // What the library says of itself decides: numbers of flags differ between majors.
+  const { networkFlags, settings } = builderSettings(request.recipe, { ...request.toolchain, ...library });
+  const cache = request.timingCachePath === null ? null : beginFile(request.timingCachePath);
+  const warnings = new Set<string>();
+  const tell = eventTeller(library.product, options.emit, warnings);
+  try {
+    const job = addon.build(
+      nativeRequest(request, cache, { networkFlags, settings, verbose: options.verbose ?? false }),
+      tell,
+    );
+    const result = await cancellable(job, options.signal);
+    cache?.publish();
+    return {
+      schema: 'trtforge.build-outcome/1',
+      buildMs: result.buildMs,
+      bytes: result.bytes,
+      libraryVersion: result.libraryVersion,
+      layers: result.layers,
+      timingCache: result.timingCache,
+      peakMemoryBytes: process.resourceUsage().maxRSS * 1024,
+      warnings: [...warnings],
+      inputs: result.inputs.map(describeTensor),
+      outputs: result.outputs.map(describeTensor),
+    };
+  } catch (error) {
+    cache?.discard();
+    throw error;
+  }
+}
+
+function nativeRequest(
+  request: BuildRequest,
+  cache: PendingFile | null,
+  resolved: Pick<NativeBuildRequest, 'networkFlags' | 'settings' | 'verbose'>,
+): NativeBuildRequest {
+  const { inference, parser, plugins } = request.toolchain.libraries;
+  if (parser === null) {
+    throw new TrtforgeError(
+      'TF_LIBRARY_LOAD_FAILED',
+      `${inference} is a runtime without an ONNX parser beside it, so nothing can be built with it.`,
+      {
+        remedy: 'Install the whole toolchain (libnvonnxparser), or choose another: trtforge toolchain list.',
+      },
+    );
+  }
+  return {
+    ...resolved,
+    inferenceLibrary: inference,
+    parserLibrary: parser,
+    pluginLibrary: plugins,
+    modelPath: request.modelPath,
+    planPath: request.planPath,
+    profiles: request.recipe.profiles.map((profile) =>
+      Object.entries(profile).map(([input, range]) => ({ input, ...range })),
+    ),
+    computeCapabilities: [...request.computeCapabilities],
+    pluginPaths: [...request.pluginPaths],
+    timingCachePath: request.timingCachePath,
+    timingCacheOutputPath: cache?.temporaryPath ?? null,
+  };
+}
+
+async function cancellable<T>(
+  job: { readonly done: Promise<T>; cancel(): void },
+  signal?: AbortSignal,
+): Promise<T> {
+  const cancel = () => job.cancel();
+  if (signal?.aborted) cancel();
+  signal?.addEventListener('abort', cancel, { once: true });
+  try {
+    return await job.done;
+  } finally {
+    signal?.removeEventListener('abort', cancel);
+  }
+}
+
+const describeTensor = (tensor: NativeTensor) => ({
+  name: tensor.name,
+  dtype: dtypeFromTensorrt(tensor.dtype) ?? `tensorrt-${tensor.dtype}`,
+  shape: tensor.shape.map((dimension) => (dimension < 0 ? null : dimension)),
+});
+
+/** Turns what the library says into work events. Its phases are nested: the outer ones are phases, the inner ones the detail of their progress. */
+function eventTeller(
+  source: string,
+  emit: EventListener,
+  warnings: Set<string>,
+): (event: NativeEvent) => void {
+  const outer = new Map<string, { readonly started: number; readonly steps: number; done: number }>();
+  const inner = new Map<string, number>();
+  let current: string | undefined;
+  let toldAt = 0;
+
+  const tellProgress = (detail?: string) => {
+    const phase = current;
+    const state = phase === undefined ? undefined : outer.get(phase);
+    if (phase === undefined || state === undefined) return;
+    toldAt = performance.now();
+    emit({
+      type: 'progress',
+      phase,
+      done: state.done,
+      total: state.steps,
+      ...(detail === undefined ? {} : { detail }),
+    });
+  };
+
+  return (event) => {
+    switch (event.type) {
+      case 'log': {
+        const severity = SEVERITIES[event.severity] ?? 'info';
+        if (severity === 'warning') warnings.add(event.message);
+        return emit({ type: 'log', source, severity, message: event.message });
+      }
+      case 'phase-start':
+        if (event.parent === null) {
+          outer.set(event.phase, { started: performance.now(), steps: event.steps, done: 0 });
+          current = event.phase;
+          return emit({ type: 'phase-start', phase: event.phase });
+        }
+        inner.set(event.phase, event.steps);
+        return tellProgress(event.phase);
+      case 'step': {
+        const state = outer.get(event.phase);
+        if (state !== undefined) {
+          state.done = event.step + 1;
+          return tellProgress();
+        }
+        if (performance.now() - toldAt < PROGRESS_INTERVAL_MS) return;
+        return tellProgress(`${event.phase} ${event.step + 1}/${inner.get(event.phase) ?? '?'}`);
+      }
+      case 'phase-end': {
+        const state = outer.get(event.phase);
+        if (state === undefined) return;
+        outer.delete(event.phase);
+        return emit({ type: 'phase-end', phase: event.phase, ms: performance.now() - state.started });
+      }
+    }
+  };
+}
