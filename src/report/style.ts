@@ -71,8 +71,7 @@ section { margin-top: 3.4rem; scroll-margin-top: 1.5rem; }
 .lead { font-size: 1.06rem; max-width: 46rem; overflow-wrap: anywhere; }
 figure { margin: 1.4rem 0; padding: 1.2rem 1.3rem 0.9rem; background: var(--card); border: 1px solid var(--rule); border-radius: 12px; min-width: 0; }
 figcaption { margin-top: 0.7rem; font-size: 0.875rem; color: var(--muted); overflow-wrap: anywhere; }
-figcaption span { display: block; max-width: calc(100vw - 2.5rem); }
-caption span::before { counter-increment: figure; content: "Figure " counter(figure) ". "; font-weight: 600; color: var(--ink); }
+figcaption::before { counter-increment: figure; content: "Figure " counter(figure) ". "; font-weight: 600; color: var(--ink); }
 .figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); gap: 1.2rem; margin: 1.4rem 0; }
 .figures figure { margin: 0; }
 
@@ -124,7 +123,8 @@ footer { margin-top: 3.5rem; border-top: 1px solid var(--rule); padding-top: 1re
 .chart text { fill: var(--ink); font-size: 13.5px; }
 .chart .figure, .chart .tick { fill: var(--muted); font-variant-numeric: tabular-nums; }
 .chart .tick { font-size: 12px; }
-.chart .mark-label { font-size: 12.5px; font-weight: 600; paint-order: stroke; stroke: var(--card); stroke-width: 4px; stroke-linejoin: round; }
+.chart .mark-label { font-size: 12.5px; font-weight: 600; }
+.chart text { paint-order: stroke; stroke: var(--card); stroke-width: 4px; stroke-linejoin: round; }
 .mark.accent { fill: var(--accent); } .mark.quiet { fill: var(--quiet); } .mark.good { fill: var(--good); } .mark.bad { fill: var(--bad); } .mark.warn { fill: var(--warn); }
 .dial-fill.accent { color: var(--accent); } .dial-fill.good { color: var(--good); } .dial-fill.bad { color: var(--bad); } .dial-fill.warn { color: var(--warn); }
 .chart .track { fill: var(--track); }

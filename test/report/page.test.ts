@@ -8,6 +8,7 @@ import { renderHtml } from '../../src/report/html.js';
 import type { ForgeResult } from '../../src/report/result.js';
 import { findChromium, launchChromium } from '../support/browser.js';
 import {
+  captionNumbers,
   contrasts,
   openEverything,
   overlappingLabels,
@@ -115,6 +116,15 @@ describe.skipIf(executable === undefined)(
         expect(tree).toContain('img "Distribution of the absolute error of logits');
         expect(await page.locator('svg[role=img] > title').count()).toBe(9);
         expect(await page.locator('table:not(:has(th[scope=row]))').count()).toBe(0);
+      });
+    });
+
+    test('every figure and every table is numbered', async () => {
+      await open('pass', {}, async (page) => {
+        const numbers = await page.evaluate(captionNumbers);
+        expect(numbers.filter((number) => number.startsWith('"Figure "')).length).toBe(6);
+        expect(numbers.filter((number) => number.startsWith('"Table "')).length).toBe(5);
+        expect(numbers.length).toBe(11);
       });
     });
 

@@ -5,3 +5,4 @@ export function openEverything(): void;
 export function pageWidth(): number;
 export function paperColor(): string;
 export function selectedText(): string;
+export function captionNumbers(): string[];

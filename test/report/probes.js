@@ -52,3 +52,9 @@ export const pageWidth = () => document.documentElement.scrollWidth;
 export const paperColor = () => getComputedStyle(document.body).backgroundColor;
 
 export const selectedText = () => getSelection().toString().trim();
+
+/** What the style sheet writes before every caption: «Figure » counter(figure) «. ». */
+export const captionNumbers = () =>
+  [...document.querySelectorAll('figcaption, caption > span')].map(
+    (caption) => getComputedStyle(caption, '::before').content,
+  );

@@ -1,5 +1,5 @@
 import { join, type Markup, markup } from '../markup.js';
-import { formatCount, formatStatistic, plural } from '../quantity.js';
+import { formatStatistic, plural, powerOfTen } from '../quantity.js';
 import { across, anchorAt, type ChartText, frame } from './frame.js';
 import { logScale, type Scale } from './scale.js';
 
@@ -76,7 +76,7 @@ function countGrid(most: number, y: (count: number) => number): Markup {
   for (let exponent = 0; exponent <= decades; exponent += every) {
     const height = y(10 ** exponent);
     lines.push(
-      markup`<line class="grid" x1="0" x2="100%" y1="${height}" y2="${height}"/><text class="tick" x="100%" y="${height - 4}" text-anchor="end">${formatCount(10 ** exponent)}</text>`,
+      markup`<line class="grid" x1="0" x2="100%" y1="${height}" y2="${height}"/><text class="tick" x="100%" y="${height - 4}" text-anchor="end">${exponent < 3 ? 10 ** exponent : powerOfTen(exponent)}</text>`,
     );
   }
   return join(lines);
