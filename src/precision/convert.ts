@@ -180,6 +180,7 @@ function warningsOf(plan: Plan, before: readonly TypeViolation[]): string[] {
   const warnings = before
     .slice(0, 10)
     .map(({ where, message }) => `The original is not well typed: ${where}: ${message}.`);
+  if (plan.opsetRefused !== undefined) warnings.push(plan.opsetRefused);
   const converted = plan.flow.operations.some((operation) => plan.decisions.of(operation).kind === 'convert');
   if (!converted) warnings.push('No node was converted: the reasons are listed.');
   return warnings;

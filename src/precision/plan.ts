@@ -5,9 +5,11 @@ import type { TensorProto } from '../onnx/onnx_pb.js';
 import { angleArithmetic } from './angles.js';
 import { type Decisions, decide } from './decide.js';
 import { type Flow, isFloat32, isStored, type Operation, readFlow, type Value } from './flow.js';
+import { inlineFunctions } from './inline-functions.js';
 import { normalise } from './normalise.js';
 import { movers } from './operator-traits.js';
 import { type ConversionOptions, largestFinite } from './options.js';
+import { neededOpset, raiseOpset } from './raise-opset.js';
 import { requirementsOf } from './requirements.js';
 import { type Rewriting, rewriteModel } from './rewrite.js';
 import type { RuleFacts } from './rules.js';
@@ -24,6 +26,8 @@ export interface Plan {
   readonly functionsInlined: number;
   /** Why the opset was raised, where it was. */
   readonly opsetReason: string | undefined;
+  /** Why it was not raised although operators needed it. */
+  readonly opsetRefused: string | undefined;
   /** FP32 weights that stay FP32, in the graph and its bodies. */
   readonly weightsKept: number;
 }
@@ -34,7 +38,9 @@ export async function planConversion(
   options: ConversionOptions,
   context: { readonly emit?: EventListener; readonly signal?: AbortSignal },
 ): Promise<Plan> {
+  const functionsInlined = inlineFunctions(model.proto);
   normalise(model.proto);
+  const raise = raiseWhereNeeded(model, options);
   const flow = readFlow(model.proto);
   const found = await readWeights(model, flow, options, context);
   const facts: RuleFacts = {
@@ -53,14 +59,27 @@ export async function planConversion(
     flow,
     decisions,
     rewriting,
-    functionsInlined: 0,
-    opsetReason: undefined,
+    functionsInlined,
+    opsetReason: raise.reason,
+    opsetRefused: raise.refused,
     weightsKept: flow.scopes.reduce(
       (sum, { graph }) =>
         sum + graph.initializer.filter((tensor) => tensor.dataType === 1 && !converted.has(tensor)).length,
       0,
     ),
   };
+}
+
+function raiseWhereNeeded(
+  model: OnnxModel,
+  options: ConversionOptions,
+): { reason?: string; refused?: string } {
+  const flow = readFlow(model.proto);
+  const needed = alreadyTyped(flow) === undefined ? neededOpset(flow, options) : undefined;
+  if (needed === undefined) return {};
+  const refusal = raiseOpset(model.proto, needed.to);
+  if (refusal === undefined) return { reason: needed.reason };
+  return { refused: `${needed.reason}, but the opset cannot be raised: ${refusal.refused}.` };
 }
 
 const heavy: ReadonlySet<string> = new Set(

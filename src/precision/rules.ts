@@ -33,7 +33,7 @@ export interface Rule {
 const shortName: Readonly<Record<LowType, string>> = { float16: 'FP16', bfloat16: 'BF16' };
 
 /** Operators that ONNX defines in 16 bits but TensorRT does not build so (tried on TensorRT-RTX 1.7.1 for compute capability 8.9). */
-const notBuilt: Readonly<Record<LowType, ReadonlySet<string>>> = {
+export const notBuilt: Readonly<Record<LowType, ReadonlySet<string>>> = {
   float16: new Set(['MeanVarianceNormalization', 'Celu']),
   bfloat16: new Set(
     'ConvTranspose GRU HardSwish Mish Shrink LpPool GlobalLpPool LpNormalization MeanVarianceNormalization Celu'.split(

@@ -1,0 +1,128 @@
+import { clone, create } from '@bufbuild/protobuf';
+import {
+  type GraphProto,
+  GraphProtoSchema,
+  type ModelProto,
+  type NodeProto,
+  TensorProtoSchema,
+} from '../onnx/onnx_pb.js';
+import { firstOpset, plainDomain } from '../onnx/operators.js';
+import { type Flow, operatorName } from './flow.js';
+import { keptOperators } from './operator-traits.js';
+import { type ChangeContext, changes } from './opset-changes.js';
+import type { ConversionOptions } from './options.js';
+import { notBuilt } from './rules.js';
+import { slotsOf } from './slots.js';
+
+/** Raising starts from what is still in use and ends where every operator knows BF16. */
+const OLDEST = 11;
+const NEWEST = 22;
+
+/** The oldest IR version that goes with an opset, for the opsets between. */
+const irVersions: readonly (readonly [opset: number, ir: bigint])[] = [
+  [21, 10n],
+  [19, 9n],
+  [15, 8n],
+  [13, 7n],
+];
+
+export interface Raise {
+  readonly to: number;
+  readonly reason: string;
+}
+
+/** What opset the operators of a model need so that they know the 16-bit type, where that is more than the model has. */
+export function neededOpset(flow: Flow, options: ConversionOptions): Raise | undefined {
+  let needed: Raise | undefined;
+  for (const operation of flow.operations) {
+    const { node, opset } = operation;
+    const name = operatorName(operation);
+    if (plainDomain(node.domain) !== '' || operation.bodies.length > 0) continue;
+    if (keptOperators[name] !== undefined && !options.convertOps.has(name)) continue;
+    if (options.keepOps.has(name) || notBuilt[options.precision].has(name)) continue;
+    const slots = slotsOf(operation, options.precision);
+    if (!slots.includes('refused') && (slots.includes('follows') || !slots.includes('fixed'))) continue;
+    const to = firstOpset('', name, opset, (signature) =>
+      [...signature.inputs, ...signature.outputs].some(
+        ({ variable, allowed }) =>
+          variable !== undefined && allowed.has('float32') && allowed.has(options.precision),
+      ),
+    );
+    if (to === undefined || to > NEWEST || to <= opset || to <= (needed?.to ?? 0)) continue;
+    const type = options.precision === 'float16' ? 'FP16' : 'BF16';
+    needed = { to, reason: `${name} takes ${type} from opset ${to} on` };
+  }
+  return needed;
+}
+
+/**
+ * Moves a model to a newer opset of the default domain, rewriting the operators whose spelling changed. Leaves the model alone and says
+ * why where one of them cannot be said in the newer opset.
+ */
+export function raiseOpset(model: ModelProto, to: number): { readonly refused: string } | undefined {
+  const domain = model.opsetImport.find((entry) => plainDomain(entry.domain) === '');
+  const from = Number(domain?.version ?? 0);
+  if (model.graph === undefined || domain === undefined || from < OLDEST)
+    return { refused: `opset ${from} is too old to be raised` };
+  if (model.functions.length > 0) return { refused: 'the model has functions of another opset' };
+  const graph = clone(GraphProtoSchema, model.graph);
+  const refused = raiseGraph(graph, from, to, new Set(allNames(graph)));
+  if (refused !== undefined) return { refused };
+  model.graph = graph;
+  domain.version = BigInt(to);
+  const ir = irVersions.find(([opset]) => to >= opset)?.[1] ?? 0n;
+  if (model.irVersion < ir) model.irVersion = ir;
+  return undefined;
+}
+
+function raiseGraph(graph: GraphProto, from: number, to: number, names: Set<string>): string | undefined {
+  const context = contextOf(graph, names);
+  for (const node of graph.node) {
+    for (const { g: body } of node.attribute) {
+      const refused = body === undefined ? undefined : raiseGraph(body, from, to, names);
+      if (refused !== undefined) return refused;
+    }
+    const refused = raiseNode(node, from, to, context);
+    if (refused !== undefined) return `${node.opType} «${node.name || node.output[0]}»: ${refused}`;
+  }
+  return undefined;
+}
+
+function raiseNode(node: NodeProto, from: number, to: number, context: ChangeContext): string | undefined {
+  if (plainDomain(node.domain) !== '') return undefined;
+  for (const change of changes) {
+    if (change.at <= from || change.at > to || !change.operators.includes(node.opType)) continue;
+    const refused = change.apply(node, context);
+    if (refused !== undefined) return refused;
+  }
+  return undefined;
+}
+
+function contextOf(graph: GraphProto, names: Set<string>): ChangeContext {
+  const ranks = new Map<string, number>();
+  for (const { name, type } of [...graph.input, ...graph.valueInfo, ...graph.output]) {
+    const shape = type?.value.case === 'tensorType' ? type.value.value.shape : undefined;
+    if (shape !== undefined) ranks.set(name, shape.dim.length);
+  }
+  return {
+    rank: (name) => ranks.get(name),
+    integers: (values) => {
+      let name = `axes_${values.join('_')}`;
+      for (let count = 2; names.has(name); count++) name = `axes_${values.join('_')}_${count}`;
+      names.add(name);
+      const bytes = new Uint8Array(BigInt64Array.from(values).buffer);
+      graph.initializer.push(
+        create(TensorProtoSchema, { name, dims: [BigInt(values.length)], dataType: 7, rawData: bytes }),
+      );
+      return name;
+    },
+  };
+}
+
+function* allNames(graph: GraphProto): Generator<string> {
+  for (const { name } of [...graph.input, ...graph.initializer]) yield name;
+  for (const node of graph.node) {
+    yield* node.output;
+    for (const { g: body } of node.attribute) if (body !== undefined) yield* allNames(body);
+  }
+}
