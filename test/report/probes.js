@@ -30,14 +30,14 @@ export function contrasts() {
 /** Pairs of labels of one chart whose boxes overlap by more than a hair. */
 export function overlappingLabels() {
   const overlap = (a, b) =>
-    Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 &&
-    Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 4;
+    Math.min(a.x + a.width, b.x + b.width) - Math.max(a.x, b.x) > 1 &&
+    Math.min(a.y + a.height, b.y + b.height) - Math.max(a.y, b.y) > 4;
   return [...document.querySelectorAll('svg.chart')].flatMap((chart) => {
     const labels = [...chart.querySelectorAll('text')];
     return labels.flatMap((a, index) =>
       labels
         .slice(index + 1)
-        .filter((b) => overlap(a.getBoundingClientRect(), b.getBoundingClientRect()))
+        .filter((b) => overlap(a.getBBox(), b.getBBox()))
         .map((b) => `${chart.querySelector('title').textContent}: «${a.textContent}» and «${b.textContent}»`),
     );
   });

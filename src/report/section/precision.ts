@@ -46,7 +46,7 @@ function nodesChart(conversion: ReportConversion): Markup {
     },
     [
       row(word, conversion.convertedNodes, 'accent'),
-      ...kept.map((rule) => row(`FP32: ${rule.title}`, rule.nodes.length, 'quiet')),
+      ...kept.map((rule) => row(`FP32: ${rule.id}`, rule.nodes.length, 'quiet')),
     ],
   );
 }
