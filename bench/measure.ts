@@ -37,22 +37,45 @@ print(json.dumps({"seconds": seconds, "peakBytes": usage.ru_maxrss * unit, "stat
 /** A program that was to be measured, or that prepares a measurement, did not end well. */
 export class CommandFailed extends Error {}
 
-/** Runs a command several times, its output thrown away, and gives the median of wall time (process start included) and of peak memory. */
+/** Runs a command several times, its output thrown away: wall time (process start included) and peak memory. */
 export function measureCommand(argv: readonly string[], options: MeasureOptions): CommandRuns {
-  const runs: Cost[] = [];
+  return measureCommands([argv], options)[0]!;
+}
+
+/** The same for several commands in turns (a b a b …), so that a machine that slows down slows all of them. */
+export function measureCommands(
+  commands: readonly (readonly string[])[],
+  options: MeasureOptions,
+): CommandRuns[] {
+  const costs: Cost[][] = commands.map(() => []);
   for (let run = -(options.warmups ?? 1); run < options.runs; run++) {
-    options.before?.();
-    const cost = measureOnce(argv, options);
-    if (run >= 0) runs.push(cost);
+    commands.forEach((argv, which) => {
+      options.before?.();
+      const cost = measureOnce(argv, options);
+      if (run >= 0) costs[which]?.push(cost);
+    });
   }
+  return costs.map(summary);
+}
+
+/** Our command, and in turns with it a peer's where there is one. */
+export function measureBeside(
+  argv: readonly string[],
+  peer: { readonly name: string; readonly argv: readonly string[] } | undefined,
+  options: MeasureOptions,
+): {
+  readonly ours: CommandRuns;
+  readonly peer: { readonly name: string; readonly runs: CommandRuns } | undefined;
+} {
+  if (peer === undefined) return { ours: measureCommand(argv, options), peer };
+  const [ours, theirs] = measureCommands([argv, peer.argv], options);
+  return { ours: ours!, peer: { name: peer.name, runs: theirs! } };
+}
+
+function summary(runs: readonly Cost[]): CommandRuns {
   const peaks = runs.flatMap(({ peakBytes }) => (peakBytes === null ? [] : [peakBytes]));
-  return {
-    median: {
-      seconds: median(runs.map(({ seconds }) => seconds)),
-      peakBytes: peaks.length === 0 ? null : median(peaks),
-    },
-    runs,
-  };
+  const seconds = median(runs.map((cost) => cost.seconds));
+  return { median: { seconds, peakBytes: peaks.length === 0 ? null : median(peaks) }, runs };
 }
 
 function measureOnce(argv: readonly string[], options: MeasureOptions): Cost {

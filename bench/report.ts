@@ -1,4 +1,4 @@
-import { cpus, totalmem } from 'node:os';
+import { cpus, loadavg, totalmem } from 'node:os';
 import type { BenchContext } from './context.js';
 import { advantage, type CaseResult, isMet, type Measurement } from './result.js';
 
@@ -14,6 +14,8 @@ export interface BenchReport {
     readonly memoryGib: number;
     readonly node: string;
     readonly os: string;
+    /** One-minute load average when the report was made; above about 1 something else was running too. */
+    readonly load: number;
   };
   readonly peers: Readonly<Record<string, string>> | { readonly missing: string };
   readonly runs: number;
@@ -36,6 +38,7 @@ export function benchReport(
       memoryGib: Math.round(totalmem() / 2 ** 30),
       node: process.versions.node,
       os: `${process.platform} ${process.arch}`,
+      load: Math.round(10 * (loadavg()[0] ?? 0)) / 10,
     },
     peers: 'versions' in context.peers ? context.peers.versions : context.peers,
     runs: context.runs,
@@ -54,8 +57,8 @@ export function markdown(report: BenchReport): string {
   return [
     `# trtforge beside its peers, ${report.date.slice(0, 10)}`,
     '',
-    `\`${report.command}\` on ${machine.cpu}, ${machine.cores} cores, ${machine.memoryGib} GiB, ${machine.os}, Node ${machine.node}. Peers: ${peers}.`,
-    `Median of ${report.runs} runs after a warm-up; process start is inside every figure. «Ratio» is how many times better ours is.`,
+    `\`${report.command}\` on ${machine.cpu}, ${machine.cores} cores, ${machine.memoryGib} GiB, ${machine.os}, Node ${machine.node}, load ${machine.load}. Peers: ${peers}.`,
+    `Median of at least ${report.runs} runs after a warm-up, ours and the peer’s in turns; process start is inside every figure. «Ratio» is how many times better ours is.`,
     '',
     ...report.cases.flatMap(caseLines),
   ].join('\n');

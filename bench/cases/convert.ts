@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type BenchCase, generate, peersOr, trtforge } from '../context.js';
-import { measureCommand } from '../measure.js';
+import { measureBeside } from '../measure.js';
 import { costs } from '../result.js';
 
 const PEER = `
@@ -25,12 +25,12 @@ export const convert: BenchCase = {
       },
     };
     const command = trtforge(context, 'convert', model, '--precision', 'fp16', '-o', result);
-    const ours = measureCommand(command, fresh);
     const peers = peersOr(context, skipped);
-    const peer = peers && {
-      name: 'onnxconverter-common',
-      runs: measureCommand([peers.python, '-c', PEER, model, result], fresh),
-    };
+    const { ours, peer } = measureBeside(
+      command,
+      peers && { name: 'onnxconverter-common', argv: [peers.python, '-c', PEER, model, result] },
+      fresh,
+    );
     return {
       case: 'convert',
       title: 'Convert 1.5 GB from FP32 to FP16',

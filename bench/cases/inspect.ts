@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import { type BenchCase, type BenchContext, generate, peersOr, trtforge } from '../context.js';
-import { measureCommand } from '../measure.js';
+import { measureBeside } from '../measure.js';
 import { costs, type Measurement } from '../result.js';
 
 const files = [
@@ -30,12 +30,15 @@ function measureFile(
 ): Measurement[] {
   const model = generate(context, 'matmul-stack', size, ...more);
   try {
-    const ours = measureCommand(trtforge(context, 'inspect', model, '--json'), context);
     const peers = peersOr(context, skipped);
-    const peer = peers && {
-      name: 'onnx.load',
-      runs: measureCommand([peers.python, '-c', 'import onnx, sys; onnx.load(sys.argv[1])', model], context),
-    };
+    const { ours, peer } = measureBeside(
+      trtforge(context, 'inspect', model, '--json'),
+      peers && {
+        name: 'onnx.load',
+        argv: [peers.python, '-c', 'import onnx, sys; onnx.load(sys.argv[1])', model],
+      },
+      context,
+    );
     return costs(what, ours, peer, { seconds: 0.15, megabytes: 80 });
   } finally {
     rmSync(model);

@@ -1,6 +1,6 @@
 import { type BenchCase, peersOr, trtforge } from '../context.js';
-import { measureCommand } from '../measure.js';
-import { costs, type Measurement } from '../result.js';
+import { measureCommands } from '../measure.js';
+import { costs } from '../result.js';
 
 /** Short commands are cheap, so more runs steady their median. */
 const RUNS = 15;
@@ -10,22 +10,21 @@ export const start: BenchCase = {
   name: 'start',
   run: (context) => {
     const skipped: string[] = [];
-    const more = { runs: Math.max(RUNS, context.runs) };
-    const ours = measureCommand(trtforge(context, '--version'), more);
-    const node = { name: 'node -e 0', runs: measureCommand([process.execPath, '-e', '0'], more) };
-    const measurements: Measurement[] = costs('--version beside bare Node', ours, node, { seconds: 0.12 });
     const peers = peersOr(context, skipped);
-    if (peers !== undefined) {
-      const runs = measureCommand([peers.polygraphy, '--version'], more);
-      measurements.push(
-        ...costs('--version', ours, { name: 'polygraphy --version', runs }, { seconds: 0.12 }),
-      );
-    }
+    const others = [
+      { name: 'node -e 0', argv: [process.execPath, '-e', '0'] },
+      ...(peers ? [{ name: 'polygraphy --version', argv: [peers.polygraphy, '--version'] }] : []),
+    ];
+    const commands = [trtforge(context, '--version'), ...others.map(({ argv }) => argv)];
+    const [ours, ...theirs] = measureCommands(commands, { runs: Math.max(RUNS, context.runs) });
+    const measurements = others.flatMap(({ name }, index) =>
+      costs(`--version beside ${name}`, ours!, { name, runs: theirs[index]! }, { seconds: 0.12 }),
+    );
     return {
       case: 'start',
       title: 'Start of the command line',
       commands: ['trtforge --version', 'node -e 0', 'polygraphy --version'],
-      measurements,
+      measurements: measurements.filter(({ unit }) => unit === 's'),
       skipped,
     };
   },

@@ -71,7 +71,7 @@ describe('a measurement', () => {
       schema: 'trtforge.bench-peers/1',
       date: '2026-01-02T03:04:05.000Z',
       command: 'npm run bench',
-      machine: { cpu: 'a CPU', cores: 2, memoryGib: 24, node: '20.20.0', os: 'linux x64' },
+      machine: { cpu: 'a CPU', cores: 2, memoryGib: 24, node: '20.20.0', os: 'linux x64', load: 0.5 },
       peers: { missing: 'no python3' },
       runs: 5,
       cases: [
