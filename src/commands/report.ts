@@ -5,7 +5,7 @@ import { choice, text } from '../cli/option.js';
 import { renderHtml } from '../report/html.js';
 import { renderMarkdown } from '../report/markdown.js';
 import { readResult } from '../report/read.js';
-import type { ForgeResult } from '../report/result.js';
+import type { ForgeResult, RenderedReport } from '../report/result.js';
 import { publishFile } from '../system/publish.js';
 
 const formats = {
@@ -34,7 +34,7 @@ export const command = defineCommand({
       describe: 'where to write it; - is stdout (default: report.<format> beside the result)',
     }),
   },
-  run: async ([run = ''], options) => {
+  run: async ([run = ''], options): Promise<RenderedReport> => {
     const { extension, render } = formats[options.format];
     const content = render(readResult(run));
     if (options.output === '-')

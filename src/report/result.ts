@@ -165,6 +165,15 @@ export const forgeResultSchema = z.object({
   files: z.array(z.object({ path: z.string(), what: z.string() })),
 });
 
+/** What `trtforge report` did: the file it wrote, or the content itself when it went to stdout. */
+export const renderedReportSchema = z.object({
+  schema: z.literal('trtforge.report/1'),
+  format: z.enum(['html', 'markdown', 'json']),
+  path: z.string().nullable(),
+  content: z.string().nullable(),
+});
+
+export type RenderedReport = z.infer<typeof renderedReportSchema>;
 export type ForgeResult = z.infer<typeof forgeResultSchema>;
 export type ReportModel = NonNullable<ForgeResult['model']>;
 export type ReportConversion = NonNullable<ForgeResult['conversion']>;

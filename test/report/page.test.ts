@@ -3,10 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { renderHtml } from '../../src/report/html.js';
 import type { ForgeResult } from '../../src/report/result.js';
-import { findChromium, launchChromium } from '../support/browser.js';
+import { launchChromium } from '../support/browser.js';
+import { describeWith } from '../support/needs.js';
 import {
   captionNumbers,
   contrasts,
@@ -18,139 +19,135 @@ import {
 } from './probes.js';
 import { failedSample, sampleResult, stoppedSample } from './sample.js';
 
-const executable = findChromium();
 const pages: Readonly<Record<string, ForgeResult>> = {
   pass: sampleResult(),
   fail: failedSample(),
   stopped: stoppedSample(),
 };
 
-describe.skipIf(executable === undefined)(
-  'report.html in Chromium (skipped without a chromium on PATH)',
-  () => {
-    const folder = mkdtempSync(join(tmpdir(), 'trtforge-page-'));
-    let browser: Browser;
+describeWith('chromium', 'report.html in Chromium', (executable) => {
+  const folder = mkdtempSync(join(tmpdir(), 'trtforge-page-'));
+  let browser: Browser;
 
-    beforeAll(async () => {
-      browser = await launchChromium(executable!);
-      for (const [name, result] of Object.entries(pages))
-        writeFileSync(join(folder, `${name}.html`), renderHtml(result));
+  beforeAll(async () => {
+    browser = await launchChromium(executable);
+    for (const [name, result] of Object.entries(pages))
+      writeFileSync(join(folder, `${name}.html`), renderHtml(result));
+  });
+  afterAll(async () => {
+    await browser.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  interface Look {
+    readonly scheme?: 'light' | 'dark';
+    readonly width?: number;
+    readonly javaScriptEnabled?: boolean;
+  }
+
+  /** Opens a page and holds it to silence: nothing on the console, no request but the file itself. */
+  async function open(name: string, look: Look, see: (page: Page) => Promise<void>): Promise<void> {
+    const context = await browser.newContext({
+      colorScheme: look.scheme ?? 'light',
+      viewport: { width: look.width ?? 1280, height: 900 },
     });
-    afterAll(async () => {
-      await browser.close();
-      rmSync(folder, { recursive: true, force: true });
+    const page = await context.newPage();
+    const complaints: string[] = [];
+    const requests: string[] = [];
+    page.on('console', (message) => complaints.push(message.text()));
+    page.on('pageerror', (error) => complaints.push(error.message));
+    page.on('request', (request) => requests.push(request.url()));
+    const url = pathToFileURL(join(folder, `${name}.html`)).href;
+    await page.goto(url);
+    await see(page);
+    expect(complaints).toEqual([]);
+    expect(requests.filter((request) => request !== url && !request.startsWith('data:'))).toEqual([]);
+    await context.close();
+  }
+
+  test.each([
+    ['pass', 'Pass', 6, 3],
+    ['fail', 'Fail', 5, 3],
+    ['stopped', 'Inconclusive', 4, 2],
+  ])('a run: %s shows its verdict first, and every chart', async (name, word, charts, dials) => {
+    await open(name, {}, async (page) => {
+      expect(await page.locator('.verdict-word').textContent()).toBe(word);
+      expect(await page.locator('svg.chart').count()).toBe(charts);
+      expect(await page.locator('svg.dial').count()).toBe(dials);
+      expect(await page.locator('h1').textContent()).toBe('resnet50');
+      const verdict = (await page.locator('.verdict').boundingBox())!;
+      expect(verdict.y + verdict.height).toBeLessThan(900);
     });
+  });
 
-    interface Look {
-      readonly scheme?: 'light' | 'dark';
-      readonly width?: number;
-      readonly javaScriptEnabled?: boolean;
-    }
+  const looks = Object.keys(pages).flatMap((name) =>
+    (['light', 'dark'] as const).flatMap((scheme) => [390, 1280].map((width) => ({ name, scheme, width }))),
+  );
 
-    /** Opens a page and holds it to silence: nothing on the console, no request but the file itself. */
-    async function open(name: string, look: Look, see: (page: Page) => Promise<void>): Promise<void> {
-      const context = await browser.newContext({
-        colorScheme: look.scheme ?? 'light',
-        viewport: { width: look.width ?? 1280, height: 900 },
+  test.each(looks)(
+    '$name, $scheme, $width px wide: readable, and no wider than the window',
+    async ({ name, ...look }) => {
+      await open(name, look, async (page) => {
+        await page.evaluate(openEverything);
+        expect(await page.evaluate(pageWidth)).toBeLessThanOrEqual(look.width);
+        const [lowest] = await page.evaluate(contrasts);
+        expect(lowest!.ratio, lowest!.text).toBeGreaterThanOrEqual(4.5);
+        expect(await page.evaluate(overlappingLabels)).toEqual([]);
       });
-      const page = await context.newPage();
-      const complaints: string[] = [];
-      const requests: string[] = [];
-      page.on('console', (message) => complaints.push(message.text()));
-      page.on('pageerror', (error) => complaints.push(error.message));
-      page.on('request', (request) => requests.push(request.url()));
-      const url = pathToFileURL(join(folder, `${name}.html`)).href;
-      await page.goto(url);
-      await see(page);
-      expect(complaints).toEqual([]);
-      expect(requests.filter((request) => request !== url && !request.startsWith('data:'))).toEqual([]);
-      await context.close();
-    }
+    },
+  );
 
-    test.each([
-      ['pass', 'Pass', 6, 3],
-      ['fail', 'Fail', 5, 3],
-      ['stopped', 'Inconclusive', 4, 2],
-    ])('a run: %s shows its verdict first, and every chart', async (name, word, charts, dials) => {
-      await open(name, {}, async (page) => {
-        expect(await page.locator('.verdict-word').textContent()).toBe(word);
-        expect(await page.locator('svg.chart').count()).toBe(charts);
-        expect(await page.locator('svg.dial').count()).toBe(dials);
-        expect(await page.locator('h1').textContent()).toBe('resnet50');
-        const verdict = (await page.locator('.verdict').boundingBox())!;
-        expect(verdict.y + verdict.height).toBeLessThan(900);
+  test('light and dark are two looks, not one', async () => {
+    const papers: string[] = [];
+    for (const scheme of ['light', 'dark'] as const)
+      await open('pass', { scheme }, async (page) => {
+        papers.push(await page.evaluate(paperColor));
       });
+    expect(new Set(papers).size).toBe(2);
+  });
+
+  test('who listens instead of looking finds landmarks, named charts and table headers', async () => {
+    await open('pass', {}, async (page) => {
+      const tree = await page.locator('body').ariaSnapshot();
+      for (const role of ['banner', 'navigation "Contents"', 'main', 'contentinfo'])
+        expect(tree).toContain(`- ${role}`);
+      expect(tree).toContain('img "Distribution of the absolute error of logits');
+      expect(await page.locator('svg[role=img] > title').count()).toBe(9);
+      expect(await page.locator('table:not(:has(th[scope=row]))').count()).toBe(0);
     });
+  });
 
-    const looks = Object.keys(pages).flatMap((name) =>
-      (['light', 'dark'] as const).flatMap((scheme) => [390, 1280].map((width) => ({ name, scheme, width }))),
-    );
-
-    test.each(looks)(
-      '$name, $scheme, $width px wide: readable, and no wider than the window',
-      async ({ name, ...look }) => {
-        await open(name, look, async (page) => {
-          await page.evaluate(openEverything);
-          expect(await page.evaluate(pageWidth)).toBeLessThanOrEqual(look.width);
-          const [lowest] = await page.evaluate(contrasts);
-          expect(lowest!.ratio, lowest!.text).toBeGreaterThanOrEqual(4.5);
-          expect(await page.evaluate(overlappingLabels)).toEqual([]);
-        });
-      },
-    );
-
-    test('light and dark are two looks, not one', async () => {
-      const papers: string[] = [];
-      for (const scheme of ['light', 'dark'] as const)
-        await open('pass', { scheme }, async (page) => {
-          papers.push(await page.evaluate(paperColor));
-        });
-      expect(new Set(papers).size).toBe(2);
+  test('every figure and every table is numbered', async () => {
+    await open('pass', {}, async (page) => {
+      const numbers = await page.evaluate(captionNumbers);
+      expect(numbers.filter((number) => number.startsWith('"Figure "')).length).toBe(6);
+      expect(numbers.filter((number) => number.startsWith('"Table "')).length).toBe(5);
+      expect(numbers.length).toBe(11);
     });
+  });
 
-    test('who listens instead of looking finds landmarks, named charts and table headers', async () => {
-      await open('pass', {}, async (page) => {
-        const tree = await page.locator('body').ariaSnapshot();
-        for (const role of ['banner', 'navigation "Contents"', 'main', 'contentinfo'])
-          expect(tree).toContain(`- ${role}`);
-        expect(tree).toContain('img "Distribution of the absolute error of logits');
-        expect(await page.locator('svg[role=img] > title').count()).toBe(9);
-        expect(await page.locator('table:not(:has(th[scope=row]))').count()).toBe(0);
-      });
+  test('the list of nodes that stay in FP32 opens without a script', async () => {
+    await open('pass', {}, async (page) => {
+      const node = page.getByText('/stem/GlobalAveragePool', { exact: true });
+      expect(await node.isVisible()).toBe(false);
+      await page.locator('summary', { hasText: '--max-reduction-depth' }).click();
+      expect(await node.isVisible()).toBe(true);
     });
+  });
 
-    test('every figure and every table is numbered', async () => {
-      await open('pass', {}, async (page) => {
-        const numbers = await page.evaluate(captionNumbers);
-        expect(numbers.filter((number) => number.startsWith('"Figure "')).length).toBe(6);
-        expect(numbers.filter((number) => number.startsWith('"Table "')).length).toBe(5);
-        expect(numbers.length).toBe(11);
-      });
+  test('a command is selected whole by one click', async () => {
+    await open('pass', {}, async (page) => {
+      await page.locator('.commands pre').first().click();
+      expect(await page.evaluate(selectedText)).toBe(pages.pass!.repeat[0]!.command);
     });
+  });
 
-    test('the list of nodes that stay in FP32 opens without a script', async () => {
-      await open('pass', {}, async (page) => {
-        const node = page.getByText('/stem/GlobalAveragePool', { exact: true });
-        expect(await node.isVisible()).toBe(false);
-        await page.locator('summary', { hasText: '--max-reduction-depth' }).click();
-        expect(await node.isVisible()).toBe(true);
-      });
+  test('it prints to a PDF with every folded part open', async () => {
+    await open('pass', {}, async (page) => {
+      await page.emulateMedia({ media: 'print' });
+      expect(await page.locator('nav').isVisible()).toBe(false);
+      const pdf = await page.pdf({ format: 'A4' });
+      expect(pdf.subarray(0, 5).toString()).toBe('%PDF-');
     });
-
-    test('a command is selected whole by one click', async () => {
-      await open('pass', {}, async (page) => {
-        await page.locator('.commands pre').first().click();
-        expect(await page.evaluate(selectedText)).toBe(pages.pass!.repeat[0]!.command);
-      });
-    });
-
-    test('it prints to a PDF with every folded part open', async () => {
-      await open('pass', {}, async (page) => {
-        await page.emulateMedia({ media: 'print' });
-        expect(await page.locator('nav').isVisible()).toBe(false);
-        const pdf = await page.pdf({ format: 'A4' });
-        expect(pdf.subarray(0, 5).toString()).toBe('%PDF-');
-      });
-    });
-  },
-);
+  });
+});

@@ -1,17 +1,4 @@
-import { existsSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
 import { type Browser, chromium } from 'playwright-core';
-
-const names = ['chromium', 'chromium-browser', 'google-chrome'];
-
-/** The machine's own Chromium: `$CHROMIUM`, or the first of its usual names on PATH; undefined where there is none. */
-export function findChromium(environment: NodeJS.ProcessEnv = process.env): string | undefined {
-  if (environment.CHROMIUM) return environment.CHROMIUM;
-  const folders = (environment.PATH ?? '').split(delimiter);
-  return names
-    .flatMap((name) => folders.map((folder) => join(folder, name)))
-    .find((path) => existsSync(path));
-}
 
 export function launchChromium(executablePath: string): Promise<Browser> {
   return chromium.launch({
