@@ -6,6 +6,7 @@ import { runCommand } from '../system/command.js';
 import { type DamagedLibrary, type Flavour, type LibraryGroup, readLibraryFolder } from './library-folder.js';
 import { type Place, places, type Surroundings } from './places.js';
 import type { Toolchain } from './toolchain.js';
+import { programPlaces } from './trtexec.js';
 import { isInLine } from './version.js';
 
 /** A toolchain as it lies on this machine. */
@@ -189,27 +190,20 @@ function trtexecOf(
   group: LibraryGroup,
   { folder, foundBy }: Place,
   all: readonly Candidate[],
-  { environment, root }: Surroundings,
+  surroundings: Surroundings,
 ): string | null {
   if (group.flavour !== 'full') return null;
   const binary = group.product === 'tensorrt' ? 'trtexec' : 'tensorrt_rtx';
-  const own = ['../bin', '../../bin', '../../../bin', 'bin'].map((sub) => join(folder, sub, binary));
+  // Beside `lib` or `targets/<triplet>/lib`; the `bin` beside a system folder holds every program, so it says nothing about this library.
+  const tree = /\/targets\/[^/]+\/lib$/.test(folder) ? '../../../bin' : '../bin';
+  const isSystem = /^\/(usr\/)?lib/.test(folder);
+  const own = isSystem ? [] : [join(folder, tree, binary), join(folder, 'bin', binary)];
   const isOnLoaderPath = /loader path|Debian|NGC/.test(foundBy);
   const isOnlyOne =
     all.filter(
       (each) => each.group.product === group.product && /loader path|Debian|NGC/.test(each.place.foundBy),
     ).length === 1;
-  const usual = [
-    ...(environment.PATH ?? '').split(':').filter((path) => path.startsWith('/')),
-    `${root}/usr/src/tensorrt/bin`,
-    `${root}/opt/tensorrt/bin`,
-    `${root}/workspace/tensorrt/bin`,
-  ].map((path) => join(path, binary));
-  // `/usr/lib/<triplet>/../bin` holds every program of the system, so it says nothing about this library.
-  const candidates = [
-    ...own.filter((path) => !/\/usr\/bin\//.test(path)),
-    ...(isOnLoaderPath && isOnlyOne ? usual : []),
-  ];
+  const candidates = [...own, ...(isOnLoaderPath && isOnlyOne ? programPlaces(binary, surroundings) : [])];
   const found = candidates.find((path) => existsSync(path));
   return found === undefined ? null : realpathSync(found);
 }

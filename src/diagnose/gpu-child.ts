@@ -1,0 +1,4 @@
+import { serve } from '../system/supervised-child.js';
+import { loadAddon } from '../toolchain/addon.js';
+
+serve(async () => loadAddon().gpus());

@@ -1,0 +1,75 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { TrtforgeError } from '../errors.js';
+import { runSupervised } from '../system/supervise.js';
+import type { GpuList } from '../toolchain/addon.js';
+import type { Surroundings } from '../toolchain/places.js';
+
+/** What is known of the GPUs and their driver, and by which way. */
+export interface GpuView extends GpuList {
+  readonly source: 'driver' | 'nvidia-smi' | 'none';
+}
+
+/** Asks the CUDA driver (in a child: a broken driver can hang or kill who asks). */
+export type DriverProbe = () => Promise<GpuList>;
+
+const DRIVER_TIMEOUT_MS = 20_000;
+const SMI_TIMEOUT_MS = 10_000;
+
+export const driverInChild: DriverProbe = async () => {
+  const module = new URL('../../dist/diagnose/gpu-child.js', import.meta.url);
+  const signal = AbortSignal.timeout(DRIVER_TIMEOUT_MS);
+  const answer = await runSupervised(module, null, {
+    emit: () => {},
+    signal,
+    graceMs: 500,
+    doing: 'asking the CUDA driver for its GPUs',
+  });
+  return answer as GpuList;
+};
+
+/** GPUs by the CUDA driver; where that does not answer, by nvidia-smi. Never throws. */
+export async function lookForGpus(surroundings: Surroundings, askDriver: DriverProbe): Promise<GpuView> {
+  const driver = await askDriver().catch(
+    (error: unknown): GpuList => ({
+      gpus: [],
+      cudaVersion: null,
+      driverVersion: null,
+      reason: error instanceof TrtforgeError ? error.message : String(error),
+    }),
+  );
+  const kernelDriver = driver.driverVersion ?? kernelDriverVersion(surroundings.root);
+  if (driver.gpus.length > 0) return { ...driver, driverVersion: kernelDriver, source: 'driver' };
+  const listed = await askSmi(surroundings);
+  if (listed !== null) return { ...listed, reason: driver.reason, source: 'nvidia-smi' };
+  return { ...driver, driverVersion: kernelDriver, source: 'none' };
+}
+
+/** `/proc/driver/nvidia/version` names the loaded kernel module: `NVRM version: NVIDIA UNIX … 580.65.06 …`. */
+function kernelDriverVersion(root: string): string | null {
+  const path = join(root, '/proc/driver/nvidia/version');
+  if (!existsSync(path)) return null;
+  try {
+    return /Kernel Module.*?\s(\d+\.\d+(?:\.\d+)?)\s/.exec(readFileSync(path, 'utf8'))?.[1] ?? null;
+  } catch {
+    return null;
+  }
+}
+
+const SMI_FIELDS = 'index,name,uuid,compute_cap,memory.total,driver_version';
+
+async function askSmi({ run, environment }: Surroundings): Promise<Omit<GpuList, 'reason'> | null> {
+  const args = [`--query-gpu=${SMI_FIELDS}`, '--format=csv,noheader,nounits'];
+  const { exitCode, stdout } = await run('nvidia-smi', args, { timeoutMs: SMI_TIMEOUT_MS, environment });
+  if (exitCode !== 0) return null;
+  const rows = stdout.split('\n').map((line) => line.split(',').map((cell) => cell.trim()));
+  const gpus = rows.flatMap(([index, name, uuid, capability, mebibytes]) => {
+    if (index === undefined || name === undefined || uuid === undefined) return [];
+    const computeCapability = Math.round(Number(capability) * 10);
+    if (!Number.isInteger(computeCapability)) return [];
+    const memoryBytes = (Number(mebibytes) || 0) * 2 ** 20;
+    return [{ index: Number(index), name, uuid, computeCapability, memoryBytes, multiprocessors: 0 }];
+  });
+  if (gpus.length === 0) return null;
+  return { gpus, cudaVersion: null, driverVersion: rows[0]?.[5] ?? null };
+}
