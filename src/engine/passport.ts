@@ -15,8 +15,8 @@ export const passportSchema = z.object({
   schema: z.literal('trtforge.passport/1'),
   /** Identity in full; `digest` is the SHA-256 of `document` in canonical form. */
   identity: z.object({ digest: sha256Schema, document: identityDocumentSchema }),
-  /** Readable name of the engine, without folder. */
-  name: z.string(),
+  /** Readable name of the engine: a plain file name, since stores make links of it. */
+  name: z.string().regex(/^[A-Za-z0-9_+][A-Za-z0-9._+~-]{0,250}$/),
   model: z.object({
     name: z.string(),
     /** What the user called this version of the model; null when nothing was said. */

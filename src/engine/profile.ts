@@ -1,5 +1,5 @@
 import { TrtforgeError } from '../errors.js';
-import type { ModelTensor } from './model-inputs.js';
+import type { ValueFacts } from '../onnx/model-facts.js';
 import type { ProfileRange } from './recipe.js';
 
 /** One profile as it was asked for: input name to range, not yet held against a model. */
@@ -46,7 +46,7 @@ function parseDims(text: string): number[] | undefined {
  * ready-made suggestion, when an open dimension has no range: an engine for batch 1 that nobody asked for helps nobody.
  */
 export function resolveProfiles(
-  inputs: readonly ModelTensor[],
+  inputs: readonly ValueFacts[],
   requests: readonly ProfileRequest[],
 ): readonly Profile[] {
   const open = inputs.filter(isOpen);
@@ -58,10 +58,10 @@ export function resolveProfiles(
   return open.length === 0 && profiles.every((one) => Object.keys(one).length === 0) ? [] : profiles;
 }
 
-const isOpen = ({ shape }: ModelTensor): boolean =>
+const isOpen = ({ shape }: ValueFacts): boolean =>
   shape === null || shape.some((dimension) => typeof dimension !== 'number');
 
-function checkProfile(inputs: readonly ModelTensor[], request: ProfileRequest, index: number): Profile {
+function checkProfile(inputs: readonly ValueFacts[], request: ProfileRequest, index: number): Profile {
   const symbols = new Map<string, { readonly sizes: readonly number[]; readonly where: string }>();
   const profile: Record<string, ProfileRange> = {};
   for (const [name, range] of request) {
@@ -93,7 +93,7 @@ function checkOrder(name: string, { min, opt, max }: ProfileRange): void {
 
 type Symbols = Map<string, { readonly sizes: readonly number[]; readonly where: string }>;
 
-function checkShape({ name, shape }: ModelTensor, range: ProfileRange, symbols: Symbols): void {
+function checkShape({ name, shape }: ValueFacts, range: ProfileRange, symbols: Symbols): void {
   if (shape === null) return;
   if (shape.length !== range.min.length) {
     throw invalid(
@@ -122,7 +122,7 @@ function checkSymbol(symbol: string, sizes: readonly number[], where: string, sy
   }
 }
 
-function unknownInput(name: string, inputs: readonly ModelTensor[]): TrtforgeError {
+function unknownInput(name: string, inputs: readonly ValueFacts[]): TrtforgeError {
   const names = inputs.map((input) => input.name);
   const close = names.find((candidate) => isClose(candidate, name));
   return new TrtforgeError('TF_PROFILE_INVALID', `The model has no input «${name}».`, {
@@ -148,7 +148,7 @@ function isClose(a: string, b: string): boolean {
   return (row.at(-1) ?? 0) <= Math.min(2, Math.ceil(Math.min(a.length, b.length) / 3));
 }
 
-function missingRanges(missing: readonly ModelTensor[], open: readonly ModelTensor[]): TrtforgeError {
+function missingRanges(missing: readonly ValueFacts[], open: readonly ValueFacts[]): TrtforgeError {
   const places = missing.map(
     ({ name, shape }) => `«${name}» (${shape === null ? 'any rank' : shapeText(shape)})`,
   );
@@ -167,7 +167,7 @@ function missingRanges(missing: readonly ModelTensor[], open: readonly ModelTens
 }
 
 /** First open axis (the batch, by custom) 1/8/32, others 1/128/512; equal symbols equal. null when a rank is open. */
-export function suggestProfile(open: readonly ModelTensor[]): string | null {
+export function suggestProfile(open: readonly ValueFacts[]): string | null {
   const sizes = new Map<string, readonly [number, number, number]>();
   const parts: string[] = [];
   for (const { name, shape } of open) {
@@ -186,7 +186,7 @@ export function suggestProfile(open: readonly ModelTensor[]): string | null {
   return parts.join(',');
 }
 
-const shapeText = (shape: NonNullable<ModelTensor['shape']>): string =>
+const shapeText = (shape: NonNullable<ValueFacts['shape']>): string =>
   shape.length === 0 ? 'scalar' : shape.map((dimension) => dimension ?? '?').join('x');
 
 const invalid = (message: string) => new TrtforgeError('TF_PROFILE_INVALID', message);

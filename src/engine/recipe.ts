@@ -13,6 +13,22 @@ export const profileRangeSchema = z.object({
 
 const bytesOrDefault = z.int().positive().nullable();
 
+/** Conversion options as plain data (`precision/options.ts`), and the converter, since another version of it may write another model. */
+export const conversionSchema = z.strictObject({
+  /** `trtforge 0.1.0` */
+  converter: z.string(),
+  ioTypes: z.enum(['keep', 'convert']),
+  /** Regular expressions over node names. */
+  keepNodes: z.array(z.string()),
+  keepOps: z.array(z.string()),
+  convertOps: z.array(z.string()),
+  initMax: z.number().positive(),
+  dataMax: z.number().positive(),
+  maxReductionDepth: z.int().positive().nullable(),
+  /** SHA-256 of the activation ranges that a calibration gave; null without one. */
+  calibration: z.string().nullable(),
+});
+
 /**
  * All that decides a plan besides the model and the target, with every default resolved. `null` means «the library's own default»:
  * it is then the library version in the target that decides. Part of the identity as it stands, so it holds no path and no time.
@@ -20,6 +36,8 @@ const bytesOrDefault = z.int().positive().nullable();
 export const recipeSchema = z.strictObject({
   /** What was asked for. `as-is` builds the graph's own types; fp16 and bf16 are converted into a typed graph before the build. */
   precision: z.enum(['as-is', 'fp32', 'fp16', 'bf16']),
+  /** How the model is converted before the build; null when it is built as it is. */
+  conversion: conversionSchema.nullable(),
   /** True: the graph's types decide (always so on TensorRT 11 and tensorrt-rtx). False: weakly typed, 8.6 and 10.x only. */
   stronglyTyped: z.boolean(),
   /** One record per optimization profile: input name to range. Empty for a model whose inputs are all static. */
@@ -51,12 +69,14 @@ export const recipeSchema = z.strictObject({
   pluginDigests: z.array(z.string()),
 });
 
+export type ConversionRecipe = z.infer<typeof conversionSchema>;
 export type Recipe = z.infer<typeof recipeSchema>;
 export type ProfileRange = z.infer<typeof profileRangeSchema>;
 
 /** The recipe when nothing is asked for: strongly typed, the graph as it is, the library's defaults. */
 export const defaultRecipe: Recipe = {
   precision: 'as-is',
+  conversion: null,
   stronglyTyped: true,
   profiles: [],
   memoryPools: {

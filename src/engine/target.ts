@@ -13,6 +13,8 @@ export const targetSchema = z.strictObject({
   version: z.string().regex(/^\d+(\.\d+){0,3}$/),
   /** 89 for 8.9; ascending, at least one. */
   computeCapabilities: z.array(z.int().positive()).min(1),
+  /** CUDA major the TensorRT libraries were built for: one version number is published for several. null for tensorrt-rtx, and where unknown. */
+  cudaMajor: z.int().positive().nullable(),
   os: z.enum(['linux', 'windows']),
   arch: z.enum(['x86_64', 'aarch64']),
 });
@@ -111,12 +113,13 @@ export interface BuildMachine {
  */
 export function resolveTarget(
   request: TargetRequest,
-  toolchain: Pick<Toolchain, 'product' | 'version'>,
+  toolchain: Pick<Toolchain, 'product' | 'version'> & { readonly cudaMajor?: number | null },
   machine: BuildMachine,
 ): Target {
   return {
     product: request.product,
     version: toolchain.version,
+    cudaMajor: request.product === 'tensorrt' ? (toolchain.cudaMajor ?? null) : null,
     computeCapabilities: [...capabilitiesFor(request, machine.gpuComputeCapability)],
     os: machine.platform === 'win32' ? 'windows' : 'linux',
     arch: machine.arch === 'arm64' ? 'aarch64' : 'x86_64',

@@ -3,22 +3,23 @@ import { TrtforgeError } from '../errors.js';
 import { type EventListener, inPhase } from '../events.js';
 import { visitTensors } from '../onnx/graph.js';
 import { openModel } from '../onnx/model.js';
+import type { ValueFacts } from '../onnx/model-facts.js';
+import type { ValueInfoProto } from '../onnx/onnx_pb.js';
+import { feedInputs, valueFacts } from '../onnx/value-facts.js';
 import { FileMemo, type FileStamp, stampOf, unchanged } from '../system/file-memo.js';
 import { digestModel } from './model-digest.js';
-import { type ModelTensor, modelInputs, modelOutputs } from './model-inputs.js';
 
 /** What a build must know of a model before it starts. */
-export interface ModelFacts {
+export interface ModelContent {
   /** Digest of the content (`model-digest.ts`). */
   readonly digest: string;
   /** Bytes of the model file and its external files together. */
   readonly bytes: number;
   readonly weightBytes: number;
-  readonly inputs: readonly ModelTensor[];
-  readonly outputs: readonly ModelTensor[];
+  readonly inputs: readonly ValueFacts[];
 }
 
-export interface FactsOptions {
+export interface ContentOptions {
   /** Where digests are remembered between runs. */
   readonly cacheFolder: string;
   readonly emit: EventListener;
@@ -26,25 +27,25 @@ export interface FactsOptions {
 }
 
 /**
- * Reads the facts of a model. The first time this streams every weight once (SHA-256, about 2 GB/s); while neither the model file nor an
+ * Reads what a build must know of a model. The first time this streams every weight once (SHA-256, about 2 GB/s); while neither the model file nor an
  * external file changes, later calls cost a few `stat`s. Errors: as `openModel` and `digestModel`.
  */
-export async function readModelFacts(path: string, options: FactsOptions): Promise<ModelFacts> {
-  const memo = new FileMemo<ModelFacts>(join(options.cacheFolder, 'models'), isModelFacts);
+export async function readModelContent(path: string, options: ContentOptions): Promise<ModelContent> {
+  const memo = new FileMemo<ModelContent>(join(options.cacheFolder, 'models'), isModelContent);
   const known = memo.recall(path);
   if (known !== undefined) return known;
-  const { facts, stamps } = await inPhase('identify', options.emit, () => workOut(path, options), path);
-  memo.remember(path, stamps, facts);
-  return facts;
+  const { content, stamps } = await inPhase('identify', options.emit, () => workOut(path, options), path);
+  memo.remember(path, stamps, content);
+  return content;
 }
 
 async function workOut(
   path: string,
-  options: FactsOptions,
-): Promise<{ readonly facts: ModelFacts; readonly stamps: readonly FileStamp[] }> {
+  options: ContentOptions,
+): Promise<{ readonly content: ModelContent; readonly stamps: readonly FileStamp[] }> {
   const model = openModel(path);
   try {
-    const [inputs, outputs] = [modelInputs(model.proto), modelOutputs(model.proto)];
+    const inputs = model.proto.graph === undefined ? [] : feedInputs(model.proto.graph).map(declared);
     // Finding every weight opens every external file, so that all can be stamped before the first is read.
     for (const { tensor } of visitTensors(model.proto)) model.weight(tensor);
     const stamps = model.files().flatMap((file) => stampOf(file) ?? []);
@@ -55,20 +56,28 @@ async function workOut(
       });
     }
     const bytes = stamps.reduce((sum, { size }) => sum + Number(size), 0);
-    return { facts: { digest, bytes, weightBytes, inputs, outputs }, stamps };
+    return { content: { digest, bytes, weightBytes, inputs }, stamps };
   } finally {
     model.close();
   }
 }
 
-function isModelFacts(value: unknown): value is ModelFacts {
+/** Some exporters write -1 for a dimension that is open. */
+function declared(input: ValueInfoProto): ValueFacts {
+  const { shape, ...facts } = valueFacts(input);
+  return {
+    ...facts,
+    shape: shape?.map((size) => (typeof size === 'number' && size < 0 ? null : size)) ?? null,
+  };
+}
+
+function isModelContent(value: unknown): value is ModelContent {
   if (typeof value !== 'object' || value === null) return false;
-  const facts = value as Partial<ModelFacts>;
+  const content = value as Partial<ModelContent>;
   return (
-    typeof facts.digest === 'string' &&
-    typeof facts.bytes === 'number' &&
-    typeof facts.weightBytes === 'number' &&
-    Array.isArray(facts.inputs) &&
-    Array.isArray(facts.outputs)
+    typeof content.digest === 'string' &&
+    typeof content.bytes === 'number' &&
+    typeof content.weightBytes === 'number' &&
+    Array.isArray(content.inputs)
   );
 }

@@ -1,0 +1,145 @@
+import { basename } from 'node:path';
+import type { EventListener } from '../events.js';
+import { openFile } from '../system/byte-source.js';
+import { sha256OfRange } from '../system/digest.js';
+import { cacheFolder } from '../system/folders.js';
+import { chooseToolchain, type FoundToolchain, findToolchains, toolchainNamed } from '../toolchain/find.js';
+import { majorOf } from '../toolchain/version.js';
+import type { EngineRequest } from './build-engine.js';
+import { type ConversionWishes, conversionRecipe } from './conversion.js';
+import type { EngineExtension } from './engine-name.js';
+import { machineFacts } from './machine.js';
+import { type ModelContent, readModelContent } from './model-content.js';
+import { type ProfileRequest, parseProfile, resolveProfiles } from './profile.js';
+import { defaultRecipe, type Recipe } from './recipe.js';
+import { parseTarget, resolveTarget, type TargetRequest } from './target.js';
+
+/** What a user wants built; all but the model has a default. */
+export interface BuildWishes {
+  /** Path of an ONNX model. */
+  readonly model: string;
+  /** `tensorrt-rtx:sm_89,sm_120` or the like; default: TensorRT where this machine has it and a GPU, else tensorrt-rtx. */
+  readonly target?: string | TargetRequest | undefined;
+  /** A toolchain, its name or its folder; default: the first found for the target. */
+  readonly toolchain?: FoundToolchain | string | undefined;
+  /** `as-is` builds the graph's own types; fp16 and bf16 convert it first. */
+  readonly precision?: 'as-is' | 'fp16' | 'bf16' | undefined;
+  /** How the conversion goes about it. */
+  readonly conversion?: ConversionWishes | undefined;
+  /** TensorRT 10: let the builder choose precisions (with `precision` as permission) instead of converting the graph. */
+  readonly weaklyTyped?: boolean | undefined;
+  /** One for each optimization profile, as text (`x:1x3x224x224/8x3x224x224/32x3x224x224`) or as data. */
+  readonly profiles?: readonly (string | ProfileRequest)[] | undefined;
+  /** Everything else of the recipe that differs from the library's defaults. */
+  readonly settings?: Partial<
+    Omit<Recipe, 'precision' | 'conversion' | 'stronglyTyped' | 'profiles' | 'pluginDigests'>
+  >;
+  /** Paths of plug-in libraries. */
+  readonly plugins?: readonly string[] | undefined;
+  /** For the readable name; default: the file's name and the digest's first digits. */
+  readonly modelName?: string | undefined;
+  readonly modelVersion?: string | undefined;
+  readonly extension?: EngineExtension | undefined;
+  /** A file, `auto` (default) for the one trtforge keeps per target, null for none. */
+  readonly timingCache?: string | null | undefined;
+  /** The converted model, where the caller has it already. */
+  readonly converted?: EngineRequest['converted'];
+}
+
+export interface PrepareContext {
+  readonly emit: EventListener;
+  readonly signal?: AbortSignal | undefined;
+  readonly environment?: NodeJS.ProcessEnv | undefined;
+}
+
+/** A request with everything decided, and what is known of its model. */
+export interface PreparedBuild extends EngineRequest {
+  readonly toolchain: FoundToolchain;
+  readonly content: ModelContent;
+}
+
+/**
+ * Decides everything about a build: reads the model's inputs and digest, chooses toolchain and target, holds the profiles against the inputs.
+ * Builds nothing. Errors: those of `openModel`, TF_TOOLCHAIN_NOT_FOUND, TF_TARGET_UNSUPPORTED, TF_TARGET_UNAVAILABLE, TF_PROFILE_…, TF_USAGE.
+ */
+export async function prepareBuild(wishes: BuildWishes, context: PrepareContext): Promise<PreparedBuild> {
+  const { environment = process.env } = context;
+  const folder = cacheFolder(environment);
+  const { request, toolchain } = await chooseTarget(wishes, environment);
+  const content = await readModelContent(wishes.model, { ...context, cacheFolder: folder });
+  const recipe = resolveRecipe(wishes, content, toolchain);
+  const target = resolveTarget(request, toolchain, {
+    platform: process.platform,
+    arch: process.arch,
+    gpuComputeCapability: request.product === 'tensorrt' ? machineFacts().gpuComputeCapability : null,
+  });
+  return {
+    modelPath: wishes.model,
+    model: {
+      name: wishes.modelName ?? basename(wishes.model).replace(/\.onnx$/i, ''),
+      version: wishes.modelVersion ?? null,
+      bytes: content.bytes,
+    },
+    identity: { schema: 'trtforge.identity/1', model: content.digest, recipe, target },
+    toolchain,
+    pluginPaths: wishes.plugins ?? [],
+    extension: wishes.extension ?? 'engine',
+    ranges: wishes.conversion?.ranges,
+    converted: wishes.converted,
+    timingCache: wishes.timingCache === undefined ? 'auto' : wishes.timingCache,
+    cacheFolder: folder,
+    content,
+  };
+}
+
+async function chooseTarget(
+  { target, toolchain }: BuildWishes,
+  environment: NodeJS.ProcessEnv,
+): Promise<{ readonly request: TargetRequest; readonly toolchain: FoundToolchain }> {
+  const asked = typeof target === 'string' ? parseTarget(target) : target;
+  if (typeof toolchain === 'object') return { request: asked ?? anyOf(toolchain.product), toolchain };
+  const found = await findToolchains(environment);
+  const named = toolchain === undefined ? undefined : toolchainNamed(found, toolchain);
+  const request = asked ?? anyOf(named?.product ?? usualProduct(found));
+  return { request, toolchain: named ?? chooseToolchain(found, { product: request.product }) };
+}
+
+const anyOf = (product: TargetRequest['product']): TargetRequest => ({ product, computeCapabilities: null });
+
+/** TensorRT serves only a GPU that is here; without one, what can be built is an engine of tensorrt-rtx. */
+function usualProduct(found: readonly FoundToolchain[]): TargetRequest['product'] {
+  const hasTensorrt = found.some(({ product, flavour }) => product === 'tensorrt' && flavour === 'full');
+  return hasTensorrt && machineFacts().gpu !== null ? 'tensorrt' : 'tensorrt-rtx';
+}
+
+function resolveRecipe(wishes: BuildWishes, content: ModelContent, toolchain: FoundToolchain): Recipe {
+  const precision = wishes.precision ?? 'as-is';
+  const settings = { ...defaultRecipe, ...wishes.settings };
+  // TensorRT 8.6 has no strongly typed networks: there the precision is a permission to the builder, and the graph stays as it is.
+  const stronglyTyped =
+    wishes.weaklyTyped !== true && !(toolchain.product === 'tensorrt' && majorOf(toolchain.version) <= 8);
+  return {
+    ...settings,
+    precision,
+    conversion:
+      precision === 'as-is' || !stronglyTyped ? null : conversionRecipe(precision, wishes.conversion),
+    stronglyTyped,
+    profiles: [...resolveProfiles(content.inputs, (wishes.profiles ?? []).map(asProfile))],
+    flags: [...new Set(settings.flags)].sort(),
+    tacticSources: settings.tacticSources === null ? null : [...new Set(settings.tacticSources)].sort(),
+    previewFeatures: [...new Set(settings.previewFeatures)].sort(),
+    pluginDigests: (wishes.plugins ?? []).map(digestFile).sort(),
+  };
+}
+
+const asProfile = (profile: string | ProfileRequest): ProfileRequest =>
+  typeof profile === 'string' ? parseProfile(profile) : profile;
+
+function digestFile(path: string): string {
+  const source = openFile(path);
+  try {
+    return sha256OfRange(source);
+  } finally {
+    source.close();
+  }
+}

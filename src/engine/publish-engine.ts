@@ -1,0 +1,63 @@
+import { randomBytes } from 'node:crypto';
+import {
+  closeSync,
+  constants,
+  copyFileSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { syncFolder, UNPUBLISHED_SUFFIX, writeFailed } from '../system/publish.js';
+import { type Passport, passportPath } from './passport.js';
+
+/**
+ * Moves a checked plan and its passport into place; `pendingPath` lies on the same file system. Both are on disk before the first rename, the
+ * old passport goes first and the new one comes last: at every moment in between there is no passport, so nothing is believed.
+ * Throws TF_WRITE_FAILED; the pending files are the caller's to remove.
+ */
+export function publishEngine(pendingPath: string, passport: Passport, planPath: string): void {
+  const pendingPassport = passportPath(pendingPath);
+  try {
+    writeFileSync(pendingPassport, `${JSON.stringify(passport, null, 2)}\n`);
+    syncFile(pendingPassport);
+    syncFile(pendingPath);
+    mkdirSync(dirname(planPath), { recursive: true });
+    rmSync(passportPath(planPath), { force: true });
+    renameSync(pendingPath, planPath);
+    renameSync(pendingPassport, passportPath(planPath));
+    syncFolder(dirname(planPath));
+  } catch (cause) {
+    throw writeFailed(planPath, cause);
+  }
+}
+
+/** Copies an engine (as a reflink where the file system can) to a place of the user's. Throws TF_WRITE_FAILED; nothing half-written stays. */
+export function copyEngine(source: string, passport: Passport, planPath: string): void {
+  const pending = join(
+    dirname(planPath),
+    `.${basename(planPath)}.${process.pid}.${randomBytes(4).toString('hex')}${UNPUBLISHED_SUFFIX}`,
+  );
+  try {
+    mkdirSync(dirname(planPath), { recursive: true });
+    copyFileSync(source, pending, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
+    publishEngine(pending, passport, planPath);
+  } catch (cause) {
+    throw writeFailed(planPath, cause);
+  } finally {
+    rmSync(pending, { force: true });
+    rmSync(passportPath(pending), { force: true });
+  }
+}
+
+function syncFile(path: string): void {
+  const descriptor = openSync(path, 'r+');
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}

@@ -1,0 +1,24 @@
+import { join } from 'node:path';
+import { sha256 } from '../system/digest.js';
+import { canonicalJson } from './canonical-json.js';
+import type { Target } from './target.js';
+
+/** What of the machine decides whether measured tactic times may be used again. */
+export interface TimingMachine {
+  readonly gpu: string | null;
+  readonly driver: string | null;
+}
+
+/**
+ * The timing cache for a target: one file per TensorRT build, compute capabilities and, where kernels are measured, GPU model, CUDA major and
+ * driver branch. Measured times of another GPU or driver lead to wrong choices, and merged caches have led to assertions.
+ */
+export function timingCachePath(cacheFolder: string, target: Target, machine: TimingMachine): string {
+  const measured =
+    target.product === 'tensorrt-rtx'
+      ? null
+      : { gpu: machine.gpu, driverBranch: machine.driver?.split('.')[0] ?? null };
+  const key = sha256(canonicalJson({ target, measured })).slice(0, 16);
+  const name = `${target.product}-${target.version}_sm_${target.computeCapabilities.join('-')}_${key}.timing`;
+  return join(cacheFolder, 'timing', name);
+}

@@ -1,0 +1,256 @@
+import { dirname } from 'node:path';
+import { buildEngine, type EngineBuildOptions, type EngineRequest } from '../engine/build-engine.js';
+import { engineNameOf, formatEngineName } from '../engine/engine-name.js';
+import { type Difference, explainMiss } from '../engine/explain-miss.js';
+import { type IdentityDocument, identityDigest } from '../engine/identity.js';
+import { type Passport, passportPath } from '../engine/passport.js';
+import { copyEngine, publishEngine } from '../engine/publish-engine.js';
+import type { ErrorCode } from '../errors.js';
+import { inPhase } from '../events.js';
+import { sleep, throwIfCancelled } from '../system/cancel.js';
+import type { Lease } from './lease.js';
+import { type LocalStore, unwritable } from './local.js';
+import { createPending, type PendingFolder, sweepPending } from './pending.js';
+import type { EngineStore, StoredEngine } from './store.js';
+
+/** What to build or load, and where. */
+export interface ObtainRequest extends EngineRequest {
+  /** null: no store is asked and none keeps the engine. */
+  readonly store: LocalStore | null;
+  /** Build even though the store has the engine. */
+  readonly forceRebuild: boolean;
+  /** Where the user wants the engine; null leaves it in the store (without a store: the readable name, in the working folder). */
+  readonly output: string | null;
+}
+
+/** Why a source did not give the engine. */
+export interface Miss {
+  readonly from: string;
+  readonly code: ErrorCode | null;
+  readonly reason: string;
+  /** The nearest engine the source has, and what differs. */
+  readonly nearest: { readonly identity: string; readonly name: string } | null;
+  readonly differences: readonly Difference[];
+}
+
+export interface ObtainTimings {
+  /** Asking the sources. */
+  readonly lookupMs: number;
+  /** Waiting for another process that built the same. */
+  readonly waitMs: number;
+  /** Conversion, build and check, as a whole; 0 for a hit. */
+  readonly buildMs: number;
+  /** Putting the engine into the store and where the user wants it. */
+  readonly keepMs: number;
+}
+
+export interface ObtainedEngine {
+  /** Path of the plan. */
+  readonly engine: string;
+  readonly passportPath: string;
+  readonly passport: Passport;
+  readonly identity: string;
+  /** The readable name in the store; null without one. */
+  readonly readablePath: string | null;
+  readonly source: 'built' | 'local' | 'remote';
+  /** Why earlier sources did not serve; empty for a hit in the first. */
+  readonly why: readonly Miss[];
+  readonly timings: ObtainTimings;
+  /** What the user should know: the store could not keep the engine, … */
+  readonly warnings: readonly string[];
+}
+
+type Turn = { readonly lease: Lease } | { readonly engine: StoredEngine };
+
+/** How often a waiting process looks whether the engine is there or the builder gone; grows from the first to the second. */
+const POLL_MS = [50, 500] as const;
+
+/**
+ * The engine of a request: from the store when it is there and sound, else built once, however many processes ask, and kept.
+ * Errors: those of `buildEngine`; TF_STORE_UNWRITABLE before any work when the engine would have no place; TF_WRITE_FAILED; TF_CANCELLED.
+ */
+export async function obtainEngine(
+  request: ObtainRequest,
+  options: EngineBuildOptions,
+): Promise<ObtainedEngine> {
+  return new Run(request, options).go();
+}
+
+class Run {
+  readonly #request: ObtainRequest;
+  readonly #options: EngineBuildOptions;
+  readonly #identity: string;
+  readonly #why: Miss[] = [];
+  readonly #warnings: string[] = [];
+  readonly #timings = { lookupMs: 0, waitMs: 0, buildMs: 0, keepMs: 0 };
+
+  constructor(request: ObtainRequest, options: EngineBuildOptions) {
+    this.#request = request;
+    this.#options = options;
+    this.#identity = identityDigest(request.identity);
+  }
+
+  async go(): Promise<ObtainedEngine> {
+    const { store, output } = this.#request;
+    const hit = await this.#timed('lookupMs', () => this.#lookUp());
+    if (hit !== undefined) return this.#deliver(hit);
+    if (store === null) return this.#buildWithout(output ?? this.#defaultOutput());
+    if (store.isWritable()) return this.#buildIn(store);
+    if (output === null) throw unwritable(store.place);
+    this.#warnings.push(
+      `The store ${store.place} cannot be written, so the engine is kept in ${output} only.`,
+    );
+    return this.#buildWithout(output);
+  }
+
+  async #lookUp(): Promise<StoredEngine | undefined> {
+    const { store, forceRebuild } = this.#request;
+    if (store !== null && !forceRebuild) return this.#ask(store);
+    const reason =
+      store === null ? 'no store was to be used' : 'the engine was to be built again in any case';
+    this.#why.push({ from: 'local', code: null, reason, nearest: null, differences: [] });
+    return undefined;
+  }
+
+  /** Asks a store and remembers why it had nothing. */
+  async #ask(store: EngineStore): Promise<StoredEngine | undefined> {
+    const { emit, signal } = this.#options;
+    const answer = await inPhase('lookup', emit, () => store.get(this.#identity, signal), store.place);
+    if (answer.found) return answer.engine;
+    this.#why.push(await explainStoreMiss(store, this.#request.identity, answer));
+    return undefined;
+  }
+
+  async #buildIn(store: LocalStore): Promise<ObtainedEngine> {
+    const turn = await this.#timed('waitMs', () => this.#waitForTurn(store));
+    if ('engine' in turn) return this.#deliver(turn.engine);
+    try {
+      const pending = store.pending();
+      try {
+        const passport = await this.#build(pending);
+        const kept = await this.#timed('keepMs', () => store.put(pending.planPath, passport));
+        return this.#finish(kept, 'built');
+      } finally {
+        pending.remove();
+      }
+    } finally {
+      turn.lease.release();
+    }
+  }
+
+  /** Becomes the builder, or gets the engine that another process finished meanwhile. */
+  async #waitForTurn(store: LocalStore): Promise<Turn> {
+    const { emit, signal } = this.#options;
+    const first = await this.#takeTurn(store);
+    if ('turn' in first) return first.turn;
+    const wait = async () => {
+      let holder = first.holder;
+      for (let pause: number = POLL_MS[0]; ; pause = Math.min(pause * 1.5, POLL_MS[1])) {
+        await sleep(pause, signal, `waiting for ${holder}, which builds the same engine`);
+        const next = await this.#takeTurn(store);
+        if ('turn' in next) return next.turn;
+        holder = next.holder;
+      }
+    };
+    return inPhase('wait', emit, wait, `${first.holder} builds the same engine`);
+  }
+
+  async #takeTurn(store: LocalStore): Promise<{ readonly turn: Turn } | { readonly holder: string }> {
+    const attempt = store.leases.tryAcquire(this.#identity);
+    try {
+      // Also with the lease in hand: the one who had it before may have finished between our look and our turn.
+      const answer = this.#request.forceRebuild ? undefined : await store.get(this.#identity);
+      if (answer?.found) {
+        attempt.lease?.release();
+        return { turn: { engine: answer.engine } };
+      }
+    } catch (error) {
+      attempt.lease?.release();
+      throw error;
+    }
+    return attempt.lease === null ? { holder: attempt.holder } : { turn: { lease: attempt.lease } };
+  }
+
+  async #buildWithout(output: string): Promise<ObtainedEngine> {
+    sweepPending(dirname(output));
+    const pending = createPending(dirname(output));
+    try {
+      const passport = await this.#build(pending);
+      await this.#timed('keepMs', async () => publishEngine(pending.planPath, passport, output));
+      return this.#result({ planPath: output, passport, readablePath: null }, 'built');
+    } finally {
+      pending.remove();
+    }
+  }
+
+  async #build(pending: PendingFolder): Promise<Passport> {
+    throwIfCancelled(this.#options.signal, `building ${this.#request.modelPath}`);
+    return this.#timed('buildMs', () => buildEngine(this.#request, pending, this.#options));
+  }
+
+  #deliver(engine: StoredEngine): Promise<ObtainedEngine> {
+    return this.#finish(engine, this.#request.store?.kind ?? 'local');
+  }
+
+  /** Copies the engine where the user wants it. */
+  async #finish(engine: StoredEngine, source: ObtainedEngine['source']): Promise<ObtainedEngine> {
+    const { output } = this.#request;
+    if (output === null) return this.#result(engine, source);
+    await this.#timed('keepMs', async () => copyEngine(engine.planPath, engine.passport, output));
+    return this.#result({ ...engine, planPath: output }, source);
+  }
+
+  #result(
+    { planPath, passport, readablePath }: Pick<StoredEngine, 'planPath' | 'passport' | 'readablePath'>,
+    source: ObtainedEngine['source'],
+  ): ObtainedEngine {
+    return {
+      engine: planPath,
+      passportPath: passportPath(planPath),
+      passport,
+      identity: this.#identity,
+      readablePath,
+      source,
+      why: this.#why,
+      timings: this.#timings,
+      warnings: this.#warnings,
+    };
+  }
+
+  #defaultOutput(): string {
+    const { identity, model, extension } = this.#request;
+    return formatEngineName(engineNameOf(identity, model.name, model.version), extension);
+  }
+
+  async #timed<T>(part: keyof ObtainTimings, work: () => Promise<T>): Promise<T> {
+    const started = performance.now();
+    try {
+      return await work();
+    } finally {
+      this.#timings[part] += performance.now() - started;
+    }
+  }
+}
+
+/** A miss in words: what is wrong with the engine that is there, or the nearest that is and the fields that differ. */
+export async function explainStoreMiss(
+  store: EngineStore,
+  wanted: IdentityDocument,
+  answer: { readonly code: ErrorCode | null; readonly reason: string },
+): Promise<Miss> {
+  const { code, reason } = answer;
+  const entries = (await store.list()).flatMap(({ passport }) =>
+    passport === null ? [] : [{ document: passport.identity.document, engine: passport }],
+  );
+  const explained = code === null ? explainMiss(wanted, entries) : undefined;
+  return {
+    from: store.kind,
+    code,
+    reason,
+    nearest:
+      explained === undefined
+        ? null
+        : { identity: explained.nearest.identity.digest, name: explained.nearest.name },
+    differences: explained?.differences ?? [],
+  };
+}
