@@ -173,6 +173,7 @@ export const traps: readonly Trap[] = [
     graph: withInput('loop', (g) => {
       productOf(g, 'x', 'h');
       g.initializer('trips', integers([], [3]));
+      g.initializer('go_on', { dtype: 'bool', shape: [], bytes: Uint8Array.of(1) });
       g.initializer('w', noise([8, 8], 0.3, 5));
       const body = new GraphBuilder('body');
       body.input('i', 'int64', []);
@@ -187,7 +188,7 @@ export const traps: readonly Trap[] = [
       body.output('seen', float32, [2, 8]);
       g.node('Loop', {
         name: 'loop',
-        inputs: ['trips', '', 'h'],
+        inputs: ['trips', 'go_on', 'h'],
         outputs: ['last', 'all'],
         attributes: { body: a.body(body) },
       });
