@@ -101,7 +101,7 @@ export const steps = {
     run: () => {
       if (!canBuildEngines) return NOT_HERE;
       process.stderr.write(
-        '  TensorRT-RTX is NVIDIA software under NVIDIA’s licence; by running this you accept it. Its text lies beside the libraries:\n',
+        '  TensorRT-RTX is software of NVIDIA; to use it is to accept its licence, which the lines below name.\n',
       );
       process.stderr.write(
         runProgram(
