@@ -1,0 +1,382 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { abiTable } from '../../src/toolchain/abi.js';
+import type { GpuList, LibraryFacts, NativeBuildResult, NativePlanFacts } from '../../src/toolchain/addon.js';
+import {
+  type Answer,
+  type Standin,
+  StandinBench,
+  sanitizerLibrary,
+  setting,
+  standins,
+} from './standin-library.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-standin-'));
+const everyGeneration = Object.keys(standins) as Standin[];
+let bench: StandinBench;
+
+beforeAll(async () => {
+  bench = await StandinBench.compile(folder);
+}, 180_000);
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const build = (
+  standin: Standin,
+  more: Parameters<StandinBench['buildRequest']>[1] = {},
+  wishes: Record<string, string> = {},
+  cancelAfterMs?: number,
+) => bench.call<NativeBuildResult>('build', bench.buildRequest(standin, more), wishes, cancelAfterMs);
+
+/** Objects the stand-in handed out and never got back. */
+function unreturned({ calls }: Answer<unknown>): string[] {
+  const open: string[] = [];
+  for (const call of calls) {
+    const [verb, name] = call.split(' ');
+    if (verb === 'create' && name !== undefined) open.push(name);
+    if (verb === 'destroy' && name !== undefined) open.splice(open.lastIndexOf(name), 1);
+  }
+  return open;
+}
+
+const sanitizer = sanitizerLibrary();
+test.skipIf(sanitizer === undefined)(
+  'AddressSanitizer watches these tests (libasan is not installed)',
+  async () => {
+    expect(readFileSync(bench.path('trtforge.node')).includes('__asan_init')).toBe(true);
+  },
+);
+
+describe.each(everyGeneration)('the addon over a library of generation %s', (standin) => {
+  const { code, version } = standins[standin];
+  const monitored = standin !== '8';
+
+  test('is asked its version', () => {
+    const { result } = bench.call<LibraryFacts>('probe', bench.library(standin));
+    expect(result).toEqual({
+      product: standin === 'rtx1' ? 'tensorrt-rtx' : 'tensorrt',
+      version,
+      code,
+      generation: standin,
+    });
+  });
+
+  test('parses, builds, writes the plan and gives every object back', () => {
+    const answer = build(standin);
+    expect(answer.error).toBeUndefined();
+    expect(answer.result).toMatchObject({
+      bytes: 64,
+      libraryVersion: version,
+      layers: 3,
+      timingCache: 'none',
+      inputs: [{ name: 'x', dtype: 0, shape: [-1, 64] }],
+      outputs: [{ name: 'y', dtype: 0, shape: [-1, 64] }],
+    });
+    expect(readFileSync(bench.path('plan')).toString('latin1', 0, 4)).toBe('ftrt');
+    expect(answer.calls).toContain(`createInferBuilder ${code}`);
+    expect(answer.calls).toContain('createNvOnnxParser 100');
+    expect(answer.calls).toContain('parseFromFile /models/m.onnx 2');
+    expect(answer.calls).toContain('buildSerializedNetwork INetworkDefinition IBuilderConfig');
+    expect(unreturned(answer)).toEqual([]);
+    expect(answer.calls.filter((call) => call.startsWith('destroy')).at(-1)).toBe('destroy IBuilder');
+  });
+
+  test('profiles arrive with their selectors and 32- or 64-bit dimensions', () => {
+    const { calls } = build(standin);
+    expect(calls.filter((call) => call.startsWith('setDimensions'))).toEqual([
+      'setDimensions x 0 1x64',
+      'setDimensions x 1 8x64',
+      'setDimensions x 2 32x64',
+    ]);
+  });
+
+  test('values of a shape tensor go through the function this version has', () => {
+    const profiles = [
+      [
+        { input: 'x', values: false, min: [1, 64], opt: [8, 64], max: [32, 64] },
+        { input: 's', values: true, min: [1, 1], opt: [4, 16], max: [8, 128] },
+      ],
+    ];
+    const { calls } = build(standin, { profiles }, { STANDIN_MODEL: 'shape' });
+    const name = standin === '8' || standin === '10' ? 'setShapeValues' : 'setShapeValuesV2';
+    expect(calls.filter((call) => call.startsWith(name))).toEqual([
+      `${name} s 0 1 1`,
+      `${name} s 1 4 16`,
+      `${name} s 2 8 128`,
+    ]);
+  });
+
+  test('every setting reaches its own function with its own numbers', () => {
+    const table = abiTable(standin);
+    const common = [
+      setting('setFlag', 7),
+      setting('clearFlag', 6),
+      setting('setMemoryPoolLimit', 0, 2 ** 40),
+      setting('setBuilderOptimizationLevel', 4),
+      setting('setMaxAuxStreams', 2),
+      setting('setAvgTimingIterations', 8),
+      setting('setProfilingVerbosity', 2),
+      setting('setHardwareCompatibilityLevel', 1),
+      setting('setEngineCapability', 0),
+      setting('setTacticSources', 24),
+      setting('setPreviewFeature', 1, 1),
+    ];
+    const later = [
+      'setRuntimePlatform',
+      'setMaxNbTactics',
+      'setTilingOptimizationLevel',
+      'setL2LimitForTiling',
+    ];
+    const had = later.filter((name) =>
+      table.classes.IBuilderConfig?.slots.some(
+        (slot) => slot.name === name && (slot.since === undefined || slot.since <= '10.3.0'),
+      ),
+    );
+    const settings = [
+      ...common,
+      ...had.map((name) => setting(name, name === 'setL2LimitForTiling' ? 2 ** 33 : 1)),
+    ];
+    const { calls, error } = build(standin, { settings });
+    expect(error).toBeUndefined();
+    const expected = settings.map(({ call, arguments: numbers }) =>
+      call === 'setPreviewFeature' ? 'setPreviewFeature 1 on' : `${call} ${numbers.join(' ')}`,
+    );
+    expect(calls.filter((call) => expected.includes(call))).toEqual(expected);
+  });
+
+  test('log lines of all threads and phases become events, in order, before the end', () => {
+    const { events } = build(standin);
+    expect(
+      events.filter((event) => event.type === 'log' && event.message.includes('another thread')),
+    ).toHaveLength(100);
+    expect(events.filter((event) => event.type !== 'log')).toEqual(
+      monitored
+        ? [
+            { type: 'phase-start', phase: 'Building engine', parent: null, steps: 2 },
+            { type: 'phase-start', phase: 'Timing tactics', parent: 'Building engine', steps: 1 },
+            { type: 'step', phase: 'Building engine', step: 0 },
+            { type: 'phase-end', phase: 'Timing tactics' },
+            { type: 'phase-end', phase: 'Building engine' },
+          ]
+        : [],
+    );
+  });
+
+  test('a refused model lists every node, and nothing is left behind', () => {
+    const answer = build(standin, {}, { STANDIN_MODEL: 'refused' });
+    expect(answer.error?.code).toBe('TF_MODEL_REJECTED');
+    expect(answer.error?.message.split('\n').slice(1)).toEqual(
+      standin === '8'
+        ? [
+            'node 0: No importer registered for op: Frobnicate',
+            'node 1: No importer registered for op: Frobnicate',
+          ]
+        : [
+            'node first (Frobnicate): No importer registered for op: Frobnicate',
+            'node second (Frobnicate): No importer registered for op: Frobnicate',
+          ],
+    );
+    expect(unreturned(answer)).toEqual([]);
+  });
+
+  test('a build that fails carries the library’s lines, and nothing is left behind', () => {
+    const answer = build(standin, {}, { STANDIN_BUILD: 'fails' });
+    expect(answer.error?.code).toBe('TF_BUILD_FAILED');
+    expect(answer.error?.message).toContain('Could not find any implementation for node');
+    expect(unreturned(answer)).toEqual([]);
+  });
+
+  test('an abort inside the library ends the process, its last words on stderr', () => {
+    const answer = build(standin, {}, { STANDIN_BUILD: 'aborts' });
+    expect(answer.signal).toBe('SIGABRT');
+    expect(answer.stderr).toContain("nvinfer1::Standin'");
+  });
+
+  test('a library that cannot make a builder is TF_BUILDER_UNAVAILABLE', () => {
+    const answer = build(standin, {}, { STANDIN_BUILDER: 'missing' });
+    expect(answer.error?.code).toBe('TF_BUILDER_UNAVAILABLE');
+    expect(answer.error?.message).toContain('libnvinfer_builder_resource_sm90.so');
+  });
+
+  test.skipIf(!monitored)('a cancelled build stops at its next step, and nothing is left behind', () => {
+    const answer = build(standin, {}, { STANDIN_BUILD: 'waits' }, 100);
+    expect(answer.error?.code).toBe('TF_CANCELLED');
+    expect(answer.calls.filter((call) => call.startsWith('setProgressMonitor'))).toEqual([
+      'setProgressMonitor',
+      'setProgressMonitor null',
+    ]);
+    expect(unreturned(answer)).toEqual([]);
+  });
+
+  test('a timing cache is new, taken, or rejected in the library’s own words', () => {
+    const timingCachePath = bench.path('timing.cache');
+    const timingCacheOutputPath = bench.path('timing.cache.out');
+    const use = (content: string | undefined) => {
+      rmSync(timingCachePath, { force: true });
+      if (content !== undefined) writeFileSync(timingCachePath, content);
+      const answer = build(standin, { timingCachePath, timingCacheOutputPath });
+      expect(unreturned(answer)).toEqual([]);
+      return answer.result?.timingCache;
+    };
+    expect(use(undefined)).toBe('new');
+    expect(readFileSync(timingCacheOutputPath, 'utf8')).toBe('CACHE of 1 builds');
+    expect(use('CACHE of 1 builds')).toBe('hit');
+    expect(use('of another version')).toBe('rejected');
+    expect(use('REFUSED')).toBe('rejected');
+    expect(use('')).toBe('new');
+  });
+
+  test('plug-in libraries are loaded before the parser and let go after it', () => {
+    const { calls } = build(standin, { pluginPaths: ['/plugins/a.so', '/plugins/b.so'] });
+    const steps = calls.filter((call) => /loadLibrary|deregister|IParser/.test(call));
+    expect(steps).toEqual([
+      'loadLibrary /plugins/a.so',
+      'loadLibrary /plugins/b.so',
+      'create IParser',
+      'destroy IParser',
+      'deregisterLibrary',
+      'deregisterLibrary',
+    ]);
+  });
+
+  test('a plug-in library that does not load is named, and the others are let go', () => {
+    const answer = build(standin, { pluginPaths: ['/plugins/a.so', '/plugins/missing.so'] });
+    expect(answer.error?.code).toBe('TF_LIBRARY_LOAD_FAILED');
+    expect(answer.error?.message).toContain('/plugins/missing.so');
+    expect(answer.calls.filter((call) => call === 'deregisterLibrary')).toHaveLength(1);
+    expect(unreturned(answer)).toEqual([]);
+  });
+
+  test('a standard plug-in library that does not load is a warning', () => {
+    const { events, error } = build(standin, { pluginLibrary: '/nowhere/libnvinfer_plugin.so' });
+    expect(error).toBeUndefined();
+    const warning = events.find((event) => event.type === 'log' && event.severity === 2);
+    expect(warning).toMatchObject({ message: expect.stringContaining('/nowhere/libnvinfer_plugin.so') });
+  });
+
+  test('a setting the library passes over in a warning is refused by its name', () => {
+    const answer = build(
+      standin,
+      { settings: [{ ...setting('setFlag', 3), option: 'builder flag refit' }] },
+      { STANDIN_REFUSES: 'flags' },
+    );
+    expect(answer.error?.code).toBe('TF_OPTION_UNSUPPORTED');
+    expect(answer.error?.message).toContain('refuses the builder flag refit: this flag is not supported');
+  });
+
+  test('a plan is loaded and described', () => {
+    build(standin);
+    const answer = bench.call<NativePlanFacts>('inspectPlan', {
+      inferenceLibrary: bench.library(standin),
+      pluginLibrary: null,
+      pluginPaths: ['/plugins/a.so'],
+      planPath: bench.path('plan'),
+      verbose: false,
+    });
+    const ranges = [0, 1].map((profile) => ({
+      min: [100 * profile + 1, 64],
+      opt: [100 * profile + 2, 64],
+      max: [100 * profile + 3, 64],
+    }));
+    expect(answer.result).toEqual({
+      name: 'standin',
+      layers: 2,
+      profiles: 2,
+      auxStreams: 2,
+      deviceMemoryBytes: 4096,
+      tensors: [
+        { name: 'x', dtype: 0, shape: [-1, 64], mode: 'input', shapeTensor: false, profiles: ranges },
+        { name: 's', dtype: 8, shape: [-1, 64], mode: 'input', shapeTensor: true, profiles: [] },
+        { name: 'y', dtype: 0, shape: [-1, 64], mode: 'output', shapeTensor: false, profiles: [] },
+      ],
+    });
+    expect(unreturned(answer)).toEqual([]);
+  });
+
+  test('a file that is no plan is refused with the runtime’s words', () => {
+    writeFileSync(bench.path('plan'), 'not a plan');
+    const answer = bench.call<NativePlanFacts>('inspectPlan', {
+      inferenceLibrary: bench.library(standin),
+      pluginLibrary: null,
+      pluginPaths: [],
+      planPath: bench.path('plan'),
+      verbose: false,
+    });
+    expect(answer.error?.code).toBe('TF_PLAN_LOAD_FAILED');
+    expect(answer.error?.message).toContain('magicTagRead == kMAGIC_TAG');
+    expect(unreturned(answer)).toEqual([]);
+  });
+});
+
+test('a function newer than the library is an error that names the version, and is never called', () => {
+  const answer = build('10', { settings: [setting('setTilingOptimizationLevel', 1)] });
+  expect(answer.error?.code).toBe('TF_LIBRARY_TOO_OLD');
+  expect(answer.error?.message).toBe(
+    'IBuilderConfig::setTilingOptimizationLevel is not in TensorRT 10.3.0; it needs version 10.8.0.',
+  );
+  expect(answer.calls.filter((call) => call.startsWith('unexpected'))).toEqual([]);
+  expect(unreturned(answer)).toEqual([]);
+});
+
+test('a function that no version of the major has is said to be so', () => {
+  const { error } = build('8', { settings: [setting('setRuntimePlatform', 1)] });
+  expect(error?.message).toBe(
+    'IBuilderConfig::setRuntimePlatform is not in TensorRT 8.6.1; no version of its major has it.',
+  );
+});
+
+test('compute capabilities are tensorrt-rtx’s alone, each given with its place', () => {
+  const { calls } = build('rtx1', { computeCapabilities: [80, 89] });
+  expect(calls.filter((call) => call.includes('ComputeCapabilit'))).toEqual([
+    'setNbComputeCapabilities 2',
+    'setComputeCapability 80 0',
+    'setComputeCapability 89 1',
+  ]);
+  expect(build('rtx1', { computeCapabilities: [90] }).error?.code).toBe('TF_TARGET_UNSUPPORTED');
+  expect(build('11', { computeCapabilities: [90] }).error?.code).toBe('TF_LIBRARY_TOO_OLD');
+});
+
+test('TensorRT is not even asked for a builder where there is no GPU; tensorrt-rtx needs none', () => {
+  const answer = build('10', {}, { STANDIN_GPU: 'none' });
+  expect(answer.error?.code).toBe('TF_BUILDER_UNAVAILABLE');
+  expect(answer.calls.some((call) => call.startsWith('createInferBuilder'))).toBe(false);
+  expect(build('rtx1', {}, { STANDIN_GPU: 'none' }).error).toBeUndefined();
+});
+
+test('the GPUs of a machine are listed by the driver', () => {
+  expect(bench.call<GpuList>('gpus', null).result).toEqual({
+    gpus: [
+      {
+        index: 0,
+        name: 'NVIDIA Stand-in',
+        uuid: 'GPU-00112233-4455-6677-8899-aabbccddeeff',
+        computeCapability: 90,
+        memoryBytes: 150 * 2 ** 30,
+        multiprocessors: 132,
+      },
+    ],
+    cudaVersion: '13.0',
+    driverVersion: '580.65.06',
+    reason: null,
+  });
+});
+
+test.each([
+  ['none', 'shows no GPU'],
+  ['broken', 'unknown error (CUDA error 999)'],
+])('with a driver whose state is %s the list is empty and says why', (state, reason) => {
+  const { result } = bench.call<GpuList>('gpus', null, { STANDIN_GPU: state });
+  expect(result?.gpus).toEqual([]);
+  expect(result?.reason).toContain(reason);
+});
+
+test.each([
+  ['a path', 17],
+  ['a request', { inferenceLibrary: 'x' }],
+])('%s of another type is an error, not a crash', (_, request) => {
+  const call = typeof request === 'number' ? 'probe' : 'build';
+  const answer = bench.call(call, request);
+  expect(answer.error?.code).toBe('TF_INTERNAL');
+  expect(answer.signal).toBeNull();
+});

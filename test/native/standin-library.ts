@@ -1,0 +1,147 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { readTables, slotsHeader } from '../../native/abi/slots-header.mjs';
+import { buildAddon } from '../../scripts/build-native.mjs';
+import type { NativeBuildRequest, NativeEvent, NativeSetting } from '../../src/toolchain/addon.js';
+
+const sources = fileURLToPath(new URL('./standin/', import.meta.url));
+const compiler = process.env.CXX ?? 'g++';
+
+/** The generations that stand-ins exist for; 10.3.0 lacks what 10.x got later. */
+export const standins = {
+  '8': { number: 0, code: 8601, version: '8.6.1' },
+  '10': { number: 1, code: 100300, version: '10.3.0' },
+  '11': { number: 2, code: 110100, version: '11.1.0' },
+  rtx1: { number: 3, code: 10701, version: '1.7.1' },
+} as const;
+export type Standin = keyof typeof standins;
+
+/** The compiler's AddressSanitizer runtime, which must be loaded before Node; undefined where it is not installed. */
+export function sanitizerLibrary(): string | undefined {
+  const asked = spawnSync(compiler, ['-print-file-name=libasan.so'], { encoding: 'utf8' });
+  const path = asked.stdout?.trim();
+  return path?.startsWith('/') && existsSync(path) ? path : undefined;
+}
+
+export interface Answer<T> {
+  readonly events: readonly NativeEvent[];
+  readonly result?: T;
+  readonly error?: {
+    readonly code: string;
+    readonly message: string;
+    readonly details?: Record<string, unknown>;
+  };
+  /** What the stand-ins were asked, in order. */
+  readonly calls: readonly string[];
+  readonly signal: NodeJS.Signals | null;
+  readonly stderr: string;
+}
+
+/** Stand-in libraries and the addon, compiled into a folder; with AddressSanitizer where there is one. */
+export class StandinBench {
+  private constructor(
+    private readonly folder: string,
+    private readonly sanitizer: string | undefined,
+  ) {}
+
+  static async compile(folder: string): Promise<StandinBench> {
+    const sanitizer = sanitizerLibrary();
+    const flags =
+      sanitizer === undefined ? ['-O1'] : ['-O1', '-g', '-fsanitize=address', '-fno-omit-frame-pointer'];
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, 'slots.h'), slotsHeader(readTables()));
+    const library = (output: string, source: string, defines: readonly string[] = []) => {
+      mkdirSync(dirname(join(folder, output)), { recursive: true });
+      const args = ['-std=c++17', '-fPIC', '-shared', '-Wall', '-Wextra', ...flags, ...defines];
+      const done = spawnSync(
+        compiler,
+        [...args, `-I${folder}`, join(sources, source), '-o', join(folder, output)],
+        { encoding: 'utf8' },
+      );
+      if (done.status !== 0) throw new Error(`${source} does not compile:\n${done.stderr}`);
+    };
+    for (const [name, { number, code }] of Object.entries(standins)) {
+      const defines = [`-DSTANDIN_GENERATION=${number}`, `-DSTANDIN_VERSION=${code}`];
+      library(`${name}/inference.so`, 'inference.cpp', defines);
+      library(`${name}/parser.so`, 'parser.cpp', defines);
+    }
+    library('cuda/libcuda.so.1', 'cuda.cpp');
+    library('cuda/libnvidia-ml.so.1', 'cuda.cpp');
+    await buildAddon({ output: join(folder, 'trtforge.node'), flags, say: () => {} });
+    return new StandinBench(folder, sanitizer);
+  }
+
+  library = (standin: Standin): string => join(this.folder, standin, 'inference.so');
+
+  /** Calls the addon in a process of its own. */
+  call<T>(
+    call: 'build' | 'inspectPlan' | 'probe' | 'gpus',
+    request: unknown,
+    wishes: Record<string, string> = {},
+    cancelAfterMs?: number,
+  ): Answer<T> {
+    const callsFile = join(this.folder, 'calls');
+    rmSync(callsFile, { force: true });
+    const done = spawnSync(
+      process.execPath,
+      [
+        join(sources, 'drive.mjs'),
+        join(this.folder, 'trtforge.node'),
+        call,
+        JSON.stringify(request),
+        ...(cancelAfterMs === undefined ? [] : [String(cancelAfterMs)]),
+      ],
+      {
+        encoding: 'utf8',
+        env: {
+          PATH: process.env.PATH,
+          STANDIN_CALLS: callsFile,
+          LD_LIBRARY_PATH: join(this.folder, 'cuda'),
+          // Node itself never frees all it holds, so leaks are found by counting the stand-ins' objects instead.
+          ASAN_OPTIONS: 'detect_leaks=0:abort_on_error=1:alloc_dealloc_mismatch=1',
+          ...(this.sanitizer === undefined ? {} : { LD_PRELOAD: this.sanitizer }),
+          ...wishes,
+        },
+      },
+    );
+    const line = done.stdout
+      .trim()
+      .split('\n')
+      .findLast((text) => text.startsWith('{'));
+    return {
+      ...(line === undefined ? { events: [] } : (JSON.parse(line) as { events: NativeEvent[] })),
+      calls: existsSync(callsFile) ? readFileSync(callsFile, 'utf8').trim().split('\n') : [],
+      signal: done.signal,
+      stderr: done.stderr,
+    };
+  }
+
+  buildRequest(standin: Standin, more: Partial<NativeBuildRequest> = {}): NativeBuildRequest {
+    return {
+      inferenceLibrary: this.library(standin),
+      parserLibrary: join(this.folder, standin, 'parser.so'),
+      pluginLibrary: null,
+      modelPath: '/models/m.onnx',
+      planPath: join(this.folder, 'plan'),
+      networkFlags: 0,
+      settings: [],
+      profiles: [[{ input: 'x', values: false, min: [1, 64], opt: [8, 64], max: [32, 64] }]],
+      computeCapabilities: [],
+      pluginPaths: [],
+      timingCachePath: null,
+      timingCacheOutputPath: null,
+      verbose: false,
+      ...more,
+    };
+  }
+
+  path = (name: string): string => join(this.folder, name);
+}
+
+export const setting = (call: string, ...args: number[]): NativeSetting => ({
+  option: call,
+  call,
+  arguments: args,
+});

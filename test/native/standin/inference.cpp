@@ -1,0 +1,277 @@
+// A stand-in for libnvinfer (or libtensorrt_rtx): it builds nothing, records what it is asked, and fails, aborts or listens as the test wishes.
+#include <thread>
+
+#include "objects.hpp"
+
+namespace standin {
+
+namespace {
+
+void* theLogger = nullptr;
+void* theMonitor = nullptr;
+
+// --- host memory, timing cache
+const void* memoryData(Worker* self) { return self->content.data(); }
+std::size_t memorySize(Worker* self) { return self->content.size(); }
+Table memoryTable = Table().put(Slot::IHostMemory_data_0, memoryData).put(Slot::IHostMemory_size_0, memorySize);
+Public* memoryOf(std::string content) {
+  Public* memory = make("IHostMemory", memoryTable);
+  memory->worker->content = std::move(content);
+  return memory;
+}
+
+Public* cacheSerialize(Worker* self) { return memoryOf("CACHE of " + std::to_string(++self->number) + " builds"); }
+Table cacheTable = Table().put(Slot::ITimingCache_serialize_0, cacheSerialize);
+
+// --- tensors and network
+const char* tensorName(Worker* self) { return self->content.c_str(); }
+std::int32_t tensorType(Worker* self) { return self->number == 1 ? 8 : 0; }
+bool tensorIsShape(Worker* self) { return self->number == 1; }
+Dims tensorDims(Worker* self) {
+  Dims shape = {};
+  shape.count = self->number == 1 ? 1 : 2;
+  shape.values[0] = self->number == 1 ? 2 : -1;
+  shape.values[1] = 64;
+  return shape;
+}
+Table tensorTable = Table().put(Slot::ITensor_getName_0, tensorName).put(Slot::ITensor_getType_0, tensorType).put(Slot::ITensor_getDimensions_0, tensorDims).put(Slot::ITensor_isShapeTensor_0, tensorIsShape);
+Worker tensorWorkers[] = {{tensorTable.slots(), "ITensor", nullptr, "x", 0}, {tensorTable.slots(), "ITensor", nullptr, "s", 1}, {tensorTable.slots(), "ITensor", nullptr, "y", 0}};
+Public tensors[] = {{nullptr, &tensorWorkers[0]}, {nullptr, &tensorWorkers[1]}, {nullptr, &tensorWorkers[2]}};
+
+bool withShapeTensor() { return std::strcmp(wish("STANDIN_MODEL"), "shape") == 0; }
+std::int32_t networkLayers(Worker*) { return 3; }
+std::int32_t networkInputs(Worker*) { return withShapeTensor() ? 2 : 1; }
+std::int32_t networkOutputs(Worker*) { return 1; }
+Public* networkInput(Worker*, std::int32_t index) { return &tensors[index]; }
+Public* networkOutput(Worker*, std::int32_t) { return &tensors[2]; }
+Table networkTable = Table()
+                         .put(Slot::INetworkDefinition_getNbLayers_0, networkLayers)
+                         .put(Slot::INetworkDefinition_getNbInputs_0, networkInputs)
+                         .put(Slot::INetworkDefinition_getNbOutputs_0, networkOutputs)
+                         .put(Slot::INetworkDefinition_getInput_1, networkInput)
+                         .put(Slot::INetworkDefinition_getOutput_1, networkOutput);
+
+// --- profiles
+bool setDimensions(Worker*, const char* input, std::int32_t selector, DimsArgument argument) {
+  record(std::string("setDimensions ") + input + " " + std::to_string(selector) + " " + shown(dims(argument)));
+  return true;
+}
+template <class Number>
+bool setValues(const char* function, const char* input, std::int32_t selector, const Number* values, std::int32_t count) {
+  std::string text;
+  for (int i = 0; i < count; ++i) text += " " + std::to_string(values[i]);
+  record(std::string(function) + " " + input + " " + std::to_string(selector) + text);
+  return true;
+}
+bool setValues32(Worker*, const char* input, std::int32_t selector, const std::int32_t* values, std::int32_t count) { return setValues("setShapeValues", input, selector, values, count); }
+bool setValues64(Worker*, const char* input, std::int32_t selector, const std::int64_t* values, std::int32_t count) { return setValues("setShapeValuesV2", input, selector, values, count); }
+bool profileValid(Worker*) { return true; }
+Table profileTable = Table()
+                         .put(Slot::IOptimizationProfile_setDimensions_3, setDimensions)
+                         .put(Slot::IOptimizationProfile_setShapeValues_4, setValues32)
+                         .put(Slot::IOptimizationProfile_setShapeValuesV2_4, setValues64)
+                         .put(Slot::IOptimizationProfile_isValid_0, profileValid);
+Worker profileWorker = {profileTable.slots(), "IOptimizationProfile", nullptr, "", 0};
+Public profile = {nullptr, &profileWorker};
+
+// --- configuration
+void note(const char* function, std::int64_t value) { record(std::string(function) + " " + std::to_string(value)); }
+#define SETTER(name, type) \
+  bool name(Worker*, type value) { note(#name, static_cast<std::int64_t>(value)); return true; }
+SETTER(clearFlag, std::int32_t)
+SETTER(setBuilderOptimizationLevel, std::int32_t)
+SETTER(setMaxAuxStreams, std::int32_t)
+SETTER(setAvgTimingIterations, std::int32_t)
+SETTER(setTilingOptimizationLevel, std::int32_t)
+SETTER(setMaxNbTactics, std::int32_t)
+SETTER(setL2LimitForTiling, std::int64_t)
+SETTER(setProfilingVerbosity, std::int32_t)
+SETTER(setHardwareCompatibilityLevel, std::int32_t)
+SETTER(setRuntimePlatform, std::int32_t)
+SETTER(setEngineCapability, std::int32_t)
+SETTER(setTacticSources, std::uint32_t)
+SETTER(setNbComputeCapabilities, std::int32_t)
+#undef SETTER
+void setFlag(Worker*, std::int32_t value) {
+  note("setFlag", value);
+  if (std::strcmp(wish("STANDIN_REFUSES"), "flags") == 0) say(theLogger, 2, "this flag is not supported on this device");
+}
+void setMemoryPoolLimit(Worker*, std::int32_t pool, std::size_t bytes) { record("setMemoryPoolLimit " + std::to_string(pool) + " " + std::to_string(bytes)); }
+void setPreviewFeature(Worker*, std::int32_t feature, bool on) { record("setPreviewFeature " + std::to_string(feature) + (on ? " on" : " off")); }
+bool setComputeCapability(Worker*, std::int32_t capability, std::int32_t index) {
+  record("setComputeCapability " + std::to_string(capability) + " " + std::to_string(index));
+  return capability != 90;
+}
+std::int32_t addProfile(Worker*, Public* added) { return added == &profile ? 0 : -1; }
+void setMonitor(Worker*, void* monitor) {
+  record(monitor == nullptr ? "setProgressMonitor null" : "setProgressMonitor");
+  theMonitor = monitor;
+}
+Public* createCache(Worker*, const void* bytes, std::size_t size) {
+  Public* cache = make("ITimingCache", cacheTable);
+  cache->worker->content.assign(static_cast<const char*>(bytes), size);
+  return cache;
+}
+bool setCache(Worker* self, Public* cache, bool ignoreMismatch) {
+  record(std::string("setTimingCache ") + (ignoreMismatch ? "ignoring mismatch " : "") + cache->worker->content);
+  self->parent = reinterpret_cast<Worker*>(cache);
+  return cache->worker->content != "REFUSED";
+}
+Public* getCache(Worker* self) { return reinterpret_cast<Public*>(self->parent); }
+Table configTable = Table()
+                        .put(Slot::IBuilderConfig_setFlag_1, setFlag)
+                        .put(Slot::IBuilderConfig_clearFlag_1, clearFlag)
+                        .put(Slot::IBuilderConfig_setMemoryPoolLimit_2, setMemoryPoolLimit)
+                        .put(Slot::IBuilderConfig_setBuilderOptimizationLevel_1, setBuilderOptimizationLevel)
+                        .put(Slot::IBuilderConfig_setMaxAuxStreams_1, setMaxAuxStreams)
+                        .put(Slot::IBuilderConfig_setAvgTimingIterations_1, setAvgTimingIterations)
+                        .put(Slot::IBuilderConfig_setTilingOptimizationLevel_1, setTilingOptimizationLevel)
+                        .put(Slot::IBuilderConfig_setMaxNbTactics_1, setMaxNbTactics)
+                        .put(Slot::IBuilderConfig_setL2LimitForTiling_1, setL2LimitForTiling)
+                        .put(Slot::IBuilderConfig_setProfilingVerbosity_1, setProfilingVerbosity)
+                        .put(Slot::IBuilderConfig_setHardwareCompatibilityLevel_1, setHardwareCompatibilityLevel)
+                        .put(Slot::IBuilderConfig_setRuntimePlatform_1, setRuntimePlatform)
+                        .put(Slot::IBuilderConfig_setEngineCapability_1, setEngineCapability)
+                        .put(Slot::IBuilderConfig_setTacticSources_1, setTacticSources)
+                        .put(Slot::IBuilderConfig_setPreviewFeature_2, setPreviewFeature)
+                        .put(Slot::IBuilderConfig_setNbComputeCapabilities_1, setNbComputeCapabilities)
+                        .put(Slot::IBuilderConfig_setComputeCapability_2, setComputeCapability)
+                        .put(Slot::IBuilderConfig_addOptimizationProfile_1, addProfile)
+                        .put(Slot::IBuilderConfig_setProgressMonitor_1, setMonitor)
+                        .put(Slot::IBuilderConfig_createTimingCache_2, createCache)
+                        .put(Slot::IBuilderConfig_setTimingCache_2, setCache)
+                        .put(Slot::IBuilderConfig_getTimingCache_0, getCache);
+
+// --- plug-ins
+void* loadPlugins(void*, const char* path) {
+  record(std::string("loadLibrary ") + path);
+  return std::strstr(path, "missing") == nullptr ? theLogger : nullptr;
+}
+void unloadPlugins(void*, void*) { record("deregisterLibrary"); }
+Table registryTable = Table().put(Slot::IPluginRegistry_loadLibrary_1, loadPlugins).put(Slot::IPluginRegistry_deregisterLibrary_1, unloadPlugins);
+void** registry = registryTable.slots();
+void* getRegistry(Worker*) { return &registry; }
+
+// --- builder
+Public* createNetwork(Worker*, std::uint32_t flags) {
+  note("createNetworkV2", flags);
+  return make("INetworkDefinition", networkTable);
+}
+Public* createConfig(Worker*) { return make("IBuilderConfig", configTable); }
+Public* createProfile(Worker*) { return &profile; }
+
+bool reportProgress() {
+  if (theMonitor == nullptr) return true;
+  call<void>(theMonitor, Slot::IProgressMonitor_phaseStart_3, "Building engine", static_cast<const char*>(nullptr), 2);
+  call<void>(theMonitor, Slot::IProgressMonitor_phaseStart_3, "Timing tactics", "Building engine", 1);
+  const bool waits = std::strcmp(wish("STANDIN_BUILD"), "waits") == 0;
+  bool goOn = true;
+  do {
+    if (waits) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    goOn = call<bool>(theMonitor, Slot::IProgressMonitor_stepComplete_2, "Building engine", 0);
+  } while (waits && goOn);
+  call<void>(theMonitor, Slot::IProgressMonitor_phaseFinish_1, "Timing tactics");
+  call<void>(theMonitor, Slot::IProgressMonitor_phaseFinish_1, "Building engine");
+  return goOn;
+}
+
+Public* buildNetwork(Worker*, Public* network, Public* config) {
+  record(std::string("buildSerializedNetwork ") + network->worker->name + " " + config->worker->name);
+  const std::string wished = wish("STANDIN_BUILD");
+  // TensorRT logs from threads of its own.
+  std::thread([] { for (int i = 0; i < 100; ++i) say(theLogger, 3, "a line from another thread"); }).join();
+  if (Public* cache = getCache(config->worker))
+    if (!cache->worker->content.empty() && cache->worker->content.rfind("CACHE", 0) != 0) say(theLogger, 2, "Detected invalid timing cache, setup a local cache instead");
+  if (wished == "aborts") {
+    std::fprintf(stderr, "terminate called after throwing an instance of 'nvinfer1::Standin'\n");
+    std::abort();
+  }
+  if (wished == "fails") {
+    say(theLogger, 1, "Error Code 10: Could not find any implementation for node {ForeignNode[a...b]}.");
+    return nullptr;
+  }
+  if (!reportProgress()) return nullptr;
+  std::string plan("ftrt", 4);
+  plan.resize(64, '\0');
+  return memoryOf(plan);
+}
+
+Table builderTable = Table()
+                         .put(Slot::IBuilder_createNetworkV2_1, createNetwork)
+                         .put(Slot::IBuilder_createBuilderConfig_0, createConfig)
+                         .put(Slot::IBuilder_createOptimizationProfile_0, createProfile)
+                         .put(Slot::IBuilder_buildSerializedNetwork_2, buildNetwork)
+                         .put(Slot::IBuilder_getPluginRegistry_0, getRegistry);
+
+// --- runtime
+const char* engineTensors[] = {"x", "s", "y"};
+std::int32_t engineTensorCount(Worker*) { return 3; }
+const char* engineTensorName(Worker*, std::int32_t index) { return engineTensors[index]; }
+std::int32_t engineTensorType(Worker*, const char* name) { return *name == 's' ? 8 : 0; }
+std::int32_t engineTensorMode(Worker*, const char* name) { return *name == 'y' ? 2 : 1; }
+bool engineShapeTensor(Worker*, const char* name) { return *name == 's'; }
+Dims shapeOf(std::int64_t first) {
+  Dims shape = {};
+  shape.count = 2;
+  shape.values[0] = static_cast<decltype(shape.values[0] + 0)>(first);
+  shape.values[1] = 64;
+  return shape;
+}
+Dims engineTensorShape(Worker*, const char*) { return shapeOf(-1); }
+Dims engineProfileShape(Worker*, const char*, std::int32_t profileIndex, std::int32_t selector) { return shapeOf(100 * profileIndex + selector + 1); }
+std::int64_t engineMemory(Worker*) { return 4096; }
+std::int32_t two(Worker*) { return 2; }
+const char* engineName(Worker*) { return "standin"; }
+Table engineTable = Table()
+                        .put(Slot::ICudaEngine_getName_0, engineName)
+                        .put(Slot::ICudaEngine_getNbLayers_0, two)
+                        .put(Slot::ICudaEngine_getNbOptimizationProfiles_0, two)
+                        .put(Slot::ICudaEngine_getNbAuxStreams_0, two)
+                        .put(Slot::ICudaEngine_getDeviceMemorySize_0, engineMemory)
+                        .put(Slot::ICudaEngine_getDeviceMemorySizeV2_0, engineMemory)
+                        .put(Slot::ICudaEngine_getNbIOTensors_0, engineTensorCount)
+                        .put(Slot::ICudaEngine_getIOTensorName_1, engineTensorName)
+                        .put(Slot::ICudaEngine_getTensorDataType_1, engineTensorType)
+                        .put(Slot::ICudaEngine_getTensorIOMode_1, engineTensorMode)
+                        .put(Slot::ICudaEngine_getTensorShape_1, engineTensorShape)
+                        .put(Slot::ICudaEngine_getProfileShape_3, engineProfileShape)
+                        .put(Slot::ICudaEngine_isShapeInferenceIO_1, engineShapeTensor);
+
+Public* load(const void* bytes, std::size_t size) {
+  note("deserializeCudaEngine", static_cast<std::int64_t>(size));
+  if (size >= 4 && std::memcmp(bytes, "ftrt", 4) == 0) return make("ICudaEngine", engineTable);
+  say(theLogger, 1, "Serialization assertion magicTagRead == kMAGIC_TAG failed. Magic tag does not match");
+  return nullptr;
+}
+Public* load2(Worker*, const void* bytes, std::size_t size) { return load(bytes, size); }
+Public* load3(Worker*, const void* bytes, std::size_t size, void*) { return load(bytes, size); }
+Table runtimeTable = Table()
+                         .put(Slot::IRuntime_deserializeCudaEngine_2, load2)
+                         .put(Slot::IRuntime_deserializeCudaEngine_3, load3)
+                         .put(Slot::IRuntime_getPluginRegistry_0, getRegistry);
+
+}  // namespace
+
+extern "C" {
+
+std::int32_t getInferLibVersion() { return STANDIN_VERSION; }
+
+void* createInferBuilder_INTERNAL(void* logger, std::int32_t version) {
+  theLogger = logger;
+  note("createInferBuilder", version);
+  say(logger, 3, "stand-in builder");
+  if (std::strcmp(wish("STANDIN_BUILDER"), "missing") == 0) {
+    say(logger, 1, "Unable to load library: libnvinfer_builder_resource_sm90.so");
+    return nullptr;
+  }
+  return make("IBuilder", builderTable);
+}
+
+void* createInferRuntime_INTERNAL(void* logger, std::int32_t) {
+  theLogger = logger;
+  return make("IRuntime", runtimeTable);
+}
+
+}
+
+}  // namespace standin
