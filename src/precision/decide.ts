@@ -7,6 +7,7 @@ import {
   isStored,
   type Operation,
   operatorName,
+  type Scope,
   type Use,
   type Value,
 } from './flow.js';
@@ -169,6 +170,7 @@ class Sides {
     if (use.kind === 'output') {
       const { scope, index } = use;
       if (scope.owner === undefined) return this.#facts.options.ioTypes === 'keep' ? 'fp32' : 'low';
+      if (this.#otherBranchIsFp32(scope, index)) return 'fp32';
       return this.#wantedAcross(bodyOutput(scope, index), scope.owner);
     }
     const { operation, index } = use;
@@ -178,6 +180,16 @@ class Sides {
     if (slot === 'any') return this.#wantedByAny(operation, decision);
     if (decision?.kind === 'convert' && slot === 'follows') return 'low';
     return 'fp32';
+  }
+
+  /** Branches of an If end in one type. Operators that only go with their neighbours do not count, lest two hold each other. */
+  #otherBranchIsFp32({ owner, graph }: Scope, index: number): boolean {
+    if (owner?.node.opType !== 'If') return false;
+    return owner.bodies.some((body) => {
+      const producer = body.graph === graph ? undefined : body.outputs[index]?.producer;
+      const decision = producer && this.#decided.get(producer);
+      return decision?.kind === 'keep' && decision.rule !== betweenRule.id;
+    });
   }
 
   /** A cast to integers or doubles reads FP32 more exactly where it can have it; nothing else that takes any type cares. */
