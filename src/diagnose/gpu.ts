@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { TrtforgeError } from '../errors.js';
+import { type ErrorCode, TrtforgeError } from '../errors.js';
 import { runSupervised } from '../system/supervise.js';
 import type { GpuList } from '../toolchain/addon.js';
 import type { Surroundings } from '../toolchain/places.js';
@@ -8,6 +8,8 @@ import type { Surroundings } from '../toolchain/places.js';
 /** What is known of the GPUs and their driver, and by which way. */
 export interface GpuView extends GpuList {
   readonly source: 'driver' | 'nvidia-smi' | 'none';
+  /** The code of the error that kept the driver from being asked; null when it answered, be it with no GPU. */
+  readonly failure: ErrorCode | null;
 }
 
 /** Asks the CUDA driver (in a child: a broken driver can hang or kill who asks). */
@@ -30,20 +32,25 @@ export const driverInChild: DriverProbe = async () => {
 
 /** GPUs by the CUDA driver; where that does not answer, by nvidia-smi. Never throws. */
 export async function lookForGpus(surroundings: Surroundings, askDriver: DriverProbe): Promise<GpuView> {
-  const driver = await askDriver().catch(
-    (error: unknown): GpuList => ({
-      gpus: [],
-      cudaVersion: null,
-      driverVersion: null,
-      reason: error instanceof TrtforgeError ? error.message : String(error),
-    }),
+  const { list, failure } = await askDriver().then(
+    (answer) => ({ list: answer, failure: null }),
+    (error: unknown) => ({ list: noGpus(error), failure: codeOf(error) }),
   );
-  const kernelDriver = driver.driverVersion ?? kernelDriverVersion(surroundings.root);
-  if (driver.gpus.length > 0) return { ...driver, driverVersion: kernelDriver, source: 'driver' };
+  const driverVersion = list.driverVersion ?? kernelDriverVersion(surroundings.root);
+  if (list.gpus.length > 0) return { ...list, driverVersion, source: 'driver', failure };
   const listed = await askSmi(surroundings);
-  if (listed !== null) return { ...listed, reason: driver.reason, source: 'nvidia-smi' };
-  return { ...driver, driverVersion: kernelDriver, source: 'none' };
+  if (listed !== null) return { ...listed, reason: list.reason, source: 'nvidia-smi', failure };
+  return { ...list, driverVersion, source: 'none', failure };
 }
+
+const codeOf = (error: unknown): ErrorCode => (error instanceof TrtforgeError ? error.code : 'TF_INTERNAL');
+
+const noGpus = (error: unknown): GpuList => ({
+  gpus: [],
+  cudaVersion: null,
+  driverVersion: null,
+  reason: error instanceof Error ? error.message : String(error),
+});
 
 /** `/proc/driver/nvidia/version` names the loaded kernel module: `NVRM version: NVIDIA UNIX … 580.65.06 …`. */
 function kernelDriverVersion(root: string): string | null {

@@ -1,0 +1,35 @@
+import { z } from 'zod';
+
+/**
+ * One thing `doctor` has to say. `problem` is kept for what makes trtforge itself unusable; what only keeps some command from
+ * working is a `warning`; what is merely absent is `info`.
+ */
+export const findingSchema = z.object({
+  id: z.string(),
+  topic: z.enum(['machine', 'gpu', 'tensorrt', 'versions', 'onnxruntime', 'store']),
+  severity: z.enum(['ok', 'info', 'warning', 'problem']),
+  what: z.string(),
+  /** What to do about it; null when nothing needs doing. */
+  remedy: z.string().nullable(),
+});
+export type Finding = z.infer<typeof findingSchema>;
+export type Topic = Finding['topic'];
+
+/** Makes the findings of one topic. */
+export function findingsOf(topic: Topic) {
+  const say =
+    (severity: Finding['severity']) =>
+    (id: string, what: string, remedy: string | null = null): Finding => ({
+      id: `${topic}.${id}`,
+      topic,
+      severity,
+      what,
+      remedy,
+    });
+  return { ok: say('ok'), info: say('info'), warning: say('warning'), problem: say('problem') };
+}
+
+/** Bytes as findings write them: `23.4 GiB`. */
+export function gibibytes(bytes: number): string {
+  return `${(bytes / 2 ** 30).toFixed(1)} GiB`;
+}
