@@ -1,0 +1,16 @@
+export interface HeaderSlot {
+  readonly index: number;
+  readonly name: string;
+  readonly parameters: number;
+}
+
+export interface Headers {
+  /** `major.minor.patch` */
+  readonly version: string;
+  readonly classes: Readonly<Record<string, { readonly impl?: string; readonly slots: readonly HeaderSlot[] }>>;
+  readonly enums: Readonly<Record<string, Readonly<Record<string, number>>>>;
+  readonly hasParser: boolean;
+}
+
+/** Reads a folder of TensorRT's public headers. */
+export function readHeaders(folder: string): Headers;

@@ -1,0 +1,181 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { buildAddon } from '../../scripts/build-native.mjs';
+import { addonPath, loadAddon, type NativeBuildRequest } from '../../src/toolchain/addon.js';
+import { describeWith } from '../support/needs.js';
+import { rtxToolchain } from './rtx-toolchain.js';
+import { dynamicModel, staticModel } from './tiny-models.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-addon-'));
+beforeAll(async () => {
+  await buildAddon({ say: () => {} });
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+describe('compiling the addon', () => {
+  test('nothing is compiled twice', async () => {
+    expect(await buildAddon({ say: () => {} })).toBe(false);
+  });
+
+  test('the addon links neither TensorRT nor CUDA', () => {
+    const needed = spawnSync('ldd', [addonPath], { encoding: 'utf8' }).stdout;
+    expect(needed).not.toMatch(/nvinfer|tensorrt|cuda|nvidia/i);
+  });
+
+  test('a missing compiler is an error with a code and what to do', async () => {
+    const attempt = buildAddon({ output: join(folder, 'x.node'), compiler: '/nowhere/g++', say: () => {} });
+    await expect(attempt).rejects.toMatchObject({
+      code: 'TF_COMPILER_MISSING',
+      remedy: expect.stringContaining('apt install g++'),
+    });
+  });
+
+  test('the script ends with the code of its error', () => {
+    const script = fileURLToPath(new URL('../../scripts/build-native.mjs', import.meta.url));
+    const run = spawnSync(process.execPath, [script], {
+      encoding: 'utf8',
+      env: { ...process.env, CXX: '/nowhere/g++' },
+    });
+    expect(run.status).toBe(3);
+    expect(run.stderr).toContain('TF_COMPILER_MISSING');
+  });
+});
+
+describe('loading the addon', () => {
+  const failure = (load: () => unknown): unknown => {
+    try {
+      load();
+    } catch (error) {
+      return error;
+    }
+    throw new Error('an error was expected');
+  };
+
+  test('an addon that is not compiled says how to compile it', () => {
+    expect(failure(() => loadAddon(join(folder, 'absent.node')))).toMatchObject({
+      code: 'TF_NATIVE_NOT_BUILT',
+      remedy: expect.stringContaining('npm run build:native'),
+    });
+  });
+
+  test('a file that is no addon says why it does not load', () => {
+    const path = join(folder, 'broken.node');
+    writeFileSync(path, 'no library');
+    expect(failure(() => loadAddon(path))).toMatchObject({ code: 'TF_NATIVE_NOT_BUILT' });
+  });
+
+  test.skipIf(process.platform !== 'linux')('GPUs are listed, or the reason why there are none', () => {
+    const { gpus, reason } = loadAddon().gpus();
+    expect(gpus.length === 0).toBe(reason !== null);
+  });
+
+  test('a library that does not exist is TF_LIBRARY_LOAD_FAILED', () => {
+    expect(failure(() => loadAddon().probe('/nowhere/libnvinfer.so.10'))).toMatchObject({
+      code: 'TF_LIBRARY_LOAD_FAILED',
+      message: expect.stringContaining('/nowhere/libnvinfer.so.10'),
+    });
+  });
+
+  test('a library that is another is TF_LIBRARY_LOAD_FAILED, naming the function it lacks', () => {
+    expect(failure(() => loadAddon().probe('libm.so.6'))).toMatchObject({
+      code: 'TF_LIBRARY_LOAD_FAILED',
+      message: expect.stringContaining('getInferLibVersion'),
+    });
+  });
+});
+
+describeWith('toolchain', 'the addon over tensorrt-rtx', (libraries) => {
+  const { inference, parser } = rtxToolchain(libraries).libraries;
+  const request = (modelPath: string, more: Partial<NativeBuildRequest> = {}): NativeBuildRequest => ({
+    inferenceLibrary: inference,
+    parserLibrary: parser ?? '',
+    pluginLibrary: null,
+    modelPath,
+    planPath: join(folder, 'plan'),
+    networkFlags: 0,
+    settings: [],
+    profiles: [],
+    computeCapabilities: [89],
+    pluginPaths: [],
+    timingCachePath: null,
+    timingCacheOutputPath: null,
+    verbose: false,
+    ...more,
+  });
+
+  test('the library says what it is', () => {
+    expect(loadAddon().probe(inference)).toEqual({
+      product: 'tensorrt-rtx',
+      version: '1.7.1.116',
+      code: 10701,
+      generation: 'rtx1',
+    });
+  });
+
+  test('the event loop stays free while it builds', async () => {
+    let ticks = 0;
+    const ticking = setInterval(() => ticks++, 5);
+    await loadAddon().build(request(staticModel(folder)), () => {}).done;
+    clearInterval(ticking);
+    expect(ticks).toBeGreaterThan(2);
+  });
+
+  test('two builds at once both end', async () => {
+    const job = (name: string) =>
+      loadAddon().build(request(staticModel(folder), { planPath: join(folder, name) }), () => {}).done;
+    const [first, second] = await Promise.all([job('one.plan'), job('two.plan')]);
+    expect(first.bytes).toBe(second.bytes);
+  });
+
+  test('a job that is over can still be asked to stop', async () => {
+    const job = loadAddon().build(request(staticModel(folder)), () => {});
+    await job.done;
+    expect(() => job.cancel()).not.toThrow();
+  });
+
+  test('a plan cannot be loaded without a GPU it was built for, and the library’s lines say so', async () => {
+    const job = loadAddon().build(request(staticModel(folder)), () => {});
+    await job.done;
+    const attempt = loadAddon().inspectPlan(
+      {
+        inferenceLibrary: inference,
+        pluginLibrary: null,
+        pluginPaths: [],
+        planPath: join(folder, 'plan'),
+        verbose: false,
+      },
+      () => {},
+    ).done;
+    const outcome = await attempt.then(
+      ({ tensors }) => tensors.map(({ name }) => name),
+      (error: unknown) => error,
+    );
+    if (Array.isArray(outcome)) expect(outcome).toEqual(['x', 'y']);
+    else
+      expect(outcome).toMatchObject({
+        code: expect.stringMatching(/^TF_(PLAN_LOAD_FAILED|BUILDER_UNAVAILABLE)$/),
+        details: { lastLines: expect.arrayContaining([expect.any(String)]) },
+      });
+  });
+
+  test('fifty builds in one process leave no memory, file or thread behind', () => {
+    const script = fileURLToPath(new URL('./many-builds.mjs', import.meta.url));
+    const run = spawnSync(
+      process.execPath,
+      ['--expose-gc', script, libraries, dynamicModel(folder), join(folder, 'many.plan'), '50'],
+      { encoding: 'utf8' },
+    );
+    const held = JSON.parse(run.stdout) as { residentBytes: number; files: number; threads: number }[];
+    expect(held).toHaveLength(50);
+    // The first builds warm the library's own caches; a plan of this model is 18 KB, its build's arena some MB.
+    const [warm, last] = [held[9], held[49]];
+    if (warm === undefined || last === undefined) throw new Error('builds are missing');
+    expect(last.residentBytes - warm.residentBytes).toBeLessThan(16 << 20);
+    expect(last.files).toBe(warm.files);
+    expect(last.threads).toBe(warm.threads);
+  });
+});
