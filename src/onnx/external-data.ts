@@ -2,7 +2,7 @@ import { realpathSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative, sep, win32 } from 'node:path';
 import { systemErrorCode, TrtforgeError } from '../errors.js';
 import { type ByteSource, openFile } from '../system/byte-source.js';
-import { type TensorProto, TensorProto_DataLocation } from './onnx_pb.js';
+import type { TensorProto } from './onnx_pb.js';
 
 /** What the external_data entries of a tensor say, as numbers. `length` is null when the model leaves it out. */
 export interface ExternalReference {
@@ -11,8 +11,10 @@ export interface ExternalReference {
   readonly length: number | null;
 }
 
-export const isExternal = (tensor: TensorProto): boolean =>
-  tensor.dataLocation === TensorProto_DataLocation.EXTERNAL;
+/** `TensorProto.DataLocation.EXTERNAL`, as a number so that the generated code need not be loaded to read a model. */
+const EXTERNAL = 1 satisfies TensorProto['dataLocation'];
+
+export const isExternal = (tensor: TensorProto): boolean => tensor.dataLocation === EXTERNAL;
 
 /** Reads the key-value pairs of external_data. Throws TF_ONNX_EXTERNAL_INVALID. */
 export function externalReference(tensor: TensorProto): ExternalReference {

@@ -1,8 +1,8 @@
-import { fromBinary } from '@bufbuild/protobuf';
 import { TrtforgeError } from '../errors.js';
 import { type ByteSource, openFile } from '../system/byte-source.js';
+import { DecodeError, decodeModel } from './decode.js';
 import { ExternalFiles } from './external-data.js';
-import { type ModelProto, ModelProtoSchema, type TensorProto } from './onnx_pb.js';
+import type { ModelProto, TensorProto } from './onnx_pb.js';
 import { markerOf } from './payload.js';
 import { refuseOtherFormats } from './recognize.js';
 import { type ScanOptions, scanModel } from './scan.js';
@@ -38,14 +38,14 @@ export function openModel(path: string, options: ScanOptions = {}): OnnxModel {
 /** The same over any source of bytes; closes it when it throws. */
 export function modelOf(source: ByteSource, options: ScanOptions = {}): OnnxModel {
   try {
-    return decodeModel(source, options);
+    return readModel(source, options);
   } catch (error) {
     source.close();
     throw error;
   }
 }
 
-function decodeModel(source: ByteSource, options: ScanOptions): OnnxModel {
+function readModel(source: ByteSource, options: ScanOptions): OnnxModel {
   refuseOtherFormats(source);
   const { skeleton, payloads } = scanModel(source, options);
   const proto = decodeSkeleton(source.path, skeleton);
@@ -85,12 +85,11 @@ function decodeModel(source: ByteSource, options: ScanOptions): OnnxModel {
 
 function decodeSkeleton(path: string, skeleton: Uint8Array): ModelProto {
   try {
-    return fromBinary(ModelProtoSchema, skeleton);
+    return decodeModel(skeleton);
   } catch (cause) {
-    throw new TrtforgeError(
-      'TF_ONNX_CORRUPT',
-      `${path} is not a sound ONNX file: ${cause instanceof Error ? cause.message : String(cause)}.`,
-      { cause },
-    );
+    if (!(cause instanceof DecodeError)) throw cause;
+    throw new TrtforgeError('TF_ONNX_CORRUPT', `${path} is not a sound ONNX file: ${cause.message}.`, {
+      cause,
+    });
   }
 }

@@ -4,8 +4,9 @@ import type { ByteSource } from '../system/byte-source.js';
 /** Protobuf wire types that ONNX uses (groups, 3 and 4, were gone from protobuf before ONNX began). */
 export const WireType = { varint: 0, fixed64: 1, bytes: 2, fixed32: 5 } as const;
 
-/** Most reads jump from one weight to the next, so a small window reads least; 64 KiB was the best of 4 KiB to 1 MiB. */
-const WINDOW_BYTES = 64 << 10;
+/** Reads that jump from one weight to the next read little; reads that go on where the last one ended read four times more each time. */
+const SMALLEST_WINDOW = 4 << 10;
+const LARGEST_WINDOW = 256 << 10;
 
 /** Reads protobuf records of a file of any size through a small window. `position` is where the next read starts. */
 export class WireReader {
@@ -15,6 +16,7 @@ export class WireReader {
   #window = new Uint8Array(0);
   #windowStart = 0;
   #windowEnd = 0;
+  #windowBytes = 0;
 
   constructor(source: ByteSource) {
     this.#source = source;
@@ -101,15 +103,18 @@ export class WireReader {
 
   #byte(): number {
     const at = this.position;
-    if (at < this.#windowStart || at >= this.#windowEnd) {
-      if (this.#window.length === 0) this.#window = new Uint8Array(Math.min(WINDOW_BYTES, this.#size));
-      this.#windowStart = at;
-      this.#windowEnd =
-        at + this.#source.read(this.#window, at, Math.min(this.#window.length, this.#size - at));
-      if (this.#windowEnd === at) throw this.#shrunk();
-    }
+    if (at < this.#windowStart || at >= this.#windowEnd) this.#moveWindow(at);
     this.position = at + 1;
     return this.#window[at - this.#windowStart]!;
+  }
+
+  #moveWindow(at: number): void {
+    const goesOn = at === this.#windowEnd && at > 0;
+    this.#windowBytes = goesOn ? Math.min(this.#windowBytes * 4, LARGEST_WINDOW) : SMALLEST_WINDOW;
+    if (this.#window.length < this.#windowBytes) this.#window = new Uint8Array(this.#windowBytes);
+    this.#windowStart = at;
+    this.#windowEnd = at + this.#source.read(this.#window, at, Math.min(this.#windowBytes, this.#size - at));
+    if (this.#windowEnd === at) throw this.#shrunk();
   }
 
   #shrunk(): TrtforgeError {
