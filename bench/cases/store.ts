@@ -11,7 +11,7 @@ export const store: BenchCase = {
   run: (context) => {
     const model = generate(context, 'matmul-stack', '100MB');
     const shapes = ['--min-shapes', 'x:1x1024', '--opt-shapes', 'x:8x1024', '--max-shapes', 'x:32x1024'];
-    const target = ['--target', 'tensorrt-rtx:sm_89', '--store', join(context.folder, 'store')];
+    const target = ['--target', 'tensorrt-rtx:sm_89', '--cache-dir', join(context.folder, 'store')];
     const command = trtforge(context, 'build', model, ...shapes, ...target);
     const first = measureCommand(command, { runs: 1, warmups: 0 });
     const again = measureCommand(command, { runs: Math.max(RUNS, context.runs) });
@@ -19,7 +19,7 @@ export const store: BenchCase = {
       case: 'store',
       title: 'Find a 100 MB model’s engine in the local store',
       commands: [
-        `trtforge build MODEL ${[...shapes, '--target', 'tensorrt-rtx:sm_89'].join(' ')} --store FOLDER`,
+        `trtforge build MODEL ${[...shapes, '--target', 'tensorrt-rtx:sm_89'].join(' ')} --cache-dir FOLDER`,
       ],
       measurements: [
         ...costs('first time: built', first, undefined, {}),
