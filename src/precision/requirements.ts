@@ -60,7 +60,8 @@ export function requirementsOf(flow: Flow, decisions: Decisions, options: Conver
       for (const use of value.uses) {
         if (use.kind === 'input' && aliases.has(use.operation.outputs[0] as Value)) continue;
         const type = isFloat32(value) ? requiredType(use, decisions, options) : value.type;
-        const source = type === undefined ? undefined : castFrom(value, type, typeMade);
+        const source =
+          type === undefined || use.kind === 'output' ? undefined : castFrom(value, type, typeMade);
         if (source === undefined) add(target, { use, type });
         else add(origin(source), { use, type });
       }
