@@ -11,7 +11,7 @@ import { conversionOptions } from './conversion.js';
 import { type EngineExtension, engineNameOf, formatEngineName } from './engine-name.js';
 import { type IdentityDocument, identityDigest } from './identity.js';
 import { type MachineFacts, machineFacts } from './machine.js';
-import type { Passport } from './passport.js';
+import type { Passport } from './passport-file.js';
 import { timingCachePath } from './timing-cache.js';
 import { checkPlanHeader } from './verify-engine.js';
 

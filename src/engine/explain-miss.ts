@@ -4,8 +4,8 @@ export interface Difference {
   /** `recipe.profiles.0.x.max.0`, `target.version`, `model`. */
   readonly field: string;
   /** As JSON values; undefined (absent in JSON) where one side has no such field. */
-  readonly wanted: unknown;
-  readonly stored: unknown;
+  readonly wanted?: unknown;
+  readonly stored?: unknown;
 }
 
 export interface MissExplanation<T> {

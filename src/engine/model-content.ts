@@ -1,13 +1,10 @@
 import { join } from 'node:path';
-import { TrtforgeError } from '../errors.js';
 import { type EventListener, inPhase } from '../events.js';
-import { visitTensors } from '../onnx/graph.js';
-import { openModel } from '../onnx/model.js';
 import type { ValueFacts } from '../onnx/model-facts.js';
-import type { ValueInfoProto } from '../onnx/onnx_pb.js';
-import { feedInputs, valueFacts } from '../onnx/value-facts.js';
-import { FileMemo, type FileStamp, stampOf, unchanged } from '../system/file-memo.js';
-import { digestModel } from './model-digest.js';
+import { FileMemo } from '../system/file-memo.js';
+
+/** Goes up when the digest is worked out another way. */
+const MEMO = 'models-1';
 
 /** What a build must know of a model before it starts. */
 export interface ModelContent {
@@ -31,44 +28,14 @@ export interface ContentOptions {
  * external file changes, later calls cost a few `stat`s. Errors: as `openModel` and `digestModel`.
  */
 export async function readModelContent(path: string, options: ContentOptions): Promise<ModelContent> {
-  const memo = new FileMemo<ModelContent>(join(options.cacheFolder, 'models'), isModelContent);
+  const memo = new FileMemo<ModelContent>(join(options.cacheFolder, MEMO), isModelContent);
   const known = memo.recall(path);
   if (known !== undefined) return known;
-  const { content, stamps } = await inPhase('identify', options.emit, () => workOut(path, options), path);
+  // Loaded only now: protobuf takes longer to load than a remembered model to be found.
+  const { readModel } = await import('./read-model.js');
+  const { content, stamps } = await inPhase('identify', options.emit, () => readModel(path, options), path);
   memo.remember(path, stamps, content);
   return content;
-}
-
-async function workOut(
-  path: string,
-  options: ContentOptions,
-): Promise<{ readonly content: ModelContent; readonly stamps: readonly FileStamp[] }> {
-  const model = openModel(path);
-  try {
-    const inputs = model.proto.graph === undefined ? [] : feedInputs(model.proto.graph).map(declared);
-    // Finding every weight opens every external file, so that all can be stamped before the first is read.
-    for (const { tensor } of visitTensors(model.proto)) model.weight(tensor);
-    const stamps = model.files().flatMap((file) => stampOf(file) ?? []);
-    const { digest, weightBytes } = await digestModel(model, options);
-    if (!unchanged(stamps)) {
-      throw new TrtforgeError('TF_FILE_UNREADABLE', `${path} was changed while it was read.`, {
-        remedy: 'Run the command again once nothing writes to the model any more.',
-      });
-    }
-    const bytes = stamps.reduce((sum, { size }) => sum + Number(size), 0);
-    return { content: { digest, bytes, weightBytes, inputs }, stamps };
-  } finally {
-    model.close();
-  }
-}
-
-/** Some exporters write -1 for a dimension that is open. */
-function declared(input: ValueInfoProto): ValueFacts {
-  const { shape, ...facts } = valueFacts(input);
-  return {
-    ...facts,
-    shape: shape?.map((size) => (typeof size === 'number' && size < 0 ? null : size)) ?? null,
-  };
 }
 
 function isModelContent(value: unknown): value is ModelContent {

@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { syncFolder, UNPUBLISHED_SUFFIX, writeFailed } from '../system/publish.js';
-import { type Passport, passportPath } from './passport.js';
+import { type Passport, passportPath } from './passport-file.js';
 
 /**
  * Moves a checked plan and its passport into place; `pendingPath` lies on the same file system. Both are on disk before the first rename, the

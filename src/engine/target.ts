@@ -1,23 +1,10 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import { TrtforgeError } from '../errors.js';
 import type { Toolchain } from '../toolchain/toolchain.js';
 import { describeComputeCapability, gpuArchitectures } from './gpu-architecture.js';
+import type { targetSchema } from './target-schema.js';
 
-/**
- * What an engine is for. How far it may travel beyond that (version-compatible, hardware-compatible) is asked for in the recipe.
- * The driver and the GPU's name are recorded in the passport, not here: they do not decide whether the engine may serve.
- */
-export const targetSchema = z.strictObject({
-  product: z.enum(['tensorrt', 'tensorrt-rtx']),
-  /** `major.minor.patch.build` as the library says it. */
-  version: z.string().regex(/^\d+(\.\d+){0,3}$/),
-  /** 89 for 8.9; ascending, at least one. */
-  computeCapabilities: z.array(z.int().positive()).min(1),
-  /** CUDA major the TensorRT libraries were built for: one version number is published for several. null for tensorrt-rtx, and where unknown. */
-  cudaMajor: z.int().positive().nullable(),
-  os: z.enum(['linux', 'windows']),
-  arch: z.enum(['x86_64', 'aarch64']),
-});
+/** What an engine is for (`target-schema.ts`). */
 export type Target = z.infer<typeof targetSchema>;
 export type Product = Target['product'];
 

@@ -1,27 +1,22 @@
 import { TrtforgeError } from '../errors.js';
 import { type ByteSource, openFile } from '../system/byte-source.js';
 import { sha256OfRange } from '../system/digest.js';
-import { FileMemo, stampOf } from '../system/file-memo.js';
 import { type Passport, passportPath, readPassport } from './passport.js';
 import { loadsIn, planHeaderOf } from './plan-header.js';
 import type { Target } from './target.js';
 
-/** Digests of plans, remembered while their files do not change: a store hit then reads no plan. */
-export const planDigests = (folder: string): FileMemo<string> =>
-  new FileMemo(folder, (value): value is string => typeof value === 'string' && /^[0-9a-f]{64}$/.test(value));
-
 /**
  * Holds an engine against its passport: size, header, SHA-256. Gives the passport when all agree.
  * Throws TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_PASSPORT_MISSING, TF_PASSPORT_INVALID, TF_ENGINE_SIZE_MISMATCH, TF_PLAN_INVALID,
- * TF_ENGINE_HEADER_MISMATCH, TF_ENGINE_DIGEST_MISMATCH. With `digests` an unchanged file is not read again.
+ * TF_ENGINE_HEADER_MISMATCH, TF_ENGINE_DIGEST_MISMATCH.
  */
-export function verifyEngine(planPath: string, digests?: FileMemo<string>): Passport {
+export function verifyEngine(planPath: string): Passport {
   const passport = readPassport(planPath);
-  verifyPlan(planPath, passport, digests);
+  verifyPlan(planPath, passport);
   return passport;
 }
 
-function verifyPlan(planPath: string, passport: Passport, digests: FileMemo<string> | undefined): void {
+function verifyPlan(planPath: string, passport: Passport): void {
   const source = openFile(planPath);
   try {
     const { bytes, sha256 } = passport.plan;
@@ -33,7 +28,7 @@ function verifyPlan(planPath: string, passport: Passport, digests: FileMemo<stri
       );
     }
     checkPlanHeader(source, passport.identity.document.target);
-    const actual = digests?.recall(planPath) ?? digestPlan(source, digests);
+    const actual = sha256OfRange(source);
     if (actual !== sha256) {
       throw new TrtforgeError(
         'TF_ENGINE_DIGEST_MISMATCH',
@@ -44,13 +39,6 @@ function verifyPlan(planPath: string, passport: Passport, digests: FileMemo<stri
   } finally {
     source.close();
   }
-}
-
-function digestPlan(source: ByteSource, digests: FileMemo<string> | undefined): string {
-  const stamp = stampOf(source.path);
-  const digest = sha256OfRange(source);
-  if (stamp !== undefined) digests?.remember(source.path, [stamp], digest);
-  return digest;
 }
 
 /** Throws TF_PLAN_INVALID for what is no plan and TF_ENGINE_HEADER_MISMATCH for one of another product or version than the target. */

@@ -6,6 +6,9 @@ import { cacheFolder } from '../system/folders.js';
 import { LocalStore, storeFolder } from './local.js';
 import { type ObtainedEngine, obtainEngine } from './obtain-engine.js';
 
+/** Goes up when a passport is checked another way. */
+const MEMO = 'engines-sound-1';
+
 export interface BuildOrLoadWishes extends BuildWishes {
   /** The store's folder (default: `$TENSORRT_CACHE_DIR` or `~/.cache/trtforge/engines`), or false for none. */
   readonly store?: string | false | undefined;
@@ -52,4 +55,4 @@ export async function buildOrLoad(
 export const openLocalStore = (
   folder: string | undefined,
   environment: NodeJS.ProcessEnv = process.env,
-): LocalStore => new LocalStore(storeFolder(folder, environment), join(cacheFolder(environment), 'plans'));
+): LocalStore => new LocalStore(storeFolder(folder, environment), join(cacheFolder(environment), MEMO));

@@ -10,14 +10,14 @@ import {
 } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { parseEngineName } from '../engine/engine-name.js';
-import { type Passport, passportPath, readPassport } from '../engine/passport.js';
+import { type Passport, passportPath } from '../engine/passport-file.js';
 import { publishEngine } from '../engine/publish-engine.js';
-import { planDigests, verifyEngine } from '../engine/verify-engine.js';
 import { systemErrorCode, TrtforgeError } from '../errors.js';
 import { cacheFolder } from '../system/folders.js';
 import { LeaseFolder } from './lease.js';
 import { createPending, type PendingFolder, sweepPending } from './pending.js';
 import type { EngineStore, Lookup, StoredEngine, StoredEntry } from './store.js';
+import { VerifiedEngines } from './verified-engines.js';
 
 const PLAN = 'engine.plan';
 
@@ -38,19 +38,19 @@ export class LocalStore implements EngineStore {
   readonly kind = 'local';
   readonly place: string;
   readonly leases: LeaseFolder;
-  readonly #digests;
+  readonly #verified: VerifiedEngines;
 
-  /** `memoFolder` remembers digests of plans between runs; it lies outside the store, which may be read-only or shared. */
+  /** `memoFolder` remembers between runs which engines were found sound; it lies outside the store, which may be read-only or shared. */
   constructor(folder: string, memoFolder: string) {
     this.place = folder;
     this.leases = new LeaseFolder(join(folder, 'leases'));
-    this.#digests = planDigests(memoFolder);
+    this.#verified = new VerifiedEngines(memoFolder);
   }
 
   async get(identity: string): Promise<Lookup> {
     const planPath = this.#planPath(identity);
     try {
-      const passport = verifyEngine(planPath, this.#digests);
+      const passport = await this.#verified.verify(planPath);
       if (passport.identity.digest !== identity) {
         const other = passport.identity.digest;
         throw new TrtforgeError(
@@ -75,6 +75,7 @@ export class LocalStore implements EngineStore {
   }
 
   async list(): Promise<readonly StoredEntry[]> {
+    const { readPassport } = await import('../engine/passport.js');
     return this.#identities().map((identity) => {
       const planPath = this.#planPath(identity);
       try {
@@ -89,7 +90,7 @@ export class LocalStore implements EngineStore {
   /** Passport first: what is left after a kill in between is not believed. */
   async remove(identity: string): Promise<boolean> {
     const planPath = this.#planPath(identity);
-    const passport = this.#passportOf(identity);
+    const passport = await this.#passportOf(identity);
     try {
       rmSync(passportPath(planPath), { force: true });
       if (passport !== undefined) this.#unlink(passport);
@@ -138,7 +139,8 @@ export class LocalStore implements EngineStore {
     return join(this.place, 'by-identity', identity.slice(0, 2), identity, PLAN);
   }
 
-  #passportOf(identity: string): Passport | undefined {
+  async #passportOf(identity: string): Promise<Passport | undefined> {
+    const { readPassport } = await import('../engine/passport.js');
     try {
       return readPassport(this.#planPath(identity));
     } catch {

@@ -1,9 +1,9 @@
 import { dirname } from 'node:path';
-import { buildEngine, type EngineBuildOptions, type EngineRequest } from '../engine/build-engine.js';
+import type { EngineBuildOptions, EngineRequest } from '../engine/build-engine.js';
 import { engineNameOf, formatEngineName } from '../engine/engine-name.js';
 import { type Difference, explainMiss } from '../engine/explain-miss.js';
 import { type IdentityDocument, identityDigest } from '../engine/identity.js';
-import { type Passport, passportPath } from '../engine/passport.js';
+import { type Passport, passportPath } from '../engine/passport-file.js';
 import { copyEngine, publishEngine } from '../engine/publish-engine.js';
 import type { ErrorCode } from '../errors.js';
 import { inPhase } from '../events.js';
@@ -185,6 +185,8 @@ class Run {
 
   async #build(pending: PendingFolder): Promise<Passport> {
     throwIfCancelled(this.#options.signal, `building ${this.#request.modelPath}`);
+    // Loaded only now: a hit needs neither the converter nor the builder.
+    const { buildEngine } = await import('../engine/build-engine.js');
     return this.#timed('buildMs', () => buildEngine(this.#request, pending, this.#options));
   }
 

@@ -1,4 +1,4 @@
-import type { Passport } from '../engine/passport.js';
+import type { Passport } from '../engine/passport-file.js';
 import type { ErrorCode } from '../errors.js';
 
 /** An engine where a store keeps it. */

@@ -15,8 +15,12 @@ export interface FileStamp {
   readonly inode: string;
 }
 
-/** A second write can share the time stamp of the first where clocks are coarse (2 s on FAT and some network file systems). */
-const COARSEST_CLOCK_MS = 2000;
+/**
+ * A second write can share the time stamp of the first within one tick of the file system's clock, so a file younger than that is not
+ * remembered. A tick is at most 10 ms where stamps have fractions of a second, up to 2 s where they have none (FAT, old network file systems).
+ */
+const FINE_TICK_MS = 50;
+const COARSE_TICK_MS = 2000;
 
 /** The stamp of a file as it is now; undefined when it is not there. */
 export function stampOf(path: string): FileStamp | undefined {
@@ -66,8 +70,7 @@ export class FileMemo<T> {
 
   /** Remembers a value worked out from files whose stamps were taken before they were read. */
   remember(subject: string, files: readonly FileStamp[], value: T): void {
-    const youngest = Math.max(...files.map(({ ctimeNs }) => Number(BigInt(ctimeNs) / 1_000_000n)));
-    if (Date.now() - youngest < COARSEST_CLOCK_MS || !unchanged(files)) return;
+    if (files.some(isTooYoung) || !unchanged(files)) return;
     try {
       publishFile(this.#fileOf(subject), JSON.stringify({ files, value }));
     } catch {
@@ -79,6 +82,12 @@ export class FileMemo<T> {
     const key = sha256(resolve(subject));
     return join(this.#folder, key.slice(0, 2), `${key}.json`);
   }
+}
+
+function isTooYoung({ ctimeNs }: FileStamp): boolean {
+  const changed = BigInt(ctimeNs);
+  const tick = changed % 1_000_000_000n === 0n ? COARSE_TICK_MS : FINE_TICK_MS;
+  return Date.now() - Number(changed / 1_000_000n) < tick;
 }
 
 function isEntry(entry: unknown): entry is { readonly files: readonly FileStamp[]; readonly value: unknown } {

@@ -1,0 +1,53 @@
+import { z } from 'zod';
+import { identityDocumentSchema, sha256Schema } from './identity-schema.js';
+
+const networkTensorSchema = z.object({
+  name: z.string(),
+  dtype: z.string(),
+  shape: z.array(z.int().nonnegative().nullable()),
+});
+
+/** The JSON beside a plan. Holds no path, no host and no user name: passports travel with engines. */
+export const passportSchema = z.object({
+  schema: z.literal('trtforge.passport/1'),
+  /** Identity in full; `digest` is the SHA-256 of `document` in canonical form. */
+  identity: z.object({ digest: sha256Schema, document: identityDocumentSchema }),
+  /** Readable name of the engine: a plain file name, since stores make links of it. */
+  name: z.string().regex(/^[A-Za-z0-9_+][A-Za-z0-9._+~-]{0,250}$/),
+  model: z.object({
+    name: z.string(),
+    /** What the user called this version of the model; null when nothing was said. */
+    version: z.string().nullable(),
+    /** Bytes of the model file and its external files. */
+    bytes: z.int().nonnegative(),
+  }),
+  plan: z.object({
+    sha256: sha256Schema,
+    bytes: z.int().positive(),
+    /** Layers of the network as the library parsed it. */
+    layers: z.int().nonnegative(),
+    inputs: z.array(networkTensorSchema),
+    outputs: z.array(networkTensorSchema),
+  }),
+  built: z.object({
+    /** `trtforge 0.1.0` */
+    by: z.string(),
+    /** Version the library itself reported. */
+    libraryVersion: z.string(),
+    /** How the toolchain was found, without its path. */
+    toolchain: z.string(),
+    /** UTC, ISO 8601. */
+    at: z.string(),
+    ms: z.number().nonnegative(),
+    /** Time of the conversion before it; null when the model was built as it is. */
+    conversionMs: z.number().nonnegative().nullable(),
+    peakMemoryBytes: z.int().nonnegative().nullable(),
+    timingCache: z.enum(['none', 'new', 'hit', 'rejected']),
+    os: z.string(),
+    node: z.string(),
+    /** Recorded, not keyed; null on a machine without. */
+    gpu: z.string().nullable(),
+    driver: z.string().nullable(),
+  }),
+  warnings: z.array(z.string()),
+});

@@ -1,0 +1,42 @@
+import { TrtforgeError } from '../errors.js';
+import { visitTensors } from '../onnx/graph.js';
+import { openModel } from '../onnx/model.js';
+import type { ValueFacts } from '../onnx/model-facts.js';
+import type { ValueInfoProto } from '../onnx/onnx_pb.js';
+import { feedInputs, valueFacts } from '../onnx/value-facts.js';
+import { type FileStamp, stampOf, unchanged } from '../system/file-memo.js';
+import type { ContentOptions, ModelContent } from './model-content.js';
+import { digestModel } from './model-digest.js';
+
+/** Reads a model as a whole, with the stamps of its files from before. Throws TF_FILE_UNREADABLE when one of them changes meanwhile. */
+export async function readModel(
+  path: string,
+  options: ContentOptions,
+): Promise<{ readonly content: ModelContent; readonly stamps: readonly FileStamp[] }> {
+  const model = openModel(path);
+  try {
+    const inputs = model.proto.graph === undefined ? [] : feedInputs(model.proto.graph).map(declared);
+    // Finding every weight opens every external file, so that all can be stamped before the first is read.
+    for (const { tensor } of visitTensors(model.proto)) model.weight(tensor);
+    const stamps = model.files().flatMap((file) => stampOf(file) ?? []);
+    const { digest, weightBytes } = await digestModel(model, options);
+    if (!unchanged(stamps)) {
+      throw new TrtforgeError('TF_FILE_UNREADABLE', `${path} was changed while it was read.`, {
+        remedy: 'Run the command again once nothing writes to the model any more.',
+      });
+    }
+    const bytes = stamps.reduce((sum, { size }) => sum + Number(size), 0);
+    return { content: { digest, bytes, weightBytes, inputs }, stamps };
+  } finally {
+    model.close();
+  }
+}
+
+/** Some exporters write -1 for a dimension that is open. */
+function declared(input: ValueInfoProto): ValueFacts {
+  const { shape, ...facts } = valueFacts(input);
+  return {
+    ...facts,
+    shape: shape?.map((size) => (typeof size === 'number' && size < 0 ? null : size)) ?? null,
+  };
+}
