@@ -52,39 +52,17 @@ export function runSupervised(module: URL, request: unknown, options: SuperviseO
         lines.note(message.event);
         options.emit(message.event);
       } else if (message.kind === 'result') outcome = () => resolve(message.value);
-      else {
-        const { code, remedy, details } = message;
-        outcome = () =>
-          reject(
-            new TrtforgeError(code, message.message, {
-              remedy,
-              ...(details === undefined ? {} : { details }),
-            }),
-          );
-      }
+      else outcome = () => reject(errorFromChild(message));
     });
     child.on('error', (cause) => {
-      outcome ??= () =>
-        reject(
-          new TrtforgeError('TF_INTERNAL', `A child process for ${options.doing} could not be started.`, {
-            cause,
-          }),
-        );
+      outcome ??= () => reject(notStarted(options.doing, cause));
       if (child.pid === undefined) outcome();
     });
     child.on('close', (exitCode, signal) => {
       stopWhenAborted();
       if (outcome !== undefined) return outcome();
       if (options.signal?.aborted) return reject(cancelled(options));
-      const how = signal === null ? `ended with exit code ${exitCode}` : `was killed by ${signal}`;
-      const last = lines.all();
-      const tail = last.length === 0 ? '' : ` Its last lines:\n${last.join('\n')}`;
-      return reject(
-        new TrtforgeError('TF_CHILD_DIED', `The process ${options.doing} ${how}.${tail}`, {
-          remedy: remedyForDeath(signal),
-          details: { signal, exitCode, lastLines: last },
-        }),
-      );
+      return reject(deathOf(options.doing, lines.all(), exitCode, signal));
     });
     child.send({ request });
   });
@@ -93,6 +71,40 @@ export function runSupervised(module: URL, request: unknown, options: SuperviseO
 const cancelled = ({ doing }: SuperviseOptions) =>
   new TrtforgeError('TF_CANCELLED', `Cancelled while ${doing}.`);
 
+/** Starts a module in a child whose output is collected and whose messages keep typed arrays. */
+export function forkModule(module: URL, options: Pick<SuperviseOptions, 'env'>): ChildProcess {
+  return fork(module, [], {
+    serialization: 'advanced',
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    env: options.env ?? process.env,
+    execArgv: [],
+  });
+}
+
+/** The error a child reported, as if thrown here. */
+export function errorFromChild(message: ChildMessage & { readonly kind: 'error' }): TrtforgeError {
+  const { code, remedy, details } = message;
+  return new TrtforgeError(code, message.message, { remedy, ...(details === undefined ? {} : { details }) });
+}
+
+export const notStarted = (doing: string, cause: unknown): TrtforgeError =>
+  new TrtforgeError('TF_INTERNAL', `A child process for ${doing} could not be started.`, { cause });
+
+/** TF_CHILD_DIED with the signal or exit code and the last lines. */
+export function deathOf(
+  doing: string,
+  lastLines: readonly string[],
+  exitCode: number | null,
+  signal: NodeJS.Signals | null,
+): TrtforgeError {
+  const how = signal === null ? `ended with exit code ${exitCode}` : `was killed by ${signal}`;
+  const tail = lastLines.length === 0 ? '' : ` Its last lines:\n${lastLines.join('\n')}`;
+  return new TrtforgeError('TF_CHILD_DIED', `The process ${doing} ${how}.${tail}`, {
+    remedy: remedyForDeath(signal),
+    details: { signal, exitCode, lastLines },
+  });
+}
+
 function remedyForDeath(signal: NodeJS.Signals | null): string {
   if (signal === 'SIGKILL')
     return 'SIGKILL usually means the machine ran out of memory (see dmesg): free memory or build with fewer or smaller profiles.';
@@ -100,7 +112,7 @@ function remedyForDeath(signal: NodeJS.Signals | null): string {
 }
 
 /** Keeps the child's last lines, whether it logged them as events or printed them on its way down. */
-function lastLines(
+export function lastLines(
   child: ChildProcess,
   emit: EventListener,
 ): { note(event: WorkEvent): void; all(): readonly string[] } {
@@ -133,7 +145,10 @@ function lastLines(
   };
 }
 
-function onAbort(child: ChildProcess, options: SuperviseOptions): () => void {
+export function onAbort(
+  child: ChildProcess,
+  options: Pick<SuperviseOptions, 'signal' | 'graceMs'>,
+): () => void {
   let killer: NodeJS.Timeout | undefined;
   const stop = () => {
     child.kill('SIGTERM');

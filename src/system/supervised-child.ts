@@ -8,6 +8,22 @@ export interface ChildContext {
   readonly signal: AbortSignal;
 }
 
+/** The other side of `startSupervised`: answers requests until the parent lets go or asks to stop, then ends the process. */
+export function serveSession(handle: (request: unknown, emit: EventListener) => Promise<unknown>): void {
+  process.on('SIGTERM', () => process.exit(1));
+  process.on('SIGINT', () => process.exit(1));
+  process.on('disconnect', () => process.exit(0));
+  const say = (message: ChildMessage) => {
+    if (process.connected) process.send?.(message);
+  };
+  process.on('message', (message: { readonly request: unknown } | { readonly end: true }) => {
+    if ('end' in message) process.exit(0);
+    handle(message.request, (event) => say({ kind: 'event', event }))
+      .then((value): ChildMessage => ({ kind: 'result', value }), toErrorMessage)
+      .then(say);
+  });
+}
+
 /** The other side of `runSupervised`: answers one request, then lets the process end. */
 export function serve(work: (request: unknown, context: ChildContext) => Promise<unknown>): void {
   const stopping = new AbortController();

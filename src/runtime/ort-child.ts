@@ -1,0 +1,98 @@
+import { createRequire } from 'node:module';
+import type { InferenceSession, Tensor as OrtTensor } from 'onnxruntime-node';
+import { TrtforgeError } from '../errors.js';
+import { serveSession } from '../system/supervised-child.js';
+import { type Dtype, dtypes } from '../tensor/dtype.js';
+import type { Tensor } from '../tensor/tensor.js';
+import { type ElementArray, elementsOf, isArrayDtype } from '../tensor/values.js';
+import type { OrtAnswer, OrtOpened, OrtRequest } from './ort-protocol.js';
+
+type Ort = typeof import('onnxruntime-node');
+
+let session: InferenceSession | undefined;
+let ort: Ort | undefined;
+
+serveSession(async (message) => {
+  const request = message as OrtRequest;
+  return request.kind === 'open' ? open(request.modelPath, request.threads) : run(request.inputs);
+});
+
+async function open(modelPath: string, threads: number | null): Promise<OrtOpened> {
+  ort = await loadOrt();
+  // Always by path: from a buffer the model and its weights would be in memory twice, and 2 GiB is the end.
+  session = await inOrt(`load ${modelPath}`, async () =>
+    ort?.InferenceSession.create(modelPath, {
+      executionProviders: ['cpu'],
+      logSeverityLevel: 3,
+      ...(threads === null ? {} : { intraOpNumThreads: threads }),
+    }),
+  );
+  const { version } = createRequire(import.meta.url)('onnxruntime-node/package.json') as { version: string };
+  return { version };
+}
+
+async function run(
+  inputs: OrtRequest & { kind: 'run' } extends { inputs: infer I } ? I : never,
+): Promise<OrtAnswer> {
+  const runtime = ort;
+  const opened = session;
+  if (runtime === undefined || opened === undefined)
+    throw new TrtforgeError('TF_INTERNAL', 'The session is not open.');
+  const feeds = Object.fromEntries(inputs.map(([name, tensor]) => [name, toOrt(runtime, name, tensor)]));
+  const results = await inOrt('run the model', () => opened.run(feeds));
+  return Object.entries(results).map(([name, tensor]) => [name, fromOrt(name, tensor)] as const);
+}
+
+/**
+ * On Node 24 and later onnxruntime-common picks Float16Array for halves while the native side still wants 16-bit integers, and every half input
+ * fails. The choice is made once, at the first tensor: while that one is made, Float16Array is hidden. https://github.com/microsoft/onnxruntime/pull/32323
+ */
+async function loadOrt(): Promise<Ort> {
+  const global = globalThis as { Float16Array?: unknown };
+  const hidden = global.Float16Array;
+  try {
+    delete global.Float16Array;
+    const loaded = await import('onnxruntime-node');
+    new loaded.Tensor('float16', new Uint16Array(1), [1]);
+    return loaded;
+  } catch (cause) {
+    throw new TrtforgeError('TF_ONNXRUNTIME_MISSING', `ONNX Runtime cannot be loaded: ${firstLine(cause)}`, {
+      cause,
+    });
+  } finally {
+    if (hidden !== undefined) global.Float16Array = hidden;
+  }
+}
+
+async function inOrt<T>(what: string, action: () => Promise<T>): Promise<T> {
+  try {
+    return await action();
+  } catch (cause) {
+    throw new TrtforgeError('TF_ONNXRUNTIME_FAILED', `ONNX Runtime cannot ${what}: ${firstLine(cause)}`, {
+      cause,
+    });
+  }
+}
+
+function firstLine(cause: unknown): string {
+  const message = cause instanceof Error ? cause.message : String(cause);
+  return message.split('\n')[0]?.trim() ?? message;
+}
+
+function toOrt(runtime: Ort, name: string, tensor: Tensor): OrtTensor {
+  const { dtype } = tensor;
+  if (!isArrayDtype(dtype)) throw unsupported(name, dtype);
+  const elements = elementsOf({ ...tensor, dtype });
+  return new runtime.Tensor(dtype as 'float32', elements as Float32Array, [...tensor.shape]);
+}
+
+function fromOrt(name: string, tensor: OrtTensor): Tensor {
+  const dtype = tensor.type in dtypes ? (tensor.type as Dtype) : undefined;
+  if (dtype === undefined || !isArrayDtype(dtype)) throw unsupported(name, tensor.type);
+  // Halves come as Uint16Array or, on newer Node, as Float16Array: their bytes are the same.
+  const { buffer, byteOffset, byteLength } = tensor.data as ElementArray;
+  return { dtype, shape: [...tensor.dims], bytes: new Uint8Array(buffer, byteOffset, byteLength) };
+}
+
+const unsupported = (name: string, dtype: string): TrtforgeError =>
+  new TrtforgeError('TF_SESSION_BINDING', `${name} is ${dtype}, which cannot be passed to ONNX Runtime.`);

@@ -1,0 +1,43 @@
+import { TrtforgeError } from '../errors.js';
+import type { NamedTensors } from '../tensor/tensor.js';
+import type { Binding } from './session.js';
+
+/** Throws TF_SESSION_INPUT unless there is one tensor for each input, of its dtype and of a shape that fits; a symbol stands for one number throughout. */
+export function checkInputs(inputs: readonly Binding[], tensors: NamedTensors): void {
+  for (const name of tensors.keys()) {
+    if (!inputs.some((input) => input.name === name)) {
+      throw wrong(
+        `There is no input ${name}; the inputs are ${inputs.map((input) => input.name).join(', ')}.`,
+      );
+    }
+  }
+  const symbols = new Map<string, number>();
+  for (const input of inputs) {
+    const tensor = tensors.get(input.name);
+    if (tensor === undefined) throw wrong(`There is no tensor for the input ${input.name}.`);
+    if (tensor.dtype !== input.dtype) {
+      throw wrong(`The input ${input.name} is ${input.dtype}, the tensor given for it is ${tensor.dtype}.`);
+    }
+    checkShape(input, tensor.shape, symbols);
+  }
+}
+
+function checkShape(input: Binding, shape: readonly number[], symbols: Map<string, number>): void {
+  if (input.shape === null) return;
+  const given = `[${shape.join(', ')}]`;
+  const declared = `[${input.shape.map((dim) => dim ?? '?').join(', ')}]`;
+  if (shape.length !== input.shape.length) {
+    throw wrong(`The input ${input.name} is ${declared}; the tensor given for it is ${given}.`);
+  }
+  input.shape.forEach((dim, axis) => {
+    const size = shape[axis] ?? 0;
+    const expected = typeof dim === 'string' ? (symbols.get(dim) ?? size) : (dim ?? size);
+    if (expected !== size) {
+      const why = typeof dim === 'string' ? ` (${dim} is ${expected})` : '';
+      throw wrong(`The input ${input.name} is ${declared}${why}; the tensor given for it is ${given}.`);
+    }
+    if (typeof dim === 'string') symbols.set(dim, size);
+  });
+}
+
+const wrong = (message: string): TrtforgeError => new TrtforgeError('TF_SESSION_INPUT', message);
