@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { readTables, slotsHeader } from '../../native/abi/slots-header.mjs';
 import { buildAddon } from '../../scripts/build-native.mjs';
 import type { NativeBuildRequest, NativeEvent, NativeSetting } from '../../src/toolchain/addon.js';
+import type { Toolchain } from '../../src/toolchain/toolchain.js';
 
 const sources = fileURLToPath(new URL('./standin/', import.meta.url));
 const compiler = process.env.CXX ?? 'g++';
@@ -46,8 +47,12 @@ export class StandinBench {
     private readonly sanitizer: string | undefined,
   ) {}
 
-  static async compile(folder: string): Promise<StandinBench> {
-    const sanitizer = sanitizerLibrary();
+  /** `only` and `sanitize: false` compile less, for tests that bring the addon themselves. */
+  static async compile(
+    folder: string,
+    { only = Object.keys(standins) as Standin[], sanitize = true } = {},
+  ): Promise<StandinBench> {
+    const sanitizer = sanitize ? sanitizerLibrary() : undefined;
     const flags =
       sanitizer === undefined ? ['-O1'] : ['-O1', '-g', '-fsanitize=address', '-fno-omit-frame-pointer'];
     mkdirSync(folder, { recursive: true });
@@ -62,18 +67,39 @@ export class StandinBench {
       );
       if (done.status !== 0) throw new Error(`${source} does not compile:\n${done.stderr}`);
     };
-    for (const [name, { number, code }] of Object.entries(standins)) {
+    for (const name of only) {
+      const { number, code } = standins[name];
       const defines = [`-DSTANDIN_GENERATION=${number}`, `-DSTANDIN_VERSION=${code}`];
       library(`${name}/inference.so`, 'inference.cpp', defines);
       library(`${name}/parser.so`, 'parser.cpp', defines);
     }
     library('cuda/libcuda.so.1', 'cuda.cpp');
     library('cuda/libnvidia-ml.so.1', 'cuda.cpp');
-    await buildAddon({ output: join(folder, 'trtforge.node'), flags, say: () => {} });
+    if (sanitize) await buildAddon({ output: join(folder, 'trtforge.node'), flags, say: () => {} });
     return new StandinBench(folder, sanitizer);
   }
 
   library = (standin: Standin): string => join(this.folder, standin, 'inference.so');
+
+  /** A stand-in as an installation; the environment its processes need says what it should do. */
+  toolchain = (standin: Standin): Toolchain => ({
+    product: standin === 'rtx1' ? 'tensorrt-rtx' : 'tensorrt',
+    version: standins[standin].version,
+    libraries: {
+      inference: this.library(standin),
+      parser: join(this.folder, standin, 'parser.so'),
+      plugins: null,
+    },
+    trtexec: null,
+    foundBy: 'test',
+  });
+
+  environment = (wishes: Record<string, string> = {}): NodeJS.ProcessEnv => ({
+    PATH: process.env.PATH,
+    STANDIN_CALLS: join(this.folder, 'calls'),
+    LD_LIBRARY_PATH: join(this.folder, 'cuda'),
+    ...wishes,
+  });
 
   /** Calls the addon in a process of its own. */
   call<T>(
@@ -96,9 +122,7 @@ export class StandinBench {
       {
         encoding: 'utf8',
         env: {
-          PATH: process.env.PATH,
-          STANDIN_CALLS: callsFile,
-          LD_LIBRARY_PATH: join(this.folder, 'cuda'),
+          ...this.environment(),
           // Node itself never frees all it holds, so leaks are found by counting the stand-ins' objects instead.
           ASAN_OPTIONS: 'detect_leaks=0:abort_on_error=1:alloc_dealloc_mismatch=1',
           ...(this.sanitizer === undefined ? {} : { LD_PRELOAD: this.sanitizer }),

@@ -1,0 +1,292 @@
+// Builds and loads plans with a real TensorRT on a real GPU, through dist/ and build/trtforge.node, and prints one JSON line per check.
+//
+//   npm run build && npm run build:native
+//   TENSORRT_HOME=/tmp/tensorrt node test/gpu/build.gpu.mjs      (or with the libraries' folder in LD_LIBRARY_PATH)
+//
+// Exit code 0 when every check passed, 1 when one failed, 3 when there is no GPU or no TensorRT here.
+// What it needs of the project: package.json, dist/, build/trtforge.node, native/abi/*.json, node_modules/{zod,@bufbuild/protobuf}.
+import assert from 'node:assert/strict';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { create, toBinary } from '@bufbuild/protobuf';
+import { buildPlan } from '../../dist/engine/build-plan.js';
+import { defaultRecipe } from '../../dist/engine/recipe.js';
+import { ModelProtoSchema } from '../../dist/onnx/onnx_pb.js';
+import { loadAddon } from '../../dist/toolchain/addon.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-gpu-'));
+const say = (line) => console.log(JSON.stringify(line));
+
+const toolchain = findToolchain();
+const addon = loadAddon();
+const { gpus, reason, driverVersion, cudaVersion } = addon.gpus();
+if (toolchain === undefined || gpus.length === 0) {
+  say({
+    check: 'machine',
+    ok: false,
+    why: reason ?? 'no libnvinfer.so in TENSORRT_HOME/lib or LD_LIBRARY_PATH',
+  });
+  process.exit(3);
+}
+const major = Number(toolchain.version.split('.')[0]);
+say({ check: 'machine', ok: true, gpu: gpus[0], driverVersion, cudaVersion, tensorrt: toolchain.version });
+
+let failures = 0;
+async function check(name, work) {
+  const started = performance.now();
+  try {
+    const facts = await work();
+    say({ check: name, ok: true, ms: Math.round(performance.now() - started), ...facts });
+  } catch (error) {
+    failures++;
+    say({
+      check: name,
+      ok: false,
+      ms: Math.round(performance.now() - started),
+      code: error.code,
+      why: error.message,
+    });
+  }
+}
+
+const recipe = { ...defaultRecipe, stronglyTyped: major >= 10 };
+const range = (min, opt, max) => ({ min, opt, max, values: false });
+const profiles = [{ x: range([1, 64], [8, 64], [32, 64]) }, { x: range([33, 64], [64, 64], [128, 64]) }];
+const small = writeModel('small', 2, 64);
+const deep = writeModel('deep', 40, 256);
+const planPath = join(folder, 'small.plan');
+const build = (modelPath, more = {}, options = {}, rest = {}) =>
+  buildPlan(
+    {
+      toolchain,
+      modelPath,
+      planPath,
+      recipe: { ...recipe, profiles, ...more },
+      computeCapabilities: [],
+      timingCachePath: null,
+      pluginPaths: [],
+      ...rest,
+    },
+    { emit: () => {}, ...options },
+  );
+const inspect = (path) =>
+  addon.inspectPlan(
+    {
+      inferenceLibrary: toolchain.libraries.inference,
+      pluginLibrary: null,
+      pluginPaths: [],
+      planPath: path,
+      verbose: false,
+    },
+    () => {},
+  ).done;
+const refused = async (code, text, attempt) => {
+  const error = await attempt.then(
+    () => assert.fail('an error was expected'),
+    (reason) => reason,
+  );
+  assert.equal(error.code, code, error.message);
+  assert.match(error.message, text);
+  return { message: error.message.split('\n')[0] };
+};
+
+await check('build with two profiles', async () => {
+  const kinds = new Set();
+  const outcome = await build(small, {}, { emit: ({ type }) => kinds.add(type) });
+  const header = readFileSync(planPath).subarray(0, 28);
+  assert.equal(header.toString('latin1', 0, 4), 'ftrt');
+  assert.equal([...header.subarray(24, 27)].join('.'), toolchain.version.split('.').slice(0, 3).join('.'));
+  assert.deepEqual(outcome.inputs, [{ name: 'x', dtype: 'float32', shape: [null, 64] }]);
+  assert.equal(kinds.has('phase-start') && kinds.has('progress'), major >= 10, 'progress from 10.0 on');
+  return {
+    buildMs: Math.round(outcome.buildMs),
+    bytes: outcome.bytes,
+    peakMemoryBytes: outcome.peakMemoryBytes,
+  };
+});
+
+await check('the plan loads, and its profiles are those asked for', async () => {
+  const facts = await inspect(planPath);
+  const [x, y] = facts.tensors;
+  assert.deepEqual(
+    { name: x.name, mode: x.mode, dtype: x.dtype, shape: x.shape },
+    { name: 'x', mode: 'input', dtype: 0, shape: [-1, 64] },
+  );
+  assert.deepEqual(x.profiles, [
+    { min: [1, 64], opt: [8, 64], max: [32, 64] },
+    { min: [33, 64], opt: [64, 64], max: [128, 64] },
+  ]);
+  assert.equal(y.mode, 'output');
+  assert.equal(facts.profiles, 2);
+  assert.ok(facts.layers > 0 && facts.deviceMemoryBytes >= 0);
+  return { layers: facts.layers, deviceMemoryBytes: facts.deviceMemoryBytes, auxStreams: facts.auxStreams };
+});
+
+await check('a file that is no plan is refused with the runtime’s words', async () => {
+  const path = join(folder, 'no.plan');
+  writeFileSync(path, 'this is not a plan, and it is long enough to hold a header of one');
+  return refused('TF_PLAN_LOAD_FAILED', /The library says/, inspect(path));
+});
+
+await check('timing cache: new, hit, rejected', async () => {
+  const timingCachePath = join(folder, 'timing.cache');
+  const cold = await build(
+    deep,
+    { profiles: [{ x: range([1, 256], [64, 256], [512, 256]) }] },
+    {},
+    { timingCachePath },
+  );
+  const warm = await build(
+    deep,
+    { profiles: [{ x: range([1, 256], [64, 256], [512, 256]) }] },
+    {},
+    { timingCachePath },
+  );
+  const cacheBytes = readFileSync(timingCachePath).length;
+  writeFileSync(timingCachePath, 'of another version');
+  const spoilt = await build(small, {}, {}, { timingCachePath });
+  assert.deepEqual([cold.timingCache, warm.timingCache, spoilt.timingCache], ['new', 'hit', 'rejected']);
+  return { coldMs: Math.round(cold.buildMs), warmMs: Math.round(warm.buildMs), cacheBytes };
+});
+
+await check('numbers and choices of a recipe are taken', async () => {
+  const outcome = await build(small, {
+    memoryPools: { ...recipe.memoryPools, workspace: 1 << 30 },
+    optimizationLevel: 1,
+    maxAuxStreams: 0,
+    avgTimingIterations: 2,
+    profilingVerbosity: 'detailed',
+    hardwareCompatibility: 'ampere-plus',
+    flags: ['no-tf32', 'sparse-weights', ...(major >= 10 ? ['strip-plan'] : [])],
+    tacticSources: ['jit-convolutions', 'edge-mask-convolutions'],
+  });
+  const { auxStreams } = await inspect(planPath);
+  assert.equal(auxStreams, 0);
+  return { bytes: outcome.bytes, warnings: outcome.warnings };
+});
+
+await check('a weakly typed FP16 build, where there is one', async () => {
+  if (major >= 11)
+    return refused('TF_OPTION_UNSUPPORTED', /weakly typed/, build(small, { stronglyTyped: false }));
+  const { bytes } = await build(small, { stronglyTyped: false, precision: 'fp16' });
+  const { tensors } = await inspect(planPath);
+  assert.equal(tensors.length, 2);
+  return { bytes };
+});
+
+await check('an option of another version is refused before the build', () =>
+  refused(
+    'TF_OPTION_UNSUPPORTED',
+    /have it|has it/,
+    build(
+      small,
+      major >= 11 ? { tacticSources: ['cudnn'] } : { previewFeatures: ['multidevice-runtime-10-16'] },
+    ),
+  ),
+);
+
+await check('compute capabilities cannot be asked of TensorRT', () =>
+  refused('TF_TARGET_UNSUPPORTED', /sm_90/, build(small, {}, {}, { computeCapabilities: [90] })),
+);
+
+await check('a wrong profile is our sentence', () =>
+  refused('TF_PROFILE_INVALID', /no input z/, build(small, { profiles: [{ z: range([1], [1], [1]) }] })),
+);
+
+await check('an unknown operator is named', () =>
+  refused('TF_MODEL_REJECTED', /Frobnicate|node 0/, build(writeModel('odd', 1, 64, 'Frobnicate'))),
+);
+
+await check('a build is cancelled in the middle', async () => {
+  const stopping = new AbortController();
+  let askedAt = 0;
+  const emit = ({ type, message = '' }) => {
+    if (
+      askedAt !== 0 ||
+      (major >= 10
+        ? type !== 'phase-start'
+        : !/Global timing cache|Local timing cache|Graph optimization/.test(message))
+    )
+      return;
+    askedAt = performance.now();
+    stopping.abort();
+  };
+  const options = { emit, signal: stopping.signal, graceMs: 120_000 };
+  const attempt = build(
+    deep,
+    { profiles: [{ x: range([1, 256], [64, 256], [512, 256]) }], optimizationLevel: 5 },
+    options,
+  );
+  const facts = await refused('TF_CANCELLED', /ancelled/, attempt);
+  return { ...facts, stoppedAfterMs: Math.round(performance.now() - askedAt) };
+});
+
+rmSync(folder, { recursive: true, force: true });
+say({ check: 'all', ok: failures === 0, failures });
+process.exit(failures === 0 ? 0 : 1);
+
+/** The first folder with libnvinfer.so.N, its version asked of the library itself. */
+function findToolchain() {
+  const folders = [
+    ...(process.env.TENSORRT_HOME ? [join(process.env.TENSORRT_HOME, 'lib'), process.env.TENSORRT_HOME] : []),
+    ...(process.env.LD_LIBRARY_PATH ?? '').split(':'),
+  ].filter((path) => path !== '' && existsSync(path));
+  for (const path of folders) {
+    const library = (stem) => {
+      const name = readdirSync(path).find((file) => new RegExp(`^lib${stem}\\.so\\.\\d+$`).test(file));
+      return name === undefined ? null : join(path, name);
+    };
+    const inference = library('nvinfer');
+    if (inference === null) continue;
+    const { version } = loadAddon().probe(inference);
+    const libraries = { inference, parser: library('nvonnxparser'), plugins: library('nvinfer_plugin') };
+    return { product: 'tensorrt', version, libraries, trtexec: null, foundBy: 'TENSORRT_HOME' };
+  }
+  return undefined;
+}
+
+/** x through `depth` layers of its own width: matrix product, then `operator`. */
+function writeModel(name, depth, width, operator = 'Tanh') {
+  const tensorType = {
+    elemType: 1,
+    shape: {
+      dim: [
+        { value: { case: 'dimParam', value: 'batch' } },
+        { value: { case: 'dimValue', value: BigInt(width) } },
+      ],
+    },
+  };
+  const edge = (tensor) => ({ name: tensor, type: { value: { case: 'tensorType', value: tensorType } } });
+  const layers = Array.from({ length: depth }, (_, layer) => layer);
+  const output = (layer) => (layer === depth - 1 ? 'y' : `h${layer}`);
+  const weights = (layer) =>
+    Float32Array.from({ length: width * width }, (_, index) => Math.sin(index + layer) / width);
+  const model = create(ModelProtoSchema, {
+    irVersion: 8n,
+    opsetImport: [{ domain: '', version: 17n }],
+    graph: {
+      name,
+      input: [edge('x')],
+      output: [edge('y')],
+      initializer: layers.map((layer) => ({
+        name: `w${layer}`,
+        dataType: 1,
+        dims: [BigInt(width), BigInt(width)],
+        rawData: new Uint8Array(weights(layer).buffer),
+      })),
+      node: layers.flatMap((layer) => [
+        {
+          opType: 'MatMul',
+          name: `mm${layer}`,
+          input: [layer === 0 ? 'x' : output(layer - 1), `w${layer}`],
+          output: [`m${layer}`],
+        },
+        { opType: operator, name: `act${layer}`, input: [`m${layer}`], output: [output(layer)] },
+      ]),
+    },
+  });
+  const path = join(folder, `${name}.onnx`);
+  writeFileSync(path, toBinary(ModelProtoSchema, model));
+  return path;
+}
