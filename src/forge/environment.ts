@@ -33,7 +33,7 @@ function visibleGpus(): GpuList {
     return loadAddon().gpus();
   } catch (error) {
     if (!(error instanceof TrtforgeError)) throw error;
-    return { gpus: [], cudaVersion: null, driverVersion: null, reason: error.message.replace(/\.$/, '') };
+    return { gpus: [], cudaVersion: null, driverVersion: null, reason: error.message };
   }
 }
 
@@ -42,7 +42,7 @@ export function environmentPart(
   machine: Machine,
   versions: { readonly trtforge: string; readonly toolchain: Toolchain | null },
 ): ForgeResult['environment'] {
-  const { gpus, driverVersion, cudaVersion, reason } = machine.gpus;
+  const { gpus, driverVersion, cudaVersion } = machine.gpus;
   const { toolchain } = versions;
   return [
     { name: 'system', text: machine.os },
@@ -50,7 +50,9 @@ export function environmentPart(
     { name: 'memory', text: formatBytes(machine.memoryBytes) },
     {
       name: 'GPU',
-      text: gpus.map((gpu) => `${gpu.name} (sm_${gpu.computeCapability})`).join(', ') || `none: ${reason}`,
+      text:
+        gpus.map((gpu) => `${gpu.name} (sm_${gpu.computeCapability})`).join(', ') ||
+        `none: ${whyNoGpu(machine)}`,
     },
     ...(driverVersion === null ? [] : [{ name: 'driver', text: driverVersion }]),
     ...(cudaVersion === null ? [] : [{ name: 'CUDA', text: cudaVersion }]),
@@ -69,9 +71,12 @@ export function environmentPart(
 
 /** Why an engine for these compute capabilities cannot be run on this machine; null when a GPU of one of them is here. */
 export function whyNotRunHere(machine: Machine, computeCapabilities: readonly number[]): string | null {
-  const { gpus, reason } = machine.gpus;
-  if (gpus.length === 0) return `this machine has no usable NVIDIA GPU (${reason})`;
+  const { gpus } = machine.gpus;
+  if (gpus.length === 0) return `this machine has no usable NVIDIA GPU (${whyNoGpu(machine)})`;
   if (gpus.some((gpu) => computeCapabilities.includes(gpu.computeCapability))) return null;
   const here = gpus.map((gpu) => `${gpu.name}, sm_${gpu.computeCapability}`).join('; ');
   return `the engine serves ${computeCapabilities.map((sm) => `sm_${sm}`).join(', ')} and this machine has ${here}`;
 }
+
+/** The driver's own words, as part of a sentence. */
+const whyNoGpu = ({ gpus }: Machine): string => (gpus.reason ?? 'none is visible').replace(/\.$/, '');

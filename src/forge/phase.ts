@@ -14,13 +14,23 @@ export interface PhaseOutcome<S> {
   readonly detail: string;
 }
 
+/** A step that this version or this kind of run never takes: it is named with its reason all the same. */
+export interface NamedSkip<S> {
+  readonly name: string;
+  skip(soFar: Partial<S>): string;
+}
+
 /** One step of the way. It reads what was found so far and adds to it; it changes nothing that is there. */
-export interface Phase<S> {
+export interface WorkPhase<S> {
   readonly name: string;
   /** Why it cannot or need not run here, or null. */
   skip(soFar: Partial<S>): string | null;
+  /** What is known beforehand, shown while it runs: «last built in 4.2 s». */
+  expect?(soFar: Partial<S>): Promise<string | undefined>;
   run(soFar: Partial<S>, context: PhaseContext): Promise<PhaseOutcome<S>>;
 }
+
+export type Phase<S> = WorkPhase<S> | NamedSkip<S>;
 
 export interface PhasesOutcome<S> {
   readonly found: Partial<S>;
@@ -53,13 +63,13 @@ export async function runPhases<S>(
       records.push(notStarted(phase.name, 'not-reached', `the run stopped in ${error.phase}`));
       continue;
     }
-    const reason = phase.skip(found);
-    if (reason !== null) {
-      context.emit({ type: 'phase-skipped', phase: phase.name, reason });
-      records.push(notStarted(phase.name, 'skipped', reason));
+    const todo = workOrReason(phase, found);
+    if ('reason' in todo) {
+      context.emit({ type: 'phase-skipped', phase: phase.name, reason: todo.reason });
+      records.push(notStarted(phase.name, 'skipped', todo.reason));
       continue;
     }
-    const ended = await runPhase(phase, found, context, log, clock);
+    const ended = await runPhase(todo.work, found, context, log, clock);
     records.push(ended.record);
     found = { ...found, ...ended.found };
     error = ended.error;
@@ -67,8 +77,17 @@ export async function runPhases<S>(
   return { found, phases: records, error };
 }
 
-async function runPhase<S>(
+function workOrReason<S>(
   phase: Phase<S>,
+  found: Partial<S>,
+): { readonly work: WorkPhase<S> } | { readonly reason: string } {
+  if (!('run' in phase)) return { reason: phase.skip(found) };
+  const reason = phase.skip(found);
+  return reason === null ? { work: phase } : { reason };
+}
+
+async function runPhase<S>(
+  phase: WorkPhase<S>,
   soFar: Partial<S>,
   context: PhaseContext,
   log: PhaseLog,
@@ -79,7 +98,8 @@ async function runPhase<S>(
   const emit: EventListener = (event) => {
     log(phase.name, event);
     steps.listen(event);
-    context.emit(event);
+    // A callee may name its own phase as we name ours; the listener hears one of them.
+    if (!('phase' in event) || event.phase !== phase.name || event.type === 'progress') context.emit(event);
   };
   const record = (status: ReportPhase['status'], detail: string): ReportPhase => ({
     name: phase.name,
@@ -91,7 +111,13 @@ async function runPhase<S>(
   });
   try {
     if (context.signal?.aborted) throw new TrtforgeError('TF_CANCELLED', `Cancelled before ${phase.name}.`);
-    const outcome = await inPhase(phase.name, context.emit, () => phase.run(soFar, { ...context, emit }));
+    const expected = await phase.expect?.(soFar);
+    const outcome = await inPhase(
+      phase.name,
+      context.emit,
+      () => phase.run(soFar, { ...context, emit }),
+      expected,
+    );
     return { record: record('done', outcome.detail), found: outcome.found, error: null };
   } catch (thrown) {
     const error = describeError(phase.name, thrown);

@@ -37,6 +37,9 @@ export function runRootAt(path: string): RunRoot {
   };
 }
 
+export const defaultRunRoot = (modelPath: string, precision: string): string =>
+  join('runs', `${modelNameOf(modelPath)}-${precision}`);
+
 /** `models/resnet50.onnx` is the model `resnet50`. */
 export const modelNameOf = (modelPath: string): string =>
   basename(modelPath).replace(/\.onnx$/i, '') || 'model';

@@ -79,8 +79,11 @@ function notPassed(verification: ReportVerification): Judgement {
   };
 }
 
-/** What a pass does not cover, said beside it. */
-const skippedReasons = (phases: readonly ReportPhase[]): string[] =>
-  phases
-    .filter((phase) => phase.status === 'skipped')
-    .map((phase) => `Not done: ${phase.name}, because ${phase.detail}.`);
+/** What a pass does not cover, said beside it: steps with the same reason together. */
+function skippedReasons(phases: readonly ReportPhase[]): string[] {
+  const byReason = new Map<string, string[]>();
+  for (const { name, status, detail } of phases) {
+    if (status === 'skipped') byReason.set(detail, [...(byReason.get(detail) ?? []), name]);
+  }
+  return [...byReason].map(([reason, names]) => `Not done: ${names.join(', ')}, because ${reason}.`);
+}

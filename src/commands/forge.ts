@@ -1,0 +1,72 @@
+import { defineCommand, type TextOutput } from '../cli/command.js';
+import { option, text } from '../cli/option.js';
+import { splitAtCommas } from '../cli/values.js';
+import { TrtforgeError } from '../errors.js';
+import { forge } from '../forge/forge.js';
+import { type SkippablePhase, skippablePhases } from '../forge/options.js';
+import type { ForgeResult } from '../report/result.js';
+import { accuracySentence, conversionSentence, engineSentence, outcomeWord } from '../report/sentences.js';
+import { buildOptions, buildWishes } from './build-options.js';
+import { storeOptions, storeWishes } from './store-options.js';
+
+export const command = defineCommand({
+  name: 'forge',
+  summary: 'from an ONNX file to a named, checked engine and its report',
+  arguments: [{ name: 'MODEL', describe: 'an ONNX model' }],
+  examples: [
+    'trtforge forge resnet50.onnx --precision fp16 --target tensorrt-rtx:sm_89',
+    "trtforge forge encoder.onnx --precision fp16 --profile 'ids:1x16/8x128/32x512' --run-root runs/encoder",
+    'trtforge forge model.onnx --precision bf16 --skip build',
+  ],
+  options: {
+    ...buildOptions,
+    ...storeOptions,
+    runRoot: text({
+      flags: '--run-root <folder>',
+      describe: 'where report, engine, typed model and logs go (default: runs/MODEL-PRECISION)',
+      aliases: ['--outdir'],
+    }),
+    skip: option({
+      flags: '--skip <phases>',
+      describe: 'leave out build (no TensorRT is needed then), verify, or both by comma',
+      parse: parsePhases,
+      repeat: true,
+    }),
+  },
+  run: ([model = ''], options, context): Promise<ForgeResult> =>
+    forge(
+      {
+        ...buildWishes(model, options),
+        ...storeWishes(options),
+        runRoot: options.runRoot,
+        skip: options.skip.flat(),
+      },
+      context,
+    ),
+  render,
+});
+
+function parsePhases(list: string): readonly SkippablePhase[] {
+  return splitAtCommas(list).map((name) => {
+    const phase = skippablePhases.find((candidate) => candidate === name);
+    if (phase !== undefined) return phase;
+    throw new TrtforgeError('TF_USAGE', `«${name}» is not a phase that can be left out.`, {
+      remedy: `Phases that can be left out are ${skippablePhases.join(' and ')}.`,
+    });
+  });
+}
+
+function render(result: ForgeResult, { line, colors }: TextOutput): void {
+  const { verdict, conversion, build, verification, error } = result;
+  const tone = { pass: colors.green, fail: colors.red, inconclusive: colors.yellow }[verdict.outcome];
+  if (conversion !== null) line(conversionSentence(conversion));
+  if (build !== null) line(engineSentence(build));
+  if (verification !== null) line(accuracySentence(verification));
+  line();
+  line(`${tone(colors.bold(outcomeWord[verdict.outcome].toUpperCase()))}  ${verdict.headline}`);
+  for (const reason of verdict.reasons) line(`  ${colors.dim('·')} ${reason}`);
+  if (error !== null) line(`  ${colors.dim('→')} ${error.remedy} ${colors.dim(error.code)}`);
+  line();
+  if (result.engine !== null) line(`engine  ${result.engine}`);
+  line(`report  ${result.report}`);
+}

@@ -1,0 +1,31 @@
+import type { ReportBuild } from '../report/result.js';
+import type { Miss, ObtainedEngine } from '../store/obtain-engine.js';
+
+/** Fields named in a sentence; the engine's own `build` command lists more. */
+const FIELDS_NAMED = 3;
+
+/** What the report shows of an engine. */
+export function buildPart({ passport, identity, source, why }: ObtainedEngine): ReportBuild {
+  const { target } = passport.identity.document;
+  return {
+    name: passport.name,
+    identity,
+    source,
+    why: source === 'built' ? why.map(missSentence).join(' ') : 'The store had an engine of this identity.',
+    bytes: passport.plan.bytes,
+    buildMs: passport.built.ms,
+    product: target.product,
+    version: target.version,
+    computeCapabilities: target.computeCapabilities.map((sm) => `sm_${sm}`),
+    platform: `${target.os} ${target.arch}`,
+    passport: { ...passport },
+  };
+}
+
+function missSentence({ from, reason, nearest, differences }: Miss): string {
+  const named = differences.slice(0, FIELDS_NAMED).map(({ field }) => field);
+  const more = differences.length - named.length;
+  const list = `${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  const near = nearest === null ? '' : `; the nearest there, ${nearest.name}, differs in ${list}`;
+  return `Not from the ${from} store: ${reason}${near}.`;
+}

@@ -1,0 +1,56 @@
+import { join } from 'node:path';
+import { engineNameOf, formatEngineName } from '../engine/engine-name.js';
+import { identityDigest } from '../engine/identity.js';
+import { formatBytes, formatMs } from '../report/quantity.js';
+import { openLocalStore } from '../store/build-or-load.js';
+import type { LocalStore } from '../store/local.js';
+import { type ObtainedEngine, obtainEngine } from '../store/obtain-engine.js';
+import type { Forged, ForgePhase, Run } from './forged.js';
+
+/** Finds the engine in the store or builds it, and puts it into the run root under its readable name. */
+export const buildPhase = (run: Run): ForgePhase => ({
+  name: 'build',
+  skip: ({ prepared }) => (prepared === undefined ? 'no engine was asked for' : null),
+  expect: async ({ prepared }) => {
+    const store = run.options.forceRebuild ? storeOf(run) : null;
+    if (prepared === undefined || store === null) return undefined;
+    const answer = await store.get(identityDigest(prepared.identity));
+    return answer.found ? `last built in ${formatMs(answer.engine.passport.built.ms)}` : undefined;
+  },
+  run: async (soFar, { emit, signal }) => {
+    const prepared = preparedOf(soFar);
+    const { identity, model, extension } = prepared;
+    const name = formatEngineName(engineNameOf(identity, model.name, model.version), extension);
+    const obtained = await obtainEngine(
+      {
+        ...prepared,
+        converted: soFar.conversion && { path: soFar.conversion.output, ms: soFar.conversion.ms },
+        store: storeOf(run),
+        forceRebuild: run.options.forceRebuild ?? false,
+        output: join(run.root.engines, name),
+      },
+      {
+        emit,
+        env: run.environment,
+        ...(signal === undefined ? {} : { signal }),
+        ...(run.build === undefined ? {} : { build: run.build }),
+      },
+    );
+    return { found: { obtained }, detail: howObtained(obtained) };
+  },
+});
+
+const storeOf = ({ options, environment }: Run): LocalStore | null =>
+  options.store === false ? null : openLocalStore(options.store, environment);
+
+function preparedOf({ prepared }: Partial<Forged>): Forged['prepared'] {
+  if (prepared === undefined) throw new Error('The build phase runs only after the resolve phase.');
+  return prepared;
+}
+
+function howObtained({ source, passport, timings }: ObtainedEngine): string {
+  const size = formatBytes(passport.plan.bytes);
+  return source === 'built'
+    ? `built in ${formatMs(passport.built.ms)}, ${size}`
+    : `found in the ${source} store in ${formatMs(timings.lookupMs + timings.waitMs)}, ${size}`;
+}

@@ -1,0 +1,132 @@
+import { join, relative } from 'node:path';
+import { targetText } from '../engine/target.js';
+import { ignoreEvents, inPhase } from '../events.js';
+import type { ForgeResult } from '../report/result.js';
+import { openFile } from '../system/byte-source.js';
+import { packageVersion } from '../version.js';
+import { buildPart } from './build-part.js';
+import { buildPhase } from './build-phase.js';
+import { convertPhase } from './convert-phase.js';
+import { enginePhases } from './engine-phases.js';
+import { environmentPart, lookAtMachine } from './environment.js';
+import type { Forged, Run } from './forged.js';
+import { inspectPhase } from './inspect-phase.js';
+import { conversionPart, modelPart } from './model-part.js';
+import type { ForgeContext, ForgeOptions } from './options.js';
+import { type Phase, type PhasesOutcome, runPhases } from './phase.js';
+import { repeatCommands } from './repeat.js';
+import { resolvePhase } from './resolve-phase.js';
+import {
+  createRunRoot,
+  defaultRunRoot,
+  openRunLog,
+  type RunRoot,
+  runRootAt,
+  writeReport,
+} from './run-root.js';
+import { judge } from './verdict.js';
+
+/** The way, in order. */
+const phasesOf = (run: Run): readonly Phase<Forged>[] => [
+  inspectPhase(run),
+  resolvePhase(run),
+  convertPhase(run),
+  buildPhase(run),
+  ...enginePhases(run),
+];
+
+/**
+ * From an ONNX file to a named, checked engine and its report, in a run root.
+ *
+ * ```ts
+ * const { verdict, engine, report } = await forge({ model: 'resnet50.onnx', precision: 'fp16', target: 'tensorrt-rtx:sm_89' });
+ * ```
+ * Throws only when it cannot begin: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_WRITE_FAILED. What stops a phase later is in `error`, and the report is
+ * written all the same.
+ */
+export async function forge(options: ForgeOptions, context: ForgeContext = {}): Promise<ForgeResult> {
+  openFile(options.model).close();
+  const { emit = ignoreEvents, signal } = context;
+  const run: Run = {
+    options,
+    root: runRootAt(options.runRoot ?? defaultRunRoot(options.model, options.precision ?? 'as-is')),
+    machine: context.machine ?? lookAtMachine(),
+    environment: context.environment ?? process.env,
+    build: context.build,
+  };
+  createRunRoot(run.root);
+  const startedAt = new Date().toISOString();
+  const started = performance.now();
+  const clock = () => performance.now() - started;
+  const log = openRunLog(run.root, clock);
+  try {
+    const phasesContext = { emit, ...(signal === undefined ? {} : { signal }) };
+    const outcome = await runPhases(phasesOf(run), phasesContext, log.write, clock);
+    const result = resultOf(run, outcome, { startedAt, totalMs: clock() });
+    await inPhase('report', emit, async () => writeReport(run.root, result));
+    return result;
+  } finally {
+    log.close();
+  }
+}
+
+function resultOf(
+  { options, root, machine }: Run,
+  { found, phases, error }: PhasesOutcome<Forged>,
+  times: Pick<ForgeResult, 'startedAt' | 'totalMs'>,
+): ForgeResult {
+  const { inspection, prepared, conversion, obtained } = found;
+  const parts = {
+    error,
+    phases: [...phases],
+    model: inspection === undefined ? null : modelPart(inspection),
+    conversion: conversion === undefined ? null : conversionPart(conversion),
+    build: obtained === undefined ? null : buildPart(obtained),
+    verification: null,
+  };
+  const version = packageVersion();
+  return {
+    schema: 'trtforge.forge/1',
+    version,
+    ...times,
+    request: {
+      model: options.model,
+      precision: options.precision ?? 'as-is',
+      target: targetOf(options, found),
+    },
+    runRoot: root.path,
+    engine: obtained?.engine ?? null,
+    passport: obtained?.passportPath ?? null,
+    report: root.report,
+    ...judge(parts),
+    ...parts,
+    environment: environmentPart(machine, { trtforge: version, toolchain: prepared?.toolchain ?? null }),
+    repeat: repeatCommands(options, root),
+    files: filesOf(root, found),
+  };
+}
+
+function targetOf({ target }: ForgeOptions, { prepared }: Partial<Forged>): string | null {
+  const request = prepared?.identity.target ?? target;
+  return request === undefined || typeof request === 'string' ? (request ?? null) : targetText(request);
+}
+
+/** What the run root holds, for whoever opens it. */
+function filesOf(root: RunRoot, { conversion, obtained, inspection }: Partial<Forged>): ForgeResult['files'] {
+  const all: readonly (readonly [string | undefined, string])[] = [
+    [root.report, 'this report as a page'],
+    [root.markdown, 'the same as Markdown'],
+    [root.result, 'the result it is made of'],
+    [root.timings, 'times of every phase and its parts'],
+    [conversion?.output, 'the typed model'],
+    [conversion?.externalData ?? undefined, 'its weights'],
+    [obtained?.engine, 'the engine'],
+    [obtained?.passportPath, 'its passport'],
+    [inspection && root.stepResult('inspect'), 'what inspect found, in full'],
+    [conversion && root.stepResult('convert'), 'what convert did, in full'],
+    [join(root.path, 'logs'), 'one log per phase'],
+  ];
+  return all.flatMap(([path, what]) =>
+    path === undefined ? [] : [{ path: relative(root.path, path), what }],
+  );
+}

@@ -1,0 +1,28 @@
+import type { PreparedBuild } from '../engine/prepare.js';
+import type { ModelFacts } from '../onnx/model-facts.js';
+import type { ConversionResult } from '../precision/conversion.js';
+import type { ObtainedEngine } from '../store/obtain-engine.js';
+import type { Machine } from './environment.js';
+import type { ForgeContext, ForgeOptions } from './options.js';
+import type { WorkPhase } from './phase.js';
+import type { RunRoot } from './run-root.js';
+
+/** What the phases find, each its own part. */
+export interface Forged {
+  readonly inspection: ModelFacts;
+  /** Everything the engine depends on, decided. */
+  readonly prepared: PreparedBuild;
+  readonly conversion: ConversionResult;
+  readonly obtained: ObtainedEngine;
+}
+
+/** What every phase may look at; the same for the whole run. */
+export interface Run {
+  readonly options: ForgeOptions;
+  readonly root: RunRoot;
+  readonly machine: Machine;
+  readonly environment: NodeJS.ProcessEnv;
+  readonly build: ForgeContext['build'];
+}
+
+export type ForgePhase = WorkPhase<Forged>;

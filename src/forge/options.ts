@@ -1,0 +1,26 @@
+import type { PlanBuilder } from '../engine/build-engine.js';
+import type { EventListener } from '../events.js';
+import type { BuildOrLoadWishes } from '../store/build-or-load.js';
+import type { Machine } from './environment.js';
+
+/** Phases a user may leave out: the engine, or the comparison. */
+export const skippablePhases = ['build', 'verify'] as const;
+export type SkippablePhase = (typeof skippablePhases)[number];
+
+/** What a user wants forged; all but the model has a default. */
+export interface ForgeOptions extends Omit<BuildOrLoadWishes, 'output' | 'converted'> {
+  /** The folder the run writes (default: `runs/<model>-<precision>`). */
+  readonly runRoot?: string | undefined;
+  readonly skip?: readonly SkippablePhase[] | undefined;
+}
+
+export interface ForgeContext {
+  readonly emit?: EventListener;
+  /** Aborted: the phase at work ends its children and the run stops; its report is still written. */
+  readonly signal?: AbortSignal;
+  readonly environment?: NodeJS.ProcessEnv;
+  /** Who builds plans; default: the library, in a child process. */
+  readonly build?: PlanBuilder;
+  /** Default: the machine this runs on. */
+  readonly machine?: Machine;
+}

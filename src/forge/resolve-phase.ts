@@ -1,0 +1,20 @@
+import { identityDigest } from '../engine/identity.js';
+import { prepareBuild } from '../engine/prepare.js';
+import { targetText } from '../engine/target.js';
+import { plural } from '../report/quantity.js';
+import type { ForgePhase, Run } from './forged.js';
+
+/** Decides toolchain, target, profiles and identity before any minute is spent on a request that cannot be met. */
+export const resolvePhase = ({ options, environment }: Run): ForgePhase => ({
+  name: 'resolve',
+  skip: () => (options.skip?.includes('build') ? 'no engine was asked for' : null),
+  run: async (_, { emit, signal }) => {
+    const prepared = await prepareBuild(options, { emit, signal, environment });
+    const { recipe, target } = prepared.identity;
+    const identity = identityDigest(prepared.identity).slice(0, 12);
+    return {
+      found: { prepared },
+      detail: `${targetText(target)} with ${target.product} ${target.version}, ${recipe.profiles.length === 0 ? 'static shapes' : plural(recipe.profiles.length, 'profile')}, identity ${identity}`,
+    };
+  },
+});
