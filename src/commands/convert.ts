@@ -2,9 +2,13 @@ import { defineCommand, type TextOutput } from '../cli/command.js';
 import { choice, option, text } from '../cli/option.js';
 import { integer, number, pattern, splitAtCommas } from '../cli/values.js';
 import { TrtforgeError } from '../errors.js';
+import { type EventListener, inPhase } from '../events.js';
+import { observeRanges } from '../precision/calibration.js';
 import type { ConversionResult } from '../precision/conversion.js';
 import { convertModel } from '../precision/convert.js';
+import type { ValueRange } from '../precision/options.js';
 import { formatBytes, formatCount, formatMs, plural } from '../report/quantity.js';
+import { readNpz } from '../tensor/npz.js';
 
 /** Nodes listed per rule in the text view; --json has them all. */
 const LISTED = 8;
@@ -52,6 +56,18 @@ export const command = defineCommand({
       parse: number(0),
       aliases: ['--init_max'],
     }),
+    calibration: text({
+      flags: '--calibration <npz>',
+      describe: 'one sample of inputs; the model runs on it and --data-max applies; may be repeated',
+      repeat: true,
+      aliases: ['--calibration_data'],
+    }),
+    dataMax: option({
+      flags: '--data-max <number>',
+      describe: 'an activation beyond this in calibration keeps its nodes FP32 (default: 1024 for fp16)',
+      parse: number(0),
+      aliases: ['--data_max'],
+    }),
     maxReductionDepth: option({
       flags: '--max-reduction-depth <terms>',
       describe: 'products and sums over more terms stay FP32 (default: no limit)',
@@ -76,7 +92,16 @@ export const command = defineCommand({
       throw new TrtforgeError('TF_USAGE', 'convert needs to know where the result goes.', {
         remedy: 'Say -o FILE.',
       });
-    const { initMax, maxReductionDepth } = options;
+    const { initMax, dataMax, maxReductionDepth } = options;
+    if (dataMax !== undefined && options.calibration.length === 0)
+      throw new TrtforgeError(
+        'TF_USAGE',
+        '--data-max judges what a calibration has seen, and there is none.',
+        {
+          remedy: 'Give a sample of inputs with --calibration sample.npz.',
+        },
+      );
+    const ranges = await calibrate(model, options.calibration, { emit, signal });
     return convertModel(
       model,
       options.output,
@@ -88,6 +113,8 @@ export const command = defineCommand({
         keepOps: operators(options.keepOps),
         convertOps: operators(options.convertOps),
         ...(initMax === undefined ? {} : { initMax }),
+        ...(dataMax === undefined ? {} : { dataMax }),
+        ...(ranges === undefined ? {} : { ranges }),
         ...(maxReductionDepth === undefined ? {} : { maxReductionDepth }),
       },
       { emit, signal },
@@ -95,6 +122,24 @@ export const command = defineCommand({
   },
   render,
 });
+
+/** Ranges of the activations over all samples; ONNX Runtime is only loaded when there are any. */
+async function calibrate(
+  model: string,
+  samples: readonly string[],
+  context: { readonly emit: EventListener; readonly signal: AbortSignal },
+): Promise<ReadonlyMap<string, ValueRange> | undefined> {
+  if (samples.length === 0) return undefined;
+  const { openOrtSession } = await import('../runtime/ort-session.js');
+  return inPhase('calibrate', context.emit, () =>
+    observeRanges(
+      model,
+      samples.map((path) => readNpz(path)),
+      (path) => openOrtSession(path, context),
+      context,
+    ),
+  );
+}
 
 const operators = (texts: readonly string[]): ReadonlySet<string> => new Set(texts.flatMap(splitAtCommas));
 
