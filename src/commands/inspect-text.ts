@@ -1,7 +1,7 @@
 import type { TextOutput } from '../cli/command.js';
 import type { PlanFacts } from '../engine/plan-facts.js';
 import type { Finding, ModelFacts, ValueFacts } from '../onnx/model-facts.js';
-import { formatBytes } from '../report/quantity.js';
+import { formatBytes, plural } from '../report/quantity.js';
 
 const MOST_OPS = 12;
 
@@ -34,7 +34,7 @@ export function renderModel(facts: ModelFacts, output: TextOutput): void {
   section(
     output,
     'Functions',
-    facts.functions.map(({ domain, name, nodes }) => [`${domain}::${name}`, `${nodes} nodes`]),
+    facts.functions.map(({ domain, name, nodes }) => [`${domain}::${name}`, plural(nodes, 'node')]),
   );
   renderFindings(facts.findings, output);
 }
@@ -90,7 +90,7 @@ function weightRows(facts: ModelFacts): string[][] {
   const sparse = sparseInitializers === 0 ? '' : `, ${sparseInitializers} sparse`;
   const first = [
     `${shortCount(parameters)} parameters`,
-    `${initializers.count} tensors${sparse}`,
+    `${plural(initializers.count, 'tensor')}${sparse}`,
     formatBytes(initializers.bytes),
   ];
   const byDtype = Object.entries(initializersByDtype);
@@ -98,7 +98,11 @@ function weightRows(facts: ModelFacts): string[][] {
   byDtype.sort(([, a], [, b]) => b.bytes - a.bytes);
   return [
     first,
-    ...byDtype.map(([dtype, { count, bytes }]) => [`  ${dtype}`, `${count} tensors`, formatBytes(bytes)]),
+    ...byDtype.map(([dtype, { count, bytes }]) => [
+      `  ${dtype}`,
+      plural(count, 'tensor'),
+      formatBytes(bytes),
+    ]),
   ];
 }
 

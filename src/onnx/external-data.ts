@@ -1,4 +1,4 @@
-import { realpathSync } from 'node:fs';
+import { existsSync, realpathSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative, sep, win32 } from 'node:path';
 import { systemErrorCode, TrtforgeError } from '../errors.js';
 import { type ByteSource, openFile } from '../system/byte-source.js';
@@ -63,7 +63,7 @@ export class ExternalFiles {
     if (isAbsolute(location) || win32.isAbsolute(location)) throw outside('is an absolute path');
     if (location.includes('\0')) throw outside('contains a null character');
     const path = join(dirname(this.#modelPath), location);
-    if (leaves(dirname(this.#modelPath) || '.', path)) throw outside("leaves the model's folder");
+    if (leaves(dirname(this.#modelPath), path)) throw outside("leaves the model's folder");
     const real = this.#realpath(path, location);
     if (this.#rootFolders().every((root) => leaves(root, real))) {
       throw outside(`is a link that leaves the model's folder (to ${real})`);
@@ -101,7 +101,10 @@ export class ExternalFiles {
    * weights side by side in one folder and link to both.
    */
   #rootFolders(): readonly string[] {
-    this.#roots ??= [realpathSync(dirname(this.#modelPath) || '.'), dirname(realpathSync(this.#modelPath))];
+    this.#roots ??= [
+      realpathSync(dirname(this.#modelPath)),
+      ...(existsSync(this.#modelPath) ? [dirname(realpathSync(this.#modelPath))] : []),
+    ];
     return this.#roots;
   }
 

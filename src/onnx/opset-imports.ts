@@ -3,10 +3,10 @@ import type { ModelProto } from './onnx_pb.js';
 
 /** Domain to version, the ONNX domain under its full name. Where a domain is imported twice, the newer version counts. */
 export function opsets(proto: ModelProto): Record<string, number> {
-  const versions: Record<string, number> = {};
+  const versions = new Map<string, number>();
   for (const { domain, version } of proto.opsetImport) {
     const name = isOnnxDomain(domain) ? 'ai.onnx' : domain;
-    versions[name] = Math.max(versions[name] ?? 0, Number(version));
+    versions.set(name, Math.max(versions.get(name) ?? 0, Number(version)));
   }
-  return versions;
+  return Object.fromEntries(versions);
 }

@@ -52,11 +52,13 @@ export function rewriteTensors(reader: WireReader, rewriteTensor: TensorRewriter
     let runStart = start;
     reader.position = start;
     while (reader.position < end) {
+      reader.outermost = depth === 1;
       const recordStart = reader.position;
       const { field, wireType } = readTag(reader, end);
       const contentStart = reader.skip(wireType, recordStart, end);
       const contentEnd = reader.position;
       const child = children[field];
+      reader.outermost = false;
       if (child === undefined) continue;
       if (wireType !== WireType.bytes) throw reader.broken(recordStart, `a ${child} is not a message`);
       const rewritten = walk(child, contentStart, contentEnd, depth + 1);

@@ -11,6 +11,8 @@ const LARGEST_WINDOW = 256 << 10;
 /** Reads protobuf records of a file of any size through a small window. `position` is where the next read starts. */
 export class WireReader {
   position = 0;
+  /** Whether the records at hand are those of the file itself: a file that was cut short shows it there and nowhere else. */
+  outermost = false;
   readonly #source: ByteSource;
   readonly #size: number;
   #window = new Uint8Array(0);
@@ -37,7 +39,10 @@ export class WireReader {
     let value = 0;
     let scale = 1;
     for (let length = 0; length < 10; length++) {
-      if (this.position >= end) throw this.broken(start, 'a number runs over the end of its message');
+      if (this.position >= end) {
+        if (this.outermost) throw this.#cutShort(`a number begins at byte ${start} and does not end`);
+        throw this.broken(start, 'a number runs over the end of its message');
+      }
       const byte = this.#byte();
       value += (byte & 127) * scale;
       if (byte < 128) return value;
@@ -70,11 +75,9 @@ export class WireReader {
   #advance(length: number, recordStart: number, end: number): number {
     const start = this.position;
     if (length > end - start) {
-      if (end === this.#size) {
-        throw new TrtforgeError(
-          'TF_ONNX_TRUNCATED',
-          `${this.path} is cut short: the field at byte ${recordStart} announces ${length} bytes and only ${end - start} follow.`,
-          { details: { offset: recordStart, announced: length, available: end - start } },
+      if (this.outermost) {
+        throw this.#cutShort(
+          `the field at byte ${recordStart} announces ${length} bytes and only ${end - start} follow`,
         );
       }
       throw this.broken(recordStart, `a field announces ${length} bytes where ${end - start} are left`);
@@ -115,6 +118,10 @@ export class WireReader {
     this.#windowStart = at;
     this.#windowEnd = at + this.#source.read(this.#window, at, Math.min(this.#windowBytes, this.#size - at));
     if (this.#windowEnd === at) throw this.#shrunk();
+  }
+
+  #cutShort(why: string): TrtforgeError {
+    return new TrtforgeError('TF_ONNX_TRUNCATED', `${this.path} is cut short: ${why}.`);
   }
 
   #shrunk(): TrtforgeError {

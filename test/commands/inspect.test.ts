@@ -1,0 +1,168 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { CommandResult, TextOutput } from '../../src/cli/command.js';
+import { command } from '../../src/commands/inspect.js';
+import { buildModel, type Dimension, GraphBuilder, writeModel } from '../../src/onnx/index.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-inspect-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const model = join(folder, 'net.onnx');
+
+async function writeNet(path: string, shape: readonly Dimension[], opset = 17): Promise<void> {
+  const graph = new GraphBuilder('net');
+  graph.input('weight', 'float32', [8, 3, 1, 1]);
+  graph.input('image', 'float32', shape);
+  graph.initializer('weight', {
+    dtype: 'float32',
+    shape: [8, 3, 1, 1],
+    *chunks() {
+      yield new Uint8Array(new Float32Array(24).fill(1e6).buffer);
+    },
+  });
+  graph.node('Conv', { inputs: ['image', 'weight'], outputs: ['features'], name: 'conv' });
+  graph.node('Relu', { inputs: ['features'], outputs: ['scores'], name: 'relu' });
+  graph.output('scores', 'float32', ['batch', 8, null, null]);
+  // The ONNX domain is not the first one imported, as some exporters do.
+  const built = buildModel(graph, { opset, producer: 'tests' });
+  built.proto.opsetImport.unshift({ $typeName: 'onnx.OperatorSetIdProto', domain: 'com.acme', version: 3n });
+  await writeModel(built, path);
+}
+
+beforeAll(() => writeNet(model, ['batch', 3, 224, 320]));
+
+async function inspect(file: string, options: Record<string, unknown> = {}) {
+  const context = { emit: () => {}, signal: new AbortController().signal, environment: {} };
+  return command.run([file], { format: 'text', checkWeights: false, ...options } as never, context);
+}
+
+function textOf(result: CommandResult): string {
+  const plain = (text: string) => text;
+  const lines: string[] = [];
+  const colors = { bold: plain, dim: plain, red: plain, green: plain, yellow: plain, cyan: plain };
+  command.render(result, { line: (text = '') => lines.push(text), colors } satisfies TextOutput);
+  return lines.join('\n');
+}
+
+/** What the scripts that read the summary grep for. */
+const grepped = (text: string) => ({
+  input: /input_name:\s*(\S+)/.exec(text)?.[1],
+  height: /height:\s*([0-9]+)/.exec(text)?.[1],
+  width: /width:\s*([0-9]+)/.exec(text)?.[1],
+});
+
+describe('inspect of a model', () => {
+  it('shows what goes in and out, sizes, operators and findings', async () => {
+    expect(textOf(await inspect(model))).toBe(
+      [
+        `${model}  ONNX IR 8 · opset 17 · com.acme 3 · tests · 429 B`,
+        '',
+        'Inputs     image  float32  batch × 3 × 224 × 320',
+        'Outputs    scores  float32  batch × 8 × ? × ?',
+        'Nodes      2',
+        '           Conv 1 · Relu 1',
+        'Weights    24 parameters  1 tensor  96 B  float32',
+        '',
+        '· note initializer-is-input  The initializer «weight» is also listed as an input, so runtimes may not treat it as a constant.',
+        '    at graph',
+      ]
+        .join('\n')
+        .replace('429 B', `${readFileSync(model).length} B`),
+    );
+  });
+
+  it('adds what the weights hold when asked to read them', async () => {
+    const result = await inspect(model, { checkWeights: true });
+    expect(result).toMatchObject({
+      schema: 'trtforge.inspect/1',
+      findings: [{ code: 'initializer-is-input' }, { code: 'weights-fp16-overflow' }],
+    });
+  });
+
+  it.each([
+    [['batch', 3, 224, 320], { input: 'image', height: '224', width: '320' }],
+    [['batch', 3, 'h', 'w'], { input: 'image', height: undefined, width: undefined }],
+    [['batch', 3, 224, null], { input: 'image', height: '224', width: undefined }],
+    [['batch', 80], { input: 'image', height: undefined, width: undefined }],
+  ] as const)('prints the DeepStream summary so that its greps work: %j', async (shape, expected) => {
+    const path = join(folder, `${shape.join('_')}.onnx`);
+    await writeNet(path, shape);
+    const text = textOf(await inspect(path, { format: 'deepstream' }));
+    expect(grepped(text)).toEqual(expected);
+    expect(text).toMatch(
+      /^=== ONNX Model Info ===\nFile: .*\nOpset:\s+17\nIR ver:\s+8\nProducer: tests\nNodes:\s+2\n/,
+    );
+    expect(text).toContain('✓ ONNX model is valid');
+  });
+
+  it('prints dynamic sizes as the scripts expect them', async () => {
+    const path = join(folder, 'dynamic.onnx');
+    await writeNet(path, ['batch', 3, 'rows', null]);
+    const text = textOf(await inspect(path, { format: 'deepstream' }));
+    expect(text).toContain("  image: shape=['batch', 3, 'rows', ''], dtype=float32");
+    expect(text).toContain(
+      'height: DYNAMIC (symbol=rows)\nwidth: DYNAMIC (symbol=unknown)\nWARNING: Dynamic H/W',
+    );
+  });
+});
+
+describe('inspect of a plan', () => {
+  const plan = Buffer.alloc(1000);
+  plan.write('vtrt');
+  plan.writeBigUInt64LE(1000n, 16);
+  plan.set([1, 7, 1, 116], 24);
+  const json = Buffer.from(JSON.stringify({ author: 'Ultralytics' }));
+  const headed = Buffer.concat([Buffer.from([json.length, 0, 0, 0]), json, plan]);
+
+  it('shows product, version, size, digest and what stands before it, and strips that', async () => {
+    const file = join(folder, 'yolo.engine');
+    writeFileSync(file, headed);
+    const out = join(folder, 'yolo.plan');
+    const result = await inspect(file, { stripHeader: out });
+    expect(result).toMatchObject({ schema: 'trtforge.inspect-plan/1', version: '1.7.1.116', passport: null });
+    expect(textOf(result)).toContain('Built by   TensorRT-RTX 1.7.1.116');
+    expect(textOf(result)).toContain(`Written    ${out}`);
+    expect(readFileSync(out).equals(plan)).toBe(true);
+  });
+
+  it('reports a passport that is not one', async () => {
+    const file = join(folder, 'with-passport.engine');
+    writeFileSync(file, plan);
+    writeFileSync(`${file}.passport.json`, '{"schema": "something else"}');
+    expect(await inspect(file)).toMatchObject({ passport: null, findings: [{ code: 'passport-invalid' }] });
+  });
+
+  it('refuses options that are for models, and the other way round', async () => {
+    const file = join(folder, 'plain.engine');
+    writeFileSync(file, plan);
+    for (const options of [{ format: 'deepstream' }, { checkWeights: true }]) {
+      await expect(inspect(file, options)).rejects.toMatchObject({ code: 'TF_USAGE' });
+    }
+    await expect(inspect(model, { stripHeader: 'out' })).rejects.toMatchObject({ code: 'TF_USAGE' });
+  });
+});
+
+describe('the command line', () => {
+  const main = new URL('../../dist/main.js', import.meta.url).pathname;
+  const trtforge = (...args: string[]) =>
+    spawnSync(process.execPath, [main, 'inspect', ...args], { encoding: 'utf8' });
+
+  it('prints exactly one JSON object', () => {
+    const { status, stdout, stderr } = trtforge(model, '--json');
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    expect(JSON.parse(stdout)).toMatchObject({
+      schema: 'trtforge.inspect/1',
+      ok: true,
+      file: model,
+      inputs: [{ name: 'image' }],
+    });
+  });
+
+  it('ends with exit code 2 and the reason for a file that is no model', () => {
+    const { status, stdout } = trtforge(join(folder, 'nowhere.onnx'), '--json');
+    expect(status).toBe(2);
+    expect(JSON.parse(stdout)).toMatchObject({ ok: false, error: { code: 'TF_FILE_NOT_FOUND' } });
+  });
+});
