@@ -1,6 +1,6 @@
 // From a clone to a real engine: sets the clone up, generates a ResNet-50, forges it, and says where everything is.
 import { statSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Phases, runProgram, runScript } from './phases.mjs';
 import { root, setUp } from './setup.mjs';
@@ -12,9 +12,9 @@ Sets the clone up, generates a ResNet-50 with seeded weights and forges it into 
   --json   one JSON object with the paths and the time of each phase on stdout
 `;
 
-/** What is forged: every image size the generator's ResNet-50 has, and the batches that the engine must take. */
+/** What is forged: every image size the generator's ResNet-50 has, and the batches the engine must take: smallest, usual, largest. */
 const imageSizes = { full: 224, small: 64, tiny: 32 };
-const batches = { min: 1, opt: 8, max: 32 };
+const batches = [1, 8, 32];
 
 runScript(() => {
   const { values } = parseArgs({
@@ -44,32 +44,35 @@ runScript(() => {
     return `${(statSync(join(root, model)).size / 1e6).toFixed(0)} MB`;
   });
 
-  const forge = ['forge', model, '--precision', 'fp16', '--outdir', join(folder, 'run')];
-  for (const [bound, batch] of Object.entries(batches)) {
-    forge.push(`--${bound}-shapes`, `input:${batch}x3x${imageSize}x${imageSize}`);
-  }
+  const range = batches.map((batch) => `${batch}x3x${imageSize}x${imageSize}`).join('/');
+  const options = ['--precision', 'fp16', '--profile', `input:${range}`];
   let result;
   phases.run('forge', () => {
     result = JSON.parse(
-      runProgram(process.execPath, ['dist/main.js', ...forge, '--json'], { cwd: root, show: true }),
+      runProgram(
+        process.execPath,
+        ['dist/main.js', 'forge', model, ...options, '--run-root', join(folder, 'run'), '--json'],
+        { cwd: root, show: true },
+      ),
     );
-    return 'inspect, convert, build, verify, report';
   });
+  for (const { name, ms, detail } of result.phases) {
+    if (ms !== null) phases.results.push({ phase: name, seconds: ms / 1000, detail, partOf: 'forge' });
+  }
 
-  const here = (path) => relative(process.cwd(), join(root, path)) || '.';
+  const { engine, report, verdict } = result;
   if (values.json) {
-    process.stdout.write(
-      `${JSON.stringify({ engine: result.engine, report: result.report, phases: phases.results }, null, 2)}\n`,
-    );
+    process.stdout.write(`${JSON.stringify({ engine, report, verdict, phases: phases.results }, null, 2)}\n`);
     return;
   }
   process.stdout.write(`
 ${phases.table()}
 
-engine  ${result.engine}
-report  ${result.report}
+${verdict.outcome}: ${verdict.headline}
+engine  ${resolve(root, engine)}
+report  ${resolve(root, report)}
 
-The same for your own file:
-  node ${here('dist/main.js')} ${['forge', 'MODEL.onnx', ...forge.slice(2)].join(' ')}
+The same for a model of your own, with its inputs’ names and shapes:
+  node dist/main.js forge MODEL.onnx ${options.join(' ')}
 `);
 });

@@ -5,7 +5,10 @@ export class SetupError extends Error {}
 
 /** Runs named phases one after another, tells each with its time on stderr, and keeps the times. */
 export class Phases {
-  /** @type {{ phase: string, seconds: number, detail: string }[]} */
+  /**
+   * `partOf` names the phase whose time an entry's time is already in.
+   * @type {{ phase: string, seconds: number, detail: string, partOf?: string }[]}
+   */
   results = [];
 
   /**
@@ -24,10 +27,16 @@ export class Phases {
     return result;
   }
 
-  /** The times as an aligned table, with their sum. */
+  /** The times as an aligned table, parts indented, with the sum of the phases. */
   table() {
-    const total = this.results.reduce((sum, { seconds }) => sum + seconds, 0);
-    const rows = [...this.results, { phase: 'all', seconds: total, detail: '' }];
+    const total = this.results.reduce(
+      (sum, { seconds, partOf }) => sum + (partOf === undefined ? seconds : 0),
+      0,
+    );
+    const rows = [
+      ...this.results.map((row) => (row.partOf === undefined ? row : { ...row, phase: `  ${row.phase}` })),
+      { phase: 'all', seconds: total, detail: '' },
+    ];
     const width = Math.max(...rows.map(({ phase }) => phase.length));
     return rows
       .map(({ phase, seconds, detail }) =>

@@ -5,7 +5,7 @@ import { CommandFailed } from '../measure.js';
 import type { CaseResult } from '../result.js';
 
 interface DemoOutput {
-  readonly phases: readonly { readonly phase: string; readonly seconds: number }[];
+  readonly phases: readonly { readonly phase: string; readonly seconds: number; readonly partOf?: string }[];
 }
 
 /** Clone to first engine: `npm run demo` in a fresh clone with empty caches of trtforge, npm and pip. */
@@ -30,7 +30,11 @@ export const demo: BenchCase = {
       commands: ['git clone … && npm run demo'],
       measurements: [
         { what: 'clone', unit: 's', ours: cloned.seconds },
-        ...phases.map(({ phase, seconds }) => ({ what: phase, unit: 's' as const, ours: seconds })),
+        ...phases.map(({ phase, seconds, partOf }) => ({
+          what: partOf === undefined ? phase : `${partOf}: ${phase}`,
+          unit: 's' as const,
+          ours: seconds,
+        })),
         { what: 'all', unit: 's', ours: cloned.seconds + forged.seconds },
       ],
       skipped: [],
