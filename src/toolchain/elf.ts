@@ -18,6 +18,7 @@ export interface ElfSymbol {
 }
 
 const MAX_TABLE_BYTES = 64 << 20;
+const NOT_ELF = 'it is no 64-bit little-endian ELF file';
 const SHT_DYNAMIC = 6;
 const SHT_DYNSYM = 11;
 const DT_NEEDED = 1n;
@@ -29,9 +30,10 @@ const architectures: Readonly<Record<number, string>> = { 62: 'x64', 183: 'arm64
  * hundreds of megabytes that a TensorRT library has. Throws TF_LIBRARY_INVALID for anything else.
  */
 export function readElf(source: ByteSource): ElfFacts {
+  if (source.size < 64) throw invalid(source, NOT_ELF);
   const header = read(source, 0, 64);
   const isElf64 = header.readUInt32BE(0) === 0x7f454c46 && header[4] === 2 && header[5] === 1;
-  if (!isElf64) throw invalid(source, 'it is no 64-bit little-endian ELF file');
+  if (!isElf64) throw invalid(source, NOT_ELF);
   const machine = header.readUInt16LE(18);
   const sections = readSections(source, header);
   const symbolTable = sections.find((section) => section.type === SHT_DYNSYM);

@@ -92,7 +92,7 @@ function describe(
     const name = stem === null ? undefined : byMajor(names, stem).get(major);
     return name === undefined ? null : join(folder, name);
   };
-  const realPath = realpathSync(path);
+  const realPath = followed(path);
   const { facts, version } = readLibrary(realPath);
   const parser = beside(family.parser);
   return {
@@ -101,11 +101,21 @@ function describe(
     version: version ?? versionInName(realPath),
     architecture: facts.architecture,
     libraries: { inference: path, parser, plugins: beside(family.plugins) },
-    parserVersion: parser === null ? null : versionInName(realpathSync(parser)),
+    parserVersion: parser === null ? null : versionInName(followed(parser)),
     cudaMajor: cudaMajorOf(facts),
     builderResources: family.product === 'tensorrt' && family.flavour === 'full' ? resources(names) : [],
     realPath,
   };
+}
+
+function followed(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch (cause) {
+    throw new TrtforgeError('TF_LIBRARY_INVALID', `${path} is a link to a file that is not there.`, {
+      cause,
+    });
+  }
 }
 
 /** TensorRT exports a symbol named after its full version since 8; before the build number, a function returns the rest. */

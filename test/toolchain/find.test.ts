@@ -1,0 +1,309 @@
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { TrtforgeError } from '../../src/errors.js';
+import { chooseToolchain, surveyToolchains, toolchainNamed } from '../../src/toolchain/find.js';
+import type { Surroundings } from '../../src/toolchain/places.js';
+import { placeLibrary, placeTensorrt } from './fake-library.js';
+import { fakeMachine } from './fake-machine.js';
+
+const machines: Surroundings[] = [];
+afterEach(() => {
+  for (const { root } of machines.splice(0)) rmSync(root, { recursive: true, force: true });
+});
+
+function machine(...given: Parameters<typeof fakeMachine>): Surroundings {
+  const made = fakeMachine(...given);
+  machines.push(made);
+  return made;
+}
+
+const survey = async (surroundings: Surroundings) => (await surveyToolchains(surroundings)).toolchains;
+
+describe('places where TensorRT is found', () => {
+  it('finds none on an empty machine', async () => {
+    expect(await surveyToolchains(machine())).toEqual({ toolchains: [], damaged: [] });
+  });
+
+  const layouts: readonly [string, string, (m: Surroundings) => NodeJS.ProcessEnv, string][] = [
+    [
+      'an archive named by TENSORRT_HOME',
+      'opt/any/lib',
+      (m) => ({ TENSORRT_HOME: join(m.root, 'opt/any') }),
+      'TENSORRT_HOME',
+    ],
+    [
+      'the folder of libraries itself',
+      'opt/libs',
+      (m) => ({ TRT_HOME: join(m.root, 'opt/libs') }),
+      'TRT_HOME',
+    ],
+    [
+      'the loader path',
+      'srv/trt',
+      (m) => ({ LD_LIBRARY_PATH: `/nowhere:${join(m.root, 'srv/trt')}` }),
+      'loader path (LD_LIBRARY_PATH)',
+    ],
+    ['a Debian package', 'usr/lib/x86_64-linux-gnu', () => ({}), 'Debian package'],
+    ['an NGC container', 'opt/tensorrt/lib', () => ({}), 'NGC container'],
+    [
+      'an unpacked archive',
+      'opt/TensorRT-10.6.0.26/targets/x86_64-linux-gnu/lib',
+      () => ({}),
+      'archive (tar)',
+    ],
+    ['an archive in the home folder', 'home/TensorRT-10.6.0.26/lib', () => ({}), 'archive (tar)'],
+    [
+      'pip in the active venv',
+      'venv/lib/python3.12/site-packages/tensorrt_libs',
+      (m) => ({ VIRTUAL_ENV: join(m.root, 'venv') }),
+      'pip package',
+    ],
+    [
+      'pip in pyenv',
+      'home/.pyenv/versions/3.11.7/lib/python3.11/site-packages/tensorrt_libs',
+      () => ({}),
+      'pip package',
+    ],
+    [
+      'pip in a Pixi environment',
+      'work/.pixi/envs/rtx5090/lib/python3.12/site-packages/tensorrt_libs',
+      () => ({}),
+      'pip package',
+    ],
+    ['a conda package', 'conda/lib', (m) => ({ CONDA_PREFIX: join(m.root, 'conda') }), 'conda package'],
+  ];
+  it.each(layouts)('%s', async (_what, folder, environment, foundBy) => {
+    const here = machine();
+    placeTensorrt(join(here.root, folder), { version: '10.6.0.26' });
+    const found = await survey({ ...here, environment: { ...here.environment, ...environment(here) } });
+    expect(found.map(({ name, foundBy: way }) => [name, way])).toEqual([['tensorrt-10.6.0.26', foundBy]]);
+    expect(found[0]).toMatchObject({
+      folder: join(here.root, folder),
+      flavour: 'full',
+      libraries: {
+        inference: join(here.root, folder, 'libnvinfer.so.10'),
+        parser: join(here.root, folder, 'libnvonnxparser.so.10'),
+        plugins: join(here.root, folder, 'libnvinfer_plugin.so.10'),
+      },
+    });
+  });
+
+  it('what the loader cache names', async () => {
+    const here = machine();
+    const folder = join(here.root, 'srv/cached');
+    placeTensorrt(folder, { version: '8.6.1.6' });
+    const cache = `2 libs found\n\tlibnvinfer.so.8 (libc6,x86-64) => ${folder}/libnvinfer.so.8\n\tlibz.so.1 (libc6,x86-64) => /lib/libz.so.1\n`;
+    const found = await survey({ ...here, run: fakeMachine({ ldconfig: cache }).run });
+    expect(found).toMatchObject([{ version: '8.6.1.6', foundBy: 'loader path (ldconfig)' }]);
+  });
+
+  it('one library reached in several ways is one toolchain that says so', async () => {
+    const here = machine();
+    const folder = join(here.root, 'opt/TensorRT-10.6.0.26/lib');
+    placeTensorrt(folder, { version: '10.6.0.26' });
+    symlinkSync(join(here.root, 'opt/TensorRT-10.6.0.26'), join(here.root, 'opt/tensorrt'));
+    const found = await survey({ ...here, environment: { ...here.environment, LD_LIBRARY_PATH: folder } });
+    expect(found).toMatchObject([
+      {
+        name: 'tensorrt-10.6.0.26',
+        foundBy: 'loader path (LD_LIBRARY_PATH)',
+        alsoFoundBy: ['NGC container', 'archive (tar)'],
+      },
+    ]);
+  });
+
+  it('two majors in one folder are two toolchains, two copies of one version have two names', async () => {
+    const here = machine();
+    placeTensorrt(join(here.root, 'usr/lib/x86_64-linux-gnu'), { version: '10.6.0.26' });
+    placeLibrary(join(here.root, 'usr/lib/x86_64-linux-gnu/libnvinfer.so.8.6.1'), {
+      symbols: { getInferLibVersion: 8601 },
+    });
+    placeTensorrt(join(here.root, 'opt/tensorrt/lib'), { version: '10.6.0.26' });
+    const found = await survey(here);
+    expect(found.map(({ name }) => name)).toEqual([
+      'tensorrt-10.6.0.26',
+      'tensorrt-10.6.0.26@2',
+      'tensorrt-8.6.1',
+    ]);
+    expect(toolchainNamed(found, 'tensorrt-10.6.0.26@2').foundBy).toBe('Debian package');
+  });
+});
+
+describe('what a library says of itself', () => {
+  const cases: readonly [string, string, Parameters<typeof placeLibrary>[1], string][] = [
+    [
+      'the symbol with the full version',
+      'libnvinfer.so.10',
+      { symbols: { tensorrt_version_10_16_1_11: null } },
+      '10.16.1.11',
+    ],
+    [
+      'the number a function returns (8.x)',
+      'libnvinfer.so.8',
+      { symbols: { getInferLibVersion: 8601 } },
+      '8.6.1',
+    ],
+    [
+      'the number a function returns (10.x)',
+      'libnvinfer.so.10',
+      { symbols: { getInferLibVersion: 101600 } },
+      '10.16.0',
+    ],
+    ['the name of the real file', 'libnvinfer.so.10.6.0', {}, '10.6.0'],
+    ['the major in the name, where nothing else speaks', 'libnvinfer.so.10', {}, '10'],
+  ];
+  it.each(cases)('version from %s', async (_what, name, elf, version) => {
+    const here = machine();
+    placeLibrary(join(here.root, 'opt/tensorrt/lib', name), elf);
+    expect(await survey(here)).toMatchObject([{ version }]);
+  });
+
+  it('version and CUDA from the wheel record beside a pip folder', async () => {
+    const here = machine();
+    const site = join(here.root, 'home/.local/lib/python3.11/site-packages');
+    placeLibrary(join(site, 'tensorrt_libs/libnvinfer.so.10'), {});
+    mkdirSync(join(site, 'tensorrt_cu12_libs-10.9.0.34.dist-info'));
+    expect(await survey(here)).toMatchObject([{ version: '10.9.0.34', cudaMajor: 12 }]);
+  });
+
+  it('CUDA from what it links, builder resources from the files beside it, the parser version from its file name', async () => {
+    const here = machine();
+    const folder = join(here.root, 'opt/tensorrt/lib');
+    placeTensorrt(folder, { version: '10.16.1.11', parserVersion: '10.13.0.35', cudaMajor: 13 });
+    for (const name of ['_sm90.so.10.16.1', '_ptx.so.10.16.1', '_win_sm90.so.10.16.1'])
+      writeFileSync(join(folder, `libnvinfer_builder_resource${name}`), '');
+    expect(await survey(here)).toMatchObject([
+      { cudaMajor: 13, builderResources: ['ptx', 'sm90'], parserVersion: '10.13.0' },
+    ]);
+  });
+
+  it('lean and dispatch runtimes are told from the full library', async () => {
+    const here = machine();
+    const site = join(here.root, 'usr/local/lib/python3.12/dist-packages');
+    placeLibrary(join(site, 'tensorrt_lean_libs/libnvinfer_lean.so.10'), {
+      symbols: { tensorrt_version_10_16_0_72: null },
+    });
+    placeLibrary(join(site, 'tensorrt_dispatch_libs/libnvinfer_dispatch.so.10'), {
+      symbols: { tensorrt_version_10_16_0_72: null },
+    });
+    expect((await survey(here)).map(({ name }) => name)).toEqual([
+      'tensorrt-lean-10.16.0.72',
+      'tensorrt-dispatch-10.16.0.72',
+    ]);
+  });
+
+  it('files that only carry the name, and libraries of another processor, are named as damaged', async () => {
+    const here = machine();
+    const folder = join(here.root, 'opt/tensorrt/lib');
+    placeTensorrt(folder, { version: '10.6.0.26', machine: 'arm64' });
+    mkdirSync(join(here.root, 'usr/local/lib'), { recursive: true });
+    writeFileSync(
+      join(here.root, 'usr/local/lib/libnvinfer.so.10'),
+      'version https://git-lfs.github.com/spec/v1\n',
+    );
+    symlinkSync('libnvinfer.so.8.6.1', join(here.root, 'usr/local/lib/libnvinfer.so.8'));
+    const { toolchains, damaged } = await surveyToolchains(here);
+    expect(toolchains).toEqual([]);
+    expect(damaged.map(({ why }) => why)).toEqual([
+      expect.stringContaining('is for arm64; this machine is x64'),
+      expect.stringContaining('is no 64-bit little-endian ELF file'),
+      expect.stringContaining('libnvinfer.so.8 is a link to a file that is not there'),
+    ]);
+  });
+});
+
+describe('trtexec', () => {
+  it('belongs to the library in its own tree', async () => {
+    const here = machine();
+    placeTensorrt(join(here.root, 'opt/TensorRT-10.6.0.26/lib'), { version: '10.6.0.26' });
+    mkdirSync(join(here.root, 'opt/TensorRT-10.6.0.26/bin'));
+    writeFileSync(join(here.root, 'opt/TensorRT-10.6.0.26/bin/trtexec'), '');
+    expect(await survey(here)).toMatchObject([
+      { trtexec: join(here.root, 'opt/TensorRT-10.6.0.26/bin/trtexec') },
+    ]);
+  });
+
+  it('in its usual place belongs to the one library of the loader path', async () => {
+    const here = machine();
+    placeTensorrt(join(here.root, 'usr/lib/x86_64-linux-gnu'), { version: '10.6.0.26' });
+    mkdirSync(join(here.root, 'usr/src/tensorrt/bin'), { recursive: true });
+    writeFileSync(join(here.root, 'usr/src/tensorrt/bin/trtexec'), '');
+    expect(await survey(here)).toMatchObject([{ trtexec: join(here.root, 'usr/src/tensorrt/bin/trtexec') }]);
+  });
+
+  it('is not lent when two libraries could be the one it loads', async () => {
+    const here = machine();
+    placeTensorrt(join(here.root, 'usr/lib/x86_64-linux-gnu'), { version: '10.6.0.26' });
+    placeTensorrt(join(here.root, 'srv/trt'), { version: '10.3.0.26' });
+    mkdirSync(join(here.root, 'usr/src/tensorrt/bin'), { recursive: true });
+    writeFileSync(join(here.root, 'usr/src/tensorrt/bin/trtexec'), '');
+    const environment = { ...here.environment, LD_LIBRARY_PATH: join(here.root, 'srv/trt') };
+    expect((await survey({ ...here, environment })).map(({ trtexec }) => trtexec)).toEqual([null, null]);
+  });
+});
+
+describe('choosing', () => {
+  async function several() {
+    const here = machine();
+    placeTensorrt(join(here.root, 'opt/TensorRT-10.6.0.26/lib'), { version: '10.6.0.26' });
+    placeTensorrt(join(here.root, 'opt/TensorRT-10.60.0.1/lib'), { version: '10.60.0.1' });
+    placeTensorrt(join(here.root, 'opt/TensorRT-8.6.1.6/lib'), { version: '8.6.1.6', hasParser: false });
+    return survey(here);
+  }
+
+  it('takes the first of the product, or of the line asked for', async () => {
+    const found = await several();
+    expect(chooseToolchain(found, { product: 'tensorrt' }).version).toBe('10.6.0.26');
+    expect(chooseToolchain(found, { product: 'tensorrt', version: '10.60' }).version).toBe('10.60.0.1');
+    expect(chooseToolchain(found, { product: 'tensorrt', version: '10.6' }).version).toBe('10.6.0.26');
+    expect(chooseToolchain(found, { product: 'tensorrt', version: '8', purpose: 'run' }).version).toBe(
+      '8.6.1.6',
+    );
+  });
+
+  const refused: readonly [Parameters<typeof chooseToolchain>[1], RegExp, RegExp][] = [
+    [
+      { product: 'tensorrt', version: '9' },
+      /no tensorrt 9 to build with: found are 10\.6\.0\.26, 10\.60\.0\.1, 8\.6\.1\.6/,
+      /TENSORRT_HOME/,
+    ],
+    [
+      { product: 'tensorrt', version: '8' },
+      /tensorrt-8\.6\.1\.6 in .* cannot build: its ONNX parser library is missing/,
+      /TENSORRT_HOME/,
+    ],
+    [
+      { product: 'tensorrt-rtx' },
+      /no tensorrt-rtx is installed where trtforge looks/,
+      /toolchain install tensorrt-rtx --accept-license/,
+    ],
+    [
+      { product: 'tensorrt-rtx', version: '1.7.1.116' },
+      /no tensorrt-rtx 1\.7\.1\.116/,
+      /--version 1\.7\.1\.116 --accept-license/,
+    ],
+  ];
+  it.each(refused)('refuses %j by name, with what to do and exit code 3', async (wish, message, remedy) => {
+    const found = await several();
+    const error = caught(() => chooseToolchain(found, wish));
+    expect(error).toMatchObject({ code: 'TF_TOOLCHAIN_NOT_FOUND', exitCode: 3 });
+    expect(error.message).toMatch(message);
+    expect(error.remedy).toMatch(remedy);
+  });
+
+  it('an unknown name lists the names there are', async () => {
+    const error = caught(() => toolchainNamed([], 'tensorrt-9'));
+    expect(error.message).toBe('There is no toolchain named tensorrt-9; found is none.');
+  });
+});
+
+function caught(action: () => unknown): TrtforgeError {
+  try {
+    action();
+  } catch (error) {
+    if (error instanceof TrtforgeError) return error;
+    throw error;
+  }
+  throw new Error('Nothing was thrown.');
+}
