@@ -78,5 +78,5 @@ export function whyNotRunHere(machine: Machine, computeCapabilities: readonly nu
   return `the engine serves ${computeCapabilities.map((sm) => `sm_${sm}`).join(', ')} and this machine has ${here}`;
 }
 
-/** The driver's own words, as part of a sentence. */
-const whyNoGpu = ({ gpus }: Machine): string => (gpus.reason ?? 'none is visible').replace(/\.$/, '');
+/** The driver's own words up to the details. */
+const whyNoGpu = ({ gpus }: Machine): string => (gpus.reason ?? 'none is visible').split(/: |\.$/)[0] ?? '';

@@ -73,8 +73,9 @@ function buildWords(options: ForgeOptions): readonly string[] {
   ];
 }
 
-function storeWords({ store, forceRebuild }: ForgeOptions): readonly string[] {
+function storeWords({ store, forceRebuild, timingCache }: ForgeOptions): readonly string[] {
   return [
+    ...(timingCache === 'auto' ? [] : word('--timing-cache', timingCache === null ? 'none' : timingCache)),
     ...(store === false ? ['--no-cache'] : word('--cache-dir', store)),
     ...(forceRebuild ? ['--force-rebuild'] : []),
   ];

@@ -1,0 +1,257 @@
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { passportPath, readPassport } from '../../src/engine/passport.js';
+import { TrtforgeError } from '../../src/errors.js';
+import type { WorkEvent } from '../../src/events.js';
+import type { Machine } from '../../src/forge/environment.js';
+import { forge } from '../../src/forge/forge.js';
+import { readResult } from '../../src/report/read.js';
+import { type ForgeResult, forgeResultSchema } from '../../src/report/result.js';
+import { sha256 } from '../../src/system/digest.js';
+import { UNPUBLISHED_SUFFIX } from '../../src/system/publish.js';
+import { dynamicModel, staticModel, unknownOpModel } from '../native/tiny-models.js';
+import { describeWith } from '../support/needs.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-forge-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const runRoot = (name: string): string => join(folder, name);
+const profile = 'x:1x64/8x64/32x64';
+const statuses = ({ phases }: ForgeResult) =>
+  Object.fromEntries(phases.map(({ name, status }) => [name, status]));
+
+/** Files of a folder and its folders, none of them half-written. */
+function filesUnder(root: string): readonly string[] {
+  const all = readdirSync(root, { recursive: true, encoding: 'utf8' }).sort();
+  expect(all.filter((path) => path.endsWith(UNPUBLISHED_SUFFIX))).toEqual([]);
+  return all;
+}
+
+describe('forge without TensorRT', () => {
+  let result: ForgeResult;
+  const events: WorkEvent[] = [];
+  beforeAll(async () => {
+    result = await forge(
+      { model: dynamicModel(folder), precision: 'fp16', skip: ['build'], runRoot: runRoot('no-build') },
+      { emit: (event) => events.push(event) },
+    );
+  });
+
+  test('inspects and converts, and names what it left out with the reason', () => {
+    expect(statuses(result)).toMatchObject({
+      inspect: 'done',
+      resolve: 'skipped',
+      convert: 'done',
+      build: 'skipped',
+      bench: 'skipped',
+    });
+    expect(result.conversion).toMatchObject({ precision: 'fp16', convertedNodes: 2, keptNodes: 0 });
+    expect([result.engine, result.build]).toEqual([null, null]);
+  });
+
+  test('leaves a run root that says the same as what it returned', () => {
+    expect(readResult(result.runRoot)).toEqual(JSON.parse(JSON.stringify(result)));
+    expect(filesUnder(result.runRoot)).toEqual(
+      expect.arrayContaining([
+        'report.html',
+        'report.md',
+        'timings.json',
+        join('model', 'dynamic.fp16.onnx'),
+      ]),
+    );
+    for (const { path } of result.files) expect(existsSync(join(result.runRoot, path)), path).toBe(true);
+  });
+
+  test('tells every phase while it works', () => {
+    const told = events.flatMap((event) =>
+      event.type === 'phase-end' || event.type === 'phase-skipped' ? [event.phase] : [],
+    );
+    expect(told).toEqual(expect.arrayContaining(['inspect', 'convert', 'build', 'bench', 'report']));
+  });
+});
+
+describe('forge that cannot go on', () => {
+  test('a model that is not there throws before anything is written', async () => {
+    const root = runRoot('never');
+    await expect(forge({ model: join(folder, 'nowhere.onnx'), runRoot: root })).rejects.toMatchObject({
+      code: 'TF_FILE_NOT_FOUND',
+    });
+    expect(existsSync(root)).toBe(false);
+  });
+
+  test('what is no model stops in inspect; the report says so, with code, remedy and exit code', async () => {
+    const path = join(folder, 'text.onnx');
+    writeFileSync(path, 'version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n');
+    const result = await forge({ model: path, runRoot: runRoot('text') });
+    expect(result).toMatchObject({
+      exitCode: 2,
+      error: { phase: 'inspect', code: 'TF_ONNX_NOT_A_MODEL' },
+      verdict: { outcome: 'inconclusive' },
+      model: null,
+    });
+    expect(new Set(Object.values(statuses(result)))).toEqual(new Set(['failed', 'not-reached']));
+    expect(readFileSync(result.report, 'utf8')).toContain('TF_ONNX_NOT_A_MODEL');
+  });
+
+  test('a run root that cannot be is an error before any work', async () => {
+    const file = join(folder, 'in-the-way');
+    writeFileSync(file, '');
+    await expect(
+      forge({ model: staticModel(folder), skip: ['build'], runRoot: join(file, 'run') }),
+    ).rejects.toMatchObject({ code: 'TF_WRITE_FAILED' });
+  });
+
+  test('cancelled before it began it still leaves a report that says so', async () => {
+    const result = await forge(
+      { model: staticModel(folder), precision: 'fp16', skip: ['build'], runRoot: runRoot('cancelled') },
+      { signal: AbortSignal.abort() },
+    );
+    expect(result).toMatchObject({ exitCode: 4, error: { code: 'TF_CANCELLED', phase: 'inspect' } });
+    expect(existsSync(result.report)).toBe(true);
+  });
+});
+
+describeWith('toolchain', 'forge with tensorrt-rtx', (libraries) => {
+  const store = join(folder, 'store');
+  const options = {
+    model: '',
+    precision: 'fp16',
+    target: 'tensorrt-rtx:sm_89',
+    profiles: [profile],
+    toolchain: libraries,
+    store,
+  } as const;
+  let model: string;
+  let first: ForgeResult;
+  beforeAll(async () => {
+    model = dynamicModel(folder);
+    first = await forge({ ...options, model, runRoot: runRoot('first') });
+  });
+
+  test('goes the whole way to a real engine whose passport fits it', () => {
+    expect(first.error).toBeNull();
+    expect(first).toMatchObject({ exitCode: 0, verdict: { outcome: 'pass' }, build: { source: 'built' } });
+    const passport = readPassport(first.engine!);
+    expect(passport.plan.sha256).toBe(sha256(readFileSync(first.engine!)));
+    expect(first.build).toMatchObject({ identity: passport.identity.digest, bytes: passport.plan.bytes });
+    expect(first.passport).toBe(passportPath(first.engine!));
+    expect(basename(first.engine!)).toMatch(/^dynamic_[0-9a-f]{8}_fp16_sm_89_1\.\d+\.\d+\.\d+\.engine$/);
+    forgeResultSchema.parse(JSON.parse(JSON.stringify(first)));
+  });
+
+  test('builds from the model it converted, once', () => {
+    expect(first.phases.find(({ name }) => name === 'build')?.steps.map(({ name }) => name)).not.toContain(
+      'convert',
+    );
+    const passport = readPassport(first.engine!);
+    expect(passport.built.conversionMs).toBeGreaterThan(0);
+    expect(passport.identity.document.recipe.precision).toBe('fp16');
+  });
+
+  test('keeps what the library said in the log of the build', () => {
+    expect(readFileSync(join(first.runRoot, 'logs', 'build.log'), 'utf8')).toMatch(/^\s+\d+\.\d{3} {2}\S/m);
+  });
+
+  test('a second run finds the engine in the store and says when it was built', async () => {
+    const again = await forge({ ...options, model, runRoot: runRoot('again') });
+    expect(again.build).toMatchObject({
+      source: 'local',
+      identity: first.build?.identity,
+      buildMs: first.build?.buildMs,
+      why: 'The store had an engine of this identity.',
+    });
+    expect(readFileSync(again.engine!)).toEqual(readFileSync(first.engine!));
+  });
+
+  test('a forced rebuild shows how long the last one took while it runs', async () => {
+    const events: WorkEvent[] = [];
+    const rebuilt = await forge(
+      { ...options, model, forceRebuild: true, runRoot: runRoot('forced') },
+      { emit: (event) => events.push(event) },
+    );
+    expect(rebuilt.build?.source).toBe('built');
+    expect(events).toContainEqual({
+      type: 'phase-start',
+      phase: 'build',
+      detail: expect.stringMatching(/^last built in \d/),
+    });
+  });
+
+  test('a missing range stops in resolve, before any time is spent, with a ready-made suggestion', async () => {
+    const result = await forge({ ...options, model, profiles: [], runRoot: runRoot('no-profile') });
+    expect(statuses(result)).toMatchObject({ inspect: 'done', resolve: 'failed', convert: 'not-reached' });
+    expect(result.error).toMatchObject({
+      code: 'TF_PROFILE_MISSING',
+      remedy: expect.stringContaining('--profile'),
+    });
+    expect(result.exitCode).toBe(2);
+  });
+
+  test('a model that the library refuses stops in build; what came before is in the report', async () => {
+    const refused = unknownOpModel(folder);
+    const result = await forge({ ...options, model: refused, profiles: [], runRoot: runRoot('refused') });
+    expect(result.error).toMatchObject({ phase: 'build', code: 'TF_MODEL_REJECTED' });
+    expect(result.model?.nodesTotal).toBe(2);
+    expect(result.conversion).not.toBeNull();
+    expect(filesUnder(result.runRoot).filter((path) => path.startsWith('engines'))).toEqual([]);
+    expect(readFileSync(result.report, 'utf8')).toContain('Frobnicate');
+  });
+
+  test('a library that dies stops in build too, and its report names the signal', async () => {
+    const result = await forge(
+      { ...options, model, store: false, runRoot: runRoot('died') },
+      {
+        build: async () => {
+          throw new TrtforgeError('TF_CHILD_DIED', 'The process building it was killed by SIGSEGV.');
+        },
+      },
+    );
+    expect(result).toMatchObject({ exitCode: 5, error: { phase: 'build', code: 'TF_CHILD_DIED' } });
+    expect(readFileSync(result.report, 'utf8')).toContain('SIGSEGV');
+  });
+
+  const machine = (gpus: Machine['gpus']): Machine => ({
+    os: 'linux',
+    processor: 'p',
+    processors: 1,
+    memoryBytes: 1,
+    node: '20',
+    gpus,
+  });
+
+  test.each([
+    [
+      'no driver',
+      { gpus: [], cudaVersion: null, driverVersion: null, reason: 'there is no NVIDIA driver: libcuda' },
+      'this machine has no usable NVIDIA GPU (there is no NVIDIA driver)',
+    ],
+    [
+      'a GPU that the engine does not serve',
+      {
+        gpus: [
+          {
+            index: 0,
+            name: 'NVIDIA H200',
+            uuid: 'u',
+            computeCapability: 90,
+            memoryBytes: 1,
+            multiprocessors: 1,
+          },
+        ],
+        cudaVersion: '13.0',
+        driverVersion: '580',
+        reason: null,
+      },
+      'the engine serves sm_89 and this machine has NVIDIA H200, sm_90',
+    ],
+  ])('on a machine with %s, running the engine is skipped with that reason', async (name, gpus, reason) => {
+    const result = await forge({ ...options, model, runRoot: runRoot(name) }, { machine: machine(gpus) });
+    for (const phase of ['verify engine', 'bench'])
+      expect(result.phases.find((each) => each.name === phase)).toMatchObject({
+        status: 'skipped',
+        detail: reason,
+      });
+  });
+});

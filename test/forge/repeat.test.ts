@@ -1,0 +1,123 @@
+import { execFileSync } from 'node:child_process';
+import { describe, expect, test } from 'vitest';
+import { defineCommand } from '../../src/cli/command.js';
+import { runProgram } from '../../src/cli/program.js';
+import { buildOptions, buildWishes } from '../../src/commands/build-options.js';
+import { storeOptions, storeWishes } from '../../src/commands/store-options.js';
+import { defaultRecipe } from '../../src/engine/recipe.js';
+import type { ForgeOptions } from '../../src/forge/options.js';
+import { repeatCommands, shellWord } from '../../src/forge/repeat.js';
+import { runRootAt } from '../../src/forge/run-root.js';
+import { recordedConsole } from '../support/console.js';
+
+/** The words of a command line as a real shell splits them. */
+function shellWords(commandLine: string): readonly string[] {
+  const script = `set -- ${commandLine}\nprintf '%s\\0' "$@"`;
+  return execFileSync('sh', ['-c', script], { encoding: 'utf8' }).split('\0').slice(0, -1);
+}
+
+/** Reads a `trtforge build` line back into wishes, through the shell and the real option table. */
+async function readBack(commandLine: string): Promise<ForgeOptions> {
+  let read: ForgeOptions | undefined;
+  const build = defineCommand({
+    name: 'build',
+    summary: '',
+    arguments: [{ name: 'MODEL', describe: '' }],
+    options: { ...buildOptions, ...storeOptions },
+    run: async ([model = ''], options) => {
+      read = { ...buildWishes(model, options), ...storeWishes(options) };
+      return { schema: 'trtforge.probe/1' };
+    },
+    render: () => {},
+  });
+  const recorded = recordedConsole();
+  const program = {
+    name: 'trtforge',
+    version: '0',
+    summary: '',
+    entries: [{ name: 'build', summary: '', load: async () => build }],
+  };
+  const exitCode = await runProgram(program, shellWords(commandLine).slice(1), recorded.console);
+  expect([exitCode, recorded.err()]).toEqual([0, '']);
+  return read!;
+}
+
+const commandOf = (options: ForgeOptions, step: RegExp): string =>
+  repeatCommands(options, runRootAt('runs/it is here')).find((each) => step.test(each.step))!.command;
+
+describe('the commands that repeat a run', () => {
+  test('a plain run is a plain command', () => {
+    const options = { model: 'm.onnx', precision: 'fp16', target: 'tensorrt-rtx:sm_89' } as const;
+    expect(commandOf(options, /whole way/)).toBe(
+      "trtforge forge m.onnx --precision fp16 --target tensorrt-rtx:sm_89 --run-root 'runs/it is here'",
+    );
+    expect(commandOf(options, /Convert/)).toBe(
+      "trtforge convert m.onnx --precision fp16 -o 'runs/it is here/model/m.fp16.onnx'",
+    );
+  });
+
+  test('everything that decides the engine comes back the same through a shell and the option table', async () => {
+    const options: ForgeOptions = {
+      model: "models/it's «odd» $(rm) `x`.onnx",
+      precision: 'bf16',
+      target: { product: 'tensorrt-rtx', computeCapabilities: [89, 120] },
+      toolchain: 'tensorrt-rtx-1.7.1.116',
+      weaklyTyped: true,
+      conversion: {
+        keepNodes: [/^\/head\/'a b'$/u, /x|y/u],
+        keepOps: new Set(['Softmax', 'com.microsoft::Gelu']),
+        convertOps: new Set(['Exp']),
+        ioTypes: 'convert',
+      },
+      profiles: [
+        new Map([
+          ['x', { min: [1, 3], opt: [2, 3], max: [4, 3], values: false }],
+          ['odd, name', { min: [], opt: [], max: [], values: false }],
+          ['shape', { min: [1], opt: [2], max: [3], values: true }],
+        ]),
+        new Map([['x', { min: [8, 3], opt: [8, 3], max: [8, 3], values: false }]]),
+      ],
+      settings: {
+        memoryPools: { ...defaultRecipe.memoryPools, workspace: 4 * 2 ** 30, dlaLocalDram: 12345 },
+        optimizationLevel: 5,
+        maxAuxStreams: 0,
+        avgTimingIterations: 4,
+        tilingOptimizationLevel: 'moderate',
+        maxTactics: 7,
+        l2LimitForTiling: 1_000_001,
+        profilingVerbosity: 'detailed',
+        hardwareCompatibility: 'ampere-plus',
+        runtimePlatform: 'windows-amd64',
+        flags: ['refit', 'no-tf32'],
+        tacticSources: ['cublas'],
+        previewFeatures: ['some-feature'],
+      },
+      plugins: ['lib/my plugin.so'],
+      modelName: 'odd name',
+      modelVersion: 'v1',
+      store: '/some/where else',
+      forceRebuild: true,
+      timingCache: null,
+    };
+    expect(await readBack(commandOf(options, /Build/))).toEqual(options);
+  });
+
+  test('a run without a store says so', async () => {
+    expect(await readBack(commandOf({ model: 'm.onnx', store: false }, /Build/))).toMatchObject({
+      store: false,
+    });
+  });
+
+  test('what was left out is not repeated as a step', () => {
+    const steps = repeatCommands({ model: 'm.onnx', skip: ['build'] }, runRootAt('r')).map(
+      ({ step }) => step,
+    );
+    expect(steps.some((step) => /Build|Convert/.test(step))).toBe(false);
+    expect(commandOf({ model: 'm.onnx', skip: ['build'] }, /whole way/)).toContain('--skip build');
+  });
+
+  test.each(['plain', "it's", '$HOME', 'a b', '', '*', '-x;y', '"', '\\', 'line\nbreak', '~'])(
+    'a shell reads %j as it was meant',
+    (text) => expect(shellWords(shellWord(text))).toEqual([text]),
+  );
+});
