@@ -97,13 +97,6 @@ export const rules: readonly Rule[] = [
     },
   },
   {
-    id: 'opset',
-    title: 'The operator does not know the type at this opset',
-    reason:
-      'ONNX allows FP16 and BF16 per operator from a certain opset on (BF16 convolutions: 22). The opset is raised where that changes nothing else.',
-    decide: (operation, { options }) => refusedByOpset(operation, options.precision),
-  },
-  {
     id: 'not-built',
     title: 'TensorRT does not build it in this type',
     reason: 'ONNX allows the type but TensorRT refuses it, which was tried operator by operator.',
@@ -111,6 +104,13 @@ export const rules: readonly Rule[] = [
       notBuilt[options.precision].has(node.opType)
         ? `TensorRT does not build ${node.opType} in ${shortName[options.precision]}`
         : undefined,
+  },
+  {
+    id: 'opset',
+    title: 'The operator does not know the type at this opset',
+    reason:
+      'ONNX allows FP16 and BF16 per operator from a certain opset on (BF16 convolutions: 22). The opset is raised where that changes nothing else.',
+    decide: (operation, { options }) => refusedByOpset(operation, options.precision),
   },
   {
     id: 'shape-arithmetic',
@@ -238,4 +238,4 @@ function weightMisfit(name: string, facts: WeightFacts, options: ConversionOptio
     : `${facts.subnormal} of ${nonZero} values of weight «${name}» are below 6.1e-5, where FP16 loses digits`;
 }
 
-const quantity = (value: number): string => String(Number(value.toPrecision(4)));
+const quantity = (value: number): string => String(Number(value.toPrecision(5)));
