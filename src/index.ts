@@ -1,0 +1,28 @@
+/**
+ * The library: everything the command line does, as typed functions.
+ *
+ * ```ts
+ * import { forge } from 'trtforge';
+ *
+ * const { verdict, engine, report } = await forge({ model: 'resnet50.onnx', precision: 'fp16', target: 'tensorrt-rtx:sm_89' });
+ * ```
+ *
+ * Long work takes `{ emit, signal }`: events while it runs, an AbortSignal to stop it. Every failure is a `TrtforgeError` with a stable code
+ * and a remedy. Results are plain data with a `schema` field.
+ */
+export { type ExplainResult, explainLog } from './diagnose/explain.js';
+export { type Passport, readPassport } from './engine/passport.js';
+export type { Recipe } from './engine/recipe.js';
+export { type ErrorCode, ExitCode, TrtforgeError } from './errors.js';
+export type { EventListener, LogSeverity, WorkEvent } from './events.js';
+export { forge } from './forge/forge.js';
+export type { ForgeContext, ForgeOptions } from './forge/options.js';
+export { inspectModel } from './onnx/inspect.js';
+export type { Finding, ModelFacts } from './onnx/model-facts.js';
+export type { ConversionResult } from './precision/conversion.js';
+export { type ConvertContext, type ConvertOptions, convertModel } from './precision/convert.js';
+export type { ForgeResult } from './report/result.js';
+export { type BuildOrLoadContext, type BuildOrLoadWishes, buildOrLoad } from './store/build-or-load.js';
+export { type FoundToolchain, findToolchains } from './toolchain/find.js';
+export { installToolchain } from './toolchain/install.js';
+export type { Toolchain } from './toolchain/toolchain.js';
