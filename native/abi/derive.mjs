@@ -3,6 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { readHeaders } from './headers.mjs';
 import { disagreements } from './probe.mjs';
+import { GENERATIONS } from './slots-header.mjs';
 
 const USAGE = `Usage: node native/abi/derive.mjs --generation 8|10|11|rtx1 [--compiler] [--write] <include folder>...
 
@@ -46,7 +47,7 @@ const { values, positionals } = parseArgs({
   },
 });
 const { generation } = values;
-if (positionals.length === 0 || !['8', '10', '11', 'rtx1'].includes(generation)) {
+if (positionals.length === 0 || !GENERATIONS.includes(generation)) {
   console.error(USAGE);
   process.exit(2);
 }

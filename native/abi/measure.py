@@ -1,17 +1,21 @@
 #!/usr/bin/env python3
-"""Measures the tables of tensorrt-rtx, whose headers are in no public repository, and compares them with rtx1.json.
+"""Measures the tables of a version whose headers are not at hand, and compares them with the committed table.
 
-    pip download --no-deps tensorrt-rtx-cu13-libs==1.7.1.116 tensorrt-rtx-cu13-bindings==1.7.1.116   (then unzip both)
-    python3 native/abi/measure.py <folder with tensorrt_rtx_libs/ and tensorrt_rtx_bindings/>
+    pip download --no-deps tensorrt-rtx-cu13-bindings==1.7.1.116    (or tensorrt-cu13-bindings==11.4.0.106; then unzip it)
+    python3 native/abi/measure.py rtx1 <folder with tensorrt_rtx_bindings/ or tensorrt_bindings/>
 
-NVIDIA's Python bindings were compiled against the real headers. Each bound object is given a table of functions that only write down which slot
+Needs a Python the wheel is for, and g++; no TensorRT and no GPU: the libraries are empty ones made here. NVIDIA's Python bindings were compiled against the real headers. Each bound object is given a table of functions that only write down which slot
 was called; then every property and method is used once. A slot is measured in a process of its own, because some calls do not survive an empty answer.
 """
 import ctypes
+import importlib
 import json
 import os
 import pathlib
+import re
+import subprocess
 import sys
+import tempfile
 import warnings
 
 SLOTS = 140
@@ -36,7 +40,7 @@ NAMES = {
             "DLA_core=": "setDLACore",
         },
     ),
-    "IOptimizationProfile": ("IOptimizationProfile", {"set_shape": "setDimensions", "get_shape": "getDimensions", "set_shape_input": "setShapeValuesV2", "get_shape_input": "getNbShapeValues"}),
+    "IOptimizationProfile": ("IOptimizationProfile", {"set_shape": "setDimensions", "get_shape": "getDimensions", "set_shape_input": ["setShapeValuesV2", "setShapeValues"], "get_shape_input": "getNbShapeValues"}),
     "ITensor": ("ITensor", {"dtype": "getType", "shape": "getDimensions", "shape=": "setDimensions"}),
     "IHostMemory": ("IHostMemory", {"dtype": "type", "nbytes": "size"}),
     "ITimingCache": ("ITimingCache", {}),
@@ -69,14 +73,26 @@ NAMES = {
 DIRECT = ("OnnxParser", "ParserError")
 
 
-def load(folder):
-    warnings.simplefilter("ignore")
-    for library in sorted((folder / "tensorrt_rtx_libs").glob("lib*.so.*"), reverse=True):
-        ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
-    sys.path.insert(0, str(folder))
-    import tensorrt_rtx_bindings
+# Names that TensorRT's libraries export and its bindings ask for.
+ENTRY_POINTS = re.compile(r"\bU (\w*(?:Infer|Onnx|nvcaffeparser|nvuffparser|PluginRegistry|InferPlugins|getLogger|setInternal)\w*)$", re.M)
 
-    return tensorrt_rtx_bindings
+
+def load(folder):
+    """Imports the bindings over libraries that only have the names they ask for."""
+    warnings.simplefilter("ignore")
+    package = next(name for name in ("tensorrt_rtx_bindings", "tensorrt_bindings") if (folder / name).is_dir())
+    extension = next((folder / package).glob("tensorrt*.so"))
+    needed = re.findall(rb"lib(?:nv|tensorrt)[a-z_]+\.so\.\d+", extension.read_bytes())
+    names = ENTRY_POINTS.findall(subprocess.run(["nm", "-D", "--undefined-only", extension], check=True, capture_output=True, text=True).stdout)
+    with tempfile.TemporaryDirectory() as work:
+        source = pathlib.Path(work, "empty.cpp")
+        source.write_text("".join(f'extern "C" void* {name}() {{ return nullptr; }}\n' for name in names))
+        for name in sorted({library.decode() for library in needed}):
+            library = pathlib.Path(work, name)
+            subprocess.run([os.environ.get("CXX", "g++"), "-shared", "-fPIC", f"-Wl,-soname,{name}", "-o", library, source], check=True)
+            ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
+    sys.path.insert(0, str(folder))
+    return importlib.import_module(package)
 
 
 class Recorder:
@@ -173,10 +189,16 @@ def candidates(class_name, attribute, setter, aliases):
     key = attribute + ("=" if setter else "")
     camel = "".join(part[:1].upper() + part[1:] for part in attribute.split("_"))
     plain = camel[:1].lower() + camel[1:]
+    if isinstance(aliases.get(key), list):
+        return aliases[key]
     return [aliases[key]] if key in aliases else ["set" + camel] if setter else ["get" + camel, plain]
 
 
-def compare_enums(bindings, committed):
+def version_of(text):
+    return [int(part) for part in text.split(".")[:3]]
+
+
+def compare_enums(bindings, committed, there):
     """Numbers that the bindings and the table both name; lines for those that differ, are missing, or are in the table alone."""
     lines = []
     for name, numbers in committed.items():
@@ -184,23 +206,34 @@ def compare_enums(bindings, committed):
         members = {f"k{key}": int(value) for key, value in getattr(bound, "__members__", {}).items()}
         if not members:
             continue
-        for key in sorted(members.keys() | numbers.keys()):
-            table = numbers.get(key, {}).get("value")
+        known = {key: number["value"] for key, number in numbers.items() if there(number)}
+        for key in sorted(members.keys() | known.keys()):
+            table = known.get(key)
             if table != members.get(key):
                 lines.append(f"{name}.{key} is {members.get(key)}, committed as {table}")
     return lines
 
 
 def main():
-    if len(sys.argv) != 2:
+    if len(sys.argv) != 3:
         sys.exit(__doc__)
-    recorder = Recorder(load(pathlib.Path(sys.argv[1])))
-    committed_file = json.loads((pathlib.Path(__file__).parent / "rtx1.json").read_text())
+    _, generation, folder = sys.argv
+    recorder = Recorder(load(pathlib.Path(folder)))
+    committed_file = json.loads((pathlib.Path(__file__).parent / f"{generation}.json").read_text())
     table = committed_file["classes"]
+    version = recorder.bindings.__version__
+
+    def there(entry):
+        return version_of(entry.get("since", committed_file["from"])) <= version_of(version)
+
     agreed, wrong, unknown = 0, 0, []
     for class_name, (table_name, aliases) in NAMES.items():
-        bound = getattr(recorder.bindings, class_name)
-        slots = {slot["name"]: slot["index"] for slot in table[table_name]["slots"]}
+        bound = getattr(recorder.bindings, class_name, None)
+        if bound is None or table_name not in table:
+            continue
+        slots = {}
+        for entry in filter(there, table[table_name]["slots"]):
+            slots.setdefault(entry["name"], []).append(entry["index"])
         for attribute in sorted(name for name in dir(bound) if not name.startswith("_")):
             if aliases.get(attribute, "") is None:
                 continue
@@ -212,17 +245,17 @@ def main():
                 committed = next((slots[name] for name in names if name in slots), None)
                 if committed is None:
                     unknown.append(f"{table_name}: {attribute}{'=' if setter else ''} is slot {slot}")
-                elif committed == slot:
+                elif slot in committed:
                     agreed += 1
                 else:
                     wrong += 1
-                    print(f"{table_name}: {attribute}{'=' if setter else ''} is slot {slot}, committed as {committed}")
-    for line in compare_enums(recorder.bindings, committed_file["enums"]):
+                    print(f"{table_name}: {attribute}{'=' if setter else ''} is slot {slot}, committed as {committed[0]}")
+    for line in compare_enums(recorder.bindings, committed_file["enums"], there):
         wrong += 1
         print(line)
     for line in unknown:
         print(f"not in the table: {line}")
-    print(f"{agreed} slots as committed, {wrong} otherwise, {len(unknown)} of functions the table does not name")
+    print(f"{version}: {agreed} slots as committed, {wrong} otherwise, {len(unknown)} of functions the table does not name")
     sys.stdout.flush()
     os._exit(1 if wrong else 0)
 
