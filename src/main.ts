@@ -3,6 +3,12 @@ import { runProgram } from './cli/program.js';
 import { registry } from './commands/registry.js';
 import { packageVersion } from './version.js';
 
+// A reader that has seen enough (`trtforge … | head`) closes the pipe; that is no fault.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+  process.exit();
+});
+
 process.exitCode = await runProgram(
   {
     name: 'trtforge',
