@@ -10,6 +10,11 @@ import { toolchainsFolder } from '../toolchain/folders.js';
 import { installToolchain, readManifest, removeToolchain } from '../toolchain/install.js';
 import { pipWheelSource } from '../toolchain/pip.js';
 import { tensorrtRtxLicense } from '../toolchain/release.js';
+import type {
+  ToolchainEnvResult,
+  ToolchainInstallResult,
+  ToolchainRemoveResult,
+} from '../toolchain/results.js';
 import { isVersion } from '../toolchain/version.js';
 
 const folderOption = text({
@@ -76,27 +81,6 @@ function renderToolchain(toolchain: ListedToolchain, { line, colors }: TextOutpu
   row('runs', ability(toolchain.run));
 }
 
-interface InstallResult {
-  readonly schema: 'trtforge.toolchain-install/1';
-  readonly name: string;
-  readonly folder: string;
-  readonly version: string;
-  /** False when this version stood there already. */
-  readonly installed: boolean;
-  readonly wheel: {
-    readonly file: string;
-    readonly sha256: string;
-    readonly bytes: number;
-    readonly checkedBy: 'pinned' | 'record';
-  };
-  readonly license: {
-    readonly owner: string;
-    readonly name: string;
-    readonly url: string;
-    readonly path: string | null;
-  };
-}
-
 const install = defineCommand({
   name: 'install',
   summary: 'install tensorrt-rtx, which builds engines without a GPU',
@@ -118,7 +102,7 @@ const install = defineCommand({
     'trtforge toolchain install tensorrt-rtx --accept-license',
     'trtforge toolchain install tensorrt-rtx --accept-license --wheel tensorrt_rtx_cu13_libs-1.7.1.116-….whl',
   ],
-  run: async ([product = ''], options, context): Promise<InstallResult> => {
+  run: async ([product = ''], options, context): Promise<ToolchainInstallResult> => {
     refuseProduct(product);
     const { version, wheel, acceptLicense, folder = toolchainsFolder(context.environment) } = options;
     const {
@@ -155,7 +139,7 @@ const install = defineCommand({
       },
     };
   },
-  render: (result: InstallResult, { line, colors }) => {
+  render: (result: ToolchainInstallResult, { line, colors }) => {
     const what = result.installed ? 'is installed' : 'was installed already';
     const checked =
       result.wheel.checkedBy === 'pinned'
@@ -203,18 +187,12 @@ function commandText(options: {
   return ['trtforge toolchain install tensorrt-rtx', ...given].join(' ');
 }
 
-interface RemoveResult {
-  readonly schema: 'trtforge.toolchain-remove/1';
-  readonly name: string;
-  readonly folder: string;
-}
-
 const remove = defineCommand({
   name: 'remove',
   summary: 'remove a toolchain that trtforge installed',
   arguments: [nameArgument],
   options: { folder: folderOption },
-  run: async ([name = ''], { folder }, context): Promise<RemoveResult> => {
+  run: async ([name = ''], { folder }, context): Promise<ToolchainRemoveResult> => {
     const { toolchains } = await surveyToolchains(machineOf(context, folder));
     const toolchain = toolchainNamed(toolchains, name);
     const place = dirname(toolchain.folder);
@@ -230,16 +208,8 @@ const remove = defineCommand({
     removeToolchain(place);
     return { schema: 'trtforge.toolchain-remove/1', name: toolchain.name, folder: place };
   },
-  render: ({ name, folder }: RemoveResult, { line }) => line(`${name} is removed (${folder}).`),
+  render: ({ name, folder }: ToolchainRemoveResult, { line }) => line(`${name} is removed (${folder}).`),
 });
-
-interface EnvResult {
-  readonly schema: 'trtforge.toolchain-env/1';
-  readonly name: string;
-  readonly format: (typeof exportFormats)[number];
-  readonly variables: Readonly<Record<string, string>>;
-  readonly text: string;
-}
 
 const env = defineCommand({
   name: 'env',
@@ -259,7 +229,7 @@ const env = defineCommand({
     'trtforge toolchain env tensorrt-10.6.0.26 --format pixi >> pixi.toml',
     'trtforge toolchain env tensorrt-10.6.0.26 --format dockerfile',
   ],
-  run: async ([name = ''], { format, folder }, context): Promise<EnvResult> => {
+  run: async ([name = ''], { format, folder }, context): Promise<ToolchainEnvResult> => {
     const { toolchains } = await surveyToolchains(machineOf(context, folder));
     const toolchain = toolchainNamed(toolchains, name);
     const { home, libraryFolder, binaryFolder } = exportsOf(toolchain);
@@ -275,7 +245,7 @@ const env = defineCommand({
       text: exportText(toolchain, format),
     };
   },
-  render: (result: EnvResult, { line }) => line(result.text),
+  render: (result: ToolchainEnvResult, { line }) => line(result.text),
 });
 
 export const command: CommandGroup = {

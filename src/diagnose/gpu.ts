@@ -73,7 +73,7 @@ async function askSmi({ run, environment }: Surroundings): Promise<Omit<GpuList,
   const gpus = rows.flatMap(([index, name, uuid, capability, mebibytes]) => {
     if (index === undefined || name === undefined || uuid === undefined) return [];
     const computeCapability = Math.round(Number(capability) * 10);
-    if (!Number.isInteger(computeCapability)) return [];
+    if (!(computeCapability > 0)) return [];
     const memoryBytes = (Number(mebibytes) || 0) * 2 ** 20;
     return [{ index: Number(index), name, uuid, computeCapability, memoryBytes, multiprocessors: 0 }];
   });

@@ -7,6 +7,7 @@ import { bytesSource, openFile } from '../../src/system/byte-source.js';
 import { constantReturned, readElf } from '../../src/toolchain/elf.js';
 import { readLibraryFolder } from '../../src/toolchain/library-folder.js';
 import { randomNumbers } from '../support/mutations.js';
+import { describeWith } from '../support/needs.js';
 import { fakeElf } from './fake-library.js';
 
 const library = fakeElf({
@@ -14,6 +15,24 @@ const library = fakeElf({
   needed: ['libcudart.so.13', 'libc.so.6'],
   symbols: { getInferLibVersion: 101600, createInferBuilder_INTERNAL: null },
   wanted: ['malloc'],
+});
+
+describeWith('toolchain', 'the installed tensorrt-rtx', (folder) => {
+  it('says its version and its parser without being loaded, in milliseconds', () => {
+    const started = performance.now();
+    const { groups, damaged } = readLibraryFolder(folder);
+    expect(performance.now() - started).toBeLessThan(1000);
+    expect(damaged).toEqual([]);
+    expect(groups).toMatchObject([
+      {
+        product: 'tensorrt-rtx',
+        flavour: 'full',
+        version: expect.stringMatching(/^1\.\d+\.\d+\.\d+$/),
+        architecture: process.arch,
+        libraries: { parser: expect.stringContaining('libtensorrt_onnxparser_rtx.so.1') },
+      },
+    ]);
+  });
 });
 
 describe('a shared library read without loading it', () => {
