@@ -1,4 +1,4 @@
-import { formatBytes, formatMs, formatShare, formatStatistic, plural } from './quantity.js';
+import { formatBytes, formatCount, formatMs, formatShare, formatStatistic, plural } from './quantity.js';
 import type {
   ForgeResult,
   Measure,
@@ -73,13 +73,15 @@ export const convertedShare = (conversion: ReportConversion): number => {
 };
 
 export function conversionSentence(conversion: ReportConversion): string {
-  const all = conversion.convertedNodes + conversion.keptNodes;
+  const { convertedNodes, keptNodes } = conversion;
+  const all = convertedNodes + keptNodes;
   const word = precisionWord(conversion.precision);
+  const reasons = conversion.rules.filter((rule) => rule.nodes.length > 0).length;
   const kept =
-    conversion.keptNodes === 0
+    keptNodes === 0
       ? 'no rule kept a node in FP32'
-      : `${plural(conversion.keptNodes, 'node')} ${conversion.keptNodes === 1 ? 'stays' : 'stay'} in FP32 for ${plural(conversion.rules.filter((rule) => rule.nodes.length > 0).length, 'reason')} given below`;
-  return `${conversion.convertedNodes} of ${plural(all, 'floating-point node')} (${formatShare(convertedShare(conversion))}) compute in ${word} now; ${kept}.`;
+      : `${plural(keptNodes, 'node')} ${keptNodes === 1 ? 'stays' : 'stay'} in FP32, for ${reasons === 1 ? 'one reason' : `${reasons} reasons`}`;
+  return `${formatCount(convertedNodes)} of ${plural(all, 'floating-point node')} (${formatShare(convertedShare(conversion))}) compute in ${word} now; ${kept}.`;
 }
 
 export function sizeSentence(result: ForgeResult): string {
@@ -101,7 +103,7 @@ export function phasesSentence(result: ForgeResult): string {
   const skipped = count('skipped');
   const longest = [...result.phases].sort((a, b) => (b.ms ?? 0) - (a.ms ?? 0))[0];
   const most =
-    longest?.ms && result.totalMs > 0 ? ` ${longest.name} took the most of it, ${formatMs(longest.ms)}.` : '';
+    longest?.ms && result.totalMs > 0 ? ` Most of it was ${longest.name}, ${formatMs(longest.ms)}.` : '';
   const notRun =
     skipped === 0
       ? ''

@@ -165,6 +165,17 @@ describeWith('toolchain', 'forge with tensorrt-rtx', (libraries) => {
     expect(readFileSync(again.engine!)).toEqual(readFileSync(first.engine!));
   });
 
+  test('a changed recipe is another engine, and the report says which field made it so', async () => {
+    const changed = await forge({
+      ...options,
+      model,
+      settings: { optimizationLevel: 1 },
+      runRoot: runRoot('changed'),
+    });
+    expect(changed.build?.source).toBe('built');
+    expect(changed.build?.why).toContain(`${first.build?.name}, differs in recipe.optimizationLevel.`);
+  });
+
   test('a forced rebuild shows how long the last one took while it runs', async () => {
     const events: WorkEvent[] = [];
     const rebuilt = await forge(

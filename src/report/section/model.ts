@@ -6,7 +6,7 @@ import type { ForgeResult, ReportModel } from '../result.js';
 import { modelSentence } from '../sentences.js';
 
 /** Operators drawn one by one; the rest share a bar. */
-const OPS_DRAWN = 10;
+const OPS_DRAWN = 8;
 const severityTone = { error: 'bad', warning: 'warn', info: 'quiet' } as const;
 
 /** What is in the ONNX file: facts, bindings, operators, findings. */

@@ -67,7 +67,7 @@ function phaseSpan(phase: ReportPhase): readonly Span[] {
 
 function stepSpans(phase: ReportPhase, totalMs: number): readonly Span[] {
   return phase.steps
-    .filter((step) => step.ms >= totalMs * SHORTEST_STEP)
+    .filter((step) => step.name !== phase.name && step.ms >= totalMs * SHORTEST_STEP)
     .map((step) => ({
       label: step.name,
       text: formatMs(step.ms),
