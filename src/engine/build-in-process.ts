@@ -11,6 +11,7 @@ import {
 } from '../toolchain/addon.js';
 import type { BuildOutcome, BuildRequest } from './build-plan.js';
 import { builderSettings } from './builder-settings.js';
+import { withNodeNames } from './parser-errors.js';
 
 const SEVERITIES: readonly LogSeverity[] = ['internal_error', 'error', 'warning', 'info', 'verbose'];
 
@@ -60,7 +61,7 @@ export async function buildInProcess(
     };
   } catch (error) {
     cache?.discard();
-    throw error;
+    throw withNodeNames(error, request.modelPath);
   }
 }
 

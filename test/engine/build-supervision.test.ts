@@ -88,6 +88,18 @@ test('a build that succeeds says what the network declares', async () => {
   });
 });
 
+test.each<[Standin, string[]]>([
+  // 8.6 says the index alone: the names are looked up in the model.
+  ['8', ['node MatMul_0 (MatMul): No importer', 'node Relu_0 (Relu): No importer']],
+  ['10', ['node first (Frobnicate): No importer', 'node second (Frobnicate): No importer']],
+])('generation %s: each refused node is named', async (standin, sentences) => {
+  const error = await refusal(build(standin, { STANDIN_MODEL: 'refused' }));
+  expect(error.code).toBe('TF_MODEL_REJECTED');
+  const lines = error.message.split('\n').slice(1);
+  expect(lines).toEqual(sentences.map((sentence) => expect.stringContaining(sentence)));
+  expect(error.details?.nodes).toHaveLength(2);
+});
+
 test('compute capabilities asked of TensorRT are refused before any process starts', async () => {
   const request = {
     toolchain: bench.toolchain('10'),
