@@ -1,0 +1,168 @@
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { basename, dirname } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { TrtforgeError } from '../../src/errors.js';
+import type { WorkEvent } from '../../src/events.js';
+import { attribute as a, buildModel, GraphBuilder } from '../../src/onnx/builder.js';
+import { openModel } from '../../src/onnx/model.js';
+import { writeModel } from '../../src/onnx/write.js';
+import { convertModel } from '../../src/precision/convert.js';
+import { mutations } from '../support/mutations.js';
+import { converted, difference, freshPath, noise, run, written } from './judge.js';
+import { traps } from './models.js';
+
+function layers(count: number, width = 64): GraphBuilder {
+  const g = new GraphBuilder('layers');
+  let value = g.input('x', 'float32', ['n', width]);
+  for (let index = 0; index < count; index++) {
+    g.initializer(`w${index}`, noise([width, width], 0.1, index + 1));
+    value = g.node('MatMul', { name: `layer${index}`, inputs: [value, `w${index}`], outputs: [`h${index}`] });
+  }
+  g.output(value, 'float32', ['n', width]);
+  return g;
+}
+
+const feeds = { x: noise([2, 64], 1, 3) };
+
+describe('files', () => {
+  it.each([
+    ['never', 'never'],
+    ['never', 'always'],
+    ['always', 'never'],
+    ['always', 'always'],
+  ] as const)('weights inside or beside (in: %s, out: %s) give the same model', async (before, after) => {
+    const input = freshPath();
+    await writeModel(buildModel(layers(3)), input, { externalData: before });
+    const { output, result } = await converted(input, { externalData: after });
+    expect(result.externalData).toBe(after === 'always' ? `${output}.data` : null);
+    const files = [output, `${output}.data`].filter((path) => existsSync(path));
+    expect(result.bytes.after).toBe(files.reduce((sum, path) => sum + statSync(path).size, 0));
+    expect(difference(await run(input, feeds), await run(output, feeds))).toBeLessThan(5e-3);
+    const weights = output.endsWith('.onnx') ? openModel(output) : undefined;
+    const [first] = weights?.proto.graph?.initializer ?? [];
+    const bytes =
+      first === undefined ? [] : [...(weights?.weight(first).chunks() ?? [])].map((chunk) => chunk.length);
+    weights?.close();
+    expect(bytes).toEqual([64 * 64 * 2]);
+  });
+
+  it('are not written over the model that is read', async () => {
+    const input = await written(layers(2));
+    const before = readFileSync(input);
+    await expect(convertModel(input, input, { precision: 'float16' })).rejects.toMatchObject({
+      code: 'TF_ONNX_WRITES_INPUT',
+    });
+    expect(readFileSync(input).equals(before)).toBe(true);
+  });
+
+  it('do not appear when the work is cancelled', async () => {
+    const input = await written(layers(40));
+    const output = freshPath();
+    const stop = new AbortController();
+    const emit = (event: WorkEvent) => {
+      if (event.type === 'progress') stop.abort();
+    };
+    await expect(
+      convertModel(input, output, { precision: 'float16' }, { emit, signal: stop.signal }),
+    ).rejects.toMatchObject({ code: 'TF_CANCELLED' });
+    expect(readdirSync(dirname(output)).filter((name) => name.includes(basename(output)))).toEqual([]);
+  });
+
+  it('that are missing are named', async () => {
+    await expect(convertModel('/no/such.onnx', freshPath(), { precision: 'float16' })).rejects.toMatchObject({
+      code: 'TF_FILE_NOT_FOUND',
+    });
+  });
+});
+
+describe('the account', () => {
+  it('adds up', async () => {
+    const { result } = await converted(await written(layers(5)), { keepNodes: [/^layer3$/] });
+    expect(result.nodes).toEqual({ total: 5, converted: 4, kept: 1, untouched: 0 });
+    expect(result.convertedOps).toEqual({ MatMul: 4 });
+    expect(result.rules).toEqual([{ id: 'keep-node', title: 'Named by --keep-nodes', nodes: 1 }]);
+    expect(result.weights).toMatchObject({ converted: 4, keptFp32: 1, saturated: 0 });
+    expect(result.casts).toEqual({ added: 4, removed: 0 });
+    expect(result.bytes.after).toBeLessThan(result.bytes.before * 0.65);
+    expect(result.inputs).toEqual([{ name: 'x', before: 'float32', after: 'float32' }]);
+  });
+
+  it('says what I/O became', async () => {
+    const { result } = await converted(await written(layers(1)), {
+      ioTypes: 'convert',
+      precision: 'bfloat16',
+    });
+    expect(result.inputs).toEqual([{ name: 'x', before: 'float32', after: 'bfloat16' }]);
+    expect(result.outputs).toEqual([{ name: 'h0', before: 'float32', after: 'bfloat16' }]);
+  });
+
+  it('warns of an original that is not well typed, and leaves its fault as it is', async () => {
+    const g = layers(1);
+    g.initializer('half', { dtype: 'float16', shape: [], bytes: new Uint8Array(2) });
+    g.node('Add', { name: 'mix', inputs: ['h0', 'half'], outputs: ['z'] });
+    g.output('z', 'float32', null);
+    const { result } = await converted(await written(g), { keepOps: new Set(['Add']) });
+    expect(result.warnings[0]).toContain(
+      'mix: Add wants one type for its T inputs but gets float32 and float16',
+    );
+  });
+});
+
+describe('old models', () => {
+  it('that list their weights as inputs get them converted, declarations and all', async () => {
+    const g = layers(2);
+    g.input('w0', 'float32', [64, 64]);
+    const { declared, result } = await converted(await written(g));
+    expect(declared('w0')).toBe('float16');
+    expect(result.weights).toMatchObject({ converted: 2, keptFp32: 0 });
+  });
+
+  it('are raised to a newer opset with the same meaning, in bodies too', async () => {
+    const body = (name: string, axes: number[]) => {
+      const g = new GraphBuilder(name);
+      g.node('ReduceMean', {
+        name,
+        inputs: ['h0'],
+        outputs: [`${name}.m`],
+        attributes: { axes: a.ints(axes), keepdims: a.int(1) },
+      });
+      g.node('Sub', { name: `${name}.sub`, inputs: ['h0', `${name}.m`], outputs: [`${name}.y`] });
+      g.output(`${name}.y`, 'float32', null);
+      return a.body(g);
+    };
+    const g = layers(1);
+    g.initializer('yes', { dtype: 'bool', shape: [], bytes: Uint8Array.of(1) });
+    g.node('If', {
+      name: 'if',
+      inputs: ['yes'],
+      outputs: ['z'],
+      attributes: { then_branch: body('rows', [1]), else_branch: body('columns', [0]) },
+    });
+    g.node('Softplus', { name: 'softplus', inputs: ['z'], outputs: ['y'] });
+    g.output('y', 'float32', null);
+    const input = await written(g, { opset: 13 });
+    const { result, model, keptBy } = await converted(input, { precision: 'bfloat16' });
+    expect(result.opset).toEqual({ before: 13, after: 22, reason: 'Softplus takes BF16 from opset 22 on' });
+    expect(model.proto.irVersion).toBe(10n);
+    expect(keptBy('rows')).toBeUndefined();
+  });
+});
+
+it('returns or throws our error for any damaged model', async () => {
+  const output = freshPath();
+  let survived = 0;
+  for (const { graph, spec } of traps) {
+    const original = readFileSync(await written(graph(), spec));
+    for (const bytes of mutations(original, 25, original.length)) {
+      const input = freshPath();
+      writeFileSync(input, bytes);
+      try {
+        await convertModel(input, output, { precision: survived % 2 === 0 ? 'float16' : 'bfloat16' });
+        survived++;
+      } catch (error) {
+        if (!(error instanceof TrtforgeError) || error.code === 'TF_INTERNAL') throw error;
+      }
+    }
+  }
+  expect(survived).toBeGreaterThan(20);
+});
