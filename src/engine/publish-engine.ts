@@ -12,6 +12,7 @@ import {
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { syncFolder, UNPUBLISHED_SUFFIX, writeFailed } from '../system/publish.js';
+import { removeIfThere } from '../system/remove.js';
 import { type Passport, passportPath } from './passport-file.js';
 
 /**
@@ -48,8 +49,8 @@ export function copyEngine(source: string, passport: Passport, planPath: string)
   } catch (cause) {
     throw writeFailed(planPath, cause);
   } finally {
-    rmSync(pending, { force: true });
-    rmSync(passportPath(pending), { force: true });
+    removeIfThere(pending);
+    removeIfThere(passportPath(pending));
   }
 }
 

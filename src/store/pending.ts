@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { UNPUBLISHED_SUFFIX, writeFailed } from '../system/publish.js';
+import { removeIfThere } from '../system/remove.js';
 import { isProcessMark, ownMark, stateOf } from './process-mark.js';
 
 /** A folder of one build in progress: everything in it is unpublished and goes with it. */
@@ -26,14 +27,14 @@ export function createPending(parent: string): PendingFolder {
     mkdirSync(folder, { recursive: true });
     writeFileSync(join(folder, OWNER), JSON.stringify(ownMark()));
   } catch (cause) {
-    rmSync(folder, { recursive: true, force: true });
+    removeIfThere(folder);
     throw writeFailed(folder, cause);
   }
   return {
     folder,
     planPath: join(folder, 'engine.plan'),
     modelPath: join(folder, 'model.onnx'),
-    remove: () => rmSync(folder, { recursive: true, force: true }),
+    remove: () => removeIfThere(folder),
   };
 }
 
@@ -43,7 +44,7 @@ export function sweepPending(parent: string, now = Date.now()): number {
   for (const name of listed(parent)) {
     const folder = join(parent, name);
     if (!name.startsWith(PREFIX) || !name.endsWith(UNPUBLISHED_SUFFIX) || !isAbandoned(folder, now)) continue;
-    rmSync(folder, { recursive: true, force: true });
+    removeIfThere(folder);
     removed++;
   }
   return removed;

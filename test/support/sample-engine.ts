@@ -1,0 +1,102 @@
+import { copyFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { PlanBuilder } from '../../src/engine/build-engine.js';
+import type { BuildOutcome } from '../../src/engine/build-plan.js';
+import { type IdentityDocument, identityDigest } from '../../src/engine/identity.js';
+import type { Passport } from '../../src/engine/passport-file.js';
+import { defaultRecipe } from '../../src/engine/recipe.js';
+import { sha256 } from '../../src/system/digest.js';
+
+/** Bytes with the header that tensorrt-rtx 1.7.1.116 writes; `seed` makes others of the same size. */
+export function samplePlan(seed = 0, bytes = 4096): Buffer {
+  const plan = Buffer.from(Array.from({ length: bytes }, (_, index) => (index * 31 + seed) & 255));
+  plan.fill(0, 0, 28);
+  plan.write('vtrt', 0, 'latin1');
+  plan.writeUInt32LE(2, 8);
+  plan.writeBigUInt64LE(BigInt(bytes), 16);
+  plan.set([1, 7, 1, 116], 24);
+  return plan;
+}
+
+export function sampleIdentity(model = 'a'.repeat(64)): IdentityDocument {
+  return {
+    schema: 'trtforge.identity/1',
+    model,
+    recipe: defaultRecipe,
+    target: {
+      product: 'tensorrt-rtx',
+      version: '1.7.1.116',
+      cudaMajor: null,
+      computeCapabilities: [89],
+      os: 'linux',
+      arch: 'x86_64',
+    },
+  };
+}
+
+export function samplePassport(plan: Uint8Array, document = sampleIdentity()): Passport {
+  return {
+    schema: 'trtforge.passport/1',
+    identity: { digest: identityDigest(document), document },
+    name: `sample_${document.model.slice(0, 8)}_as-is_sm_89_1.7.1.116.engine`,
+    model: { name: 'sample', version: null, bytes: 1000 },
+    plan: { sha256: sha256(plan), bytes: plan.length, layers: 2, inputs: [], outputs: [] },
+    built: {
+      by: 'trtforge 0.1.0',
+      libraryVersion: '1.7.1.116',
+      toolchain: 'installed by trtforge',
+      at: '2026-11-20T12:00:00.000Z',
+      ms: 1234.5,
+      conversionMs: null,
+      peakMemoryBytes: 1 << 28,
+      timingCache: 'none',
+      os: 'linux x64',
+      node: 'v20.20.0',
+      gpu: null,
+      driver: null,
+    },
+    warnings: [],
+  };
+}
+
+export const sampleOutcome = (bytes: number): BuildOutcome => ({
+  schema: 'trtforge.build-outcome/1',
+  buildMs: 1,
+  bytes,
+  libraryVersion: '1.7.1.116',
+  layers: 2,
+  timingCache: 'none',
+  peakMemoryBytes: 1,
+  warnings: [],
+  inputs: [],
+  outputs: [],
+});
+
+/** A second implementation of the builder: writes a plan at once and counts. */
+export function countingBuilder(plan = samplePlan()): {
+  readonly build: PlanBuilder;
+  readonly count: () => number;
+} {
+  let builds = 0;
+  return {
+    build: async ({ planPath }) => {
+      builds++;
+      writeFileSync(planPath, plan);
+      return sampleOutcome(plan.length);
+    },
+    count: () => builds,
+  };
+}
+
+/** An engine and its passport as two files of a folder. */
+export function writeSample(folder: string, name = 'm.engine', plan = samplePlan()): string {
+  const path = join(folder, name);
+  writeFileSync(path, plan);
+  writeFileSync(`${path}.passport.json`, JSON.stringify(samplePassport(plan)));
+  return path;
+}
+
+export const copySample = (from: string, to: string): void => {
+  copyFileSync(from, to);
+  copyFileSync(`${from}.passport.json`, `${to}.passport.json`);
+};
