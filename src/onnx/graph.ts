@@ -71,14 +71,17 @@ export function* visitTensors(model: ModelProto): Generator<TensorPlace> {
 /** The tensors of one graph, without those of its bodies. */
 export function* tensorsOf(view: GraphView): Generator<TensorPlace> {
   const nowhere = { view, node: undefined, attribute: undefined, sparse: undefined };
-  for (const tensor of view.graph?.initializer ?? []) yield { ...nowhere, tensor, role: 'initializer' };
+  for (const tensor of view.graph?.initializer ?? []) {
+    yield { tensor, role: 'initializer', view, node: undefined, attribute: undefined, sparse: undefined };
+  }
   for (const sparse of view.graph?.sparseInitializer ?? []) yield* sparseParts(sparse, nowhere);
   for (const attribute of view.function?.attributeProto ?? []) {
     yield* attributeTensors(attribute, { ...nowhere, attribute });
   }
   for (const node of view.nodes) {
-    for (const attribute of node.attribute)
-      yield* attributeTensors(attribute, { ...nowhere, node, attribute });
+    for (const attribute of node.attribute) {
+      if (holdsTensors(attribute)) yield* attributeTensors(attribute, { ...nowhere, node, attribute });
+    }
   }
 }
 
@@ -168,6 +171,9 @@ const functionView = (definition: FunctionProto): GraphView => ({
 });
 
 type Place = Omit<TensorPlace, 'tensor' | 'role'>;
+
+const holdsTensors = ({ t, tensors, sparseTensor, sparseTensors }: AttributeProto): boolean =>
+  t !== undefined || tensors.length > 0 || sparseTensor !== undefined || sparseTensors.length > 0;
 
 function* attributeTensors(attribute: AttributeProto, place: Place): Generator<TensorPlace> {
   if (attribute.t !== undefined) yield { ...place, tensor: attribute.t, role: 'attribute' };

@@ -35,7 +35,10 @@ export {
   visitNodes,
   visitTensors,
 } from './graph.js';
+export { inspectModel, modelFacts } from './inspect.js';
+export { lintWeights, type WeightCheckOptions } from './lint-weights.js';
 export { type ModelLike, type OnnxModel, openModel } from './model.js';
+export type { Finding, ModelFacts, ValueFacts } from './model-facts.js';
 export * from './onnx_pb.js';
 export type { Weight, WeightPlace, WeightStream } from './weight.js';
 export { type WriteOptions, type WrittenModel, writeModel } from './write.js';
