@@ -45,8 +45,8 @@ async function tour(model: string, profile: string, folder: string): Promise<voi
   const cancel = new AbortController();
   process.once('SIGINT', () => cancel.abort());
   const emit: EventListener = (event) => {
-    if (event.type === 'phase-end') console.log(`${event.phase}: ${event.ms.toFixed(0)} ms`);
-    if (event.type === 'phase-skipped') console.log(`${event.phase} skipped: ${event.reason}`);
+    if (event.type === 'phase-end') console.log(`  ${event.phase}: ${event.ms.toFixed(0)} ms`);
+    if (event.type === 'phase-skipped') console.log(`  ${event.phase} skipped: ${event.reason}`);
   };
   const forged = await forge({ ...wishes, runRoot: join(folder, 'run') }, { emit, signal: cancel.signal });
   console.log(`${forged.verdict.outcome}: ${forged.verdict.headline}`);
