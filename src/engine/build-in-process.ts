@@ -156,7 +156,8 @@ function eventTeller(
           return emit({ type: 'phase-start', phase: event.phase });
         }
         inner.set(event.phase, event.steps);
-        return tellProgress(event.phase);
+        // A large network has thousands of inner phases of a few microseconds.
+        return performance.now() - toldAt < PROGRESS_INTERVAL_MS ? undefined : tellProgress(event.phase);
       case 'step': {
         const state = outer.get(event.phase);
         if (state !== undefined) {
