@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { compare } from './cases/compare.js';
 import { convert } from './cases/convert.js';
 import { demo } from './cases/demo.js';
 import { inspect } from './cases/inspect.js';
@@ -14,7 +15,7 @@ import { preparePeers } from './peers.js';
 import { benchReport, markdown } from './report.js';
 import type { CaseResult } from './result.js';
 
-const cases: readonly BenchCase[] = [start, inspect, convert, store, demo];
+const cases: readonly BenchCase[] = [start, inspect, convert, compare, store, demo];
 
 const USAGE = `npm run bench [-- options]
 

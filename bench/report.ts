@@ -58,7 +58,7 @@ export function markdown(report: BenchReport): string {
     `# trtforge beside its peers, ${report.date.slice(0, 10)}`,
     '',
     `\`${report.command}\` on ${machine.cpu}, ${machine.cores} cores, ${machine.memoryGib} GiB, ${machine.os}, Node ${machine.node}, load ${machine.load}. Peers: ${peers}.`,
-    `Median of at least ${report.runs} runs after a warm-up, ours and the peer’s in turns; process start is inside every figure. «Ratio» is how many times better ours is.`,
+    `Median of ${report.runs} or more runs after a warm-up; whole commands in turns with the peer’s, process start included. «Ratio» is how many times better ours is.`,
     '',
     ...report.cases.flatMap(caseLines),
   ].join('\n');

@@ -1,0 +1,39 @@
+/**
+ * Child of the `compare` case: node compare-floats.js MODULE CANDIDATE REFERENCE TENSORS RUNS prints, for each run, the seconds that comparing all
+ * tensors took. Only the comparison is timed, after a warm-up; the files hold the tensors one after another as raw float32.
+ */
+import { readFileSync } from 'node:fs';
+import { pathToFileURL } from 'node:url';
+
+interface ComparisonModule {
+  compareFloats(
+    candidate: Float32Array,
+    reference: Float32Array,
+    tolerance: { absolute: number; relative: number },
+  ): unknown;
+}
+
+const [module = '', candidatePath = '', referencePath = '', tensors = '1', runs = '1'] =
+  process.argv.slice(2);
+const { compareFloats } = (await import(pathToFileURL(module).href)) as ComparisonModule;
+const tolerance = { absolute: 1e-5, relative: 1e-5 };
+
+const split = (path: string): Float32Array[] => {
+  const values = new Float32Array(new Uint8Array(readFileSync(path)).buffer);
+  const size = values.length / Number(tensors);
+  return Array.from({ length: Number(tensors) }, (_, index) =>
+    values.slice(index * size, (index + 1) * size),
+  );
+};
+const candidates = split(candidatePath);
+const references = split(referencePath);
+const compareAll = () =>
+  candidates.map((candidate, i) => compareFloats(candidate, references[i]!, tolerance));
+
+compareAll();
+const seconds = Array.from({ length: Number(runs) }, () => {
+  const started = performance.now();
+  compareAll();
+  return (performance.now() - started) / 1000;
+});
+console.log(JSON.stringify(seconds));
