@@ -1,7 +1,6 @@
 import { rtxComputeCapabilities } from '../engine/target.js';
-import { generationOf } from '../toolchain/abi.js';
 import type { Gpu } from '../toolchain/addon.js';
-import { type FoundToolchain, unableToBuild } from '../toolchain/find.js';
+import { type FoundToolchain, unableToBuild, unknownVersion } from '../toolchain/find.js';
 import type { Toolchain } from '../toolchain/toolchain.js';
 import { compareVersions, isInLine } from '../toolchain/version.js';
 
@@ -44,18 +43,13 @@ export function abilitiesOf(
   toolchain: FoundToolchain,
   gpus: readonly Pick<Gpu, 'name' | 'computeCapability'>[],
 ): Abilities {
-  const strange = strangeVersion(toolchain);
+  const strange = unknownVersion(toolchain);
   if (strange !== null) return { build: unable(strange), run: unable(strange) };
   const run = runAbility(toolchain, gpus);
   const noBuilder = unableToBuild(toolchain);
   if (noBuilder !== null) return { build: unable(noBuilder), run };
   if (toolchain.product === 'tensorrt-rtx') return { build: able, run };
   return { build: run.can ? resourceAbility(toolchain, gpus) : run, run };
-}
-
-function strangeVersion(toolchain: FoundToolchain): string | null {
-  if (generationOf(toolchain) !== null) return null;
-  return `trtforge knows TensorRT 8.6, 10 and 11 and TensorRT-RTX from 1.7, not ${toolchain.version}`;
 }
 
 function runAbility(

@@ -3,6 +3,7 @@ import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { TrtforgeError } from '../errors.js';
 import { runCommand } from '../system/command.js';
+import { generationOf } from './abi.js';
 import { type DamagedLibrary, type Flavour, type LibraryGroup, readLibraryFolder } from './library-folder.js';
 import { type Place, places, type Surroundings } from './places.js';
 import type { Toolchain } from './toolchain.js';
@@ -85,14 +86,15 @@ export function chooseToolchain(
 ): FoundToolchain {
   const ofProduct = found.filter((toolchain) => toolchain.product === product);
   const ofVersion = ofProduct.filter((each) => version === undefined || isInLine(each.version, version));
-  const able = ofVersion.filter((each) => purpose === 'run' || unableToBuild(each) === null);
+  const unable = purpose === 'run' ? unknownVersion : unableToBuild;
+  const able = ofVersion.filter((each) => unable(each) === null);
   const [chosen] = able.toSorted((a, b) => Number(b.flavour === 'full') - Number(a.flavour === 'full'));
   if (chosen !== undefined) return chosen;
   const what = version === undefined ? product : `${product} ${version}`;
   const [near] = ofVersion;
   const why =
     near !== undefined
-      ? `${near.name} in ${near.folder} cannot build: ${unableToBuild(near)}`
+      ? `${near.name} in ${near.folder} cannot ${purpose}: ${unable(near)}`
       : ofProduct.length === 0
         ? `no ${product} is installed where trtforge looks`
         : `found are ${ofProduct.map((each) => each.version).join(', ')}`;
@@ -102,8 +104,16 @@ export function chooseToolchain(
   });
 }
 
+/** Why trtforge cannot drive a version, or null when it can: it needs the version's table of virtual functions. */
+export function unknownVersion({ product, version }: Pick<Toolchain, 'product' | 'version'>): string | null {
+  if (generationOf({ product, version }) !== null) return null;
+  return `trtforge drives TensorRT 8.6, 10 and 11 and TensorRT-RTX from 1.7, not ${version}`;
+}
+
 /** Why a toolchain cannot build engines, or null when it can. */
 export function unableToBuild(toolchain: FoundToolchain): string | null {
+  const unknown = unknownVersion(toolchain);
+  if (unknown !== null) return unknown;
   if (toolchain.flavour !== 'full') return `it is the ${toolchain.flavour} runtime, which has no builder`;
   if (toolchain.libraries.parser === null) return 'its ONNX parser library is missing';
   return null;

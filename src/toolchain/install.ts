@@ -7,6 +7,7 @@ import { type EventListener, inPhase } from '../events.js';
 import { openFile } from '../system/byte-source.js';
 import { sha256OfRange } from '../system/digest.js';
 import { publishFile, syncFolder, UNPUBLISHED_SUFFIX, writeFailed } from '../system/publish.js';
+import { unknownVersion } from './find.js';
 import { MANIFEST_NAME } from './folders.js';
 import type { WheelSource } from './pip.js';
 import { type Release, releaseOf, tensorrtRtxLicense } from './release.js';
@@ -61,7 +62,7 @@ export interface InstalledToolchain {
 
 /**
  * Installs tensorrt-rtx: gets the wheel, checks it, unpacks beside the final folder, renames. An interrupted run leaves nothing believed.
- * Errors: TF_PLATFORM_UNSUPPORTED, TF_LICENSE_NOT_ACCEPTED, TF_DOWNLOAD_FAILED, TF_TOOLCHAIN_MISMATCH, TF_ARCHIVE_INVALID, TF_WRITE_FAILED, TF_CANCELLED.
+ * Errors: TF_PLATFORM_UNSUPPORTED, TF_USAGE for a version that trtforge cannot drive, TF_LICENSE_NOT_ACCEPTED, TF_DOWNLOAD_FAILED, TF_TOOLCHAIN_MISMATCH, TF_ARCHIVE_INVALID, TF_WRITE_FAILED, TF_CANCELLED.
  */
 export async function installToolchain(
   request: InstallRequest,
@@ -70,6 +71,7 @@ export async function installToolchain(
   refusePlatform(surroundings);
   const asked = releaseOf(request.version);
   const release = request.wheel === undefined ? asked : releaseOfWheel(request.wheel, request.version);
+  refuseVersion(release);
   const folder = join(request.folder, `${release.product}-${release.version}`);
   const present = readManifest(folder);
   if (present !== undefined) return { folder, manifest: present, isNew: false };
@@ -121,6 +123,14 @@ function refusePlatform({ platform, architecture }: InstallSurroundings): void {
         'Use an x86-64 Linux machine or container for build; inspect, convert and verify work here without it.',
     },
   );
+}
+
+function refuseVersion(release: Release): void {
+  const why = unknownVersion(release);
+  if (why === null) return;
+  throw new TrtforgeError('TF_USAGE', `tensorrt-rtx ${release.version} is not installed: ${why}.`, {
+    remedy: `Leave --version out to get ${releaseOf(undefined).version}.`,
+  });
 }
 
 function licenseNotAccepted(request: InstallRequest, release: Release): TrtforgeError {

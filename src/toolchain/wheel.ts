@@ -151,5 +151,6 @@ function mismatch(source: ByteSource, entry: ZipEntry): TrtforgeError {
 }
 
 function field(metadata: string, name: string): string {
-  return new RegExp(`^${name}:[ \\t]*(.+?)[ \\t\\r]*$`, 'm').exec(metadata)?.[1] ?? '';
+  const line = metadata.split('\n').find((each) => each.startsWith(`${name}:`));
+  return line?.slice(name.length + 1).trim() ?? '';
 }

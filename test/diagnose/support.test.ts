@@ -82,7 +82,7 @@ describe('what a toolchain can do here', () => {
       null,
     ],
     ['one resource for all', { builderResources: ['all'] }, [h200], null, null],
-    ['TensorRT 9', { version: '9.3.0.1' }, [h200], /knows TensorRT 8\.6, 10 and 11/, /knows TensorRT/],
+    ['TensorRT 9', { version: '9.3.0.1' }, [h200], /drives TensorRT 8\.6, 10 and 11/, /drives TensorRT/],
     [
       'tensorrt-rtx 1.4',
       { ...rtx, version: '1.4.0.76' },

@@ -246,6 +246,7 @@ describe('trtexec', () => {
 describe('choosing', () => {
   async function several() {
     const here = machine();
+    placeTensorrt(join(here.root, 'opt/tensorrt/lib'), { version: '9.3.0.1' });
     placeTensorrt(join(here.root, 'opt/TensorRT-10.6.0.26/lib'), { version: '10.6.0.26' });
     placeTensorrt(join(here.root, 'opt/TensorRT-10.60.0.1/lib'), { version: '10.60.0.1' });
     placeTensorrt(join(here.root, 'opt/TensorRT-8.6.1.6/lib'), { version: '8.6.1.6', hasParser: false });
@@ -264,13 +265,18 @@ describe('choosing', () => {
 
   const refused: readonly [Parameters<typeof chooseToolchain>[1], RegExp, RegExp][] = [
     [
-      { product: 'tensorrt', version: '9' },
-      /no tensorrt 9 to build with: found are 10\.6\.0\.26, 10\.60\.0\.1, 8\.6\.1\.6/,
+      { product: 'tensorrt', version: '7' },
+      /no tensorrt 7 to build with: found are 9\.3\.0\.1, 10\.6\.0\.26, 10\.60\.0\.1, 8\.6\.1\.6/,
       /TENSORRT_HOME/,
     ],
     [
       { product: 'tensorrt', version: '8' },
       /tensorrt-8\.6\.1\.6 in .* cannot build: its ONNX parser library is missing/,
+      /TENSORRT_HOME/,
+    ],
+    [
+      { product: 'tensorrt', version: '9' },
+      /tensorrt-9\.3\.0\.1 in .* cannot build: trtforge drives TensorRT 8\.6, 10 and 11/,
       /TENSORRT_HOME/,
     ],
     [

@@ -14,7 +14,9 @@ import {
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { TrtforgeError } from '../../src/errors.js';
 import type { WorkEvent } from '../../src/events.js';
+import { bytesSource } from '../../src/system/byte-source.js';
 import { surveyToolchains } from '../../src/toolchain/find.js';
 import {
   type InstallRequest,
@@ -24,6 +26,8 @@ import {
   removeToolchain,
 } from '../../src/toolchain/install.js';
 import type { WheelSource } from '../../src/toolchain/pip.js';
+import { openWheel } from '../../src/toolchain/wheel.js';
+import { mutations } from '../support/mutations.js';
 import { fakeMachine } from './fake-machine.js';
 import { type FakeWheel, writeWheel } from './fake-wheel.js';
 
@@ -140,6 +144,13 @@ describe('installing tensorrt-rtx', () => {
       code: 'TF_PLATFORM_UNSUPPORTED',
       exitCode: 3,
       message: expect.stringContaining(`${platform} on ${architecture}`),
+    });
+  });
+
+  it('refuses a version that trtforge cannot drive, before any download', async () => {
+    await expect(install({ version: '1.4.0.76' })).rejects.toMatchObject({
+      code: 'TF_USAGE',
+      message: expect.stringMatching(/1\.4\.0\.76 is not installed: trtforge drives .* from 1\.7/),
     });
   });
 
@@ -272,6 +283,22 @@ describe('installing tensorrt-rtx', () => {
     writeFileSync(path, good);
     appendFileSync(join(place, 'tensorrt_rtx_libs/__init__.py'), '#');
     expect(readManifest(place)).toBeUndefined();
+  });
+});
+
+describe('a wheel of any bytes', () => {
+  it('is opened or refused, never believed by accident, in bounded time', () => {
+    const original = readFileSync(writeWheel(folder));
+    const started = performance.now();
+    for (const bytes of mutations(original, 1500)) {
+      try {
+        const wheel = openWheel(bytesSource('mutated.whl', bytes));
+        expect(wheel.members.length).toBeGreaterThan(0);
+      } catch (error) {
+        expect(error).toBeInstanceOf(TrtforgeError);
+      }
+    }
+    expect(performance.now() - started).toBeLessThan(20_000);
   });
 });
 
