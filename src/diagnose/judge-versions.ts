@@ -1,5 +1,5 @@
 import type { DebianPackage } from '../toolchain/debian-packages.js';
-import { agree } from '../toolchain/version.js';
+import { agree, majorOf } from '../toolchain/version.js';
 import type { DoctorFacts } from './doctor-facts.js';
 import { type Finding, findingsOf } from './finding.js';
 import type { ListedToolchain } from './toolchain-list.js';
@@ -35,10 +35,15 @@ function severalOnLoaderPath(onLoaderPath: readonly ListedToolchain[]): readonly
   const found = [...new Set(onLoaderPath.map(({ version }) => version))];
   if (found.length < 2) return [];
   const where = onLoaderPath.map(({ version, folder }) => `${version} in ${folder}`).join(', ');
+  // Majors have names of their own (libnvinfer.so.8, libnvinfer.so.10): a program gets the one it was linked with.
+  const hasRivals = new Set(found.map(majorOf)).size < found.length;
+  const consequence = hasRivals
+    ? 'Which one a program gets depends on the order'
+    : 'Programs linked with one cannot load engines of the other';
   return [
     versions.warning(
       'loader-path',
-      `The loader path leads to ${found.length} versions of TensorRT: ${where}. Which one a program gets depends on the order.`,
+      `The loader path leads to ${found.length} versions of TensorRT: ${where}. ${consequence}.`,
       `Keep one of them in LD_LIBRARY_PATH and the system's library folders. ${ONE_VERSION}`,
     ),
   ];
