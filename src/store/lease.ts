@@ -3,6 +3,7 @@ import { linkSync, mkdirSync, readFileSync, rmSync, statSync, utimesSync, writeF
 import { join } from 'node:path';
 import { systemErrorCode } from '../errors.js';
 import { UNPUBLISHED_SUFFIX, writeFailed } from '../system/publish.js';
+import { removeIfThere } from '../system/remove.js';
 import { isProcessMark, ownMark, type ProcessMark, stateOf } from './process-mark.js';
 
 /** The right to build one identity. Held by one process at a time; lost to others when its heart stops. */
@@ -114,7 +115,7 @@ export class LeaseFolder {
       if (systemErrorCode(cause) === 'EEXIST') return false;
       throw writeFailed(path, cause);
     } finally {
-      rmSync(temporary, { force: true });
+      removeIfThere(temporary);
     }
   }
 
@@ -165,7 +166,7 @@ function readHolder(path: string): Holder | undefined {
       ? { path, token: `unreadable-${ino}`, mark: undefined, beat }
       : { path, beat, ...content };
   } catch (cause) {
-    if (systemErrorCode(cause) === 'ENOENT') return undefined;
+    if (['ENOENT', 'ENOTDIR'].includes(systemErrorCode(cause) ?? '')) return undefined;
     throw cause;
   }
 }

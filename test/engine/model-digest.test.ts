@@ -20,10 +20,11 @@ import {
   AttributeProto_AttributeType,
   type GraphProtoSchema,
   ModelProtoSchema,
+  type NodeProtoSchema,
   TensorProto_DataLocation,
   type TensorProtoSchema,
+  type ValueInfoProtoSchema,
 } from '../../src/onnx/onnx_pb.js';
-import { node, value } from '../native/tiny-models.js';
 
 const root = mkdtempSync(join(tmpdir(), 'trtforge-digest-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -42,6 +43,26 @@ type Model = Omit<Parts<MessageInitShape<typeof ModelProtoSchema>>, 'graph'> & {
 const weights = Float32Array.from({ length: 1000 }, (_, index) => Math.fround(index / 7 - 70));
 const facts = { name: 'w', dataType: 1, dims: [10n, 100n] };
 const raw: Tensor = { ...facts, rawData: new Uint8Array(weights.buffer) };
+
+type Node = Parts<MessageInitShape<typeof NodeProtoSchema>>;
+type Value = Parts<MessageInitShape<typeof ValueInfoProtoSchema>>;
+
+const node = (opType: string, input: string[], output: string[], more: Node = {}): Node => ({
+  opType,
+  input,
+  output,
+  ...more,
+});
+
+/** A float32 value; a dimension is a number or a symbol. */
+function value(name: string, dims: readonly (number | string)[]): Value {
+  const dim = dims.map((size) =>
+    typeof size === 'string'
+      ? { value: { case: 'dimParam' as const, value: size } }
+      : { value: { case: 'dimValue' as const, value: BigInt(size) } },
+  );
+  return { name, type: { value: { case: 'tensorType', value: { elemType: 1, shape: { dim } } } } };
+}
 
 const graphWith = (weight: Tensor): Graph => ({
   name: 'g',

@@ -1,0 +1,122 @@
+import { mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { type Lease, LeaseFolder } from '../../src/store/lease.js';
+import { ownMark, stateOf } from '../../src/store/process-mark.js';
+
+const root = mkdtempSync(join(tmpdir(), 'trtforge-lease-'));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+const newFolder = () => mkdtempSync(join(root, 'leases-'));
+
+const timing = { heartbeatMs: 20, expiryMs: 200 };
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+const elsewhere = (token: string) => ({
+  token,
+  mark: { pid: 7, startTicks: '7', machine: 'another machine', host: 'far' },
+});
+const deadHere = (token: string) => ({ token, mark: { ...ownMark(), pid: 2 ** 22 + 1 } });
+const token = (digit: number) => `${String(digit).repeat(8)}-0000-4000-8000-000000000000`;
+
+function taken(attempt: ReturnType<LeaseFolder['tryAcquire']>): Lease {
+  if (attempt.lease === null) throw new Error(`held by ${attempt.holder}`);
+  return attempt.lease;
+}
+
+describe('a lease', () => {
+  test('has one holder until it is released', () => {
+    const folder = newFolder();
+    const [one, two] = [new LeaseFolder(folder), new LeaseFolder(folder)];
+    const lease = taken(one.tryAcquire('a'));
+    expect(two.tryAcquire('a')).toMatchObject({
+      lease: null,
+      holder: expect.stringContaining(`process ${process.pid}`),
+    });
+    taken(two.tryAcquire('b')).release();
+    lease.release();
+    taken(two.tryAcquire('a')).release();
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  test('of a dead process is taken over at once, and again, along a chain', () => {
+    const folder = newFolder();
+    writeFileSync(join(folder, 'a.lease'), JSON.stringify(deadHere(token(1))));
+    writeFileSync(join(folder, `a.${token(1)}.next`), JSON.stringify(deadHere(token(2))));
+    const leases = new LeaseFolder(folder);
+    const lease = taken(leases.tryAcquire('a'));
+    expect(leases.tryAcquire('a').lease).toBeNull();
+    lease.release();
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  test('of another machine expires when its file stands still, by the clock of the one who watches', async () => {
+    const folder = newFolder();
+    const path = join(folder, 'a.lease');
+    writeFileSync(path, JSON.stringify(elsewhere(token(1))));
+    // A clock an hour off on the other machine changes nothing.
+    utimesSync(path, new Date(Date.now() + 3_600_000), new Date(Date.now() + 3_600_000));
+    const leases = new LeaseFolder(folder, timing);
+    for (let beat = 0; beat < 8; beat++) {
+      expect(leases.tryAcquire('a')).toMatchObject({ lease: null, holder: 'process 7 on far' });
+      await pause(50);
+      utimesSync(path, new Date(), new Date(Date.now() - 1000 * beat));
+    }
+    expect(leases.tryAcquire('a').lease).toBeNull();
+    await pause(300);
+    taken(leases.tryAcquire('a')).release();
+  });
+
+  test('its own heartbeat keeps it', async () => {
+    const folder = newFolder();
+    const lease = taken(new LeaseFolder(folder, timing).tryAcquire('a'));
+    const watcher = new LeaseFolder(folder, timing);
+    for (let look = 0; look < 10; look++) {
+      expect(watcher.tryAcquire('a').lease).toBeNull();
+      await pause(50);
+    }
+    lease.release();
+  });
+
+  test.each(['', '{', 'null', '{"token":1}', JSON.stringify({ token: '../../x', mark: ownMark() })])(
+    'file that holds «%s» blocks until it expires',
+    async (text) => {
+      const folder = newFolder();
+      writeFileSync(join(folder, 'a.lease'), text);
+      const leases = new LeaseFolder(folder, timing);
+      expect(leases.tryAcquire('a').lease).toBeNull();
+      await pause(250);
+      taken(leases.tryAcquire('a')).release();
+    },
+  );
+
+  test('released after somebody else took it over stays theirs', () => {
+    const folder = newFolder();
+    const late = taken(new LeaseFolder(folder).tryAcquire('a'));
+    const [file = ''] = readdirSync(folder);
+    rmSync(join(folder, file));
+    const other = taken(new LeaseFolder(folder).tryAcquire('a'));
+    late.release();
+    expect(new LeaseFolder(folder).holder('a')).toContain(String(process.pid));
+    other.release();
+    expect(new LeaseFolder(folder).holder('a')).toBeUndefined();
+  });
+
+  test('in a folder that cannot be made is an error with its path', () => {
+    const file = join(newFolder(), 'file');
+    writeFileSync(file, '');
+    expect(() => new LeaseFolder(join(file, 'leases')).tryAcquire('a')).toThrow(/could not be written/);
+  });
+});
+
+describe('the mark of a process', () => {
+  test('tells the living, the dead, and those it cannot know', () => {
+    const own = ownMark();
+    expect(stateOf(own)).toBe('alive');
+    expect(stateOf({ ...own, pid: 2 ** 22 + 1 })).toBe('dead');
+    expect(stateOf({ ...own, machine: 'elsewhere' })).toBe('unknown');
+  });
+
+  test('does not take a reused process number for the process', () => {
+    expect(stateOf({ ...ownMark(), startTicks: '1' })).toBe('dead');
+  });
+});
