@@ -1,0 +1,106 @@
+/** Everything about finite pairs that adds up (or is a maximum), gathered block by block. */
+export interface PairSums {
+  count: number;
+  candidate: number;
+  candidateSquares: number;
+  candidateMagnitudes: number;
+  candidateMin: number;
+  candidateMax: number;
+  reference: number;
+  referenceSquares: number;
+  referenceMagnitudes: number;
+  referenceMin: number;
+  referenceMax: number;
+  absolute: number;
+  absoluteSquares: number;
+  absoluteMax: number;
+  relative: number;
+  relativeSquares: number;
+  relativeMax: number;
+  /** Largest |c - r| - relative * |r|; all is well when it is not above the absolute tolerance. */
+  excessMax: number;
+  /** Pairs with |c - r| > absolute + relative * |r|. */
+  outside: number;
+  /** References with |r| > absolute + relative * |r|. */
+  outsideIfZeros: number;
+}
+
+/** How far from the reference an element may be: |c - r| <= absolute + relative * |r|, numpy.allclose's rule. */
+export interface Tolerance {
+  readonly absolute: number;
+  readonly relative: number;
+}
+
+/** Stands for a reference of zero in relative errors; Polygraphy's number, 2^-52. */
+export const ZERO_REFERENCE = 2.220446049250313e-16;
+
+export const emptySums = (): PairSums => ({
+  count: 0,
+  candidate: 0,
+  candidateSquares: 0,
+  candidateMagnitudes: 0,
+  candidateMin: Number.POSITIVE_INFINITY,
+  candidateMax: Number.NEGATIVE_INFINITY,
+  reference: 0,
+  referenceSquares: 0,
+  referenceMagnitudes: 0,
+  referenceMin: Number.POSITIVE_INFINITY,
+  referenceMax: Number.NEGATIVE_INFINITY,
+  absolute: 0,
+  absoluteSquares: 0,
+  absoluteMax: 0,
+  relative: 0,
+  relativeSquares: 0,
+  relativeMax: 0,
+  excessMax: Number.NEGATIVE_INFINITY,
+  outside: 0,
+  outsideIfZeros: 0,
+});
+
+/**
+ * Adds a block of finite pairs to `sums`, in float64, and writes the absolute and relative error of each (float32, as Polygraphy computes them) into
+ * `absolute` and `relative`.
+ */
+export function addPairs(
+  sums: PairSums,
+  candidate: Float32Array,
+  reference: Float32Array,
+  absolute: Float32Array,
+  relative: Float32Array,
+  tolerance: Tolerance,
+): void {
+  // The tolerances themselves are float32 in the vector kernel; both paths must judge an element alike.
+  const allowed = Math.fround(tolerance.absolute);
+  const slope = Math.fround(tolerance.relative);
+  for (let i = 0; i < candidate.length; i++) {
+    const c = candidate[i]!;
+    const r = reference[i]!;
+    const size = Math.abs(r);
+    const error = Math.fround(Math.abs(c - r));
+    const ratio = Math.fround(error / (size === 0 ? ZERO_REFERENCE : size));
+    const forgiven = Math.fround(slope * size);
+    const excess = Math.fround(error - forgiven);
+    absolute[i] = error;
+    relative[i] = ratio;
+    sums.candidate += c;
+    sums.candidateSquares += c * c;
+    sums.candidateMagnitudes += Math.abs(c);
+    sums.candidateMin = Math.min(sums.candidateMin, c);
+    sums.candidateMax = Math.max(sums.candidateMax, c);
+    sums.reference += r;
+    sums.referenceSquares += r * r;
+    sums.referenceMagnitudes += size;
+    sums.referenceMin = Math.min(sums.referenceMin, r);
+    sums.referenceMax = Math.max(sums.referenceMax, r);
+    sums.absolute += error;
+    sums.absoluteSquares += error * error;
+    sums.absoluteMax = Math.max(sums.absoluteMax, error);
+    sums.relative += ratio;
+    sums.relativeSquares += ratio * ratio;
+    sums.relativeMax = Math.max(sums.relativeMax, ratio);
+    sums.excessMax = Math.max(sums.excessMax, excess);
+    if (excess > allowed) sums.outside++;
+    if (Math.fround(size - forgiven) > allowed) sums.outsideIfZeros++;
+  }
+  sums.count += candidate.length;
+}

@@ -1,0 +1,167 @@
+import { type Dtype, elementCount } from './dtype.js';
+import type { Tensor } from './tensor.js';
+import { floatTensor, tensorFrom } from './values.js';
+
+/**
+ * Random numbers that are the same on every machine for the same seed. Generator: xoshiro128** 1.1 by Blackman and Vigna (period 2^128 - 1), its state
+ * filled by splitmix32 from the seed and the stream's name, so that each tensor has numbers of its own whatever the order they are made in.
+ */
+export interface RandomStream {
+  /** 32 random bits, 0 to 2^32 - 1. */
+  bits(): number;
+  /** From 0 (included) to 1 (excluded), 24 random bits: exact in float32. */
+  uniform(): number;
+  /** Mean 0, standard deviation 1: Marsaglia's polar method. */
+  normal(): number;
+  /** A whole number from `low` to `high`, both included, each as likely (values above the last full multiple are drawn again). */
+  integer(low: number, high: number): number;
+}
+
+export function randomStream(seed: number, name = ''): RandomStream {
+  const fill = splitmix32(hash(`${seed}/${name}`));
+  let a = fill();
+  let b = fill();
+  let c = fill();
+  let d = fill();
+  let spare: number | undefined;
+
+  const bits = (): number => {
+    const scrambled = Math.imul(rotate(Math.imul(b, 5), 7), 9) >>> 0;
+    const shifted = b << 9;
+    c ^= a;
+    d ^= b;
+    b ^= c;
+    a ^= d;
+    c ^= shifted;
+    d = rotate(d, 11);
+    return scrambled;
+  };
+  const uniform = (): number => (bits() >>> 8) / 2 ** 24;
+  const normal = (): number => {
+    if (spare !== undefined) {
+      const kept = spare;
+      spare = undefined;
+      return kept;
+    }
+    for (;;) {
+      const x = 2 * uniform() - 1;
+      const y = 2 * uniform() - 1;
+      const square = x * x + y * y;
+      if (square >= 1 || square === 0) continue;
+      const scale = Math.sqrt((-2 * Math.log(square)) / square);
+      spare = y * scale;
+      return x * scale;
+    }
+  };
+  const integer = (low: number, high: number): number => {
+    const span = high - low + 1;
+    if (span > 2 ** 32)
+      return low + Math.floor(((bits() >>> 5) * 2 ** 26 + (bits() >>> 6)) * (span / 2 ** 53));
+    const limit = 2 ** 32 - (2 ** 32 % span);
+    for (;;) {
+      const drawn = bits();
+      if (drawn < limit) return low + (drawn % span);
+    }
+  };
+  return { bits, uniform, normal, integer };
+}
+
+/** How the elements of a random tensor are spread. Bounds are included; for floats `high` itself is excluded. */
+export type Spread =
+  | { readonly kind: 'normal'; readonly mean: number; readonly deviation: number }
+  | { readonly kind: 'uniform'; readonly low: number; readonly high: number };
+
+type IntegerDtype = 'int8' | 'uint8' | 'int16' | 'uint16' | 'int32' | 'uint32' | 'int64' | 'uint64';
+type FloatDtype = 'float16' | 'bfloat16' | 'float32' | 'float64';
+
+/** Dtypes that random tensors can be made of. */
+export type RandomDtype = IntegerDtype | FloatDtype | 'bool';
+
+const integerArrays = {
+  int8: Int8Array,
+  uint8: Uint8Array,
+  int16: Int16Array,
+  uint16: Uint16Array,
+  int32: Int32Array,
+  uint32: Uint32Array,
+} as const;
+
+const randomDtypes: ReadonlySet<Dtype> = new Set<Dtype>([
+  ...(Object.keys(integerArrays) as Dtype[]),
+  ...(['int64', 'uint64', 'float16', 'bfloat16', 'float32', 'float64', 'bool'] as const),
+]);
+
+export const isRandomDtype = (dtype: Dtype): dtype is RandomDtype => randomDtypes.has(dtype);
+
+/** A tensor of random elements. Booleans are true half the time; integers are drawn uniformly, a normal spread is rounded. */
+export function randomTensor(
+  dtype: RandomDtype,
+  shape: readonly number[],
+  spread: Spread,
+  stream: RandomStream,
+): Tensor {
+  const count = elementCount(shape);
+  if (dtype === 'bool') {
+    return tensorFrom(
+      dtype,
+      shape,
+      Uint8Array.from({ length: count }, () => stream.bits() >>> 31),
+    );
+  }
+  if (dtype === 'int64' || dtype === 'uint64') {
+    const draw = integerSource(spread, stream);
+    return dtype === 'int64'
+      ? tensorFrom(
+          dtype,
+          shape,
+          BigInt64Array.from({ length: count }, () => BigInt(draw())),
+        )
+      : tensorFrom(
+          dtype,
+          shape,
+          BigUint64Array.from({ length: count }, () => BigInt(draw())),
+        );
+  }
+  if (dtype in integerArrays) {
+    const narrow = dtype as keyof typeof integerArrays;
+    const draw = integerSource(spread, stream);
+    const elements = new integerArrays[narrow](count);
+    for (let i = 0; i < count; i++) elements[i] = draw();
+    return tensorFrom(narrow, shape, elements);
+  }
+  const draw = floatSource(spread, stream);
+  const values = new Float32Array(count);
+  for (let i = 0; i < count; i++) values[i] = draw();
+  return floatTensor(dtype as FloatDtype, shape, values);
+}
+
+function floatSource(spread: Spread, stream: RandomStream): () => number {
+  if (spread.kind === 'normal') return () => spread.mean + spread.deviation * stream.normal();
+  return () => spread.low + (spread.high - spread.low) * stream.uniform();
+}
+
+function integerSource(spread: Spread, stream: RandomStream): () => number {
+  if (spread.kind === 'normal') return () => Math.round(spread.mean + spread.deviation * stream.normal());
+  const low = Math.ceil(spread.low);
+  const high = Math.max(low, Math.floor(spread.high));
+  return () => stream.integer(low, high);
+}
+
+const rotate = (value: number, by: number): number => (value << by) | (value >>> (32 - by));
+
+/** FNV-1a over UTF-16 units. */
+function hash(text: string): number {
+  let value = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193);
+  return value >>> 0;
+}
+
+function splitmix32(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x9e3779b9) | 0;
+    let mixed = Math.imul(state ^ (state >>> 16), 0x21f0aaad);
+    mixed = Math.imul(mixed ^ (mixed >>> 15), 0x735a2d97);
+    return mixed ^ (mixed >>> 15);
+  };
+}
