@@ -58,7 +58,7 @@ export async function forge(options: ForgeOptions, context: ForgeContext = {}): 
   const startedAt = new Date().toISOString();
   const started = performance.now();
   const clock = () => performance.now() - started;
-  const log = openRunLog(run.root, clock);
+  const log = openRunLog(run.root, clock, emit);
   try {
     const phasesContext = { emit, ...(signal === undefined ? {} : { signal }) };
     const outcome = await runPhases(phasesOf(run), phasesContext, log.write, clock);

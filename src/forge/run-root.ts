@@ -1,6 +1,6 @@
 import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import type { WorkEvent } from '../events.js';
+import type { EventListener, WorkEvent } from '../events.js';
 import { renderHtml } from '../report/html.js';
 import { renderMarkdown } from '../report/markdown.js';
 import { RESULT_FILE } from '../report/read.js';
@@ -81,10 +81,11 @@ export interface RunLog {
 
 /**
  * One log file per phase, with every line the libraries said. Lines are written as they come, not published at the end:
- * after a kill the last lines are what one looks for.
+ * after a kill the last lines are what one looks for. A log that cannot be written does not end the run: `emit` is told once, and logging stops.
  */
-export function openRunLog(root: RunRoot, clock: () => number): RunLog {
+export function openRunLog(root: RunRoot, clock: () => number, emit: EventListener): RunLog {
   const descriptors = new Map<string, number>();
+  let stopped = false;
   const descriptorOf = (phase: string): number => {
     const open = descriptors.get(phase) ?? openSync(root.log(phase), 'w');
     descriptors.set(phase, open);
@@ -93,12 +94,13 @@ export function openRunLog(root: RunRoot, clock: () => number): RunLog {
   return {
     write: (phase, event) => {
       const line = logLine(event);
-      if (line === null) return;
-      const path = root.log(phase);
+      if (line === null || stopped) return;
       try {
         writeSync(descriptorOf(phase), `${(clock() / 1000).toFixed(3).padStart(9)}  ${line}\n`);
       } catch (cause) {
-        throw writeFailed(path, cause);
+        stopped = true;
+        const { message } = writeFailed(root.log(phase), cause);
+        emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
       }
     },
     close: () => {

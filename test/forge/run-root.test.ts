@@ -1,7 +1,16 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ignoreEvents, type WorkEvent } from '../../src/events.js';
 import { createRunRoot, openRunLog, runRootAt, writeReport } from '../../src/forge/run-root.js';
 import { readResult } from '../../src/report/read.js';
 import { sampleResult } from '../report/sample.js';
@@ -31,13 +40,30 @@ describe('a run root', () => {
   });
 
   test('keeps one log per phase, its lines there before the phase ends', () => {
-    const log = openRunLog(root, () => 1234);
+    const log = openRunLog(root, () => 1234, ignoreEvents);
     log.write('verify engine', { type: 'log', source: 'TensorRT', severity: 'warning', message: 'careful' });
     log.write('build', { type: 'progress', phase: 'build', done: 1 });
     log.write('build', { type: 'phase-end', phase: 'parse', ms: 12.34 });
     expect(readFileSync(root.log('verify engine'), 'utf8')).toBe('    1.234  warning [TensorRT] careful\n');
     expect(readFileSync(root.log('build'), 'utf8')).toBe('    1.234  end parse after 12.3 ms\n');
     log.close();
+  });
+
+  test.skipIf(!existsSync('/dev/full'))('a full disk ends the logging, with one warning, not the run', () => {
+    symlinkSync('/dev/full', root.log('verify'));
+    const events: WorkEvent[] = [];
+    const log = openRunLog(
+      root,
+      () => 0,
+      (event) => events.push(event),
+    );
+    const line: WorkEvent = { type: 'log', source: 'x', severity: 'info', message: 'y' };
+    log.write('verify', line);
+    log.write('verify', line);
+    log.close();
+    expect(events).toEqual([
+      expect.objectContaining({ severity: 'warning', message: expect.stringContaining('the disk is full') }),
+    ]);
   });
 
   test('names the typed model and the steps', () => {
