@@ -7,7 +7,8 @@ import { TrtforgeError } from '../errors.js';
 import { exportFormats, exportsOf, exportText } from '../toolchain/exports.js';
 import { surveyToolchains, thisMachine, toolchainNamed } from '../toolchain/find.js';
 import { toolchainsFolder } from '../toolchain/folders.js';
-import { installToolchain, readManifest, removeToolchain } from '../toolchain/install.js';
+import { installToolchain } from '../toolchain/install.js';
+import { readManifest, removeToolchain } from '../toolchain/manifest.js';
 import { pipWheelSource } from '../toolchain/pip.js';
 import { tensorrtRtxLicense } from '../toolchain/release.js';
 import type {
@@ -118,10 +119,7 @@ const install = defineCommand({
         ...(wheel === undefined ? {} : { wheel }),
       },
       {
-        platform: process.platform,
-        architecture: process.arch,
         wheels: pipWheelSource(context.environment),
-        now: () => new Date(),
         emit: context.emit,
         signal: context.signal,
       },

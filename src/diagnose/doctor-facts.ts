@@ -39,7 +39,7 @@ export interface StoreFacts {
   readonly freeBytes: number;
 }
 
-export interface TrtexecFacts {
+interface TrtexecFacts {
   readonly path: string;
   readonly version: string | null;
 }

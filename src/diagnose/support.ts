@@ -25,7 +25,7 @@ export function serves(
 }
 
 /** What a toolchain can do here; `why` is null when it can. */
-export interface Ability {
+interface Ability {
   readonly can: boolean;
   readonly why: string | null;
 }

@@ -1,8 +1,8 @@
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import type { Gpu } from '../toolchain/addon.js';
-import { type FoundToolchain, type Survey, surveyToolchains } from '../toolchain/find.js';
-import { readManifest } from '../toolchain/install.js';
+import { type FoundToolchain, surveyToolchains } from '../toolchain/find.js';
+import { readManifest } from '../toolchain/manifest.js';
 import type { Surroundings } from '../toolchain/places.js';
 import { trtexecVersion } from '../toolchain/trtexec.js';
 import { abilitiesOf } from './support.js';
@@ -48,15 +48,7 @@ export async function listToolchains(
   surroundings: Surroundings,
   gpus: readonly Pick<Gpu, 'name' | 'computeCapability'>[],
 ): Promise<ToolchainList> {
-  const survey = await surveyToolchains(surroundings);
-  return listOf(survey, gpus, surroundings);
-}
-
-export async function listOf(
-  { toolchains, damaged }: Survey,
-  gpus: readonly Pick<Gpu, 'name' | 'computeCapability'>[],
-  surroundings: Surroundings,
-): Promise<ToolchainList> {
+  const { toolchains, damaged } = await surveyToolchains(surroundings);
   const listed = toolchains.map((toolchain) => listedToolchain(toolchain, gpus, surroundings));
   return {
     schema: 'trtforge.toolchain-list/1',

@@ -1,36 +1,17 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { z } from 'zod';
 import { systemErrorCode, TrtforgeError } from '../errors.js';
-import { type EventListener, inPhase } from '../events.js';
+import { type EventListener, ignoreEvents, inPhase } from '../events.js';
 import { openFile } from '../system/byte-source.js';
 import { sha256OfRange } from '../system/digest.js';
 import { publishFile, syncFolder, UNPUBLISHED_SUFFIX, writeFailed } from '../system/publish.js';
 import { unknownVersion } from './find.js';
-import { MANIFEST_NAME } from './folders.js';
-import type { WheelSource } from './pip.js';
+import { MANIFEST_NAME, toolchainsFolder } from './folders.js';
+import { readManifest, removeToolchain, type ToolchainManifest } from './manifest.js';
+import { pipWheelSource, type WheelSource } from './pip.js';
 import { type Release, releaseOf, tensorrtRtxLicense } from './release.js';
 import { openWheel, unpackWheel, type Wheel } from './wheel.js';
-
-/** What stands in an installed toolchain's folder as `toolchain.json`: where it came from. Paths are relative to the folder. */
-export const toolchainManifestSchema = z.object({
-  schema: z.literal('trtforge.toolchain/1'),
-  product: z.literal('tensorrt-rtx'),
-  version: z.string(),
-  wheel: z.object({
-    file: z.string(),
-    sha256: z.string(),
-    bytes: z.number(),
-    /** `pinned`: the whole file has the digest trtforge knows; `record`: every member has the digest the wheel itself lists. */
-    checkedBy: z.enum(['pinned', 'record']),
-  }),
-  /** Path of the licence text in the folder; null where the wheel has none. */
-  license: z.string().nullable(),
-  files: z.array(z.object({ path: z.string(), bytes: z.number() })),
-  installedAt: z.string(),
-});
-export type ToolchainManifest = z.infer<typeof toolchainManifestSchema>;
 
 export interface InstallRequest {
   /** Version of tensorrt-rtx; the newest that trtforge knows when absent. */
@@ -38,10 +19,10 @@ export interface InstallRequest {
   readonly acceptLicense: boolean;
   /** A wheel already at hand, instead of a download. */
   readonly wheel?: string;
-  /** The folder of toolchains; the new one becomes a folder in it. */
-  readonly folder: string;
+  /** The folder of toolchains, in which the new one becomes a folder; trtforge's own by default. */
+  readonly folder?: string;
   /** What the user typed, so that the licence error can give the exact command. */
-  readonly command: string;
+  readonly command?: string;
 }
 
 export interface InstallSurroundings {
@@ -66,18 +47,20 @@ export interface InstalledToolchain {
  */
 export async function installToolchain(
   request: InstallRequest,
-  surroundings: InstallSurroundings,
+  given: Partial<InstallSurroundings> = {},
 ): Promise<InstalledToolchain> {
+  const surroundings = { ...thisMachine(), ...given };
+  const parent = request.folder ?? toolchainsFolder();
   refusePlatform(surroundings);
   const asked = releaseOf(request.version);
   const release = request.wheel === undefined ? asked : releaseOfWheel(request.wheel, request.version);
   refuseVersion(release);
-  const folder = join(request.folder, `${release.product}-${release.version}`);
+  const folder = join(parent, `${release.product}-${release.version}`);
   const present = readManifest(folder);
   if (present !== undefined) return { folder, manifest: present, isNew: false };
   if (!request.acceptLicense) throw licenseNotAccepted(request, release);
 
-  const workspace = makeWorkspace(request.folder, release);
+  const workspace = makeWorkspace(parent, release);
   try {
     const wheelPath = await obtainWheel(request, release, workspace, surroundings);
     const unpacked = join(workspace, 'unpacked');
@@ -88,30 +71,14 @@ export async function installToolchain(
   }
 }
 
-/** The manifest of a finished installation, or undefined where the folder is not one (or lost a file). */
-export function readManifest(folder: string): ToolchainManifest | undefined {
-  const path = join(folder, MANIFEST_NAME);
-  if (!existsSync(path)) return undefined;
-  try {
-    const parsed = toolchainManifestSchema.safeParse(JSON.parse(readFileSync(path, 'utf8')));
-    if (!parsed.success) return undefined;
-    const isWhole = parsed.data.files.every((file) => hasSize(join(folder, file.path), file.bytes));
-    return isWhole ? parsed.data : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/** Removes an installed toolchain: renamed first, so that nobody finds half of it. Throws TF_WRITE_FAILED. */
-export function removeToolchain(folder: string): void {
-  const doomed = `${folder}.${process.pid}${UNPUBLISHED_SUFFIX}`;
-  try {
-    renameSync(folder, doomed);
-    rmSync(doomed, { recursive: true, force: true });
-  } catch (cause) {
-    throw writeFailed(folder, cause);
-  }
-}
+const thisMachine = (): InstallSurroundings => ({
+  platform: process.platform,
+  architecture: process.arch,
+  wheels: pipWheelSource(process.env),
+  now: () => new Date(),
+  emit: ignoreEvents,
+  signal: new AbortController().signal,
+});
 
 function refusePlatform({ platform, architecture }: InstallSurroundings): void {
   if (platform === 'linux' && architecture === 'x64') return;
@@ -135,12 +102,13 @@ function refuseVersion(release: Release): void {
 
 function licenseNotAccepted(request: InstallRequest, release: Release): TrtforgeError {
   const { owner, name, url } = tensorrtRtxLicense;
+  const command = `${request.command ?? 'trtforge toolchain install tensorrt-rtx'} --accept-license`;
   return new TrtforgeError(
     'TF_LICENSE_NOT_ACCEPTED',
     `tensorrt-rtx ${release.version} is software of ${owner} under the ${name}, which has not been accepted.`,
     {
-      remedy: `Read the licence at ${url}, or as LICENSE.txt in the wheel ${release.packageName} ${release.version}; then run: ${request.command} --accept-license`,
-      details: { owner, license: name, url, command: `${request.command} --accept-license` },
+      remedy: `Read the licence at ${url}, or as LICENSE.txt in the wheel ${release.packageName} ${release.version}; then run: ${command}`,
+      details: { owner, license: name, url, command },
     },
   );
 }
@@ -294,13 +262,5 @@ function publishFolder(unpacked: string, folder: string, manifest: ToolchainMani
     const present = readManifest(folder);
     if (present !== undefined) return { folder, manifest: present, isNew: false };
     throw cause instanceof TrtforgeError ? cause : writeFailed(folder, cause);
-  }
-}
-
-function hasSize(path: string, bytes: number): boolean {
-  try {
-    return statSync(path).size === bytes;
-  } catch {
-    return false;
   }
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { systemErrorCode, TrtforgeError } from '../errors.js';
 import type { EventListener } from '../events.js';
 
-export interface WheelRequest {
+interface WheelRequest {
   readonly packageName: string;
   readonly version: string;
   /** An empty folder for the wheel and everything temporary. */

@@ -23,7 +23,7 @@ export const tensorrtRtxLicense: License = {
 };
 
 /** Newest first: the first is the default. Digests are of the wheels in the public Python package index. */
-export const releases: readonly Release[] = [
+const releases: readonly Release[] = [
   {
     product: 'tensorrt-rtx',
     version: '1.7.1.116',

@@ -24,7 +24,7 @@ export interface Wheel {
   readonly bytes: number;
 }
 
-export interface WheelMember {
+interface WheelMember {
   readonly entry: ZipEntry;
   /** Base64url SHA-256 that RECORD promises; null for RECORD itself. */
   readonly digest: string | null;
@@ -66,7 +66,7 @@ export function openWheel(source: ByteSource): Wheel {
 }
 
 /** The package index treats `-`, `_` and `.` and letter case alike (PyPA name normalization). */
-export function normalName(name: string): string {
+function normalName(name: string): string {
   return name.toLowerCase().replace(/[-_.]+/g, '-');
 }
 

@@ -30,7 +30,7 @@ export function found(changes: Partial<FoundToolchain> = {}): FoundToolchain {
   };
 }
 
-export const h200: Gpu = {
+const h200: Gpu = {
   index: 0,
   name: 'NVIDIA H200',
   uuid: 'GPU-1',

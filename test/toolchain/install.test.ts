@@ -22,9 +22,8 @@ import {
   type InstallRequest,
   type InstallSurroundings,
   installToolchain,
-  readManifest,
-  removeToolchain,
 } from '../../src/toolchain/install.js';
+import { readManifest, removeToolchain } from '../../src/toolchain/manifest.js';
 import type { WheelSource } from '../../src/toolchain/pip.js';
 import { openWheel } from '../../src/toolchain/wheel.js';
 import { mutations } from '../support/mutations.js';
