@@ -15,10 +15,18 @@ const RTX = {
   headers: '11.1.0',
   version: '1.7.1',
   classes: {
-    ITensor: { without: ['setBroadcastAcrossBatch', 'getBroadcastAcrossBatch', 'getLocation', 'setLocation'] },
+    ITensor: {
+      without: ['setBroadcastAcrossBatch', 'getBroadcastAcrossBatch', 'getLocation', 'setLocation'],
+    },
     INetworkDefinition: { without: ['addPluginV2', 'addPluginV3'] },
     IBuilderConfig: {
-      without: ['setRemoteAutoTuningConfig', 'getRemoteAutoTuningConfig', 'setBuildRoute', 'getBuildRoute', 'getAllBuildRoutes'],
+      without: [
+        'setRemoteAutoTuningConfig',
+        'getRemoteAutoTuningConfig',
+        'setBuildRoute',
+        'getBuildRoute',
+        'getAllBuildRoutes',
+      ],
       then: [
         ['setNbComputeCapabilities', 1],
         ['getNbComputeCapabilities', 0],
@@ -29,7 +37,12 @@ const RTX = {
         ['getAllBuildRoutes', 0],
       ],
     },
-    IRuntime: { then: [['getEngineHeaderSize', 0], ['getEngineValidity', 3]] },
+    IRuntime: {
+      then: [
+        ['getEngineHeaderSize', 0],
+        ['getEngineValidity', 3],
+      ],
+    },
     IExecutionContext: { without: ['setCommunicator'] },
   },
   enums: {
@@ -52,14 +65,20 @@ if (positionals.length === 0 || !GENERATIONS.includes(generation)) {
   process.exit(2);
 }
 
-const sets = positionals.map((folder) => ({ folder, ...readHeaders(folder) })).sort((a, b) => compare(a.version, b.version));
+const sets = positionals
+  .map((folder) => ({ folder, ...readHeaders(folder) }))
+  .sort((a, b) => compare(a.version, b.version));
 const major = generation === 'rtx1' ? '11' : generation;
 const foreign = sets.find(({ version }) => version.split('.')[0] !== major);
 if (foreign !== undefined) {
-  console.error(`${foreign.folder} holds headers of ${foreign.version}; generation ${generation} is derived from ${major}.x.`);
+  console.error(
+    `${foreign.folder} holds headers of ${foreign.version}; generation ${generation} is derived from ${major}.x.`,
+  );
   process.exit(2);
 }
-const problems = values.compiler ? sets.flatMap((set) => disagreements(set.folder, set).map((line) => `${set.version}: ${line}`)) : [];
+const problems = values.compiler
+  ? sets.flatMap((set) => disagreements(set.folder, set).map((line) => `${set.version}: ${line}`))
+  : [];
 const table = generation === 'rtx1' ? rtxTable(sets) : { generation, ...merged(sets, problems) };
 const file = new URL(`./${generation}.json`, import.meta.url);
 
@@ -90,8 +109,13 @@ function merged(sets, problems) {
     const merge = (slot, index) => {
       const matches = having.map((set) => sameSlot(set.classes[name].slots[index], slot));
       const start = matches.indexOf(true);
-      const except = having.filter((_, place) => place > start && !matches[place]).map(({ version }) => version);
-      if (except.length > 1) problems.push(`${name} slot ${index} (${slot.name}) has other places in ${except.join(', ')}: not one generation.`);
+      const except = having
+        .filter((_, place) => place > start && !matches[place])
+        .map(({ version }) => version);
+      if (except.length > 1)
+        problems.push(
+          `${name} slot ${index} (${slot.name}) has other places in ${except.join(', ')}: not one generation.`,
+        );
       return { ...slot, ...sinceOf(having[start].version), ...(except.length === 0 ? {} : { except }) };
     };
     classes[name] = { ...(impl === undefined ? {} : { impl }), slots: slots.map(merge) };
@@ -101,7 +125,8 @@ function merged(sets, problems) {
       const known = (enums[name] ??= {});
       for (const [key, value] of Object.entries(read)) {
         known[key] ??= { value, ...sinceOf(version) };
-        if (known[key].value !== value) problems.push(`${name}::${key} is ${known[key].value} before ${version} and ${value} in it.`);
+        if (known[key].value !== value)
+          problems.push(`${name}::${key} is ${known[key].value} before ${version} and ${value} in it.`);
       }
       for (const [key, number] of Object.entries(known))
         if (read[key] === undefined && number.until === undefined) number.until = version;
@@ -132,17 +157,22 @@ function differences(committed, derived) {
   for (const [name, { slots }] of Object.entries(derived.classes)) {
     const known = committed.classes[name]?.slots ?? [];
     slots.forEach((slot, index) => {
-      if (known[index] === undefined) lines.push(`${name} slot ${index} (${slot.name}) is not in the committed table.`);
-      else if (!sameSlot(known[index], slot) && !excused(known[index], committed, derived.to)) lines.push(`${name} slot ${index} is ${slot.name}, committed as ${known[index].name}.`);
+      if (known[index] === undefined)
+        lines.push(`${name} slot ${index} (${slot.name}) is not in the committed table.`);
+      else if (!sameSlot(known[index], slot) && !excused(known[index], committed, derived.to))
+        lines.push(`${name} slot ${index} is ${slot.name}, committed as ${known[index].name}.`);
     });
     for (const slot of known.slice(slots.length))
       if (compare(slot.since ?? committed.from, derived.to) <= 0)
-        lines.push(`${name} slot ${slot.index} (${slot.name}) is committed as of ${slot.since ?? committed.from} but ${derived.to} lacks it.`);
+        lines.push(
+          `${name} slot ${slot.index} (${slot.name}) is committed as of ${slot.since ?? committed.from} but ${derived.to} lacks it.`,
+        );
   }
   for (const [name, read] of Object.entries(derived.enums))
     for (const [key, { value }] of Object.entries(read)) {
       const known = committed.enums[name]?.[key];
-      if (known?.value !== value) lines.push(`${name}::${key} is ${value}, committed as ${known?.value ?? 'nothing'}.`);
+      if (known?.value !== value)
+        lines.push(`${name}::${key} is ${value}, committed as ${known?.value ?? 'nothing'}.`);
     }
   return lines;
 }
@@ -158,19 +188,31 @@ function sameSlot(a, b) {
 
 function compare(a, b) {
   const [left, right] = [a, b].map((version) => version.split('.').map(Number));
-  return left.map((number, index) => number - (right[index] ?? 0)).find((difference) => difference !== 0) ?? 0;
+  return (
+    left.map((number, index) => number - (right[index] ?? 0)).find((difference) => difference !== 0) ?? 0
+  );
 }
 
 /** One slot or number a line, so that a diff of the file reads as what changed. */
 function formatted({ generation, from, to, classes, enums }) {
-  const line = (value) => JSON.stringify(value).replaceAll('":', '": ').replaceAll(',"', ', "').replace(/^\{/, '{ ').replace(/\}$/, ' }');
-  const block = (entries, open, close) => `${open}\n${entries.map((entry) => `      ${entry}`).join(',\n')}\n    ${close}`;
+  const line = (value) =>
+    JSON.stringify(value)
+      .replaceAll('":', '": ')
+      .replaceAll(',"', ', "')
+      .replace(/^\{/, '{ ')
+      .replace(/\}$/, ' }');
+  const block = (entries, open, close) =>
+    `${open}\n${entries.map((entry) => `      ${entry}`).join(',\n')}\n    ${close}`;
   const classBlock = ([name, { impl, slots }]) =>
     `    "${name}": {\n      ${impl === undefined ? '' : `"impl": "${impl}",\n      `}"slots": [\n${slots
       .map((slot) => `        ${line(slot)}`)
       .join(',\n')}\n      ]\n    }`;
   const enumBlock = ([name, numbers]) =>
-    `    "${name}": ${block(Object.entries(numbers).map(([key, number]) => `"${key}": ${line(number)}`), '{', '}')}`;
+    `    "${name}": ${block(
+      Object.entries(numbers).map(([key, number]) => `"${key}": ${line(number)}`),
+      '{',
+      '}',
+    )}`;
   return `{
   "schema": "trtforge.abi/1",
   "generation": "${generation}",

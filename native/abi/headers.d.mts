@@ -7,7 +7,9 @@ export interface HeaderSlot {
 export interface Headers {
   /** `major.minor.patch` */
   readonly version: string;
-  readonly classes: Readonly<Record<string, { readonly impl?: string; readonly slots: readonly HeaderSlot[] }>>;
+  readonly classes: Readonly<
+    Record<string, { readonly impl?: string; readonly slots: readonly HeaderSlot[] }>
+  >;
   readonly enums: Readonly<Record<string, Readonly<Record<string, number>>>>;
   readonly hasParser: boolean;
 }

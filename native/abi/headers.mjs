@@ -71,7 +71,11 @@ export function readHeaders(folder) {
     if (source === undefined) continue;
     classes[name] = {
       ...(impl === undefined ? {} : { impl }),
-      slots: tableOf(impl ?? name, bodies, tables).map(({ name, parameters }, index) => ({ index, name, parameters })),
+      slots: tableOf(impl ?? name, bodies, tables).map(({ name, parameters }, index) => ({
+        index,
+        name,
+        parameters,
+      })),
     };
   }
   const enums = {};
@@ -85,9 +89,13 @@ export function readHeaders(folder) {
 /** `major.minor.patch` of the headers, macros that stand for other macros followed. */
 export function headerVersion(folder) {
   const file = join(folder, 'NvInferVersion.h');
-  if (!existsSync(file)) throw new Error(`${folder} holds no NvInferVersion.h: name the folder with TensorRT's headers.`);
+  if (!existsSync(file))
+    throw new Error(`${folder} holds no NvInferVersion.h: name the folder with TensorRT's headers.`);
   const macros = new Map(
-    [...readFileSync(file, 'utf8').matchAll(/^#define\s+(\w+)\s+(\w+)/gm)].map(([, name, value]) => [name, value]),
+    [...readFileSync(file, 'utf8').matchAll(/^#define\s+(\w+)\s+(\w+)/gm)].map(([, name, value]) => [
+      name,
+      value,
+    ]),
   );
   const number = (name) => {
     const value = macros.get(name);
@@ -113,7 +121,12 @@ function classBodies(text) {
     bodies.set(name, {
       bases: (bases ?? '')
         .split(',')
-        .map((base) => base.trim().split(/[\s:]+/).pop())
+        .map((base) =>
+          base
+            .trim()
+            .split(/[\s:]+/)
+            .pop(),
+        )
         .filter((base) => base !== ''),
       text: text.slice(start, closing(text, start)),
     });
@@ -135,7 +148,8 @@ function tableOf(name, bodies, tables) {
   if (known !== undefined) return known;
   const source = bodies.get(name);
   if (source === undefined) return [];
-  if (source.bases.length > 1) throw new Error(`${name} has several bases, which these tables cannot describe.`);
+  if (source.bases.length > 1)
+    throw new Error(`${name} has several bases, which these tables cannot describe.`);
   const slots = source.bases.length === 0 ? [] : [...tableOf(source.bases[0], bodies, tables)];
   for (const member of members(source.text)) addSlots(slots, member);
   tables.set(name, slots);
@@ -154,7 +168,12 @@ function members(body) {
       start = position + 1;
     }
   }
-  return found.map((text) => text.replace(/\b(?:public|protected|private)\s*:/g, ' ').replace(/\s+/g, ' ').trim());
+  return found.map((text) =>
+    text
+      .replace(/\b(?:public|protected|private)\s*:/g, ' ')
+      .replace(/\s+/g, ' ')
+      .trim(),
+  );
 }
 
 function addSlots(slots, declaration) {

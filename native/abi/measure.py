@@ -4,8 +4,9 @@
     pip download --no-deps tensorrt-rtx-cu13-bindings==1.7.1.116    (or tensorrt-cu13-bindings==11.4.0.106; then unzip it)
     python3 native/abi/measure.py rtx1 <folder with tensorrt_rtx_bindings/ or tensorrt_bindings/>
 
-Needs a Python the wheel is for, and g++; no TensorRT and no GPU: the libraries are empty ones made here. NVIDIA's Python bindings were compiled against the real headers. Each bound object is given a table of functions that only write down which slot
-was called; then every property and method is used once. A slot is measured in a process of its own, because some calls do not survive an empty answer.
+Needs a Python the wheel is for, and g++; no TensorRT and no GPU: the libraries are empty ones made here. NVIDIA's Python bindings were compiled
+against the real headers. Each bound object is given a table of functions that only write down which slot was called; then every property and
+method is used once. A slot is measured in a process of its own, because some calls do not survive an empty answer.
 """
 import ctypes
 import importlib
@@ -26,7 +27,10 @@ VALUE_OFFSET = 16  # pybind11: the C++ pointer follows PyObject's head
 # What Python calls a function that the C++ name does not give away; "=" is the setter of a property, None a function of the public object's own table.
 NAMES = {
     "Builder": ("IBuilder", {"create_network": "createNetworkV2", "num_DLA_cores": "getNbDLACores", "max_DLA_batch_size": "getMaxDLABatchSize"}),
-    "INetworkDefinition": ("INetworkDefinition", {"builder": None, "num_inputs": "getNbInputs", "num_outputs": "getNbOutputs", "num_layers": "getNbLayers"}),
+    "INetworkDefinition": (
+        "INetworkDefinition",
+        {"builder": None, "num_inputs": "getNbInputs", "num_outputs": "getNbOutputs", "num_layers": "getNbLayers"},
+    ),
     "IBuilderConfig": (
         "IBuilderConfig",
         {
@@ -40,7 +44,10 @@ NAMES = {
             "DLA_core=": "setDLACore",
         },
     ),
-    "IOptimizationProfile": ("IOptimizationProfile", {"set_shape": "setDimensions", "get_shape": "getDimensions", "set_shape_input": ["setShapeValuesV2", "setShapeValues"], "get_shape_input": "getNbShapeValues"}),
+    "IOptimizationProfile": (
+        "IOptimizationProfile",
+        {"set_shape": "setDimensions", "get_shape": "getDimensions", "set_shape_input": ["setShapeValuesV2", "setShapeValues"], "get_shape_input": "getNbShapeValues"},
+    ),
     "ITensor": ("ITensor", {"dtype": "getType", "shape": "getDimensions", "shape=": "setDimensions"}),
     "IHostMemory": ("IHostMemory", {"dtype": "type", "nbytes": "size"}),
     "ITimingCache": ("ITimingCache", {}),

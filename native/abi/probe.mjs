@@ -17,12 +17,22 @@ export function disagreements(folder, { classes, hasParser }, compiler = process
     );
     const asked = questions(classes);
     writeFileSync(join(work, 'probe.cpp'), program(asked, Object.entries(classes), hasParser));
-    run(compiler, ['-std=c++17', '-w', `-I${work}`, `-isystem${folder}`, '-o', join(work, 'probe'), join(work, 'probe.cpp')]);
+    run(compiler, [
+      '-std=c++17',
+      '-w',
+      `-I${work}`,
+      `-isystem${folder}`,
+      '-o',
+      join(work, 'probe'),
+      join(work, 'probe.cpp'),
+    ]);
     const answers = run(join(work, 'probe'), []).trim().split('\n').map(Number);
     return asked.flatMap((question, index) =>
       answers[index] === question.index
         ? []
-        : [`${question.class}::${question.name} is slot ${answers[index]} for the compiler and ${question.index} in the text.`],
+        : [
+            `${question.class}::${question.name} is slot ${answers[index]} for the compiler and ${question.index} in the text.`,
+          ],
     );
   } finally {
     rmSync(work, { recursive: true, force: true });
@@ -32,13 +42,20 @@ export function disagreements(folder, { classes, hasParser }, compiler = process
 function questions(classes) {
   return Object.entries(classes).flatMap(([name, { impl, slots }]) =>
     slots
-      .filter((slot) => !slot.name.startsWith('destroy.') && slots.filter((other) => other.name === slot.name).length === 1)
+      .filter(
+        (slot) =>
+          !slot.name.startsWith('destroy.') && slots.filter((other) => other.name === slot.name).length === 1,
+      )
       .map((slot) => ({ class: name, scope: scopeOf(name, impl), name: slot.name, index: slot.index })),
   );
 }
 
 const scopeOf = (name, impl) =>
-  impl !== undefined ? `nvinfer1::apiv::${impl}` : name.startsWith('IParser') ? `nvonnxparser::${name}` : `nvinfer1::${name}`;
+  impl !== undefined
+    ? `nvinfer1::apiv::${impl}`
+    : name.startsWith('IParser')
+      ? `nvonnxparser::${name}`
+      : `nvinfer1::${name}`;
 
 function program(asked, classes, hasParser) {
   const facades = classes.filter(([, { impl }]) => impl !== undefined).map(([name]) => name);
@@ -54,7 +71,10 @@ function program(asked, classes, hasParser) {
     '  return (words[0] - 1) / static_cast<long>(sizeof(void*));',
     '}',
     // A public object is its table pointer and the pointer to the object that does the work.
-    ...facades.map((name) => `static_assert(sizeof(nvinfer1::${name}) == 2 * sizeof(void*), "${name} has another layout");`),
+    ...facades.map(
+      (name) =>
+        `static_assert(sizeof(nvinfer1::${name}) == 2 * sizeof(void*), "${name} has another layout");`,
+    ),
     'int main() {',
     ...asked.map(({ scope, name }) => `  std::printf("%ld\\n", slot(&${scope}::${name}));`),
     '}',

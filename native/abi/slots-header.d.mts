@@ -17,7 +17,9 @@ export interface SlotTable {
       }
     >
   >;
-  readonly enums: Readonly<Record<string, Readonly<Record<string, { readonly value: number; readonly since?: string }>>>>;
+  readonly enums: Readonly<
+    Record<string, Readonly<Record<string, { readonly value: number; readonly since?: string }>>>
+  >;
 }
 
 export const GENERATIONS: readonly string[];

@@ -7,7 +7,8 @@ export const GENERATIONS = ['8', '10', '11', 'rtx1'];
 export function readTables(folder = new URL('./', import.meta.url)) {
   const present = readdirSync(folder);
   return GENERATIONS.map((generation) => {
-    if (!present.includes(`${generation}.json`)) throw new Error(`The table native/abi/${generation}.json is missing.`);
+    if (!present.includes(`${generation}.json`))
+      throw new Error(`The table native/abi/${generation}.json is missing.`);
     return JSON.parse(readFileSync(new URL(`${generation}.json`, folder), 'utf8'));
   });
 }
@@ -26,7 +27,10 @@ export function slotsHeader(tables) {
         const copy = seen.get(base) ?? 0;
         seen.set(base, copy + 1);
         const name = copy === 0 ? base : `${base}_${copy + 1}`;
-        const entry = functions.get(name) ?? { shown: `${className}::${slot.name}`, places: tables.map(() => undefined) };
+        const entry = functions.get(name) ?? {
+          shown: `${className}::${slot.name}`,
+          places: tables.map(() => undefined),
+        };
         entry.places[generation] = slot;
         functions.set(name, entry);
       }

@@ -80,6 +80,9 @@ BuildResult build(const BuildRequest& request, Listener& listener) {
   parser.parse(request.modelPath, listener);
 
   const std::vector<NetworkTensor> inputs = networkInputs(library, network);
+  const std::vector<NetworkTensor> outputs = networkOutputs(library, network);
+  // An empty file is a valid message without a graph, and the parser accepts it.
+  if (outputs.empty()) throw Failure("TF_MODEL_REJECTED", request.modelPath + " holds no graph with an output: it is empty or not a model.");
   checkProfiles(request.profiles, inputs);
   const Owned config = require(Owned(library, builder.call<void*>(Slot::IBuilder_createBuilderConfig_0)), listener, "builder configuration");
   applySettings(library, config, request.settings, listener);
@@ -102,7 +105,7 @@ BuildResult build(const BuildRequest& request, Listener& listener) {
   result.libraryVersion = library.version();
   result.layers = network.call<std::int32_t>(Slot::INetworkDefinition_getNbLayers_0);
   result.inputs = factsOf(inputs);
-  result.outputs = factsOf(networkOutputs(library, network));
+  result.outputs = factsOf(outputs);
   result.timingCache = timingCache.use(listener);
   return result;
 }

@@ -30,10 +30,18 @@ class Job {
 napi_value eventValue(napi_env env, const Event& event) {
   js::Writer value(env);
   switch (event.type) {
-    case Event::Type::kLog: value.set("type", "log").set("severity", event.number).set("message", event.text); break;
-    case Event::Type::kPhaseStart: value.set("type", "phase-start").set("phase", event.text).setOrNull("parent", event.parent).set("steps", event.number); break;
-    case Event::Type::kStep: value.set("type", "step").set("phase", event.text).set("step", event.number); break;
-    case Event::Type::kPhaseEnd: value.set("type", "phase-end").set("phase", event.text); break;
+    case Event::Type::kLog:
+      value.set("type", "log").set("severity", event.number).set("message", event.text);
+      break;
+    case Event::Type::kPhaseStart:
+      value.set("type", "phase-start").set("phase", event.text).setOrNull("parent", event.parent).set("steps", event.number);
+      break;
+    case Event::Type::kStep:
+      value.set("type", "step").set("phase", event.text).set("step", event.number);
+      break;
+    case Event::Type::kPhaseEnd:
+      value.set("type", "phase-end").set("phase", event.text);
+      break;
   }
   return value.value();
 }

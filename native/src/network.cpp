@@ -9,12 +9,10 @@ namespace {
 std::string textOf(const char* text) { return text == nullptr ? "" : text; }
 
 std::string sentenceFor(const ParserError& error) {
-  std::string where;
-  if (!error.nodeName.empty() || !error.nodeOperator.empty())
-    where = "node " + (error.nodeName.empty() ? std::to_string(error.node) : error.nodeName) + (error.nodeOperator.empty() ? "" : " (" + error.nodeOperator + ")");
-  else if (error.node >= 0)
-    where = "node " + std::to_string(error.node);
-  return (where.empty() ? "" : where + ": ") + error.description;
+  if (error.nodeName.empty() && error.nodeOperator.empty() && error.node < 0) return error.description;
+  const std::string name = error.nodeName.empty() ? std::to_string(error.node) : error.nodeName;
+  const std::string type = error.nodeOperator.empty() ? "" : " (" + error.nodeOperator + ")";
+  return "node " + name + type + ": " + error.description;
 }
 
 NetworkTensor tensorFacts(const InferenceLibrary& library, void* object) {

@@ -30,8 +30,10 @@ PlanTensor tensorFacts(const InferenceLibrary& library, const Facade& engine, co
   tensor.input = engine.call<std::int32_t>(Slot::ICudaEngine_getTensorIOMode_1, name) == kInput;
   tensor.shapeTensor = engine.call<bool>(Slot::ICudaEngine_isShapeInferenceIO_1, name);
   if (!tensor.input || tensor.shapeTensor) return tensor;
-  for (std::int32_t profile = 0; profile < profiles; ++profile)
-    tensor.profiles.push_back({profileShape(library, engine, name, profile, 0), profileShape(library, engine, name, profile, 1), profileShape(library, engine, name, profile, 2)});
+  for (std::int32_t profile = 0; profile < profiles; ++profile) {
+    const auto shape = [&](std::int32_t selector) { return profileShape(library, engine, name, profile, selector); };
+    tensor.profiles.push_back({shape(0), shape(1), shape(2)});
+  }
   return tensor;
 }
 

@@ -12,14 +12,14 @@ export interface AbiTable {
   readonly enums: Readonly<Record<string, Readonly<Record<string, AbiNumber>>>>;
 }
 
-export interface AbiSlot {
+interface AbiSlot {
   readonly index: number;
   readonly name: string;
   readonly parameters: number;
   readonly since?: string;
 }
 
-export interface AbiNumber {
+interface AbiNumber {
   readonly value: number;
   readonly since?: string;
 }

@@ -21,7 +21,7 @@ export interface Addon {
   ): NativeJob<NativePlanFacts>;
 }
 
-export interface NativeJob<T> {
+interface NativeJob<T> {
   /** Rejects with a TrtforgeError. */
   readonly done: Promise<T>;
   /** Asks the library to stop at its next progress step. 8.6 has no progress monitor: there only killing the process stops a build that runs. */
@@ -68,7 +68,7 @@ export interface NativeSetting {
   readonly arguments: readonly number[];
 }
 
-export interface NativeProfileInput {
+interface NativeProfileInput {
   readonly input: string;
   /** True: the numbers are the values of a shape tensor. */
   readonly values: boolean;
@@ -120,9 +120,9 @@ export interface NativeBuildResult {
 }
 
 /** `none`: not asked for; `new`: there was none yet; `hit`: the one given was taken; `rejected`: the library would not take it and started anew. */
-export type TimingCacheUse = 'none' | 'new' | 'hit' | 'rejected';
+type TimingCacheUse = 'none' | 'new' | 'hit' | 'rejected';
 
-export interface NativeInspectRequest {
+interface NativeInspectRequest {
   readonly inferenceLibrary: string;
   readonly pluginLibrary: string | null;
   readonly pluginPaths: readonly string[];
@@ -130,7 +130,7 @@ export interface NativeInspectRequest {
   readonly verbose: boolean;
 }
 
-export interface NativePlanTensor extends NativeTensor {
+interface NativePlanTensor extends NativeTensor {
   readonly mode: 'input' | 'output';
   readonly shapeTensor: boolean;
   /** Per profile; empty for outputs and for shape tensors. */

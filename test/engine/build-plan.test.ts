@@ -215,7 +215,7 @@ describeWith('toolchain', 'buildPlan over tensorrt-rtx', (libraries) => {
   ])('a model file that is %s is refused', async (_, content) => {
     const path = join(folder, 'not-a-model.onnx');
     writeFileSync(path, content);
-    expect((await refusal(build(path))).code).toMatch(/^TF_(MODEL_REJECTED|BUILD_FAILED)$/);
+    expect((await refusal(build(path))).code).toBe('TF_MODEL_REJECTED');
   });
 
   test('a model file that is not there is refused before any process starts', async () => {

@@ -8,6 +8,7 @@ import type { NativeBuildRequest, NativeEvent, NativeSetting } from '../../src/t
 import type { Toolchain } from '../../src/toolchain/toolchain.js';
 
 const sources = fileURLToPath(new URL('./standin/', import.meta.url));
+const driver = fileURLToPath(new URL('./standin/drive.mjs', import.meta.url));
 const compiler = process.env.CXX ?? 'g++';
 
 /** The generations that stand-ins exist for; 10.3.0 lacks what 10.x got later. */
@@ -113,7 +114,7 @@ export class StandinBench {
     const done = spawnSync(
       process.execPath,
       [
-        join(sources, 'drive.mjs'),
+        driver,
         join(this.folder, 'trtforge.node'),
         call,
         JSON.stringify(request),

@@ -15,7 +15,7 @@ type Dimension = number | string;
 const FLOAT = 1;
 const INT64 = 7;
 
-export function value(
+function value(
   name: string,
   dims: readonly Dimension[],
   elemType = FLOAT,
@@ -28,7 +28,7 @@ export function value(
   return { name, type: { value: { case: 'tensorType', value: { elemType, shape: { dim } } } } };
 }
 
-export function weight(
+function weight(
   name: string,
   dims: readonly number[],
   fill: (index: number) => number = (index) => Math.sin(index) / 8,
@@ -40,18 +40,14 @@ export function weight(
   return { name, dataType: FLOAT, dims: dims.map(BigInt), rawData: new Uint8Array(values.buffer) };
 }
 
-export const node = (
+const node = (
   opType: string,
   input: string[],
   output: string[],
   more: MessageInitShape<typeof NodeProtoSchema> = {},
 ): MessageInitShape<typeof NodeProtoSchema> => ({ opType, name: `${opType}_0`, input, output, ...more });
 
-export function writeModel(
-  folder: string,
-  name: string,
-  graph: MessageInitShape<typeof GraphProtoSchema>,
-): string {
+function writeModel(folder: string, name: string, graph: MessageInitShape<typeof GraphProtoSchema>): string {
   const model = create(ModelProtoSchema, {
     irVersion: 8n,
     opsetImport: [

@@ -35,8 +35,16 @@ Dims tensorDims(Worker* self) {
   shape.values[1] = 64;
   return shape;
 }
-Table tensorTable = Table().put(Slot::ITensor_getName_0, tensorName).put(Slot::ITensor_getType_0, tensorType).put(Slot::ITensor_getDimensions_0, tensorDims).put(Slot::ITensor_isShapeTensor_0, tensorIsShape);
-Worker tensorWorkers[] = {{tensorTable.slots(), "ITensor", nullptr, "x", 0}, {tensorTable.slots(), "ITensor", nullptr, "s", 1}, {tensorTable.slots(), "ITensor", nullptr, "y", 0}};
+Table tensorTable = Table()
+                        .put(Slot::ITensor_getName_0, tensorName)
+                        .put(Slot::ITensor_getType_0, tensorType)
+                        .put(Slot::ITensor_getDimensions_0, tensorDims)
+                        .put(Slot::ITensor_isShapeTensor_0, tensorIsShape);
+Worker tensorWorkers[] = {
+    {tensorTable.slots(), "ITensor", nullptr, "x", 0},
+    {tensorTable.slots(), "ITensor", nullptr, "s", 1},
+    {tensorTable.slots(), "ITensor", nullptr, "y", 0},
+};
 Public tensors[] = {{nullptr, &tensorWorkers[0]}, {nullptr, &tensorWorkers[1]}, {nullptr, &tensorWorkers[2]}};
 
 bool withShapeTensor() { return std::strcmp(wish("STANDIN_MODEL"), "shape") == 0; }
@@ -64,8 +72,12 @@ bool setValues(const char* function, const char* input, std::int32_t selector, c
   record(std::string(function) + " " + input + " " + std::to_string(selector) + text);
   return true;
 }
-bool setValues32(Worker*, const char* input, std::int32_t selector, const std::int32_t* values, std::int32_t count) { return setValues("setShapeValues", input, selector, values, count); }
-bool setValues64(Worker*, const char* input, std::int32_t selector, const std::int64_t* values, std::int32_t count) { return setValues("setShapeValuesV2", input, selector, values, count); }
+bool setValues32(Worker*, const char* input, std::int32_t selector, const std::int32_t* values, std::int32_t count) {
+  return setValues("setShapeValues", input, selector, values, count);
+}
+bool setValues64(Worker*, const char* input, std::int32_t selector, const std::int64_t* values, std::int32_t count) {
+  return setValues("setShapeValuesV2", input, selector, values, count);
+}
 bool profileValid(Worker*) { return true; }
 Table profileTable = Table()
                          .put(Slot::IOptimizationProfile_setDimensions_3, setDimensions)
@@ -184,8 +196,10 @@ Public* buildNetwork(Worker*, Public* network, Public* config) {
   const std::string wished = wish("STANDIN_BUILD");
   // TensorRT logs from threads of its own.
   std::thread([] { for (int i = 0; i < 100; ++i) say(theLogger, 3, "a line from another thread"); }).join();
-  if (Public* cache = getCache(config->worker))
-    if (!cache->worker->content.empty() && cache->worker->content.rfind("CACHE", 0) != 0) say(theLogger, 2, "Detected invalid timing cache, setup a local cache instead");
+  if (Public* cache = getCache(config->worker)) {
+    const std::string& content = cache->worker->content;
+    if (!content.empty() && content.rfind("CACHE", 0) != 0) say(theLogger, 2, "Detected invalid timing cache, setup a local cache instead");
+  }
   if (wished == "aborts") {
     std::fprintf(stderr, "terminate called after throwing an instance of 'nvinfer1::Standin'\n");
     std::abort();
