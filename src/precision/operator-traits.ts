@@ -1,3 +1,6 @@
+import { attributeOf } from '../onnx/node-types.js';
+import type { NodeProto } from '../onnx/onnx_pb.js';
+
 /**
  * What the conversion knows about operators beyond their types: which only move or choose values, which are light, which inputs may have any
  * type, and which stay FP32 by default and why.
@@ -60,6 +63,7 @@ const sequence =
   'handles sequences of tensors, whose element type is part of the type of every operator around them';
 const runtime =
   'makes a constant matrix, which ONNX Runtime can do in FP32 only, so the result could not be verified there';
+const bits = 'reads the bits of a value as another type of the same width';
 const loss = 'is a training loss, a sum over the whole batch';
 const detection = 'compares box coordinates in pixels';
 
@@ -99,6 +103,7 @@ export const keptOperators: Readonly<Record<string, string>> = {
   MaxRoiPool: coordinates,
   DeformConv: coordinates,
   NonMaxSuppression: detection,
+  BitCast: bits,
   EyeLike: runtime,
   RandomNormal: random,
   RandomNormalLike: random,
@@ -117,3 +122,11 @@ export const keptOperators: Readonly<Record<string, string>> = {
   NegativeLogLikelihoodLoss: loss,
   SoftmaxCrossEntropyLoss: loss,
 };
+
+/** Why an operator stays FP32 by default, where it does: by its type, or because it adds up what it scatters. */
+export function keptByDefault(operator: string, node: NodeProto): string | undefined {
+  const why = keptOperators[operator];
+  if (why !== undefined || !operator.startsWith('Scatter')) return why;
+  const reduction = attributeOf(node, 'reduction');
+  return reduction === undefined || Buffer.from(reduction.s).toString() === 'none' ? undefined : accumulates;
+}

@@ -1,7 +1,9 @@
 import { TrtforgeError } from '../errors.js';
 import type { EventListener } from '../events.js';
+import { opsetsOf } from '../onnx/dtype-inference.js';
 import type { OnnxModel } from '../onnx/model.js';
 import type { TensorProto } from '../onnx/onnx_pb.js';
+import { operatorSignature } from '../onnx/operators.js';
 import { angleArithmetic } from './angles.js';
 import { type Decisions, decide } from './decide.js';
 import { type Flow, isFloat32, isStored, type Operation, readFlow, type Value } from './flow.js';
@@ -32,15 +34,25 @@ export interface Plan {
   readonly weightsKept: number;
 }
 
+/** Before opset 13 not even Cast knows BF16, and a model may use no ONNX operators at all: inputs and outputs stay as they are then. */
+function possible(model: OnnxModel, options: ConversionOptions): ConversionOptions {
+  const opset = opsetsOf(model.proto.opsetImport).get('') ?? 1;
+  const cast = operatorSignature('', 'Cast', opset);
+  return cast?.outputs[0]?.allowed.has(options.precision) === false
+    ? { ...options, ioTypes: 'keep' }
+    : options;
+}
+
 /** Decides and rewrites `model.proto` in place; reads the weights once where a rule wants to know them. */
 export async function planConversion(
   model: OnnxModel,
-  options: ConversionOptions,
+  wanted: ConversionOptions,
   context: { readonly emit?: EventListener; readonly signal?: AbortSignal },
 ): Promise<Plan> {
   const functionsInlined = inlineFunctions(model.proto);
   normalise(model.proto);
-  const raise = raiseWhereNeeded(model, options);
+  const raise = raiseWhereNeeded(model, wanted);
+  const options = possible(model, wanted);
   const flow = readFlow(model.proto);
   const found = await readWeights(model, flow, options, context);
   const facts: RuleFacts = {

@@ -8,7 +8,7 @@ import {
 } from '../onnx/onnx_pb.js';
 import { firstOpset, plainDomain } from '../onnx/operators.js';
 import { type Flow, operatorName } from './flow.js';
-import { keptOperators } from './operator-traits.js';
+import { keptByDefault } from './operator-traits.js';
 import { type ChangeContext, changes } from './opset-changes.js';
 import type { ConversionOptions } from './options.js';
 import { notBuilt } from './rules.js';
@@ -38,7 +38,7 @@ export function neededOpset(flow: Flow, options: ConversionOptions): Raise | und
     const { node, opset } = operation;
     const name = operatorName(operation);
     if (plainDomain(node.domain) !== '' || operation.bodies.length > 0) continue;
-    if (keptOperators[name] !== undefined && !options.convertOps.has(name)) continue;
+    if (keptByDefault(name, node) !== undefined && !options.convertOps.has(name)) continue;
     if (options.keepOps.has(name) || notBuilt[options.precision].has(name)) continue;
     const slots = slotsOf(operation, options.precision);
     if (!slots.includes('refused') && (slots.includes('follows') || !slots.includes('fixed'))) continue;

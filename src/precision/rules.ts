@@ -1,6 +1,6 @@
-import { firstOpset, formalAt } from '../onnx/operators.js';
+import { firstOpset, formalAt, plainDomain } from '../onnx/operators.js';
 import { isFloat32, type Operation, operatorName } from './flow.js';
-import { keptOperators } from './operator-traits.js';
+import { keptByDefault } from './operator-traits.js';
 import type { ConversionOptions, LowType } from './options.js';
 import { reductionDepth } from './reduction-depth.js';
 import { slotsOf } from './slots.js';
@@ -79,10 +79,13 @@ export const rules: readonly Rule[] = [
     title: 'Not an ONNX operator',
     reason:
       'What types a plug-in or an operator of another domain takes is not written in the model, so its types are left alone.',
-    decide: (operation) =>
-      operation.signature === undefined
+    decide: (operation) => {
+      if (plainDomain(operation.node.domain) !== '')
+        return `${operatorName(operation)} is of another domain than ONNX's`;
+      return operation.signature === undefined
         ? `ONNX does not define ${operatorName(operation)} at opset ${operation.opset}`
-        : undefined,
+        : undefined;
+    },
   },
   {
     id: 'unknown-type',
@@ -142,8 +145,9 @@ export const rules: readonly Rule[] = [
     reason:
       'Operators that square, exponentiate, accumulate, count, or take coordinates; --convert-ops overrides it.',
     decide: (operation, { options }) => {
-      const why = keptOperators[operatorName(operation)];
-      if (why === undefined || options.convertOps.has(operatorName(operation))) return undefined;
+      const name = operatorName(operation);
+      const why = options.convertOps.has(name) ? undefined : keptByDefault(name, operation.node);
+      if (why === undefined) return undefined;
       return `${operation.node.opType} ${why}`;
     },
   },

@@ -36,6 +36,7 @@ function slot(
   index: number,
   low: LowType,
 ): Slot {
+  if (operation.node.opType === 'BitCast') return 'fixed';
   const formal = formalAt(formals, index);
   if (formal?.variable === undefined || isFixedVariable(operation.node.opType, formal.variable))
     return 'fixed';
