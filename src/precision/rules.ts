@@ -135,7 +135,7 @@ export const rules: readonly Rule[] = [
     id: 'variance',
     title: 'Part of a normalisation written out in single steps',
     reason:
-      'Squares overflow FP16 from 256 on, and small epsilons vanish, so that a constant row is divided by zero. LayerNormalization and its kin are converted: TensorRT accumulates inside them in FP32.',
+      'Squares overflow FP16 from 256 on, and small epsilons vanish, so that a constant row is divided by zero. LayerNormalization and its kin are converted: TensorRT computes their statistics in FP32.',
     decide: (operation, { variance }) =>
       variance.has(operation) ? 'it lies between the square and the division of a normalisation' : undefined,
   },
@@ -201,14 +201,6 @@ export const betweenRule: Omit<Rule, 'decide'> = {
   title: 'Lies between nodes that stay FP32',
   reason:
     'Operators that only move, choose or combine values one by one stay with FP32 neighbours: casting down and up again would round and save nothing.',
-};
-
-/** The graph cannot say more than one type for these. */
-export const controlRule: Omit<Rule, 'decide'> = {
-  id: 'loop-state',
-  title: 'State carried by a loop',
-  reason:
-    'A value that goes round a Loop or Scan gathers the rounding of every turn, so it is carried in FP32.',
 };
 
 const isTypeVariable = (operation: Operation, index: number): boolean => {
