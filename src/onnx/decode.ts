@@ -5,6 +5,9 @@ import type { UnknownField } from './payload.js';
 /** Protobuf implementations refuse deeper nesting. */
 const DEEPEST = 100;
 
+/** Varints of up to this many bytes are below 2^28, so they need no bigint on the way. */
+const SHORT_VARINT = 4;
+
 /** The bytes are no serialized message of the type; `message` says why. */
 export class DecodeError extends Error {}
 
@@ -124,20 +127,25 @@ class Decoder {
       case 'double':
         return this.#view.getFloat64(start, true);
       case 'int64':
-        return BigInt.asIntN(64, this.#bigint(start, end));
+        return end - start <= SHORT_VARINT
+          ? BigInt(this.#short(start, end))
+          : BigInt.asIntN(64, this.#bigint(start, end));
       case 'uint64':
         return BigInt.asUintN(64, this.#bigint(start, end));
       default:
-        return Number(BigInt.asIntN(32, this.#bigint(start, end)));
+        return end - start <= SHORT_VARINT
+          ? this.#short(start, end)
+          : Number(BigInt.asIntN(32, this.#bigint(start, end)));
     }
   }
 
+  #short(start: number, end: number): number {
+    let value = 0;
+    for (let at = end - 1; at >= start; at--) value = value * 128 + (this.#bytes[at]! & 127);
+    return value;
+  }
+
   #bigint(start: number, end: number): bigint {
-    if (end - start <= 4) {
-      let value = 0;
-      for (let at = end - 1; at >= start; at--) value = value * 128 + (this.#bytes[at]! & 127);
-      return BigInt(value);
-    }
     let value = 0n;
     for (let at = end - 1; at >= start; at--) value = (value << 7n) | BigInt(this.#bytes[at]! & 127);
     return value;

@@ -85,8 +85,12 @@ export function* tensorsOf(view: GraphView): Generator<TensorPlace> {
   }
 }
 
+/** Nearly every node has none. */
+const NO_BODIES: readonly GraphView[] = [];
+
 /** The bodies directly inside a node: then_branch and else_branch of If, body of Loop and Scan, any graph attribute. */
 export function bodiesOf(node: NodeProto, view: GraphView): readonly GraphView[] {
+  if (!node.attribute.some(({ g, graphs }) => g !== undefined || graphs.length > 0)) return NO_BODIES;
   const bodies: GraphView[] = [];
   for (const attribute of node.attribute) {
     const graphs = attribute.g === undefined ? attribute.graphs : [attribute.g, ...attribute.graphs];

@@ -26,8 +26,9 @@ function givenOutside(
 }
 
 function lintNames(view: GraphView, findings: Findings): void {
-  const seen = new Map<string, string>();
-  const define = (name: string, what: string) => {
+  const seen = new Map<string, string | NodeProto>();
+  const named = (giver: string | NodeProto) => (typeof giver === 'string' ? giver : nodeLabel(giver));
+  const define = (name: string, what: string | NodeProto) => {
     if (name === '') return;
     const before = seen.get(name);
     if (before === undefined) seen.set(name, what);
@@ -35,7 +36,7 @@ function lintNames(view: GraphView, findings: Findings): void {
       findings.add(
         'name-duplicate',
         view.path,
-        `The value «${name}» is given twice in ${view.path}: by ${before} and by ${what}.`,
+        `The value «${name}» is given twice in ${view.path}: by ${named(before)} and by ${named(what)}.`,
       );
   };
   const inputs = new Set<string>();
@@ -60,7 +61,7 @@ function lintNames(view: GraphView, findings: Findings): void {
       );
     } else define(tensor.name, 'an initializer');
   }
-  for (const node of view.nodes) for (const output of node.output) define(output, nodeLabel(node));
+  for (const node of view.nodes) for (const output of node.output) define(output, node);
   for (const output of view.graph?.output ?? []) {
     if (output.name === '') findings.add('name-empty', view.path, `An output of ${view.path} has no name.`);
   }
@@ -129,7 +130,7 @@ function nodesInCycles(view: GraphView): NodeProto[] {
   const waiting = new Array<number>(view.nodes.length).fill(0);
   const users: number[][] = view.nodes.map(() => []);
   for (const [index, node] of view.nodes.entries()) {
-    const needs = new Set([...usedBy(node, view)].flatMap((name) => producers.get(name) ?? []));
+    const needs = new Set(usedBy(node, view).flatMap((name) => producers.get(name) ?? []));
     waiting[index] = needs.size;
     for (const producer of needs) users[producer]!.push(index);
   }
@@ -143,9 +144,11 @@ function nodesInCycles(view: GraphView): NodeProto[] {
 }
 
 /** Inputs of a node, and what its bodies take from the graph around them. */
-function* usedBy(node: NodeProto, view: GraphView): Generator<string> {
-  yield* node.input;
-  for (const body of bodiesOf(node, view)) yield* capturedNames(body);
+function usedBy(node: NodeProto, view: GraphView): readonly string[] {
+  const bodies = bodiesOf(node, view);
+  return bodies.length === 0
+    ? node.input
+    : [...node.input, ...bodies.flatMap((body) => [...capturedNames(body)])];
 }
 
 function lintUse(view: GraphView, findings: Findings): void {

@@ -110,10 +110,14 @@ function weightStreams(
   for (const { tensor } of visitTensors(model.proto)) {
     const replacement = replacements?.get(tensor);
     if (replacement !== undefined) streams.set(tensor, replacement);
-    else if (markerOf(tensor) !== undefined || isExternal(tensor)) streams.set(tensor, model.weight(tensor));
+    else if (isElsewhere(tensor) || tensor.rawData.length >= EXTERNAL_THRESHOLD) {
+      streams.set(tensor, model.weight(tensor));
+    }
   }
   return streams;
 }
+
+const isElsewhere = (tensor: TensorProto): boolean => markerOf(tensor) !== undefined || isExternal(tensor);
 
 interface Layout {
   readonly pieces: readonly Piece[];

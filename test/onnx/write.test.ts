@@ -2,7 +2,16 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fromBinary, toBinary } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
-import { ModelProtoSchema, openModel, visitTensors, writeModel } from '../../src/onnx/index.js';
+import { TrtforgeError } from '../../src/errors.js';
+import {
+  buildModel,
+  type GeneratedValues,
+  GraphBuilder,
+  ModelProtoSchema,
+  openModel,
+  visitTensors,
+  writeModel,
+} from '../../src/onnx/index.js';
 import { MARKER_FIELD } from '../../src/onnx/payload.js';
 import { bytesOf, everywhereModel, scratchFolder } from './support/models.js';
 
@@ -93,5 +102,97 @@ describe('writeModel', () => {
     expect(bytesOf(written)).toEqual(bytesOf(half));
     result.close();
     model.close();
+  });
+
+  const oneWeight = (value: GeneratedValues) => {
+    const graph = new GraphBuilder('g');
+    graph.initializer('w', value);
+    return buildModel(graph);
+  };
+  const leftIn = (place: string) => (existsSync(place) ? readdirSync(place) : []);
+
+  it('gives external weights offsets that can be mapped, and keeps small tensors in the model', async () => {
+    const path = join(folder, 'aligned.onnx');
+    await writeModel(everywhereModel(), path, { externalData: 'always' });
+    const model = openModel(path);
+    const places = [...visitTensors(model.proto)].map(({ tensor }) => model.weight(tensor));
+    for (const { where, byteLength } of places) {
+      expect(where.kind === 'external').toBe(byteLength >= 1024);
+      if (where.kind === 'external') expect(where.offset % 4096).toBe(0);
+    }
+    model.close();
+  });
+
+  it('refuses one file beyond 2 GiB before it writes a byte', async () => {
+    const place = join(folder, 'too-large');
+    const model = oneWeight({ dtype: 'float32', shape: [1 << 20, 600], chunks: () => [] });
+    await expect(writeModel(model, join(place, 'm.onnx'), { externalData: 'never' })).rejects.toMatchObject({
+      code: 'TF_USAGE',
+    });
+    expect(leftIn(place)).toEqual([]);
+  });
+
+  it.each(['never', 'always'] as const)(
+    'leaves nothing behind when weights cannot be read (external data: %s)',
+    async (externalData) => {
+      const place = join(folder, `failing-${externalData}`);
+      const model = oneWeight({
+        dtype: 'float32',
+        shape: [1024],
+        *chunks() {
+          yield new Uint8Array(100);
+          throw new TrtforgeError('TF_ONNX_EXTERNAL_SHORT', 'gone');
+        },
+      });
+      await expect(writeModel(model, join(place, 'm.onnx'), { externalData })).rejects.toMatchObject({
+        code: 'TF_ONNX_EXTERNAL_SHORT',
+      });
+      expect(leftIn(place)).toEqual([]);
+    },
+  );
+
+  it('refuses a stream that is shorter than it said', async () => {
+    const place = join(folder, 'short');
+    const model = oneWeight({ dtype: 'float32', shape: [1024], chunks: () => [new Uint8Array(8)] });
+    await expect(writeModel(model, join(place, 'm.onnx'))).rejects.toMatchObject({ code: 'TF_INTERNAL' });
+    expect(leftIn(place)).toEqual([]);
+  });
+
+  it('tells how far it is and can be cancelled, leaving nothing', async () => {
+    const place = join(folder, 'cancelled');
+    const chunk = new Uint8Array(4 << 20);
+    const model = oneWeight({
+      dtype: 'float32',
+      shape: [200, 1 << 18],
+      chunks: () => new Array(50).fill(chunk),
+    });
+    const abort = new AbortController();
+    const seen: number[] = [];
+    const work = writeModel(model, join(place, 'm.onnx'), { signal: abort.signal }, (event) => {
+      if (event.type === 'progress') seen.push(event.done);
+      abort.abort();
+    });
+    await expect(work).rejects.toMatchObject({ code: 'TF_CANCELLED' });
+    expect(seen).toHaveLength(1);
+    expect(leftIn(place)).toEqual([]);
+  });
+
+  it('keeps fields that this version of ONNX does not know', async () => {
+    const from = join(folder, 'future.onnx');
+    const to = join(folder, 'future-copy.onnx');
+    const built = everywhereModel();
+    built.proto.$unknown = [{ no: 99, wireType: 0, data: Uint8Array.of(7) }];
+    built.proto.graph!.initializer[0]!.$unknown!.push({ no: 33, wireType: 2, data: Uint8Array.of(2, 1, 2) });
+    await writeModel(built, from);
+    const model = openModel(from);
+    await writeModel(model, to);
+    expect(model.proto.$unknown).toEqual([{ no: 99, wireType: 0, data: Uint8Array.of(7) }]);
+    expect(model.proto.graph!.initializer[0]!.$unknown).toContainEqual({
+      no: 33,
+      wireType: 2,
+      data: Uint8Array.of(2, 1, 2),
+    });
+    model.close();
+    expect(readFileSync(to).equals(readFileSync(from))).toBe(true);
   });
 });
