@@ -73,8 +73,9 @@ export const steps = {
     phase: 'install npm packages',
     run: () => {
       if (!packagesAreStale()) return 'up to date';
-      runProgram('npm', ['ci', '--no-audit', '--no-fund'], { cwd: root });
-      return 'npm ci';
+      // Not `npm ci`: it refuses a lock file without the binaries for other platforms, which some registries do not mirror.
+      runProgram('npm', ['install', '--no-save', '--no-audit', '--no-fund'], { cwd: root });
+      return 'versions and digests of package-lock.json';
     },
   },
   dist: {
