@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { TrtforgeError } from '../errors.js';
 import { inPhase } from '../events.js';
 import { convertModel } from '../precision/convert.js';
@@ -105,6 +106,12 @@ async function typedModel(
 
 /** What a builder gave is believed when it is there, large enough, of the right product and version, and as long as it said. Gives its SHA-256. */
 function checkPlan(planPath: string, outcome: BuildOutcome, { target }: IdentityDocument): string {
+  if (!existsSync(planPath)) {
+    throw new TrtforgeError(
+      'TF_BUILD_FAILED',
+      `The builder reported success and wrote no plan to ${planPath}.`,
+    );
+  }
   const source = openFile(planPath);
   try {
     if (source.size < SMALLEST_PLAN || source.size !== outcome.bytes) {

@@ -1,11 +1,14 @@
-import { copyFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { PlanBuilder } from '../../src/engine/build-engine.js';
 import type { BuildOutcome } from '../../src/engine/build-plan.js';
 import { type IdentityDocument, identityDigest } from '../../src/engine/identity.js';
 import type { Passport } from '../../src/engine/passport-file.js';
 import { defaultRecipe } from '../../src/engine/recipe.js';
+import { buildModel, GraphBuilder } from '../../src/onnx/builder.js';
+import { writeModel } from '../../src/onnx/write.js';
 import { sha256 } from '../../src/system/digest.js';
+import type { FoundToolchain } from '../../src/toolchain/find.js';
 
 /** Bytes with the header that tensorrt-rtx 1.7.1.116 writes; `seed` makes others of the same size. */
 export function samplePlan(seed = 0, bytes = 4096): Buffer {
@@ -96,7 +99,36 @@ export function writeSample(folder: string, name = 'm.engine', plan = samplePlan
   return path;
 }
 
-export const copySample = (from: string, to: string): void => {
-  copyFileSync(from, to);
-  copyFileSync(`${from}.passport.json`, `${to}.passport.json`);
+/** A toolchain that the counting builder stands in for. */
+export const sampleToolchain: FoundToolchain = {
+  name: 'tensorrt-rtx-1.7.1.116',
+  product: 'tensorrt-rtx',
+  version: '1.7.1.116',
+  libraries: { inference: '/nowhere/libtensorrt_rtx.so.1', parser: '/nowhere/parser.so.1', plugins: null },
+  trtexec: null,
+  foundBy: 'the test',
+  folder: '/nowhere',
+  flavour: 'full',
+  alsoFoundBy: [],
+  parserVersion: null,
+  cudaMajor: 13,
+  builderResources: [],
 };
+
+/** Writes y = x · w with an open batch, or a fixed one; weights in place or in a file beside it. */
+export async function writeSampleModel(
+  path: string,
+  options: { readonly batch?: number; readonly external?: boolean; readonly scale?: number } = {},
+): Promise<string> {
+  const graph = new GraphBuilder('sample');
+  const weights = Float32Array.from(
+    { length: 64 * 32 },
+    (_, index) => ((index % 17) - 8) * (options.scale ?? 0.01),
+  );
+  graph.input('x', 'float32', [options.batch ?? 'batch', 64]);
+  graph.initializer('w', { dtype: 'float32', shape: [64, 32], bytes: new Uint8Array(weights.buffer) });
+  graph.node('MatMul', { name: 'product', inputs: ['x', 'w'], outputs: ['y'] });
+  graph.output('y', 'float32', [options.batch ?? 'batch', 32]);
+  await writeModel(buildModel(graph), path, { externalData: options.external ? 'always' : 'never' });
+  return path;
+}
