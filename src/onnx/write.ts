@@ -35,7 +35,7 @@ const EXTERNAL_ALIGNMENT = 4096;
 const TURN_BYTES = 64 << 20;
 
 const RAW_DATA_FIELD = 9;
-const COPY_BYTES = 4 << 20;
+const COPY_BYTES = 1 << 20;
 
 export interface WriteOptions {
   /** `auto` (default): one file where protobuf's 2 GiB allow it, else external data in `<name>.data` beside the model. */
