@@ -6,7 +6,7 @@ import type { targetSchema } from './target-schema.js';
 
 /** What an engine is for (`target-schema.ts`). */
 export type Target = z.infer<typeof targetSchema>;
-export type Product = Target['product'];
+type Product = Target['product'];
 
 /** A `--target` as it was asked for, before a toolchain and a GPU make it whole. */
 export interface TargetRequest {
@@ -22,7 +22,7 @@ export const rtxComputeCapabilities: readonly number[] = [75, 80, 86, 89, 120, 1
  * The default of tensorrt-rtx: every RTX generation since Ampere, as the library's own default. Named one by one, because an identity
  * may not depend on what a later version means by its default.
  */
-export const rtxDefault: readonly number[] = [80, 86, 89, 120];
+const rtxDefault: readonly number[] = [80, 86, 89, 120];
 
 /**
  * Reads `tensorrt`, `tensorrt:sm_90`, `tensorrt-rtx`, `tensorrt-rtx:sm_89,sm_120`.

@@ -18,7 +18,7 @@ const entrySchema = z.object({
   buildMs: z.number().nullable(),
   problem: z.object({ code: z.string(), reason: z.string() }).nullable(),
 });
-export type CacheEntry = z.infer<typeof entrySchema>;
+type CacheEntry = z.infer<typeof entrySchema>;
 
 export const cacheListSchema = z.object({
   schema: z.literal('trtforge.cache-list/1'),

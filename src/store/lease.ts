@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { linkSync, mkdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemErrorCode } from '../errors.js';
+import { listFolder } from '../system/list-folder.js';
 import { UNPUBLISHED_SUFFIX, writeFailed } from '../system/publish.js';
 import { removeIfThere } from '../system/remove.js';
 import { isProcessMark, ownMark, type ProcessMark, stateOf } from './process-mark.js';
@@ -19,6 +20,8 @@ export interface LeaseTiming {
 }
 
 const defaultTiming: LeaseTiming = { heartbeatMs: 2000, expiryMs: 60_000 };
+
+const REMNANTS_KEEP_MS = 24 * 3600 * 1000;
 
 /** A lease file and who holds it. `beat` changes with every heartbeat. */
 interface Holder {
@@ -74,6 +77,16 @@ export class LeaseFolder {
   holder(name: string): string | undefined {
     const holder = this.#holderOf(name);
     return holder === undefined || this.#isDead(holder) ? undefined : describe(holder.mark);
+  }
+
+  /** Removes what processes left that were killed while they took or gave up a lease. Those who live touch their files. */
+  sweep(now = Date.now()): void {
+    for (const file of listFolder(this.#folder)) {
+      const path = join(this.#folder, file);
+      const mtimeMs = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? now;
+      const isRemnant = file.endsWith('.next') || file.endsWith(UNPUBLISHED_SUFFIX);
+      if (isRemnant && now - mtimeMs > REMNANTS_KEEP_MS) removeIfThere(path);
+    }
   }
 
   /** The end of the chain of `name`. */

@@ -1,19 +1,11 @@
-import {
-  accessSync,
-  constants,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readlinkSync,
-  rmSync,
-  symlinkSync,
-} from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync, readlinkSync, rmSync, symlinkSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { parseEngineName } from '../engine/engine-name.js';
 import { type Passport, passportPath } from '../engine/passport-file.js';
 import { publishEngine } from '../engine/publish-engine.js';
 import { systemErrorCode, TrtforgeError } from '../errors.js';
 import { cacheFolder } from '../system/folders.js';
+import { listFolder } from '../system/list-folder.js';
 import { LeaseFolder } from './lease.js';
 import { createPending, type PendingFolder, sweepPending } from './pending.js';
 import type { EngineStore, Lookup, StoredEngine, StoredEntry } from './store.js';
@@ -117,6 +109,7 @@ export class LocalStore implements EngineStore {
   pending(): PendingFolder {
     const parent = join(this.place, 'pending');
     sweepPending(parent);
+    this.leases.sweep();
     return createPending(parent);
   }
 
@@ -130,8 +123,8 @@ export class LocalStore implements EngineStore {
 
   #identities(): readonly string[] {
     const root = join(this.place, 'by-identity');
-    return listed(root).flatMap((shard) =>
-      listed(join(root, shard)).filter((name) => /^[0-9a-f]{64}$/.test(name)),
+    return listFolder(root).flatMap((shard) =>
+      listFolder(join(root, shard)).filter((name) => /^[0-9a-f]{64}$/.test(name)),
     );
   }
 
@@ -218,13 +211,5 @@ function linkTarget(path: string): string | undefined {
     return readlinkSync(path);
   } catch {
     return undefined;
-  }
-}
-
-function listed(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder);
-  } catch {
-    return [];
   }
 }

@@ -33,7 +33,7 @@ export interface Miss {
   readonly differences: readonly Difference[];
 }
 
-export interface ObtainTimings {
+interface ObtainTimings {
   /** Asking the sources. */
   readonly lookupMs: number;
   /** Waiting for another process that built the same. */

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { listFolder } from '../system/list-folder.js';
 import { UNPUBLISHED_SUFFIX, writeFailed } from '../system/publish.js';
 import { removeIfThere } from '../system/remove.js';
 import { isProcessMark, ownMark, stateOf } from './process-mark.js';
@@ -41,7 +42,7 @@ export function createPending(parent: string): PendingFolder {
 /** Removes what killed builds left in `parent`. Builds that run, here or on another machine, are left alone. Returns how many went. */
 export function sweepPending(parent: string, now = Date.now()): number {
   let removed = 0;
-  for (const name of listed(parent)) {
+  for (const name of listFolder(parent)) {
     const folder = join(parent, name);
     if (!name.startsWith(PREFIX) || !name.endsWith(UNPUBLISHED_SUFFIX) || !isAbandoned(folder, now)) continue;
     removeIfThere(folder);
@@ -62,12 +63,4 @@ function isAbandoned(folder: string, now: number): boolean {
   }
   const stats = statSync(folder, { throwIfNoEntry: false });
   return stats !== undefined && now - stats.mtimeMs > STRANGERS_KEEP_MS;
-}
-
-function listed(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder);
-  } catch {
-    return [];
-  }
 }

@@ -101,6 +101,19 @@ describe('a lease', () => {
     expect(new LeaseFolder(folder).holder('a')).toBeUndefined();
   });
 
+  test('leaves remnants of killed processes for a day at most', () => {
+    const folder = newFolder();
+    const leases = new LeaseFolder(folder);
+    const lease = taken(leases.tryAcquire('a'));
+    const remnants = [`.${token(1)}.unpublished`, `b.${token(2)}.next`];
+    for (const name of remnants) writeFileSync(join(folder, name), '');
+    leases.sweep();
+    expect(readdirSync(folder).sort()).toEqual([...remnants, 'a.lease'].sort());
+    leases.sweep(Date.now() + 25 * 3_600_000);
+    expect(readdirSync(folder)).toEqual(['a.lease']);
+    lease.release();
+  });
+
   test('in a folder that cannot be made is an error with its path', () => {
     const file = join(newFolder(), 'file');
     writeFileSync(file, '');
