@@ -17,7 +17,7 @@ export interface GraphTypes {
   readonly bodies: ReadonlyMap<GraphProto, GraphTypes>;
 }
 
-export interface ModelTypes {
+interface ModelTypes {
   readonly graph: GraphTypes;
   readonly violations: readonly TypeViolation[];
 }

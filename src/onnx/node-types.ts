@@ -62,7 +62,7 @@ export function nodeOutputTypes(node: NodeProto, inputs: Types, signature: Opera
 }
 
 /** The type each variable takes: that of the first input of known type in its place. */
-export function bindVariables(inputs: Types, signature: OperatorSignature): Map<string, ValueType> {
+function bindVariables(inputs: Types, signature: OperatorSignature): Map<string, ValueType> {
   const bound = new Map<string, ValueType>();
   for (const [index, type] of inputs.entries()) {
     const formal = formalAt(signature.inputs, index);

@@ -1,7 +1,7 @@
 import { operatorRows, typeSets } from './operator-table.js';
 
 /** One formal input or output of an operator: a type variable, or one fixed type. */
-export interface FormalValue {
+interface FormalValue {
   /** The type variable that fixes its type together with every other value of that variable; undefined for a fixed type. */
   readonly variable: string | undefined;
   /** The types it may have; one entry for a fixed type. */

@@ -19,12 +19,12 @@ import { normalise } from './normalise.js';
 import type { ValueRange } from './options.js';
 
 /** Runs a model file; the runtime's sessions fit. */
-export interface CalibrationSession {
+interface CalibrationSession {
   run(inputs: NamedTensors, options?: { readonly signal?: AbortSignal }): Promise<NamedTensors>;
   close(): Promise<void>;
 }
 
-export interface CalibrationContext {
+interface CalibrationContext {
   readonly emit?: EventListener;
   readonly signal?: AbortSignal;
 }

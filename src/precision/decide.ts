@@ -16,7 +16,7 @@ import { betweenRule, type RuleFacts, rules } from './rules.js';
 import { inputSlot, outputSlot, slotsOf } from './slots.js';
 
 /** What becomes of an operation. `untouched`: nothing in it is FP32. `control`: If, Loop and Scan only pass on what their bodies decide. */
-export type Decision =
+type Decision =
   | { readonly kind: 'convert' | 'untouched' | 'control' }
   | { readonly kind: 'keep'; readonly rule: string; readonly reason: string };
 
@@ -84,6 +84,7 @@ const whyBetween: Readonly<Record<Trait, string>> = {
   mover: 'it hands on values that come in FP32 and are wanted in FP32',
   chooser: 'it compares values that come in FP32',
   light: 'all it reads and all that reads it is FP32',
+  state: 'it updates what a loop carries in FP32',
   source: 'what reads it is FP32',
 };
 
@@ -94,7 +95,10 @@ const keptBetween = (trait: Trait | undefined): Decision => ({
 });
 
 /** How an operator goes with its neighbours, where it does. */
-type Trait = 'mover' | 'chooser' | 'light' | 'source';
+type Trait = 'mover' | 'chooser' | 'light' | 'state' | 'source';
+
+const isInLoop = (scope: Scope): boolean =>
+  scope.owner !== undefined && (scope.owner.node.opType !== 'If' || isInLoop(scope.owner.scope));
 
 class Sides {
   readonly #decided: ReadonlyMap<Operation, Decision>;
@@ -111,7 +115,8 @@ class Sides {
     if (sources.has(name)) return 'source';
     if (movers.has(name)) return 'mover';
     if (choosers.has(name)) return 'chooser';
-    return light.has(name) ? 'light' : undefined;
+    if (!light.has(name)) return undefined;
+    return isInLoop(operation.scope) ? 'state' : 'light';
   }
 
   staysWithNeighbours(operation: Operation): boolean {
@@ -123,6 +128,7 @@ class Sides {
     const wantedFp32 = () => uses.some((use) => this.wanted(use) === 'fp32');
     switch (this.traitOf(operation)) {
       case 'mover':
+      case 'state':
         return comesFp32() && wantedFp32();
       case 'chooser':
         return comesFp32();

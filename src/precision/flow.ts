@@ -4,7 +4,7 @@ import { type OperatorSignature, operatorSignature, plainDomain } from '../onnx/
 import type { ValueType } from '../onnx/value-type.js';
 
 /** Where a value comes from. `weight`: an initializer; `constant`: a Constant node; `fixed`: something whose type cannot be changed. */
-export type Origin = 'input' | 'weight' | 'constant' | 'operation' | 'fixed';
+type Origin = 'input' | 'weight' | 'constant' | 'operation' | 'fixed';
 
 /** A named tensor (or sequence, …) of the model as it was read. */
 export interface Value {

@@ -68,7 +68,7 @@ const loss = 'is a training loss, a sum over the whole batch';
 const detection = 'compares box coordinates in pixels';
 
 /** Operators that stay FP32 unless `--convert-ops` names them, each with the end of the sentence «… stays FP32 because it …». */
-export const keptOperators: Readonly<Record<string, string>> = {
+const keptOperators: Readonly<Record<string, string>> = {
   Pow: squares,
   Exp: squares,
   Cosh: squares,

@@ -2,7 +2,7 @@
 export type LowType = 'float16' | 'bfloat16';
 
 /** What the model's own inputs and outputs become: stay as they are (casts go inside), or are converted too. */
-export type IoTypes = 'keep' | 'convert';
+type IoTypes = 'keep' | 'convert';
 
 /** Smallest and largest value of a tensor over all calibration samples; infinities and NaN count as values beyond every range. */
 export interface ValueRange {

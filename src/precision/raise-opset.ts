@@ -39,7 +39,7 @@ export function neededOpset(flow: Flow, options: ConversionOptions): Raise | und
     const name = operatorName(operation);
     if (plainDomain(node.domain) !== '' || operation.bodies.length > 0) continue;
     if (keptByDefault(name, node) !== undefined && !options.convertOps.has(name)) continue;
-    if (options.keepOps.has(name) || notBuilt[options.precision].has(name)) continue;
+    if (options.keepOps.has(name) || notBuilt(operation, options.precision) !== undefined) continue;
     const slots = slotsOf(operation, options.precision);
     if (!slots.includes('refused') && (slots.includes('follows') || !slots.includes('fixed'))) continue;
     const to = firstOpset('', name, opset, (signature) =>

@@ -14,7 +14,7 @@ import type { ConversionOptions } from './options.js';
 import { inputSlot } from './slots.js';
 
 /** One place that reads a value and the type it must be given; undefined where any type will do. */
-export interface Requirement {
+interface Requirement {
   readonly use: Use;
   readonly type: ValueType | undefined;
 }

@@ -29,7 +29,7 @@ import { isModelOutput, type Requirements, type Versions } from './requirements.
 import { outputSlot } from './slots.js';
 
 /** A tensor of the result whose values are those of `source` in another type. */
-export interface ConvertedTensor {
+interface ConvertedTensor {
   readonly tensor: TensorProto;
   readonly source: TensorProto;
 }

@@ -20,7 +20,7 @@ export interface RuleFacts {
 }
 
 /** Decides whether one kind of reason keeps a node in FP32. */
-export interface Rule {
+interface Rule {
   /** Stable; reports and scripts refer to it. */
   readonly id: string;
   readonly title: string;
@@ -33,7 +33,7 @@ export interface Rule {
 const shortName: Readonly<Record<LowType, string>> = { float16: 'FP16', bfloat16: 'BF16' };
 
 /** Operators that ONNX defines in 16 bits but TensorRT does not build so (tried on TensorRT-RTX 1.7.1 for compute capability 8.9). */
-export const notBuilt: Readonly<Record<LowType, ReadonlySet<string>>> = {
+const refusedTypes: Readonly<Record<LowType, ReadonlySet<string>>> = {
   float16: new Set(['MeanVarianceNormalization', 'Celu']),
   bfloat16: new Set(
     'ConvTranspose GRU HardSwish Mish Shrink LpPool GlobalLpPool LpNormalization MeanVarianceNormalization Celu'.split(
@@ -41,6 +41,16 @@ export const notBuilt: Readonly<Record<LowType, ReadonlySet<string>>> = {
     ),
   ),
 };
+const recurrent: ReadonlySet<string> = new Set(['LSTM', 'GRU', 'RNN']);
+
+/** Why TensorRT does not build the operation in a type that ONNX allows. */
+export function notBuilt({ node }: Operation, low: LowType): string | undefined {
+  const type = shortName[low];
+  if (refusedTypes[low].has(node.opType)) return `TensorRT does not build ${node.opType} in ${type}`;
+  return recurrent.has(node.opType) && (node.input[4] ?? '') !== ''
+    ? `TensorRT does not build ${node.opType} with sequence_lens in ${type}`
+    : undefined;
+}
 
 /** Single values at least this large are «minus infinity» of masks and «no limit» of clips, not data. */
 const MASK_VALUE = 1e9;
@@ -103,10 +113,7 @@ export const rules: readonly Rule[] = [
     id: 'not-built',
     title: 'TensorRT does not build it in this type',
     reason: 'ONNX allows the type but TensorRT refuses it, which was tried operator by operator.',
-    decide: ({ node }, { options }) =>
-      notBuilt[options.precision].has(node.opType)
-        ? `TensorRT does not build ${node.opType} in ${shortName[options.precision]}`
-        : undefined,
+    decide: (operation, { options }) => notBuilt(operation, options.precision),
   },
   {
     id: 'opset',

@@ -4,7 +4,7 @@ import { isFixedVariable, takesAnyType } from './operator-traits.js';
 import type { LowType } from './options.js';
 
 /** What one FP32 input or output of an operation may become when the operation is converted. */
-export type Slot =
+type Slot =
   /** Takes the 16-bit type with the operation. */
   | 'follows'
   /** Is FP32 by definition, whatever the rest is. */

@@ -7,7 +7,7 @@ import type { LowType } from './options.js';
  * What a weight lost on its way to 16 bits. The policy: values are rounded to nearest even; finite values too large for the type become its
  * largest finite value with their sign, never infinity; values too small become subnormal or zero; infinities and NaN stay what they are.
  */
-export interface WeightLosses {
+interface WeightLosses {
   readonly saturated: number;
   readonly toZero: number;
   readonly subnormal: number;

@@ -199,7 +199,6 @@ export const traps: readonly Trap[] = [
   {
     name: 'a Scan over a sequence',
     feeds: { x: noise([5, 8], 1, 4) },
-    notForTensorrt: true,
     graph: () => {
       const g = new GraphBuilder('scan');
       g.input('x', float32, [5, 8]);
@@ -551,6 +550,32 @@ export const traps: readonly Trap[] = [
       g.output('y', float32, [4, 1, 1, 4]);
       g.output('h', float32, [1, 1, 4]);
       g.output('c', float32, [1, 1, 4]);
+      return g;
+    },
+  },
+  {
+    name: 'an LSTM with lengths',
+    feeds: { x: noise([4, 2, 8], 1, 9) },
+    graph: () => {
+      const g = new GraphBuilder('lstm');
+      g.input('x', float32, [4, 2, 8]);
+      g.initializer('w', noise([1, 16, 8], 0.4, 1));
+      g.initializer('r', noise([1, 16, 4], 0.4, 2));
+      g.initializer('lengths', {
+        dtype: 'int32',
+        shape: [2],
+        bytes: new Uint8Array(Int32Array.of(4, 2).buffer),
+      });
+      g.node('LSTM', {
+        name: 'lstm',
+        inputs: ['x', 'w', 'r', '', 'lengths'],
+        outputs: ['all', 'h'],
+        attributes: { hidden_size: a.int(4) },
+      });
+      g.initializer('out', noise([4, 8], 0.4, 5));
+      g.node('MatMul', { name: 'product', inputs: ['h', 'out'], outputs: ['y'] });
+      g.output('all', float32, [4, 1, 2, 4]);
+      g.output('y', float32, [1, 2, 8]);
       return g;
     },
   },

@@ -85,6 +85,11 @@ describe('what stays FP32', () => {
   });
 });
 
+it('is what updates the state of a scan', async () => {
+  const { keptBy } = await convertTrap('a Scan');
+  expect([keptBy('body.add'), keptBy('body.gate'), keptBy('in')]).toEqual(['between', undefined, undefined]);
+});
+
 describe('casts', () => {
   it('come one per value and type, and pairs that were there vanish', async () => {
     const { result, nodes } = await convertTrap('casts that were there');
