@@ -50,12 +50,14 @@ export function* visitGraphs(model: ModelProto): Generator<GraphView> {
 
 /** The model's graph and the bodies inside it, without functions and training graphs. */
 export function* visitMainGraphs(model: ModelProto): Generator<GraphView> {
-  for (const view of visitGraphs(model)) {
-    let root = view;
-    while (root.parent !== undefined) root = root.parent;
-    if (root.kind !== 'graph') return;
-    yield view;
-  }
+  for (const view of visitGraphs(model)) if (isMain(view)) yield view;
+}
+
+/** Whether a graph is the model's own or a body inside it. */
+export function isMain(view: GraphView): boolean {
+  let root = view;
+  while (root.parent !== undefined) root = root.parent;
+  return root.kind === 'graph';
 }
 
 /** Every node of a model with the graph it is in. */

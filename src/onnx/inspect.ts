@@ -1,7 +1,7 @@
 import { TrtforgeError } from '../errors.js';
 import { dtypeFromOnnx } from '../tensor/dtype.js';
 import { externalReference, isExternal } from './external-data.js';
-import { qualifiedOpType, visitMainGraphs, visitTensors } from './graph.js';
+import { isMain, qualifiedOpType, type TensorPlace, tensorsOf, visitGraphs } from './graph.js';
 import { lintModel } from './lint.js';
 import { type OnnxModel, openModel } from './model.js';
 import type { ModelFacts } from './model-facts.js';
@@ -27,7 +27,9 @@ export function inspectModel(path: string): ModelFacts {
 export function modelFacts(model: OnnxModel): ModelFacts {
   const { proto } = model;
   const graph = proto.graph!;
-  const views = [...visitMainGraphs(proto)];
+  const all = [...visitGraphs(proto)];
+  const views = all.filter(isMain);
+  const tensors = all.flatMap((view) => [...tensorsOf(view)]);
   const sparse = views.reduce((sum, view) => sum + (view.graph?.sparseInitializer.length ?? 0), 0);
   return {
     schema: 'trtforge.inspect/1',
@@ -51,8 +53,8 @@ export function modelFacts(model: OnnxModel): ModelFacts {
       model,
     ),
     sparseInitializers: sparse,
-    externalFiles: externalFiles(model),
-    findings: lintModel(model),
+    externalFiles: externalFiles(tensors, model),
+    findings: lintModel(model, all, tensors),
   };
 }
 
@@ -95,9 +97,9 @@ function tensorSize(tensor: TensorProto, model: OnnxModel): { bytes: number; ele
   }
 }
 
-function externalFiles(model: OnnxModel): ModelFacts['externalFiles'] {
+function externalFiles(tensors: readonly TensorPlace[], model: OnnxModel): ModelFacts['externalFiles'] {
   const sizes = new Map<string, number | null>();
-  for (const { tensor } of visitTensors(model.proto)) {
+  for (const { tensor } of tensors) {
     if (!isExternal(tensor)) continue;
     const location = tensor.externalData.find(({ key }) => key === 'location')?.value ?? '';
     if (location !== '' && !sizes.has(location)) sizes.set(location, fileSize(tensor, model));

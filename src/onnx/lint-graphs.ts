@@ -1,11 +1,11 @@
 import type { Findings } from './findings.js';
-import { bodiesOf, capturedNames, definedNames, type GraphView, nodeLabel, visitGraphs } from './graph.js';
-import type { ModelProto, NodeProto } from './onnx_pb.js';
+import { bodiesOf, capturedNames, definedNames, type GraphView, nodeLabel } from './graph.js';
+import type { NodeProto } from './onnx_pb.js';
 
 /** Findings about names and order: values defined twice or never, cycles, nodes before their inputs, unused weights. */
-export function lintGraphs(proto: ModelProto, findings: Findings): void {
+export function lintGraphs(views: readonly GraphView[], findings: Findings): void {
   const scopes = new Map<GraphView, ReadonlySet<string>>();
-  for (const view of visitGraphs(proto)) {
+  for (const view of views) {
     const own = definedNames(view);
     scopes.set(view, own);
     lintNames(view, findings);

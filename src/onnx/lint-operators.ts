@@ -1,5 +1,5 @@
 import type { Findings } from './findings.js';
-import { isOnnxDomain, nodeLabel, qualifiedOpType, visitGraphs } from './graph.js';
+import { type GraphView, isOnnxDomain, nodeLabel, qualifiedOpType } from './graph.js';
 import type { ModelProto, NodeProto } from './onnx_pb.js';
 import { opsets } from './opset-imports.js';
 import { OLDEST_OPSET, OPERATOR_LIST_VERSION, opsetRanges, tensorrtSince } from './tensorrt-ops.js';
@@ -8,10 +8,10 @@ import { OLDEST_OPSET, OPERATOR_LIST_VERSION, opsetRanges, tensorrtSince } from 
 const COMMON_VERSIONS = new Set(['8.6', '10.0']);
 
 /** Findings about operator types and opsets. */
-export function lintOperators(proto: ModelProto, findings: Findings): void {
-  lintOpsets(proto, findings);
+export function lintOperators(proto: ModelProto, views: readonly GraphView[], findings: Findings): void {
+  lintOpsets(proto, views, findings);
   const functions = new Set(proto.functions.map(({ domain, name }) => `${domain}::${name}`));
-  for (const [type, { count, first, where }] of operatorUses(proto)) {
+  for (const [type, { count, first, where }] of operatorUses(views)) {
     if (functions.has(`${first.domain}::${first.opType}`)) continue;
     const times = count === 1 ? '1 node' : `${count} nodes`;
     if (!isOnnxDomain(first.domain)) {
@@ -39,7 +39,7 @@ export function lintOperators(proto: ModelProto, findings: Findings): void {
   }
 }
 
-function lintOpsets(proto: ModelProto, findings: Findings): void {
+function lintOpsets(proto: ModelProto, views: readonly GraphView[], findings: Findings): void {
   const versions = opsets(proto);
   const opset = versions['ai.onnx'];
   if (opset === undefined) {
@@ -69,10 +69,12 @@ function lintOpsets(proto: ModelProto, findings: Findings): void {
     );
   }
   const missing = new Set<string>();
-  for (const { domain } of [...visitGraphs(proto)]
-    .filter((view) => view.kind !== 'function')
-    .flatMap((view) => view.nodes)) {
-    if (!isOnnxDomain(domain) && versions[domain] === undefined) missing.add(domain);
+  for (const view of views) {
+    // A function brings its own imports.
+    if (view.kind === 'function') continue;
+    for (const { domain } of view.nodes) {
+      if (!isOnnxDomain(domain) && versions[domain] === undefined) missing.add(domain);
+    }
   }
   for (const domain of missing) {
     findings.add(
@@ -83,9 +85,11 @@ function lintOpsets(proto: ModelProto, findings: Findings): void {
   }
 }
 
-function operatorUses(proto: ModelProto): Map<string, { count: number; first: NodeProto; where: string }> {
+function operatorUses(
+  views: readonly GraphView[],
+): Map<string, { count: number; first: NodeProto; where: string }> {
   const uses = new Map<string, { count: number; first: NodeProto; where: string }>();
-  for (const view of visitGraphs(proto)) {
+  for (const view of views) {
     if (view.kind === 'training') continue;
     for (const node of view.nodes) {
       const type = qualifiedOpType(node);

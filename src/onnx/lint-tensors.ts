@@ -1,9 +1,10 @@
 import { type ErrorCode, TrtforgeError } from '../errors.js';
 import { isExternal } from './external-data.js';
 import type { FindingCode, Findings } from './findings.js';
-import { nodeLabel, type TensorPlace, visitNodes, visitTensors } from './graph.js';
+import { type GraphView, nodeLabel, type TensorPlace } from './graph.js';
 import { int64Finding } from './int64-range.js';
 import type { OnnxModel } from './model.js';
+import type { NodeProto } from './onnx_pb.js';
 import type { Weight } from './weight.js';
 
 const findingOf: Partial<Record<ErrorCode, FindingCode>> = {
@@ -23,9 +24,9 @@ export function tensorLabel({ tensor, role, view, node, attribute }: TensorPlace
 }
 
 /** Findings about tensors: values that cannot be found or do not fit, and small int64 constants beyond int32. */
-export function lintTensors(model: OnnxModel, findings: Findings): void {
+export function lintTensors(model: OnnxModel, tensors: readonly TensorPlace[], findings: Findings): void {
   const blamedFiles = new Set<string>();
-  for (const place of visitTensors(model.proto)) {
+  for (const place of tensors) {
     const weight = locate(place, model, findings, blamedFiles);
     if (weight?.dtype === 'int64' && weight.where.kind === 'inline') lintInt64(place, weight, findings);
     if (place.role === 'sparse-values' && place.attribute === undefined) {
@@ -36,14 +37,23 @@ export function lintTensors(model: OnnxModel, findings: Findings): void {
       );
     }
   }
-  for (const { node, view } of visitNodes(model.proto)) {
-    if (node.opType !== 'Constant') continue;
-    for (const { name, i, ints } of node.attribute) {
-      const values = name === 'value_int' ? [i] : name === 'value_ints' ? ints : [];
-      const finding = int64Finding(values);
-      if (finding !== undefined)
-        findings.add(finding.code, `${view.path}/${nodeLabel(node)}`, `A constant ${finding.what}.`);
+}
+
+/** The same about constants that are attributes and not tensors. */
+export function lintConstants(views: readonly GraphView[], findings: Findings): void {
+  for (const view of views) {
+    for (const node of view.nodes) {
+      if (node.opType === 'Constant') lintConstant(node, view, findings);
     }
+  }
+}
+
+function lintConstant(node: NodeProto, view: GraphView, findings: Findings): void {
+  for (const { name, i, ints } of node.attribute) {
+    const values = name === 'value_int' ? [i] : name === 'value_ints' ? ints : [];
+    const finding = int64Finding(values);
+    if (finding === undefined) continue;
+    findings.add(finding.code, `${view.path}/${nodeLabel(node)}`, `A constant ${finding.what}.`);
   }
 }
 

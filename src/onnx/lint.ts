@@ -1,17 +1,26 @@
 import { Findings } from './findings.js';
+import type { GraphView, TensorPlace } from './graph.js';
 import { lintGraphs } from './lint-graphs.js';
 import { lintInterface } from './lint-interface.js';
 import { lintOperators } from './lint-operators.js';
-import { lintTensors } from './lint-tensors.js';
+import { lintConstants, lintTensors } from './lint-tensors.js';
 import type { OnnxModel } from './model.js';
 import type { Finding } from './model-facts.js';
 
-/** What looks wrong with a model, for ONNX or for TensorRT, without reading large weights; `lint-weights.ts` reads them. */
-export function lintModel(model: OnnxModel): Finding[] {
+/**
+ * What looks wrong with a model, for ONNX or for TensorRT, without reading large weights; `lint-weights.ts` reads them.
+ * `views` are all its graphs, `tensors` all its tensors: whoever inspects has gathered them already.
+ */
+export function lintModel(
+  model: OnnxModel,
+  views: readonly GraphView[],
+  tensors: readonly TensorPlace[],
+): Finding[] {
   const findings = new Findings();
-  lintTensors(model, findings);
-  lintGraphs(model.proto, findings);
-  lintOperators(model.proto, findings);
+  lintTensors(model, tensors, findings);
+  lintConstants(views, findings);
+  lintGraphs(views, findings);
+  lintOperators(model.proto, views, findings);
   lintInterface(model.proto, findings);
   return findings.list();
 }
