@@ -1,6 +1,13 @@
 import { type Dtype, elementCount } from './dtype.js';
 import type { Tensor } from './tensor.js';
-import { floatTensor, tensorFrom } from './values.js';
+import {
+  floatTensor,
+  type IntegerDtype,
+  integerDtypes,
+  integerTensor,
+  isIntegerDtype,
+  tensorFrom,
+} from './values.js';
 
 /**
  * Random numbers that are the same on every machine for the same seed. Generator: xoshiro128** 1.1 by Blackman and Vigna (period 2^128 - 1), its state
@@ -71,24 +78,14 @@ export type Spread =
   | { readonly kind: 'normal'; readonly mean: number; readonly deviation: number }
   | { readonly kind: 'uniform'; readonly low: number; readonly high: number };
 
-type IntegerDtype = 'int8' | 'uint8' | 'int16' | 'uint16' | 'int32' | 'uint32' | 'int64' | 'uint64';
 type FloatDtype = 'float16' | 'bfloat16' | 'float32' | 'float64';
 
 /** Dtypes that random tensors can be made of. */
 export type RandomDtype = IntegerDtype | FloatDtype | 'bool';
 
-const integerArrays = {
-  int8: Int8Array,
-  uint8: Uint8Array,
-  int16: Int16Array,
-  uint16: Uint16Array,
-  int32: Int32Array,
-  uint32: Uint32Array,
-} as const;
-
 const randomDtypes: ReadonlySet<Dtype> = new Set<Dtype>([
-  ...(Object.keys(integerArrays) as Dtype[]),
-  ...(['int64', 'uint64', 'float16', 'bfloat16', 'float32', 'float64', 'bool'] as const),
+  ...integerDtypes,
+  ...(['float16', 'bfloat16', 'float32', 'float64', 'bool'] as const),
 ]);
 
 export const isRandomDtype = (dtype: Dtype): dtype is RandomDtype => randomDtypes.has(dtype);
@@ -108,31 +105,14 @@ export function randomTensor(
       Uint8Array.from({ length: count }, () => stream.bits() >>> 31),
     );
   }
-  if (dtype === 'int64' || dtype === 'uint64') {
+  if (isIntegerDtype(dtype)) {
     const draw = integerSource(spread, stream);
-    return dtype === 'int64'
-      ? tensorFrom(
-          dtype,
-          shape,
-          BigInt64Array.from({ length: count }, () => BigInt(draw())),
-        )
-      : tensorFrom(
-          dtype,
-          shape,
-          BigUint64Array.from({ length: count }, () => BigInt(draw())),
-        );
-  }
-  if (dtype in integerArrays) {
-    const narrow = dtype as keyof typeof integerArrays;
-    const draw = integerSource(spread, stream);
-    const elements = new integerArrays[narrow](count);
-    for (let i = 0; i < count; i++) elements[i] = draw();
-    return tensorFrom(narrow, shape, elements);
+    return integerTensor(dtype, shape, Float64Array.from({ length: count }, draw));
   }
   const draw = floatSource(spread, stream);
   const values = new Float32Array(count);
   for (let i = 0; i < count; i++) values[i] = draw();
-  return floatTensor(dtype as FloatDtype, shape, values);
+  return floatTensor(dtype, shape, values);
 }
 
 function floatSource(spread: Spread, stream: RandomStream): () => number {

@@ -106,6 +106,65 @@ export function floatTensor(
   return tensorFrom(dtype, shape, bits);
 }
 
+export const integerDtypes = [
+  'int8',
+  'uint8',
+  'int16',
+  'uint16',
+  'int32',
+  'uint32',
+  'int64',
+  'uint64',
+] as const;
+export type IntegerDtype = (typeof integerDtypes)[number];
+
+export const isIntegerDtype = (dtype: Dtype): dtype is IntegerDtype =>
+  (integerDtypes as readonly Dtype[]).includes(dtype);
+
+/** A tensor of one of the integer types; numbers wrap around as typed arrays let them. */
+export function integerTensor(
+  dtype: IntegerDtype,
+  shape: readonly number[],
+  values: ArrayLike<number>,
+): Tensor {
+  if (dtype === 'int64')
+    return tensorFrom(
+      dtype,
+      shape,
+      BigInt64Array.from(values, (value) => BigInt(value)),
+    );
+  if (dtype === 'uint64')
+    return tensorFrom(
+      dtype,
+      shape,
+      BigUint64Array.from(values, (value) => BigInt(value)),
+    );
+  const elements = new narrowIntegers[dtype](values.length);
+  for (let i = 0; i < elements.length; i++) elements[i] = values[i]!;
+  return tensorFrom(dtype, shape, elements);
+}
+
+const narrowIntegers = {
+  int8: Int8Array,
+  uint8: Uint8Array,
+  int16: Int16Array,
+  uint16: Uint16Array,
+  int32: Int32Array,
+  uint32: Uint32Array,
+} as const;
+
+/** The elements as exact numbers; 64-bit integers beyond 2^53 lose their last bits. Throws TF_TENSOR_UNSUPPORTED like `float32Values`. */
+export function numbersOf(tensor: Tensor, name = 'the tensor'): ArrayLike<number> {
+  const { dtype } = tensor;
+  if (dtype === 'int64' || dtype === 'uint64') {
+    return Float64Array.from(elementsOf({ ...tensor, dtype }), Number);
+  }
+  if (dtype === 'float64') return elementsOf({ ...tensor, dtype });
+  if (dtype === 'int32') return elementsOf({ ...tensor, dtype });
+  if (dtype === 'uint32') return elementsOf({ ...tensor, dtype });
+  return float32Values(tensor, name);
+}
+
 function unsupported(name: string, dtype: Dtype): TrtforgeError {
   return new TrtforgeError('TF_TENSOR_UNSUPPORTED', `The elements of ${name} are ${dtype}, not numbers.`);
 }

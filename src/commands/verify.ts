@@ -1,0 +1,174 @@
+import { defineCommand, type TextOutput } from '../cli/command.js';
+import { choice, option, text } from '../cli/option.js';
+import { integer, parseNamedFile, parseShapes, parseTolerance, parseValueRange } from '../cli/values.js';
+import { ExitCode, TrtforgeError } from '../errors.js';
+import { inPhase } from '../events.js';
+import { plural } from '../report/quantity.js';
+import { formatMeasure } from '../report/sentences.js';
+import type { VerifiedOutput, VerifyResult } from '../verify/result.js';
+import { verifyModel } from '../verify/verify.js';
+
+const exitCodes = {
+  pass: ExitCode.pass,
+  fail: ExitCode.failed,
+  inconclusive: ExitCode.inconclusive,
+} as const;
+
+export const command = defineCommand({
+  name: 'verify',
+  summary: 'hold one model against another on the same inputs',
+  arguments: [
+    { name: 'CANDIDATE', describe: 'the ONNX model to judge: a converted, quantized or simplified one' },
+  ],
+  examples: [
+    'trtforge verify model.fp16.onnx --against model.onnx',
+    'trtforge verify model.fp16.onnx --against model.onnx --shapes input_ids:4x128 --samples 8 --seed 1',
+    'trtforge verify new.onnx --against old.onnx --atol 1e-3 --atol logits:1e-2 --inputs image=@cat.npy --json',
+  ],
+  options: {
+    against: text({
+      flags: '--against <model>',
+      describe: 'the reference: an ONNX model, usually the FP32 original',
+    }),
+    precision: choice({
+      flags: '--precision <type>',
+      describe: 'whose tolerances to use (default: the lowest precision in the candidate)',
+      choices: ['fp32', 'fp16', 'bf16'],
+    }),
+    seed: option({
+      flags: '--seed <number>',
+      describe: 'of the random inputs',
+      parse: integer(0),
+      default: 0,
+    }),
+    samples: option({
+      flags: '--samples <count>',
+      describe: 'how many sets of inputs',
+      parse: integer(1, 10_000),
+      default: 3,
+      aliases: ['--iterations'],
+    }),
+    shapes: option({
+      flags: '--shapes <shapes>',
+      describe: 'shapes of inputs with open dimensions, as x:1x3x224x224',
+      parse: parseShapes,
+      repeat: true,
+      aliases: ['--input-shapes'],
+    }),
+    valRange: option({
+      flags: '--val-range <range>',
+      describe:
+        'values to draw from, [0,1] for all inputs or x:[0,1] for one; overrules what the graph suggests',
+      parse: parseValueRange,
+      repeat: true,
+    }),
+    inputs: option({
+      flags: '--inputs <name=@file>',
+      describe: 'an npy file to take for an input',
+      parse: parseNamedFile,
+      repeat: true,
+    }),
+    atol: option({
+      flags: '--atol <tolerance>',
+      describe: 'absolute tolerance, 1e-3 for all outputs or out:1e-3 for one',
+      parse: parseTolerance,
+      repeat: true,
+    }),
+    rtol: option({
+      flags: '--rtol <tolerance>',
+      describe: 'relative tolerance, likewise; an element may be off by atol + rtol * |reference|',
+      parse: parseTolerance,
+      repeat: true,
+    }),
+    threads: option({
+      flags: '--threads <count>',
+      describe: 'threads of ONNX Runtime (default: one a core)',
+      parse: integer(1, 1024),
+    }),
+  },
+  run: async ([candidate = ''], options, { emit, signal }) => {
+    const { against, precision, seed, samples, threads } = options;
+    if (against === undefined) {
+      throw new TrtforgeError('TF_USAGE', 'There is no reference to hold the candidate against.', {
+        remedy: `Give it: trtforge verify ${candidate} --against REFERENCE.`,
+      });
+    }
+    const result = await inPhase(
+      'verify',
+      emit,
+      () =>
+        verifyModel(
+          {
+            candidate,
+            reference: against,
+            seed,
+            samples,
+            shapes: new Map(options.shapes.flat().map(({ name, dims }) => [name, dims])),
+            ranges: options.valRange,
+            files: options.inputs,
+            atol: options.atol,
+            rtol: options.rtol,
+            ...(precision === undefined ? {} : { precision }),
+            ...(threads === undefined ? {} : { threads }),
+          },
+          { emit, signal },
+        ),
+      `${candidate} against ${against}`,
+    );
+    return { ...result, exitCode: exitCodes[result.outcome] };
+  },
+  render,
+});
+
+function render(result: VerifyResult, output: TextOutput): void {
+  const { bold, dim, green, red, yellow } = output.colors;
+  output.line(`${bold(result.candidate)} against ${bold(result.reference)}`);
+  output.line(dim(`${result.candidateBackend}, ${plural(result.samples, 'sample')}, seed ${result.seed}`));
+  if (result.roundedValues > 0) {
+    const sixteen = result.precision === 'bf16' ? 'BF16' : 'FP16';
+    output.line(
+      dim(
+        `${plural(result.roundedValues, 'value')} rounded to ${sixteen} after every step, as a GPU stores them`,
+      ),
+    );
+  }
+  output.line();
+  for (const { name, dtype, shape, from } of result.inputs) {
+    output.line(`  ${name}  ${dim(`${dtype} [${shape.join(', ')}]`)}  ${from}`);
+  }
+  const colored = { pass: green('pass'), fail: red('FAIL'), inconclusive: yellow('inconclusive') };
+  for (const judged of result.outputs) {
+    output.line();
+    output.line(
+      `${colored[judged.outcome]}  ${bold(judged.name)}  ${dim(`${judged.dtype} [${judged.shape.join(', ')}], ${plural(judged.elements, 'element')}`)}`,
+    );
+    for (const line of outputLines(judged)) output.line(`  ${line}`);
+  }
+  output.line();
+  for (const reason of result.reasons) output.line(`- ${reason}`);
+  output.line(`${colored[result.outcome]}  ${dim('again:')} ${result.repeat}`);
+}
+
+/** Four statistics a line, then what decided. */
+function outputLines({ statistics, checks, tolerance }: VerifiedOutput): readonly string[] {
+  const cells = statistics.map(({ name, amount }) => `${name} ${formatMeasure(amount)}`.padEnd(28));
+  const lines: string[] = [];
+  for (let at = 0; at < cells.length; at += 4)
+    lines.push(
+      cells
+        .slice(at, at + 4)
+        .join('')
+        .trimEnd(),
+    );
+  for (const { statistic, measured, limit, pass } of checks) {
+    lines.push(
+      `${statistic} ${formatMeasure(measured)} ${pass ? 'is within' : 'is above'} ${formatMeasure(limit)}`,
+    );
+  }
+  if (tolerance !== null) {
+    lines.push(
+      `allowed: ${formatMeasure(tolerance.absolute)} + ${formatMeasure(tolerance.relative)} * |reference| (${tolerance.why})`,
+    );
+  }
+  return lines;
+}

@@ -1,0 +1,151 @@
+import { TrtforgeError } from '../errors.js';
+import type { ModelLike } from '../onnx/model.js';
+import { inlineFunctions } from '../precision/inline-functions.js';
+import type { Binding } from '../runtime/session.js';
+import { type Dtype, dtypes, elementCount } from '../tensor/dtype.js';
+import { readNpy } from '../tensor/npy.js';
+import { isRandomDtype, type RandomStream, randomStream, randomTensor } from '../tensor/random.js';
+import type { NamedTensors, Tensor } from '../tensor/tensor.js';
+import {
+  float32Values,
+  floatTensor,
+  integerTensor,
+  isIntegerDtype,
+  numbersOf,
+  tensorFrom,
+} from '../tensor/values.js';
+import { chooseRange, type InputRange } from './input-range.js';
+import { resolveShapes } from './input-shapes.js';
+import { ValueUses } from './value-uses.js';
+
+/** What a user says about inputs; all of it optional. */
+export interface InputWishes {
+  /** Input name to dimensions (a profile's opt shapes do). */
+  readonly shapes?: ReadonlyMap<string, readonly number[]>;
+  /** Ranges that overrule the graph's; `name` null is for every input. */
+  readonly ranges?: readonly { readonly name: string | null; readonly low: number; readonly high: number }[];
+  /** npy files to take instead of random numbers. */
+  readonly files?: readonly { readonly name: string; readonly path: string }[];
+}
+
+/** One input as it will be filled. */
+export interface PlannedInput {
+  readonly name: string;
+  readonly dtype: Binding['dtype'];
+  readonly shape: readonly number[];
+  /** Where its elements come from, in one phrase. */
+  readonly from: string;
+  readonly tensor: (seed: number, sample: number) => Tensor;
+}
+
+/**
+ * Plans every input of a model from its graph and from what is asked for. `model` is changed (its functions are inlined), so give one opened for this.
+ * Throws TF_SHAPE_INVALID, TF_SESSION_INPUT (unknown names, types that cannot be drawn), and what reading a file throws.
+ */
+export function planInputs(
+  model: ModelLike,
+  inputs: readonly Binding[],
+  wishes: InputWishes = {},
+): readonly PlannedInput[] {
+  refuseUnknownNames(inputs, wishes);
+  const files = new Map(
+    (wishes.files ?? []).map(({ name, path }) => [name, { path, tensor: readNpy(path) }]),
+  );
+  const asked = new Map(wishes.shapes);
+  for (const [name, { tensor }] of files) asked.set(name, tensor.shape);
+  const { shapes, sizes } = resolveShapes(inputs, asked);
+  inlineFunctions(model.proto);
+  const uses = new ValueUses(model);
+  const longest = Math.max(1, ...[...shapes.values()].flatMap((shape) => shape.slice(1)));
+
+  return inputs.map((input): PlannedInput => {
+    const { name, dtype } = input;
+    const shape = shapes.get(name) ?? [];
+    const file = files.get(name);
+    if (file !== undefined) {
+      const tensor = inDtype(input, file.tensor, file.path);
+      return { name, dtype, shape, from: file.path, tensor: () => tensor };
+    }
+    const range = askedRange(input, wishes) ?? chooseRange(input, uses, sizes, longest);
+    return {
+      name,
+      dtype,
+      shape,
+      from: range.reason,
+      tensor: (seed, sample) => draw(input, shape, range, randomStream(seed, `${name}/${sample}`)),
+    };
+  });
+}
+
+/** All inputs of one sample. */
+export const sampleOf = (plan: readonly PlannedInput[], seed: number, sample: number): NamedTensors =>
+  new Map(plan.map((input) => [input.name, input.tensor(seed, sample)]));
+
+/** A tensor in the dtype of a binding: floats and integers are converted among themselves; anything else is TF_SESSION_INPUT. */
+export function inDtype(input: Binding, tensor: Tensor, origin: string): Tensor {
+  const { dtype } = input;
+  if (tensor.dtype === dtype) return tensor;
+  const { kind } = dtypes[tensor.dtype];
+  if (isFloatDtype(dtype) && kind === 'float') return floatTensor(dtype, tensor.shape, float32Values(tensor));
+  if (isIntegerDtype(dtype) && (kind === 'int' || kind === 'uint')) {
+    return integerTensor(dtype, tensor.shape, numbersOf(tensor));
+  }
+  throw new TrtforgeError(
+    'TF_SESSION_INPUT',
+    `${origin} holds ${tensor.dtype}, but the input ${input.name} is ${dtype}.`,
+  );
+}
+
+function refuseUnknownNames(inputs: readonly Binding[], { ranges = [], files = [] }: InputWishes): void {
+  for (const { name } of [...ranges, ...files]) {
+    if (name === null || inputs.some((input) => input.name === name)) continue;
+    throw new TrtforgeError('TF_SESSION_INPUT', `There is no input ${name}.`, {
+      remedy: `The inputs are ${inputs.map((input) => input.name).join(', ')}.`,
+    });
+  }
+}
+
+function askedRange({ name }: Binding, { ranges = [] }: InputWishes): InputRange | undefined {
+  const range =
+    ranges.findLast((candidate) => candidate.name === name) ??
+    ranges.findLast((candidate) => candidate.name === null);
+  if (range === undefined) return undefined;
+  const { low, high } = range;
+  return { spread: { kind: 'uniform', low, high }, reason: `${low} to ${high}, as asked for` };
+}
+
+function draw(
+  input: Binding,
+  shape: readonly number[],
+  { spread }: InputRange,
+  stream: RandomStream,
+): Tensor {
+  const { name, dtype } = input;
+  if (!isRandomDtype(dtype)) {
+    throw new TrtforgeError(
+      'TF_SESSION_INPUT',
+      `The input ${name} is ${dtype}, for which no numbers can be drawn.`,
+      {
+        remedy: `Give its elements: --inputs ${name}=@file.npy.`,
+      },
+    );
+  }
+  if (spread.kind !== 'mask') return randomTensor(dtype, shape, spread, stream);
+  const ones = maskOf(shape, stream);
+  if (dtype === 'bool') return tensorFrom(dtype, shape, Uint8Array.from(ones));
+  if (isIntegerDtype(dtype)) return integerTensor(dtype, shape, ones);
+  return floatTensor(dtype, shape, ones);
+}
+
+/** Along the last axis ones, at least half of them, then zeros: what padding a batch gives. */
+function maskOf(shape: readonly number[], stream: RandomStream): Float32Array {
+  const length = shape.at(-1) ?? 1;
+  const mask = new Float32Array(elementCount(shape));
+  for (let start = 0; start < mask.length; start += length) {
+    mask.fill(1, start, start + stream.integer(Math.ceil(length / 2), length));
+  }
+  return mask;
+}
+
+const isFloatDtype = (dtype: Dtype): dtype is 'float16' | 'bfloat16' | 'float32' | 'float64' =>
+  ['float16', 'bfloat16', 'float32', 'float64'].includes(dtype);

@@ -1,0 +1,31 @@
+import { shellWord } from '../system/shell-word.js';
+import type { AskedTolerance } from './tolerance.js';
+import type { VerifyRequest } from './verify.js';
+
+/** The command line that verifies the same thing again, with everything spelled out that decides it. */
+export function repeatCommand(request: VerifyRequest): string {
+  const { reference, candidate, precision, seed, samples, threads } = request;
+  const words = ['trtforge', 'verify', candidate, '--against', reference];
+  const add = (option: string, value: string | number | undefined) => {
+    if (value !== undefined) words.push(option, String(value));
+  };
+  add('--precision', precision);
+  add('--seed', seed);
+  add('--samples', samples);
+  for (const [name, dims] of request.shapes ?? [])
+    add('--shapes', `${quoted(name)}:${dims.length === 0 ? 'scalar' : dims.join('x')}`);
+  for (const { name, low, high } of request.ranges ?? [])
+    add('--val-range', `${prefix(name)}[${low},${high}]`);
+  for (const { name, path } of request.files ?? []) add('--inputs', `${name}=@${path}`);
+  for (const tolerance of request.atol ?? []) add('--atol', toleranceText(tolerance));
+  for (const tolerance of request.rtol ?? []) add('--rtol', toleranceText(tolerance));
+  add('--threads', threads);
+  return words.map(shellWord).join(' ');
+}
+
+const toleranceText = ({ name, value }: AskedTolerance): string => `${prefix(name)}${value}`;
+
+const prefix = (name: string | null): string => (name === null ? '' : `${quoted(name)}:`);
+
+/** Shapes are split at commas, so a name that holds one is quoted. */
+const quoted = (name: string): string => (name.includes(',') ? `'${name}'` : name);

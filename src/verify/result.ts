@@ -1,0 +1,83 @@
+import { z } from 'zod';
+
+/** Numbers that JSON cannot hold travel by name. */
+export const measureSchema = z.union([z.number(), z.enum(['NaN', 'Infinity', '-Infinity'])]);
+export type Measure = z.infer<typeof measureSchema>;
+
+/** A number as JSON can hold it. */
+export function measure(value: number): Measure {
+  if (Number.isFinite(value)) return value;
+  return Number.isNaN(value) ? 'NaN' : value > 0 ? 'Infinity' : '-Infinity';
+}
+
+const outcomeSchema = z.enum(['pass', 'fail', 'inconclusive']);
+export type VerifyOutcome = z.infer<typeof outcomeSchema>;
+
+export const verifiedOutputSchema = z.object({
+  name: z.string(),
+  /** Of the reference. */
+  dtype: z.string(),
+  candidateDtype: z.string(),
+  /** Of one sample. */
+  shape: z.array(z.number()),
+  /** Of all samples together; the statistics are over these. */
+  elements: z.number(),
+  outcome: outcomeSchema,
+  pass: z.boolean(),
+  /** What decides, in the units of the output. */
+  checks: z.array(
+    z.object({ statistic: z.string(), measured: measureSchema, limit: z.number(), pass: z.boolean() }),
+  ),
+  /** null for integers and booleans, which are held against each other exactly. */
+  tolerance: z.object({ absolute: z.number(), relative: z.number(), why: z.string() }).nullable(),
+  /** The error's statistics in the order to print them. */
+  statistics: z.array(z.object({ name: z.string(), amount: measureSchema })),
+  histogram: z.object({
+    bins: z.array(z.object({ from: z.number(), to: z.number(), count: z.number() })),
+    zeros: z.number(),
+    nonFinite: z.number(),
+  }),
+  /** How many elements would be outside the tolerance if the candidate gave only zeros: 0 means that the tolerance tells nothing. */
+  outsideIfZeros: z.number(),
+  reasons: z.array(z.string()),
+});
+export type VerifiedOutput = z.infer<typeof verifiedOutputSchema>;
+
+/** What `verify` finds: one model held against another on the same inputs. */
+export const verifyResultSchema = z.object({
+  schema: z.literal('trtforge.verify/1'),
+  /** Paths as given, and what ran them. */
+  reference: z.string(),
+  candidate: z.string(),
+  referenceBackend: z.string(),
+  candidateBackend: z.string(),
+  /** What the tolerances are for. */
+  precision: z.enum(['fp32', 'fp16', 'bf16']),
+  /** Values that were computed in float32 and rounded to 16 bits, as a GPU stores them; 0 when the candidate has none. */
+  roundedValues: z.number(),
+  seed: z.number(),
+  samples: z.number(),
+  inputs: z.array(
+    z.object({ name: z.string(), dtype: z.string(), shape: z.array(z.number()), from: z.string() }),
+  ),
+  outputs: z.array(verifiedOutputSchema),
+  verdicts: z.object({
+    /** Same outputs, of the same shapes. */
+    contract: outcomeSchema,
+    numeric: outcomeSchema,
+    /** null: no task metric was asked for. */
+    task: outcomeSchema.nullable(),
+  }),
+  /** Samples, under the name that streaming references use. */
+  chunks: z.number(),
+  failures: z.array(
+    z.object({ chunk: z.number(), tensor: z.string(), kind: z.string(), maxAbs: measureSchema }),
+  ),
+  /** null: the inputs are no stream. */
+  drift: z.null(),
+  outcome: outcomeSchema,
+  reasons: z.array(z.string()),
+  /** The command line that does this again. */
+  repeat: z.string(),
+});
+export type VerifyResult = z.infer<typeof verifyResultSchema>;

@@ -1,0 +1,98 @@
+import { type GraphTypes, inferDtypes } from '../onnx/dtype-inference.js';
+import type { ModelProto } from '../onnx/onnx_pb.js';
+import type { Tolerance } from '../tensor/pair-sums.js';
+
+export type VerifyPrecision = 'fp32' | 'fp16' | 'bf16';
+
+/** A tolerance in the units of an output, and where it comes from. */
+export interface JustifiedTolerance extends Tolerance {
+  readonly why: string;
+}
+
+/** A user's own tolerance, for one output or (`name` null) for all; the last that fits counts. */
+export interface AskedTolerance {
+  readonly name: string | null;
+  readonly value: number;
+}
+
+const bases: Readonly<Record<VerifyPrecision, { readonly bound: number; readonly why: string }>> = {
+  fp32: {
+    bound: 1e-5,
+    why: 'FP32 against FP32: 1e-5, what Polygraphy allows by default; only the order of sums differs',
+  },
+  fp16: {
+    bound: 5e-3,
+    why: "FP16 against FP32: 5e-3, NVIDIA's own bound for strongly typed models against their original",
+  },
+  bf16: {
+    bound: 4e-2,
+    why: 'BF16 against FP32: 4e-2, eight times the bound for FP16, as BF16 keeps 8 significant bits where FP16 keeps 11',
+  },
+};
+
+/** What decides about one output, in its own units. */
+export interface Limits {
+  /** What an element may be off: for counting, and for what the user asked. */
+  readonly tolerance: JustifiedTolerance;
+  /** Limits of error statistics; empty when the user's own tolerance decides element by element. */
+  readonly statistics: readonly { readonly statistic: 'p99' | 'max'; readonly limit: number }[];
+}
+
+/** A few elements of millions may be this much worse than nearly all others: 4 times the bound, of the largest reference. */
+const OUTLIER_FACTOR = 4;
+
+/**
+ * The limits for an output whose reference has the given root mean square and peak (largest magnitude).
+ *
+ * By default 99 % of all elements must be within bound * RMS and every one within 4 * bound * peak. The bounds are meant for outputs around 1;
+ * taking them relative to the RMS makes them mean the same for probabilities and for pixels. Not every single element is held to the bound itself, as
+ * rounding errors are spread like a bell, and the largest of a million is twice the largest of a hundred.
+ *
+ * What a user asks for is taken as it is: every element must be within atol + rtol * |reference|.
+ */
+export function limitsFor(
+  output: string,
+  precision: VerifyPrecision,
+  reference: { readonly rms: number; readonly peak: number },
+  asked: { readonly atol: readonly AskedTolerance[]; readonly rtol: readonly AskedTolerance[] },
+): Limits {
+  const { bound, why } = bases[precision];
+  const atol = askedFor(output, asked.atol);
+  const rtol = askedFor(output, asked.rtol);
+  if (atol !== undefined || rtol !== undefined) {
+    return { tolerance: { absolute: atol ?? 0, relative: rtol ?? 0, why: 'as asked for' }, statistics: [] };
+  }
+  return {
+    tolerance: {
+      absolute: bound * reference.rms,
+      relative: bound,
+      why: `${why}; relative to the root mean square of the output for 99 % of its elements, and 4 times that of its peak for all`,
+    },
+    statistics: [
+      { statistic: 'p99', limit: bound * reference.rms },
+      { statistic: 'max', limit: OUTLIER_FACTOR * bound * reference.peak },
+    ],
+  };
+}
+
+const askedFor = (output: string, asked: readonly AskedTolerance[]): number | undefined =>
+  (asked.findLast(({ name }) => name === output) ?? asked.findLast(({ name }) => name === null))?.value;
+
+/** How many integers or booleans may differ: none in the same precision; near ties of an ArgMax fall the other way in 16 bits. */
+export const allowedDifferences: Readonly<Record<VerifyPrecision, number>> = {
+  fp32: 0,
+  fp16: 0.01,
+  bf16: 0.01,
+};
+
+/** The lowest precision that a model computes in. */
+export function precisionOf(model: ModelProto): VerifyPrecision {
+  const types = new Set<string>();
+  const collect = (graph: GraphTypes) => {
+    for (const type of graph.types.values()) types.add(type);
+    for (const body of graph.bodies.values()) collect(body);
+  };
+  collect(inferDtypes(model).graph);
+  if (types.has('bfloat16')) return 'bf16';
+  return types.has('float16') ? 'fp16' : 'fp32';
+}

@@ -1,0 +1,153 @@
+import { bodiesOf, type GraphView, visitMainGraphs } from '../onnx/graph.js';
+import type { ModelLike } from '../onnx/model.js';
+import type { NodeProto, TensorProto } from '../onnx/onnx_pb.js';
+import { declaredType } from '../onnx/value-type.js';
+import { elementCount } from '../tensor/dtype.js';
+import { float32Values } from '../tensor/values.js';
+
+/** One place where a value is used: as input `index` of `node`. */
+export interface Use {
+  readonly node: NodeProto;
+  readonly index: number;
+  /** What was added to the value on its way here, when every step was known: an id that is shifted by 1 indexes one further. */
+  readonly offset: number;
+}
+
+/** Nodes that hand their first input on, perhaps in another type or shape. */
+const handOn: ReadonlySet<string> = new Set(
+  'Identity Cast Reshape Squeeze Unsqueeze Flatten Transpose Expand Tile Slice Split Dropout Abs Pad ReduceMax ReduceMin'.split(
+    ' ',
+  ),
+);
+/** Nodes that hand on any of their inputs. */
+const choose: ReadonlySet<string> = new Set([
+  'Concat',
+  'Where',
+  'Max',
+  'Min',
+  'Clip',
+  'Gather',
+  'GatherElements',
+  'GatherND',
+]);
+/** Data inputs only: indices and conditions are uses, not values handed on. */
+const chosenInputs: Readonly<Record<string, readonly number[]>> = {
+  Where: [1, 2],
+  Clip: [0],
+  Gather: [0],
+  GatherElements: [0],
+  GatherND: [0],
+};
+
+/** What is known about the values of a model, for following an input to where it matters. */
+export class ValueUses {
+  readonly #model: ModelLike;
+  readonly #uses = new Map<string, { node: NodeProto; index: number; view: GraphView }[]>();
+  readonly #initializers = new Map<string, TensorProto>();
+  readonly #shapes = new Map<string, readonly (number | string | null)[]>();
+
+  constructor(model: ModelLike) {
+    this.#model = model;
+    for (const view of visitMainGraphs(model.proto)) this.#collect(view);
+  }
+
+  /** Every place that a value reaches unchanged but for type, shape and a known offset. Bodies of Loop, Scan and If are entered. */
+  reached(name: string): readonly Use[] {
+    const found: Use[] = [];
+    const seen = new Set<string>();
+    const queue: { name: string; offset: number }[] = [{ name, offset: 0 }];
+    for (let at = queue.pop(); at !== undefined; at = queue.pop()) {
+      const key = `${at.offset}/${at.name}`;
+      if (seen.has(key) || seen.size > 10_000) continue;
+      seen.add(key);
+      for (const { node, index, view } of this.#uses.get(at.name) ?? []) {
+        const onward = this.#onward(node, index, view);
+        if (onward === undefined) found.push({ node, index, offset: at.offset });
+        else for (const next of onward.names) queue.push({ name: next, offset: at.offset + onward.offset });
+      }
+    }
+    return found;
+  }
+
+  /** Dimensions of a value, as far as the model says: of a weight, or as declared. */
+  shape(name: string): readonly (number | string | null)[] | undefined {
+    return this.#initializers.get(name)?.dims.map(Number) ?? this.#shapes.get(name);
+  }
+
+  /** The one number of a constant with a single element. */
+  constant(name: string): number | undefined {
+    const tensor = this.#initializers.get(name);
+    if (tensor === undefined || elementCount(tensor.dims.map(Number)) !== 1) return undefined;
+    const { dtype, chunks } = this.#model.weight(tensor);
+    const [bytes] = chunks();
+    return bytes === undefined ? undefined : float32Values({ dtype, shape: [1], bytes })[0];
+  }
+
+  #collect(view: GraphView): void {
+    for (const tensor of view.graph?.initializer ?? []) this.#initializers.set(tensor.name, tensor);
+    for (const info of [
+      ...(view.graph?.valueInfo ?? []),
+      ...(view.graph?.input ?? []),
+      ...(view.graph?.output ?? []),
+    ]) {
+      const value = info.type?.value;
+      if (
+        declaredType(info.type) === undefined ||
+        value?.case !== 'tensorType' ||
+        value.value.shape === undefined
+      )
+        continue;
+      this.#shapes.set(
+        info.name,
+        value.value.shape.dim.map(({ value: dim }) => {
+          if (dim.case === 'dimValue') return Number(dim.value);
+          return dim.case === 'dimParam' && dim.value !== '' ? dim.value : null;
+        }),
+      );
+    }
+    for (const node of view.nodes) {
+      const constant =
+        node.opType === 'Constant' ? node.attribute.find(({ name }) => name === 'value')?.t : undefined;
+      if (constant !== undefined) this.#initializers.set(node.output[0] ?? '', constant);
+      for (const [index, name] of node.input.entries()) {
+        if (name === '') continue;
+        const uses = this.#uses.get(name) ?? [];
+        this.#uses.set(name, uses);
+        uses.push({ node, index, view });
+      }
+    }
+  }
+
+  /** The values that carry the input on, or undefined when this node is where it is used. */
+  #onward(
+    node: NodeProto,
+    index: number,
+    view: GraphView,
+  ): { names: readonly string[]; offset: number } | undefined {
+    const names = node.output.filter((output) => output !== '');
+    const bodies = bodiesOf(node, view);
+    if (bodies.length > 0) return intoBody(node, index, bodies);
+    if (handOn.has(node.opType) && index === 0) return { names, offset: 0 };
+    if (choose.has(node.opType)) {
+      const data = chosenInputs[node.opType];
+      return data === undefined || data.includes(index) ? { names, offset: 0 } : undefined;
+    }
+    if (node.opType === 'Add' || (node.opType === 'Sub' && index === 0)) {
+      const other = this.constant(node.input[1 - index] ?? '');
+      if (other !== undefined) return { names, offset: node.opType === 'Add' ? other : -other };
+    }
+    return undefined;
+  }
+}
+
+/** Inputs of Loop (after trip count and condition) and Scan enter the body by position. */
+function intoBody(
+  node: NodeProto,
+  index: number,
+  bodies: readonly GraphView[],
+): { names: readonly string[]; offset: number } | undefined {
+  if (node.opType === 'Loop' && index < 2) return undefined;
+  if (node.opType !== 'Loop' && node.opType !== 'Scan') return undefined;
+  const inner = bodies[0]?.graph?.input[index]?.name;
+  return inner === undefined ? undefined : { names: [inner], offset: 0 };
+}

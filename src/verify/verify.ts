@@ -1,0 +1,246 @@
+import { TrtforgeError } from '../errors.js';
+import { type EventListener, ignoreEvents } from '../events.js';
+import { openModel } from '../onnx/model.js';
+import { openOrtSession } from '../runtime/ort-session.js';
+import type { Binding, Session } from '../runtime/session.js';
+import type { NamedTensors, Tensor } from '../tensor/tensor.js';
+import { type InputWishes, inDtype, type PlannedInput, planInputs, sampleOf } from './inputs.js';
+import { type JudgedOutput, judgeOutput } from './judge-output.js';
+import { repeatCommand } from './repeat-command.js';
+import { measure, type VerifyOutcome, type VerifyResult } from './result.js';
+import { type AskedTolerance, precisionOf, type VerifyPrecision } from './tolerance.js';
+
+export interface VerifyRequest extends InputWishes {
+  /** ONNX files. */
+  readonly reference: string;
+  readonly candidate: string;
+  /** What the tolerances are for; default: the lowest precision that the candidate computes in. */
+  readonly precision?: VerifyPrecision;
+  /** Default 0. */
+  readonly seed?: number;
+  /** How many sets of inputs; default 3. */
+  readonly samples?: number;
+  readonly atol?: readonly AskedTolerance[];
+  readonly rtol?: readonly AskedTolerance[];
+  /** Threads of ONNX Runtime; default one a core. */
+  readonly threads?: number;
+}
+
+export interface VerifyContext {
+  readonly emit?: EventListener;
+  readonly signal?: AbortSignal;
+}
+
+const DEFAULT_SAMPLES = 3;
+
+/**
+ * Holds a candidate model against a reference, output by output, on the same seeded inputs, both on ONNX Runtime on the CPU, one after the other.
+ * 16-bit values of the candidate are rounded after every step, as a GPU stores them (see rounded-model.ts).
+ * Throws TF_VERIFY_MISMATCH when the models have no output in common or other inputs, and what opening, planning and running throw.
+ */
+export async function verifyModel(
+  request: VerifyRequest,
+  context: VerifyContext = {},
+): Promise<VerifyResult> {
+  const { seed = 0, samples = DEFAULT_SAMPLES } = request;
+  const precision = request.precision ?? detectPrecision(request.candidate);
+  const steps = stepCounter(2 * samples + 1, context.emit ?? ignoreEvents);
+
+  const referenceRun = await runAll(request.reference, request, context, async (session, run) => {
+    const model = openModel(request.reference);
+    let plan: readonly PlannedInput[];
+    try {
+      plan = planInputs(model, session.inputs, request);
+    } finally {
+      model.close();
+    }
+    const outputs: NamedTensors[] = [];
+    for (let sample = 0; sample < samples; sample++) {
+      steps.next(`reference, sample ${sample + 1} of ${samples}`);
+      outputs.push(await run(sampleOf(plan, seed, sample)));
+    }
+    return { plan, outputs, bindings: session.outputs, inputs: session.inputs };
+  });
+  const { plan } = referenceRun.found;
+
+  const candidateRun = await runAll(request.candidate, request, context, async (session, run) => {
+    checkSameInputs(request, referenceRun.found.inputs, session.inputs);
+    const outputs: NamedTensors[] = [];
+    for (let sample = 0; sample < samples; sample++) {
+      steps.next(`candidate, sample ${sample + 1} of ${samples}`);
+      outputs.push(await run(forCandidate(session.inputs, sampleOf(plan, seed, sample))));
+    }
+    return { outputs, bindings: session.outputs };
+  });
+
+  steps.next('comparing');
+  const contract = compareContracts(request, referenceRun.found, candidateRun.found);
+  const judged = contract.comparable.map((name) =>
+    judgeOutput({
+      name,
+      precision,
+      atol: request.atol ?? [],
+      rtol: request.rtol ?? [],
+      candidate: tensorsOf(candidateRun.found.outputs, name),
+      reference: tensorsOf(referenceRun.found.outputs, name),
+    }),
+  );
+  const numeric = worst(judged.map(({ output }) => output.outcome));
+  const contractOutcome: VerifyOutcome = contract.reasons.length === 0 ? 'pass' : 'fail';
+  return {
+    schema: 'trtforge.verify/1',
+    reference: request.reference,
+    candidate: request.candidate,
+    referenceBackend: referenceRun.backend,
+    candidateBackend: candidateRun.backend,
+    precision,
+    roundedValues: candidateRun.roundedValues,
+    seed,
+    samples,
+    inputs: plan.map(({ name, dtype, shape, from }) => ({ name, dtype, shape: [...shape], from })),
+    outputs: judged.map(({ output }) => output),
+    verdicts: { contract: contractOutcome, numeric, task: null },
+    chunks: samples,
+    failures: failuresOf(judged),
+    drift: null,
+    outcome: worst([contractOutcome, numeric]),
+    reasons: [...contract.reasons, ...judged.flatMap(({ output }) => output.reasons)],
+    repeat: repeatCommand({ ...request, seed, samples, precision }),
+  };
+}
+
+function detectPrecision(path: string): VerifyPrecision {
+  const model = openModel(path);
+  try {
+    return precisionOf(model.proto);
+  } finally {
+    model.close();
+  }
+}
+
+interface ModelRun<T> {
+  readonly found: T;
+  readonly backend: string;
+  readonly roundedValues: number;
+}
+
+/** Opens a session, lets `work` run it, and closes it: only one model is in memory at a time. */
+async function runAll<T>(
+  path: string,
+  request: VerifyRequest,
+  { emit, signal }: VerifyContext,
+  work: (session: Session, run: (inputs: NamedTensors) => Promise<NamedTensors>) => Promise<T>,
+): Promise<ModelRun<T>> {
+  const session = await openOrtSession(path, {
+    ...(request.threads === undefined ? {} : { threads: request.threads }),
+    ...(emit === undefined ? {} : { emit }),
+    ...(signal === undefined ? {} : { signal }),
+  });
+  try {
+    const run = (inputs: NamedTensors) => session.run(inputs, signal === undefined ? {} : { signal });
+    const found = await work(session, run);
+    return { found, backend: session.backend, roundedValues: session.rounding?.roundedValues ?? 0 };
+  } finally {
+    await session.close();
+  }
+}
+
+function checkSameInputs(
+  request: VerifyRequest,
+  reference: readonly Binding[],
+  candidate: readonly Binding[],
+): void {
+  const names = (inputs: readonly Binding[]) => inputs.map(({ name }) => name).sort();
+  if (names(reference).join('\n') === names(candidate).join('\n')) return;
+  throw new TrtforgeError(
+    'TF_VERIFY_MISMATCH',
+    `${request.candidate} has the inputs ${names(candidate).join(', ')}; ${request.reference} has ${names(reference).join(', ')}.`,
+  );
+}
+
+/** The same numbers, in the types that the candidate takes. */
+function forCandidate(inputs: readonly Binding[], sample: NamedTensors): NamedTensors {
+  return new Map(
+    inputs.map((input): [string, Tensor] => {
+      const tensor = sample.get(input.name);
+      if (tensor === undefined)
+        throw new TrtforgeError('TF_INTERNAL', `No tensor was planned for ${input.name}.`);
+      return [input.name, inDtype(input, tensor, 'the reference')];
+    }),
+  );
+}
+
+interface Outputs {
+  readonly outputs: readonly NamedTensors[];
+  readonly bindings: readonly Binding[];
+}
+
+/** Outputs that both have in the same shape can be compared; everything else breaks the contract, with a reason each. */
+function compareContracts(
+  request: VerifyRequest,
+  reference: Outputs,
+  candidate: Outputs,
+): { readonly comparable: readonly string[]; readonly reasons: readonly string[] } {
+  const given = new Set(candidate.bindings.map(({ name }) => name));
+  const expected = reference.bindings.map(({ name }) => name);
+  const common = expected.filter((name) => given.has(name));
+  if (common.length === 0) {
+    throw new TrtforgeError(
+      'TF_VERIFY_MISMATCH',
+      `${request.candidate} and ${request.reference} have no output in common: ${[...given].join(', ')} against ${expected.join(', ')}.`,
+    );
+  }
+  const reasons = expected
+    .filter((name) => !given.has(name))
+    .map((name) => `The candidate has no output ${name}.`);
+  const comparable = common.filter((name) => {
+    const shapes = ({ outputs }: Outputs) =>
+      tensorsOf(outputs, name).map(({ shape }) => `[${shape.join(', ')}]`);
+    const expectedShapes = shapes(reference);
+    const different = shapes(candidate).findIndex((shape, sample) => shape !== expectedShapes[sample]);
+    if (different >= 0) {
+      reasons.push(
+        `${name} is ${shapes(candidate)[different]} in the candidate and ${expectedShapes[different]} in the reference.`,
+      );
+    }
+    return different < 0;
+  });
+  return { comparable, reasons };
+}
+
+function tensorsOf(samples: readonly NamedTensors[], name: string): readonly Tensor[] {
+  return samples.flatMap((tensors) => {
+    const tensor = tensors.get(name);
+    return tensor === undefined ? [] : [tensor];
+  });
+}
+
+const severity: readonly VerifyOutcome[] = ['pass', 'inconclusive', 'fail'];
+
+/** fail before inconclusive before pass; nothing at all is inconclusive. */
+const worst = (outcomes: readonly VerifyOutcome[]): VerifyOutcome =>
+  outcomes.length === 0
+    ? 'inconclusive'
+    : outcomes.reduce((least, outcome) =>
+        severity.indexOf(outcome) > severity.indexOf(least) ? outcome : least,
+      );
+
+const failuresOf = (judged: readonly JudgedOutput[]): VerifyResult['failures'] =>
+  judged.flatMap(({ output, failures }) =>
+    failures.map(({ chunk, kind, maxAbs }) => ({
+      chunk,
+      tensor: output.name,
+      kind,
+      maxAbs: measure(maxAbs),
+    })),
+  );
+
+function stepCounter(total: number, emit: EventListener): { next(detail: string): void } {
+  let done = 0;
+  return {
+    next: (detail) => {
+      emit({ type: 'progress', phase: 'verify', done, total, detail });
+      done++;
+    },
+  };
+}
