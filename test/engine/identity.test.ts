@@ -49,7 +49,9 @@ describe('canonical JSON', () => {
 
 describe('an identity', () => {
   test('stays what it was: stores outlive versions of trtforge', () => {
-    expect(identityDigest(identity({}))).toBe('ecae12dd2b3998f75d4119675143f26113544b9847bfbad7f532d949112e2c6e');
+    expect(identityDigest(identity({}))).toBe(
+      'ecae12dd2b3998f75d4119675143f26113544b9847bfbad7f532d949112e2c6e',
+    );
   });
 
   test.each([
