@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { findingSchema } from '../onnx/model-facts.js';
 
 /** What `inspect` says of a plan file, from its bytes and what lies beside it; nothing is loaded. */
 export const planFactsSchema = z.strictObject({
@@ -33,13 +34,6 @@ export const planFactsSchema = z.strictObject({
       why: z.string(),
     }),
   ),
-  findings: z.array(
-    z.strictObject({
-      code: z.string(),
-      severity: z.enum(['error', 'warning', 'info']),
-      message: z.string(),
-      where: z.string(),
-    }),
-  ),
+  findings: z.array(findingSchema),
 });
 export type PlanFacts = z.infer<typeof planFactsSchema>;

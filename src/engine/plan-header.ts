@@ -31,7 +31,7 @@ export interface PlanHeader {
 }
 
 /** Four bytes of length, little-endian, and JSON: what Ultralytics writes before the plan. */
-export interface ForeignHeader {
+interface ForeignHeader {
   readonly kind: 'ultralytics' | 'json';
   /** With the length. */
   readonly bytes: number;

@@ -1,7 +1,7 @@
 import type { Finding } from './model-facts.js';
 
 /** Every finding of `inspect`: what it is about and how bad. An error keeps the model from running; a warning often ends in a failed build or wrong numbers. */
-export const findingKinds = {
+const findingKinds = {
   'external-data-missing': 'error',
   'external-data-short': 'error',
   'external-data-outside': 'error',

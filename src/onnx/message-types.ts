@@ -43,7 +43,7 @@ const definitions = {
     'domain:string=10 attributeProto:AttributeProto*=11 valueInfo:ValueInfoProto*=12 overload:string=13 metadataProps:StringStringEntryProto*=14',
 };
 
-export type ScalarKind = 'string' | 'bytes' | 'int32' | 'int64' | 'uint64' | 'float' | 'double' | 'enum';
+type ScalarKind = 'string' | 'bytes' | 'int32' | 'int64' | 'uint64' | 'float' | 'double' | 'enum';
 
 export interface FieldType {
   readonly name: string;

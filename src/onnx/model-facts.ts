@@ -12,7 +12,7 @@ export const findingSchema = z.strictObject({
   where: z.string(),
 });
 
-export const valueFactsSchema = z.strictObject({
+const valueFactsSchema = z.strictObject({
   name: z.string(),
   /** As numpy spells it, plus bfloat16, float8_e4m3fn, int4, …; `sequence(float32)` and the like for values that are no tensors; null when not declared. */
   dtype: z.string().nullable(),

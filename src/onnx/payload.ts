@@ -2,7 +2,7 @@ import type { TensorProto } from './onnx_pb.js';
 import { encodeVarints, WireType } from './wire.js';
 
 /** How the bytes of a segment hold values: `bytes` as they are, `packed` one after the other, `records` each behind its own tag. */
-export type SegmentEncoding = 'bytes' | 'packed' | 'records';
+type SegmentEncoding = 'bytes' | 'packed' | 'records';
 
 /** A stretch of a model file that holds (part of) the values of one payload field of a TensorProto. */
 export interface Segment {

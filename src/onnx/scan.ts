@@ -11,7 +11,7 @@ import { Collected, type Rewritten, readTag, rewriteTensors } from './rewrite.js
 import { recordHeader, WireReader, WireType } from './wire.js';
 
 /** Payloads up to this size stay in the skeleton: shapes, axes and scalars, which graph code wants to read at once. */
-export const INLINE_BYTES = 1024;
+const INLINE_BYTES = 1024;
 
 /** What is not weights must fit into memory; protobuf itself stops at 2 GiB for a whole model. */
 const SKELETON_LIMIT = 1 << 30;

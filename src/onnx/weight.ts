@@ -36,7 +36,7 @@ export interface Weight extends WeightStream {
   readonly where: WeightPlace;
 }
 
-export const CHUNK_BYTES = 1 << 20;
+const CHUNK_BYTES = 1 << 20;
 
 /** What is needed to find the bytes of a tensor. */
 export interface WeightFiles {

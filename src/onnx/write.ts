@@ -10,20 +10,21 @@ import { isExternal } from './external-data.js';
 import { visitTensors } from './graph.js';
 import type { ModelLike } from './model.js';
 import {
-  type ModelProto,
   ModelProtoSchema,
   StringStringEntryProtoSchema,
   type TensorProto,
   TensorProto_DataLocation,
   TensorProtoSchema,
 } from './onnx_pb.js';
-import { decodeMarker, MARKER_FIELD, markerOf, PayloadTable } from './payload.js';
-import { Collected, type Piece, type Rewritten, readTag, rewriteTensors } from './rewrite.js';
+import { MARKER_FIELD, markerOf, PayloadTable } from './payload.js';
+import { type Piece, rewriteTensors } from './rewrite.js';
+import { insertPayload, withStandIns } from './splice.js';
 import type { WeightStream } from './weight.js';
-import { recordHeader, WireReader } from './wire.js';
+import { WireReader } from './wire.js';
+import { WriteProgress } from './write-progress.js';
 
 /** Protobuf refuses messages of 2 GiB and more; what is left over is room for lengths that grow. */
-export const SINGLE_FILE_LIMIT = 2 ** 31 - 1 - (1 << 20);
+const SINGLE_FILE_LIMIT = 2 ** 31 - 1 - (1 << 20);
 
 /** Values below this stay in the model file even with external data, as ONNX's own tools do. */
 const EXTERNAL_THRESHOLD = 1024;
@@ -31,10 +32,6 @@ const EXTERNAL_THRESHOLD = 1024;
 /** ONNX advises offsets that are multiples of the page size, so that runtimes can map the file. */
 const EXTERNAL_ALIGNMENT = 4096;
 
-/** The event loop gets a turn (progress, Ctrl-C) after this many bytes. */
-const TURN_BYTES = 64 << 20;
-
-const RAW_DATA_FIELD = 9;
 const COPY_BYTES = 1 << 20;
 
 export interface WriteOptions {
@@ -65,7 +62,7 @@ export async function writeModel(
   const layout = planLayout(model, streams, path, options.externalData ?? 'auto');
   refuseInputs(model, [path, ...(layout.external === null ? [] : [layout.external.path])]);
 
-  const progress = new Progress(layout.bytes + (layout.external?.bytes ?? 0), emit, options.signal);
+  const progress = new WriteProgress(layout.bytes + (layout.external?.bytes ?? 0), emit, options.signal);
   const pending: PendingFile[] = [];
   try {
     if (layout.external !== null) {
@@ -220,61 +217,7 @@ function stringsOf(stream: WeightStream): Uint8Array[] {
   return strings;
 }
 
-/** Puts a raw_data record in the place of the marker of an encoded TensorProto. */
-function insertPayload(
-  reader: WireReader,
-  start: number,
-  end: number,
-  embedded: PayloadTable<WeightStream>,
-): Rewritten | undefined {
-  reader.position = start;
-  while (reader.position < end) {
-    const recordStart = reader.position;
-    const { field, wireType } = readTag(reader, end);
-    const contentStart = reader.skip(wireType, recordStart, end);
-    if (field !== MARKER_FIELD) continue;
-    const recordEnd = reader.position;
-    const marker = decodeMarker(reader.copy(contentStart, recordEnd - contentStart));
-    const payload = embedded.at(marker);
-    if (payload === undefined)
-      throw new TrtforgeError('TF_INTERNAL', 'A tensor of another model was written.');
-    const out = new Collected();
-    out.add(reader.copy(start, recordStart - start));
-    out.add(recordHeader(RAW_DATA_FIELD, payload.byteLength));
-    out.add({ payload: marker.entry, length: payload.byteLength });
-    out.add(reader.copy(recordEnd, end - recordEnd));
-    return out;
-  }
-  return undefined;
-}
-
-/** Runs `action` while some tensors of `proto` have the content of stand-ins; afterwards they are as before. */
-function withStandIns<T>(
-  proto: ModelProto,
-  standIn: (tensor: TensorProto) => TensorProto | undefined,
-  action: () => T,
-): T {
-  const originals = new Map<TensorProto, TensorProto>();
-  try {
-    for (const { tensor } of visitTensors(proto)) {
-      if (originals.has(tensor)) continue;
-      const replacement = standIn(tensor);
-      if (replacement === undefined) continue;
-      originals.set(tensor, { ...tensor });
-      setContent(tensor, replacement);
-    }
-    return action();
-  } finally {
-    for (const [tensor, content] of originals) setContent(tensor, content);
-  }
-}
-
-function setContent(tensor: TensorProto, content: TensorProto): void {
-  for (const key of Object.keys(tensor)) Reflect.deleteProperty(tensor, key);
-  Object.assign(tensor, content);
-}
-
-async function copyStream(stream: WeightStream, file: PendingFile, progress: Progress): Promise<void> {
+async function copyStream(stream: WeightStream, file: PendingFile, progress: WriteProgress): Promise<void> {
   const start = file.position;
   for (const chunk of stream.chunks(COPY_BYTES)) {
     file.write(chunk);
@@ -307,30 +250,5 @@ function refuseInputs(model: ModelLike, outputs: readonly string[]): void {
         `${output} is one of the files the model is read from (${input}).`,
       );
     }
-  }
-}
-
-/** Counts written bytes, tells about them, and lets the event loop run now and then. */
-class Progress {
-  #done = 0;
-  #untilTurn = TURN_BYTES;
-  readonly #total: number;
-  readonly #emit: EventListener;
-  readonly #signal: AbortSignal | undefined;
-
-  constructor(total: number, emit: EventListener, signal: AbortSignal | undefined) {
-    this.#total = total;
-    this.#emit = emit;
-    this.#signal = signal;
-  }
-
-  async advance(bytes: number): Promise<void> {
-    this.#done += bytes;
-    this.#untilTurn -= bytes;
-    if (this.#untilTurn > 0) return;
-    this.#untilTurn = TURN_BYTES;
-    this.#emit({ type: 'progress', phase: 'write', done: this.#done, total: this.#total });
-    await new Promise((resolve) => setImmediate(resolve));
-    if (this.#signal?.aborted) throw new TrtforgeError('TF_CANCELLED', 'Writing the model was cancelled.');
   }
 }
