@@ -7,6 +7,7 @@ import { type SkippablePhase, skippablePhases } from '../forge/options.js';
 import type { ForgeResult } from '../report/result.js';
 import { accuracySentence, conversionSentence, engineSentence, outcomeWord } from '../report/sentences.js';
 import { buildOptions, buildWishes } from './build-options.js';
+import { comparisonOptions, comparisonWishes } from './comparison-options.js';
 import { storeOptions, storeWishes } from './store-options.js';
 
 export const command = defineCommand({
@@ -21,6 +22,7 @@ export const command = defineCommand({
   options: {
     ...buildOptions,
     ...storeOptions,
+    ...comparisonOptions,
     runRoot: text({
       flags: '--run-root <folder>',
       describe: 'where report, engine, typed model and logs go (default: runs/MODEL-PRECISION)',
@@ -40,6 +42,7 @@ export const command = defineCommand({
         ...storeWishes(options),
         runRoot: options.runRoot,
         skip: options.skip.flat(),
+        verify: comparisonWishes(options),
       },
       context,
     ),

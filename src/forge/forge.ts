@@ -25,6 +25,7 @@ import {
   writeReport,
 } from './run-root.js';
 import { judge } from './verdict.js';
+import { verifyPhase } from './verify-phase.js';
 
 /** The way, in order. */
 const phasesOf = (run: Run): readonly Phase<Forged>[] => [
@@ -32,6 +33,7 @@ const phasesOf = (run: Run): readonly Phase<Forged>[] => [
   resolvePhase(run),
   convertPhase(run),
   buildPhase(run),
+  verifyPhase(run),
   ...enginePhases(run),
 ];
 
@@ -82,7 +84,7 @@ function resultOf(
     model: inspection === undefined ? null : modelPart(inspection),
     conversion: conversion === undefined ? null : conversionPart(conversion),
     build: obtained === undefined ? null : buildPart(obtained),
-    verification: null,
+    verification: found.verification ?? null,
   };
   const version = packageVersion();
   return {
@@ -101,7 +103,7 @@ function resultOf(
     ...judge(parts),
     ...parts,
     environment: environmentPart(machine, { trtforge: version, toolchain: prepared?.toolchain ?? null }),
-    repeat: repeatCommands(options, root),
+    repeat: repeatCommands(options, root, found.verification?.repeat ?? null),
     files: filesOf(root, found),
   };
 }
@@ -112,7 +114,10 @@ function targetOf({ target }: ForgeOptions, { prepared }: Partial<Forged>): stri
 }
 
 /** What the run root holds, for whoever opens it. */
-function filesOf(root: RunRoot, { conversion, obtained, inspection }: Partial<Forged>): ForgeResult['files'] {
+function filesOf(
+  root: RunRoot,
+  { conversion, obtained, inspection, verification }: Partial<Forged>,
+): ForgeResult['files'] {
   const all: readonly (readonly [string | undefined, string])[] = [
     [root.report, 'this report as a page'],
     [root.markdown, 'the same as Markdown'],
@@ -124,6 +129,7 @@ function filesOf(root: RunRoot, { conversion, obtained, inspection }: Partial<Fo
     [obtained?.passportPath, 'its passport'],
     [inspection && root.stepResult('inspect'), 'what inspect found, in full'],
     [conversion && root.stepResult('convert'), 'what convert did, in full'],
+    [verification && root.stepResult('verify'), 'what verify found, in full'],
     [join(root.path, 'logs'), 'one log per phase'],
   ];
   return all.flatMap(([path, what]) =>

@@ -2,6 +2,7 @@ import type { PreparedBuild } from '../engine/prepare.js';
 import type { ModelFacts } from '../onnx/model-facts.js';
 import type { ConversionResult } from '../precision/conversion.js';
 import type { ObtainedEngine } from '../store/obtain-engine.js';
+import type { VerifyResult } from '../verify/result.js';
 import type { Machine } from './environment.js';
 import type { ForgeContext, ForgeOptions } from './options.js';
 import type { WorkPhase } from './phase.js';
@@ -14,6 +15,7 @@ export interface Forged {
   readonly prepared: PreparedBuild;
   readonly conversion: ConversionResult;
   readonly obtained: ObtainedEngine;
+  readonly verification: VerifyResult;
 }
 
 /** What every phase may look at; the same for the whole run. */

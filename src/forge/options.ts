@@ -1,17 +1,25 @@
 import type { PlanBuilder } from '../engine/build-engine.js';
 import type { EventListener } from '../events.js';
 import type { BuildOrLoadWishes } from '../store/build-or-load.js';
+import type { VerifyRequest } from '../verify/verify.js';
 import type { Machine } from './environment.js';
 
 /** Phases a user may leave out: the engine, or the comparison. */
 export const skippablePhases = ['build', 'verify'] as const;
 export type SkippablePhase = (typeof skippablePhases)[number];
 
+export type ComparisonWishes = Pick<
+  VerifyRequest,
+  'seed' | 'samples' | 'shapes' | 'ranges' | 'files' | 'atol' | 'rtol' | 'threads'
+>;
+
 /** What a user wants forged; all but the model has a default. */
 export interface ForgeOptions extends Omit<BuildOrLoadWishes, 'output' | 'converted'> {
   /** The folder the run writes (default: `runs/<model>-<precision>`). */
   readonly runRoot?: string | undefined;
   readonly skip?: readonly SkippablePhase[] | undefined;
+  /** How the typed model is compared with the original. */
+  readonly verify?: ComparisonWishes | undefined;
 }
 
 export interface ForgeContext {

@@ -2,13 +2,14 @@ import { type ProfileRequest, parseProfile } from '../engine/profile.js';
 import { defaultRecipe, type ProfileRange, type Recipe } from '../engine/recipe.js';
 import { targetText } from '../engine/target.js';
 import type { ForgeResult } from '../report/result.js';
+import { shellWord } from '../system/shell-word.js';
 import type { ForgeOptions } from './options.js';
 import type { RunRoot } from './run-root.js';
 
 type Repeat = ForgeResult['repeat'];
 
-/** The command lines that repeat a run: as a whole, and each of its steps. */
-export function repeatCommands(options: ForgeOptions, root: RunRoot): Repeat {
+/** The command lines that repeat a run: as a whole, and each of its steps; `verify` is the comparison's own, null without one. */
+export function repeatCommands(options: ForgeOptions, root: RunRoot, verify: string | null): Repeat {
   const { model, precision } = options;
   const converts = precision === 'fp16' || precision === 'bf16';
   const typed = converts ? root.typedModel(model, precision) : null;
@@ -22,6 +23,7 @@ export function repeatCommands(options: ForgeOptions, root: RunRoot): Repeat {
         model,
         ...buildWords(options),
         ...storeWords(options),
+        ...comparisonWords(options),
         ...skip.flatMap((phase) => ['--skip', phase]),
         '--run-root',
         root.path,
@@ -52,6 +54,7 @@ export function repeatCommands(options: ForgeOptions, root: RunRoot): Repeat {
             command: line('build', model, ...buildWords(options), ...storeWords(options)),
           },
         ]),
+    ...(verify === null ? [] : [{ step: 'Compare', command: verify }]),
     { step: 'Render the report again', command: line('report', root.path) },
   ];
 }
@@ -78,6 +81,23 @@ function storeWords({ store, forceRebuild, timingCache }: ForgeOptions): readonl
     ...(timingCache === 'auto' ? [] : word('--timing-cache', timingCache === null ? 'none' : timingCache)),
     ...(store === false ? ['--no-cache'] : word('--cache-dir', store)),
     ...(forceRebuild ? ['--force-rebuild'] : []),
+  ];
+}
+
+function comparisonWords({ verify = {} }: ForgeOptions): readonly string[] {
+  const named = (name: string | null, said: string | number) =>
+    name === null ? String(said) : `${quotedName(name)}:${said}`;
+  return [
+    ...word('--seed', verify.seed),
+    ...word('--samples', verify.samples),
+    ...(verify.ranges ?? []).flatMap(({ name, low, high }) => [
+      '--val-range',
+      named(name, `[${low},${high}]`),
+    ]),
+    ...(verify.files ?? []).flatMap(({ name, path }) => ['--inputs', `${quotedName(name)}=@${path}`]),
+    ...(verify.atol ?? []).flatMap(({ name, value }) => ['--atol', named(name, value)]),
+    ...(verify.rtol ?? []).flatMap(({ name, value }) => ['--rtol', named(name, value)]),
+    ...word('--threads', verify.threads),
   ];
 }
 
@@ -144,10 +164,8 @@ function profileText(profile: string | ProfileRequest): string {
 
 function rangeText(name: string, { min, opt, max, values }: ProfileRange): string {
   const dims = (numbers: readonly number[]) => (numbers.length === 0 ? 'scalar' : numbers.join('x'));
-  const quoted = /[,:='\s]/.test(name) ? `'${name}'` : name;
-  return `${quoted}${values ? '=' : ':'}${[min, opt, max].map(dims).join('/')}`;
+  return `${quotedName(name)}${values ? '=' : ':'}${[min, opt, max].map(dims).join('/')}`;
 }
 
-/** A word as a POSIX shell reads it. */
-export const shellWord = (text: string): string =>
-  /^[A-Za-z0-9_@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+/** Names with characters that mean something in a range or a shape stand in quotes. */
+const quotedName = (name: string): string => (/[,:='\s]/.test(name) ? `'${name}'` : name);

@@ -1,10 +1,10 @@
 import { ExitCode } from '../errors.js';
-import type { ForgeResult, ReportPhase, ReportVerification } from '../report/result.js';
-import { formatMeasure } from '../report/sentences.js';
+import type { ForgeResult, ReportPhase } from '../report/result.js';
+import type { VerifyResult } from '../verify/result.js';
 
 export interface Judged {
   readonly error: ForgeResult['error'];
-  readonly verification: ReportVerification | null;
+  readonly verification: ForgeResult['verification'];
   readonly build: ForgeResult['build'];
   readonly phases: readonly ReportPhase[];
 }
@@ -56,25 +56,16 @@ function stopped(error: NonNullable<ForgeResult['error']>): Judgement {
   };
 }
 
-function notPassed(verification: ReportVerification): Judgement {
-  const failed = verification.outputs.filter((output) => !output.pass);
-  const fail = verification.outcome === 'fail';
-  const checks = failed.flatMap((output) =>
-    output.checks
-      .filter((check) => !check.pass)
-      .map(
-        (check) =>
-          `${output.name}: ${check.statistic} error ${formatMeasure(check.measured)} is above its limit ${check.limit}.`,
-      ),
-  );
+function notPassed({ outcome, outputs, reasons, verdicts }: VerifyResult): Judgement {
+  const fail = outcome === 'fail';
+  const failed = outputs.filter((output) => !output.pass).length;
+  const headline = !fail
+    ? 'The comparison could not tell whether the typed model agrees with the original.'
+    : verdicts.contract === 'fail'
+      ? 'The typed model does not have the outputs of the original.'
+      : `${failed} of ${outputs.length} outputs of the typed model ${failed === 1 ? 'is' : 'are'} outside tolerance.`;
   return {
-    verdict: {
-      outcome: verification.outcome,
-      headline: fail
-        ? `${failed.length} of ${verification.outputs.length} outputs of the typed model ${failed.length === 1 ? 'is' : 'are'} outside tolerance.`
-        : 'The comparison could not tell whether the typed model agrees with the original.',
-      reasons: [...checks, ...verification.reasons.filter((reason) => !checks.includes(reason))],
-    },
+    verdict: { outcome, headline, reasons },
     exitCode: fail ? ExitCode.failed : ExitCode.inconclusive,
   };
 }

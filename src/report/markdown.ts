@@ -1,5 +1,6 @@
+import type { VerifyResult } from '../verify/result.js';
 import { formatBytes, formatCount, formatMs, formatStatistic, plural } from './quantity.js';
-import type { ForgeResult, ReportConversion, ReportVerification } from './result.js';
+import type { ForgeResult, ReportConversion } from './result.js';
 import {
   accuracySentence,
   conversionSentence,
@@ -49,14 +50,14 @@ function verdictBlock({ verdict, error }: ForgeResult): string {
   return [`**${text(verdict.headline)}**`, reasons, stopped].filter(Boolean).join('\n\n');
 }
 
-function accuracyBlock(verification: ReportVerification): string {
-  const names = [
-    ...new Set(verification.outputs.flatMap(({ statistics }) => statistics.map(({ name }) => name))),
-  ];
+/** The statistics that fit a line. */
+const STATISTICS = ['max', 'mean', 'p99', 'max relative'];
+
+function accuracyBlock(verification: VerifyResult): string {
   const rows = verification.outputs.map((output) => [
     code(output.name),
-    output.pass ? 'pass' : '**fail**',
-    ...names.map((name) => {
+    output.outcome === 'pass' ? 'pass' : `**${output.outcome}**`,
+    ...STATISTICS.map((name) => {
       const found = output.statistics.find((statistic) => statistic.name === name);
       return found === undefined ? '–' : formatMeasure(found.amount);
     }),
@@ -67,7 +68,7 @@ function accuracyBlock(verification: ReportVerification): string {
       )
       .join('; '),
   ]);
-  return `## Accuracy\n\n${text(accuracySentence(verification))}\n\n${table(['output', 'verdict', ...names.map(text), 'checked'], rows)}`;
+  return `## Accuracy\n\n${text(accuracySentence(verification))}\n\n${table(['output', 'verdict', ...STATISTICS, 'checked'], rows)}`;
 }
 
 function conversionBlock(conversion: ReportConversion): string {

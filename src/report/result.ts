@@ -1,8 +1,6 @@
 import { z } from 'zod';
 import { ExitCode } from '../errors.js';
-
-/** Numbers that JSON cannot hold travel by name: an overflowed FP16 output has an infinite error, and the report must say so. */
-export const measureSchema = z.union([z.number(), z.enum(['NaN', 'Infinity', '-Infinity'])]);
+import { verifyResultSchema } from '../verify/result.js';
 
 const exitCodeSchema = z.literal(Object.values(ExitCode));
 
@@ -77,43 +75,6 @@ const buildSchema = z.object({
   passport: z.record(z.string(), z.unknown()),
 });
 
-const checkSchema = z.object({
-  statistic: z.string(),
-  measured: measureSchema,
-  limit: z.number(),
-  pass: z.boolean(),
-});
-
-const verifiedOutputSchema = z.object({
-  name: z.string(),
-  dtype: z.string(),
-  shape: z.array(z.number()),
-  elements: z.number(),
-  pass: z.boolean(),
-  checks: z.array(checkSchema),
-  /** Statistics of the error in the order to print them: `max`, `mean`, `p99`, … */
-  statistics: z.array(z.object({ name: z.string(), amount: measureSchema })),
-  /** How many elements have which absolute error; `zeros` are exactly equal, `nonFinite` are NaN or infinite on one side only. */
-  histogram: z.object({
-    bins: z.array(z.object({ from: z.number(), to: z.number(), count: z.number() })),
-    zeros: z.number(),
-    nonFinite: z.number(),
-  }),
-});
-
-const verificationSchema = z.object({
-  reference: z.string(),
-  candidate: z.string(),
-  seed: z.number(),
-  samples: z.number(),
-  inputs: z.array(
-    z.object({ name: z.string(), dtype: z.string(), shape: z.array(z.number()), from: z.string() }),
-  ),
-  outputs: z.array(verifiedOutputSchema),
-  reasons: z.array(z.string()),
-  outcome: z.enum(['pass', 'fail', 'inconclusive']),
-});
-
 const phaseSchema = z.object({
   name: z.string(),
   status: z.enum(['done', 'failed', 'skipped', 'not-reached']),
@@ -159,7 +120,7 @@ export const forgeResultSchema = z.object({
   model: modelSchema.nullable(),
   conversion: conversionSchema.nullable(),
   build: buildSchema.nullable(),
-  verification: verificationSchema.nullable(),
+  verification: verifyResultSchema.nullable(),
   environment: z.array(z.object({ name: z.string(), text: z.string() })),
   repeat: z.array(z.object({ step: z.string(), command: z.string() })),
   files: z.array(z.object({ path: z.string(), what: z.string() })),
@@ -178,8 +139,5 @@ export type ForgeResult = z.infer<typeof forgeResultSchema>;
 export type ReportModel = NonNullable<ForgeResult['model']>;
 export type ReportConversion = NonNullable<ForgeResult['conversion']>;
 export type ReportBuild = NonNullable<ForgeResult['build']>;
-export type ReportVerification = NonNullable<ForgeResult['verification']>;
-export type VerifiedOutput = ReportVerification['outputs'][number];
 export type ReportPhase = ForgeResult['phases'][number];
 export type Outcome = ForgeResult['verdict']['outcome'];
-export type Measure = z.infer<typeof measureSchema>;

@@ -1,14 +1,12 @@
+import type { Measure, VerifiedOutput, VerifyResult } from '../verify/result.js';
 import { formatBytes, formatCount, formatMs, formatShare, formatStatistic, plural } from './quantity.js';
 import type {
   ForgeResult,
-  Measure,
   Outcome,
   ReportBuild,
   ReportConversion,
   ReportModel,
   ReportPhase,
-  ReportVerification,
-  VerifiedOutput,
 } from './result.js';
 
 /** What a result says in words; page, Markdown and terminal use the same sentences. */
@@ -37,7 +35,7 @@ export interface ToleranceUse {
 }
 
 /** The check that came closest to its limit, or went furthest beyond it. Null when nothing was checked. */
-export function tightestCheck(verification: ReportVerification): ToleranceUse | null {
+export function tightestCheck(verification: VerifyResult): ToleranceUse | null {
   let tightest: ToleranceUse | null = null;
   for (const output of verification.outputs) {
     for (const { statistic, measured, limit } of output.checks) {
@@ -55,16 +53,15 @@ function toleranceShare(measured: number, limit: number): number {
   return Number.isNaN(share) ? Number.POSITIVE_INFINITY : share;
 }
 
-export function accuracySentence(verification: ReportVerification): string {
+export function accuracySentence(verification: VerifyResult): string {
   const passed = verification.outputs.filter((output) => output.pass).length;
   const all = verification.outputs.length;
   const where = `${passed === all ? (all === 1 ? 'The only output stays' : `${all === 2 ? 'Both' : `All ${all}`} outputs stay`) : `${passed} of ${plural(all, 'output')} ${passed === 1 ? 'stays' : 'stay'}`} within tolerance on ${plural(verification.samples, 'seeded sample')}`;
   const tightest = tightestCheck(verification);
   if (tightest === null) return `${where}.`;
   const { output, statistic, measured, limit, share } = tightest;
-  return share > 1
-    ? `${where}; ${output.name} is furthest out, with a ${statistic} error of ${formatMeasure(measured)} where ${formatStatistic(limit)} is allowed.`
-    : `${where}; ${output.name} comes closest to a limit, with a ${statistic} error of ${formatMeasure(measured)} where ${formatStatistic(limit)} is allowed.`;
+  const how = share > 1 ? 'is furthest out' : 'comes closest to its limit';
+  return `${where}; ${output.name} ${how}: ${statistic} ${formatMeasure(measured)}, allowed ${formatStatistic(limit)}.`;
 }
 
 export const convertedShare = (conversion: ReportConversion): number => {

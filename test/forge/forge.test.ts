@@ -7,12 +7,13 @@ import { TrtforgeError } from '../../src/errors.js';
 import type { WorkEvent } from '../../src/events.js';
 import type { Machine } from '../../src/forge/environment.js';
 import { forge } from '../../src/forge/forge.js';
+import type { ForgeOptions } from '../../src/forge/options.js';
 import { readResult } from '../../src/report/read.js';
 import { type ForgeResult, forgeResultSchema } from '../../src/report/result.js';
 import { sha256 } from '../../src/system/digest.js';
 import { UNPUBLISHED_SUFFIX } from '../../src/system/publish.js';
 import { dynamicModel, staticModel, unknownOpModel } from '../native/tiny-models.js';
-import { describeWith } from '../support/needs.js';
+import { describeWith, found } from '../support/needs.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-forge-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -34,7 +35,12 @@ describe('forge without TensorRT', () => {
   const events: WorkEvent[] = [];
   beforeAll(async () => {
     result = await forge(
-      { model: dynamicModel(folder), precision: 'fp16', skip: ['build'], runRoot: runRoot('no-build') },
+      {
+        model: dynamicModel(folder),
+        precision: 'fp16',
+        skip: ['build', 'verify'],
+        runRoot: runRoot('no-build'),
+      },
       { emit: (event) => events.push(event) },
     );
   });
@@ -45,6 +51,7 @@ describe('forge without TensorRT', () => {
       resolve: 'skipped',
       convert: 'done',
       build: 'skipped',
+      verify: 'skipped',
       bench: 'skipped',
     });
     expect(result.conversion).toMatchObject({ precision: 'fp16', convertedNodes: 2, keptNodes: 0 });
@@ -115,7 +122,9 @@ describe('forge that cannot go on', () => {
 
 describeWith('toolchain', 'forge with tensorrt-rtx', (libraries) => {
   const store = join(folder, 'store');
+  // Comparing has its own tests below; engines are what these are about.
   const options = {
+    skip: ['verify'],
     model: '',
     precision: 'fp16',
     target: 'tensorrt-rtx:sm_89',
@@ -265,4 +274,64 @@ describeWith('toolchain', 'forge with tensorrt-rtx', (libraries) => {
         detail: reason,
       });
   });
+});
+
+describeWith('onnxruntime', 'forge that compares', () => {
+  const compare = (more: Partial<ForgeOptions>) =>
+    forge({ model: dynamicModel(folder), precision: 'fp16', skip: ['build'], ...more });
+
+  test('holds the typed model against the original, and passes with numbers', async () => {
+    const result = await compare({ runRoot: runRoot('compared'), verify: { samples: 2, seed: 5 } });
+    expect(result).toMatchObject({ exitCode: 0, verdict: { outcome: 'pass' }, error: null });
+    expect(result.verification).toMatchObject({ precision: 'fp16', samples: 2, seed: 5, outcome: 'pass' });
+    const [output] = result.verification!.outputs;
+    expect(output!.checks.every(({ pass }) => pass)).toBe(true);
+    expect(output!.statistics.find(({ name }) => name === 'max')?.amount).toBeGreaterThan(0);
+    expect(readFileSync(result.report, 'utf8')).toContain('Distribution of the absolute error of y');
+    expect(existsSync(join(result.runRoot, 'steps', 'verify.json'))).toBe(true);
+  });
+
+  test('an output outside tolerance is exit 1 with every step still taken and the report written', async () => {
+    const result = await compare({
+      runRoot: runRoot('off'),
+      verify: { samples: 1, atol: [{ name: null, value: 1e-9 }] },
+    });
+    expect(result).toMatchObject({ exitCode: 1, verdict: { outcome: 'fail' }, error: null });
+    expect(statuses(result)).toMatchObject({ verify: 'done', bench: 'skipped' });
+    expect(result.verdict.reasons.join('\n')).toMatch(/^y: /m);
+    expect(readFileSync(result.report, 'utf8')).toContain('<p class="verdict-word">Fail</p>');
+  });
+
+  test('a model that is built as it is has nothing to be held against', async () => {
+    const result = await compare({ precision: 'as-is', runRoot: runRoot('as-is') });
+    expect(result.phases.find(({ name }) => name === 'verify')).toMatchObject({
+      status: 'skipped',
+      detail: 'the model was not converted, so there is no second model to hold against it',
+    });
+    expect(result.exitCode).toBe(4);
+  });
+});
+
+describeWith('toolchain', 'forge that builds and compares', (libraries) => {
+  test.skipIf(found('onnxruntime') === undefined)(
+    'compares at the shapes that the engine is optimized for',
+    async () => {
+      const result = await forge({
+        model: dynamicModel(folder),
+        precision: 'bf16',
+        target: 'tensorrt-rtx:sm_89',
+        profiles: [profile],
+        toolchain: libraries,
+        store: join(folder, 'store'),
+        runRoot: runRoot('whole'),
+      });
+      expect(result.verdict).toMatchObject({
+        outcome: 'pass',
+        headline:
+          'The typed model agrees with the original on every output, and the engine was built from it.',
+      });
+      expect(result.verification?.inputs).toMatchObject([{ name: 'x', shape: [8, 64] }]);
+      expect(result.repeat.map(({ step }) => step)).toContain('Compare');
+    },
+  );
 });

@@ -1,12 +1,14 @@
 import { execFileSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import { defineCommand } from '../../src/cli/command.js';
+import { text } from '../../src/cli/option.js';
 import { runProgram } from '../../src/cli/program.js';
 import { buildOptions, buildWishes } from '../../src/commands/build-options.js';
+import { comparisonOptions, comparisonWishes } from '../../src/commands/comparison-options.js';
 import { storeOptions, storeWishes } from '../../src/commands/store-options.js';
 import { defaultRecipe } from '../../src/engine/recipe.js';
 import type { ForgeOptions } from '../../src/forge/options.js';
-import { repeatCommands, shellWord } from '../../src/forge/repeat.js';
+import { repeatCommands } from '../../src/forge/repeat.js';
 import { runRootAt } from '../../src/forge/run-root.js';
 import { recordedConsole } from '../support/console.js';
 
@@ -16,34 +18,36 @@ function shellWords(commandLine: string): readonly string[] {
   return execFileSync('sh', ['-c', script], { encoding: 'utf8' }).split('\0').slice(0, -1);
 }
 
-/** Reads a `trtforge build` line back into wishes, through the shell and the real option table. */
+/** Reads a `trtforge forge` or `build` line back into wishes, through the shell and the real option tables. */
 async function readBack(commandLine: string): Promise<ForgeOptions> {
   let read: ForgeOptions | undefined;
-  const build = defineCommand({
-    name: 'build',
+  const probe = defineCommand({
+    name: shellWords(commandLine)[1]!,
     summary: '',
     arguments: [{ name: 'MODEL', describe: '' }],
-    options: { ...buildOptions, ...storeOptions },
+    options: {
+      ...buildOptions,
+      ...storeOptions,
+      ...comparisonOptions,
+      runRoot: text({ flags: '--run-root <folder>', describe: '' }),
+    },
     run: async ([model = ''], options) => {
-      read = { ...buildWishes(model, options), ...storeWishes(options) };
+      const verify = comparisonWishes(options);
+      read = { ...buildWishes(model, options), ...storeWishes(options), verify, runRoot: options.runRoot };
       return { schema: 'trtforge.probe/1' };
     },
     render: () => {},
   });
   const recorded = recordedConsole();
-  const program = {
-    name: 'trtforge',
-    version: '0',
-    summary: '',
-    entries: [{ name: 'build', summary: '', load: async () => build }],
-  };
+  const entries = [{ name: probe.name, summary: '', load: async () => probe }];
+  const program = { name: 'trtforge', version: '0', summary: '', entries };
   const exitCode = await runProgram(program, shellWords(commandLine).slice(1), recorded.console);
   expect([exitCode, recorded.err()]).toEqual([0, '']);
   return read!;
 }
 
 const commandOf = (options: ForgeOptions, step: RegExp): string =>
-  repeatCommands(options, runRootAt('runs/it is here')).find((each) => step.test(each.step))!.command;
+  repeatCommands(options, runRootAt('runs/it is here'), null).find((each) => step.test(each.step))!.command;
 
 describe('the commands that repeat a run', () => {
   test('a plain run is a plain command', () => {
@@ -98,8 +102,24 @@ describe('the commands that repeat a run', () => {
       store: '/some/where else',
       forceRebuild: true,
       timingCache: null,
+      runRoot: 'runs/it is here',
+      verify: {
+        seed: 7,
+        samples: 2,
+        ranges: [
+          { name: null, low: -1, high: 1 },
+          { name: 'odd, name', low: 0, high: 255 },
+        ],
+        files: [{ name: 'x', path: 'a b.npy' }],
+        atol: [{ name: 'odd: out', value: 1e-7 }],
+        rtol: [{ name: null, value: 0.01 }],
+        threads: 2,
+      },
     };
-    expect(await readBack(commandOf(options, /Build/))).toEqual(options);
+    const { verify: _, runRoot: __, ...built } = await readBack(commandOf(options, /Build/));
+    const { verify: ___, runRoot: ____, ...wished } = options;
+    expect(built).toEqual(wished);
+    expect(await readBack(commandOf(options, /whole way/))).toEqual(options);
   });
 
   test('a run without a store says so', async () => {
@@ -109,15 +129,10 @@ describe('the commands that repeat a run', () => {
   });
 
   test('what was left out is not repeated as a step', () => {
-    const steps = repeatCommands({ model: 'm.onnx', skip: ['build'] }, runRootAt('r')).map(
+    const steps = repeatCommands({ model: 'm.onnx', skip: ['build'] }, runRootAt('r'), null).map(
       ({ step }) => step,
     );
     expect(steps.some((step) => /Build|Convert/.test(step))).toBe(false);
     expect(commandOf({ model: 'm.onnx', skip: ['build'] }, /whole way/)).toContain('--skip build');
   });
-
-  test.each(['plain', "it's", '$HOME', 'a b', '', '*', '-x;y', '"', '\\', 'line\nbreak', '~'])(
-    'a shell reads %j as it was meant',
-    (text) => expect(shellWords(shellWord(text))).toEqual([text]),
-  );
 });

@@ -35,12 +35,19 @@ describe('the verdict of a run', () => {
     );
   });
 
-  test('a fail names every output, statistic, measure and limit', () => {
-    expect(judge(failedSample()).verdict.reasons).toEqual(
-      expect.arrayContaining([
-        'logits: max error Infinity is above its limit 0.01.',
-        'logits: mean error 0.0231 is above its limit 0.002.',
-      ]),
+  test('a fail gives the reasons of the comparison', () => {
+    expect(judge(failedSample()).verdict).toEqual({
+      outcome: 'fail',
+      headline: '1 of 1 outputs of the typed model is outside tolerance.',
+      reasons: ['logits: 12 elements are infinite.'],
+    });
+  });
+
+  test('outputs that are missing are said before numbers', () => {
+    const verification = failedSample().verification!;
+    const verdicts = { ...verification.verdicts, contract: 'fail' as const };
+    expect(judge({ ...failedSample(), verification: { ...verification, verdicts } }).verdict.headline).toBe(
+      'The typed model does not have the outputs of the original.',
     );
   });
 

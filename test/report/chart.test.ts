@@ -68,7 +68,7 @@ describe('histogram', () => {
   const chart = histogramChart(text, {
     bins,
     zeros: 5,
-    marks: [{ quantity: 5e-3, label: 'limit 5e-3', kind: 'limit' }],
+    marks: [{ quantity: 5e-3, label: 'limit 5e-3', kind: 'limit', beyond: 'bad' }],
     axis: 'error',
   });
 

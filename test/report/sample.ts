@@ -1,4 +1,5 @@
-import type { ForgeResult, VerifiedOutput } from '../../src/report/result.js';
+import type { ForgeResult } from '../../src/report/result.js';
+import type { VerifiedOutput } from '../../src/verify/result.js';
 
 /** Bins of a log-normal error around `center`, a tenth of a decade wide: the shape that FP16 rounding gives. */
 function bellBins(center: number, elements: number, reach = 1.6) {
@@ -15,16 +16,24 @@ function verifiedOutput(more: Partial<VerifiedOutput> = {}): VerifiedOutput {
   return {
     name: 'logits',
     dtype: 'float32',
+    candidateDtype: 'float32',
     shape: [8, 1000],
     elements: 8000,
+    outcome: 'pass',
     pass: true,
-    checks: [{ statistic: 'max', measured: 0.00212, limit: 0.01, pass: true }],
+    checks: [
+      { statistic: 'p99', measured: 0.00119, limit: 0.005, pass: true },
+      { statistic: 'max', measured: 0.00212, limit: 0.01, pass: true },
+    ],
+    tolerance: { absolute: 0.005, relative: 0, why: 'FP16 against FP32' },
+    outsideIfZeros: 7963,
+    reasons: [],
     statistics: [
       { name: 'max', amount: 0.00212 },
       { name: 'mean', amount: 0.000312 },
       { name: 'median', amount: 0.000251 },
       { name: 'p99', amount: 0.00119 },
-      { name: 'max relative', amount: 0.0471 },
+      { name: 'SNR in dB', amount: 65.1 },
     ],
     histogram: { bins: bellBins(2.8e-4, 8000, 0.9), zeros: 37, nonFinite: 0 },
     ...more,
@@ -192,8 +201,18 @@ export function sampleResult(more: Partial<ForgeResult> = {}): ForgeResult {
       passport: { schema: 'trtforge.passport/1', identity: '5f0c3a1d', plan: { bytes: 52_301_880 } },
     },
     verification: {
-      reference: 'models/resnet50.onnx on ONNX Runtime 1.30.0 (CPU)',
-      candidate: 'model/resnet50.fp16.onnx on ONNX Runtime 1.30.0 (CPU)',
+      schema: 'trtforge.verify/1',
+      reference: 'models/resnet50.onnx',
+      candidate: 'model/resnet50.fp16.onnx',
+      referenceBackend: 'ONNX Runtime 1.30.0 (CPU)',
+      candidateBackend: 'ONNX Runtime 1.30.0 (CPU)',
+      precision: 'fp16',
+      roundedValues: 121,
+      verdicts: { contract: 'pass', numeric: 'pass', task: null },
+      chunks: 3,
+      failures: [],
+      drift: null,
+      repeat: 'trtforge verify model/resnet50.fp16.onnx --against models/resnet50.onnx',
       seed: 0,
       samples: 3,
       inputs: [{ name: 'input', dtype: 'float32', shape: [8, 3, 224, 224], from: 'uniform in [-1, 1]' }],
@@ -210,7 +229,7 @@ export function sampleResult(more: Partial<ForgeResult> = {}): ForgeResult {
             { name: 'mean', amount: 0.0000711 },
             { name: 'median', amount: 0.0000591 },
             { name: 'p99', amount: 0.00041 },
-            { name: 'max relative', amount: 0.132 },
+            { name: 'SNR in dB', amount: 58.2 },
           ],
         }),
       ],
@@ -245,6 +264,7 @@ export function sampleResult(more: Partial<ForgeResult> = {}): ForgeResult {
 export function failedSample(): ForgeResult {
   const result = sampleResult();
   const overflowed = verifiedOutput({
+    outcome: 'fail',
     pass: false,
     checks: [
       { statistic: 'max', measured: 'Infinity', limit: 0.01, pass: false },
@@ -268,7 +288,7 @@ export function failedSample(): ForgeResult {
       ...result.verification!,
       outputs: [overflowed],
       outcome: 'fail',
-      reasons: ['logits overflowed'],
+      reasons: ['logits: 12 elements are infinite.'],
     },
   };
 }

@@ -1,6 +1,6 @@
 import { join, type Markup, markup } from '../markup.js';
 import { formatStatistic, plural, powerOfTen } from '../quantity.js';
-import { across, anchorAt, type ChartText, frame } from './frame.js';
+import { across, anchorAt, type ChartText, frame, type Tone } from './frame.js';
 import { logScale, type Scale } from './scale.js';
 
 /** How many elements fell in [from, to). */
@@ -10,12 +10,10 @@ export interface Bin {
   readonly count: number;
 }
 
-export interface HistogramMark {
-  readonly quantity: number;
-  readonly label: string;
-  /** A limit splits the bars into those within (good) and those beyond (bad); a note only points at a place. */
-  readonly kind: 'limit' | 'note';
-}
+/** A place on the axis. A limit colours the bars beyond it; a note only points. */
+export type HistogramMark =
+  | { readonly kind: 'limit'; readonly quantity: number; readonly label: string; readonly beyond: Tone }
+  | { readonly kind: 'note'; readonly quantity: number; readonly label: string };
 
 export interface HistogramFacts {
   /** Bins of quantities above zero. */
@@ -27,7 +25,7 @@ export interface HistogramFacts {
   readonly axis: string;
 }
 
-const PLOT_TOP = 46;
+const PLOT_TOP = 62;
 const PLOT_HEIGHT = 150;
 const BASE = PLOT_TOP + PLOT_HEIGHT;
 const HEIGHT = BASE + 44;
@@ -50,15 +48,27 @@ export function histogramChart(text: ChartText, facts: HistogramFacts): Markup {
   const x = (quantity: number) => AXIS_START + (AXIS_END - AXIS_START) * scale.at(quantity);
   const most = Math.max(1, facts.zeros, ...filled.map((bin) => bin.count));
   const y = heightOf(most);
-  const limit = Math.min(...facts.marks.filter((mark) => mark.kind === 'limit').map((mark) => mark.quantity));
+  const toneOf = binTones(facts.marks);
   return frame(text, HEIGHT, [
     countGrid(most, y),
     facts.zeros > 0 &&
       markup`<rect class="mark good" x="0" y="${y(facts.zeros)}" width="${across(ZERO_BAR)}" height="${BASE - y(facts.zeros)}"><title>exactly equal: ${plural(facts.zeros, 'element')}</title></rect><text class="tick" x="0" y="${BASE + 16}">equal</text>`,
-    filled.map((bin) => binBar(bin, x, y, limit)),
+    filled.map((bin) => binBar(bin, x, y, toneOf(bin))),
     valueAxis(scale, x, facts.axis),
     marks(facts.marks, x),
   ]);
+}
+
+/** The colour of a bin: that of the last limit it lies beyond; a bin that a limit cuts is a warning. */
+function binTones(all: readonly HistogramMark[]): (bin: Bin) => Tone {
+  const limits = all
+    .flatMap((mark) => (mark.kind === 'limit' ? [mark] : []))
+    .sort((a, b) => a.quantity - b.quantity);
+  return (bin) => {
+    const passed = limits.findLast((limit) => bin.from >= limit.quantity);
+    const cut = limits.some((limit) => bin.from < limit.quantity && bin.to > limit.quantity);
+    return passed?.beyond ?? (cut ? 'warn' : 'accent');
+  };
 }
 
 /** Counts on a logarithmic axis whose foot is half an element, so that one element still has a height. */
@@ -82,16 +92,10 @@ function countGrid(most: number, y: (count: number) => number): Markup {
   return join(lines);
 }
 
-function binBar(
-  bin: Bin,
-  x: (quantity: number) => number,
-  y: (count: number) => number,
-  limit: number,
-): Markup {
+function binBar(bin: Bin, x: (quantity: number) => number, y: (count: number) => number, tone: Tone): Markup {
   const from = x(bin.from);
   // A hair of space between neighbours, never so much that a narrow bin vanishes.
   const width = Math.max(0.002, (x(bin.to) - from) * 0.9);
-  const tone = bin.from >= limit ? 'bad' : bin.to > limit ? 'warn' : 'accent';
   return markup`<rect class="mark ${tone}" x="${across(from)}" y="${y(bin.count)}" width="${across(width)}" height="${Number((BASE - y(bin.count)).toFixed(2))}"><title>${formatStatistic(bin.from)} to ${formatStatistic(bin.to)}: ${plural(bin.count, 'element')}</title></rect>`;
 }
 
@@ -109,7 +113,7 @@ function marks(all: readonly HistogramMark[], x: (quantity: number) => number): 
       .filter((mark) => mark.quantity > 0 && Number.isFinite(mark.quantity))
       .map((mark, index) => {
         const place = x(mark.quantity);
-        const y = 14 + (index % 2) * 16;
+        const y = 14 + (index % 3) * 16;
         const anchor = place > 0.7 ? 'end' : place < 0.3 ? 'start' : 'middle';
         return markup`<line class="${mark.kind}" x1="${across(place)}" x2="${across(place)}" y1="${y + 4}" y2="${BASE}"/><text class="mark-label ${mark.kind}" x="${across(place)}" y="${y}" text-anchor="${anchor}">${mark.label}</text>`;
       }),

@@ -1,34 +1,36 @@
+import type { VerifiedOutput, VerifyResult } from '../../verify/result.js';
 import { type HistogramMark, histogramChart } from '../chart/histogram.js';
 import { type Markup, markup } from '../markup.js';
 import { badge, code, details, figure, type SectionFacts, table } from '../parts.js';
 import { formatCount, formatStatistic, plural } from '../quantity.js';
-import type { ForgeResult, ReportVerification, VerifiedOutput } from '../result.js';
+import type { ForgeResult } from '../result.js';
 import { accuracySentence, formatMeasure, measureNumber } from '../sentences.js';
 
-/** Statistics that lie on the axis of the histogram: they are absolute errors themselves. */
-const ON_AXIS: ReadonlySet<string> = new Set(['max', 'p99', 'median']);
+/** Statistics that fit a line; the table under «How it was measured» has all. */
+const IN_SHORT: ReadonlySet<string> = new Set(['max', 'mean', 'p99', 'SNR in dB']);
+
+const outcomeTone = { pass: 'good', fail: 'bad', inconclusive: 'warn' } as const;
 
 /** How far the converted model is from the original, output by output, with the distribution of the error drawn. */
 export function accuracySection({ verification }: ForgeResult): SectionFacts | null {
   if (verification === null) return null;
+  const drawn = verification.outputs.filter(({ histogram }) => histogram.bins.length > 0);
   return {
     id: 'accuracy',
     title: 'Accuracy',
     lead: accuracySentence(verification),
     body: [
-      statisticsTable(verification),
-      markup`<div class="figures">${verification.outputs.map(outputFigure)}</div>`,
-      howMeasured(verification),
+      shortTable(verification),
+      drawn.length > 0 && markup`<div class="figures">${drawn.map(outputFigure)}</div>`,
+      details('How it was measured', howMeasured(verification)),
     ],
   };
 }
 
-function statisticsTable({ outputs }: ReportVerification): Markup {
-  const names = [
-    ...new Set(outputs.flatMap((output) => output.statistics.map((statistic) => statistic.name))),
-  ];
+function shortTable({ outputs }: VerifyResult): Markup {
+  const names = statisticNames(outputs).filter((name) => IN_SHORT.has(name));
   return table(
-    'Absolute error of each output, and the checks it had to pass',
+    'Absolute error of each output over all samples, and what decided',
     [
       { title: 'output' },
       { title: 'verdict' },
@@ -38,18 +40,24 @@ function statisticsTable({ outputs }: ReportVerification): Markup {
     ],
     outputs.map((output) => [
       code(output.name),
-      badge(output.pass ? 'pass' : 'fail', output.pass ? 'good' : 'bad'),
+      badge(output.outcome, outcomeTone[output.outcome]),
       formatCount(output.elements),
-      ...names.map((name) => {
-        const found = output.statistics.find((statistic) => statistic.name === name);
-        return found === undefined ? '–' : formatMeasure(found.amount);
-      }),
+      ...names.map((name) => statisticText(output, name)),
       output.checks.map(
         (check) =>
           markup`<span class="check">${check.statistic} ${formatMeasure(check.measured)} ${check.pass ? '≤' : '>'} ${formatStatistic(check.limit)}</span>`,
       ),
     ]),
   );
+}
+
+const statisticNames = (outputs: readonly VerifiedOutput[]): readonly string[] => [
+  ...new Set(outputs.flatMap((output) => output.statistics.map((statistic) => statistic.name))),
+];
+
+function statisticText(output: VerifiedOutput, name: string): string {
+  const found = output.statistics.find((statistic) => statistic.name === name);
+  return found === undefined ? '–' : formatMeasure(found.amount);
 }
 
 function outputFigure(output: VerifiedOutput, index: number): Markup {
@@ -60,7 +68,12 @@ function outputFigure(output: VerifiedOutput, index: number): Markup {
       title: `Distribution of the absolute error of ${output.name}`,
       description: describeDistribution(output),
     },
-    { bins: histogram.bins, zeros: histogram.zeros, marks: marksOf(output), axis: '|difference|, log scale' },
+    {
+      bins: histogram.bins,
+      zeros: histogram.zeros,
+      marks: marksOf(output),
+      axis: '|difference|, log scale',
+    },
   );
   const nonFinite =
     histogram.nonFinite > 0 &&
@@ -73,41 +86,67 @@ function outputFigure(output: VerifiedOutput, index: number): Markup {
 
 function describeDistribution({ elements, histogram, statistics }: VerifiedOutput): string {
   const said = statistics
-    .map((statistic) => `${statistic.name} ${formatMeasure(statistic.amount)}`)
+    .filter(({ name }) => IN_SHORT.has(name))
+    .map(({ name, amount }) => `${name} ${formatMeasure(amount)}`)
     .join(', ');
   return `${plural(elements, 'element')}, ${formatCount(histogram.zeros)} exactly equal; ${said}.`;
 }
 
-function marksOf(output: VerifiedOutput): readonly HistogramMark[] {
-  const limits = output.checks
-    .filter((check) => ON_AXIS.has(check.statistic))
+/** Statistics that lie on the axis of the histogram: they are absolute errors themselves. */
+const ON_AXIS: ReadonlySet<string> = new Set(['max', 'mean', 'median', 'p90', 'p95', 'p99']);
+
+function marksOf({ checks, statistics, tolerance, pass }: VerifiedOutput): readonly HistogramMark[] {
+  const limits = checks
+    .filter(({ statistic }) => ON_AXIS.has(statistic))
     .map(
-      (check): HistogramMark => ({
-        quantity: check.limit,
-        label: `limit of ${check.statistic} ${formatStatistic(check.limit)}`,
+      ({ statistic, limit }): HistogramMark => ({
         kind: 'limit',
+        quantity: limit,
+        label: `limit of ${statistic} ${formatStatistic(limit)}`,
+        // A few elements may lie beyond the limit of a quantile or a mean, none beyond that of the maximum.
+        beyond: statistic === 'max' ? 'bad' : 'warn',
       }),
     );
-  const max = output.statistics.find((statistic) => statistic.name === 'max');
-  const note: readonly HistogramMark[] =
-    max === undefined
-      ? []
-      : [{ quantity: measureNumber(max.amount), label: `max ${formatMeasure(max.amount)}`, kind: 'note' }];
-  return [...limits, ...note];
+  if (limits.length === 0 && tolerance !== null) {
+    // With a relative part in the tolerance, an error beyond the absolute part may still be allowed.
+    const label = `absolute tolerance ${formatStatistic(tolerance.absolute)}`;
+    limits.push({ kind: 'limit', quantity: tolerance.absolute, label, beyond: pass ? 'warn' : 'bad' });
+  }
+  const max = statistics.find((statistic) => statistic.name === 'max');
+  if (max === undefined) return limits;
+  return [
+    ...limits,
+    { kind: 'note', quantity: measureNumber(max.amount), label: `max ${formatMeasure(max.amount)}` },
+  ];
 }
 
-function howMeasured(verification: ReportVerification): Markup {
-  return details(
-    'How it was measured',
-    markup`<p>${verification.candidate} is held against ${verification.reference} on ${plural(verification.samples, 'sample')} drawn with seed ${code(String(verification.seed))}.</p>${table(
-      'Inputs of the comparison',
-      [{ title: 'input' }, { title: 'dtype' }, { title: 'shape' }, { title: 'drawn from' }],
-      verification.inputs.map((input) => [
-        code(input.name),
-        input.dtype,
-        input.shape.join('×') || 'scalar',
-        input.from,
-      ]),
-    )}`,
-  );
+function howMeasured(verification: VerifyResult): Markup {
+  const { outputs, inputs, roundedValues } = verification;
+  const names = statisticNames(outputs);
+  const rounded =
+    roundedValues > 0 &&
+    ` ${plural(roundedValues, 'value')} of the candidate ${roundedValues === 1 ? 'was' : 'were'} computed in float32 and rounded to 16 bits, as a GPU stores them.`;
+  return markup`<div><p>${code(verification.candidate)} on ${verification.candidateBackend} is held against ${code(verification.reference)} on ${verification.referenceBackend}, on ${plural(verification.samples, 'sample')} drawn with seed ${code(String(verification.seed))}.${rounded}</p>${table(
+    'Inputs of the comparison',
+    [{ title: 'input' }, { title: 'dtype' }, { title: 'shape' }, { title: 'drawn from' }],
+    inputs.map((input) => [code(input.name), input.dtype, input.shape.join('×') || 'scalar', input.from]),
+  )}${table(
+    'Where each tolerance comes from',
+    [
+      { title: 'output' },
+      { title: 'absolute', numeric: true },
+      { title: 'relative', numeric: true },
+      { title: 'why' },
+    ],
+    outputs.map(({ name, tolerance }) => [
+      code(name),
+      tolerance === null ? '–' : formatStatistic(tolerance.absolute),
+      tolerance === null ? '–' : formatStatistic(tolerance.relative),
+      tolerance?.why ?? 'integers and booleans are held against each other exactly',
+    ]),
+  )}${table(
+    'Every statistic',
+    [{ title: 'output' }, ...names.map((title) => ({ title, numeric: true as const }))],
+    outputs.map((output) => [code(output.name), ...names.map((name) => statisticText(output, name))]),
+  )}</div>`;
 }

@@ -64,7 +64,7 @@ function accuracyDial({ verification }: ForgeResult): DialItem | null {
       {
         id: 'dial-accuracy',
         title: 'Tolerance used',
-        description: `The ${tightest.statistic} error of ${tightest.output.name} uses ${figure} of its limit.`,
+        description: `${tightest.output.name}: ${tightest.statistic} uses ${figure} of its limit.`,
       },
       tightest.share,
       figure,

@@ -1,0 +1,68 @@
+import { type OptionValues, option } from '../cli/option.js';
+import { integer, parseNamedFile, parseTolerance, parseValueRange } from '../cli/values.js';
+import type { VerifyRequest } from '../verify/verify.js';
+
+/** What a comparison draws its inputs from, and what it allows; for commands that compare. */
+export const comparisonOptions = {
+  seed: option({
+    flags: '--seed <number>',
+    describe: 'of the random inputs',
+    parse: integer(0),
+    default: 0,
+  }),
+  samples: option({
+    flags: '--samples <count>',
+    describe: 'how many sets of inputs',
+    parse: integer(1, 10_000),
+    default: 3,
+    aliases: ['--iterations'],
+  }),
+  valRange: option({
+    flags: '--val-range <range>',
+    describe:
+      'values to draw from, [0,1] for all inputs or x:[0,1] for one; overrules what the graph suggests',
+    parse: parseValueRange,
+    repeat: true,
+  }),
+  inputs: option({
+    flags: '--inputs <name=@file>',
+    describe: 'an npy file to take for an input',
+    parse: parseNamedFile,
+    repeat: true,
+  }),
+  atol: option({
+    flags: '--atol <tolerance>',
+    describe: 'absolute tolerance, 1e-3 for all outputs or out:1e-3 for one',
+    parse: parseTolerance,
+    repeat: true,
+  }),
+  rtol: option({
+    flags: '--rtol <tolerance>',
+    describe: 'relative tolerance, likewise; an element may be off by atol + rtol * |reference|',
+    parse: parseTolerance,
+    repeat: true,
+  }),
+  threads: option({
+    flags: '--threads <count>',
+    describe: 'threads of ONNX Runtime (default: one a core)',
+    parse: integer(1, 1024),
+  }),
+};
+
+type ComparisonOptionValues = OptionValues<typeof comparisonOptions>;
+
+/** The options as the verify room takes them. */
+export function comparisonWishes(
+  options: ComparisonOptionValues,
+): Pick<VerifyRequest, 'seed' | 'samples' | 'ranges' | 'files' | 'atol' | 'rtol' | 'threads'> {
+  const { seed, samples, valRange, inputs, atol, rtol, threads } = options;
+  return {
+    seed,
+    samples,
+    ranges: valRange,
+    files: inputs,
+    atol,
+    rtol,
+    ...(threads === undefined ? {} : { threads }),
+  };
+}
