@@ -36,12 +36,7 @@ export interface SuperviseOptions {
  */
 export function runSupervised(module: URL, request: unknown, options: SuperviseOptions): Promise<unknown> {
   if (options.signal?.aborted) return Promise.reject(cancelled(options));
-  const child = fork(module, [], {
-    serialization: 'advanced',
-    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-    env: options.env ?? process.env,
-    execArgv: [],
-  });
+  const child = forkModule(module, options);
   return new Promise((resolve, reject) => {
     const lines = lastLines(child, options.emit);
     let outcome: (() => void) | undefined;
@@ -68,7 +63,7 @@ export function runSupervised(module: URL, request: unknown, options: SuperviseO
   });
 }
 
-const cancelled = ({ doing }: SuperviseOptions) =>
+export const cancelled = ({ doing }: SuperviseOptions) =>
   new TrtforgeError('TF_CANCELLED', `Cancelled while ${doing}.`);
 
 /** Starts a module in a child whose output is collected and whose messages keep typed arrays. */

@@ -2,6 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { TrtforgeError } from '../errors.js';
 import {
   type ChildMessage,
+  cancelled,
   deathOf,
   errorFromChild,
   forkModule,
@@ -82,6 +83,8 @@ function oneRequest(
   value: unknown,
   options: SuperviseOptions,
 ): Promise<unknown> {
+  const { signal } = options;
+  if (signal?.aborted) return Promise.reject(cancelled(options));
   const dead = ending.error();
   if (dead !== undefined) return Promise.reject(dead);
   return new Promise((resolve, reject) => {
@@ -97,8 +100,7 @@ function oneRequest(
     };
     child.on('message', listen);
     void ending.promise.then((error) => {
-      const cancelled = new TrtforgeError('TF_CANCELLED', `Cancelled while ${options.doing}.`);
-      finish(() => reject(options.signal?.aborted ? cancelled : error));
+      finish(() => reject(signal?.aborted ? cancelled(options) : error));
     });
     child.send({ request: value }, (error) => {
       // A child that is gone reports itself through its end; anything else would leave the request waiting.

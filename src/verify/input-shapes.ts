@@ -5,7 +5,8 @@ import type { Binding } from '../runtime/session.js';
 const sizesByName: readonly (readonly [RegExp, number])[] = [
   [/batch|^n$|^b$|^bs$/i, 1],
   [/height|width|^h$|^w$/i, 224],
-  [/seq|len|time|frame|token|^t$|^l$|^s$/i, 16],
+  [/time|frame|^t$/i, 128],
+  [/seq|len|token|^l$|^s$/i, 16],
 ];
 const OTHER_SIZE = 8;
 
@@ -18,7 +19,7 @@ export interface ResolvedShapes {
 
 /**
  * Gives every input a shape: as asked for, else as declared, with symbols set by the shapes asked for and the rest by their names (batch 1, sequences 16,
- * images 224). Throws TF_SHAPE_INVALID when a shape asked for does not fit, or an input has no rank and no shape was asked for.
+ * audio frames 128, images 224). Throws TF_SHAPE_INVALID when a shape asked for does not fit, or an input has no rank and no shape was asked for.
  */
 export function resolveShapes(
   inputs: readonly Binding[],

@@ -56,7 +56,7 @@ export function planInputs(
   const { shapes, sizes } = resolveShapes(inputs, asked);
   inlineFunctions(model.proto);
   const uses = new ValueUses(model);
-  const longest = Math.max(1, ...[...shapes.values()].flatMap((shape) => shape.slice(1)));
+  const longest = longestAxis(inputs, shapes);
 
   return inputs.map((input): PlannedInput => {
     const { name, dtype } = input;
@@ -75,6 +75,20 @@ export function planInputs(
       tensor: (seed, sample) => draw(input, shape, range, randomStream(seed, `${name}/${sample}`)),
     };
   });
+}
+
+/** What lengths are lengths of: the longest axis that the model leaves open, or else the longest of all; the batch does not count. */
+function longestAxis(inputs: readonly Binding[], shapes: ReadonlyMap<string, readonly number[]>): number {
+  const axes = inputs.flatMap((input) =>
+    (shapes.get(input.name) ?? []).map((size, axis) => ({
+      size,
+      axis,
+      open: typeof input.shape?.[axis] !== 'number',
+    })),
+  );
+  const inner = axes.filter(({ axis }) => axis > 0);
+  const open = inner.filter((axis) => axis.open);
+  return Math.max(1, ...(open.length > 0 ? open : inner).map(({ size }) => size));
 }
 
 /** All inputs of one sample. */

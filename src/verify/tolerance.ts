@@ -44,9 +44,10 @@ const OUTLIER_FACTOR = 4;
 /**
  * The limits for an output whose reference has the given root mean square and peak (largest magnitude).
  *
- * By default 99 % of all elements must be within bound * RMS and every one within 4 * bound * peak. The bounds are meant for outputs around 1;
- * taking them relative to the RMS makes them mean the same for probabilities and for pixels. Not every single element is held to the bound itself, as
- * rounding errors are spread like a bell, and the largest of a million is twice the largest of a hundred.
+ * The bounds are meant as atol = rtol = bound for outputs around 1, so a typical element, of the size of the RMS, may be off by 2 * bound * RMS: by
+ * default 99 % of all elements must be within that, and every one within 4 * bound * peak. Relative to RMS and peak, a bound means the same for
+ * probabilities and for pixels. The largest error has a limit of its own, as rounding errors are spread like a bell and the largest of a million is
+ * twice the largest of a hundred.
  *
  * What a user asks for is taken as it is: every element must be within atol + rtol * |reference|.
  */
@@ -66,10 +67,10 @@ export function limitsFor(
     tolerance: {
       absolute: bound * reference.rms,
       relative: bound,
-      why: `${why}; relative to the root mean square of the output for 99 % of its elements, and 4 times that of its peak for all`,
+      why: `${why}; taken relative to the size of this output`,
     },
     statistics: [
-      { statistic: 'p99', limit: bound * reference.rms },
+      { statistic: 'p99', limit: 2 * bound * reference.rms },
       { statistic: 'max', limit: OUTLIER_FACTOR * bound * reference.peak },
     ],
   };

@@ -1,0 +1,219 @@
+import { describe, expect, it } from 'vitest';
+import type { WorkEvent } from '../../src/events.js';
+import type { GraphBuilder } from '../../src/onnx/index.js';
+import { verifyResultSchema } from '../../src/verify/result.js';
+import { type VerifyRequest, verifyModel } from '../../src/verify/verify.js';
+import { castTo, floats, modelFile } from '../runtime/models.js';
+
+/** y = x * w, one weight an element. */
+const scale = (weights: readonly number[], more: (graph: GraphBuilder) => void = () => {}) =>
+  modelFile((graph) => {
+    graph.input('x', 'float32', ['n', weights.length]);
+    graph.initializer('w', floats('float32', [weights.length], weights));
+    graph.node('Mul', { inputs: ['x', 'w'], outputs: ['y'] });
+    graph.output('y', 'float32', ['n', weights.length]);
+    more(graph);
+  });
+
+const verify = (reference: string, candidate: string, more: Partial<VerifyRequest> = {}) =>
+  verifyModel({ reference, candidate, threads: 1, ...more });
+
+describe('a model held against another', () => {
+  it('passes when they compute the same, with everything that decides it said', async () => {
+    const reference = await scale([1, 2, 3]);
+    const events: WorkEvent[] = [];
+    const result = await verifyModel(
+      {
+        reference,
+        candidate: await scale([1, 2, 3]),
+        threads: 1,
+        seed: 4,
+        samples: 2,
+        shapes: new Map([['x', [5, 3]]]),
+      },
+      { emit: (event) => events.push(event) },
+    );
+    expect(verifyResultSchema.parse(result)).toEqual(result);
+    expect(result).toMatchObject({
+      outcome: 'pass',
+      precision: 'fp32',
+      verdicts: { contract: 'pass', numeric: 'pass', task: null },
+      samples: 2,
+      failures: [],
+      inputs: [{ name: 'x', shape: [5, 3], from: 'normal, mean 0, deviation 1' }],
+    });
+    expect(result.outputs[0]).toMatchObject({
+      name: 'y',
+      elements: 30,
+      pass: true,
+      histogram: { zeros: 30 },
+    });
+    expect(result.repeat).toContain('--seed 4 --samples 2 --shapes x:5x3');
+    expect(events.filter((event) => event.type === 'progress')).toHaveLength(5);
+  });
+
+  it('gives the same result for the same seed and another for another', async () => {
+    const [reference, candidate] = [await scale([1, 2, 3]), await scale([1, 2, 3.001])];
+    const first = await verify(reference, candidate);
+    expect(await verify(reference, candidate)).toEqual(first);
+    expect((await verify(reference, candidate, { seed: 1 })).outputs).not.toEqual(first.outputs);
+  });
+
+  it('fails with the place of the largest error', async () => {
+    const result = await verify(await scale([1, 2, 3]), await scale([1, 2, 3.5]));
+    expect(result.outcome).toBe('fail');
+    expect(result.failures.map(({ chunk, tensor, kind }) => [chunk, tensor, kind])).toEqual([
+      [0, 'y', 'outside-tolerance'],
+      [1, 'y', 'outside-tolerance'],
+      [2, 'y', 'outside-tolerance'],
+    ]);
+    expect(result.reasons[0]).toMatch(
+      /^y: the largest error is .* where the reference is .* \(element [258]\)/,
+    );
+  });
+
+  it("takes the user's tolerance, for all outputs or one", async () => {
+    const [reference, candidate] = [await scale([1, 2, 3]), await scale([1, 2, 3.1])];
+    const loose = { rtol: [{ name: 'y', value: 0.05 }] };
+    expect((await verify(reference, candidate, loose)).outcome).toBe('pass');
+    const strict = {
+      rtol: [
+        { name: null, value: 0.05 },
+        { name: 'y', value: 0.01 },
+      ],
+    };
+    const result = await verify(reference, candidate, strict);
+    expect(result.outcome).toBe('fail');
+    expect(result.outputs[0]?.checks[0]?.statistic).toBe('max beyond rtol');
+  });
+});
+
+describe('16-bit candidates', () => {
+  /** x * 2000 * 2000 / 2000 / 2000 in half precision: overflows in the middle. */
+  const detour = modelFile((graph) => {
+    graph.input('x', 'float32', [4, 8]);
+    graph.initializer('k', floats('float16', [], [2000]));
+    graph.node('Cast', { inputs: ['x'], outputs: ['x0'], attributes: castTo('float16') });
+    graph.node('Mul', { inputs: ['x0', 'k'], outputs: ['x1'] });
+    graph.node('Mul', { inputs: ['x1', 'k'], outputs: ['x2'] });
+    graph.node('Div', { inputs: ['x2', 'k'], outputs: ['x3'] });
+    graph.node('Div', { inputs: ['x3', 'k'], outputs: ['x4'] });
+    graph.node('Cast', { inputs: ['x4'], outputs: ['y'], attributes: castTo('float32') });
+    graph.output('y', 'float32', [4, 8]);
+  });
+  const identity = modelFile((graph) => {
+    graph.input('x', 'float32', [4, 8]);
+    graph.node('Identity', { inputs: ['x'], outputs: ['y'] });
+    graph.output('y', 'float32', [4, 8]);
+  });
+
+  it('fail when they overflow inside, as they would on a GPU', async () => {
+    const result = await verify(await identity, await detour);
+    expect(result).toMatchObject({ outcome: 'fail', precision: 'fp16', verdicts: { numeric: 'fail' } });
+    expect(result.roundedValues).toBe(5);
+    expect(result.failures[0]?.kind).toBe('non-finite');
+    expect(result.reasons[0]).toMatch(/infinite elements/);
+    expect(JSON.parse(JSON.stringify(result))).toEqual(result);
+  });
+
+  it('pass within the bounds of their precision, and take inputs of their own type', async () => {
+    const half = await modelFile((graph) => {
+      graph.input('x', 'float16', [4, 8]);
+      graph.node('Identity', { inputs: ['x'], outputs: ['y'] });
+      graph.output('y', 'float16', [4, 8]);
+    });
+    const result = await verify(await identity, half);
+    expect(result).toMatchObject({ outcome: 'pass', precision: 'fp16' });
+    expect(result.outputs[0]).toMatchObject({ dtype: 'float32', candidateDtype: 'float16' });
+    expect(await verify(await identity, half, { precision: 'fp32' })).toMatchObject({ outcome: 'fail' });
+  });
+});
+
+describe('no verdict is better than a wrong one', () => {
+  it.each([
+    ['a reference of NaN everywhere', Number.NaN, {}, /nothing but NaN/],
+    ['a constant reference', 0, {}, /the reference is 0 everywhere/],
+    [
+      'a tolerance that zeros would pass',
+      1e-3,
+      { atol: [{ name: null, value: 1 }] },
+      /gives only zeros would pass too: an absolute tolerance of 1 is too loose/,
+    ],
+  ])('%s is inconclusive', async (_case, weight, more, reason) => {
+    const reference = await scale([weight, weight]);
+    const result = await verify(reference, reference, more);
+    expect(result).toMatchObject({ outcome: 'inconclusive', verdicts: { numeric: 'inconclusive' } });
+    expect(result.reasons[0]).toMatch(reason);
+  });
+});
+
+describe('integer and boolean outputs', () => {
+  const decision = (threshold: number) =>
+    modelFile((graph) => {
+      graph.input('x', 'float32', [100, 10]);
+      graph.initializer('t', floats('float32', [], [threshold]));
+      graph.node('ArgMax', { inputs: ['x'], outputs: ['best'] });
+      graph.node('Greater', { inputs: ['x', 't'], outputs: ['above'] });
+      graph.output('best', 'int64', null);
+      graph.output('above', 'bool', null);
+    });
+
+  it('must be the same; what differs is counted', async () => {
+    const same = await verify(await decision(0), await decision(0));
+    expect(same.outputs.map(({ pass }) => pass)).toEqual([true, true]);
+    const result = await verify(await decision(0), await decision(0.01), { samples: 1 });
+    expect(result.outputs.map(({ name, pass }) => [name, pass])).toEqual([
+      ['best', true],
+      ['above', false],
+    ]);
+    expect(result.reasons[0]).toMatch(/^above: \d+ of 1000 elements differ/);
+  });
+});
+
+describe('models that cannot be compared', () => {
+  it('a missing output breaks the contract', async () => {
+    const reference = await scale([1, 2], (graph) => {
+      graph.node('Relu', { inputs: ['y'], outputs: ['extra'] });
+      graph.output('extra', 'float32', null);
+    });
+    const result = await verify(reference, await scale([1, 2]));
+    expect(result).toMatchObject({ outcome: 'fail', verdicts: { contract: 'fail', numeric: 'pass' } });
+    expect(result.reasons).toContain('The candidate has no output extra.');
+  });
+
+  it('so does another shape', async () => {
+    const flat = await modelFile((graph) => {
+      graph.input('x', 'float32', ['n', 2]);
+      graph.node('Flatten', { inputs: ['x'], outputs: ['z'] });
+      graph.node('Transpose', { inputs: ['z'], outputs: ['y'] });
+      graph.output('y', 'float32', null);
+    });
+    const result = await verify(await scale([1, 1]), flat);
+    expect(result).toMatchObject({ outcome: 'fail', verdicts: { contract: 'fail' } });
+    expect(result.reasons[0]).toBe('y is [2, 1] in the candidate and [1, 2] in the reference.');
+  });
+
+  it('other inputs, or no output in common, are refused', async () => {
+    const other = await modelFile((graph) => {
+      graph.input('z', 'float32', [2]);
+      graph.node('Relu', { inputs: ['z'], outputs: ['y'] });
+      graph.output('y', 'float32', null);
+    });
+    await expect(verify(await scale([1, 2]), other)).rejects.toThrow(/has the inputs z; .* has x/);
+    const renamed = await modelFile((graph) => {
+      graph.input('x', 'float32', ['n', 2]);
+      graph.node('Relu', { inputs: ['x'], outputs: ['q'] });
+      graph.output('q', 'float32', null);
+    });
+    await expect(verify(await scale([1, 2]), renamed)).rejects.toThrow(
+      expect.objectContaining({ code: 'TF_VERIFY_MISMATCH' }),
+    );
+  });
+
+  it('a run that is cancelled ends its child and says so', async () => {
+    const reference = await scale([1, 2]);
+    await expect(
+      verifyModel({ reference, candidate: reference }, { signal: AbortSignal.abort() }),
+    ).rejects.toThrow(expect.objectContaining({ code: 'TF_CANCELLED' }));
+  });
+});
