@@ -40,7 +40,12 @@ function visibleGpus(): GpuList {
 /** What the report says of the surroundings of a run. */
 export function environmentPart(
   machine: Machine,
-  versions: { readonly trtforge: string; readonly toolchain: Toolchain | null },
+  versions: {
+    readonly trtforge: string;
+    readonly toolchain: Toolchain | null;
+    /** What ran the comparison: `ONNX Runtime 1.30.0 (CPU)`. */
+    readonly backend: string | null;
+  },
 ): ForgeResult['environment'] {
   const { gpus, driverVersion, cudaVersion } = machine.gpus;
   const { toolchain } = versions;
@@ -64,6 +69,7 @@ export function environmentPart(
             text: `${toolchain.product} ${toolchain.version}, ${toolchain.foundBy}`,
           },
         ]),
+    ...(versions.backend === null ? [] : [{ name: 'compared on', text: versions.backend }]),
     { name: 'Node.js', text: machine.node },
     { name: 'trtforge', text: versions.trtforge },
   ];

@@ -102,7 +102,11 @@ function resultOf(
     report: root.report,
     ...judge(parts),
     ...parts,
-    environment: environmentPart(machine, { trtforge: version, toolchain: prepared?.toolchain ?? null }),
+    environment: environmentPart(machine, {
+      trtforge: version,
+      toolchain: prepared?.toolchain ?? null,
+      backend: found.verification?.candidateBackend ?? null,
+    }),
     repeat: repeatCommands(options, root, found.verification?.repeat ?? null),
     files: filesOf(root, found),
   };

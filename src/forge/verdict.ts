@@ -1,4 +1,5 @@
 import { ExitCode } from '../errors.js';
+import { plural } from '../report/quantity.js';
 import type { ForgeResult, ReportPhase } from '../report/result.js';
 import type { VerifyResult } from '../verify/result.js';
 
@@ -63,7 +64,7 @@ function notPassed({ outcome, outputs, reasons, verdicts }: VerifyResult): Judge
     ? 'The comparison could not tell whether the typed model agrees with the original.'
     : verdicts.contract === 'fail'
       ? 'The typed model does not have the outputs of the original.'
-      : `${failed} of ${outputs.length} outputs of the typed model ${failed === 1 ? 'is' : 'are'} outside tolerance.`;
+      : `${failed} of ${plural(outputs.length, 'output')} of the typed model ${failed === 1 ? 'is' : 'are'} outside tolerance.`;
   return {
     verdict: { outcome, headline, reasons },
     exitCode: fail ? ExitCode.failed : ExitCode.inconclusive,

@@ -1,4 +1,5 @@
 import type { Profile } from '../engine/profile.js';
+import { plural } from '../report/quantity.js';
 import { verifyModel } from '../verify/verify.js';
 import type { Forged, ForgePhase, Run } from './forged.js';
 import { writeJson } from './run-root.js';
@@ -41,5 +42,5 @@ function optimumShapes(profile: Profile | undefined): ReadonlyMap<string, readon
 
 function outcomeText({ outputs }: Forged['verification']): string {
   const passed = outputs.filter(({ outcome }) => outcome === 'pass').length;
-  return `${passed} of ${outputs.length} outputs within tolerance`;
+  return `${passed} of ${plural(outputs.length, 'output')} within tolerance`;
 }

@@ -51,7 +51,7 @@ function verdictBlock({ verdict, error }: ForgeResult): string {
 }
 
 /** The statistics that fit a line. */
-const STATISTICS = ['max', 'mean', 'p99', 'max relative'];
+const STATISTICS = ['max', 'mean', 'p99', 'SNR in dB'];
 
 function accuracyBlock(verification: VerifyResult): string {
   const rows = verification.outputs.map((output) => [
@@ -125,7 +125,7 @@ function table(heads: readonly string[], rows: readonly (readonly string[])[]): 
 /** Text from outside as Markdown prose, also inside a table cell: nothing in it starts markup, a mention or a new line. */
 function text(said: string): string {
   return oneLine(said)
-    .replace(/[\\*_{}[\]()#+!|~$]/g, (character) => `\\${character}`)
+    .replace(/[\\*_[\]#+!|~$]/g, (character) => `\\${character}`)
     .replaceAll('&', '&amp;')
     .replaceAll('`', '&#96;')
     .replaceAll('<', '&lt;')

@@ -325,6 +325,7 @@ describeWith('toolchain', 'forge that builds and compares', (libraries) => {
         store: join(folder, 'store'),
         runRoot: runRoot('whole'),
       });
+      expect(result.error).toBeNull();
       expect(result.verdict).toMatchObject({
         outcome: 'pass',
         headline:

@@ -38,7 +38,7 @@ describe('the verdict of a run', () => {
   test('a fail gives the reasons of the comparison', () => {
     expect(judge(failedSample()).verdict).toEqual({
       outcome: 'fail',
-      headline: '1 of 1 outputs of the typed model is outside tolerance.',
+      headline: '1 of 1 output of the typed model is outside tolerance.',
       reasons: ['logits: 12 elements are infinite.'],
     });
   });

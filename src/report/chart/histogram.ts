@@ -107,15 +107,18 @@ function valueAxis(scale: Scale, x: (quantity: number) => number, title: string)
   return markup`<line class="axis" x1="${across(AXIS_START)}" x2="${across(AXIS_END)}" y1="${BASE}" y2="${BASE}"/><line class="axis" x1="0" x2="${across(ZERO_BAR)}" y1="${BASE}" y2="${BASE}"/>${join(ticks)}<text class="tick" x="100%" y="${BASE + 36}" text-anchor="end">${title}</text><text class="tick" x="0" y="${BASE + 36}">elements, log scale</text>`;
 }
 
+/** Labels come after all lines, so that a line of one mark never strikes through the label of another. */
 function marks(all: readonly HistogramMark[], x: (quantity: number) => number): Markup {
-  return join(
-    all
-      .filter((mark) => mark.quantity > 0 && Number.isFinite(mark.quantity))
-      .map((mark, index) => {
-        const place = x(mark.quantity);
-        const y = 14 + (index % 3) * 16;
-        const anchor = place > 0.7 ? 'end' : place < 0.3 ? 'start' : 'middle';
-        return markup`<line class="${mark.kind}" x1="${across(place)}" x2="${across(place)}" y1="${y + 4}" y2="${BASE}"/><text class="mark-label ${mark.kind}" x="${across(place)}" y="${y}" text-anchor="${anchor}">${mark.label}</text>`;
-      }),
+  const placed = all
+    .filter((mark) => mark.quantity > 0 && Number.isFinite(mark.quantity))
+    .map((mark, index) => ({ ...mark, place: x(mark.quantity), y: 14 + (index % 3) * 16 }));
+  const lines = placed.map(
+    ({ kind, place, y }) =>
+      markup`<line class="${kind}" x1="${across(place)}" x2="${across(place)}" y1="${y + 4}" y2="${BASE}"/>`,
   );
+  const labels = placed.map(({ kind, label, place, y }) => {
+    const anchor = place > 0.7 ? 'end' : place < 0.3 ? 'start' : 'middle';
+    return markup`<text class="mark-label ${kind}" x="${across(place)}" y="${y}" text-anchor="${anchor}">${label}</text>`;
+  });
+  return join([...lines, ...labels]);
 }
