@@ -1,8 +1,12 @@
 import { spawnSync } from 'node:child_process';
 
-/** What one command cost. `peakBytes` (resident memory, of the process or any child it waited for) is null where nothing could measure it. */
+/** What one command cost: the process and every child it waited for. What nothing here could measure is null. */
 export interface Cost {
+  /** Wall time. */
   readonly seconds: number;
+  /** User and system time; far steadier than wall time on a machine that does other things too. */
+  readonly cpuSeconds: number | null;
+  /** Largest resident memory of any one process. */
   readonly peakBytes: number | null;
 }
 
@@ -21,7 +25,7 @@ export interface MeasureOptions {
   readonly before?: () => void;
 }
 
-/** Starts argv[1:], waits with wait4 and prints its time and what the kernel says of its peak memory; interpreter start is outside the time. */
+/** Starts argv[1:], waits with wait4 and prints its time and what the kernel says it used; interpreter start is outside the time. */
 const RUNNER = `
 import json, os, sys, time
 quiet = os.open(os.devnull, os.O_WRONLY)
@@ -31,7 +35,7 @@ child = os.posix_spawnp(sys.argv[1], sys.argv[1:], os.environ, file_actions=acti
 _, status, usage = os.wait4(child, 0)
 seconds = time.perf_counter() - started
 unit = 1 if sys.platform == "darwin" else 1024
-print(json.dumps({"seconds": seconds, "peakBytes": usage.ru_maxrss * unit, "status": os.waitstatus_to_exitcode(status)}))
+print(json.dumps({"seconds": seconds, "cpuSeconds": usage.ru_utime + usage.ru_stime, "peakBytes": usage.ru_maxrss * unit, "status": os.waitstatus_to_exitcode(status)}))
 `;
 
 /** A program that was to be measured, or that prepares a measurement, did not end well. */
@@ -73,9 +77,18 @@ export function measureBeside(
 }
 
 function summary(runs: readonly Cost[]): CommandRuns {
-  const peaks = runs.flatMap(({ peakBytes }) => (peakBytes === null ? [] : [peakBytes]));
-  const seconds = median(runs.map((cost) => cost.seconds));
-  return { median: { seconds, peakBytes: peaks.length === 0 ? null : median(peaks) }, runs };
+  const known = (values: readonly (number | null)[]) => {
+    const numbers = values.filter((value) => value !== null);
+    return numbers.length === 0 ? null : median(numbers);
+  };
+  return {
+    median: {
+      seconds: median(runs.map(({ seconds }) => seconds)),
+      cpuSeconds: known(runs.map(({ cpuSeconds }) => cpuSeconds)),
+      peakBytes: known(runs.map(({ peakBytes }) => peakBytes)),
+    },
+    runs,
+  };
 }
 
 function measureOnce(argv: readonly string[], options: MeasureOptions): Cost {
@@ -88,9 +101,9 @@ function measureOnce(argv: readonly string[], options: MeasureOptions): Cost {
   if (runner.error) return measureTime(argv, options);
   const line = runner.stdout.trim().split('\n').at(-1) ?? '';
   if (runner.status !== 0 || !line.startsWith('{')) throw failed(argv, runner.stderr);
-  const { status, seconds, peakBytes } = JSON.parse(line) as Cost & { status: number };
+  const { status, ...cost } = JSON.parse(line) as Cost & { status: number };
   if (status !== 0) throw failed(argv, runner.stderr);
-  return { seconds, peakBytes };
+  return cost;
 }
 
 /** Without python3: wall time only. */
@@ -104,7 +117,7 @@ function measureTime(argv: readonly string[], { cwd, env }: MeasureOptions): Cos
   });
   const seconds = (performance.now() - started) / 1000;
   if (child.status !== 0) throw failed(argv, child.stderr);
-  return { seconds, peakBytes: null };
+  return { seconds, cpuSeconds: null, peakBytes: null };
 }
 
 const failed = (argv: readonly string[], stderr: string): CommandFailed =>

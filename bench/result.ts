@@ -1,4 +1,4 @@
-import type { CommandRuns } from './measure.js';
+import type { CommandRuns, Cost } from './measure.js';
 
 /** The figure the project set itself for one measurement. */
 export interface Bar {
@@ -36,7 +36,7 @@ export function isMet({ ours, bar }: Measurement): boolean | undefined {
   return bar.better === 'lower' ? ours <= bar.limit : ours >= bar.limit;
 }
 
-/** Wall time and, where it could be measured, peak memory of a command beside a peer's. */
+/** Wall time and, where they could be measured, processor time and peak memory of a command beside a peer's. */
 export function costs(
   what: string,
   ours: CommandRuns,
@@ -44,16 +44,17 @@ export function costs(
   bars: { readonly seconds?: number; readonly megabytes?: number },
 ): Measurement[] {
   const line = (
+    kind: string,
     unit: 's' | 'MB',
-    figure: (runs: CommandRuns) => number | null,
+    figure: (cost: Cost) => number | null,
     limit?: number,
   ): Measurement[] => {
-    const own = figure(ours);
+    const own = figure(ours.median);
     if (own === null) return [];
-    const other = peer === undefined ? null : figure(peer.runs);
+    const other = peer === undefined ? null : figure(peer.runs.median);
     return [
       {
-        what: `${what}, ${unit === 's' ? 'wall time' : 'peak memory'}`,
+        what: `${what}, ${kind}`,
         unit,
         ours: own,
         ...(other === null || peer === undefined ? {} : { peer: { name: peer.name, figure: other } }),
@@ -61,12 +62,10 @@ export function costs(
       },
     ];
   };
+  const megabytes = ({ peakBytes }: Cost) => (peakBytes === null ? null : peakBytes / 1e6);
   return [
-    ...line('s', ({ median }) => median.seconds, bars.seconds),
-    ...line(
-      'MB',
-      ({ median }) => (median.peakBytes === null ? null : median.peakBytes / 1e6),
-      bars.megabytes,
-    ),
+    ...line('wall time', 's', ({ seconds }) => seconds, bars.seconds),
+    ...line('processor time', 's', ({ cpuSeconds }) => cpuSeconds),
+    ...line('peak memory', 'MB', megabytes, bars.megabytes),
   ];
 }

@@ -10,6 +10,7 @@ describeWith('python', 'measureCommand', () => {
     const { median: cost, runs } = measureCommand([process.execPath, '-e', script], { runs: 2, warmups: 0 });
     expect(runs).toHaveLength(2);
     expect(cost.seconds).toBeGreaterThan(0.15);
+    expect(cost.cpuSeconds).toBeGreaterThan(0.01);
     expect(cost.peakBytes).toBeGreaterThan(200e6);
     expect(cost.peakBytes).toBeLessThan(400e6);
   });
@@ -61,8 +62,8 @@ describe('a measurement', () => {
     expect(isMet(rate)).toBe(false);
   });
 
-  it('leaves out memory that could not be measured', () => {
-    const runs = { median: { seconds: 1, peakBytes: null }, runs: [] };
+  it('leaves out what could not be measured', () => {
+    const runs = { median: { seconds: 1, cpuSeconds: null, peakBytes: null }, runs: [] };
     expect(costs('z', runs, undefined, { megabytes: 80 }).map(({ unit }) => unit)).toEqual(['s']);
   });
 
