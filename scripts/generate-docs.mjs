@@ -13,7 +13,8 @@ const root = into < 0 ? fileURLToPath(new URL('..', import.meta.url)) : process.
 
 function errorsPage() {
   const rows = Object.entries(catalogue).map(
-    ([code, { exitCode, meaning, remedy }]) => `## ${code}\n\nExit code ${exitCode}. ${meaning}\n\n**What to do:** ${remedy}\n`,
+    ([code, { exitCode, meaning, remedy }]) =>
+      `## ${code}\n\nExit code ${exitCode}. ${meaning}\n\n**What to do:** ${remedy}\n`,
   );
   return [
     '# Errors\n',
@@ -39,10 +40,15 @@ function optionRow(spec) {
 
 function commandSection(command, path, level) {
   const argumentsText = (command.arguments ?? [])
-    .map(({ name, optional, many }) => (optional ? `[${name}${many ? '...' : ''}]` : `${name}${many ? '...' : ''}`))
+    .map(({ name, optional, many }) =>
+      optional ? `[${name}${many ? '...' : ''}]` : `${name}${many ? '...' : ''}`,
+    )
     .join(' ');
   const options = Object.values(command.options);
-  const table = options.length === 0 ? [] : ['| option | meaning | default |', '|---|---|---|', ...options.map(optionRow), ''];
+  const table =
+    options.length === 0
+      ? []
+      : ['| option | meaning | default |', '|---|---|---|', ...options.map(optionRow), ''];
   const examples = command.examples?.length ? ['```', ...command.examples, '```', ''] : [];
   const argumentLines = (command.arguments ?? []).map(({ name, describe }) => `- \`${name}\`: ${describe}`);
   return [
@@ -62,15 +68,21 @@ async function commandLinePage() {
     '',
     'Generated from the option tables by `npm run docs`. Every command also takes `--json` (exactly one JSON object on stdout),',
     '`--events` (progress as JSON lines on stderr), `--quiet`, `--verbose`, `--config FILE` and `--print-config`.',
-    'A config file `trtforge.config.{json,yaml}` holds option names as keys, at the top or under a command\'s name;',
+    "A config file `trtforge.config.{json,yaml}` holds option names as keys, at the top or under a command's name;",
     'flags win over the file, the file over the environment.',
     '',
   ];
   for (const entry of registry) {
     const loaded = await entry.load();
     if ('subcommands' in loaded) {
-      lines.push(`## trtforge ${loaded.name}`, '', `${loaded.summary.charAt(0).toUpperCase()}${loaded.summary.slice(1)}.`, '');
-      for (const subcommand of loaded.subcommands) lines.push(...commandSection(subcommand, `${loaded.name} ${subcommand.name}`, 3));
+      lines.push(
+        `## trtforge ${loaded.name}`,
+        '',
+        `${loaded.summary.charAt(0).toUpperCase()}${loaded.summary.slice(1)}.`,
+        '',
+      );
+      for (const subcommand of loaded.subcommands)
+        lines.push(...commandSection(subcommand, `${loaded.name} ${subcommand.name}`, 3));
     } else lines.push(...commandSection(loaded, loaded.name, 2));
   }
   return `${lines.join('\n').trimEnd()}\n`;
@@ -82,5 +94,8 @@ mkdirSync(join(root, 'schemas'), { recursive: true });
 writeFileSync(join(root, 'docs', 'errors.md'), errorsPage());
 writeFileSync(join(root, 'docs', 'command-line.md'), await commandLinePage());
 for (const [name, schema] of Object.entries(await resultSchemas())) {
-  writeFileSync(join(root, 'schemas', `${name}.json`), `${JSON.stringify(z.toJSONSchema(schema, { unrepresentable: 'any' }), null, 2)}\n`);
+  writeFileSync(
+    join(root, 'schemas', `${name}.json`),
+    `${JSON.stringify(z.toJSONSchema(schema, { unrepresentable: 'any' }), null, 2)}\n`,
+  );
 }

@@ -18,11 +18,14 @@ export function openFile(path: string): ByteSource & { readonly stats: Stats } {
     closeSync(descriptor);
     throw new TrtforgeError('TF_FILE_UNREADABLE', `${path} is not a regular file.`);
   }
+  let isOpen = true;
   return {
     path,
     size: stats.size,
     stats,
     read: (target, position, length) => {
+      // The system may have given the number to another file since.
+      if (!isOpen) throw new TrtforgeError('TF_INTERNAL', `${path} was read after it was closed.`);
       let done = 0;
       while (done < length) {
         const count = orUnreadable(path, () =>
@@ -33,7 +36,10 @@ export function openFile(path: string): ByteSource & { readonly stats: Stats } {
       }
       return done;
     },
-    close: () => closeSync(descriptor),
+    close: () => {
+      if (isOpen) closeSync(descriptor);
+      isOpen = false;
+    },
   };
 }
 

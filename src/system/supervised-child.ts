@@ -29,7 +29,8 @@ export function serve(work: (request: unknown, context: ChildContext) => Promise
   const stopping = new AbortController();
   process.on('SIGTERM', () => stopping.abort());
   process.on('SIGINT', () => stopping.abort());
-  process.on('disconnect', () => process.exit(1));
+  // The parent is gone. A library in the middle of a build would hold up an orderly exit for as long as the build takes.
+  process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
   const say = (message: ChildMessage, then: () => void = () => {}) => {
     if (process.connected) process.send?.(message, then);
   };

@@ -22,6 +22,8 @@ describe('digests', () => {
     const file = openFile(join(folder, 'file'));
     expect(sha256OfRange(file)).toBe(sha256(content));
     file.close();
+    file.close();
+    expect(() => sha256OfRange(file)).toThrow('was read after it was closed');
     rmSync(folder, { recursive: true });
   });
 });

@@ -1,0 +1,55 @@
+import type { z } from 'zod';
+
+/** Every result a script may rely on, by the name of its JSON Schema in `schemas/`. */
+export async function resultSchemas(): Promise<Readonly<Record<string, z.ZodType>>> {
+  const [
+    model,
+    plan,
+    conversion,
+    build,
+    cache,
+    verify,
+    report,
+    doctor,
+    explain,
+    passport,
+    list,
+    toolchain,
+    manifest,
+  ] = await Promise.all([
+    import('../onnx/model-facts.js'),
+    import('../engine/plan-facts.js'),
+    import('../precision/conversion.js'),
+    import('../store/build-result-schema.js'),
+    import('../store/cache-result.js'),
+    import('../verify/result.js'),
+    import('../report/result.js'),
+    import('../diagnose/doctor.js'),
+    import('../diagnose/explain.js'),
+    import('../engine/passport-schema.js'),
+    import('../diagnose/toolchain-list.js'),
+    import('../toolchain/results.js'),
+    import('../toolchain/manifest.js'),
+  ]);
+  return {
+    'inspect-model': model.modelFactsSchema,
+    'inspect-plan': plan.planFactsSchema,
+    convert: conversion.conversionSchema,
+    build: build.buildResultSchema,
+    'cache-ls': cache.cacheListSchema,
+    'cache-why': cache.cacheWhySchema,
+    'cache-verify': cache.cacheVerifySchema,
+    'cache-clear': cache.cacheClearSchema,
+    verify: verify.verifyResultSchema,
+    forge: report.forgeResultSchema,
+    report: report.renderedReportSchema,
+    doctor: doctor.doctorSchema,
+    explain: explain.explainResultSchema,
+    passport: passport.passportSchema,
+    'toolchain-list': list.toolchainListSchema,
+    'toolchain-install': toolchain.toolchainInstallSchema,
+    'toolchain-remove': toolchain.toolchainRemoveSchema,
+    'toolchain-env': toolchain.toolchainEnvSchema,
+    toolchain: manifest.toolchainManifestSchema,
+  };
+}
