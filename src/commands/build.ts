@@ -1,12 +1,12 @@
 import { defineCommand, type TextOutput } from '../cli/command.js';
-import { choice, flag, text } from '../cli/option.js';
+import { choice, text } from '../cli/option.js';
 import { engineExtensions } from '../engine/engine-name.js';
-import { TrtforgeError } from '../errors.js';
 import { formatBytes, formatMs } from '../report/quantity.js';
 import { buildOrLoad } from '../store/build-or-load.js';
 import { type BuildResult, buildResult } from '../store/build-result.js';
 import { buildOptions, buildWishes } from './build-options.js';
 import { missLines } from './miss-text.js';
+import { storeOptions, storeWishes } from './store-options.js';
 
 export const command = defineCommand({
   name: 'build',
@@ -31,37 +31,14 @@ export const command = defineCommand({
       choices: engineExtensions,
       default: 'engine',
     }),
-    cacheDir: text({
-      flags: '--cache-dir <folder>',
-      describe: 'the engine store (default: ~/.cache/trtforge/engines)',
-      env: 'TENSORRT_CACHE_DIR',
-    }),
-    noCache: flag({ flags: '--no-cache', describe: 'neither ask the store nor keep the engine there' }),
-    forceRebuild: flag({
-      flags: '--force-rebuild',
-      describe: 'build even though the store has the engine, and replace it there',
-    }),
-    timingCache: text({
-      flags: '--timing-cache <file>',
-      describe: 'a file of measured kernel times to use and extend; none for none',
-      default: 'auto',
-      aliases: ['--timingCacheFile'],
-    }),
+    ...storeOptions,
   },
   run: async ([model = ''], options, { emit, signal, environment }): Promise<BuildResult> => {
-    if (options.noCache && options.forceRebuild) {
-      throw new TrtforgeError('TF_USAGE', '--no-cache and --force-rebuild are given together.', {
-        remedy:
-          '--no-cache alone always builds and keeps nothing; --force-rebuild replaces what the store has.',
-      });
-    }
     const obtained = await buildOrLoad(
       {
         ...buildWishes(model, options),
         extension: options.extension,
-        timingCache: options.timingCache === 'none' ? null : options.timingCache,
-        store: options.noCache ? false : options.cacheDir,
-        forceRebuild: options.forceRebuild,
+        ...storeWishes(options),
         output: options.output,
       },
       { emit, signal, environment },

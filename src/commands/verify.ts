@@ -1,12 +1,13 @@
 import { defineCommand, type TextOutput } from '../cli/command.js';
 import { choice, option, text } from '../cli/option.js';
-import { integer, parseNamedFile, parseShapes, parseTolerance, parseValueRange } from '../cli/values.js';
+import { parseShapes } from '../cli/values.js';
 import { ExitCode, TrtforgeError } from '../errors.js';
 import { inPhase } from '../events.js';
 import { plural } from '../report/quantity.js';
 import { formatMeasure } from '../report/sentences.js';
 import type { VerifiedOutput, VerifyResult } from '../verify/result.js';
 import { verifyModel } from '../verify/verify.js';
+import { comparisonOptions, comparisonWishes } from './comparison-options.js';
 
 const exitCodes = {
   pass: ExitCode.pass,
@@ -35,19 +36,6 @@ export const command = defineCommand({
       describe: 'whose tolerances to use (default: the lowest precision in the candidate)',
       choices: ['fp32', 'fp16', 'bf16'],
     }),
-    seed: option({
-      flags: '--seed <number>',
-      describe: 'of the random inputs',
-      parse: integer(0),
-      default: 0,
-    }),
-    samples: option({
-      flags: '--samples <count>',
-      describe: 'how many sets of inputs',
-      parse: integer(1, 10_000),
-      default: 3,
-      aliases: ['--iterations'],
-    }),
     shapes: option({
       flags: '--shapes <shapes>',
       describe: 'shapes of inputs with open dimensions, as x:1x3x224x224',
@@ -55,39 +43,10 @@ export const command = defineCommand({
       repeat: true,
       aliases: ['--input-shapes'],
     }),
-    valRange: option({
-      flags: '--val-range <range>',
-      describe:
-        'values to draw from, [0,1] for all inputs or x:[0,1] for one; overrules what the graph suggests',
-      parse: parseValueRange,
-      repeat: true,
-    }),
-    inputs: option({
-      flags: '--inputs <name=@file>',
-      describe: 'an npy file to take for an input',
-      parse: parseNamedFile,
-      repeat: true,
-    }),
-    atol: option({
-      flags: '--atol <tolerance>',
-      describe: 'absolute tolerance, 1e-3 for all outputs or out:1e-3 for one',
-      parse: parseTolerance,
-      repeat: true,
-    }),
-    rtol: option({
-      flags: '--rtol <tolerance>',
-      describe: 'relative tolerance, likewise; an element may be off by atol + rtol * |reference|',
-      parse: parseTolerance,
-      repeat: true,
-    }),
-    threads: option({
-      flags: '--threads <count>',
-      describe: 'threads of ONNX Runtime (default: one a core)',
-      parse: integer(1, 1024),
-    }),
+    ...comparisonOptions,
   },
   run: async ([candidate = ''], options, { emit, signal }) => {
-    const { against, precision, seed, samples, threads } = options;
+    const { against, precision } = options;
     if (against === undefined) {
       throw new TrtforgeError('TF_USAGE', 'There is no reference to hold the candidate against.', {
         remedy: `Give it: trtforge verify ${candidate} --against REFERENCE.`,
@@ -101,15 +60,9 @@ export const command = defineCommand({
           {
             candidate,
             reference: against,
-            seed,
-            samples,
             shapes: new Map(options.shapes.flat().map(({ name, dims }) => [name, dims])),
-            ranges: options.valRange,
-            files: options.inputs,
-            atol: options.atol,
-            rtol: options.rtol,
+            ...comparisonWishes(options),
             ...(precision === undefined ? {} : { precision }),
-            ...(threads === undefined ? {} : { threads }),
           },
           { emit, signal },
         ),
