@@ -14,8 +14,6 @@ export class Markup {
 /** What a template takes: markup goes in as it is, everything else is escaped; null, undefined and false are nothing. */
 export type Content = Markup | string | number | null | undefined | false | readonly Content[];
 
-export const nothing = new Markup('');
-
 /**
  * HTML (or SVG) with every interpolated value escaped for element content and for quoted attribute values alike:
  * node names, file names and log lines come from outside.

@@ -124,7 +124,7 @@ export function engineSentence(build: ReportBuild): string {
   return `${how}${last}: ${formatBytes(build.bytes)} for ${engineTarget(build)}. ${build.why}`;
 }
 
-export const engineTarget = (build: ReportBuild): string =>
+const engineTarget = (build: ReportBuild): string =>
   `${build.product} ${build.version}${build.computeCapabilities.length === 0 ? '' : `, ${build.computeCapabilities.join(', ')}`}`;
 
 /** Where the whole run stands, for titles: «resnet50, FP16, tensorrt-rtx 1.7.1.116, sm_89». */

@@ -56,7 +56,7 @@ function bindings(model: ReportModel): Markup {
 }
 
 /** «batch×3×224×224», with ? for a dimension nobody named. */
-export const shapeText = (shape: readonly (number | string | null)[] | null): string =>
+const shapeText = (shape: readonly (number | string | null)[] | null): string =>
   shape === null
     ? 'unknown'
     : shape.length === 0

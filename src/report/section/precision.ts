@@ -24,7 +24,7 @@ export function precisionSection({ conversion }: ForgeResult): SectionFacts | nu
       ),
       conversion.rules.filter((rule) => rule.nodes.length > 0).map(ruleDetails),
       conversion.counts.length > 0 &&
-        markup`<p class="counts">${conversion.counts.map(({ name, count }) => markup`<span>${formatCount(count)} ${name}</span>`)}</p>`,
+        markup`<p class="counts">${conversion.counts.map(({ name, count }) => markup`<span>${name}: ${formatCount(count)}</span>`)}</p>`,
     ],
   };
 }
