@@ -34,6 +34,7 @@ export function inferDtypes(model: ModelProto): ModelTypes {
     functions,
     opsets: opsetsOf(model.opsetImport),
     depth: 0,
+    calls: new Map(),
     report: (where, message) => violations.push({ where, message }),
   };
   return { graph: graphTypes(model.graph, undefined, [], walk), violations };
@@ -62,6 +63,8 @@ interface Walk {
   readonly functions: ReadonlyMap<string, FunctionProto>;
   readonly opsets: ReadonlyMap<string, number>;
   readonly depth: number;
+  /** What was found for a function and the types it was given, so that functions that call each other twice do not double the work each time. */
+  readonly calls: Map<string, readonly (ValueType | undefined)[]>;
   readonly report: (where: string, message: string) => void;
 }
 
@@ -197,6 +200,9 @@ function functionTypes(
   walk: Walk,
 ): readonly (ValueType | undefined)[] {
   if (walk.depth >= MAX_CALL_DEPTH) return fn.output.map(() => undefined);
+  const call = `${functionKey(fn)}(${inputs.join()})`;
+  const known = walk.calls.get(call);
+  if (known !== undefined) return known;
   const scope: Scope = { types: new Map(), bodies: new Map(), parent: undefined };
   const inside: Walk = {
     ...walk,
@@ -213,7 +219,9 @@ function functionTypes(
       if (type !== undefined && name !== '') scope.types.set(name, type);
     }
   }
-  return fn.output.map((name) => scope.types.get(name));
+  const outputs = fn.output.map((name) => scope.types.get(name));
+  walk.calls.set(call, outputs);
+  return outputs;
 }
 
 function checkInputs(

@@ -13,6 +13,8 @@ import {
 
 /** Functions that call each other deeper than this are taken for a cycle, which ONNX forbids, and left alone. */
 const DEEPEST = 32;
+/** Functions that call each other twice double at every level; past this many calls the rest stay calls. */
+const MOST_CALLS = 20_000;
 
 /**
  * Replaces calls of the model's own functions by what the functions do, so that each step gets its type by the same rules as any other
@@ -31,6 +33,8 @@ class Inliner {
   readonly #functions: ReadonlyMap<string, FunctionProto>;
   readonly #called = new Set<string>();
   readonly #names = new Set<string>();
+  /** How often each prefix was given out, so that the next free one is found at once. */
+  readonly #counts = new Map<string, number>();
   readonly #unusable: readonly FunctionProto[];
 
   constructor(model: ModelProto) {
@@ -54,7 +58,7 @@ class Inliner {
     for (const { g: body } of node.attribute) if (body !== undefined) this.inlineGraph(body, depth);
     const fn = this.#functions.get(functionKey(node));
     if (fn === undefined) return [node];
-    if (depth >= DEEPEST) {
+    if (depth >= DEEPEST || this.calls >= MOST_CALLS) {
       this.#called.add(functionKey(fn));
       return [node];
     }
@@ -90,8 +94,11 @@ class Inliner {
   /** A prefix under which no name of the model lives yet. */
   #prefix(call: NodeProto, fn: FunctionProto): string {
     const base = call.name !== '' ? call.name : fn.name;
-    let prefix = `${base}/`;
-    for (let count = 2; this.#names.has(prefix); count++) prefix = `${base}_${count}/`;
+    let count = this.#counts.get(base) ?? 0;
+    let prefix: string;
+    do prefix = ++count === 1 ? `${base}/` : `${base}_${count}/`;
+    while (this.#names.has(prefix));
+    this.#counts.set(base, count);
     this.#names.add(prefix);
     return prefix;
   }

@@ -55,13 +55,14 @@ export async function planConversion(
   const options = possible(model, wanted);
   const flow = readFlow(model.proto);
   const found = await readWeights(model, flow, options, context);
+  const handing = weightMovers(flow);
   const facts: RuleFacts = {
     options,
     shapeArithmetic: shapeArithmetic(flow),
     angles: angleArithmetic(flow),
     variance: varianceArithmetic(flow),
     alreadyTyped: alreadyTyped(flow),
-    weights: (operation) => weightsReaching(operation, found),
+    weights: (operation) => weightsReaching(operation, found, handing),
   };
   const decisions = decide(flow, facts);
   const requirements = requirementsOf(flow, decisions, options);
@@ -148,6 +149,7 @@ const isCandidate =
 function* weightsReaching(
   operation: Operation,
   found: Found,
+  handing: ReadonlySet<Operation>,
   depth = 8,
 ): Generator<{ readonly name: string; readonly facts: WeightFacts }> {
   for (const value of operation.inputs) {
@@ -155,18 +157,21 @@ function* weightsReaching(
     const facts = found.get(value);
     if (facts !== undefined) yield { name: value.name, facts };
     const { producer } = value;
-    if (producer !== undefined && depth > 0 && movesWeightsOnly(producer))
-      yield* weightsReaching(producer, found, depth - 1);
+    if (producer !== undefined && depth > 0 && handing.has(producer))
+      yield* weightsReaching(producer, found, handing, depth - 1);
   }
 }
 
-const movesWeightsOnly = ({ node, inputs }: Operation): boolean =>
-  movers.has(node.opType) &&
-  inputs[0] !== undefined &&
-  inputs.every(
-    (value) =>
-      value === undefined ||
-      !isFloat32(value) ||
-      isStored(value) ||
-      (value.producer !== undefined && movesWeightsOnly(value.producer)),
-  );
+/** Operations that hand on nothing but weights: a transposed weight is still one. */
+function weightMovers(flow: Flow): ReadonlySet<Operation> {
+  const handing = new Set<Operation>();
+  const isWeight = (value: Value) =>
+    isStored(value) || (value.producer !== undefined && handing.has(value.producer));
+  for (const operation of flow.operations) {
+    if (!movers.has(operation.node.opType)) continue;
+    const inputs = operation.inputs.filter((value) => value !== undefined && isFloat32(value));
+    if (inputs.length > 0 && inputs.every((value) => value !== undefined && isWeight(value)))
+      handing.add(operation);
+  }
+  return handing;
+}

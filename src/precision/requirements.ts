@@ -43,8 +43,9 @@ export function requirementsOf(flow: Flow, decisions: Decisions, options: Conver
     isFloat32(value) && !isStored(value) && decisions.isLow(value) ? low : value.type;
   const aliases = superfluousCasts(flow, typeMade);
   const origin = (value: Value): Value => {
-    const target = aliases.get(value);
-    return target === undefined ? value : origin(target);
+    let at = value;
+    for (let next = aliases.get(at); next !== undefined; next = aliases.get(at)) at = next;
+    return at;
   };
 
   const readings = new Map<Value, Requirement[]>();

@@ -60,6 +60,7 @@ class Rewriter {
   /** New nodes by the node they follow; those under the graph itself come first in it. */
   readonly #after = new Map<NodeProto | GraphProto, NodeProto[]>();
   readonly #retyped = new Map<GraphProto, Map<string, ValueType>>();
+  readonly #described = new Map<GraphProto, Map<string, ValueInfoProto>>();
   #castsAdded = 0;
 
   constructor(flow: Flow, requirements: Requirements, low: LowType) {
@@ -200,13 +201,22 @@ class Rewriter {
   /** A new name gets the shape that was written for the old one. */
   #describeLike(value: Value, name: string): void {
     const { graph } = value.scope;
-    const known = [graph.valueInfo, graph.output, graph.input]
-      .flat()
-      .find((info) => info.name === value.name && info.type !== undefined);
-    if (known === undefined || graph.valueInfo.some((info) => info.name === name)) return;
+    const described = this.#describedIn(graph);
+    const known = described.get(value.name);
+    if (known?.type === undefined || described.has(name)) return;
     const copy = clone(ValueInfoProtoSchema, known);
     copy.name = name;
+    described.set(name, copy);
     graph.valueInfo.push(copy);
+  }
+
+  #describedIn(graph: GraphProto): Map<string, ValueInfoProto> {
+    let known = this.#described.get(graph);
+    if (known === undefined) {
+      known = new Map([...graph.input, ...graph.output, ...graph.valueInfo].map((info) => [info.name, info]));
+      this.#described.set(graph, known);
+    }
+    return known;
   }
 
   #retypeAttributes(operation: Operation, decisions: Decisions): void {

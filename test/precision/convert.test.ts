@@ -148,6 +148,46 @@ describe('old models', () => {
   });
 });
 
+describe('models made to be slow', () => {
+  it('functions that call each other twice, thirty levels deep, end soon', async () => {
+    const levels = Array.from({ length: 30 }, (_, level) => {
+      const nodes = new GraphBuilder(`f${level}`);
+      const called = level === 0 ? 'Tanh' : `F${level - 1}`;
+      const domain = level === 0 ? '' : 'ai.test';
+      nodes.node(called, { domain, inputs: ['v'], outputs: ['w'] });
+      nodes.node(called, { domain, inputs: ['w'], outputs: ['out'] });
+      return {
+        domain: 'ai.test',
+        name: `F${level}`,
+        inputs: ['v'],
+        outputs: ['out'],
+        nodes,
+        opsets: { '': 17, 'ai.test': 1 },
+      };
+    });
+    const g = layers(1);
+    g.node('F29', { domain: 'ai.test', inputs: ['h0'], outputs: ['y'] });
+    g.output('y', 'float32', null);
+    const input = await written(g, { opsets: { 'ai.test': 1 }, functions: levels });
+    const { result } = await converted(input);
+    expect(result.functionsInlined).toBeLessThanOrEqual(20_000);
+  }, 20_000);
+
+  it('thousands of casts and transposes in a row', async () => {
+    const g = layers(1);
+    let value = 'h0';
+    let weight = 'w0';
+    for (let index = 0; index < 3000; index++) {
+      value = g.node('Cast', { inputs: [value], outputs: [`c${index}`], attributes: { to: a.int(1) } });
+      weight = g.node('Max', { inputs: [weight, weight], outputs: [`t${index}`] });
+    }
+    g.node('MatMul', { name: 'last', inputs: [value, weight], outputs: ['y'] });
+    g.output('y', 'float32', null);
+    const { result } = await converted(await written(g));
+    expect(result.casts).toEqual({ added: 3, removed: 3000 });
+  }, 20_000);
+});
+
 it('returns or throws our error for any damaged model', async () => {
   const output = freshPath();
   let survived = 0;
