@@ -71,8 +71,6 @@ def main():
     lines = [
         f"// Derived by scripts/derive-operators.py from the operator schemas of onnx {onnx.__version__}; do not edit.",
         "",
-        f"/** The newest opset of the default domain this table knows. */\nexport const newestOpset = {defs.onnx_opset_version()};",
-        "",
         "export const typeSets: readonly string[] = [",
         *[f"  '{key}'," for key in sets],
         "];",

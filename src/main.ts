@@ -1,7 +1,11 @@
 #!/usr/bin/env node
-import { runProgram } from './cli/program.js';
-import { registry } from './commands/registry.js';
-import { packageVersion } from './version.js';
+import nodeModule from 'node:module';
+
+// Node 22 and later keep compiled code between runs; what follows must load after this.
+(nodeModule as { readonly enableCompileCache?: () => void }).enableCompileCache?.();
+const { runProgram } = await import('./cli/program.js');
+const { registry } = await import('./commands/registry.js');
+const { packageVersion } = await import('./version.js');
 
 // A reader that has seen enough (`trtforge … | head`) closes the pipe; that is no fault.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {

@@ -23,7 +23,7 @@ async function tour(model: string, profile: string, folder: string): Promise<voi
 
   // A typed FP16 model, and the reason for every node that stayed FP32.
   const typed = join(folder, 'model.fp16.onnx');
-  const conversion = await convertModel(model, typed, { precision: 'float16' });
+  const conversion = await convertModel(model, typed, { precision: 'fp16' });
   const { nodes, bytes, kept } = conversion;
   console.log(`${typed}: ${nodes.converted} nodes in FP16, ${bytes.before} bytes became ${bytes.after}`);
   for (const { node, reason } of kept) console.log(`  ${node} stays FP32: ${reason}`);

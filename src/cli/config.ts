@@ -8,7 +8,7 @@ export interface Config {
   readonly values: Readonly<Record<string, unknown>>;
 }
 
-export const noConfig: Config = { path: '', values: {} };
+const noConfig: Config = { path: '', values: {} };
 
 const FILE_NAMES = ['trtforge.config.json', 'trtforge.config.yaml', 'trtforge.config.yml'];
 

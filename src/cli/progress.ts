@@ -1,4 +1,5 @@
 import type { EventListener, WorkEvent } from '../events.js';
+import { formatMs } from '../report/quantity.js';
 import { type Console, colorsFor } from './output.js';
 
 export interface ProgressStyle {
@@ -42,7 +43,7 @@ export function createProgress(console: Console, style: ProgressStyle): Progress
         live?.stop(event.phase);
         if (!style.quiet)
           print(
-            `${colors.green('✓')} ${event.phase} ${colors.dim(duration(event.ms))}${suffix(event.detail)}`,
+            `${colors.green('✓')} ${event.phase} ${colors.dim(formatMs(event.ms))}${suffix(event.detail)}`,
           );
         return;
       case 'phase-skipped':
@@ -85,7 +86,7 @@ function liveLine(console: Console) {
   const draw = () => {
     const current = phases.at(-1);
     if (current === undefined) return;
-    const text = `${current.name} ${duration(performance.now() - current.started)} ${current.detail}`;
+    const text = `${current.name} ${formatMs(performance.now() - current.started)} ${current.detail}`;
     clear();
     console.errRaw(text.slice(0, console.columns() - 1));
   };
@@ -117,12 +118,4 @@ function liveLine(console: Console) {
 function fraction({ done, total, detail }: Extract<WorkEvent, { type: 'progress' }>): string {
   const part = total === undefined || total === 0 ? '' : `${Math.floor((100 * done) / total)} %`;
   return [part, detail ?? ''].filter((text) => text !== '').join(' ');
-}
-
-/** Milliseconds as people read them: `340 ms`, `12.3 s`, `4 min 05 s`. */
-export function duration(ms: number): string {
-  if (ms < 1000) return `${Math.round(ms)} ms`;
-  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
-  const seconds = Math.round(ms / 1000);
-  return `${Math.floor(seconds / 60)} min ${String(seconds % 60).padStart(2, '0')} s`;
 }

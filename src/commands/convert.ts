@@ -106,7 +106,7 @@ export const command = defineCommand({
       model,
       options.output,
       {
-        precision: options.precision === 'fp16' ? 'float16' : 'bfloat16',
+        precision: options.precision,
         ioTypes: options.ioTypes,
         externalData: options.externalData,
         keepNodes: options.keepNodes,
@@ -146,7 +146,7 @@ const operators = (texts: readonly string[]): ReadonlySet<string> => new Set(tex
 function render(result: ConversionResult, output: TextOutput): void {
   const { bold, dim, green, yellow, cyan } = output.colors;
   const { nodes, bytes, weights, casts } = result;
-  const type = result.precision === 'float16' ? 'FP16' : 'BF16';
+  const type = result.precision.toUpperCase();
   output.line(
     `${bold(result.output)}  ${green(type)}  ${formatBytes(bytes.before)} → ${formatBytes(bytes.after)}  ${dim(`in ${formatMs(result.ms)}`)}`,
   );

@@ -53,7 +53,7 @@ export function explainLog(path: string): ExplainResult {
   }
 }
 
-export function explainLines(log: string, lines: Iterable<LogLine>): ExplainResult {
+function explainLines(log: string, lines: Iterable<LogLine>): ExplainResult {
   const found = new Map<string, ExplainedIssue>();
   const unexplained: z.infer<typeof lineSchema>[] = [];
   let version: string | null = null;

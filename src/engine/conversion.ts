@@ -1,14 +1,15 @@
 import type { ConvertOptions } from '../precision/convert.js';
-import { type GivenOptions, type LowType, resolveOptions, type ValueRange } from '../precision/options.js';
+import {
+  type ConvertedPrecision,
+  type GivenOptions,
+  resolveOptions,
+  type ValueRange,
+} from '../precision/options.js';
 import { sha256 } from '../system/digest.js';
 import { packageVersion } from '../version.js';
 import { canonicalJson } from './canonical-json.js';
 import type { ConversionRecipe } from './recipe.js';
 
-const lowTypes = { fp16: 'float16', bf16: 'bfloat16' } as const satisfies Record<string, LowType>;
-
-/** Precisions that a recipe reaches by converting the model first. */
-export type ConvertedPrecision = keyof typeof lowTypes;
 export type ConversionWishes = Omit<GivenOptions, 'precision'>;
 type Ranges = ReadonlyMap<string, ValueRange>;
 
@@ -17,7 +18,7 @@ export function conversionRecipe(
   precision: ConvertedPrecision,
   wishes: ConversionWishes = {},
 ): ConversionRecipe {
-  const options = resolveOptions({ ...wishes, precision: lowTypes[precision] });
+  const options = resolveOptions({ ...wishes, precision });
   return {
     converter: `trtforge ${packageVersion()}`,
     ioTypes: options.ioTypes,
@@ -38,7 +39,7 @@ export function conversionOptions(
   ranges: Ranges | undefined,
 ): ConvertOptions {
   return {
-    precision: lowTypes[precision],
+    precision,
     ioTypes: recipe.ioTypes,
     keepNodes: recipe.keepNodes.map(regularExpression),
     keepOps: new Set(recipe.keepOps),

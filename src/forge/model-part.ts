@@ -28,7 +28,7 @@ export function modelPart(facts: ModelFacts): ReportModel {
 /** What the report shows of a conversion: its kept nodes grouped by the rule that kept them, each with its own reason. */
 export function conversionPart(result: ConversionResult): ReportConversion {
   return {
-    precision: result.precision === 'float16' ? 'fp16' : 'bf16',
+    precision: result.precision,
     path: result.output,
     bytesBefore: result.bytes.before,
     bytesAfter: result.bytes.after,

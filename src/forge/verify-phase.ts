@@ -22,7 +22,7 @@ export const verifyPhase = ({ options, root }: Run): ForgePhase => ({
         ...options.verify,
         reference: options.model,
         candidate: conversion.output,
-        precision: conversion.precision === 'float16' ? 'fp16' : 'bf16',
+        precision: conversion.precision,
       },
       { emit, ...(signal === undefined ? {} : { signal }) },
     );

@@ -1,8 +1,5 @@
 // Derived by scripts/derive-operators.py from the operator schemas of onnx 1.23.2; do not edit.
 
-/** The newest opset of the default domain this table knows. */
-export const newestOpset = 28;
-
 export const typeSets: readonly string[] = [
   'float16 float32 float64',
   'float16 float32 float64 int16 int32 int64 int8 uint16 uint32 uint64 uint8',

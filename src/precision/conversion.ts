@@ -7,7 +7,7 @@ export const conversionSchema = z.object({
   schema: z.literal('trtforge.convert/1'),
   input: z.string(),
   output: z.string(),
-  precision: z.enum(['float16', 'bfloat16']),
+  precision: z.enum(['fp16', 'bf16']),
   ioTypes: z.enum(['keep', 'convert']),
   /** Opset of the default domain, before and after. */
   opset: z.object({ before: count, after: count, reason: z.string().nullable() }),

@@ -58,6 +58,7 @@ export async function convertModel(
     return {
       ...summary(plan, resolved),
       schema: 'trtforge.convert/1',
+      precision: options.precision,
       input: inputPath,
       output: outputPath,
       opset: {
@@ -124,7 +125,6 @@ function summary(plan: Plan, options: ConversionOptions) {
     .filter((entry) => entry.nodes > 0);
   const { castsAdded, castsRemoved } = plan.rewriting;
   return {
-    precision: options.precision,
     ioTypes: options.ioTypes,
     functionsInlined: plan.functionsInlined,
     nodes,

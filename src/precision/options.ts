@@ -1,4 +1,7 @@
-/** The 16-bit type a model is converted to. */
+/** What a model is converted to, in the words of the command line and the recipe. */
+export type ConvertedPrecision = 'fp16' | 'bf16';
+
+/** The 16-bit type of it. */
 export type LowType = 'float16' | 'bfloat16';
 
 /** What the model's own inputs and outputs become: stay as they are (casts go inside), or are converted too. */
@@ -37,20 +40,24 @@ export const largestFinite: Readonly<Record<LowType, number>> = {
 };
 
 /** Options before defaults: only the precision must be said. */
-export type GivenOptions = Partial<Omit<ConversionOptions, 'precision'>> &
-  Pick<ConversionOptions, 'precision'>;
+export type GivenOptions = Partial<Omit<ConversionOptions, 'precision'>> & {
+  readonly precision: ConvertedPrecision;
+};
+
+const lowTypes: Readonly<Record<ConvertedPrecision, LowType>> = { fp16: 'float16', bf16: 'bfloat16' };
 
 /** Fills in what was not said. The default of `dataMax` leaves a factor of 64 between calibration and FP16's largest value for data never seen. */
 export function resolveOptions(given: GivenOptions): ConversionOptions {
-  const largest = largestFinite[given.precision];
+  const precision = lowTypes[given.precision];
+  const largest = largestFinite[precision];
   return {
-    precision: given.precision,
+    precision,
     ioTypes: given.ioTypes ?? 'keep',
     keepNodes: given.keepNodes ?? [],
     keepOps: given.keepOps ?? new Set(),
     convertOps: given.convertOps ?? new Set(),
     initMax: given.initMax ?? largest,
-    dataMax: given.dataMax ?? (given.precision === 'float16' ? 1024 : largest),
+    dataMax: given.dataMax ?? (precision === 'float16' ? 1024 : largest),
     maxReductionDepth: given.maxReductionDepth,
     ranges: given.ranges,
   };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createProgress, duration } from '../../src/cli/progress.js';
+import { createProgress } from '../../src/cli/progress.js';
 import type { WorkEvent } from '../../src/events.js';
 import { recordedConsole } from '../support/console.js';
 
@@ -31,7 +31,7 @@ describe('progress on stderr', () => {
       [
         'build … resnet50',
         '  tensorrt warning careful',
-        '✓ build 1.2 s',
+        '✓ build 1.23 s',
         '– bench skipped: no NVIDIA driver',
       ].join('\n'),
     );
@@ -53,16 +53,7 @@ describe('progress on stderr', () => {
 
   test('on a terminal a live line shows the phase and is gone at the end', () => {
     const text = shown({}, true);
-    expect(text).toContain('build 0 ms resnet50');
-    expect(text.lastIndexOf('\x1b[2K')).toBeGreaterThan(text.lastIndexOf('build 0 ms'));
-  });
-
-  test.each([
-    [0.4, '0 ms'],
-    [999, '999 ms'],
-    [12_340, '12.3 s'],
-    [245_000, '4 min 05 s'],
-  ])('%d ms reads as %s', (ms, text) => {
-    expect(duration(ms)).toBe(text);
+    expect(text).toMatch(/build [\d.]+ [µm]s resnet50/);
+    expect(text.lastIndexOf('\x1b[2K')).toBeGreaterThan(text.lastIndexOf(' resnet50'));
   });
 });

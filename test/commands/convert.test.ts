@@ -72,7 +72,7 @@ describe('trtforge convert', () => {
     const { ok, exitCode, command, ...result } = JSON.parse(stdout);
     expect({ ok, exitCode, command }).toEqual({ ok: true, exitCode: 0, command: 'convert' });
     const conversion = conversionSchema.parse(result);
-    expect(conversion.precision).toBe('bfloat16');
+    expect(conversion.precision).toBe('bf16');
     expect(conversion.kept.map(({ node, rule }) => [node, rule])).toEqual([
       ['encoder/exp', 'op-default'],
       ['decoder/product', 'keep-node'],

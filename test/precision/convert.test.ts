@@ -49,7 +49,7 @@ describe('files', () => {
   it('are not written over the model that is read', async () => {
     const input = await written(layers(2));
     const before = readFileSync(input);
-    await expect(convertModel(input, input, { precision: 'float16' })).rejects.toMatchObject({
+    await expect(convertModel(input, input, { precision: 'fp16' })).rejects.toMatchObject({
       code: 'TF_ONNX_WRITES_INPUT',
     });
     expect(readFileSync(input).equals(before)).toBe(true);
@@ -63,13 +63,13 @@ describe('files', () => {
       if (event.type === 'progress') stop.abort();
     };
     await expect(
-      convertModel(input, output, { precision: 'float16' }, { emit, signal: stop.signal }),
+      convertModel(input, output, { precision: 'fp16' }, { emit, signal: stop.signal }),
     ).rejects.toMatchObject({ code: 'TF_CANCELLED' });
     expect(readdirSync(dirname(output)).filter((name) => name.includes(basename(output)))).toEqual([]);
   });
 
   it('that are missing are named', async () => {
-    await expect(convertModel('/no/such.onnx', freshPath(), { precision: 'float16' })).rejects.toMatchObject({
+    await expect(convertModel('/no/such.onnx', freshPath(), { precision: 'fp16' })).rejects.toMatchObject({
       code: 'TF_FILE_NOT_FOUND',
     });
   });
@@ -90,7 +90,7 @@ describe('the account', () => {
   it('says what I/O became', async () => {
     const { result } = await converted(await written(layers(1)), {
       ioTypes: 'convert',
-      precision: 'bfloat16',
+      precision: 'bf16',
     });
     expect(result.inputs).toEqual([{ name: 'x', before: 'float32', after: 'bfloat16' }]);
     expect(result.outputs).toEqual([{ name: 'h0', before: 'float32', after: 'bfloat16' }]);
@@ -141,7 +141,7 @@ describe('old models', () => {
     g.node('Softplus', { name: 'softplus', inputs: ['z'], outputs: ['y'] });
     g.output('y', 'float32', null);
     const input = await written(g, { opset: 13 });
-    const { result, model, keptBy } = await converted(input, { precision: 'bfloat16' });
+    const { result, model, keptBy } = await converted(input, { precision: 'bf16' });
     expect(result.opset).toEqual({ before: 13, after: 22, reason: 'Softplus takes BF16 from opset 22 on' });
     expect(model.proto.irVersion).toBe(10n);
     expect(keptBy('rows')).toBeUndefined();
@@ -197,7 +197,7 @@ it('returns or throws our error for any damaged model', async () => {
       const input = freshPath();
       writeFileSync(input, bytes);
       try {
-        await convertModel(input, output, { precision: survived % 2 === 0 ? 'float16' : 'bfloat16' });
+        await convertModel(input, output, { precision: survived % 2 === 0 ? 'fp16' : 'bf16' });
         survived++;
       } catch (error) {
         if (!(error instanceof TrtforgeError) || error.code === 'TF_INTERNAL') throw error;

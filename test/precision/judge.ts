@@ -14,7 +14,7 @@ import { type ConvertOptions, convertModel } from '../../src/precision/convert.j
 import { float16Bits, float16Value } from '../../src/tensor/float16.js';
 import type { Tensor } from '../../src/tensor/tensor.js';
 
-export const folder = mkdtempSync(join(tmpdir(), 'trtforge-precision-'));
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-precision-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 let files = 0;
@@ -65,7 +65,7 @@ export interface Converted {
 
 export async function converted(input: string, options: Partial<ConvertOptions> = {}): Promise<Converted> {
   const output = freshPath();
-  const result = await convertModel(input, output, { precision: 'float16', ...options });
+  const result = await convertModel(input, output, { precision: 'fp16', ...options });
   const model = openModel(output);
   model.close();
   const graph = model.proto.graph;

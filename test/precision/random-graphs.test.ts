@@ -157,7 +157,7 @@ it('converts any graph to a well typed BF16 one, without a cast that casts a typ
   await fc.assert(
     fc.asyncProperty(steps, async (list) => {
       const { model } = await converted(await written(graphOf(list), spec), {
-        precision: 'bfloat16',
+        precision: 'bf16',
         keepNodes,
       });
       expect(inferDtypes(model.proto).violations).toEqual([]);

@@ -87,10 +87,10 @@ describe('weights', () => {
 
   it('are held against --init-max', async () => {
     expect(await keptIn(withWeight(filled(3)), { initMax: 2 })).toEqual({ product: 'weight-range' });
-    expect(await keptIn(withWeight(filled(3)), { initMax: 2, precision: 'bfloat16' })).toEqual({
+    expect(await keptIn(withWeight(filled(3)), { initMax: 2, precision: 'bf16' })).toEqual({
       product: 'weight-range',
     });
-    expect(await keptIn(withWeight(filled(70000)), { precision: 'bfloat16' })).toEqual({});
+    expect(await keptIn(withWeight(filled(70000)), { precision: 'bf16' })).toEqual({});
   });
 
   it('count where an operator hands them on', async () => {
@@ -175,7 +175,7 @@ describe('types that an operator does not have', () => {
       attributes: { num_groups: a.int(2) },
     });
     g.output('y', 'float32', null);
-    const { result } = await converted(await written(g, { opset: 18 }), { precision: 'bfloat16' });
+    const { result } = await converted(await written(g, { opset: 18 }), { precision: 'bf16' });
     expect(result.opset).toEqual({ before: 18, after: 18, reason: null });
     expect(result.kept.map(({ node, reason }) => [node, reason])).toEqual([
       ['conv', 'Conv takes BF16 from opset 22 on, and the model is opset 18'],
@@ -194,7 +194,7 @@ describe('types that an operator does not have', () => {
       g.node('ConvTranspose', { name: 'up', inputs: ['image', 'k'], outputs: ['y'] });
     };
     expect(await keptIn(up)).toEqual({});
-    expect(await keptIn(up, { precision: 'bfloat16' })).toEqual({ up: 'not-built' });
+    expect(await keptIn(up, { precision: 'bf16' })).toEqual({ up: 'not-built' });
   });
 
   it('plug-ins, and what reads values of a type they do not say', async () => {

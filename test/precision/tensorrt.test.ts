@@ -16,7 +16,7 @@ describeWith('toolchain', 'what TensorRT-RTX builds', (libraries) => {
 
   const cases = traps
     .filter(({ notForTensorrt }) => notForTensorrt !== true)
-    .flatMap((trap) => (['float16', 'bfloat16'] as const).map((precision) => ({ ...trap, precision })));
+    .flatMap((trap) => (['fp16', 'bf16'] as const).map((precision) => ({ ...trap, precision })));
 
   it.each(cases)('$name in $precision', async ({ graph, spec, precision, feeds }) => {
     const { output, model } = await converted(await written(graph(), spec), { precision });
