@@ -1,45 +1,47 @@
 /** How many elements have which absolute error, one bin for each power of two. */
 export interface Histogram {
   /** From the largest error downwards no further than 2^-40 of it; what is smaller is in the first bin. `from` is included, `to` is not. */
-  readonly bins: readonly { readonly from: number; readonly to: number; readonly count: number }[];
+  readonly bins: { from: number; to: number; count: number }[];
   /** Elements without any error. */
   readonly zeros: number;
   /** Elements that are NaN or infinite on one side only, or differ in it. */
   readonly nonFinite: number;
 }
 
-/** Counts by float32's exponent field: 0 is zero and subnormal, 254 the largest finite numbers. */
-export const EXPONENTS = 256;
+/** float32's exponent field: 0 is zero and subnormal, 254 the largest finite numbers, 255 infinity and NaN. */
+const EXPONENTS = 256;
 const SHOWN_OCTAVES = 40;
 
-/** Adds the exponents of errors (not negative) to `counts`, and returns how many are exactly zero. */
-export function countExponents(errors: Float32Array, counts: Float64Array): number {
-  const bits = new Int32Array(errors.buffer, errors.byteOffset, errors.length);
+/** Counts the absolute errors |c - r| (float32) of all pairs by their order of magnitude. Pairs that are both NaN or the same infinity count as zeros. */
+export function errorHistogram(candidate: Float32Array, reference: Float32Array): Histogram {
+  const counts = new Float64Array(EXPONENTS);
+  const error = new Float32Array(1);
+  const bits = new Int32Array(error.buffer);
   let zeros = 0;
-  for (let i = 0; i < bits.length; i++) {
-    const pattern = bits[i]!;
+  let nonFinite = 0;
+  for (let i = 0; i < candidate.length; i++) {
+    const c = candidate[i]!;
+    const r = reference[i]!;
+    error[0] = Math.abs(c - r);
+    const pattern = bits[0]!;
     if (pattern === 0) zeros++;
-    counts[pattern >>> 23]!++;
+    else if (c - c === 0 && r - r === 0) counts[pattern >>> 23]!++;
+    else if (Object.is(c, r)) zeros++;
+    else nonFinite++;
   }
-  return zeros;
+  return { bins: binsOf(counts), zeros, nonFinite };
 }
 
-/** The histogram of counts by exponent; `zeros` are among those of exponent 0. */
-export function histogramOf(counts: Float64Array, zeros: number, nonFinite: number): Histogram {
-  const nonZero = Float64Array.from(counts);
-  nonZero[0]! -= zeros;
-  const top = nonZero.findLastIndex((count) => count > 0);
-  if (top < 0) return { bins: [], zeros, nonFinite };
-  const bottom = Math.max(
-    top - SHOWN_OCTAVES,
-    nonZero.findIndex((count) => count > 0),
-  );
-  const bins = Array.from({ length: top - bottom + 1 }, (_, i) => {
+/** One bin an octave from the smallest error shown to the largest; what is smaller than shown joins the first. */
+function binsOf(counts: Float64Array): Histogram['bins'] {
+  const top = counts.findLastIndex((count) => count > 0);
+  if (top < 0) return [];
+  const smallest = counts.findIndex((count) => count > 0);
+  const bottom = Math.max(top - SHOWN_OCTAVES, smallest);
+  return Array.from({ length: top - bottom + 1 }, (_, i) => {
     const exponent = bottom + i;
-    const from = i === 0 && exponent === 0 ? 0 : 2 ** (exponent - 127);
-    return { from, to: 2 ** (exponent - 126), count: nonZero[exponent] ?? 0 };
+    const below = i === 0 ? counts.subarray(0, bottom).reduce((sum, count) => sum + count, 0) : 0;
+    const from = exponent === 0 ? 0 : 2 ** (exponent - 127);
+    return { from, to: 2 ** (exponent - 126), count: counts[exponent]! + below };
   });
-  const first = bins[0];
-  if (first !== undefined) first.count += nonZero.subarray(0, bottom).reduce((sum, count) => sum + count, 0);
-  return { bins, zeros, nonFinite };
 }

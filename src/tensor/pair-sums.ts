@@ -3,12 +3,10 @@ export interface PairSums {
   count: number;
   candidate: number;
   candidateSquares: number;
-  candidateMagnitudes: number;
   candidateMin: number;
   candidateMax: number;
   reference: number;
   referenceSquares: number;
-  referenceMagnitudes: number;
   referenceMin: number;
   referenceMax: number;
   absolute: number;
@@ -21,8 +19,6 @@ export interface PairSums {
   excessMax: number;
   /** Pairs with |c - r| > absolute + relative * |r|. */
   outside: number;
-  /** References with |r| > absolute + relative * |r|. */
-  outsideIfZeros: number;
 }
 
 /** How far from the reference an element may be: |c - r| <= absolute + relative * |r|, numpy.allclose's rule. */
@@ -34,16 +30,22 @@ export interface Tolerance {
 /** Stands for a reference of zero in relative errors; Polygraphy's number, 2^-52. */
 export const ZERO_REFERENCE = 2.220446049250313e-16;
 
+/** |c - r|, rounded to float32. */
+export const absoluteError = (candidate: number, reference: number): number =>
+  Math.fround(Math.abs(candidate - reference));
+
+/** |c - r| / |r|, each step rounded to float32. */
+export const relativeError = (candidate: number, reference: number): number =>
+  Math.fround(absoluteError(candidate, reference) / (reference === 0 ? ZERO_REFERENCE : Math.abs(reference)));
+
 export const emptySums = (): PairSums => ({
   count: 0,
   candidate: 0,
   candidateSquares: 0,
-  candidateMagnitudes: 0,
   candidateMin: Number.POSITIVE_INFINITY,
   candidateMax: Number.NEGATIVE_INFINITY,
   reference: 0,
   referenceSquares: 0,
-  referenceMagnitudes: 0,
   referenceMin: Number.POSITIVE_INFINITY,
   referenceMax: Number.NEGATIVE_INFINITY,
   absolute: 0,
@@ -54,7 +56,6 @@ export const emptySums = (): PairSums => ({
   relativeMax: 0,
   excessMax: Number.NEGATIVE_INFINITY,
   outside: 0,
-  outsideIfZeros: 0,
 });
 
 /**
@@ -76,20 +77,18 @@ export function addPairs(
     const c = candidate[i]!;
     const r = reference[i]!;
     const size = Math.abs(r);
-    const error = Math.fround(Math.abs(c - r));
-    const ratio = Math.fround(error / (size === 0 ? ZERO_REFERENCE : size));
+    const error = absoluteError(c, r);
+    const ratio = relativeError(c, r);
     const forgiven = Math.fround(slope * size);
     const excess = Math.fround(error - forgiven);
     absolute[i] = error;
     relative[i] = ratio;
     sums.candidate += c;
     sums.candidateSquares += c * c;
-    sums.candidateMagnitudes += Math.abs(c);
     sums.candidateMin = Math.min(sums.candidateMin, c);
     sums.candidateMax = Math.max(sums.candidateMax, c);
     sums.reference += r;
     sums.referenceSquares += r * r;
-    sums.referenceMagnitudes += size;
     sums.referenceMin = Math.min(sums.referenceMin, r);
     sums.referenceMax = Math.max(sums.referenceMax, r);
     sums.absolute += error;
@@ -100,7 +99,6 @@ export function addPairs(
     sums.relativeMax = Math.max(sums.relativeMax, ratio);
     sums.excessMax = Math.max(sums.excessMax, excess);
     if (excess > allowed) sums.outside++;
-    if (Math.fround(size - forgiven) > allowed) sums.outsideIfZeros++;
   }
   sums.count += candidate.length;
 }

@@ -1,5 +1,6 @@
 import { type Comparison, compareFloats } from '../tensor/comparison.js';
 import { dtypes } from '../tensor/dtype.js';
+import { errorHistogram } from '../tensor/error-histogram.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { float32Values, numbersOf } from '../tensor/values.js';
 import { measure, type VerifiedOutput } from './result.js';
@@ -53,12 +54,8 @@ function judgeFloats(request: JudgeRequest): JudgedOutput {
       checks,
       tolerance: { absolute: tolerance.absolute, relative: tolerance.relative, why: tolerance.why },
       statistics: floatStatistics(comparison),
-      histogram: {
-        bins: comparison.histogram.bins.map((bin) => ({ ...bin })),
-        zeros: comparison.histogram.zeros,
-        nonFinite: comparison.histogram.nonFinite,
-      },
-      outsideIfZeros: comparison.outsideIfZeros,
+      histogram: errorHistogram(candidate, reference),
+      zerosPass: comparison.zerosPass,
       reasons: reasons.map((reason) => `${name}: ${reason}`),
     },
     failures: failed ? failuresBySample(request, limits) : [],
@@ -97,7 +94,7 @@ function whyInconclusive(comparison: Comparison, tolerance: JustifiedTolerance):
   if (elements > 1 && reference.min === reference.max) {
     return `the reference is ${short(reference.min)} everywhere, so equal outputs show nothing.`;
   }
-  if (comparison.outsideIfZeros === 0) {
+  if (comparison.zerosPass) {
     return `a candidate that gives only zeros would pass too: an absolute tolerance of ${short(tolerance.absolute)} is too loose for outputs up to ${short(Math.max(Math.abs(reference.min), Math.abs(reference.max)))}.`;
   }
   return undefined;
@@ -177,7 +174,7 @@ function judgeExact(request: JudgeRequest): JudgedOutput {
         { name: 'different elements', amount: different },
       ],
       histogram: { bins: [], zeros: elements - different, nonFinite: 0 },
-      outsideIfZeros: elements,
+      zerosPass: false,
       reasons: decides.pass ? [] : [`${name}: ${different} of ${elements} elements differ.`],
     },
     failures: decides.pass ? [] : failures,

@@ -37,8 +37,8 @@ export const verifiedOutputSchema = z.object({
     zeros: z.number(),
     nonFinite: z.number(),
   }),
-  /** How many elements would be outside the tolerance if the candidate gave only zeros: 0 means that the tolerance tells nothing. */
-  outsideIfZeros: z.number(),
+  /** Whether a candidate that gave only zeros would be within the tolerance: then the tolerance tells nothing. */
+  zerosPass: z.boolean(),
   reasons: z.array(z.string()),
 });
 export type VerifiedOutput = z.infer<typeof verifiedOutputSchema>;

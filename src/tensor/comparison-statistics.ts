@@ -1,0 +1,137 @@
+import type { PairSums, Tolerance } from './pair-sums.js';
+
+/**
+ * How far a candidate's floats are from a reference's, with Polygraphy's definitions: absolute error |c - r|, relative error |c - r| / |r|, where a
+ * reference of 0 counts as 2^-52; both in float32. Quantiles are exact, linear between neighbours as numpy's. Where Polygraphy lets NaN and infinities
+ * spoil every number, here they are counted apart and the statistics are those of the pairs that are finite on both sides.
+ */
+export interface Comparison {
+  readonly elements: number;
+  /** Pairs that are finite on both sides: what every statistic is about. Without any, statistics are NaN. */
+  readonly finite: number;
+  readonly absolute: ErrorStatistics;
+  readonly relative: ErrorStatistics;
+  readonly candidate: SideStatistics;
+  readonly reference: SideStatistics;
+  readonly nonFinite: NonFiniteCounts;
+  /** Root of the summed squares of the differences. */
+  readonly l2: number;
+  /** 1 where the two point the same way; NaN when one of them is all zeros. */
+  readonly cosineSimilarity: number;
+  /** Decibels: power of the reference over power of the error; Infinity when nothing differs. */
+  readonly signalToNoise: number;
+  /** Decibels: squared span (max - min) of the reference over the mean squared error. */
+  readonly peakSignalToNoise: number;
+  readonly tolerance: Tolerance;
+  /** Largest |c - r| - relative * |r|, at least 0: how large the absolute tolerance would have to be. */
+  readonly excess: number;
+  /** Elements with |c - r| > absolute + relative * |r|, and non-finite ones that do not match. */
+  readonly outside: number;
+  /** Whether a candidate of zeros would be within the tolerance: then the tolerance tells nothing. */
+  readonly zerosPass: boolean;
+}
+
+export interface ErrorStatistics extends Quantiles {
+  readonly max: number;
+  /** Where the maximum is, as an index into the flattened tensor; -1 when there is no finite pair. */
+  readonly maxIndex: number;
+  readonly mean: number;
+  readonly deviation: number;
+}
+
+export interface Quantiles {
+  readonly median: number;
+  readonly p90: number;
+  readonly p95: number;
+  readonly p99: number;
+}
+
+export interface SideStatistics {
+  readonly min: number;
+  readonly max: number;
+  readonly mean: number;
+  readonly deviation: number;
+}
+
+export interface NonFiniteCounts {
+  readonly nanInCandidate: number;
+  readonly nanInReference: number;
+  readonly infiniteInCandidate: number;
+  readonly infiniteInReference: number;
+  /** Both NaN, or the same infinity. */
+  readonly matching: number;
+  /** Not finite on at least one side, and not the same. */
+  readonly mismatching: number;
+}
+
+/** What one look at all pairs gathers; `comparisonOf` turns it into statistics. */
+export interface Gathered {
+  readonly elements: number;
+  readonly sums: PairSums;
+  readonly nonFinite: NonFiniteCounts;
+  readonly absoluteIndex: number;
+  readonly relativeIndex: number;
+  readonly absoluteQuantiles: Quantiles;
+  readonly relativeQuantiles: Quantiles;
+}
+
+export const quantileFractions = [0.5, 0.9, 0.95, 0.99] as const;
+
+export function namedQuantiles([median, p90, p95, p99]: readonly number[]): Quantiles {
+  const number = (value: number | undefined) => value ?? Number.NaN;
+  return { median: number(median), p90: number(p90), p95: number(p95), p99: number(p99) };
+}
+
+/** The statistics of what was gathered. */
+export function comparisonOf(gathered: Gathered, tolerance: Tolerance): Comparison {
+  const { sums, nonFinite } = gathered;
+  const { count } = sums;
+  const spread = (sum: number, squares: number) =>
+    Math.sqrt(Math.max(0, squares / count - (sum / count) ** 2));
+  const known = (value: number) => (count === 0 ? Number.NaN : value);
+  const product = (sums.candidateSquares + sums.referenceSquares - sums.absoluteSquares) / 2;
+  return {
+    elements: gathered.elements,
+    finite: count,
+    absolute: {
+      max: known(sums.absoluteMax),
+      maxIndex: gathered.absoluteIndex,
+      mean: sums.absolute / count,
+      deviation: spread(sums.absolute, sums.absoluteSquares),
+      ...gathered.absoluteQuantiles,
+    },
+    relative: {
+      max: known(sums.relativeMax),
+      maxIndex: gathered.relativeIndex,
+      mean: sums.relative / count,
+      deviation: spread(sums.relative, sums.relativeSquares),
+      ...gathered.relativeQuantiles,
+    },
+    candidate: {
+      min: known(sums.candidateMin),
+      max: known(sums.candidateMax),
+      mean: sums.candidate / count,
+      deviation: spread(sums.candidate, sums.candidateSquares),
+    },
+    reference: {
+      min: known(sums.referenceMin),
+      max: known(sums.referenceMax),
+      mean: sums.reference / count,
+      deviation: spread(sums.reference, sums.referenceSquares),
+    },
+    nonFinite,
+    l2: Math.sqrt(sums.absoluteSquares),
+    // The dot product follows from the law of cosines, which stays exact where the two are nearly the same.
+    cosineSimilarity: product / Math.sqrt(sums.candidateSquares * sums.referenceSquares),
+    signalToNoise: decibels(sums.referenceSquares, sums.absoluteSquares),
+    peakSignalToNoise: decibels((sums.referenceMax - sums.referenceMin) ** 2, sums.absoluteSquares / count),
+    tolerance,
+    excess: known(Math.max(0, sums.excessMax)),
+    outside: sums.outside + nonFinite.mismatching,
+    zerosPass:
+      Math.max(Math.abs(sums.referenceMin), Math.abs(sums.referenceMax)) * (1 - tolerance.relative) <=
+      tolerance.absolute,
+  };
+}
+
+const decibels = (signal: number, noise: number): number => 10 * Math.log10(signal / noise);

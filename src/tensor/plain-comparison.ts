@@ -1,0 +1,78 @@
+import {
+  type Gathered,
+  type NonFiniteCounts,
+  namedQuantiles,
+  quantileFractions,
+} from './comparison-statistics.js';
+import { quantilesInPlace } from './order-statistics.js';
+import { addPairs, emptySums, type Tolerance } from './pair-sums.js';
+
+/** The plain way: both errors of every pair in memory. */
+export function gatherAtOnce(
+  candidate: Float32Array,
+  reference: Float32Array,
+  tolerance: Tolerance,
+): Gathered {
+  const pairs = finitePairs(candidate, reference);
+  const absolute = new Float32Array(pairs.candidate.length);
+  const relative = new Float32Array(pairs.candidate.length);
+  const sums = emptySums();
+  addPairs(sums, pairs.candidate, pairs.reference, absolute, relative, tolerance);
+  const place = (values: Float32Array, value: number) => {
+    const index = values.indexOf(value);
+    return pairs.indices === undefined ? index : (pairs.indices[index] ?? -1);
+  };
+  return {
+    elements: candidate.length,
+    sums,
+    nonFinite: pairs.counts,
+    absoluteIndex: place(absolute, sums.absoluteMax),
+    relativeIndex: place(relative, sums.relativeMax),
+    absoluteQuantiles: namedQuantiles(quantilesInPlace(absolute, quantileFractions)),
+    relativeQuantiles: namedQuantiles(quantilesInPlace(relative, quantileFractions)),
+  };
+}
+
+export interface FinitePairs {
+  readonly candidate: Float32Array;
+  readonly reference: Float32Array;
+  /** Where each pair was, or undefined when all are there. */
+  readonly indices: Uint32Array | undefined;
+  readonly counts: NonFiniteCounts;
+}
+
+/** Leaves out the pairs that are not finite on both sides, and counts them. The arrays are the given ones when nothing is left out. */
+export function finitePairs(candidate: Float32Array, reference: Float32Array): FinitePairs {
+  const counts = {
+    nanInCandidate: 0,
+    nanInReference: 0,
+    infiniteInCandidate: 0,
+    infiniteInReference: 0,
+    matching: 0,
+    mismatching: 0,
+  };
+  const kept: number[] | Uint32Array = new Uint32Array(candidate.length);
+  let finite = 0;
+  for (let i = 0; i < candidate.length; i++) {
+    const c = candidate[i]!;
+    const r = reference[i]!;
+    if (c - c === 0 && r - r === 0) {
+      kept[finite++] = i;
+      continue;
+    }
+    if (Number.isNaN(c)) counts.nanInCandidate++;
+    else if (!Number.isFinite(c)) counts.infiniteInCandidate++;
+    if (Number.isNaN(r)) counts.nanInReference++;
+    else if (!Number.isFinite(r)) counts.infiniteInReference++;
+    if (Object.is(c, r)) counts.matching++;
+    else counts.mismatching++;
+  }
+  if (finite === candidate.length) return { candidate, reference, indices: undefined, counts };
+  const indices = kept.subarray(0, finite);
+  return {
+    candidate: Float32Array.from(indices, (index) => candidate[index]!),
+    reference: Float32Array.from(indices, (index) => reference[index]!),
+    indices,
+    counts,
+  };
+}
