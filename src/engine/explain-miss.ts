@@ -1,7 +1,7 @@
 import type { IdentityDocument } from './identity.js';
 
 export interface Difference {
-  /** `recipe.profiles.0.x.max.0`, `target.version`, `model`. */
+  /** `recipe.profiles.0.x.max`, `target.version`, `model`. */
   readonly field: string;
   /** As JSON values; undefined (absent in JSON) where one side has no such field. */
   readonly wanted?: unknown;
@@ -33,20 +33,20 @@ export function explainMiss<T>(
   return best?.explanation;
 }
 
-/** Leaves that differ between two documents, in the order of their paths. */
+/** What differs between two documents, in the order of the paths. A list of plain values is one value, and so is an object where the other side has none. */
 export function compareDocuments(wanted: IdentityDocument, stored: IdentityDocument): readonly Difference[] {
-  const [left, right] = [leaves(wanted), leaves(stored)];
-  return [...new Set([...left.keys(), ...right.keys()])]
-    .sort()
-    .filter((field) => left.get(field) !== right.get(field))
-    .map((field) => ({ field, wanted: left.get(field), stored: right.get(field) }));
+  return [...differencesAt('', wanted, stored)];
 }
 
-function leaves(value: unknown, path = '', found = new Map<string, unknown>()): Map<string, unknown> {
-  if (typeof value !== 'object' || value === null) found.set(path, value);
-  else {
-    for (const [key, item] of Object.entries(value))
-      leaves(item, path === '' ? key : `${path}.${key}`, found);
+function* differencesAt(field: string, wanted: unknown, stored: unknown): Generator<Difference> {
+  if (!isNested(wanted) || !isNested(stored)) {
+    if (JSON.stringify(wanted) !== JSON.stringify(stored)) yield { field, wanted, stored };
+    return;
   }
-  return found;
+  for (const key of [...new Set([...Object.keys(wanted), ...Object.keys(stored)])].sort()) {
+    yield* differencesAt(field === '' ? key : `${field}.${key}`, wanted[key], stored[key]);
+  }
 }
+
+const isNested = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && (!Array.isArray(value) || value.some(isNested));

@@ -155,15 +155,14 @@ describe('why a stored engine does not serve', () => {
     expect(explainMiss(identity({}), [])).toBeUndefined();
   });
 
-  test('a field that only one side has is told too', () => {
-    const profiles = [{ x: { min: [1], opt: [1], max: [2], values: false } }];
-    expect(
-      compareDocuments(identity({ recipe: { profiles } }), identity({})).map(({ field }) => field),
-    ).toEqual([
-      'recipe.profiles.0.x.max.0',
-      'recipe.profiles.0.x.min.0',
-      'recipe.profiles.0.x.opt.0',
-      'recipe.profiles.0.x.values',
+  test('lists and what only one side has are told as one value', () => {
+    const profiles = (max: number) => [{ x: { min: [1, 3], opt: [1, 3], max: [max, 3], values: false } }];
+    const some = identity({ recipe: { profiles: profiles(2) } });
+    expect(compareDocuments(some, identity({}))).toEqual([
+      { field: 'recipe.profiles', wanted: profiles(2), stored: [] },
+    ]);
+    expect(compareDocuments(some, identity({ recipe: { profiles: profiles(8) } }))).toEqual([
+      { field: 'recipe.profiles.0.x.max', wanted: [2, 3], stored: [8, 3] },
     ]);
     expect(compareDocuments(identity({}), identity({}))).toEqual([]);
   });

@@ -98,7 +98,7 @@ describe('build or load', () => {
         code: null,
         reason: expect.stringContaining('has no engine of this identity'),
         nearest: { identity: first.identity, name: first.passport.name },
-        differences: [{ field: 'recipe.profiles.0.x.max.0', wanted: 64, stored: 32 }],
+        differences: [{ field: 'recipe.profiles.0.x.max', wanted: [64, 64], stored: [32, 64] }],
       },
     ]);
   });
@@ -209,7 +209,7 @@ describe('what the builder is given', () => {
     expect(phases).not.toContain('convert');
     const kept = await obtain({ precision: 'fp16', conversion: { keepOps: new Set(['MatMul']) } }, build);
     expect(kept.source).toBe('built');
-    expect(kept.why[0]?.differences.map(({ field }) => field)).toEqual(['recipe.conversion.keepOps.0']);
+    expect(kept.why[0]?.differences.map(({ field }) => field)).toEqual(['recipe.conversion.keepOps']);
   });
 
   test('nothing when a builder gives less than it said, something else, or another version', async () => {
