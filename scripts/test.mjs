@@ -10,7 +10,7 @@ import { root, setUp } from './setup.mjs';
 const tools = join(root, 'node_modules', '.bin');
 
 const CHECKS = [
-  ['format and lint', 'biome', ['ci', '.']],
+  ['format and lint', 'biome', ['ci', '--colors=off', '.']],
   ['types', 'tsc', ['-p', 'tsconfig.json']],
   ['unused files, exports and dependencies', 'knip', []],
 ];

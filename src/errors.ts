@@ -282,7 +282,8 @@ export const catalogue = {
   },
   TF_ONNXRUNTIME_MISSING: {
     exitCode: ExitCode.cannotHere,
-    meaning: 'ONNX Runtime (the optional package onnxruntime-node) is not installed or cannot be loaded here.',
+    meaning:
+      'ONNX Runtime (the optional package onnxruntime-node) is not installed or cannot be loaded here.',
     remedy: 'Run npm install onnxruntime-node@1.30.0 --ignore-scripts beside trtforge.',
   },
   TF_ONNXRUNTIME_FAILED: {
@@ -292,17 +293,20 @@ export const catalogue = {
   },
   TF_SESSION_BINDING: {
     exitCode: ExitCode.badInput,
-    meaning: 'An input or output of a model has a type that cannot be passed to the runtime: int4, float8, a sequence.',
+    meaning:
+      'An input or output of a model has a type that cannot be passed to the runtime: int4, float8, a sequence.',
     remedy: 'Put a Cast to a plain type before that output or after that input.',
   },
   TF_SESSION_INPUT: {
     exitCode: ExitCode.badInput,
-    meaning: 'The tensors given to a model do not fit its inputs: a name, a type or a shape is wrong or missing.',
+    meaning:
+      'The tensors given to a model do not fit its inputs: a name, a type or a shape is wrong or missing.',
     remedy: 'Run trtforge inspect on the model to see its inputs.',
   },
   TF_VERIFY_MISMATCH: {
     exitCode: ExitCode.badInput,
-    meaning: 'Two models cannot be held against each other: they have no output in common, or inputs that do not agree.',
+    meaning:
+      'Two models cannot be held against each other: they have no output in common, or inputs that do not agree.',
     remedy: 'Compare models with the same inputs and outputs.',
   },
   TF_TENSOR_FILE_INVALID: {

@@ -27,7 +27,7 @@ const RTX = {
         'getBuildRoute',
         'getAllBuildRoutes',
       ],
-      then: [
+      own: [
         ['setNbComputeCapabilities', 1],
         ['getNbComputeCapabilities', 0],
         ['setComputeCapability', 2],
@@ -38,7 +38,7 @@ const RTX = {
       ],
     },
     IRuntime: {
-      then: [
+      own: [
         ['getEngineHeaderSize', 0],
         ['getEngineValidity', 3],
       ],
@@ -46,7 +46,7 @@ const RTX = {
     IExecutionContext: { without: ['setCommunicator'] },
   },
   enums: {
-    BuilderFlag: { then: { kREQUIRE_USER_ALLOCATION: 28 } },
+    BuilderFlag: { own: { kREQUIRE_USER_ALLOCATION: 28 } },
     NetworkDefinitionCreationFlag: { without: ['kPREFER_JIT_PYTHON_PLUGINS', 'kPREFER_AOT_PYTHON_PLUGINS'] },
   },
 };
@@ -139,14 +139,14 @@ function merged(sets, problems) {
 function rtxTable(sets) {
   const set = sets.find(({ version }) => version === RTX.headers) ?? sets.at(-1);
   const { classes, enums } = merged([set], []);
-  for (const [name, { without = [], then = [] }] of Object.entries(RTX.classes)) {
+  for (const [name, { without = [], own = [] }] of Object.entries(RTX.classes)) {
     const kept = classes[name].slots.filter((slot) => !without.includes(slot.name));
-    const own = then.map(([added, parameters]) => ({ index: 0, name: added, parameters }));
-    classes[name].slots = [...kept, ...own].map((slot, index) => ({ ...slot, index }));
+    const added = own.map(([slotName, parameters]) => ({ index: 0, name: slotName, parameters }));
+    classes[name].slots = [...kept, ...added].map((slot, index) => ({ ...slot, index }));
   }
-  for (const [name, { without = [], then = {} }] of Object.entries(RTX.enums)) {
+  for (const [name, { without = [], own = {} }] of Object.entries(RTX.enums)) {
     for (const key of without) delete enums[name][key];
-    for (const [key, value] of Object.entries(then)) enums[name][key] = { value };
+    for (const [key, value] of Object.entries(own)) enums[name][key] = { value };
   }
   return { generation: 'rtx1', from: RTX.version, to: RTX.version, classes, enums };
 }
