@@ -57,12 +57,13 @@ const { values, positionals } = parseArgs({
     generation: { type: 'string' },
     compiler: { type: 'boolean', default: false },
     write: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
   },
 });
 const { generation } = values;
-if (positionals.length === 0 || !GENERATIONS.includes(generation)) {
+if (values.help || positionals.length === 0 || !GENERATIONS.includes(generation)) {
   console.error(USAGE);
-  process.exit(2);
+  process.exit(values.help ? 0 : 2);
 }
 
 const sets = positionals
