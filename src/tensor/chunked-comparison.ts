@@ -1,94 +1,89 @@
-import {
-  type Gathered,
-  type NonFiniteCounts,
-  namedQuantiles,
-  quantileFractions,
-} from './comparison-statistics.js';
+import { type Gathered, namedQuantiles } from './comparison-statistics.js';
 import { ErrorQuantiles } from './error-quantiles.js';
-import { sampleErrors } from './error-sample.js';
+import { sampledKeys, sampleErrors } from './error-sample.js';
 import { BLOCK_PAIRS, CHUNK_PAIRS, type PairKernel, pairKernel, STEP_PAIRS } from './pair-kernel.js';
-import {
-  absoluteError,
-  addPairs,
-  emptySums,
-  type PairSums,
-  relativeError,
-  type Tolerance,
-} from './pair-sums.js';
-import { finitePairs } from './plain-comparison.js';
+import { addPairs, emptySums, type PairSums, type Tolerance } from './pair-sums.js';
+import { addCounts, type FinitePairs, finitePairs, noneCounted } from './plain-comparison.js';
 
 /**
  * Gathers everything in one pass over the tensors, a chunk at a time through the vector kernel, in constant memory but for the few values that the
  * quantiles are then chosen from. Sums are float32 within 1024 pairs and float64 between, so their relative error is some 1e-7; all else is exact.
- * A chunk that is not all finite, and the last one, go through plain code.
+ * A chunk that is not all finite, and the few pairs that do not fill a vector, go through plain code.
  */
 export function gatherInChunks(
   candidate: Float32Array,
   reference: Float32Array,
   tolerance: Tolerance,
+  fractions: readonly number[],
 ): Gathered {
   const kernel = pairKernel();
   const sums = emptySums();
-  const nonFinite: { -readonly [K in keyof NonFiniteCounts]: number } = {
-    nanInCandidate: 0,
-    nanInReference: 0,
-    infiniteInCandidate: 0,
-    infiniteInReference: 0,
-    matching: 0,
-    mismatching: 0,
-  };
-  const sample = sampleErrors(candidate, reference);
-  const quantiles = {
-    absolute: new ErrorQuantiles('absolute', sample.absolute, candidate.length, quantileFractions),
-    relative: new ErrorQuantiles('relative', sample.relative, candidate.length, quantileFractions),
-  };
-  const places = { absolute: -1, relative: -1 };
-  for (let start = 0; start < candidate.length; start += CHUNK_PAIRS) {
-    const c = candidate.subarray(start, start + CHUNK_PAIRS);
-    const r = reference.subarray(start, start + CHUNK_PAIRS);
+  const nonFinite = noneCounted();
+  const sampled = sampleErrors(kernel, candidate, reference);
+  const errors = (['absolute', 'relative'] as const).map((which) => ({
+    which,
+    place: -1,
+    quantiles: new ErrorQuantiles(kernel, which, sampledKeys(kernel, which, sampled), fractions),
+  }));
+  for (const { start, end } of chunksOf(candidate.length)) {
     const before = { absolute: sums.absoluteMax, relative: sums.relativeMax };
-    const isWhole = c.length % STEP_PAIRS === 0;
-    let count = c.length;
-    if (!isWhole || !measureChunk(kernel, c, r, tolerance, sums)) {
-      const pairs = finitePairs(c, r);
-      for (const key of Object.keys(nonFinite) as (keyof NonFiniteCounts)[])
-        nonFinite[key] += pairs.counts[key];
-      count = pairs.candidate.length;
-      addPairs(sums, pairs.candidate, pairs.reference, kernel.absolute, kernel.relative, tolerance);
+    const chunk = takeChunk(
+      kernel,
+      candidate.subarray(start, end),
+      reference.subarray(start, end),
+      tolerance,
+      sums,
+    );
+    if (chunk.left !== undefined) addCounts(nonFinite, chunk.left.counts);
+    for (const error of errors) {
+      const max = sums[`${error.which}Max`];
+      if (chunk.count > 0 && (error.place < 0 || max > before[error.which])) {
+        const at = kernel[error.which].indexOf(max);
+        error.place = start + (chunk.left?.indices?.[at] ?? at);
+      }
+      error.quantiles.take(chunk.count);
     }
-    if (sums.absoluteMax > before.absolute || places.absolute < 0) places.absolute = start;
-    if (sums.relativeMax > before.relative || places.relative < 0) places.relative = start;
-    quantiles.absolute.take(kernel, count);
-    quantiles.relative.take(kernel, count);
   }
-  const all = { candidate, reference };
+  const [absolute, relative] = errors.map(({ which, place, quantiles }) => ({
+    place,
+    quantiles: namedQuantiles(quantiles.values({ candidate, reference }, sums.count, sums[`${which}Max`])),
+  }));
+  if (absolute === undefined || relative === undefined) throw new Error('Both errors are gathered.');
   return {
     elements: candidate.length,
     sums,
     nonFinite,
-    absoluteIndex: placeOf('absolute', sums.absoluteMax, all, places.absolute),
-    relativeIndex: placeOf('relative', sums.relativeMax, all, places.relative),
-    absoluteQuantiles: namedQuantiles(quantiles.absolute.values(all, sums.count, sums.absoluteMax)),
-    relativeQuantiles: namedQuantiles(quantiles.relative.values(all, sums.count, sums.relativeMax)),
+    absoluteIndex: absolute.place,
+    relativeIndex: relative.place,
+    absoluteQuantiles: absolute.quantiles,
+    relativeQuantiles: relative.quantiles,
   };
 }
 
-/** The first element of the chunk at `start` that has this error; -1 when there was no finite pair. */
-function placeOf(
-  which: 'absolute' | 'relative',
-  error: number,
-  { candidate, reference }: { readonly candidate: Float32Array; readonly reference: Float32Array },
-  start: number,
-): number {
-  const end = Math.min(candidate.length, start + CHUNK_PAIRS);
-  for (let i = Math.max(0, start); i < end; i++) {
-    const c = candidate[i]!;
-    const r = reference[i]!;
-    const isFinitePair = c - c === 0 && r - r === 0;
-    if (isFinitePair && (which === 'absolute' ? absoluteError(c, r) : relativeError(c, r)) === error)
-      return i;
+/** Adds a chunk to the sums and leaves its errors in the kernel: `count` of them. `left` is there when plain code had to choose the finite pairs. */
+function takeChunk(
+  kernel: PairKernel,
+  candidate: Float32Array,
+  reference: Float32Array,
+  tolerance: Tolerance,
+  sums: PairSums,
+): { readonly count: number; readonly left: FinitePairs | undefined } {
+  const isWhole = candidate.length % STEP_PAIRS === 0;
+  if (isWhole && measureChunk(kernel, candidate, reference, tolerance, sums)) {
+    return { count: candidate.length, left: undefined };
   }
-  return -1;
+  const left = finitePairs(candidate, reference);
+  addPairs(sums, left.candidate, left.reference, kernel.absolute, kernel.relative, tolerance);
+  return { count: left.candidate.length, left };
+}
+
+/** Chunks of whole steps, then what is left: fewer pairs than a step. */
+function* chunksOf(length: number): Generator<{ readonly start: number; readonly end: number }> {
+  const whole = length - (length % STEP_PAIRS);
+  for (let start = 0; start < whole; start += CHUNK_PAIRS) {
+    yield { start, end: Math.min(whole, start + CHUNK_PAIRS) };
+  }
+  if (whole < length) yield { start: whole, end: length };
 }
 
 /** Measures a chunk in the kernel; false, with nothing added, when something in it is not finite or its squares are not. */

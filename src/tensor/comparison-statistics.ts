@@ -39,12 +39,16 @@ export interface ErrorStatistics extends Quantiles {
   readonly deviation: number;
 }
 
+/** Median and 99th percentile, as Polygraphy gives them; the others only when asked for. */
 export interface Quantiles {
   readonly median: number;
-  readonly p90: number;
-  readonly p95: number;
   readonly p99: number;
+  readonly p90: number | null;
+  readonly p95: number | null;
 }
+
+/** Which quantiles to find: each costs time on large tensors. */
+export type QuantileChoice = 'median-p99' | 'all';
 
 export interface SideStatistics {
   readonly min: number;
@@ -75,11 +79,16 @@ export interface Gathered {
   readonly relativeQuantiles: Quantiles;
 }
 
-export const quantileFractions = [0.5, 0.9, 0.95, 0.99] as const;
+const chosenFractions: Readonly<Record<QuantileChoice, readonly number[]>> = {
+  'median-p99': [0.5, 0.99],
+  all: [0.5, 0.99, 0.9, 0.95],
+};
 
-export function namedQuantiles([median, p90, p95, p99]: readonly number[]): Quantiles {
-  const number = (value: number | undefined) => value ?? Number.NaN;
-  return { median: number(median), p90: number(p90), p95: number(p95), p99: number(p99) };
+/** The fractions of a choice, in the order that `namedQuantiles` takes the values. */
+export const fractionsOf = (choice: QuantileChoice): readonly number[] => chosenFractions[choice];
+
+export function namedQuantiles([median, p99, p90, p95]: readonly number[]): Quantiles {
+  return { median: median ?? Number.NaN, p99: p99 ?? Number.NaN, p90: p90 ?? null, p95: p95 ?? null };
 }
 
 /** The statistics of what was gathered. */

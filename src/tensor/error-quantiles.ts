@@ -1,6 +1,13 @@
-import { countKeys, KEYS, type KeyCounts } from './error-sample.js';
+import type { KeyCounts } from './error-sample.js';
 import { neighbours, quantileAt, selectRanks } from './order-statistics.js';
-import type { KernelArray, KernelBracket, PairKernel } from './pair-kernel.js';
+import {
+  BRACKETS,
+  CHUNK_PAIRS,
+  KEYS,
+  type KernelArray,
+  type KernelBracket,
+  type PairKernel,
+} from './pair-kernel.js';
 import { type Pairs, ranksByCounting } from './rank-counting.js';
 
 /** A sample's quantile is off by more than this many standard deviations once in 15,000 times; then the slower way is taken. */
@@ -14,37 +21,29 @@ const LARGEST_SHARE = 0.5;
  * the quantile is found by counting instead, in two more passes: exact as well.
  */
 export class ErrorQuantiles {
+  readonly #kernel: PairKernel;
   readonly #which: KernelArray;
   readonly #fractions: readonly number[];
   readonly #brackets: readonly KernelBracket[] | undefined;
   readonly #above: Float64Array;
-  #kept: Float32Array;
-  #keptLength = 0;
+  readonly #kept: Kept;
 
-  constructor(which: KernelArray, sample: KeyCounts, length: number, fractions: readonly number[]) {
+  constructor(kernel: PairKernel, which: KernelArray, sample: KeyCounts, fractions: readonly number[]) {
     const brackets = bracketsOf(sample, fractions);
-    const share = shareWithin(sample, brackets);
+    this.#kernel = kernel;
     this.#which = which;
     this.#fractions = fractions;
-    this.#brackets = share > LARGEST_SHARE ? undefined : brackets;
+    this.#brackets = shareWithin(sample, brackets) > LARGEST_SHARE ? undefined : brackets;
     this.#above = new Float64Array(fractions.length);
-    this.#kept = new Float32Array(this.#brackets === undefined ? 0 : Math.ceil(1.25 * share * length) + 1024);
+    this.#kept = keptBefore[which];
+    this.#kept.clear();
   }
 
   /** Takes in the first `count` errors that lie in the kernel. */
-  take(kernel: PairKernel, count: number): void {
+  take(count: number): void {
     if (this.#brackets === undefined || count === 0) return;
-    const padded = Math.ceil(count / 8) * 8;
-    // Below every bracket, so neither counted nor kept.
-    kernel[this.#which].fill(-1, count, padded);
-    const found = kernel.classify(this.#which, padded, this.#brackets, this.#above);
-    if (this.#keptLength + found > this.#kept.length) {
-      const larger = new Float32Array(2 * (this.#keptLength + found));
-      larger.set(this.#kept.subarray(0, this.#keptLength));
-      this.#kept = larger;
-    }
-    this.#kept.set(kernel.collected.subarray(0, found), this.#keptLength);
-    this.#keptLength += found;
+    const found = this.#kernel.classify(this.#which, count, this.#brackets, this.#above);
+    this.#kept.add(this.#kernel.collected, found);
   }
 
   /** The quantiles of `count` errors of which the largest is `max`; `pairs` are all of them, for the slower way. */
@@ -62,19 +61,63 @@ export class ErrorQuantiles {
   #chosen(ranks: readonly number[], count: number): ReadonlyMap<number, number> | undefined {
     const brackets = this.#brackets;
     if (brackets === undefined) return undefined;
-    const kept = this.#kept.subarray(0, this.#keptLength);
-    const { counts } = countKeys(kept, kept.length);
-    const wanted = new Map<number, { rank: number; within: number }[]>();
+    const kept = this.#kept.values();
+    const counts = this.#kernel.countKeys(kept);
+    const buckets = new Map<number, Bucket>();
     for (const rank of ranks) {
       const place = brackets
         .map((bracket, i) => placeInBracket(bracket, rank - (count - this.#above[i]!), counts))
         .find((found) => found !== undefined);
       if (place === undefined) return undefined;
-      wanted.set(place.key, [...(wanted.get(place.key) ?? []), { rank, within: place.within }]);
+      const { key, within } = place;
+      const bucket = buckets.get(key) ?? { values: new Float32Array(counts[key]!), length: 0, places: [] };
+      buckets.set(key, bucket);
+      bucket.places.push({ rank, within });
     }
-    return selectWithin(kept, wanted, counts);
+    return selectWithin(this.#kernel, kept, buckets);
   }
 }
+
+/** A rank among all errors, and where it is among those with its key. */
+interface Place {
+  readonly rank: number;
+  readonly within: number;
+}
+
+/** The kept values that have one key, and the places that are looked for among them. */
+interface Bucket {
+  readonly values: Float32Array;
+  length: number;
+  readonly places: Place[];
+}
+
+/** Room for kept values that serves one comparison after the other, up to a size that is not worth holding. */
+class Kept {
+  #room = new Float32Array(1 << 16);
+  #length = 0;
+
+  clear(): void {
+    if (this.#room.length > LARGEST_ROOM) this.#room = new Float32Array(1 << 16);
+    this.#length = 0;
+  }
+
+  add(values: Float32Array, count: number): void {
+    if (this.#length + count > this.#room.length) {
+      const larger = new Float32Array(2 * (this.#length + count));
+      larger.set(this.values());
+      this.#room = larger;
+    }
+    this.#room.set(values.subarray(0, count), this.#length);
+    this.#length += count;
+  }
+
+  values(): Float32Array {
+    return this.#room.subarray(0, this.#length);
+  }
+}
+
+const LARGEST_ROOM = 4 << 20;
+const keptBefore = { absolute: new Kept(), relative: new Kept() } as const;
 
 /** Which key the value at position `within` of a bracket has, and its position among those of that key. */
 function placeInBracket(
@@ -91,50 +134,64 @@ function placeInBracket(
   return undefined;
 }
 
-/** Gathers the kept values of each wanted key and chooses among them. */
+/** Picks the kept values of each bucket out, and chooses among them. */
 function selectWithin(
+  kernel: PairKernel,
   kept: Float32Array,
-  wanted: ReadonlyMap<number, readonly { readonly rank: number; readonly within: number }[]>,
-  counts: Uint32Array,
+  buckets: ReadonlyMap<number, Bucket>,
 ): ReadonlyMap<number, number> {
-  const buckets = new Map<number, { readonly values: Float32Array; length: number }>();
-  for (const key of wanted.keys()) buckets.set(key, { values: new Float32Array(counts[key]!), length: 0 });
-  const isWanted = new Uint8Array(KEYS);
-  for (const key of wanted.keys()) isWanted[key] = 1;
-  const keys = new Uint16Array(kept.buffer, kept.byteOffset, 2 * kept.length);
-  for (let i = 0; i < kept.length; i++) {
-    const key = keys[2 * i + 1]!;
-    if (isWanted[key] === 0) continue;
-    const bucket = buckets.get(key);
-    if (bucket !== undefined) bucket.values[bucket.length++] = kept[i]!;
+  const { collected } = kernel;
+  const upper = new Uint16Array(collected.buffer, collected.byteOffset, 2 * collected.length);
+  const ignored = new Float64Array(BRACKETS);
+  const keys = [...buckets.keys()];
+  for (let first = 0; first < keys.length; first += BRACKETS) {
+    const brackets = keys.slice(first, first + BRACKETS).map((key) => ({ after: key - 1, last: key }));
+    for (let start = 0; start < kept.length; start += CHUNK_PAIRS) {
+      const part = kept.subarray(start, start + CHUNK_PAIRS);
+      kernel.absolute.set(part);
+      const found = kernel.classify('absolute', part.length, brackets, ignored);
+      for (let i = 0; i < found; i++) {
+        const bucket = buckets.get(upper[2 * i + 1]!);
+        if (bucket !== undefined) bucket.values[bucket.length++] = collected[i]!;
+      }
+    }
   }
-  const found = new Map<number, number>();
-  for (const [key, places] of wanted) {
-    const values = buckets.get(key)?.values ?? new Float32Array();
+  const chosen = new Map<number, number>();
+  for (const { values, places } of buckets.values()) {
     selectRanks(values, Uint32Array.from(places, ({ within }) => within).sort());
-    for (const { rank, within } of places) found.set(rank, values[within] ?? Number.NaN);
+    for (const { rank, within } of places) chosen.set(rank, values[within] ?? Number.NaN);
   }
-  return found;
+  return chosen;
 }
 
-/** For each fraction the keys that its quantile has with all but certainty, judging by the sample. */
-function bracketsOf({ counts, total }: KeyCounts, fractions: readonly number[]): readonly KernelBracket[] {
+/** For each fraction the keys that its quantile has with all but certainty, judging by the counts of a sample. */
+function bracketsOf(sample: KeyCounts, fractions: readonly number[]): readonly KernelBracket[] {
+  const { total } = sample;
   const bounds = fractions.map((fraction) => {
     const spread = DEVIATIONS * Math.sqrt(fraction * (1 - fraction) * total) + 2;
     return { low: Math.floor(fraction * total - spread), high: Math.ceil(fraction * total + spread) };
   });
-  const targets = [...new Set(bounds.flatMap(({ low, high }) => [low, high]))].sort((a, b) => a - b);
-  const keyAt = new Map<number, number>();
-  let below = 0;
-  let next = 0;
-  for (let key = 0; key < KEYS && next < targets.length; key++) {
-    below += counts[key]!;
-    while (next < targets.length && targets[next]! < below) keyAt.set(targets[next++]!, key);
-  }
+  const ranks = bounds.flatMap(({ low, high }) => [low, high]).filter((rank) => rank >= 0 && rank < total);
+  const keys = keysOfRanks(sample, ranks);
   return bounds.map(({ low, high }) => ({
-    after: low < 0 ? -1 : (keyAt.get(low) ?? KEYS - 1) - 1,
-    last: keyAt.get(high) ?? KEYS - 1,
+    after: (keys.get(low) ?? (low < 0 ? 0 : KEYS - 1)) - 1,
+    last: keys.get(high) ?? KEYS - 1,
   }));
+}
+
+/** The keys of sampled errors by rank, from the top down: quantiles of interest are not far from it. */
+function keysOfRanks(
+  { counts, total, top }: KeyCounts,
+  ranks: readonly number[],
+): ReadonlyMap<number, number> {
+  const descending = [...new Set(ranks)].sort((a, b) => b - a);
+  const keys = new Map<number, number>();
+  let below = total;
+  for (let key = top; key >= 0 && keys.size < descending.length; key--) {
+    below -= counts[key]!;
+    while (descending[keys.size]! >= below) keys.set(descending[keys.size]!, key);
+  }
+  return keys;
 }
 
 function shareWithin({ counts, total }: KeyCounts, brackets: readonly KernelBracket[]): number {

@@ -1,54 +1,63 @@
-import { absoluteError, relativeError } from './pair-sums.js';
+import { BLOCK_PAIRS, CHUNK_PAIRS, KEYS, type KernelArray, type PairKernel } from './pair-kernel.js';
 
-/** Keys are the upper 16 bits of a float32 that is not negative: ordered as the values, 128 to the octave. */
-export const KEYS = 1 << 15;
+/** Neighbours sampled at a place: they come with it from memory at little cost. */
+const NEIGHBOURS = 16;
+/** One stretch of this many elements has one place, as far as the kernel holds them at once. */
+const STRETCH = 1024;
+const FEWEST_PLACES = 128;
+const MOST_PLACES = CHUNK_PAIRS / NEIGHBOURS;
+/** Keys from here on are infinity and NaN. */
+const FINITE_KEYS = 0x7f80;
 
 /** How many sampled errors have which key. */
 export interface KeyCounts {
   readonly counts: Uint32Array;
   readonly total: number;
+  /** No key above this one was seen. */
+  readonly top: number;
 }
-
-const SMALLEST_SAMPLE = 1024;
-const LARGEST_SAMPLE = 32_768;
-/** One element of this many is sampled, within those bounds. */
-const SAMPLED_FROM = 64;
 
 /**
- * Looks at elements spread over the tensors, one at a random place of each equal stretch, so that neither order nor period of the elements can mislead it.
- * The places are the same for every pair of tensors of a length.
+ * Looks at elements spread over the tensors, a few at a random place of each equal stretch, so that neither order nor period of the elements can mislead
+ * it. The places are the same for every pair of tensors of a length. Leaves their errors in the kernel and returns how many there are.
  */
-export function sampleErrors(
-  candidate: Float32Array,
-  reference: Float32Array,
-): { readonly absolute: KeyCounts; readonly relative: KeyCounts } {
-  const length = candidate.length;
-  const places = Math.min(
-    LARGEST_SAMPLE,
-    Math.max(SMALLEST_SAMPLE, Math.floor(length / SAMPLED_FROM)),
-    length,
-  );
-  const stretch = length / places;
-  const absolute = new Float32Array(places);
-  const relative = new Float32Array(places);
-  let taken = 0;
+export function sampleErrors(kernel: PairKernel, candidate: Float32Array, reference: Float32Array): number {
+  const places = Math.min(MOST_PLACES, Math.max(FEWEST_PLACES, Math.floor(candidate.length / STRETCH)));
+  const stretch = (candidate.length - NEIGHBOURS) / places;
+  const [sampledCandidate, sampledReference] = [kernel.candidate, kernel.reference];
   let random = 0x9e3779b9;
-  for (let i = 0; i < places; i++) {
+  let taken = 0;
+  for (let place = 0; place < places; place++) {
     random = (Math.imul(random, 1664525) + 1013904223) | 0;
-    const at = Math.floor((i + (random >>> 8) / 2 ** 24) * stretch);
-    const c = candidate[at]!;
-    const r = reference[at]!;
-    if (c - c !== 0 || r - r !== 0) continue;
-    absolute[taken] = absoluteError(c, r);
-    relative[taken++] = relativeError(c, r);
+    const at = Math.floor((place + (random >>> 8) / 2 ** 24) * stretch);
+    for (let i = at; i < at + NEIGHBOURS; i++, taken++) {
+      sampledCandidate[taken] = candidate[i]!;
+      sampledReference[taken] = reference[i]!;
+    }
   }
-  return { absolute: countKeys(absolute, taken), relative: countKeys(relative, taken) };
+  kernel.reset();
+  for (let start = 0; start < taken; start += BLOCK_PAIRS) {
+    kernel.measure(start, Math.min(BLOCK_PAIRS, taken - start), 0, 0, true);
+  }
+  return taken;
 }
 
-/** Adds the keys of the first `length` values to the counts. */
-export function countKeys(values: Float32Array, length: number): KeyCounts {
-  const counts = new Uint32Array(KEYS);
-  const halves = new Uint16Array(values.buffer, values.byteOffset, 2 * length);
-  for (let i = 1; i < halves.length; i += 2) counts[halves[i]!]!++;
-  return { counts, total: length };
+/** The keys of the sampled errors; those that are not finite are left out. The counts are overwritten when the kernel counts again. */
+export function sampledKeys(kernel: PairKernel, which: KernelArray, taken: number): KeyCounts {
+  const counts = kernel.countKeys(kernel[which].subarray(0, taken));
+  let total = taken;
+  for (let key = FINITE_KEYS; key < KEYS; key++) {
+    total -= counts[key]!;
+    counts[key] = 0;
+  }
+  const max = kernel.maximum(`${which}Max`);
+  return { counts, total, top: Number.isFinite(max) ? keyOf(max) : FINITE_KEYS - 1 };
+}
+
+const one = new Float32Array(1);
+const oneHalves = new Uint16Array(one.buffer);
+
+function keyOf(error: number): number {
+  one[0] = error;
+  return oneHalves[1]!;
 }

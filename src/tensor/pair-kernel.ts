@@ -7,16 +7,19 @@ import {
   f32,
   f32x4,
   f64x2,
-  i8x16,
   i16x8,
   i32,
   i32x4,
+  i64,
   type Local,
   v128,
 } from './wasm-assembler.js';
 
+/** Keys are the upper 16 bits of a float32 that is not negative: ordered as the values, 128 to the octave. */
+export const KEYS = 1 << 15;
+
 /** Pairs that the kernel holds at a time: four arrays of this many float32 stay in the processor's second-level cache. */
-export const CHUNK_PAIRS = 8192;
+export const CHUNK_PAIRS = 32_768;
 /** Pairs between two flushes of the float32 accumulators into float64. */
 export const BLOCK_PAIRS = 1024;
 
@@ -32,10 +35,11 @@ const place = {
   slots: 5 * CHUNK_BYTES + 64,
   thresholds: 5 * CHUNK_BYTES + 1024,
   counts: 5 * CHUNK_BYTES + 2048,
-  /** For each choice among four values, the byte order that moves the chosen to the front. */
-  shuffles: 5 * CHUNK_BYTES + 3072,
+  /** One bit for each value that is in a bracket. */
+  masks: 5 * CHUNK_BYTES + 3072,
 } as const;
-const PAGES = Math.ceil((place.shuffles + 256) / 65536);
+const KEY_COUNTS = Math.ceil((place.masks + CHUNK_PAIRS / 8) / 65536) * 65536;
+const PAGES = KEY_COUNTS / 65536 + (4 * KEYS) / 65536;
 
 /** Sums kept as two float64 each; the slot number times 16 is the offset. */
 const sumSlots = [
@@ -69,6 +73,8 @@ const outsideOffset = place.slots + 16 * (sumSlots.length + extremeSlots.length)
 
 /** Brackets of keys that `classify` knows at once. */
 export const BRACKETS = 4;
+/** What is put behind values to fill a vector: below every bracket. */
+const PADDING = -1;
 
 export interface PairKernel {
   /** Views of the kernel's memory, CHUNK_PAIRS long. */
@@ -95,8 +101,8 @@ export interface PairKernel {
   maximum(slot: ExtremeSlot): number;
   outside(): number;
   /**
-   * Counts how many of `count` (a multiple of 8) values have a key above each bracket's `after` and adds to `above`; copies those not above `last` to
-   * `collected`. Returns how many were copied.
+   * Counts how many of the first `count` values have a key above each bracket's `after` and adds to `above`; copies those not above `last` to
+   * `collected`. Returns how many were copied. At most BRACKETS brackets.
    */
   classify(
     which: KernelArray,
@@ -104,6 +110,8 @@ export interface PairKernel {
     brackets: readonly KernelBracket[],
     above: Float64Array,
   ): number;
+  /** How many of the values have which key. The answer is overwritten by the next call. */
+  countKeys(values: Float32Array): Uint32Array;
 }
 
 export type KernelArray = 'absolute' | 'relative';
@@ -127,7 +135,10 @@ interface KernelExports {
   readonly measureSides: (start: number, end: number) => void;
   readonly measureErrors: (start: number, end: number, atol: number, rtol: number) => void;
   readonly measureErrorsWithZeros: (start: number, end: number, atol: number, rtol: number) => void;
-  readonly classify: (start: number, end: number) => number;
+  readonly classifyTwo: (start: number, end: number) => void;
+  readonly classifyFour: (start: number, end: number) => void;
+  readonly countKeys: (start: number, end: number) => void;
+  readonly collect: (start: number, maskEnd: number) => number;
 }
 
 /** The part of the WebAssembly interface that is used; TypeScript declares it with the browser's library only. */
@@ -143,7 +154,10 @@ function instantiate(): PairKernel {
       measureSides(),
       measureErrors('measureErrors', false),
       measureErrors('measureErrorsWithZeros', true),
-      classify(),
+      classify('classifyTwo', 2),
+      classify('classifyFour', 4),
+      collect(),
+      countKeys(),
     ]),
   );
   const run = new api.Instance(module).exports as KernelExports;
@@ -154,17 +168,19 @@ function instantiate(): PairKernel {
   const outside = new Int32Array(buffer, outsideOffset, 4);
   const thresholds = new Int16Array(buffer, place.thresholds, 16 * BRACKETS);
   const counts = new Int32Array(buffer, place.counts, 4 * BRACKETS);
-  new Uint8Array(buffer, place.shuffles, 256).set(shuffles());
-  const four = (slot: ExtremeSlot) => {
+  const lanes = (slot: ExtremeSlot, choose: (a: number, b: number) => number) => {
     const at = 4 * extremeSlots.indexOf(slot);
-    return [extremes[at]!, extremes[at + 1]!, extremes[at + 2]!, extremes[at + 3]!] as const;
+    const low = choose(extremes[at]!, extremes[at + 1]!);
+    return choose(low, choose(extremes[at + 2]!, extremes[at + 3]!));
   };
+  const keyCounts = new Uint32Array(buffer, KEY_COUNTS, KEYS);
+  const collected = values(place.collected);
+  const arrays = { absolute: values(place.absolute), relative: values(place.relative) };
   return {
     candidate: values(place.candidate),
     reference: values(place.reference),
-    absolute: values(place.absolute),
-    relative: values(place.relative),
-    collected: values(place.collected),
+    ...arrays,
+    collected,
     reset: () => {
       slots.fill(0);
       outside.fill(0);
@@ -187,35 +203,36 @@ function instantiate(): PairKernel {
       const at = 2 * sumSlots.indexOf(slot);
       return slots[at]! + slots[at + 1]!;
     },
-    minimum: (slot) => Math.min(...four(slot)),
-    maximum: (slot) => Math.max(...four(slot)),
-    outside: () => outside.reduce((sum, count) => sum + count, 0),
+    minimum: (slot) => lanes(slot, Math.min),
+    maximum: (slot) => lanes(slot, Math.max),
+    outside: () => outside[0]! + outside[1]! + outside[2]! + outside[3]!,
     classify: (which, count, brackets, above) => {
+      const padded = Math.ceil(count / 64) * 64;
+      arrays[which].fill(PADDING, count, padded);
       for (let i = 0; i < BRACKETS; i++) {
-        const bracket = brackets[i] ?? { after: 32767, last: 32767 };
+        const bracket = brackets[i] ?? { after: KEYS - 1, last: KEYS - 1 };
         thresholds.fill(bracket.after, 16 * i, 16 * i + 8);
         thresholds.fill(bracket.last, 16 * i + 8, 16 * i + 16);
       }
       counts.fill(0);
-      const [from, to] = [place[which], place[which] + 4 * count];
-      const end = run.classify(from, to);
+      const classify = brackets.length > 2 ? run.classifyFour : run.classifyTwo;
+      classify(place[which], place[which] + 4 * padded);
+      const end = run.collect(place[which], padded / 8);
       for (let i = 0; i < brackets.length; i++) {
         above[i]! += counts[4 * i]! + counts[4 * i + 1]! + counts[4 * i + 2]! + counts[4 * i + 3]!;
       }
       return (end - place.collected) / 4;
     },
+    countKeys: (given) => {
+      keyCounts.fill(0);
+      for (let start = 0; start < given.length; start += CHUNK_PAIRS) {
+        const part = given.subarray(start, start + CHUNK_PAIRS);
+        collected.set(part);
+        run.countKeys(place.collected, place.collected + 4 * part.length);
+      }
+      return keyCounts;
+    },
   };
-}
-
-function shuffles(): Uint8Array {
-  const table = new Uint8Array(256);
-  for (let choice = 0; choice < 16; choice++) {
-    const chosen = [0, 1, 2, 3].filter((lane) => (choice >> lane) & 1);
-    for (const [position, lane] of chosen.entries()) {
-      for (let byte = 0; byte < 4; byte++) table[16 * choice + 4 * position + byte] = 4 * lane + byte;
-    }
-  }
-  return table;
 }
 
 /** A float32 accumulator that is emptied into a float64 slot. */
@@ -359,30 +376,19 @@ const keysOf = (at: Local): Code => {
 };
 
 /** Counts keys above each bracket's start and copies the values whose key is in a bracket. */
-function classify(): FunctionSpec {
+function classify(name: string, brackets: number): FunctionSpec {
   const writer = new FunctionWriter(['i32', 'i32']);
   const [at, end] = [writer.parameter(0), writer.parameter(1)];
   const vector = () => writer.local('v128');
   const [keys, above] = [vector(), vector()];
-  const [out, bits, four] = [writer.local('i32'), writer.local('i32'), writer.local('i32')];
-  const each = Array.from({ length: BRACKETS }, (_, index) => ({
+  const mask = writer.local('i32');
+  const each = Array.from({ length: brackets }, (_, index) => ({
     index,
     after: vector(),
     last: vector(),
     count: vector(),
   }));
   const threshold = (index: number) => v128.load(i32.constant(place.thresholds + 16 * index));
-  /** Moves the chosen of four values to the front, stores all four and steps over the chosen: no branch to mispredict. */
-  const copyChosen = (chosen: Code, offset: number): Code => [
-    ...v128.store(
-      out.get,
-      i8x16.swizzle(
-        v128.load(at.get, offset),
-        v128.load(i32.shiftLeft(four.tee(chosen), i32.constant(4)), place.shuffles),
-      ),
-    ),
-    ...out.set(i32.add(out.get, i32.shiftLeft(i32.countOnes(four.get), i32.constant(2)))),
-  ];
   const inBrackets = each.map(
     ({ after, last, count }): Code => [
       ...above.set(i16x8.greaterThan(keys.get, after.get)),
@@ -392,11 +398,9 @@ function classify(): FunctionSpec {
   );
   const anyBracket = inBrackets.reduce((all, one) => v128.or(all, one));
   return {
-    name: 'classify',
+    name,
     writer,
-    result: 'i32',
     body: [
-      ...out.set(i32.constant(place.collected)),
       ...each.flatMap(({ index, after, last }) => [
         ...after.set(threshold(2 * index)),
         ...last.set(threshold(2 * index + 1)),
@@ -404,9 +408,8 @@ function classify(): FunctionSpec {
       ...block.doWhile(
         [
           ...keys.set(keysOf(at)),
-          ...bits.set(i16x8.bitmask(anyBracket)),
-          ...copyChosen(i32.and(bits.get, i32.constant(15)), 0),
-          ...copyChosen(i32.shiftRight(bits.get, i32.constant(4)), 16),
+          ...i32.store8(mask.get, i16x8.bitmask(anyBracket), place.masks),
+          ...mask.set(i32.add(mask.get, i32.constant(1))),
           ...at.set(i32.add(at.get, i32.constant(32))),
         ],
         i32.lessThan(at.get, end.get),
@@ -415,7 +418,59 @@ function classify(): FunctionSpec {
         const address = i32.constant(place.counts + 16 * index);
         return v128.store(address, i32x4.add(v128.load(address), i32x4.addPairwise(count.get)));
       }),
+    ],
+  };
+}
+
+/** Copies the values from byte `at` on whose bit is set in the masks, 64 to a word, up to mask byte `end`; gives where the copies end. */
+function collect(): FunctionSpec {
+  const writer = new FunctionWriter(['i32', 'i32']);
+  const [at, end] = [writer.parameter(0), writer.parameter(1)];
+  const [mask, out, bits] = [writer.local('i32'), writer.local('i32'), writer.local('i64')];
+  const byteOfBit = i32.shiftLeft(i64.toI32(i64.trailingZeros(bits.get)), i32.constant(2));
+  const eachBit = block.doWhile(
+    [
+      ...i32.store(out.get, i32.load(i32.add(at.get, byteOfBit))),
+      ...out.set(i32.add(out.get, i32.constant(4))),
+      ...bits.set(i64.and(bits.get, i64.subtract(bits.get, i64.constant(1)))),
+    ],
+    i32.isZero(i64.isZero(bits.get)),
+  );
+  return {
+    name: 'collect',
+    writer,
+    result: 'i32',
+    body: [
+      ...out.set(i32.constant(place.collected)),
+      ...block.doWhile(
+        [
+          ...bits.set(i64.load(mask.get, place.masks)),
+          ...block.when(i32.isZero(i64.isZero(bits.get)), eachBit),
+          ...advance(at, 256),
+          ...mask.set(i32.add(mask.get, i32.constant(8))),
+        ],
+        i32.lessThan(mask.get, end.get),
+      ),
       ...out.get,
     ],
+  };
+}
+
+/** Adds the values from byte `at` to `end` to the counts of their keys. */
+function countKeys(): FunctionSpec {
+  const writer = new FunctionWriter(['i32', 'i32']);
+  const [at, end] = [writer.parameter(0), writer.parameter(1)];
+  const counter = writer.local('i32');
+  const step = [
+    ...counter.set(i32.shiftLeft(i32.load16(at.get, 2), i32.constant(2))),
+    ...i32.store(counter.get, i32.add(i32.load(counter.get, KEY_COUNTS), i32.constant(1)), KEY_COUNTS),
+  ];
+  return {
+    name: 'countKeys',
+    writer,
+    body: block.when(
+      i32.lessThan(at.get, end.get),
+      block.doWhile([...step, ...advance(at, 4)], i32.lessThan(at.get, end.get)),
+    ),
   };
 }

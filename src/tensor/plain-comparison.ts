@@ -1,9 +1,4 @@
-import {
-  type Gathered,
-  type NonFiniteCounts,
-  namedQuantiles,
-  quantileFractions,
-} from './comparison-statistics.js';
+import { type Gathered, type NonFiniteCounts, namedQuantiles } from './comparison-statistics.js';
 import { quantilesInPlace } from './order-statistics.js';
 import { addPairs, emptySums, type Tolerance } from './pair-sums.js';
 
@@ -12,6 +7,7 @@ export function gatherAtOnce(
   candidate: Float32Array,
   reference: Float32Array,
   tolerance: Tolerance,
+  fractions: readonly number[],
 ): Gathered {
   const pairs = finitePairs(candidate, reference);
   const absolute = new Float32Array(pairs.candidate.length);
@@ -28,8 +24,8 @@ export function gatherAtOnce(
     nonFinite: pairs.counts,
     absoluteIndex: place(absolute, sums.absoluteMax),
     relativeIndex: place(relative, sums.relativeMax),
-    absoluteQuantiles: namedQuantiles(quantilesInPlace(absolute, quantileFractions)),
-    relativeQuantiles: namedQuantiles(quantilesInPlace(relative, quantileFractions)),
+    absoluteQuantiles: namedQuantiles(quantilesInPlace(absolute, fractions)),
+    relativeQuantiles: namedQuantiles(quantilesInPlace(relative, fractions)),
   };
 }
 
@@ -41,17 +37,25 @@ export interface FinitePairs {
   readonly counts: NonFiniteCounts;
 }
 
+type Counters = { -readonly [K in keyof NonFiniteCounts]: number };
+
+export const noneCounted = (): Counters => ({
+  nanInCandidate: 0,
+  nanInReference: 0,
+  infiniteInCandidate: 0,
+  infiniteInReference: 0,
+  matching: 0,
+  mismatching: 0,
+});
+
+export function addCounts(total: Counters, counts: NonFiniteCounts): void {
+  for (const key of Object.keys(total) as (keyof NonFiniteCounts)[]) total[key] += counts[key];
+}
+
 /** Leaves out the pairs that are not finite on both sides, and counts them. The arrays are the given ones when nothing is left out. */
 export function finitePairs(candidate: Float32Array, reference: Float32Array): FinitePairs {
-  const counts = {
-    nanInCandidate: 0,
-    nanInReference: 0,
-    infiniteInCandidate: 0,
-    infiniteInReference: 0,
-    matching: 0,
-    mismatching: 0,
-  };
-  const kept: number[] | Uint32Array = new Uint32Array(candidate.length);
+  const counts = noneCounted();
+  const kept = new Uint32Array(candidate.length);
   let finite = 0;
   for (let i = 0; i < candidate.length; i++) {
     const c = candidate[i]!;

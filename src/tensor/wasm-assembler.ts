@@ -5,7 +5,7 @@
  */
 export type Code = readonly number[];
 
-export const valueTypes = { i32: 0x7f, f32: 0x7d, v128: 0x7b } as const;
+export const valueTypes = { i32: 0x7f, i64: 0x7e, f32: 0x7d, v128: 0x7b } as const;
 export type ValueType = keyof typeof valueTypes;
 
 /** Unsigned LEB128. */
@@ -54,14 +54,25 @@ const storeOf =
   ];
 
 export const i32 = {
+  load: loadOf([0x28], 2),
+  load16: loadOf([0x2f], 1),
+  store: storeOf([0x36], 2),
+  store8: storeOf([0x3a], 0),
+  isZero: operation(0x45),
   constant: (value: number): Code => [0x41, ...signed(value)],
   add: operation(0x6a),
-  subtract: operation(0x6b),
-  and: operation(0x71),
   shiftLeft: operation(0x74),
-  shiftRight: operation(0x76),
-  countOnes: operation(0x69),
   lessThan: operation(0x49),
+} as const;
+
+export const i64 = {
+  constant: (value: number): Code => [0x42, ...signed(value)],
+  load: loadOf([0x29], 3),
+  subtract: operation(0x7d),
+  and: operation(0x83),
+  trailingZeros: operation(0x7a),
+  isZero: operation(0x50),
+  toI32: operation(0xa7),
 } as const;
 
 export const f32 = {
@@ -101,8 +112,6 @@ export const f32x4 = {
 
 export const f64x2 = { add: vector(0xf0), promoteLow: vector(0x5f) } as const;
 
-export const i8x16 = { swizzle: vector(0x0e) } as const;
-
 export const i16x8 = {
   greaterThan: vector(0x31),
   bitmask: vector(0x84),
@@ -118,6 +127,7 @@ export const i32x4 = {
 } as const;
 
 export const block = {
+  when: (condition: Code, body: Code): Code => [...condition, 0x04, 0x40, ...body, 0x0b],
   /** Runs `body` again for as long as `condition` holds after it. */
   doWhile: (body: Code, condition: Code): Code => [0x03, 0x40, ...body, ...condition, 0x0d, 0, 0x0b],
 } as const;

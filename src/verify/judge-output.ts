@@ -41,7 +41,7 @@ function judgeFloats(request: JudgeRequest): JudgedOutput {
   const reference = joined(request.reference, name);
   const limits = limitsFor(name, precision, magnitudes(reference), { atol, rtol });
   const { tolerance } = limits;
-  const comparison = compareFloats(candidate, reference, tolerance);
+  const comparison = compareFloats(candidate, reference, tolerance, 'all');
   const checks = checksOf(comparison, limits);
   const failed = checks.some(({ pass }) => !pass);
   const doubt = failed ? undefined : whyInconclusive(comparison, tolerance);
@@ -107,7 +107,7 @@ function nonFiniteSentence({ nonFinite }: Comparison): string {
 
 function floatStatistics(comparison: Comparison): VerifiedOutput['statistics'] {
   const { absolute, relative } = comparison;
-  const named: readonly (readonly [string, number])[] = [
+  const named: readonly (readonly [string, number | null])[] = [
     ['max', absolute.max],
     ['mean', absolute.mean],
     ['median', absolute.median],
@@ -124,7 +124,7 @@ function floatStatistics(comparison: Comparison): VerifiedOutput['statistics'] {
     ['PSNR in dB', comparison.peakSignalToNoise],
     ['L2', comparison.l2],
   ];
-  return named.map(([name, value]) => ({ name, amount: measure(value) }));
+  return named.flatMap(([name, value]) => (value === null ? [] : [{ name, amount: measure(value) }]));
 }
 
 function failuresBySample(request: JudgeRequest, limits: Limits): JudgedOutput['failures'] {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Comparison, compareFloats } from '../../src/tensor/comparison.js';
-import { comparisonOf } from '../../src/tensor/comparison-statistics.js';
+import { comparisonOf, fractionsOf } from '../../src/tensor/comparison-statistics.js';
 import { errorHistogram } from '../../src/tensor/error-histogram.js';
 import { openNpz } from '../../src/tensor/npz.js';
 import { quantilesInPlace } from '../../src/tensor/order-statistics.js';
@@ -28,6 +28,7 @@ describe('comparison of floats', () => {
       float32Values(pairs.read(`${name}.candidate`)),
       float32Values(pairs.read(`${name}.reference`)),
       tolerance,
+      'all',
     );
     const numbers = result as unknown as Record<string, Record<string, number>>;
     for (const [part, statistics] of Object.entries(expected[name]!)) {
@@ -132,8 +133,10 @@ describe('the kernel for large tensors', () => {
   ])('agrees with the plain way: %s', (_case, length, referenceAt, candidateAt) => {
     const reference = make(length, referenceAt);
     const candidate = make(length, (i) => candidateAt(reference[i]!, i));
-    const plain = comparisonOf(gatherAtOnce(candidate, reference, tolerance), tolerance);
-    expectSame(compareFloats(candidate, reference, tolerance), plain);
+    const plain = comparisonOf(gatherAtOnce(candidate, reference, tolerance, fractionsOf('all')), tolerance);
+    expectSame(compareFloats(candidate, reference, tolerance, 'all'), plain);
+    const { median, p90, p99 } = compareFloats(candidate, reference, tolerance).relative;
+    expect([median, p90, p99]).toEqual([plain.relative.median, null, plain.relative.p99]);
   });
 });
 
@@ -148,7 +151,7 @@ function expectSame(actual: Comparison, expected: Comparison): void {
     } else if (approximate.test(path) && typeof e === 'number' && Number.isFinite(e)) {
       // What comes from sums with cancellation is as exact as the terms are large.
       const terms = /deviation/.test(path) ? 1e-4 : /(reference|candidate).mean/.test(path) ? 0.05 : 0;
-      const scale = Math.abs(e) + terms * Math.abs(expected.reference.max) + 1e-9;
+      const scale = Math.abs(e) + terms * Math.abs(expected.reference.max || 0) + 1e-9;
       expect([path, Math.abs((a as number) - e) <= 3e-6 * scale]).toEqual([path, true]);
     } else expect([path, a]).toEqual([path, e]);
   };
