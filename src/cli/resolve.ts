@@ -23,7 +23,7 @@ export function resolveOptions<O extends OptionTable>(
   const shown: Record<string, unknown> = {};
   for (const [key, spec] of Object.entries(table)) {
     const source = sourceOf(spec, flags, config, environment);
-    values[key] = source === undefined ? defaultOf(spec) : valueOf(spec, source);
+    values[key] = source === undefined ? defaultOf(spec) : readValue(spec, source);
     const unparsed =
       source === undefined ? defaultOf(spec) : spec.repeat ? source.values : source.values.at(-1);
     if (unparsed !== undefined) shown[longName(spec)] = unparsed;
@@ -54,7 +54,7 @@ function sourceOf(
 const defaultOf = (spec: OptionSpec<unknown>): unknown =>
   spec.default ?? (spec.repeat ? [] : takesValue(spec) ? undefined : false);
 
-function valueOf(spec: OptionSpec<unknown>, source: Source): unknown {
+function readValue(spec: OptionSpec<unknown>, source: Source): unknown {
   if (!takesValue(spec)) return booleanOf(source.where, source.values.at(-1));
   const parsed = source.values.map((value) => parseValue(spec, source.where, value));
   return spec.repeat ? parsed : parsed.at(-1);

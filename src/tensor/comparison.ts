@@ -3,12 +3,7 @@ import { type Comparison, comparisonOf, fractionsOf, type QuantileChoice } from 
 import type { Tolerance } from './pair-sums.js';
 import { gatherAtOnce } from './plain-comparison.js';
 
-export type {
-  Comparison,
-  ErrorStatistics,
-  NonFiniteCounts,
-  SideStatistics,
-} from './comparison-statistics.js';
+export type { Comparison } from './comparison-statistics.js';
 
 /** From here on the vector kernel is faster than plain code. */
 const LARGE = 2048;

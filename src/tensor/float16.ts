@@ -14,9 +14,6 @@ export interface HalfLosses {
   readonly toSubnormal: number;
 }
 
-/** The largest finite float16. */
-export const FLOAT16_MAX = 65504;
-
 const SIGN = 0x80000000 | 0;
 const MAGNITUDE = 0x7fffffff;
 /** 2^-14 as float32 bits: the smallest normal float16. */

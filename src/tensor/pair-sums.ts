@@ -28,7 +28,7 @@ export interface Tolerance {
 }
 
 /** Stands for a reference of zero in relative errors; Polygraphy's number, 2^-52. */
-export const ZERO_REFERENCE = 2.220446049250313e-16;
+const ZERO_REFERENCE = 2.220446049250313e-16;
 
 /** |c - r|, rounded to float32. */
 export const absoluteError = (candidate: number, reference: number): number =>

@@ -9,7 +9,7 @@ export const valueTypes = { i32: 0x7f, i64: 0x7e, f32: 0x7d, v128: 0x7b } as con
 export type ValueType = keyof typeof valueTypes;
 
 /** Unsigned LEB128. */
-export function unsigned(value: number): number[] {
+function unsigned(value: number): number[] {
   const bytes: number[] = [];
   let rest = value >>> 0;
   do {
@@ -21,7 +21,7 @@ export function unsigned(value: number): number[] {
 }
 
 /** Signed LEB128. */
-export function signed(value: number): number[] {
+function signed(value: number): number[] {
   const bytes: number[] = [];
   for (let rest = value | 0; ; ) {
     const low = rest & 0x7f;
