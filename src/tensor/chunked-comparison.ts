@@ -7,7 +7,7 @@ import { addCounts, type FinitePairs, finitePairs, noneCounted } from './plain-c
 
 /**
  * Gathers everything in one pass over the tensors, a chunk at a time through the vector kernel, in constant memory but for the few values that the
- * quantiles are then chosen from. Sums are float32 within 1024 pairs and float64 between, so their relative error is some 1e-7; all else is exact.
+ * quantiles are then chosen from. Sums are float32 within a block of the kernel and float64 between, so their relative error is some 1e-7; all else is exact.
  * A chunk that is not all finite, and the few pairs that do not fill a vector, go through plain code.
  */
 export function gatherInChunks(

@@ -10,8 +10,8 @@ import {
 } from './pair-kernel.js';
 import { type Pairs, ranksByCounting } from './rank-counting.js';
 
-/** A sample's quantile is off by more than this many standard deviations once in 15,000 times; then the slower way is taken. */
-const DEVIATIONS = 4;
+/** A sample's quantile is off by more than this many standard deviations once in 2,000 times; then the slower way is taken. */
+const DEVIATIONS = 3.5;
 /** When the brackets would hold more than this share of all values (many equal errors), counting is cheaper than keeping. */
 const LARGEST_SHARE = 0.5;
 

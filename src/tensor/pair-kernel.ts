@@ -21,7 +21,7 @@ export const KEYS = 1 << 15;
 /** Pairs that the kernel holds at a time: four arrays of this many float32 stay in the processor's second-level cache. */
 export const CHUNK_PAIRS = 32_768;
 /** Pairs between two flushes of the float32 accumulators into float64. */
-export const BLOCK_PAIRS = 1024;
+export const BLOCK_PAIRS = 2048;
 
 const CHUNK_BYTES = 4 * CHUNK_PAIRS;
 /** Where things are in the kernel's memory, in bytes. */
