@@ -1,7 +1,8 @@
 import { type Gathered, namedQuantiles } from './comparison-statistics.js';
 import { ErrorQuantiles } from './error-quantiles.js';
 import { sampledKeys, sampleErrors } from './error-sample.js';
-import { BLOCK_PAIRS, CHUNK_PAIRS, type PairKernel, pairKernel, STEP_PAIRS } from './pair-kernel.js';
+import { type PairKernel, pairKernel } from './pair-kernel.js';
+import { BLOCK_PAIRS, CHUNK_PAIRS, STEP_PAIRS } from './pair-kernel-layout.js';
 import { addPairs, emptySums, type PairSums, type Tolerance } from './pair-sums.js';
 import { addCounts, type FinitePairs, finitePairs, noneCounted } from './plain-comparison.js';
 

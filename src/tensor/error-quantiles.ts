@@ -1,13 +1,7 @@
 import type { KeyCounts } from './error-sample.js';
 import { neighbours, quantileAt, selectRanks } from './order-statistics.js';
-import {
-  BRACKETS,
-  CHUNK_PAIRS,
-  KEYS,
-  type KernelArray,
-  type KernelBracket,
-  type PairKernel,
-} from './pair-kernel.js';
+import type { KernelArray, KernelBracket, PairKernel } from './pair-kernel.js';
+import { BRACKETS, CHUNK_PAIRS, KEYS } from './pair-kernel-layout.js';
 import { type Pairs, ranksByCounting } from './rank-counting.js';
 
 /** A sample's quantile is off by more than this many standard deviations once in 2,000 times; then the slower way is taken. */

@@ -1,4 +1,5 @@
-import { BLOCK_PAIRS, CHUNK_PAIRS, KEYS, type KernelArray, type PairKernel } from './pair-kernel.js';
+import type { KernelArray, PairKernel } from './pair-kernel.js';
+import { BLOCK_PAIRS, CHUNK_PAIRS, KEYS } from './pair-kernel-layout.js';
 
 /** Neighbours sampled at a place: they come with it from memory at little cost. */
 const NEIGHBOURS = 16;
