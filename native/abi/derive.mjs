@@ -123,7 +123,8 @@ function merged(sets, problems) {
   }
   for (const { version, enums: numbers } of sets) {
     for (const [name, read] of Object.entries(numbers)) {
-      const known = (enums[name] ??= {});
+      enums[name] ??= {};
+      const known = enums[name];
       for (const [key, value] of Object.entries(read)) {
         known[key] ??= { value, ...sinceOf(version) };
         if (known[key].value !== value)
