@@ -5,9 +5,8 @@ import { serveSession } from '../system/supervised-child.js';
 import { type Dtype, dtypes } from '../tensor/dtype.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { type ElementArray, elementsOf, isArrayDtype } from '../tensor/values.js';
+import { firstLine, loadOrt, type Ort } from './load-ort.js';
 import type { OrtAnswer, OrtOpened, OrtRequest } from './ort-protocol.js';
-
-type Ort = typeof import('onnxruntime-node');
 
 let session: InferenceSession | undefined;
 let ort: Ort | undefined;
@@ -43,27 +42,6 @@ async function run(
   return Object.entries(results).map(([name, tensor]) => [name, fromOrt(name, tensor)] as const);
 }
 
-/**
- * On Node 24 and later onnxruntime-common picks Float16Array for halves while the native side still wants 16-bit integers, and every half input
- * fails. The choice is made once, at the first tensor: while that one is made, Float16Array is hidden. https://github.com/microsoft/onnxruntime/pull/32323
- */
-async function loadOrt(): Promise<Ort> {
-  const global = globalThis as { Float16Array?: unknown };
-  const hidden = global.Float16Array;
-  try {
-    delete global.Float16Array;
-    const loaded = await import('onnxruntime-node');
-    new loaded.Tensor('float16', new Uint16Array(1), [1]);
-    return loaded;
-  } catch (cause) {
-    throw new TrtforgeError('TF_ONNXRUNTIME_MISSING', `ONNX Runtime cannot be loaded: ${firstLine(cause)}`, {
-      cause,
-    });
-  } finally {
-    if (hidden !== undefined) global.Float16Array = hidden;
-  }
-}
-
 async function inOrt<T>(what: string, action: () => Promise<T>): Promise<T> {
   try {
     return await action();
@@ -72,11 +50,6 @@ async function inOrt<T>(what: string, action: () => Promise<T>): Promise<T> {
       cause,
     });
   }
-}
-
-function firstLine(cause: unknown): string {
-  const message = cause instanceof Error ? cause.message : String(cause);
-  return message.split('\n')[0]?.trim() ?? message;
 }
 
 function toOrt(runtime: Ort, name: string, tensor: Tensor): OrtTensor {

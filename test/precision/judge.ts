@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { InferenceSession, Tensor as OrtTensor } from 'onnxruntime-node';
+import type { Tensor as OrtTensor } from 'onnxruntime-node';
 import { afterAll } from 'vitest';
 import { buildModel, type GraphBuilder, type ModelSpec } from '../../src/onnx/builder.js';
 import { visitNodes } from '../../src/onnx/graph.js';
@@ -11,9 +11,11 @@ import { declaredType } from '../../src/onnx/value-type.js';
 import { writeModel } from '../../src/onnx/write.js';
 import type { ConversionResult } from '../../src/precision/conversion.js';
 import { type ConvertOptions, convertModel } from '../../src/precision/convert.js';
+import { loadOrt } from '../../src/runtime/load-ort.js';
 import { float16Bits, float16Value } from '../../src/tensor/float16.js';
 import type { Tensor } from '../../src/tensor/tensor.js';
 
+const ort = await loadOrt();
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-precision-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -90,7 +92,7 @@ export async function converted(input: string, options: Partial<ConvertOptions> 
  * the FP32 feeds, outputs come back as numbers.
  */
 export async function run(path: string, feeds: Feeds): Promise<Map<string, readonly number[]>> {
-  const session = await InferenceSession.create(path, {
+  const session = await ort.InferenceSession.create(path, {
     logSeverityLevel: 4,
     intraOpNumThreads: 1,
     graphOptimizationLevel: 'disabled',
@@ -113,15 +115,15 @@ function ortTensor(feed: Tensor, wanted: string): OrtTensor {
   const { buffer, byteOffset, byteLength } = feed.bytes.slice();
   const dims = [...feed.shape];
   if (feed.dtype === 'int64')
-    return new OrtTensor('int64', new BigInt64Array(buffer, byteOffset, byteLength / 8), dims);
+    return new ort.Tensor('int64', new BigInt64Array(buffer, byteOffset, byteLength / 8), dims);
   if (feed.dtype === 'bool')
-    return new OrtTensor('bool', new Uint8Array(buffer, byteOffset, byteLength), dims);
+    return new ort.Tensor('bool', new Uint8Array(buffer, byteOffset, byteLength), dims);
   if (feed.dtype === 'float64')
-    return new OrtTensor('float64', new Float64Array(buffer, byteOffset, byteLength / 8), dims);
+    return new ort.Tensor('float64', new Float64Array(buffer, byteOffset, byteLength / 8), dims);
   const values = new Float32Array(buffer, byteOffset, byteLength / 4);
   return wanted === 'float16'
-    ? new OrtTensor('float16', Uint16Array.from(values, float16Bits), dims)
-    : new OrtTensor('float32', values, dims);
+    ? new ort.Tensor('float16', Uint16Array.from(values, float16Bits), dims)
+    : new ort.Tensor('float32', values, dims);
 }
 
 function numbersOf(tensor: OrtTensor): readonly number[] {
