@@ -166,15 +166,7 @@ export type NativeEvent =
 export const addonPath: string = fileURLToPath(new URL('../../build/trtforge.node', import.meta.url));
 
 /** What the compiled module exports: as `Addon`, but failures are plain Errors that carry `code` and `details`. */
-interface CompiledAddon {
-  probe(libraryPath: string): LibraryFacts;
-  gpus(): GpuList;
-  build(request: NativeBuildRequest, onEvent: (event: NativeEvent) => void): NativeJob<NativeBuildResult>;
-  inspectPlan(
-    request: NativeInspectRequest,
-    onEvent: (event: NativeEvent) => void,
-  ): NativeJob<NativePlanFacts>;
-}
+type CompiledAddon = Addon;
 
 let loaded: Addon | undefined;
 

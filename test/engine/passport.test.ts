@@ -7,22 +7,13 @@ import { copyEngine, publishEngine } from '../../src/engine/publish-engine.js';
 import { verifyEngine } from '../../src/engine/verify-engine.js';
 import { TrtforgeError } from '../../src/errors.js';
 import { mutations } from '../support/mutations.js';
+import { refusal } from '../support/refusal.js';
 import { sampleIdentity, samplePassport, samplePlan, writeSample } from '../support/sample-engine.js';
 
 const root = mkdtempSync(join(tmpdir(), 'trtforge-passport-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 const folder = () => mkdtempSync(join(root, 'case-'));
-
-function refusal(action: () => unknown): TrtforgeError {
-  try {
-    action();
-  } catch (error) {
-    if (error instanceof TrtforgeError) return error;
-    throw error;
-  }
-  throw new Error('nothing was refused');
-}
 
 describe('an engine and its passport', () => {
   test('that agree are believed', () => {

@@ -1,23 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { parseProfile, resolveProfiles, suggestProfile } from '../../src/engine/profile.js';
-import { TrtforgeError } from '../../src/errors.js';
 import type { ValueFacts } from '../../src/onnx/model-facts.js';
+import { refusal } from '../support/refusal.js';
 
 const input = (name: string, shape: ValueFacts['shape']): ValueFacts => ({ name, dtype: 'float32', shape });
 const image = input('image', ['batch', 3, 224, 224]);
 const ids = input('input_ids', ['batch', 'sequence']);
 const mask = input('attention_mask', ['batch', 'sequence']);
 const fixed = input('scale', [1]);
-
-function refusal(action: () => unknown): TrtforgeError {
-  try {
-    action();
-  } catch (error) {
-    if (error instanceof TrtforgeError) return error;
-    throw error;
-  }
-  throw new Error('nothing was refused');
-}
 
 const resolve = (inputs: readonly ValueFacts[], ...texts: readonly string[]) =>
   resolveProfiles(inputs, texts.map(parseProfile));

@@ -1,17 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { describeComputeCapability } from '../../src/engine/gpu-architecture.js';
 import { type BuildMachine, parseTarget, resolveTarget, targetText } from '../../src/engine/target.js';
-import { TrtforgeError } from '../../src/errors.js';
-
-function refusal(action: () => unknown): TrtforgeError {
-  try {
-    action();
-  } catch (error) {
-    if (error instanceof TrtforgeError) return error;
-    throw error;
-  }
-  throw new Error('nothing was refused');
-}
+import { refusal } from '../support/refusal.js';
 
 describe('a target', () => {
   test.each([
