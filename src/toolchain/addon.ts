@@ -21,7 +21,7 @@ export interface Addon {
   ): NativeJob<NativePlanFacts>;
 }
 
-interface NativeJob<T> {
+export interface NativeJob<T> {
   /** Rejects with a TrtforgeError. */
   readonly done: Promise<T>;
   /** Asks the library to stop at its next progress step. 8.6 has no progress monitor: there only killing the process stops a build that runs. */
