@@ -4,57 +4,19 @@
 //   TENSORRT_HOME=/tmp/tensorrt node test/gpu/build.gpu.mjs      (or with the libraries' folder in LD_LIBRARY_PATH)
 //
 // Exit code 0 when every check passed, 1 when one failed, 3 when there is no GPU or no TensorRT here.
-// What it needs of the project: package.json, dist/, build/trtforge.node, native/abi/*.json, node_modules/{zod,@bufbuild/protobuf}.
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { create, toBinary } from '@bufbuild/protobuf';
 import { buildPlan } from '../../dist/engine/build-plan.js';
 import { defaultRecipe } from '../../dist/engine/recipe.js';
-import { ModelProtoSchema } from '../../dist/onnx/onnx_pb.js';
-import { loadAddon } from '../../dist/toolchain/addon.js';
+import { openChecks, refused, writeLayers } from './harness.mjs';
 
-const folder = mkdtempSync(join(tmpdir(), 'trtforge-gpu-'));
-const say = (line) => console.log(JSON.stringify(line));
-
-const toolchain = findToolchain();
-const addon = loadAddon();
-const { gpus, reason, driverVersion, cudaVersion } = addon.gpus();
-if (toolchain === undefined || gpus.length === 0) {
-  say({
-    check: 'machine',
-    ok: false,
-    why: reason ?? 'no libnvinfer.so in TENSORRT_HOME/lib or LD_LIBRARY_PATH',
-  });
-  process.exit(3);
-}
-const major = Number(toolchain.version.split('.')[0]);
-say({ check: 'machine', ok: true, gpu: gpus[0], driverVersion, cudaVersion, tensorrt: toolchain.version });
-
-let failures = 0;
-async function check(name, work) {
-  const started = performance.now();
-  try {
-    const facts = await work();
-    say({ check: name, ok: true, ms: Math.round(performance.now() - started), ...facts });
-  } catch (error) {
-    failures++;
-    say({
-      check: name,
-      ok: false,
-      ms: Math.round(performance.now() - started),
-      code: error.code,
-      why: error.message,
-    });
-  }
-}
-
+const { addon, toolchain, major, folder, check, finish } = openChecks();
 const recipe = { ...defaultRecipe, stronglyTyped: major >= 10 };
 const range = (min, opt, max) => ({ min, opt, max, values: false });
 const profiles = [{ x: range([1, 64], [8, 64], [32, 64]) }, { x: range([33, 64], [64, 64], [128, 64]) }];
-const small = writeModel('small', 2, 64);
-const deep = writeModel('deep', 40, 256);
+const small = writeLayers(folder, 'small', 2, 64);
+const deep = writeLayers(folder, 'deep', 40, 256);
 const planPath = join(folder, 'small.plan');
 const build = (modelPath, more = {}, options = {}, rest = {}) =>
   buildPlan(
@@ -81,16 +43,6 @@ const inspect = (path) =>
     },
     () => {},
   ).done;
-const refused = async (code, text, attempt) => {
-  const error = await attempt.then(
-    () => assert.fail('an error was expected'),
-    (reason) => reason,
-  );
-  assert.equal(error.code, code, error.message);
-  assert.match(error.message, text);
-  return { message: error.message.split('\n')[0] };
-};
-
 await check('build with two profiles', async () => {
   const kinds = new Set();
   const outcome = await build(small, {}, { emit: ({ type }) => kinds.add(type) });
@@ -203,7 +155,7 @@ await check('a wrong profile is our sentence', () =>
 );
 
 await check('an unknown operator is named', () =>
-  refused('TF_MODEL_REJECTED', /Frobnicate|node 0/, build(writeModel('odd', 1, 64, 'Frobnicate'))),
+  refused('TF_MODEL_REJECTED', /Frobnicate|node 0/, build(writeLayers(folder, 'odd', 1, 64, 'Frobnicate'))),
 );
 
 await check('a build is cancelled in the middle', async () => {
@@ -230,71 +182,4 @@ await check('a build is cancelled in the middle', async () => {
   return { ...facts, stoppedAfterMs: Math.round(performance.now() - askedAt) };
 });
 
-rmSync(folder, { recursive: true, force: true });
-say({ check: 'all', ok: failures === 0, failures });
-process.exit(failures === 0 ? 0 : 1);
-
-/** The first folder with libnvinfer.so.N, its version asked of the library itself. */
-function findToolchain() {
-  const folders = [
-    ...(process.env.TENSORRT_HOME ? [join(process.env.TENSORRT_HOME, 'lib'), process.env.TENSORRT_HOME] : []),
-    ...(process.env.LD_LIBRARY_PATH ?? '').split(':'),
-  ].filter((path) => path !== '' && existsSync(path));
-  for (const path of folders) {
-    const library = (stem) => {
-      const name = readdirSync(path).find((file) => new RegExp(`^lib${stem}\\.so\\.\\d+$`).test(file));
-      return name === undefined ? null : join(path, name);
-    };
-    const inference = library('nvinfer');
-    if (inference === null) continue;
-    const { version } = loadAddon().probe(inference);
-    const libraries = { inference, parser: library('nvonnxparser'), plugins: library('nvinfer_plugin') };
-    return { product: 'tensorrt', version, libraries, trtexec: null, foundBy: 'TENSORRT_HOME' };
-  }
-  return undefined;
-}
-
-/** x through `depth` layers of its own width: matrix product, then `operator`. */
-function writeModel(name, depth, width, operator = 'Tanh') {
-  const tensorType = {
-    elemType: 1,
-    shape: {
-      dim: [
-        { value: { case: 'dimParam', value: 'batch' } },
-        { value: { case: 'dimValue', value: BigInt(width) } },
-      ],
-    },
-  };
-  const edge = (tensor) => ({ name: tensor, type: { value: { case: 'tensorType', value: tensorType } } });
-  const layers = Array.from({ length: depth }, (_, layer) => layer);
-  const output = (layer) => (layer === depth - 1 ? 'y' : `h${layer}`);
-  const weights = (layer) =>
-    Float32Array.from({ length: width * width }, (_, index) => Math.sin(index + layer) / width);
-  const model = create(ModelProtoSchema, {
-    irVersion: 8n,
-    opsetImport: [{ domain: '', version: 17n }],
-    graph: {
-      name,
-      input: [edge('x')],
-      output: [edge('y')],
-      initializer: layers.map((layer) => ({
-        name: `w${layer}`,
-        dataType: 1,
-        dims: [BigInt(width), BigInt(width)],
-        rawData: new Uint8Array(weights(layer).buffer),
-      })),
-      node: layers.flatMap((layer) => [
-        {
-          opType: 'MatMul',
-          name: `mm${layer}`,
-          input: [layer === 0 ? 'x' : output(layer - 1), `w${layer}`],
-          output: [`m${layer}`],
-        },
-        { opType: operator, name: `act${layer}`, input: [`m${layer}`], output: [output(layer)] },
-      ]),
-    },
-  });
-  const path = join(folder, `${name}.onnx`);
-  writeFileSync(path, toBinary(ModelProtoSchema, model));
-  return path;
-}
+finish();
