@@ -270,6 +270,13 @@ export const catalogue = {
     meaning: 'The library’s runtime refused a plan; its last error lines are given.',
     remedy: 'Load the plan with the version and on the GPU architecture it was built for, or build it again.',
   },
+  TF_LAYERS_INVALID: {
+    exitCode: ExitCode.badInput,
+    meaning:
+      'A text given as the layer information of an engine is none: not JSON, or without the list of layers that IEngineInspector writes.',
+    remedy:
+      'Give what trtexec --exportLayerInfo=FILE wrote, from an engine built with --profilingVerbosity=detailed.',
+  },
   TF_LIBRARY_INVALID: {
     exitCode: ExitCode.cannotHere,
     meaning: 'A file with the name of a shared library is none, is damaged, or is for another processor.',
