@@ -2,6 +2,7 @@
 #include <node_api.h>
 
 #include "build.hpp"
+#include "gpu_state_door.hpp"
 #include "gpus.hpp"
 #include "javascript.hpp"
 #include "job.hpp"
@@ -174,6 +175,7 @@ napi_value initialise(napi_env env, napi_value exports) {
   add("inspectPlan", guarded<inspectPlanExport>);
   add("probe", guarded<probeExport>);
   add("gpus", guarded<gpusExport>);
+  add("gpuState", guarded<gpuStateExport>);
   return exports;
 }
 

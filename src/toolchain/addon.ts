@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { catalogue, type ErrorCode, TrtforgeError } from '../errors.js';
+import type { NativeGpuState } from './native-engine.js';
 
 /**
  * The C++ addon (`native/`), as data goes in and out of it. It links neither TensorRT nor CUDA: every call names the libraries it means.
@@ -12,6 +13,8 @@ export interface Addon {
   probe(libraryPath: string): LibraryFacts;
   /** GPUs the CUDA driver shows. Never throws: with no driver the list is empty and `reason` says why. */
   gpus(): GpuList;
+  /** A GPU's clocks, heat, power and other processes now; null where NVML is absent or does not know the GPU. `uuid` as in `Gpu.uuid`. */
+  gpuState(uuid: string): NativeGpuState | null;
   /** Parses, configures and builds off the event loop, and writes the plan's bytes to `planPath`. `onEvent` is called on the event loop. */
   build(request: NativeBuildRequest, onEvent: (event: NativeEvent) => void): NativeJob<NativeBuildResult>;
   /** Loads a plan into the library's runtime (this needs a GPU) and says what it holds. */
@@ -205,6 +208,7 @@ function wrap(compiled: CompiledAddon): Addon {
   return {
     probe: (libraryPath) => rethrown(() => compiled.probe(libraryPath)),
     gpus: () => compiled.gpus(),
+    gpuState: (uuid) => rethrown(() => compiled.gpuState(uuid)),
     build: (request, onEvent) => job(rethrown(() => compiled.build(request, onEvent))),
     inspectPlan: (request, onEvent) => job(rethrown(() => compiled.inspectPlan(request, onEvent))),
   };

@@ -75,7 +75,7 @@ export class StandinBench {
       library(`${name}/parser.so`, 'parser.cpp', defines);
     }
     library('cuda/libcuda.so.1', 'cuda.cpp');
-    library('cuda/libnvidia-ml.so.1', 'cuda.cpp');
+    library('cuda/libnvidia-ml.so.1', 'nvml.cpp');
     if (sanitize) await buildAddon({ output: join(folder, 'trtforge.node'), flags, say: () => {} });
     return new StandinBench(folder, sanitizer);
   }
@@ -104,7 +104,7 @@ export class StandinBench {
 
   /** Calls the addon in a process of its own. */
   call<T>(
-    call: 'build' | 'inspectPlan' | 'probe' | 'gpus',
+    call: 'build' | 'inspectPlan' | 'probe' | 'gpus' | 'gpuState',
     request: unknown,
     wishes: Record<string, string> = {},
     cancelAfterMs?: number,

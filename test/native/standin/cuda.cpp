@@ -1,4 +1,4 @@
-// A stand-in for libcuda and libnvidia-ml: one GPU, or none, as the test wishes.
+// A stand-in for libcuda: one GPU, or none, as the test wishes.
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
@@ -24,9 +24,5 @@ int cuDeviceGetUuid(unsigned char* bytes, int) {
 int cuDeviceTotalMem_v2(std::size_t* bytes, int) { return *bytes = std::size_t{150} << 30, 0; }
 int cuDeviceGetAttribute(int* value, int attribute, int) { return *value = attribute == 75 ? 9 : attribute == 76 ? 0 : 132, 0; }
 int cuGetErrorString(int, const char** text) { return *text = "unknown error", 0; }
-
-int nvmlInit_v2() { return 0; }
-int nvmlShutdown() { return 0; }
-int nvmlSystemGetDriverVersion(char* version, unsigned length) { return std::strncpy(version, "580.65.06", length), 0; }
 
 }

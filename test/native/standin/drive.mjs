@@ -1,4 +1,4 @@
-// Runs one call of the addon and prints `{events, result}` or `{events, error}`: node drive.mjs <addon> build|inspectPlan|probe|gpus <request as JSON>
+// Runs one call of the addon and prints `{events, result}` or `{events, error}`: node drive.mjs <addon> build|inspectPlan|probe|gpus|gpuState <request as JSON>
 import { createRequire } from 'node:module';
 
 const [addonPath, call, request, cancelAfterMs] = process.argv.slice(2);
@@ -8,7 +8,7 @@ const answer = (content) => process.stdout.write(`${JSON.stringify({ events, ...
 const failed = ({ code, message, details }) => answer({ error: { code, message, details } });
 
 try {
-  if (call === 'probe' || call === 'gpus') answer({ result: addon[call](JSON.parse(request)) });
+  if (['probe', 'gpus', 'gpuState'].includes(call)) answer({ result: addon[call](JSON.parse(request)) });
   else {
     const job = addon[call](JSON.parse(request), (event) => events.push(event));
     if (cancelAfterMs !== undefined) setTimeout(() => job.cancel(), Number(cancelAfterMs));
