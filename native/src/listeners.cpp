@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "versioned.hpp"
+
 namespace trtforge {
 
 namespace {
@@ -24,26 +26,11 @@ void tellAll(int severity, const char* message) {
   for (Listener* listener : listeners) listener->log(severity, message == nullptr ? "" : message);
 }
 
-// What getInterfaceInfo of a versioned interface returns.
-struct InterfaceInfo {
-  const char* kind;
-  std::int32_t major;
-  std::int32_t minor;
-};
-
 // ILogger of 8.6 and 10.x: one function, then the destructors. The compiler lays the table out as it did for TensorRT.
 class PlainLogger {
  public:
   virtual void log(std::int32_t severity, const char* message) noexcept { tellAll(severity, message); }
   virtual ~PlainLogger() = default;
-};
-
-// The start of every versioned interface.
-class Versioned {
- public:
-  virtual std::int32_t getAPILanguage() const noexcept { return 0; }
-  virtual InterfaceInfo getInterfaceInfo() const noexcept = 0;
-  virtual ~Versioned() noexcept = default;
 };
 
 // ILogger of 11.x and tensorrt-rtx.
