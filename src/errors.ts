@@ -248,6 +248,46 @@ export const catalogue = {
     meaning: 'The engine store cannot keep an engine: it is read-only or belongs to another user.',
     remedy: 'Give the engine a place with -o FILE, or another store with --cache-dir or TENSORRT_CACHE_DIR.',
   },
+  TF_REMOTE_ADDRESS_INVALID: {
+    exitCode: ExitCode.badInput,
+    meaning: 'The remote store’s address, or what the environment says of it, cannot be understood.',
+    remedy: 'Write s3://bucket/prefix or http://host:9000/bucket/prefix; keys belong in the environment.',
+  },
+  TF_REMOTE_UNREACHABLE: {
+    exitCode: ExitCode.cannotHere,
+    meaning: 'The remote store does not answer: DNS, refused or cut connections, TLS, time-outs, overload.',
+    remedy: 'Check the address and the network; builds go on without the remote store.',
+  },
+  TF_REMOTE_DENIED: {
+    exitCode: ExitCode.cannotHere,
+    meaning: 'The remote store refuses: keys, permissions, region or the clock of this machine.',
+    remedy: 'Check the credentials and the bucket’s policy.',
+  },
+  TF_REMOTE_BUCKET_MISSING: {
+    exitCode: ExitCode.cannotHere,
+    meaning: 'The bucket of the remote store does not exist.',
+    remedy: 'Create the bucket, or correct its name.',
+  },
+  TF_REMOTE_NOT_FOUND: {
+    exitCode: ExitCode.badInput,
+    meaning: 'The remote store has no such object.',
+    remedy: 'List what is there with trtforge cache ls --remote.',
+  },
+  TF_REMOTE_CONFLICT: {
+    exitCode: ExitCode.cannotHere,
+    meaning: 'Another writer changed an object of the remote store at the same moment.',
+    remedy: 'Run the command again.',
+  },
+  TF_REMOTE_FAILED: {
+    exitCode: ExitCode.cannotHere,
+    meaning: 'A request to the remote store failed for a reason of its own, which the message quotes.',
+    remedy: 'Look at the server’s answer in the details.',
+  },
+  TF_REMOTE_DAMAGED: {
+    exitCode: ExitCode.badInput,
+    meaning: 'What came from the remote store is not what its digest or passport says.',
+    remedy: 'Remove the object there and upload the engine again; nothing of it was kept here.',
+  },
   TF_MODEL_REJECTED: {
     exitCode: ExitCode.badInput,
     meaning: 'TensorRT’s ONNX parser refused the model; every node it refused is listed.',
@@ -297,6 +337,35 @@ export const catalogue = {
     exitCode: ExitCode.badInput,
     meaning: 'ONNX Runtime refused a model or failed while running it; its own words are in the message.',
     remedy: 'Run trtforge inspect on the model: its findings name what is wrong with the file.',
+  },
+  TF_GPU_UNAVAILABLE: {
+    exitCode: ExitCode.cannotHere,
+    meaning:
+      'Running an engine needs an NVIDIA GPU, and the driver shows none, or not the one asked for; the message says why.',
+    remedy: 'Run trtforge doctor to see what the driver shows; CUDA_VISIBLE_DEVICES may hide a GPU.',
+  },
+  TF_GPU_MEMORY: {
+    exitCode: ExitCode.cannotHere,
+    meaning:
+      'The GPU has no room for an engine, the activations of a context or the buffers of a call; bytes needed and free are given.',
+    remedy:
+      'End other processes on this GPU, use a smaller batch or fewer contexts, or build the engine with weight streaming.',
+  },
+  TF_CONTEXT_FAILED: {
+    exitCode: ExitCode.cannotHere,
+    meaning: 'The library could not make an execution context of an engine; its last error lines are given.',
+    remedy: 'Read the library’s lines; on 8.6 a profile of an engine serves one context at a time.',
+  },
+  TF_RUN_FAILED: {
+    exitCode: ExitCode.cannotHere,
+    meaning: 'The GPU or the library failed while an engine ran; the text of the driver or library is given.',
+    remedy:
+      'Run it again alone on the GPU; if it fails again, open the engine anew in a new process (the GPU’s context may be lost).',
+  },
+  TF_SESSION_CLOSED: {
+    exitCode: ExitCode.badInput,
+    meaning: 'An engine, a context, a prepared call or device memory was used after it was closed.',
+    remedy: 'Keep it open until its last use is over.',
   },
   TF_SESSION_BINDING: {
     exitCode: ExitCode.badInput,

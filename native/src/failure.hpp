@@ -27,6 +27,8 @@ struct Failure : std::exception {
   // The library's last error lines, oldest first.
   std::vector<std::string> lines;
   std::vector<ParserError> parserErrors;
+  // Facts by name: bytes needed, bytes free.
+  std::vector<std::pair<const char*, double>> numbers;
 };
 
 }  // namespace trtforge

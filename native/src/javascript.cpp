@@ -117,8 +117,9 @@ napi_value nullValue(napi_env env) {
 napi_value errorOf(napi_env env, const Failure& failure) {
   napi_value error;
   check(env, napi_create_error(env, textValue(env, failure.code), textValue(env, failure.message), &error));
-  if (failure.lines.empty() && failure.parserErrors.empty()) return error;
+  if (failure.lines.empty() && failure.parserErrors.empty() && failure.numbers.empty()) return error;
   Writer details(env);
+  for (const auto& [name, number] : failure.numbers) details.set(name, number);
   if (!failure.lines.empty()) details.set("lastLines", array(env, failure.lines));
   if (!failure.parserErrors.empty())
     details.set("nodes", array(env, failure.parserErrors, [env](const ParserError& node) {
