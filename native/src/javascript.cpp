@@ -47,6 +47,12 @@ std::int64_t Reader::integer() const {
   return number;
 }
 
+double Reader::number() const {
+  double number = 0;
+  check(env_, napi_get_value_double(env_, value_, &number));
+  return number;
+}
+
 bool Reader::boolean() const {
   bool value = false;
   check(env_, napi_get_value_bool(env_, value_, &value));
@@ -63,6 +69,43 @@ std::vector<std::string> Reader::texts() const {
   std::vector<std::string> all;
   for (const Reader& element : elements()) all.push_back(element.text());
   return all;
+}
+
+namespace {
+
+std::size_t bytesPerElement(napi_typedarray_type type) {
+  switch (type) {
+    case napi_int16_array:
+    case napi_uint16_array:
+      return 2;
+    case napi_int32_array:
+    case napi_uint32_array:
+    case napi_float32_array:
+      return 4;
+    case napi_float64_array:
+    case napi_bigint64_array:
+    case napi_biguint64_array:
+      return 8;
+    default:
+      return 1;
+  }
+}
+
+}  // namespace
+
+View Reader::view() const {
+  View view;
+  bool typed = false;
+  check(env_, napi_is_typedarray(env_, value_, &typed));
+  if (!typed) {
+    check(env_, napi_get_dataview_info(env_, value_, &view.bytes, &view.data, nullptr, nullptr));
+    return view;
+  }
+  napi_typedarray_type type;
+  std::size_t length = 0;
+  check(env_, napi_get_typedarray_info(env_, value_, &type, &length, &view.data, nullptr, nullptr));
+  view.bytes = length * bytesPerElement(type);
+  return view;
 }
 
 namespace {

@@ -13,6 +13,12 @@ namespace trtforge::js {
 // A pending JavaScript exception, or a call of Node-API that failed.
 void check(napi_env env, napi_status status);
 
+// Memory of an ArrayBufferView; valid as long as JavaScript keeps it.
+struct View {
+  void* data = nullptr;
+  std::size_t bytes = 0;
+};
+
 class Reader {
  public:
   Reader(napi_env env, napi_value value) : env_(env), value_(value) {}
@@ -23,9 +29,12 @@ class Reader {
   // Empty for null.
   std::string textOrEmpty() const;
   std::int64_t integer() const;
+  double number() const;
   bool boolean() const;
   std::vector<std::int64_t> integers() const;
   std::vector<std::string> texts() const;
+  // Of a typed array, a Buffer or a DataView.
+  View view() const;
   napi_value value() const { return value_; }
 
  private:
