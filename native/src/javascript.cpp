@@ -74,6 +74,8 @@ std::vector<std::string> Reader::texts() const {
 namespace {
 
 std::size_t bytesPerElement(napi_typedarray_type type) {
+  constexpr int kFloat16Array = 11;  // newer than the interface this is compiled for
+  if (static_cast<int>(type) == kFloat16Array) return 2;
   switch (type) {
     case napi_int16_array:
     case napi_uint16_array:
