@@ -379,6 +379,34 @@ export const catalogue = {
       'The tensors given to a model do not fit its inputs: a name, a type or a shape is wrong or missing.',
     remedy: 'Run trtforge inspect on the model to see its inputs.',
   },
+  TF_PROFILE_MISFIT: {
+    exitCode: ExitCode.badInput,
+    meaning:
+      'Shapes (or values of a shape tensor) given to an engine lie outside every optimization profile it was built with; the valid ranges are named.',
+    remedy: 'Use shapes within one profile, or build the engine with a profile that includes these.',
+  },
+  TF_SESSION_NOT_PREPARED: {
+    exitCode: ExitCode.badInput,
+    meaning:
+      'A blocking run was asked for shapes whose buffers are not prepared, which cannot be done while blocking.',
+    remedy: 'Await session.run() once with these shapes, or use the call that session.prepare() gives.',
+  },
+  TF_PLAN_FOREIGN_HEADER: {
+    exitCode: ExitCode.badInput,
+    meaning:
+      'An exporter put its own header in front of a plan. TensorRT ends the whole process on such a file, so it is not given to it.',
+    remedy: 'Write the plan alone: trtforge inspect FILE --strip-header OUT.',
+  },
+  TF_ENGINE_GPU_MISMATCH: {
+    exitCode: ExitCode.cannotHere,
+    meaning: 'An engine was built for GPUs of another compute capability than the one it should run on.',
+    remedy: 'Build the engine on this GPU, or choose another with --device.',
+  },
+  TF_ENGINE_VERSION_MISMATCH: {
+    exitCode: ExitCode.cannotHere,
+    meaning: 'An engine was built by another product or version than the TensorRT that should load it.',
+    remedy: 'Use the version that built it, or build it again with this one.',
+  },
   TF_VERIFY_MISMATCH: {
     exitCode: ExitCode.badInput,
     meaning:
