@@ -1,0 +1,85 @@
+// A plan loaded onto a GPU. Objects made from it hold it by `shared_ptr`; the weights go when the last of them does.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cuda.hpp"
+#include "library.hpp"
+#include "listeners.hpp"
+#include "plugins.hpp"
+#include "tensors.hpp"
+
+namespace trtforge {
+
+struct OpenRequest {
+  std::string inferenceLibrary, pluginLibrary, planPath;  // no plug-in library: empty
+  std::vector<std::string> pluginPaths;
+  int device = 0;
+  bool allowHostCode = false;
+  enum class Budget { kAll, kAutomatic, kBytes } budget = Budget::kAll;
+  std::int64_t budgetBytes = 0;  // for kBytes
+};
+
+struct EngineFacts {
+  std::string name;
+  std::int32_t layers = 0, profiles = 0, auxStreams = 0;
+  std::int64_t deviceMemoryBytes = 0;
+  std::vector<std::int64_t> deviceMemoryBytesPerProfile;
+  std::int64_t streamableWeightsBytes = 0;
+  bool refittable = false;
+  std::vector<EngineTensor> tensors;
+  std::string libraryVersion;
+  double loadMs = 0;
+  cuda::Device::Memory before, after;
+};
+
+class BlockPool;
+
+class Engine {
+ public:
+  // Throws TF_GPU_UNAVAILABLE, TF_PLAN_INVALID, TF_PLAN_LOAD_FAILED, TF_GPU_MEMORY, TF_LIBRARY_…
+  static std::shared_ptr<Engine> open(const OpenRequest& request, Listener& listener);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  const EngineFacts& facts() const { return facts_; }
+  // Null for a name the engine does not have.
+  const EngineTensor* find(const std::string& name) const;
+  // Throws TF_SESSION_INPUT that lists the names there are.
+  const EngineTensor& tensor(const std::string& name) const;
+
+  const InferenceLibrary& library() const { return library_; }
+  bool generation8() const { return library_.generation() == Generation::k8; }
+  // The ICudaEngine.
+  const Facade& object() const { return object_; }
+  const cuda::Device& device() const { return device_; }
+  // Staging and device buffers that calls give back and take again.
+  BlockPool& pool() const { return *pool_; }
+
+  // Bytes of activations that an execution with this profile needs.
+  std::int64_t activationBytes(int profile) const { return facts_.deviceMemoryBytesPerProfile.at(static_cast<std::size_t>(profile)); }
+  // The inspector's JSON about the whole engine.
+  std::string layers(Listener& listener) const;
+
+ private:
+  Engine(const InferenceLibrary& library, const cuda::Device& device);
+  void load(const OpenRequest& request, Listener& listener);
+  void setWeightBudget(const OpenRequest& request, Listener& listener);
+  void readFacts();
+
+  const InferenceLibrary& library_;
+  const cuda::Device& device_;
+  EngineFacts facts_;
+  std::unique_ptr<BlockPool> pool_;
+  // Destroyed from the last line up.
+  Owned runtime_;
+  std::unique_ptr<Plugins> plugins_;
+  Owned object_;
+};
+
+// True where the library's lines since the listener began speak of memory that ran out.
+bool ranOutOfMemory(Listener& listener);
+
+}  // namespace trtforge
