@@ -1,0 +1,204 @@
+import type { S3Client } from '@aws-sdk/client-s3';
+import { TrtforgeError } from '../../errors.js';
+import { throwIfCancelled } from '../../system/cancel.js';
+import { formatAddress, type RemoteAddress } from './address.js';
+import { remoteFailure } from './failure.js';
+import type { ByteRange, ListedObject, ObjectFacts, Objects, PartedUpload, PutOptions } from './objects.js';
+
+/** A server that does not accept a connection within this is down: a build must not wait for it. */
+const CONNECT_MS = 2_000;
+/** No byte for so long ends a request. */
+const SILENCE_MS = 15_000;
+const ATTEMPTS = 3;
+const SOCKETS = 32;
+
+type Sdk = typeof import('@aws-sdk/client-s3');
+
+/**
+ * Objects of an S3 bucket, through the AWS SDK, which is loaded only here. Checksum trailers stay off: some servers refuse them and some
+ * store them as content; engines carry their own SHA-256.
+ */
+export async function openS3(address: RemoteAddress): Promise<Objects> {
+  const sdk = await import('@aws-sdk/client-s3');
+  const { endpoint, region, credentials } = address;
+  const client = new sdk.S3Client({
+    ...(endpoint === null ? {} : { endpoint, forcePathStyle: true }),
+    // A server of one's own has no regions but signs with one; AWS' own chain decides elsewhere.
+    ...(region === null ? (endpoint === null ? {} : { region: 'us-east-1' }) : { region }),
+    ...(credentials === null
+      ? {}
+      : { credentials: { accessKeyId: credentials.accessKey, secretAccessKey: credentials.secretKey } }),
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+    maxAttempts: ATTEMPTS,
+    retryMode: 'standard',
+    requestHandler: {
+      connectionTimeout: CONNECT_MS,
+      socketTimeout: SILENCE_MS,
+      httpAgent: { keepAlive: true, maxSockets: SOCKETS },
+      httpsAgent: { keepAlive: true, maxSockets: SOCKETS },
+    },
+  });
+  return new S3Objects(sdk, client, address.bucket, formatAddress(address));
+}
+
+class S3Objects implements Objects {
+  readonly place: string;
+  readonly #sdk: Sdk;
+  readonly #client: S3Client;
+  readonly #bucket: string;
+
+  constructor(sdk: Sdk, client: S3Client, bucket: string, place: string) {
+    this.#sdk = sdk;
+    this.#client = client;
+    this.#bucket = bucket;
+    this.place = place;
+  }
+
+  async head(key: string, signal?: AbortSignal): Promise<ObjectFacts | undefined> {
+    const command = new this.#sdk.HeadObjectCommand({ Bucket: this.#bucket, Key: key });
+    const answer = await this.#unlessAbsent(`looking for ${key}`, signal, () =>
+      this.#client.send(command, abortable(signal)),
+    );
+    if (answer === undefined) return undefined;
+    const { ContentLength = 0, ETag = '', Metadata = {} } = answer;
+    return { key, bytes: ContentLength, etag: ETag, metadata: Metadata };
+  }
+
+  async read(key: string, signal?: AbortSignal): Promise<{ body: Buffer; etag: string } | undefined> {
+    const command = new this.#sdk.GetObjectCommand({ Bucket: this.#bucket, Key: key });
+    return this.#unlessAbsent(`reading ${key}`, signal, async () => {
+      const { Body, ETag = '' } = await this.#client.send(command, abortable(signal));
+      return { body: Buffer.from((await Body?.transformToByteArray()) ?? []), etag: ETag };
+    });
+  }
+
+  async stream(
+    key: string,
+    { first, last }: ByteRange,
+    etag: string,
+    signal?: AbortSignal,
+  ): Promise<AsyncIterable<Uint8Array>> {
+    const command = new this.#sdk.GetObjectCommand({
+      Bucket: this.#bucket,
+      Key: key,
+      Range: `bytes=${first}-${last}`,
+      IfMatch: etag,
+    });
+    const { Body } = await this.#client.send(command, abortable(signal));
+    return Body as unknown as AsyncIterable<Uint8Array>;
+  }
+
+  async put(key: string, body: Uint8Array, options: PutOptions = {}, signal?: AbortSignal): Promise<string> {
+    const command = new this.#sdk.PutObjectCommand({
+      Bucket: this.#bucket,
+      Key: key,
+      Body: body,
+      ContentLength: body.byteLength,
+      ...headersOf(options),
+      ...conditionOf(options),
+    });
+    const { ETag = '' } = await this.#explained(`writing ${key}`, signal, () =>
+      this.#client.send(command, abortable(signal)),
+    );
+    return ETag;
+  }
+
+  async *list(prefix: string, signal?: AbortSignal): AsyncIterable<ListedObject> {
+    let ContinuationToken: string | undefined;
+    do {
+      const command = new this.#sdk.ListObjectsV2Command({
+        Bucket: this.#bucket,
+        Prefix: prefix,
+        ...(ContinuationToken === undefined ? {} : { ContinuationToken }),
+      });
+      const page = await this.#explained(`listing ${prefix}`, signal, () =>
+        this.#client.send(command, abortable(signal)),
+      );
+      for (const { Key = '', Size = 0, LastModified = new Date(0) } of page.Contents ?? []) {
+        yield { key: Key, bytes: Size, modified: LastModified };
+      }
+      ContinuationToken = page.IsTruncated ? page.NextContinuationToken : undefined;
+    } while (ContinuationToken !== undefined);
+  }
+
+  async remove(keys: readonly string[], signal?: AbortSignal): Promise<void> {
+    // One by one: some servers want headers on the bulk form that the SDK no longer sends.
+    for (const key of keys) {
+      const command = new this.#sdk.DeleteObjectCommand({ Bucket: this.#bucket, Key: key });
+      await this.#explained(`removing ${key}`, signal, () => this.#client.send(command, abortable(signal)));
+    }
+  }
+
+  async startParts(key: string, options: PutOptions, signal?: AbortSignal): Promise<PartedUpload> {
+    const target = { Bucket: this.#bucket, Key: key };
+    const command = new this.#sdk.CreateMultipartUploadCommand({ ...target, ...headersOf(options) });
+    const started = await this.#explained(`starting the upload of ${key}`, signal, () =>
+      this.#client.send(command, abortable(signal)),
+    );
+    const upload = { ...target, UploadId: started.UploadId };
+    const parts: { PartNumber: number; ETag: string }[] = [];
+    return {
+      put: async (part, body, partSignal) => {
+        const sent = new this.#sdk.UploadPartCommand({
+          ...upload,
+          PartNumber: part,
+          Body: body,
+          ContentLength: body.byteLength,
+        });
+        const { ETag = '' } = await this.#explained(`uploading part ${part} of ${key}`, partSignal, () =>
+          this.#client.send(sent, abortable(partSignal)),
+        );
+        parts.push({ PartNumber: part, ETag });
+      },
+      complete: async (endSignal) => {
+        const Parts = parts.toSorted((a, b) => a.PartNumber - b.PartNumber);
+        const end = new this.#sdk.CompleteMultipartUploadCommand({ ...upload, MultipartUpload: { Parts } });
+        await this.#explained(`completing ${key}`, endSignal, () =>
+          this.#client.send(end, abortable(endSignal)),
+        );
+      },
+      abort: async () => {
+        await this.#client.send(new this.#sdk.AbortMultipartUploadCommand(upload)).catch(() => {});
+      },
+    };
+  }
+
+  close(): void {
+    this.#client.destroy();
+  }
+
+  async #explained<T>(doing: string, signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      throwIfCancelled(signal, `${doing} at ${this.place}`);
+      throw remoteFailure(error, { doing, place: this.place });
+    }
+  }
+
+  async #unlessAbsent<T>(
+    doing: string,
+    signal: AbortSignal | undefined,
+    work: () => Promise<T>,
+  ): Promise<T | undefined> {
+    try {
+      return await this.#explained(doing, signal, work);
+    } catch (error) {
+      if (error instanceof TrtforgeError && error.code === 'TF_REMOTE_NOT_FOUND') return undefined;
+      throw error;
+    }
+  }
+}
+
+const abortable = (signal: AbortSignal | undefined) => (signal === undefined ? {} : { abortSignal: signal });
+
+const headersOf = ({ metadata, contentType }: PutOptions) => ({
+  ...(metadata === undefined ? {} : { Metadata: { ...metadata } }),
+  ...(contentType === undefined ? {} : { ContentType: contentType }),
+});
+
+const conditionOf = ({ only }: PutOptions) => {
+  if (only === undefined) return {};
+  return only === 'absent' ? { IfNoneMatch: '*' } : { IfMatch: only.etag };
+};
