@@ -1,0 +1,69 @@
+import type { EventListener } from '../events.js';
+
+/** How to measure; every default filled in. */
+export interface ModeRequest {
+  /** Copies inputs and outputs in every inference. */
+  readonly transfers: boolean;
+  readonly graph: boolean;
+  readonly spinWait: boolean;
+  readonly streams: number;
+  readonly warmUpMs: number;
+  readonly durationMs: number;
+  /** At least so many timed inferences per stream, however long they take. */
+  readonly iterations: number;
+  readonly idleMs: number;
+}
+
+/** trtexec's defaults, so that figures compare. */
+export const defaultMode: ModeRequest = {
+  transfers: true,
+  graph: false,
+  spinWait: false,
+  streams: 1,
+  warmUpMs: 200,
+  durationMs: 3000,
+  iterations: 10,
+  idleMs: 0,
+};
+
+/** Which shapes to measure: batches set the open batch axis of the profile, shapes name every input that differs from the profile's optimum. */
+export type ShapeWish =
+  | { readonly kind: 'optimum' }
+  | { readonly kind: 'batches'; readonly batches: readonly number[] }
+  | { readonly kind: 'shapes'; readonly shapes: ReadonlyMap<string, readonly number[]> };
+
+/** Where the numbers in the inputs come from. */
+export interface InputWish {
+  readonly seed: number;
+  /** Ranges to draw from; `name` null is for every input. */
+  readonly ranges: readonly { readonly name: string | null; readonly low: number; readonly high: number }[];
+  /** npy files to take instead. */
+  readonly files: readonly { readonly name: string; readonly path: string }[];
+}
+
+export interface BenchRequest {
+  /** Path of a plan. */
+  readonly engine: string;
+  /** A toolchain by name or folder; undefined: the one the engine was built with. */
+  readonly toolchain: string | undefined;
+  /** Ordinal of the CUDA device. */
+  readonly device: number;
+  /** Plug-in libraries. */
+  readonly plugins: readonly string[];
+  readonly allowHostCode: boolean;
+  readonly shapes: ShapeWish;
+  readonly inputs: InputWish;
+  readonly mode: ModeRequest;
+  /** Whether to time each layer too. */
+  readonly layers: boolean;
+  /** Where raw samples go: `.npz` or `.json`; with several batches the batch is added to the name. */
+  readonly samples: string | undefined;
+  /** Wait while another bench measures on the same GPU; otherwise that is a warning. */
+  readonly wait: boolean;
+}
+
+export interface BenchContext {
+  readonly emit: EventListener;
+  readonly signal: AbortSignal;
+  readonly environment: NodeJS.ProcessEnv;
+}

@@ -1,0 +1,152 @@
+import { z } from 'zod';
+
+/** Milliseconds. Percentiles by trtexec's rule; `interpolated` has the same by numpy's. */
+export const spreadSchema = z.object({
+  count: z.int().positive(),
+  min: z.number(),
+  max: z.number(),
+  mean: z.number(),
+  median: z.number(),
+  p90: z.number(),
+  p95: z.number(),
+  p99: z.number(),
+  coefficientOfVariation: z.number().nullable(),
+  interpolated: z.object({ p90: z.number(), p95: z.number(), p99: z.number() }),
+});
+
+/** How it was measured. */
+export const modeSchema = z.object({
+  /** `gpu-only`: nothing is copied between inferences; `with-transfers`: host to device and back in each; `end-to-end`: a call from outside, no GPU times. */
+  kind: z.enum(['gpu-only', 'with-transfers', 'end-to-end']),
+  /** Whether inferences were launched as a CUDA graph; null where there is no such thing. */
+  graph: z.boolean().nullable(),
+  /** Why not, when it was asked for and refused. */
+  graphRefusal: z.string().nullable(),
+  spinWait: z.boolean().nullable(),
+  streams: z.int().positive(),
+  warmUpMs: z.number().nonnegative(),
+  durationMs: z.number().nonnegative(),
+  iterations: z.int().nonnegative(),
+  idleMs: z.number().nonnegative(),
+});
+
+/** A reason not to trust a measurement. `rule` is stable; `why` is a sentence. */
+export const doubtSchema = z.object({ rule: z.string(), why: z.string() });
+
+const gpuStateSchema = z.object({
+  smClockMHz: z.number().nullable(),
+  memoryClockMHz: z.number().nullable(),
+  maxSmClockMHz: z.number().nullable(),
+  maxMemoryClockMHz: z.number().nullable(),
+  temperatureC: z.number().nullable(),
+  slowdownTemperatureC: z.number().nullable(),
+  powerW: z.number().nullable(),
+  powerLimitW: z.number().nullable(),
+  /** Names of nvmlClocksEventReasons: `gpu-idle`, `software-power-cap`, `hardware-thermal-slowdown`, … */
+  throttleReasons: z.array(z.string()).nullable(),
+  utilizationPercent: z.number().nullable(),
+  memoryUsedBytes: z.number().nullable(),
+  memoryTotalBytes: z.number().nullable(),
+  persistenceMode: z.boolean().nullable(),
+  migMode: z.boolean().nullable(),
+  eccErrorsUncorrected: z.number().nullable(),
+  processes: z.array(z.object({ pid: z.int(), usedBytes: z.number().nullable() })).nullable(),
+});
+
+const figures = {
+  /** GPU compute time; null where no GPU was timed. */
+  gpuMs: spreadSchema.nullable(),
+  /** Input copy, compute and output copy; null where nothing was copied. */
+  endToEndMs: spreadSchema.nullable(),
+  /** Inferences a second of wall time, as trtexec counts them. */
+  qps: z.number().nonnegative(),
+  /** qps times the batch. */
+  itemsPerSecond: z.number().nonnegative(),
+  mode: modeSchema,
+};
+
+const runSchema = z.object({
+  /** First dimension of the first input; 1 where it has none. */
+  batch: z.int().nonnegative(),
+  shapes: z.array(z.object({ name: z.string(), shape: z.array(z.int().nonnegative()) })),
+  /** Which optimization profile; null without an engine. */
+  profile: z.int().nonnegative().nullable(),
+  ...figures,
+  inputMs: spreadSchema.nullable(),
+  outputMs: spreadSchema.nullable(),
+  enqueueMs: spreadSchema.nullable(),
+  wallMs: z.number().nonnegative(),
+  warmUpInferences: z.int().nonnegative().nullable(),
+  /** Most memory in use on the GPU while it ran, everybody's; null where nobody asked. */
+  peakGpuBytes: z.number().nullable(),
+  doubts: z.array(doubtSchema),
+  /** Before the engine was loaded, while it was measured (in order), and after; null where NVML does not answer. */
+  gpuStates: z.object({
+    before: gpuStateSchema.nullable(),
+    during: z.array(gpuStateSchema),
+    after: gpuStateSchema.nullable(),
+  }),
+  /** The file with every sample, where one was asked for. */
+  samples: z.string().nullable(),
+});
+
+export const layerTimesSchema = z.object({
+  runs: z.int().positive(),
+  /** All layers together, milliseconds a run; profiling makes it slower than the measured time. */
+  totalMs: z.number().nonnegative(),
+  layers: z.array(
+    z.object({
+      /** Position in the engine as its inspector lists it; null when the inspector does not know the name. */
+      index: z.int().nonnegative().nullable(),
+      name: z.string(),
+      type: z.string().nullable(),
+      precision: z.string().nullable(),
+      tactic: z.string().nullable(),
+      onnxNodes: z.array(z.string()),
+      /** Milliseconds a run. */
+      ms: z.number().nonnegative(),
+      /** Of all layers, a share of one. */
+      share: z.number().nonnegative(),
+    }),
+  ),
+});
+
+const subjectSchema = z.object({
+  /** The file that was measured. */
+  path: z.string(),
+  /** Bytes of that file. */
+  bytes: z.int().nonnegative(),
+  /** From the passport; null where there is none. */
+  name: z.string().nullable(),
+  identity: z.string().nullable(),
+  /** Activation memory of one context at the largest profile, bytes. */
+  contextBytes: z.number().nullable(),
+  /** What loading it took from the GPU, bytes; null where nobody asked. */
+  loadedBytes: z.number().nullable(),
+  loadMs: z.number().nullable(),
+  layers: z.int().nonnegative().nullable(),
+});
+
+/** What `trtforge bench` measures. The figures at the top are those of the first of `runs`. */
+export const benchResultSchema = z.object({
+  schema: z.literal('trtforge.bench/1'),
+  subject: subjectSchema,
+  /** What ran it: `TensorRT 10.6.0.26`, `trtexec 10.6.0`, `ONNX Runtime 1.30.0 (CPU)`. */
+  backend: z.string(),
+  gpu: z.object({ name: z.string(), uuid: z.string(), driver: z.string().nullable() }).nullable(),
+  ...figures,
+  /** One for each batch or set of shapes. */
+  runs: z.array(runSchema).min(1),
+  /** Per-layer times at the shapes of the first run, where they were asked for. */
+  layers: layerTimesSchema.nullable(),
+  /** Every sentence a reader should know before using the numbers, those of `doubts` among them. */
+  warnings: z.array(z.string()),
+});
+
+export type BenchResult = z.infer<typeof benchResultSchema>;
+export type BenchRun = z.infer<typeof runSchema>;
+export type BenchMode = z.infer<typeof modeSchema>;
+export type BenchSubject = z.infer<typeof subjectSchema>;
+export type Doubt = z.infer<typeof doubtSchema>;
+export type GpuState = z.infer<typeof gpuStateSchema>;
+export type LayerTimes = z.infer<typeof layerTimesSchema>;

@@ -1,0 +1,76 @@
+/** Milliseconds of one column of a measurement, told as trtexec tells them and as numpy does. */
+export interface Spread {
+  readonly count: number;
+  readonly min: number;
+  readonly max: number;
+  readonly mean: number;
+  readonly median: number;
+  /** Percentiles by trtexec's rule: always a time that was measured, the pessimistic neighbour. */
+  readonly p90: number;
+  readonly p95: number;
+  readonly p99: number;
+  /** Standard deviation over mean, a share of one; null where the mean is 0. */
+  readonly coefficientOfVariation: number | null;
+  /** The same percentiles, linear between neighbours (numpy's default). */
+  readonly interpolated: { readonly p90: number; readonly p95: number; readonly p99: number };
+}
+
+/** The spread of a column; undefined for an empty one. The column is not changed. */
+export function spreadOf(column: Float64Array): Spread | undefined {
+  const sorted = Float64Array.from(column).sort();
+  const count = sorted.length;
+  const [min, max] = [sorted[0], sorted[count - 1]];
+  if (min === undefined || max === undefined) return undefined;
+  const mean = meanOf(sorted);
+  return {
+    count,
+    min,
+    max,
+    mean,
+    median: interpolatedPercentile(sorted, 50),
+    p90: trtexecPercentile(sorted, 90),
+    p95: trtexecPercentile(sorted, 95),
+    p99: trtexecPercentile(sorted, 99),
+    coefficientOfVariation: mean === 0 ? null : deviationOf(sorted, mean) / mean,
+    interpolated: {
+      p90: interpolatedPercentile(sorted, 90),
+      p95: interpolatedPercentile(sorted, 95),
+      p99: interpolatedPercentile(sorted, 99),
+    },
+  };
+}
+
+/**
+ * The percentile as trtexec 8.6 to 11 print it: element `n - 1 - int((1 - p/100) * n)` of the sorted times, not below the first.
+ * It computes in single precision, which decides the index where the product is a whole number, so this does too.
+ */
+export function trtexecPercentile(sorted: Float64Array, percent: number): number {
+  const excludedShare = Math.fround(1 - Math.fround(Math.fround(percent) / 100));
+  const excluded = Math.trunc(Math.fround(excludedShare * sorted.length));
+  return sorted[Math.max(sorted.length - 1 - excluded, 0)] ?? Number.NaN;
+}
+
+/** The value at position `p/100 * (n - 1)` of the sorted times, linear between neighbours. */
+export function interpolatedPercentile(sorted: Float64Array, percent: number): number {
+  const position = (percent / 100) * (sorted.length - 1);
+  const low = Math.floor(position);
+  const below = sorted[low] ?? Number.NaN;
+  const above = sorted[low + 1] ?? below;
+  return below + (above - below) * (position - low);
+}
+
+export const medianOf = (column: Float64Array): number =>
+  interpolatedPercentile(Float64Array.from(column).sort(), 50);
+
+export function meanOf(column: Float64Array): number {
+  let sum = 0;
+  for (const value of column) sum += value;
+  return sum / column.length;
+}
+
+/** Over all values, as trtexec computes it: the divisor is n. */
+function deviationOf(column: Float64Array, mean: number): number {
+  let squares = 0;
+  for (const value of column) squares += (value - mean) ** 2;
+  return Math.sqrt(squares / column.length);
+}
