@@ -59,6 +59,12 @@ bool Reader::boolean() const {
   return value;
 }
 
+bool Reader::isNull() const {
+  napi_valuetype type;
+  check(env_, napi_typeof(env_, value_, &type));
+  return type == napi_null || type == napi_undefined;
+}
+
 std::vector<std::int64_t> Reader::integers() const {
   std::vector<std::int64_t> numbers;
   for (const Reader& element : elements()) numbers.push_back(element.integer());

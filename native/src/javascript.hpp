@@ -31,6 +31,8 @@ class Reader {
   std::int64_t integer() const;
   double number() const;
   bool boolean() const;
+  // Undefined too.
+  bool isNull() const;
   std::vector<std::int64_t> integers() const;
   std::vector<std::string> texts() const;
   // Of a typed array, a Buffer or a DataView.
