@@ -43,11 +43,12 @@ EngineStream::EngineStream(const std::shared_ptr<Engine>& engine, const MeasureR
   execution_.setShapes(request.shapes);
   for (const EngineTensor& tensor : engine->facts().tensors)
     if (tensor.input && !tensor.host) bindInput(tensor, request);
-  for (const OutputShape& output : execution_.outputs()) bindOutput(engine->tensor(output.name), static_cast<std::size_t>(std::max<std::int64_t>(output.bytes, 0)));
+  for (const OutputShape& output : execution_.outputs()) bindOutput(engine->tensor(output.name), output);
   copyIn();
   input_.synchronize();
   execution_.enqueue(compute_);
   compute_.synchronize();
+  if (transfers_) pinOutputs();
   if (request.graph) graph_ = cuda::Graph::capture(compute_, [this] { return execution_.enqueue(compute_), true; }, refusal_);
   compute_.synchronize();
 }
@@ -67,39 +68,52 @@ void EngineStream::bindInput(const EngineTensor& tensor, const MeasureRequest& r
     throw Failure("TF_SESSION_INPUT", "The input " + quoted(tensor.name) + " of shape " + shown(shape) + " takes " + std::to_string(needed) + " bytes, and " + std::to_string(bytes.size()) + " were given.");
   cuda::DeviceBlock device(device_, bytes.size(), "input " + quoted(tensor.name));
   execution_.setAddress(tensor.name, device.get());
+  std::optional<cuda::HostBlock> pinned;
   if (transfers_) {
-    cuda::HostBlock pinned(device_, bytes.size(), "input " + quoted(tensor.name));
-    if (!bytes.empty()) std::memcpy(pinned.get(), bytes.data(), bytes.size());
-    bindings_.push_back({true, std::move(device), std::move(pinned)});
-    return;
+    pinned.emplace(device_, bytes.size(), "input " + quoted(tensor.name));
+    if (!bytes.empty()) std::memcpy(pinned->get(), bytes.data(), bytes.size());
+  } else {
+    input_.copyToDevice(device.address(), bytes.data(), bytes.size());
   }
-  input_.copyToDevice(device.address(), bytes.data(), bytes.size());
-  bindings_.push_back({true, std::move(device), std::nullopt});
+  bindings_.push_back({&tensor, bytes.size(), std::move(device), nullptr, std::move(pinned)});
 }
 
-void EngineStream::bindOutput(const EngineTensor& tensor, std::size_t bytes) {
+void EngineStream::bindOutput(const EngineTensor& tensor, const OutputShape& output) {
   requireLinear(tensor);
+  const auto bytes = static_cast<std::size_t>(std::max<std::int64_t>(output.bytes, 0));
   if (tensor.host) {
     hostOutputs_.emplace_back(std::max(bytes, kHostOutputBytes));
     execution_.setAddress(tensor.name, hostOutputs_.back().data());
     return;
   }
+  if (!output.shape.has_value()) {
+    auto allocator = std::make_unique<OutputAllocator>(device_, tensor.name);
+    execution_.setAllocator(tensor.name, allocator.get());
+    bindings_.push_back({&tensor, 0, cuda::DeviceBlock(), std::move(allocator), std::nullopt});
+    return;
+  }
   cuda::DeviceBlock device(device_, bytes, "output " + quoted(tensor.name));
   execution_.setAddress(tensor.name, device.get());
-  std::optional<cuda::HostBlock> pinned;
-  if (transfers_) pinned.emplace(device_, bytes, "output " + quoted(tensor.name));
-  bindings_.push_back({false, std::move(device), std::move(pinned)});
+  bindings_.push_back({&tensor, bytes, std::move(device), nullptr, std::nullopt});
+}
+
+void EngineStream::pinOutputs() {
+  for (Binding& binding : bindings_) {
+    if (binding.tensor->input) continue;
+    if (binding.allocator != nullptr) binding.bytes = static_cast<std::size_t>(std::max<std::int64_t>(bytesOf(binding.tensor->dtype, volumeOf(binding.allocator->shape())), 0));
+    binding.pinned.emplace(device_, binding.bytes, "output " + quoted(binding.tensor->name));
+  }
 }
 
 void EngineStream::copyIn() const {
   if (!transfers_) return;
   for (const Binding& binding : bindings_)
-    if (binding.input) input_.copyToDevice(binding.device.address(), binding.pinned->get(), binding.device.bytes());
+    if (binding.tensor->input) input_.copyToDevice(binding.address(), binding.pinned->get(), binding.bytes);
 }
 
 void EngineStream::copyOut() const {
   for (const Binding& binding : bindings_)
-    if (!binding.input) output_.copyToHost(binding.pinned->get(), binding.device.address(), binding.device.bytes());
+    if (!binding.tensor->input) output_.copyToHost(binding.pinned->get(), binding.address(), binding.bytes);
 }
 
 void EngineStream::startAfter(const TimedEvent& start) const {

@@ -9,6 +9,7 @@
 #include "execution.hpp"
 #include "measure.hpp"
 #include "measure_loop.hpp"
+#include "output_allocator.hpp"
 
 namespace trtforge {
 
@@ -28,12 +29,18 @@ class EngineStream : public MeasuredStream {
 
  private:
   struct Binding {
-    bool input;
+    const EngineTensor* tensor;
+    std::size_t bytes;
     cuda::DeviceBlock device;
-    std::optional<cuda::HostBlock> pinned;  // where bytes travel in every inference
+    std::unique_ptr<OutputAllocator> allocator;  // for an output whose shape depends on the data, in place of `device`
+    std::optional<cuda::HostBlock> pinned;       // where bytes travel in every inference
+
+    cuda::Address address() const { return allocator == nullptr ? device.address() : reinterpret_cast<cuda::Address>(allocator->memory()); }
   };
   void bindInput(const EngineTensor& tensor, const MeasureRequest& request);
-  void bindOutput(const EngineTensor& tensor, std::size_t bytes);
+  void bindOutput(const EngineTensor& tensor, const OutputShape& output);
+  // After the first run, which says how large the outputs are that depend on the data.
+  void pinOutputs();
   void copyIn() const;
   void copyOut() const;
 
