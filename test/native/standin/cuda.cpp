@@ -1,13 +1,89 @@
-// A stand-in for libcuda: one GPU, or none, as the test wishes.
+// A stand-in for libcuda: one GPU, or none, as the test wishes (STANDIN_GPU). Device memory is host memory, so the stand-in engines compute on it.
+// Work is done when it is enqueued and takes its time on paper: a stream knows when it will be free, an event when it will have happened, and who waits for it
+// waits by the clock. STANDIN_COPY_US is how long a copy takes; STANDIN_GPU_BYTES how much memory there is.
+#include <algorithm>
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <vector>
 
 namespace {
-bool wished(const char* what) {
-  const char* value = std::getenv("STANDIN_GPU");
-  return value != nullptr && std::strcmp(value, what) == 0;
+
+constexpr int kInvalidValue = 1, kOutOfMemory = 2, kNotReady = 600, kCaptureUnsupported = 900, kCaptureInvalidated = 901;
+constexpr unsigned kScheduleMask = 7;
+using Address = unsigned long long;
+
+const char* wish(const char* name, const char* otherwise) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? otherwise : value;
 }
+bool wished(const char* what) { return std::strcmp(wish("STANDIN_GPU", ""), what) == 0; }
+
+double nowUs() { return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+struct Work {
+  double us;
+  std::function<void()> action;
+};
+
+struct Graph {
+  std::vector<Work> work;
+};
+
+struct Stream {
+  double freeAtUs = 0;
+  Graph* capture = nullptr;
+  bool invalidated = false;
+};
+
+struct Event {
+  unsigned flags;
+  double atUs = 0;
+};
+
+std::mutex memoryMutex;
+std::map<Address, std::size_t> blocks;
+std::size_t usedBytes = std::size_t{1} << 30;
+std::size_t totalBytes() { return std::strtoull(wish("STANDIN_GPU_BYTES", "161061273600"), nullptr, 10); }
+unsigned contextFlags = 0;
+
+int enqueue(Stream* stream, double us, std::function<void()> action) {
+  if (stream->capture != nullptr) {
+    stream->capture->work.push_back({us, std::move(action)});
+    return 0;
+  }
+  action();
+  stream->freeAtUs = std::max(stream->freeAtUs, nowUs()) + us;
+  return 0;
+}
+
+int waitUntil(double atUs) {
+  for (double left = atUs - nowUs(); left > 0; left = atUs - nowUs()) {
+    if (left > 200)
+      std::this_thread::sleep_for(std::chrono::duration<double, std::micro>(left - 100));
+    else
+      std::this_thread::yield();
+  }
+  return 0;
+}
+
+double copyUs() {
+  static const double us = std::atof(wish("STANDIN_COPY_US", "0"));
+  return us;
+}
+
+// What a capturing stream may not be asked ends the capture.
+bool refusedByCapture(Stream* stream) {
+  if (stream->capture == nullptr) return false;
+  return stream->invalidated = true;
+}
+
 }  // namespace
 
 extern "C" {
@@ -23,6 +99,99 @@ int cuDeviceGetUuid(unsigned char* bytes, int) {
 }
 int cuDeviceTotalMem_v2(std::size_t* bytes, int) { return *bytes = std::size_t{150} << 30, 0; }
 int cuDeviceGetAttribute(int* value, int attribute, int) { return *value = attribute == 75 ? 9 : attribute == 76 ? 0 : 132, 0; }
-int cuGetErrorString(int, const char** text) { return *text = "unknown error", 0; }
+int cuGetErrorString(int code, const char** text) {
+  *text = code == kOutOfMemory ? "out of memory" : code == kCaptureUnsupported ? "operation not permitted when stream is capturing" : "unknown error";
+  return 0;
+}
+
+int cuDevicePrimaryCtxRetain(void** context, int) { return *context = &contextFlags, 0; }
+int cuDevicePrimaryCtxGetState(int, unsigned* flags, int* active) { return *flags = contextFlags, *active = 1, 0; }
+int cuDevicePrimaryCtxSetFlags_v2(int, unsigned flags) { return contextFlags = flags, 0; }
+int cuCtxSetCurrent(void*) { return 0; }
+int cuCtxSetFlags(unsigned flags) { return contextFlags = flags & kScheduleMask, 0; }
+int cuCtxGetFlags(unsigned* flags) { return *flags = contextFlags, 0; }
+
+int cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
+  std::lock_guard<std::mutex> lock(memoryMutex);
+  *total = totalBytes();
+  return *free = *total - std::min(*total, usedBytes), 0;
+}
+int cuMemAlloc_v2(Address* address, std::size_t bytes) {
+  std::lock_guard<std::mutex> lock(memoryMutex);
+  if (bytes == 0) return kInvalidValue;
+  if (usedBytes + bytes > totalBytes()) return kOutOfMemory;
+  void* memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  std::memset(memory, 0xA5, bytes);  // the GPU's memory is not cleared
+  *address = reinterpret_cast<Address>(memory);
+  blocks[*address] = bytes;
+  usedBytes += bytes;
+  return 0;
+}
+int cuMemFree_v2(Address address) {
+  std::lock_guard<std::mutex> lock(memoryMutex);
+  const auto block = blocks.find(address);
+  if (block == blocks.end()) return kInvalidValue;
+  usedBytes -= block->second;
+  blocks.erase(block);
+  return std::free(reinterpret_cast<void*>(address)), 0;
+}
+int cuMemsetD8_v2(Address address, unsigned char value, std::size_t bytes) { return std::memset(reinterpret_cast<void*>(address), value, bytes), 0; }
+int cuMemHostAlloc(void** memory, std::size_t bytes, unsigned) { return bytes == 0 ? kInvalidValue : (*memory = std::malloc(bytes), 0); }
+int cuMemFreeHost(void* memory) { return std::free(memory), 0; }
+int cuMemcpyHtoDAsync_v2(Address to, const void* from, std::size_t bytes, Stream* stream) {
+  return enqueue(stream, copyUs(), [=] { std::memcpy(reinterpret_cast<void*>(to), from, bytes); });
+}
+int cuMemcpyDtoHAsync_v2(void* to, Address from, std::size_t bytes, Stream* stream) {
+  return enqueue(stream, copyUs(), [=] { std::memcpy(to, reinterpret_cast<const void*>(from), bytes); });
+}
+
+int cuStreamCreate(Stream** stream, unsigned) { return *stream = new Stream, 0; }
+int cuStreamDestroy_v2(Stream* stream) { return delete stream, 0; }
+int cuStreamSynchronize(Stream* stream) { return refusedByCapture(stream) ? kCaptureUnsupported : waitUntil(stream->freeAtUs); }
+int cuStreamQuery(Stream* stream) { return refusedByCapture(stream) ? kCaptureUnsupported : nowUs() < stream->freeAtUs ? kNotReady : 0; }
+int cuStreamWaitEvent(Stream* stream, Event* event, unsigned) {
+  if (stream->capture == nullptr) stream->freeAtUs = std::max(stream->freeAtUs, event->atUs);
+  return 0;
+}
+int cuStreamBeginCapture_v2(Stream* stream, int) {
+  stream->capture = new Graph;
+  stream->invalidated = false;
+  return 0;
+}
+int cuStreamEndCapture(Stream* stream, Graph** graph) {
+  *graph = stream->capture;
+  stream->capture = nullptr;
+  if (!stream->invalidated) return 0;
+  delete *graph;
+  return *graph = nullptr, kCaptureInvalidated;
+}
+int cuGraphInstantiateWithFlags(Graph** ready, Graph* graph, unsigned long long) { return *ready = new Graph(*graph), 0; }
+int cuGraphUpload(Graph*, Stream*) { return 0; }
+int cuGraphLaunch(Graph* graph, Stream* stream) {
+  for (const Work& work : graph->work) enqueue(stream, work.us, work.action);
+  return 0;
+}
+int cuGraphDestroy(Graph* graph) { return delete graph, 0; }
+int cuGraphExecDestroy(Graph* graph) { return delete graph, 0; }
+
+int cuEventCreate(Event** event, unsigned flags) { return *event = new Event{flags}, 0; }
+int cuEventDestroy_v2(Event* event) { return delete event, 0; }
+int cuEventRecord(Event* event, Stream* stream) {
+  if (stream->capture == nullptr) event->atUs = std::max(stream->freeAtUs, nowUs());
+  return 0;
+}
+int cuEventSynchronize(Event* event) { return waitUntil(event->atUs); }
+int cuEventQuery(Event* event) { return nowUs() < event->atUs ? kNotReady : 0; }
+int cuEventElapsedTime(float* ms, Event* from, Event* to) {
+  constexpr unsigned kDisableTiming = 2;
+  if (((from->flags | to->flags) & kDisableTiming) != 0) return 400;
+  if (nowUs() < std::max(from->atUs, to->atUs)) return kNotReady;
+  return *ms = static_cast<float>((to->atUs - from->atUs) / 1000), 0;
+}
+
+// For the stand-in engines: a kernel.
+int standinLaunch(Stream* stream, double us, void (*kernel)(void*), void* argument) {
+  return enqueue(stream, us, [=] { kernel(argument); });
+}
 
 }
