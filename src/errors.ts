@@ -305,6 +305,40 @@ export const catalogue = {
     meaning: 'The library parsed the model but could not build a plan; its last error lines are given.',
     remedy: 'Read the library’s lines; trtforge explain knows common causes.',
   },
+  TF_TRTEXEC_NOT_FOUND: {
+    exitCode: ExitCode.cannotHere,
+    meaning: 'trtexec was asked for and the toolchain has none, or the file may not be run.',
+    remedy:
+      'Put trtexec beside the toolchain (bin/trtexec) or on PATH; it comes with TensorRT’s tar, deb and container, not with its wheels. --builder native and --with trtforge need none.',
+  },
+  TF_TRTEXEC_VERSION: {
+    exitCode: ExitCode.cannotHere,
+    meaning:
+      'trtexec is of another version than the toolchain it was to be used with; its first line says so.',
+    remedy: 'Use the trtexec that came with the toolchain: trtforge toolchain list shows which is which.',
+  },
+  TF_TRTEXEC_TIMEOUT: {
+    exitCode: ExitCode.inconclusive,
+    meaning: 'trtexec took longer than it was given, and was stopped with every process it had started.',
+    remedy: 'Give it more time. A large model may be silent for ten minutes after its last line.',
+  },
+  TF_TRTEXEC_MISREAD: {
+    exitCode: ExitCode.internal,
+    meaning:
+      'trtexec echoes other options than it was given, so it built or measured something else; what it made is not used.',
+    remedy: 'Please report it with the log; --builder native and --with trtforge do without trtexec.',
+  },
+  TF_TRTEXEC_FAILED: {
+    exitCode: ExitCode.cannotHere,
+    meaning: 'trtexec ended without measuring; its own last words are given.',
+    remedy: 'Read its lines; trtforge explain LOG knows common causes.',
+  },
+  TF_TRTEXEC_EXPORT_INVALID: {
+    exitCode: ExitCode.badInput,
+    meaning:
+      'A file given as an export of trtexec (times, profile, output) is not one: cut short, or something else.',
+    remedy: 'Write it again with trtexec --exportTimes, --exportProfile or --exportOutput.',
+  },
   TF_PLAN_LOAD_FAILED: {
     exitCode: ExitCode.cannotHere,
     meaning: 'The library’s runtime refused a plan; its last error lines are given.',

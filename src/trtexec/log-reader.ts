@@ -48,6 +48,11 @@ export class LogReader {
     return messages;
   }
 
+  /** The version in the banner, as soon as that has come. */
+  get version(): string | null {
+    return this.state.version;
+  }
+
   private take(line: TrtexecLine): void {
     if (line.severity === null) this.takeBare(line);
     else this.takeMessage(line);
