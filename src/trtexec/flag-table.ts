@@ -1,0 +1,124 @@
+import { compareVersions } from '../toolchain/version.js';
+
+/** From which version on trtexec takes something, and the first version that no longer does. */
+export interface Availability {
+  readonly since: string;
+  readonly until: string | null;
+}
+
+/** The oldest trtexec that is served at all. */
+const FIRST = '8.6';
+const always: Availability = { since: FIRST, until: null };
+const since = (version: string): Availability => ({ since: version, until: null });
+const before = (version: string, from = FIRST): Availability => ({ since: from, until: version });
+
+/**
+ * Every flag that trtforge passes, with the versions that take it: read from trtexec's own parser in the public source, tag by tag (8.6.1, 9.1 and 9.3,
+ * every 10.x to 10.16, 11.0, 11.1). A flag that 11 still takes without effect counts as gone, so that nothing is passed in vain.
+ */
+export const trtexecFlags = {
+  onnx: always,
+  saveEngine: always,
+  loadEngine: always,
+  skipInference: always,
+  shapes: always,
+  minShapes: always,
+  optShapes: always,
+  maxShapes: always,
+  profile: since('9.1'),
+  useProfile: since('9.1'),
+  memPoolSize: always,
+  stronglyTyped: before('11.0', '9.1'),
+  fp16: before('11.0'),
+  bf16: before('11.0', '9.1'),
+  int8: before('11.0'),
+  fp8: before('11.0'),
+  int4: before('11.0', '10.1'),
+  noTF32: always,
+  precisionConstraints: before('11.0'),
+  layerPrecisions: before('11.0'),
+  layerOutputTypes: before('11.0'),
+  sparsity: always,
+  refit: always,
+  stripWeights: since('10.0'),
+  versionCompatible: always,
+  excludeLeanRuntime: always,
+  allowWeightStreaming: since('10.0'),
+  weightStreamingBudget: since('10.0'),
+  directIO: always,
+  restricted: before('11.0'),
+  allowGPUFallback: always,
+  heuristic: before('10.0'),
+  monitorMemory: since('10.6'),
+  distributiveIndependence: since('10.12'),
+  builderOptimizationLevel: always,
+  avgTiming: always,
+  maxAuxStreams: always,
+  maxTactics: since('10.4'),
+  tilingOptimizationLevel: since('10.8'),
+  l2LimitForTiling: since('10.8'),
+  profilingVerbosity: always,
+  hardwareCompatibilityLevel: always,
+  runtimePlatform: since('10.2'),
+  tacticSources: always,
+  preview: always,
+  timingCacheFile: always,
+  noBuilderCache: always,
+  errorOnTimingCacheMiss: since('9.1'),
+  noCompilationCache: since('9.1'),
+  staticPlugins: always,
+  dynamicPlugins: always,
+  setPluginsToSerialize: always,
+  device: always,
+  verbose: always,
+  iterations: always,
+  duration: always,
+  warmUp: always,
+  avgRuns: always,
+  percentile: always,
+  infStreams: always,
+  idleTime: always,
+  noDataTransfers: before('11.0'),
+  includeDataTransfers: since('11.0'),
+  useSpinWait: before('11.0'),
+  noSpinWait: since('11.0'),
+  useCudaGraph: before('11.0'),
+  noCudaGraph: since('11.0'),
+  separateProfileRun: before('11.0'),
+  threads: always,
+  loadInputs: always,
+  exportTimes: always,
+  exportProfile: always,
+  exportLayerInfo: always,
+  exportOutput: always,
+} as const satisfies Readonly<Record<string, Availability>>;
+
+export type TrtexecFlag = keyof typeof trtexecFlags;
+
+/** Values that only some versions of a flag take. */
+export const trtexecValues = {
+  'hardwareCompatibilityLevel sameComputeCapability': since('10.9'),
+  'memPoolSize tacticSharedMem': since('10.0'),
+  'tacticSources CUBLAS': before('11.0'),
+  'tacticSources CUBLAS_LT': before('11.0'),
+  'tacticSources CUDNN': before('11.0'),
+  'tacticSources EDGE_MASK_CONVOLUTIONS': always,
+  'tacticSources JIT_CONVOLUTIONS': always,
+  'preview fasterDynamicShapes0805': before('10.0'),
+  'preview disableExternalTacticSourcesForCore0805': before('10.0'),
+  'preview profileSharing0806': before('11.0'),
+  'preview aliasedPluginIO1003': since('10.3'),
+  'preview runtimeActivationResize': since('10.10'),
+  'preview multiDeviceRuntime': before('11.0', '10.16'),
+} as const satisfies Readonly<Record<string, Availability>>;
+
+export type TrtexecValue = keyof typeof trtexecValues;
+
+export const isAvailable = ({ since: from, until }: Availability, version: string): boolean =>
+  compareVersions(version, from) >= 0 && (until === null || compareVersions(version, until) < 0);
+
+/** The versions for a sentence: `trtexec 10.4 and newer`, `trtexec 8.6 to 10.x`. */
+export function availabilityText({ since: from, until }: Availability): string {
+  if (until === null) return `trtexec ${from} and newer`;
+  return `trtexec ${from} to ${Number(until.split('.')[0]) - 1}.x`;
+}

@@ -1,0 +1,104 @@
+/** A range of one input: dimensions, or the values of a shape tensor; trtexec writes both alike. */
+export interface TrtexecRange {
+  readonly min: readonly number[];
+  readonly opt: readonly number[];
+  readonly max: readonly number[];
+}
+
+/** Something that a build turns on; the word of `nvinfer1::BuilderFlag` where there is one, in kebab-case. */
+export type TrtexecSwitch =
+  | 'no-tf32'
+  | 'sparse-weights'
+  | 'refit'
+  | 'strip-plan'
+  | 'version-compatible'
+  | 'exclude-lean-runtime'
+  | 'weight-streaming'
+  | 'direct-io'
+  | 'safety-scope'
+  | 'gpu-fallback'
+  | 'enable-tactic-heuristic'
+  | 'monitor-memory'
+  | 'distributive-independence'
+  | 'disable-timing-cache'
+  | 'disable-compilation-cache'
+  | 'error-on-timing-cache-miss'
+  | 'obey-precision-constraints'
+  | 'prefer-precision-constraints';
+
+export type TrtexecPrecision = 'fp16' | 'bf16' | 'int8' | 'fp8' | 'int4';
+
+export type TrtexecPool = 'workspace' | 'tacticSharedMem' | 'dlaSRAM' | 'dlaLocalDRAM' | 'dlaGlobalDRAM';
+
+/** What to build, in no version's words. `null` leaves the library's default alone. */
+export interface TrtexecBuildRequest {
+  readonly onnx: string;
+  readonly saveEngine: string;
+  /** The graph's types decide. Always so on 11; 8.6 cannot. */
+  readonly stronglyTyped: boolean;
+  /** What a weakly typed build may use besides FP32. */
+  readonly precisions: readonly TrtexecPrecision[];
+  readonly switches: readonly TrtexecSwitch[];
+  /** One for each optimization profile, by input. */
+  readonly profiles: readonly Readonly<Record<string, TrtexecRange>>[];
+  /** Limits in bytes. */
+  readonly memoryPools: Readonly<Partial<Record<TrtexecPool, number | null>>>;
+  readonly optimizationLevel: number | null;
+  readonly maxAuxStreams: number | null;
+  /** trtexec's own default is 8, the library's 1: it is always passed. */
+  readonly avgTimingIterations: number;
+  readonly maxTactics: number | null;
+  readonly tilingOptimizationLevel: 'none' | 'fast' | 'moderate' | 'full' | null;
+  readonly l2LimitForTiling: number | null;
+  readonly profilingVerbosity: 'layer-names-only' | 'none' | 'detailed';
+  readonly hardwareCompatibility: 'none' | 'ampere-plus' | 'same-compute-capability';
+  readonly runtimePlatform: 'same-as-build' | 'windows-amd64';
+  /** Exactly these, of `cublas`, `cublas-lt`, `cudnn`, `edge-mask-convolutions`, `jit-convolutions`; null for the default. */
+  readonly tacticSources: readonly string[] | null;
+  /** `profile-sharing-0806`, `aliased-plugin-io-10-03`, … */
+  readonly previewFeatures: readonly string[];
+  /** `name:fp16`, for weakly typed builds that obey or prefer precision constraints. */
+  readonly layerPrecisions: readonly string[];
+  readonly layerOutputTypes: readonly string[];
+  readonly timingCache: string | null;
+  readonly plugins: TrtexecPlugins;
+  readonly device: number;
+  readonly verbose: boolean;
+}
+
+export interface TrtexecPlugins {
+  /** Loaded into the process. */
+  readonly static: readonly string[];
+  /** Loaded through TensorRT's own registry; those in `serialize` travel inside the plan. */
+  readonly dynamic: readonly string[];
+  readonly serialize: readonly string[];
+}
+
+/** How to measure an engine, in no version's words; every default filled in, so that all versions measure alike. */
+export interface TrtexecBenchRequest {
+  readonly loadEngine: string;
+  /** Inputs whose shape the engine leaves open. */
+  readonly shapes: Readonly<Record<string, readonly number[]>>;
+  readonly profile: number;
+  readonly transfers: boolean;
+  readonly graph: boolean;
+  readonly spinWait: boolean;
+  readonly streams: number;
+  readonly warmUpMs: number;
+  readonly durationMs: number;
+  readonly iterations: number;
+  readonly idleMs: number;
+  /** Raw bytes of inputs, by name. */
+  readonly inputFiles: Readonly<Record<string, string>>;
+  readonly exports: {
+    readonly times?: string | undefined;
+    readonly profile?: string | undefined;
+    readonly layers?: string | undefined;
+    readonly output?: string | undefined;
+  };
+  /** Version-compatible plans carry code of their own. */
+  readonly allowHostCode: boolean;
+  readonly plugins: TrtexecPlugins;
+  readonly device: number;
+  readonly verbose: boolean;
+}
