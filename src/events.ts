@@ -21,6 +21,15 @@ export type WorkEvent =
 /** TensorRT's own five levels, by name. */
 export type LogSeverity = 'internal_error' | 'error' | 'warning' | 'info' | 'verbose';
 
+/** By TensorRT's numbers, 0 to 4. */
+export const logSeverities: readonly LogSeverity[] = [
+  'internal_error',
+  'error',
+  'warning',
+  'info',
+  'verbose',
+];
+
 export type EventListener = (event: WorkEvent) => void;
 
 export const ignoreEvents: EventListener = () => {};

@@ -1,6 +1,6 @@
 import { TrtforgeError } from '../errors.js';
 import { type ByteSource, openFile } from '../system/byte-source.js';
-import { sha256OfRange } from '../system/digest.js';
+import { sha256InPieces, sha256OfRange } from '../system/digest.js';
 import { type Passport, passportPath, readPassport } from './passport.js';
 import { loadsIn, planHeaderOf } from './plan-header.js';
 import type { Target } from './target.js';
@@ -12,30 +12,57 @@ import type { Target } from './target.js';
  */
 export function verifyEngine(planPath: string): Passport {
   const passport = readPassport(planPath);
-  verifyPlan(planPath, passport);
+  const source = openFile(planPath);
+  try {
+    checkPlanFacts(source, passport);
+    checkDigest(planPath, passport, sha256OfRange(source));
+  } finally {
+    source.close();
+  }
   return passport;
 }
 
-function verifyPlan(planPath: string, passport: Passport): void {
+/** The same without holding up the event loop for the seconds that a large plan takes. */
+export async function verifyEngineInPieces(planPath: string): Promise<Passport> {
+  const passport = readPassport(planPath);
   const source = openFile(planPath);
   try {
-    const { bytes, sha256 } = passport.plan;
-    if (source.size !== bytes) {
-      throw new TrtforgeError(
-        'TF_ENGINE_SIZE_MISMATCH',
-        `${planPath} has ${source.size} bytes, its passport says ${bytes}.`,
-        { details: { passport: passportPath(planPath), expected: bytes, actual: source.size } },
-      );
-    }
+    checkPlanFacts(source, passport);
+    checkDigest(planPath, passport, await sha256InPieces(source));
+  } finally {
+    source.close();
+  }
+  return passport;
+}
+
+/** Size and header, which cost nothing to read. */
+function checkPlanFacts(source: ByteSource, passport: Passport): void {
+  const { bytes } = passport.plan;
+  if (source.size !== bytes) {
+    throw new TrtforgeError(
+      'TF_ENGINE_SIZE_MISMATCH',
+      `${source.path} has ${source.size} bytes, its passport says ${bytes}.`,
+      { details: { passport: passportPath(source.path), expected: bytes, actual: source.size } },
+    );
+  }
+  checkPlanHeader(source, passport.identity.document.target);
+}
+
+function checkDigest(planPath: string, passport: Passport, actual: string): void {
+  const { sha256 } = passport.plan;
+  if (actual === sha256) return;
+  throw new TrtforgeError(
+    'TF_ENGINE_DIGEST_MISMATCH',
+    `${planPath} has the SHA-256 ${actual.slice(0, 16)}…, its passport says ${sha256.slice(0, 16)}….`,
+    { details: { passport: passportPath(planPath), expected: sha256, actual } },
+  );
+}
+
+/** Holds the header of a plan file against a passport, as `checkPlanHeader`. */
+export function checkPlanHeaderOf(planPath: string, passport: Passport): void {
+  const source = openFile(planPath);
+  try {
     checkPlanHeader(source, passport.identity.document.target);
-    const actual = sha256OfRange(source);
-    if (actual !== sha256) {
-      throw new TrtforgeError(
-        'TF_ENGINE_DIGEST_MISMATCH',
-        `${planPath} has the SHA-256 ${actual.slice(0, 16)}…, its passport says ${sha256.slice(0, 16)}….`,
-        { details: { passport: passportPath(planPath), expected: sha256, actual } },
-      );
-    }
   } finally {
     source.close();
   }

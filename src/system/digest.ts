@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
+import { setImmediate } from 'node:timers/promises';
 import { systemErrorCode, TrtforgeError } from '../errors.js';
 import type { ByteSource } from './byte-source.js';
 import { throwIfCancelled } from './cancel.js';
@@ -39,6 +40,20 @@ export async function sha256OfFile(path: string, signal?: AbortSignal): Promise<
     throw new TrtforgeError('TF_FILE_UNREADABLE', `${path} cannot be read (${systemErrorCode(cause)}).`, {
       cause,
     });
+  }
+  return hash.digest('hex');
+}
+
+/** SHA-256 of a whole source in pieces of a few milliseconds, so that a large file does not hold up the event loop. */
+export async function sha256InPieces(source: ByteSource): Promise<string> {
+  const hash = createHash('sha256');
+  const buffer = Buffer.allocUnsafe(Math.max(1, Math.min(READ_BYTES, source.size)));
+  for (let done = 0; done < source.size; ) {
+    const count = source.read(buffer, done, Math.min(buffer.length, source.size - done));
+    if (count === 0) break;
+    hash.update(buffer.subarray(0, count));
+    done += count;
+    await setImmediate();
   }
   return hash.digest('hex');
 }

@@ -1,0 +1,148 @@
+import { describeComputeCapability } from '../engine/gpu-architecture.js';
+import { TrtforgeError } from '../errors.js';
+import { type EventListener, ignoreEvents, logSeverities } from '../events.js';
+import { openFile } from '../system/byte-source.js';
+import { throwIfCancelled } from '../system/cancel.js';
+import { type Addon, type Gpu, loadAddon, type NativeEvent } from '../toolchain/addon.js';
+import type { NativeEngine, NativeRuntime } from '../toolchain/native-engine.js';
+import type { Toolchain } from '../toolchain/toolchain.js';
+import { type EngineBindings, engineBindings } from './engine-bindings.js';
+import { finished } from './native-job.js';
+import { type PlanOnDisk, readPlanOnDisk } from './plan-on-disk.js';
+import { toolchainForPlan } from './toolchain-for-plan.js';
+
+/** What loading needs of the addon. */
+export type EngineAddon = Pick<Addon, 'gpus'> & NativeRuntime;
+
+export interface LoadOptions {
+  readonly device?: number | undefined;
+  /** Default true. */
+  readonly requirePassport?: boolean | undefined;
+  readonly toolchain?: Toolchain | string | undefined;
+  readonly plugins?: readonly string[] | undefined;
+  readonly allowHostCode?: boolean | undefined;
+  readonly weightBudget?: number | 'automatic' | undefined;
+  readonly emit?: EventListener | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly environment?: NodeJS.ProcessEnv | undefined;
+  /** A second implementation, for tests. */
+  readonly addon?: EngineAddon | undefined;
+}
+
+/** An engine on a GPU with what was learned on the way there. `bindings` are its inputs and outputs in our words. */
+export interface LoadedEngine {
+  readonly plan: PlanOnDisk;
+  readonly toolchain: Toolchain;
+  readonly gpu: Gpu;
+  readonly addon: EngineAddon;
+  readonly native: NativeEngine;
+  readonly bindings: EngineBindings;
+}
+
+/**
+ * Checks a plan (size, header, SHA-256 against its passport), finds the TensorRT and the GPU for it, and loads it. The caller closes `native`.
+ * Throws TF_FILE_…, TF_PASSPORT_…, TF_ENGINE_…, TF_PLAN_INVALID, TF_PLAN_FOREIGN_HEADER, TF_NATIVE_…, TF_GPU_UNAVAILABLE, TF_TOOLCHAIN_NOT_FOUND,
+ * TF_LIBRARY_…, TF_PLAN_LOAD_FAILED, TF_GPU_MEMORY, TF_SESSION_BINDING, TF_CANCELLED.
+ */
+export async function loadEngine(planPath: string, options: LoadOptions = {}): Promise<LoadedEngine> {
+  const { emit = ignoreEvents, signal, plugins = [], allowHostCode = false } = options;
+  const doing = `loading ${planPath}`;
+  throwIfCancelled(signal, doing);
+  const plan = await readPlanOnDisk(planPath, options.requirePassport ?? true);
+  if (plan.passport === null) {
+    const message = `${planPath} has no passport: nothing says what it was built from, nor that it is whole.`;
+    emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
+  }
+  const addon = options.addon ?? (loadAddon() as Addon & NativeRuntime);
+  const gpu = gpuOf(addon, options.device ?? 0);
+  checkComputeCapability(plan, gpu);
+  checkPlugins(plan, plugins);
+  const environment = options.environment ?? process.env;
+  const toolchain = await toolchainForPlan(plan, {
+    toolchain: options.toolchain,
+    allowHostCode,
+    environment,
+  });
+  throwIfCancelled(signal, doing);
+  const job = addon.openEngine(
+    {
+      inferenceLibrary: toolchain.libraries.inference,
+      pluginLibrary: toolchain.libraries.plugins,
+      pluginPaths: [...plugins],
+      planPath,
+      device: gpu.index,
+      allowHostCode,
+      weightBudget: options.weightBudget ?? null,
+      verbose: false,
+    },
+    logTeller(toolchain.product, emit),
+  );
+  const native = await finished(job, signal, doing, (engine) => void engine.close()).catch((error) => {
+    throw withPluginRemedy(error);
+  });
+  try {
+    const bindings = engineBindings(planPath, native.facts.tensors, native.facts.profiles);
+    return { plan, toolchain, gpu, addon, native, bindings };
+  } catch (error) {
+    await native.close().done;
+    throw error;
+  }
+}
+
+function gpuOf(addon: EngineAddon, device: number): Gpu {
+  const { gpus, reason } = addon.gpus();
+  const gpu = gpus.find(({ index }) => index === device);
+  if (gpu !== undefined) return gpu;
+  const why =
+    gpus.length === 0
+      ? `and this machine shows none${reason === null ? '' : `: ${reason.replace(/\.$/, '')}`}`
+      : `and there is no GPU ${device} here: ${gpus.map(({ index, name }) => `${index} is ${name}`).join(', ')}`;
+  throw new TrtforgeError('TF_GPU_UNAVAILABLE', `Running an engine needs an NVIDIA GPU, ${why}.`, {
+    details: { device, gpus: gpus.length, reason },
+  });
+}
+
+/** What the passport says of the GPUs that a plan is for; without one the library itself decides. */
+function checkComputeCapability({ path, passport }: PlanOnDisk, gpu: Gpu): void {
+  if (passport === null) return;
+  const { target, recipe } = passport.identity.document;
+  const here = gpu.computeCapability;
+  if (target.computeCapabilities.length === 0 || target.computeCapabilities.includes(here)) return;
+  const wide = recipe.hardwareCompatibility;
+  if (wide === 'ampere-plus' && here >= 80) return;
+  const built = target.computeCapabilities.map(describeComputeCapability).join(', ');
+  throw new TrtforgeError(
+    'TF_ENGINE_GPU_MISMATCH',
+    `${path} was built for ${built}; ${gpu.name} is ${describeComputeCapability(here)}.`,
+    { details: { built: target.computeCapabilities, here } },
+  );
+}
+
+function checkPlugins({ path, passport }: PlanOnDisk, plugins: readonly string[]): void {
+  for (const plugin of plugins) openFile(plugin).close();
+  const needed = passport?.identity.document.recipe.pluginDigests.length ?? 0;
+  if (needed === 0 || plugins.length > 0) return;
+  throw new TrtforgeError(
+    'TF_PLAN_LOAD_FAILED',
+    `${path} was built with ${needed} plug-in ${needed === 1 ? 'library' : 'libraries'}, and none is given.`,
+    { remedy: 'Give the same plug-in libraries: --plugin FILE (plugins).' },
+  );
+}
+
+/** A plan whose plug-in is missing is refused with the library's words about a creator or registry; what to do is always the same. */
+function withPluginRemedy(error: unknown): unknown {
+  if (!(error instanceof TrtforgeError) || error.code !== 'TF_PLAN_LOAD_FAILED') return error;
+  if (!/plug-?in/i.test(error.message)) return error;
+  return new TrtforgeError(error.code, error.message, {
+    cause: error,
+    remedy: 'Give the plug-in libraries that the engine was built with: --plugin FILE (plugins).',
+    ...(error.details === undefined ? {} : { details: error.details }),
+  });
+}
+
+const logTeller =
+  (source: string, emit: EventListener) =>
+  (event: NativeEvent): void => {
+    if (event.type !== 'log') return;
+    emit({ type: 'log', source, severity: logSeverities[event.severity] ?? 'info', message: event.message });
+  };
