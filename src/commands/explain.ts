@@ -1,32 +1,45 @@
-import { defineCommand } from '../cli/command.js';
+import { defineCommand, type TextOutput } from '../cli/command.js';
+import { text } from '../cli/option.js';
 import { type ExplainResult, explainLog } from '../diagnose/explain.js';
+import { readExplainable } from '../diagnose/explainable.js';
+import { openModelNodes } from '../diagnose/model-nodes.js';
+import { openModel } from '../onnx/model.js';
+import { renderIssues } from './issue-text.js';
 
 export const command = defineCommand({
   name: 'explain',
   summary: 'what a TensorRT log means, and what to do about it',
-  arguments: [{ name: 'LOG', describe: "a log of trtexec, or of anything that prints TensorRT's messages" }],
-  options: {},
-  examples: ['trtforge explain build.log', 'trtforge explain build.log --json'],
-  run: async ([log = '']) => explainLog(log),
-  render: (result: ExplainResult, output) => {
+  arguments: [
+    {
+      name: 'LOG',
+      describe:
+        "a log of trtexec, or of anything that prints TensorRT's messages; - for standard input; a --json result of trtforge",
+    },
+  ],
+  options: {
+    model: text({
+      flags: '--model <onnx>',
+      describe:
+        'the model at work: nodes that the log names are looked up in it, with what lies between them',
+    }),
+  },
+  examples: [
+    'trtforge explain build.log',
+    'trtforge explain build.log --model model.onnx',
+    'trtexec --onnx=model.onnx 2>&1 | trtforge explain -',
+    'trtforge explain build.log --json',
+  ],
+  run: async ([log = ''], { model }): Promise<ExplainResult> => {
+    // A model that cannot be read is the user's mistake here, and is said.
+    if (model !== undefined) openModel(model).close();
+    const nodes = model === undefined ? undefined : openModelNodes(model);
+    return (await readExplainable(log, nodes)) ?? explainLog(log, nodes);
+  },
+  render: (result: ExplainResult, output: TextOutput) => {
     const { colors } = output;
-    const mark = {
-      error: colors.red('error  '),
-      warning: colors.yellow('warning'),
-      note: colors.dim('note   '),
-    };
     const by = result.tensorrtVersion === null ? '' : ` (TensorRT ${result.tensorrtVersion})`;
     output.line(`${colors.bold(result.log)}${by}: ${OUTCOME[result.outcome]}`);
-    for (const issue of result.issues) {
-      const where =
-        issue.lines[0] === undefined
-          ? ''
-          : colors.dim(` line ${issue.lines[0].line}${issue.count > 1 ? `, ${issue.count} times` : ''}`);
-      output.line();
-      output.line(`${mark[issue.severity]} ${colors.bold(issue.id)}${where}`);
-      output.line(`  ${issue.cause}`);
-      output.line(`  ${colors.cyan('→')} ${issue.remedy}`);
-    }
+    renderIssues(result.issues, output);
     if (result.unexplained.length > 0) {
       output.line();
       output.line('Error lines that trtforge does not know:');

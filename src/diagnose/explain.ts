@@ -1,13 +1,9 @@
 import { z } from 'zod';
 import { openFile } from '../system/byte-source.js';
-import { knownIssues } from './known-issues/index.js';
-import type { KnownIssue } from './known-issues/issue.js';
-import { type LogLine, readLog } from './log-lines.js';
-
-/** How many line numbers an issue lists; a tactic can be skipped thousands of times. */
-const LISTED_LINES = 20;
-
-const lineSchema = z.object({ line: z.int().positive(), text: z.string() });
+import { LONGEST_LINE, parseLine, rawLines } from '../trtexec/log-lines.js';
+import { type ExplainedIssue, explainedIssueSchema, logLineSchema } from './explained-issue.js';
+import { IssueFinder, inOrder } from './issue-finder.js';
+import type { ModelNodes } from './model-nodes.js';
 
 export const explainResultSchema = z.object({
   schema: z.literal('trtforge.explain/1'),
@@ -17,122 +13,98 @@ export const explainResultSchema = z.object({
   command: z.string().nullable(),
   /** `died`: a run began and the log stops without its last line. `unknown`: no trtexec run is in the log. */
   outcome: z.enum(['passed', 'failed', 'died', 'unknown']),
-  issues: z.array(
-    z.object({
-      id: z.string(),
-      severity: z.enum(['error', 'warning', 'note']),
-      cause: z.string(),
-      remedy: z.string(),
-      versions: z.string(),
-      source: z.string(),
-      count: z.int().positive(),
-      /** The first of them. */
-      lines: z.array(lineSchema),
-    }),
-  ),
+  issues: z.array(explainedIssueSchema),
   /** Error lines that are neither known nor the mere consequence of another. */
-  unexplained: z.array(lineSchema),
+  unexplained: z.array(logLineSchema),
   /** The last line, where the log stops without a verdict. */
   lastLine: z.string().nullable(),
 });
 
 export type ExplainResult = z.infer<typeof explainResultSchema>;
-type ExplainedIssue = ExplainResult['issues'][number];
-
-/** Lines that only report that something before them failed. */
-const CONSEQUENCE =
-  /^(?:Engine set up failed|Inference set up failed|Building engine failed|Engine could not be created from network|Failed to create engine from model or file|Network And Config setup failed|Parsing model failed|Failed to parse onnx file|Got invalid engine!|Engine deserialization failed|Builder creation failed|Required optimization profile is invalid)/;
 
 /** Explains a log of trtexec, or of anything that prints TensorRT's messages, in constant memory. Errors: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE. */
-export function explainLog(path: string): ExplainResult {
+export function explainLog(path: string, model?: ModelNodes): ExplainResult {
   const file = openFile(path);
   try {
-    return explainLines(path, readLog(file));
+    return explainLines(path, rawLines(file), model);
   } finally {
     file.close();
   }
 }
 
-function explainLines(log: string, lines: Iterable<LogLine>): ExplainResult {
-  const found = new Map<string, ExplainedIssue>();
-  const unexplained: z.infer<typeof lineSchema>[] = [];
-  let version: string | null = null;
-  let command: string | null = null;
-  let outcome: ExplainResult['outcome'] = 'unknown';
-  let lastLine: string | null = null;
+/** The same for raw lines from anywhere; `log` names them. */
+export function explainLines(log: string, lines: Iterable<string>, model?: ModelNodes): ExplainResult {
+  const reading = new LogReading();
+  for (const line of lines) reading.take(line);
+  return reading.result(log, model);
+}
 
-  for (const line of lines) {
-    const banner =
-      /^&&&& (?<state>RUNNING|PASSED|FAILED) \S+ \[TensorRT v(?<code>\d+)\].*?# (?<command>.*)$/.exec(
-        line.text,
-      );
-    if (banner?.groups !== undefined) {
-      version = versionOfCode(Number(banner.groups.code));
-      command = banner.groups.command ?? null;
-      outcome =
-        banner.groups.state === 'RUNNING' ? 'died' : banner.groups.state === 'PASSED' ? 'passed' : 'failed';
-    }
-    if (line.text.trim() !== '') lastLine = line.text;
-    if (line.severity === 'V') continue;
-    const match = firstMatch(line.text, version);
-    if (match !== undefined) note(found, match, line);
-    else if ((line.severity === 'E' || line.severity === 'F') && !CONSEQUENCE.test(line.message)) {
-      unexplained.push({ line: line.number, text: line.text });
+const BANNER =
+  /^&&&& (?<state>RUNNING|PASSED|FAILED) \S+ \[TensorRT v(?<code>\d+)\](?:[^#]*# (?<command>.*))?/s;
+
+class LogReading {
+  readonly #finder = new IssueFinder();
+  #number = 0;
+  #command: string | null = null;
+  #outcome: ExplainResult['outcome'] = 'unknown';
+  #lastLine: string | null = null;
+
+  take(raw: string): void {
+    this.#number++;
+    const text = raw.slice(0, LONGEST_LINE).replace(/\r$/, '');
+    if (text.trim() !== '') this.#lastLine = text;
+    for (const { severity, message } of parseLine(raw, this.#number)) {
+      if (severity === null) this.#takeBanner(message);
+      this.#finder.take({ number: this.#number, text, message, severity });
     }
   }
-  if (outcome === 'died' && endsKnownly(found)) outcome = 'failed';
-  const issues = [...found.values(), ...(outcome === 'died' ? [died(lastLine ?? '', command)] : [])];
+
+  result(log: string, model?: ModelNodes): ExplainResult {
+    const finder = this.#finder;
+    const outcome = this.#outcome === 'died' && finder.has(...ENDS) ? 'failed' : this.#outcome;
+    return {
+      schema: 'trtforge.explain/1',
+      log,
+      tensorrtVersion: finder.version,
+      command: this.#command,
+      outcome,
+      issues: inOrder([
+        ...finder.issues(model),
+        ...(outcome === 'died' ? [died(this.#lastLine ?? '', this.#command)] : []),
+        ...(outcome === 'passed' && finder.unexplained.length > 0 ? [passedWithErrors(finder)] : []),
+      ]),
+      unexplained: finder.unexplained,
+      lastLine: outcome === 'died' ? this.#lastLine : null,
+    };
+  }
+
+  #takeBanner(message: string): void {
+    const groups = BANNER.exec(message)?.groups;
+    if (groups === undefined) return;
+    this.#finder.version = versionOfCode(Number(groups.code));
+    this.#command = groups.command ?? null;
+    this.#outcome = groups.state === 'RUNNING' ? 'died' : groups.state === 'PASSED' ? 'passed' : 'failed';
+  }
+}
+
+/** trtexec ends some failures without its last line: then the error itself is the end. */
+const ENDS = [
+  ...['no-gpu', 'option-unknown', 'option-removed', 'option-removed-precision', 'plan-empty'],
+  ...['library-not-found', 'uncaught-exception', 'assertion-failed', 'process-crashed'],
+];
+
+function passedWithErrors({ unexplained }: IssueFinder): ExplainedIssue {
   return {
-    schema: 'trtforge.explain/1',
-    log,
-    tensorrtVersion: version,
-    command,
-    outcome,
-    issues: issues.sort((one, other) => RANK[one.severity] - RANK[other.severity]),
-    unexplained,
-    lastLine: outcome === 'died' ? lastLine : null,
+    id: 'passed-with-errors',
+    severity: 'warning',
+    cause: `The run says PASSED, and ${unexplained.length === 1 ? 'an error line that nobody knows stands' : `${unexplained.length} error lines that nobody knows stand`} before that.`,
+    remedy: 'Do not take the verdict alone: look at the lines, and verify the engine against the model.',
+    versions: 'all',
+    source: 'measured',
+    count: unexplained.length,
+    lines: unexplained.slice(0, 20),
+    model: null,
   };
-}
-
-const RANK = { error: 0, warning: 1, note: 2 } as const;
-
-/** trtexec ends some failures without its last line (unknown option, no GPU, an assertion): then the error itself is the end. */
-const endsKnownly = (found: ReadonlyMap<string, ExplainedIssue>): boolean =>
-  ['no-gpu', 'option-unknown', 'option-removed', 'option-removed-precision', 'plan-empty'].some((id) =>
-    found.has(id),
-  );
-
-interface Match {
-  readonly issue: KnownIssue;
-  readonly groups: Readonly<Record<string, string | undefined>>;
-}
-
-function firstMatch(text: string, version: string | null): Match | undefined {
-  for (const issue of knownIssues) {
-    if (!inMajors(issue, version)) continue;
-    const match = issue.pattern.exec(text);
-    if (match !== null) return { issue, groups: match.groups ?? {} };
-  }
-  return undefined;
-}
-
-function inMajors({ majors }: KnownIssue, version: string | null): boolean {
-  if (majors === undefined) return true;
-  const major = Number(version?.split('.')[0]);
-  return major >= majors[0] && major <= majors[1];
-}
-
-function note(found: Map<string, ExplainedIssue>, { issue, groups }: Match, line: LogLine): void {
-  const filled = (text: string) =>
-    text.replaceAll(/\{(\w+)\}/g, (_whole, name: string) => groups[name] ?? '');
-  const seen = found.get(issue.id);
-  const lines = [...(seen?.lines ?? []), { line: line.number, text: line.text }].slice(0, LISTED_LINES);
-  const { id, severity, versions, source } = issue;
-  found.set(id, {
-    ...(seen ?? { id, severity, cause: filled(issue.cause), remedy: filled(issue.remedy), versions, source }),
-    count: (seen?.count ?? 0) + 1,
-    lines,
-  });
 }
 
 function died(lastLine: string, command: string | null): ExplainedIssue {
@@ -148,6 +120,7 @@ function died(lastLine: string, command: string | null): ExplainedIssue {
     source: 'measured',
     count: 1,
     lines: [],
+    model: null,
   };
 }
 

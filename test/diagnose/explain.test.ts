@@ -23,27 +23,52 @@ function explainText(text: string | Uint8Array) {
 }
 
 describe('logs recorded on an H200 are explained', () => {
-  test.each([
+  const weakTyped86 = ['fp16-subnormal-weights', 'int64-weights'];
+  const recorded: readonly (readonly [string, string, readonly string[]])[] = [
+    // Faults made on purpose.
     ['10.6-err_mempool_mib', 'passed', ['workspace-parsed-tiny']],
-    ['8.6-err_mempool_g', 'passed', ['workspace-suffix-ignored', 'fp16-subnormal-weights', 'int64-weights']],
+    ['8.6-err_mempool_g', 'passed', ['workspace-suffix-ignored', ...weakTyped86]],
     ['10.6-err_no_shapes', 'passed', ['shapes-overridden']],
+    ['10.6-err_other_version', 'passed', ['shape-missing-at-run', 'compute-time-unstable']],
     ['10.6-err_bad_input_name', 'failed', ['input-name-unknown']],
+    ['8.6-err_bad_input_name', 'failed', ['input-name-unknown', 'int64-weights']],
     ['10.6-err_min_gt_max', 'failed', ['profile-not-ordered']],
     ['10.6-err_loadinputs_size', 'failed', ['input-file-size']],
     ['10.6-err_no_file', 'failed', ['model-unreadable']],
     ['10.6-err_trunc_onnx', 'failed', ['model-unreadable']],
     ['10.6-err_no_gpu', 'failed', ['no-gpu']],
     ['10.6-err_text_plan', 'failed', ['plan-corrupt']],
+    ['8.6-err_text_plan', 'failed', ['plan-corrupt']],
     ['8.6-err_truncated_plan', 'failed', ['plan-corrupt']],
     ['10.6-err_vc_no_lean', 'failed', ['lean-runtime-missing']],
     ['10.6-err_workspace_flag', 'failed', ['option-removed']],
     ['10.6-err_unknown_flag', 'failed', ['option-unknown']],
+    ['8.6-err_unknown_flag', 'failed', ['option-unknown']],
     ['10.6-err_ultralytics_header', 'died', ['process-died']],
     ['11.1-build', 'failed', ['builder-resource-missing']],
     ['11.1-build2', 'failed', ['installation-mixed', 'plan-empty']],
+    // Runs that pass and are not what they seem.
     ['10.6-bench_seed_b1', 'passed', ['enqueue-bound', 'compute-time-unstable']],
+    ['10.6-build_enc_fp16', 'passed', ['profile-not-self-consistent']],
+    ['10.6-output_b1', 'passed', ['enqueue-bound']],
+    ['8.6-profile_b8', 'passed', ['compute-time-unstable']],
+    ['8.6-build_fp16', 'passed', [...weakTyped86, 'myelin-cache-line']],
+    ['8.6-build_fp16_warm', 'passed', ['timing-cache-rejected', ...weakTyped86, 'myelin-cache-line']],
+    // Good runs.
+    ['10.6-bench_r50_b1', 'passed', []],
+    ['10.6-bench_r50_b64', 'passed', []],
+    ['10.6-bench_r50t_b1', 'passed', []],
+    ['10.6-bench_transfers_graph_b1', 'passed', []],
+    ['10.6-build_fp16', 'passed', []],
+    ['10.6-build_fp16_warm', 'passed', []],
     ['10.6-build_typed', 'passed', []],
-  ])('%s: %s, %j', (name, outcome, expected) => {
+    ['10.6-build_vc_excluded', 'passed', []],
+    ['10.6-planversion', 'passed', []],
+    ['10.6-profile_b32', 'passed', []],
+    ['8.6-bench_b1', 'passed', []],
+  ];
+
+  test.each(recorded)('%s: %s, %j', (name, outcome, expected) => {
     const result = explain(name);
     expect({
       outcome: result.outcome,
@@ -55,6 +80,11 @@ describe('logs recorded on an H200 are explained', () => {
       unexplained: [],
     });
     explainResultSchema.parse(result);
+  });
+
+  test('none is left out of the table', () => {
+    const logs = readdirSync(folder).flatMap((file) => (file.endsWith('.log') ? [file.slice(0, -4)] : []));
+    expect(recorded.map(([name]) => name).toSorted()).toEqual(logs.toSorted());
   });
 
   test('a line printed as an error on a build that is fine is a note', () => {

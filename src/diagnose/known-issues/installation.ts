@@ -4,7 +4,7 @@ export const installationIssues: readonly KnownIssue[] = [
   {
     id: 'builder-resource-missing',
     severity: 'error',
-    pattern: /Unable to load library: (?<library>libnvinfer_builder_resource\S*?)(?::|$)/,
+    pattern: /Unable to load library: (?<library>libnvinfer_builder_resource[^\s:]*)/,
     cause:
       'The library of kernels for this GPU, {library}, is not installed beside libnvinfer. Engines still run; none can be built.',
     remedy: 'Install the builder resource of the same TensorRT version for this compute capability.',
@@ -14,7 +14,7 @@ export const installationIssues: readonly KnownIssue[] = [
   {
     id: 'lean-runtime-missing',
     severity: 'error',
-    pattern: /Unable to load library: (?<library>libnvinfer_lean\S*?)(?::|$)/,
+    pattern: /Unable to load library: (?<library>libnvinfer_lean[^\s:]*)/,
     cause:
       'A version-compatible engine carries the lean runtime inside, and {library} is not installed beside libnvinfer.',
     remedy:
@@ -45,7 +45,7 @@ export const installationIssues: readonly KnownIssue[] = [
   {
     id: 'cuda-initialization-failed',
     severity: 'error',
-    pattern: /CUDA initialization failure with error: (?<number>2|100|101|802|803|804|999)\b/,
+    pattern: /CUDA initialization failure with error: (?<number>\d+)/,
     cause:
       'CUDA could not start (error {number}): no GPU is visible, its memory is full, or driver and kernel module do not match.',
     remedy: 'Check nvidia-smi, CUDA_VISIBLE_DEVICES and the container flags.',
@@ -94,7 +94,8 @@ export const installationIssues: readonly KnownIssue[] = [
   {
     id: 'architecture-not-in-library',
     severity: 'error',
-    pattern: /no kernel image is available for execution on the device/,
+    pattern:
+      /no kernel image is available for execution on the device|Internal cuTensor permutate execute failed/,
     cause: 'A library or plug-in was compiled for other GPU architectures than this one.',
     remedy: 'Install the build for this GPU, or compile the plug-in for its architecture.',
     versions: 'all',
@@ -108,5 +109,57 @@ export const installationIssues: readonly KnownIssue[] = [
     remedy: 'Set CUDA_MODULE_LOADING=LAZY.',
     versions: '8.5 to 10.x',
     source: tensorrtIssue(2846),
+  },
+  {
+    id: 'onnxruntime-provider-unloadable',
+    severity: 'error',
+    pattern:
+      /Failed to load library \S*libonnxruntime_providers_(?<provider>\w+)\.so with error: (?<library>[^\s:]+): cannot open/,
+    cause:
+      "ONNX Runtime's {provider} provider was built for other CUDA or TensorRT libraries than are here: {library} is missing.",
+    remedy:
+      'Install the libraries of the versions it was built for, or the ONNX Runtime that fits those installed.',
+    versions: 'ONNX Runtime',
+    source: 'https://github.com/microsoft/onnxruntime/issues/21264',
+  },
+  {
+    id: 'library-not-found',
+    severity: 'error',
+    pattern:
+      /(?<library>lib(?:nvinfer|nvonnxparser|cudart|cudnn|cublas|nvrtc|tensorrt)[\w.+-]{0,100}): cannot open shared object file/,
+    cause: 'The library {library} is not where the loader looks.',
+    remedy:
+      'Install the package it belongs to, or put its folder on LD_LIBRARY_PATH; `trtforge doctor` lists every TensorRT it finds. The number behind .so is the major version that is needed.',
+    versions: 'all',
+    source: 'https://github.com/microsoft/onnxruntime/issues/13501',
+  },
+  {
+    id: 'nvrtc-architecture-unknown',
+    severity: 'error',
+    pattern: /nvrtc: error: invalid value for --gpu-architecture/,
+    cause: 'The run-time compiler of this CUDA is older than the GPU.',
+    remedy: 'Install the CUDA version that this TensorRT was built for.',
+    versions: '8.0 and later',
+    source: tensorrtIssue(1398),
+  },
+  {
+    id: 'python-flag-removed',
+    severity: 'error',
+    pattern: /type object .{0,100}BuilderFlag' has no attribute '(?<flag>\w+)'/,
+    cause:
+      'A Python script sets BuilderFlag.{flag}, which TensorRT 11 no longer has: every network is strongly typed.',
+    remedy: 'Give it a typed model (`trtforge convert`), or pin tensorrt below 11.',
+    versions: '11.0 and later',
+    source: 'https://github.com/yuvraj108c/ComfyUI-Rife-Tensorrt/issues/25',
+  },
+  {
+    id: 'wheel-downloads-silently',
+    severity: 'note',
+    pattern: /(?:Collecting|Preparing metadata for|Downloading) tensorrt[-_]cu1\d[-_]libs/,
+    cause:
+      'The package on PyPI is a stub that downloads several GB from another index while pip says only «Preparing metadata».',
+    remedy: 'Wait, or name the index: --extra-index-url https://pypi.nvidia.com.',
+    versions: '10.0 and later',
+    source: 'https://github.com/NVIDIA/TensorRT-LLM/issues/10050',
   },
 ];

@@ -26,9 +26,9 @@ export const memoryIssues: readonly KnownIssue[] = [
   {
     id: 'no-implementation-foreign-node',
     severity: 'error',
-    pattern: /Could not find any implementation for node \{?ForeignNode\[(?<nodes>[^\]]*)/,
+    pattern: /Could not find any implementation for node \{?ForeignNode\[(?<region>[^\]]{1,2000})/,
     cause:
-      'The compiler fused the nodes {nodes} into one and found no kernel for it: the workspace is too small for every candidate, or the fused pattern is not supported (masks of DETR models are the usual case).',
+      'The compiler fused the nodes {region} into one and found no kernel for it: the workspace is too small for every candidate, or the fused pattern is not supported (masks of DETR models are the usual case).',
     remedy:
       'Raise the workspace first (--workspace 32G). If it stays: export again with the dynamo exporter and a batch Dim, simplify the graph, or lower the optimization level to 2.',
     versions: 'all',
@@ -37,7 +37,8 @@ export const memoryIssues: readonly KnownIssue[] = [
   {
     id: 'no-implementation',
     severity: 'error',
-    pattern: /Could not find any implementation for node (?!\{?ForeignNode)(?<node>.+?)\.?\)?$/,
+    pattern:
+      /Could not find any implementation for node (?!\{?ForeignNode)(?<node>.{1,2000}?)(?:\.\)| due to |\.? In |\.?$)/,
     cause:
       'No kernel could be timed for the node {node}: the GPU ran out of memory while tuning, or this library has none for it.',
     remedy:
@@ -49,7 +50,7 @@ export const memoryIssues: readonly KnownIssue[] = [
     id: 'tactic-skipped-memory',
     severity: 'note',
     pattern:
-      /Skipping tactic .*insu?ff?icient memory|Device memory is insufficient to use tactic|insuficient memory on requested size/,
+      /Skipping tactic .{0,200}insu?ff?icient memory|Device memory is insufficient to use tactic|insu?ff?icient memory on requested size/,
     cause:
       'One kernel needed more memory than there was and was left out of the choice. The build goes on with the others.',
     remedy: 'Nothing, unless the engine is slower than expected: then raise the workspace or free the GPU.',
@@ -70,7 +71,7 @@ export const memoryIssues: readonly KnownIssue[] = [
     id: 'gpu-out-of-memory',
     severity: 'error',
     pattern:
-      /Requested amount of GPU memory \((?<bytes>\d+) bytes\) could not be allocated|out of memory.*cudaMalloc|cudaErrorMemoryAllocation/,
+      /Requested amount of GPU memory \((?<bytes>\d+) bytes\) could not be allocated|Error Code \d+: OutOfMemory|Cuda Runtime \(out of memory\)|CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|CUDA out of memory/,
     cause:
       'The GPU has no room for an allocation the library needs: other processes hold it, or the largest shape of the profile is too large.',
     remedy:
@@ -87,5 +88,16 @@ export const memoryIssues: readonly KnownIssue[] = [
       'Lower the maximum batch or sequence of the profile; TensorRT 10.11 and later allow larger tensors in most layers.',
     versions: 'before 10.11',
     source: tensorrtIssue(1348),
+  },
+  {
+    id: 'host-out-of-memory',
+    severity: 'error',
+    pattern: /std::bad_alloc|Cannot allocate memory|Out of memory: Killed process/,
+    cause:
+      'The machine, not the GPU, has no memory left: the builder keeps the model and its kernels in host memory, 2 GB and more for the kernels alone.',
+    remedy:
+      'Give the process (or its container) more memory, build one engine at a time, or lower the optimization level.',
+    versions: 'all',
+    source: tensorrtIssue(4658),
   },
 ];

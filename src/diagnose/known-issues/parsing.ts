@@ -34,22 +34,68 @@ export const parsingIssues: readonly KnownIssue[] = [
     source: 'measured',
   },
   {
+    id: 'rms-normalization-unknown',
+    severity: 'error',
+    pattern: /No importer registered for op: RMSNormalization/,
+    cause: 'RMSNormalization (opset 23) is known from TensorRT 10.15 on.',
+    remedy: 'Use 10.15 or later, or export at an opset below 23, which writes it out in primitive operators.',
+    versions: 'before 10.15',
+    source: tensorrtIssue(4639),
+  },
+  {
     id: 'operator-unsupported',
     severity: 'error',
-    pattern:
-      /No importer registered for op: (?<operator>\S+?)\.? |No importer registered for op: (?<last>\S+)/,
-    cause: 'This TensorRT does not know the operator {operator}{last}.',
+    pattern: /No importer registered for op: (?<operator>\w+)/,
+    cause: 'This TensorRT does not know the operator {operator}.',
     remedy:
       '`trtforge inspect` names such operators before the build: use a newer TensorRT, export at another opset, or load a plug-in.',
     versions: 'all',
     source: 'https://github.com/onnx/onnx-tensorrt/issues/465',
   },
   {
+    id: 'group-normalization-form',
+    severity: 'error',
+    pattern: /While parsing node number (?<index>\d+) \[GroupNormalization/,
+    cause: 'This TensorRT takes GroupNormalization only in the form before opset 21.',
+    remedy: 'Export at opset 20 or below, or use TensorRT 10.9 or later.',
+    versions: 'before 10.9',
+    source: tensorrtIssue(4336),
+  },
+  {
+    id: 'topk-too-many',
+    severity: 'error',
+    pattern: /(?:TopK|\bK\b).{0,120}\b3840\b/,
+    cause: 'TopK takes at most 3840 elements in these versions.',
+    remedy: 'Ask for fewer, or take them in tiles.',
+    versions: 'before 11.0',
+    source: tensorrtIssue(4244),
+  },
+  {
+    id: 'topk-integer',
+    severity: 'error',
+    pattern: /Found invalid input type of INT32/,
+    cause: 'TopK of integers is not known to this version.',
+    remedy: 'Cast its input to float, or use a newer TensorRT.',
+    versions: 'before 8.6',
+    source: 'https://github.com/onnx/onnx-tensorrt/issues/450',
+  },
+  {
+    id: 'model-over-2gb',
+    severity: 'error',
+    pattern:
+      /exceeds maximum protobuf size of 2GB|protocol message was rejected because it was too big|Failed to serialize proto/,
+    cause: 'A protobuf file cannot be larger than 2 GB, and the model with its weights is.',
+    remedy:
+      'Save the weights as external data; every command of trtforge writes models so when they are large.',
+    versions: 'all',
+    source: tensorrtIssue(4235),
+  },
+  {
     id: 'node-rejected',
     severity: 'error',
-    pattern: /While parsing node number (?<number>\d+) \[(?<operator>\w+)(?: -> "(?<output>[^"]*)")?/,
+    pattern: /While parsing node number (?<index>\d+) \[(?<operator>\w+)(?: -> "(?<output>[^"]{0,500})")?/,
     cause:
-      'The parser refused node {number}, {operator} {output}: an attribute, a type or a constant is not what this version takes.',
+      'The parser refused node {index}, {operator} {output}: an attribute, a type or a constant is not what this version takes.',
     remedy: 'The lines after it say which. Fold constants, change the opset, or use a newer TensorRT.',
     versions: 'all',
     source: tensorrtIssue(2721),
@@ -62,6 +108,18 @@ export const parsingIssues: readonly KnownIssue[] = [
     remedy: 'Fold constants (onnxsim does).',
     versions: 'before 8.6',
     source: tensorrtIssue(2721),
+  },
+  {
+    id: 'importer-assertion',
+    severity: 'error',
+    pattern:
+      /In function import(?<operator>\w+):|In node (?<index>\d+) with name: .{0,300}? and operator: (?<type>\w+)|(?<code>(?:UNSUPPORTED|INVALID)_NODE\w*)/,
+    cause:
+      'The parser refused a node ({operator}{type}{code}): an attribute, a type or a constant is not what this version takes.',
+    remedy:
+      'The assertion in the line says which. Fold constants, change the opset, or use a newer TensorRT.',
+    versions: 'all',
+    source: tensorrtIssue(2570),
   },
   {
     id: 'if-branches-differ',
@@ -85,7 +143,7 @@ export const parsingIssues: readonly KnownIssue[] = [
   {
     id: 'model-unreadable',
     severity: 'error',
-    pattern: /MODEL_DESERIALIZE_FAILED|Failed to parse ONNX model from file: (?<file>[^!]+)/,
+    pattern: /MODEL_DESERIALIZE_FAILED|Failed to parse ONNX model from file: (?<file>[^!]{1,1000})/,
     cause: 'The ONNX file is missing, cut short, or no ONNX at all.',
     remedy: '`trtforge inspect` says what is wrong with the file and where.',
     versions: 'all',

@@ -65,7 +65,7 @@ export const planIssues: readonly KnownIssue[] = [
   {
     id: 'multi-gpu-process',
     severity: 'error',
-    pattern: /Cask (?:Pooling|Convolution).*Execute Failure/,
+    pattern: /Cask (?:Pooling|Convolution).{0,200}Execute Failure/,
     cause:
       'A second engine was built on another GPU in the same process, which these versions do not survive.',
     remedy: 'One process per GPU, or another version.',
@@ -80,5 +80,16 @@ export const planIssues: readonly KnownIssue[] = [
     remedy: 'Nothing.',
     versions: '8.6',
     source: 'measured',
+  },
+  {
+    id: 'host-code-not-allowed',
+    severity: 'error',
+    pattern: /setEngineHostCodeAllowed/,
+    cause:
+      'A version-compatible plan carries its own runtime, which is code, and the loader was not told that it may run it.',
+    remedy:
+      'Allow it only for plans you trust: IRuntime::setEngineHostCodeAllowed(true); trtexec does so with --versionCompatible.',
+    versions: '8.6 and later',
+    source: 'https://docs.nvidia.com/deeplearning/tensorrt/latest/reference/support-policies.html',
   },
 ];

@@ -24,7 +24,7 @@ export const precisionIssues: readonly KnownIssue[] = [
   {
     id: 'int8-scale-missing',
     severity: 'warning',
-    pattern: /Missing scale and zero-point for tensor (?<tensor>\S+?),/,
+    pattern: /Missing scale and zero-point for tensor (?<tensor>[^\s,]{1,500}),/,
     cause: 'The tensor {tensor} has no INT8 range, so its layers run in a higher precision.',
     remedy: 'Quantize with Q/DQ nodes. For integer tensors the line is normal.',
     versions: 'up to 10.x',
@@ -48,5 +48,45 @@ export const precisionIssues: readonly KnownIssue[] = [
     remedy: 'Build from a typed model: `trtforge convert`.',
     versions: '10.12 to 10.16',
     source: 'https://github.com/NVIDIA/TensorRT/blob/v11.1/CHANGELOG.md',
+  },
+  {
+    id: 'precision-flag-dropped',
+    severity: 'warning',
+    pattern: /setting (?<flag>\w+) mode is not allowed if graph is strongly typed/,
+    cause:
+      'The network is strongly typed, so the {flag} flag was dropped: the engine computes in the types the ONNX has, FP32 for an FP32 model.',
+    remedy: '`trtforge convert MODEL --precision fp16` writes the types into the model.',
+    versions: '10.0 to 10.16',
+    source: 'https://github.com/NVIDIA/TensorRT/blob/v10.16/samples/common/sampleEngines.cpp',
+  },
+  {
+    id: 'int8-random-ranges',
+    severity: 'error',
+    pattern:
+      /&&&& RUNNING (?![^\n]{0,8000}--(?:calib|stronglyTyped|loadEngine))[^\n]{0,8000} --(?:int8|best)(?: |$)/,
+    majors: [8, 10],
+    cause:
+      'trtexec was told --int8 (or --best, which includes it) without a calibration cache: unless the model has Q/DQ nodes, it makes up random ranges, and what the engine computes is meaningless. Its speed is real.',
+    remedy: 'Quantize the model with Q/DQ nodes, or give --calib; use such an engine for timing only.',
+    versions: '8.6 to 10.16',
+    source: 'https://github.com/NVIDIA/TensorRT/blob/v10.16/samples/common/sampleEngines.cpp',
+  },
+  {
+    id: 'fp16-not-native',
+    severity: 'warning',
+    pattern: /Half2 support requested on hardware without native FP16 support/,
+    cause: 'This GPU has no fast FP16 units: the engine is smaller, not faster.',
+    remedy: 'Measure against FP32 before you choose it.',
+    versions: '7.x to 10.x',
+    source: tensorrtIssue(218),
+  },
+  {
+    id: 'dla-fallback',
+    severity: 'warning',
+    pattern: /[Ll]ayer (?<node>.{1,500}?) is not (?:supported|running) on DLA/,
+    cause: 'The layer {node} runs on the GPU: the DLA has no such layer.',
+    remedy: 'Change the layer, or count on the GPU for it.',
+    versions: 'all',
+    source: tensorrtIssue(2318),
   },
 ];

@@ -5,7 +5,7 @@ export const runningIssues: readonly KnownIssue[] = [
     id: 'graph-capture-refused',
     severity: 'warning',
     pattern:
-      /operation not permitted when stream is capturing|operations that are not permitted under CUDA graph capture mode|CUDA graph capture failed/,
+      /operation not permitted when stream is capturing|operations that are not permitted under CUDA graph capture mode|CUDA graph capture failed|useCudaGraph flag has been ignored/,
     cause:
       'The engine does something a CUDA graph cannot hold (loops, data-dependent shapes, weight streaming, some plug-ins), or another thread used the device while it was captured.',
     remedy: 'Run once before capturing and keep other threads off the device; else run without a graph.',
@@ -15,7 +15,8 @@ export const runningIssues: readonly KnownIssue[] = [
   {
     id: 'illegal-memory-access',
     severity: 'error',
-    pattern: /an illegal memory access was encountered/,
+    pattern:
+      /an illegal memory access was encountered|unspecified launch failure|CUDA_ERROR_(?:ILLEGAL_ADDRESS|LAUNCH_FAILED)/,
     cause: 'A buffer is smaller than the engine writes or reads, or a plug-in is wrong.',
     remedy:
       'Check the size and type of every binding for the shapes at hand; compute-sanitizer names the kernel.',
@@ -58,5 +59,72 @@ export const runningIssues: readonly KnownIssue[] = [
     remedy: 'Fix those that never change, or give equal ones the same symbol.',
     versions: '8.x',
     source: 'https://github.com/open-mmlab/mmdeploy/issues/869',
+  },
+  {
+    id: 'streams-overlap',
+    severity: 'note',
+    pattern: /Multiple inference streams are used\. Latencies may not be accurate/,
+    cause: 'Several inferences share the GPU, so each takes longer than it would alone.',
+    remedy: 'Read the throughput; measure latency with one stream.',
+    versions: 'all',
+    source: 'https://github.com/NVIDIA/TensorRT/blob/v11.1/samples/common/sampleReporting.cpp',
+  },
+  {
+    id: 'transfers-serialized',
+    severity: 'warning',
+    pattern: /&&&& RUNNING [^\n]{0,8000} --exposeDMA/,
+    cause: '--exposeDMA makes copies and compute wait for each other: throughput falls by nearly half.',
+    remedy: 'Leave it out unless you study the copies themselves.',
+    versions: 'all',
+    source: 'https://github.com/NVIDIA/TensorRT/blob/v11.1/samples/common/sampleOptions.cpp',
+  },
+  {
+    id: 'accuracy-check-failed',
+    severity: 'error',
+    pattern:
+      /Accuracy validation FAILED|Accuracy loss for tensor (?<tensor>.{1,300}?) \(.{1,20}\): .{0,200}\[FAIL/,
+    cause: 'The outputs are further from the reference than the threshold given to trtexec.',
+    remedy: '`trtforge verify` shows which outputs, how far, and against what tolerance.',
+    versions: '11.1 and later',
+    source: 'https://github.com/NVIDIA/TensorRT/blob/v11.1/samples/trtexec/trtexec.cpp',
+  },
+  {
+    id: 'cache-length-not-zero',
+    severity: 'error',
+    pattern: /cache_last_channel_len(?:_out)?\b.{0,80}(?:!= ?0|must be 0|expected 0|should be 0|not zero)/i,
+    cause:
+      'A streaming encoder gave a cache length other than 0 where its contract says 0: the cache is not kept as the reference keeps it.',
+    remedy:
+      'Look in the graph for logic that depends on the length; hold ONNX Runtime against the reference first, then the engine against ONNX Runtime.',
+    versions: 'all',
+    source: 'https://github.com/gracee3/trt-asr-engine',
+  },
+  {
+    id: 'process-crashed',
+    severity: 'error',
+    pattern: /^(?:\S{1,300}: line \d{1,9}: {1,9}\d{1,9} )?(?:Segmentation fault|Aborted|Bus error|Killed)\b/,
+    cause: 'The process crashed or was killed without an error of its own.',
+    remedy:
+      'Killed is usually the kernel for want of memory (see dmesg). A segmentation fault points at a mixed installation, the driver, or this version: run `trtforge doctor`, then try another version. trtforge builds in a child process, so that such an end is an error and not the end of your program.',
+    versions: 'all',
+    source: tensorrtIssue(3760),
+  },
+  {
+    id: 'assertion-failed',
+    severity: 'error',
+    pattern: /Assertion failure: (?<what>.{1,300})/,
+    cause: 'trtexec stopped at an assertion of its own: {what}.',
+    remedy: 'Read the errors before it; the assertion only says that something had failed.',
+    versions: 'all',
+    source: 'measured',
+  },
+  {
+    id: 'uncaught-exception',
+    severity: 'error',
+    pattern: /Uncaught exception detected: (?<what>.{1,300})/,
+    cause: 'trtexec ended with an exception: {what}.',
+    remedy: 'The exception names the file or value at fault.',
+    versions: 'all',
+    source: 'measured',
   },
 ];

@@ -5,7 +5,7 @@ export const shapeIssues: readonly KnownIssue[] = [
     id: 'shapes-overridden',
     severity: 'error',
     pattern:
-      /Dynamic dimensions required for input: (?<input>[^,]+), but no shapes were provided.*to: (?<shape>\S+)/,
+      /Dynamic dimensions required for input: (?<input>[^,]{1,500}), but no shapes were provided[^:]*: (?<shape>\S+)/,
     cause:
       'No shapes were given for the dynamic input {input}, and trtexec built an engine for {shape} only, which nobody asked for, with exit code 0.',
     remedy: 'Give minimum, optimum and maximum shapes. trtforge refuses to guess them.',
@@ -94,7 +94,7 @@ export const shapeIssues: readonly KnownIssue[] = [
     id: 'input-file-size',
     severity: 'error',
     pattern:
-      /Unexpected file size for input file: (?<file>.+?)\. Note: (?<facts>.+?)\. Double|Unexpected file size for input file/,
+      /Unexpected file size for input file: (?<file>.{1,500}?)\. Note: (?<facts>.{1,200}?)\. Double|Unexpected file size for input file/,
     cause: 'The input file {file} does not hold the bytes the binding needs: {facts}.',
     remedy:
       "Write it again with the binding's type and shape. Beware of int64 data for an int32 input: twice the size is taken without a word and read half.",
@@ -109,5 +109,55 @@ export const shapeIssues: readonly KnownIssue[] = [
     remedy: 'Send int64.',
     versions: '10.0 and later',
     source: tensorrtIssue(4493),
+  },
+  {
+    id: 'profile-not-self-consistent',
+    severity: 'warning',
+    pattern: /Profile (?<which>kMIN|kOPT|kMAX) values are not self-consistent\.(?: \w+ (?<node>\S+):)?/,
+    cause:
+      'With the {which} shapes of the profile the node {node} cannot work: inputs that share a dimension disagree there, or the exporter fixed a dimension. The build passes, and the engine refuses those shapes when it runs.',
+    remedy:
+      'Use the same number wherever inputs share a dimension; if a Reshape has a fixed number in it, export again with that axis dynamic.',
+    versions: 'all',
+    source: 'measured',
+  },
+  {
+    id: 'shapes-for-static-model',
+    severity: 'error',
+    pattern: /Static model does not take explicit shapes/,
+    cause: 'Shapes were given for a model whose inputs are all of fixed shape.',
+    remedy: 'Leave the shapes out, or export the model with dynamic axes.',
+    versions: 'all',
+    source: 'https://github.com/NVIDIA/TensorRT/blob/v11.1/samples/common/sampleEngines.cpp',
+  },
+  {
+    id: 'profile-out-of-range',
+    severity: 'error',
+    pattern: /Selected profile index (?<profile>\d+) exceeds the number of profiles/,
+    cause: 'The engine has no optimization profile {profile}.',
+    remedy: 'Profiles count from 0; `trtforge inspect ENGINE --layers` shows how many there are.',
+    versions: '10.0 and later',
+    source: 'https://github.com/NVIDIA/TensorRT/blob/v11.1/samples/common/sampleInference.cpp',
+  },
+  {
+    id: 'profile-defaulted',
+    severity: 'warning',
+    pattern: /(?<count>\d+) profiles detected but not set\. Running with profile 0/,
+    cause:
+      'The engine has {count} profiles and none was chosen: profile 0 is measured, whatever shapes the others are for.',
+    remedy: 'Choose with --useProfile=N; trtforge chooses by the shape.',
+    versions: '10.0 and later',
+    source: 'https://github.com/NVIDIA/TensorRT/blob/v11.1/samples/common/sampleInference.cpp',
+  },
+  {
+    id: 'profile-copied',
+    severity: 'note',
+    pattern:
+      /(?<given>\w{3}Shapes) is being broadcasted to (?<missing>\w{3}Shapes) for tensor (?<tensor>\S+)/,
+    cause:
+      'Only {given} were given for {tensor}, and {missing} became the same: the engine takes that one shape.',
+    remedy: 'Give minimum, optimum and maximum where the shape is to vary.',
+    versions: 'all',
+    source: 'https://github.com/NVIDIA/TensorRT/blob/v11.1/samples/common/sampleOptions.cpp',
   },
 ];

@@ -1,0 +1,24 @@
+import type { TextOutput } from '../cli/command.js';
+import type { ExplainedIssue } from '../diagnose/explained-issue.js';
+import { placeSentences } from '../diagnose/place-text.js';
+
+/** The text view of known issues: what each is, where it shows, why, what helps. */
+export function renderIssues(issues: readonly ExplainedIssue[], output: TextOutput): void {
+  const { colors } = output;
+  const mark = {
+    error: colors.red('error  '),
+    warning: colors.yellow('warning'),
+    note: colors.dim('note   '),
+  };
+  for (const issue of issues) {
+    const [first] = issue.lines;
+    const times = issue.count > 1 ? `, ${issue.count} times` : '';
+    output.line();
+    output.line(
+      `${mark[issue.severity]} ${colors.bold(issue.id)}${first === undefined ? '' : colors.dim(` line ${first.line}${times}`)}`,
+    );
+    output.line(`  ${issue.cause}`);
+    for (const sentence of placeSentences(issue.model)) output.line(`  ${sentence}`);
+    output.line(`  ${colors.cyan('→')} ${issue.remedy}`);
+  }
+}

@@ -1,0 +1,156 @@
+import { TrtforgeError } from '../errors.js';
+import type { EventListener, LogSeverity, WorkEvent } from '../events.js';
+import { parseLine } from '../trtexec/log-lines.js';
+import type { ExplainedIssue } from './explained-issue.js';
+import { type FinderLine, IssueFinder, inOrder } from './issue-finder.js';
+import { openModelNodes } from './model-nodes.js';
+import { placeSentences } from './place-text.js';
+
+/** What a piece of work that calls TensorRT gave, and the known issues its log shows although it went well. */
+export interface Explained<T> {
+  readonly result: T;
+  readonly issues: readonly ExplainedIssue[];
+}
+
+export interface ExplainingOptions {
+  /** Hears every event, as it would without. */
+  readonly emit: EventListener;
+  /** The ONNX file at work: nodes that error lines name are looked up in it. */
+  readonly model?: string | undefined;
+  /** TensorRT's version where it is known: some texts mean different things in different majors. */
+  readonly version?: string | undefined;
+}
+
+/**
+ * Runs work that calls TensorRT or trtexec and holds what they say against the known issues. A failure comes back as the same error with `details.issues`,
+ * and with a remedy that says what is known to help. This is the one place where failures meet the known issues.
+ *
+ * ```ts
+ * const { result, issues } = await explaining((emit) => buildOrLoad(wishes, { emit }), { emit, model: wishes.model });
+ * ```
+ */
+export async function explaining<T>(
+  work: (emit: EventListener) => Promise<T>,
+  options: ExplainingOptions,
+): Promise<Explained<T>> {
+  const listener = new IssueListener(options.version ?? null);
+  try {
+    const result = await work((event) => {
+      listener.hear(event);
+      options.emit(event);
+    });
+    return { result, issues: listener.issues(options.model) };
+  } catch (error) {
+    throw error instanceof TrtforgeError ? explained(error, listener, options.model) : error;
+  }
+}
+
+const LETTERS: Readonly<Record<LogSeverity, FinderLine['severity']>> = {
+  internal_error: 'F',
+  error: 'E',
+  warning: 'W',
+  info: 'I',
+  verbose: 'V',
+};
+
+/** Error lines are remembered so that an error which repeats them does not count them twice. */
+const REMEMBERED = 1000;
+
+class IssueListener {
+  readonly finder = new IssueFinder();
+  readonly #heard = new Set<string>();
+  #number = 0;
+
+  constructor(version: string | null) {
+    this.finder.version = version;
+  }
+
+  hear(event: WorkEvent): void {
+    if (event.type !== 'log' || event.severity === 'verbose' || event.source === 'trtforge') return;
+    this.#take(event.message, LETTERS[event.severity]);
+  }
+
+  /** Lines that came with the error itself; those heard before are left out. */
+  read(text: string): void {
+    for (const line of text.split('\n')) if (!this.#heard.has(line)) this.#take(line, 'E');
+  }
+
+  issues(model: string | undefined): ExplainedIssue[] {
+    const found = this.finder.issues();
+    if (found.length === 0 || model === undefined) return found;
+    const nodes = openModelNodes(model);
+    return nodes === undefined ? found : this.finder.issues(nodes);
+  }
+
+  #take(message: string, severity: FinderLine['severity']): void {
+    for (const text of message.split('\n')) {
+      this.#number++;
+      if (severity !== 'I' && this.#heard.size < REMEMBERED) this.#heard.add(text);
+      // What a child prints on its way down has trtexec's own prefix.
+      for (const line of parseLine(text, this.#number))
+        this.finder.take({ ...line, text, severity: line.severity ?? severity });
+    }
+  }
+}
+
+/** These mean the user's wish, not the library's refusal: their own remedy stands. */
+const NOT_THE_LIBRARY: ReadonlySet<string> = new Set(['TF_CANCELLED', 'TF_USAGE', 'TF_INTERNAL']);
+
+function explained(error: TrtforgeError, listener: IssueListener, model: string | undefined): TrtforgeError {
+  if (NOT_THE_LIBRARY.has(error.code)) return error;
+  const lastLines = linesOf(error.details?.lastLines);
+  for (const line of lastLines) listener.read(line);
+  listener.read(error.message);
+  const death = error.code === 'TF_CHILD_DIED' ? [deathIssue(error, lastLines)] : [];
+  const issues = inOrder([...listener.issues(model), ...death]);
+  if (issues.length === 0) return error;
+  const { code, message, details } = error;
+  return new TrtforgeError(code, message, {
+    remedy: remedyOf(error, issues),
+    cause: error,
+    details: { ...details, issues },
+  });
+}
+
+/** How many issues a remedy speaks of; all of them are in the details. */
+const IN_REMEDY = 2;
+
+function remedyOf(error: TrtforgeError, issues: readonly ExplainedIssue[]): string {
+  const telling = issues.filter(({ severity, id }) => severity === 'error' && id !== 'process-died');
+  if (telling.length === 0) return error.remedy;
+  return telling
+    .slice(0, IN_REMEDY)
+    .map(({ cause, remedy, model }) => [cause, ...placeSentences(model), remedy].join(' '))
+    .join(' ');
+}
+
+function deathIssue({ details, remedy }: TrtforgeError, lastLines: readonly string[]): ExplainedIssue {
+  const signal = typeof details?.signal === 'string' ? details.signal : null;
+  const how =
+    signal === null ? `ended with exit code ${String(details?.exitCode)}` : `was killed by ${signal}`;
+  const last = lastLines.at(-1);
+  return {
+    id: 'process-died',
+    severity: 'error',
+    cause: `The process ${how}${signal === null ? '' : `, ${SIGNALS[signal] ?? 'a signal'}`}.${last === undefined ? '' : ` The last it said is «${last.trim()}».`}`,
+    remedy,
+    versions: 'all',
+    source: 'measured',
+    count: 1,
+    lines: lastLines.map((text, index) => ({ line: index + 1, text })),
+    model: null,
+  };
+}
+
+const SIGNALS: Readonly<Record<string, string>> = {
+  SIGABRT: 'which is the library ending the process itself',
+  SIGSEGV: 'a crash inside the library or the driver',
+  SIGBUS: 'a crash: a file it had mapped became shorter, or shared memory is full',
+  SIGKILL: 'mostly the kernel for want of memory',
+  SIGFPE: 'a crash: a division by zero inside the library',
+  SIGILL: 'a crash: an instruction this processor does not have',
+  SIGTERM: 'on request',
+};
+
+const linesOf = (value: unknown): readonly string[] =>
+  Array.isArray(value) ? value.filter((line) => typeof line === 'string') : [];

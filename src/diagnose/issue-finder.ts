@@ -1,0 +1,125 @@
+import { regionOf } from '../engine/layer-names.js';
+import type { ExplainedIssue, ModelPlace } from './explained-issue.js';
+import { knownIssues } from './known-issues/index.js';
+import type { KnownIssue } from './known-issues/issue.js';
+import type { ModelNodes } from './model-nodes.js';
+
+/** How many lines an issue lists; a tactic can be skipped thousands of times. */
+const LISTED_LINES = 20;
+
+/** How many error lines that nobody knows are listed. */
+const LISTED_UNEXPLAINED = 100;
+
+/** How many different names of nodes an issue remembers. */
+const MENTIONS = 50;
+
+/** Only so much of a line is matched: what tells a message stands at its front. */
+const LONGEST_MATCHED = 8 << 10;
+
+/** Lines that only report that something before them failed. */
+const CONSEQUENCE =
+  /^(?:Engine set up failed|Inference set up failed|Building engine failed|Engine could not be created from network|Failed to create engine from model or file|Network And Config setup failed|Parsing model failed|Failed to parse onnx file|Got invalid engine!|Engine deserialization failed|Builder creation failed|Required optimization profile is invalid|Could not create network|Failed to create (?:runtime|builder|context))/;
+
+export interface FinderLine {
+  readonly number: number;
+  /** As it stands in the log. */
+  readonly text: string;
+  /** Without date, severity and source. */
+  readonly message: string;
+  readonly severity: 'I' | 'W' | 'E' | 'F' | 'V' | null;
+}
+
+interface Found {
+  readonly issue: KnownIssue;
+  readonly groups: Groups;
+  readonly lines: { line: number; text: string }[];
+  readonly mentions: Set<string>;
+  count: number;
+}
+
+type Groups = Readonly<Record<string, string | undefined>>;
+
+/** Holds lines against the known issues as they come, in constant memory. */
+export class IssueFinder {
+  /** `10.6.0` once it is known: some texts mean different things in different majors. */
+  version: string | null = null;
+  readonly unexplained: { line: number; text: string }[] = [];
+  readonly #found = new Map<string, Found>();
+
+  take(line: FinderLine): void {
+    if (line.severity === 'V') return;
+    const match = this.#match(line.text.slice(0, LONGEST_MATCHED));
+    if (match !== undefined) {
+      this.#note(match, line);
+      return;
+    }
+    const isError = line.severity === 'E' || line.severity === 'F';
+    if (isError && !CONSEQUENCE.test(line.message) && this.unexplained.length < LISTED_UNEXPLAINED)
+      this.unexplained.push({ line: line.number, text: line.text });
+  }
+
+  has(...ids: readonly string[]): boolean {
+    return ids.some((id) => this.#found.has(id));
+  }
+
+  /** The worst first. With a model, the nodes that the lines speak of are looked up in it. */
+  issues(model?: ModelNodes): ExplainedIssue[] {
+    return inOrder([...this.#found.values()].map((found) => explained(found, model)));
+  }
+
+  #match(text: string): { issue: KnownIssue; groups: Groups } | undefined {
+    for (const issue of knownIssues) {
+      if (!inMajors(issue, this.version)) continue;
+      const match = issue.pattern.exec(text);
+      if (match !== null) return { issue, groups: match.groups ?? {} };
+    }
+    return undefined;
+  }
+
+  #note({ issue, groups }: { issue: KnownIssue; groups: Groups }, line: FinderLine): void {
+    let found = this.#found.get(issue.id);
+    if (found === undefined) {
+      found = { issue, groups, lines: [], mentions: new Set(), count: 0 };
+      this.#found.set(issue.id, found);
+    }
+    found.count++;
+    if (found.lines.length < LISTED_LINES) found.lines.push({ line: line.number, text: line.text });
+    const mention = groups.region ?? groups.node ?? groups.index;
+    if (mention !== undefined && found.mentions.size < MENTIONS) found.mentions.add(mention);
+  }
+}
+
+const RANK = { error: 0, warning: 1, note: 2 } as const;
+
+export const inOrder = (issues: readonly ExplainedIssue[]): ExplainedIssue[] =>
+  issues.toSorted((one, other) => RANK[one.severity] - RANK[other.severity]);
+
+function inMajors({ majors }: KnownIssue, version: string | null): boolean {
+  if (majors === undefined) return true;
+  const major = Number(version?.split('.')[0]);
+  return major >= majors[0] && major <= majors[1];
+}
+
+function explained({ issue, groups, lines, mentions, count }: Found, model?: ModelNodes): ExplainedIssue {
+  const filled = (text: string) =>
+    text.replaceAll(/\{(\w+)\}/g, (_whole, name: string) => groups[name] ?? '');
+  const { id, severity, versions, source } = issue;
+  const [cause, remedy] = [filled(issue.cause), filled(issue.remedy)];
+  return {
+    ...{ id, severity, cause, remedy, versions, source, count, lines: [...lines] },
+    model: model === undefined ? null : placeOf(mentions, model),
+  };
+}
+
+/** A region is `first...last`, a parser's node is its number, anything else the name of a node or of a layer made of several. */
+function placeOf(mentions: ReadonlySet<string>, model: ModelNodes): ModelPlace | null {
+  for (const mention of mentions) {
+    const region = regionOf(`ForeignNode[${mention}]`);
+    const place =
+      region !== null && mention.includes('...')
+        ? model.between(region.first, region.last)
+        : model.named(mention);
+    if (place !== null) return place;
+  }
+  return null;
+}

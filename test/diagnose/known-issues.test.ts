@@ -1,0 +1,254 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { explainLines } from '../../src/diagnose/explain.js';
+import { knownIssues } from '../../src/diagnose/known-issues/index.js';
+
+const explained = (...lines: readonly string[]) => explainLines('log', lines);
+const banner = (code: number, flags = '') =>
+  `&&&& RUNNING TensorRT.trtexec [TensorRT v${code}] # trtexec --onnx=m.onnx${flags}`;
+
+/** One line for each issue, as users of TensorRT reported or trtexec's source prints it; a banner before it where the version matters. */
+const lines: Readonly<Record<string, string | readonly string[]>> = {
+  'workspace-parsed-tiny': '[I] Memory Pools: workspace: 0.03125 MiB, dlaSRAM: default',
+  'workspace-suffix-ignored': banner(8601, ' --memPoolSize=workspace:8G'),
+  'no-implementation-foreign-node':
+    '[E] Error[10]: IBuilder::buildSerializedNetwork: Error Code 10: Internal Error (Could not find any implementation for node {ForeignNode[/model/Cast_2.../model/Sigmoid]} due to insufficient workspace.)',
+  'no-implementation':
+    '[E] Error Code 10: Internal Error (Could not find any implementation for node /maxpool/MaxPool.)',
+  'tactic-skipped-memory':
+    '[W] [TRT] Skipping tactic 3 due to insuficient memory on requested size of 4300 detected for tactic 4.',
+  'tactic-skipped-exception':
+    '[E] Error Code: 9: Skipping tactic 0x0000000000000000 due to exception cudaEventElapsedTime',
+  'gpu-out-of-memory':
+    '[E] Error[2]: Requested amount of GPU memory (8589934592 bytes) could not be allocated.',
+  'tensor-too-large': 'Tensor x exceeds the maximum element count of 2147483647',
+  'host-out-of-memory': 'terminate called after throwing an instance of std::bad_alloc',
+  'builder-resource-missing':
+    'Unable to load library: libnvinfer_builder_resource_sm86.so.10.16.2: cannot open shared object file',
+  'lean-runtime-missing': 'Unable to load library: libnvinfer_lean.so.10: cannot open shared object file',
+  'gpu-not-supported': 'Target GPU SM 70 is not supported by this TensorRT release.',
+  'driver-too-old': 'CUDA initialization failure with error: 35',
+  'cuda-initialization-failed': 'CUDA initialization failure with error: 999',
+  'no-gpu': '[E] Cannot find any available devices (GPUs)!',
+  'installation-mixed': 'Assertion validateCaskKLibSize(buffer.size) failed.',
+  'library-mismatch': '[W] [TRT] TensorRT was linked against cuDNN 8.6.0 but loaded cuDNN 8.4.1',
+  'plugin-not-found': 'getPluginCreator could not find plugin: EfficientNMS_TRT version: 1',
+  'architecture-not-in-library': 'CUDA error: no kernel image is available for execution on the device',
+  'lazy-loading-off': '[W] [TRT] CUDA lazy loading is not enabled.',
+  'onnxruntime-provider-unloadable':
+    'Failed to load library libonnxruntime_providers_tensorrt.so with error: libnvinfer.so.10: cannot open shared object file',
+  'library-not-found':
+    'trtexec: error while loading shared libraries: libnvinfer.so.8: cannot open shared object file: No such file or directory',
+  'nvrtc-architecture-unknown': 'nvrtc: error: invalid value for --gpu-architecture (-arch)',
+  'python-flag-removed':
+    "AttributeError: type object 'tensorrt_bindings.tensorrt.BuilderFlag' has no attribute 'FP16'",
+  'wheel-downloads-silently': 'Collecting tensorrt-cu12-libs==10.6.0',
+  'plan-other-version':
+    'Serialization assertion stdVersionRead == serializationVersion failed.Version tag does not match. Note: Current Version: 213, Serialized Engine Version: 232',
+  'plan-corrupt': 'Serialization assertion magicTagRead == kMAGIC_TAG failed.Magic tag does not match',
+  'plan-other-gpu':
+    'The engine plan file is generated on an incompatible device, expecting compute 8.6 got compute 7.5, please rebuild.',
+  'plan-other-gpu-model': 'Using an engine plan file across different models of devices is not recommended',
+  'plan-empty': 'Assertion failure: false && "Attempting to access an empty engine!"',
+  'timing-cache-rejected': '[W] [TRT] Detected invalid timing cache, setup a local cache instead',
+  'multi-gpu-process': 'Cask Pooling Runner Execute Failure',
+  'myelin-cache-line': '[E] [TRT] 1: [myelinCache.h::deserializeFromBuffer::52] Error Code 1: Myelin',
+  'host-code-not-allowed': 'call IRuntime::setEngineHostCodeAllowed(true) to load this plan',
+  'shapes-overridden':
+    '[W] Dynamic dimensions required for input: data, but no shapes were provided. Automatically overriding shape to: 1x3x224x224',
+  'shape-missing-at-run':
+    '[W] Shape missing for input with dynamic shape: dataAutomatically setting shape to: 1x3x224x224',
+  'profile-missing': 'Network has dynamic or shape inputs, but no optimization profile has been defined.',
+  'profile-not-ordered': 'Specified optimization profiles must satisfy MIN<=OPT<=MAX.',
+  'profile-wrong-rank': 'x: number of dimensions is 4 but profile 0 has 3.',
+  'profile-violates-shapes': 'kOPT values for profile 0 violate shape constraints: a != b',
+  'reshape-changes-volume': 'IShuffleLayer /Reshape: reshape changes volume.',
+  'shape-outside-profile': 'Dimensions [8,3] exceed min ~ max range at index 0, maximum dimension is 4',
+  'input-name-unknown': '[E] Cannot find input tensor with name "nope" in the network inputs!',
+  'input-file-size':
+    'Unexpected file size for input file: x.bin. Note: Input binding size is: 602112 bytes but the file size is 6 bytes. Double check',
+  'int64-binding': 'Make sure input ids has Int64 binding.',
+  'profile-not-self-consistent':
+    '[W] [TRT] Profile kMIN values are not self-consistent. IShuffleLayer /l.0/Reshape_4: reshaping failed',
+  'shapes-for-static-model':
+    '[E] Static model does not take explicit shapes since the shape of inference tensors will be determined',
+  'profile-out-of-range': 'Selected profile index 3 exceeds the number of profiles that the engine holds.',
+  'profile-defaulted': '[W] 2 profiles detected but not set. Running with profile 0',
+  'profile-copied': '[W] optShapes is being broadcasted to minShapes for tensor data',
+  'option-removed-precision': '[E] Unknown option: --fp16 ',
+  'option-removed': '[E] Unknown option: --workspace 4096',
+  'option-unknown': '[E] Unknown option: --nosuchflag ',
+  'rms-normalization-unknown':
+    'No importer registered for op: RMSNormalization. Attempting to import as plugin.',
+  'operator-unsupported': 'No importer registered for op: GridSampler. Attempting to import as plugin.',
+  'group-normalization-form': 'While parsing node number 17 [GroupNormalization -> "y"]:',
+  'topk-too-many': 'ITopKLayer /TopK: K exceeds the maximum value allowed (3840)',
+  'topk-integer': 'Found invalid input type of INT32',
+  'model-over-2gb': 'ValueError: message ModelProto exceeds maximum protobuf size of 2GB: 3143456712',
+  'node-rejected': '[E] [TRT] ModelImporter.cpp:771: While parsing node number 1 [Einsum -> "y"]:',
+  'input-not-constant':
+    'This version of TensorRT only supports input K as an initializer. Try applying constant folding',
+  'importer-assertion':
+    'ERROR: builtin_op_importers.cpp:4531 In function importRange: [8] Assertion failed: inputs.at(0).isInt32()',
+  'if-branches-differ': 'IIfConditionalOutputLayer inputs must have the same shape. Shapes are [2] and [3].',
+  'external-data-missing': 'Failed to open file: model.onnx_data',
+  'model-unreadable': 'Failed to parse ONNX model from file: missing.onnx!',
+  'types-differ': "/Add: element type (half) differs from input 1's element type (float)",
+  'weak-typing-refused': 'Parameter check failed, condition: !config.getFlag(BuilderFlag::kFP16)',
+  'int64-weights': '[W] [TRT] Your ONNX model has been generated with INT64 weights',
+  'int64-clamped': '[W] [TRT] One or more weights outside the range of INT32 was clamped',
+  'layernorm-fp16-overflow': 'Detected layernorm nodes in FP16: /ln/Pow',
+  'fp16-subnormal-weights': '- 54 weights are affected by this issue: Detected subnormal FP16 values.',
+  'int8-scale-missing':
+    'Missing scale and zero-point for tensor y, expect fall back to non-int8 implementation',
+  'no-low-precision-conv': 'No low-precision conv kernel available for this strongly-typed Conv',
+  'weak-typing-deprecated': '[W] Weakly-typed networks have been deprecated in TensorRT',
+  'precision-flag-dropped':
+    '[W] Invalid usage, setting fp16 mode is not allowed if graph is strongly typed. Disabling BuilderFlag::kFP16.',
+  'int8-random-ranges': banner(100600, ' --saveEngine=m.plan --int8'),
+  'fp16-not-native':
+    '[W] [TRT] Half2 support requested on hardware without native FP16 support, performance will be negatively affected.',
+  'dla-fallback':
+    '[W] [TRT] Default DLA is enabled but layer Gather in embedding is not supported on DLA, falling back to GPU.',
+  'graph-capture-refused': 'operation not permitted when stream is capturing',
+  'illegal-memory-access': 'Cuda Runtime (an illegal memory access was encountered)',
+  'enqueue-bound': '[W] * Throughput may be bound by Enqueue Time rather than GPU Compute',
+  'compute-time-unstable': '[W] * GPU compute time is unstable, with coefficient of variance = 7.3%.',
+  'transfer-bound': '[W] * Throughput may be bound by host-to-device transfers for the inputs',
+  'multiple-dynamic-values':
+    'Myelin graph with multiple dynamic values may have poor performance if they differ.',
+  'streams-overlap': '[W] * Multiple inference streams are used. Latencies may not be accurate',
+  'transfers-serialized': banner(100600, ' --exposeDMA'),
+  'accuracy-check-failed': 'Accuracy loss for tensor y (cos): 0.3 [FAIL: >= threshold 0.1]',
+  'cache-length-not-zero': 'AssertionError: cache_last_channel_len_out != 0 in chunk 12',
+  'process-crashed': './build.sh: line 3: 4711 Segmentation fault (core dumped) trtexec',
+  'assertion-failed': 'Assertion failure: engine != nullptr',
+  'uncaught-exception': '[E] Uncaught exception detected: std::exception',
+};
+
+describe('every known issue', () => {
+  it('has a line here', () => {
+    expect(Object.keys(lines).toSorted()).toEqual(knownIssues.map(({ id }) => id).toSorted());
+  });
+
+  it.each(Object.entries(lines))('%s is found by its line, and not as another', (id, text) => {
+    const { issues } = explained(...[text].flat(), '&&&& PASSED TensorRT.trtexec [TensorRT v8601] # x');
+    expect(issues.map((issue) => issue.id)).toEqual([id]);
+    expect(`${issues[0]?.cause} ${issues[0]?.remedy}`).not.toMatch(/[{}]|undefined|\(\)| {2}/);
+  });
+
+  it('costs time that grows with the line only as the line does', () => {
+    const words = knownIssues.flatMap(({ pattern }) =>
+      pattern.source.split('|').map((part) => part.replace(/\(\?[<:!=][^)]*|[\\^$().*+?[\]{}]/g, '')),
+    );
+    const slow: string[] = [];
+    for (const { id, pattern } of knownIssues) {
+      for (const word of words.filter((candidate) => candidate.length > 3)) {
+        const text = word.repeat(Math.ceil((8 << 10) / word.length)).slice(0, 8 << 10);
+        const started = performance.now();
+        pattern.test(text);
+        if (performance.now() - started > 100) slow.push(`${id}: ${word}`);
+      }
+    }
+    expect(slow).toEqual([]);
+  });
+
+  it('a line of a million characters is no trouble', () => {
+    const started = performance.now();
+    for (const text of [
+      '[',
+      'Skipping tactic ',
+      'While parsing node number 1 [',
+      '&&&& RUNNING --int8 ',
+      '{ForeignNode[',
+    ])
+      explained(text.repeat(Math.ceil(1e6 / text.length)));
+    expect(performance.now() - started).toBeLessThan(3000);
+  });
+});
+
+describe('success that hides a failure', () => {
+  it.each<[string, readonly string[], string, string]>([
+    [
+      'an engine of a shape nobody asked for',
+      [lines['shapes-overridden'] as string],
+      'shapes-overridden',
+      'error',
+    ],
+    ['a workspace of 32 KB', [lines['workspace-parsed-tiny'] as string], 'workspace-parsed-tiny', 'error'],
+    ['INT8 with made-up ranges', [], 'int8-random-ranges', 'error'],
+    [
+      'error lines nobody knows',
+      ['[11/20/2026-10:00:01] [E] trouble of a new kind'],
+      'passed-with-errors',
+      'warning',
+    ],
+    [
+      'a graph that was not used',
+      [lines['graph-capture-refused'] as string],
+      'graph-capture-refused',
+      'warning',
+    ],
+    ['a layer that fell back', [lines['dla-fallback'] as string], 'dla-fallback', 'warning'],
+    ['an empty plan', ['[I] Created engine with size: 0 MiB'], 'plan-empty', 'error'],
+  ])('%s', (_what, middle, id, severity) => {
+    const flags = id === 'int8-random-ranges' ? ' --int8' : '';
+    const result = explained(
+      banner(100600, flags),
+      ...middle,
+      '&&&& PASSED TensorRT.trtexec [TensorRT v100600]',
+    );
+    expect(result.outcome).toBe('passed');
+    expect(result.issues).toMatchObject([{ id, severity }]);
+  });
+
+  it('INT8 with a calibration cache, or of an engine that is there, is none', () => {
+    for (const flags of [' --int8 --calib=c.cache', ' --calib=c.cache --int8', ' --loadEngine=m.plan --int8'])
+      expect(explained(banner(100600, flags)).issues.map(({ id }) => id)).toEqual(['process-died']);
+  });
+});
+
+describe('harmless lines', () => {
+  const folder = fileURLToPath(new URL('../fixtures/trtexec-logs/', import.meta.url));
+  const harmless = readdirSync(folder)
+    .flatMap((name) => readFileSync(join(folder, name), 'utf8').split('\n'))
+    .filter((line) => /^\[[^\]]+\] \[[IV]\]/.test(line) && !/workspace: 0|size: 0 MiB/.test(line));
+
+  it('of real runs match nothing', () => {
+    expect(harmless.length).toBeGreaterThan(2000);
+    expect(explained(...new Set(harmless)).issues).toEqual([]);
+  });
+
+  it('mixed at random, with names and numbers of any kind, match nothing', () => {
+    const word = fc.oneof(
+      fc.constantFrom(
+        'Conv',
+        'engine',
+        'layer',
+        'GPU',
+        'tactic',
+        'workspace',
+        'profile',
+        'input',
+        'node',
+        'kernel',
+        'K',
+        '/l.0/MatMul',
+      ),
+      fc.stringMatching(/^[a-z0-9_./]{1,12}$/),
+      fc.integer().map(String),
+    );
+    const sentence = fc.array(word, { minLength: 1, maxLength: 12 }).map((words) => words.join(' '));
+    const severity = fc.constantFrom('I', 'W', 'V');
+    fc.assert(
+      fc.property(fc.array(fc.tuple(severity, sentence), { maxLength: 20 }), (messages) => {
+        const log = messages.map(([letter, text]) => `[11/20/2026-10:00:00] [${letter}] [TRT] ${text}`);
+        expect(explained(...log).issues).toEqual([]);
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
