@@ -26,5 +26,6 @@ export { type BuildOrLoadContext, type BuildOrLoadWishes, buildOrLoad } from './
 export { chooseToolchain, type FoundToolchain, findToolchains } from './toolchain/find.js';
 export { type InstalledToolchain, type InstallRequest, installToolchain } from './toolchain/install.js';
 export type { Toolchain } from './toolchain/toolchain.js';
+export type { VerifyRequest } from './verify/request.js';
 export type { VerifyResult } from './verify/result.js';
-export { type VerifyContext, type VerifyRequest, verifyModel } from './verify/verify.js';
+export { type VerifyContext, verifyModel } from './verify/verify.js';

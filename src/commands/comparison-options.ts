@@ -1,6 +1,6 @@
 import { type OptionValues, option } from '../cli/option.js';
 import { integer, parseNamedFile, parseTolerance, parseValueRange } from '../cli/values.js';
-import type { VerifyRequest } from '../verify/verify.js';
+import type { VerifyRequest } from '../verify/request.js';
 
 /** What a comparison draws its inputs from, and what it allows; for commands that compare. */
 export const comparisonOptions = {

@@ -1,13 +1,7 @@
 import { serve } from '../system/supervised-child.js';
 import { generationOf } from '../toolchain/abi.js';
 import { buildInProcess } from './build-in-process.js';
-import type { BuildRequest } from './build-plan.js';
-
-/** What `buildPlan` sends its child. */
-export interface BuildChildRequest {
-  readonly build: BuildRequest;
-  readonly verbose: boolean;
-}
+import type { BuildChildRequest } from './build-request.js';
 
 serve(async (request, { emit, signal }) => {
   const { build, verbose } = request as BuildChildRequest;

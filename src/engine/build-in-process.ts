@@ -1,5 +1,5 @@
 import { TrtforgeError } from '../errors.js';
-import type { EventListener, LogSeverity } from '../events.js';
+import { type EventListener, logSeverities } from '../events.js';
 import { beginFile, type PendingFile } from '../system/publish.js';
 import { dtypeFromTensorrt } from '../tensor/dtype.js';
 import {
@@ -9,11 +9,9 @@ import {
   type NativeEvent,
   type NativeTensor,
 } from '../toolchain/addon.js';
-import type { BuildOutcome, BuildRequest } from './build-plan.js';
+import type { BuildOutcome, BuildRequest } from './build-request.js';
 import { builderSettings } from './builder-settings.js';
 import { withNodeNames } from './parser-errors.js';
-
-const SEVERITIES: readonly LogSeverity[] = ['internal_error', 'error', 'warning', 'info', 'verbose'];
 
 /** Progress of steps inside a phase is told at most this often. */
 const PROGRESS_INTERVAL_MS = 100;
@@ -145,7 +143,7 @@ function eventTeller(
   return (event) => {
     switch (event.type) {
       case 'log': {
-        const severity = SEVERITIES[event.severity] ?? 'info';
+        const severity = logSeverities[event.severity] ?? 'info';
         if (severity === 'warning') warnings.add(event.message);
         return emit({ type: 'log', source, severity, message: event.message });
       }

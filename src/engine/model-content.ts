@@ -1,27 +1,10 @@
 import { join } from 'node:path';
-import { type EventListener, inPhase } from '../events.js';
-import type { ValueFacts } from '../onnx/model-facts.js';
+import { inPhase } from '../events.js';
 import { FileMemo } from '../system/file-memo.js';
+import type { ContentOptions, ModelContent } from './read-model.js';
 
 /** Goes up when the digest is worked out another way. */
 const MEMO = 'models-1';
-
-/** What a build must know of a model before it starts. */
-export interface ModelContent {
-  /** Digest of the content (`model-digest.ts`). */
-  readonly digest: string;
-  /** Bytes of the model file and its external files together. */
-  readonly bytes: number;
-  readonly weightBytes: number;
-  readonly inputs: readonly ValueFacts[];
-}
-
-export interface ContentOptions {
-  /** Where digests are remembered between runs. */
-  readonly cacheFolder: string;
-  readonly emit: EventListener;
-  readonly signal?: AbortSignal | undefined;
-}
 
 /**
  * Reads what a build must know of a model. The first time this streams every weight once (SHA-256, about 2 GB/s); while neither the model file nor an

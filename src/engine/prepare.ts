@@ -9,8 +9,9 @@ import type { EngineRequest } from './build-engine.js';
 import { type ConversionWishes, conversionRecipe } from './conversion.js';
 import type { EngineExtension } from './engine-name.js';
 import { machineFacts } from './machine.js';
-import { type ModelContent, readModelContent } from './model-content.js';
+import { readModelContent } from './model-content.js';
 import { type ProfileRequest, parseProfile, resolveProfiles } from './profile.js';
+import type { ModelContent } from './read-model.js';
 import { defaultRecipe, type Recipe } from './recipe.js';
 import { parseTarget, resolveTarget, type TargetRequest } from './target.js';
 

@@ -1,12 +1,29 @@
 import { TrtforgeError } from '../errors.js';
+import type { EventListener } from '../events.js';
 import { visitTensors } from '../onnx/graph.js';
 import { openModel } from '../onnx/model.js';
 import type { ValueFacts } from '../onnx/model-facts.js';
 import type { ValueInfoProto } from '../onnx/onnx_pb.js';
 import { feedInputs, valueFacts } from '../onnx/value-facts.js';
 import { type FileStamp, stampOf, unchanged } from '../system/file-memo.js';
-import type { ContentOptions, ModelContent } from './model-content.js';
 import { digestModel } from './model-digest.js';
+
+/** What a build must know of a model before it starts. */
+export interface ModelContent {
+  /** Digest of the content (`model-digest.ts`). */
+  readonly digest: string;
+  /** Bytes of the model file and its external files together. */
+  readonly bytes: number;
+  readonly weightBytes: number;
+  readonly inputs: readonly ValueFacts[];
+}
+
+export interface ContentOptions {
+  /** Where digests are remembered between runs. */
+  readonly cacheFolder: string;
+  readonly emit: EventListener;
+  readonly signal?: AbortSignal | undefined;
+}
 
 /** Reads a model as a whole, with the stamps of its files from before. Throws TF_FILE_UNREADABLE when one of them changes meanwhile. */
 export async function readModel(

@@ -1,7 +1,7 @@
 import type { PlanBuilder } from '../engine/build-engine.js';
 import type { EventListener } from '../events.js';
 import type { BuildOrLoadWishes } from '../store/build-or-load.js';
-import type { VerifyRequest } from '../verify/verify.js';
+import type { VerifyRequest } from '../verify/request.js';
 import type { Machine } from './environment.js';
 
 /** Phases a user may leave out: the engine, or the comparison. */

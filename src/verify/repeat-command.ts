@@ -1,6 +1,6 @@
 import { shellWord } from '../system/shell-word.js';
+import type { VerifyRequest } from './request.js';
 import type { AskedTolerance } from './tolerance.js';
-import type { VerifyRequest } from './verify.js';
 
 /** The command line that verifies the same thing again, with everything spelled out that decides it. */
 export function repeatCommand(request: VerifyRequest): string {

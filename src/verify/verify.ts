@@ -4,27 +4,12 @@ import { openModel } from '../onnx/model.js';
 import { openOrtSession } from '../runtime/ort-session.js';
 import type { Binding, Session } from '../runtime/session.js';
 import type { NamedTensors, Tensor } from '../tensor/tensor.js';
-import { type InputWishes, inDtype, type PlannedInput, planInputs, sampleOf } from './inputs.js';
+import { inDtype, type PlannedInput, planInputs, sampleOf } from './inputs.js';
 import { type JudgedOutput, judgeOutput } from './judge-output.js';
 import { repeatCommand } from './repeat-command.js';
+import type { VerifyRequest } from './request.js';
 import { measure, type VerifyOutcome, type VerifyResult } from './result.js';
-import { type AskedTolerance, precisionOf, type VerifyPrecision } from './tolerance.js';
-
-export interface VerifyRequest extends InputWishes {
-  /** ONNX files. */
-  readonly reference: string;
-  readonly candidate: string;
-  /** What the tolerances are for; default: the lowest precision that the candidate computes in. */
-  readonly precision?: VerifyPrecision;
-  /** Default 0. */
-  readonly seed?: number;
-  /** How many sets of inputs; default 3. */
-  readonly samples?: number;
-  readonly atol?: readonly AskedTolerance[];
-  readonly rtol?: readonly AskedTolerance[];
-  /** Threads of ONNX Runtime; default one a core. */
-  readonly threads?: number;
-}
+import { precisionOf, type VerifyPrecision } from './tolerance.js';
 
 export interface VerifyContext {
   readonly emit?: EventListener;

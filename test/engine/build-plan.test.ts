@@ -11,12 +11,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildAddon } from '../../scripts/build-native.mjs';
-import {
-  type BuildOptions,
-  type BuildRequest,
-  buildOutcomeSchema,
-  buildPlan,
-} from '../../src/engine/build-plan.js';
+import { type BuildOptions, buildPlan } from '../../src/engine/build-plan.js';
+import { type BuildRequest, buildOutcomeSchema } from '../../src/engine/build-request.js';
 import { defaultRecipe, type ProfileRange, type Recipe } from '../../src/engine/recipe.js';
 import { TrtforgeError } from '../../src/errors.js';
 import { ignoreEvents, type WorkEvent } from '../../src/events.js';

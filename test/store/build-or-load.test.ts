@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
-import type { BuildRequest } from '../../src/engine/build-plan.js';
+import type { BuildRequest } from '../../src/engine/build-request.js';
 import { readPassport } from '../../src/engine/passport.js';
 import { verifyEngine } from '../../src/engine/verify-engine.js';
 import { TrtforgeError } from '../../src/errors.js';

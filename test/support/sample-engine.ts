@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { PlanBuilder } from '../../src/engine/build-engine.js';
-import type { BuildOutcome } from '../../src/engine/build-plan.js';
+import type { BuildOutcome } from '../../src/engine/build-request.js';
 import { type IdentityDocument, identityDigest } from '../../src/engine/identity.js';
 import type { Passport } from '../../src/engine/passport-file.js';
 import { defaultRecipe } from '../../src/engine/recipe.js';

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { WorkEvent } from '../../src/events.js';
 import type { GraphBuilder } from '../../src/onnx/index.js';
+import type { VerifyRequest } from '../../src/verify/request.js';
 import { verifyResultSchema } from '../../src/verify/result.js';
-import { type VerifyRequest, verifyModel } from '../../src/verify/verify.js';
+import { verifyModel } from '../../src/verify/verify.js';
 import { castTo, floats, modelFile } from '../runtime/models.js';
 
 /** y = x * w, one weight an element. */

@@ -1,0 +1,19 @@
+import type { InputWishes } from './inputs.js';
+import type { AskedTolerance, VerifyPrecision } from './tolerance.js';
+
+/** What `verifyModel` is asked. */
+export interface VerifyRequest extends InputWishes {
+  /** ONNX files. */
+  readonly reference: string;
+  readonly candidate: string;
+  /** What the tolerances are for; default: the lowest precision that the candidate computes in. */
+  readonly precision?: VerifyPrecision;
+  /** Default 0. */
+  readonly seed?: number;
+  /** How many sets of inputs; default 3. */
+  readonly samples?: number;
+  readonly atol?: readonly AskedTolerance[];
+  readonly rtol?: readonly AskedTolerance[];
+  /** Threads of ONNX Runtime; default one a core. */
+  readonly threads?: number;
+}
