@@ -50,11 +50,11 @@ export const command = defineCommand({
 
 function render(result: BuildResult, output: TextOutput): void {
   const { bold, dim, green, yellow } = output.colors;
-  const { lookupMs, waitMs, buildMs } = result.timings;
+  const { lookupMs, waitMs, remoteMs, buildMs } = result.timings;
   const how =
     result.source === 'built'
       ? `built in ${formatMs(buildMs)}`
-      : `found in the ${result.source} store in ${formatMs(lookupMs + waitMs)}`;
+      : `found in the ${result.source} store in ${formatMs(lookupMs + waitMs + remoteMs)}`;
   output.line(`${bold(result.name)}  ${green(how)}  ${formatBytes(result.bytes)}`);
   output.line(`  engine    ${result.readablePath ?? result.engine}`);
   output.line(`  passport  ${result.passport}`);

@@ -9,7 +9,12 @@ export const storeOptions = {
     describe: 'the engine store (default: ~/.cache/trtforge/engines)',
     env: 'TENSORRT_CACHE_DIR',
   }),
-  noCache: flag({ flags: '--no-cache', describe: 'neither ask the store nor keep the engine there' }),
+  remote: text({
+    flags: '--remote <address>',
+    describe:
+      'a store shared by machines: s3://bucket/prefix or http://host:9000/bucket (default: ARTIFACTS_BUCKET); none for none',
+  }),
+  noCache: flag({ flags: '--no-cache', describe: 'neither ask the stores nor keep the engine there' }),
   forceRebuild: flag({
     flags: '--force-rebuild',
     describe: 'build even though the store has the engine, and replace it there',
@@ -27,7 +32,7 @@ type StoreOptionValues = OptionValues<typeof storeOptions>;
 /** The options as the store takes them. Throws TF_USAGE for options that contradict each other. */
 export function storeWishes(
   options: StoreOptionValues,
-): Pick<BuildOrLoadWishes, 'store' | 'forceRebuild' | 'timingCache'> {
+): Pick<BuildOrLoadWishes, 'store' | 'remote' | 'forceRebuild' | 'timingCache'> {
   if (options.noCache && options.forceRebuild) {
     throw new TrtforgeError('TF_USAGE', '--no-cache and --force-rebuild are given together.', {
       remedy:
@@ -36,6 +41,7 @@ export function storeWishes(
   }
   return {
     store: options.noCache ? false : options.cacheDir,
+    remote: options.remote === 'none' ? false : options.remote,
     forceRebuild: options.forceRebuild,
     timingCache: options.timingCache === 'none' ? null : options.timingCache,
   };

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { engineNameOf, formatEngineName } from '../engine/engine-name.js';
 import { identityDigest } from '../engine/identity.js';
 import { formatBytes, formatMs } from '../report/quantity.js';
-import { openLocalStore } from '../store/build-or-load.js';
+import { openLocalStore, openRemoteStore } from '../store/build-or-load.js';
 import type { LocalStore } from '../store/local.js';
 import { type ObtainedEngine, obtainEngine } from '../store/obtain-engine.js';
 import type { Forged, ForgePhase, Run } from './forged.js';
@@ -21,22 +21,31 @@ export const buildPhase = (run: Run): ForgePhase => ({
     const prepared = preparedOf(soFar);
     const { identity, model, extension } = prepared;
     const name = formatEngineName(engineNameOf(identity, model.name, model.version), extension);
-    const obtained = await obtainEngine(
-      {
-        ...prepared,
-        converted: soFar.conversion && { path: soFar.conversion.output, ms: soFar.conversion.ms },
-        store: storeOf(run),
-        forceRebuild: run.options.forceRebuild ?? false,
-        output: join(run.root.engines, name),
-      },
-      {
-        emit,
-        env: run.environment,
-        ...(signal === undefined ? {} : { signal }),
-        ...(run.build === undefined ? {} : { build: run.build }),
-      },
+    const remote = await openRemoteStore(
+      run.options.store === false ? false : run.options.remote,
+      run.environment,
     );
-    return { found: { obtained }, detail: howObtained(obtained) };
+    try {
+      const obtained = await obtainEngine(
+        {
+          ...prepared,
+          converted: soFar.conversion && { path: soFar.conversion.output, ms: soFar.conversion.ms },
+          store: storeOf(run),
+          remote,
+          forceRebuild: run.options.forceRebuild ?? false,
+          output: join(run.root.engines, name),
+        },
+        {
+          emit,
+          env: run.environment,
+          ...(signal === undefined ? {} : { signal }),
+          ...(run.build === undefined ? {} : { build: run.build }),
+        },
+      );
+      return { found: { obtained }, detail: howObtained(obtained) };
+    } finally {
+      remote?.close();
+    }
   },
 });
 
@@ -52,5 +61,5 @@ function howObtained({ source, passport, timings }: ObtainedEngine): string {
   const size = formatBytes(passport.plan.bytes);
   return source === 'built'
     ? `built in ${formatMs(passport.built.ms)}, ${size}`
-    : `found in the ${source} store in ${formatMs(timings.lookupMs + timings.waitMs)}, ${size}`;
+    : `found in the ${source} store in ${formatMs(timings.lookupMs + timings.waitMs + timings.remoteMs)}, ${size}`;
 }

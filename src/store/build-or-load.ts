@@ -5,6 +5,8 @@ import { type EventListener, ignoreEvents } from '../events.js';
 import { cacheFolder } from '../system/folders.js';
 import { LocalStore, storeFolder } from './local.js';
 import { type ObtainedEngine, obtainEngine } from './obtain-engine.js';
+import { remoteAddress } from './remote/address.js';
+import type { RemoteStore } from './remote/remote-store.js';
 
 /** Goes up when a passport is checked another way. */
 const MEMO = 'engines-sound-1';
@@ -12,6 +14,8 @@ const MEMO = 'engines-sound-1';
 export interface BuildOrLoadWishes extends BuildWishes {
   /** The store's folder (default: `$TENSORRT_CACHE_DIR` or `~/.cache/trtforge/engines`), or false for none. */
   readonly store?: string | false | undefined;
+  /** Address of the remote store (`s3://bucket/prefix`, `http://host:9000/bucket`; default: what `ARTIFACTS_BUCKET` and its companions say), or false for none. */
+  readonly remote?: string | false | undefined;
   /** Build even though the store has the engine. */
   readonly forceRebuild?: boolean | undefined;
   /** Where to put the engine; default: it stays in the store. */
@@ -40,15 +44,37 @@ export async function buildOrLoad(
 ): Promise<ObtainedEngine> {
   const { environment = process.env, emit = ignoreEvents, ...rest } = context;
   const prepared = await prepareBuild(wishes, { emit, environment, signal: rest.signal });
-  return obtainEngine(
-    {
-      ...prepared,
-      store: wishes.store === false ? null : openLocalStore(wishes.store, environment),
-      forceRebuild: wishes.forceRebuild ?? false,
-      output: wishes.output ?? null,
-    },
-    { emit, env: environment, ...rest },
-  );
+  const store = wishes.store === false ? null : openLocalStore(wishes.store, environment);
+  const asked = wishes.store === false ? false : wishes.remote;
+  const remote = await openRemoteStore(asked, environment);
+  try {
+    return await obtainEngine(
+      {
+        ...prepared,
+        store,
+        remote,
+        forceRebuild: wishes.forceRebuild ?? false,
+        output: wishes.output ?? null,
+      },
+      { emit, env: environment, ...rest },
+    );
+  } finally {
+    remote?.close();
+  }
+}
+
+/** The remote store of an address, or of the environment; null where there is none. The caller closes it. Throws TF_REMOTE_ADDRESS_INVALID. */
+export async function openRemoteStore(
+  uri: string | false | undefined,
+  environment: NodeJS.ProcessEnv = process.env,
+): Promise<RemoteStore | null> {
+  const address = uri === false ? null : remoteAddress(uri, environment);
+  if (address === null) return null;
+  const [{ openS3 }, { RemoteStore }] = await Promise.all([
+    import('./remote/s3-objects.js'),
+    import('./remote/remote-store.js'),
+  ]);
+  return new RemoteStore(await openS3(address), address.prefix);
 }
 
 /** The local store of a folder, or the usual one. */

@@ -41,6 +41,13 @@ export const buildResultSchema = z.object({
   /** Why earlier sources did not serve. */
   why: z.array(missSchema),
   /** Of this run, in milliseconds. */
-  timings: z.object({ lookupMs: z.number(), waitMs: z.number(), buildMs: z.number(), keepMs: z.number() }),
+  timings: z.object({
+    lookupMs: z.number(),
+    waitMs: z.number(),
+    remoteMs: z.number(),
+    buildMs: z.number(),
+    keepMs: z.number(),
+    uploadMs: z.number(),
+  }),
   warnings: z.array(z.string()),
 });

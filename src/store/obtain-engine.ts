@@ -11,12 +11,16 @@ import { sleep, throwIfCancelled } from '../system/cancel.js';
 import type { Lease } from './lease.js';
 import { type LocalStore, unwritable } from './local.js';
 import { createPending, type PendingFolder, sweepPending } from './pending.js';
+import { RemoteSource } from './remote/remote-source.js';
+import type { RemoteStore } from './remote/remote-store.js';
 import type { EngineStore, StoredEngine } from './store.js';
 
 /** What to build or load, and where. */
 export interface ObtainRequest extends EngineRequest {
   /** null: no store is asked and none keeps the engine. */
   readonly store: LocalStore | null;
+  /** Asked when the local store has nothing, and given what is built; null for none. */
+  readonly remote: RemoteStore | null;
   /** Build even though the store has the engine. */
   readonly forceRebuild: boolean;
   /** Where the user wants the engine; null leaves it in the store (without a store: the readable name, in the working folder). */
@@ -38,10 +42,14 @@ interface ObtainTimings {
   readonly lookupMs: number;
   /** Waiting for another process that built the same. */
   readonly waitMs: number;
+  /** Asking the remote store, waiting for another machine that built the same, and downloading. */
+  readonly remoteMs: number;
   /** Conversion, build and check, as a whole; 0 for a hit. */
   readonly buildMs: number;
   /** Putting the engine into the store and where the user wants it. */
   readonly keepMs: number;
+  /** Giving what was built to the remote store. */
+  readonly uploadMs: number;
 }
 
 export interface ObtainedEngine {
@@ -82,7 +90,7 @@ class Run {
   readonly #identity: string;
   readonly #why: Miss[] = [];
   readonly #warnings: string[] = [];
-  readonly #timings = { lookupMs: 0, waitMs: 0, buildMs: 0, keepMs: 0 };
+  readonly #timings = { lookupMs: 0, waitMs: 0, remoteMs: 0, buildMs: 0, keepMs: 0, uploadMs: 0 };
 
   constructor(request: ObtainRequest, options: EngineBuildOptions) {
     this.#request = request;
@@ -127,9 +135,10 @@ class Run {
     try {
       const pending = store.pending();
       try {
-        const passport = await this.#build(pending);
-        const kept = await this.#timed('keepMs', () => store.put(pending.planPath, passport));
-        return this.#finish(kept, 'built');
+        return await this.#make(pending, async (passport, source) => {
+          const kept = await this.#timed('keepMs', () => store.put(pending.planPath, passport));
+          return this.#finish(kept, source);
+        });
       } finally {
         pending.remove();
       }
@@ -175,11 +184,37 @@ class Run {
     sweepPending(dirname(output));
     const pending = createPending(dirname(output));
     try {
-      const passport = await this.#build(pending);
-      await this.#timed('keepMs', async () => publishEngine(pending.planPath, passport, output));
-      return this.#result({ planPath: output, passport, readablePath: null }, 'built');
+      return await this.#make(pending, async (passport, source) => {
+        await this.#timed('keepMs', async () => publishEngine(pending.planPath, passport, output));
+        return this.#result({ planPath: output, passport, readablePath: null }, source);
+      });
     } finally {
       pending.remove();
+    }
+  }
+
+  /** From the remote store when it has the engine, else built, kept by `keep`, and given to the remote store. */
+  async #make(
+    pending: PendingFolder,
+    keep: (passport: Passport, source: 'built' | 'remote') => Promise<ObtainedEngine>,
+  ): Promise<ObtainedEngine> {
+    const { remote, forceRebuild } = this.#request;
+    if (remote === null) return keep(await this.#build(pending), 'built');
+    const source = new RemoteSource(remote, { emit: this.#options.emit, signal: this.#options.signal });
+    try {
+      const ask = () => source.fetch(this.#identity, pending.planPath);
+      const fetched = await this.#timed('remoteMs', () =>
+        forceRebuild ? source.skip(this.#identity) : ask(),
+      );
+      if (fetched !== undefined) return await keep(fetched, 'remote');
+      for (const miss of source.misses)
+        this.#why.push({ from: 'remote', ...miss, nearest: null, differences: [] });
+      const obtained = await keep(await this.#build(pending), 'built');
+      await this.#timed('uploadMs', () => source.keep(obtained.engine, obtained.passport));
+      return obtained;
+    } finally {
+      await source.release();
+      this.#warnings.push(...source.warnings);
     }
   }
 

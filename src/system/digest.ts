@@ -1,9 +1,6 @@
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
-import { systemErrorCode, TrtforgeError } from '../errors.js';
 import type { ByteSource } from './byte-source.js';
-import { throwIfCancelled } from './cancel.js';
 
 /** Reads of this many bytes keep SHA-256 at the processor's speed (measured: 4 MiB; 64 KiB costs half of it). */
 const READ_BYTES = 4 << 20;
@@ -22,24 +19,6 @@ export function sha256OfRange(source: ByteSource, offset = 0, length = source.si
     if (count === 0) break;
     hash.update(buffer.subarray(0, count));
     done += count;
-  }
-  return hash.digest('hex');
-}
-
-/** SHA-256 of a whole file, in constant memory and in turns with other work on the event loop. Throws TF_FILE_UNREADABLE, TF_CANCELLED. */
-export async function sha256OfFile(path: string, signal?: AbortSignal): Promise<string> {
-  const hash = createHash('sha256');
-  const chunks = createReadStream(path, { highWaterMark: READ_BYTES });
-  try {
-    for await (const chunk of chunks) {
-      throwIfCancelled(signal, `reading ${path}`);
-      hash.update(chunk);
-    }
-  } catch (cause) {
-    if (cause instanceof TrtforgeError) throw cause;
-    throw new TrtforgeError('TF_FILE_UNREADABLE', `${path} cannot be read (${systemErrorCode(cause)}).`, {
-      cause,
-    });
   }
   return hash.digest('hex');
 }

@@ -1,7 +1,8 @@
 import { closeSync, fsyncSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { TrtforgeError } from '../../errors.js';
+import { openFile } from '../../system/byte-source.js';
 import { sleep, throwIfCancelled } from '../../system/cancel.js';
-import { sha256OfFile } from '../../system/digest.js';
+import { sha256InPieces } from '../../system/digest.js';
 import { writeFailed } from '../../system/publish.js';
 import { isPassing, remoteFailure } from './failure.js';
 import { inParallel } from './in-parallel.js';
@@ -59,7 +60,8 @@ export async function downloadFile(
   } finally {
     closeSync(file);
   }
-  const actual = await sha256OfFile(path, signal);
+  const source = openFile(path);
+  const actual = await sha256InPieces(source).finally(() => source.close());
   rmSync(ledgerPath, { force: true });
   if (actual === expected.sha256) return;
   rmSync(path, { force: true });
