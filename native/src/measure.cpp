@@ -106,6 +106,9 @@ void collect(const std::vector<std::unique_ptr<Lane>>& lanes, Measurement& measu
 
 Measurement measure(const std::shared_ptr<Engine>& engine, const MeasureRequest& request, Listener& listener) {
   const Listening listening(listener);
+  const std::int32_t profiles = engine->facts().profiles;
+  if (request.profile < 0 || request.profile >= profiles)
+    throw Failure("TF_SESSION_INPUT", "The engine has no profile " + std::to_string(request.profile) + ": it has " + std::to_string(profiles) + ", counted from 0.");
   const cuda::Device& device = engine->device();
   device.makeCurrent();
   Measurement measurement;
