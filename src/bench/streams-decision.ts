@@ -1,0 +1,191 @@
+/**
+ * What to do next while the largest useful batch is searched for: no clock, no disk, no GPU in here.
+ * The rule is DeepStream's: PEAK_GPU_STREAMS = floor(images per second / frames per second), and while PEAK is above the engine's largest batch, the
+ * batch doubles, since nvinfer runs at most that many streams in one batch. Never a jump: each engine is measured before a larger one is built.
+ */
+export interface StreamsLimits {
+  /** Frames per second that a stream delivers; several are answered from the same measurements. */
+  readonly fps: readonly number[];
+  readonly firstMaxBatch: number;
+  readonly maxBatchLimit: number;
+  /** Least gain of images per second that a doubling must bring, in percent; negative allows a loss. */
+  readonly minGainPercent: number;
+  readonly timeLimitSeconds: number | null;
+}
+
+/** One engine as far as it has come. */
+export interface EngineStage {
+  readonly maxBatch: number;
+  readonly buildSeconds: number | null;
+  /** At its largest batch; null until measured. */
+  readonly peak: PeakMeasurement | null;
+}
+
+export interface PeakMeasurement {
+  readonly imagesPerSecond: number;
+  readonly seconds: number | null;
+  /** Device memory of the context and all the GPU has, bytes; null where nobody said. */
+  readonly contextBytes: number | null;
+  readonly gpuBytes: number | null;
+  readonly planBytes: number | null;
+}
+
+export interface StreamsState {
+  readonly limits: StreamsLimits;
+  /** In the order of their batches; each but the last is measured. */
+  readonly engines: readonly EngineStage[];
+  /** Batch 1, on the first engine. */
+  readonly isBaselineMeasured: boolean;
+  /** Of this call, not of calls before it. */
+  readonly elapsedSeconds: number;
+  /** Why the last build or measurement of an engine beyond the first ended without a result. */
+  readonly failure: {
+    readonly maxBatch: number;
+    readonly kind: 'memory' | 'other';
+    readonly text: string;
+  } | null;
+}
+
+export const stopReasons = [
+  'enough',
+  'max-batch-limit',
+  'memory-estimate',
+  'memory',
+  'failed',
+  'time',
+  'gain',
+] as const;
+export type StopReason = (typeof stopReasons)[number];
+
+export interface Stop {
+  readonly do: 'stop';
+  readonly reason: StopReason;
+  /** One sentence with the numbers. */
+  readonly text: string;
+}
+
+export type Step =
+  | { readonly do: 'build'; readonly maxBatch: number }
+  | { readonly do: 'measure'; readonly maxBatch: number; readonly batch: number }
+  | Stop;
+
+/** Share of a GPU's memory that a context, its weights and the driver's own needs may fill. */
+const USABLE_SHARE = 0.95;
+
+/** floor(images per second / fps). */
+export const peakStreams = (imagesPerSecond: number, fps: number): number =>
+  Math.floor(imagesPerSecond / fps);
+
+/** The next step. Ends for every input: each `build` doubles the batch, and no batch passes the limit. */
+export function nextStep(state: StreamsState): Step {
+  const { limits, engines, isBaselineMeasured } = state;
+  const last = engines.at(-1);
+  if (state.failure !== null) return failed(state.failure);
+  const due = dueStep(limits, last, engines.length === 1 && !isBaselineMeasured);
+  const late = due === undefined ? undefined : outOfTime(state, due);
+  return late ?? due ?? decide(state);
+}
+
+/** What a begun engine still lacks, or the first engine itself. */
+function dueStep(
+  limits: StreamsLimits,
+  last: EngineStage | undefined,
+  needsBaseline: boolean,
+): Step | undefined {
+  if (last === undefined) return { do: 'build', maxBatch: limits.firstMaxBatch };
+  if (needsBaseline) return { do: 'measure', maxBatch: last.maxBatch, batch: 1 };
+  if (last.peak === null) return { do: 'measure', maxBatch: last.maxBatch, batch: last.maxBatch };
+  return undefined;
+}
+
+function decide(state: StreamsState): Step {
+  const { limits, engines } = state;
+  const { maxBatch, peak } = engines.at(-1)!;
+  const [slowest] = [...limits.fps].sort((a, b) => a - b);
+  const streams = peakStreams(peak!.imagesPerSecond, slowest!);
+  const next: Step = { do: 'build', maxBatch: maxBatch * 2 };
+  if (streams <= maxBatch) return stop('enough', `PEAK_GPU_STREAMS (${streams}) <= max batch (${maxBatch}).`);
+  return (
+    tooLarge(limits, next.maxBatch) ??
+    noGain(limits, engines) ??
+    tooMuchMemory(peak!, maxBatch) ??
+    outOfTime(state, next) ??
+    next
+  );
+}
+
+const stop = (reason: StopReason, text: string): Stop => ({ do: 'stop', reason, text });
+
+const failed = ({ maxBatch, kind, text }: NonNullable<StreamsState['failure']>): Stop =>
+  kind === 'memory'
+    ? stop('memory', `The GPU's memory does not hold max batch ${maxBatch}: ${text}`)
+    : stop('failed', `Max batch ${maxBatch} could not be built or measured: ${text}`);
+
+const tooLarge = ({ maxBatchLimit }: StreamsLimits, next: number): Stop | undefined =>
+  next > maxBatchLimit
+    ? stop('max-batch-limit', `Max batch ${next} would pass the limit of ${maxBatchLimit}.`)
+    : undefined;
+
+function noGain({ minGainPercent }: StreamsLimits, engines: readonly EngineStage[]): Stop | undefined {
+  const [before, now] = engines.slice(-2).map(({ peak }) => peak?.imagesPerSecond);
+  if (before === undefined || now === undefined || before <= 0) return undefined;
+  const gain = (now / before - 1) * 100;
+  if (gain >= minGainPercent) return undefined;
+  return stop(
+    'gain',
+    `Doubling the batch to ${engines.at(-1)!.maxBatch} changed images per second by ${gain.toFixed(1)} %, less than the ${minGainPercent} % asked for.`,
+  );
+}
+
+/** A doubled batch doubles the context's memory, and the weights stay what they are. */
+function tooMuchMemory(peak: PeakMeasurement, maxBatch: number): Stop | undefined {
+  const { contextBytes, gpuBytes, planBytes } = peak;
+  if (contextBytes === null || gpuBytes === null) return undefined;
+  const needed = 2 * contextBytes + (planBytes ?? 0);
+  if (needed <= gpuBytes * USABLE_SHARE) return undefined;
+  return stop(
+    'memory-estimate',
+    `Max batch ${maxBatch * 2} would need about ${gibibytes(needed)} of device memory, and the GPU has ${gibibytes(gpuBytes)}.`,
+  );
+}
+
+const gibibytes = (bytes: number): string => `${(bytes / 2 ** 30).toFixed(1)} GiB`;
+
+/** Only a step that is known not to fit, by what the engine before took, is left out: half the work is no answer. */
+function outOfTime({ limits, engines, elapsedSeconds }: StreamsState, step: Step): Stop | undefined {
+  const limit = limits.timeLimitSeconds;
+  if (limit === null || step.do === 'stop') return undefined;
+  const done = engines.findLast(({ peak }) => peak !== null);
+  const expected =
+    step.do === 'build' && done !== undefined ? (done.buildSeconds ?? 0) + (done.peak?.seconds ?? 0) : 0;
+  if (elapsedSeconds + expected < limit) return undefined;
+  const next = step.do === 'build' ? `building max batch ${step.maxBatch}` : `measuring batch ${step.batch}`;
+  const estimate = expected > 0 ? ` and the next engine takes about ${Math.round(expected)} s` : '';
+  return stop(
+    'time',
+    `${Math.round(elapsedSeconds)} s of ${limit} s have passed${estimate}, so ${next} is not begun.`,
+  );
+}
+
+/** What one frame rate gets of the measured engines. */
+export interface StreamsAnswer {
+  readonly fps: number;
+  readonly peakGpuStreams: number;
+  /** Of the engine this rests on. */
+  readonly maxBatch: number;
+  /** Streams in one batch of that engine: at most its largest batch. */
+  readonly streams: number;
+}
+
+/** The first engine whose PEAK its batch holds, as the doubling would have ended for this rate alone; else the one that serves most streams. */
+export function answerFor(fps: number, engines: readonly EngineStage[]): StreamsAnswer | null {
+  const answers = engines.flatMap(({ maxBatch, peak }) => {
+    if (peak === null) return [];
+    const peakGpuStreams = peakStreams(peak.imagesPerSecond, fps);
+    return [{ fps, peakGpuStreams, maxBatch, streams: Math.min(peakGpuStreams, maxBatch) }];
+  });
+  const settled = answers.find(({ peakGpuStreams, maxBatch }) => peakGpuStreams <= maxBatch);
+  return (
+    settled ?? answers.sort((a, b) => b.streams - a.streams || b.peakGpuStreams - a.peakGpuStreams)[0] ?? null
+  );
+}
