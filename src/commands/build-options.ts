@@ -8,6 +8,7 @@ import {
   pattern,
   splitAtCommas,
 } from '../cli/values.js';
+import { builderNames } from '../engine/plan-builders.js';
 import type { BuildWishes } from '../engine/prepare.js';
 import { type ProfileRequest, parseProfile } from '../engine/profile.js';
 import { defaultRecipe, type ProfileRange, type Recipe } from '../engine/recipe.js';
@@ -180,6 +181,17 @@ export const buildOptions = {
   }),
 };
 export type BuildOptionValues = OptionValues<typeof buildOptions>;
+
+/** Who builds; not part of what is built, so `cache why` does not ask. */
+export const builderOption = {
+  builder: choice({
+    flags: '--builder <who>',
+    describe:
+      'native calls the library; trtexec runs the program of that name, in the words of its version (its logs: ~/.cache/trtforge/build_logs)',
+    choices: builderNames,
+    default: 'native',
+  }),
+};
 
 /** The options as the engine room takes them. Throws TF_USAGE for options that contradict each other. */
 export function buildWishes(model: string, options: BuildOptionValues): BuildWishes {

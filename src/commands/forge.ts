@@ -6,7 +6,7 @@ import { forge } from '../forge/forge.js';
 import { type SkippablePhase, skippablePhases } from '../forge/options.js';
 import type { ForgeResult } from '../report/result.js';
 import { accuracySentence, conversionSentence, engineSentence, outcomeWord } from '../report/sentences.js';
-import { buildOptions, buildWishes } from './build-options.js';
+import { builderOption, buildOptions, buildWishes } from './build-options.js';
 import { comparisonOptions, comparisonWishes } from './comparison-options.js';
 import { storeOptions, storeWishes } from './store-options.js';
 
@@ -22,6 +22,7 @@ export const command = defineCommand({
   options: {
     ...buildOptions,
     ...storeOptions,
+    ...builderOption,
     ...comparisonOptions,
     runRoot: text({
       flags: '--run-root <folder>',
@@ -40,6 +41,7 @@ export const command = defineCommand({
       {
         ...buildWishes(model, options),
         ...storeWishes(options),
+        builder: options.builder,
         runRoot: options.runRoot,
         skip: options.skip.flat(),
         verify: comparisonWishes(options),

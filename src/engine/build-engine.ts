@@ -153,6 +153,7 @@ function passportOf(request: EngineRequest, record: BuildRecord): Passport {
     },
     built: {
       by: `trtforge ${packageVersion()}`,
+      ...(outcome.builder === undefined ? {} : { builder: outcome.builder }),
       libraryVersion: outcome.libraryVersion,
       toolchain: request.toolchain.foundBy,
       at: record.started.toISOString(),

@@ -46,7 +46,7 @@ function checkTarget({ toolchain, computeCapabilities }: BuildRequest): void {
 }
 
 /** TensorRT loads its builder resources by bare name: the loader must know the folder before the process starts. */
-function withLibraries({ libraries }: Toolchain, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+export function withLibraries({ libraries }: Toolchain, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const folders = new Set(
     [libraries.inference, libraries.parser, libraries.plugins].flatMap((path) =>
       path === null ? [] : [dirname(path)],

@@ -18,22 +18,24 @@ export interface BuildRequest {
 const tensorSchema = z.object({
   name: z.string(),
   dtype: z.string(),
-  /** null where the network leaves the dimension open. */
-  shape: z.array(z.int().nonnegative().nullable()),
+  /** null where the network leaves the dimension open; null as a whole where nobody says the rank. */
+  shape: z.array(z.int().nonnegative().nullable()).nullable(),
 });
 
 export const buildOutcomeSchema = z.object({
   schema: z.literal('trtforge.build-outcome/1'),
-  /** From the first call on the library to the plan's last byte on disk. */
+  /** Absent: the library itself, through the addon. */
+  builder: z.literal('trtexec').optional(),
+  /** From the first call on the library to the plan's last byte on disk; for trtexec its whole run. */
   buildMs: z.number().nonnegative(),
   /** Size of the plan. */
   bytes: z.int().positive(),
   libraryVersion: z.string(),
-  /** Layers of the network as parsed. */
-  layers: z.int().nonnegative(),
+  /** Layers of the network as parsed; null from trtexec, which does not say. */
+  layers: z.int().nonnegative().nullable(),
   timingCache: z.enum(['none', 'new', 'hit', 'rejected']),
   /** Most memory the building process held at once (resident, host). */
-  peakMemoryBytes: z.int().nonnegative(),
+  peakMemoryBytes: z.int().nonnegative().nullable(),
   warnings: z.array(z.string()),
   inputs: z.array(tensorSchema),
   outputs: z.array(tensorSchema),

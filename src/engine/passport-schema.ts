@@ -4,7 +4,8 @@ import { identityDocumentSchema, sha256Schema } from './identity-schema.js';
 const networkTensorSchema = z.object({
   name: z.string(),
   dtype: z.string(),
-  shape: z.array(z.int().nonnegative().nullable()),
+  /** null where nobody said the rank. */
+  shape: z.array(z.int().nonnegative().nullable()).nullable(),
 });
 
 /** The JSON beside a plan. Holds no path, no host and no user name: passports travel with engines. */
@@ -24,14 +25,16 @@ export const passportSchema = z.object({
   plan: z.object({
     sha256: sha256Schema,
     bytes: z.int().positive(),
-    /** Layers of the network as the library parsed it. */
-    layers: z.int().nonnegative(),
+    /** Layers of the network as the library parsed it; null where the builder did not say. */
+    layers: z.int().nonnegative().nullable(),
     inputs: z.array(networkTensorSchema),
     outputs: z.array(networkTensorSchema),
   }),
   built: z.object({
     /** `trtforge 0.1.0` */
     by: z.string(),
+    /** Absent: the library itself, through the addon. */
+    builder: z.literal('trtexec').optional(),
     /** Version the library itself reported. */
     libraryVersion: z.string(),
     /** How the toolchain was found, without its path. */

@@ -1,6 +1,7 @@
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { engineNameOf, formatEngineName } from '../engine/engine-name.js';
 import { identityDigest } from '../engine/identity.js';
+import { planBuilder } from '../engine/plan-builders.js';
 import { formatBytes, formatMs } from '../report/quantity.js';
 import { openLocalStore, openRemoteStore } from '../store/build-or-load.js';
 import type { LocalStore } from '../store/local.js';
@@ -39,7 +40,7 @@ export const buildPhase = (run: Run): ForgePhase => ({
           emit,
           env: run.environment,
           ...(signal === undefined ? {} : { signal }),
-          ...(run.build === undefined ? {} : { build: run.build }),
+          build: run.build ?? planBuilder(run.options.builder ?? 'native', dirname(run.root.log('build'))),
         },
       );
       return { found: { obtained }, detail: howObtained(obtained) };

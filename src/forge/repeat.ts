@@ -76,8 +76,14 @@ function buildWords(options: ForgeOptions): readonly string[] {
   ];
 }
 
-function storeWords({ store, forceRebuild, timingCache }: ForgeOptions): readonly string[] {
+function storeWords({
+  store,
+  forceRebuild,
+  timingCache,
+  builder = 'native',
+}: ForgeOptions): readonly string[] {
   return [
+    ...(builder === 'native' ? [] : ['--builder', builder]),
     ...(timingCache === 'auto' ? [] : word('--timing-cache', timingCache === null ? 'none' : timingCache)),
     ...(store === false ? ['--no-cache'] : word('--cache-dir', store)),
     ...(forceRebuild ? ['--force-rebuild'] : []),

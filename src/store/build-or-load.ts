@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { PlanBuilder } from '../engine/build-engine.js';
+import { type BuilderName, planBuilder } from '../engine/plan-builders.js';
 import { type BuildWishes, prepareBuild } from '../engine/prepare.js';
 import { type EventListener, ignoreEvents } from '../events.js';
 import { cacheFolder } from '../system/folders.js';
@@ -16,6 +17,8 @@ export interface BuildOrLoadWishes extends BuildWishes {
   readonly store?: string | false | undefined;
   /** Address of the remote store (`s3://bucket/prefix`, `http://host:9000/bucket`; default: what `ARTIFACTS_BUCKET` and its companions say), or false for none. */
   readonly remote?: string | false | undefined;
+  /** Who builds what the stores do not have (default: native). */
+  readonly builder?: BuilderName | undefined;
   /** Build even though the store has the engine. */
   readonly forceRebuild?: boolean | undefined;
   /** Where to put the engine; default: it stays in the store. */
@@ -26,7 +29,7 @@ export interface BuildOrLoadContext {
   readonly emit?: EventListener;
   readonly signal?: AbortSignal;
   readonly environment?: NodeJS.ProcessEnv;
-  /** Who builds plans; default: the library, in a child process. */
+  /** Who builds plans; default: the builder of `wishes`. */
   readonly build?: PlanBuilder;
 }
 
@@ -56,7 +59,7 @@ export async function buildOrLoad(
         forceRebuild: wishes.forceRebuild ?? false,
         output: wishes.output ?? null,
       },
-      { emit, env: environment, ...rest },
+      { emit, env: environment, build: planBuilder(wishes.builder ?? 'native'), ...rest },
     );
   } finally {
     remote?.close();
