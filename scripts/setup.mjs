@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { buildMinio, hasGo } from './build-minio.mjs';
 import { Phases, runProgram, runScript, SetupError } from './phases.mjs';
 
 /** The folder of the clone. */
@@ -116,10 +117,20 @@ export const steps = {
       );
     },
   },
+  minio: {
+    phase: 'build the S3 server of the tests',
+    run: () => {
+      if (!hasGo()) return 'not here: there is no Go, so tests against it are skipped by name';
+      buildMinio();
+    },
+  },
 };
 
-/** Runs the named steps in order, all of them by default. Throws SetupError. */
-export function setUp({ phases = new Phases(), only = Object.keys(steps) } = {}) {
+/** The steps that trtforge itself needs; the rest is for its tests. */
+const forUsers = Object.keys(steps).filter((name) => name !== 'minio');
+
+/** Runs the named steps in order. Throws SetupError. */
+export function setUp({ phases = new Phases(), only = forUsers } = {}) {
   for (const name of only) phases.run(steps[name].phase, steps[name].run);
 }
 

@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runScript } from './phases.mjs';
-import { root, setUp } from './setup.mjs';
+import { root, setUp, steps } from './setup.mjs';
 
 const tools = join(root, 'node_modules', '.bin');
 
@@ -51,7 +51,7 @@ function tests(args) {
 }
 
 runScript(() => {
-  setUp();
+  setUp({ only: Object.keys(steps) });
   const checks = CHECKS.map(check);
   const { passed, failed, skipped } = tests(process.argv.slice(2));
   const checksPassed = checks.filter(Boolean).length;

@@ -2,6 +2,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { delimiter, join } from 'node:path';
 import { describe, test } from 'vitest';
+import { minioPath } from '../../scripts/build-minio.mjs';
 import { cacheFolder } from '../../src/system/folders.js';
 
 /** What some tests need and a machine may lack. Each finds the thing, or gives undefined. */
@@ -10,6 +11,8 @@ const finders = {
   /** The folder that holds libtensorrt_rtx.so.1 and its parser. */
   toolchain: () => process.env.TRTFORGE_TEST_TOOLCHAIN ?? installedToolchain(),
   onnxruntime: () => resolvable('onnxruntime-node'),
+  /** The S3 server, built by `node scripts/build-minio.mjs`. */
+  minio: () => (existsSync(minioPath) ? minioPath : undefined),
   python: () => onPath('python3'),
 } as const;
 

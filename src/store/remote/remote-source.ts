@@ -75,7 +75,7 @@ export class RemoteSource {
     const { emit, signal } = this.#options;
     const answer = await inPhase('lookup', emit, () => this.#store.find(identity, signal), this.place);
     if (answer.found) return answer.engine;
-    this.misses.push(answer);
+    this.misses.push({ code: answer.code, reason: answer.reason });
     return undefined;
   }
 

@@ -19,6 +19,8 @@ type Sdk = typeof import('@aws-sdk/client-s3');
  * store them as content; engines carry their own SHA-256.
  */
 export async function openS3(address: RemoteAddress): Promise<Objects> {
+  // Its advice on Node versions is for us, not for users.
+  process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true';
   const sdk = await import('@aws-sdk/client-s3');
   const { endpoint, region, credentials } = address;
   const client = new sdk.S3Client({
