@@ -1,10 +1,13 @@
 import { defineCommand, type TextOutput } from '../cli/command.js';
 import { choice, text } from '../cli/option.js';
+import type { BuildReport } from '../diagnose/build-report-schema.js';
+import { explaining } from '../diagnose/failure.js';
 import { engineExtensions } from '../engine/engine-name.js';
 import { formatBytes, formatMs } from '../report/quantity.js';
 import { buildOrLoad } from '../store/build-or-load.js';
-import { type BuildResult, buildResult } from '../store/build-result.js';
-import { buildOptions, buildWishes } from './build-options.js';
+import { buildResult } from '../store/build-result.js';
+import { builderOption, buildOptions, buildWishes } from './build-options.js';
+import { renderIssues } from './issue-text.js';
 import { missLines } from './miss-text.js';
 import { storeOptions, storeWishes } from './store-options.js';
 
@@ -32,23 +35,26 @@ export const command = defineCommand({
       default: 'engine',
     }),
     ...storeOptions,
+    ...builderOption,
   },
-  run: async ([model = ''], options, { emit, signal, environment }): Promise<BuildResult> => {
-    const obtained = await buildOrLoad(
-      {
-        ...buildWishes(model, options),
-        extension: options.extension,
-        ...storeWishes(options),
-        output: options.output,
-      },
-      { emit, signal, environment },
+  run: async ([model = ''], options, { emit, signal, environment }): Promise<BuildReport> => {
+    const wishes = {
+      ...buildWishes(model, options),
+      extension: options.extension,
+      ...storeWishes(options),
+      output: options.output,
+      builder: options.builder,
+    };
+    const { result, issues } = await explaining(
+      (heard) => buildOrLoad(wishes, { emit: heard, signal, environment }),
+      { emit, model },
     );
-    return buildResult(obtained);
+    return { ...buildResult(result), issues: [...issues] };
   },
   render,
 });
 
-function render(result: BuildResult, output: TextOutput): void {
+function render(result: BuildReport, output: TextOutput): void {
   const { bold, dim, green, yellow } = output.colors;
   const { lookupMs, waitMs, remoteMs, buildMs } = result.timings;
   const how =
@@ -62,4 +68,8 @@ function render(result: BuildResult, output: TextOutput): void {
   output.line(`  for       ${result.target}, ${result.library}, ${result.precision}`);
   for (const miss of result.why) for (const line of missLines(miss)) output.line(dim(`  ${line}`));
   for (const warning of result.warnings) output.line(`${yellow('warning')} ${warning}`);
+  renderIssues(
+    result.issues.filter(({ severity }) => severity !== 'note'),
+    output,
+  );
 }

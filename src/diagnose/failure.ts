@@ -3,7 +3,6 @@ import type { EventListener, LogSeverity, WorkEvent } from '../events.js';
 import { parseLine } from '../trtexec/log-lines.js';
 import type { ExplainedIssue } from './explained-issue.js';
 import { type FinderLine, IssueFinder, inOrder } from './issue-finder.js';
-import { openModelNodes } from './model-nodes.js';
 import { placeSentences } from './place-text.js';
 
 /** What a piece of work that calls TensorRT gave, and the known issues its log shows although it went well. */
@@ -39,9 +38,9 @@ export async function explaining<T>(
       listener.hear(event);
       options.emit(event);
     });
-    return { result, issues: listener.issues(options.model) };
+    return { result, issues: await listener.issues(options.model) };
   } catch (error) {
-    throw error instanceof TrtforgeError ? explained(error, listener, options.model) : error;
+    throw error instanceof TrtforgeError ? await explained(error, listener, options.model) : error;
   }
 }
 
@@ -75,11 +74,11 @@ class IssueListener {
     for (const line of text.split('\n')) if (!this.#heard.has(line)) this.#take(line, 'E');
   }
 
-  issues(model: string | undefined): ExplainedIssue[] {
-    const found = this.finder.issues();
-    if (found.length === 0 || model === undefined) return found;
-    const nodes = openModelNodes(model);
-    return nodes === undefined ? found : this.finder.issues(nodes);
+  async issues(model: string | undefined): Promise<ExplainedIssue[]> {
+    if (model === undefined || !this.finder.namesNodes) return this.finder.issues();
+    // Loaded only now: most work goes well, and then nobody needs the model's reader.
+    const { openModelNodes } = await import('./model-nodes.js');
+    return this.finder.issues(openModelNodes(model));
   }
 
   #take(message: string, severity: FinderLine['severity']): void {
@@ -93,16 +92,24 @@ class IssueListener {
   }
 }
 
+/** The known issues that `explaining` put into an error; none for any other. */
+export const issuesOf = (error: TrtforgeError): readonly ExplainedIssue[] =>
+  Array.isArray(error.details?.issues) ? (error.details.issues as readonly ExplainedIssue[]) : [];
+
 /** These mean the user's wish, not the library's refusal: their own remedy stands. */
 const NOT_THE_LIBRARY: ReadonlySet<string> = new Set(['TF_CANCELLED', 'TF_USAGE', 'TF_INTERNAL']);
 
-function explained(error: TrtforgeError, listener: IssueListener, model: string | undefined): TrtforgeError {
+async function explained(
+  error: TrtforgeError,
+  listener: IssueListener,
+  model: string | undefined,
+): Promise<TrtforgeError> {
   if (NOT_THE_LIBRARY.has(error.code)) return error;
   const lastLines = linesOf(error.details?.lastLines);
   for (const line of lastLines) listener.read(line);
   listener.read(error.message);
   const death = error.code === 'TF_CHILD_DIED' ? [deathIssue(error, lastLines)] : [];
-  const issues = inOrder([...listener.issues(model), ...death]);
+  const issues = inOrder([...(await listener.issues(model)), ...death]);
   if (issues.length === 0) return error;
   const { code, message, details } = error;
   return new TrtforgeError(code, message, {

@@ -62,6 +62,11 @@ export class IssueFinder {
     return ids.some((id) => this.#found.has(id));
   }
 
+  /** Whether some line names a node, so that a model would tell more. */
+  get namesNodes(): boolean {
+    return [...this.#found.values()].some(({ mentions }) => mentions.size > 0);
+  }
+
   /** The worst first. With a model, the nodes that the lines speak of are looked up in it. */
   issues(model?: ModelNodes): ExplainedIssue[] {
     return inOrder([...this.#found.values()].map((found) => explained(found, model)));

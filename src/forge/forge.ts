@@ -62,7 +62,7 @@ export async function forge(options: ForgeOptions, context: ForgeContext = {}): 
   const clock = () => performance.now() - started;
   const log = openRunLog(run.root, clock, emit);
   try {
-    const phasesContext = { emit, ...(signal === undefined ? {} : { signal }) };
+    const phasesContext = { emit, model: options.model, ...(signal === undefined ? {} : { signal }) };
     const outcome = await runPhases(phasesOf(run), phasesContext, log.write, clock);
     const result = resultOf(run, outcome, { startedAt, totalMs: clock() });
     await inPhase('report', emit, async () => writeReport(run.root, result));
@@ -74,7 +74,7 @@ export async function forge(options: ForgeOptions, context: ForgeContext = {}): 
 
 function resultOf(
   { options, root, machine }: Run,
-  { found, phases, error }: PhasesOutcome<Forged>,
+  { found, phases, error, issues }: PhasesOutcome<Forged>,
   times: Pick<ForgeResult, 'startedAt' | 'totalMs'>,
 ): ForgeResult {
   const { inspection, prepared, conversion, obtained } = found;
@@ -102,6 +102,7 @@ function resultOf(
     report: root.report,
     ...judge(parts),
     ...parts,
+    issues: [...issues],
     environment: environmentPart(machine, {
       trtforge: version,
       toolchain: prepared?.toolchain ?? null,

@@ -1,3 +1,5 @@
+import type { ExplainedIssue } from '../diagnose/explained-issue.js';
+import { explaining, issuesOf } from '../diagnose/failure.js';
 import { TrtforgeError } from '../errors.js';
 import { type EventListener, inPhase, type WorkEvent } from '../events.js';
 import type { ForgeResult, ReportPhase } from '../report/result.js';
@@ -6,6 +8,8 @@ import type { ForgeResult, ReportPhase } from '../report/result.js';
 export interface PhaseContext {
   readonly emit: EventListener;
   readonly signal?: AbortSignal;
+  /** The ONNX file at work: nodes that a failing library names are looked up in it. */
+  readonly model?: string;
 }
 
 /** What came of a phase: facts for the phases after it, and one line for people. */
@@ -37,6 +41,8 @@ export interface PhasesOutcome<S> {
   readonly phases: readonly ReportPhase[];
   /** What stopped the run; null when every phase ended or was skipped. */
   readonly error: ForgeResult['error'];
+  /** Known issues that the lines of phases show which ended well. */
+  readonly issues: readonly ExplainedIssue[];
 }
 
 /** Where the events of each phase are written down. */
@@ -56,6 +62,7 @@ export async function runPhases<S>(
   clock: Clock,
 ): Promise<PhasesOutcome<S>> {
   const records: ReportPhase[] = [];
+  const issues: ExplainedIssue[] = [];
   let found: Partial<S> = {};
   let error: ForgeResult['error'] = null;
   for (const phase of phases) {
@@ -72,9 +79,10 @@ export async function runPhases<S>(
     const ended = await runPhase(todo.work, found, context, log, clock);
     records.push(ended.record);
     found = { ...found, ...ended.found };
+    issues.push(...ended.issues);
     error = ended.error;
   }
-  return { found, phases: records, error };
+  return { found, phases: records, error, issues };
 }
 
 function workOrReason<S>(
@@ -112,13 +120,13 @@ async function runPhase<S>(
   try {
     if (context.signal?.aborted) throw new TrtforgeError('TF_CANCELLED', `Cancelled before ${phase.name}.`);
     const expected = await phase.expect?.(soFar);
-    const outcome = await inPhase(
+    const { result, issues } = await inPhase(
       phase.name,
       context.emit,
-      () => phase.run(soFar, { ...context, emit }),
+      () => explaining((heard) => phase.run(soFar, { ...context, emit: heard }), { ...context, emit }),
       expected,
     );
-    return { record: record('done', outcome.detail), found: outcome.found, error: null };
+    return { record: record('done', result.detail), found: result.found, error: null, issues };
   } catch (thrown) {
     const error = describeError(phase.name, thrown);
     log(phase.name, {
@@ -127,7 +135,7 @@ async function runPhase<S>(
       severity: 'error',
       message: `${error.code} ${error.message}`,
     });
-    return { record: record('failed', `${error.code}: ${error.message}`), found: {}, error };
+    return { record: record('failed', `${error.code}: ${error.message}`), found: {}, error, issues: [] };
   }
 }
 
@@ -163,5 +171,6 @@ function describeError(phase: string, thrown: unknown): NonNullable<ForgeResult[
           { cause: thrown },
         );
   const { code, message, remedy, exitCode } = error;
-  return { phase, code, message, remedy, exitCode };
+  const issues = issuesOf(error);
+  return { phase, code, message, remedy, exitCode, ...(issues.length === 0 ? {} : { issues: [...issues] }) };
 }

@@ -43,11 +43,15 @@ export function renderMarkdown(result: ForgeResult): string {
     .concat('\n');
 }
 
-function verdictBlock({ verdict, error }: ForgeResult): string {
+function verdictBlock({ verdict, error, issues = [] }: ForgeResult): string {
   const reasons = verdict.reasons.map((reason) => `- ${text(reason)}`).join('\n');
   const stopped =
     error && `**What to do:** ${text(error.remedy)} (${code(error.code)}, exit ${error.exitCode})`;
-  return [`**${text(verdict.headline)}**`, reasons, stopped].filter(Boolean).join('\n\n');
+  const known = (error === null ? issues : (error.issues ?? []))
+    .filter(({ severity }) => severity !== 'note')
+    .map(({ id, cause, remedy }) => `- ${code(id)} ${text(cause)} ${text(remedy)}`)
+    .join('\n');
+  return [`**${text(verdict.headline)}**`, reasons, stopped, known].filter(Boolean).join('\n\n');
 }
 
 /** The statistics that fit a line. */

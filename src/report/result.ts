@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { explainedIssueSchema } from '../diagnose/explained-issue.js';
 import { ExitCode } from '../errors.js';
 import { verifyResultSchema } from '../verify/result.js';
 
@@ -93,6 +94,8 @@ const errorSchema = z.object({
   message: z.string(),
   remedy: z.string(),
   exitCode: exitCodeSchema,
+  /** Known issues that the lines of the failing phase show, the worst first. */
+  issues: z.array(explainedIssueSchema).optional(),
 });
 
 /** Everything a report shows; `report.json` of a run root. Page, Markdown and terminal are functions of this and of nothing else. */
@@ -116,6 +119,8 @@ export const forgeResultSchema = z.object({
     reasons: z.array(z.string()),
   }),
   error: errorSchema.nullable(),
+  /** Known issues that the phases' lines show although the phases ended well. */
+  issues: z.array(explainedIssueSchema).optional(),
   phases: z.array(phaseSchema),
   model: modelSchema.nullable(),
   conversion: conversionSchema.nullable(),

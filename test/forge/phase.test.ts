@@ -111,4 +111,35 @@ describe('phases', () => {
     expect(logged).toContainEqual(['first', line]);
     expect(events).toContainEqual(line);
   });
+
+  test('that fails says which known issues its lines show, and one that passes which it hides', async () => {
+    const line = 'Requested amount of GPU memory (1024 bytes) could not be allocated.';
+    const says = (ending: () => Promise<never>): Phase<Found> => ({
+      ...second,
+      run: (_, { emit }) => {
+        emit({ type: 'log', source: 'tensorrt', severity: 'error', message: line });
+        return ending();
+      },
+    });
+    const failed = await run([says(() => Promise.reject(new TrtforgeError('TF_BUILD_FAILED', 'No.')))]);
+    expect(failed.error).toMatchObject({
+      code: 'TF_BUILD_FAILED',
+      remedy: expect.stringMatching(/The GPU has no room/),
+      issues: [{ id: 'gpu-out-of-memory', count: 1 }],
+    });
+    const tiny: Phase<Found> = {
+      ...second,
+      run: async (_, { emit }) => {
+        emit({
+          type: 'log',
+          source: 'trtexec',
+          severity: 'info',
+          message: 'Memory Pools: workspace: 0.03 MiB',
+        });
+        return { found: {}, detail: 'done' };
+      },
+    };
+    const passed = await run([tiny]);
+    expect([passed.error, passed.issues]).toMatchObject([null, [{ id: 'workspace-parsed-tiny' }]]);
+  });
 });

@@ -103,6 +103,7 @@ describe('what the views say', () => {
   test('a run that stopped says where, with which code, and what to do; and shows what it had', () => {
     for (const view of [renderMarkdown(samples.stopped), renderHtml(samples.stopped)]) {
       expect(view).toContain('The run stopped in its phase build.');
+      expect(view).toContain('library-not-found');
       expect(view).toContain('TF_TOOLCHAIN_NOT_FOUND');
       expect(view).toContain('trtforge toolchain install tensorrt-rtx --accept-license');
       expect(view).toContain('not reached');

@@ -29,8 +29,16 @@ function banner(result: ForgeResult): Markup {
 
 function failure(result: ForgeResult): Content {
   const stopped = result.error;
-  if (stopped === null) return null;
-  return markup`<p class="remedy"><strong>What to do:</strong> ${stopped.remedy} <code>${stopped.code}</code>, exit ${stopped.exitCode}</p>`;
+  if (stopped === null) return knownIssues(result.issues ?? []);
+  return markup`<p class="remedy"><strong>What to do:</strong> ${stopped.remedy} <code>${stopped.code}</code>, exit ${stopped.exitCode}</p>${knownIssues(stopped.issues ?? [])}`;
+}
+
+/** Notes are harmless and stay in the JSON. */
+function knownIssues(issues: NonNullable<ForgeResult['issues']>): Content {
+  const telling = issues.filter(({ severity }) => severity !== 'note');
+  return telling.map(
+    ({ id, cause, remedy }) => markup`<p class="remedy"><code>${id}</code> ${cause} ${remedy}</p>`,
+  );
 }
 
 function dials(result: ForgeResult): Content {
