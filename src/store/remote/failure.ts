@@ -142,13 +142,14 @@ const rules: readonly Rule[] = [
       passing: false,
     },
   },
-  {
-    when: named('TimeoutError', 'ETIMEDOUT', 'ECONNABORTED', 'AbortError', 'RequestTimeout'),
-    explanation: { code: 'TF_REMOTE_UNREACHABLE', why: 'the server does not answer in time', passing: true },
-  },
+  // Before time-outs: the SDK calls a cut connection a TimeoutError too.
   {
     when: named('ECONNRESET', 'EPIPE', 'ERR_STREAM_PREMATURE_CLOSE', 'UND_ERR_SOCKET'),
     explanation: { code: 'TF_REMOTE_UNREACHABLE', why: 'the connection was cut', passing: true },
+  },
+  {
+    when: named('TimeoutError', 'ETIMEDOUT', 'ECONNABORTED', 'AbortError', 'RequestTimeout'),
+    explanation: { code: 'TF_REMOTE_UNREACHABLE', why: 'the server does not answer in time', passing: true },
   },
   {
     when: (facts) =>
