@@ -1,9 +1,12 @@
 // The door of the addon: requests in, plain data out. Types of both sides: src/toolchain/addon.ts.
+#include <dlfcn.h>
 #include <node_api.h>
 
 #include "build.hpp"
 #include "gpu_state_door.hpp"
+#include "engine_door.hpp"
 #include "gpus.hpp"
+#include "guarded.hpp"
 #include "javascript.hpp"
 #include "job.hpp"
 #include "plan.hpp"
@@ -152,20 +155,14 @@ napi_value gpusExport(napi_env env, napi_callback_info) {
       .value();
 }
 
-// Turns a Failure into a JavaScript exception.
-template <napi_value (*function)(napi_env, napi_callback_info)>
-napi_value guarded(napi_env env, napi_callback_info info) {
-  try {
-    return function(env, info);
-  } catch (const Failure& failure) {
-    bool pending = false;
-    napi_is_exception_pending(env, &pending);
-    if (!pending) napi_throw(env, js::errorOf(env, failure));
-    return nullptr;
-  }
+// Threads of this library may outlive the environment that loaded it, so its code stays mapped.
+void stayLoaded() {
+  Dl_info info;
+  if (dladdr(reinterpret_cast<void*>(&stayLoaded), &info) != 0) dlopen(info.dli_fname, RTLD_NOW | RTLD_NODELETE);
 }
 
 napi_value initialise(napi_env env, napi_value exports) {
+  stayLoaded();
   const auto add = [&](const char* name, napi_callback function) {
     napi_value value;
     js::check(env, napi_create_function(env, name, NAPI_AUTO_LENGTH, function, nullptr, &value));
@@ -175,6 +172,8 @@ napi_value initialise(napi_env env, napi_value exports) {
   add("inspectPlan", guarded<inspectPlanExport>);
   add("probe", guarded<probeExport>);
   add("gpus", guarded<gpusExport>);
+  addEngineExports(add);
+  addCallExports(add);
   add("gpuState", guarded<gpuStateExport>);
   return exports;
 }

@@ -50,6 +50,7 @@ Driver load(const SharedLibrary& library) {
   need(library, "cuMemFreeHost", all.hostFree);
   need(library, "cuMemcpyHtoDAsync_v2", all.copyToDevice);
   need(library, "cuMemcpyDtoHAsync_v2", all.copyToHost);
+  need(library, "cuMemcpyDtoDAsync_v2", all.copyOnDevice);
   need(library, "cuStreamCreate", all.streamCreate);
   need(library, "cuStreamDestroy_v2", all.streamDestroy);
   need(library, "cuStreamSynchronize", all.streamSynchronize);
@@ -219,6 +220,10 @@ void Stream::copyToDevice(Address to, const void* from, std::size_t bytes) const
 
 void Stream::copyToHost(void* to, Address from, std::size_t bytes) const {
   if (bytes != 0) check(device_.api().copyToHost(to, from, bytes, handle_), "Copying from the GPU");
+}
+
+void Stream::copyOnDevice(Address to, Address from, std::size_t bytes) const {
+  if (bytes != 0) check(device_.api().copyOnDevice(to, from, bytes, handle_), "Copying on the GPU");
 }
 
 Event::Event(const Device& device, bool timing) : device_(device) {

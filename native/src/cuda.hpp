@@ -48,6 +48,7 @@ struct Driver {
   int (*hostFree)(void*);
   int (*copyToDevice)(Address, const void*, std::size_t, StreamHandle);
   int (*copyToHost)(void*, Address, std::size_t, StreamHandle);
+  int (*copyOnDevice)(Address to, Address from, std::size_t, StreamHandle);
   int (*streamCreate)(StreamHandle*, unsigned flags);
   int (*streamDestroy)(StreamHandle);
   int (*streamSynchronize)(StreamHandle);
@@ -190,6 +191,7 @@ class Stream {
   void synchronize() const;
   void copyToDevice(Address to, const void* from, std::size_t bytes) const;
   void copyToHost(void* to, Address from, std::size_t bytes) const;
+  void copyOnDevice(Address to, Address from, std::size_t bytes) const;
 
  private:
   const Device& device_;

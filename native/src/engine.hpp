@@ -60,6 +60,8 @@ class Engine {
 
   // Bytes of activations that an execution with this profile needs.
   std::int64_t activationBytes(int profile) const { return facts_.deviceMemoryBytesPerProfile.at(static_cast<std::size_t>(profile)); }
+  // True where weights come from host memory while the engine runs: such work cannot be captured.
+  bool streamsWeights() const { return streamsWeights_; }
   // The inspector's JSON about the whole engine.
   std::string layers(Listener& listener) const;
 
@@ -72,6 +74,7 @@ class Engine {
   const InferenceLibrary& library_;
   const cuda::Device& device_;
   EngineFacts facts_;
+  bool streamsWeights_ = false;
   std::unique_ptr<BlockPool> pool_;
   // Destroyed from the last line up.
   Owned runtime_;

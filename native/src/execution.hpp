@@ -28,8 +28,8 @@ class Execution {
   std::vector<OutputShape> outputs();
   // Of a device tensor, or of a host output. Throws TF_RUN_FAILED.
   void setAddress(const std::string& name, void* memory);
-  // Null takes it away again.
   void setAllocator(const std::string& name, OutputAllocator* allocator);
+  void clearAllocator(const std::string& name) noexcept;
   // An IProfiler (layer_times.hpp), or null.
   void setProfiler(void* profiler);
   // False where profiles are given by `reportToProfiler` alone.
@@ -46,9 +46,9 @@ class Execution {
   std::vector<std::int64_t> shapeOf(const char* name) const;
 
   const std::shared_ptr<Engine> engine_;
-  Owned object_;
   // Values of host inputs, where the library reads them; at least 64 bytes each.
   std::map<std::string, std::vector<std::int64_t>> values_;
+  Owned object_;
 };
 
 }  // namespace trtforge

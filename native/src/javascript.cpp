@@ -1,5 +1,7 @@
 #include "javascript.hpp"
 
+#include <cstring>
+
 namespace trtforge::js {
 
 void check(napi_env env, napi_status status) {
@@ -35,11 +37,7 @@ std::string Reader::text() const {
   return text;
 }
 
-std::string Reader::textOrEmpty() const {
-  napi_valuetype type;
-  check(env_, napi_typeof(env_, value_, &type));
-  return type == napi_null ? "" : text();
-}
+std::string Reader::textOrEmpty() const { return isNull() ? "" : text(); }
 
 std::int64_t Reader::integer() const {
   std::int64_t number = 0;
@@ -163,6 +161,28 @@ napi_value nullValue(napi_env env) {
   napi_value value;
   check(env, napi_get_null(env, &value));
   return value;
+}
+
+napi_value arrayBuffer(napi_env env, const void* bytes, std::size_t size) {
+  void* data = nullptr;
+  napi_value value;
+  check(env, napi_create_arraybuffer(env, size, &data, &value));
+  if (size > 0) std::memcpy(data, bytes, size);
+  return value;
+}
+
+Bytes bytesOf(napi_env env, napi_value view) {
+  // Per napi_typedarray_type: int8, uint8, uint8 clamped, int16, uint16, int32, uint32, float32, float64, bigint64, biguint64.
+  constexpr std::size_t kElement[] = {1, 1, 1, 2, 2, 4, 4, 4, 8, 8, 8};
+  Bytes bytes;
+  napi_typedarray_type type;
+  std::size_t length = 0;
+  if (napi_get_typedarray_info(env, view, &type, &length, &bytes.data, nullptr, nullptr) == napi_ok && type < sizeof kElement / sizeof kElement[0]) {
+    bytes.size = length * kElement[type];
+    return bytes;
+  }
+  check(env, napi_get_dataview_info(env, view, &bytes.size, &bytes.data, nullptr, nullptr));
+  return bytes;
 }
 
 napi_value errorOf(napi_env env, const Failure& failure) {

@@ -75,6 +75,14 @@ napi_value array(napi_env env, const std::vector<Item>& items, Convert convert) 
 }
 
 napi_value nullValue(napi_env env);
+// A new ArrayBuffer with a copy of the bytes.
+napi_value arrayBuffer(napi_env env, const void* bytes, std::size_t size);
+// Where the bytes of a typed array or DataView lie. Throws TF_INTERNAL for another value.
+struct Bytes {
+  void* data = nullptr;
+  std::size_t size = 0;
+};
+Bytes bytesOf(napi_env env, napi_value view);
 // An Error with `code` and `details`, as src/toolchain/addon.ts turns into a TrtforgeError.
 napi_value errorOf(napi_env env, const Failure& failure);
 

@@ -122,7 +122,22 @@ napi_value cancelFunction(napi_env env, const SharedJob& job) {
   return function;
 }
 
+class Task : public Work {
+ public:
+  explicit Task(std::function<Answer(Listener&)> task) : task_(std::move(task)) {}
+  void run(Listener& listener) override { answer_ = task_(listener); }
+  napi_value answer(napi_env env) override { return answer_(env); }
+
+ private:
+  std::function<Answer(Listener&)> task_;
+  Answer answer_;
+};
+
 }  // namespace
+
+napi_value startTask(napi_env env, const char* name, std::function<Answer(Listener&)> task, napi_value onEvent, bool verbose) {
+  return startJob(env, name, std::make_unique<Task>(std::move(task)), onEvent, verbose);
+}
 
 napi_value startJob(napi_env env, const char* name, std::unique_ptr<Work> work, napi_value onEvent, bool verbose) {
   const auto job = std::make_shared<Job>(std::move(work), verbose);

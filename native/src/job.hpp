@@ -2,6 +2,7 @@
 #pragma once
 #include <node_api.h>
 
+#include <functional>
 #include <memory>
 
 #include "listeners.hpp"
@@ -16,7 +17,11 @@ struct Work {
   virtual napi_value answer(napi_env env) = 0;
 };
 
-// Starts the work and gives `{done, cancel}`. The promise settles after the last event was delivered.
+// Starts the work and gives `{done, cancel}`. The promise settles after the last event was delivered; without `onEvent` (null) nobody hears events.
 napi_value startJob(napi_env env, const char* name, std::unique_ptr<Work> work, napi_value onEvent, bool verbose);
+
+// The same for a function that needs no class of its own: what it gives, called on the event loop, makes the answer.
+using Answer = std::function<napi_value(napi_env)>;
+napi_value startTask(napi_env env, const char* name, std::function<Answer(Listener&)> task, napi_value onEvent = nullptr, bool verbose = false);
 
 }  // namespace trtforge

@@ -110,6 +110,8 @@ class Owned : public Facade {
   Owned(const Owned&) = delete;
   Owned& operator=(const Owned&) = delete;
   ~Owned() { reset(); }
+  // Lets it be without deleting it.
+  void release() { object_ = nullptr; }
   void reset() {
     if (object_ != nullptr) callVirtual<void>(object_, 1);
     object_ = nullptr;

@@ -1,0 +1,203 @@
+#include "engine.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "block_pool.hpp"
+#include "build.hpp"
+#include "dims.hpp"
+#include "files.hpp"
+
+namespace trtforge {
+
+namespace {
+
+constexpr std::int32_t kInput = 1;  // TensorIOMode
+constexpr std::int32_t kHost = 1;   // TensorLocation
+constexpr std::int32_t kJson = 1;   // LayerInformationFormat
+constexpr std::int32_t kSelectors = 3;  // OptProfileSelector: min, opt, max
+
+// Reads what an engine says of its tensors, with the functions of its generation.
+class TensorReader {
+ public:
+  TensorReader(const InferenceLibrary& library, const Facade& engine, std::int32_t profiles)
+      : engine_(engine), library_(library), profiles_(profiles), wide_(library.generation() != Generation::k8) {}
+
+  EngineTensor read(const char* name) const {
+    EngineTensor tensor;
+    tensor.name = name;
+    tensor.dtype = engine_.call<std::int32_t>(Slot::ICudaEngine_getTensorDataType_1, name);
+    tensor.input = engine_.call<std::int32_t>(Slot::ICudaEngine_getTensorIOMode_1, name) == kInput;
+    tensor.host = engine_.call<std::int32_t>(Slot::ICudaEngine_getTensorLocation_1, name) == kHost;
+    tensor.shapeTensor = engine_.call<bool>(Slot::ICudaEngine_isShapeInferenceIO_1, name);
+    tensor.format = engine_.call<std::int32_t>(Slot::ICudaEngine_getTensorFormat_1, name);
+    tensor.shape = wide_ ? engine_.call<Dims64>(Slot::ICudaEngine_getTensorShape_1, name).toVector()
+                         : engine_.call<Dims32>(Slot::ICudaEngine_getTensorShape_1, name).toVector();
+    for (std::int32_t profile = 0; tensor.input && profile < profiles_; ++profile) {
+      const auto numbers = [&](std::int32_t selector) { return tensor.shapeTensor ? values(tensor, profile, selector) : shape(name, profile, selector); };
+      tensor.profiles.push_back({numbers(0), numbers(1), numbers(kSelectors - 1)});
+    }
+    return tensor;
+  }
+
+ private:
+  std::vector<std::int64_t> shape(const char* name, std::int32_t profile, std::int32_t selector) const {
+    if (wide_) return engine_.call<Dims64>(Slot::ICudaEngine_getProfileShape_3, name, profile, selector).toVector();
+    return engine_.call<Dims32>(Slot::ICudaEngine_getProfileShape_3, name, profile, selector).toVector();
+  }
+  template <class Number>
+  static std::vector<std::int64_t> list(const Number* values, std::int64_t count) {
+    return values == nullptr || count < 0 ? std::vector<std::int64_t>() : std::vector<std::int64_t>(values, values + count);
+  }
+  // A shape tensor has no open dimension, or one whose size its profile fixes.
+  std::vector<std::int64_t> values(const EngineTensor& tensor, std::int32_t profile, std::int32_t selector) const {
+    const char* name = tensor.name.c_str();
+    const std::int64_t fixed = volumeOf(tensor.shape);
+    const std::int64_t count = fixed >= 0 ? fixed : volumeOf(shape(name, profile, selector));
+    if (!wide_) {
+      const auto binding = engine_.call<std::int32_t>(Slot::ICudaEngine_getBindingIndex_1, name);
+      return list(engine_.call<const std::int32_t*>(Slot::ICudaEngine_getProfileShapeValues_3, binding, profile, selector), count);
+    }
+    if (library_.has(Slot::ICudaEngine_getProfileTensorValuesV2_3))
+      return list(engine_.call<const std::int64_t*>(Slot::ICudaEngine_getProfileTensorValuesV2_3, name, profile, selector), count);
+    return list(engine_.call<const std::int32_t*>(Slot::ICudaEngine_getProfileTensorValues_3, name, profile, selector), count);
+  }
+
+  const Facade& engine_;
+  const InferenceLibrary& library_;
+  std::int32_t profiles_;
+  bool wide_;
+};
+
+// TensorRT ends the whole process when the first bytes are not its own, so they are looked at first.
+void checkHeader(const std::vector<char>& plan, const OpenRequest& request, const InferenceLibrary& library) {
+  const char* tag = library.rtx() ? "vtrt" : "ftrt";
+  constexpr std::size_t kHeader = 28;
+  if (plan.size() >= kHeader && std::memcmp(plan.data(), tag, std::strlen(tag)) == 0) return;
+  throw Failure("TF_PLAN_INVALID", request.planPath + " does not begin as a plan of " + (library.rtx() ? "TensorRT-RTX" : "TensorRT") + " does.");
+}
+
+}  // namespace
+
+bool ranOutOfMemory(Listener& listener) {
+  return listener.heard({"out of memory", "Out of memory", "OutOfMemory", "outOfMemory", "could not be allocated", "OUT_OF_MEMORY"});
+}
+
+Engine::Engine(const InferenceLibrary& library, const cuda::Device& device)
+    : library_(library), device_(device), pool_(std::make_unique<BlockPool>(device)) {}
+
+Engine::~Engine() {
+  // Whatever still lives when the process ends is left to the system: the driver may be gone.
+  if (!cuda::ending()) {
+    device_.makeCurrentQuietly();
+    return;
+  }
+  object_.release();
+  (void)plugins_.release();
+  runtime_.release();
+}
+
+std::shared_ptr<Engine> Engine::open(const OpenRequest& request, Listener& listener) {
+  const Listening listening(listener);
+  const auto started = std::chrono::steady_clock::now();
+  // The GPU first: TensorRT ends the process where there is none.
+  const cuda::Device& device = cuda::Device::at(request.device);
+  const InferenceLibrary& library = inferenceLibrary(request.inferenceLibrary);
+  library.requireTable();
+  const std::shared_ptr<Engine> engine(new Engine(library, device));
+  engine->facts_.before = device.memory();
+  engine->load(request, listener);
+  engine->facts_.after = device.memory();
+  engine->readFacts();
+  engine->facts_.loadMs = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - started).count();
+  return engine;
+}
+
+void Engine::load(const OpenRequest& request, Listener& listener) {
+  const std::vector<char> plan = readFile(request.planPath);
+  checkHeader(plan, request, library_);
+  initialiseStandardPlugins(library_, request.pluginLibrary, listener);
+  device_.makeCurrent();
+  const auto create = library_.shared().symbol<void* (*)(void*, std::int32_t)>("createInferRuntime_INTERNAL");
+  runtime_ = Owned(library_, create(loggerFor(library_), library_.code()));
+  if (!runtime_) throw listener.failure("TF_PLAN_LOAD_FAILED", library_.name() + " cannot create a runtime on this machine.");
+  plugins_ = std::make_unique<Plugins>(library_, runtime_, Slot::IRuntime_getPluginRegistry_0, request.pluginPaths, listener);
+  if (request.allowHostCode) runtime_.call<void>(Slot::IRuntime_setEngineHostCodeAllowed_1, true);
+  void* loaded = generation8()
+                     ? runtime_.call<void*>(Slot::IRuntime_deserializeCudaEngine_3, plan.data(), plan.size(), static_cast<void*>(nullptr))
+                     : runtime_.call<void*>(Slot::IRuntime_deserializeCudaEngine_2, plan.data(), plan.size());
+  object_ = Owned(library_, loaded);
+  if (!object_ && ranOutOfMemory(listener)) throw device_.outOfMemory("engine " + request.planPath, plan.size());
+  if (!object_) throw listener.failure("TF_PLAN_LOAD_FAILED", request.planPath + " could not be loaded by " + library_.name() + ".");
+  setWeightBudget(request, listener);
+}
+
+void Engine::setWeightBudget(const OpenRequest& request, Listener& listener) {
+  if (library_.has(Slot::ICudaEngine_getStreamableWeightsSize_0)) facts_.streamableWeightsBytes = object_.call<std::int64_t>(Slot::ICudaEngine_getStreamableWeightsSize_0);
+  using Budget = OpenRequest::Budget;
+  if (facts_.streamableWeightsBytes <= 0) {
+    if (request.budget == Budget::kBytes)
+      throw Failure("TF_OPTION_UNSUPPORTED", request.planPath + " was not built with weight streaming, so a budget for its weights means nothing.");
+    return;
+  }
+  std::int64_t budget = request.budget == Budget::kBytes ? std::min(request.budgetBytes, facts_.streamableWeightsBytes) : facts_.streamableWeightsBytes;
+  bool set = false;
+  if (library_.has(Slot::ICudaEngine_setWeightStreamingBudgetV2_1)) {
+    if (request.budget == Budget::kAutomatic) budget = object_.call<std::int64_t>(Slot::ICudaEngine_getWeightStreamingAutomaticBudget_0);
+    set = object_.call<bool>(Slot::ICudaEngine_setWeightStreamingBudgetV2_1, budget);
+  } else {
+    // 10.0: -1 lets the library choose, 0 turns streaming off.
+    const std::int64_t old = request.budget == Budget::kAutomatic ? -1 : request.budget == Budget::kAll ? 0 : budget;
+    set = object_.call<bool>(Slot::ICudaEngine_setWeightStreamingBudget_1, old);
+  }
+  streamsWeights_ = budget < facts_.streamableWeightsBytes;
+  if (set) return;
+  if (ranOutOfMemory(listener)) throw device_.outOfMemory("weights of " + request.planPath, static_cast<std::size_t>(budget));
+  throw listener.failure("TF_PLAN_LOAD_FAILED", "The library refuses a budget of " + std::to_string(budget) + " bytes for the weights of " + request.planPath + ".");
+}
+
+void Engine::readFacts() {
+  const char* name = object_.call<const char*>(Slot::ICudaEngine_getName_0);
+  facts_.name = name == nullptr ? "" : name;
+  facts_.layers = object_.call<std::int32_t>(Slot::ICudaEngine_getNbLayers_0);
+  facts_.profiles = object_.call<std::int32_t>(Slot::ICudaEngine_getNbOptimizationProfiles_0);
+  facts_.auxStreams = object_.call<std::int32_t>(Slot::ICudaEngine_getNbAuxStreams_0);
+  facts_.refittable = object_.call<bool>(Slot::ICudaEngine_isRefittable_0);
+  facts_.libraryVersion = library_.version();
+  const bool wide = library_.has(Slot::ICudaEngine_getDeviceMemorySizeV2_0);
+  facts_.deviceMemoryBytes = wide ? object_.call<std::int64_t>(Slot::ICudaEngine_getDeviceMemorySizeV2_0)
+                                  : static_cast<std::int64_t>(object_.call<std::size_t>(Slot::ICudaEngine_getDeviceMemorySize_0));
+  for (std::int32_t profile = 0; profile < facts_.profiles; ++profile)
+    facts_.deviceMemoryBytesPerProfile.push_back(library_.has(Slot::ICudaEngine_getDeviceMemorySizeForProfileV2_1)
+                                                     ? object_.call<std::int64_t>(Slot::ICudaEngine_getDeviceMemorySizeForProfileV2_1, profile)
+                                                     : facts_.deviceMemoryBytes);
+  const TensorReader reader(library_, object_, facts_.profiles);
+  const auto count = object_.call<std::int32_t>(Slot::ICudaEngine_getNbIOTensors_0);
+  for (std::int32_t i = 0; i < count; ++i) facts_.tensors.push_back(reader.read(object_.call<const char*>(Slot::ICudaEngine_getIOTensorName_1, i)));
+}
+
+const EngineTensor* Engine::find(const std::string& name) const {
+  for (const EngineTensor& tensor : facts_.tensors)
+    if (tensor.name == name) return &tensor;
+  return nullptr;
+}
+
+const EngineTensor& Engine::tensor(const std::string& name) const {
+  if (const EngineTensor* found = find(name)) return *found;
+  std::string names;
+  for (const EngineTensor& tensor : facts_.tensors) names += (names.empty() ? "" : ", ") + tensor.name;
+  throw Failure("TF_SESSION_INPUT", "The engine has no tensor " + name + "; it has " + names + ".");
+}
+
+std::string Engine::layers(Listener& listener) const {
+  const Listening listening(listener);
+  device_.makeCurrent();
+  const Owned inspector(library_, object_.call<void*>(Slot::ICudaEngine_createEngineInspector_0));
+  if (!inspector) throw listener.failure("TF_CONTEXT_FAILED", library_.name() + " could not make an inspector of the engine.");
+  const char* text = inspector.call<const char*>(Slot::IEngineInspector_getEngineInformation_1, kJson);
+  if (text == nullptr) throw listener.failure("TF_CONTEXT_FAILED", library_.name() + " could not describe the engine's layers.");
+  return text;
+}
+
+}  // namespace trtforge

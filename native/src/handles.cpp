@@ -1,0 +1,99 @@
+#include "handles.hpp"
+
+#include <algorithm>
+
+#include "javascript.hpp"
+
+namespace trtforge {
+
+namespace {
+
+// The environment goes away: threads end and the GPU's memory is given back while the driver is still there.
+void closeContext(void* context) { static_cast<Context*>(context)->close(); }
+
+[[noreturn]] void closed(const char* what) { throw Failure("TF_SESSION_CLOSED", std::string("The ") + what + " is closed."); }
+
+}  // namespace
+
+napi_value boxed(napi_env env, int kind, std::shared_ptr<void> object) {
+  napi_value value;
+  auto* box = new Boxed{kind, std::move(object)};
+  const auto release = [](napi_env, void* data, void*) { delete static_cast<Boxed*>(data); };
+  js::check(env, napi_create_external(env, box, release, nullptr, &value));
+  return value;
+}
+
+Boxed& unboxed(napi_env env, napi_value value, int kind) {
+  void* data = nullptr;
+  js::check(env, napi_get_value_external(env, value, &data));
+  auto* box = static_cast<Boxed*>(data);
+  if (box == nullptr || box->kind != kind) throw Failure("TF_INTERNAL", "A handle of another kind was given to the addon.");
+  return *box;
+}
+
+const std::shared_ptr<Engine>& EngineHandle::open() const {
+  if (engine == nullptr) closed("engine");
+  return engine;
+}
+
+const std::shared_ptr<cuda::DeviceBlock>& MemoryHandle::open() const {
+  if (block == nullptr) closed("device memory");
+  return block;
+}
+
+Context& ContextHandle::open() const {
+  if (context == nullptr) closed("context");
+  return *context;
+}
+
+std::shared_ptr<Context> ContextHandle::detach() {
+  if (context == nullptr) return nullptr;
+  for (const auto& known : calls)
+    if (const auto call = known.lock()) call->detach();
+  calls.clear();
+  napi_remove_env_cleanup_hook(env, closeContext, context.get());
+  return std::move(context);
+}
+
+void ContextHandle::add(const std::shared_ptr<CallHandle>& call) {
+  calls.erase(std::remove_if(calls.begin(), calls.end(), [](const auto& known) { return known.expired(); }), calls.end());
+  calls.push_back(call);
+}
+
+ContextHandle::~ContextHandle() {
+  if (context != nullptr) napi_remove_env_cleanup_hook(env, closeContext, context.get());
+}
+
+Call& CallHandle::open() const {
+  if (call == nullptr) closed("call");
+  return *call;
+}
+
+std::shared_ptr<Call> CallHandle::detach() {
+  for (Buffer& buffer : buffers) {
+    if (buffer.reference == nullptr) continue;
+    napi_value value = nullptr;
+    napi_get_reference_value(env, buffer.reference, &value);
+    // Nobody can read it any more, so the pool may give it to another call at once.
+    if (value != nullptr && napi_detach_arraybuffer(env, value) == napi_ok) buffer.memory->reset();
+    napi_delete_reference(env, buffer.reference);
+    buffer = Buffer();
+  }
+  return std::move(call);
+}
+
+void CallHandle::close() {
+  auto open = detach();
+  if (open == nullptr) return;
+  if (runs.empty()) open->close();
+  else closing = std::move(open);
+}
+
+CallHandle::~CallHandle() {
+  for (const Buffer& buffer : buffers)
+    if (buffer.reference != nullptr) napi_delete_reference(env, buffer.reference);
+}
+
+void watchEnvironment(ContextHandle& handle) { napi_add_env_cleanup_hook(handle.env, closeContext, handle.context.get()); }
+
+}  // namespace trtforge

@@ -1,0 +1,73 @@
+#include "worker.hpp"
+
+#include <chrono>
+
+namespace trtforge {
+
+namespace {
+
+// After a task the next one often comes at once; waking a sleeping thread costs as much as a small inference takes.
+constexpr auto kLookFor = std::chrono::microseconds(150);
+
+void pauseProcessor() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+}  // namespace
+
+Worker::Worker() : thread_([this] { work(); }) {}
+
+Worker::~Worker() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    stopped_ = true;
+  }
+  wake_.notify_one();
+  thread_.join();
+}
+
+void Worker::post(std::function<void()> task) {
+  bool wake = false;
+  unfinished_.fetch_add(1, std::memory_order_release);
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    tasks_.push_back(std::move(task));
+    queued_.fetch_add(1, std::memory_order_release);
+    wake = sleeping_;
+  }
+  if (wake) wake_.notify_one();
+}
+
+void Worker::drain() {
+  if (idle()) return;
+  std::unique_lock<std::mutex> lock(mutex_);
+  drained_.wait(lock, [this] { return idle(); });
+}
+
+bool Worker::next(std::function<void()>& task) {
+  const auto until = std::chrono::steady_clock::now() + kLookFor;
+  while (queued_.load(std::memory_order_acquire) == 0 && std::chrono::steady_clock::now() < until) pauseProcessor();
+  std::unique_lock<std::mutex> lock(mutex_);
+  sleeping_ = true;
+  wake_.wait(lock, [this] { return stopped_ || !tasks_.empty(); });
+  sleeping_ = false;
+  if (tasks_.empty()) return false;
+  task = std::move(tasks_.front());
+  tasks_.pop_front();
+  queued_.fetch_sub(1, std::memory_order_release);
+  return true;
+}
+
+void Worker::work() {
+  std::function<void()> task;
+  while (next(task)) {
+    task();
+    task = nullptr;
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1) drained_.notify_all();
+  }
+}
+
+}  // namespace trtforge
