@@ -288,6 +288,18 @@ export const catalogue = {
     meaning: 'What came from the remote store is not what its digest or passport says.',
     remedy: 'Remove the object there and upload the engine again; nothing of it was kept here.',
   },
+  TF_KEY_INVALID: {
+    exitCode: ExitCode.badInput,
+    meaning: 'A file given as a signing or trusted key holds no Ed25519 key of that kind.',
+    remedy:
+      'Make a pair with trtforge cache keygen; engines are signed with the private half and checked with the public one.',
+  },
+  TF_SIGNATURE_INVALID: {
+    exitCode: ExitCode.badInput,
+    meaning: 'A signature is required, and the engine has none that a trusted key made for its passport.',
+    remedy:
+      'Trust the key that signed it (--trust-key), have it signed (trtforge cache sign), or build the engine here.',
+  },
   TF_MODEL_REJECTED: {
     exitCode: ExitCode.badInput,
     meaning: 'TensorRT’s ONNX parser refused the model; every node it refused is listed.',
