@@ -97,6 +97,7 @@ Result call(void* object, Slot slot, Arguments... arguments) {
   return function(object, arguments...);
 }
 
+inline void* theLogger = nullptr;
 inline void say(void* logger, int severity, const std::string& message) { call<void>(logger, Slot::ILogger_log_2, severity, message.c_str()); }
 
 #if STANDIN_GENERATION == 0
