@@ -1,0 +1,299 @@
+// Stands in for trtexec: says what the recorded runs of a version say, with the echo of the options it is given, and writes a plan with a real header.
+//   node trtexec-standin.mjs CONFIG.json [trtexec's own options]
+// CONFIG: { version: '8.6' | '10.6' | '11.1', fault?: string, planBytes?: number, pidFile?: string }
+import { spawn } from 'node:child_process';
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { gunzipSync } from 'node:zlib';
+
+const {
+  version,
+  fault = 'none',
+  planBytes = 4096,
+  pidFile,
+} = JSON.parse(readFileSync(process.argv[2], 'utf8'));
+const args = process.argv.slice(3);
+const fixture = (path) => new URL(`../fixtures/${path}`, import.meta.url);
+const recorded = (name) =>
+  readFileSync(fixture(`trtexec-logs/${name}.log`), 'utf8')
+    .split('\n')
+    .slice(0, -1);
+
+const MIB = 1 << 20;
+const dialect = {
+  8.6: { banner: '[TensorRT v8601]', header: [8, 6, 1, 6], build: '8.6-build_fp16', bench: '8.6-bench_b1' },
+  10.6: {
+    banner: '[TensorRT v100600] [b26]',
+    header: [10, 6, 0, 26],
+    build: '10.6-build_typed',
+    bench: '10.6-bench_r50_b64',
+  },
+  11.1: {
+    banner: '[TensorRT v110100] [b106]',
+    header: [11, 1, 0, 106],
+    build: '11.1-build2',
+    bench: '11.1-build2',
+  },
+}[version];
+const options = args.map((arg) => {
+  const at = arg.indexOf('=');
+  return at < 0 ? [arg.slice(2), ''] : [arg.slice(2, at), arg.slice(at + 1)];
+});
+const given = (name) => options.some(([key]) => key === name);
+const said = (name, otherwise) => options.find(([key]) => key === name)?.[1] ?? otherwise;
+
+// Streams of a terminal: information on one, warnings and errors on the other.
+const say = (line) => (/\] \[[WEF]\] /.test(line) ? process.stderr : process.stdout).write(`${line}\n`);
+const tell = (severity, message) => say(`[11/20/2026-21:32:52] [${severity}] ${message}`);
+const mark = (word) => say(`&&&& ${word} TensorRT.trtexec ${dialect.banner} # trtexec ${args.join(' ')}`);
+const end = (exitCode) => {
+  process.exitCode = exitCode;
+};
+
+/** The help in a recorded refusal names every option that version takes; none was recorded of 11.1. */
+function knownOptions() {
+  const help = (name) =>
+    [
+      ...recorded(`${name}-err_unknown_flag`)
+        .join('\n')
+        .matchAll(/--([A-Za-z]\w*)/g),
+    ].map(([, flag]) => flag);
+  if (version !== '11.1') return new Set(help(version));
+  const gone = [
+    'fp16',
+    'bf16',
+    'int8',
+    'fp8',
+    'int4',
+    'best',
+    'precisionConstraints',
+    'layerPrecisions',
+    'layerOutputTypes',
+  ];
+  const added = [
+    'includeDataTransfers',
+    'noSpinWait',
+    'noCudaGraph',
+    'tilingOptimizationLevel',
+    'l2LimitForTiling',
+  ];
+  return new Set([...help('10.6').filter((flag) => !gone.includes(flag)), ...added]);
+}
+
+function poolsEcho() {
+  const asked = new Map(
+    (said('memPoolSize', '') || '')
+      .split(',')
+      .filter(Boolean)
+      .map((part) => part.split(':')),
+  );
+  const names = [
+    'workspace',
+    'dlaSRAM',
+    'dlaLocalDRAM',
+    'dlaGlobalDRAM',
+    ...(version === '8.6' ? [] : ['tacticSharedMem']),
+  ];
+  const size = (text) => {
+    // 8.6 stops reading at the first letter; later ones take the last letter for the unit.
+    if (version === '8.6') return Number.parseFloat(text);
+    const unit = { B: 1 / MIB, K: 1 / 1024, M: 1, G: 1024 }[text.at(-1).toUpperCase()];
+    return Number.parseFloat(text) * (unit ?? 1);
+  };
+  if (fault === 'misreads-pools')
+    return `Memory Pools: ${names.map((name) => `${name}: 0.03125 MiB`).join(', ')}`;
+  return `Memory Pools: ${names.map((name) => `${name}: ${asked.has(name) ? `${Number(size(asked.get(name)).toPrecision(6))} MiB` : 'default'}`).join(', ')}`;
+}
+
+function precisionEcho() {
+  if (version === '11.1' || given('stronglyTyped')) return 'Precision: Strongly Typed';
+  return `Precision: ${['FP32', ...['fp16', 'bf16', 'int8', 'fp8', 'int4'].filter(given).map((name) => name.toUpperCase())].join('+')}`;
+}
+
+/** Shapes stand behind the --profile they belong to. */
+function profilesEcho() {
+  const profiles = [];
+  for (const [key, value] of options) {
+    const end = { minShapes: 0, optShapes: 1, maxShapes: 2 }[key];
+    if (key === 'profile' || (end !== undefined && profiles.length === 0)) profiles.push(new Map());
+    if (end === undefined) continue;
+    for (const part of value.split(',')) {
+      const at = part.lastIndexOf(':');
+      const [name, dims] = [part.slice(0, at), part.slice(at + 1)];
+      const range = profiles.at(-1).get(name) ?? [];
+      range[end] = dims === 'scalar' ? '' : dims;
+      profiles.at(-1).set(name, range);
+    }
+  }
+  const words = (index) => (version === '8.6' ? 'Input build shape' : `Input build shape (profile ${index})`);
+  return profiles.flatMap((profile, index) =>
+    [...profile].map(([name, range]) => `${words(index)}: ${name}=${range.join('+')}`),
+  );
+}
+
+const enabled = (on) => (on ? 'Enabled' : 'Disabled');
+const isNew = version === '11.1';
+const echo = {
+  'Memory Pools': poolsEcho,
+  Precision: precisionEcho,
+  Model: () => `Model: ${said('onnx', '')}`,
+  avgTiming: () => `avgTiming: ${said('avgTiming', 8)}`,
+  BuilderOptimizationLevel: () => `BuilderOptimizationLevel: ${said('builderOptimizationLevel', -1)}`,
+  MaxAuxStreams: () => `MaxAuxStreams: ${said('maxAuxStreams', -1)}`,
+  MaxTactics: () => `MaxTactics: ${said('maxTactics', -1)}`,
+  Sparsity: () => `Sparsity: ${enabled(given('sparsity'))}`,
+  Refit: () => `Refit: ${enabled(given('refit'))}`,
+  'Strip weights': () => `Strip weights: ${enabled(given('stripWeights'))}`,
+  'Version Compatible': () => `Version Compatible: ${enabled(given('versionCompatible'))}`,
+  'Exclude Lean Runtime': () => `Exclude Lean Runtime: ${enabled(given('excludeLeanRuntime'))}`,
+  'Weight Streaming': () => `Weight Streaming: ${enabled(given('allowWeightStreaming'))}`,
+  'DirectIO mode': () => `DirectIO mode: ${enabled(given('directIO'))}`,
+  'Skip inference': () => `Skip inference: ${enabled(given('skipInference'))}`,
+  'Save engine': () => `Save engine: ${said('saveEngine', '')}`,
+  'Load engine': () => `Load engine: ${said('loadEngine', '')}`,
+  Iterations: () => `Iterations: ${said('iterations', 10)}`,
+  Duration: () => `Duration: ${said('duration', 3)}s (+ ${said('warmUp', 200)}ms warm up)`,
+  'Idle time': () => `Idle time: ${said('idleTime', 0)}ms`,
+  'Inference Streams': () => `Inference Streams: ${said('infStreams', 1)}`,
+  'Data transfers': () =>
+    `Data transfers: ${enabled(isNew ? given('includeDataTransfers') : !given('noDataTransfers'))}`,
+  'Spin-wait': () =>
+    `Spin-wait: ${enabled(fault === 'misreads-mode' ? false : isNew ? !given('noSpinWait') : given('useSpinWait'))}`,
+  'CUDA Graph': () => `CUDA Graph: ${enabled(isNew ? !given('noCudaGraph') : given('useCudaGraph'))}`,
+};
+
+/** A recorded line with what this run was told in place of what that run was told. */
+function replay(line) {
+  const [, prefix, message] = /^(\[[^\]]*\] \[.\] )(.*)$/.exec(line) ?? [];
+  if (message === undefined) return say(line);
+  if (/^Input build shape/.test(message)) return;
+  if (/^Input inference shape/.test(message)) return inferenceShapes();
+  if (message === '=== System Options ===' && given('saveEngine'))
+    for (const shape of profilesEcho()) tell('I', shape);
+  if (/^Created engine with size/.test(message))
+    return say(`${prefix}Created engine with size: ${Number((planBytes / MIB).toPrecision(6))} MiB`);
+  const key = message.split(':')[0].trim();
+  return say(message.includes(':') && echo[key] !== undefined ? `${prefix}${echo[key]()}` : line);
+}
+
+let areShapesSaid = false;
+function inferenceShapes() {
+  if (areShapesSaid || !given('shapes')) return;
+  areShapesSaid = true;
+  for (const part of said('shapes', '').split(',')) {
+    const at = part.lastIndexOf(':');
+    tell('I', `Input inference shape : ${part.slice(0, at)}=${part.slice(at + 1)}`);
+  }
+}
+
+function plan() {
+  const bytes = Buffer.alloc(planBytes, 7);
+  bytes.fill(0, 0, 28);
+  bytes.write('ftrt', 0, 'latin1');
+  bytes.writeUInt32LE(1, 8);
+  bytes.writeBigUInt64LE(BigInt(planBytes - 24), 16);
+  bytes.set(fault === 'other-header' ? [9, 9, 9, 9] : dialect.header, 24);
+  return fault === 'partial-plan' ? bytes.subarray(0, 100) : bytes;
+}
+
+function build(lines) {
+  const stop = lines.findIndex(
+    (line) => line.includes('Skipped inference phase') || line.includes('createCaskKernelLibraryImpl'),
+  );
+  for (const line of lines.slice(1, stop)) replay(line);
+  if (version === '11.1') {
+    tell('I', `Created engine with size: ${Number((planBytes / MIB).toPrecision(6))} MiB`);
+    tell('I', 'Engine built in 2.5 sec.');
+  }
+  if (given('timingCacheFile')) writeFileSync(said('timingCacheFile'), 'a timing cache');
+  if (fault !== 'no-plan') writeFileSync(said('saveEngine'), plan());
+  tell('I', 'Skipped inference phase since --skipInference is added.');
+}
+
+function bench(lines) {
+  const summary = isNew ? recorded('10.6-bench_r50_b64') : lines;
+  const cut = lines.findIndex((line) => line.includes('Start parsing network model'));
+  const from = summary.findIndex((line) => line.includes('Starting inference'));
+  const echoed =
+    cut < 0
+      ? lines.slice(
+          1,
+          lines.findIndex((line) => line.includes('Starting inference')),
+        )
+      : lines.slice(1, cut);
+  for (const line of echoed) replay(line);
+  if (fault === 'refuses-graph' && (isNew || given('useCudaGraph')))
+    tell(
+      'W',
+      'The built TensorRT engine contains operations that are not permitted under CUDA graph capture mode.',
+    );
+  for (const line of summary.slice(from))
+    if (!line.startsWith('&&&&') && !/\] \[[WE]\] /.test(line)) say(line);
+  const file = (name) => fixture(`trtexec-runs/${name}`);
+  if (given('exportTimes')) {
+    const times =
+      version === '8.6' || fault === 'other-times'
+        ? readFileSync(file('8.6-bench_b1.first300.times.json'))
+        : gunzipSync(readFileSync(file('10.6-bench_r50_b64.times.json.gz')));
+    writeFileSync(said('exportTimes'), times);
+  }
+  const old = version === '8.6';
+  if (given('exportProfile'))
+    copyFileSync(file(old ? '8.6-profile_b8.json' : '10.6-profile_b32.json'), said('exportProfile'));
+  if (given('exportLayerInfo'))
+    copyFileSync(
+      fixture(`engine-layers/${old ? '8.6' : '10.6'}-resnet50-fp16.json`),
+      said('exportLayerInfo'),
+    );
+  if (given('exportOutput')) copyFileSync(file('10.6-output_b1.json'), said('exportOutput'));
+}
+
+function hang() {
+  if (fault === 'ignores-sigterm') process.on('SIGTERM', () => tell('W', 'not now'));
+  // A helper of its own, to see that it does not stay behind.
+  const helper = spawn('sleep', ['300'], { stdio: 'inherit' });
+  if (pidFile !== undefined) writeFileSync(pidFile, JSON.stringify([process.pid, helper.pid]));
+  setInterval(() => {}, 1000);
+}
+
+function fail(lines) {
+  for (const line of lines) tell('E', line);
+  mark('FAILED');
+  end(1);
+}
+
+function main() {
+  mark('RUNNING');
+  const unknown = options.filter(([key]) => !knownOptions().has(key));
+  if (unknown.length > 0) {
+    for (const [key, value] of unknown) tell('E', `Unknown option: --${key} ${value}`);
+    return end(1);
+  }
+  const isBuild = given('saveEngine');
+  const lines = recorded(isBuild ? dialect.build : dialect.bench);
+  if (fault === 'hangs' || fault === 'ignores-sigterm') {
+    for (const line of lines.slice(1, 90)) replay(line);
+    return hang();
+  }
+  if (fault === 'fails')
+    return fail([
+      'Engine could not be created from network',
+      'Building engine failed',
+      'Engine set up failed',
+    ]);
+  if (fault === 'refuses-model')
+    return fail([
+      'ModelImporter.cpp:901: Failed to parse ONNX model',
+      'Failed to parse onnx file',
+      'Parsing model failed',
+    ]);
+  if (fault === 'killed') return process.kill(process.pid, 'SIGKILL');
+  if (fault === 'aborts') {
+    process.stderr.write('LLVM ERROR: out of memory\n');
+    return process.abort();
+  }
+  if (isBuild) build(lines);
+  else bench(lines);
+  if (fault !== 'no-last-line') mark('PASSED');
+}
+
+main();

@@ -1,0 +1,32 @@
+import { chmodSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const program = fileURLToPath(new URL('trtexec-standin.mjs', import.meta.url));
+
+export const recordedLogs = fileURLToPath(new URL('../fixtures/trtexec-logs/', import.meta.url));
+export const recordedRuns = fileURLToPath(new URL('../fixtures/trtexec-runs/', import.meta.url));
+
+export type StandInVersion = '8.6' | '10.6' | '11.1';
+
+/** The versions that stand-ins say they are, as a toolchain has them. */
+export const standInVersions = { '8.6': '8.6.1.6', '10.6': '10.6.0.26', '11.1': '11.1.0.106' } as const;
+
+/** Writes a trtexec that replays recorded runs of a version, with a fault; gives its path. */
+export function standInTrtexec(
+  folder: string,
+  config: {
+    readonly version: StandInVersion;
+    readonly fault?: string;
+    readonly planBytes?: number;
+    readonly pidFile?: string;
+  },
+): string {
+  const name = `trtexec-${config.version}-${config.fault ?? 'sound'}`;
+  const settings = join(folder, `${name}.json`);
+  writeFileSync(settings, JSON.stringify(config));
+  const path = join(folder, name);
+  writeFileSync(path, `#!/bin/sh\nexec '${process.execPath}' '${program}' '${settings}' "$@"\n`);
+  chmodSync(path, 0o755);
+  return path;
+}
