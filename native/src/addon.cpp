@@ -9,6 +9,7 @@
 #include "guarded.hpp"
 #include "javascript.hpp"
 #include "job.hpp"
+#include "measure_door.hpp"
 #include "plan.hpp"
 
 namespace trtforge {
@@ -175,6 +176,7 @@ napi_value initialise(napi_env env, napi_value exports) {
   addEngineExports(add);
   addCallExports(add);
   add("gpuState", guarded<gpuStateExport>);
+  add("measure", guarded<measureExport>);
   return exports;
 }
 

@@ -77,45 +77,6 @@ std::vector<std::string> Reader::texts() const {
 
 namespace {
 
-std::size_t bytesPerElement(napi_typedarray_type type) {
-  constexpr int kFloat16Array = 11;  // newer than the interface this is compiled for
-  if (static_cast<int>(type) == kFloat16Array) return 2;
-  switch (type) {
-    case napi_int16_array:
-    case napi_uint16_array:
-      return 2;
-    case napi_int32_array:
-    case napi_uint32_array:
-    case napi_float32_array:
-      return 4;
-    case napi_float64_array:
-    case napi_bigint64_array:
-    case napi_biguint64_array:
-      return 8;
-    default:
-      return 1;
-  }
-}
-
-}  // namespace
-
-View Reader::view() const {
-  View view;
-  bool typed = false;
-  check(env_, napi_is_typedarray(env_, value_, &typed));
-  if (!typed) {
-    check(env_, napi_get_dataview_info(env_, value_, &view.bytes, &view.data, nullptr, nullptr));
-    return view;
-  }
-  napi_typedarray_type type;
-  std::size_t length = 0;
-  check(env_, napi_get_typedarray_info(env_, value_, &type, &length, &view.data, nullptr, nullptr));
-  view.bytes = length * bytesPerElement(type);
-  return view;
-}
-
-namespace {
-
 napi_value textValue(napi_env env, const std::string& text) {
   napi_value value;
   check(env, napi_create_string_utf8(env, text.data(), text.size(), &value));
@@ -172,8 +133,8 @@ napi_value arrayBuffer(napi_env env, const void* bytes, std::size_t size) {
 }
 
 Bytes bytesOf(napi_env env, napi_value view) {
-  // Per napi_typedarray_type: int8, uint8, uint8 clamped, int16, uint16, int32, uint32, float32, float64, bigint64, biguint64.
-  constexpr std::size_t kElement[] = {1, 1, 1, 2, 2, 4, 4, 4, 8, 8, 8};
+  // Per napi_typedarray_type: int8, uint8, uint8 clamped, int16, uint16, int32, uint32, float32, float64, bigint64, biguint64, float16.
+  constexpr std::size_t kElement[] = {1, 1, 1, 2, 2, 4, 4, 4, 8, 8, 8, 2};
   Bytes bytes;
   napi_typedarray_type type;
   std::size_t length = 0;

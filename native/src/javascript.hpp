@@ -13,12 +13,6 @@ namespace trtforge::js {
 // A pending JavaScript exception, or a call of Node-API that failed.
 void check(napi_env env, napi_status status);
 
-// Memory of an ArrayBufferView; valid as long as JavaScript keeps it.
-struct View {
-  void* data = nullptr;
-  std::size_t bytes = 0;
-};
-
 class Reader {
  public:
   Reader(napi_env env, napi_value value) : env_(env), value_(value) {}
@@ -35,8 +29,6 @@ class Reader {
   bool isNull() const;
   std::vector<std::int64_t> integers() const;
   std::vector<std::string> texts() const;
-  // Of a typed array, a Buffer or a DataView.
-  View view() const;
   napi_value value() const { return value_; }
 
  private:
