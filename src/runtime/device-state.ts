@@ -112,16 +112,6 @@ export class DeviceState implements EngineState {
     ]);
   }
 
-  /** Does work that overwrites both memories (preparing a call runs it) and puts the present content back. */
-  async preserving<T>(work: () => Promise<T>): Promise<T> {
-    const present = await Promise.all(this.tensors.map((tensor) => this.#read(tensor)));
-    try {
-      return await work();
-    } finally {
-      await Promise.all(this.tensors.map((tensor, at) => this.#write(tensor, present[at]!)));
-    }
-  }
-
   reset(): Promise<void> {
     return this.inOrder(async () => {
       await Promise.all(this.tensors.map((tensor) => this.#write(tensor, new Uint8Array(tensor.bytes))));

@@ -205,17 +205,16 @@ export class ProfileContexts implements EngineContext {
   async #prepareStateful(wish: CallWish, state: DeviceState): Promise<PreparedCall> {
     await this.#checkStateOutputs(wish, state);
     const make = (side: 0 | 1) => this.#make({ ...wish, device: state.bindings(side) });
-    const calls = await state.inOrder(() =>
-      state.preserving(async (): Promise<[EngineCall, EngineCall]> => {
-        const first = await make(0);
-        try {
-          return [first, await make(1)];
-        } catch (error) {
-          first.close();
-          throw error;
-        }
-      }),
-    );
+    // Preparing runs the engine once, and the addon puts memory that is not the call's own back as it was: not while another run is using it.
+    const calls = await state.inOrder(async (): Promise<[EngineCall, EngineCall]> => {
+      const first = await make(0);
+      try {
+        return [first, await make(1)];
+      } catch (error) {
+        first.close();
+        throw error;
+      }
+    });
     return new StatefulCall(calls, state, this.pending);
   }
 

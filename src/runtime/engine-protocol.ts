@@ -1,0 +1,34 @@
+import type { EngineBinding, EngineSessionOptions, SessionFacts } from './engine-interface.js';
+import type { SentTensor } from './tensor-exchange.js';
+
+/** What `supervised-engine.ts` asks its child process, and what that answers. Plain data: it crosses between processes. */
+export type EngineRequest =
+  | {
+      readonly kind: 'open';
+      readonly planPath: string;
+      readonly options: EngineChildOptions;
+      /** Where large tensors are left for each other. */
+      readonly folders: readonly string[];
+    }
+  | {
+      readonly kind: 'run';
+      readonly inputs: readonly SentTensor[];
+      readonly profile: number | undefined;
+      readonly iterations: number;
+    };
+
+export type EngineChildOptions = Omit<EngineSessionOptions, 'emit' | 'signal' | 'environment' | 'contexts'>;
+
+export interface EngineOpened {
+  readonly backend: string;
+  readonly inputs: readonly EngineBinding[];
+  readonly outputs: readonly EngineBinding[];
+  readonly facts: SessionFacts;
+}
+
+export interface EngineRan {
+  readonly outputs: readonly SentTensor[];
+  /** One per iteration: from host memory to host memory, milliseconds. The first also makes buffers. */
+  readonly ms: readonly number[];
+  readonly cudaGraphRefusals: readonly string[];
+}
