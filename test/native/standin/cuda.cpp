@@ -155,6 +155,9 @@ int cuMemcpyHtoDAsync_v2(Address to, const void* from, std::size_t bytes, Stream
 int cuMemcpyDtoHAsync_v2(void* to, Address from, std::size_t bytes, Stream* stream) {
   return enqueue(stream, copyUs(), [=] { std::memcpy(to, reinterpret_cast<const void*>(from), bytes); });
 }
+int cuMemcpyDtoDAsync_v2(Address to, Address from, std::size_t bytes, Stream* stream) {
+  return enqueue(stream, copyUs(), [=] { std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes); });
+}
 
 int cuStreamCreate(Stream** stream, unsigned) { return *stream = new Stream, 0; }
 int cuStreamDestroy_v2(Stream* stream) { return delete stream, 0; }
