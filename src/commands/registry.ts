@@ -9,7 +9,7 @@ export const registry: readonly CommandEntry[] = [
   },
   {
     name: 'inspect',
-    summary: 'what is in an ONNX model or a TensorRT plan, without loading it',
+    summary: 'what is in an ONNX model, a TensorRT plan, or the layers of an engine',
     load: async () => (await import('./inspect.js')).command,
   },
   {
@@ -21,6 +21,11 @@ export const registry: readonly CommandEntry[] = [
     name: 'build',
     summary: 'build an engine, or find it in the store',
     load: async () => (await import('./build.js')).command,
+  },
+  {
+    name: 'run',
+    summary: 'run an engine, or a model on ONNX Runtime, and keep its outputs',
+    load: async () => (await import('./run.js')).command,
   },
   {
     name: 'verify',

@@ -1,0 +1,165 @@
+import { defineCommand, type TextOutput } from '../cli/command.js';
+import { choice, flag, option, text } from '../cli/option.js';
+import { integer, parseNamedFile, parseShapes, parseSize, parseValueRange } from '../cli/values.js';
+import { TrtforgeError } from '../errors.js';
+import { formatMs, formatStatistic, plural } from '../report/quantity.js';
+import { runFile } from '../verify/run-file.js';
+import type { RunSource } from '../verify/run-request.js';
+import type { RunResult } from '../verify/run-result.js';
+
+export const command = defineCommand({
+  name: 'run',
+  summary: 'run an engine, or a model on ONNX Runtime, and keep its outputs',
+  arguments: [
+    { name: 'FILE', describe: 'a TensorRT engine, or an ONNX model' },
+    {
+      name: 'INPUTS',
+      describe: 'name=@file.npy for one input, file.npz for all the tensors in it',
+      optional: true,
+      many: true,
+    },
+  ],
+  examples: [
+    'trtforge run resnet50.engine input=@cat.npy -o out/',
+    'trtforge run encoder.engine inputs.npz -o outputs.npz --profile 1',
+    'trtforge run model.onnx --inputs random --seed 1 --shapes x:4x128 -o reference.npz',
+    'trtforge run model.engine --inputs random --iterations 100 --cuda-graph never --json',
+  ],
+  options: {
+    output: text({
+      flags: '-o, --output <place>',
+      describe:
+        'where outputs go: a folder (one npy each) or a file.npz (default: only what is in them is said)',
+    }),
+    inputs: option({
+      flags: '--inputs <what>',
+      describe: 'random: draw every input that no file gives; or name=@file.npy, file.npz',
+      parse: parseSource,
+      repeat: true,
+    }),
+    seed: option({
+      flags: '--seed <number>',
+      describe: 'of the random inputs',
+      parse: integer(0),
+      default: 0,
+    }),
+    shapes: option({
+      flags: '--shapes <shapes>',
+      describe:
+        "shapes of random inputs, as x:1x3x224x224 (default: the profile's optimum, or sizes by name for a model)",
+      parse: parseShapes,
+      repeat: true,
+      aliases: ['--input-shapes'],
+    }),
+    valRange: option({
+      flags: '--val-range <range>',
+      describe: 'values to draw from, [0,1] for all inputs or x:[0,1] for one',
+      parse: parseValueRange,
+      repeat: true,
+    }),
+    iterations: option({
+      flags: '--iterations <count>',
+      describe: 'how many times to run; outputs are of the last',
+      parse: integer(1, 1_000_000),
+      default: 1,
+    }),
+    profile: option({
+      flags: '--profile <number>',
+      describe: 'engines: the optimization profile (default: the smallest that takes the shapes)',
+      parse: integer(0),
+    }),
+    device: option({
+      flags: '--device <number>',
+      describe: 'engines: which of the visible GPUs (default: 0)',
+      parse: integer(0),
+    }),
+    cudaGraph: choice({
+      flags: '--cuda-graph <when>',
+      describe: 'engines: replay runs from a CUDA graph (default: auto, as soon as shapes repeat)',
+      choices: ['auto', 'always', 'never'],
+    }),
+    weightBudget: option({
+      flags: '--weight-budget <size>',
+      describe: 'engines with weight streaming: how much of the weights stays on the GPU: 4G, automatic',
+      parse: (value) => (value === 'automatic' ? value : parseSize(value)),
+    }),
+    allowHostCode: flag({
+      flags: '--allow-host-code',
+      describe: 'version-compatible engines carry their own runtime: let that code run here',
+    }),
+    plugin: text({
+      flags: '--plugin <library>',
+      describe: 'engines: a plug-in library it needs',
+      repeat: true,
+    }),
+    toolchain: text({
+      flags: '--toolchain <name>',
+      describe:
+        'engines: which TensorRT, by its name in trtforge toolchain list or its folder (default: the one that built it)',
+    }),
+    threads: option({
+      flags: '--threads <count>',
+      describe: 'models: threads of ONNX Runtime (default: one a core)',
+      parse: integer(1, 1024),
+    }),
+  },
+  run: ([file = '', ...more], options, { emit, signal, environment }): Promise<RunResult> =>
+    runFile(
+      {
+        file,
+        sources: [...more.map(parseSource), ...options.inputs],
+        seed: options.seed,
+        shapes: new Map(options.shapes.flat().map(({ name, dims }) => [name, dims])),
+        ranges: options.valRange,
+        output: options.output,
+        iterations: options.iterations,
+        profile: options.profile,
+        device: options.device,
+        cudaGraph: options.cudaGraph,
+        weightBudget: options.weightBudget,
+        allowHostCode: options.allowHostCode,
+        plugins: options.plugin,
+        toolchain: options.toolchain,
+        threads: options.threads,
+      },
+      { emit, signal, environment },
+    ),
+  render,
+});
+
+function parseSource(value: string): RunSource {
+  if (value === 'random') return { kind: 'random' };
+  if (value.includes('=@')) return { kind: 'tensor', ...parseNamedFile(value) };
+  if (value.endsWith('.npz')) return { kind: 'archive', path: value };
+  throw new TrtforgeError('TF_USAGE', `«${value}» is no input.`, {
+    remedy: 'Write name=@file.npy for one input, file.npz for all of them, or --inputs random.',
+  });
+}
+
+function render(result: RunResult, output: TextOutput): void {
+  const { bold, dim, yellow, red } = output.colors;
+  const profile = result.profile === null ? '' : `, profile ${result.profile}`;
+  output.line(`${bold(result.file)}  ${dim(`${result.backend}${profile}`)}`);
+  for (const { name, dtype, shape, from } of result.inputs)
+    output.line(`  ${name}  ${dim(`${dtype} [${shape.join(', ')}]`)}  ${from}`);
+  output.line();
+  for (const each of result.outputs) {
+    const numbers = (['min', 'mean', 'max'] as const).map((name) => `${name} ${formatStatistic(each[name])}`);
+    const odd = [
+      each.nan > 0 ? red(`${each.nan} NaN`) : '',
+      each.infinite > 0 ? red(`${each.infinite} infinite`) : '',
+    ].filter((part) => part !== '');
+    output.line(
+      `  ${bold(each.name)}  ${dim(`${each.dtype} [${each.shape.join(', ')}]`)}  ${[...numbers, ...odd].join('  ')}${each.file === null ? '' : `  ${each.file}`}`,
+    );
+  }
+  output.line();
+  const { first, rest, iterations, openMs } = result.times;
+  const repeated = rest === null ? '' : `, then ${formatMs(rest.median)} (median)`;
+  output.line(
+    dim(`loaded in ${formatMs(openMs)}; ${plural(iterations, 'run')}: ${formatMs(first)}${repeated}`),
+  );
+  for (const warning of [...result.warnings, ...(result.cudaGraph?.refusals ?? [])])
+    output.line(`${yellow('warning')} ${warning}`);
+  output.line(`${dim('again:')} ${result.repeat}`);
+}

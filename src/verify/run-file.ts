@@ -1,0 +1,200 @@
+import { isPlanFile } from '../engine/plan-header.js';
+import { TrtforgeError } from '../errors.js';
+import { type EventListener, ignoreEvents, inPhase } from '../events.js';
+import { openModel } from '../onnx/model.js';
+import { chooseProfile } from '../runtime/choose-profile.js';
+import { callShapeOf } from '../runtime/engine-inputs.js';
+import { openOrtSession } from '../runtime/ort-session.js';
+import { openSupervisedEngine, type SupervisedEngineOptions } from '../runtime/supervised-engine.js';
+import type { NamedTensors } from '../tensor/tensor.js';
+import { type GatheredInput, gatherInputs, tensorsOf } from './run-inputs.js';
+import { writeOutputs } from './run-outputs.js';
+import { repeatRun } from './run-repeat.js';
+import type { RunRequest } from './run-request.js';
+import type { RunResult } from './run-result.js';
+
+export interface RunContext {
+  readonly emit?: EventListener;
+  readonly signal?: AbortSignal;
+  readonly environment?: NodeJS.ProcessEnv;
+}
+
+/** What running gave, before it is written down. */
+interface Ran {
+  readonly kind: RunResult['kind'];
+  readonly backend: string;
+  readonly profile: number | null;
+  readonly cudaGraph: RunResult['cudaGraph'];
+  readonly inputs: readonly GatheredInput[];
+  readonly outputs: NamedTensors;
+  readonly openMs: number;
+  readonly ms: readonly number[];
+}
+
+/**
+ * Runs a TensorRT engine, or an ONNX model on ONNX Runtime, once or several times, each in a process of its own, and writes its outputs.
+ * Throws TF_USAGE for wishes that the kind of file cannot honour, and what opening, reading inputs, running and writing throw.
+ */
+export async function runFile(request: RunRequest, context: RunContext = {}): Promise<RunResult> {
+  const warnings: string[] = [];
+  const emit: EventListener = (event) => {
+    if (event.type === 'log' && event.severity === 'warning' && event.source === 'trtforge')
+      warnings.push(event.message);
+    (context.emit ?? ignoreEvents)(event);
+  };
+  const isEngine = looksLikeEngine(request.file);
+  checkWishes(request, isEngine);
+  const ran = await (isEngine ? runEngine : runModel)(request, { ...context, emit });
+  return {
+    schema: 'trtforge.run/1',
+    file: request.file,
+    kind: ran.kind,
+    backend: ran.backend,
+    profile: ran.profile,
+    cudaGraph: ran.cudaGraph,
+    seed: request.seed ?? 0,
+    inputs: ran.inputs.map(({ name, tensor, from }) => ({
+      name,
+      dtype: tensor.dtype,
+      shape: [...tensor.shape],
+      from,
+    })),
+    outputs: writeOutputs(ran.outputs, request.output),
+    times: timesOf(ran),
+    warnings,
+    repeat: repeatRun(request),
+  };
+}
+
+async function runEngine(request: RunRequest, context: RunContext & { emit: EventListener }): Promise<Ran> {
+  const { emit, signal } = context;
+  const started = performance.now();
+  const session = await inPhase('load', emit, () =>
+    openSupervisedEngine(request.file, engineOptions(request, context)),
+  );
+  try {
+    const inputs = gatherInputs(session.inputs, request);
+    const tensors = tensorsOf(inputs);
+    const profile = chooseProfile(session.inputs, callShapeOf(session.inputs, tensors), request.profile);
+    const openMs = performance.now() - started;
+    const { outputs, ms, cudaGraphRefusals } = await inPhase('run', emit, () =>
+      session.runRepeatedly(tensors, {
+        profile,
+        iterations: request.iterations ?? 1,
+        ...(signal === undefined ? {} : { signal }),
+      }),
+    );
+    const cudaGraph = { asked: request.cudaGraph ?? ('auto' as const), refusals: [...cudaGraphRefusals] };
+    return { kind: 'engine', backend: session.backend, profile, cudaGraph, inputs, outputs, openMs, ms };
+  } finally {
+    await session.close();
+  }
+}
+
+function engineOptions(
+  request: RunRequest,
+  { emit, signal, environment }: RunContext,
+): SupervisedEngineOptions {
+  const { device, cudaGraph, weightBudget, allowHostCode, plugins, toolchain } = request;
+  return {
+    requirePassport: false,
+    ...(device === undefined ? {} : { device }),
+    ...(cudaGraph === undefined ? {} : { cudaGraph }),
+    ...(weightBudget === undefined ? {} : { weightBudget }),
+    ...(allowHostCode === undefined ? {} : { allowHostCode }),
+    ...(plugins === undefined ? {} : { plugins }),
+    ...(toolchain === undefined ? {} : { toolchain }),
+    ...(emit === undefined ? {} : { emit }),
+    ...(signal === undefined ? {} : { signal }),
+    ...(environment === undefined ? {} : { environment }),
+  };
+}
+
+async function runModel(request: RunRequest, { emit, signal }: RunContext & { emit: EventListener }) {
+  const { threads, iterations = 1 } = request;
+  const cancel = signal === undefined ? {} : { signal };
+  const started = performance.now();
+  const session = await inPhase('load', emit, () =>
+    openOrtSession(request.file, { emit, ...cancel, ...(threads === undefined ? {} : { threads }) }),
+  );
+  try {
+    const inputs = gatherForModel(request, session.inputs);
+    const tensors = tensorsOf(inputs);
+    const openMs = performance.now() - started;
+    const { outputs, ms } = await inPhase('run', emit, async () => {
+      const times: number[] = [];
+      let last: NamedTensors = new Map();
+      for (let iteration = 0; iteration < iterations; iteration++) {
+        const begun = performance.now();
+        last = await session.run(tensors, cancel);
+        times.push(performance.now() - begun);
+      }
+      return { outputs: last, ms: times };
+    });
+    const { backend } = session;
+    return { kind: 'model', backend, profile: null, cudaGraph: null, inputs, outputs, openMs, ms } as const;
+  } finally {
+    await session.close();
+  }
+}
+
+function gatherForModel(
+  request: RunRequest,
+  inputs: Parameters<typeof gatherInputs>[0],
+): readonly GatheredInput[] {
+  const model = openModel(request.file);
+  try {
+    return gatherInputs(inputs, request, model);
+  } finally {
+    model.close();
+  }
+}
+
+/** By its bytes; a file that is called an engine and is none gets the error that says so. */
+const looksLikeEngine = (path: string): boolean => isPlanFile(path) || /\.(engine|plan|trt)$/i.test(path);
+
+/** Options that the kind of file cannot honour are refused, not dropped. */
+function checkWishes(request: RunRequest, isEngine: boolean): void {
+  const engineOnly = {
+    '--profile': request.profile,
+    '--device': request.device,
+    '--cuda-graph': request.cudaGraph,
+    '--weight-budget': request.weightBudget,
+    '--allow-host-code': request.allowHostCode || undefined,
+    '--plugin': request.plugins?.[0],
+    '--toolchain': request.toolchain,
+  };
+  const wrong = Object.entries(isEngine ? { '--threads': request.threads } : engineOnly).find(
+    ([, wish]) => wish !== undefined,
+  );
+  if (wrong === undefined) return;
+  throw new TrtforgeError(
+    'TF_USAGE',
+    isEngine
+      ? `${wrong[0]} is for ONNX models; ${request.file} is an engine.`
+      : `${wrong[0]} is for engines; ${request.file} is a model, which runs on ONNX Runtime.`,
+    { remedy: 'Leave the option out.' },
+  );
+}
+
+function timesOf({ openMs, ms }: Ran): RunResult['times'] {
+  const [first = 0, ...rest] = ms;
+  const sorted = rest.toSorted((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  const median =
+    sorted.length % 2 === 1 ? sorted[middle]! : ((sorted[middle - 1] ?? 0) + (sorted[middle] ?? 0)) / 2;
+  return {
+    openMs,
+    iterations: ms.length,
+    first,
+    rest:
+      sorted.length === 0
+        ? null
+        : {
+            min: sorted[0]!,
+            median,
+            mean: rest.reduce((sum, each) => sum + each, 0) / rest.length,
+            max: sorted.at(-1)!,
+          },
+  };
+}

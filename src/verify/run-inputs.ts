@@ -1,0 +1,156 @@
+import { create } from '@bufbuild/protobuf';
+import { TrtforgeError } from '../errors.js';
+import type { ModelLike } from '../onnx/model.js';
+import { GraphProtoSchema, ModelProtoSchema } from '../onnx/onnx_pb.js';
+import type { EngineBinding } from '../runtime/engine-interface.js';
+import type { Binding } from '../runtime/session.js';
+import { elementCount } from '../tensor/dtype.js';
+import { readNpy } from '../tensor/npy.js';
+import { openNpz } from '../tensor/npz.js';
+import type { NamedTensors, Tensor } from '../tensor/tensor.js';
+import { integerTensor, isIntegerDtype } from '../tensor/values.js';
+import { inDtype, planInputs } from './inputs.js';
+import type { RunRequest } from './run-request.js';
+
+export interface GatheredInput {
+  readonly name: string;
+  readonly tensor: Tensor;
+  /** A file, or what the random numbers are. */
+  readonly from: string;
+}
+
+type Gathered = Omit<GatheredInput, 'name'>;
+
+/**
+ * One tensor for each input: from the files given (floats are converted among themselves, integers too), else drawn where that was asked for.
+ * Throws TF_SESSION_INPUT for names that are no input and for inputs that nothing gives, TF_SHAPE_INVALID, and what reading files throws.
+ */
+export function gatherInputs(
+  inputs: readonly Binding[],
+  request: RunRequest,
+  model: ModelLike = emptyModel(),
+): readonly GatheredInput[] {
+  const given = readSources(inputs, request);
+  const missing = inputs.filter(({ name }) => !given.has(name));
+  if (missing.length > 0 && !request.sources.some(({ kind }) => kind === 'random')) {
+    const names = missing.map(({ name }) => name);
+    throw new TrtforgeError(
+      'TF_SESSION_INPUT',
+      `There is no tensor for the ${names.length === 1 ? 'input' : 'inputs'} ${names.join(', ')}.`,
+      {
+        remedy: `Give ${names.length === 1 ? 'it' : 'them'}: ${names.map((name) => `${name}=@${name}.npy`).join(' ')}, or add --inputs random.`,
+      },
+    );
+  }
+  const drawn = drawInputs(inputs, given, request, model);
+  return inputs.map((input) => ({ name: input.name, ...(given.get(input.name) ?? drawn(input)) }));
+}
+
+/** As a session takes them. */
+export const tensorsOf = (gathered: readonly GatheredInput[]): NamedTensors =>
+  new Map(gathered.map(({ name, tensor }) => [name, tensor]));
+
+function readSources(inputs: readonly Binding[], { sources }: RunRequest): Map<string, Gathered> {
+  const given = new Map<string, Gathered>();
+  const bindingOf = (name: string, path: string): Binding => {
+    const binding = inputs.find((input) => input.name === name);
+    if (binding !== undefined) return binding;
+    throw new TrtforgeError('TF_SESSION_INPUT', `${path} is given for ${name}, which is no input.`, {
+      remedy: `The inputs are ${inputs.map((input) => input.name).join(', ')}.`,
+    });
+  };
+  for (const source of sources) {
+    if (source.kind === 'random') continue;
+    if (source.kind === 'tensor') {
+      const binding = bindingOf(source.name, source.path);
+      given.set(source.name, converted(binding, readTensor(binding, source.path), source.path));
+      continue;
+    }
+    const voidDtypes = Object.fromEntries(inputs.map(({ name, dtype }) => [name, dtype]));
+    const archive = openNpz(source.path, { voidDtypes });
+    try {
+      for (const name of archive.names) {
+        const binding = bindingOf(name, source.path);
+        given.set(name, converted(binding, archive.read(name), `${name} in ${source.path}`));
+      }
+    } finally {
+      archive.close();
+    }
+  }
+  return given;
+}
+
+/** `x=@file.npz` takes the tensor of that name from the archive. */
+function readTensor({ name, dtype }: Binding, path: string): Tensor {
+  if (!path.endsWith('.npz')) return readNpy(path, { voidDtype: dtype });
+  const archive = openNpz(path, { voidDtypes: { [name]: dtype } });
+  try {
+    return archive.read(name);
+  } finally {
+    archive.close();
+  }
+}
+
+function converted(binding: Binding, tensor: Tensor, path: string): Gathered {
+  const note = tensor.dtype === binding.dtype ? '' : `, converted from ${tensor.dtype}`;
+  return { tensor: inDtype(binding, tensor, path), from: `${path}${note}` };
+}
+
+/** Draws what is missing. An engine's open dimensions get the optimum of the profile, and values of shape tensors are that optimum. */
+function drawInputs(
+  inputs: readonly Binding[],
+  given: ReadonlyMap<string, Gathered>,
+  request: RunRequest,
+  model: ModelLike,
+): (input: Binding) => Gathered {
+  const shapes = new Map(request.shapes);
+  for (const input of inputs) {
+    const optimum = isEngineInput(input) ? optimalShape(input, request.profile ?? 0) : undefined;
+    if (optimum !== undefined && !shapes.has(input.name)) shapes.set(input.name, optimum);
+  }
+  for (const [name, { tensor }] of given) shapes.set(name, tensor.shape);
+  const ranges = request.ranges ?? [];
+  const planned = new Map(
+    planInputs(model, inputs, { shapes, ranges }).map((plan) => [plan.name, plan] as const),
+  );
+  return (input) => {
+    if (isEngineInput(input) && input.hostValues) return optimalValues(input, request.profile ?? 0);
+    const plan = planned.get(input.name)!;
+    return { tensor: plan.tensor(request.seed ?? 0, 0), from: plan.from };
+  };
+}
+
+const isEngineInput = (input: Binding): input is EngineBinding => 'profiles' in input;
+
+function optimalShape(
+  { hostValues, shape, profiles }: EngineBinding,
+  profile: number,
+): readonly number[] | undefined {
+  if (shape.every((size) => size !== null)) return shape;
+  return hostValues ? undefined : profiles[profile]?.opt;
+}
+
+function optimalValues({ name, dtype, shape, profiles }: EngineBinding, profile: number): Gathered {
+  const values = profiles[profile]?.opt;
+  const dims = shape.map((size) => size ?? values?.length ?? 0);
+  if (values === undefined || !isIntegerDtype(dtype) || elementCount(dims) !== values.length) {
+    throw new TrtforgeError(
+      'TF_SESSION_INPUT',
+      `The values of ${name} decide shapes, and the engine names none to take.`,
+      { remedy: `Give them: ${name}=@${name}.npy.` },
+    );
+  }
+  return {
+    tensor: integerTensor(dtype, dims, values),
+    from: `the optimum of profile ${profile}, since its values decide shapes`,
+  };
+}
+
+/** A plan says nothing of what its inputs mean, so ranges come from their names and types alone. */
+const emptyModel = (): ModelLike => ({
+  proto: create(ModelProtoSchema, { graph: create(GraphProtoSchema) }),
+  weight: (tensor) => {
+    throw new TrtforgeError('TF_INTERNAL', `An empty model has no weight ${tensor.name}.`);
+  },
+  files: () => [],
+});

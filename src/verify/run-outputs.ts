@@ -1,0 +1,51 @@
+import { join } from 'node:path';
+import { elementCount } from '../tensor/dtype.js';
+import { writeNpy } from '../tensor/npy.js';
+import { writeNpz } from '../tensor/npz.js';
+import type { NamedTensors, Tensor } from '../tensor/tensor.js';
+import { numbersOf } from '../tensor/values.js';
+import type { RunResult } from './run-result.js';
+
+type RunOutput = RunResult['outputs'][number];
+
+/** Writes outputs as one npz, or one npy each into a folder, and says of each what is in it. */
+export function writeOutputs(tensors: NamedTensors, place: string | undefined): RunOutput[] {
+  const isArchive = place?.endsWith('.npz') ?? false;
+  if (place !== undefined && isArchive) writeNpz(place, tensors);
+  return [...tensors].map(([name, tensor]) => {
+    const file = place === undefined ? null : isArchive ? place : join(place, fileName(name));
+    if (file !== null && !isArchive) writeNpy(file, tensor);
+    return { ...describeTensor(name, tensor), file };
+  });
+}
+
+/** Names of tensors may hold slashes and colons; such characters are written as %2F. */
+const fileName = (name: string): string =>
+  `${name.replace(/[^A-Za-z0-9._-]/gu, (character) => encodeURIComponent(character)).replace(/^\./, '%2E')}.npy`;
+
+function describeTensor(name: string, tensor: Tensor): Omit<RunOutput, 'file'> {
+  const { dtype, shape } = tensor;
+  const numbers = numbersOf(tensor, name);
+  let [min, max, sum, nan, infinite] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, 0, 0, 0];
+  for (let at = 0; at < numbers.length; at++) {
+    const value = numbers[at]!;
+    if (value - value === 0) {
+      if (value < min) min = value;
+      if (value > max) max = value;
+      sum += value;
+    } else if (Number.isNaN(value)) nan++;
+    else infinite++;
+  }
+  const finite = numbers.length - nan - infinite;
+  return {
+    name,
+    dtype,
+    shape: [...shape],
+    elements: elementCount(shape),
+    min: finite === 0 ? null : min,
+    max: finite === 0 ? null : max,
+    mean: finite === 0 ? null : sum / finite,
+    nan,
+    infinite,
+  };
+}

@@ -1,0 +1,34 @@
+import { shellWord } from '../system/shell-word.js';
+import type { RunRequest } from './run-request.js';
+
+/** The command line that runs the same thing again, with everything spelled out that decides it. */
+export function repeatRun(request: RunRequest): string {
+  const words = ['trtforge', 'run', request.file];
+  const add = (option: string, value: string | number | undefined) => {
+    if (value !== undefined) words.push(option, String(value));
+  };
+  for (const source of request.sources) {
+    if (source.kind === 'random') add('--inputs', 'random');
+    else words.push(source.kind === 'tensor' ? `${quoted(source.name)}=@${source.path}` : source.path);
+  }
+  add('--seed', request.seed);
+  for (const [name, dims] of request.shapes ?? [])
+    add('--shapes', `${quoted(name)}:${dims.length === 0 ? 'scalar' : dims.join('x')}`);
+  for (const { name, low, high } of request.ranges ?? [])
+    add('--val-range', `${name === null ? '' : `${quoted(name)}:`}[${low},${high}]`);
+  add('--iterations', request.iterations);
+  add('--profile', request.profile);
+  add('--device', request.device);
+  add('--cuda-graph', request.cudaGraph);
+  const { weightBudget } = request;
+  add('--weight-budget', typeof weightBudget === 'number' ? `${weightBudget}B` : weightBudget);
+  if (request.allowHostCode) words.push('--allow-host-code');
+  for (const plugin of request.plugins ?? []) add('--plugin', plugin);
+  add('--toolchain', request.toolchain);
+  add('--threads', request.threads);
+  add('-o', request.output);
+  return words.map(shellWord).join(' ');
+}
+
+/** Shapes are split at commas, so a name that holds one is quoted. */
+const quoted = (name: string): string => (name.includes(',') ? `'${name}'` : name);

@@ -1,0 +1,32 @@
+import type { CudaGraph } from '../runtime/engine-interface.js';
+import type { InputWishes } from './inputs.js';
+
+/** Where the inputs of a run come from. */
+export type RunSource =
+  | { readonly kind: 'tensor'; readonly name: string; readonly path: string }
+  /** Every tensor of an npz archive, by name. */
+  | { readonly kind: 'archive'; readonly path: string }
+  /** Whatever no file gives is drawn. */
+  | { readonly kind: 'random' };
+
+export interface RunRequest extends Pick<InputWishes, 'shapes' | 'ranges'> {
+  /** A plan or an ONNX model. */
+  readonly file: string;
+  readonly sources: readonly RunSource[];
+  /** Default 0. */
+  readonly seed?: number;
+  /** A folder (one npy per output) or a file that ends in .npz; nothing is written without. */
+  readonly output?: string | undefined;
+  /** Default 1. */
+  readonly iterations?: number;
+  /** Engines only, all of these. */
+  readonly profile?: number | undefined;
+  readonly device?: number | undefined;
+  readonly cudaGraph?: CudaGraph | undefined;
+  readonly weightBudget?: number | 'automatic' | undefined;
+  readonly allowHostCode?: boolean | undefined;
+  readonly plugins?: readonly string[] | undefined;
+  readonly toolchain?: string | undefined;
+  /** Models only: threads of ONNX Runtime. */
+  readonly threads?: number | undefined;
+}
