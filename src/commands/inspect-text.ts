@@ -144,7 +144,8 @@ function section(output: TextOutput, title: string, rows: readonly (readonly str
   }
 }
 
-function renderFindings(findings: readonly Finding[], output: TextOutput): void {
+/** What looks wrong, or that nothing does. */
+export function renderFindings(findings: readonly Finding[], output: TextOutput): void {
   const { red, yellow, dim, green } = output.colors;
   output.line();
   if (findings.length === 0) {

@@ -1,6 +1,8 @@
 import { existsSync } from 'node:fs';
 import { type CommandContext, defineCommand } from '../cli/command.js';
-import { choice, flag, text } from '../cli/option.js';
+import { choice, flag, type OptionValues, option, text } from '../cli/option.js';
+import { integer } from '../cli/values.js';
+import type { EngineDiff, LayersResult } from '../engine/layers-result-schema.js';
 import type { PlanFacts } from '../engine/plan-facts.js';
 import { isPlanFile } from '../engine/plan-header.js';
 import { TrtforgeError } from '../errors.js';
@@ -9,37 +11,80 @@ import { modelFacts } from '../onnx/inspect.js';
 import { openModel } from '../onnx/model.js';
 import type { ModelFacts } from '../onnx/model-facts.js';
 import { renderModel, renderPlan } from './inspect-text.js';
+import { renderDiff, renderLayers } from './layers-text.js';
 
-type InspectResult = (ModelFacts | PlanFacts) & { readonly format: 'text' | 'deepstream' };
+type InspectResult = (ModelFacts | PlanFacts | LayersResult | EngineDiff) & {
+  readonly format: 'text' | 'deepstream';
+};
+
+const options = {
+  format: choice({
+    flags: '--format <format>',
+    describe: 'text for people, or the summary that DeepStream scripts read with grep',
+    choices: ['text', 'deepstream'],
+    default: 'text',
+  }),
+  checkWeights: flag({
+    flags: '--check-weights',
+    describe: 'read every weight and report NaN, infinities and values outside FP16',
+  }),
+  stripHeader: text({
+    flags: '--strip-header <out>',
+    describe: 'write the plan to OUT without the header an exporter put in front of it',
+  }),
+  layers: flag({
+    flags: '--layers',
+    describe:
+      'load the engine and list its layers: tactics, types, layouts, memory, ONNX nodes (needs its GPU)',
+  }),
+  layersFrom: text({
+    flags: '--layers-from <json>',
+    describe:
+      'take the layers from a file instead: trtexec --exportLayerInfo, or --layers --json of another machine',
+  }),
+  against: text({
+    flags: '--against <engine>',
+    describe: 'compare the layers with those of another engine, or of another file of layers',
+  }),
+  device: option({
+    flags: '--device <number>',
+    describe: 'which GPU loads the engine (default: 0)',
+    parse: integer(0),
+  }),
+  plugin: text({ flags: '--plugin <library>', describe: 'a plug-in library the engine needs', repeat: true }),
+  toolchain: text({
+    flags: '--toolchain <name>',
+    describe: 'which TensorRT loads the engine; default: the first that can',
+  }),
+  allowHostCode: flag({
+    flags: '--allow-host-code',
+    describe: 'let a version-compatible engine run the runtime inside it',
+  }),
+};
+type InspectOptions = OptionValues<typeof options>;
 
 export const command = defineCommand({
   name: 'inspect',
-  summary: 'what is in an ONNX model or a TensorRT plan, without loading it',
+  summary: 'what is in an ONNX model, a TensorRT plan, or the layers of an engine',
   examples: [
     'trtforge inspect model.onnx',
     'trtforge inspect model.onnx --json | jq .inputs',
     'trtforge inspect model.onnx --check-weights',
     'trtforge inspect yolo.engine --strip-header yolo.plan',
+    'trtforge inspect model.engine --layers',
+    'trtforge inspect fp32.engine --against fp16.engine',
+    'trtforge inspect layers-8.6.json --against layers-10.6.json',
   ],
-  arguments: [{ name: 'FILE', describe: 'an .onnx model, or an .engine, .plan or .trt file' }],
-  options: {
-    format: choice({
-      flags: '--format <format>',
-      describe: 'text for people, or the summary that DeepStream scripts read with grep',
-      choices: ['text', 'deepstream'],
-      default: 'text',
-    }),
-    checkWeights: flag({
-      flags: '--check-weights',
-      describe: 'read every weight and report NaN, infinities and values outside FP16',
-    }),
-    stripHeader: text({
-      flags: '--strip-header <out>',
-      describe: 'write the plan to OUT without the header an exporter put in front of it',
-    }),
-  },
+  arguments: [
+    {
+      name: 'FILE',
+      describe: 'an .onnx model, an .engine, .plan or .trt file, or a .json file of layer information',
+    },
+  ],
+  options,
   run: async ([file = ''], options, context): Promise<InspectResult> => {
     const { format } = options;
+    if (wantsLayers(file, options)) return { ...(await inspectLayers(file, options, context)), format };
     if (isPlanFile(file)) {
       if (format === 'deepstream' || options.checkWeights) {
         throw wrongKind(`${file} is a plan; --format deepstream and --check-weights are for ONNX models.`);
@@ -53,10 +98,45 @@ export const command = defineCommand({
   },
   render: (result, output) => {
     if (result.kind === 'plan') renderPlan(result, output);
+    else if (result.kind === 'layers') renderLayers(result, output);
+    else if (result.kind === 'diff') renderDiff(result, output);
     else if (result.format === 'deepstream') for (const line of deepstreamSummary(result)) output.line(line);
     else renderModel(result, output);
   },
 });
+
+const isLayersFile = (file: string) => file.toLowerCase().endsWith('.json');
+
+const wantsLayers = (file: string, { layers, layersFrom, against }: InspectOptions): boolean =>
+  layers || layersFrom !== undefined || against !== undefined || isLayersFile(file);
+
+async function inspectLayers(
+  file: string,
+  options: InspectOptions,
+  context: CommandContext,
+): Promise<LayersResult | EngineDiff> {
+  const { layersFrom, against } = options;
+  if (options.format === 'deepstream' || options.checkWeights || options.stripHeader !== undefined) {
+    throw wrongKind('--layers, --layers-from and --against go with none of the other views.');
+  }
+  const one = await layersOf(file, layersFrom, options, context);
+  if (against === undefined) return one;
+  const { diffEngines } = await import('../engine/layers-diff.js');
+  return diffEngines(one, await layersOf(against, undefined, options, context));
+}
+
+async function layersOf(
+  file: string,
+  layersFrom: string | undefined,
+  { device, plugin, toolchain, allowHostCode }: InspectOptions,
+  context: CommandContext,
+): Promise<LayersResult> {
+  const { layersOfEngine, layersOfFile } = await import('../diagnose/engine-layers.js');
+  if (isLayersFile(file)) return layersOfFile(file);
+  if (!isPlanFile(file)) throw wrongKind(`${file} is no engine; its layers cannot be listed.`);
+  if (layersFrom !== undefined) return layersOfFile(layersFrom, file);
+  return layersOfEngine(file, { ...context, device, plugins: plugin, toolchain, allowHostCode });
+}
 
 async function inspectOnnx(
   file: string,

@@ -33,6 +33,11 @@ export const registry: readonly CommandEntry[] = [
     load: async () => (await import('./verify.js')).command,
   },
   {
+    name: 'compare',
+    summary: 'hold recorded outputs against others',
+    load: async () => (await import('./compare.js')).command,
+  },
+  {
     name: 'cache',
     summary: 'what the engine store holds, and why it did not serve',
     load: async () => (await import('./cache.js')).command,

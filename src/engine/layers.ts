@@ -27,13 +27,13 @@ const OWN_FIELDS = new Set([
 /** Layer types that move data and compute nothing. `NoOp` is absent: it does not even move. */
 const COPY_TYPES = new Set(['Reformat', 'MyelinReformat', 'Reformatting']);
 
-/** Reads layer information from a file that `trtexec --exportLayerInfo` wrote. Errors: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_LAYERS_INVALID. */
-export function readLayersFile(path: string): EngineLayers {
+/** The text of a file of layer information, for `readLayers`. Errors: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_LAYERS_INVALID where it is too large. */
+export function layersText(path: string): string {
   const source = openFile(path);
   try {
     if (source.size > LARGEST_BYTES) throw invalid(path, `it has ${source.size} bytes`);
     const bytes = Buffer.alloc(source.size);
-    return readLayers(bytes.toString('utf8', 0, source.read(bytes, 0, source.size)), path);
+    return bytes.toString('utf8', 0, source.read(bytes, 0, source.size));
   } finally {
     source.close();
   }

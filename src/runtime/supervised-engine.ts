@@ -64,9 +64,9 @@ export async function openSupervisedEngine(
  * TensorRT loads further libraries by bare name, so the loader must know its folder before the process starts. Where none is found the child says why,
  * after it has looked for what matters more: a sound plan and a GPU.
  */
-async function environmentFor(
+export async function environmentFor(
   planPath: string,
-  { toolchain }: SupervisedEngineOptions,
+  { toolchain }: { readonly toolchain?: EngineChildOptions['toolchain'] | undefined },
   environment: NodeJS.ProcessEnv,
 ): Promise<NodeJS.ProcessEnv> {
   try {

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { CommandResult, TextOutput } from '../../src/cli/command.js';
 import { command } from '../../src/commands/inspect.js';
@@ -164,5 +165,70 @@ describe('the command line', () => {
     const { status, stdout } = trtforge(join(folder, 'nowhere.onnx'), '--json');
     expect(status).toBe(2);
     expect(JSON.parse(stdout)).toMatchObject({ ok: false, error: { code: 'TF_FILE_NOT_FOUND' } });
+  });
+});
+
+describe('inspect of an engine’s layers', () => {
+  const layers = (name: string) =>
+    fileURLToPath(new URL(`../fixtures/engine-layers/${name}.json`, import.meta.url));
+  const [old, recent] = [layers('8.6-resnet50-fp16'), layers('10.6-resnet50-fp16')];
+
+  it('lists layers, sums and copies from an exported file', async () => {
+    const result = await inspect(recent);
+    expect(result).toMatchObject({ schema: 'trtforge.engine-layers/1', kind: 'layers', loaded: null });
+    const lines = textOf(result).split('\n');
+    expect(lines[0]).toBe(`${recent}  153 layers`);
+    expect(lines.find((line) => line.startsWith('/conv1/Conv + /relu/Relu'))).toMatch(
+      /CaskConvolution +float16 +32×64×112×112 +sm90_xmma_fprop_image_\S+ +2$/,
+    );
+    expect(textOf(result)).toMatch(/Weights +48\.7 MiB\n/);
+    expect(textOf(result)).toMatch(/47 layers copy the same weights again in every run/);
+  });
+
+  it('compares two, also where one is what --json printed on another machine', async () => {
+    const saved = join(folder, 'saved.json');
+    const printed = { ...(await inspect(old)), ok: true, command: 'inspect', exitCode: 0 };
+    writeFileSync(saved, JSON.stringify(printed));
+    const result = await inspect(saved, { against: recent });
+    expect(result).toMatchObject({
+      schema: 'trtforge.engine-diff/1',
+      a: { file: old, layersFrom: saved },
+      b: { file: recent },
+      matched: 56,
+    });
+    const text = textOf(result);
+    expect(text).toMatch(/copies +49 +48 +0\.98/);
+    expect(text).toMatch(/56 layers of the same ONNX nodes: 2 alike, 54 changed/);
+    expect(text).toMatch(/tactic +sm80_xmma_gemm\S* → sm90_xmma_gemm/);
+  });
+
+  it('takes the size from the engine whose layers a file has', async () => {
+    const plan = Buffer.alloc(64);
+    plan.write('ftrt', 0, 'latin1');
+    plan.writeBigUInt64LE(64n, 16);
+    plan.set([10, 6, 0, 26], 24);
+    const path = join(folder, 'model.engine');
+    writeFileSync(path, plan);
+    expect(await inspect(path, { layersFrom: recent })).toMatchObject({ file: path, planBytes: 64 });
+  });
+
+  it.each<[string, () => readonly [string, Record<string, unknown>], string, RegExp]>([
+    ['a model', () => [model, { layers: true }], 'TF_USAGE', /is no engine/],
+    ['a JSON of something else', () => [join(folder, 'other.json'), {}], 'TF_LAYERS_INVALID', /«Layers»/],
+    [
+      'a result of ours that was changed',
+      () => [join(folder, 'broken.json'), {}],
+      'TF_LAYERS_INVALID',
+      /kind/,
+    ],
+    ['two views at once', () => [recent, { checkWeights: true }], 'TF_USAGE', /other views/],
+  ])('%s is refused', async (_what, given, code, message) => {
+    writeFileSync(join(folder, 'other.json'), '{"models": []}');
+    writeFileSync(join(folder, 'broken.json'), '{"schema": "trtforge.engine-layers/1", "kind": 7}');
+    const [file, options] = given();
+    await expect(inspect(file, options)).rejects.toMatchObject({
+      code,
+      message: expect.stringMatching(message),
+    });
   });
 });

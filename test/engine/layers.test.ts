@@ -3,13 +3,14 @@ import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { originOfLayer } from '../../src/engine/layer-names.js';
-import { readLayers, readLayersFile } from '../../src/engine/layers.js';
+import { layersText, readLayers } from '../../src/engine/layers.js';
 import { engineLayersSchema } from '../../src/engine/layers-schema.js';
 import { bytesInFormat, dtypeOfFormat } from '../../src/engine/tensor-format.js';
 import { TrtforgeError } from '../../src/errors.js';
 
 const fixture = (name: string) =>
   fileURLToPath(new URL(`../fixtures/engine-layers/${name}.json`, import.meta.url));
+const readLayersFile = (path: string) => readLayers(layersText(path), path);
 const recorded = ['10.6-resnet50-fp16', '8.6-resnet50-fp16'] as const;
 
 describe('layer information recorded on an H200', () => {

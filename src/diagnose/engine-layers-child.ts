@@ -1,0 +1,32 @@
+import { loadEngine } from '../runtime/load-engine.js';
+import { serve } from '../system/supervised-child.js';
+import type { LayersChildAnswer, LayersChildRequest } from './engine-layers.js';
+
+serve(async (request, { emit, signal }): Promise<LayersChildAnswer> => {
+  const { planPath, ...options } = request as LayersChildRequest;
+  const { native, gpu, toolchain } = await loadEngine(planPath, {
+    ...options,
+    requirePassport: false,
+    emit,
+    signal,
+  });
+  const { facts } = native;
+  try {
+    return {
+      text: await native.layers().done,
+      loaded: {
+        library: `${toolchain.product} ${facts.libraryVersion}`,
+        gpu: { name: gpu.name, computeCapability: gpu.computeCapability },
+        profiles: facts.profiles,
+        auxStreams: facts.auxStreams,
+        deviceMemoryBytes: facts.deviceMemoryBytes,
+        deviceMemoryBytesPerProfile: [...facts.deviceMemoryBytesPerProfile],
+        streamableWeightsBytes: facts.streamableWeightsBytes,
+        refittable: facts.refittable,
+        loadedBytes: facts.gpuMemory.freeBefore - facts.gpuMemory.freeAfter,
+      },
+    };
+  } finally {
+    await native.close().done;
+  }
+});

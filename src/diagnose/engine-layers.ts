@@ -1,0 +1,121 @@
+import { z } from 'zod';
+import { layersText, readLayers } from '../engine/layers.js';
+import { type LayersResult, type LoadedFacts, layersResultSchema } from '../engine/layers-result-schema.js';
+import type { EngineLayers } from '../engine/layers-schema.js';
+import { layerFindings, summarizeLayers } from '../engine/layers-summary.js';
+import { readPlanHeader } from '../engine/plan-header.js';
+import { catalogue, TrtforgeError } from '../errors.js';
+import type { EventListener } from '../events.js';
+import { environmentFor } from '../runtime/supervised-engine.js';
+import { runSupervised } from '../system/supervise.js';
+
+export interface LayersOptions {
+  readonly emit: EventListener;
+  readonly signal?: AbortSignal;
+  readonly environment?: NodeJS.ProcessEnv;
+  /** Ordinal among the visible GPUs; default 0. */
+  readonly device?: number | undefined;
+  readonly plugins?: readonly string[] | undefined;
+  /** The name of the one to load with; default: the first that can. */
+  readonly toolchain?: string | undefined;
+  readonly allowHostCode?: boolean | undefined;
+}
+
+/** What `engine-layers-child` is sent. */
+export interface LayersChildRequest {
+  readonly planPath: string;
+  readonly device: number;
+  readonly plugins: readonly string[];
+  readonly toolchain: string | undefined;
+  readonly allowHostCode: boolean;
+  readonly environment: NodeJS.ProcessEnv;
+}
+
+export interface LayersChildAnswer {
+  readonly text: string;
+  readonly loaded: LoadedFacts;
+}
+
+/**
+ * The layers of an engine, asked of the engine itself: it is loaded in a child process, since a library may end the process that loads a file it does not
+ * like. Errors: those of `loadEngine` (TF_GPU_UNAVAILABLE on a machine without a GPU), TF_LAYERS_INVALID, TF_CANCELLED, TF_CHILD_DIED.
+ */
+export async function layersOfEngine(planPath: string, options: LayersOptions): Promise<LayersResult> {
+  const { planBytes } = readPlanHeader(planPath);
+  const { emit, signal, toolchain, environment = process.env } = options;
+  const request: LayersChildRequest = {
+    planPath,
+    device: options.device ?? 0,
+    plugins: options.plugins ?? [],
+    toolchain,
+    allowHostCode: options.allowHostCode ?? false,
+    environment: { ...environment },
+  };
+  const answer = await runSupervised(childModule, request, {
+    emit,
+    ...(signal === undefined ? {} : { signal }),
+    env: await environmentFor(planPath, { toolchain }, environment),
+    doing: `loading ${planPath}`,
+  }).catch((error: unknown) => {
+    throw withoutGpuRemedy(error);
+  });
+  const { text, loaded } = answer as LayersChildAnswer;
+  const read = readLayers(text, `What the inspector says of ${planPath}`);
+  return resultOf(read, { file: planPath, layersFrom: planPath, planBytes, loaded });
+}
+
+const childModule = new URL('../../dist/diagnose/engine-layers-child.js', import.meta.url);
+
+/**
+ * The layers of an engine from a file: what `trtexec --exportLayerInfo` wrote, or what `inspect ENGINE --layers --json` did on another machine. No GPU and
+ * no library is needed. `planPath` is the engine it belongs to, for its size. Errors: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_LAYERS_INVALID, TF_PLAN_INVALID.
+ */
+export function layersOfFile(path: string, planPath?: string): LayersResult {
+  const text = layersText(path);
+  if (OUR_RESULT.test(text.slice(0, 200))) return ourResult(text, path);
+  const planBytes = planPath === undefined ? null : readPlanHeader(planPath).planBytes;
+  const source = { file: planPath ?? path, layersFrom: path, planBytes, loaded: null };
+  return resultOf(readLayers(text, path), source);
+}
+
+const OUR_RESULT = /^\s*\{\s*"schema":\s*"trtforge\.engine-layers\/1"/;
+
+function ourResult(text: string, path: string): LayersResult {
+  let document: unknown;
+  try {
+    document = JSON.parse(text);
+  } catch {
+    document = undefined;
+  }
+  // The command line adds fields of its own around a result.
+  const checked = z.object(layersResultSchema.shape).safeParse(document);
+  if (checked.success) return { ...checked.data, layersFrom: path };
+  const issue = checked.error.issues[0];
+  throw new TrtforgeError(
+    'TF_LAYERS_INVALID',
+    `${path} is not the layer information of an engine: ${issue?.path.map(String).join('.') || 'the document'}: ${issue?.message}.`,
+    { cause: checked.error },
+  );
+}
+
+type Source = Pick<LayersResult, 'file' | 'layersFrom' | 'planBytes' | 'loaded'>;
+
+const resultOf = (read: EngineLayers, source: Source): LayersResult => ({
+  schema: 'trtforge.engine-layers/1',
+  kind: 'layers',
+  ...source,
+  ...read,
+  summary: summarizeLayers(read),
+  findings: layerFindings(read, source.file),
+});
+
+/** Where there is no GPU the exported text of another machine helps. */
+function withoutGpuRemedy(error: unknown): unknown {
+  if (!(error instanceof TrtforgeError) || error.code !== 'TF_GPU_UNAVAILABLE') return error;
+  const { code, message, details } = error;
+  return new TrtforgeError(code, message, {
+    cause: error,
+    remedy: `${catalogue.TF_GPU_UNAVAILABLE.remedy} Without one, export the layers where the engine runs (inspect ENGINE --layers --json, or trtexec --exportLayerInfo=FILE) and give them with --layers-from FILE.`,
+    ...(details === undefined ? {} : { details }),
+  });
+}
