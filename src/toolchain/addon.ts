@@ -1,8 +1,11 @@
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import { catalogue, type ErrorCode, TrtforgeError } from '../errors.js';
-import type { NativeGpuState } from './native-engine.js';
+import { TrtforgeError } from '../errors.js';
+import type { CompiledRuntime } from './compiled-runtime.js';
+import type { NativeGpuState, NativeRuntime } from './native-engine.js';
+import { jobOf, rethrown } from './native-failure.js';
+import { runtimeOf } from './native-runtime.js';
 
 /**
  * The C++ addon (`native/`), as data goes in and out of it. It links neither TensorRT nor CUDA: every call names the libraries it means.
@@ -169,12 +172,12 @@ export type NativeEvent =
 export const addonPath: string = fileURLToPath(new URL('../../build/trtforge.node', import.meta.url));
 
 /** What the compiled module exports: as `Addon`, but failures are plain Errors that carry `code` and `details`. */
-type CompiledAddon = Addon;
+type CompiledAddon = Addon & CompiledRuntime;
 
-let loaded: Addon | undefined;
+let loaded: (Addon & NativeRuntime) | undefined;
 
 /** Loads the compiled addon once per process. Errors: TF_NATIVE_UNSUPPORTED off Linux, TF_NATIVE_NOT_BUILT where it is missing or does not load. */
-export function loadAddon(path: string = addonPath): Addon {
+export function loadAddon(path: string = addonPath): Addon & NativeRuntime {
   if (path !== addonPath) return wrap(requireAddon(path));
   loaded ??= wrap(requireAddon(path));
   return loaded;
@@ -198,43 +201,13 @@ function requireAddon(path: string): CompiledAddon {
   }
 }
 
-function wrap(compiled: CompiledAddon): Addon {
-  const job = <T>(native: NativeJob<T>): NativeJob<T> => ({
-    done: native.done.catch((error: unknown) => {
-      throw toTrtforgeError(error);
-    }),
-    cancel: () => native.cancel(),
-  });
+function wrap(compiled: CompiledAddon): Addon & NativeRuntime {
   return {
     probe: (libraryPath) => rethrown(() => compiled.probe(libraryPath)),
     gpus: () => compiled.gpus(),
     gpuState: (uuid) => rethrown(() => compiled.gpuState(uuid)),
-    build: (request, onEvent) => job(rethrown(() => compiled.build(request, onEvent))),
-    inspectPlan: (request, onEvent) => job(rethrown(() => compiled.inspectPlan(request, onEvent))),
+    build: (request, onEvent) => jobOf(rethrown(() => compiled.build(request, onEvent))),
+    inspectPlan: (request, onEvent) => jobOf(rethrown(() => compiled.inspectPlan(request, onEvent))),
+    ...runtimeOf(compiled),
   };
 }
-
-function rethrown<T>(call: () => T): T {
-  try {
-    return call();
-  } catch (error) {
-    throw toTrtforgeError(error);
-  }
-}
-
-interface NativeFailure extends Error {
-  readonly code: string;
-  readonly details?: Readonly<Record<string, unknown>>;
-}
-
-function toTrtforgeError(error: unknown): unknown {
-  if (!isNativeFailure(error)) return error;
-  const { code, message, details } = error;
-  return new TrtforgeError(code as ErrorCode, message, {
-    cause: error,
-    ...(details === undefined ? {} : { details }),
-  });
-}
-
-const isNativeFailure = (error: unknown): error is NativeFailure =>
-  error instanceof Error && 'code' in error && typeof error.code === 'string' && error.code in catalogue;

@@ -1,9 +1,12 @@
 import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import {
   copyFileSync,
   existsSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
+  renameSync,
   rmdirSync,
   rmSync,
   statSync,
@@ -29,6 +32,13 @@ export const standins = {
   rtx1: { number: 3, code: 10701, version: '1.7.1' },
 } as const;
 export type Standin = keyof typeof standins;
+
+/** What stand-ins are made of, as one digest. */
+function sourcesDigest(flags: readonly string[]): string {
+  const digest = createHash('sha256').update(flags.join(' ')).update(slotsHeader(readTables()));
+  for (const file of readdirSync(sources).sort()) digest.update(readFileSync(join(sources, file)));
+  return digest.digest('hex');
+}
 
 /** The compiler's AddressSanitizer runtime, which must be loaded before Node; undefined where it is not installed. */
 export function sanitizerLibrary(): string | undefined {
@@ -82,25 +92,31 @@ export class StandinBench {
     private readonly sanitizer: string | undefined,
   ) {}
 
-  /** `only` and `sanitize: false` compile less, for tests that bring the addon themselves. */
+  /** `only` and `sanitize: false` compile less, for tests that bring the addon themselves; `cached` compiles only when the sources changed. */
   static async compile(
     folder: string,
-    { only = Object.keys(standins) as Standin[], sanitize = true } = {},
+    { only = Object.keys(standins) as Standin[], sanitize = true, cached = false } = {},
   ): Promise<StandinBench> {
     const sanitizer = sanitize ? sanitizerLibrary() : undefined;
     const flags =
       sanitizer === undefined ? ['-O1'] : ['-O1', '-g', '-fsanitize=address', '-fno-omit-frame-pointer'];
     mkdirSync(folder, { recursive: true });
+    const stamp = cached ? sourcesDigest(flags) : '';
+    const stampFile = join(folder, 'digest');
+    if (cached && existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp)
+      return new StandinBench(folder, sanitizer);
     writeFileSync(join(folder, 'slots.h'), slotsHeader(readTables()));
     const library = (output: string, source: string, defines: readonly string[] = []) => {
       mkdirSync(dirname(join(folder, output)), { recursive: true });
       const args = ['-std=c++17', '-fPIC', '-shared', '-Wall', '-Wextra', ...flags, ...defines];
       const done = spawnSync(
         compiler,
-        [...args, `-I${folder}`, join(sources, source), '-o', join(folder, output)],
+        [...args, `-I${folder}`, join(sources, source), '-o', `${join(folder, output)}.${process.pid}`],
         { encoding: 'utf8' },
       );
       if (done.status !== 0) throw new Error(`${source} does not compile:\n${done.stderr}`);
+      // Another process may be running the one that is there.
+      renameSync(`${join(folder, output)}.${process.pid}`, join(folder, output));
     };
     for (const name of only) {
       const { number, code } = standins[name];
@@ -111,6 +127,7 @@ export class StandinBench {
     library('cuda/libcuda.so.1', 'cuda.cpp');
     library('cuda/libnvidia-ml.so.1', 'nvml.cpp');
     if (sanitize) copyFileSync(await sanitizedAddon(flags), join(folder, 'trtforge.node'));
+    if (cached) writeFileSync(stampFile, stamp);
     return new StandinBench(folder, sanitizer);
   }
 

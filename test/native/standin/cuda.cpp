@@ -54,7 +54,19 @@ std::size_t usedBytes = std::size_t{1} << 30;
 std::size_t totalBytes() { return std::strtoull(wish("STANDIN_GPU_BYTES", "161061273600"), nullptr, 10); }
 unsigned contextFlags = 0;
 
+// STANDIN_ALLOCATION_FAILS: the how-manieth allocation, counted from when the wish was made.
+bool allocationFails() {
+  static int wished = 0, seen = 0;
+  const int now = std::atoi(wish("STANDIN_ALLOCATION_FAILS", "0"));
+  if (now != wished) wished = now, seen = 0;
+  return wished > 0 && ++seen == wished;
+}
+
+std::recursive_mutex workMutex;
+
+// Several threads may copy on one stream.
 int enqueue(Stream* stream, double us, std::function<void()> action) {
+  std::lock_guard<std::recursive_mutex> lock(workMutex);
   if (stream->capture != nullptr) {
     stream->capture->work.push_back({us, std::move(action)});
     return 0;
@@ -129,6 +141,7 @@ int cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
 }
 int cuMemAlloc_v2(Address* address, std::size_t bytes) {
   std::lock_guard<std::mutex> lock(memoryMutex);
+  if (allocationFails()) return kOutOfMemory;
   if (bytes == 0) return kInvalidValue;
   if (usedBytes + bytes > totalBytes()) return kOutOfMemory;
   void* memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
@@ -156,12 +169,12 @@ int cuMemcpyDtoHAsync_v2(void* to, Address from, std::size_t bytes, Stream* stre
   return enqueue(stream, copyUs(), [=] { std::memcpy(to, reinterpret_cast<const void*>(from), bytes); });
 }
 int cuMemcpyDtoDAsync_v2(Address to, Address from, std::size_t bytes, Stream* stream) {
-  return enqueue(stream, copyUs(), [=] { std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes); });
+  return enqueue(stream, copyUs(), [=] { std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes); });
 }
 
 int cuStreamCreate(Stream** stream, unsigned) { return *stream = new Stream, 0; }
 int cuStreamDestroy_v2(Stream* stream) { return delete stream, 0; }
-int cuStreamSynchronize(Stream* stream) { return refusedByCapture(stream) ? kCaptureUnsupported : waitUntil(stream->freeAtUs); }
+int cuStreamSynchronize(Stream* stream) { return stream == nullptr ? 0 : refusedByCapture(stream) ? kCaptureUnsupported : waitUntil(stream->freeAtUs); }
 int cuStreamQuery(Stream* stream) { return refusedByCapture(stream) ? kCaptureUnsupported : nowUs() < stream->freeAtUs ? kNotReady : 0; }
 int cuStreamWaitEvent(Stream* stream, Event* event, unsigned) {
   if (stream->capture == nullptr) stream->freeAtUs = std::max(stream->freeAtUs, event->atUs);
@@ -209,6 +222,12 @@ int cuEventElapsedTime(float* ms, Event* from, Event* to) {
 // For the stand-in engines: a kernel.
 int standinLaunch(Stream* stream, double us, void (*kernel)(void*), void* argument) {
   return enqueue(stream, us, [=] { kernel(argument); });
+}
+// The same with an argument that is copied, as a GPU copies a kernel's parameters.
+int standinLaunchCopy(Stream* stream, double us, void (*kernel)(void*), const void* argument, std::size_t bytes) {
+  const char* first = static_cast<const char*>(argument);
+  std::vector<char> copied(first, first + bytes);
+  return enqueue(stream, us, [kernel, copied]() mutable { kernel(copied.data()); });
 }
 
 }

@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "contexts.hpp"
+#include "network-engine.hpp"
 #include "objects.hpp"
 
 namespace standin {
@@ -269,17 +270,21 @@ Table engineTable = Table()
                         .put(Slot::ICudaEngine_createExecutionContextWithoutDeviceMemory_0, createContext0)
                         .put(Slot::ICudaEngine_createExecutionContext_1, createContext1);
 
-Public* load(const void* bytes, std::size_t size) {
+Public* load(Worker* runtime, const void* bytes, std::size_t size) {
   note("deserializeCudaEngine", static_cast<std::int64_t>(size));
+  Public* network = nullptr;
+  if (loadNetwork(bytes, size, runtime->number == 1, network)) return network;
   if (size >= 4 && std::memcmp(bytes, kGeneration == 3 ? "vtrt" : "ftrt", 4) == 0) return make("ICudaEngine", engineTable);
   say(theLogger, 1, "Serialization assertion magicTagRead == kMAGIC_TAG failed. Magic tag does not match");
   return nullptr;
 }
-Public* load2(Worker*, const void* bytes, std::size_t size) { return load(bytes, size); }
-Public* load3(Worker*, const void* bytes, std::size_t size, void*) { return load(bytes, size); }
+Public* load2(Worker* self, const void* bytes, std::size_t size) { return load(self, bytes, size); }
+Public* load3(Worker* self, const void* bytes, std::size_t size, void*) { return load(self, bytes, size); }
+void allowHostCode(Worker* self, bool allowed) { self->number = allowed ? 1 : 0; }
 Table runtimeTable = Table()
                          .put(Slot::IRuntime_deserializeCudaEngine_2, load2)
                          .put(Slot::IRuntime_deserializeCudaEngine_3, load3)
+                         .put(Slot::IRuntime_setEngineHostCodeAllowed_1, allowHostCode)
                          .put(Slot::IRuntime_getPluginRegistry_0, getRegistry);
 
 }  // namespace

@@ -1,0 +1,120 @@
+// The engines of networks.hpp: what their plans say of tensors, profiles and memory.
+#pragma once
+#include "networks.hpp"
+
+namespace standin {
+
+inline const NetTensor& netTensor(Worker* self, const char* name) { return *engineOf(self).network.find(name); }
+inline const char* netName(Worker* self) { return engineOf(self).network.kind.c_str(); }
+inline std::int32_t netLayers(Worker*) { return 2; }
+inline std::int32_t netProfiles(Worker* self) { return static_cast<std::int32_t>(engineOf(self).network.profiles.size()); }
+inline std::int32_t netAuxStreams(Worker*) { return 0; }
+inline bool netRefittable(Worker*) { return false; }
+inline std::int64_t netMemory(Worker* self) { return engineOf(self).network.memory; }
+inline std::int64_t netProfileMemory(Worker* self, std::int32_t) { return netMemory(self); }
+inline std::int32_t netCount(Worker* self) { return static_cast<std::int32_t>(engineOf(self).network.tensors.size()); }
+inline const char* netTensorName(Worker* self, std::int32_t index) { return engineOf(self).network.tensors[static_cast<std::size_t>(index)].name.c_str(); }
+inline std::int32_t netType(Worker* self, const char* name) { return netTensor(self, name).dtype; }
+inline std::int32_t netMode(Worker* self, const char* name) { return netTensor(self, name).input ? 1 : 2; }
+inline std::int32_t netLocation(Worker* self, const char* name) { return netTensor(self, name).host ? 1 : 0; }
+inline bool netIsShape(Worker* self, const char* name) { return netTensor(self, name).host; }
+inline std::int32_t netFormat(Worker*, const char*) { return 0; }
+inline Dims netEngineShape(Worker* self, const char* name) { return dimsOf(netTensor(self, name).shape); }
+inline Dims netProfileShape(Worker* self, const char* name, std::int32_t profile, std::int32_t selector) {
+  std::vector<std::int64_t> shape = netTensor(self, name).shape;
+  for (std::int64_t& size : shape)
+    if (size < 0) size = engineOf(self).network.profiles[static_cast<std::size_t>(profile)][static_cast<std::size_t>(selector)];
+  return dimsOf(shape);
+}
+
+// Values of s: rows and 64, as the profile's rows go.
+template <class Number>
+const Number* netValues(NetEngine& engine, std::int32_t profile, std::int32_t selector) {
+  static std::map<std::pair<std::int64_t, std::int64_t>, std::vector<Number>> kept;
+  std::lock_guard<std::mutex> lock(netMutex);
+  const std::int64_t rows = engine.network.profiles[static_cast<std::size_t>(profile)][static_cast<std::size_t>(selector)];
+  auto& values = kept[{rows, engine.network.inner}];
+  values = {static_cast<Number>(rows), static_cast<Number>(engine.network.inner)};
+  return values.data();
+}
+inline std::int32_t netBindingIndex(Worker* self, const char* name) { return static_cast<std::int32_t>(engineOf(self).network.find(name) - engineOf(self).network.tensors.data()); }
+inline const std::int32_t* netShapeValues(Worker* self, std::int32_t, std::int32_t profile, std::int32_t selector) { return netValues<std::int32_t>(engineOf(self), profile, selector); }
+inline const std::int32_t* netTensorValues(Worker* self, const char*, std::int32_t profile, std::int32_t selector) { return netValues<std::int32_t>(engineOf(self), profile, selector); }
+inline const std::int64_t* netTensorValues2(Worker* self, const char*, std::int32_t profile, std::int32_t selector) { return netValues<std::int64_t>(engineOf(self), profile, selector); }
+
+inline std::int64_t netStreamable(Worker* self) { return engineOf(self).network.streamable; }
+inline std::int64_t netAutomaticBudget(Worker* self) { return engineOf(self).network.streamable / 2; }
+inline bool netSetBudget(Worker* self, std::int64_t budget) {
+  record("setWeightStreamingBudgetV2 " + std::to_string(budget));
+  engineOf(self).budget = budget;
+  return true;
+}
+
+inline const char* netInformation(Worker* self, std::int32_t format) { return format == 1 ? self->content.c_str() : "not JSON"; }
+inline Table netInspectorTable = Table().put(Slot::IEngineInspector_getEngineInformation_1, netInformation);
+inline Public* netInspector(Worker* self) {
+  Public* inspector = make("IEngineInspector", netInspectorTable);
+  inspector->worker->content = engineOf(self).network.layers;
+  return inspector;
+}
+
+inline Public* netContext(Worker* self) {
+  const std::string wished = wish("STANDIN_CONTEXT");
+  if (wished == "missing") say(theLogger, 1, "ICudaEngine::createExecutionContext: Error Code 4: the context could not be made");
+  if (wished == "memory") say(theLogger, 1, "ICudaEngine::createExecutionContext: Error Code 2: OutOfMemory (no further information)");
+  if (wished == "missing" || wished == "memory") return nullptr;
+  return publish(new NetContext(netContextTable.slots(), static_cast<NetEngine*>(self)));
+}
+inline Public* netContext1(Worker* self, std::int32_t strategy) {
+  record("createExecutionContext " + std::to_string(strategy));
+  return netContext(self);
+}
+
+inline Table netEngineTable = Table()
+                                  .put(Slot::ICudaEngine_getName_0, netName)
+                                  .put(Slot::ICudaEngine_getNbLayers_0, netLayers)
+                                  .put(Slot::ICudaEngine_getNbOptimizationProfiles_0, netProfiles)
+                                  .put(Slot::ICudaEngine_getNbAuxStreams_0, netAuxStreams)
+                                  .put(Slot::ICudaEngine_isRefittable_0, netRefittable)
+                                  .put(Slot::ICudaEngine_getDeviceMemorySize_0, netMemory)
+                                  .put(Slot::ICudaEngine_getDeviceMemorySizeV2_0, netMemory)
+                                  .put(Slot::ICudaEngine_getDeviceMemorySizeForProfileV2_1, netProfileMemory)
+                                  .put(Slot::ICudaEngine_getNbIOTensors_0, netCount)
+                                  .put(Slot::ICudaEngine_getIOTensorName_1, netTensorName)
+                                  .put(Slot::ICudaEngine_getTensorDataType_1, netType)
+                                  .put(Slot::ICudaEngine_getTensorIOMode_1, netMode)
+                                  .put(Slot::ICudaEngine_getTensorLocation_1, netLocation)
+                                  .put(Slot::ICudaEngine_isShapeInferenceIO_1, netIsShape)
+                                  .put(Slot::ICudaEngine_getTensorFormat_1, netFormat)
+                                  .put(Slot::ICudaEngine_getTensorShape_1, netEngineShape)
+                                  .put(Slot::ICudaEngine_getProfileShape_3, netProfileShape)
+                                  .put(Slot::ICudaEngine_getBindingIndex_1, netBindingIndex)
+                                  .put(Slot::ICudaEngine_getProfileShapeValues_3, netShapeValues)
+                                  .put(Slot::ICudaEngine_getProfileTensorValues_3, netTensorValues)
+                                  .put(Slot::ICudaEngine_getProfileTensorValuesV2_3, netTensorValues2)
+                                  .put(Slot::ICudaEngine_getStreamableWeightsSize_0, netStreamable)
+                                  .put(Slot::ICudaEngine_getWeightStreamingAutomaticBudget_0, netAutomaticBudget)
+                                  .put(Slot::ICudaEngine_setWeightStreamingBudgetV2_1, netSetBudget)
+                                  .put(Slot::ICudaEngine_createEngineInspector_0, netInspector)
+                                  .put(Slot::ICudaEngine_createExecutionContextWithoutDeviceMemory_0, netContext)
+                                  .put(Slot::ICudaEngine_createExecutionContext_1, netContext1);
+
+// Whether the bytes are the plan of a network; `engine` then is what the library gives for it, null where it refuses.
+inline bool loadNetwork(const void* bytes, std::size_t size, bool hostCodeAllowed, Public*& engine) {
+  const std::string plan(static_cast<const char*>(bytes), size);
+  constexpr char kMark[] = "standin-network\n";
+  if (size < kHeaderBytes + sizeof kMark || plan.compare(kHeaderBytes, sizeof kMark - 1, kMark) != 0) return false;
+  engine = nullptr;
+  Network network = networkOf(plan.substr(kHeaderBytes));
+  if (std::strcmp(wish("STANDIN_LOAD"), "memory") == 0)
+    say(theLogger, 1, "IRuntime::deserializeCudaEngine: Error Code 2: Requested amount of GPU memory (1073741824 bytes) could not be allocated.");
+  else if (std::strcmp(wish("STANDIN_LOAD"), "fails") == 0)
+    say(theLogger, 1, "IRuntime::deserializeCudaEngine: Error Code 1: Serialization (Serialization assertion stdVersionRead == kSERIALIZATION_VERSION failed.)");
+  else if (network.hostcode != 0 && !hostCodeAllowed)
+    say(theLogger, 1, "IRuntime::deserializeCudaEngine: Error Code 3: Usage Error (Cannot deserialize engine with lean runtime: host code is not allowed)");
+  else
+    engine = publish(new NetEngine(netEngineTable.slots(), std::move(network)));
+  return true;
+}
+
+}  // namespace standin

@@ -1,0 +1,90 @@
+/**
+ * Engines that run without a GPU: stand-in libraries (`test/native/standin/`), compiled once into `build/standin/`, whose plans describe small networks
+ * that are really computed. Tests only; nothing here is NVIDIA's.
+ *
+ * The addon asks the loader for `libcuda.so.1`, so the stand-in for it is found only where LD_LIBRARY_PATH names its folder when a process STARTS:
+ * run what you test in a child process with `environment` (`spawnSync(process.execPath, [...], { env: environment({...}) })`), or in vitest under a worker
+ * started so. Setting LD_LIBRARY_PATH inside a running process does nothing.
+ *
+ * What the stand-ins do at a wish (all are environment variables of the child; the first five may change while it runs):
+ *   STANDIN_ENQUEUE=N            enqueueV3 is refused from the Nth of the process on
+ *   STANDIN_CAPTURE=refused      the library synchronises while a stream captures
+ *   STANDIN_ALLOCATION_FAILS=N   the Nth allocation of device memory fails, counted from when the wish was made
+ *   STANDIN_CONTEXT=missing|memory, STANDIN_LOAD=fails|memory   no context; no engine
+ *   STANDIN_RUN=aborts           the process aborts in enqueueV3
+ *   STANDIN_COMPUTE_US=N, STANDIN_COPY_US=N   how long an inference and a copy take on the stand-in GPU's clock
+ *   STANDIN_GPU_BYTES=N          size of the GPU's memory; STANDIN_GPU=none|broken: no GPU
+ *   STANDIN_CALLS=FILE           what the libraries were asked, a line each
+ */
+import { writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { type Standin, StandinBench, standins } from '../native/standin-library.js';
+
+const folder = fileURLToPath(new URL('../../build/standin', import.meta.url));
+
+export interface NetworkPlan {
+  /**
+   * `affine`: y = 2x + 1. `copy`: y = x, of any dtype. `state`: state_out = state + x, y = 2 state_out. `nonzero`: y = the places of x that are not 0 (data-dependent).
+   * `shape`: y = x again and again, of the shape that the host tensor s says; host output t = 2s. x is [rows, inner]; of `nonzero` [rows].
+   */
+  readonly kind: 'affine' | 'copy' | 'state' | 'nonzero' | 'shape';
+  /** Elements of a row; 64 unless told. */
+  readonly inner?: number;
+  /** Fixed in place of open rows. */
+  readonly rows?: number;
+  /** Of `copy`: `nvinfer1::DataType`. */
+  readonly dtype?: number;
+  /** Rows: least, usual, most; one profile of [1, 8, 64] unless told. */
+  readonly profiles?: readonly (readonly [number, number, number])[];
+  readonly memory?: number;
+  readonly streamable?: number;
+  /** The plan loads only where host code is allowed. */
+  readonly hostCode?: boolean;
+  /** What the inspector says: JSON on one line. */
+  readonly layers?: string;
+}
+
+export interface StandinEngine {
+  readonly standin: Standin;
+  readonly inferenceLibrary: string;
+  readonly bench: StandinBench;
+  /** For a child process. */
+  environment(wishes?: Record<string, string>): NodeJS.ProcessEnv;
+  /** Writes a plan and returns its path. */
+  writePlan(path: string, network: NetworkPlan): string;
+}
+
+let compiled: Promise<StandinBench> | undefined;
+
+/** Compiles the stand-ins unless these sources already were, in this folder, by any process. */
+export async function standinEngine(standin: Standin): Promise<StandinEngine> {
+  compiled ??= StandinBench.compile(folder, { sanitize: false, cached: true });
+  const bench = await compiled;
+  return {
+    standin,
+    inferenceLibrary: bench.library(standin),
+    bench,
+    environment: (wishes = {}) => ({ ...process.env, ...bench.environment(wishes) }),
+    writePlan(path, network) {
+      writeFileSync(path, planBytes(standin, network));
+      return path;
+    },
+  };
+}
+
+/** The bytes of a plan: the header of a real one, then lines that the stand-in reads. */
+export function planBytes(standin: Standin, network: NetworkPlan): Buffer {
+  const { kind, inner, rows, dtype, profiles = [], memory, streamable, hostCode, layers } = network;
+  const lines = ['standin-network', `kind ${kind}`];
+  const numbers = { inner, rows, dtype, memory, streamable, hostcode: hostCode === true ? 1 : undefined };
+  for (const [name, value] of Object.entries(numbers))
+    if (value !== undefined) lines.push(`${name} ${value}`);
+  for (const profile of profiles) lines.push(`profile ${profile.join(' ')}`);
+  if (layers !== undefined) lines.push(`layers ${layers}`);
+  const body = Buffer.from(`${lines.join('\n')}\n`);
+  const header = Buffer.alloc(32);
+  header.write(standin === 'rtx1' ? 'vtrt' : 'ftrt', 'latin1');
+  header.writeBigUInt64LE(BigInt(header.length + body.length), 16);
+  header.set(standins[standin].version.split('.').map(Number), 24);
+  return Buffer.concat([header, body]);
+}
