@@ -1,6 +1,24 @@
 import { type OptionValues, option } from '../cli/option.js';
-import { integer, parseNamedFile, parseTolerance, parseValueRange } from '../cli/values.js';
+import { integer, parseNamedFile, parseTolerance, parseValueRange, splitAtCommas } from '../cli/values.js';
 import type { VerifyRequest } from '../verify/request.js';
+
+const tolerances = (list: string) => splitAtCommas(list).map(parseTolerance);
+
+/** What an element may be off. */
+export const toleranceOptions = {
+  atol: option({
+    flags: '--atol <tolerances>',
+    describe: 'absolute tolerance, 1e-3 for all outputs or out:1e-3 for one; several by comma',
+    parse: tolerances,
+    repeat: true,
+  }),
+  rtol: option({
+    flags: '--rtol <tolerances>',
+    describe: 'relative tolerance, likewise; an element may be off by atol + rtol * |reference|',
+    parse: tolerances,
+    repeat: true,
+  }),
+};
 
 /** What a comparison draws its inputs from, and what it allows; for commands that compare. */
 export const comparisonOptions = {
@@ -30,18 +48,7 @@ export const comparisonOptions = {
     parse: parseNamedFile,
     repeat: true,
   }),
-  atol: option({
-    flags: '--atol <tolerance>',
-    describe: 'absolute tolerance, 1e-3 for all outputs or out:1e-3 for one',
-    parse: parseTolerance,
-    repeat: true,
-  }),
-  rtol: option({
-    flags: '--rtol <tolerance>',
-    describe: 'relative tolerance, likewise; an element may be off by atol + rtol * |reference|',
-    parse: parseTolerance,
-    repeat: true,
-  }),
+  ...toleranceOptions,
   threads: option({
     flags: '--threads <count>',
     describe: 'threads of ONNX Runtime (default: one a core)',
@@ -61,8 +68,8 @@ export function comparisonWishes(
     samples,
     ranges: valRange,
     files: inputs,
-    atol,
-    rtol,
+    atol: atol.flat(),
+    rtol: rtol.flat(),
     ...(threads === undefined ? {} : { threads }),
   };
 }

@@ -1,6 +1,7 @@
 import { type Gathered, namedQuantiles } from './comparison-statistics.js';
 import { ErrorQuantiles } from './error-quantiles.js';
 import { sampledKeys, sampleErrors } from './error-sample.js';
+import type { FloatPairs } from './float-reader.js';
 import { type PairKernel, pairKernel } from './pair-kernel.js';
 import { BLOCK_PAIRS, CHUNK_PAIRS, STEP_PAIRS } from './pair-kernel-layout.js';
 import { addPairs, emptySums, type PairSums, type Tolerance } from './pair-sums.js';
@@ -12,29 +13,25 @@ import { addCounts, type FinitePairs, finitePairs, noneCounted } from './plain-c
  * A chunk that is not all finite, and the few pairs that do not fill a vector, go through plain code.
  */
 export function gatherInChunks(
-  candidate: Float32Array,
-  reference: Float32Array,
+  pairs: FloatPairs,
   tolerance: Tolerance,
   fractions: readonly number[],
 ): Gathered {
+  const { length } = pairs.reference;
   const kernel = pairKernel();
   const sums = emptySums();
   const nonFinite = noneCounted();
-  const sampled = sampleErrors(kernel, candidate, reference);
+  const sampled = sampleErrors(kernel, pairs);
   const errors = (['absolute', 'relative'] as const).map((which) => ({
     which,
     place: -1,
     quantiles: new ErrorQuantiles(kernel, which, sampledKeys(kernel, which, sampled), fractions),
   }));
-  for (const { start, end } of chunksOf(candidate.length)) {
+  for (const { start, end } of chunksOf(length)) {
+    pairs.candidate.read(start, kernel.candidate.subarray(0, end - start));
+    pairs.reference.read(start, kernel.reference.subarray(0, end - start));
     const before = { absolute: sums.absoluteMax, relative: sums.relativeMax };
-    const chunk = takeChunk(
-      kernel,
-      candidate.subarray(start, end),
-      reference.subarray(start, end),
-      tolerance,
-      sums,
-    );
+    const chunk = takeChunk(kernel, end - start, tolerance, sums);
     if (chunk.left !== undefined) addCounts(nonFinite, chunk.left.counts);
     for (const error of errors) {
       const max = sums[`${error.which}Max`];
@@ -47,11 +44,11 @@ export function gatherInChunks(
   }
   const [absolute, relative] = errors.map(({ which, place, quantiles }) => ({
     place,
-    quantiles: namedQuantiles(quantiles.values({ candidate, reference }, sums.count, sums[`${which}Max`])),
+    quantiles: namedQuantiles(quantiles.values(pairs, sums.count, sums[`${which}Max`])),
   }));
   if (absolute === undefined || relative === undefined) throw new Error('Both errors are gathered.');
   return {
-    elements: candidate.length,
+    elements: length,
     sums,
     nonFinite,
     absoluteIndex: absolute.place,
@@ -61,19 +58,16 @@ export function gatherInChunks(
   };
 }
 
-/** Adds a chunk to the sums and leaves its errors in the kernel: `count` of them. `left` is there when plain code had to choose the finite pairs. */
+/** Adds the first `length` pairs in the kernel to the sums and leaves their errors in it: `count` of them. `left` is there when plain code had to choose the finite pairs. */
 function takeChunk(
   kernel: PairKernel,
-  candidate: Float32Array,
-  reference: Float32Array,
+  length: number,
   tolerance: Tolerance,
   sums: PairSums,
 ): { readonly count: number; readonly left: FinitePairs | undefined } {
-  const isWhole = candidate.length % STEP_PAIRS === 0;
-  if (isWhole && measureChunk(kernel, candidate, reference, tolerance, sums)) {
-    return { count: candidate.length, left: undefined };
-  }
-  const left = finitePairs(candidate, reference);
+  const isWhole = length % STEP_PAIRS === 0;
+  if (isWhole && measureChunk(kernel, length, tolerance, sums)) return { count: length, left: undefined };
+  const left = finitePairs(kernel.candidate.subarray(0, length), kernel.reference.subarray(0, length));
   addPairs(sums, left.candidate, left.reference, kernel.absolute, kernel.relative, tolerance);
   return { count: left.candidate.length, left };
 }
@@ -87,20 +81,12 @@ function* chunksOf(length: number): Generator<{ readonly start: number; readonly
   if (whole < length) yield { start: whole, end: length };
 }
 
-/** Measures a chunk in the kernel; false, with nothing added, when something in it is not finite or its squares are not. */
-function measureChunk(
-  kernel: PairKernel,
-  candidate: Float32Array,
-  reference: Float32Array,
-  tolerance: Tolerance,
-  sums: PairSums,
-): boolean {
-  kernel.candidate.set(candidate);
-  kernel.reference.set(reference);
+/** Measures the first `length` pairs in the kernel; false, with nothing added, when something in it is not finite or its squares are not. */
+function measureChunk(kernel: PairKernel, length: number, tolerance: Tolerance, sums: PairSums): boolean {
   const run = (zeros: boolean) => {
     kernel.reset();
-    for (let start = 0; start < candidate.length; start += BLOCK_PAIRS) {
-      const count = Math.min(BLOCK_PAIRS, candidate.length - start);
+    for (let start = 0; start < length; start += BLOCK_PAIRS) {
+      const count = Math.min(BLOCK_PAIRS, length - start);
       kernel.measure(start, count, tolerance.absolute, tolerance.relative, zeros);
     }
   };
@@ -109,7 +95,7 @@ function measureChunk(
   const total =
     kernel.sum('candidateSquares') + kernel.sum('referenceSquares') + kernel.sum('absoluteSquares');
   if (!Number.isFinite(total) || !Number.isFinite(kernel.sum('relativeSquares'))) return false;
-  sums.count += candidate.length;
+  sums.count += length;
   sums.candidate += kernel.sum('candidate');
   sums.candidateSquares += kernel.sum('candidateSquares');
   sums.candidateMin = Math.min(sums.candidateMin, kernel.minimum('candidateMin'));
@@ -126,5 +112,6 @@ function measureChunk(
   sums.relativeMax = Math.max(sums.relativeMax, kernel.maximum('relativeMax'));
   sums.excessMax = Math.max(sums.excessMax, kernel.maximum('excessMax'));
   sums.outside += kernel.outside();
+  sums.beyondBoth += kernel.beyondBoth();
   return true;
 }

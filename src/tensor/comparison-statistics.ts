@@ -16,19 +16,19 @@ export interface Comparison {
   readonly nonFinite: NonFiniteCounts;
   /** Root of the summed squares of the differences. */
   readonly l2: number;
-  /** 1 where the two point the same way; NaN when one of them is all zeros. */
+  /** 1 where the two point the same way, and when both are all zeros; 0 when only one of them is. */
   readonly cosineSimilarity: number;
-  /** Decibels: power of the reference over power of the error; Infinity when nothing differs. */
+  /** Decibels: power of the reference over power of the error; Infinity when nothing differs, -Infinity without a signal. */
   readonly signalToNoise: number;
-  /** Decibels: squared span (max - min) of the reference over the mean squared error. */
+  /** Decibels: squared maximum of the reference (1 where it is not positive) over the mean squared error; Infinity when nothing differs. */
   readonly peakSignalToNoise: number;
   readonly tolerance: Tolerance;
   /** Largest |c - r| - relative * |r|, at least 0: how large the absolute tolerance would have to be. */
   readonly excess: number;
   /** Elements with |c - r| > absolute + relative * |r|, and non-finite ones that do not match. */
   readonly outside: number;
-  /** Whether a candidate of zeros would be within the tolerance: then the tolerance tells nothing. */
-  readonly zerosPass: boolean;
+  /** Elements with |c - r| > absolute and |c - r| / |r| > relative (Polygraphy's element-wise check), and non-finite ones that do not match. */
+  readonly beyondBoth: number;
 }
 
 export interface ErrorStatistics extends Quantiles {
@@ -39,16 +39,17 @@ export interface ErrorStatistics extends Quantiles {
   readonly deviation: number;
 }
 
-/** Median and 99th percentile, as Polygraphy gives them; the others only when asked for. */
+/** Median and 99th percentile, as Polygraphy gives them; the others only when asked for. `asked` is the fraction of the caller's own choice. */
 export interface Quantiles {
   readonly median: number;
   readonly p99: number;
   readonly p90: number | null;
   readonly p95: number | null;
+  readonly asked: number | null;
 }
 
 /** Which quantiles to find: each costs time on large tensors. */
-export type QuantileChoice = 'median-p99' | 'all';
+export type QuantileChoice = 'median-p99' | 'all' | { readonly fraction: number };
 
 export interface SideStatistics {
   readonly min: number;
@@ -79,16 +80,20 @@ export interface Gathered {
   readonly relativeQuantiles: Quantiles;
 }
 
-const chosenFractions: Readonly<Record<QuantileChoice, readonly number[]>> = {
-  'median-p99': [0.5, 0.99],
-  all: [0.5, 0.99, 0.9, 0.95],
-};
-
 /** The fractions of a choice, in the order that `namedQuantiles` takes the values. */
-export const fractionsOf = (choice: QuantileChoice): readonly number[] => chosenFractions[choice];
+export function fractionsOf(choice: QuantileChoice): readonly number[] {
+  if (choice === 'median-p99') return [0.5, 0.99];
+  return choice === 'all' ? [0.5, 0.99, 0.9, 0.95] : [0.5, 0.99, choice.fraction];
+}
 
-export function namedQuantiles([median, p99, p90, p95]: readonly number[]): Quantiles {
-  return { median: median ?? Number.NaN, p99: p99 ?? Number.NaN, p90: p90 ?? null, p95: p95 ?? null };
+export function namedQuantiles([median, p99, third, p95]: readonly number[]): Quantiles {
+  return {
+    median: median ?? Number.NaN,
+    p99: p99 ?? Number.NaN,
+    p90: p95 === undefined ? null : (third ?? null),
+    p95: p95 ?? null,
+    asked: p95 === undefined ? (third ?? null) : null,
+  };
 }
 
 /** The statistics of what was gathered. */
@@ -131,16 +136,22 @@ export function comparisonOf(gathered: Gathered, tolerance: Tolerance): Comparis
     nonFinite,
     l2: Math.sqrt(sums.absoluteSquares),
     // The dot product follows from the law of cosines, which stays exact where the two are nearly the same.
-    cosineSimilarity: product / Math.sqrt(sums.candidateSquares * sums.referenceSquares),
-    signalToNoise: decibels(sums.referenceSquares, sums.absoluteSquares),
-    peakSignalToNoise: decibels((sums.referenceMax - sums.referenceMin) ** 2, sums.absoluteSquares / count),
+    cosineSimilarity: known(cosine(sums, product)),
+    signalToNoise: known(decibels(sums.referenceSquares, sums.absoluteSquares)),
+    peakSignalToNoise: known(decibels(peakOf(sums) ** 2, sums.absoluteSquares / count)),
     tolerance,
     excess: known(Math.max(0, sums.excessMax)),
     outside: sums.outside + nonFinite.mismatching,
-    zerosPass:
-      Math.max(Math.abs(sums.referenceMin), Math.abs(sums.referenceMax)) * (1 - tolerance.relative) <=
-      tolerance.absolute,
+    beyondBoth: sums.beyondBoth + nonFinite.mismatching,
   };
 }
 
-const decibels = (signal: number, noise: number): number => 10 * Math.log10(signal / noise);
+const peakOf = ({ referenceMax }: PairSums): number => (referenceMax > 0 ? referenceMax : 1);
+
+function cosine({ candidateSquares, referenceSquares }: PairSums, product: number): number {
+  if (candidateSquares === 0 || referenceSquares === 0) return candidateSquares === referenceSquares ? 1 : 0;
+  return Math.max(-1, Math.min(1, product / Math.sqrt(candidateSquares) / Math.sqrt(referenceSquares)));
+}
+
+const decibels = (signal: number, noise: number): number =>
+  noise === 0 ? Number.POSITIVE_INFINITY : 10 * Math.log10(signal / noise);

@@ -1,5 +1,6 @@
 import { gatherInChunks } from './chunked-comparison.js';
 import { type Comparison, comparisonOf, fractionsOf, type QuantileChoice } from './comparison-statistics.js';
+import { allFloats, type FloatPairs, floatsOf } from './float-reader.js';
 import type { Tolerance } from './pair-sums.js';
 import { gatherAtOnce } from './plain-comparison.js';
 
@@ -23,9 +24,27 @@ export function compareFloats(
   tolerance: Tolerance,
   quantiles: QuantileChoice = 'median-p99',
 ): Comparison {
+  return comparePairs(
+    { candidate: floatsOf(candidate), reference: floatsOf(reference) },
+    tolerance,
+    quantiles,
+  );
+}
+
+/** The same of numbers that are read piece by piece: memory does not grow with them. */
+export function comparePairs(
+  pairs: FloatPairs,
+  tolerance: Tolerance,
+  quantiles: QuantileChoice = 'median-p99',
+): Comparison {
+  const { candidate, reference } = pairs;
   if (candidate.length !== reference.length) {
     throw new RangeError(`${candidate.length} elements cannot be compared with ${reference.length}.`);
   }
-  const gather = candidate.length < LARGE ? gatherAtOnce : gatherInChunks;
-  return comparisonOf(gather(candidate, reference, tolerance, fractionsOf(quantiles)), tolerance);
+  const fractions = fractionsOf(quantiles);
+  const gathered =
+    reference.length < LARGE
+      ? gatherAtOnce(allFloats(candidate), allFloats(reference), tolerance, fractions)
+      : gatherInChunks(pairs, tolerance, fractions);
+  return comparisonOf(gathered, tolerance);
 }

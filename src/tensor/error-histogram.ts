@@ -1,3 +1,5 @@
+import { eachPiece, type FloatPairs } from './float-reader.js';
+
 /** How many elements have which absolute error, one bin for each power of two. */
 export interface Histogram {
   /** From the largest error downwards no further than 2^-40 of it; what is smaller is in the first bin. `from` is included, `to` is not. */
@@ -13,22 +15,24 @@ const EXPONENTS = 256;
 const SHOWN_OCTAVES = 40;
 
 /** Counts the absolute errors |c - r| (float32) of all pairs by their order of magnitude. Pairs that are both NaN or the same infinity count as zeros. */
-export function errorHistogram(candidate: Float32Array, reference: Float32Array): Histogram {
+export function errorHistogram(pairs: FloatPairs): Histogram {
   const counts = new Float64Array(EXPONENTS);
   const error = new Float32Array(1);
   const bits = new Int32Array(error.buffer);
   let zeros = 0;
   let nonFinite = 0;
-  for (let i = 0; i < candidate.length; i++) {
-    const c = candidate[i]!;
-    const r = reference[i]!;
-    error[0] = Math.abs(c - r);
-    const pattern = bits[0]!;
-    if (pattern === 0) zeros++;
-    else if (c - c === 0 && r - r === 0) counts[pattern >>> 23]!++;
-    else if (Object.is(c, r)) zeros++;
-    else nonFinite++;
-  }
+  eachPiece(pairs, (candidate, reference) => {
+    for (let i = 0; i < candidate.length; i++) {
+      const c = candidate[i]!;
+      const r = reference[i]!;
+      error[0] = Math.abs(c - r);
+      const pattern = bits[0]!;
+      if (pattern === 0) zeros++;
+      else if (c - c === 0 && r - r === 0) counts[pattern >>> 23]!++;
+      else if (Object.is(c, r)) zeros++;
+      else nonFinite++;
+    }
+  });
   return { bins: binsOf(counts), zeros, nonFinite };
 }
 

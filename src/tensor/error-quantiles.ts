@@ -1,8 +1,9 @@
 import type { KeyCounts } from './error-sample.js';
+import type { FloatPairs } from './float-reader.js';
 import { neighbours, quantileAt, selectRanks } from './order-statistics.js';
 import type { KernelArray, KernelBracket, PairKernel } from './pair-kernel.js';
 import { BRACKETS, CHUNK_PAIRS, KEYS } from './pair-kernel-layout.js';
-import { type Pairs, ranksByCounting } from './rank-counting.js';
+import { ranksByCounting } from './rank-counting.js';
 
 /** A sample's quantile is off by more than this many standard deviations once in 2,000 times; then the slower way is taken. */
 const DEVIATIONS = 3.5;
@@ -41,7 +42,7 @@ export class ErrorQuantiles {
   }
 
   /** The quantiles of `count` errors of which the largest is `max`; `pairs` are all of them, for the slower way. */
-  values(pairs: Pairs, count: number, max: number): readonly number[] {
+  values(pairs: FloatPairs, count: number, max: number): readonly number[] {
     if (count === 0) return this.#fractions.map(() => Number.NaN);
     if (max === 0) return this.#fractions.map(() => 0);
     const ranks = [...new Set(this.#fractions.flatMap((fraction) => neighbours(fraction, count)))];

@@ -1,3 +1,4 @@
+import type { FloatPairs } from './float-reader.js';
 import type { KernelArray, PairKernel } from './pair-kernel.js';
 import { BLOCK_PAIRS, CHUNK_PAIRS, KEYS } from './pair-kernel-layout.js';
 
@@ -22,19 +23,17 @@ export interface KeyCounts {
  * Looks at elements spread over the tensors, a few at a random place of each equal stretch, so that neither order nor period of the elements can mislead
  * it. The places are the same for every pair of tensors of a length. Leaves their errors in the kernel and returns how many there are.
  */
-export function sampleErrors(kernel: PairKernel, candidate: Float32Array, reference: Float32Array): number {
+export function sampleErrors(kernel: PairKernel, { candidate, reference }: FloatPairs): number {
   const places = Math.min(MOST_PLACES, Math.max(FEWEST_PLACES, Math.floor(candidate.length / STRETCH)));
   const stretch = (candidate.length - NEIGHBOURS) / places;
-  const [sampledCandidate, sampledReference] = [kernel.candidate, kernel.reference];
   let random = 0x9e3779b9;
   let taken = 0;
   for (let place = 0; place < places; place++) {
     random = (Math.imul(random, 1664525) + 1013904223) | 0;
     const at = Math.floor((place + (random >>> 8) / 2 ** 24) * stretch);
-    for (let i = at; i < at + NEIGHBOURS; i++, taken++) {
-      sampledCandidate[taken] = candidate[i]!;
-      sampledReference[taken] = reference[i]!;
-    }
+    candidate.read(at, kernel.candidate.subarray(taken, taken + NEIGHBOURS));
+    reference.read(at, kernel.reference.subarray(taken, taken + NEIGHBOURS));
+    taken += NEIGHBOURS;
   }
   kernel.reset();
   for (let start = 0; start < taken; start += BLOCK_PAIRS) {

@@ -3,6 +3,7 @@ import { type ByteSource, openFile } from '../system/byte-source.js';
 import { publishFile } from '../system/publish.js';
 import { type Dtype, dtypes, elementCount, packedBytes } from './dtype.js';
 import type { Tensor } from './tensor.js';
+import { storedTensor, type TensorReader } from './tensor-reader.js';
 
 /** What the header of an npy file says. Format: numpy.lib.format, versions 1.0 to 3.0. */
 export interface NpyHeader {
@@ -43,6 +44,51 @@ export function parseNpy(path: string, content: Uint8Array, options: NpyOptions 
   const header = parseHeader(path, content, options);
   const length = dataBytes(path, header, content.length);
   return toTensor(header, new Uint8Array(content.buffer, content.byteOffset + header.dataOffset, length));
+}
+
+/** Room for the one tensor of a set of files that had to be read as a whole (compressed, column-major, big-endian). */
+export interface LoadedSlot {
+  key: object | null;
+  tensor: Tensor | null;
+}
+
+export const loadedSlot = (): LoadedSlot => ({ key: null, tensor: null });
+
+/**
+ * An npy file to be read piece by piece. One that is column-major or big-endian is read as a whole when first needed and kept in `slot` until the slot
+ * is needed for another. Throws TF_TENSOR_FILE_INVALID, TF_TENSOR_UNSUPPORTED.
+ */
+export function npyReader(source: ByteSource, slot: LoadedSlot, options: NpyOptions = {}): TensorReader {
+  const header = readNpyHeader(source, options);
+  const length = dataBytes(source.path, header, source.size);
+  const isPlain = !header.bigEndian && (!header.fortranOrder || header.shape.length < 2);
+  if (isPlain) return storedTensor(source, header.dataOffset, header);
+  return slotTensor(header, slot, () => {
+    const bytes = new Uint8Array(length);
+    storedTensor(source, header.dataOffset, header).readBytes(0, bytes);
+    return toTensor(header, bytes);
+  });
+}
+
+/** A tensor that `load` makes when it is read and the slot holds another. */
+export function slotTensor(
+  { dtype, shape }: Pick<NpyHeader, 'dtype' | 'shape'>,
+  slot: LoadedSlot,
+  load: () => Tensor,
+): TensorReader {
+  const reader: TensorReader = {
+    dtype,
+    shape,
+    readBytes: (position, target) => {
+      if (slot.key !== reader || slot.tensor === null) {
+        slot.tensor = null;
+        slot.tensor = load();
+        slot.key = reader;
+      }
+      target.set(slot.tensor.bytes.subarray(position, position + target.length));
+    },
+  };
+  return reader;
 }
 
 /** Reads only the header of an npy file. */

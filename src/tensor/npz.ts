@@ -3,7 +3,7 @@ import { type ByteSource, bytesSource, openFile } from '../system/byte-source.js
 import { beginFile } from '../system/publish.js';
 import { readZipDirectory, readZipEntry, type ZipEntry, zipEntryOffset } from '../system/zip.js';
 import { zipWriter } from '../system/zip-writer.js';
-import { type NpyOptions, npyHeader, parseNpy, readNpyHeader } from './npy.js';
+import { type NpyOptions, npyHeader, npyReader, parseNpy, readNpyHeader, slotTensor } from './npy.js';
 import type { NamedTensors, Tensor } from './tensor.js';
 import { type TensorFile, tensorNotFound } from './tensor-file.js';
 
@@ -14,6 +14,8 @@ const SUFFIX = '.npy';
 export interface NpzOptions {
   /** What a member of void elements holds, by its name (see NpyOptions). */
   readonly voidDtypes?: Readonly<Record<string, NonNullable<NpyOptions['voidDtype']>>>;
+  /** What every other member of void elements holds. */
+  readonly voidDtype?: NonNullable<NpyOptions['voidDtype']>;
 }
 
 /** Opens an npz archive (numpy.savez, savez_compressed, ZIP64 too); members are read when asked for. Throws TF_ARCHIVE_INVALID. */
@@ -30,7 +32,7 @@ export function npzOver(source: ByteSource, options: NpzOptions = {}): TensorFil
     return member;
   };
   const npyOptions = (name: string): NpyOptions => {
-    const voidDtype = options.voidDtypes?.[name];
+    const voidDtype = options.voidDtypes?.[name] ?? options.voidDtype;
     return voidDtype === undefined ? {} : { voidDtype };
   };
   const content = (entry: ZipEntry): Buffer => readZipEntry(source, entry, sizeLimit(source, entry));
@@ -47,6 +49,13 @@ export function npzOver(source: ByteSource, options: NpzOptions = {}): TensorFil
     read: (name) => {
       const entry = find(name);
       return parseNpy(`${entry.name} in ${source.path}`, content(entry), npyOptions(name));
+    },
+    reader: (name, slot) => {
+      const entry = find(name);
+      if (entry.method === 'stored') return npyReader(slice(source, entry), slot, npyOptions(name));
+      // Only its beginning tells type and shape, and a compressed member has no beginning of its own.
+      const load = () => parseNpy(`${entry.name} in ${source.path}`, content(entry), npyOptions(name));
+      return slotTensor(load(), slot, load);
     },
     close: () => source.close(),
   };

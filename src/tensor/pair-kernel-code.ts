@@ -1,4 +1,5 @@
 import {
+  beyondBothOffset,
   type ExtremeSlot,
   extremeOffset,
   KEY_COUNTS,
@@ -104,7 +105,7 @@ export function measureErrors(name: string, zeros: boolean): FunctionSpec {
   const [at, end] = [writer.parameter(0), writer.parameter(1)];
   const vector = () => writer.local('v128');
   const [reference, error, size, ratio, excess] = [vector(), vector(), vector(), vector(), vector()];
-  const [allowed, slope, epsilon, outside] = [vector(), vector(), vector(), vector()];
+  const [allowed, slope, epsilon, outside, beyondBoth] = [vector(), vector(), vector(), vector(), vector()];
   const accumulator = (slot: SumSlot): Accumulator => ({ total: vector(), slot });
   const extreme = (slot: ExtremeSlot): Extreme => ({ value: vector(), slot });
   const [absolute, absoluteSquares] = [accumulator('absolute'), accumulator('absoluteSquares')];
@@ -131,8 +132,15 @@ export function measureErrors(name: string, zeros: boolean): FunctionSpec {
     ...excess.set(f32x4.subtract(error.get, f32x4.multiply(slope.get, size.get))),
     ...excessMax.value.set(f32x4.pseudoMax(excessMax.value.get, excess.get)),
     ...outside.set(i32x4.subtract(outside.get, f32x4.greaterThan(excess.get, allowed.get))),
+    ...beyondBoth.set(
+      i32x4.subtract(
+        beyondBoth.get,
+        v128.and(f32x4.greaterThan(error.get, allowed.get), f32x4.greaterThan(ratio.get, slope.get)),
+      ),
+    ),
   ];
   const outsideAddress = i32.constant(outsideOffset);
+  const beyondBothAddress = i32.constant(beyondBothOffset);
   return {
     name,
     writer,
@@ -141,6 +149,7 @@ export function measureErrors(name: string, zeros: boolean): FunctionSpec {
       ...slope.set(f32x4.splat(writer.parameter(3).get)),
       ...epsilon.set(f32x4.splat(f32.constant(2 ** -52))),
       ...outside.set(v128.load(outsideAddress)),
+      ...beyondBoth.set(v128.load(beyondBothAddress)),
       ...loadExtremes(extremes),
       ...block.doWhile(
         [...unrolled(step, 16, UNROLLED), ...advance(at, 16 * UNROLLED)],
@@ -148,6 +157,7 @@ export function measureErrors(name: string, zeros: boolean): FunctionSpec {
       ),
       ...storeExtremes(extremes),
       ...v128.store(outsideAddress, outside.get),
+      ...v128.store(beyondBothAddress, beyondBoth.get),
       ...flush([absolute, absoluteSquares, relative, relativeSquares]),
     ],
   };

@@ -53,6 +53,7 @@ export const sumOffset = (slot: SumSlot): number => place.slots + 16 * sumSlots.
 export const extremeOffset = (slot: ExtremeSlot): number =>
   place.slots + 16 * (sumSlots.length + extremeSlots.indexOf(slot));
 export const outsideOffset = place.slots + 16 * (sumSlots.length + extremeSlots.length);
+export const beyondBothOffset = outsideOffset + 16;
 
 /** Brackets of keys that `classify` knows at once. */
 export const BRACKETS = 4;

@@ -1,6 +1,7 @@
 import { classify, collect, countKeys, measureErrors, measureSides } from './pair-kernel-code.js';
 import {
   BRACKETS,
+  beyondBothOffset,
   CHUNK_PAIRS,
   type ExtremeSlot,
   extremeOffset,
@@ -42,6 +43,7 @@ export interface PairKernel {
   minimum(slot: ExtremeSlot): number;
   maximum(slot: ExtremeSlot): number;
   outside(): number;
+  beyondBoth(): number;
   /**
    * Counts how many of the first `count` values have a key above each bracket's `after` and adds to `above`; copies those not above `last` to
    * `collected`. Returns how many were copied. At most BRACKETS brackets.
@@ -108,6 +110,7 @@ function instantiate(): PairKernel {
   const slots = new Float64Array(buffer, place.slots, 2 * sumSlots.length);
   const extremes = values(extremeOffset('candidateMin'), 4 * extremeSlots.length);
   const outside = new Int32Array(buffer, outsideOffset, 4);
+  const beyondBoth = new Int32Array(buffer, beyondBothOffset, 4);
   const thresholds = new Int16Array(buffer, place.thresholds, 16 * BRACKETS);
   const counts = new Int32Array(buffer, place.counts, 4 * BRACKETS);
   const lanes = (slot: ExtremeSlot, choose: (a: number, b: number) => number) => {
@@ -126,6 +129,7 @@ function instantiate(): PairKernel {
     reset: () => {
       slots.fill(0);
       outside.fill(0);
+      beyondBoth.fill(0);
       for (const [index, slot] of extremeSlots.entries()) {
         const isMinimum = slot.endsWith('Min') || slot === 'smallestReference';
         extremes.fill(
@@ -147,7 +151,8 @@ function instantiate(): PairKernel {
     },
     minimum: (slot) => lanes(slot, Math.min),
     maximum: (slot) => lanes(slot, Math.max),
-    outside: () => outside[0]! + outside[1]! + outside[2]! + outside[3]!,
+    outside: () => sumOf(outside),
+    beyondBoth: () => sumOf(beyondBoth),
     classify: (which, count, brackets, above) => {
       const padded = Math.ceil(count / 64) * 64;
       arrays[which].fill(PADDING, count, padded);
@@ -176,3 +181,5 @@ function instantiate(): PairKernel {
     },
   };
 }
+
+const sumOf = (lanes: Int32Array): number => lanes[0]! + lanes[1]! + lanes[2]! + lanes[3]!;

@@ -19,6 +19,8 @@ export interface PairSums {
   excessMax: number;
   /** Pairs with |c - r| > absolute + relative * |r|. */
   outside: number;
+  /** Pairs with |c - r| > absolute and |c - r| / |r| > relative: what Polygraphy's element-wise check calls a mismatch. */
+  beyondBoth: number;
 }
 
 /** How far from the reference an element may be: |c - r| <= absolute + relative * |r|, numpy.allclose's rule. */
@@ -56,6 +58,7 @@ export const emptySums = (): PairSums => ({
   relativeMax: 0,
   excessMax: Number.NEGATIVE_INFINITY,
   outside: 0,
+  beyondBoth: 0,
 });
 
 /**
@@ -99,6 +102,7 @@ export function addPairs(
     sums.relativeMax = Math.max(sums.relativeMax, ratio);
     sums.excessMax = Math.max(sums.excessMax, excess);
     if (excess > allowed) sums.outside++;
+    if (error > allowed && ratio > slope) sums.beyondBoth++;
   }
   sums.count += candidate.length;
 }

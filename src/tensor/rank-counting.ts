@@ -1,10 +1,6 @@
+import { eachPiece, type FloatPairs } from './float-reader.js';
 import type { KernelArray } from './pair-kernel.js';
 import { absoluteError, relativeError } from './pair-sums.js';
-
-export interface Pairs {
-  readonly candidate: Float32Array;
-  readonly reference: Float32Array;
-}
 
 const HALF = 1 << 16;
 
@@ -14,7 +10,7 @@ const HALF = 1 << 16;
  */
 export function ranksByCounting(
   which: KernelArray,
-  pairs: Pairs,
+  pairs: FloatPairs,
   ranks: readonly number[],
 ): ReadonlyMap<number, number> {
   const upper = new Float64Array(HALF);
@@ -48,19 +44,17 @@ function placeOf(rank: number, counts: Float64Array): { readonly half: number; r
   return { half: HALF - 1, within: 0 };
 }
 
-function forEachError(
-  which: KernelArray,
-  { candidate, reference }: Pairs,
-  take: (pattern: number) => void,
-): void {
+function forEachError(which: KernelArray, pairs: FloatPairs, take: (pattern: number) => void): void {
   const error = new Float32Array(1);
   const bits = new Int32Array(error.buffer);
   const errorOf = which === 'absolute' ? absoluteError : relativeError;
-  for (let i = 0; i < candidate.length; i++) {
-    const c = candidate[i]!;
-    const r = reference[i]!;
-    if (c - c !== 0 || r - r !== 0) continue;
-    error[0] = errorOf(c, r);
-    take(bits[0]!);
-  }
+  eachPiece(pairs, (candidate, reference) => {
+    for (let i = 0; i < candidate.length; i++) {
+      const c = candidate[i]!;
+      const r = reference[i]!;
+      if (c - c !== 0 || r - r !== 0) continue;
+      error[0] = errorOf(c, r);
+      take(bits[0]!);
+    }
+  });
 }

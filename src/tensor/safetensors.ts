@@ -2,6 +2,7 @@ import { TrtforgeError } from '../errors.js';
 import { type ByteSource, openFile } from '../system/byte-source.js';
 import { type Dtype, elementCount, packedBytes } from './dtype.js';
 import { type TensorFile, tensorNotFound } from './tensor-file.js';
+import { storedTensor } from './tensor-reader.js';
 
 /** The limit that the reference implementation sets on the header. */
 const MAX_HEADER_BYTES = 100_000_000;
@@ -62,6 +63,10 @@ export function safetensorsOver(source: ByteSource): TensorFile {
       const bytes = new Uint8Array(length);
       if (source.read(bytes, offset, length) !== length) throw invalid(source.path, 'it is cut short');
       return { dtype, shape, bytes };
+    },
+    reader: (name) => {
+      const entry = find(name);
+      return storedTensor(source, entry.offset, entry);
     },
     close: () => source.close(),
   };

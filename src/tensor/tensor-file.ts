@@ -1,6 +1,8 @@
 import { TrtforgeError } from '../errors.js';
 import type { Dtype } from './dtype.js';
+import type { LoadedSlot } from './npy.js';
 import type { Tensor } from './tensor.js';
+import type { TensorReader } from './tensor-reader.js';
 
 /** A file of named tensors, opened: each tensor is read when asked for. */
 export interface TensorFile {
@@ -10,6 +12,8 @@ export interface TensorFile {
   describe(name: string): { readonly dtype: Dtype; readonly shape: readonly number[] };
   /** Throws TF_TENSOR_NOT_FOUND, TF_TENSOR_FILE_INVALID, TF_TENSOR_UNSUPPORTED. */
   read(name: string): Tensor;
+  /** The tensor to be read piece by piece while the file is open. Throws as `read`. */
+  reader(name: string, slot: LoadedSlot): TensorReader;
   close(): void;
 }
 

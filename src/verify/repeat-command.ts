@@ -1,6 +1,6 @@
 import { shellWord } from '../system/shell-word.js';
+import { prefix, quoted, toleranceText } from './option-text.js';
 import type { VerifyRequest } from './request.js';
-import type { AskedTolerance } from './tolerance.js';
 
 /** The command line that verifies the same thing again, with everything spelled out that decides it. */
 export function repeatCommand(request: VerifyRequest): string {
@@ -22,10 +22,3 @@ export function repeatCommand(request: VerifyRequest): string {
   add('--threads', threads);
   return words.map(shellWord).join(' ');
 }
-
-const toleranceText = ({ name, value }: AskedTolerance): string => `${prefix(name)}${value}`;
-
-const prefix = (name: string | null): string => (name === null ? '' : `${quoted(name)}:`);
-
-/** Shapes are split at commas, so a name that holds one is quoted. */
-const quoted = (name: string): string => (name.includes(',') ? `'${name}'` : name);

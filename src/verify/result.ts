@@ -10,7 +10,7 @@ export function measure(value: number): Measure {
   return Number.isNaN(value) ? 'NaN' : value > 0 ? 'Infinity' : '-Infinity';
 }
 
-const outcomeSchema = z.enum(['pass', 'fail', 'inconclusive']);
+export const outcomeSchema = z.enum(['pass', 'fail', 'inconclusive']);
 export type VerifyOutcome = z.infer<typeof outcomeSchema>;
 
 export const verifiedOutputSchema = z.object({
@@ -26,7 +26,16 @@ export const verifiedOutputSchema = z.object({
   pass: z.boolean(),
   /** What decides, in the units of the output. */
   checks: z.array(
-    z.object({ statistic: z.string(), measured: measureSchema, limit: z.number(), pass: z.boolean() }),
+    z.object({
+      statistic: z.string(),
+      measured: measureSchema,
+      limit: z.number(),
+      pass: z.boolean(),
+      /** `at-least` for similarities; absent means that the statistic may be the limit at most. */
+      bound: z.literal('at-least').optional(),
+      /** The check passes as well when this one is within its limit. */
+      or: z.object({ statistic: z.string(), measured: measureSchema, limit: z.number() }).optional(),
+    }),
   ),
   /** null for integers and booleans, which are held against each other exactly. */
   tolerance: z.object({ absolute: z.number(), relative: z.number(), why: z.string() }).nullable(),
@@ -37,8 +46,32 @@ export const verifiedOutputSchema = z.object({
     zeros: z.number(),
     nonFinite: z.number(),
   }),
-  /** Whether a candidate that gave only zeros would be within the tolerance: then the tolerance tells nothing. */
+  /** Whether a candidate of zeros would pass the same checks: then they tell nothing. */
   zerosPass: z.boolean(),
+  /** NaN and infinities on each side; absent for integers and booleans. */
+  nonFinite: z
+    .object({
+      nanInCandidate: z.number(),
+      nanInReference: z.number(),
+      infiniteInCandidate: z.number(),
+      infiniteInReference: z.number(),
+      /** Both NaN, or the same infinity. */
+      matching: z.number(),
+      mismatching: z.number(),
+    })
+    .optional(),
+  /** The elements that are furthest apart, worst first. */
+  worst: z
+    .array(
+      z.object({
+        sample: z.number(),
+        index: z.array(z.number()),
+        candidate: measureSchema,
+        reference: measureSchema,
+        error: measureSchema,
+      }),
+    )
+    .optional(),
   reasons: z.array(z.string()),
 });
 export type VerifiedOutput = z.infer<typeof verifiedOutputSchema>;

@@ -1,6 +1,7 @@
 import { type GraphTypes, inferDtypes } from '../onnx/dtype-inference.js';
 import type { ModelProto } from '../onnx/onnx_pb.js';
 import type { Tolerance } from '../tensor/pair-sums.js';
+import { type AskedCheck, type ResolvedCheck, resolveChecks } from './checks.js';
 
 export type VerifyPrecision = 'fp32' | 'fp16' | 'bf16';
 
@@ -34,9 +35,12 @@ const bases: Readonly<Record<VerifyPrecision, { readonly bound: number; readonly
 export interface Limits {
   /** What an element may be off: for counting, and for what the user asked. */
   readonly tolerance: JustifiedTolerance;
-  /** Limits of error statistics; empty when the user's own tolerance decides element by element. */
-  readonly statistics: readonly { readonly statistic: 'p99' | 'max'; readonly limit: number }[];
+  /** What must hold. */
+  readonly checks: readonly ResolvedCheck[];
 }
+
+/** What Polygraphy allows when nothing is said, absolute and relative. */
+const POLYGRAPHY_TOLERANCE = 1e-5;
 
 /** A few elements of millions may be this much worse than nearly all others: 4 times the bound, of the largest reference. */
 const OUTLIER_FACTOR = 4;
@@ -49,29 +53,44 @@ const OUTLIER_FACTOR = 4;
  * probabilities and for pixels. The largest error has a limit of its own, as rounding errors are spread like a bell and the largest of a million is
  * twice the largest of a hundred.
  *
- * What a user asks for is taken as it is: every element must be within atol + rtol * |reference|.
+ * What a user asks for is taken as it is: every element must be within atol + rtol * |reference|, or the checks asked for must hold.
  */
 export function limitsFor(
   output: string,
   precision: VerifyPrecision,
-  reference: { readonly rms: number; readonly peak: number },
-  asked: { readonly atol: readonly AskedTolerance[]; readonly rtol: readonly AskedTolerance[] },
+  reference: () => { readonly rms: number; readonly peak: number },
+  asked: {
+    readonly atol: readonly AskedTolerance[];
+    readonly rtol: readonly AskedTolerance[];
+    readonly checks?: readonly AskedCheck[];
+  },
 ): Limits {
   const { bound, why } = bases[precision];
   const atol = askedFor(output, asked.atol);
   const rtol = askedFor(output, asked.rtol);
-  if (atol !== undefined || rtol !== undefined) {
-    return { tolerance: { absolute: atol ?? 0, relative: rtol ?? 0, why: 'as asked for' }, statistics: [] };
+  const checks = resolveChecks(output, asked.checks ?? []);
+  if (checks.length > 0) {
+    const why =
+      atol === undefined && rtol === undefined ? 'what Polygraphy allows by default' : 'as asked for';
+    const [absolute, relative] = [atol ?? POLYGRAPHY_TOLERANCE, rtol ?? POLYGRAPHY_TOLERANCE];
+    return { tolerance: { absolute, relative, why }, checks };
   }
+  if (atol !== undefined || rtol !== undefined) {
+    return {
+      tolerance: { absolute: atol ?? 0, relative: rtol ?? 0, why: 'as asked for' },
+      checks: [{ kind: 'excess' }],
+    };
+  }
+  const { rms, peak } = reference();
   return {
     tolerance: {
-      absolute: bound * reference.rms,
+      absolute: bound * rms,
       relative: bound,
       why: `${why}; taken relative to the size of this output`,
     },
-    statistics: [
-      { statistic: 'p99', limit: 2 * bound * reference.rms },
-      { statistic: 'max', limit: OUTLIER_FACTOR * bound * reference.peak },
+    checks: [
+      { kind: 'error', statistic: 'p99', limit: 2 * bound * rms },
+      { kind: 'error', statistic: 'max', limit: OUTLIER_FACTOR * bound * peak },
     ],
   };
 }

@@ -4,8 +4,11 @@ import { openModel } from '../onnx/model.js';
 import { openOrtSession } from '../runtime/ort-session.js';
 import type { Binding, Session } from '../runtime/session.js';
 import type { NamedTensors, Tensor } from '../tensor/tensor.js';
+import { tensorReader } from '../tensor/tensor-reader.js';
 import { inDtype, type PlannedInput, planInputs, sampleOf } from './inputs.js';
-import { type JudgedOutput, judgeOutput } from './judge-output.js';
+import { judgeOutput } from './judge-output.js';
+import type { JudgedOutput } from './judged.js';
+import { worst } from './outcome.js';
 import { repeatCommand } from './repeat-command.js';
 import type { VerifyRequest } from './request.js';
 import { measure, type VerifyOutcome, type VerifyResult } from './result.js';
@@ -66,8 +69,8 @@ export async function verifyModel(
       precision,
       atol: request.atol ?? [],
       rtol: request.rtol ?? [],
-      candidate: tensorsOf(candidateRun.found.outputs, name),
-      reference: tensorsOf(referenceRun.found.outputs, name),
+      candidate: tensorsOf(candidateRun.found.outputs, name).map(tensorReader),
+      reference: tensorsOf(referenceRun.found.outputs, name).map(tensorReader),
     }),
   );
   const numeric = worst(judged.map(({ output }) => output.outcome));
@@ -199,16 +202,6 @@ function tensorsOf(samples: readonly NamedTensors[], name: string): readonly Ten
     return tensor === undefined ? [] : [tensor];
   });
 }
-
-const severity: readonly VerifyOutcome[] = ['pass', 'inconclusive', 'fail'];
-
-/** fail before inconclusive before pass; nothing at all is inconclusive. */
-const worst = (outcomes: readonly VerifyOutcome[]): VerifyOutcome =>
-  outcomes.length === 0
-    ? 'inconclusive'
-    : outcomes.reduce((least, outcome) =>
-        severity.indexOf(outcome) > severity.indexOf(least) ? outcome : least,
-      );
 
 const failuresOf = (judged: readonly JudgedOutput[]): VerifyResult['failures'] =>
   judged.flatMap(({ output, failures }) =>

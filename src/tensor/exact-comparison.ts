@@ -1,0 +1,65 @@
+import { type Dtype, dtypes, elementCount } from './dtype.js';
+import { PIECE } from './float-reader.js';
+import type { TensorReader } from './tensor-reader.js';
+import { elementsOf, numbersOf } from './values.js';
+import { type FarPair, WorstPairs } from './worst-pairs.js';
+
+export interface ExactComparison {
+  readonly elements: number;
+  readonly different: number;
+  /** Largest |candidate - reference|; Infinity where one of them is no number. */
+  readonly largest: number;
+  readonly worst: readonly FarPair[];
+}
+
+/** Compares element by element, 64-bit integers to their last bit. Shapes are the same. Throws TF_TENSOR_UNSUPPORTED for text and complex numbers. */
+export function compareExactly(
+  candidate: TensorReader,
+  reference: TensorReader,
+  name: string,
+  most: number,
+): ExactComparison {
+  const elements = elementCount(reference.shape);
+  const worst = new WorstPairs(most);
+  let different = 0;
+  let largest = 0;
+  for (let start = 0; start < elements; start += PIECE) {
+    const count = Math.min(PIECE, elements - start);
+    const [ours, theirs] = [piece(candidate, start, count), piece(reference, start, count)];
+    if (candidate.dtype === reference.dtype && Buffer.compare(ours.bytes, theirs.bytes) === 0) continue;
+    const [c, r] = [numbers(ours, name), numbers(theirs, name)];
+    const isWide = c instanceof BigInt64Array || c instanceof BigUint64Array;
+    const bothWide = isWide && (r instanceof BigInt64Array || r instanceof BigUint64Array);
+    for (let i = 0; i < count; i++) {
+      const [a, b] = [c[i]!, r[i]!];
+      const error = bothWide ? wideError(a as bigint, b as bigint) : Math.abs(Number(a) - Number(b));
+      if (error === 0) continue;
+      const size = Number.isNaN(error) ? Number.POSITIVE_INFINITY : error;
+      different++;
+      largest = Math.max(largest, size);
+      worst.add({ index: start + i, candidate: Number(a), reference: Number(b), error: size });
+    }
+  }
+  return { elements, different, largest, worst: worst.list() };
+}
+
+interface Piece {
+  readonly dtype: Dtype;
+  readonly shape: readonly number[];
+  readonly bytes: Uint8Array;
+}
+
+/** PIECE is a multiple of what shares a byte. */
+function piece(reader: TensorReader, start: number, count: number): Piece {
+  const { bits } = dtypes[reader.dtype];
+  const bytes = new Uint8Array(Math.ceil((count * bits) / 8));
+  reader.readBytes((start * bits) / 8, bytes);
+  return { dtype: reader.dtype, shape: [count], bytes };
+}
+
+const numbers = (tensor: Piece, name: string): ArrayLike<number> | BigInt64Array | BigUint64Array =>
+  tensor.dtype === 'int64' || tensor.dtype === 'uint64'
+    ? elementsOf({ ...tensor, dtype: tensor.dtype })
+    : numbersOf(tensor, name);
+
+const wideError = (a: bigint, b: bigint): number => Number(a < b ? b - a : a - b);

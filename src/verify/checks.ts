@@ -1,0 +1,153 @@
+import { TrtforgeError } from '../errors.js';
+import type { Comparison } from '../tensor/comparison.js';
+import type { Tolerance } from '../tensor/pair-sums.js';
+import { measure, type VerifiedOutput } from './result.js';
+
+/** Checks that can be asked for, with the threshold that Polygraphy uses when none is given. */
+const similarities = { l2: 1e-5, cosine: 0.997, psnr: 30, snr: 20 } as const;
+const errorStatistics = ['max', 'mean', 'median', 'quantile'] as const;
+export const checkKinds = ['elemwise', ...errorStatistics, 'l2', 'cosine', 'psnr', 'snr'] as const;
+export type CheckKind = (typeof checkKinds)[number];
+
+/** One check, for one output or (`name` null) for all. `threshold` is the fraction for `quantile`, null for the usual one. */
+export interface AskedCheck {
+  readonly name: string | null;
+  readonly kind: CheckKind;
+  readonly threshold: number | null;
+}
+
+/** One check of one output, with its numbers. */
+export type ResolvedCheck =
+  /** An absolute error's statistic within a limit of its own. */
+  | { readonly kind: 'error'; readonly statistic: 'p99' | 'max'; readonly limit: number }
+  /** Every element within atol + rtol * |reference|: numpy.allclose's rule. */
+  | { readonly kind: 'excess' }
+  /** No element beyond both tolerances: Polygraphy's rule. */
+  | { readonly kind: 'elemwise' }
+  /** The statistic of the absolute errors within atol, or that of the relative errors within rtol. */
+  | { readonly kind: 'max' | 'mean' | 'median' }
+  | { readonly kind: 'quantile'; readonly fraction: number }
+  | { readonly kind: keyof typeof similarities; readonly threshold: number };
+
+export const USUAL_QUANTILE = 0.99;
+
+/** The checks that hold for an output; of several of a kind the output's own goes first, then the last one said. */
+export function resolveChecks(output: string, asked: readonly AskedCheck[]): readonly ResolvedCheck[] {
+  return checkKinds.flatMap((kind): ResolvedCheck[] => {
+    const ofKind = asked.filter((check) => check.kind === kind);
+    const found =
+      ofKind.findLast(({ name }) => name === output) ?? ofKind.findLast(({ name }) => name === null);
+    if (found === undefined) return [];
+    switch (kind) {
+      case 'elemwise':
+      case 'max':
+      case 'mean':
+      case 'median':
+        return [{ kind }];
+      case 'quantile':
+        return [{ kind, fraction: found.threshold ?? USUAL_QUANTILE }];
+      default:
+        return [{ kind, threshold: found.threshold ?? similarities[kind] }];
+    }
+  });
+}
+
+/** Reads `cosine`, `cosine=0.99`, `quantile=0.95`, and `logits:cosine=0.99` for one output (the last colon separates). Throws TF_USAGE. */
+export function parseCheck(text: string): AskedCheck {
+  const match = /^(?:(.+):)?([a-z0-9]+)(?:=(.+))?$/i.exec(text.trim());
+  const kind = checkKinds.find((known) => known === match?.[2]);
+  const given = match?.[3];
+  const threshold = given === undefined ? null : Number(given);
+  const takesNumber = kind === 'quantile' || (kind !== undefined && kind in similarities);
+  const isNumber = threshold === null || (given?.trim() !== '' && Number.isFinite(threshold) && takesNumber);
+  const isFraction = kind !== 'quantile' || threshold === null || (threshold >= 0 && threshold <= 1);
+  if (kind === undefined || !isNumber || !isFraction) {
+    throw new TrtforgeError('TF_USAGE', `«${text}» is not a check.`, {
+      remedy: `Checks are ${checkKinds.join(', ')}; quantile, l2, cosine, psnr and snr take a number: cosine=0.99, quantile=0.95; logits:cosine=0.99 is for one output. The limits of the others are --atol and --rtol.`,
+    });
+  }
+  return { name: match?.[1] ?? null, kind, threshold };
+}
+
+export type CheckResult = VerifiedOutput['checks'][number];
+
+/** Holds the statistics against one check. A measure of NaN means that no pair was finite; the check of non-finite elements speaks for that. */
+export function evaluate(check: ResolvedCheck, comparison: Comparison, tolerance: Tolerance): CheckResult {
+  switch (check.kind) {
+    case 'error':
+      return atMost(check.statistic, comparison.absolute[check.statistic], check.limit);
+    case 'excess':
+      return atMost('max beyond rtol', comparison.excess, tolerance.absolute);
+    case 'elemwise':
+      return atMost('elements beyond atol and rtol', comparison.beyondBoth, 0);
+    case 'l2':
+      return atMost('L2', comparison.l2, check.threshold);
+    case 'cosine':
+      return atLeast('cosine similarity', comparison.cosineSimilarity, check.threshold);
+    case 'psnr':
+      return atLeast('PSNR in dB', comparison.peakSignalToNoise, check.threshold);
+    case 'snr':
+      return atLeast('SNR in dB', comparison.signalToNoise, check.threshold);
+    default:
+      return either(check, comparison, tolerance);
+  }
+}
+
+function either(
+  check: Extract<ResolvedCheck, { readonly kind: 'max' | 'mean' | 'median' | 'quantile' }>,
+  { absolute, relative }: Comparison,
+  tolerance: Tolerance,
+): CheckResult {
+  const isQuantile = check.kind === 'quantile';
+  const statistic = isQuantile ? `quantile ${check.fraction}` : check.kind;
+  const of = (errors: Comparison['absolute']) =>
+    isQuantile ? (errors.asked ?? errors.p99) : errors[check.kind];
+  const first = atMost(statistic, of(absolute), tolerance.absolute);
+  const second = atMost(`${statistic} relative`, of(relative), tolerance.relative);
+  const { measured, limit } = second;
+  return { ...first, pass: first.pass || second.pass, or: { statistic: second.statistic, measured, limit } };
+}
+
+export const atMost = (statistic: string, measured: number, limit: number): CheckResult => ({
+  statistic,
+  measured: measure(measured),
+  limit,
+  pass: !(measured > limit),
+});
+
+const atLeast = (statistic: string, measured: number, limit: number): CheckResult => ({
+  statistic,
+  measured: measure(measured),
+  limit,
+  pass: !(measured < limit),
+  bound: 'at-least',
+});
+
+/**
+ * Whether a candidate of zeros fails a check for certain, as far as the reference's own statistics tell: then nothing needs to be compared again to know
+ * that the check can fail.
+ */
+export function zerosSurelyFail(
+  check: ResolvedCheck,
+  { reference, finite }: Comparison,
+  tolerance: Tolerance,
+): boolean {
+  const peak = Math.max(Math.abs(reference.min), Math.abs(reference.max));
+  if (!(peak > 0)) return false;
+  switch (check.kind) {
+    case 'error':
+      return check.statistic === 'max' && peak > check.limit;
+    case 'excess':
+      return peak * (1 - tolerance.relative) > tolerance.absolute;
+    case 'elemwise':
+    case 'max':
+      return peak > tolerance.absolute && tolerance.relative < 1;
+    case 'l2':
+      return Math.sqrt(finite * (reference.mean ** 2 + reference.deviation ** 2)) > check.threshold * 1.001;
+    case 'cosine':
+    case 'snr':
+      return check.threshold > 0;
+    default:
+      return false;
+  }
+}

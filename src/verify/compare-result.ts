@@ -1,0 +1,46 @@
+import { z } from 'zod';
+import { outputFormats } from './output-set.js';
+import { outcomeSchema, verifiedOutputSchema } from './result.js';
+
+const sideSchema = z.object({
+  path: z.string(),
+  format: z.enum(outputFormats),
+  /** Of Polygraphy's results. */
+  runner: z.string().nullable(),
+  runs: z.number(),
+  /** Outputs that only this side has. */
+  unmatched: z.array(z.string()),
+});
+
+/** What `compare` finds: recorded outputs held against others. */
+export const compareResultSchema = z.object({
+  schema: z.literal('trtforge.compare/1'),
+  candidate: sideSchema,
+  reference: sideSchema,
+  /** What the usual limits are for. */
+  precision: z.enum(['fp32', 'fp16', 'bf16']),
+  /** How many runs of both were compared, in order. */
+  runs: z.number(),
+  /** By the reference's names. */
+  outputs: z.array(verifiedOutputSchema),
+  verdicts: z.object({
+    /** Same outputs, of the same types and shapes. */
+    contract: outcomeSchema,
+    numeric: outcomeSchema,
+  }),
+  /** Runs in which an output failed. */
+  failures: z.array(
+    z.object({
+      run: z.number(),
+      tensor: z.string(),
+      kind: z.string(),
+      maxAbs: verifiedOutputSchema.shape.checks.element.shape.measured,
+    }),
+  ),
+  warnings: z.array(z.string()),
+  outcome: outcomeSchema,
+  reasons: z.array(z.string()),
+  /** The command line that does this again. */
+  repeat: z.string(),
+});
+export type CompareResult = z.infer<typeof compareResultSchema>;
