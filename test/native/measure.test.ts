@@ -1,0 +1,345 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { NativeMeasureRequest } from '../../src/toolchain/native-engine.js';
+import { type Standin, StandinBench, sanitizerLibrary } from './standin-library.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-measure-'));
+const driver = fileURLToPath(new URL('./standin/drive-measure.mjs', import.meta.url));
+const generations: readonly Standin[] = ['8', '10', '11'];
+let bench: StandinBench;
+
+beforeAll(async () => {
+  bench = await StandinBench.compile(folder, { only: [...generations] });
+}, 180_000);
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+interface Columns {
+  readonly streams: readonly number[];
+  readonly inputStart: readonly number[];
+  readonly inputEnd: readonly number[];
+  readonly computeStart: readonly number[];
+  readonly computeEnd: readonly number[];
+  readonly outputStart: readonly number[];
+  readonly outputEnd: readonly number[];
+  readonly enqueueMs: readonly number[];
+}
+interface Measured extends Columns {
+  readonly wallMs: number;
+  readonly warmUpInferences: number;
+  readonly graph: boolean;
+  readonly graphRefusal: string | null;
+  readonly gpuMemory: { readonly peakUsed: number; readonly total: number };
+}
+interface Answer {
+  readonly result?: Measured;
+  readonly error?: { readonly code: string; readonly message: string };
+  readonly ms: number;
+  readonly calls: readonly string[];
+}
+
+const mode: Omit<NativeMeasureRequest, 'inputs'> = {
+  profile: 0,
+  shapes: [{ name: 'x', shape: [2, 64], values: null }],
+  streams: 1,
+  warmUpMs: 0,
+  durationMs: 0,
+  iterations: 20,
+  transfers: false,
+  graph: false,
+  spinWait: true,
+  idleMs: 0,
+};
+
+interface Case {
+  readonly standin?: Standin;
+  readonly plan?: string;
+  readonly mode?: Partial<typeof mode> & { readonly threads?: boolean };
+  /** Zeros to give as inputs. */
+  readonly inputs?: readonly { readonly name: string; readonly bytes: number }[];
+  readonly wishes?: Record<string, string>;
+  readonly cancelAfterMs?: number;
+}
+
+/** Opens a stand-in engine (y = 2x + 1 unless the plan says otherwise) and measures on it, in a process of its own. */
+function measure({
+  standin = '10',
+  plan = 'kind affine',
+  inputs = [{ name: 'x', bytes: 512 }],
+  ...rest
+}: Case): Answer {
+  const planPath = join(folder, 'plan');
+  const callsFile = bench.path('calls');
+  writeFileSync(planPath, `ftrt${'\0'.repeat(28)}standin-network\n${plan}\n`);
+  rmSync(callsFile, { force: true });
+  const request = {
+    open: {
+      inferenceLibrary: bench.library(standin),
+      pluginLibrary: null,
+      pluginPaths: [],
+      planPath,
+      device: 0,
+      allowHostCode: false,
+      weightBudget: null,
+      verbose: false,
+    },
+    measure: { ...mode, ...rest.mode, inputs },
+    cancelAfterMs: rest.cancelAfterMs,
+  };
+  const sanitizer = sanitizerLibrary();
+  const done = spawnSync(process.execPath, [driver, bench.path('trtforge.node'), JSON.stringify(request)], {
+    encoding: 'utf8',
+    maxBuffer: 2 ** 28,
+    env: {
+      ...bench.environment(),
+      ASAN_OPTIONS: 'detect_leaks=0:abort_on_error=1:alloc_dealloc_mismatch=1',
+      ...(sanitizer === undefined ? {} : { LD_PRELOAD: sanitizer }),
+      ...rest.wishes,
+    },
+  });
+  expect(done.signal, done.stderr).toBeNull();
+  const calls = existsSync(callsFile) ? readFileSync(callsFile, 'utf8').trim().split('\n') : [];
+  return { ...(JSON.parse(done.stdout) as Omit<Answer, 'calls'>), calls };
+}
+
+function measured(wanted: Case): Measured & Pick<Answer, 'calls'> {
+  const { result, error, calls } = measure(wanted);
+  if (result === undefined) throw new Error(`${error?.code}: ${error?.message}`);
+  return { ...result, calls };
+}
+
+const differences = (ends: readonly number[], starts: readonly number[]): number[] =>
+  ends.map((end, at) => end - (starts[at] ?? Number.NaN));
+const median = (numbers: readonly number[]): number =>
+  numbers.toSorted((one, other) => one - other)[Math.floor(numbers.length / 2)] ?? Number.NaN;
+/** Never less than the work takes; a stream that had nothing to do adds how late the host enqueues it. */
+function expectAbout(ms: number, times: readonly number[]): void {
+  expect(Math.min(...times)).toBeGreaterThanOrEqual(ms - 1e-6);
+  expect(median(times)).toBeLessThanOrEqual(ms * 1.25);
+}
+/** From the beginning of an inference's compute to that of the next. */
+const steps = ({ computeStart }: Columns): number[] => differences(computeStart.slice(1), computeStart);
+
+function expectOrdered(columns: Columns): void {
+  const { inputStart, inputEnd, computeStart, computeEnd, outputStart, outputEnd, enqueueMs } = columns;
+  const moments = [inputStart, inputEnd, computeStart, computeEnd, outputStart, outputEnd];
+  const { length } = columns.streams;
+  for (const column of [...moments, enqueueMs]) expect(column).toHaveLength(length);
+  for (let at = 0; at < length; at += 1) {
+    const times = moments.map((column) => column[at] ?? Number.NaN);
+    for (const [earlier, time] of times.slice(0, -1).entries())
+      expect(times[earlier + 1] ?? Number.NaN).toBeGreaterThanOrEqual(time - 1e-6);
+    expect(enqueueMs[at]).toBeGreaterThanOrEqual(0);
+  }
+  expect(inputStart[0]).toBe(0);
+  expect(inputStart.toSorted((one, other) => one - other)).toEqual(inputStart);
+}
+
+/** Objects the stand-in handed out and never got back. */
+function unreturned(calls: readonly string[]): string[] {
+  const open: string[] = [];
+  for (const call of calls) {
+    const [verb, name] = call.split(' ');
+    if (verb === 'create' && name !== undefined) open.push(name);
+    if (verb === 'destroy' && name !== undefined) open.splice(open.lastIndexOf(name), 1);
+  }
+  return open;
+}
+
+describe.each(generations)('measuring with a library of generation %s', (standin) => {
+  test.each([
+    { transfers: false, graph: false },
+    { transfers: false, graph: true },
+    { transfers: true, graph: false },
+    { transfers: true, graph: true },
+  ])('gives the GPU’s own times: %o', (how) => {
+    const wishes = { STANDIN_COMPUTE_US: '800', STANDIN_COPY_US: '300' };
+    const result = measured({ standin, mode: how, wishes });
+    expectOrdered(result);
+    expect(result.streams.length).toBeGreaterThanOrEqual(20);
+    expectAbout(0.8, differences(result.computeEnd, result.computeStart));
+    const copyMs = how.transfers ? 0.3 : 0;
+    expectAbout(copyMs, differences(result.inputEnd, result.inputStart));
+    expectAbout(copyMs, differences(result.outputEnd, result.outputStart));
+    expect(result).toMatchObject({ graph: how.graph, graphRefusal: null });
+    expect(unreturned(result.calls)).toEqual([]);
+  });
+});
+
+test('copies overlap the compute of the inference before', () => {
+  const wishes = { STANDIN_COMPUTE_US: '3000', STANDIN_COPY_US: '2000' };
+  const result = measured({ mode: { transfers: true, graph: true, iterations: 40 }, wishes });
+  // One after another would be 7 ms.
+  expect(median(steps(result))).toBeLessThan(4);
+});
+
+test('times keep their resolution from the first inference to the last', () => {
+  const result = measured({ mode: { iterations: 400 }, wishes: { STANDIN_COMPUTE_US: '250' } });
+  // On the way a busy stream shows the time alone; a single-precision time since the start would be off by microseconds.
+  expect(median(differences(result.computeEnd, result.computeStart).slice(-50))).toBeCloseTo(0.25, 6);
+});
+
+test('the warm-up is run and not counted, and the duration is measured after it', () => {
+  const result = measured({
+    mode: { warmUpMs: 60, durationMs: 90, iterations: 1 },
+    wishes: { STANDIN_COMPUTE_US: '1000' },
+  });
+  expect(result.warmUpInferences).toBeGreaterThanOrEqual(2);
+  expect(result.warmUpInferences).toBeLessThanOrEqual(62);
+  expect(result.computeStart.at(-1)).toBeGreaterThanOrEqual(88);
+  expect(result.streams.length).toBeLessThanOrEqual(100);
+  expect(result.wallMs).toBeGreaterThanOrEqual(88);
+  expectOrdered(result);
+});
+
+test('iterations are a minimum that outlasts the duration', () => {
+  const result = measured({ mode: { durationMs: 1, iterations: 50 }, wishes: { STANDIN_COMPUTE_US: '500' } });
+  expect(result.streams.length).toBeGreaterThanOrEqual(50);
+  expect(result.streams.length).toBeLessThanOrEqual(53);
+});
+
+test.each([[false], [true]])('several streams each measure their share (a thread each: %s)', (threads) => {
+  const result = measured({
+    mode: { streams: 3, threads, transfers: true, iterations: 15 },
+    wishes: { STANDIN_COMPUTE_US: '500', STANDIN_COPY_US: '100' },
+  });
+  expectOrdered(result);
+  for (const stream of [0, 1, 2])
+    expect(result.streams.filter((one) => one === stream).length).toBeGreaterThanOrEqual(15);
+  expect(result.calls.filter((call) => call === 'create IExecutionContext')).toHaveLength(3);
+  expect(unreturned(result.calls)).toEqual([]);
+});
+
+test('streams run beside each other', () => {
+  const result = measured({ mode: { streams: 2, iterations: 30 }, wishes: { STANDIN_COMPUTE_US: '2000' } });
+  const { computeStart, computeEnd } = result;
+  const overlapping = computeStart.slice(1).filter((start, at) => start < (computeEnd[at] ?? 0)).length;
+  expect(overlapping).toBeGreaterThan(computeStart.length / 3);
+});
+
+test('idle time lies between inferences', () => {
+  const result = measured({ mode: { idleMs: 5, iterations: 8 }, wishes: { STANDIN_COMPUTE_US: '100' } });
+  expect(median(steps(result))).toBeGreaterThanOrEqual(4.9);
+});
+
+test.each([
+  [true, 'spins'],
+  [false, 'blocks'],
+])('with spin wait %s a thread that waits %s', (spinWait, how) => {
+  const { calls } = measured({ mode: { spinWait, iterations: 3 } });
+  expect(calls.filter((call) => call === `event that ${how}`).length).toBeGreaterThanOrEqual(6);
+  expect(calls.filter((call) => call === 'event that spins').length > 0).toBe(spinWait);
+});
+
+test('an engine that cannot be captured is measured without a graph, and why is said', () => {
+  const result = measured({ mode: { graph: true }, wishes: { STANDIN_CAPTURE: 'refused' } });
+  expect(result.graph).toBe(false);
+  expect(result.graphRefusal).toContain('operation not permitted when stream is capturing');
+  expect(result.streams.length).toBeGreaterThanOrEqual(20);
+});
+
+test('outputs whose shape depends on the data are measured too', () => {
+  const result = measured({
+    plan: 'kind nonzero',
+    mode: { shapes: [{ name: 'x', shape: [8], values: null }], transfers: true, graph: true },
+    inputs: [{ name: 'x', bytes: 32 }],
+  });
+  expect(result.graph).toBe(false);
+  expect(result.streams.length).toBeGreaterThanOrEqual(20);
+  expectOrdered(result);
+});
+
+test('shape tensors take their values', () => {
+  const shapes = [
+    { name: 'x', shape: [2, 64], values: null },
+    { name: 's', shape: [2], values: [3, 5] },
+  ];
+  const result = measured({ plan: 'kind shape', mode: { shapes, transfers: true } });
+  expectOrdered(result);
+});
+
+test('memory at its peak counts the contexts and buffers', () => {
+  const memory = 'memory 268435456';
+  const { gpuMemory } = measured({ plan: `kind affine\n${memory}`, mode: { streams: 2 } });
+  expect(gpuMemory.peakUsed).toBeGreaterThanOrEqual(2 ** 30 + 2 * 2 ** 28 + 2 * 1024);
+  expect(gpuMemory.total).toBe(161061273600);
+});
+
+test.each([
+  ['no bytes for an input', { inputs: [] }, 'TF_SESSION_INPUT', 'no bytes for the input'],
+  [
+    'bytes of another length',
+    { inputs: [{ name: 'x', bytes: 511 }] },
+    'TF_SESSION_INPUT',
+    'takes 512 bytes, and 511',
+  ],
+  [
+    'a shape outside the profile',
+    { mode: { shapes: [{ name: 'x', shape: [65, 64], values: null }] } },
+    'TF_SESSION_INPUT',
+    '65x64',
+  ],
+  [
+    'an input the engine lacks',
+    { mode: { shapes: [{ name: 'z', shape: [1], values: null }] } },
+    'TF_SESSION_INPUT',
+    'no tensor z',
+  ],
+  ['a profile the engine lacks', { mode: { profile: 3 } }, 'TF_SESSION_INPUT', 'no profile 3'],
+  [
+    'a context that takes more memory than there is',
+    { plan: 'kind affine\nmemory 900000000000' },
+    'TF_GPU_MEMORY',
+    'activation memory',
+  ],
+  [
+    'an engine that fails at its first run',
+    { wishes: { STANDIN_ENQUEUE: '1' } },
+    'TF_RUN_FAILED',
+    'illegal memory access',
+  ],
+  [
+    'an engine that fails in the middle',
+    { wishes: { STANDIN_ENQUEUE: '9' } },
+    'TF_RUN_FAILED',
+    'illegal memory access',
+  ],
+  [
+    'one of several threads whose engine fails',
+    { mode: { streams: 3, threads: true }, wishes: { STANDIN_ENQUEUE: '20', STANDIN_COMPUTE_US: '300' } },
+    'TF_RUN_FAILED',
+    'illegal memory access',
+  ],
+] as const)('%s is an error, and nothing is left behind', (_, wanted, code, message) => {
+  const { error, calls } = measure(wanted as Case);
+  expect(error?.code).toBe(code);
+  expect(error?.message).toContain(message);
+  expect(unreturned(calls)).toEqual([]);
+});
+
+test('8.6 has one context for each profile of open shapes, and says so to a second stream', () => {
+  const { error, calls } = measure({ standin: '8', mode: { streams: 2 } });
+  expect(error?.code).toBe('TF_CONTEXT_FAILED');
+  expect(error?.message).toContain('has been chosen for another context');
+  expect(unreturned(calls)).toEqual([]);
+  expect(measured({ standin: '8', plan: 'kind affine\nrows 2', mode: { streams: 2 } }).streams).toContain(1);
+});
+
+test.each([
+  ['while it runs', { durationMs: 60_000 }],
+  ['while it warms up', { warmUpMs: 60_000 }],
+  ['in a pause', { idleMs: 60_000, durationMs: 60_000 }],
+  ['with a thread for each stream', { streams: 2, threads: true, durationMs: 60_000 }],
+])('a measurement is cancelled %s', (_, how) => {
+  const { error, calls, ms } = measure({
+    mode: how,
+    wishes: { STANDIN_COMPUTE_US: '1000' },
+    cancelAfterMs: 150,
+  });
+  expect(error?.code).toBe('TF_CANCELLED');
+  expect(ms).toBeLessThan(10_000);
+  expect(unreturned(calls)).toEqual([]);
+});
