@@ -53,7 +53,7 @@ export async function loadEngine(planPath: string, options: LoadOptions = {}): P
     const message = `${planPath} has no passport: nothing says what it was built from, nor that it is whole.`;
     emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
   }
-  const addon = options.addon ?? (loadAddon() as Addon & NativeRuntime);
+  const addon = options.addon ?? loadAddon();
   const gpu = gpuOf(addon, options.device ?? 0);
   checkComputeCapability(plan, gpu);
   checkPlugins(plan, plugins);
