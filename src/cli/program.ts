@@ -1,4 +1,5 @@
 import { CommanderError, Option, Command as Parser } from 'commander';
+import { explaining } from '../diagnose/failure.js';
 import { ExitCode, TrtforgeError } from '../errors.js';
 import type { ArgumentSpec, Command, CommandEntry, CommandGroup } from './command.js';
 import { configText, type KnownKeys, loadConfig } from './config.js';
@@ -184,8 +185,12 @@ async function execution(
       console.out(await configText(options.shown));
       return ExitCode.pass;
     }
-    const context = { emit: progress.listen, signal: interrupt.signal, environment: console.environment };
-    const result = await command.run(inputs, options.values, context);
+    const context = { signal: interrupt.signal, environment: console.environment };
+    // Whatever a command asks of TensorRT: when it fails, the error says which known issue its lines show.
+    const { result } = await explaining((emit) => command.run(inputs, options.values, { ...context, emit }), {
+      emit: progress.listen,
+      model: inputs.find((input) => input.endsWith('.onnx')),
+    });
     progress.end();
     return reportResult(command, result, view, console);
   } catch (error) {

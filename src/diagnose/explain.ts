@@ -2,8 +2,9 @@ import { z } from 'zod';
 import { openFile } from '../system/byte-source.js';
 import { LONGEST_LINE, parseLine, rawLines } from '../trtexec/log-lines.js';
 import { type ExplainedIssue, explainedIssueSchema, logLineSchema } from './explained-issue.js';
-import { IssueFinder, inOrder } from './issue-finder.js';
+import { IssueFinder } from './issue-finder.js';
 import type { ModelNodes } from './model-nodes.js';
+import { inOrder } from './severity.js';
 
 export const explainResultSchema = z.object({
   schema: z.literal('trtforge.explain/1'),

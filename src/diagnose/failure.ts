@@ -1,9 +1,10 @@
-import { TrtforgeError } from '../errors.js';
+import { type ErrorCode, TrtforgeError } from '../errors.js';
 import type { EventListener, LogSeverity, WorkEvent } from '../events.js';
 import { parseLine } from '../trtexec/log-lines.js';
 import type { ExplainedIssue } from './explained-issue.js';
-import { type FinderLine, IssueFinder, inOrder } from './issue-finder.js';
+import type { FinderLine, IssueFinder } from './issue-finder.js';
 import { placeSentences } from './place-text.js';
+import { inOrder } from './severity.js';
 
 /** What a piece of work that calls TensorRT gave, and the known issues its log shows although it went well. */
 export interface Explained<T> {
@@ -55,13 +56,20 @@ const LETTERS: Readonly<Record<LogSeverity, FinderLine['severity']>> = {
 /** Error lines are remembered so that an error which repeats them does not count them twice. */
 const REMEMBERED = 1000;
 
+/**
+ * Hears what the library says. The known issues are loaded with its first line: work that asks no library, such as finding an engine in the store, pays
+ * nothing for them.
+ */
 class IssueListener {
-  readonly finder = new IssueFinder();
+  readonly #version: string | null;
   readonly #heard = new Set<string>();
+  #waiting: FinderLine[] = [];
   #number = 0;
+  #finder: IssueFinder | undefined;
+  #loading: Promise<IssueFinder> | undefined;
 
   constructor(version: string | null) {
-    this.finder.version = version;
+    this.#version = version;
   }
 
   hear(event: WorkEvent): void {
@@ -75,10 +83,12 @@ class IssueListener {
   }
 
   async issues(model: string | undefined): Promise<ExplainedIssue[]> {
-    if (model === undefined || !this.finder.namesNodes) return this.finder.issues();
+    if (this.#number === 0) return [];
+    const finder = await this.#load();
+    if (model === undefined || !finder.namesNodes) return finder.issues();
     // Loaded only now: most work goes well, and then nobody needs the model's reader.
     const { openModelNodes } = await import('./model-nodes.js');
-    return this.finder.issues(openModelNodes(model));
+    return finder.issues(openModelNodes(model));
   }
 
   #take(message: string, severity: FinderLine['severity']): void {
@@ -87,8 +97,27 @@ class IssueListener {
       if (severity !== 'I' && this.#heard.size < REMEMBERED) this.#heard.add(text);
       // What a child prints on its way down has trtexec's own prefix.
       for (const line of parseLine(text, this.#number))
-        this.finder.take({ ...line, text, severity: line.severity ?? severity });
+        this.#waiting.push({ ...line, text, severity: line.severity ?? severity });
     }
+    if (this.#finder === undefined) void this.#load();
+    else this.#drain(this.#finder);
+  }
+
+  #load(): Promise<IssueFinder> {
+    this.#loading ??= import('./issue-finder.js').then(({ IssueFinder }) => {
+      this.#finder = new IssueFinder();
+      this.#finder.version = this.#version;
+      return this.#finder;
+    });
+    return this.#loading.then((finder) => {
+      this.#drain(finder);
+      return finder;
+    });
+  }
+
+  #drain(finder: IssueFinder): void {
+    for (const line of this.#waiting) finder.take(line);
+    this.#waiting = [];
   }
 }
 
@@ -96,15 +125,27 @@ class IssueListener {
 export const issuesOf = (error: TrtforgeError): readonly ExplainedIssue[] =>
   Array.isArray(error.details?.issues) ? (error.details.issues as readonly ExplainedIssue[]) : [];
 
-/** These mean the user's wish, not the library's refusal: their own remedy stands. */
-const NOT_THE_LIBRARY: ReadonlySet<string> = new Set(['TF_CANCELLED', 'TF_USAGE', 'TF_INTERNAL']);
+/** Errors that carry the library's or trtexec's own refusal. Any other has a cause of its own, and its remedy stands. */
+const OF_THE_LIBRARY: ReadonlySet<string> = new Set<ErrorCode>([
+  'TF_BUILD_FAILED',
+  'TF_BUILDER_UNAVAILABLE',
+  'TF_CHILD_DIED',
+  'TF_CONTEXT_FAILED',
+  'TF_GPU_MEMORY',
+  'TF_LIBRARY_LOAD_FAILED',
+  'TF_MODEL_REJECTED',
+  'TF_PLAN_LOAD_FAILED',
+  'TF_RUN_FAILED',
+  'TF_TRTEXEC_FAILED',
+  'TF_TRTEXEC_TIMEOUT',
+]);
 
 async function explained(
   error: TrtforgeError,
   listener: IssueListener,
   model: string | undefined,
 ): Promise<TrtforgeError> {
-  if (NOT_THE_LIBRARY.has(error.code)) return error;
+  if (!OF_THE_LIBRARY.has(error.code) || issuesOf(error).length > 0) return error;
   const lastLines = linesOf(error.details?.lastLines);
   for (const line of lastLines) listener.read(line);
   listener.read(error.message);

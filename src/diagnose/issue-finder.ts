@@ -3,6 +3,7 @@ import type { ExplainedIssue, ModelPlace } from './explained-issue.js';
 import { knownIssues } from './known-issues/index.js';
 import type { KnownIssue } from './known-issues/issue.js';
 import type { ModelNodes } from './model-nodes.js';
+import { inOrder } from './severity.js';
 
 /** How many lines an issue lists; a tactic can be skipped thousands of times. */
 const LISTED_LINES = 20;
@@ -93,11 +94,6 @@ export class IssueFinder {
     if (mention !== undefined && found.mentions.size < MENTIONS) found.mentions.add(mention);
   }
 }
-
-const RANK = { error: 0, warning: 1, note: 2 } as const;
-
-export const inOrder = (issues: readonly ExplainedIssue[]): ExplainedIssue[] =>
-  issues.toSorted((one, other) => RANK[one.severity] - RANK[other.severity]);
 
 function inMajors({ majors }: KnownIssue, version: string | null): boolean {
   if (majors === undefined) return true;

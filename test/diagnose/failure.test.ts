@@ -87,7 +87,7 @@ describe('a failed build', () => {
     expect(issuesOf(warned)).toMatchObject([{ id: 'timing-cache-rejected', severity: 'warning' }]);
   });
 
-  it.each(['TF_CANCELLED', 'TF_USAGE', 'TF_INTERNAL'] as const)(
+  it.each(['TF_CANCELLED', 'TF_USAGE', 'TF_INTERNAL', 'TF_GPU_UNAVAILABLE', 'TF_FILE_NOT_FOUND'] as const)(
     '%s is no failure of the library',
     async (code) => {
       const thrown = new TrtforgeError(code, 'out of memory std::bad_alloc');
