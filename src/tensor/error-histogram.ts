@@ -1,4 +1,5 @@
 import { eachPiece, type FloatPairs } from './float-reader.js';
+import { WorstPairs } from './worst-pairs.js';
 
 /** How many elements have which absolute error, one bin for each power of two. */
 export interface Histogram {
@@ -13,15 +14,17 @@ export interface Histogram {
 /** float32's exponent field: 0 is zero and subnormal, 254 the largest finite numbers, 255 infinity and NaN. */
 const EXPONENTS = 256;
 const SHOWN_OCTAVES = 40;
+/** The pattern of infinity; those of NaN are above it. */
+const INFINITE = 0x7f800000;
 
-/** Counts the absolute errors |c - r| (float32) of all pairs by their order of magnitude. Pairs that are both NaN or the same infinity count as zeros. */
-export function errorHistogram(pairs: FloatPairs): Histogram {
+/** Counts the absolute errors |c - r| (float32) of all pairs by their order of magnitude, and shows the pairs to `worst` on the way. Pairs that are both NaN or the same infinity count as zeros. */
+export function errorHistogram(pairs: FloatPairs, worst = new WorstPairs(0)): Histogram {
   const counts = new Float64Array(EXPONENTS);
   const error = new Float32Array(1);
   const bits = new Int32Array(error.buffer);
   let zeros = 0;
   let nonFinite = 0;
-  eachPiece(pairs, (candidate, reference) => {
+  eachPiece(pairs, (candidate, reference, start) => {
     for (let i = 0; i < candidate.length; i++) {
       const c = candidate[i]!;
       const r = reference[i]!;
@@ -29,8 +32,11 @@ export function errorHistogram(pairs: FloatPairs): Histogram {
       const pattern = bits[0]!;
       if (pattern === 0) zeros++;
       else if (c - c === 0 && r - r === 0) counts[pattern >>> 23]!++;
-      else if (Object.is(c, r)) zeros++;
-      else nonFinite++;
+      else if (Object.is(c, r)) {
+        zeros++;
+        continue;
+      } else nonFinite++;
+      if (error[0]! > worst.threshold || pattern >= INFINITE) worst.show(start + i, c, r);
     }
   });
   return { bins: binsOf(counts), zeros, nonFinite };

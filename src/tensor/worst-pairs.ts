@@ -1,5 +1,3 @@
-import { eachPiece, type FloatPairs } from './float-reader.js';
-
 /** A pair of elements that are far apart. */
 export interface FarPair {
   /** Into the flattened tensor. */
@@ -22,6 +20,13 @@ export class WorstPairs {
     if (most === 0) this.threshold = Number.POSITIVE_INFINITY;
   }
 
+  /** Takes in a pair of numbers that are not the same. */
+  show(index: number, candidate: number, reference: number): void {
+    const error = Math.abs(candidate - reference);
+    // NaN is what numbers and things that are no numbers leave between them.
+    this.add({ index, candidate, reference, error: Number.isNaN(error) ? Number.POSITIVE_INFINITY : error });
+  }
+
   add(pair: FarPair): void {
     if (!(pair.error > this.threshold)) return;
     const place = this.#pairs.findIndex(({ error }) => error < pair.error);
@@ -33,26 +38,4 @@ export class WorstPairs {
   list(): readonly FarPair[] {
     return this.#pairs;
   }
-}
-
-/** The `most` pairs with the largest absolute errors, the worst first; pairs without any error are never among them. */
-export function worstPairs(pairs: FloatPairs, most: number): readonly FarPair[] {
-  const worst = new WorstPairs(most);
-  eachPiece(pairs, (candidate, reference, start) => {
-    for (let i = 0; i < candidate.length; i++) {
-      const c = candidate[i]!;
-      const r = reference[i]!;
-      const error = Math.abs(c - r);
-      if (error <= worst.threshold) continue;
-      // NaN is what two different kinds of «no number» leave, and two of the same kind as well.
-      if (Number.isNaN(error) && Object.is(c, r)) continue;
-      worst.add({
-        index: start + i,
-        candidate: c,
-        reference: r,
-        error: Number.isNaN(error) ? Number.POSITIVE_INFINITY : error,
-      });
-    }
-  });
-  return worst.list();
 }

@@ -9,7 +9,7 @@ import {
   PIECE,
   zeroFloats,
 } from '../tensor/float-reader.js';
-import { type FarPair, worstPairs } from '../tensor/worst-pairs.js';
+import { type FarPair, WorstPairs } from '../tensor/worst-pairs.js';
 import { atMost, type CheckResult, evaluate, USUAL_QUANTILE, zerosSurelyFail } from './checks.js';
 import { judgeExact } from './judge-exact.js';
 import {
@@ -41,10 +41,9 @@ function judgeFloats(request: JudgeRequest): JudgedOutput {
   const failed = checks.some(({ pass }) => !pass);
   const zerosPass = !failed && wouldZerosPass(pairs.reference, comparison, limits);
   const doubt = failed ? undefined : whyInconclusive(request, comparison, limits.tolerance, zerosPass);
-  const worst =
-    comparison.absolute.max === 0 && comparison.nonFinite.mismatching === 0
-      ? []
-      : worstPairs(pairs, WORST_ELEMENTS);
+  const furthest = new WorstPairs(WORST_ELEMENTS);
+  const histogram = errorHistogram(pairs, furthest);
+  const worst = furthest.list();
   const reasons = failed ? whyFailed(comparison, checks, worst) : doubt === undefined ? [] : [doubt];
   const { absolute, relative, why } = limits.tolerance;
   return {
@@ -55,13 +54,13 @@ function judgeFloats(request: JudgeRequest): JudgedOutput {
       checks,
       tolerance: { absolute, relative, why },
       statistics: floatStatistics(comparison),
-      histogram: errorHistogram(pairs),
+      histogram,
       zerosPass,
       nonFinite: comparison.nonFinite,
       worst: worst.map((pair) => located(pair, request.reference)),
       reasons: reasons.map((reason) => `${name}: ${reason}`),
     },
-    failures: failed ? failuresBySample(request, limits) : [],
+    failures: failed ? failuresBySample(request, limits, comparison) : [],
   };
 }
 
@@ -166,12 +165,18 @@ function floatStatistics(comparison: Comparison): VerifiedOutput['statistics'] {
   return named.flatMap(([name, value]) => (value === null ? [] : [{ name, amount: measure(value) }]));
 }
 
-function failuresBySample(request: JudgeRequest, limits: Limits): JudgedOutput['failures'] {
+/** Which samples failed by themselves; a single one is what was compared already. */
+function failuresBySample(
+  request: JudgeRequest,
+  limits: Limits,
+  together: Comparison,
+): JudgedOutput['failures'] {
+  const isAlone = request.candidate.length === 1;
   return request.candidate.flatMap((tensor, chunk) => {
     const reference = request.reference[chunk];
     if (reference === undefined) return [];
     const pairs = { candidate: floatReader(tensor), reference: floatReader(reference) };
-    const comparison = comparePairs(pairs, limits.tolerance, quantilesFor(limits));
+    const comparison = isAlone ? together : comparePairs(pairs, limits.tolerance, quantilesFor(limits));
     if (checksOf(comparison, limits, request).every(({ pass }) => pass)) return [];
     const kind = comparison.nonFinite.mismatching > 0 ? 'non-finite' : 'outside-tolerance';
     return [{ chunk, kind, maxAbs: comparison.absolute.max }];
