@@ -58,8 +58,11 @@ export interface TrtexecRun {
  * Errors: TF_TRTEXEC_NOT_FOUND, TF_TRTEXEC_VERSION (stopped at its first line), TF_TRTEXEC_TIMEOUT, TF_CANCELLED, TF_WRITE_FAILED. However it
  * ends, no process of the group is left.
  */
-export function runTrtexec(request: TrtexecRunRequest, options: TrtexecRunOptions): Promise<TrtexecRun> {
-  if (options.signal?.aborted) return Promise.reject(cancelled(request));
+export async function runTrtexec(
+  request: TrtexecRunRequest,
+  options: TrtexecRunOptions,
+): Promise<TrtexecRun> {
+  if (options.signal?.aborted) throw cancelled(request);
   checkProgram(request.trtexec);
   return new Run(request, options).done();
 }
