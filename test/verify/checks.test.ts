@@ -1,0 +1,212 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { tensorReader } from '../../src/tensor/tensor-reader.js';
+import { tensorFrom } from '../../src/tensor/values.js';
+import { parseCheck } from '../../src/verify/checks.js';
+import { judgeOutput } from '../../src/verify/judge-output.js';
+import type { JudgeRules } from '../../src/verify/judged.js';
+
+interface PolygraphyCase {
+  readonly candidate: readonly number[];
+  readonly reference: readonly number[];
+  readonly metrics: Readonly<Record<string, number>>;
+  /** `statistic atol rtol` to whether Polygraphy passes. */
+  readonly verdicts: Readonly<Record<string, boolean>>;
+  readonly l2: number;
+  readonly cosine: number;
+  readonly psnr: number | string;
+  readonly snr: number | string;
+}
+
+const cases = JSON.parse(
+  readFileSync(new URL('../fixtures/polygraphy/expected.json', import.meta.url), 'utf8'),
+) as Record<string, PolygraphyCase>;
+
+function judge(candidate: readonly number[], reference: readonly number[], rules: Partial<JudgeRules> = {}) {
+  const tensor = (values: readonly number[]) =>
+    tensorReader(tensorFrom('float32', [values.length], Float32Array.from(values)));
+  return judgeOutput({
+    name: 'y',
+    precision: 'fp32',
+    atol: [],
+    rtol: [],
+    candidate: [tensor(candidate)],
+    reference: [tensor(reference)],
+    ...rules,
+  }).output;
+}
+
+const all = (value: number) => [{ name: null, value }];
+
+describe.each(Object.entries(cases))("Polygraphy's own numbers: %s", (_name, expected) => {
+  const output = judge(expected.candidate, expected.reference, {
+    checks: ['max', 'mean', 'median', 'quantile=0.9', 'l2', 'cosine', 'psnr', 'snr'].map(parseCheck),
+  });
+  const measured = new Map(
+    output.checks.flatMap(({ statistic, measured: amount, or }) => [
+      [statistic, amount] as const,
+      ...(or === undefined ? [] : [[or.statistic, or.measured] as const]),
+    ]),
+  );
+
+  it.each([
+    ['max', 'max_absdiff'],
+    ['max relative', 'max_reldiff'],
+    ['mean', 'mean_absdiff'],
+    ['mean relative', 'mean_reldiff'],
+    ['median', 'median_absdiff'],
+    ['median relative', 'median_reldiff'],
+    ['quantile 0.9', 'quantile_absdiff'],
+    ['quantile 0.9 relative', 'quantile_reldiff'],
+    ['L2', 'l2'],
+    ['cosine similarity', 'cosine'],
+    ['PSNR in dB', 'psnr'],
+    ['SNR in dB', 'snr'],
+  ])('%s', (statistic, field) => {
+    const wanted = Number(
+      (expected.metrics as Readonly<Record<string, number | string>>)[field] ??
+        (expected as unknown as Readonly<Record<string, number | string>>)[field],
+    );
+    const found = Number(measured.get(statistic));
+    if (Number.isFinite(wanted))
+      expect(Math.abs(found - wanted)).toBeLessThanOrEqual(5e-6 * Math.abs(wanted));
+    else expect(found).toBe(wanted);
+  });
+
+  it.each(Object.entries(expected.verdicts))('%s', (key, passes) => {
+    const [statistic = '', atol = '', rtol = ''] = key.split(' ');
+    const kind = statistic === 'quantile' ? 'quantile=0.9' : statistic;
+    const judged = judge(expected.candidate, expected.reference, {
+      checks: [parseCheck(kind)],
+      atol: all(Number(atol)),
+      rtol: all(Number(rtol)),
+    });
+    expect(judged.pass).toBe(passes);
+  });
+});
+
+describe('checks', () => {
+  it.each([
+    ['elemwise', { name: null, kind: 'elemwise', threshold: null }],
+    ['cosine=0.99', { name: null, kind: 'cosine', threshold: 0.99 }],
+    ['a:b:psnr=40', { name: 'a:b', kind: 'psnr', threshold: 40 }],
+    ['quantile=0.5', { name: null, kind: 'quantile', threshold: 0.5 }],
+  ])('%s is understood', (text, check) => {
+    expect(parseCheck(text)).toEqual(check);
+  });
+
+  it.each(['', 'cos', 'max=3', 'quantile=2', 'cosine=', 'cosine=x', ':max', 'l2=1e999'])(
+    '«%s» is refused, with the checks there are',
+    (text) => {
+      expect(() => parseCheck(text)).toThrow(/is not a check/);
+    },
+  );
+
+  it("take an output's own threshold before the one for all", () => {
+    const reference = [1, 2, 3, 4];
+    const candidate = [1.2, 2, 3, 4];
+    const limit = (...checks: string[]) =>
+      judge(candidate, reference, { checks: checks.map(parseCheck) }).checks[0]?.limit;
+    expect(limit('y:snr=10', 'snr=30')).toBe(10);
+    expect(limit('other:snr=10', 'snr=30')).toBe(30);
+  });
+});
+
+describe('the baseline of zeros', () => {
+  const small = [1e-4, -2e-4, 3e-4];
+
+  it.each<[string, Partial<JudgeRules>]>([
+    ['elements', { checks: [parseCheck('elemwise')], atol: all(1e-3) }],
+    ['the largest error', { checks: [parseCheck('max')], atol: all(1e-3) }],
+    ['the mean', { checks: [parseCheck('mean')], atol: all(1e-3) }],
+    ['the median, though not the largest', { checks: [parseCheck('median')], atol: all(2.5e-4) }],
+    ['a relative tolerance of 1', { checks: [parseCheck('max')], atol: all(0), rtol: all(1) }],
+    ['L2', { checks: [parseCheck('l2=1')] }],
+    ['SNR', { checks: [parseCheck('snr=-3')] }],
+    ['atol and rtol', { atol: all(1e-3) }],
+  ])('makes a check that cannot fail inconclusive: %s', (_case, rules) => {
+    expect(judge(small, small, rules)).toMatchObject({
+      outcome: 'inconclusive',
+      pass: true,
+      zerosPass: true,
+    });
+    expect(judge(small, small, rules).reasons[0]).toMatch(/this tolerance cannot fail/);
+    expect(judge(small, small, { ...rules, allowLoose: true }).outcome).toBe('pass');
+  });
+
+  it.each<[string, Partial<JudgeRules>]>([
+    ['the usual limits', {}],
+    ['cosine', { checks: [parseCheck('cosine')] }],
+    ['one of several', { checks: [parseCheck('max'), parseCheck('snr')], atol: all(1) }],
+    ['the mean, within its errors', { checks: [parseCheck('mean')], atol: all(1e-5) }],
+  ])('lets a check that can fail pass: %s', (_case, rules) => {
+    expect(judge(small, small, rules)).toMatchObject({ outcome: 'pass', zerosPass: false });
+  });
+});
+
+describe('NaN and infinity', () => {
+  const { NaN: nan, POSITIVE_INFINITY: inf } = Number;
+
+  it('pass where both have the same, unless strict', () => {
+    const values = [1, nan, inf, 2];
+    expect(judge(values, values)).toMatchObject({
+      outcome: 'pass',
+      nonFinite: { nanInCandidate: 1, infiniteInReference: 1, matching: 2, mismatching: 0 },
+    });
+    expect(judge(values, values, { strictNonFinite: true })).toMatchObject({ outcome: 'fail' });
+  });
+
+  it.each([
+    ['NaN for a number', [1, nan, 3], [1, 2, 3]],
+    ['a number for NaN', [1, 2, 3], [1, nan, 3]],
+    ['the other infinity', [1, inf, 3], [1, -inf, 3]],
+  ])('fail, and are the worst element: %s', (_case, candidate, reference) => {
+    const output = judge(candidate, reference);
+    expect(output.outcome).toBe('fail');
+    expect(output.worst?.[0]).toMatchObject({ index: [1], error: 'Infinity' });
+  });
+});
+
+describe('the worst elements', () => {
+  it('are told with sample, indices and both values, the worst first', () => {
+    const tensor = (values: readonly number[]) =>
+      tensorReader(tensorFrom('float32', [2, 2], Float32Array.from(values)));
+    const { output } = judgeOutput({
+      name: 'y',
+      precision: 'fp32',
+      atol: [],
+      rtol: [],
+      candidate: [tensor([1, 2, 3, 4.5]), tensor([1, 2, 5, 4])],
+      reference: [tensor([1, 2, 3, 4]), tensor([1, 2, 3, 4])],
+    });
+    expect(output.worst).toEqual([
+      { sample: 1, index: [1, 0], candidate: 5, reference: 3, error: 2 },
+      { sample: 0, index: [1, 1], candidate: 4.5, reference: 4, error: 0.5 },
+    ]);
+  });
+});
+
+describe('integers', () => {
+  const judgeWide = (candidate: readonly bigint[], reference: readonly bigint[]) =>
+    judgeOutput({
+      name: 'y',
+      precision: 'fp32',
+      atol: [],
+      rtol: [],
+      candidate: [tensorReader(tensorFrom('int64', [candidate.length], BigInt64Array.from(candidate)))],
+      reference: [tensorReader(tensorFrom('int64', [reference.length], BigInt64Array.from(reference)))],
+    }).output;
+
+  it('are held against each other to the last bit', () => {
+    const large = 2n ** 62n;
+    expect(judgeWide([large, 1n], [large, 1n]).outcome).toBe('pass');
+    expect(judgeWide([large + 1n, 1n], [large, 1n])).toMatchObject({
+      outcome: 'fail',
+      statistics: [
+        { name: 'max', amount: 1 },
+        { name: 'different elements', amount: 1 },
+      ],
+      worst: [{ sample: 0, index: [0], error: 1 }],
+    });
+  });
+});
