@@ -26,17 +26,17 @@ class Hearing {
   Listening listening_;
 };
 
-Owned newContext(const Engine& engine, const cuda::DeviceBlock& activations) {
+Owned newContext(const Engine& engine) {
   const InferenceLibrary& library = engine.library();
-  const bool withStrategy = library.has(Slot::ICudaEngine_createExecutionContext_1);
-  Owned context(library, withStrategy ? engine.object().call<void*>(Slot::ICudaEngine_createExecutionContext_1, kUserManaged)
-                                      : engine.object().call<void*>(Slot::ICudaEngine_createExecutionContextWithoutDeviceMemory_0));
-  if (!context) return context;
-  if (library.has(Slot::IExecutionContext_setDeviceMemoryV2_2))
+  return Owned(library, library.has(Slot::ICudaEngine_createExecutionContext_1) ? engine.object().call<void*>(Slot::ICudaEngine_createExecutionContext_1, kUserManaged)
+                                                                                : engine.object().call<void*>(Slot::ICudaEngine_createExecutionContextWithoutDeviceMemory_0));
+}
+
+void giveMemory(const Engine& engine, const Facade& context, const cuda::DeviceBlock& activations) {
+  if (engine.library().has(Slot::IExecutionContext_setDeviceMemoryV2_2))
     context.call<void>(Slot::IExecutionContext_setDeviceMemoryV2_2, activations.get(), static_cast<std::int64_t>(activations.bytes()));
   else
     context.call<void>(Slot::IExecutionContext_setDeviceMemory_1, activations.get());
-  return context;
 }
 
 }  // namespace
@@ -47,11 +47,13 @@ Execution::Execution(std::shared_ptr<Engine> engine, int profile, const cuda::De
     if (ranOutOfMemory(hearing.listener())) return engine_->device().outOfMemory("execution context", activations.bytes());
     return hearing.listener().failure("TF_CONTEXT_FAILED", sentence);
   };
-  object_ = newContext(*engine_, activations);
+  object_ = newContext(*engine_);
   if (!object_) throw fail(engine_->library().name() + " could not make an execution context.");
   if (!object_.call<bool>(Slot::IExecutionContext_setOptimizationProfileAsync_2, static_cast<std::int32_t>(profile), stream.get()))
     throw fail("The context cannot take profile " + std::to_string(profile) + ".");
   stream.synchronize();
+  // After the profile, which decides how much is needed.
+  giveMemory(*engine_, object_, activations);
   for (const EngineTensor& tensor : engine_->facts().tensors)
     if (tensor.input && tensor.host) values_[tensor.name];
 }
