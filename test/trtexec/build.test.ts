@@ -1,0 +1,157 @@
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { BuildRequest } from '../../src/engine/build-request.js';
+import { defaultRecipe, type Recipe } from '../../src/engine/recipe.js';
+import { buildWithTrtexec } from '../../src/engine/trtexec-build.js';
+import type { TrtforgeError } from '../../src/errors.js';
+import { ignoreEvents } from '../../src/events.js';
+import { writeSampleModel } from '../support/sample-engine.js';
+import { type StandInVersion, standInTrtexec, standInVersions } from '../support/trtexec.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-trtexec-build-'));
+const logs = join(folder, 'logs');
+const planPath = join(folder, 'out', 'm.engine');
+let modelPath: string;
+beforeAll(async () => {
+  modelPath = await writeSampleModel(join(folder, 'sample.onnx'));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const range = { min: [1, 64], opt: [8, 64], max: [32, 64], values: false };
+const profiles = [{ x: range }];
+
+function build(
+  version: StandInVersion,
+  recipe: Partial<Recipe> = {},
+  fault?: string,
+  request: Partial<BuildRequest> = {},
+) {
+  const full: BuildRequest = {
+    toolchain: {
+      product: 'tensorrt',
+      version: standInVersions[version],
+      libraries: { inference: '/nowhere/libnvinfer.so', parser: null, plugins: null },
+      trtexec: standInTrtexec(folder, { version, ...(fault === undefined ? {} : { fault }) }),
+      foundBy: 'the test',
+    },
+    modelPath,
+    planPath,
+    recipe: { ...defaultRecipe, stronglyTyped: version !== '8.6', profiles, ...recipe },
+    computeCapabilities: [],
+    timingCachePath: null,
+    pluginPaths: [],
+    ...request,
+  };
+  return buildWithTrtexec(full, { emit: ignoreEvents, env: process.env }, logs);
+}
+
+const failure = (attempt: Promise<unknown>): Promise<TrtforgeError> =>
+  attempt.then(
+    () => expect.unreachable('an error was expected'),
+    (error: TrtforgeError) => error,
+  );
+
+const pools = (workspace: number) => ({ memoryPools: { ...defaultRecipe.memoryPools, workspace } });
+
+describe('a build with trtexec', () => {
+  test.each([
+    ['8.6', '8.6.1.6'],
+    ['10.6', '10.6.0.26'],
+    ['11.1', '11.1.0.106'],
+  ] as const)('%s: a plan whose header, size and echo agree', async (version, libraryVersion) => {
+    const outcome = await build(version, pools(4 * 2 ** 30));
+    expect(outcome).toMatchObject({
+      builder: 'trtexec',
+      bytes: 4096,
+      libraryVersion,
+      layers: null,
+      timingCache: 'none',
+      inputs: [{ name: 'x', dtype: 'float32', shape: [null, 64] }],
+      outputs: [{ name: 'y', dtype: 'float32', shape: [null, 32] }],
+    });
+    expect(statSync(planPath).size).toBe(4096);
+    expect(readdirSync(join(folder, 'out'))).toEqual(['m.engine']);
+  });
+
+  test('weakly typed FP16, and two profiles', async () => {
+    await build('8.6', { precision: 'fp16' });
+    await build('10.6', { stronglyTyped: false, precision: 'fp16', profiles: [{ x: range }, { x: range }] });
+    const log = readFileSync(join(logs, newestLog()), 'utf8');
+    expect(log).toMatch(/Precision: FP32\+FP16/);
+    expect(log).toMatch(/Input build shape \(profile 1\): x=1x64\+8x64\+32x64/);
+  });
+
+  test('a workspace that is no whole number of MiB is understood', async () => {
+    await build('10.6', pools(3 * 2 ** 20 + 524288));
+    await build('8.6', pools(3 * 2 ** 20 + 524288));
+  });
+
+  test('the timing cache is kept beside the run, and its state told', async () => {
+    const timingCachePath = join(folder, 'timing.cache');
+    const outcome = await build('10.6', {}, undefined, { timingCachePath });
+    expect(outcome.timingCache).toBe('hit');
+    expect(readFileSync(timingCachePath, 'utf8')).toBe('a timing cache');
+    expect((await build('8.6', {}, undefined, { timingCachePath })).timingCache).toBe('new');
+  });
+
+  test('every line is in the log, named after the model', () => {
+    expect(newestLog()).toMatch(/^sample_\d{8}_\d{6}_\d+\.log$/);
+    expect(readFileSync(join(logs, newestLog()), 'utf8')).toContain('&&&& PASSED');
+  });
+});
+
+const newestLog = (): string => {
+  const time = (name: string) => statSync(join(logs, name)).mtimeMs;
+  return readdirSync(logs).sort((a, b) => time(b) - time(a))[0] ?? '';
+};
+
+describe('what trtexec leaves is not believed', () => {
+  test.each([
+    ['partial-plan', 'TF_BUILD_FAILED', /spoke of a plan of 4096 bytes and wrote 100/],
+    ['no-plan', 'TF_BUILD_FAILED', /wrote no plan/],
+    ['other-header', 'TF_BUILD_FAILED', /header says tensorrt 9\.9\.9\.9, its own banner 10\.6\.0\.26/],
+    ['no-last-line', 'TF_BUILD_FAILED', /without its line «PASSED»/],
+    ['misreads-pools', 'TF_TRTEXEC_MISREAD', /memPoolSize=workspace 4294967296 bytes and echoes 32768 bytes/],
+    ['fails', 'TF_BUILD_FAILED', /failed with exit code 1 .*It says:\n {2}Engine could not be created/s],
+    ['refuses-model', 'TF_MODEL_REJECTED', /Failed to parse ONNX model/],
+    ['killed', 'TF_CHILD_DIED', /killed by SIGKILL while building/],
+    ['aborts', 'TF_CHILD_DIED', /killed by SIGABRT .*LLVM ERROR: out of memory/s],
+  ])('%s: %s', async (fault, code, why) => {
+    writeFileSync(planPath, 'an older engine');
+    const error = await failure(build('10.6', pools(4 * 2 ** 30), fault));
+    expect({ code: error.code, message: error.message }).toEqual({
+      code,
+      message: expect.stringMatching(why),
+    });
+    expect(readFileSync(planPath, 'utf8')).toBe('an older engine');
+    expect(readdirSync(join(folder, 'out'))).toEqual(['m.engine']);
+    expect(existsSync(String(error.details?.log))).toBe(true);
+  });
+
+  test.each([
+    [{ engineCapability: 'safety' }, /engine capability safety/],
+    [{ flags: ['refit-individual'] }, /builder flag refit-individual/],
+    [{ tilingOptimizationLevel: 'fast' }, /trtexec 10\.8 and newer/],
+  ] satisfies [Partial<Recipe>, RegExp][])('%j is refused before it runs', async (recipe, why) => {
+    const error = await failure(build('10.6', recipe));
+    expect(error.code).toBe('TF_OPTION_UNSUPPORTED');
+    expect(error.message).toMatch(why);
+  });
+
+  test('a toolchain without trtexec, and tensorrt-rtx', async () => {
+    const toolchain = {
+      product: 'tensorrt' as const,
+      version: '10.6.0.26',
+      libraries: { inference: '/nowhere/libnvinfer.so.10', parser: null, plugins: null },
+      trtexec: null,
+      foundBy: 'pip package',
+    };
+    expect((await failure(build('10.6', {}, undefined, { toolchain }))).code).toBe('TF_TRTEXEC_NOT_FOUND');
+    const rtx = { ...toolchain, product: 'tensorrt-rtx' as const, trtexec: '/bin/true' };
+    expect((await failure(build('10.6', {}, undefined, { toolchain: rtx }))).code).toBe(
+      'TF_OPTION_UNSUPPORTED',
+    );
+  });
+});
