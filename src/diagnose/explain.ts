@@ -40,8 +40,7 @@ export function explainLines(log: string, lines: Iterable<string>, model?: Model
   return reading.result(log, model);
 }
 
-const BANNER =
-  /^&&&& (?<state>RUNNING|PASSED|FAILED) \S+ \[TensorRT v(?<code>\d+)\](?:[^#]*# (?<command>.*))?/s;
+const BANNER = /^&&&& (?<state>RUNNING|PASSED|FAILED) \S+ \[TensorRT v\d+\](?:[^#]*# (?<command>.*))?/s;
 
 class LogReading {
   readonly #finder = new IssueFinder();
@@ -82,7 +81,6 @@ class LogReading {
   #takeBanner(message: string): void {
     const groups = BANNER.exec(message)?.groups;
     if (groups === undefined) return;
-    this.#finder.version = versionOfCode(Number(groups.code));
     this.#command = groups.command ?? null;
     this.#outcome = groups.state === 'RUNNING' ? 'died' : groups.state === 'PASSED' ? 'passed' : 'failed';
   }
@@ -123,11 +121,4 @@ function died(lastLine: string, command: string | null): ExplainedIssue {
     lines: [],
     model: null,
   };
-}
-
-/** 8601 is 8.6.1 (thousands, hundreds, rest); 100600 is 10.6.0 (ten thousands). */
-function versionOfCode(code: number): string {
-  const [major, rest] =
-    code >= 10_000 ? [Math.floor(code / 10_000), code % 10_000] : [Math.floor(code / 1000), code % 1000];
-  return `${major}.${Math.floor(rest / 100)}.${rest % 100}`;
 }

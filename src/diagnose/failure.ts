@@ -79,7 +79,11 @@ class IssueListener {
 
   /** Lines that came with the error itself; those heard before are left out. */
   read(text: string): void {
-    for (const line of text.split('\n')) if (!this.#heard.has(line)) this.#take(line, 'E');
+    for (const line of text.split('\n')) {
+      const isKnown =
+        this.#heard.has(line) || parseLine(line, 1).every(({ message }) => this.#heard.has(message));
+      if (!isKnown) this.#take(line, 'E');
+    }
   }
 
   async issues(model: string | undefined): Promise<ExplainedIssue[]> {
@@ -137,6 +141,7 @@ const OF_THE_LIBRARY: ReadonlySet<string> = new Set<ErrorCode>([
   'TF_PLAN_LOAD_FAILED',
   'TF_RUN_FAILED',
   'TF_TRTEXEC_FAILED',
+  'TF_TRTEXEC_MISREAD',
   'TF_TRTEXEC_TIMEOUT',
 ]);
 

@@ -21,6 +21,9 @@ const LONGEST_MATCHED = 8 << 10;
 const CONSEQUENCE =
   /^(?:Engine set up failed|Inference set up failed|Building engine failed|Engine could not be created from network|Failed to create engine from model or file|Network And Config setup failed|Parsing model failed|Failed to parse onnx file|Got invalid engine!|Engine deserialization failed|Builder creation failed|Required optimization profile is invalid|Could not create network|Failed to create (?:runtime|builder|context))/;
 
+/** The first and the last line of trtexec's own. */
+const BANNER = /^&&&& (?:RUNNING|PASSED|FAILED) \S+ \[TensorRT v(\d{1,9})\]/;
+
 export interface FinderLine {
   readonly number: number;
   /** As it stands in the log. */
@@ -49,6 +52,8 @@ export class IssueFinder {
 
   take(line: FinderLine): void {
     if (line.severity === 'V') return;
+    const code = BANNER.exec(line.message)?.[1];
+    if (code !== undefined) this.version = versionOfCode(Number(code));
     const match = this.#match(line.text.slice(0, LONGEST_MATCHED));
     if (match !== undefined) {
       this.#note(match, line);
@@ -123,4 +128,11 @@ function placeOf(mentions: ReadonlySet<string>, model: ModelNodes): ModelPlace |
     if (place !== null) return place;
   }
   return null;
+}
+
+/** 8601 is 8.6.1 (thousands, hundreds, rest); 100600 is 10.6.0 (ten thousands). */
+function versionOfCode(code: number): string {
+  const [major, rest] =
+    code >= 10_000 ? [Math.floor(code / 10_000), code % 10_000] : [Math.floor(code / 1000), code % 1000];
+  return `${major}.${Math.floor(rest / 100)}.${rest % 100}`;
 }
