@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { NativeMeasureRequest } from '../../src/toolchain/native-engine.js';
+import { type NetworkPlan, planBytes } from '../support/standin-engine.js';
 import { type Standin, StandinBench, sanitizerLibrary } from './standin-library.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-measure-'));
@@ -56,7 +57,7 @@ const mode: Omit<NativeMeasureRequest, 'inputs'> = {
 
 interface Case {
   readonly standin?: Standin;
-  readonly plan?: string;
+  readonly plan?: NetworkPlan;
   readonly mode?: Partial<typeof mode> & { readonly threads?: boolean };
   /** Zeros to give as inputs. */
   readonly inputs?: readonly { readonly name: string; readonly bytes: number }[];
@@ -67,13 +68,13 @@ interface Case {
 /** Opens a stand-in engine (y = 2x + 1 unless the plan says otherwise) and measures on it, in a process of its own. */
 function measure({
   standin = '10',
-  plan = 'kind affine',
+  plan = { kind: 'affine' },
   inputs = [{ name: 'x', bytes: 512 }],
   ...rest
 }: Case): Answer {
   const planPath = join(folder, 'plan');
   const callsFile = bench.path('calls');
-  writeFileSync(planPath, `ftrt${'\0'.repeat(28)}standin-network\n${plan}\n`);
+  writeFileSync(planPath, planBytes(standin, plan));
   rmSync(callsFile, { force: true });
   const request = {
     open: {
@@ -243,7 +244,7 @@ test('an engine that cannot be captured is measured without a graph, and why is 
 
 test('outputs whose shape depends on the data are measured too', () => {
   const result = measured({
-    plan: 'kind nonzero',
+    plan: { kind: 'nonzero' },
     mode: { shapes: [{ name: 'x', shape: [8], values: null }], transfers: true, graph: true },
     inputs: [{ name: 'x', bytes: 32 }],
   });
@@ -257,13 +258,12 @@ test('shape tensors take their values', () => {
     { name: 'x', shape: [2, 64], values: null },
     { name: 's', shape: [2], values: [3, 5] },
   ];
-  const result = measured({ plan: 'kind shape', mode: { shapes, transfers: true } });
+  const result = measured({ plan: { kind: 'shape' }, mode: { shapes, transfers: true } });
   expectOrdered(result);
 });
 
 test('memory at its peak counts the contexts and buffers', () => {
-  const memory = 'memory 268435456';
-  const { gpuMemory } = measured({ plan: `kind affine\n${memory}`, mode: { streams: 2 } });
+  const { gpuMemory } = measured({ plan: { kind: 'affine', memory: 2 ** 28 }, mode: { streams: 2 } });
   expect(gpuMemory.peakUsed).toBeGreaterThanOrEqual(2 ** 30 + 2 * 2 ** 28 + 2 * 1024);
   expect(gpuMemory.total).toBe(161061273600);
 });
@@ -291,7 +291,7 @@ test.each([
   ['a profile the engine lacks', { mode: { profile: 3 } }, 'TF_SESSION_INPUT', 'no profile 3'],
   [
     'a context that takes more memory than there is',
-    { plan: 'kind affine\nmemory 900000000000' },
+    { plan: { kind: 'affine', memory: 900_000_000_000 } },
     'TF_GPU_MEMORY',
     'activation memory',
   ],
@@ -325,7 +325,9 @@ test('8.6 has one context for each profile of open shapes, and says so to a seco
   expect(error?.code).toBe('TF_CONTEXT_FAILED');
   expect(error?.message).toContain('has been chosen for another context');
   expect(unreturned(calls)).toEqual([]);
-  expect(measured({ standin: '8', plan: 'kind affine\nrows 2', mode: { streams: 2 } }).streams).toContain(1);
+  expect(
+    measured({ standin: '8', plan: { kind: 'affine', rows: 2 }, mode: { streams: 2 } }).streams,
+  ).toContain(1);
 });
 
 test.each([

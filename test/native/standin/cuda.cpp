@@ -219,11 +219,7 @@ int cuEventElapsedTime(float* ms, Event* from, Event* to) {
   return *ms = static_cast<float>((to->atUs - from->atUs) / 1000), 0;
 }
 
-// For the stand-in engines: a kernel.
-int standinLaunch(Stream* stream, double us, void (*kernel)(void*), void* argument) {
-  return enqueue(stream, us, [=] { kernel(argument); });
-}
-// The same with an argument that is copied, as a GPU copies a kernel's parameters.
+// For the stand-in engines: a kernel, with an argument that is copied as a GPU copies a kernel's parameters.
 int standinLaunchCopy(Stream* stream, double us, void (*kernel)(void*), const void* argument, std::size_t bytes) {
   const char* first = static_cast<const char*>(argument);
   std::vector<char> copied(first, first + bytes);

@@ -2,7 +2,6 @@
 #include <chrono>
 #include <thread>
 
-#include "contexts.hpp"
 #include "network-engine.hpp"
 #include "objects.hpp"
 
@@ -224,15 +223,8 @@ Table builderTable = Table()
 
 // --- runtime
 const char* engineTensors[] = {"x", "s", "y"};
-const char* runnableTensors[] = {"x", "y"};
-bool runnable() { return engineIs("plain") || engineIs("data"); }
-std::int32_t engineTensorCount(Worker*) { return runnable() ? 2 : 3; }
-const char* engineTensorName(Worker*, std::int32_t index) { return runnable() ? runnableTensors[index] : engineTensors[index]; }
-std::int32_t engineTensorLocation(Worker*, const char* name) { return *name == 's' ? 1 : 0; }
-std::int32_t engineTensorFormat(Worker*, const char*) { return 0; }
-bool engineRefittable(Worker*) { return false; }
-std::int64_t engineStreamable(Worker*) { return 0; }
-std::int64_t engineProfileMemory(Worker*, std::int32_t) { return 4096; }
+std::int32_t engineTensorCount(Worker*) { return 3; }
+const char* engineTensorName(Worker*, std::int32_t index) { return engineTensors[index]; }
 std::int32_t engineTensorType(Worker*, const char* name) { return *name == 's' ? 8 : 0; }
 std::int32_t engineTensorMode(Worker*, const char* name) { return *name == 'y' ? 2 : 1; }
 bool engineShapeTensor(Worker*, const char* name) { return *name == 's'; }
@@ -261,14 +253,7 @@ Table engineTable = Table()
                         .put(Slot::ICudaEngine_getTensorIOMode_1, engineTensorMode)
                         .put(Slot::ICudaEngine_getTensorShape_1, engineTensorShape)
                         .put(Slot::ICudaEngine_getProfileShape_3, engineProfileShape)
-                        .put(Slot::ICudaEngine_isShapeInferenceIO_1, engineShapeTensor)
-                        .put(Slot::ICudaEngine_getTensorLocation_1, engineTensorLocation)
-                        .put(Slot::ICudaEngine_getTensorFormat_1, engineTensorFormat)
-                        .put(Slot::ICudaEngine_isRefittable_0, engineRefittable)
-                        .put(Slot::ICudaEngine_getStreamableWeightsSize_0, engineStreamable)
-                        .put(Slot::ICudaEngine_getDeviceMemorySizeForProfileV2_1, engineProfileMemory)
-                        .put(Slot::ICudaEngine_createExecutionContextWithoutDeviceMemory_0, createContext0)
-                        .put(Slot::ICudaEngine_createExecutionContext_1, createContext1);
+                        .put(Slot::ICudaEngine_isShapeInferenceIO_1, engineShapeTensor);
 
 Public* load(Worker* runtime, const void* bytes, std::size_t size) {
   note("deserializeCudaEngine", static_cast<std::int64_t>(size));

@@ -18,7 +18,6 @@
 #include <string>
 #include <vector>
 
-#include "contexts.hpp"
 #include "objects.hpp"
 
 namespace standin {
@@ -324,8 +323,15 @@ inline bool computeShape(NetContext& context) {
 inline bool netReport(Worker* self) {
   const NetContext& context = contextOf(self);
   if (context.profiler == nullptr) return false;
-  call<void>(context.profiler, Slot::IProfiler_reportLayerTime_2, "first", 0.25f);
-  call<void>(context.profiler, Slot::IProfiler_reportLayerTime_2, "second", 0.5f);
+  // STANDIN_LAYERS: `name:ms` of each layer, separated by commas.
+  const std::string wished = wish("STANDIN_LAYERS");
+  std::string rest = wished.empty() ? "first:0.25,second:0.5" : wished;
+  while (!rest.empty()) {
+    const std::size_t end = rest.find(',');
+    const std::size_t colon = rest.find(':');
+    call<void>(context.profiler, Slot::IProfiler_reportLayerTime_2, rest.substr(0, colon).c_str(), static_cast<float>(std::atof(rest.c_str() + colon + 1)));
+    rest = end == std::string::npos ? "" : rest.substr(end + 1);
+  }
   return true;
 }
 

@@ -1,6 +1,8 @@
 // What the stand-in libraries are made of: objects laid out as TensorRT's, their virtual tables filled by our own slot numbers.
 // A slot that no function was put into says so and aborts, so a call by a wrong number cannot pass a test.
 #pragma once
+#include <dlfcn.h>
+
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -95,6 +97,13 @@ template <class Result, class... Arguments>
 Result call(void* object, Slot slot, Arguments... arguments) {
   auto function = reinterpret_cast<Result (*)(void*, Arguments...)>((*static_cast<void***>(object))[place(slot)]);
   return function(object, arguments...);
+}
+
+// A function of the stand-in libcuda.
+template <class Function>
+Function cuda(const char* name) {
+  static void* library = dlopen("libcuda.so.1", RTLD_NOW);
+  return reinterpret_cast<Function>(dlsym(library, name));
 }
 
 inline void* theLogger = nullptr;
