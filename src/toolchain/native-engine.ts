@@ -172,13 +172,18 @@ export interface NativeMeasureRequest {
   /** Host to device and back in every inference, overlapped with the compute of the inference before as trtexec does. */
   readonly transfers: boolean;
   readonly graph: boolean;
-  /** CU_CTX_SCHED_SPIN in place of blocking synchronisation. */
+  /** The waiting thread spins; otherwise it sleeps until the GPU wakes it (events with CU_EVENT_BLOCKING_SYNC, trtexec's default). */
   readonly spinWait: boolean;
   /** Pause between inferences of a stream, milliseconds. */
   readonly idleMs: number;
+  /** A host thread for each stream, in place of one that serves all in turn as trtexec does by default. */
+  readonly threads?: boolean;
 }
 
-/** Per inference, milliseconds on the stream's own clock (its first timed event is 0). Columns are equally long. */
+/**
+ * Per inference, milliseconds on the GPU's clock, the same for all streams; the first timed event is 0. Columns are equally long, in the order of `inputStart`.
+ * Without transfers an inference's input begins and ends where its compute begins, and its output where its compute ends.
+ */
 export interface NativeMeasurement {
   readonly streams: Int32Array;
   readonly inputStart: Float64Array;
@@ -187,13 +192,15 @@ export interface NativeMeasurement {
   readonly computeEnd: Float64Array;
   readonly outputStart: Float64Array;
   readonly outputEnd: Float64Array;
-  /** Host time spent enqueueing each inference. */
+  /** Host time spent in the enqueue, or the launch of the graph, of each inference; copies are not in it. */
   readonly enqueueMs: Float64Array;
   /** From the first timed enqueue to the last completion, host clock, milliseconds. */
   readonly wallMs: number;
+  /** Those that began to compute before `warmUpMs`, of all streams; they are in no column. */
   readonly warmUpInferences: number;
   readonly graph: boolean;
   readonly graphRefusal: string | null;
+  /** In use on the whole GPU, by anyone: the most of before, after the buffers and the first run, and at the end. */
   readonly gpuMemory: { readonly peakUsed: number; readonly total: number };
 }
 
