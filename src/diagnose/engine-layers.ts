@@ -8,6 +8,7 @@ import { catalogue, TrtforgeError } from '../errors.js';
 import type { EventListener } from '../events.js';
 import { environmentFor } from '../runtime/supervised-engine.js';
 import { runSupervised } from '../system/supervise.js';
+import type { Toolchain } from '../toolchain/toolchain.js';
 
 export interface LayersOptions {
   readonly emit: EventListener;
@@ -16,8 +17,8 @@ export interface LayersOptions {
   /** Ordinal among the visible GPUs; default 0. */
   readonly device?: number | undefined;
   readonly plugins?: readonly string[] | undefined;
-  /** The name of the one to load with; default: the first that can. */
-  readonly toolchain?: string | undefined;
+  /** The one to load with, or its name; default: the first that can. */
+  readonly toolchain?: Toolchain | string | undefined;
   readonly allowHostCode?: boolean | undefined;
 }
 
@@ -26,7 +27,7 @@ export interface LayersChildRequest {
   readonly planPath: string;
   readonly device: number;
   readonly plugins: readonly string[];
-  readonly toolchain: string | undefined;
+  readonly toolchain: Toolchain | string | undefined;
   readonly allowHostCode: boolean;
   readonly environment: NodeJS.ProcessEnv;
 }

@@ -4,7 +4,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildAddon } from '../../scripts/build-native.mjs';
 import { layersOfEngine } from '../../src/diagnose/engine-layers.js';
+import { layersResultSchema } from '../../src/engine/layers-result-schema.js';
 import { ignoreEvents } from '../../src/events.js';
+import { standinEngine } from '../support/standin-engine.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-engine-layers-'));
 beforeAll(() => buildAddon({ say: () => {} }), 180_000);
@@ -43,6 +45,55 @@ describe('layers of an engine', () => {
     const signal = AbortSignal.abort();
     await expect(layersOfEngine(plan(), { emit: ignoreEvents, signal })).rejects.toMatchObject({
       code: 'TF_CANCELLED',
+    });
+  });
+});
+
+describe.each(['8', '10', '11'] as const)('layers of an engine that loads (stand-in %s)', (standin) => {
+  const said = JSON.stringify({
+    Layers: [
+      {
+        Name: 'a + b',
+        LayerType: 'Conv',
+        Inputs: [],
+        Outputs: [],
+        Metadata: '[ONNX Layer: a]\u001e[ONNX Layer: b]',
+      },
+    ],
+    Bindings: ['x', 'y'],
+  });
+  const layersOf = async (layers: string, wishes: Record<string, string> = {}) => {
+    const engine = await standinEngine(standin);
+    const path = engine.writePlan(join(folder, `net-${standin}.plan`), {
+      kind: 'affine',
+      memory: 4096,
+      layers,
+    });
+    const toolchain = engine.bench.toolchain(standin);
+    return layersOfEngine(path, { emit: ignoreEvents, toolchain, environment: engine.environment(wishes) });
+  };
+
+  it('come with what the loaded engine says of itself', async () => {
+    const result = await layersOf(said);
+    expect(layersResultSchema.parse(result)).toEqual(result);
+    expect(result).toMatchObject({
+      layers: [{ name: 'a + b', onnxNodes: ['a', 'b'] }],
+      bindings: [{ name: 'x' }, { name: 'y' }],
+      loaded: { profiles: 1, deviceMemoryBytes: 4096, library: expect.stringMatching(/^tensorrt /) },
+    });
+    expect(result.planBytes).toBeGreaterThan(32);
+  });
+
+  it('that make no sense are refused by name', async () => {
+    await expect(layersOf('none')).rejects.toMatchObject({
+      code: 'TF_LAYERS_INVALID',
+      message: expect.stringMatching(/inspector says of .*net-/),
+    });
+  });
+
+  it('of an engine that does not load are the library’s refusal', async () => {
+    await expect(layersOf(said, { STANDIN_LOAD: 'fails' })).rejects.toMatchObject({
+      code: 'TF_PLAN_LOAD_FAILED',
     });
   });
 });
