@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 
 #include "block_pool.hpp"
@@ -84,6 +85,20 @@ bool ranOutOfMemory(Listener& listener) {
   return listener.heard({"out of memory", "Out of memory", "OutOfMemory", "outOfMemory", "could not be allocated", "OUT_OF_MEMORY"});
 }
 
+Failure outOfMemory(const cuda::Device& device, Listener& listener, const std::string& what, std::size_t atLeast) {
+  const std::vector<std::string> lines = listener.failure("TF_GPU_MEMORY", "").lines;
+  std::size_t needed = atLeast;
+  for (const std::string& line : lines) {
+    // `Requested amount of GPU memory (1073741824 bytes) could not be allocated`
+    const std::size_t bytes = line.find(" bytes)");
+    const std::size_t bracket = bytes == std::string::npos ? bytes : line.rfind('(', bytes);
+    if (bracket != std::string::npos) needed = std::max<std::size_t>(needed, std::strtoull(line.c_str() + bracket + 1, nullptr, 10));
+  }
+  Failure failure = device.outOfMemory(what, needed);
+  failure.lines = lines;
+  return failure;
+}
+
 Engine::Engine(const InferenceLibrary& library, const cuda::Device& device)
     : library_(library), device_(device), pool_(std::make_unique<BlockPool>(device)) {}
 
@@ -128,7 +143,7 @@ void Engine::load(const OpenRequest& request, Listener& listener) {
                      ? runtime_.call<void*>(Slot::IRuntime_deserializeCudaEngine_3, plan.data(), plan.size(), static_cast<void*>(nullptr))
                      : runtime_.call<void*>(Slot::IRuntime_deserializeCudaEngine_2, plan.data(), plan.size());
   object_ = Owned(library_, loaded);
-  if (!object_ && ranOutOfMemory(listener)) throw device_.outOfMemory("engine " + request.planPath, plan.size());
+  if (!object_ && ranOutOfMemory(listener)) throw outOfMemory(device_, listener, "engine " + request.planPath, plan.size());
   if (!object_) throw listener.failure("TF_PLAN_LOAD_FAILED", request.planPath + " could not be loaded by " + library_.name() + ".");
   setWeightBudget(request, listener);
 }
@@ -153,7 +168,7 @@ void Engine::setWeightBudget(const OpenRequest& request, Listener& listener) {
   }
   streamsWeights_ = budget < facts_.streamableWeightsBytes;
   if (set) return;
-  if (ranOutOfMemory(listener)) throw device_.outOfMemory("weights of " + request.planPath, static_cast<std::size_t>(budget));
+  if (ranOutOfMemory(listener)) throw outOfMemory(device_, listener, "weights of " + request.planPath, static_cast<std::size_t>(budget));
   throw listener.failure("TF_PLAN_LOAD_FAILED", "The library refuses a budget of " + std::to_string(budget) + " bytes for the weights of " + request.planPath + ".");
 }
 

@@ -44,7 +44,7 @@ void giveMemory(const Engine& engine, const Facade& context, const cuda::DeviceB
 Execution::Execution(std::shared_ptr<Engine> engine, int profile, const cuda::DeviceBlock& activations, const cuda::Stream& stream) : engine_(std::move(engine)) {
   Hearing hearing;
   const auto fail = [&](const std::string& sentence) {
-    if (ranOutOfMemory(hearing.listener())) return engine_->device().outOfMemory("execution context", activations.bytes());
+    if (ranOutOfMemory(hearing.listener())) return outOfMemory(engine_->device(), hearing.listener(), "execution context", activations.bytes());
     return hearing.listener().failure("TF_CONTEXT_FAILED", sentence);
   };
   object_ = newContext(*engine_);
@@ -159,7 +159,7 @@ void Execution::reportToProfiler() {
 void Execution::enqueue(const cuda::Stream& stream) {
   Hearing hearing;
   if (object_.call<bool>(Slot::IExecutionContext_enqueueV3_1, stream.get())) return;
-  if (ranOutOfMemory(hearing.listener())) throw engine_->device().outOfMemory("work of the engine", static_cast<std::size_t>(engine_->facts().deviceMemoryBytes));
+  if (ranOutOfMemory(hearing.listener())) throw outOfMemory(engine_->device(), hearing.listener(), "work of the engine", 0);
   throw hearing.listener().failure("TF_RUN_FAILED", engine_->library().name() + " could not enqueue the engine's work.");
 }
 

@@ -104,6 +104,8 @@ void finish(napi_env env, void* data, void*) {
     napi_close_handle_scope(env, scope);
   }
   napi_delete_async_work(env, (*job)->asyncWork);
+  // JavaScript may keep `cancel` for long; what the work holds goes now.
+  (*job)->work.reset();
 }
 
 napi_value cancel(napi_env env, napi_callback_info info) {

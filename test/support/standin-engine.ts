@@ -9,7 +9,7 @@
  * What the stand-ins do at a wish (all are environment variables of the child; the first five may change while it runs):
  *   STANDIN_ENQUEUE=N            enqueueV3 is refused from the Nth of the process on
  *   STANDIN_CAPTURE=refused      the library synchronises while a stream captures
- *   STANDIN_ALLOCATION_FAILS=N   the Nth allocation of device memory fails, counted from when the wish was made
+ *   STANDIN_ALLOCATION_FAILS=N   allocations of device memory fail from the Nth on, counted from when the wish was made
  *   STANDIN_CONTEXT=missing|memory, STANDIN_LOAD=fails|memory   no context; no engine
  *   STANDIN_RUN=aborts           the process aborts in enqueueV3
  *   STANDIN_COMPUTE_US=N, STANDIN_COPY_US=N   how long an inference and a copy take on the stand-in GPU's clock

@@ -54,12 +54,12 @@ std::size_t usedBytes = std::size_t{1} << 30;
 std::size_t totalBytes() { return std::strtoull(wish("STANDIN_GPU_BYTES", "161061273600"), nullptr, 10); }
 unsigned contextFlags = 0;
 
-// STANDIN_ALLOCATION_FAILS: the how-manieth allocation, counted from when the wish was made.
+// STANDIN_ALLOCATION_FAILS: from which allocation on none is to be had, counted from when the wish was made.
 bool allocationFails() {
   static int wished = 0, seen = 0;
   const int now = std::atoi(wish("STANDIN_ALLOCATION_FAILS", "0"));
   if (now != wished) wished = now, seen = 0;
-  return wished > 0 && ++seen == wished;
+  return wished > 0 && ++seen >= wished;
 }
 
 std::recursive_mutex workMutex;
