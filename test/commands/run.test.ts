@@ -1,0 +1,304 @@
+import { spawnSync } from 'node:child_process';
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { buildAddon } from '../../scripts/build-native.mjs';
+import { readNpy, writeNpy } from '../../src/tensor/npy.js';
+import { readNpz, writeNpz } from '../../src/tensor/npz.js';
+import { float32Values, tensorFrom } from '../../src/tensor/values.js';
+import { runResultSchema } from '../../src/verify/run-result.js';
+import { floats, ids, modelFile } from '../runtime/models.js';
+import { standinEngine } from '../support/standin-engine.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-run-'));
+const at = (name: string) => join(folder, name);
+let model = '';
+let environment: NodeJS.ProcessEnv = {};
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** The stand-in of TensorRT 10.3 laid out as an installation. */
+beforeAll(async () => {
+  await buildAddon({ say: () => {} });
+  const engine = await standinEngine('10');
+  mkdirSync(at('home/lib'), { recursive: true });
+  for (const [file, stem] of [
+    ['inference', 'nvinfer'],
+    ['parser', 'nvonnxparser'],
+  ] as const) {
+    copyFileSync(engine.bench.path(`10/${file}.so`), at(`home/lib/lib${stem}.so.10.3.0`));
+    symlinkSync(`lib${stem}.so.10.3.0`, at(`home/lib/lib${stem}.so.10`));
+  }
+  environment = engine.environment({ TENSORRT_HOME: at('home') });
+  engine.writePlan(at('affine.engine'), {
+    kind: 'affine',
+    inner: 4,
+    profiles: [
+      [1, 2, 4],
+      [4, 8, 64],
+    ],
+  });
+  engine.writePlan(at('shape.engine'), { kind: 'shape', inner: 4 });
+  engine.writePlan(at('large.engine'), { kind: 'affine', inner: 1 << 20 });
+  model = await modelFile((graph) => {
+    graph.input('x', 'float32', ['n', 4]);
+    graph.input('i', 'int64', ['n']);
+    graph.node('Relu', { inputs: ['x'], outputs: ['enc/y:0'] });
+    graph.node('Neg', { inputs: ['i'], outputs: ['z'] });
+    graph.output('enc/y:0', 'float32', ['n', 4]);
+    graph.output('z', 'int64', ['n']);
+  });
+  writeNpy(
+    at('x.npy'),
+    floats('float32', [2, 4], [-1, 2, -3, 4, Number.NaN, Number.POSITIVE_INFINITY, 0, 1]),
+  );
+  writeNpy(
+    at('x64.npy'),
+    tensorFrom(
+      'float64',
+      [2, 4],
+      Float64Array.from({ length: 8 }, (_, n) => n),
+    ),
+  );
+  writeNpy(at('i.npy'), ids([2], [5, -6]));
+  writeNpz(
+    at('both.npz'),
+    new Map([
+      ['x', floats('float32', [1, 4], [1, 2, 3, 4])],
+      ['i', ids([1], [7])],
+    ]),
+  );
+}, 180_000);
+
+function run(words: readonly string[], more: NodeJS.ProcessEnv = {}) {
+  const main = new URL('../../dist/main.js', import.meta.url).pathname;
+  const { status, stdout, stderr } = spawnSync(process.execPath, [main, 'run', ...words], {
+    encoding: 'utf8',
+    env: { ...environment, ...more },
+  });
+  return { status, stdout, stderr };
+}
+
+function json(words: readonly string[], more: NodeJS.ProcessEnv = {}) {
+  const { status, stdout } = run([...words, '--json'], more);
+  const answer = JSON.parse(stdout);
+  return { status, answer, error: answer.error as { code: string; message: string; remedy: string } };
+}
+
+describe('trtforge run MODEL', () => {
+  it('runs on ONNX Runtime, one npy per output, and says what is in each', () => {
+    const { status, answer } = json([model, `x=@${at('x.npy')}`, `i=@${at('i.npy')}`, '-o', at('out')]);
+    expect(status).toBe(0);
+    const result = runResultSchema.parse(answer);
+    expect(result).toMatchObject({ kind: 'model', profile: null, cudaGraph: null });
+    expect(result.outputs).toEqual([
+      {
+        name: 'enc/y:0',
+        dtype: 'float32',
+        shape: [2, 4],
+        elements: 8,
+        min: 0,
+        max: 4,
+        mean: 7 / 6,
+        nan: 1,
+        infinite: 1,
+        file: at('out/enc%2Fy%3A0.npy'),
+      },
+      expect.objectContaining({ name: 'z', min: -5, max: 6, file: at('out/z.npy') }),
+    ]);
+    expect(readdirSync(at('out')).sort()).toEqual(['enc%2Fy%3A0.npy', 'z.npy']);
+    expect([...float32Values(readNpy(at('out/enc%2Fy%3A0.npy')))].slice(0, 4)).toEqual([0, 2, 0, 4]);
+  });
+
+  it('takes all tensors of an npz and gives one npz', () => {
+    const { status, stdout } = run([model, at('both.npz'), '-o', at('out.npz')]);
+    expect(status).toBe(0);
+    expect(stdout).toContain(`again: trtforge run ${model} ${at('both.npz')}`);
+    const outputs = readNpz(at('out.npz'));
+    expect([...outputs.keys()]).toEqual(['enc/y:0', 'z']);
+    expect([...float32Values(outputs.get('enc/y:0')!)]).toEqual([1, 2, 3, 4]);
+  });
+
+  it('draws what no file gives, the same for the same seed, and repeats as told', () => {
+    const words = [model, '--inputs', 'random', '--shapes', 'x:3x4', '-o'];
+    const first = json([...words, at('a.npz'), '--seed', '7']);
+    expect(first.answer.inputs).toMatchObject([
+      { name: 'x', shape: [3, 4], from: 'normal, mean 0, deviation 1' },
+      { name: 'i', shape: [3] },
+    ]);
+    json([...words, at('b.npz'), '--seed', '7']);
+    json([...words, at('c.npz'), '--seed', '8']);
+    const [a, b, c] = ['a', 'b', 'c'].map((name) => readFileSync(at(`${name}.npz`)));
+    expect(a!.equals(b!)).toBe(true);
+    expect(a!.equals(c!)).toBe(false);
+    const mixed = json([model, `x=@${at('x64.npy')}`, '--inputs', 'random', '--iterations', '3']);
+    expect(mixed.answer.inputs[0]).toMatchObject({
+      shape: [2, 4],
+      from: `${at('x64.npy')}, converted from float64`,
+    });
+    expect(mixed.answer.times).toMatchObject({ iterations: 3, rest: { min: expect.any(Number) } });
+  });
+
+  it.each<[string, string[], string, RegExp]>([
+    ['an input that nothing gives', [`x=@${at('x.npy')}`], 'TF_SESSION_INPUT', /no tensor for the input i/],
+    ['a name that is no input', [`q=@${at('x.npy')}`], 'TF_SESSION_INPUT', /q, which is no input/],
+    [
+      'integers for floats',
+      [`x=@${at('i.npy')}`, '--inputs', 'random'],
+      'TF_SESSION_INPUT',
+      /int64, but the input x/,
+    ],
+    [
+      'shapes that contradict',
+      [`x=@${at('x.npy')}`, '--inputs', 'random', '--shapes', 'i:3'],
+      'TF_SHAPE_INVALID',
+      /n is 2 elsewhere/,
+    ],
+    ['a file that is not there', [`x=@${at('none.npy')}`], 'TF_FILE_NOT_FOUND', /none\.npy/],
+    ['a word that is no input', ['x.npy'], 'TF_USAGE', /«x\.npy» is no input/],
+    [
+      'an option of engines',
+      ['--cuda-graph', 'never', '--inputs', 'random'],
+      'TF_USAGE',
+      /--cuda-graph is for engines/,
+    ],
+    ['no iterations', ['--iterations', '0'], 'TF_USAGE', /from 1/],
+  ])('%s ends with exit code 2', (_, words, code, message) => {
+    const { status, error } = json([model, ...words]);
+    expect(error).toMatchObject({ code, message: expect.stringMatching(message) });
+    expect(status).toBe(2);
+  });
+
+  it('a file that is neither is refused by what it is', () => {
+    writeFileSync(at('text.engine'), 'hello '.repeat(100));
+    expect(json([at('text.engine'), '--inputs', 'random']).error.code).toBe('TF_PLAN_INVALID');
+    writeFileSync(at('text.onnx'), 'hello '.repeat(100));
+    expect(json([at('text.onnx'), '--inputs', 'random']).error.code).toBe('TF_ONNX_NOT_A_MODEL');
+  });
+});
+
+describe('trtforge run ENGINE', () => {
+  it('runs in a child on the GPU, at the optimum of its profile, and warns that there is no passport', () => {
+    const { status, answer } = json([
+      at('affine.engine'),
+      '--inputs',
+      'random',
+      '--iterations',
+      '5',
+      '-o',
+      at('e.npz'),
+    ]);
+    expect(status).toBe(0);
+    const result = runResultSchema.parse(answer);
+    expect(result).toMatchObject({
+      kind: 'engine',
+      backend: 'TensorRT 10.3.0 (NVIDIA Stand-in)',
+      profile: 0,
+      cudaGraph: { asked: 'auto', refusals: [] },
+      inputs: [{ name: 'x', shape: [2, 4] }],
+      times: { iterations: 5 },
+    });
+    expect(result.warnings).toEqual([expect.stringContaining('has no passport')]);
+    expect(readNpz(at('e.npz')).get('y')?.shape).toEqual([2, 4]);
+  });
+
+  it('computes what the engine computes, in the profile that takes the shape or the one asked for', () => {
+    writeNpy(
+      at('four.npy'),
+      floats(
+        'float32',
+        [4, 4],
+        Array.from({ length: 16 }, (_, n) => n),
+      ),
+    );
+    for (const [words, profile] of [
+      [[], 0],
+      [['--profile', '1'], 1],
+    ] as const) {
+      const { answer } = json([at('affine.engine'), `x=@${at('four.npy')}`, '-o', at('four.npz'), ...words]);
+      expect(answer.profile).toBe(profile);
+      expect([...float32Values(readNpz(at('four.npz')).get('y')!)]).toEqual(
+        Array.from({ length: 16 }, (_, n) => 2 * n + 1),
+      );
+    }
+  });
+
+  it('passes large tensors through shared memory and leaves none behind', () => {
+    const leftovers = () =>
+      ['/dev/shm', tmpdir()]
+        .flatMap((place) => readdirSync(place))
+        .filter((name) => name.startsWith('trtforge-tensors-'));
+    const before = leftovers();
+    const values = Float32Array.from({ length: 1 << 20 }, (_, n) => n % 1000);
+    writeNpy(at('large.npy'), tensorFrom('float32', [1, 1 << 20], values));
+    expect(json([at('large.engine'), `x=@${at('large.npy')}`, '-o', at('large.npz')]).status).toBe(0);
+    const y = float32Values(readNpz(at('large.npz')).get('y')!);
+    expect(y.findIndex((value, index) => value !== 2 * values[index]! + 1)).toBe(-1);
+    expect(leftovers().filter((name) => !before.includes(name))).toEqual([]);
+  });
+
+  it('takes the optimum of a profile for values that decide shapes', () => {
+    const { answer } = json([at('shape.engine'), '--inputs', 'random']);
+    expect(answer.error).toBeUndefined();
+    expect(answer.inputs.find(({ name }: { name: string }) => name === 's')?.from).toMatch(
+      /optimum of profile 0/,
+    );
+  });
+
+  it.each<[string, string[], NodeJS.ProcessEnv, number, string, RegExp]>([
+    [
+      'a shape outside every profile',
+      ['--shapes', 'x:65x4'],
+      {},
+      2,
+      'TF_PROFILE_MISFIT',
+      /x has the shape \[65, 4\], but profile 0 takes \[1\.\.4, 4\], profile 1 takes \[4\.\.64, 4\]/,
+    ],
+    [
+      'a profile that is not there',
+      ['--profile', '2', '--shapes', 'x:2x4'],
+      {},
+      2,
+      'TF_SESSION_INPUT',
+      /profiles 0 to 1/,
+    ],
+    ['a GPU that is not there', ['--device', '5'], {}, 3, 'TF_GPU_UNAVAILABLE', /no GPU 5/],
+    ['no GPU at all', [], { STANDIN_GPU: 'none' }, 3, 'TF_GPU_UNAVAILABLE', /shows none/],
+    ['no driver', [], { LD_LIBRARY_PATH: '' }, 3, 'TF_GPU_UNAVAILABLE', /no NVIDIA driver/],
+    ['a plug-in that is not there', ['--plugin', at('gone.so')], {}, 2, 'TF_FILE_NOT_FOUND', /gone\.so/],
+    ['memory exhausted while loading', [], { STANDIN_LOAD: 'memory' }, 3, 'TF_GPU_MEMORY', /no room/],
+    ['a plan that the library refuses', [], { STANDIN_LOAD: 'fails' }, 3, 'TF_PLAN_LOAD_FAILED', /says/],
+    ['no context', [], { STANDIN_CONTEXT: 'missing' }, 3, 'TF_CONTEXT_FAILED', /context/i],
+    ['a run that the library refuses', [], { STANDIN_ENQUEUE: '1' }, 3, 'TF_RUN_FAILED', /./],
+    [
+      'an abort inside the library',
+      [],
+      { STANDIN_RUN: 'aborts' },
+      5,
+      'TF_CHILD_DIED',
+      /was killed by SIGABRT/,
+    ],
+    ['an option of models', ['--threads', '2'], {}, 2, 'TF_USAGE', /--threads is for ONNX models/],
+  ])('%s', (_, words, wishes, exitCode, code, message) => {
+    const { status, error } = json([at('affine.engine'), '--inputs', 'random', ...words], wishes);
+    expect(error).toMatchObject({ code, message: expect.stringMatching(message) });
+    expect(status).toBe(exitCode);
+  });
+
+  it('a graph that is refused is said once, and the run goes on', () => {
+    const { status, answer } = json([at('affine.engine'), '--inputs', 'random', '--iterations', '4'], {
+      STANDIN_CAPTURE: 'refused',
+    });
+    expect(status).toBe(0);
+    expect(answer.cudaGraph.refusals).toHaveLength(1);
+  });
+});
