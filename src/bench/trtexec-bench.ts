@@ -1,0 +1,257 @@
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { withLibraries } from '../engine/build-plan.js';
+import { readLayers } from '../engine/layers.js';
+import { machineFacts } from '../engine/machine.js';
+import { trtexecOf } from '../engine/trtexec-build.js';
+import { TrtforgeError } from '../errors.js';
+import type { EngineBinding } from '../runtime/engine-interface.js';
+import { type PlanOnDisk, readPlanOnDisk } from '../runtime/plan-on-disk.js';
+import { toolchainForPlan } from '../runtime/toolchain-for-plan.js';
+import { cacheFolder } from '../system/folders.js';
+import { removeIfThere } from '../system/remove.js';
+import type { Tensor } from '../tensor/tensor.js';
+import { integerTensor, numbersOf } from '../tensor/values.js';
+import type { Toolchain } from '../toolchain/toolchain.js';
+import { majorOf } from '../toolchain/version.js';
+import { readExportedProfile, readExportedTimes } from '../trtexec/exports.js';
+import { benchArguments } from '../trtexec/flags.js';
+import type { TrtexecBenchRequest } from '../trtexec/request.js';
+import { runTrtexec, type TrtexecRun } from '../trtexec/run.js';
+import { benchMisreadings, requireSuccess, requireUnderstood } from '../trtexec/verdict.js';
+import { gatherInputs } from '../verify/run-inputs.js';
+import type { BenchContext, BenchRequest } from './request.js';
+import type { BenchResult, BenchRun, GpuState, LayerTimes } from './result.js';
+import { spreadOf } from './statistics.js';
+import { callsOf, passportBindings, type TrtexecCall } from './trtexec-calls.js';
+import { GpuWatch, gpuAt } from './trtexec-gpu.js';
+import { exportedLayerTimes } from './trtexec-layers.js';
+import { disagreements, exportedAsTimes, measuredMode } from './trtexec-result.js';
+import { judgeTrust } from './trust.js';
+
+/** What is the same for every run of one bench. */
+interface Setting {
+  readonly request: BenchRequest;
+  readonly context: BenchContext;
+  readonly plan: PlanOnDisk;
+  readonly toolchain: Toolchain;
+  readonly inputs: readonly EngineBinding[] | null;
+  readonly scratch: string;
+}
+
+interface Measured {
+  readonly run: BenchRun;
+  readonly trtexec: TrtexecRun;
+  readonly layers: LayerTimes | null;
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Measures an engine with trtexec: the same request, the same result. Every default is said in the words of its version, its echo of them is checked,
+ * and the figures come from the samples it exports; what it printed is held against them.
+ * Errors: those of loading a plan, TF_TRTEXEC_NOT_FOUND, TF_TRTEXEC_VERSION, TF_TRTEXEC_MISREAD, TF_TRTEXEC_FAILED, TF_TRTEXEC_EXPORT_INVALID,
+ * TF_OPTION_UNSUPPORTED, TF_PASSPORT_MISSING, TF_PROFILE_MISFIT, TF_CHILD_DIED, TF_CANCELLED.
+ */
+export async function benchTrtexec(request: BenchRequest, context: BenchContext): Promise<BenchResult> {
+  const { environment } = context;
+  const plan = await readPlanOnDisk(request.engine, false);
+  const { allowHostCode, toolchain: named } = request;
+  const toolchain = await toolchainForPlan(plan, { toolchain: named, allowHostCode, environment });
+  trtexecOf({ toolchain });
+  const inputs = plan.passport === null ? null : passportBindings(plan.passport);
+  const calls = callsOf(inputs, request.shapes, request.engine);
+  const scratch = mkdtempSync(join(tmpdir(), 'trtforge-trtexec-'));
+  try {
+    const setting: Setting = { request, context, plan, toolchain, inputs, scratch };
+    const measured: Measured[] = [];
+    for (const [index, call] of calls.entries()) measured.push(await measure(setting, call, index === 0));
+    return resultOf(setting, measured);
+  } finally {
+    removeIfThere(scratch);
+  }
+}
+
+async function measure(setting: Setting, call: TrtexecCall, isFirst: boolean): Promise<Measured> {
+  const { request, context, toolchain, scratch } = setting;
+  const withLayers = request.layers && isFirst;
+  const asked: TrtexecBenchRequest = {
+    loadEngine: request.engine,
+    shapes: call.open,
+    profile: call.profile,
+    ...request.mode,
+    inputFiles: inputFiles(setting, call),
+    exports: {
+      times: join(scratch, 'times.json'),
+      ...(withLayers ? { profile: join(scratch, 'profile.json'), layers: join(scratch, 'layers.json') } : {}),
+    },
+    allowHostCode: request.allowHostCode,
+    plugins: { static: request.plugins, dynamic: [], serialize: [] },
+    device: request.device,
+    verbose: false,
+  };
+  const doing = `measuring ${request.engine} at batch ${call.batch}`;
+  const watch = new GpuWatch(request.device, context.emit);
+  const trtexec = await runTrtexec(
+    {
+      trtexec: trtexecOf({ toolchain }),
+      arguments: benchArguments(asked, toolchain.version),
+      expectedVersion: toolchain.version,
+      environment: withLibraries(toolchain, context.environment),
+      logPath: join(cacheFolder(context.environment), 'bench_logs', logName(request.engine, call)),
+      timeoutMs: null,
+      doing,
+    },
+    { emit: watch.emit, signal: context.signal },
+  ).finally(() => watch.end());
+  requireSuccess(trtexec, doing, 'TF_TRTEXEC_FAILED');
+  requireUnderstood(benchMisreadings(asked, trtexec.log), trtexec);
+  return {
+    ...runOf(request, call, trtexec, watch, join(scratch, 'times.json')),
+    trtexec,
+    layers: withLayers
+      ? exportedLayerTimes(
+          readExportedProfile(join(scratch, 'profile.json')),
+          readLayers(readFileSync(join(scratch, 'layers.json'), 'utf8'), 'The exported layer information'),
+        )
+      : null,
+  };
+}
+
+const logName = (engine: string, { batch }: TrtexecCall): string =>
+  `${basename(engine)}_b${batch}_${process.pid}_${Date.now()}.log`;
+
+/** The inputs as files of raw bytes, the same numbers that any other way of measuring feeds; none where nobody says what the inputs are. */
+function inputFiles(
+  { request, inputs, toolchain, scratch }: Setting,
+  call: TrtexecCall,
+): Record<string, string> {
+  const { seed, ranges, files } = request.inputs;
+  if (inputs === null) {
+    if (ranges.length + files.length === 0) return {};
+    throw new TrtforgeError(
+      'TF_PASSPORT_MISSING',
+      `${request.engine} has no passport, so the types of its inputs are not known to whoever only runs trtexec.`,
+      { remedy: 'Leave the inputs to trtexec, or measure with --with trtforge, which asks the engine.' },
+    );
+  }
+  const gathered = gatherInputs(inputs, {
+    file: request.engine,
+    sources: [...files.map((file) => ({ kind: 'tensor' as const, ...file })), { kind: 'random' }],
+    seed,
+    ranges,
+    shapes: new Map(call.shapes.map(({ name, shape }) => [name, shape])),
+    profile: call.profile,
+  });
+  const written = gathered.flatMap(({ name, tensor }, index) => {
+    // Values of shape tensors travel with --shapes.
+    if (inputs.find((input) => input.name === name)?.hostValues) return [];
+    const path = join(scratch, `input-${index}.bin`);
+    writeFileSync(path, asBound(tensor, toolchain).bytes);
+    return [[name, path] as const];
+  });
+  return Object.fromEntries(written);
+}
+
+/** 8.6 has no 64-bit integers: its parser makes such inputs 32-bit, and trtexec would take every second half of the file. */
+const asBound = (tensor: Tensor, { version }: Toolchain): Tensor =>
+  tensor.dtype === 'int64' && majorOf(version) <= 8
+    ? integerTensor('int32', tensor.shape, numbersOf(tensor))
+    : tensor;
+
+function runOf(
+  request: BenchRequest,
+  call: TrtexecCall,
+  { log }: TrtexecRun,
+  watch: GpuWatch,
+  timesPath: string,
+): Pick<Measured, 'run' | 'warnings'> {
+  const times = exportedAsTimes(readExportedTimes(timesPath), log);
+  const gpuMs = spreadOf(times.computeMs);
+  if (gpuMs === undefined)
+    throw new TrtforgeError(
+      'TF_TRTEXEC_FAILED',
+      `trtexec measured ${request.engine} and exported not one inference.`,
+    );
+  const mode = measuredMode(request.mode, log);
+  const transfers = mode.kind === 'with-transfers';
+  const { before, during, after } = watch;
+  const doubts = judgeTrust({
+    times,
+    transfers,
+    graph: mode.graph ?? false,
+    spinWait: mode.spinWait ?? false,
+    streams: mode.streams,
+    before,
+    during,
+    after,
+    // trtexec itself is the one newcomer that is expected, whatever number NVML knows it by.
+    ownPids: [-1],
+  });
+  const qps = (times.computeMs.length / times.wallMs) * 1000;
+  const columnOf = (column: Float64Array) => (transfers ? (spreadOf(column) ?? null) : null);
+  return {
+    run: {
+      batch: call.batch,
+      shapes: call.shapes.map(({ name, shape }) => ({ name, shape: [...shape] })),
+      profile: call.profile,
+      gpuMs,
+      endToEndMs: columnOf(times.latencyMs),
+      qps,
+      itemsPerSecond: qps * call.batch,
+      mode,
+      inputMs: columnOf(times.inputMs),
+      outputMs: columnOf(times.outputMs),
+      enqueueMs: spreadOf(times.enqueueMs) ?? null,
+      wallMs: times.wallMs,
+      warmUpInferences: log.run.warmUpQueries,
+      peakGpuBytes: peakOf([before, ...during, after]),
+      doubts,
+      gpuStates: { before, during, after },
+      samples: null,
+    },
+    warnings: [...doubts.map(({ why }) => why), ...disagreements(times, log)],
+  };
+}
+
+function peakOf(states: readonly (GpuState | null)[]): number | null {
+  const used = states.flatMap((state) => state?.memoryUsedBytes ?? []);
+  return used.length === 0 ? null : Math.max(...used);
+}
+
+function resultOf({ request, plan, toolchain }: Setting, measured: readonly Measured[]): BenchResult {
+  const [first] = measured;
+  if (first === undefined) throw new TrtforgeError('TF_USAGE', 'There is no batch to measure.');
+  const { log } = first.trtexec;
+  const { passport, header } = plan;
+  const seconds = log.engine.deserializedSeconds;
+  const gpu = gpuAt(request.device) ?? named(log.device);
+  const { gpuMs, endToEndMs, qps, itemsPerSecond, mode } = first.run;
+  return {
+    schema: 'trtforge.bench/1',
+    subject: {
+      path: request.engine,
+      bytes: header.fileBytes,
+      name: passport?.name ?? null,
+      identity: passport?.identity.digest ?? null,
+      contextBytes: log.engine.contextBytes,
+      loadedBytes: null,
+      loadMs: seconds === null ? null : seconds * 1000,
+      layers: first.layers?.layers.length ?? null,
+    },
+    backend: `trtexec ${log.version ?? toolchain.version}`,
+    gpu: gpu === null ? null : { ...gpu, driver: machineFacts().driver },
+    gpuMs,
+    endToEndMs,
+    qps,
+    itemsPerSecond,
+    mode,
+    runs: measured.map(({ run }) => run),
+    layers: first.layers,
+    warnings: [...new Set(measured.flatMap(({ warnings }) => warnings))],
+  };
+}
+
+/** 8.6 logs no UUID. */
+const named = ({ name, uuid }: TrtexecRun['log']['device']) =>
+  name === null || uuid === null ? null : { name, uuid };

@@ -1,0 +1,216 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { type BenchRequest, defaultMode, type ModeRequest } from '../../src/bench/request.js';
+import { benchResultSchema } from '../../src/bench/result.js';
+import { benchTrtexec } from '../../src/bench/trtexec-bench.js';
+import { identityDigest } from '../../src/engine/identity.js';
+import type { Passport } from '../../src/engine/passport-file.js';
+import { defaultRecipe } from '../../src/engine/recipe.js';
+import type { TrtforgeError } from '../../src/errors.js';
+import { ignoreEvents } from '../../src/events.js';
+import { sha256 } from '../../src/system/digest.js';
+import { findToolchains } from '../../src/toolchain/find.js';
+import { sampleIdentity, samplePassport } from '../support/sample-engine.js';
+import { type StandInVersion, standInTrtexec, standInVersions } from '../support/trtexec.js';
+
+/** Stand-ins are no installations, so the search for TensorRT gives them. */
+vi.mock('../../src/toolchain/find.js', async (original) => ({
+  ...(await original<typeof import('../../src/toolchain/find.js')>()),
+  findToolchains: vi.fn(),
+}));
+
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-trtexec-bench-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+const engines = new Map<string, string>();
+beforeAll(() => {
+  for (const version of ['8.6', '10.6', '11.1'] as const) engines.set(version, writeEngine(version, true));
+});
+
+const range = { min: [1, 3], opt: [32, 3], max: [64, 3], values: false };
+
+/** A plan of a version with one input `data`, open from 1 to 64, and with its passport or without. */
+function writeEngine(version: StandInVersion, withPassport: boolean): string {
+  const plan = Buffer.alloc(4096, 7);
+  plan.fill(0, 0, 28);
+  plan.write('ftrt', 0, 'latin1');
+  plan.set(standInVersions[version].split('.').map(Number), 24);
+  const path = join(folder, `${version}-${withPassport ? 'passport' : 'bare'}.engine`);
+  writeFileSync(path, plan);
+  if (!withPassport) return path;
+  const document = {
+    ...sampleIdentity(),
+    recipe: { ...defaultRecipe, profiles: [{ data: range }] },
+    target: {
+      product: 'tensorrt' as const,
+      version: standInVersions[version],
+      cudaMajor: null,
+      computeCapabilities: [90],
+      os: 'linux' as const,
+      arch: 'x86_64' as const,
+    },
+  };
+  const sample = samplePassport(plan, document);
+  const passport: Passport = {
+    ...sample,
+    identity: { digest: identityDigest(document), document },
+    plan: {
+      ...sample.plan,
+      sha256: sha256(plan),
+      inputs: [{ name: 'data', dtype: 'float32', shape: [null, 3] }],
+    },
+  };
+  writeFileSync(`${path}.passport.json`, JSON.stringify(passport));
+  return path;
+}
+
+const gpuOnly: ModeRequest = { ...defaultMode, transfers: false, graph: true, spinWait: true };
+
+function bench(version: StandInVersion, request: Partial<BenchRequest> = {}, fault?: string) {
+  const trtexec = standInTrtexec(folder, { version, ...(fault === undefined ? {} : { fault }) });
+  vi.mocked(findToolchains).mockResolvedValue([
+    {
+      name: `tensorrt-${version}`,
+      product: 'tensorrt',
+      version: standInVersions[version],
+      libraries: { inference: '/nowhere/libnvinfer.so', parser: null, plugins: null },
+      trtexec,
+      foundBy: 'the test',
+      folder: '/nowhere',
+      flavour: 'full',
+      alsoFoundBy: [],
+      parserVersion: null,
+      cudaMajor: null,
+      builderResources: [],
+    },
+  ]);
+  return benchTrtexec(
+    {
+      engine: engines.get(version) ?? '',
+      toolchain: undefined,
+      device: 0,
+      plugins: [],
+      allowHostCode: false,
+      shapes: { kind: 'batches', batches: [64] },
+      inputs: { seed: 0, ranges: [], files: [] },
+      mode: gpuOnly,
+      layers: false,
+      samples: undefined,
+      wait: false,
+      ...request,
+    },
+    {
+      emit: ignoreEvents,
+      signal: new AbortController().signal,
+      environment: { ...process.env, XDG_CACHE_HOME: join(folder, 'cache') },
+    },
+  );
+}
+
+const failure = (attempt: Promise<unknown>): Promise<TrtforgeError> =>
+  attempt.then(
+    () => expect.unreachable('an error was expected'),
+    (error: TrtforgeError) => error,
+  );
+
+describe('a measurement with trtexec', () => {
+  test('10.6: figures from its samples, which agree with what it printed', async () => {
+    const result = benchResultSchema.parse(await bench('10.6'));
+    expect(result).toMatchObject({
+      backend: 'trtexec 10.6.0.26',
+      subject: { bytes: 4096, contextBytes: expect.any(Number), layers: null },
+      mode: {
+        kind: 'gpu-only',
+        graph: true,
+        graphRefusal: null,
+        spinWait: true,
+        streams: 1,
+        warmUpMs: 200,
+        durationMs: 3000,
+        iterations: 10,
+      },
+      endToEndMs: null,
+    });
+    expect(result.gpuMs?.count).toBe(1598);
+    expect(result.itemsPerSecond).toBeCloseTo(result.qps * 64, 6);
+    expect(result.runs[0]).toMatchObject({
+      batch: 64,
+      profile: 0,
+      shapes: [{ name: 'data', shape: [64, 3] }],
+    });
+    expect(result.warnings.filter((warning) => warning.startsWith('trtexec printed'))).toEqual([]);
+  });
+
+  test('8.6 and 11.1 are asked in their own words for the same mode', async () => {
+    for (const version of ['8.6', '11.1'] as const)
+      expect((await bench(version)).mode).toMatchObject({ kind: 'gpu-only', graph: true, spinWait: true });
+    const transfers = { ...gpuOnly, transfers: true, graph: false, spinWait: false };
+    for (const version of ['8.6', '10.6', '11.1'] as const) {
+      const { mode, runs } = await bench(version, { mode: transfers });
+      expect(mode).toMatchObject({ kind: 'with-transfers', graph: false, spinWait: false });
+      expect(runs[0]?.endToEndMs?.count).toBe(runs[0]?.gpuMs?.count);
+    }
+  });
+
+  test('figures that its samples do not give are a warning', async () => {
+    const { warnings } = await bench('10.6', {}, 'other-times');
+    expect(warnings).toContain('trtexec printed 1598 queries and exported 300.');
+    expect(warnings.find((warning) => /mean GPU compute time/.test(warning))).toBeDefined();
+  });
+
+  test('a graph that was refused is told', async () => {
+    expect((await bench('10.6', {}, 'refuses-graph')).mode).toMatchObject({
+      graph: false,
+      graphRefusal: expect.stringMatching(/not permitted under CUDA graph capture/),
+    });
+  });
+
+  test('several batches, the optimum, and shapes', async () => {
+    const batches = await bench('10.6', { shapes: { kind: 'batches', batches: [1, 64] } });
+    expect(batches.runs.map(({ batch }) => batch)).toEqual([1, 64]);
+    expect((await bench('10.6', { shapes: { kind: 'optimum' } })).runs[0]?.batch).toBe(32);
+    const shapes = new Map([['data', [5, 3]]]);
+    expect((await bench('10.6', { shapes: { kind: 'shapes', shapes } })).runs[0]?.batch).toBe(5);
+  });
+
+  test.each([
+    ['10.6', 612],
+    ['8.6', 975],
+  ] as const)('%s: layers of its profile beside those of its inspector', async (version, runs) => {
+    const { layers } = await bench(version, { layers: true });
+    expect(layers?.runs).toBe(runs);
+    expect(layers?.layers.reduce((sum, { share }) => sum + share, 0)).toBeCloseTo(1, 6);
+    const conv = layers?.layers.find(({ name }) => name === '/conv1/Conv + /relu/Relu');
+    expect(conv).toMatchObject({ index: expect.any(Number), onnxNodes: ['/conv1/Conv', '/relu/Relu'] });
+  });
+});
+
+describe('a measurement that is refused', () => {
+  test.each([
+    ['misreads-mode', 'TF_TRTEXEC_MISREAD', /told spin wait true and echoes false/],
+    ['fails', 'TF_TRTEXEC_FAILED', /It says:/],
+    ['killed', 'TF_CHILD_DIED', /SIGKILL/],
+    ['no-last-line', 'TF_TRTEXEC_FAILED', /PASSED/],
+  ])('%s: %s', async (fault, code, why) => {
+    const error = await failure(bench('10.6', {}, fault));
+    expect({ code: error.code, message: error.message }).toEqual({
+      code,
+      message: expect.stringMatching(why),
+    });
+  });
+
+  test('a batch outside every profile', async () => {
+    const error = await failure(bench('10.6', { shapes: { kind: 'batches', batches: [65] } }));
+    expect(error.code).toBe('TF_PROFILE_MISFIT');
+  });
+
+  test('without a passport only named shapes are known', async () => {
+    const engine = writeEngine('10.6', false);
+    expect((await failure(bench('10.6', { engine }))).code).toBe('TF_PASSPORT_MISSING');
+    const shapes = new Map([['data', [64, 3]]]);
+    const result = await bench('10.6', { engine, shapes: { kind: 'shapes', shapes } });
+    expect(result.runs[0]?.batch).toBe(64);
+    expect(readFileSync(engine)).toHaveLength(4096);
+  });
+});
