@@ -321,7 +321,7 @@ export const catalogue = {
     exitCode: ExitCode.cannotHere,
     meaning: 'trtexec was asked for and the toolchain has none, or the file may not be run.',
     remedy:
-      'Put trtexec beside the toolchain (bin/trtexec) or on PATH; it comes with TensorRT’s tar, deb and container, not with its wheels. --builder native and --with trtforge need none.',
+      'Put trtexec beside the toolchain (bin/trtexec) or on PATH, or name it in TRTEXEC; it comes with TensorRT’s tar, deb and container, not with its wheels. --builder native and --with trtforge need none.',
   },
   TF_TRTEXEC_VERSION: {
     exitCode: ExitCode.cannotHere,

@@ -58,7 +58,8 @@ export async function benchTrtexec(request: BenchRequest, context: BenchContext)
   const plan = await readPlanOnDisk(request.engine, false);
   const { allowHostCode, toolchain: named } = request;
   const toolchain = await toolchainForPlan(plan, { toolchain: named, allowHostCode, environment });
-  trtexecOf({ toolchain });
+  // Refused before anything is written.
+  trtexecOf(toolchain, environment);
   const inputs = plan.passport === null ? null : passportBindings(plan.passport);
   const calls = callsOf(inputs, request.shapes, request.engine);
   const scratch = mkdtempSync(join(tmpdir(), 'trtforge-trtexec-'));
@@ -94,7 +95,7 @@ async function measure(setting: Setting, call: TrtexecCall, isFirst: boolean): P
   const watch = new GpuWatch(request.device, context.emit);
   const trtexec = await runTrtexec(
     {
-      trtexec: trtexecOf({ toolchain }),
+      trtexec: trtexecOf(toolchain, context.environment),
       arguments: benchArguments(asked, toolchain.version),
       expectedVersion: toolchain.version,
       environment: withLibraries(toolchain, context.environment),

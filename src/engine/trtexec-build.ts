@@ -4,6 +4,7 @@ import { TrtforgeError } from '../errors.js';
 import { openFile } from '../system/byte-source.js';
 import { publishFile, writeFailed } from '../system/publish.js';
 import { removeIfThere } from '../system/remove.js';
+import type { Toolchain } from '../toolchain/toolchain.js';
 import { agree } from '../toolchain/version.js';
 import { buildArguments } from '../trtexec/flags.js';
 import type { TrtexecLog } from '../trtexec/log.js';
@@ -33,7 +34,8 @@ export async function buildWithTrtexec(
   logFolder: string,
 ): Promise<BuildOutcome> {
   const { toolchain, modelPath, planPath } = request;
-  const trtexec = trtexecOf(request);
+  const { env = process.env } = options;
+  const trtexec = trtexecOf(toolchain, env);
   openFile(modelPath).close();
   const scratch = makeScratch(dirname(planPath));
   try {
@@ -45,7 +47,7 @@ export async function buildWithTrtexec(
         trtexec,
         arguments: buildArguments(asked, toolchain.version),
         expectedVersion: toolchain.version,
-        environment: withLibraries(toolchain, options.env ?? process.env),
+        environment: withLibraries(toolchain, env),
         logPath: join(logFolder, `${logName(modelPath)}.log`),
         timeoutMs: NO_TIMEOUT,
         doing,
@@ -62,8 +64,10 @@ export async function buildWithTrtexec(
   }
 }
 
-export function trtexecOf({ toolchain }: Pick<BuildRequest, 'toolchain'>): string {
-  if (toolchain.trtexec !== null) return toolchain.trtexec;
+/** The trtexec of a toolchain; for one that came without, the file that `TRTEXEC` names (its banner must agree all the same). */
+export function trtexecOf(toolchain: Toolchain, environment: NodeJS.ProcessEnv): string {
+  const path = toolchain.trtexec ?? environment.TRTEXEC;
+  if (path !== undefined && path !== '') return path;
   throw new TrtforgeError(
     'TF_TRTEXEC_NOT_FOUND',
     `The toolchain ${toolchain.product} ${toolchain.version} (${toolchain.foundBy}) has no trtexec.`,

@@ -1,0 +1,377 @@
+// Builds and measures through a real trtexec on a real GPU, through dist/, and prints one JSON line per check.
+//
+//   npm run build && npm run build:native
+//   TENSORRT_HOME=/tmp/tensorrt TRTEXEC=/tmp/tensorrt/bin/trtexec node test/gpu/trtexec.gpu.mjs
+//
+// Exit code 0 when every check passed, 1 when one failed, 3 when there is no GPU, no TensorRT or no trtexec here.
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { benchTrtexec } from '../../dist/bench/trtexec-bench.js';
+import { withLibraries } from '../../dist/engine/build-plan.js';
+import { readLayers } from '../../dist/engine/layers.js';
+import { planBuilder } from '../../dist/engine/plan-builders.js';
+import { readPlanHeader } from '../../dist/engine/plan-header.js';
+import { defaultRecipe } from '../../dist/engine/recipe.js';
+import { buildOrLoad } from '../../dist/store/build-or-load.js';
+import { runCommand } from '../../dist/system/command.js';
+import { trtexecVersion } from '../../dist/toolchain/trtexec.js';
+import { readExportedOutput, readExportedProfile, readExportedTimes } from '../../dist/trtexec/exports.js';
+import { benchArguments } from '../../dist/trtexec/flags.js';
+import { readTrtexecLog } from '../../dist/trtexec/log.js';
+import { runTrtexec } from '../../dist/trtexec/run.js';
+import { openChecks, refused, say, writeLayers } from './harness.mjs';
+
+const { addon, toolchain, major, folder, check, skip, finish } = openChecks();
+const trtexec = toolchain.trtexec;
+if (trtexec === null || !existsSync(trtexec)) {
+  say({ check: 'trtexec', ok: false, why: 'TRTEXEC names no trtexec' });
+  process.exit(3);
+}
+
+const environment = { ...process.env, XDG_CACHE_HOME: join(folder, 'cache') };
+const libraries = withLibraries(toolchain, environment);
+const range = (min, opt, max) => ({ min, opt, max, values: false });
+const profiles = [{ x: range([1, 256], [64, 256], [128, 256]) }];
+const small = writeLayers(folder, 'small', 4, 256);
+const deep = writeLayers(folder, 'deep', 40, 512);
+const logs = join(folder, 'logs');
+const build = (more = {}, rest = {}, options = {}) =>
+  planBuilder('trtexec', logs)(
+    {
+      toolchain,
+      modelPath: small,
+      planPath: join(folder, 'small.plan'),
+      recipe: { ...defaultRecipe, stronglyTyped: major >= 10, profiles, ...more },
+      computeCapabilities: [],
+      timingCachePath: null,
+      pluginPaths: [],
+      ...rest,
+    },
+    { emit: () => {}, env: environment, ...options },
+  );
+const lastLog = () => readTrtexecLog(join(logs, readdirSync(logs).sort().at(-1)));
+
+await check('trtexec is of the version of the library', async () => {
+  const version = await trtexecVersion(
+    trtexec,
+    runCommand,
+    process.env,
+    dirname(toolchain.libraries.inference),
+  );
+  assert.ok(
+    version !== null && toolchain.version.startsWith(version.split('.').slice(0, 3).join('.')),
+    version,
+  );
+  return { version };
+});
+
+await check('an FP32 build: header, size and echo agree', async () => {
+  const phases = [];
+  const outcome = await build(
+    {},
+    {},
+    { emit: (event) => event.type === 'phase-start' && phases.push(event.phase) },
+  );
+  const header = readPlanHeader(join(folder, 'small.plan'));
+  assert.equal(header.planBytes, outcome.bytes);
+  assert.ok(phases.includes('parse') && phases.includes('choose kernels'), phases.join());
+  assert.equal(outcome.builder, 'trtexec');
+  const log = lastLog();
+  assert.equal(log.outcome, 'passed');
+  return {
+    buildMs: Math.round(outcome.buildMs),
+    builtSeconds: log.engine.builtSeconds,
+    bytes: outcome.bytes,
+    peakMemoryBytes: outcome.peakMemoryBytes,
+    version: header.version,
+    precision: log.build.precision,
+  };
+});
+
+await check('a weakly typed FP16 build, where there is one', async () => {
+  if (major >= 11) return refused('TF_OPTION_UNSUPPORTED', /weakly typed/, build({ stronglyTyped: false }));
+  const { bytes } = await build({ stronglyTyped: false, precision: 'fp16' });
+  assert.equal(lastLog().build.precision, 'FP32+FP16');
+  return { bytes };
+});
+
+await check('Memory Pools: what was asked is what is echoed, to the byte', async () => {
+  const echoed = [];
+  for (const workspace of [1 << 30, 64 << 20, (16 << 20) + (1 << 19)]) {
+    await build({ memoryPools: { ...defaultRecipe.memoryPools, workspace } });
+    echoed.push(lastLog().build.memoryPools.workspace);
+    assert.equal(echoed.at(-1), workspace);
+  }
+  return { echoed };
+});
+
+await check('two profiles, or their refusal by 8.6', async () => {
+  const two = [...profiles, { x: range([129, 256], [256, 256], [256, 256]) }];
+  if (major <= 8) return refused('TF_OPTION_UNSUPPORTED', /--profile/, build({ profiles: two }));
+  await build({ profiles: two });
+  const facts = await addon.inspectPlan(
+    {
+      inferenceLibrary: toolchain.libraries.inference,
+      pluginLibrary: null,
+      pluginPaths: [],
+      planPath: join(folder, 'small.plan'),
+      verbose: false,
+    },
+    () => {},
+  ).done;
+  assert.equal(facts.profiles, 2);
+  assert.deepEqual(facts.tensors[0].profiles[1], { min: [129, 256], opt: [256, 256], max: [256, 256] });
+  return { profiles: facts.profiles };
+});
+
+await check('timing cache: new, then used', async () => {
+  const timingCachePath = join(folder, 'timing.cache');
+  const cold = await build({}, { timingCachePath, modelPath: deep, ...deepRecipe() });
+  const warm = await build({}, { timingCachePath, modelPath: deep, ...deepRecipe() });
+  assert.equal(cold.timingCache, 'new');
+  // 8.6 says of its own, sound cache that it «will not be used» when it means only the compiler's part of it.
+  assert.ok(
+    major === 8 ? ['hit', 'rejected'].includes(warm.timingCache) : warm.timingCache === 'hit',
+    warm.timingCache,
+  );
+  return { warm: warm.timingCache, coldMs: Math.round(cold.buildMs), warmMs: Math.round(warm.buildMs) };
+});
+
+await check('settings of a recipe are taken and echoed', async () => {
+  await build({
+    optimizationLevel: 1,
+    maxAuxStreams: 0,
+    avgTimingIterations: 2,
+    profilingVerbosity: 'detailed',
+    hardwareCompatibility: 'ampere-plus',
+    flags: ['no-tf32', 'sparse-weights'],
+    tacticSources: ['jit-convolutions', 'edge-mask-convolutions'],
+  });
+  const { options } = lastLog();
+  assert.equal(options.build.BuilderOptimizationLevel, '1');
+  assert.equal(options.build.Sparsity, 'Enabled');
+  return { tactics: options.build['Tactic sources'] };
+});
+
+const found = {
+  ...toolchain,
+  name: 'under-test',
+  folder: dirname(toolchain.libraries.inference),
+  flavour: 'full',
+  alsoFoundBy: [],
+  parserVersion: null,
+  cudaMajor: null,
+  builderResources: [],
+};
+const engine = join(folder, 'small.engine');
+
+await check('both builders give one identity, and the passport says who built', async () => {
+  const wishes = {
+    model: small,
+    target: 'tensorrt',
+    toolchain: found,
+    profiles: ['x:1x256/64x256/128x256'],
+    store: false,
+    remote: false,
+    timingCache: null,
+    settings: { profilingVerbosity: 'detailed' },
+  };
+  const native = await buildOrLoad({ ...wishes, output: join(folder, 'native.engine') }, { environment });
+  const ours = await buildOrLoad({ ...wishes, builder: 'trtexec', output: engine }, { environment });
+  assert.equal(native.identity, ours.identity);
+  assert.equal(native.passport.built.builder, undefined);
+  assert.equal(ours.passport.built.builder, 'trtexec');
+  return {
+    identity: ours.identity.slice(0, 12),
+    bytes: [native.passport.plan.bytes, ours.passport.plan.bytes],
+  };
+});
+
+const mode = { streams: 1, warmUpMs: 200, durationMs: 1000, iterations: 10, idleMs: 0 };
+const bench = (more = {}, shapes = { kind: 'batches', batches: [1, 64] }) =>
+  benchTrtexec(
+    {
+      engine,
+      toolchain: undefined,
+      device: 0,
+      plugins: [],
+      allowHostCode: false,
+      shapes,
+      inputs: { seed: 0, ranges: [], files: [] },
+      mode: { ...mode, transfers: false, graph: true, spinWait: true, ...more },
+      layers: false,
+      samples: undefined,
+      wait: false,
+    },
+    { emit: () => {}, signal: new AbortController().signal, environment },
+  );
+
+for (const [name, more] of [
+  ['GPU only, graph, spin wait', {}],
+  ['with transfers, no graph, no spin wait', { transfers: true, graph: false, spinWait: false }],
+]) {
+  await check(`bench: ${name}`, async () => {
+    const { runs, warnings, backend } = await bench(more);
+    const printed = warnings.filter((warning) => warning.startsWith('trtexec printed'));
+    assert.deepEqual(printed, []);
+    for (const run of runs) {
+      assert.ok(run.gpuMs.count >= 10);
+      assert.equal(run.mode.kind, more.transfers ? 'with-transfers' : 'gpu-only');
+      assert.equal(run.mode.graph, more.graph ?? true);
+      assert.equal(run.endToEndMs !== null, more.transfers ?? false);
+    }
+    return {
+      backend,
+      gpuMs: runs.map(({ gpuMs }) => gpuMs.median),
+      qps: runs.map(({ qps }) => Math.round(qps)),
+      doubts: runs.map(({ doubts }) => doubts.map(({ rule }) => rule)),
+    };
+  });
+}
+
+await check('all four exports are read', async () => {
+  const at = (name) => join(folder, name);
+  const exports = {
+    times: at('times.json'),
+    profile: at('profile.json'),
+    layers: at('layers.json'),
+    output: at('output.json'),
+  };
+  const run = await runTrtexec(
+    {
+      trtexec,
+      arguments: benchArguments(
+        {
+          loadEngine: engine,
+          shapes: { x: [2, 256] },
+          profile: 0,
+          ...mode,
+          transfers: false,
+          graph: false,
+          spinWait: true,
+          inputFiles: {},
+          exports,
+          allowHostCode: false,
+          plugins: { static: [], dynamic: [], serialize: [] },
+          device: 0,
+          verbose: false,
+        },
+        toolchain.version,
+      ),
+      expectedVersion: toolchain.version,
+      environment: libraries,
+      logPath: at('exports.log'),
+      timeoutMs: 120_000,
+      doing: 'exporting',
+    },
+    { emit: () => {} },
+  );
+  assert.equal(run.exitCode, 0, run.lastLines.join('\n'));
+  const times = readExportedTimes(exports.times);
+  assert.equal(times.computeMs.length, run.log.run.queries);
+  const profile = readExportedProfile(exports.profile);
+  assert.ok(profile.count > 0 && profile.layers.length > 0);
+  const layers = readLayers(readFileSync(exports.layers, 'utf8'));
+  assert.equal(layers.detail, 'detailed');
+  const [output] = readExportedOutput(exports.output);
+  assert.deepEqual(output.shape, [2, 256]);
+  return { queries: times.computeMs.length, profiled: profile.layers.length, layers: layers.layers.length };
+});
+
+const running = () =>
+  readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .filter((name) => {
+      try {
+        return (
+          readFileSync(`/proc/${name}/cmdline`, 'latin1').includes(folder) && Number(name) !== process.pid
+        );
+      } catch {
+        return false;
+      }
+    });
+
+await check('a build that takes too long is stopped, and nothing of it stays', async () => {
+  const attempt = runTrtexec(
+    {
+      trtexec,
+      arguments: [`--onnx=${deep}`, '--shapes=x:64x512', '--duration=-1'],
+      expectedVersion: toolchain.version,
+      environment: libraries,
+      logPath: null,
+      timeoutMs: 4000,
+      doing: 'measuring without end',
+    },
+    { emit: () => {} },
+  );
+  const facts = await refused('TF_TRTEXEC_TIMEOUT', /longer than 4 s/, attempt);
+  assert.deepEqual(running(), []);
+  return facts;
+});
+
+await check('a build is cancelled in the middle', async () => {
+  const stopping = new AbortController();
+  let askedAt = 0;
+  const emit = (event) => {
+    if (askedAt !== 0 || event.type !== 'phase-start' || event.phase !== 'choose kernels') return;
+    askedAt = performance.now();
+    stopping.abort();
+  };
+  const attempt = build({}, { modelPath: deep, ...deepRecipe() }, { emit, signal: stopping.signal });
+  const facts = await refused('TF_CANCELLED', /ancelled/, attempt);
+  assert.deepEqual(running(), []);
+  return { ...facts, stoppedAfterMs: Math.round(performance.now() - askedAt) };
+});
+
+await check('an unknown operator is told with trtexec’s words', () =>
+  refused(
+    'TF_MODEL_REJECTED',
+    /Frobnicate|parse/i,
+    build({}, { modelPath: writeLayers(folder, 'odd', 1, 256, 'Frobnicate') }),
+  ),
+);
+
+await check('an option of another version is refused before it runs', () =>
+  major >= 10
+    ? refused(
+        'TF_OPTION_UNSUPPORTED',
+        /have it|has it|No version/,
+        build({ previewFeatures: ['faster-dynamic-shapes-0805'] }),
+      )
+    : refused('TF_OPTION_UNSUPPORTED', /has it/, build({ stronglyTyped: true })),
+);
+
+await check('a file that is no plan is told with trtexec’s words', async () => {
+  const path = join(folder, 'no.plan');
+  writeFileSync(path, 'this is not a plan, and it is long enough to hold a header of one');
+  const run = await runTrtexec(
+    {
+      trtexec,
+      arguments: [`--loadEngine=${path}`],
+      expectedVersion: null,
+      environment: libraries,
+      logPath: null,
+      timeoutMs: 60_000,
+      doing: 'loading a text',
+    },
+    { emit: () => {} },
+  );
+  assert.notEqual(run.exitCode, 0);
+  assert.equal(run.log.outcome, 'failed');
+  return { errors: run.log.errors.map(({ message }) => message).slice(0, 2) };
+});
+
+if (major <= 8) skip('strongly typed FP16', '8.6 has no strongly typed networks');
+finish();
+
+/** The deep model has other widths than the small one. */
+function deepRecipe() {
+  return {
+    recipe: {
+      ...defaultRecipe,
+      stronglyTyped: major >= 10,
+      profiles: [{ x: range([1, 512], [64, 512], [128, 512]) }],
+    },
+  };
+}
