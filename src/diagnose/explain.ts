@@ -106,15 +106,26 @@ function passedWithErrors({ unexplained }: IssueFinder): ExplainedIssue {
   };
 }
 
+/** What to look at when a process ended without a word. */
+const LOOK =
+  "Look at the exit status (134 is an abort, 137 the kernel's out-of-memory killer) and at dmesg; try once more with --verbose.";
+
+/** After these lines a build of a large model is silent for minutes: a log that ends here may be of one that still runs. */
+const SILENT_AFTER =
+  /Compiler backend is used during engine build|Total (?:Activation|Weights) Memory|Engine generation completed|\[BlockAssignment\]|Global timing cache in use|Local timing cache in use/;
+
 function died(lastLine: string, command: string | null): ExplainedIssue {
   const loading = command?.includes('--loadEngine') === true;
+  const silent = SILENT_AFTER.test(lastLine)
+    ? 'If it still runs, wait: TensorRT says nothing for five to ten minutes here on large models. '
+    : '';
   return {
     id: 'process-died',
     severity: 'error',
     cause: `The log stops without a verdict: the process was killed or aborted. Its last line is «${lastLine.trim()}».`,
     remedy: loading
       ? 'While loading an engine this is nearly always a file that is no plan: `trtforge inspect` recognises foreign headers and can strip them.'
-      : "Look at the exit status (134 is an abort, 137 the kernel's out-of-memory killer) and at dmesg; try once more with --verbose.",
+      : `${silent}${LOOK}`,
     versions: 'all',
     source: 'measured',
     count: 1,

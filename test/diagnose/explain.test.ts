@@ -1,10 +1,12 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
-import { explainLog, explainResultSchema } from '../../src/diagnose/explain.js';
+import { afterAll, describe, expect, test } from 'vitest';
+import { type ExplainResult, explainLog, explainResultSchema } from '../../src/diagnose/explain.js';
+import { readExplainable } from '../../src/diagnose/explainable.js';
 import { knownIssues } from '../../src/diagnose/known-issues/index.js';
 
 const folder = fileURLToPath(new URL('../fixtures/trtexec-logs/', import.meta.url));
@@ -147,6 +149,50 @@ describe('an explanation', () => {
       { numRuns: 60 },
     );
     expect(explainText(Buffer.alloc(3 << 20, 0x41)).outcome).toBe('unknown');
+  });
+});
+
+describe('what else can be explained', () => {
+  const temporary = mkdtempSync(join(tmpdir(), 'trtforge-explainable-'));
+  const line = 'Requested amount of GPU memory (1024 bytes) could not be allocated.';
+  const idsOf = (result: ExplainResult | undefined) => result?.issues.map(({ id }) => id);
+  afterAll(() => rmSync(temporary, { recursive: true }));
+
+  test('standard input, in pieces that end anywhere', async () => {
+    const log = readFileSync(join(folder, '10.6-err_no_shapes.log'));
+    const input = Readable.from([log.subarray(0, 5000), log.subarray(5000)]);
+    const result = await readExplainable('-', undefined, input);
+    expect(result).toMatchObject({ log: 'standard input', outcome: 'passed' });
+    expect(idsOf(result)).toEqual(['shapes-overridden']);
+  });
+
+  test('a JSON result or error, by the texts in it', async () => {
+    const path = join(temporary, 'error.json');
+    const error = {
+      code: 'TF_BUILD_FAILED',
+      message: `No.\n${line}`,
+      remedy: line,
+      details: { issues: [{ cause: line }] },
+    };
+    writeFileSync(path, JSON.stringify({ schema: 'trtforge.error/1', error }));
+    const result = await readExplainable(path);
+    expect(result?.issues).toMatchObject([{ id: 'gpu-out-of-memory', count: 1 }]);
+  });
+
+  test('a .json that holds no JSON is lines like any other', async () => {
+    const path = join(temporary, 'log.json');
+    writeFileSync(path, `{ ${line}`);
+    expect(idsOf(await readExplainable(path))).toEqual(['gpu-out-of-memory']);
+    expect(await readExplainable(join(folder, '11.1-build.log'))).toBeUndefined();
+  });
+
+  test('a log that stops where TensorRT is silent for minutes may be of a build that still runs', () => {
+    const result = explainText(
+      '&&&& RUNNING TensorRT.trtexec [TensorRT v101600] [b72] # trtexec\nTotal Weights Memory: 1024 bytes\n',
+    );
+    expect(result.issues).toMatchObject([
+      { id: 'process-died', remedy: expect.stringMatching(/^If it still runs, wait/) },
+    ]);
   });
 });
 
