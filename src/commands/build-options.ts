@@ -5,7 +5,6 @@ import {
   parseNamedSize,
   parseShapes,
   parseSize,
-  pattern,
   splitAtCommas,
 } from '../cli/values.js';
 import { builderNames } from '../engine/plan-builders.js';
@@ -14,6 +13,7 @@ import { type ProfileRequest, parseProfile } from '../engine/profile.js';
 import { defaultRecipe, type ProfileRange, type Recipe } from '../engine/recipe.js';
 import { parseTarget } from '../engine/target.js';
 import { TrtforgeError } from '../errors.js';
+import { conversionOptions, conversionWishes, refuseWithoutConversion } from './conversion-options.js';
 
 const shapes = (which: string, what: string, alias: string) =>
   option({
@@ -48,28 +48,7 @@ export const buildOptions = {
     describe:
       'TensorRT 10: let the builder choose precisions up to --precision instead of converting the graph',
   }),
-  keepNodes: option({
-    flags: '--keep-nodes <regex>',
-    describe: 'conversion: nodes whose name matches stay FP32',
-    parse: pattern,
-    repeat: true,
-  }),
-  keepOps: text({
-    flags: '--keep-ops <types>',
-    describe: 'conversion: operators that stay FP32, separated by commas',
-    repeat: true,
-  }),
-  convertOps: text({
-    flags: '--convert-ops <types>',
-    describe: 'conversion: operators converted although they stay FP32 by default',
-    repeat: true,
-  }),
-  ioTypes: choice({
-    flags: '--io-types <what>',
-    describe: "conversion: the model's own inputs and outputs keep FP32, or convert",
-    choices: ['keep', 'convert'],
-    default: 'keep',
-  }),
+  ...conversionOptions('conversion: '),
   profile: option({
     flags: '--profile <ranges>',
     describe:
@@ -195,18 +174,14 @@ export const builderOption = {
 
 /** The options as the engine room takes them. Throws TF_USAGE for options that contradict each other. */
 export function buildWishes(model: string, options: BuildOptionValues): BuildWishes {
+  if (options.precision === 'as-is') refuseWithoutConversion(options);
   return {
     model,
     target: options.target,
     toolchain: options.toolchain,
     precision: options.precision,
     weaklyTyped: options.weaklyTyped,
-    conversion: {
-      keepNodes: options.keepNodes,
-      keepOps: operators(options.keepOps),
-      convertOps: operators(options.convertOps),
-      ioTypes: options.ioTypes,
-    },
+    conversion: conversionWishes(options),
     profiles: profilesOf(options),
     settings: settingsOf(options),
     plugins: options.plugin,
@@ -214,8 +189,6 @@ export function buildWishes(model: string, options: BuildOptionValues): BuildWis
     modelVersion: options.modelVersion,
   };
 }
-
-const operators = (texts: readonly string[]): ReadonlySet<string> => new Set(texts.flatMap(splitAtCommas));
 
 function settingsOf(options: BuildOptionValues): NonNullable<BuildWishes['settings']> {
   return {

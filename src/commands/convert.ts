@@ -1,14 +1,11 @@
 import { defineCommand, type TextOutput } from '../cli/command.js';
-import { choice, option, text } from '../cli/option.js';
-import { integer, number, pattern, splitAtCommas } from '../cli/values.js';
+import { choice, text } from '../cli/option.js';
 import { TrtforgeError } from '../errors.js';
-import { type EventListener, inPhase } from '../events.js';
-import { observeRanges } from '../precision/calibration.js';
+import { inPhase } from '../events.js';
 import type { ConversionResult } from '../precision/conversion.js';
 import { convertModel } from '../precision/convert.js';
-import type { ValueRange } from '../precision/options.js';
 import { formatBytes, formatCount, formatMs, plural } from '../report/quantity.js';
-import { readNpz } from '../tensor/npz.js';
+import { conversionOptions, conversionWishes } from './conversion-options.js';
 
 /** Nodes listed per rule in the text view; --json has them all. */
 const LISTED = 8;
@@ -30,56 +27,7 @@ export const command = defineCommand({
       choices: ['fp16', 'bf16'],
       default: 'fp16',
     }),
-    keepNodes: option({
-      flags: '--keep-nodes <regex>',
-      describe: 'nodes whose name matches stay FP32; may be repeated',
-      parse: pattern,
-      repeat: true,
-      aliases: ['--nodes_to_exclude'],
-    }),
-    keepOps: text({
-      flags: '--keep-ops <types>',
-      describe: 'operators that stay FP32, separated by commas',
-      repeat: true,
-      aliases: ['--op_types_to_exclude'],
-    }),
-    convertOps: text({
-      flags: '--convert-ops <types>',
-      describe: 'operators converted although they stay FP32 by default',
-      repeat: true,
-      aliases: ['--op_types_to_include'],
-    }),
-    initMax: option({
-      flags: '--init-max <number>',
-      describe:
-        'a weight with a larger magnitude keeps its nodes FP32 (default: the largest value of the type)',
-      parse: number(0),
-      aliases: ['--init_max'],
-    }),
-    calibration: text({
-      flags: '--calibration <npz>',
-      describe: 'one sample of inputs; the model runs on it and --data-max applies; may be repeated',
-      repeat: true,
-      aliases: ['--calibration_data'],
-    }),
-    dataMax: option({
-      flags: '--data-max <number>',
-      describe: 'an activation beyond this in calibration keeps its nodes FP32 (default: 1024 for fp16)',
-      parse: number(0),
-      aliases: ['--data_max'],
-    }),
-    maxReductionDepth: option({
-      flags: '--max-reduction-depth <terms>',
-      describe: 'products and sums over more terms stay FP32 (default: no limit)',
-      parse: integer(1),
-      aliases: ['--max_depth_of_reduction'],
-    }),
-    ioTypes: choice({
-      flags: '--io-types <what>',
-      describe: "the model's own inputs and outputs: keep FP32, or convert",
-      choices: ['keep', 'convert'],
-      default: 'keep',
-    }),
+    ...conversionOptions(),
     externalData: choice({
       flags: '--external-data <when>',
       describe: 'put the weights into a file beside the model',
@@ -92,56 +40,27 @@ export const command = defineCommand({
       throw new TrtforgeError('TF_USAGE', 'convert needs to know where the result goes.', {
         remedy: 'Say -o FILE.',
       });
-    const { initMax, dataMax, maxReductionDepth } = options;
-    if (dataMax !== undefined && options.calibration.length === 0)
-      throw new TrtforgeError(
-        'TF_USAGE',
-        '--data-max judges what a calibration has seen, and there is none.',
-        {
-          remedy: 'Give a sample of inputs with --calibration sample.npz.',
-        },
-      );
-    const ranges = await calibrate(model, options.calibration, { emit, signal });
+    const { calibration, ...wishes } = conversionWishes(options);
+    const ranges =
+      calibration === undefined
+        ? undefined
+        : await inPhase('calibrate', emit, () =>
+            calibration.observe(model, calibration.samples, { emit, signal }),
+          );
     return convertModel(
       model,
       options.output,
       {
+        ...wishes,
         precision: options.precision,
-        ioTypes: options.ioTypes,
         externalData: options.externalData,
-        keepNodes: options.keepNodes,
-        keepOps: operators(options.keepOps),
-        convertOps: operators(options.convertOps),
-        ...(initMax === undefined ? {} : { initMax }),
-        ...(dataMax === undefined ? {} : { dataMax }),
         ...(ranges === undefined ? {} : { ranges }),
-        ...(maxReductionDepth === undefined ? {} : { maxReductionDepth }),
       },
       { emit, signal },
     );
   },
   render,
 });
-
-/** Ranges of the activations over all samples; ONNX Runtime is only loaded when there are any. */
-async function calibrate(
-  model: string,
-  samples: readonly string[],
-  context: { readonly emit: EventListener; readonly signal: AbortSignal },
-): Promise<ReadonlyMap<string, ValueRange> | undefined> {
-  if (samples.length === 0) return undefined;
-  const { openOrtSession } = await import('../runtime/ort-session.js');
-  return inPhase('calibrate', context.emit, () =>
-    observeRanges(
-      model,
-      samples.map((path) => readNpz(path)),
-      (path) => openOrtSession(path, context),
-      context,
-    ),
-  );
-}
-
-const operators = (texts: readonly string[]): ReadonlySet<string> => new Set(texts.flatMap(splitAtCommas));
 
 function render(result: ConversionResult, output: TextOutput): void {
   const { bold, dim, green, yellow, cyan } = output.colors;

@@ -2,14 +2,13 @@ import { existsSync } from 'node:fs';
 import { TrtforgeError } from '../errors.js';
 import { inPhase } from '../events.js';
 import { convertModel } from '../precision/convert.js';
-import type { ValueRange } from '../precision/options.js';
 import { openFile } from '../system/byte-source.js';
 import { sha256OfRange } from '../system/digest.js';
 import type { Toolchain } from '../toolchain/toolchain.js';
 import { packageVersion } from '../version.js';
 import { type BuildOptions, buildPlan } from './build-plan.js';
 import type { BuildOutcome, BuildRequest } from './build-request.js';
-import { conversionOptions } from './conversion.js';
+import { type Calibration, conversionOptions, rangesFor } from './conversion.js';
 import { type EngineExtension, engineNameOf, formatEngineName } from './engine-name.js';
 import { type IdentityDocument, identityDigest } from './identity.js';
 import { type MachineFacts, machineFacts } from './machine.js';
@@ -28,8 +27,8 @@ export interface EngineRequest {
   readonly toolchain: Toolchain;
   readonly pluginPaths: readonly string[];
   readonly extension: EngineExtension;
-  /** Activation ranges whose digest the recipe's conversion holds. */
-  readonly ranges?: ReadonlyMap<string, ValueRange> | undefined;
+  /** The calibration whose digest the recipe's conversion holds. */
+  readonly calibration?: Calibration | undefined;
   /** The model as the recipe converts it, where the caller has it already. */
   readonly converted?: { readonly path: string; readonly ms: number } | undefined;
   /** A file, `auto` for the one of this target under the cache folder, null for none. */
@@ -89,13 +88,14 @@ export async function buildEngine(
 }
 
 async function typedModel(
-  { modelPath, identity: { recipe }, ranges, converted }: EngineRequest,
+  { modelPath, identity: { recipe }, calibration, converted }: EngineRequest,
   places: EnginePlaces,
   { emit, signal }: EngineBuildOptions,
 ): Promise<{ readonly path: string; readonly ms: number } | undefined> {
   const { precision, conversion } = recipe;
   if (conversion === null || (precision !== 'fp16' && precision !== 'bf16')) return undefined;
   if (converted !== undefined) return converted;
+  const ranges = await rangesFor(modelPath, conversion, calibration, { emit, signal });
   const { ms } = await inPhase('convert', emit, () =>
     convertModel(modelPath, places.modelPath, conversionOptions(precision, conversion, ranges), {
       emit,

@@ -85,7 +85,7 @@ export async function prepareBuild(wishes: BuildWishes, context: PrepareContext)
     toolchain,
     pluginPaths: wishes.plugins ?? [],
     extension: wishes.extension ?? 'engine',
-    ranges: wishes.conversion?.ranges,
+    calibration: wishes.conversion?.calibration,
     converted: wishes.converted,
     timingCache: wishes.timingCache === undefined ? 'auto' : wishes.timingCache,
     cacheFolder: folder,

@@ -13,9 +13,9 @@ export const profileRangeSchema = z.object({
 
 const bytesOrDefault = z.int().positive().nullable();
 
-/** Conversion options as plain data (`precision/options.ts`), and the converter, since another version of it may write another model. */
+/** Conversion options as plain data (`precision/options.ts`), and the revision of the converter's rules, since another may write another model. */
 export const conversionSchema = z.strictObject({
-  /** `trtforge 0.1.0` */
+  /** `trtforge rules 1` (`precision/revision.ts`) */
   converter: z.string(),
   ioTypes: z.enum(['keep', 'convert']),
   /** Regular expressions over node names. */
@@ -25,7 +25,7 @@ export const conversionSchema = z.strictObject({
   initMax: z.number().positive(),
   dataMax: z.number().positive(),
   maxReductionDepth: z.int().positive().nullable(),
-  /** SHA-256 of the activation ranges that a calibration gave; null without one. */
+  /** SHA-256 over the content of the calibration's samples; null without one. */
   calibration: z.string().nullable(),
 });
 

@@ -1,8 +1,8 @@
-import { conversionOptions, conversionRecipe } from '../engine/conversion.js';
+import { conversionOptions, conversionRecipe, rangesFor } from '../engine/conversion.js';
 import { convertModel } from '../precision/convert.js';
 import { formatCount } from '../report/quantity.js';
 import { precisionWord } from '../report/sentences.js';
-import type { Forged, ForgePhase, Run } from './forged.js';
+import type { ForgePhase, Run } from './forged.js';
 import { writeJson } from './run-root.js';
 
 /** Writes the strongly typed model into the run root; the build takes it from there. */
@@ -17,10 +17,16 @@ export const convertPhase = ({ options, root }: Run): ForgePhase => ({
   run: async (soFar, { emit, signal }) => {
     const precision = precisionOf(options) ?? 'fp16';
     const output = root.typedModel(options.model, precision);
-    const conversion = await convertModel(options.model, output, wanted(options, precision, soFar), {
-      emit,
-      ...(signal === undefined ? {} : { signal }),
-    });
+    const context = { emit, ...(signal === undefined ? {} : { signal }) };
+    const wishes = options.conversion;
+    const recipe = soFar.prepared?.identity.recipe.conversion ?? conversionRecipe(precision, wishes);
+    const ranges = await rangesFor(options.model, recipe, wishes?.calibration, context);
+    const conversion = await convertModel(
+      options.model,
+      output,
+      conversionOptions(precision, recipe, ranges),
+      context,
+    );
     writeJson(root.stepResult('convert'), conversion);
     const { converted, kept } = conversion.nodes;
     return {
@@ -32,9 +38,3 @@ export const convertPhase = ({ options, root }: Run): ForgePhase => ({
 
 const precisionOf = ({ precision }: Run['options']): 'fp16' | 'bf16' | null =>
   precision === 'fp16' || precision === 'bf16' ? precision : null;
-
-/** The conversion that the identity holds, or without an engine to build the one that it would hold. */
-function wanted(options: Run['options'], precision: 'fp16' | 'bf16', { prepared }: Partial<Forged>) {
-  const recipe = prepared?.identity.recipe.conversion ?? conversionRecipe(precision, options.conversion);
-  return conversionOptions(precision, recipe, options.conversion?.ranges);
-}

@@ -108,12 +108,16 @@ function comparisonWords({ verify = {} }: ForgeOptions): readonly string[] {
 }
 
 function conversionWords({ conversion = {} }: ForgeOptions): readonly string[] {
-  const { keepNodes = [], keepOps, convertOps, ioTypes } = conversion;
+  const { keepNodes = [], keepOps, convertOps, ioTypes, calibration } = conversion;
   return [
     ...keepNodes.flatMap((pattern) => ['--keep-nodes', pattern.source]),
     ...(keepOps?.size ? ['--keep-ops', [...keepOps].join(',')] : []),
     ...(convertOps?.size ? ['--convert-ops', [...convertOps].join(',')] : []),
     ...(ioTypes === 'convert' ? ['--io-types', 'convert'] : []),
+    ...(calibration?.samples ?? []).flatMap((path) => ['--calibration', path]),
+    ...word('--data-max', conversion.dataMax),
+    ...word('--init-max', conversion.initMax),
+    ...word('--max-reduction-depth', conversion.maxReductionDepth),
   ];
 }
 

@@ -47,6 +47,8 @@ describe('trtforge build refuses before any work', () => {
     ['a size that is none', ['--workspace', '4X'], /«4X» is not a size/],
     ['an optimization level beyond 5', ['--optimization-level', '6'], /0 to 5/],
     ['a target that cannot be', ['--target', 'tensorrt-rtx:sm_90'], /sm_90 \(Hopper/],
+    ['a calibration of nothing', ['--calibration', 'sample.npz'], /--calibration is about a conversion/],
+    ['a limit without a calibration', ['--precision', 'fp16', '--data-max', '512'], /there is none/],
     ['contradicting store options', ['--no-cache', '--force-rebuild'], /given together/],
     ['a misspelt option', ['--precison', 'fp16'], /precison/],
   ])('%s', async (_what, words, message) => {

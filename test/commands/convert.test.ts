@@ -125,4 +125,29 @@ describeWith('onnxruntime', 'trtforge convert --calibration', () => {
     ]);
     expect(convert('--data-max', '1e9').kept).toEqual([]);
   });
+
+  it('is done by forge as well, and its command repeats it', () => {
+    const sample = join(folder, 'sample.npz');
+    writeNpz(sample, new Map([['x', floats([2, 4], [1, 2, 3, 4, 5, 6, 7, 8])]]));
+    const main = new URL('../../dist/main.js', import.meta.url).pathname;
+    const root = join(folder, 'run');
+    const words = [
+      '--precision',
+      'fp16',
+      '--calibration',
+      sample,
+      '--convert-ops',
+      'Exp',
+      '--data-max',
+      '1024',
+    ];
+    const { stdout } = spawnSync(
+      process.execPath,
+      [main, 'forge', model, ...words, '--skip', 'build,verify', '--run-root', root, '--json'],
+      { encoding: 'utf8' },
+    );
+    const { conversion, repeat } = JSON.parse(stdout);
+    expect(conversion).toMatchObject({ convertedNodes: 1, keptNodes: 2 });
+    expect(repeat[0].command).toContain(`--calibration ${sample} --data-max 1024`);
+  });
 });

@@ -10,6 +10,7 @@ import { defaultRecipe } from '../../src/engine/recipe.js';
 import type { ForgeOptions } from '../../src/forge/options.js';
 import { repeatCommands } from '../../src/forge/repeat.js';
 import { runRootAt } from '../../src/forge/run-root.js';
+import { observeOnOrt } from '../../src/runtime/calibrate.js';
 import { recordedConsole } from '../support/console.js';
 
 /** The words of a command line as a real shell splits them. */
@@ -72,6 +73,10 @@ describe('the commands that repeat a run', () => {
         keepOps: new Set(['Softmax', 'com.microsoft::Gelu']),
         convertOps: new Set(['Exp']),
         ioTypes: 'convert',
+        initMax: 30_000.5,
+        dataMax: 512,
+        maxReductionDepth: 4096,
+        calibration: { samples: ['a sample.npz', "another's.npz"], observe: observeOnOrt },
       },
       profiles: [
         new Map([
