@@ -94,8 +94,8 @@ void Call::addSlot(const EngineTensor& tensor, const std::vector<std::int64_t>* 
   else if (shape == nullptr)
     slot.allocator = std::make_unique<OutputAllocator>(engine.device(), tensor.name);
   else if (!slot.callerOwns) {
-    slot.host = engine.pool().host(bytes, "buffer of " + tensor.name);
     slot.device = engine.pool().device(bytes, "buffer of " + tensor.name);
+    slot.host = engine.pool().host(bytes, "buffer of " + tensor.name);
     // What another call left there, and numbers that are no index, are no input for the rehearsal.
     std::memset(slot.host->get(), 0, slot.bytes);
   }

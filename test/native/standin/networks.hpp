@@ -349,7 +349,7 @@ inline bool mayEnqueue(const NetContext& context, void* stream) {
     const bool has = (address != context.addresses.end() && address->second != nullptr) || (allocator != context.allocators.end() && allocator->second != nullptr);
     if (!has) return refuse("no address is set for " + tensor.name);
   }
-  const bool waits = std::strcmp(wish("STANDIN_CAPTURE"), "refused") == 0 || context.engine->budget < network.streamable;
+  const bool waits = std::strcmp(wish("STANDIN_CAPTURE"), "refused") == 0 || (kGeneration != 0 && context.engine->budget < network.streamable);
   if (waits && cuda<int (*)(void*)>("cuStreamSynchronize")(stream) != 0) return refuse("Cuda Runtime (operation not permitted when stream is capturing)");
   return true;
 }
