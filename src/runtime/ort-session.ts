@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { TrtforgeError } from '../errors.js';
@@ -14,6 +14,9 @@ import type { OrtAnswer, OrtOpened, OrtRequest } from './ort-protocol.js';
 import { type Rounding, roundInFloat32 } from './rounded-model.js';
 import type { Binding, Session } from './session.js';
 import { checkInputs } from './session-inputs.js';
+
+/** Larger files ONNX Runtime refuses, as protobuf does; the same model with its weights in a file of their own it takes. */
+const LARGEST_PROTOBUF = 2 ** 31 - 1;
 
 const CHILD = new URL('../../dist/runtime/ort-child.js', import.meta.url);
 
@@ -55,7 +58,7 @@ export async function openOrtSession(path: string, options: OrtSessionOptions = 
 }
 
 interface Prepared {
-  /** The model file to load: the user's own, or a rounded copy. */
+  /** The model file to load: the user's own, or a copy that is rounded, or has its weights beside it. */
   readonly path: string;
   readonly inputs: readonly Binding[];
   readonly outputs: readonly Binding[];
@@ -68,12 +71,21 @@ async function prepare(path: string, options: OrtSessionOptions): Promise<Prepar
   try {
     const { inputs, outputs } = bindingsOf(path, model);
     const rounding = roundInFloat32(model.proto);
-    if (rounding === undefined) return { path, inputs, outputs, rounding, discard: () => {} };
-    const folder = mkdtempSync(join(tmpdir(), 'trtforge-rounded-'));
+    const isTooLarge = statSync(path).size > LARGEST_PROTOBUF;
+    if (rounding === undefined && !isTooLarge) return { path, inputs, outputs, rounding, discard: () => {} };
+    const folder = mkdtempSync(join(tmpdir(), 'trtforge-model-'));
     const discard = () => rmSync(folder, { recursive: true, force: true });
     const copy = join(folder, 'model.onnx');
     try {
-      await writeModel(model, copy, options.signal === undefined ? {} : { signal: options.signal });
+      await writeModel(
+        model,
+        copy,
+        {
+          externalData: isTooLarge ? 'always' : 'auto',
+          ...(options.signal === undefined ? {} : { signal: options.signal }),
+        },
+        options.emit,
+      );
     } catch (error) {
       discard();
       throw error;
