@@ -73,7 +73,7 @@ function outside(
 }
 
 /** `[1..32, 64]`. */
-export function rangeText({ profiles }: Pick<EngineBinding, 'profiles'>, profile: number): string {
+function rangeText({ profiles }: Pick<EngineBinding, 'profiles'>, profile: number): string {
   const range = profiles[profile];
   if (range === undefined) return 'anything';
   return list(range.min.map((min, at) => (min === range.max[at] ? min : `${min}..${range.max[at]}`)));

@@ -28,11 +28,6 @@ export async function openEngineSession(
   return new LoadedSession(engine, options);
 }
 
-/** A session over an engine that is loaded already; closing it closes the engine. */
-export function sessionOver(engine: LoadedEngine, options: EngineSessionOptions = {}): EngineSession {
-  return new LoadedSession(engine, options);
-}
-
 class LoadedSession implements EngineSession {
   readonly backend: string;
   readonly facts: SessionFacts;

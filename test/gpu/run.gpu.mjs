@@ -612,15 +612,20 @@ await check('an abort: before, in the queue, in a child', async () => {
   });
 });
 
-/** Processes that this one has started and that are still there. */
+/** Processes that this one has started and that are still there: the fourth field of a process's `stat` is its parent. */
 const children = () =>
-  readdirSync('/proc/self/task').flatMap((thread) => {
-    try {
-      return readFileSync(`/proc/self/task/${thread}/children`, 'utf8').trim().split(/\s+/).filter(Boolean);
-    } catch {
-      return [];
-    }
-  });
+  readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => {
+      try {
+        const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+          .replace(/^.*\) /s, '')
+          .split(' ');
+        return Number(fields[1]) === process.pid;
+      } catch {
+        return false;
+      }
+    });
 
 await check('a child that is killed is an error with the signal', async () => {
   const before = new Set(children());
