@@ -34,7 +34,7 @@ class MemoryPeak {
   std::int64_t total_ = 0;
 };
 
-// Runs the lanes to their end, on this thread or one thread for each; the first failure ends all.
+// Runs the lanes to their end, on this thread or one thread for each; the first failure ends all, and so does the end of the process, which waits for this thread.
 class Run {
  public:
   Run(const cuda::Device& device, const MeasureRequest& request, const TimedEvent& start, const Listener& listener)
@@ -59,7 +59,7 @@ class Run {
   void loop(const std::vector<Lane*>& lanes) {
     try {
       device_.makeCurrent();
-      runLoop(lanes, plan_, start_, [this] { return failed_.load(std::memory_order_relaxed) || listener_.cancelled(); });
+      runLoop(lanes, plan_, start_, [this] { return failed_.load(std::memory_order_relaxed) || listener_.cancelled() || cuda::ending(); });
     } catch (const Failure& failure) {
       fail(failure);
     } catch (const std::exception& exception) {

@@ -3,6 +3,7 @@ import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { TrtforgeError } from '../errors.js';
 import type { CompiledRuntime } from './compiled-runtime.js';
+import { endWithProcess } from './end-with-process.js';
 import type { NativeGpuState, NativeRuntime } from './native-engine.js';
 import { jobOf, rethrown } from './native-failure.js';
 import { runtimeOf } from './native-runtime.js';
@@ -206,7 +207,7 @@ function wrap(compiled: CompiledAddon): Addon & NativeRuntime {
     probe: (libraryPath) => rethrown(() => compiled.probe(libraryPath)),
     gpus: () => compiled.gpus(),
     gpuState: (uuid) => rethrown(() => compiled.gpuState(uuid)),
-    build: (request, onEvent) => jobOf(rethrown(() => compiled.build(request, onEvent))),
+    build: (request, onEvent) => endWithProcess(jobOf(rethrown(() => compiled.build(request, onEvent)))),
     inspectPlan: (request, onEvent) => jobOf(rethrown(() => compiled.inspectPlan(request, onEvent))),
     ...runtimeOf(compiled),
   };

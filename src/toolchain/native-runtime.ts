@@ -1,6 +1,7 @@
 import { TrtforgeError } from '../errors.js';
 import type { NativeEvent, NativeJob } from './addon.js';
 import type { CompiledBinding, CompiledRuntime, Handle } from './compiled-runtime.js';
+import { endWithProcess } from './end-with-process.js';
 import { CompiledCall } from './native-call.js';
 import type {
   NativeBinding,
@@ -29,7 +30,7 @@ export function runtimeOf(compiled: CompiledRuntime): Pick<NativeRuntime, 'openE
     },
     measure(engine: NativeEngine, request: NativeMeasureRequest): NativeJob<NativeMeasurement> {
       if (!(engine instanceof CompiledEngine)) throw foreign('engine');
-      return jobOf(rethrown(() => compiled.measure(engine.handle, request)));
+      return endWithProcess(jobOf(rethrown(() => compiled.measure(engine.handle, request))));
     },
   };
 }
