@@ -55,6 +55,15 @@ interface Measured {
  */
 export async function benchTrtexec(request: BenchRequest, context: BenchContext): Promise<BenchResult> {
   const { environment } = context;
+  if (request.samples !== undefined) {
+    throw new TrtforgeError(
+      'TF_OPTION_UNSUPPORTED',
+      'Samples of trtexec are not written to a file of their own.',
+      {
+        remedy: 'Leave the samples out, or measure with --with trtforge.',
+      },
+    );
+  }
   const plan = await readPlanOnDisk(request.engine, false);
   const { allowHostCode, toolchain: named } = request;
   const toolchain = await toolchainForPlan(plan, { toolchain: named, allowHostCode, environment });

@@ -1,4 +1,4 @@
-import { TrtforgeError } from '../errors.js';
+import { type ErrorCode, TrtforgeError } from '../errors.js';
 import type { TrtexecLog } from './log.js';
 import type { TrtexecBenchRequest, TrtexecBuildRequest } from './request.js';
 import type { TrtexecRun } from './run.js';
@@ -18,8 +18,8 @@ export interface Misreading {
 
 /**
  * Throws unless a run ended well by its own account: exit code 0, no signal, and `&&&& PASSED`. `doing` completes «trtexec failed while …».
- * Errors: TF_CHILD_DIED for a signal or an abort, TF_MODEL_REJECTED where its parser refused the model, TF_BUILDER_UNAVAILABLE without GPU or
- * builder, else `otherwise`.
+ * Errors: TF_CHILD_DIED for a signal or an abort, TF_MODEL_REJECTED where its parser refused the model, TF_LIBRARY_LOAD_FAILED,
+ * TF_BUILDER_UNAVAILABLE without GPU or builder, else `otherwise`.
  */
 export function requireSuccess(
   run: TrtexecRun,
@@ -56,12 +56,11 @@ export function requireSuccess(
   );
 }
 
-function codeOf(
-  log: TrtexecLog,
-  otherwise: 'TF_BUILD_FAILED' | 'TF_TRTEXEC_FAILED',
-): 'TF_MODEL_REJECTED' | 'TF_BUILDER_UNAVAILABLE' | 'TF_BUILD_FAILED' | 'TF_TRTEXEC_FAILED' {
+function codeOf(log: TrtexecLog, otherwise: 'TF_BUILD_FAILED' | 'TF_TRTEXEC_FAILED'): ErrorCode {
   const says = (pattern: RegExp) => log.errors.some(({ message }) => pattern.test(message));
   if (says(/^(?:Failed to parse onnx file|Parsing model failed)/)) return 'TF_MODEL_REJECTED';
+  if (says(/error while loading shared libraries|Could not (?:open|load) library/i))
+    return 'TF_LIBRARY_LOAD_FAILED';
   if (says(/Builder creation failed|no CUDA-capable device|Cannot find any available devices/))
     return 'TF_BUILDER_UNAVAILABLE';
   return otherwise;

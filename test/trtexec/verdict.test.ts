@@ -1,0 +1,69 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { readTrtexecLog } from '../../src/trtexec/log.js';
+import type { TrtexecRun } from '../../src/trtexec/run.js';
+import { requireSuccess } from '../../src/trtexec/verdict.js';
+import { refusal } from '../support/refusal.js';
+import { recordedLogs } from '../support/trtexec.js';
+
+/** A recorded run as if it had just ended. */
+function ended(
+  lines: string | readonly string[],
+  exitCode: number | null,
+  signal: NodeJS.Signals | null = null,
+): TrtexecRun {
+  const text =
+    typeof lines === 'string' ? readFileSync(join(recordedLogs, `${lines}.log`), 'utf8').split('\n') : lines;
+  return {
+    arguments: [],
+    log: readTrtexecLog(text),
+    exitCode,
+    signal,
+    wallMs: 1,
+    peakMemoryBytes: null,
+    lastLines: text.slice(-3),
+    logPath: '/tmp/x.log',
+  };
+}
+
+describe('recorded runs, judged', () => {
+  test.each([
+    ['10.6-build_typed', 0],
+    ['8.6-build_fp16', 0],
+    ['8.6-build_fp16_warm', 0],
+    ['10.6-err_other_version', 0],
+  ])('%s ended well, whatever it printed as an error', (name, exitCode) => {
+    expect(() => requireSuccess(ended(name, exitCode), 'building', 'TF_BUILD_FAILED')).not.toThrow();
+  });
+
+  test.each([
+    ['10.6-err_trunc_onnx', 1, 'TF_MODEL_REJECTED'],
+    ['10.6-err_no_file', 1, 'TF_MODEL_REJECTED'],
+    ['10.6-err_no_gpu', 1, 'TF_BUILDER_UNAVAILABLE'],
+    ['11.1-build', 1, 'TF_BUILDER_UNAVAILABLE'],
+    ['11.1-build2', 1, 'TF_BUILD_FAILED'],
+    ['10.6-err_vc_no_lean', 1, 'TF_BUILD_FAILED'],
+    ['10.6-err_ultralytics_header', 134, 'TF_CHILD_DIED'],
+    ['10.6-err_min_gt_max', 1, 'TF_BUILD_FAILED'],
+  ])('%s, exit code %d: %s', (name, exitCode, code) => {
+    const error = refusal(() => requireSuccess(ended(name, exitCode), 'building m.onnx', 'TF_BUILD_FAILED'));
+    expect(error.code).toBe(code);
+    expect(error.message).toContain('building m.onnx (log: /tmp/x.log)');
+  });
+
+  test('a loader that finds no library', () => {
+    const lines = [
+      'trtexec: error while loading shared libraries: libnvinfer.so.10: cannot open shared object file',
+    ];
+    const error = refusal(() => requireSuccess(ended(lines, 127), 'building', 'TF_BUILD_FAILED'));
+    expect(error.code).toBe('TF_LIBRARY_LOAD_FAILED');
+  });
+
+  test('exit code 0 on a log that stops is no success', () => {
+    const cut = readFileSync(join(recordedLogs, '10.6-build_typed.log'), 'utf8').split('\n').slice(0, 120);
+    expect(refusal(() => requireSuccess(ended(cut, 0), 'building', 'TF_BUILD_FAILED')).message).toMatch(
+      /without its line «PASSED»/,
+    );
+  });
+});
