@@ -456,12 +456,14 @@ export const catalogue = {
   TF_VERIFY_MISMATCH: {
     exitCode: ExitCode.badInput,
     meaning:
-      'Two models cannot be held against each other: they have no output in common, or inputs that do not agree.',
-    remedy: 'Compare models with the same inputs and outputs.',
+      'Two models, or two sets of recorded outputs, cannot be held against each other: they have no output in common, or inputs that do not agree.',
+    remedy:
+      'Compare models with the same inputs and outputs, or say with compare --map which output is which.',
   },
   TF_TENSOR_FILE_INVALID: {
     exitCode: ExitCode.badInput,
-    meaning: 'An npy, npz or safetensors file is damaged, cut short or not what its name says.',
+    meaning:
+      'An npy, npz, safetensors or Polygraphy JSON file is damaged, cut short or not what its name says.',
     remedy: 'Write the file again, for example with numpy.save or numpy.savez.',
   },
   TF_TENSOR_UNSUPPORTED: {
