@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -149,5 +150,24 @@ describe('a run that must end', () => {
   test('before it begins', async () => {
     const error = await failure(start('10.6', 'sound', {}, { signal: AbortSignal.abort() }));
     expect(error.code).toBe('TF_CANCELLED');
+  });
+
+  test('with us, even when we are killed', async () => {
+    rmSync(pidFile, { force: true });
+    const module = new URL('../../dist/trtexec/run.js', import.meta.url);
+    const request = {
+      trtexec: standInTrtexec(folder, { version: '10.6', fault: 'hangs', pidFile }),
+      arguments: ['--saveEngine=m.plan'],
+      expectedVersion: null,
+      environment: process.env,
+      logPath: null,
+      timeoutMs: null,
+      doing: 'building',
+    };
+    const script = `import { runTrtexec } from '${module}'; runTrtexec(${JSON.stringify(request)}, { emit: () => {} });`;
+    const parent = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: 'ignore' });
+    await expect.poll(() => existsSync(pidFile), { timeout: 10_000 }).toBe(true);
+    parent.kill('SIGKILL');
+    await expectGone();
   });
 });
