@@ -2,6 +2,7 @@ import { create } from '@bufbuild/protobuf';
 import { TrtforgeError } from '../errors.js';
 import type { ModelLike } from '../onnx/model.js';
 import { GraphProtoSchema, ModelProtoSchema } from '../onnx/onnx_pb.js';
+import { list, same } from '../runtime/engine-inputs.js';
 import type { EngineBinding } from '../runtime/engine-interface.js';
 import type { Binding } from '../runtime/session.js';
 import { elementCount } from '../tensor/dtype.js';
@@ -108,7 +109,17 @@ function drawInputs(
     const optimum = isEngineInput(input) ? optimalShape(input, request.profile ?? 0) : undefined;
     if (optimum !== undefined && !shapes.has(input.name)) shapes.set(input.name, optimum);
   }
-  for (const [name, { tensor }] of given) shapes.set(name, tensor.shape);
+  for (const [name, { tensor, from }] of given) {
+    const asked = request.shapes?.get(name);
+    if (asked !== undefined && !same(asked, tensor.shape)) {
+      throw new TrtforgeError(
+        'TF_SHAPE_INVALID',
+        `${name} should be ${list(asked)}, but ${from} is ${list(tensor.shape)}.`,
+        { remedy: 'Shapes are for inputs that are drawn; leave out the shape or the file.' },
+      );
+    }
+    shapes.set(name, tensor.shape);
+  }
   const ranges = request.ranges ?? [];
   const planned = new Map(
     planInputs(model, inputs, { shapes, ranges }).map((plan) => [plan.name, plan] as const),
