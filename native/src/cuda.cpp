@@ -106,7 +106,8 @@ void check(int code, const char* what) {
   if (code != kSuccess) throw Failure("TF_RUN_FAILED", std::string(what) + " failed: " + textOf(code) + ".");
 }
 
-bool ending() { return processEnds.load(std::memory_order_relaxed); }
+bool ending() { return processEnds.load(); }
+void endNow() { processEnds = true; }
 
 const Device& Device::at(int ordinal) {
   static std::mutex mutex;
@@ -120,7 +121,7 @@ const Device& Device::at(int ordinal) {
   if (ordinal < 0 || ordinal >= count)
     unavailable("there is no GPU " + std::to_string(ordinal) + ": the CUDA driver shows " + std::to_string(count) + ", counted from 0.");
   // Registered after the driver's own, and so called before it: from then on the driver is left alone.
-  if (devices->empty()) std::atexit([] { processEnds = true; });
+  if (devices->empty()) std::atexit(endNow);
   return *devices->emplace(ordinal, std::unique_ptr<const Device>(new Device(all, ordinal))).first->second;
 }
 

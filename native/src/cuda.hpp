@@ -82,6 +82,8 @@ void check(int code, const char* what);
 
 // After the process began to end no call may reach the driver: destructors then leave what they hold to the system.
 bool ending();
+// From now on.
+void endNow();
 
 // One GPU and its primary context, which is retained once and never released: TensorRT's runtime lives in it.
 class Device {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "completions.hpp"
 #include "javascript.hpp"
 
 namespace trtforge {
@@ -94,6 +95,10 @@ CallHandle::~CallHandle() {
     if (buffer.reference != nullptr) napi_delete_reference(env, buffer.reference);
 }
 
-void watchEnvironment(ContextHandle& handle) { napi_add_env_cleanup_hook(handle.env, closeContext, handle.context.get()); }
+void watchEnvironment(ContextHandle& handle) {
+  // Hooks run last one first: the thread must be over before the function that its runs are told through goes.
+  (void)Completions::of(handle.env);
+  napi_add_env_cleanup_hook(handle.env, closeContext, handle.context.get());
+}
 
 }  // namespace trtforge

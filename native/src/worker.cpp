@@ -1,6 +1,9 @@
 #include "worker.hpp"
 
 #include <chrono>
+#include <cstdlib>
+
+#include "cuda.hpp"
 
 namespace trtforge {
 
@@ -8,6 +11,17 @@ namespace {
 
 // After a task the next one often comes at once; waking a sleeping thread costs as much as a small inference takes.
 constexpr auto kLookFor = std::chrono::microseconds(150);
+
+// Of all workers.
+std::atomic<int> busy{0};
+constexpr auto kWaitAtExit = std::chrono::seconds(10);
+
+// Registered once TensorRT is loaded, and so called before its own clean-up: no run may be inside it then.
+void waitForRuns() {
+  cuda::endNow();
+  const auto until = std::chrono::steady_clock::now() + kWaitAtExit;
+  while (busy.load() > 0 && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+}
 
 void pauseProcessor() {
 #if defined(__x86_64__)
@@ -17,7 +31,11 @@ void pauseProcessor() {
 
 }  // namespace
 
-Worker::Worker() : thread_([this] { work(); }) {}
+Worker::Worker() {
+  static const int registered = std::atexit(waitForRuns);
+  (void)registered;
+  thread_ = std::thread([this] { work(); });
+}
 
 Worker::~Worker() {
   {
@@ -63,7 +81,9 @@ bool Worker::next(std::function<void()>& task) {
 void Worker::work() {
   std::function<void()> task;
   while (next(task)) {
-    task();
+    ++busy;
+    if (!cuda::ending()) task();
+    --busy;
     task = nullptr;
     std::lock_guard<std::mutex> lock(mutex_);
     if (unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1) drained_.notify_all();
