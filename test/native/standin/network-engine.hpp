@@ -1,6 +1,6 @@
 // The engines of networks.hpp: what their plans say of tensors, profiles and memory.
 #pragma once
-#include "networks.hpp"
+#include "network-runs.hpp"
 
 namespace standin {
 
