@@ -358,8 +358,9 @@ await check('a file that is no plan is told with trtexec’s words', async () =>
     { emit: () => {} },
   );
   assert.notEqual(run.exitCode, 0);
-  assert.equal(run.log.outcome, 'failed');
-  return { errors: run.log.errors.map(({ message }) => message).slice(0, 2) };
+  // 10.6 says FAILED for a short text and dies of a signal over a longer one.
+  assert.ok(run.log.outcome === 'failed' || run.signal !== null, `${run.log.outcome}, exit ${run.exitCode}`);
+  return { signal: run.signal, errors: run.log.errors.map(({ message }) => message).slice(0, 2) };
 });
 
 if (major <= 8) skip('strongly typed FP16', '8.6 has no strongly typed networks');
