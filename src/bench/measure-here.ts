@@ -1,0 +1,122 @@
+import { TrtforgeError } from '../errors.js';
+import type { EventListener, LogSeverity } from '../events.js';
+import type { Addon, Gpu, NativeEvent } from '../toolchain/addon.js';
+import type {
+  NativeContext,
+  NativeEngine,
+  NativeGpuState,
+  NativeHostData,
+  NativeMeasureRequest,
+  NativeRuntime,
+} from '../toolchain/native-engine.js';
+import { engineInputs } from './engine-inputs.js';
+import type { LayerRequest, Measured, MeasureRequest, Measurer, RawLayers } from './measurer.js';
+
+/** What measuring needs of the addon. */
+export type MeasuringAddon = NativeRuntime & Pick<Addon, 'gpus'>;
+
+/** When the GPU is looked at while it is measured, as shares of the time it takes: seldom, since asking NVML holds the driver up. */
+const LOOKS = [0.15, 0.5, 0.85];
+
+/** A measurer in this process. */
+export function measureHere(addon: MeasuringAddon, emit: EventListener): Measurer {
+  let gpu: Gpu | undefined;
+  let engine: NativeEngine | undefined;
+  const opened = (): NativeEngine => {
+    if (engine === undefined) throw new TrtforgeError('TF_INTERNAL', 'No engine is open to be measured.');
+    return engine;
+  };
+  const state = () => (gpu === undefined ? null : addon.gpuState(gpu.uuid));
+  return {
+    gpu: async (device) => {
+      const list = addon.gpus();
+      gpu = list.gpus.find(({ index }) => index === device);
+      if (gpu === undefined) throw noGpu(device, list.gpus.length, list.reason);
+      return { gpu, driver: list.driverVersion, state: state(), pid: process.pid };
+    },
+    open: async (request) => {
+      engine = await addon.openEngine(request, teller(emit)).done;
+      return engine.facts;
+    },
+    measure: (request) => measured(addon, opened(), state, request),
+    layers: (request) => layerTimes(opened(), request),
+    close: async () => {
+      await engine?.close().done;
+      engine = undefined;
+    },
+  };
+}
+
+function noGpu(device: number, count: number, reason: string | null): TrtforgeError {
+  const why =
+    count === 0
+      ? (reason ?? 'the driver shows none').replace(/\.$/, '')
+      : `there is no device ${device}; the driver shows ${count}`;
+  return new TrtforgeError('TF_GPU_UNAVAILABLE', `An engine can be measured only on an NVIDIA GPU: ${why}.`);
+}
+
+const severities: readonly LogSeverity[] = ['internal_error', 'error', 'warning', 'info', 'verbose'];
+
+const teller =
+  (emit: EventListener) =>
+  (event: NativeEvent): void => {
+    if (event.type !== 'log') return;
+    const severity = severities[event.severity] ?? 'info';
+    emit({ type: 'log', source: 'tensorrt', severity, message: event.message });
+  };
+
+async function measured(
+  addon: MeasuringAddon,
+  engine: NativeEngine,
+  state: () => NativeGpuState | null,
+  request: MeasureRequest,
+): Promise<Measured> {
+  const { mode, profile, shapes } = request;
+  const native: NativeMeasureRequest = {
+    profile,
+    shapes,
+    inputs: engineInputs(request.inputs, shapes, request.fill),
+    ...mode,
+  };
+  const during: NativeGpuState[] = [];
+  const timers = LOOKS.map((share) =>
+    setTimeout(
+      () => {
+        const now = state();
+        if (now !== null) during.push(now);
+      },
+      mode.warmUpMs + share * mode.durationMs,
+    ),
+  );
+  try {
+    const measurement = await addon.measure(engine, native).done;
+    return { measurement, during, after: state() };
+  } finally {
+    timers.forEach(clearTimeout);
+  }
+}
+
+async function layerTimes(engine: NativeEngine, request: LayerRequest): Promise<RawLayers> {
+  const context = await engine.createContext({ profile: request.profile, profiling: true }).done;
+  try {
+    await runOften(engine, context, request);
+    return { inspector: await engine.layers().done, times: context.layerTimes() };
+  } finally {
+    await context.close().done;
+  }
+}
+
+/** The library tells layer times of enqueued runs only, never of a graph's. */
+async function runOften(engine: NativeEngine, context: NativeContext, request: LayerRequest): Promise<void> {
+  const { shapes, runs } = request;
+  const bindings = engine.facts.tensors
+    .filter(({ location }) => location === 'device')
+    .map(({ name }) => ({ name, kind: 'host' as const }));
+  const call = await context.prepare({ shapes, bindings, graph: false }).done;
+  try {
+    const inputs: readonly NativeHostData[] = engineInputs(request.inputs, shapes, request.fill);
+    for (let run = 0; run < runs; run++) await call.run(inputs, []).done;
+  } finally {
+    call.close();
+  }
+}

@@ -1,0 +1,84 @@
+import type { EventListener } from '../events.js';
+import type { EngineBinding } from '../runtime/engine-interface.js';
+import { type SupervisedSession, startSupervised } from '../system/supervised-session.js';
+import type { Gpu } from '../toolchain/addon.js';
+import type {
+  NativeEngineFacts,
+  NativeGpuState,
+  NativeMeasurement,
+  NativeOpenRequest,
+  NativeShape,
+} from '../toolchain/native-engine.js';
+import type { InputWish, ModeRequest } from './request.js';
+
+/** A GPU before anything of ours is on it. */
+export interface GpuFound {
+  readonly gpu: Gpu;
+  readonly driver: string | null;
+  readonly state: NativeGpuState | null;
+  /** The process that will use it. */
+  readonly pid: number;
+}
+
+export interface MeasureRequest {
+  readonly inputs: readonly EngineBinding[];
+  readonly profile: number;
+  readonly shapes: readonly NativeShape[];
+  readonly fill: InputWish;
+  readonly mode: ModeRequest;
+}
+
+export interface Measured {
+  readonly measurement: NativeMeasurement;
+  readonly during: readonly NativeGpuState[];
+  readonly after: NativeGpuState | null;
+}
+
+export type LayerRequest = Omit<MeasureRequest, 'mode'> & { readonly runs: number };
+
+export interface RawLayers {
+  /** The inspector's JSON. */
+  readonly inspector: string;
+  readonly times: readonly { readonly name: string; readonly ms: number; readonly runs: number }[];
+}
+
+/** What measures an engine: one GPU, one engine, one thing after another. Errors are those of `native-engine.ts`, and TF_GPU_UNAVAILABLE. */
+export interface Measurer {
+  gpu(device: number): Promise<GpuFound>;
+  /** Once, after `gpu`. */
+  open(request: NativeOpenRequest): Promise<NativeEngineFacts>;
+  measure(request: MeasureRequest): Promise<Measured>;
+  layers(request: LayerRequest): Promise<RawLayers>;
+  close(): Promise<void>;
+}
+
+/** One call on a measurer, as it crosses to the child. */
+export type MeasurerCall =
+  | { readonly call: 'gpu'; readonly request: number }
+  | { readonly call: 'open'; readonly request: NativeOpenRequest }
+  | { readonly call: 'measure'; readonly request: MeasureRequest }
+  | { readonly call: 'layers'; readonly request: LayerRequest };
+
+export interface MeasurerOptions {
+  readonly emit: EventListener;
+  readonly signal: AbortSignal;
+  readonly environment: NodeJS.ProcessEnv;
+  /** For the error of a child that dies: «measuring model.engine». */
+  readonly doing: string;
+}
+
+export type StartMeasurer = (options: MeasurerOptions) => Measurer;
+
+/** A measurer in a child process of its own: TensorRT may abort it, cancelling kills it, and columns cross as typed arrays. */
+export const measureInChild: StartMeasurer = ({ emit, signal, environment, doing }) => {
+  const module = new URL('../../dist/bench/measurer-child.js', import.meta.url);
+  const child: SupervisedSession = startSupervised(module, { emit, doing, env: environment });
+  const ask = (call: MeasurerCall) => child.request(call, signal);
+  return {
+    gpu: (request) => ask({ call: 'gpu', request }) as Promise<GpuFound>,
+    open: (request) => ask({ call: 'open', request }) as Promise<NativeEngineFacts>,
+    measure: (request) => ask({ call: 'measure', request }) as Promise<Measured>,
+    layers: (request) => ask({ call: 'layers', request }) as Promise<RawLayers>,
+    close: () => child.close(),
+  };
+};
