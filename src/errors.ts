@@ -466,6 +466,18 @@ export const catalogue = {
       'An npy, npz, safetensors or Polygraphy JSON file is damaged, cut short or not what its name says.',
     remedy: 'Write the file again, for example with numpy.save or numpy.savez.',
   },
+  TF_CONTRACT_INVALID: {
+    exitCode: ExitCode.badInput,
+    meaning:
+      'A file given as a streaming contract is none, or says something that cannot be: an unknown type, an impossible shape, state without its tensors.',
+    remedy: 'Correct the field named, or draft one from the model: trtforge record MODEL --draft-contract.',
+  },
+  TF_REFERENCE_INVALID: {
+    exitCode: ExitCode.badInput,
+    meaning:
+      'A recorded reference is damaged, cut short or not one; the line is named. Tensors whose bytes do not fill their shape count as damaged.',
+    remedy: 'Record it again, or read on without the damaged lines: --skip-damaged.',
+  },
   TF_TENSOR_UNSUPPORTED: {
     exitCode: ExitCode.badInput,
     meaning: 'A tensor has an element type that this operation cannot take: text, objects, complex numbers.',
