@@ -1,25 +1,33 @@
 import { TrtforgeError } from '../errors.js';
-import type { EventListener, LogSeverity } from '../events.js';
-import type { Addon, Gpu, NativeEvent } from '../toolchain/addon.js';
+import type { EventListener } from '../events.js';
+import { type EngineAddon, type LoadedEngine, loadEngine } from '../runtime/load-engine.js';
+import type { Gpu } from '../toolchain/addon.js';
 import type {
   NativeContext,
   NativeEngine,
   NativeGpuState,
   NativeHostData,
   NativeMeasureRequest,
-  NativeRuntime,
 } from '../toolchain/native-engine.js';
-import { engineInputs } from './engine-inputs.js';
-import type { LayerRequest, Measured, MeasureRequest, Measurer, RawLayers } from './measurer.js';
-
-/** What measuring needs of the addon. */
-export type MeasuringAddon = NativeRuntime & Pick<Addon, 'gpus'>;
+import { gatherInputs } from '../verify/run-inputs.js';
+import type {
+  LayerRequest,
+  Measured,
+  MeasureRequest,
+  Measurer,
+  OpenedEngine,
+  RawLayers,
+} from './measurer.js';
 
 /** When the GPU is looked at while it is measured, as shares of the time it takes: seldom, since asking NVML holds the driver up. */
 const LOOKS = [0.15, 0.5, 0.85];
 
 /** A measurer in this process. */
-export function measureHere(addon: MeasuringAddon, emit: EventListener): Measurer {
+export function measureHere(
+  addon: EngineAddon,
+  emit: EventListener,
+  environment: NodeJS.ProcessEnv = process.env,
+): Measurer {
   let gpu: Gpu | undefined;
   let engine: NativeEngine | undefined;
   const opened = (): NativeEngine => {
@@ -35,8 +43,15 @@ export function measureHere(addon: MeasuringAddon, emit: EventListener): Measure
       return { gpu, driver: list.driverVersion, state: state(), pid: process.pid };
     },
     open: async (request) => {
-      engine = await addon.openEngine(request, teller(emit)).done;
-      return engine.facts;
+      const loaded = await loadEngine(request.engine, {
+        ...request,
+        requirePassport: false,
+        environment,
+        emit,
+        addon,
+      });
+      engine = loaded.native;
+      return openedEngine(loaded);
     },
     measure: (request) => measured(addon, opened(), state, request),
     layers: (request) => layerTimes(opened(), request),
@@ -55,18 +70,36 @@ function noGpu(device: number, count: number, reason: string | null): TrtforgeEr
   return new TrtforgeError('TF_GPU_UNAVAILABLE', `An engine can be measured only on an NVIDIA GPU: ${why}.`);
 }
 
-const severities: readonly LogSeverity[] = ['internal_error', 'error', 'warning', 'info', 'verbose'];
-
-const teller =
-  (emit: EventListener) =>
-  (event: NativeEvent): void => {
-    if (event.type !== 'log') return;
-    const severity = severities[event.severity] ?? 'info';
-    emit({ type: 'log', source: 'tensorrt', severity, message: event.message });
+function openedEngine({ plan, toolchain, native, bindings }: LoadedEngine): OpenedEngine {
+  const product = toolchain.product === 'tensorrt' ? 'TensorRT' : 'TensorRT-RTX';
+  return {
+    facts: native.facts,
+    inputs: bindings.inputs,
+    backend: `${product} ${toolchain.version}`,
+    fileBytes: plan.header.fileBytes,
+    passport:
+      plan.passport === null ? null : { name: plan.passport.name, identity: plan.passport.identity.digest },
   };
+}
+
+/** The same numbers that any other way of measuring feeds; values of shape tensors travel with the shapes. */
+function inputData({ engine, inputs, fill, shapes, profile }: Omit<LayerRequest, 'runs'>): NativeHostData[] {
+  const onDevice = inputs.filter((input) => !input.hostValues);
+  const files = fill.files.map((file) => ({ kind: 'tensor' as const, ...file }));
+  return gatherInputs(onDevice, {
+    file: engine,
+    sources: [...files, { kind: 'random' }],
+    seed: fill.seed,
+    ranges: fill.ranges,
+    shapes: new Map(
+      shapes.flatMap(({ name, shape, values }) => (values === null ? [[name, shape] as const] : [])),
+    ),
+    profile,
+  }).map(({ name, tensor }) => ({ name, data: tensor.bytes }));
+}
 
 async function measured(
-  addon: MeasuringAddon,
+  addon: EngineAddon,
   engine: NativeEngine,
   state: () => NativeGpuState | null,
   request: MeasureRequest,
@@ -75,7 +108,7 @@ async function measured(
   const native: NativeMeasureRequest = {
     profile,
     shapes,
-    inputs: engineInputs(request.inputs, shapes, request.fill),
+    inputs: inputData(request),
     ...mode,
   };
   const during: NativeGpuState[] = [];
@@ -114,7 +147,7 @@ async function runOften(engine: NativeEngine, context: NativeContext, request: L
     .map(({ name }) => ({ name, kind: 'host' as const }));
   const call = await context.prepare({ shapes, bindings, graph: false }).done;
   try {
-    const inputs: readonly NativeHostData[] = engineInputs(request.inputs, shapes, request.fill);
+    const inputs: readonly NativeHostData[] = inputData(request);
     for (let run = 0; run < runs; run++) await call.run(inputs, []).done;
   } finally {
     call.close();

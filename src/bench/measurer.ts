@@ -6,7 +6,6 @@ import type {
   NativeEngineFacts,
   NativeGpuState,
   NativeMeasurement,
-  NativeOpenRequest,
   NativeShape,
 } from '../toolchain/native-engine.js';
 import type { InputWish, ModeRequest } from './request.js';
@@ -20,7 +19,27 @@ export interface GpuFound {
   readonly pid: number;
 }
 
+export interface OpenRequest {
+  readonly engine: string;
+  readonly toolchain: string | undefined;
+  readonly device: number;
+  readonly plugins: readonly string[];
+  readonly allowHostCode: boolean;
+}
+
+export interface OpenedEngine {
+  readonly facts: NativeEngineFacts;
+  readonly inputs: readonly EngineBinding[];
+  /** `TensorRT 10.6.0.26` */
+  readonly backend: string;
+  readonly fileBytes: number;
+  /** From the passport; null where there is none. */
+  readonly passport: { readonly name: string; readonly identity: string } | null;
+}
+
 export interface MeasureRequest {
+  /** Its path, for messages. */
+  readonly engine: string;
   readonly inputs: readonly EngineBinding[];
   readonly profile: number;
   readonly shapes: readonly NativeShape[];
@@ -42,11 +61,11 @@ export interface RawLayers {
   readonly times: readonly { readonly name: string; readonly ms: number; readonly runs: number }[];
 }
 
-/** What measures an engine: one GPU, one engine, one thing after another. Errors are those of `native-engine.ts`, and TF_GPU_UNAVAILABLE. */
+/** What measures an engine: one GPU, one engine, one thing after another. Errors are those of `loadEngine` and `native-engine.ts`. */
 export interface Measurer {
   gpu(device: number): Promise<GpuFound>;
   /** Once, after `gpu`. */
-  open(request: NativeOpenRequest): Promise<NativeEngineFacts>;
+  open(request: OpenRequest): Promise<OpenedEngine>;
   measure(request: MeasureRequest): Promise<Measured>;
   layers(request: LayerRequest): Promise<RawLayers>;
   close(): Promise<void>;
@@ -55,7 +74,7 @@ export interface Measurer {
 /** One call on a measurer, as it crosses to the child. */
 export type MeasurerCall =
   | { readonly call: 'gpu'; readonly request: number }
-  | { readonly call: 'open'; readonly request: NativeOpenRequest }
+  | { readonly call: 'open'; readonly request: OpenRequest }
   | { readonly call: 'measure'; readonly request: MeasureRequest }
   | { readonly call: 'layers'; readonly request: LayerRequest };
 
@@ -76,7 +95,7 @@ export const measureInChild: StartMeasurer = ({ emit, signal, environment, doing
   const ask = (call: MeasurerCall) => child.request(call, signal);
   return {
     gpu: (request) => ask({ call: 'gpu', request }) as Promise<GpuFound>,
-    open: (request) => ask({ call: 'open', request }) as Promise<NativeEngineFacts>,
+    open: (request) => ask({ call: 'open', request }) as Promise<OpenedEngine>,
     measure: (request) => ask({ call: 'measure', request }) as Promise<Measured>,
     layers: (request) => ask({ call: 'layers', request }) as Promise<RawLayers>,
     close: () => child.close(),

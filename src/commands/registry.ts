@@ -38,6 +38,11 @@ export const registry: readonly CommandEntry[] = [
     load: async () => (await import('./compare.js')).command,
   },
   {
+    name: 'bench',
+    summary: 'measure an engine on the GPU, alone or in turns with another',
+    load: async () => (await import('./bench.js')).command,
+  },
+  {
     name: 'cache',
     summary: 'what the engine store holds, and why it did not serve',
     load: async () => (await import('./cache.js')).command,

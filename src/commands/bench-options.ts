@@ -1,0 +1,247 @@
+import { basename } from 'node:path';
+import type { AgainstRequest } from '../bench/against.js';
+import { type BenchRequest, defaultMode, type ModeRequest, type ShapeWish } from '../bench/request.js';
+import { flag, type OptionValues, option, text } from '../cli/option.js';
+import {
+  integer,
+  number,
+  parseNamedFile,
+  parseShapes,
+  parseValueRange,
+  splitAtCommas,
+} from '../cli/values.js';
+import { TrtforgeError } from '../errors.js';
+
+/** Rounds of a comparison; each measures both once. */
+const DEFAULT_ROUNDS = 10;
+
+export const benchOptions = {
+  batch: option({
+    flags: '--batch <list>',
+    describe: 'batches to measure, 1,8,64: they go into the open first axis of the profile',
+    parse: parseBatches,
+  }),
+  shapes: option({
+    flags: '--shapes <shapes>',
+    describe: "shapes to measure, as x:1x3x224x224 (default: the profile's optimum)",
+    parse: parseShapes,
+    repeat: true,
+  }),
+  noDataTransfers: flag({
+    flags: '--no-data-transfers',
+    describe: 'measure the GPU alone: nothing is copied between inferences',
+    aliases: ['--noDataTransfers'],
+  }),
+  graph: flag({
+    flags: '--graph',
+    describe: 'launch inferences as a CUDA graph',
+    aliases: ['--useCudaGraph', '--cuda-graph'],
+  }),
+  spinWait: flag({
+    flags: '--spin-wait',
+    describe: 'the host spins while it waits: steadier short times, a busy core',
+    aliases: ['--useSpinWait'],
+  }),
+  streams: option({
+    flags: '--streams <n>',
+    describe: 'inferences at the same time, each with a context of its own',
+    parse: integer(1, 256),
+    default: defaultMode.streams,
+    aliases: ['--infStreams'],
+  }),
+  warmUp: option({
+    flags: '--warm-up <ms>',
+    describe: 'milliseconds of inferences that are not counted',
+    parse: number(0, 3_600_000),
+    default: defaultMode.warmUpMs,
+    aliases: ['--warmUp'],
+  }),
+  duration: option({
+    flags: '--duration <s>',
+    describe: 'seconds to measure, for each batch',
+    parse: number(0, 86_400),
+    default: defaultMode.durationMs / 1000,
+  }),
+  iterations: option({
+    flags: '--iterations <n>',
+    describe: 'at least so many inferences, however long they take',
+    parse: integer(1, 10_000_000),
+    default: defaultMode.iterations,
+  }),
+  idle: option({
+    flags: '--idle <ms>',
+    describe: 'pause between inferences of a stream, milliseconds',
+    parse: number(0, 60_000),
+    default: 0,
+    aliases: ['--idleTime'],
+  }),
+  inputs: option({
+    flags: '--inputs <name=@file>',
+    describe: 'an npy file to take for an input (default: seeded random numbers)',
+    parse: parseNamedFile,
+    repeat: true,
+  }),
+  seed: option({
+    flags: '--seed <number>',
+    describe: 'of the random inputs',
+    parse: integer(0),
+    default: 0,
+  }),
+  valRange: option({
+    flags: '--val-range <range>',
+    describe: 'values to draw from, [0,1] for all inputs or x:[0,1] for one',
+    parse: parseValueRange,
+    repeat: true,
+  }),
+  layers: flag({
+    flags: '--layers',
+    describe: 'time each layer too, in runs of their own, with the ONNX nodes behind it',
+  }),
+  samples: text({
+    flags: '--samples <file>',
+    describe: 'write every sample to a .npz or .json file',
+  }),
+  against: text({
+    flags: '--against <engine>',
+    describe: 'measure in turns with another engine and give the ratio of times with its interval',
+  }),
+  againstMode: option({
+    flags: '--against-mode <words>',
+    describe:
+      'what the other one is measured with instead: graph, no-graph, spin-wait, no-spin-wait, transfers, no-transfers, streams=N; alone it compares an engine with itself',
+    parse: parseModeWords,
+  }),
+  rounds: option({
+    flags: '--rounds <n>',
+    describe: `against: how often both are measured; the duration is divided among them (default: ${DEFAULT_ROUNDS})`,
+    parse: integer(3, 1000),
+  }),
+  failAbove: option({
+    flags: '--fail-above <ratio>',
+    describe: 'against: exit 1 when the time is above this multiple of the other, 4 when that cannot be said',
+    parse: number(0.01, 100),
+  }),
+  wait: flag({ flags: '--wait', describe: 'wait while another bench measures on this GPU' }),
+  device: option({
+    flags: '--device <number>',
+    describe: 'which of the visible GPUs',
+    parse: integer(0),
+    default: 0,
+  }),
+  toolchain: text({
+    flags: '--toolchain <name>',
+    describe:
+      'which TensorRT, by its name in trtforge toolchain list or its folder (default: the first that loads the engine)',
+  }),
+  plugin: text({
+    flags: '--plugin <library>',
+    describe: 'a plug-in library the engine needs',
+    repeat: true,
+  }),
+  allowHostCode: flag({
+    flags: '--allow-host-code',
+    describe: 'load a version-compatible engine, which carries code of its own',
+  }),
+};
+
+export type BenchOptionValues = OptionValues<typeof benchOptions>;
+
+/** What one side of a comparison changes. */
+type ModeChange = Partial<Pick<ModeRequest, 'graph' | 'spinWait' | 'transfers' | 'streams'>>;
+
+const modeWords: Readonly<Record<string, ModeChange>> = {
+  graph: { graph: true },
+  'no-graph': { graph: false },
+  'spin-wait': { spinWait: true },
+  'no-spin-wait': { spinWait: false },
+  transfers: { transfers: true },
+  'no-transfers': { transfers: false },
+};
+
+function parseModeWords(list: string): ModeChange {
+  return Object.assign({}, ...splitAtCommas(list).map(modeChange)) as ModeChange;
+}
+
+function modeChange(word: string): ModeChange {
+  const known = modeWords[word];
+  if (known !== undefined) return known;
+  const streams = /^streams=(.+)$/.exec(word)?.[1];
+  if (streams !== undefined) return { streams: integer(1, 256)(streams) };
+  throw new TrtforgeError('TF_USAGE', `«${word}» is not a mode of measuring.`, {
+    remedy: `Words are ${Object.keys(modeWords).join(', ')} and streams=N.`,
+  });
+}
+
+function parseBatches(list: string): readonly number[] {
+  const batches = splitAtCommas(list).map(integer(1));
+  if (batches.length > 0) return [...new Set(batches)];
+  throw new TrtforgeError('TF_USAGE', `«${list}» is not a list of batches.`, { remedy: 'Write 1,8,64.' });
+}
+
+/** The options as the bench room takes them. Throws TF_USAGE for options that contradict each other. */
+export function benchRequest(engine: string, options: BenchOptionValues): BenchRequest {
+  return {
+    engine,
+    toolchain: options.toolchain,
+    device: options.device,
+    plugins: options.plugin,
+    allowHostCode: options.allowHostCode,
+    shapes: shapeWish(options),
+    inputs: { seed: options.seed, ranges: options.valRange, files: options.inputs },
+    mode: {
+      transfers: !options.noDataTransfers,
+      graph: options.graph,
+      spinWait: options.spinWait,
+      streams: options.streams,
+      warmUpMs: options.warmUp,
+      durationMs: options.duration * 1000,
+      iterations: options.iterations,
+      idleMs: options.idle,
+    },
+    layers: options.layers,
+    samples: options.samples,
+    wait: options.wait,
+  };
+}
+
+function shapeWish({ batch, shapes }: BenchOptionValues): ShapeWish {
+  if (batch !== undefined && shapes.length > 0) {
+    throw new TrtforgeError('TF_USAGE', '--batch and --shapes are given together.', {
+      remedy: 'Give --batch for the open first axis, or --shapes for every input.',
+    });
+  }
+  if (batch !== undefined) return { kind: 'batches', batches: batch };
+  const named = shapes.flat();
+  if (named.length === 0) return { kind: 'optimum' };
+  return { kind: 'shapes', shapes: new Map(named.map(({ name, dims }) => [name, dims])) };
+}
+
+/** The comparison that is asked for; undefined when none is. Throws TF_USAGE for options that have no meaning in it or without it. */
+export function againstRequest(engine: string, options: BenchOptionValues): AgainstRequest | undefined {
+  const { against, againstMode, rounds, failAbove } = options;
+  if (against === undefined && againstMode === undefined) {
+    const alone = Object.entries({ '--rounds': rounds, '--fail-above': failAbove })
+      .filter(([, value]) => value !== undefined)
+      .map(([name]) => name);
+    if (alone.length === 0) return undefined;
+    throw new TrtforgeError('TF_USAGE', `${alone.join(' and ')} needs a comparison.`, {
+      remedy: `Add --against ENGINE, or --against-mode graph to compare ${basename(engine)} with itself.`,
+    });
+  }
+  const without = Object.entries({ '--layers': options.layers, '--samples': options.samples !== undefined })
+    .filter(([, given]) => given)
+    .map(([name]) => name);
+  if (without.length > 0 || (options.batch?.length ?? 0) > 1) {
+    const what = without.length > 0 ? without.join(' and ') : 'a list of batches';
+    throw new TrtforgeError('TF_USAGE', `A comparison takes one shape and tells no ${what}.`, {
+      remedy: 'Leave it out here and measure each engine with it.',
+    });
+  }
+  const candidate = benchRequest(engine, options);
+  const reference = {
+    ...candidate,
+    engine: against ?? engine,
+    mode: { ...candidate.mode, ...againstMode },
+  };
+  return { candidate, reference, rounds: rounds ?? DEFAULT_ROUNDS, failAbove };
+}
