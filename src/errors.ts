@@ -217,6 +217,36 @@ export const catalogue = {
       'Inputs of the model have open dimensions and no minimum, optimum and maximum were given for them.',
     remedy: 'Give a range for every open dimension: --profile NAME:MIN/OPT/MAX.',
   },
+  TF_BUNDLE_META_INVALID: {
+    exitCode: ExitCode.badInput,
+    meaning:
+      'A file given as the model_meta.json of a bundle is not one: not JSON, or a field of the wrong kind. Missing fields and nulls are legal.',
+    remedy: 'Give the file that the exporter wrote beside the models, or correct the field named.',
+  },
+  TF_BUNDLE_COMPONENT_MISSING: {
+    exitCode: ExitCode.badInput,
+    meaning: 'A component of a bundle has no ONNX file where it is looked for; each one is named.',
+    remedy:
+      'Put NAME.onnx beside the meta file, say where the models are with --onnx-dir, or list the components in a --profiles file.',
+  },
+  TF_BUNDLE_MISMATCH: {
+    exitCode: ExitCode.badInput,
+    meaning:
+      'The models of a bundle contradict its meta file or each other: mel bins, vocabulary, layouts, ranks, widths. Every mismatch is listed; nothing was built.',
+    remedy: 'Export the bundle again as a whole: its files come from different models or exports.',
+  },
+  TF_BUNDLE_PROFILES_INVALID: {
+    exitCode: ExitCode.badInput,
+    meaning: 'A file given with --profiles is not YAML of the form that docs/bundles.md describes.',
+    remedy: 'Write symbols and inputs as NAME: MIN/OPT/MAX; docs/bundles.md has an example.',
+  },
+  TF_ENGINE_TOO_SMALL: {
+    exitCode: ExitCode.badInput,
+    meaning:
+      'A builder reported success and left an engine much smaller than the weights it must hold. It is not kept.',
+    remedy:
+      'Read the build log named: the builder may have been cut short, or most of the model does not lead to an output (trtforge inspect shows it).',
+  },
   TF_PASSPORT_MISSING: {
     exitCode: ExitCode.badInput,
     meaning: 'An engine has no passport beside it, so nothing says what it was built from.',
@@ -372,6 +402,22 @@ export const catalogue = {
     exitCode: ExitCode.badInput,
     meaning: 'A file given as the result of a run is not one: not JSON, cut short, or of another schema.',
     remedy: 'Give the run root that forge printed, or the report.json in it.',
+  },
+  TF_GATE_POLICY_INVALID: {
+    exitCode: ExitCode.badInput,
+    meaning:
+      'A gate’s policy is not YAML, has a key or value that policies do not have, or contradicts itself; the message says on which line.',
+    remedy: 'Correct the line named; docs/gate.md lists the keys.',
+  },
+  TF_GATE_RESULT_INVALID: {
+    exitCode: ExitCode.badInput,
+    meaning: 'A file given to a gate as a result is empty, cut short or no JSON object.',
+    remedy: 'Give what a command wrote with --json; look at that command’s exit code and stderr.',
+  },
+  TF_GATE_BASELINE_INVALID: {
+    exitCode: ExitCode.badInput,
+    meaning: 'A file given to a gate as its baseline is none, or is damaged.',
+    remedy: 'Write it again with trtforge gate POLICY RESULT… --baseline FILE --update-baseline.',
   },
   TF_ONNXRUNTIME_MISSING: {
     exitCode: ExitCode.cannotHere,
