@@ -48,6 +48,11 @@ export const registry: readonly CommandEntry[] = [
     load: async () => (await import('./cache.js')).command,
   },
   {
+    name: 'gate',
+    summary: 'say yes or no to results, by a policy with limits, baselines and waivers',
+    load: async () => (await import('./gate.js')).command,
+  },
+  {
     name: 'report',
     summary: 'render the report of a run again',
     load: async () => (await import('./report.js')).command,

@@ -1,4 +1,5 @@
 import type { VerifyResult } from '../verify/result.js';
+import { code, fence, table, text } from './markdown-text.js';
 import { formatBytes, formatCount, formatMs, formatStatistic, plural } from './quantity.js';
 import type { ForgeResult, ReportConversion } from './result.js';
 import {
@@ -11,6 +12,7 @@ import {
   outcomeWord,
   phasesSentence,
   runTitle,
+  speedSentence,
 } from './sentences.js';
 
 const marks = { pass: '✅', fail: '❌', inconclusive: '❔' } as const;
@@ -24,7 +26,10 @@ export function renderMarkdown(result: ForgeResult): string {
     `# ${text(modelName(result))}: ${marks[result.verdict.outcome]} ${outcomeWord[result.verdict.outcome]}`,
     `${text(runTitle(result))} · trtforge ${text(result.version)} · ${result.startedAt}`,
     verdictBlock(result),
-    result.verification && accuracyBlock(result.verification),
+    result.verification && accuracyBlock('Accuracy', result.verification),
+    result.engineVerification && accuracyBlock('Accuracy of the engine', result.engineVerification),
+    result.bench &&
+      `## Speed\n\n${[speedSentence(result.bench), ...result.bench.warnings].map(text).join('\n\n')}`,
     result.conversion && conversionBlock(result.conversion),
     sizesBlock(result),
     phasesBlock(result),
@@ -57,7 +62,7 @@ function verdictBlock({ verdict, error, issues = [] }: ForgeResult): string {
 /** The statistics that fit a line. */
 const STATISTICS = ['max', 'mean', 'p99', 'SNR in dB'];
 
-function accuracyBlock(verification: VerifyResult): string {
+function accuracyBlock(title: string, verification: VerifyResult): string {
   const rows = verification.outputs.map((output) => [
     code(output.name),
     output.outcome === 'pass' ? 'pass' : `**${output.outcome}**`,
@@ -72,7 +77,7 @@ function accuracyBlock(verification: VerifyResult): string {
       )
       .join('; '),
   ]);
-  return `## Accuracy\n\n${text(accuracySentence(verification))}\n\n${table(['output', 'verdict', ...STATISTICS, 'checked'], rows)}`;
+  return `## ${title}\n\n${text(accuracySentence(verification))}\n\n${table(['output', 'verdict', ...STATISTICS, 'checked'], rows)}`;
 }
 
 function conversionBlock(conversion: ReportConversion): string {
@@ -120,37 +125,3 @@ function findingsList({ model }: ForgeResult): string {
   );
   return `\n\n${plural(found.length, 'finding')}:\n\n${lines.join('\n')}`;
 }
-
-function table(heads: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
-  return [line(heads), line(heads.map(() => '---')), ...rows.map(line)].join('\n');
-}
-
-/** Text from outside as Markdown prose, also inside a table cell: nothing in it starts markup, a mention or a new line. */
-function text(said: string): string {
-  return oneLine(said)
-    .replace(/[\\*_[\]#+!|~$]/g, (character) => `\\${character}`)
-    .replaceAll('&', '&amp;')
-    .replaceAll('`', '&#96;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replace(/@(?=\w)/g, '@\u200b');
-}
-
-/** Text as a code span: fenced by more backticks than it holds, its pipes escaped for table cells. */
-function code(said: string): string {
-  const line = oneLine(said).replaceAll('|', '\\|');
-  const longest = Math.max(0, ...(line.match(/`+/g) ?? []).map((run) => run.length));
-  const quote = '`'.repeat(longest + 1);
-  return longest === 0 ? `${quote}${line || ' '}${quote}` : `${quote} ${line} ${quote}`;
-}
-
-/** A code block whose fence is longer than any run of backticks inside. */
-function fence(content: string): string {
-  const longest = Math.max(2, ...(content.match(/`+/g) ?? []).map((run) => run.length));
-  const quote = '`'.repeat(longest + 1);
-  return `${quote}sh\n${content}\n${quote}`;
-}
-
-// Controls and format characters (bidirectional overrides among them) would move or hide what follows.
-const oneLine = (said: string): string => said.replace(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]+/gu, ' ');

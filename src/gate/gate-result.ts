@@ -1,0 +1,106 @@
+import { z } from 'zod';
+
+/** From best to worst is pass, waived, warn, inconclusive, fail; `skipped` is what the policy lets be absent. */
+export const findingOutcomeSchema = z.enum(['pass', 'waived', 'warn', 'inconclusive', 'fail', 'skipped']);
+
+export const gateOutcomeSchema = z.enum(['pass', 'warn', 'inconclusive', 'fail']);
+
+const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()]);
+
+export const gateFindingSchema = z.object({
+  /** Id of the check; null for a result that is itself an error. */
+  check: z.string().nullable(),
+  /** The policy's own words. */
+  why: z.string().nullable(),
+  /** The result by name; null when no result fits the check. */
+  result: z.string().nullable(),
+  /** The path as the policy has it, and the place it led to: `outputs[logits].pass`. */
+  field: z.string().nullable(),
+  at: z.string().nullable(),
+  /** NaN and infinities by name. */
+  value: scalar.optional(),
+  unit: z.string().nullable(),
+  /** What the baseline has, for a check with a regression rule. */
+  baseline: z.number().nullable(),
+  /** What decided. `within` is a pass. */
+  rule: z.enum([
+    'within',
+    'limit',
+    'regression',
+    'not-comparable',
+    'not-a-number',
+    'wrong-type',
+    'missing-result',
+    'missing-field',
+    'missing-baseline',
+    'error-result',
+  ]),
+  outcome: findingOutcomeSchema,
+  /** What it would be without its waiver; the same as `outcome` where there is none. */
+  unwaived: findingOutcomeSchema,
+  /** One sentence with the number and the limit. */
+  message: z.string(),
+  waiver: z.object({ reason: z.string(), expires: z.string(), owner: z.string().nullable() }).nullable(),
+  /** Line of the check in the policy file; null where it comes from what that extends. */
+  line: z.int().positive().nullable(),
+});
+
+export const gateWaiverSchema = z.object({
+  check: z.string(),
+  reason: z.string(),
+  owner: z.string().nullable(),
+  expires: z.string(),
+  /** Days until it ends; negative when it has. */
+  daysLeft: z.int(),
+  state: z.enum(['used', 'unused', 'expiring', 'expired']),
+  outcome: z.enum(['pass', 'warn', 'fail']),
+  message: z.string(),
+  line: z.int().positive().nullable(),
+});
+
+/** What `gate` finds: a policy over results. */
+export const gateResultSchema = z.object({
+  schema: z.literal('trtforge.gate/1'),
+  policy: z.string(),
+  /** Ready rules and files that the policy extends. */
+  extended: z.array(z.string()),
+  /** Ids of checks of those that the policy takes out. */
+  dropped: z.array(z.string()),
+  baseline: z.string().nullable(),
+  /** Whether the baseline now holds the values of this run. */
+  baselineUpdated: z.boolean(),
+  /** The day that waivers were judged by, UTC. */
+  day: z.string(),
+  results: z.array(
+    z.object({
+      name: z.string(),
+      path: z.string(),
+      schema: z.string().nullable(),
+      /** How many checks read it; 0 means that the policy says nothing about it. */
+      checks: z.int().nonnegative(),
+    }),
+  ),
+  outcome: gateOutcomeSchema,
+  counts: z.object({
+    pass: z.int(),
+    waived: z.int(),
+    warn: z.int(),
+    inconclusive: z.int(),
+    fail: z.int(),
+    skipped: z.int(),
+  }),
+  /** Worst first. */
+  findings: z.array(gateFindingSchema),
+  waivers: z.array(gateWaiverSchema),
+  /** What decided, in sentences. */
+  reasons: z.array(z.string()),
+  repeat: z.string(),
+  /** With --github: the lines that GitHub's runner makes annotations of. */
+  annotations: z.array(z.string()).optional(),
+});
+
+export type FindingOutcome = z.infer<typeof findingOutcomeSchema>;
+export type GateFinding = z.infer<typeof gateFindingSchema>;
+export type GateWaiver = z.infer<typeof gateWaiverSchema>;
+export type GateOutcome = z.infer<typeof gateOutcomeSchema>;
+export type GateResult = z.infer<typeof gateResultSchema>;

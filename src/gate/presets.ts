@@ -1,0 +1,83 @@
+import type { PolicyFile } from './policy-schema.js';
+
+/** What `verify --reference` writes. */
+const stream = { schema: 'trtforge.parity/*' };
+
+/** Says no to «fail», and inconclusive to everything else that is not «pass». */
+const mustPass = { fail: { is: 'fail' }, inconclusive: { 'is-not': 'pass' } };
+
+/** The rules that a streaming encoder's continuous integration was asked for: fail on a broken contract and above 1e-3, warn above 5e-4. */
+const streamingParity: PolicyFile = {
+  schema: 'trtforge.gate-policy/1',
+  results: { stream },
+  checks: [
+    {
+      id: 'cache-contract',
+      why: 'A broken contract (lengths, shapes, the cache fed back) makes every later number meaningless.',
+      result: 'stream',
+      field: 'verdicts.contract',
+      ...mustPass,
+    },
+    {
+      id: 'encoder-error',
+      why: 'The largest absolute error of the main output over all chunks.',
+      result: 'stream',
+      field: 'drift.max',
+      fail: { above: 1e-3 },
+      warn: { above: 5e-4 },
+    },
+  ],
+};
+
+/** The sign-off of the same checklist: 95 % of chunks below 5e-4, the mean below 2e-4, no growth, and 21 ms a chunk. */
+const streamingAcceptance: PolicyFile = {
+  schema: 'trtforge.gate-policy/1',
+  extends: 'streaming-parity',
+  checks: [
+    {
+      id: 'encoder-error-p95',
+      why: '95 % of the chunks are this close or closer.',
+      result: 'stream',
+      field: 'drift.p95',
+      fail: { 'at-least': 5e-4 },
+    },
+    {
+      id: 'encoder-error-mean',
+      why: 'The mean over all chunks.',
+      result: 'stream',
+      field: 'drift.mean',
+      fail: { 'at-least': 2e-4 },
+    },
+    {
+      id: 'error-growth',
+      why: 'Whether errors add up from chunk to chunk; one bad chunk is no growth.',
+      result: 'stream',
+      field: 'drift.shape',
+      fail: { is: 'growing' },
+      inconclusive: { is: 'too-short' },
+    },
+  ],
+};
+
+/** Every result says pass itself: the exit code that its command ended with. */
+const commandsPassed: PolicyFile = {
+  schema: 'trtforge.gate-policy/1',
+  results: { 'any-result': { schema: 'trtforge.*' } },
+  checks: [
+    {
+      id: 'exit-code',
+      why: 'What the command that wrote the result ended with: 1 a comparison failed, 3 this machine cannot, 4 inconclusive.',
+      result: 'any-result',
+      field: 'exitCode',
+      inconclusive: { is: 4 },
+      fail: { 'none-of': [0, 4] },
+    },
+  ],
+};
+
+/** Ready rules, for `extends`. */
+export const presets: Readonly<Record<string, PolicyFile>> = {
+  'streaming-parity': streamingParity,
+  'streaming-acceptance': streamingAcceptance,
+  'commands-passed': commandsPassed,
+};

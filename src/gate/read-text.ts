@@ -1,0 +1,15 @@
+import { type ErrorCode, TrtforgeError } from '../errors.js';
+import { openFile } from '../system/byte-source.js';
+
+/** A whole text file of at most `largest` bytes; a larger one is refused with `code`. Errors: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE. */
+export function readText(path: string, largest: number, code: ErrorCode): string {
+  const source = openFile(path);
+  try {
+    if (source.size > largest)
+      throw new TrtforgeError(code, `${path} is too large for what it should be (${source.size} bytes).`);
+    const bytes = Buffer.alloc(source.size);
+    return bytes.toString('utf8', 0, source.read(bytes, 0, source.size));
+  } finally {
+    source.close();
+  }
+}

@@ -1,0 +1,93 @@
+import type { GateFinding, GateWaiver } from './gate-result.js';
+import { numberOf } from './limit.js';
+import type { Policy, PolicyWaiver } from './policy.js';
+import { matchesStars } from './stars.js';
+
+const DAY_MS = 86_400_000;
+
+/** What a waiver can excuse: a measured miss. What is missing, not a number or an error is never excused. */
+const EXCUSABLE: ReadonlySet<GateFinding['rule']> = new Set(['limit', 'regression']);
+const MISSES: ReadonlySet<GateFinding['outcome']> = new Set(['fail', 'inconclusive', 'warn']);
+
+/** A finding, and which way its value would be worse; null where values only differ. */
+export interface JudgedFinding {
+  readonly finding: GateFinding;
+  readonly worse: 'higher' | 'lower' | null;
+}
+
+/**
+ * Applies the policy's waivers on a day (`2026-11-21`, UTC; a waiver holds through its last day). An expired waiver excuses nothing and fails by itself;
+ * one that ends soon, or that nothing needs any more, is a warning.
+ */
+export function applyWaivers(
+  judged: readonly JudgedFinding[],
+  policy: Policy,
+  day: string,
+): { readonly findings: readonly GateFinding[]; readonly waivers: readonly GateWaiver[] } {
+  const used = new Set<PolicyWaiver>();
+  const active = policy.waivers.filter((waiver) => daysLeft(waiver, day) >= 0);
+  const findings = judged.map((each) => {
+    const waiver = active.find((candidate) => excuses(candidate, each));
+    if (waiver === undefined) return each.finding;
+    used.add(waiver);
+    const { reason, expires, owner = null } = waiver;
+    return { ...each.finding, outcome: 'waived' as const, waiver: { reason, expires, owner } };
+  });
+  return {
+    findings,
+    waivers: policy.waivers.map((waiver) =>
+      judgeWaiver(waiver, used.has(waiver), policy.expiresSoonDays, day),
+    ),
+  };
+}
+
+function excuses(waiver: PolicyWaiver, { finding, worse }: JudgedFinding): boolean {
+  if (waiver.check !== finding.check || !MISSES.has(finding.outcome) || !EXCUSABLE.has(finding.rule))
+    return false;
+  if (waiver.result !== undefined && !matchesStars(finding.result ?? '', waiver.result)) return false;
+  if (waiver.at !== undefined && !matchesStars(finding.at ?? '', waiver.at)) return false;
+  const bound = waiver['up-to'];
+  if (bound === undefined) return true;
+  const value = numberOf(finding.value);
+  if (value === undefined || worse === null) return false;
+  return worse === 'higher' ? value <= bound : value >= bound;
+}
+
+function judgeWaiver(waiver: PolicyWaiver, used: boolean, soonDays: number, day: string): GateWaiver {
+  const { check, reason, expires, owner = null, line } = waiver;
+  const left = daysLeft(waiver, day);
+  const about = { check, reason, owner, expires, daysLeft: left, line };
+  if (left < 0)
+    return {
+      ...about,
+      state: 'expired',
+      outcome: 'fail',
+      message: `The waiver for ${check} ended on ${expires}: remove it, or renew it with a reason. It was for «${reason}».`,
+    };
+  if (!used)
+    return {
+      ...about,
+      state: 'unused',
+      outcome: 'warn',
+      message: `Nothing needs the waiver for ${check} in this run: remove it, or correct what it is for («${reason}»).`,
+    };
+  if (left <= soonDays)
+    return {
+      ...about,
+      state: 'expiring',
+      outcome: 'warn',
+      message: `The waiver for ${check} ends on ${expires}, ${inDays(left)}; from then on ${check} counts again («${reason}»).`,
+    };
+  return {
+    ...about,
+    state: 'used',
+    outcome: 'pass',
+    message: `${check} is waived until ${expires}: ${reason}`,
+  };
+}
+
+/** Whole days from a day to the waiver's last; 0 on that day. */
+const daysLeft = ({ expires }: PolicyWaiver, day: string): number =>
+  Math.round((Date.parse(`${expires}T00:00:00Z`) - Date.parse(`${day}T00:00:00Z`)) / DAY_MS);
+
+const inDays = (days: number): string => (days === 0 ? 'today' : days === 1 ? 'tomorrow' : `in ${days} days`);
