@@ -5,7 +5,13 @@ import { TrtforgeError } from '../errors.js';
 import { forge } from '../forge/forge.js';
 import { type SkippablePhase, skippablePhases } from '../forge/options.js';
 import type { ForgeResult } from '../report/result.js';
-import { accuracySentence, conversionSentence, engineSentence, outcomeWord } from '../report/sentences.js';
+import {
+  accuracySentence,
+  conversionSentence,
+  engineSentence,
+  outcomeWord,
+  speedSentence,
+} from '../report/sentences.js';
 import { builderOption, buildOptions, buildWishes } from './build-options.js';
 import { comparisonOptions, comparisonWishes } from './comparison-options.js';
 import { storeOptions, storeWishes } from './store-options.js';
@@ -31,7 +37,7 @@ export const command = defineCommand({
     }),
     skip: option({
       flags: '--skip <phases>',
-      describe: 'leave out build (no TensorRT is needed then), verify, or both by comma',
+      describe: 'leave out build (no TensorRT is needed then), verify, bench, or several by comma',
       parse: parsePhases,
       repeat: true,
     }),
@@ -67,6 +73,8 @@ function render(result: ForgeResult, { line, colors }: TextOutput): void {
   if (conversion !== null) line(conversionSentence(conversion));
   if (build !== null) line(engineSentence(build));
   if (verification !== null) line(accuracySentence(verification));
+  if (result.engineVerification !== null) line(`The engine: ${accuracySentence(result.engineVerification)}`);
+  if (result.bench !== null) line(speedSentence(result.bench));
   line();
   line(`${tone(colors.bold(outcomeWord[verdict.outcome].toUpperCase()))}  ${verdict.headline}`);
   for (const reason of verdict.reasons) line(`  ${colors.dim('·')} ${reason}`);

@@ -3,9 +3,9 @@ import { engineNameOf, formatEngineName } from '../engine/engine-name.js';
 import { identityDigest } from '../engine/identity.js';
 import { planBuilder } from '../engine/plan-builders.js';
 import { formatBytes, formatMs } from '../report/quantity.js';
-import { openLocalStore, openRemoteStore } from '../store/build-or-load.js';
 import type { LocalStore } from '../store/local.js';
 import { type ObtainedEngine, obtainEngine } from '../store/obtain-engine.js';
+import { openLocalStore, openStores } from '../store/open-stores.js';
 import type { Forged, ForgePhase, Run } from './forged.js';
 
 /** Finds the engine in the store or builds it, and puts it into the run root under its readable name. */
@@ -22,17 +22,13 @@ export const buildPhase = (run: Run): ForgePhase => ({
     const prepared = preparedOf(soFar);
     const { identity, model, extension } = prepared;
     const name = formatEngineName(engineNameOf(identity, model.name, model.version), extension);
-    const remote = await openRemoteStore(
-      run.options.store === false ? false : run.options.remote,
-      run.environment,
-    );
+    const { close, ...stores } = await openStores(run.options, run.environment);
     try {
       const obtained = await obtainEngine(
         {
           ...prepared,
           converted: soFar.conversion && { path: soFar.conversion.output, ms: soFar.conversion.ms },
-          store: storeOf(run),
-          remote,
+          ...stores,
           forceRebuild: run.options.forceRebuild ?? false,
           output: join(run.root.engines, name),
         },
@@ -45,7 +41,7 @@ export const buildPhase = (run: Run): ForgePhase => ({
       );
       return { found: { obtained }, detail: howObtained(obtained) };
     } finally {
-      remote?.close();
+      close();
     }
   },
 });

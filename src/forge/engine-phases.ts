@@ -1,17 +1,80 @@
+import { benchEngine } from '../bench/bench-engine.js';
+import { defaultMode } from '../bench/request.js';
+import { formatMs } from '../report/quantity.js';
+import { verifyModel } from '../verify/verify.js';
 import { whyNotRunHere } from './environment.js';
-import type { Forged, Run } from './forged.js';
-import type { NamedSkip } from './phase.js';
+import type { Forged, ForgePhase, Run } from './forged.js';
+import type { SkippablePhase } from './options.js';
+import { writeJson } from './run-root.js';
+import { optimumShapes, outcomeText } from './verify-phase.js';
 
-/**
- * The steps that run the engine itself, by name, so that a report never leaves them out in silence. They need a GPU that the engine serves;
- * where one is there, this version of trtforge still has no session that runs engines, and says so.
- */
-export const enginePhases = ({ machine }: Run): readonly NamedSkip<Forged>[] =>
-  ['verify engine', 'bench'].map((name) => ({
-    name,
-    skip: ({ prepared, obtained }) =>
-      prepared === undefined || obtained === undefined
-        ? 'there is no engine'
-        : (whyNotRunHere(machine, prepared.identity.target.computeCapabilities) ??
-          'this version of trtforge does not run engines yet'),
-  }));
+/** Long enough for steady clocks, short beside a build. */
+const BENCH_MS = 3000;
+const WARM_UP_MS = 1000;
+
+/** Holds the engine itself, on its GPU, against the original model. An output outside tolerance ends no phase: it is a finding. */
+export const verifyEnginePhase = (run: Run): ForgePhase => ({
+  name: 'verify engine',
+  skip: (soFar) => whyNotHere(run, soFar) ?? whyLeftOut(run, 'verify'),
+  run: async ({ prepared, obtained, conversion }, { emit, signal }) => {
+    if (obtained === undefined) throw new Error('The engine is verified only after the build phase.');
+    const engineVerification = await verifyModel(
+      {
+        shapes: optimumShapes(prepared?.identity.recipe.profiles[0]),
+        ...run.options.verify,
+        reference: run.options.model,
+        candidate: obtained.engine,
+        ...(conversion === undefined ? {} : { precision: conversion.precision }),
+      },
+      { emit, environment: run.environment, ...(signal === undefined ? {} : { signal }) },
+    );
+    writeJson(run.root.stepResult('verify-engine'), engineVerification);
+    return { found: { engineVerification }, detail: outcomeText(engineVerification) };
+  },
+});
+
+/** Measures the engine at the optimum of its first profile, GPU time only, as a CUDA graph: what the hardware gives. */
+export const benchPhase = (run: Run): ForgePhase => ({
+  name: 'bench',
+  skip: (soFar) => whyNotHere(run, soFar) ?? whyLeftOut(run, 'bench'),
+  run: async ({ obtained }, { emit, signal = new AbortController().signal }) => {
+    if (obtained === undefined) throw new Error('The engine is measured only after the build phase.');
+    const bench = await benchEngine(
+      {
+        engine: obtained.engine,
+        toolchain: undefined,
+        device: 0,
+        plugins: [...(run.options.plugins ?? [])],
+        allowHostCode: false,
+        shapes: { kind: 'optimum' },
+        inputs: { seed: 0, ranges: [], files: [] },
+        mode: {
+          ...defaultMode,
+          transfers: false,
+          graph: true,
+          spinWait: true,
+          warmUpMs: WARM_UP_MS,
+          durationMs: BENCH_MS,
+        },
+        layers: false,
+        samples: undefined,
+        wait: true,
+      },
+      { emit, signal, environment: run.environment },
+    );
+    writeJson(run.root.stepResult('bench'), bench);
+    const { gpuMs, itemsPerSecond } = bench;
+    return {
+      found: { bench },
+      detail: `${gpuMs === null ? '' : `${formatMs(gpuMs.median)} on the GPU, `}${Math.round(itemsPerSecond)} items a second`,
+    };
+  },
+});
+
+const whyLeftOut = ({ options }: Run, phase: SkippablePhase): string | null =>
+  options.skip?.includes(phase) ? 'it was to be left out' : null;
+
+function whyNotHere({ machine }: Run, { prepared, obtained }: Partial<Forged>): string | null {
+  if (prepared === undefined || obtained === undefined) return 'there is no engine';
+  return whyNotRunHere(machine, prepared.identity.target.computeCapabilities);
+}

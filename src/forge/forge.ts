@@ -7,13 +7,13 @@ import { packageVersion } from '../version.js';
 import { buildPart } from './build-part.js';
 import { buildPhase } from './build-phase.js';
 import { convertPhase } from './convert-phase.js';
-import { enginePhases } from './engine-phases.js';
+import { benchPhase, verifyEnginePhase } from './engine-phases.js';
 import { environmentPart, lookAtMachine } from './environment.js';
-import type { Forged, Run } from './forged.js';
+import type { Forged, ForgePhase, Run } from './forged.js';
 import { inspectPhase } from './inspect-phase.js';
 import { conversionPart, modelPart } from './model-part.js';
 import type { ForgeContext, ForgeOptions } from './options.js';
-import { type Phase, type PhasesOutcome, runPhases } from './phase.js';
+import { type PhasesOutcome, runPhases } from './phase.js';
 import { repeatCommands } from './repeat.js';
 import { resolvePhase } from './resolve-phase.js';
 import {
@@ -28,13 +28,14 @@ import { judge } from './verdict.js';
 import { verifyPhase } from './verify-phase.js';
 
 /** The way, in order. */
-const phasesOf = (run: Run): readonly Phase<Forged>[] => [
+const phasesOf = (run: Run): readonly ForgePhase[] => [
   inspectPhase(run),
   resolvePhase(run),
   convertPhase(run),
   buildPhase(run),
   verifyPhase(run),
-  ...enginePhases(run),
+  verifyEnginePhase(run),
+  benchPhase(run),
 ];
 
 /**
@@ -85,6 +86,8 @@ function resultOf(
     conversion: conversion === undefined ? null : conversionPart(conversion),
     build: obtained === undefined ? null : buildPart(obtained),
     verification: found.verification ?? null,
+    engineVerification: found.engineVerification ?? null,
+    bench: found.bench ?? null,
   };
   const version = packageVersion();
   return {
@@ -121,7 +124,7 @@ function targetOf({ target }: ForgeOptions, { prepared }: Partial<Forged>): stri
 /** What the run root holds, for whoever opens it. */
 function filesOf(
   root: RunRoot,
-  { conversion, obtained, inspection, verification }: Partial<Forged>,
+  { conversion, obtained, inspection, verification, engineVerification, bench }: Partial<Forged>,
 ): ForgeResult['files'] {
   const all: readonly (readonly [string | undefined, string])[] = [
     [root.report, 'this report as a page'],
@@ -135,6 +138,8 @@ function filesOf(
     [inspection && root.stepResult('inspect'), 'what inspect found, in full'],
     [conversion && root.stepResult('convert'), 'what convert did, in full'],
     [verification && root.stepResult('verify'), 'what verify found, in full'],
+    [engineVerification && root.stepResult('verify-engine'), 'what verify found of the engine, in full'],
+    [bench && root.stepResult('bench'), 'what bench measured, in full'],
     [join(root.path, 'logs'), 'one log per phase'],
   ];
   return all.flatMap(([path, what]) =>

@@ -1,3 +1,4 @@
+import type { BenchResult } from '../bench/result.js';
 import type { PreparedBuild } from '../engine/prepare.js';
 import type { ModelFacts } from '../onnx/model-facts.js';
 import type { ConversionResult } from '../precision/conversion.js';
@@ -5,7 +6,7 @@ import type { ObtainedEngine } from '../store/obtain-engine.js';
 import type { VerifyResult } from '../verify/result.js';
 import type { Machine } from './environment.js';
 import type { ForgeContext, ForgeOptions } from './options.js';
-import type { WorkPhase } from './phase.js';
+import type { Phase } from './phase.js';
 import type { RunRoot } from './run-root.js';
 
 /** What the phases find, each its own part. */
@@ -16,6 +17,8 @@ export interface Forged {
   readonly conversion: ConversionResult;
   readonly obtained: ObtainedEngine;
   readonly verification: VerifyResult;
+  readonly engineVerification: VerifyResult;
+  readonly bench: BenchResult;
 }
 
 /** What every phase may look at; the same for the whole run. */
@@ -27,4 +30,4 @@ export interface Run {
   readonly build: ForgeContext['build'];
 }
 
-export type ForgePhase = WorkPhase<Forged>;
+export type ForgePhase = Phase<Forged>;

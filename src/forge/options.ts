@@ -4,8 +4,8 @@ import type { BuildOrLoadWishes } from '../store/build-or-load.js';
 import type { VerifyRequest } from '../verify/request.js';
 import type { Machine } from './environment.js';
 
-/** Phases a user may leave out: the engine, or the comparison. */
-export const skippablePhases = ['build', 'verify'] as const;
+/** Phases a user may leave out: the engine, the comparisons, the measurement. */
+export const skippablePhases = ['build', 'verify', 'bench'] as const;
 export type SkippablePhase = (typeof skippablePhases)[number];
 
 export type ComparisonWishes = Pick<

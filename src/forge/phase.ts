@@ -18,14 +18,8 @@ export interface PhaseOutcome<S> {
   readonly detail: string;
 }
 
-/** A step that this version or this kind of run never takes: it is named with its reason all the same. */
-export interface NamedSkip<S> {
-  readonly name: string;
-  skip(soFar: Partial<S>): string;
-}
-
 /** One step of the way. It reads what was found so far and adds to it; it changes nothing that is there. */
-export interface WorkPhase<S> {
+export interface Phase<S> {
   readonly name: string;
   /** Why it cannot or need not run here, or null. */
   skip(soFar: Partial<S>): string | null;
@@ -33,8 +27,6 @@ export interface WorkPhase<S> {
   expect?(soFar: Partial<S>): Promise<string | undefined>;
   run(soFar: Partial<S>, context: PhaseContext): Promise<PhaseOutcome<S>>;
 }
-
-export type Phase<S> = WorkPhase<S> | NamedSkip<S>;
 
 export interface PhasesOutcome<S> {
   readonly found: Partial<S>;
@@ -70,13 +62,13 @@ export async function runPhases<S>(
       records.push(notStarted(phase.name, 'not-reached', `the run stopped in ${error.phase}`));
       continue;
     }
-    const todo = workOrReason(phase, found);
-    if ('reason' in todo) {
-      context.emit({ type: 'phase-skipped', phase: phase.name, reason: todo.reason });
-      records.push(notStarted(phase.name, 'skipped', todo.reason));
+    const reason = phase.skip(found);
+    if (reason !== null) {
+      context.emit({ type: 'phase-skipped', phase: phase.name, reason });
+      records.push(notStarted(phase.name, 'skipped', reason));
       continue;
     }
-    const ended = await runPhase(todo.work, found, context, log, clock);
+    const ended = await runPhase(phase, found, context, log, clock);
     records.push(ended.record);
     found = { ...found, ...ended.found };
     issues.push(...ended.issues);
@@ -85,17 +77,8 @@ export async function runPhases<S>(
   return { found, phases: records, error, issues };
 }
 
-function workOrReason<S>(
-  phase: Phase<S>,
-  found: Partial<S>,
-): { readonly work: WorkPhase<S> } | { readonly reason: string } {
-  if (!('run' in phase)) return { reason: phase.skip(found) };
-  const reason = phase.skip(found);
-  return reason === null ? { work: phase } : { reason };
-}
-
 async function runPhase<S>(
-  phase: WorkPhase<S>,
+  phase: Phase<S>,
   soFar: Partial<S>,
   context: PhaseContext,
   log: PhaseLog,

@@ -6,6 +6,7 @@ import type { VerifyResult } from '../verify/result.js';
 export interface Judged {
   readonly error: ForgeResult['error'];
   readonly verification: ForgeResult['verification'];
+  readonly engineVerification: ForgeResult['engineVerification'];
   readonly build: ForgeResult['build'];
   readonly phases: readonly ReportPhase[];
 }
@@ -15,12 +16,23 @@ export interface Judgement {
   readonly exitCode: ForgeResult['exitCode'];
 }
 
-/** In this order: an error that stopped the run, a comparison that failed, one that could not tell, then what was really checked. */
+/** In this order: an error that stopped the run, a comparison that did not pass (the model's before the engine's), then what was really checked. */
 export function judge(run: Judged): Judgement {
   if (run.error !== null) return stopped(run.error);
-  const { verification } = run;
-  if (verification !== null && verification.outcome !== 'pass') return notPassed(verification);
+  const { verification, engineVerification } = run;
+  if (verification !== null && verification.outcome !== 'pass') return notPassed(verification, 'typed model');
+  if (engineVerification !== null && engineVerification.outcome !== 'pass')
+    return notPassed(engineVerification, 'engine');
   const reasons = skippedReasons(run.phases);
+  if (engineVerification !== null)
+    return {
+      verdict: {
+        outcome: 'pass',
+        headline: 'The engine, run on its GPU, agrees with the original model on every output.',
+        reasons,
+      },
+      exitCode: ExitCode.pass,
+    };
   if (verification === null)
     return {
       verdict: {
@@ -57,14 +69,14 @@ function stopped(error: NonNullable<ForgeResult['error']>): Judgement {
   };
 }
 
-function notPassed({ outcome, outputs, reasons, verdicts }: VerifyResult): Judgement {
+function notPassed({ outcome, outputs, reasons, verdicts }: VerifyResult, what: string): Judgement {
   const fail = outcome === 'fail';
   const failed = outputs.filter((output) => !output.pass).length;
   const headline = !fail
-    ? 'The comparison could not tell whether the typed model agrees with the original.'
+    ? `The comparison could not tell whether the ${what} agrees with the original.`
     : verdicts.contract === 'fail'
-      ? 'The typed model does not have the outputs of the original.'
-      : `${failed} of ${plural(outputs.length, 'output')} of the typed model ${failed === 1 ? 'is' : 'are'} outside tolerance.`;
+      ? `The ${what} does not have the outputs of the original.`
+      : `${failed} of ${plural(outputs.length, 'output')} of the ${what} ${failed === 1 ? 'is' : 'are'} outside tolerance.`;
   return {
     verdict: { outcome, headline, reasons },
     exitCode: fail ? ExitCode.failed : ExitCode.inconclusive,

@@ -32,7 +32,7 @@ export const verifyPhase = ({ options, root }: Run): ForgePhase => ({
 });
 
 /** The shapes of the first profile's optimum; inputs that are shape tensors keep the values drawn for them. */
-function optimumShapes(profile: Profile | undefined): ReadonlyMap<string, readonly number[]> {
+export function optimumShapes(profile: Profile | undefined): ReadonlyMap<string, readonly number[]> {
   return new Map(
     Object.entries(profile ?? {}).flatMap(([name, range]) =>
       range.values ? [] : [[name, range.opt] as const],
@@ -40,7 +40,7 @@ function optimumShapes(profile: Profile | undefined): ReadonlyMap<string, readon
   );
 }
 
-function outcomeText({ outputs }: Forged['verification']): string {
+export function outcomeText({ outputs }: Forged['verification']): string {
   const passed = outputs.filter(({ outcome }) => outcome === 'pass').length;
   return `${passed} of ${plural(outputs.length, 'output')} within tolerance`;
 }

@@ -1,12 +1,13 @@
 import { jsonIsland, markup, styleSheet } from './markup.js';
 import { type SectionFacts, section } from './parts.js';
 import type { ForgeResult } from './result.js';
-import { accuracySection } from './section/accuracy.js';
+import { accuracySection, engineAccuracySection } from './section/accuracy.js';
 import { engineSection } from './section/engine.js';
 import { modelSection } from './section/model.js';
 import { phasesSection } from './section/phases.js';
 import { precisionSection } from './section/precision.js';
 import { sizesSection } from './section/sizes.js';
+import { speedSection } from './section/speed.js';
 import { environmentSection, repeatSection } from './section/surroundings.js';
 import { verdictHeader } from './section/verdict.js';
 import { modelName, outcomeWord } from './sentences.js';
@@ -14,6 +15,8 @@ import { pageStyle } from './style.js';
 
 const sections: readonly ((result: ForgeResult) => SectionFacts | null)[] = [
   accuracySection,
+  engineAccuracySection,
+  speedSection,
   precisionSection,
   sizesSection,
   phasesSection,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { benchResultSchema } from '../bench/result.js';
 import { explainedIssueSchema } from '../diagnose/explained-issue.js';
 import { ExitCode } from '../errors.js';
 import { verifyResultSchema } from '../verify/result.js';
@@ -125,7 +126,12 @@ export const forgeResultSchema = z.object({
   model: modelSchema.nullable(),
   conversion: conversionSchema.nullable(),
   build: buildSchema.nullable(),
+  /** The typed model against the original. */
   verification: verifyResultSchema.nullable(),
+  /** The engine, on its GPU, against the original. */
+  engineVerification: verifyResultSchema.nullable().default(null),
+  /** The engine's speed on the GPU at hand. */
+  bench: benchResultSchema.nullable().default(null),
   environment: z.array(z.object({ name: z.string(), text: z.string() })),
   repeat: z.array(z.object({ step: z.string(), command: z.string() })),
   files: z.array(z.object({ path: z.string(), what: z.string() })),

@@ -1,3 +1,4 @@
+import type { BenchResult } from '../bench/result.js';
 import type { Measure, VerifiedOutput, VerifyResult } from '../verify/result.js';
 import { formatBytes, formatCount, formatMs, formatShare, formatStatistic, plural } from './quantity.js';
 import type {
@@ -126,6 +127,19 @@ export function engineSentence(build: ReportBuild): string {
 
 const engineTarget = (build: ReportBuild): string =>
   `${build.product} ${build.version}${build.computeCapabilities.length === 0 ? '' : `, ${build.computeCapabilities.join(', ')}`}`;
+
+/** «0.524 ms on the GPU for batch 1 (median of 19,000), 1,908 items a second.» */
+export function speedSentence({ runs, gpu, backend }: BenchResult): string {
+  const [first] = runs;
+  if (first === undefined) return `Nothing was measured on ${backend}.`;
+  const { gpuMs, batch, itemsPerSecond, doubts } = first;
+  const time =
+    gpuMs === null
+      ? 'No GPU time is known'
+      : `${formatMs(gpuMs.median)} on ${gpu?.name ?? backend} for batch ${batch} (median of ${formatCount(gpuMs.count)})`;
+  const doubt = doubts.length === 0 ? '' : ' Not to be trusted without a look at the warnings.';
+  return `${time}, ${formatCount(Math.round(itemsPerSecond))} items a second.${doubt}`;
+}
 
 /** Where the whole run stands, for titles: «resnet50, FP16, tensorrt-rtx 1.7.1.116, sm_89». */
 export function runTitle(result: ForgeResult): string {

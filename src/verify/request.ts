@@ -3,8 +3,9 @@ import type { AskedTolerance, VerifyPrecision } from './tolerance.js';
 
 /** What `verifyModel` is asked. */
 export interface VerifyRequest extends InputWishes {
-  /** ONNX files. */
+  /** An ONNX file. */
   readonly reference: string;
+  /** An ONNX file or an engine. */
   readonly candidate: string;
   /** What the tolerances are for; default: the lowest precision that the candidate computes in. */
   readonly precision?: VerifyPrecision;

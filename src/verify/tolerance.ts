@@ -105,6 +105,10 @@ export const allowedDifferences: Readonly<Record<VerifyPrecision, number>> = {
   bf16: 0.01,
 };
 
+/** The precision of an engine, by its recipe; a model built as it is gets the tolerances of FP32. */
+export const precisionOfRecipe = (precision: string): VerifyPrecision =>
+  precision === 'fp16' || precision === 'bf16' ? precision : 'fp32';
+
 /** The lowest precision that a model computes in. */
 export function precisionOf(model: ModelProto): VerifyPrecision {
   const types = new Set<string>();

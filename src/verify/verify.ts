@@ -1,8 +1,11 @@
 import { TrtforgeError } from '../errors.js';
 import { type EventListener, ignoreEvents } from '../events.js';
+import { readPassport } from '../engine/passport.js';
+import { isPlanFile } from '../engine/plan-header.js';
 import { openModel } from '../onnx/model.js';
 import { openOrtSession } from '../runtime/ort-session.js';
 import type { Binding, Session } from '../runtime/session.js';
+import { openSupervisedEngine } from '../runtime/supervised-engine.js';
 import type { NamedTensors, Tensor } from '../tensor/tensor.js';
 import { tensorReader } from '../tensor/tensor-reader.js';
 import { inDtype, type PlannedInput, planInputs, sampleOf } from './inputs.js';
@@ -12,18 +15,20 @@ import { worst } from './outcome.js';
 import { repeatCommand } from './repeat-command.js';
 import type { VerifyRequest } from './request.js';
 import { measure, type VerifyOutcome, type VerifyResult } from './result.js';
-import { precisionOf, type VerifyPrecision } from './tolerance.js';
+import { precisionOf, precisionOfRecipe, type VerifyPrecision } from './tolerance.js';
 
 export interface VerifyContext {
   readonly emit?: EventListener;
   readonly signal?: AbortSignal;
+  /** Where TensorRT is looked for, when the candidate is an engine; default: this process's. */
+  readonly environment?: NodeJS.ProcessEnv;
 }
 
 const DEFAULT_SAMPLES = 3;
 
 /**
- * Holds a candidate model against a reference, output by output, on the same seeded inputs, both on ONNX Runtime on the CPU, one after the other.
- * 16-bit values of the candidate are rounded after every step, as a GPU stores them (see rounded-model.ts).
+ * Holds a candidate, a model or an engine, against a reference model, output by output, on the same seeded inputs, one after the other. Models run on
+ * ONNX Runtime on the CPU, with 16-bit values rounded after every step, as a GPU stores them (see rounded-model.ts); engines on their GPU.
  * Throws TF_VERIFY_MISMATCH when the models have no output in common or other inputs, and what opening, planning and running throw.
  */
 export async function verifyModel(
@@ -97,7 +102,9 @@ export async function verifyModel(
   };
 }
 
+/** What computes: a 16-bit type in the model's values, or what the engine's recipe or builder flags ask for. */
 function detectPrecision(path: string): VerifyPrecision {
+  if (isPlanFile(path)) return precisionOfRecipe(readPassport(path).identity.document.recipe.precision);
   const model = openModel(path);
   try {
     return precisionOf(model.proto);
@@ -116,18 +123,21 @@ interface ModelRun<T> {
 async function runAll<T>(
   path: string,
   request: VerifyRequest,
-  { emit, signal }: VerifyContext,
+  { emit, signal, environment }: VerifyContext,
   work: (session: Session, run: (inputs: NamedTensors) => Promise<NamedTensors>) => Promise<T>,
 ): Promise<ModelRun<T>> {
-  const session = await openOrtSession(path, {
-    ...(request.threads === undefined ? {} : { threads: request.threads }),
-    ...(emit === undefined ? {} : { emit }),
-    ...(signal === undefined ? {} : { signal }),
-  });
+  const shared = { ...(emit === undefined ? {} : { emit }), ...(signal === undefined ? {} : { signal }) };
+  const session = isPlanFile(path)
+    ? await openSupervisedEngine(path, { ...shared, ...(environment === undefined ? {} : { environment }) })
+    : await openOrtSession(path, {
+        ...shared,
+        ...(request.threads === undefined ? {} : { threads: request.threads }),
+      });
   try {
     const run = (inputs: NamedTensors) => session.run(inputs, signal === undefined ? {} : { signal });
     const found = await work(session, run);
-    return { found, backend: session.backend, roundedValues: session.rounding?.roundedValues ?? 0 };
+    const rounded = 'rounding' in session ? (session.rounding?.roundedValues ?? 0) : 0;
+    return { found, backend: session.backend, roundedValues: rounded };
   } finally {
     await session.close();
   }

@@ -200,6 +200,8 @@ export function sampleResult(more: Partial<ForgeResult> = {}): ForgeResult {
       platform: 'linux-x64',
       passport: { schema: 'trtforge.passport/1', identity: '5f0c3a1d', plan: { bytes: 52_301_880 } },
     },
+    engineVerification: null,
+    bench: null,
     verification: {
       schema: 'trtforge.verify/1',
       reference: 'models/resnet50.onnx',

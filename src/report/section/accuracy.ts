@@ -11,17 +11,27 @@ const IN_SHORT: ReadonlySet<string> = new Set(['max', 'mean', 'p99', 'SNR in dB'
 
 const outcomeTone = { pass: 'good', fail: 'bad', inconclusive: 'warn' } as const;
 
-/** How far the converted model is from the original, output by output, with the distribution of the error drawn. */
-export function accuracySection({ verification }: ForgeResult): SectionFacts | null {
-  if (verification === null) return null;
+/** How far the converted model is from the original. */
+export const accuracySection = ({ verification }: ForgeResult): SectionFacts | null =>
+  verification === null ? null : comparisonSection('accuracy', 'Accuracy', verification);
+
+/** How far the engine, run on its GPU, is from the original. */
+export const engineAccuracySection = ({ engineVerification }: ForgeResult): SectionFacts | null =>
+  engineVerification === null
+    ? null
+    : comparisonSection('engine-accuracy', 'Accuracy of the engine', engineVerification);
+
+/** Output by output, with the distribution of the error drawn. */
+function comparisonSection(id: string, title: string, verification: VerifyResult): SectionFacts {
   const drawn = verification.outputs.filter(({ histogram }) => histogram.bins.length > 0);
+  const figures = drawn.map((output, index) => outputFigure(output, `${id}-${index}`));
   return {
-    id: 'accuracy',
-    title: 'Accuracy',
+    id,
+    title,
     lead: accuracySentence(verification),
     body: [
       shortTable(verification),
-      drawn.length > 0 && markup`<div class="figures">${drawn.map(outputFigure)}</div>`,
+      drawn.length > 0 && markup`<div class="figures">${figures}</div>`,
       details('How it was measured', howMeasured(verification)),
     ],
   };
@@ -60,11 +70,11 @@ function statisticText(output: VerifiedOutput, name: string): string {
   return found === undefined ? '–' : formatMeasure(found.amount);
 }
 
-function outputFigure(output: VerifiedOutput, index: number): Markup {
+function outputFigure(output: VerifiedOutput, id: string): Markup {
   const { histogram } = output;
   const chart = histogramChart(
     {
-      id: `error-${index}`,
+      id: `error-${id}`,
       title: `Distribution of the absolute error of ${output.name}`,
       description: describeDistribution(output),
     },

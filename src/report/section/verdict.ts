@@ -47,6 +47,7 @@ function dials(result: ForgeResult): Content {
   );
   const figures: readonly (readonly [string, string])[] = [
     ...(result.build ? [['engine', formatBytes(result.build.bytes)] as const] : []),
+    ...(result.bench?.gpuMs ? [['on the GPU', formatMs(result.bench.gpuMs.median)] as const] : []),
     ['whole run', formatMs(result.totalMs)],
   ];
   return markup`<ul class="dials">${items.map((item) => markup`<li>${item.ring}<p>${item.caption}</p></li>`)}${figures.map(([name, figure]) => markup`<li class="tile"><p class="tile-figure">${figure}</p><p>${name}</p></li>`)}</ul>`;
@@ -57,8 +58,10 @@ interface DialItem {
   readonly caption: string;
 }
 
-function accuracyDial({ verification }: ForgeResult): DialItem | null {
-  const tightest = verification && tightestCheck(verification);
+/** The engine itself counts where it was run. */
+function accuracyDial({ verification, engineVerification }: ForgeResult): DialItem | null {
+  const judged = engineVerification ?? verification;
+  const tightest = judged && tightestCheck(judged);
   if (!tightest) return null;
   const tone = tightest.share > 1 ? 'bad' : tightest.share > 0.8 ? 'warn' : 'good';
   const figure =
