@@ -1,4 +1,9 @@
+import { statSync } from 'node:fs';
+import { systemErrorCode, TrtforgeError } from '../errors.js';
+import type { Dtype } from '../tensor/dtype.js';
 import type { NamedTensors } from '../tensor/tensor.js';
+import { openCompactReference } from './reference-compact.js';
+import { openJsonlReference } from './reference-jsonl.js';
 
 /** A recorded stream: what went into a model and what came out, chunk by chunk. Reading takes memory for one chunk, however long the stream. */
 export interface Reference extends Disposable {
@@ -25,14 +30,14 @@ export interface ReferenceHeader {
 
 export interface RecordedBinding {
   readonly name: string;
-  readonly dtype: import('../tensor/dtype.js').Dtype;
+  readonly dtype: Dtype;
   readonly shape: readonly number[];
 }
 
 export interface ReadOptions {
   /** Which tensors to decode; default all. The others are missing from the chunk. */
   readonly select?: (side: 'inputs' | 'outputs', name: string, position: number) => boolean;
-  /** Memory of a chunk is used again for the next but one: read what you need before. Default false. Twice as fast. */
+  /** Memory of a chunk is used again for the next but one: copy what you need for longer. Default false. */
   readonly recycle?: boolean;
   /** Told of every line that is damaged, and reading goes on with the next; without it the first damaged line is an error. */
   readonly onDamaged?: (damage: DamagedLine) => void;
@@ -89,3 +94,21 @@ export interface Provenance {
   /** ISO 8601. */
   readonly recordedAt: string;
 }
+
+/**
+ * Opens a reference: a JSONL file, or the folder of a compact one. Throws TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, and TF_REFERENCE_INVALID when not one
+ * line is whole.
+ */
+export function openReference(path: string): Reference {
+  let isFolder: boolean;
+  try {
+    isFolder = statSync(path).isDirectory();
+  } catch (cause) {
+    const code = systemErrorCode(cause);
+    if (code === 'ENOENT') throw new TrtforgeError('TF_FILE_NOT_FOUND', `${path} does not exist.`, { cause });
+    throw new TrtforgeError('TF_FILE_UNREADABLE', `${path} cannot be read (${code}).`, { cause });
+  }
+  return isFolder ? openCompactReference(path) : openJsonlReference(path);
+}
+
+export { type WritableChunk, type WrittenReference, writeReference } from './reference-write.js';

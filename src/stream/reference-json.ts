@@ -1,0 +1,10 @@
+/** JSON text of plain data in which NaN and infinities stand as Python writes and reads them; JSON itself would make them null. */
+export function jsonText(value: unknown): string {
+  if (typeof value === 'number' && !Number.isFinite(value)) return String(value);
+  if (Array.isArray(value)) return `[${value.map(jsonText).join(',')}]`;
+  if (typeof value === 'object' && value !== null) {
+    const fields = Object.entries(value).filter(([, item]) => item !== undefined);
+    return `{${fields.map(([key, item]) => `${JSON.stringify(key)}:${jsonText(item)}`).join(',')}}`;
+  }
+  return JSON.stringify(value) ?? 'null';
+}
