@@ -1,0 +1,206 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { identityDigest } from '../engine/identity.js';
+import type { ProfileRequest } from '../engine/profile.js';
+import { targetText } from '../engine/target.js';
+import { ExitCode, type TrtforgeError } from '../errors.js';
+import { packageVersion } from '../version.js';
+import type { BundleRun, ComponentState } from './bundle-run.js';
+import { environmentOf } from './machine.js';
+import {
+  type BundleFailure,
+  type BundleReport,
+  type ComponentReport,
+  componentReportSchema,
+} from './report-schema.js';
+
+export const REPORT_FILE = 'build_report.json';
+
+export interface RunTimes {
+  readonly started: Date;
+  readonly finished: Date;
+  readonly stagingKept: boolean;
+}
+
+/** What the report says of a run, however far it came. */
+export function reportOf(run: BundleRun, thrown: TrtforgeError | undefined, times: RunTimes): BundleReport {
+  const { request, toolchain, gpus } = run;
+  const [first] = run.components.flatMap(({ target }) => (target === undefined ? [] : [target.prepared]));
+  const recipe = first?.identity.recipe;
+  const settings = request.settings ?? {};
+  const failed = run.components.find(({ failure }) => failure === thrown)?.name ?? null;
+  const workspace = recipe?.memoryPools.workspace ?? settings.memoryPools?.workspace ?? null;
+  const isWrong = run.checks.some(({ outcome }) => outcome === 'fail');
+  const precision = request.precision ?? 'as-is';
+  return {
+    schema: 'trtforge.bundle/1',
+    version: packageVersion(),
+    exitCode: thrown?.exitCode ?? (isWrong ? ExitCode.failed : ExitCode.pass),
+    meta: request.meta,
+    model_name: run.meta?.modelName ?? null,
+    onnx_dir: run.folder,
+    outdir: request.outdir,
+    report: join(request.outdir, REPORT_FILE),
+    timing_cache: first === undefined ? null : run.timingCacheFor(first),
+    device: 0,
+    fp16: precision === 'fp16',
+    precision,
+    builder: request.builder ?? 'native',
+    target: first === undefined ? null : targetText(first.identity.target),
+    builder_optimization_level: recipe?.optimizationLevel ?? settings.optimizationLevel ?? null,
+    workspace_mb: workspace === null ? null : workspace / 2 ** 20,
+    trtexec: { path: request.builder === 'trtexec' ? (toolchain?.trtexec ?? null) : null },
+    staging_dir: times.stagingKept ? run.temporary : null,
+    started_utc: stamp(times.started),
+    finished_utc: stamp(times.finished),
+    total_sec: seconds(times.finished.getTime() - times.started.getTime()),
+    env: environmentOf(gpus, toolchain),
+    components: [...run.components.map((state) => componentPart(run, state)), ...earlierComponents(run)],
+    checks: [...run.checks],
+    not_checked: [...run.notChecked],
+    warnings: [...(run.findings?.warnings ?? [])],
+    outcome: thrown !== undefined ? 'error' : isWrong ? 'fail' : 'pass',
+    ...(thrown === undefined ? {} : { error: `${thrown.code}: ${thrown.message}` }),
+    failure: thrown === undefined ? null : failureOf(thrown, failed),
+  };
+}
+
+function componentPart(run: BundleRun, state: ComponentState): ComponentReport {
+  const { target, engine, files, smoke, failure } = state;
+  const prepared = target?.prepared;
+  const passport = engine?.passport;
+  const profile = target?.profile ?? new Map();
+  return {
+    component: state.name,
+    status:
+      engine !== undefined && failure === undefined
+        ? engine.status
+        : failure === undefined
+          ? 'not-reached'
+          : 'failed',
+    onnx: state.onnx,
+    engine: state.enginePath,
+    commands: { build: [...(state.trtexecCommand ?? buildCommand(run, state))], smoke: smokeCommand(state) },
+    engine_bytes: passport?.plan.bytes ?? null,
+    engine_human: passport === undefined ? null : iec(passport.plan.bytes),
+    profile: { min: shapesAt(profile, 'min'), opt: shapesAt(profile, 'opt'), max: shapesAt(profile, 'max') },
+    profile_index: 0,
+    timings_sec: {
+      build: engine === undefined ? null : seconds(engine.buildMs),
+      smoke: smoke === undefined ? null : seconds(smoke.ms),
+      convert:
+        state.typed === undefined
+          ? secondsOrNull(engine?.status === 'built' ? passport?.built.conversionMs : null)
+          : seconds(state.typed.ms),
+    },
+    logs: { build: state.buildLog.there, smoke: state.smokeLog.there },
+    env: environmentOf(run.gpus, prepared?.toolchain),
+    target: prepared === undefined ? null : targetText(prepared.identity.target),
+    identity: prepared === undefined ? null : identityDigest(prepared.identity),
+    passport: engine?.passportPath ?? null,
+    engine_sha256: passport?.plan.sha256 ?? null,
+    onnx_sha256: files?.onnxSha256 ?? null,
+    model_digest: prepared?.identity.model ?? null,
+    external_data: files?.external ?? null,
+    precision: prepared?.identity.recipe.precision ?? run.request.precision ?? 'as-is',
+    layers: passport?.plan.layers ?? null,
+    workspace_bytes: prepared?.identity.recipe.memoryPools.workspace ?? null,
+    timing_cache_state: passport?.built.timingCache ?? null,
+    peak_memory_bytes: passport?.built.peakMemoryBytes ?? null,
+    staging: state.staged === undefined ? null : { method: state.staged.method, files: state.staged.files },
+    smoke: smoke ?? null,
+    warnings: [...(engine?.warnings ?? []), ...notFinite(state)],
+    failure: failure === undefined ? null : failureOf(failure, state.name),
+  };
+}
+
+const notFinite = ({ smoke }: ComponentState): readonly string[] =>
+  (smoke?.outputs ?? [])
+    .filter(({ finite }) => !finite)
+    .map(({ name }) => `The output ${name} of the smoke run is not finite everywhere.`);
+
+/** What repeats the build of one component by itself. */
+function buildCommand(
+  { request }: BundleRun,
+  { onnx, target, enginePath }: ComponentState,
+): readonly string[] {
+  if (target === undefined) return [];
+  const { prepared, profile } = target;
+  const ranges = [...profile].map(
+    ([name, { min, opt, max }]) => `${name}:${[min, opt, max].map((dims) => dims.join('x')).join('/')}`,
+  );
+  return [
+    'trtforge',
+    'build',
+    onnx,
+    '--precision',
+    prepared.identity.recipe.precision,
+    '--target',
+    targetText(prepared.identity.target),
+    ...(ranges.length === 0 ? [] : ['--profile', ranges.join(',')]),
+    ...(request.builder === 'trtexec' ? ['--builder', 'trtexec'] : []),
+    '-o',
+    enginePath,
+  ];
+}
+
+function smokeCommand({ target, smoke, enginePath }: ComponentState): string[] {
+  if (target === undefined || smoke?.ran !== 'engine') return [];
+  const shapes = [...target.profile].map(([name, { opt }]) => `${name}:${opt.join('x')}`);
+  return ['trtforge', 'run', enginePath, ...(shapes.length === 0 ? [] : ['--shapes', shapes.join(',')])];
+}
+
+const shapesAt = (profile: ProfileRequest, end: 'min' | 'opt' | 'max'): Record<string, number[]> =>
+  Object.fromEntries([...profile].map(([name, range]) => [name, [...range[end]]]));
+
+/** With some components asked for, the others are in the report as an earlier one has them, as long as their engines lie there unchanged in size. */
+function earlierComponents({ request, components }: BundleRun): readonly ComponentReport[] {
+  if (request.only === undefined || request.only.length === 0) return [];
+  return readComponents(join(request.outdir, REPORT_FILE))
+    .filter(({ component }) => !components.some(({ name }) => name === component))
+    .filter(({ engine, engine_bytes }) => engine_bytes !== null && existsSync(engine))
+    .map((component) => ({ ...component, status: 'earlier' }));
+}
+
+/** An earlier report is only an aid: one that cannot be read, or of another tool, has nothing to say. */
+function readComponents(path: string): readonly ComponentReport[] {
+  try {
+    const report: unknown = JSON.parse(readFileSync(path, 'utf8'));
+    const list =
+      typeof report === 'object' && report !== null && 'components' in report ? report.components : [];
+    return (Array.isArray(list) ? list : []).flatMap((entry: unknown) => {
+      const parsed = componentReportSchema.safeParse(entry);
+      return parsed.success ? [parsed.data] : [];
+    });
+  } catch {
+    return [];
+  }
+}
+
+export function failureOf(
+  { code, message, remedy, details }: TrtforgeError,
+  component: string | null,
+): BundleFailure {
+  const issues = details?.issues;
+  return { component, code, message, remedy, ...(Array.isArray(issues) ? { issues } : {}) };
+}
+
+/** `20260101_120000`, UTC. */
+const stamp = (at: Date): string =>
+  at
+    .toISOString()
+    .replace(/[-:]|\..*$/g, '')
+    .replace('T', '_');
+
+const seconds = (ms: number): number => Math.round(ms) / 1000;
+const secondsOrNull = (ms: number | null | undefined): number | null =>
+  ms === null || ms === undefined ? null : seconds(ms);
+
+/** `12.80 MiB`. */
+export function iec(bytes: number): string {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
+  let unit = 0;
+  let amount = bytes;
+  for (; amount >= 1024 && unit < units.length - 1; unit++) amount /= 1024;
+  return `${unit === 0 ? amount : amount.toFixed(2)} ${units[unit]}`;
+}

@@ -1,0 +1,62 @@
+import { z } from 'zod';
+
+const count = z.int().nonnegative();
+const measure = z.number().nonnegative().nullable();
+
+const differenceSchema = z.strictObject({
+  sample: count,
+  /** Of the decision in its sample. */
+  index: count,
+  /** Encoder step it looked at. */
+  step: count,
+  what: z.enum(['token', 'duration']),
+  reference: count,
+  candidate: count,
+  /** Best logit less the second best: how nearly the reference decided otherwise itself. */
+  reference_margin: measure,
+  candidate_margin: measure,
+  /** Whether the reference's margin is so small that the precision explains the difference. */
+  close_call: z.boolean(),
+});
+
+const driftSchema = z.strictObject({
+  component: z.string(),
+  /** Decisions that change when this component alone is exchanged. */
+  token_changes: count,
+  duration_changes: count,
+  /** Largest difference of a logit, and the root mean square of the differences over that of the reference's logits; null where some are not finite. */
+  max_abs: measure,
+  relative_rms: measure,
+});
+
+/** The bundle decoded twice on the same features: by the models as they were given, on ONNX Runtime in FP32, and by a candidate. */
+export const chainCheckSchema = z.strictObject({
+  candidate: z.enum(['typed models', 'engines']),
+  reference_backend: z.string(),
+  candidate_backend: z.string(),
+  seed: count,
+  samples: count,
+  frames: count,
+  /** Decisions of the reference; the candidate is led along them, so one difference does not cause the next. */
+  decisions: count,
+  emitted_tokens: count,
+  token_agreement: count,
+  duration_agreement: count,
+  /** Free decoding: samples whose whole sequence of tokens and durations is the same. */
+  equal_sequences: count,
+  first_difference: z.strictObject({ sample: count, index: count }).nullable(),
+  /** A margin up to this share of the logits' root mean square is a close call. */
+  close_call_share: z.number(),
+  differences: z.array(differenceSchema),
+  smallest_margin: measure,
+  components: z.array(driftSchema),
+  /** The component whose exchange moves the logits most; null where nothing moves. */
+  drifts: z.string().nullable(),
+  outcome: z.enum(['pass', 'fail']),
+  reasons: z.array(z.string()),
+  ms: z.number().nonnegative(),
+});
+
+export type ChainCheck = z.infer<typeof chainCheckSchema>;
+export type ChainDifference = z.infer<typeof differenceSchema>;
+export type ComponentDrift = z.infer<typeof driftSchema>;

@@ -1,0 +1,35 @@
+/** One tensor of a layout contract: `audio_signal: [B, n_mels, T]`. */
+export interface Layout {
+  /** null where the text gives only dimensions. */
+  readonly name: string | null;
+  /** As written: symbols, numbers, sums (`vocab + 1 + durations`). */
+  readonly dims: readonly string[];
+}
+
+/** Longer texts are prose. */
+const LONGEST = 10_000;
+
+/**
+ * Reads the free text in which exporters describe tensors: every `[…]`, with the word before it as the tensor's name. Best effort: what is not
+ * understood is left out, since the text binds nobody.
+ */
+export function parseLayouts(text: string): readonly Layout[] {
+  const found = text
+    .slice(0, LONGEST)
+    .matchAll(/(?:([A-Za-z_][\w./-]{0,200})\s{0,9}[:=]?\s{0,9})?\[([^[\]]{0,500})\]/g);
+  return [...found].map(([, name, dims = '']) => ({
+    name: name ?? null,
+    dims: dims.trim() === '' ? [] : dims.split(',').map((dim) => dim.trim()),
+  }));
+}
+
+/** What an axis runs along, where its word says it. */
+export type AxisRole = 'batch' | 'time' | 'tokens';
+
+/** `B` and `batch` are the batch; `T`, `T_out` and `time` are time; `U` and `token_len` are tokens. undefined for any other word. */
+export function roleOfWord(word: string): AxisRole | undefined {
+  if (/^(?:b|n|bs|batch(?:_?size)?)$/i.test(word)) return 'batch';
+  if (/^(?:t|t_\w+|time\w*|frames?|n_frames|t_len|seq(?:_len)?|.*_time)$/i.test(word)) return 'time';
+  if (/^(?:u|u_\w+|tokens?|token_len|target_len(?:gth)?|labels?_len)$/i.test(word)) return 'tokens';
+  return undefined;
+}

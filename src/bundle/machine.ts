@@ -1,0 +1,40 @@
+import { TrtforgeError } from '../errors.js';
+import { type GpuList, loadAddon } from '../toolchain/addon.js';
+import type { BundleEnvironment } from './report-schema.js';
+
+/** GPUs that the driver shows; without the addon none can be used, and that is the reason given. */
+export function visibleGpus(): GpuList {
+  try {
+    return loadAddon().gpus();
+  } catch (error) {
+    if (!(error instanceof TrtforgeError)) throw error;
+    return { gpus: [], cudaVersion: null, driverVersion: null, reason: error.message };
+  }
+}
+
+/** Why engines for these compute capabilities cannot run here, completing «because …»; null when the first GPU is one of them. */
+export function whyNotRun({ gpus, reason }: GpuList, computeCapabilities: readonly number[]): string | null {
+  const [gpu] = gpus;
+  if (gpu === undefined)
+    return `this machine has no usable NVIDIA GPU (${(reason ?? 'none is visible').replace(/\.$/, '')})`;
+  if (computeCapabilities.includes(gpu.computeCapability)) return null;
+  return `the engine serves ${computeCapabilities.map((sm) => `sm_${sm}`).join(', ')} and this machine has ${gpu.name}, sm_${gpu.computeCapability}`;
+}
+
+/** What the report says of the machine and the library. */
+export function environmentOf(
+  { gpus, cudaVersion, driverVersion }: GpuList,
+  toolchain: { readonly product: string; readonly version: string; readonly foundBy: string } | undefined,
+): BundleEnvironment {
+  const [gpu] = gpus;
+  return {
+    tensorrt_version: toolchain?.version ?? null,
+    cuda_version: cudaVersion,
+    gpu: gpu?.name ?? null,
+    driver: driverVersion,
+    compute_capability: gpu === undefined ? null : (gpu.computeCapability / 10).toFixed(1),
+    product: toolchain?.product ?? null,
+    toolchain: toolchain?.foundBy ?? null,
+    platform: `${process.platform} ${process.arch}`,
+  };
+}

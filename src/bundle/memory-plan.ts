@@ -1,0 +1,69 @@
+import { readFileSync } from 'node:fs';
+import { freemem } from 'node:os';
+
+/** The library itself, loaded and idle (tensorrt-rtx 1.7: 234 MB of code, its tables). */
+const LIBRARY_BYTES = 512 << 20;
+
+/** Peak of a tensorrt-rtx build over the bytes of the weights it is given; measured 3.2 to 4.8 for models of 50 to 340 MB. */
+const BYTES_PER_WEIGHT_BYTE = 5;
+
+/** What a build of tensorrt-rtx may hold at its peak. */
+export const estimateBuildBytes = (typedWeightBytes: number): number =>
+  LIBRARY_BYTES + BYTES_PER_WEIGHT_BYTE * typedWeightBytes;
+
+/** Memory that can be had without pushing anything out: what the kernel says, or else what is free. */
+export function availableMemory(): number {
+  try {
+    const [, kib] = /^MemAvailable:\s+(\d+) kB/m.exec(readFileSync('/proc/meminfo', 'utf8')) ?? [];
+    if (kib !== undefined) return Number(kib) * 1024;
+  } catch {
+    // Only Linux has this file.
+  }
+  return freemem();
+}
+
+export interface PlannedTask<T> {
+  readonly bytes: number;
+  run(): Promise<T>;
+}
+
+/**
+ * Runs tasks side by side as long as their estimates fit into the budget together, at least one and at most `most` at a time, and gives their results in the
+ * order given. The first failure keeps further tasks from starting; it is thrown once those at work have ended.
+ */
+export async function runWithin<T>(
+  tasks: readonly PlannedTask<T>[],
+  budget: number,
+  most: number,
+): Promise<T[]> {
+  const results = new Map<number, T>();
+  const waiting = [...tasks.entries()];
+  const running = new Set<Promise<void>>();
+  let used = 0;
+  let failure: { readonly reason: unknown } | undefined;
+  while (waiting.length > 0 && failure === undefined) {
+    const next = running.size === 0 ? 0 : waiting.findIndex(([, { bytes }]) => used + bytes <= budget);
+    if (next < 0 || running.size >= most) {
+      await Promise.race(running);
+      continue;
+    }
+    const [[index, task]] = waiting.splice(next, 1) as [[number, PlannedTask<T>]];
+    used += task.bytes;
+    const job: Promise<void> = task
+      .run()
+      .then(
+        (result) => void results.set(index, result),
+        (reason: unknown) => {
+          failure ??= { reason };
+        },
+      )
+      .finally(() => {
+        used -= task.bytes;
+        running.delete(job);
+      });
+    running.add(job);
+  }
+  await Promise.all(running);
+  if (failure !== undefined) throw failure.reason;
+  return [...results].sort(([a], [b]) => a - b).map(([, result]) => result);
+}

@@ -1,0 +1,137 @@
+import { readFileSync } from 'node:fs';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { parseProfile } from '../engine/profile.js';
+import type { ProfileRange } from '../engine/recipe.js';
+import { systemErrorCode, TrtforgeError } from '../errors.js';
+
+/** Minimum, optimum and maximum of one open dimension. */
+export interface SizeRange {
+  readonly min: number;
+  readonly opt: number;
+  readonly max: number;
+}
+
+export interface ComponentProfile {
+  /** The component's file, relative to the folder of the models. */
+  readonly onnx: string | null;
+  /** By the name of an open dimension in the ONNX file. */
+  readonly symbols: ReadonlyMap<string, SizeRange>;
+  /** Whole shapes, by input. */
+  readonly inputs: ReadonlyMap<string, ProfileRange>;
+}
+
+/** Ranges for components and dimensions that the usual defaults do not know. */
+export interface ProfilesFile {
+  readonly path: string;
+  /** For every component. */
+  readonly symbols: ReadonlyMap<string, SizeRange>;
+  /** null: the file lists none, so the bundle has the usual ones. */
+  readonly components: ReadonlyMap<string, ComponentProfile> | null;
+}
+
+const LARGEST_FILE = 1 << 20;
+
+const range = z.union([z.int().positive(), z.string()]);
+const symbols = z.record(z.string(), range).nullish();
+const fileSchema = z.strictObject({
+  symbols,
+  components: z
+    .record(
+      z.string().regex(/^[\w.-]+$/, 'component names are words'),
+      z
+        .strictObject({
+          onnx: z.string().nullish(),
+          symbols,
+          inputs: z.record(z.string(), z.string()).nullish(),
+        })
+        .nullable(),
+    )
+    .nullish(),
+});
+
+/** Reads a `--profiles` file (YAML or JSON). Throws TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_BUNDLE_PROFILES_INVALID. */
+export function readProfilesFile(path: string): ProfilesFile {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (cause) {
+    const code = systemErrorCode(cause);
+    if (code === 'ENOENT') throw new TrtforgeError('TF_FILE_NOT_FOUND', `${path} does not exist.`, { cause });
+    throw new TrtforgeError('TF_FILE_UNREADABLE', `${path} cannot be read (${code}).`, { cause });
+  }
+  return parseProfilesFile(text, path);
+}
+
+/** The same from text; `path` is for messages. */
+export function parseProfilesFile(text: string, path: string): ProfilesFile {
+  if (text.length > LARGEST_FILE) throw invalid(path, 'it is larger than any such file');
+  const parsed = fileSchema.safeParse(parseYaml(text, path) ?? {});
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0];
+    throw invalid(path, `${issue?.path.join('.') || 'it'}: ${issue?.message ?? 'is wrong'}`.slice(0, 200));
+  }
+  const { components } = parsed.data;
+  return {
+    path,
+    symbols: rangesOf(parsed.data.symbols, path),
+    components:
+      components === null || components === undefined
+        ? null
+        : new Map(
+            Object.entries(components).map(([name, one]) => [
+              name,
+              {
+                onnx: one?.onnx ?? null,
+                symbols: rangesOf(one?.symbols, path),
+                inputs: inputsOf(one?.inputs, path),
+              },
+            ]),
+          ),
+  };
+}
+
+function parseYaml(text: string, path: string): unknown {
+  try {
+    return parse(text, { maxAliasCount: 10 });
+  } catch (cause) {
+    throw invalid(path, (cause instanceof Error ? cause.message : String(cause)).split('\n')[0] ?? '', cause);
+  }
+}
+
+function rangesOf(
+  table: Readonly<Record<string, string | number>> | null | undefined,
+  path: string,
+): ReadonlyMap<string, SizeRange> {
+  return new Map(
+    Object.entries(table ?? {}).map(([name, text]) => {
+      const sizes = String(text)
+        .split('/')
+        .map((part) => (/^\s*\d{1,9}\s*$/.test(part) ? Number(part) : Number.NaN));
+      const [min = Number.NaN, opt = min, max = min] = sizes;
+      if (![min, opt, max].every((size) => size > 0) || ![1, 3].includes(sizes.length))
+        throw invalid(path, `«${name}: ${text}» is not MIN/OPT/MAX`);
+      return [name, { min, opt, max }];
+    }),
+  );
+}
+
+function inputsOf(
+  table: Readonly<Record<string, string>> | null | undefined,
+  path: string,
+): ReadonlyMap<string, ProfileRange> {
+  return new Map(
+    Object.entries(table ?? {}).map(([name, text]) => {
+      try {
+        const [range] = parseProfile(`'x':${text}`).values();
+        if (range !== undefined) return [name, range];
+      } catch (cause) {
+        if (!(cause instanceof TrtforgeError)) throw cause;
+      }
+      throw invalid(path, `«${name}: ${text}» is not MIN/OPT/MAX, like 1x80x16/1x80x64/1x80x256`);
+    }),
+  );
+}
+
+const invalid = (path: string, why: string, cause?: unknown) =>
+  new TrtforgeError('TF_BUNDLE_PROFILES_INVALID', `${path} is not a profiles file: ${why}.`, { cause });

@@ -1,0 +1,84 @@
+import type { PreparedBuild } from '../engine/prepare.js';
+import type { ProfileRequest } from '../engine/profile.js';
+import { openModel } from '../onnx/model.js';
+import { openOrtSession } from '../runtime/ort-session.js';
+import type { Session } from '../runtime/session.js';
+import { openSupervisedEngine } from '../runtime/supervised-engine.js';
+import type { NamedTensors } from '../tensor/tensor.js';
+import { float32Values } from '../tensor/values.js';
+import { inDtype, planInputs, sampleOf } from '../verify/inputs.js';
+import type { Component } from './component.js';
+import type { ComponentLog } from './component-log.js';
+import type { SmokeRun } from './report-schema.js';
+import { signalOf, type WorkContext } from './work-context.js';
+
+/** What a smoke run runs: the engine where a GPU of it is here, else the model that it was built from. */
+export type SmokeSubject =
+  | { readonly kind: 'engine'; readonly path: string; readonly toolchain: PreparedBuild['toolchain'] }
+  | { readonly kind: 'typed model' | 'model'; readonly path: string; readonly instead: string };
+
+export const openSubject = (subject: SmokeSubject, context: WorkContext): Promise<Session> =>
+  subject.kind === 'engine'
+    ? openSupervisedEngine(subject.path, {
+        emit: context.emit,
+        environment: context.environment,
+        toolchain: subject.toolchain,
+        ...signalOf(context),
+      })
+    : openOrtSession(subject.path, { emit: context.emit, ...signalOf(context) });
+
+/** Runs a component once at the opt shapes of its profile, with seeded inputs that suit its graph. Throws what opening and running throw. */
+export async function smokeRun(
+  component: Component,
+  profile: ProfileRequest,
+  subject: SmokeSubject,
+  log: ComponentLog,
+  context: WorkContext,
+): Promise<SmokeRun> {
+  const started = performance.now();
+  log.line(`Running ${subject.path} once at its opt shapes.`);
+  const session = await openSubject(subject, { ...context, emit: log.listen(context.emit) });
+  try {
+    const inputs = smokeInputs(component, profile, session);
+    for (const [name, { dtype, shape }] of inputs) log.line(`input ${name} ${dtype} [${shape.join(', ')}]`);
+    const given = await session.run(inputs, signalOf(context));
+    const outputs = [...given].map(([name, tensor]) => ({
+      name,
+      dtype: tensor.dtype,
+      shape: [...tensor.shape],
+      finite: !tensor.dtype.includes('float') || float32Values(tensor).every(Number.isFinite),
+    }));
+    for (const { name, dtype, shape, finite } of outputs)
+      log.line(`output ${name} ${dtype} [${shape.join(', ')}]${finite ? '' : ', not all finite'}`);
+    const ms = performance.now() - started;
+    log.line(`${session.backend}: ran in ${ms.toFixed(0)} ms.`);
+    return {
+      ran: subject.kind,
+      backend: session.backend,
+      ms,
+      instead: subject.kind === 'engine' ? null : subject.instead,
+      outputs,
+    };
+  } catch (error) {
+    log.line(`failed: ${error instanceof Error ? error.message : String(error)}`);
+    throw error;
+  } finally {
+    await session.close();
+  }
+}
+
+/** Seeded inputs for the opt shapes; what they are like is read from the model as it was given. */
+function smokeInputs({ onnx }: Component, profile: ProfileRequest, session: Session): NamedTensors {
+  const model = openModel(onnx);
+  try {
+    const shapes = new Map(
+      [...profile].flatMap(([name, range]) => (range.values ? [] : [[name, range.opt] as const])),
+    );
+    const planned = sampleOf(planInputs(model, session.inputs, { shapes }), 0, 0);
+    return new Map(
+      session.inputs.map((input) => [input.name, inDtype(input, planned.get(input.name)!, onnx)]),
+    );
+  } finally {
+    model.close();
+  }
+}
