@@ -1,101 +1,144 @@
-import { type CommandGroup, defineCommand } from '../cli/command.js';
-import { text } from '../cli/option.js';
-import { engineNameOf, formatEngineName } from '../engine/engine-name.js';
-import { identityDigest } from '../engine/identity.js';
+import { type CommandGroup, defineCommand, type TextOutput } from '../cli/command.js';
 import { prepareBuild } from '../engine/prepare.js';
+import { TrtforgeError } from '../errors.js';
 import { formatBytes, plural } from '../report/quantity.js';
-import { openLocalStore } from '../store/build-or-load.js';
-import {
-  type CacheClearing,
-  type CacheList,
-  type CacheVerification,
-  type CacheWhy,
-  listCache,
-  verifyCache,
+import { listCache, verifyCache } from '../store/cache-listing.js';
+import type {
+  CacheClearing,
+  CacheCollection,
+  CacheEntry,
+  CacheList,
+  CacheVerification,
+  CacheWhy,
+  ForeignEntry,
 } from '../store/cache-result.js';
-import { explainStoreMiss } from '../store/obtain-engine.js';
+import { whyCache } from '../store/cache-why.js';
+import { collectGarbage } from '../store/collect-garbage.js';
+import { openStores } from '../store/open-stores.js';
+import { openTrust } from '../store/trust.js';
 import { buildOptions, buildWishes } from './build-options.js';
+import { placeOptions, withPlace } from './cache-store.js';
+import { exportCommand, importCommand } from './cache-transfer.js';
+import { keygen, sign } from './cache-trust.js';
 import { missLines } from './miss-text.js';
-
-const cacheDir = text({
-  flags: '--cache-dir <folder>',
-  describe: 'the engine store (default: ~/.cache/trtforge/engines)',
-  env: 'TENSORRT_CACHE_DIR',
-});
+import { maxSize, storeOptions, storeWishes, trustOptions } from './store-options.js';
 
 const ls = defineCommand({
   name: 'ls',
   summary: 'the engines in the store, the newest first',
-  options: { cacheDir },
-  run: (_inputs, options, { environment }) => listCache(openLocalStore(options.cacheDir, environment)),
-  render: (result: CacheList, { line, colors }) => {
-    for (const { name, identity, bytes, builtAt, problem } of result.engines) {
-      const facts = problem?.reason ?? `${formatBytes(bytes ?? 0)}  ${builtAt ?? ''}`;
-      line(`${colors.dim(identity.slice(0, 12))}  ${name ?? colors.yellow('damaged')}  ${colors.dim(facts)}`);
-    }
-    line(`${plural(result.engines.length, 'engine')}, ${formatBytes(result.bytes)}, in ${result.store}`);
+  options: placeOptions,
+  run: (_inputs, options, { environment, signal }) =>
+    withPlace(options, environment, undefined, (store) => listCache(store, signal)),
+  render: (result: CacheList, output) => {
+    for (const entry of result.engines) output.line(entryLine(entry, output));
+    for (const entry of result.foreign) output.line(foreignLine(entry, output));
+    const foreign =
+      result.foreign.length === 0 ? '' : `, ${result.foreign.length} of them without a passport`;
+    const count = plural(result.engines.length + result.foreign.length, 'engine');
+    output.line(`${count}${foreign}, ${formatBytes(result.bytes)}, in ${result.store}`);
   },
 });
 
 const why = defineCommand({
   name: 'why',
-  summary: 'whether build would find an engine, and if not, which field differs from the nearest one',
+  summary:
+    'whether build would find an engine, by which rule, and if not, which field differs from the nearest one',
   arguments: [{ name: 'MODEL', describe: 'an ONNX model; options as for build' }],
   examples: ['trtforge cache why resnet50.onnx --precision fp16 --target tensorrt-rtx:sm_89'],
-  options: { ...buildOptions, cacheDir },
+  options: { ...buildOptions, ...storeOptions },
   run: async ([model = ''], options, { emit, signal, environment }): Promise<CacheWhy> => {
-    const store = openLocalStore(options.cacheDir, environment);
-    const prepared = await prepareBuild(buildWishes(model, options), { emit, signal, environment });
-    const digest = identityDigest(prepared.identity);
-    const answer = await store.get(digest);
-    const miss = answer.found ? [] : [await explainStoreMiss(store, prepared.identity, answer)];
-    const { name, version } = prepared.model;
-    return {
-      schema: 'trtforge.cache-why/1',
-      store: store.place,
-      identity: digest,
-      name: formatEngineName(engineNameOf(prepared.identity, name, version)),
-      engine: answer.found ? answer.engine.planPath : null,
-      why: miss.map((one) => ({ ...one, differences: [...one.differences] })),
-    };
+    const { close, ...stores } = await openStores(storeWishes(options), environment);
+    try {
+      const prepared = await prepareBuild(buildWishes(model, options), { emit, signal, environment });
+      return await whyCache(stores, prepared.identity, prepared.model, signal);
+    } finally {
+      close();
+    }
   },
   render: (result: CacheWhy, { line, colors }) => {
     line(`${colors.bold(result.name)}  ${colors.dim(result.identity.slice(0, 12))}`);
-    if (result.engine !== null) line(`${colors.green('in the store')}  ${result.engine}`);
+    if (result.engine !== null) line(`${colors.green(`${result.from}, ${result.rule}`)}  ${result.engine}`);
     for (const miss of result.why) for (const each of missLines(miss)) line(each);
+    for (const { name, serves, rule, reason } of result.others)
+      line(`  ${serves ? 'may serve' : 'may not serve'}  ${name}  ${colors.dim(`${rule}: ${reason}`)}`);
   },
 });
 
 const verify = defineCommand({
   name: 'verify',
-  summary: 'hold every engine of the store against its passport: size, header, SHA-256',
-  options: { cacheDir },
-  run: (_inputs, options, { environment }) => verifyCache(openLocalStore(options.cacheDir, environment)),
+  summary: 'hold every engine of the store against its passport (size, header, SHA-256) and what is trusted',
+  options: { ...placeOptions, ...trustOptions },
+  run: (_inputs, options, { environment, emit, signal }) => {
+    const wishes = { requireSignature: options.requireSignature || undefined, trustKeys: options.trustKey };
+    const trust = openTrust(wishes, environment);
+    return withPlace(options, environment, trust, (store) => verifyCache(store, { trust, emit, signal }));
+  },
   render: (result: CacheVerification, { line, colors }) => {
-    for (const { name, identity, problem } of result.engines) {
+    for (const { name, problem } of [...result.engines, ...result.foreign]) {
       if (problem === null) continue;
-      line(
-        `${colors.red('bad')}  ${name ?? identity.slice(0, 12)}  ${colors.dim(problem.code)} ${problem.reason}`,
-      );
+      line(`${colors.red('bad')}  ${name ?? 'unreadable'}  ${colors.dim(problem.code)} ${problem.reason}`);
     }
-    line(`${result.sound} of ${plural(result.engines.length, 'engine')} sound, in ${result.store}`);
+    const count = result.engines.length + result.foreign.length;
+    line(`${result.sound} of ${plural(count, 'engine')} sound, in ${result.store}`);
+  },
+});
+
+const gc = defineCommand({
+  name: 'gc',
+  summary: 'remove the engines used least recently until the store fits its limit; never one in use',
+  examples: [
+    'trtforge cache gc --max-size 50G',
+    'trtforge cache gc --remote s3://team/engines --max-size 1T',
+  ],
+  options: { ...placeOptions, maxSize },
+  run: (_inputs, options, { environment, signal }): Promise<CacheCollection> => {
+    const { maxSize: limit } = options;
+    if (limit === undefined) {
+      throw new TrtforgeError('TF_USAGE', 'Nothing says how large the store may be.', {
+        remedy: 'Give --max-size 50G, or set TENSORRT_CACHE_MAX_SIZE.',
+      });
+    }
+    return withPlace(options, environment, undefined, (store) => collectGarbage(store, limit, signal));
+  },
+  render: (result: CacheCollection, { line }) => {
+    line(
+      `${plural(result.removed.length, 'engine')} removed, ${formatBytes(result.bytesBefore)} before and ${formatBytes(result.bytesAfter)} now, in ${result.store}`,
+    );
+    if (result.excessBytes > 0)
+      line(`${formatBytes(result.excessBytes)} over ${formatBytes(result.maxBytes)}: what is left is in use`);
   },
 });
 
 const clear = defineCommand({
   name: 'clear',
   summary: 'remove every engine from the store',
-  options: { cacheDir },
-  run: async (_inputs, options, { environment }): Promise<CacheClearing> => {
-    const store = openLocalStore(options.cacheDir, environment);
-    return { schema: 'trtforge.cache-clear/1', store: store.place, removed: await store.clear() };
-  },
+  options: placeOptions,
+  run: (_inputs, options, { environment, signal }): Promise<CacheClearing> =>
+    withPlace(options, environment, undefined, async (store) => ({
+      schema: 'trtforge.cache-clear/1',
+      store: store.place,
+      removed: await store.clear(signal),
+    })),
   render: (result: CacheClearing, { line }) =>
     line(`${plural(result.removed, 'engine')} removed from ${result.store}`),
 });
 
+function entryLine(
+  { identity, name, bytes, builtAt, signedBy, problem }: CacheEntry,
+  { colors }: TextOutput,
+) {
+  const signed = signedBy === null ? '' : `  signed ${signedBy.slice(0, 8)}`;
+  const facts = problem?.reason ?? `${formatBytes(bytes ?? 0)}  ${builtAt ?? ''}${signed}`;
+  return `${colors.dim(identity.slice(0, 12))}  ${name ?? colors.yellow('damaged')}  ${colors.dim(facts)}`;
+}
+
+function foreignLine({ name, sha256, bytes, oddities }: ForeignEntry, { colors }: TextOutput) {
+  const facts = `${formatBytes(bytes)}  no passport, SHA-256 ${sha256.slice(0, 12)}  ${oddities.join(' ')}`;
+  return `${colors.dim('–'.padEnd(12))}  ${name}  ${colors.dim(facts)}`;
+}
+
 export const command: CommandGroup = {
   name: 'cache',
   summary: 'what the engine store holds, and why it did not serve',
-  subcommands: [ls, why, verify, clear],
+  subcommands: [ls, why, verify, gc, clear, importCommand, exportCommand, keygen, sign],
 };

@@ -1,4 +1,4 @@
-import type { Miss } from '../store/obtain-engine.js';
+import type { Miss } from '../store/store-miss.js';
 
 /** Fields listed of a miss; --json has them all. */
 const LISTED = 6;

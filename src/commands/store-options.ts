@@ -1,19 +1,60 @@
-import { flag, type OptionValues, text } from '../cli/option.js';
+import { flag, type OptionValues, option, text } from '../cli/option.js';
+import { parseSize } from '../cli/values.js';
 import { TrtforgeError } from '../errors.js';
 import type { BuildOrLoadWishes } from '../store/build-or-load.js';
+import type { StoreWishes } from '../store/open-stores.js';
+
+export const cacheDir = text({
+  flags: '--cache-dir <folder>',
+  describe: 'the engine store (default: ~/.cache/trtforge/engines)',
+  env: 'TENSORRT_CACHE_DIR',
+});
+
+export const maxSize = option({
+  flags: '--max-size <size>',
+  describe:
+    'the store holds at most so many bytes of plans: 50G; engines used least recently go (default: no limit)',
+  parse: parseSize,
+  env: 'TENSORRT_CACHE_MAX_SIZE',
+});
+
+/** Whose engines are believed. The library reads the environment variables itself, so that code and command line agree. */
+export const trustOptions = {
+  requireSignature: flag({
+    flags: '--require-signature',
+    describe: 'load engines only that a trusted key signed',
+    env: 'TRTFORGE_REQUIRE_SIGNATURE',
+  }),
+  trustKey: text({
+    flags: '--trust-key <file>',
+    describe:
+      'a public key whose signatures are trusted; repeat it for more (default: TRTFORGE_TRUSTED_KEYS)',
+    repeat: true,
+  }),
+};
+
+export const signKey = text({
+  flags: '--sign-key <file>',
+  describe: 'the private key that signs engines built here (default: TRTFORGE_SIGNING_KEY)',
+});
 
 /** Where engines are kept, and whether the store is asked; for commands that build or load. */
 export const storeOptions = {
-  cacheDir: text({
-    flags: '--cache-dir <folder>',
-    describe: 'the engine store (default: ~/.cache/trtforge/engines)',
-    env: 'TENSORRT_CACHE_DIR',
+  cacheDir,
+  cacheFrom: text({
+    flags: '--cache-from <folder>',
+    describe:
+      'another store that is asked after it and never written; repeat it for more (default: TRTFORGE_CACHE_FROM)',
+    repeat: true,
   }),
   remote: text({
     flags: '--remote <address>',
     describe:
       'a store shared by machines: s3://bucket/prefix or http://host:9000/bucket (default: ARTIFACTS_BUCKET); none for none',
   }),
+  maxSize,
+  ...trustOptions,
+  signKey,
   noCache: flag({ flags: '--no-cache', describe: 'neither ask the stores nor keep the engine there' }),
   forceRebuild: flag({
     flags: '--force-rebuild',
@@ -32,7 +73,7 @@ type StoreOptionValues = OptionValues<typeof storeOptions>;
 /** The options as the store takes them. Throws TF_USAGE for options that contradict each other. */
 export function storeWishes(
   options: StoreOptionValues,
-): Pick<BuildOrLoadWishes, 'store' | 'remote' | 'forceRebuild' | 'timingCache'> {
+): StoreWishes & Pick<BuildOrLoadWishes, 'forceRebuild' | 'timingCache'> {
   if (options.noCache && options.forceRebuild) {
     throw new TrtforgeError('TF_USAGE', '--no-cache and --force-rebuild are given together.', {
       remedy:
@@ -41,8 +82,17 @@ export function storeWishes(
   }
   return {
     store: options.noCache ? false : options.cacheDir,
+    layers: listOrNone(options.cacheFrom),
     remote: options.remote === 'none' ? false : options.remote,
+    maxBytes: options.maxSize,
+    requireSignature: options.requireSignature || undefined,
+    trustKeys: listOrNone(options.trustKey),
+    signKey: options.signKey,
     forceRebuild: options.forceRebuild,
     timingCache: options.timingCache === 'none' ? null : options.timingCache,
   };
 }
+
+/** An option that was not given leaves the decision to the environment. */
+const listOrNone = <T>(list: readonly T[]): readonly T[] | undefined =>
+  list.length === 0 ? undefined : list;

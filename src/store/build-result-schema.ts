@@ -7,7 +7,7 @@ const differenceSchema = z.object({
 });
 
 export const missSchema = z.object({
-  /** `local` or `remote`. */
+  /** `local`, `layer` (a read-only store below it) or `remote`. */
   from: z.string(),
   /** null when the engine was simply not there; else what was wrong with the one that was. */
   code: z.string().nullable(),
@@ -25,6 +25,8 @@ export const buildResultSchema = z.object({
   passport: z.string(),
   identity: z.string(),
   source: z.enum(['built', 'local', 'remote']),
+  /** `exact`, or the rule by which an engine of another identity serves: `version-compatible`, `hardware-compatible`, `several-gpus`, … */
+  rule: z.string(),
   /** How long the library took to build the plan, now or when it was built. */
   buildMs: z.number().nonnegative(),
   /** Size of the plan. */

@@ -14,6 +14,7 @@ export function buildResult(obtained: ObtainedEngine): BuildResult {
     passport: obtained.passportPath,
     identity: obtained.identity,
     source: obtained.source,
+    rule: obtained.rule,
     buildMs: passport.built.ms,
     bytes: passport.plan.bytes,
     sha256: passport.plan.sha256,

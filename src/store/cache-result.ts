@@ -1,14 +1,13 @@
 import { z } from 'zod';
-import type { Passport } from '../engine/passport-file.js';
-import { targetText } from '../engine/target.js';
-import { verifyEngine } from '../engine/verify-engine.js';
-import { TrtforgeError } from '../errors.js';
 import { missSchema } from './build-result-schema.js';
-import type { EngineStore, StoredEntry } from './store.js';
+import { foreignSchema } from './foreign-schema.js';
+
+const problemSchema = z.object({ code: z.string(), reason: z.string() }).nullable();
 
 const entrySchema = z.object({
   identity: z.string(),
-  engine: z.string(),
+  /** Path or object key of the plan; null where the entry of a bucket cannot be read. */
+  engine: z.string().nullable(),
   /** null where the passport cannot be read; `problem` says why. */
   name: z.string().nullable(),
   target: z.string().nullable(),
@@ -16,14 +15,23 @@ const entrySchema = z.object({
   bytes: z.int().nullable(),
   builtAt: z.string().nullable(),
   buildMs: z.number().nullable(),
-  problem: z.object({ code: z.string(), reason: z.string() }).nullable(),
+  /** Id of the key that signed it; null for an engine that is not signed. */
+  signedBy: z.string().nullable(),
+  problem: problemSchema,
 });
-type CacheEntry = z.infer<typeof entrySchema>;
+export type CacheEntry = z.infer<typeof entrySchema>;
+
+/** An engine that came without a passport. */
+const foreignEntrySchema = foreignSchema
+  .omit({ schema: true })
+  .extend({ engine: z.string(), problem: problemSchema });
+export type ForeignEntry = z.infer<typeof foreignEntrySchema>;
 
 export const cacheListSchema = z.object({
   schema: z.literal('trtforge.cache-list/1'),
   store: z.string(),
   engines: z.array(entrySchema),
+  foreign: z.array(foreignEntrySchema),
   bytes: z.int(),
 });
 export type CacheList = z.infer<typeof cacheListSchema>;
@@ -33,6 +41,7 @@ export const cacheVerifySchema = z.object({
   store: z.string(),
   sound: z.int(),
   engines: z.array(entrySchema),
+  foreign: z.array(foreignEntrySchema),
   exitCode: z.literal([0, 1]),
 });
 export type CacheVerification = z.infer<typeof cacheVerifySchema>;
@@ -42,8 +51,22 @@ export const cacheWhySchema = z.object({
   store: z.string(),
   identity: z.string(),
   name: z.string(),
-  /** Path of the engine that would be loaded; null when it would be built. */
+  /** Path or object key of the engine that would be loaded; null when it would be built. */
   engine: z.string().nullable(),
+  /** `local`, `layer` or `remote`; null when it would be built. */
+  from: z.string().nullable(),
+  /** The rule by which it serves; null when it would be built. */
+  rule: z.string().nullable(),
+  /** What the rules say of the other engines of this model. */
+  others: z.array(
+    z.object({
+      identity: z.string(),
+      name: z.string(),
+      serves: z.boolean(),
+      rule: z.string(),
+      reason: z.string(),
+    }),
+  ),
   why: z.array(missSchema),
 });
 export type CacheWhy = z.infer<typeof cacheWhySchema>;
@@ -55,52 +78,54 @@ export const cacheClearSchema = z.object({
 });
 export type CacheClearing = z.infer<typeof cacheClearSchema>;
 
-/** What a store holds, the newest first. */
-export async function listCache(store: EngineStore): Promise<CacheList> {
-  const engines = (await store.list()).map(entryOf);
-  engines.sort((a, b) => ((a.builtAt ?? '') < (b.builtAt ?? '') ? 1 : -1));
-  const bytes = engines.reduce((sum, { bytes: size }) => sum + (size ?? 0), 0);
-  return { schema: 'trtforge.cache-list/1', store: store.place, engines, bytes };
-}
-
-/** Reads every plan of a store and holds it against its passport. `exitCode` is 1 when one does not agree. */
-export async function verifyCache(store: EngineStore): Promise<CacheVerification> {
-  const engines = (await store.list()).map((entry) => entryOf(verified(entry)));
-  const sound = engines.filter(({ problem }) => problem === null).length;
-  return {
-    schema: 'trtforge.cache-verify/1',
-    store: store.place,
-    sound,
-    engines,
-    exitCode: sound === engines.length ? 0 : 1,
-  };
-}
-
-function verified(entry: StoredEntry): StoredEntry {
-  if (entry.problem !== null) return entry;
-  try {
-    const passport = verifyEngine(entry.planPath);
-    if (passport.identity.digest === entry.identity) return entry;
-    const reason = `The passport beside ${entry.planPath} is that of another identity.`;
-    return { ...entry, problem: { code: 'TF_PASSPORT_INVALID', reason } };
-  } catch (error) {
-    if (!(error instanceof TrtforgeError)) throw error;
-    return { ...entry, problem: { code: error.code, reason: error.message } };
-  }
-}
-
-const entryOf = ({ identity, planPath, passport, problem }: StoredEntry): CacheEntry => ({
-  identity,
-  engine: planPath,
-  ...passportFields(passport),
-  problem,
+export const cacheGcSchema = z.object({
+  schema: z.literal('trtforge.cache-gc/1'),
+  store: z.string(),
+  maxBytes: z.int(),
+  /** Identities of what went, the least recently used first. */
+  removed: z.array(z.string()),
+  bytesBefore: z.int(),
+  bytesAfter: z.int(),
+  /** Over the limit all the same, because it is in use. */
+  excessBytes: z.int(),
 });
+export type CacheCollection = z.infer<typeof cacheGcSchema>;
 
-const passportFields = (passport: Passport | null) => ({
-  name: passport?.name ?? null,
-  target: passport === null ? null : targetText(passport.identity.document.target),
-  precision: passport?.identity.document.recipe.precision ?? null,
-  bytes: passport?.plan.bytes ?? null,
-  builtAt: passport?.built.at ?? null,
-  buildMs: passport?.built.ms ?? null,
+export const cacheImportSchema = z.object({
+  schema: z.literal('trtforge.cache-import/1'),
+  store: z.string(),
+  /** Engines with a passport: they serve builds from now on. */
+  engines: z.array(z.object({ from: z.string(), identity: z.string(), name: z.string() })),
+  /** Engines without one: kept, listed and verified, never used for a build. */
+  foreign: z.array(
+    z.object({ from: z.string(), sha256: z.string(), name: z.string(), oddities: z.array(z.string()) }),
+  ),
+  refused: z.array(z.object({ from: z.string(), code: z.string(), reason: z.string() })),
+  exitCode: z.literal([0, 1]),
 });
+export type CacheImport = z.infer<typeof cacheImportSchema>;
+
+export const cacheExportSchema = z.object({
+  schema: z.literal('trtforge.cache-export/1'),
+  store: z.string(),
+  to: z.string(),
+  engines: z.array(z.object({ identity: z.string(), name: z.string(), path: z.string(), bytes: z.int() })),
+  bytes: z.int(),
+});
+export type CacheExport = z.infer<typeof cacheExportSchema>;
+
+export const cacheKeygenSchema = z.object({
+  schema: z.literal('trtforge.cache-keygen/1'),
+  keyId: z.string(),
+  privateKey: z.string(),
+  publicKey: z.string(),
+});
+export type CacheKeys = z.infer<typeof cacheKeygenSchema>;
+
+export const cacheSignSchema = z.object({
+  schema: z.literal('trtforge.cache-sign/1'),
+  store: z.string(),
+  keyId: z.string(),
+  signed: z.array(z.object({ identity: z.string(), name: z.string() })),
+});
+export type CacheSigning = z.infer<typeof cacheSignSchema>;

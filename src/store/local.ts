@@ -1,14 +1,24 @@
-import { accessSync, constants, existsSync, mkdirSync, readlinkSync, rmSync, symlinkSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
-import { parseEngineName } from '../engine/engine-name.js';
+import { accessSync, constants, existsSync, mkdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { mayServe, othersMayServe } from '../engine/compatibility.js';
+import type { IdentityDocument } from '../engine/identity.js';
 import { type Passport, passportPath } from '../engine/passport-file.js';
 import { publishEngine } from '../engine/publish-engine.js';
+import type { EngineSignature } from '../engine/signature-schema.js';
 import { systemErrorCode, TrtforgeError } from '../errors.js';
 import { cacheFolder } from '../system/folders.js';
-import { listFolder } from '../system/list-folder.js';
+import { removeIfThere } from '../system/remove.js';
+import { brokenSummary, summaryOf } from './engine-summary.js';
+import { chooseVictims, type EvictionPlan } from './eviction.js';
 import { LeaseFolder } from './lease.js';
+import { sweepPartials } from './partial.js';
 import { createPending, type PendingFolder, sweepPending } from './pending.js';
-import type { EngineStore, Lookup, StoredEngine, StoredEntry } from './store.js';
+import { ReadableLinks } from './readable-links.js';
+import { readSignature, writeSignature } from './signature-file.js';
+import type { EngineSummary, Lookup, StoredEngine } from './store.js';
+import { StoreIndex } from './store-index.js';
+import { checkTrust, noTrust, type Trust } from './trust.js';
+import { isInUse, lastUsed, markInUse } from './use-marks.js';
 import { VerifiedEngines } from './verified-engines.js';
 
 const PLAN = 'engine.plan';
@@ -20,27 +30,38 @@ export const storeFolder = (given?: string, environment: NodeJS.ProcessEnv = pro
 /**
  * Engines in a folder, by identity:
  *
- *     by-identity/3f/3f2a…/engine.plan and engine.plan.passport.json
+ *     by-identity/3f/3f2a…/engine.plan, engine.plan.passport.json, engine.plan.signature.json
  *     by-name/resnet50/resnet50_…_sm_89_1.7.1.116.engine   links to the above
- *     pending/  leases/                                    builds in progress
+ *     foreign/                                             engines without a passport (`foreign.ts`)
+ *     pending/  partial/  leases/                          builds and downloads in progress
  *
  * Any number of processes and machines may share it; a read-only one serves hits.
  */
-export class LocalStore implements EngineStore {
-  readonly kind = 'local';
+export class LocalStore {
   readonly place: string;
   readonly leases: LeaseFolder;
+  readonly #trust: Trust;
   readonly #verified: VerifiedEngines;
+  readonly #links: ReadableLinks;
+  readonly #index: StoreIndex;
 
-  /** `memoFolder` remembers between runs which engines were found sound; it lies outside the store, which may be read-only or shared. */
-  constructor(folder: string, memoFolder: string) {
+  /** `memoFolder` remembers between runs what was found here; it lies outside the store, which may be read-only or shared. */
+  constructor(folder: string, memoFolder: string, trust: Trust = noTrust) {
     this.place = folder;
     this.leases = new LeaseFolder(join(folder, 'leases'));
+    this.#trust = trust;
     this.#verified = new VerifiedEngines(memoFolder);
+    this.#links = new ReadableLinks(join(folder, 'by-name'));
+    this.#index = new StoreIndex(join(folder, 'by-identity'), `${memoFolder}-index`, (identity) =>
+      this.#summary(identity),
+    );
   }
 
+  /** The engine of an identity, checked and marked as in use by this process. */
   async get(identity: string): Promise<Lookup> {
-    const planPath = this.#planPath(identity);
+    const planPath = this.planPath(identity);
+    // First: eviction looks for marks before and after it takes an engine out of its place.
+    markInUse(planPath);
     try {
       const passport = await this.#verified.verify(planPath);
       if (passport.identity.digest !== identity) {
@@ -50,7 +71,9 @@ export class LocalStore implements EngineStore {
           `${passportPath(planPath)} is the passport of ${other}.`,
         );
       }
-      return { found: true, engine: this.#stored(passport) };
+      const signature = await readSignature(planPath);
+      checkTrust(this.#trust, passport.name, passport, signature);
+      return { found: true, engine: this.#stored(passport, signature), rule: 'exact' };
     } catch (error) {
       if (!(error instanceof TrtforgeError)) throw error;
       const absent = error.code === 'TF_PASSPORT_MISSING' || error.code === 'TF_FILE_NOT_FOUND';
@@ -60,38 +83,98 @@ export class LocalStore implements EngineStore {
     }
   }
 
-  async put(pendingPlanPath: string, passport: Passport): Promise<StoredEngine> {
-    publishEngine(pendingPlanPath, passport, this.#planPath(passport.identity.digest));
-    this.#link(passport);
-    return this.#stored(passport);
+  /** An engine of another identity that may serve (`mayServe`), the newest first; undefined when none may. */
+  async findCompatible(wanted: IdentityDocument): Promise<Extract<Lookup, { found: true }> | undefined> {
+    if (!othersMayServe(wanted)) return undefined;
+    for (const { identity } of await this.ofModel(wanted.model)) {
+      const passport = await this.passport(identity);
+      if (passport === undefined) continue;
+      const { serves, rule } = mayServe(wanted, passport.identity.document);
+      const answer = serves ? await this.get(identity) : undefined;
+      if (answer?.found) return { ...answer, rule };
+    }
+    return undefined;
   }
 
-  async list(): Promise<readonly StoredEntry[]> {
+  /** Keeps a checked engine, moving the plan out of `pendingPlanPath`. Throws TF_WRITE_FAILED. */
+  async put(
+    pendingPlanPath: string,
+    passport: Passport,
+    signature: EngineSignature | null = null,
+  ): Promise<StoredEngine> {
+    const identity = passport.identity.digest;
+    const planPath = this.planPath(identity);
+    writeSignature(planPath, null);
+    publishEngine(pendingPlanPath, passport, planPath);
+    this.#links.add(passport, planPath);
+    markInUse(planPath);
+    return this.sign(passport, signature);
+  }
+
+  /** Puts a signature beside an engine, or takes it away. */
+  sign(passport: Passport, signature: EngineSignature | null): StoredEngine {
+    const identity = passport.identity.digest;
+    writeSignature(this.planPath(identity), signature);
+    this.#index.changed(identity);
+    return this.#stored(passport, signature);
+  }
+
+  /** What is kept, sound or not, in no order. */
+  list(): Promise<readonly EngineSummary[]> {
+    return this.#index.engines();
+  }
+
+  /** Engines of one model, the newest first. */
+  async ofModel(model: string): Promise<readonly EngineSummary[]> {
+    const same = (await this.list()).filter((engine) => engine.model === model);
+    return same.sort((a, b) => ((a.builtAt ?? '') < (b.builtAt ?? '') ? 1 : -1));
+  }
+
+  /** The passport of an engine; undefined when it cannot be read. Says nothing of the plan. */
+  async passport(identity: string): Promise<Passport | undefined> {
     const { readPassport } = await import('../engine/passport.js');
-    return this.#identities().map((identity) => {
-      const planPath = this.#planPath(identity);
-      try {
-        return { identity, planPath, passport: readPassport(planPath), problem: null };
-      } catch (error) {
-        if (!(error instanceof TrtforgeError)) throw error;
-        return { identity, planPath, passport: null, problem: { code: error.code, reason: error.message } };
-      }
-    });
+    try {
+      return readPassport(this.planPath(identity));
+    } catch {
+      return undefined;
+    }
   }
 
-  /** Passport first: what is left after a kill in between is not believed. */
+  /** Passport first: what is left after a kill in between is not believed. False when there was nothing. */
   async remove(identity: string): Promise<boolean> {
-    const planPath = this.#planPath(identity);
-    const passport = await this.#passportOf(identity);
+    const planPath = this.planPath(identity);
+    const passport = await this.passport(identity);
     try {
+      const existed = existsSync(dirname(planPath));
       rmSync(passportPath(planPath), { force: true });
-      if (passport !== undefined) this.#unlink(passport);
-      const existed = this.#identities().includes(identity);
+      if (passport !== undefined) this.#links.remove(passport, planPath);
       rmSync(dirname(planPath), { recursive: true, force: true });
       return existed;
     } catch (cause) {
       throw unwritable(this.place, cause);
     }
+  }
+
+  /** Removes the engines used least recently until the plans fit into `maxBytes`; never one in use. Throws TF_STORE_UNWRITABLE. */
+  async evict(maxBytes: number): Promise<EvictionPlan> {
+    const engines = (await this.list()).map(({ identity }) => {
+      const planPath = this.planPath(identity);
+      const folder = dirname(planPath);
+      return {
+        identity,
+        bytes: statSync(planPath, { throwIfNoEntry: false })?.size ?? 0,
+        lastUsed: lastUsed(folder, PLAN),
+        get held() {
+          return isInUse(folder);
+        },
+      };
+    });
+    const plan = chooseVictims(engines, maxBytes);
+    const taken: string[] = [];
+    for (const { identity } of plan.victims) if (await this.#take(identity)) taken.push(identity);
+    const victims = plan.victims.filter(({ identity }) => taken.includes(identity));
+    const bytesAfter = plan.bytesBefore - victims.reduce((sum, { bytes }) => sum + bytes, 0);
+    return { ...plan, victims, bytesAfter, excessBytes: Math.max(0, bytesAfter - maxBytes) };
   }
 
   /** Whether engines can be kept here. */
@@ -107,86 +190,64 @@ export class LocalStore implements EngineStore {
 
   /** A place for a build, on the store's own file system; what killed builds left there goes first. */
   pending(): PendingFolder {
-    const parent = join(this.place, 'pending');
-    sweepPending(parent);
+    const [parent, partials] = [join(this.place, 'pending'), join(this.place, 'partial')];
+    sweepPending(parent, partials);
+    sweepPartials(partials);
     this.leases.sweep();
-    return createPending(parent);
+    return createPending(parent, partials);
   }
 
   /** Removes every engine and every leftover; builds in progress keep what they have. Returns the engines removed. */
   async clear(): Promise<number> {
-    const identities = this.#identities();
-    for (const identity of identities) await this.remove(identity);
+    const engines = await this.list();
+    for (const { identity } of engines) await this.remove(identity);
     sweepPending(join(this.place, 'pending'));
-    return identities.length;
+    removeIfThere(join(this.place, 'partial'));
+    return engines.length;
   }
 
-  #identities(): readonly string[] {
-    const root = join(this.place, 'by-identity');
-    return listFolder(root).flatMap((shard) =>
-      listFolder(join(root, shard)).filter((name) => /^[0-9a-f]{64}$/.test(name)),
-    );
-  }
-
-  #planPath(identity: string): string {
+  planPath(identity: string): string {
     return join(this.place, 'by-identity', identity.slice(0, 2), identity, PLAN);
   }
 
-  async #passportOf(identity: string): Promise<Passport | undefined> {
-    const { readPassport } = await import('../engine/passport.js');
+  /** Out of its place in one step; put back when somebody began to use it in that moment. */
+  async #take(identity: string): Promise<boolean> {
+    const folder = dirname(this.planPath(identity));
+    if (isInUse(folder) || this.leases.holder(identity) !== undefined) return false;
+    const passport = await this.passport(identity);
+    const pending = createPending(join(this.place, 'pending'));
+    const away = join(pending.folder, identity);
     try {
-      return readPassport(this.#planPath(identity));
-    } catch {
-      return undefined;
-    }
-  }
-
-  #stored(passport: Passport): StoredEngine {
-    const identity = passport.identity.digest;
-    return {
-      identity,
-      planPath: this.#planPath(identity),
-      passport,
-      readablePath: this.#linksTo(passport) ?? null,
-    };
-  }
-
-  /** The two names an engine may have: its readable one, or with the start of its identity where another engine has that name already. */
-  #linkCandidates({ name, identity }: Passport): readonly [string, string] {
-    const extension = name.slice(name.lastIndexOf('.'));
-    const folder = join(this.place, 'by-name', parseEngineName(name)?.model ?? 'other');
-    const longer = `${name.slice(0, -extension.length)}~${identity.digest.slice(0, 8)}${extension}`;
-    return [join(folder, name), join(folder, longer)];
-  }
-
-  #linksTo(passport: Passport): string | undefined {
-    const target = this.#planPath(passport.identity.digest);
-    return this.#linkCandidates(passport).find(
-      (path) => linkTarget(path) === relative(dirname(path), target),
-    );
-  }
-
-  /** Links are for people: where they cannot be made (some network file systems), the store works without. */
-  #link(passport: Passport): void {
-    if (this.#linksTo(passport) !== undefined) return;
-    const target = this.#planPath(passport.identity.digest);
-    for (const path of this.#linkCandidates(passport)) {
-      try {
-        mkdirSync(dirname(path), { recursive: true });
-        link(target, path);
-        link(passportPath(target), passportPath(path));
-        return;
-      } catch (error) {
-        if (systemErrorCode(error) !== 'EEXIST') return;
+      renameSync(folder, away);
+      if (isInUse(away) && !existsSync(folder)) {
+        renameSync(away, folder);
+        return false;
       }
+      if (passport !== undefined) this.#links.remove(passport, this.planPath(identity));
+      return true;
+    } catch (cause) {
+      if (systemErrorCode(cause) === 'ENOENT') return false;
+      throw unwritable(this.place, cause);
+    } finally {
+      pending.remove();
     }
   }
 
-  #unlink(passport: Passport): void {
-    const path = this.#linksTo(passport);
-    if (path === undefined) return;
-    rmSync(passportPath(path), { force: true });
-    rmSync(path, { force: true });
+  async #summary(identity: string): Promise<EngineSummary> {
+    const { readPassport } = await import('../engine/passport.js');
+    const planPath = this.planPath(identity);
+    try {
+      return { ...summaryOf(readPassport(planPath), await readSignature(planPath)), identity };
+    } catch (error) {
+      return brokenSummary(identity, error);
+    }
+  }
+
+  #stored(passport: Passport, signature: EngineSignature | null): StoredEngine {
+    const identity = passport.identity.digest;
+    const planPath = this.planPath(identity);
+    const readablePath = this.#links.find(passport, planPath) ?? null;
+    return { identity, planPath, passport, signature, readablePath };
   }
 }
 
@@ -199,17 +260,3 @@ const because = (cause: unknown): string => {
   const code = systemErrorCode(cause);
   return code === undefined ? '' : ` (${code})`;
 };
-
-/** Throws EEXIST when the name leads to something; a link to nothing is replaced. */
-function link(target: string, path: string): void {
-  if (linkTarget(path) !== undefined && !existsSync(path)) rmSync(path, { force: true });
-  symlinkSync(relative(dirname(path), target), path);
-}
-
-function linkTarget(path: string): string | undefined {
-  try {
-    return readlinkSync(path);
-  } catch {
-    return undefined;
-  }
-}

@@ -1,40 +1,30 @@
 import { dirname } from 'node:path';
 import type { EngineBuildOptions, EngineRequest } from '../engine/build-engine.js';
 import { engineNameOf, formatEngineName } from '../engine/engine-name.js';
-import { type Difference, explainMiss } from '../engine/explain-miss.js';
-import { type IdentityDocument, identityDigest } from '../engine/identity.js';
+import { identityDigest } from '../engine/identity.js';
 import { type Passport, passportPath } from '../engine/passport-file.js';
 import { copyEngine, publishEngine } from '../engine/publish-engine.js';
-import type { ErrorCode } from '../errors.js';
+import type { EngineSignature } from '../engine/signature-schema.js';
+import { TrtforgeError } from '../errors.js';
 import { inPhase } from '../events.js';
 import { sleep, throwIfCancelled } from '../system/cancel.js';
 import type { Lease } from './lease.js';
 import { type LocalStore, unwritable } from './local.js';
+import type { EngineStores } from './open-stores.js';
 import { createPending, type PendingFolder, sweepPending } from './pending.js';
 import { RemoteSource } from './remote/remote-source.js';
-import type { RemoteStore } from './remote/remote-store.js';
-import type { EngineStore, StoredEngine } from './store.js';
+import { writeSignature } from './signature-file.js';
+import type { StoredEngine } from './store.js';
+import { explainStoreMiss, type Miss, plainMiss } from './store-miss.js';
+import { signatureFor } from './trust.js';
+import { releaseUse } from './use-marks.js';
 
 /** What to build or load, and where. */
-export interface ObtainRequest extends EngineRequest {
-  /** null: no store is asked and none keeps the engine. */
-  readonly store: LocalStore | null;
-  /** Asked when the local store has nothing, and given what is built; null for none. */
-  readonly remote: RemoteStore | null;
+export interface ObtainRequest extends EngineRequest, EngineStores {
   /** Build even though the store has the engine. */
   readonly forceRebuild: boolean;
   /** Where the user wants the engine; null leaves it in the store (without a store: the readable name, in the working folder). */
   readonly output: string | null;
-}
-
-/** Why a source did not give the engine. */
-export interface Miss {
-  readonly from: string;
-  readonly code: ErrorCode | null;
-  readonly reason: string;
-  /** The nearest engine the source has, and what differs. */
-  readonly nearest: { readonly identity: string; readonly name: string } | null;
-  readonly differences: readonly Difference[];
 }
 
 interface ObtainTimings {
@@ -61,6 +51,8 @@ export interface ObtainedEngine {
   /** The readable name in the store; null without one. */
   readonly readablePath: string | null;
   readonly source: 'built' | 'local' | 'remote';
+  /** `exact`, or the rule of `engine/compatibility.ts` by which an engine of another identity serves. */
+  readonly rule: string;
   /** Why earlier sources did not serve; empty for a hit in the first. */
   readonly why: readonly Miss[];
   readonly timings: ObtainTimings;
@@ -69,6 +61,13 @@ export interface ObtainedEngine {
 }
 
 type Turn = { readonly lease: Lease } | { readonly engine: StoredEngine };
+
+/** A checked plan in a pending folder, and where it came from. */
+interface MadeEngine {
+  readonly passport: Passport;
+  readonly signature: EngineSignature | null;
+  readonly source: 'built' | 'remote';
+}
 
 /** How often a waiting process looks whether the engine is there or the builder gone; grows from the first to the second. */
 const POLL_MS = [50, 500] as const;
@@ -90,6 +89,7 @@ class Run {
   readonly #identity: string;
   readonly #why: Miss[] = [];
   readonly #warnings: string[] = [];
+  #rule = 'exact';
   readonly #timings = { lookupMs: 0, waitMs: 0, remoteMs: 0, buildMs: 0, keepMs: 0, uploadMs: 0 };
 
   constructor(request: ObtainRequest, options: EngineBuildOptions) {
@@ -112,21 +112,35 @@ class Run {
   }
 
   async #lookUp(): Promise<StoredEngine | undefined> {
-    const { store, forceRebuild } = this.#request;
-    if (store !== null && !forceRebuild) return this.#ask(store);
-    const reason =
-      store === null ? 'no store was to be used' : 'the engine was to be built again in any case';
-    this.#why.push({ from: 'local', code: null, reason, nearest: null, differences: [] });
+    const { store, layers, forceRebuild } = this.#request;
+    if (forceRebuild || store === null) {
+      const reason = forceRebuild
+        ? 'the engine was to be built again in any case'
+        : 'no store was to be used';
+      this.#why.push(plainMiss('local', null, reason));
+      return undefined;
+    }
+    for (const [from, each] of [['local', store] as const, ...layers.map((one) => ['layer', one] as const)]) {
+      const engine = await this.#ask(from, each);
+      if (engine !== undefined) return engine;
+    }
     return undefined;
   }
 
   /** Asks a store and remembers why it had nothing. */
-  async #ask(store: EngineStore): Promise<StoredEngine | undefined> {
-    const { emit, signal } = this.#options;
-    const answer = await inPhase('lookup', emit, () => store.get(this.#identity, signal), store.place);
-    if (answer.found) return answer.engine;
-    this.#why.push(await explainStoreMiss(store, this.#request.identity, answer));
-    return undefined;
+  async #ask(from: 'local' | 'layer', store: LocalStore): Promise<StoredEngine | undefined> {
+    const { identity } = this.#request;
+    const look = async () => {
+      const exact = await store.get(this.#identity);
+      return exact.found ? exact : ((await store.findCompatible(identity)) ?? exact);
+    };
+    const answer = await inPhase('lookup', this.#options.emit, look, store.place);
+    if (!answer.found) {
+      this.#why.push(await explainStoreMiss(from, store, identity, answer));
+      return undefined;
+    }
+    this.#rule = answer.rule;
+    return answer.engine;
   }
 
   async #buildIn(store: LocalStore): Promise<ObtainedEngine> {
@@ -135,8 +149,9 @@ class Run {
     try {
       const pending = store.pending();
       try {
-        return await this.#make(pending, async (passport, source) => {
-          const kept = await this.#timed('keepMs', () => store.put(pending.planPath, passport));
+        return await this.#make(pending, async ({ passport, signature, source }) => {
+          const kept = await this.#timed('keepMs', () => store.put(pending.planPath, passport, signature));
+          await this.#makeRoom(store);
           return this.#finish(kept, source);
         });
       } finally {
@@ -144,6 +159,22 @@ class Run {
       }
     } finally {
       turn.lease.release();
+    }
+  }
+
+  /** Keeps the store within its limit; an engine is never lost for it, so what does not work is a warning. */
+  async #makeRoom(store: LocalStore): Promise<void> {
+    const { maxBytes } = this.#request;
+    if (maxBytes === null) return;
+    try {
+      const { excessBytes } = await this.#timed('keepMs', () => store.evict(maxBytes));
+      if (excessBytes === 0) return;
+      this.#warnings.push(
+        `${store.place} is ${excessBytes} bytes over its limit: all that is left is in use.`,
+      );
+    } catch (error) {
+      if (!(error instanceof TrtforgeError)) throw error;
+      this.#warnings.push(error.message);
     }
   }
 
@@ -184,8 +215,12 @@ class Run {
     sweepPending(dirname(output));
     const pending = createPending(dirname(output));
     try {
-      return await this.#make(pending, async (passport, source) => {
-        await this.#timed('keepMs', async () => publishEngine(pending.planPath, passport, output));
+      return await this.#make(pending, async ({ passport, signature, source }) => {
+        await this.#timed('keepMs', async () => {
+          writeSignature(output, null);
+          publishEngine(pending.planPath, passport, output);
+          writeSignature(output, signature);
+        });
         return this.#result({ planPath: output, passport, readablePath: null }, source);
       });
     } finally {
@@ -196,21 +231,23 @@ class Run {
   /** From the remote store when it has the engine, else built, kept by `keep`, and given to the remote store. */
   async #make(
     pending: PendingFolder,
-    keep: (passport: Passport, source: 'built' | 'remote') => Promise<ObtainedEngine>,
+    keep: (engine: MadeEngine) => Promise<ObtainedEngine>,
   ): Promise<ObtainedEngine> {
-    const { remote, forceRebuild } = this.#request;
-    if (remote === null) return keep(await this.#build(pending), 'built');
+    const { remote, forceRebuild, identity } = this.#request;
+    if (remote === null) return keep(await this.#build(pending));
     const source = new RemoteSource(remote, { emit: this.#options.emit, signal: this.#options.signal });
     try {
-      const ask = () => source.fetch(this.#identity, pending.planPath);
       const fetched = await this.#timed('remoteMs', () =>
-        forceRebuild ? source.skip(this.#identity) : ask(),
+        forceRebuild ? source.skip(this.#identity) : source.fetch(identity, pending),
       );
-      if (fetched !== undefined) return await keep(fetched, 'remote');
-      for (const miss of source.misses)
-        this.#why.push({ from: 'remote', ...miss, nearest: null, differences: [] });
-      const obtained = await keep(await this.#build(pending), 'built');
-      await this.#timed('uploadMs', () => source.keep(obtained.engine, obtained.passport));
+      if (fetched !== undefined) {
+        this.#rule = fetched.rule;
+        return await keep({ ...fetched, source: 'remote' });
+      }
+      for (const { code, reason } of source.misses) this.#why.push(plainMiss('remote', code, reason));
+      const made = await this.#build(pending);
+      const obtained = await keep(made);
+      await this.#timed('uploadMs', () => source.keep(obtained.engine, made.passport, made.signature));
       return obtained;
     } finally {
       await source.release();
@@ -218,22 +255,35 @@ class Run {
     }
   }
 
-  async #build(pending: PendingFolder): Promise<Passport> {
+  async #build(pending: PendingFolder): Promise<MadeEngine> {
     throwIfCancelled(this.#options.signal, `building ${this.#request.modelPath}`);
     // Loaded only now: a hit needs neither the converter nor the builder.
     const { buildEngine } = await import('../engine/build-engine.js');
-    return this.#timed('buildMs', () => buildEngine(this.#request, pending, this.#options));
+    const passport = await this.#timed('buildMs', () => buildEngine(this.#request, pending, this.#options));
+    const { trust } = this.#request;
+    const signature = signatureFor(trust, passport);
+    if (trust.required && signature === null) {
+      this.#warnings.push(
+        'The engine was built here and kept without a signature, so --require-signature will not find it again; --sign-key signs it.',
+      );
+    }
+    return { passport, signature, source: 'built' };
   }
 
   #deliver(engine: StoredEngine): Promise<ObtainedEngine> {
-    return this.#finish(engine, this.#request.store?.kind ?? 'local');
+    return this.#finish(engine, 'local');
   }
 
   /** Copies the engine where the user wants it. */
   async #finish(engine: StoredEngine, source: ObtainedEngine['source']): Promise<ObtainedEngine> {
     const { output } = this.#request;
     if (output === null) return this.#result(engine, source);
-    await this.#timed('keepMs', async () => copyEngine(engine.planPath, engine.passport, output));
+    await this.#timed('keepMs', async () => {
+      writeSignature(output, null);
+      copyEngine(engine.planPath, engine.passport, output);
+      writeSignature(output, engine.signature);
+    });
+    releaseUse(engine.planPath);
     return this.#result({ ...engine, planPath: output }, source);
   }
 
@@ -245,9 +295,10 @@ class Run {
       engine: planPath,
       passportPath: passportPath(planPath),
       passport,
-      identity: this.#identity,
+      identity: passport.identity.digest,
       readablePath,
       source,
+      rule: this.#rule,
       why: this.#why,
       timings: this.#timings,
       warnings: this.#warnings,
@@ -267,27 +318,4 @@ class Run {
       this.#timings[part] += performance.now() - started;
     }
   }
-}
-
-/** A miss in words: what is wrong with the engine that is there, or the nearest that is and the fields that differ. */
-export async function explainStoreMiss(
-  store: EngineStore,
-  wanted: IdentityDocument,
-  answer: { readonly code: ErrorCode | null; readonly reason: string },
-): Promise<Miss> {
-  const { code, reason } = answer;
-  const entries = (await store.list()).flatMap(({ passport }) =>
-    passport === null ? [] : [{ document: passport.identity.document, engine: passport }],
-  );
-  const explained = code === null ? explainMiss(wanted, entries) : undefined;
-  return {
-    from: store.kind,
-    code,
-    reason,
-    nearest:
-      explained === undefined
-        ? null
-        : { identity: explained.nearest.identity.digest, name: explained.nearest.name },
-    differences: explained?.differences ?? [],
-  };
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { listFolder } from '../system/list-folder.js';
 import { UNPUBLISHED_SUFFIX, writeFailed } from '../system/publish.js';
 import { removeIfThere } from '../system/remove.js';
+import { setAside, takeUp } from './partial.js';
 import { isProcessMark, ownMark, stateOf } from './process-mark.js';
 
 /** A folder of one build in progress: everything in it is unpublished and goes with it. */
@@ -12,17 +13,21 @@ export interface PendingFolder {
   readonly planPath: string;
   /** Where the model goes that a conversion writes before the build. */
   readonly modelPath: string;
+  /** Goes on with a download of this plan that an earlier process did not finish. */
+  takeUp(sha256: string): void;
+  /** An unfinished download is set aside for the next process, where there is a place for it. */
   remove(): void;
 }
 
 const PREFIX = '.trtforge-';
 const OWNER = 'owner.json';
+const PLAN = 'engine.plan';
 
 /** Leftovers whose owner cannot be asked (another machine, a damaged file) are removed at this age. */
 const STRANGERS_KEEP_MS = 24 * 3600 * 1000;
 
-/** Makes a folder for a build inside `parent`, on the file system where the engine will lie. Throws TF_WRITE_FAILED. */
-export function createPending(parent: string): PendingFolder {
+/** Makes a folder for a build inside `parent`, on the file system where the engine will lie; `partials` keeps unfinished downloads. Throws TF_WRITE_FAILED. */
+export function createPending(parent: string, partials?: string): PendingFolder {
   const folder = join(parent, `${PREFIX}${randomUUID()}${UNPUBLISHED_SUFFIX}`);
   try {
     mkdirSync(folder, { recursive: true });
@@ -31,20 +36,31 @@ export function createPending(parent: string): PendingFolder {
     removeIfThere(folder);
     throw writeFailed(folder, cause);
   }
+  const planPath = join(folder, PLAN);
   return {
     folder,
-    planPath: join(folder, 'engine.plan'),
+    planPath,
     modelPath: join(folder, 'model.onnx'),
-    remove: () => removeIfThere(folder),
+    takeUp: (sha256) => {
+      if (partials !== undefined) takeUp(sha256, planPath, partials);
+    },
+    remove: () => {
+      if (partials !== undefined) setAside(planPath, partials);
+      removeIfThere(folder);
+    },
   };
 }
 
-/** Removes what killed builds left in `parent`. Builds that run, here or on another machine, are left alone. Returns how many went. */
-export function sweepPending(parent: string, now = Date.now()): number {
+/**
+ * Removes what killed builds left in `parent`; downloads that they did not finish go to `partials`. Builds that run, here or on another
+ * machine, are left alone. Returns how many went.
+ */
+export function sweepPending(parent: string, partials?: string, now = Date.now()): number {
   let removed = 0;
   for (const name of listFolder(parent)) {
     const folder = join(parent, name);
     if (!name.startsWith(PREFIX) || !name.endsWith(UNPUBLISHED_SUFFIX) || !isAbandoned(folder, now)) continue;
+    if (partials !== undefined) setAside(join(folder, PLAN), partials);
     removeIfThere(folder);
     removed++;
   }

@@ -1,4 +1,5 @@
 import type { Passport } from '../engine/passport-file.js';
+import type { EngineSignature } from '../engine/signature-schema.js';
 import type { ErrorCode } from '../errors.js';
 
 /** An engine where a store keeps it. */
@@ -6,37 +7,35 @@ export interface StoredEngine {
   readonly identity: string;
   readonly planPath: string;
   readonly passport: Passport;
+  /** null for an engine that nobody signed. */
+  readonly signature: EngineSignature | null;
   /** The readable way to the same file; null where the store cannot make links. */
   readonly readablePath: string | null;
 }
 
 export type Lookup =
-  | { readonly found: true; readonly engine: StoredEngine }
+  | {
+      readonly found: true;
+      readonly engine: StoredEngine;
+      /** `exact`, or the rule of `engine/compatibility.ts` by which another identity serves. */
+      readonly rule: string;
+    }
   /** `code` is null when the engine is simply not there, else what is wrong with the one that is. */
   | { readonly found: false; readonly code: ErrorCode | null; readonly reason: string };
 
-/**
- * A place where engines are kept by identity. Local folders implement it; so can object stores, and a store that asks several in turn.
- * A store never hands out an engine whose passport, header, size or digest do not agree.
- */
-export interface EngineStore {
-  /** What `buildOrLoad` calls an engine that came from here. */
-  readonly kind: 'local' | 'remote';
-  /** For people: a folder or an address. */
-  readonly place: string;
-  get(identity: string, signal?: AbortSignal): Promise<Lookup>;
-  /** Keeps a checked engine, moving the plan out of `pendingPlanPath` or copying it from there. Throws TF_WRITE_FAILED. */
-  put(pendingPlanPath: string, passport: Passport, signal?: AbortSignal): Promise<StoredEngine>;
-  /** What is kept, sound or not, in no order. Reads passports, not plans. */
-  list(signal?: AbortSignal): Promise<readonly StoredEntry[]>;
-  /** False when there was nothing. */
-  remove(identity: string): Promise<boolean>;
-}
-
-/** One entry of a listing; `passport` is null when it cannot be read, `problem` says why. */
-export interface StoredEntry {
+/** What a listing says of one engine; facts are null when its passport cannot be read, and `problem` says why. */
+export interface EngineSummary {
   readonly identity: string;
-  readonly planPath: string;
-  readonly passport: Passport | null;
-  readonly problem: { readonly code: ErrorCode; readonly reason: string } | null;
+  readonly name: string | null;
+  /** Digest of the model's content. */
+  readonly model: string | null;
+  readonly target: string | null;
+  readonly precision: string | null;
+  /** Of the plan. */
+  readonly bytes: number | null;
+  readonly builtAt: string | null;
+  readonly buildMs: number | null;
+  /** Id of the key that signed it, which a listing does not check. */
+  readonly signedBy: string | null;
+  readonly problem: { readonly code: string; readonly reason: string } | null;
 }

@@ -16,7 +16,7 @@ import { identityDigest } from '../../src/engine/identity.js';
 import { passportPath } from '../../src/engine/passport-file.js';
 import { defaultRecipe } from '../../src/engine/recipe.js';
 import { verifyEngine } from '../../src/engine/verify-engine.js';
-import { listCache, verifyCache } from '../../src/store/cache-result.js';
+import { listCache, verifyCache } from '../../src/store/cache-listing.js';
 import { LocalStore, storeFolder } from '../../src/store/local.js';
 import { createPending, sweepPending } from '../../src/store/pending.js';
 import { ownMark } from '../../src/store/process-mark.js';
@@ -57,7 +57,7 @@ describe('a store', () => {
     const store = newStore();
     const kept = await keep(store);
     const answer = await store.get(kept.identity);
-    expect(answer).toEqual({ found: true, engine: kept });
+    expect(answer).toEqual({ found: true, engine: kept, rule: 'exact' });
     const { readablePath } = kept;
     expect(readablePath).toMatch(/by-name\/sample\/sample_aaaaaaaa_as-is_sm_89_1\.7\.1\.116\.engine$/);
     expect(readFileSync(readablePath ?? '')).toEqual(samplePlan());

@@ -16,6 +16,7 @@ if (task.dieAtRename !== undefined) {
 }
 
 const { LocalStore } = await import('../../dist/store/local.js');
+const { noTrust } = await import('../../dist/store/trust.js');
 const { obtainEngine } = await import('../../dist/store/obtain-engine.js');
 const { writeFailed } = await import('../../dist/system/publish.js');
 
@@ -78,6 +79,10 @@ try {
       timingCache: null,
       cacheFolder: task.memo,
       store: new LocalStore(task.store, task.memo),
+      layers: [],
+      remote: null,
+      trust: noTrust,
+      maxBytes: null,
       forceRebuild: task.forceRebuild ?? false,
       output: task.output ?? null,
     },

@@ -1,3 +1,5 @@
+import type { SignedRequest } from './range-connection.js';
+
 /** Facts of an object, as a HEAD request tells them. */
 export interface ObjectFacts {
   readonly key: string;
@@ -6,6 +8,9 @@ export interface ObjectFacts {
   readonly etag: string;
   readonly metadata: Readonly<Record<string, string>>;
 }
+
+/** Index entries, passports and signatures have a few KiB. */
+export const LARGEST_SMALL_OBJECT = 16 << 20;
 
 export interface ListedObject {
   readonly key: string;
@@ -35,7 +40,7 @@ export interface Objects {
   readonly place: string;
   /** Undefined when there is no such object. */
   head(key: string, signal?: AbortSignal): Promise<ObjectFacts | undefined>;
-  /** A small object whole; undefined when there is none. */
+  /** A small object whole; undefined when there is none. Throws TF_REMOTE_DAMAGED for one of more than `LARGEST_SMALL_OBJECT` bytes. */
   read(
     key: string,
     signal?: AbortSignal,
@@ -47,6 +52,8 @@ export interface Objects {
     etag: string,
     signal?: AbortSignal,
   ): Promise<AsyncIterable<Uint8Array>>;
+  /** The same as a request that `RangeConnection` sends; absent where requests cannot be had without being sent. */
+  signedGet?(key: string, range: ByteRange, etag: string, signal?: AbortSignal): Promise<SignedRequest>;
   put(key: string, body: Uint8Array, options?: PutOptions, signal?: AbortSignal): Promise<string>;
   /** Every object whose key starts with `prefix`, in the server's order. */
   list(prefix: string, signal?: AbortSignal): AsyncIterable<ListedObject>;

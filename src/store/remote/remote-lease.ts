@@ -69,6 +69,14 @@ export class RemoteLeases {
     }
   }
 
+  /** Identities that have a lease, alive or not. */
+  async names(signal?: AbortSignal): Promise<readonly string[]> {
+    const names: string[] = [];
+    for await (const { key } of this.#objects.list(this.#prefix, signal))
+      names.push(key.slice(this.#prefix.length));
+    return names;
+  }
+
   #isDead(key: string, etag: string): boolean {
     const now = performance.now();
     const seen = this.#seen.get(key);

@@ -1,9 +1,20 @@
-import type { S3Client } from '@aws-sdk/client-s3';
+import type { Readable } from 'node:stream';
+import type { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { TrtforgeError } from '../../errors.js';
 import { throwIfCancelled } from '../../system/cancel.js';
 import { formatAddress, type RemoteAddress } from './address.js';
 import { remoteFailure } from './failure.js';
-import type { ByteRange, ListedObject, ObjectFacts, Objects, PartedUpload, PutOptions } from './objects.js';
+import {
+  type ByteRange,
+  LARGEST_SMALL_OBJECT,
+  type ListedObject,
+  type ObjectFacts,
+  type Objects,
+  type PartedUpload,
+  type PutOptions,
+} from './objects.js';
+import type { SignedRequest } from './range-connection.js';
+import { signedRequest, withoutPayloadDigest } from './s3-requests.js';
 
 /** A server that does not accept a connection within this is down: a build must not wait for it. */
 const CONNECT_MS = 2_000;
@@ -71,8 +82,25 @@ class S3Objects implements Objects {
     const command = new this.#sdk.GetObjectCommand({ Bucket: this.#bucket, Key: key });
     return this.#unlessAbsent(`reading ${key}`, signal, async () => {
       const { Body, ETag = '' } = await this.#client.send(command, abortable(signal));
-      return { body: Buffer.from((await Body?.transformToByteArray()) ?? []), etag: ETag };
+      return { body: await this.#gather(key, Body as unknown as Readable), etag: ETag };
     });
+  }
+
+  /** All of a body that claims to be small. */
+  async #gather(key: string, body: Readable): Promise<Buffer> {
+    const chunks: Uint8Array[] = [];
+    let bytes = 0;
+    for await (const chunk of body as AsyncIterable<Uint8Array>) {
+      chunks.push(chunk);
+      bytes += chunk.length;
+      if (bytes <= LARGEST_SMALL_OBJECT) continue;
+      body.destroy();
+      throw new TrtforgeError(
+        'TF_REMOTE_DAMAGED',
+        `${key} at ${this.place} is larger than anything read there.`,
+      );
+    }
+    return Buffer.concat(chunks);
   }
 
   async stream(
@@ -81,14 +109,18 @@ class S3Objects implements Objects {
     etag: string,
     signal?: AbortSignal,
   ): Promise<AsyncIterable<Uint8Array>> {
-    const command = new this.#sdk.GetObjectCommand({
-      Bucket: this.#bucket,
-      Key: key,
-      Range: `bytes=${first}-${last}`,
-      IfMatch: etag,
-    });
+    const command = this.#getRange(key, { first, last }, etag);
     const { Body } = await this.#client.send(command, abortable(signal));
     return Body as unknown as AsyncIterable<Uint8Array>;
+  }
+
+  async signedGet(key: string, range: ByteRange, etag: string, signal?: AbortSignal): Promise<SignedRequest> {
+    return signedRequest(this.#client, this.#getRange(key, range, etag), signal);
+  }
+
+  #getRange(key: string, { first, last }: ByteRange, etag: string): GetObjectCommand {
+    const Range = `bytes=${first}-${last}`;
+    return new this.#sdk.GetObjectCommand({ Bucket: this.#bucket, Key: key, Range, IfMatch: etag });
   }
 
   async put(key: string, body: Uint8Array, options: PutOptions = {}, signal?: AbortSignal): Promise<string> {
@@ -148,6 +180,7 @@ class S3Objects implements Objects {
           Body: body,
           ContentLength: body.byteLength,
         });
+        withoutPayloadDigest(sent);
         const { ETag = '' } = await this.#explained(`uploading part ${part} of ${key}`, partSignal, () =>
           this.#client.send(sent, abortable(partSignal)),
         );

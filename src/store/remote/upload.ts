@@ -1,11 +1,13 @@
+import { TrtforgeError } from '../../errors.js';
 import { openFile } from '../../system/byte-source.js';
+import { stampOf, unchanged } from '../../system/file-memo.js';
 import { inParallel } from './in-parallel.js';
-import type { Objects } from './objects.js';
+import type { ByteRange, Objects } from './objects.js';
 import { PARTS_AT_ONCE, partsOf, type TransferOptions, TransferProgress } from './transfer.js';
 
 /**
- * Puts a file under a key, in parallel parts when it is larger than one; the object appears whole or not at all.
- * Throws TF_REMOTE_*, TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_CANCELLED.
+ * Puts a file under a key, in parallel parts when it is larger than one; the object appears whole or not at all. A file that changes
+ * meanwhile is not put. Throws TF_REMOTE_*, TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_CANCELLED.
  */
 export async function uploadFile(
   objects: Objects,
@@ -14,11 +16,12 @@ export async function uploadFile(
   metadata: Readonly<Record<string, string>>,
   { emit, signal }: TransferOptions,
 ): Promise<void> {
+  const stamp = stampOf(path);
   const source = openFile(path);
   const options = { metadata, contentType: 'application/octet-stream' };
-  const read = ({ first, last }: { first: number; last: number }) => {
+  const read = ({ first, last }: ByteRange) => {
     const body = Buffer.allocUnsafe(last - first + 1);
-    source.read(body, first, body.length);
+    if (source.read(body, first, body.length) < body.length) throw changed(path);
     return body;
   };
   try {
@@ -35,6 +38,7 @@ export async function uploadFile(
         await upload.put(index + 1, read(range), stop);
         progress.add(range.last - range.first + 1);
       });
+      if (stamp === undefined || !unchanged([stamp])) throw changed(path);
       await upload.complete(signal);
     } catch (error) {
       await upload.abort();
@@ -44,3 +48,9 @@ export async function uploadFile(
     source.close();
   }
 }
+
+const changed = (path: string): TrtforgeError =>
+  new TrtforgeError(
+    'TF_FILE_UNREADABLE',
+    `${path} changed while it was uploaded; nothing of it was kept there.`,
+  );

@@ -35,7 +35,7 @@ describeWith('minio', 'a network that fails', (binary) => {
     if (address === null) throw new Error('no address');
     store = new RemoteStore(await openS3(address), address.prefix);
     writeFileSync(join(folder, 'engine.plan'), plan);
-    engine = await store.upload(join(folder, 'engine.plan'), passport, options);
+    engine = await store.upload(join(folder, 'engine.plan'), passport, null, options);
   });
   afterAll(async () => {
     store.close();
@@ -147,7 +147,7 @@ describeWith('minio', 'a network that fails', (binary) => {
     const other = samplePassport(plan, sampleIdentity('d'.repeat(64)));
     proxy.faults = ({ method, path }) =>
       method === 'PUT' && path.endsWith('.engine') ? { answer: 403, name: 'AccessDenied' } : null;
-    await expect(store.upload(join(folder, 'engine.plan'), other, options)).rejects.toMatchObject({
+    await expect(store.upload(join(folder, 'engine.plan'), other, null, options)).rejects.toMatchObject({
       code: 'TF_REMOTE_DENIED',
     });
     const { Uploads = [] } = await minio.client.send(new ListMultipartUploadsCommand({ Bucket: 'team' }));

@@ -51,7 +51,7 @@ describeWith('minio', 'a store in a bucket', (binary) => {
     const passport = samplePassport(plan, sampleIdentity(letter.repeat(64)));
     const planPath = join(folder, `${letter}.plan`);
     writeFileSync(planPath, plan);
-    const engine = await store.upload(planPath, passport, options);
+    const engine = await store.upload(planPath, passport, null, options);
     return { plan, passport, engine, identity: passport.identity.digest };
   }
 
@@ -101,7 +101,7 @@ describeWith('minio', 'a store in a bucket', (binary) => {
       [other, second],
     ] as const) {
       writeFileSync(join(folder, 'p'), bytes);
-      await store.upload(join(folder, 'p'), passport, options);
+      await store.upload(join(folder, 'p'), passport, null, options);
     }
     for (const [bytes, passport] of [
       [plan, first],

@@ -1,0 +1,61 @@
+import { defineCommand } from '../cli/command.js';
+import { formatBytes, plural } from '../report/quantity.js';
+import type { CacheExport, CacheImport } from '../store/cache-result.js';
+import { exportEngines } from '../store/export-engines.js';
+import { importEngines } from '../store/import-engines.js';
+import { openLocalStore } from '../store/open-stores.js';
+import { openTrust } from '../store/trust.js';
+import { cacheDir, trustOptions } from './store-options.js';
+
+export const importCommand = defineCommand({
+  name: 'import',
+  summary: 'bring engines from elsewhere into the store: files, folders, .tar, buckets',
+  arguments: [
+    { name: 'SOURCES', describe: 'files, folders, .tar archives or s3://bucket/prefix', many: true },
+  ],
+  examples: [
+    'trtforge cache import engines/ arcface_r100-fp16-sm75.plan',
+    'trtforge cache import s3://screenalytics-models/engines',
+  ],
+  options: { cacheDir, ...trustOptions },
+  run: (sources, options, { environment, emit, signal }) => {
+    const wishes = { requireSignature: options.requireSignature || undefined, trustKeys: options.trustKey };
+    const trust = openTrust(wishes, environment);
+    const store = openLocalStore(options.cacheDir, environment, trust);
+    return importEngines(store, sources, { trust, environment, emit, signal });
+  },
+  render: (result: CacheImport, { line, colors }) => {
+    for (const { from, name } of result.engines)
+      line(`${colors.green('kept')}  ${name}  ${colors.dim(from)}`);
+    for (const { name, oddities } of result.foreign)
+      line(`${colors.yellow('kept without a passport')}  ${name}  ${colors.dim(oddities.join(' '))}`);
+    for (const { from, code, reason } of result.refused)
+      line(`${colors.red('refused')}  ${from}  ${colors.dim(code)} ${reason}`);
+    const foreign = result.foreign.length;
+    line(`${plural(result.engines.length + foreign, 'engine')} now in ${result.store}`);
+    if (foreign > 0)
+      line(`${foreign} came without a passport: kept, listed and verified, but no build will be given them`);
+  },
+});
+
+export const exportCommand = defineCommand({
+  name: 'export',
+  summary: 'take engines out of the store, with passports and signatures: into a folder, a .tar, a bucket',
+  arguments: [
+    { name: 'TO', describe: 'a folder, FILE.tar or s3://bucket/prefix' },
+    {
+      name: 'ENGINES',
+      describe: 'parts of names or starts of identities (default: all)',
+      optional: true,
+      many: true,
+    },
+  ],
+  examples: ['trtforge cache export engines.tar resnet50', 'trtforge cache export s3://team/engines'],
+  options: { cacheDir },
+  run: ([to = '', ...names], options, { environment, emit, signal }) =>
+    exportEngines(openLocalStore(options.cacheDir, environment), to, names, { environment, emit, signal }),
+  render: (result: CacheExport, { line, colors }) => {
+    for (const { path, bytes } of result.engines) line(`${path}  ${colors.dim(formatBytes(bytes))}`);
+    line(`${plural(result.engines.length, 'engine')}, ${formatBytes(result.bytes)}, to ${result.to}`);
+  },
+});

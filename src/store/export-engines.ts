@@ -1,0 +1,174 @@
+import { constants, copyFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { type Passport, passportPath } from '../engine/passport-file.js';
+import { copyEngine } from '../engine/publish-engine.js';
+import { signaturePath } from '../engine/signature.js';
+import { TrtforgeError } from '../errors.js';
+import type { EventListener } from '../events.js';
+import { openFile } from '../system/byte-source.js';
+import { beginFile, type PendingFile, writeFailed } from '../system/publish.js';
+import { tarEnd, tarHeader, tarPadding } from '../system/tar.js';
+import type { CacheExport } from './cache-result.js';
+import { ForeignEngines } from './foreign.js';
+import type { LocalStore } from './local.js';
+import { openRemoteStore } from './open-stores.js';
+import { longerName, modelFolder } from './readable-links.js';
+import { writeSignature } from './signature-file.js';
+import type { StoredEngine } from './store.js';
+
+interface ExportOptions {
+  readonly environment: NodeJS.ProcessEnv;
+  readonly emit: EventListener;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** An engine and the name it gets elsewhere: `resnet50/resnet50_….engine`. */
+interface Exported {
+  readonly path: string;
+  readonly engine: StoredEngine;
+}
+
+const COPY_BYTES = 4 << 20;
+
+/**
+ * Takes engines out of a store with their passports and signatures: into a folder, a `.tar`, or a bucket (`s3://…`). `names` are starts of identities
+ * or parts of readable names; none means all. Every plan is checked first.
+ * Throws TF_USAGE when a name fits nothing, TF_WRITE_FAILED, TF_REMOTE_*, and what is wrong with a plan.
+ */
+export async function exportEngines(
+  store: LocalStore,
+  to: string,
+  names: readonly string[],
+  options: ExportOptions,
+): Promise<CacheExport> {
+  const chosen = await choose(store, names);
+  const isRemote = /^[a-z0-9]+:\/\//.test(to);
+  if (isRemote) await intoBucket(to, chosen, options);
+  else if (to.endsWith('.tar')) intoArchive(to, chosen);
+  else for (const { path, engine } of chosen) intoFolder(join(to, path), engine);
+  const foreign = isRemote ? [] : await exportForeign(store, to, names);
+  const engines = chosen.map(({ path, engine: { identity, passport } }) => ({
+    identity,
+    name: passport.name,
+    path: isRemote || to.endsWith('.tar') ? path : join(to, path),
+    bytes: passport.plan.bytes,
+  }));
+  const all = [...engines, ...foreign];
+  const bytes = all.reduce((sum, engine) => sum + engine.bytes, 0);
+  return { schema: 'trtforge.cache-export/1', store: store.place, to, engines: all, bytes };
+}
+
+async function choose(store: LocalStore, names: readonly string[]): Promise<readonly Exported[]> {
+  const listed = await store.list();
+  const wanted = new Set<string>();
+  const foreign = await new ForeignEngines(store.place).list();
+  for (const name of names.length === 0 ? [''] : names) {
+    const fitting = listed.filter((engine) => fits(name, engine.identity, engine.name ?? ''));
+    const isForeign = foreign.some(({ record }) => fits(name, record.sha256, record.name));
+    if (fitting.length === 0 && !isForeign && name !== '')
+      throw new TrtforgeError('TF_USAGE', `No engine of ${store.place} is called «${name}».`, {
+        remedy:
+          'trtforge cache ls shows names and identities; part of a name or the start of an identity will do.',
+      });
+    for (const { identity } of fitting) wanted.add(identity);
+  }
+  const chosen: Exported[] = [];
+  const taken = new Set<string>();
+  for (const identity of wanted) {
+    const answer = await store.get(identity);
+    if (!answer.found) throw new TrtforgeError(answer.code ?? 'TF_PASSPORT_MISSING', answer.reason);
+    const path = freePath(answer.engine.passport, taken);
+    taken.add(path);
+    chosen.push({ path, engine: answer.engine });
+  }
+  return chosen;
+}
+
+const fits = (wanted: string, digest: string, name: string): boolean =>
+  name.includes(wanted) || (wanted.length >= 6 && digest.startsWith(wanted));
+
+function freePath({ name, identity }: Passport, taken: ReadonlySet<string>): string {
+  const path = `${modelFolder(name)}/${name}`;
+  return taken.has(path) ? `${modelFolder(name)}/${longerName(name, identity.digest)}` : path;
+}
+
+function intoFolder(path: string, { planPath, passport, signature }: StoredEngine): void {
+  copyEngine(planPath, passport, path);
+  writeSignature(path, signature);
+}
+
+async function intoBucket(
+  uri: string,
+  chosen: readonly Exported[],
+  { environment, emit, signal }: ExportOptions,
+): Promise<void> {
+  const remote = await openRemoteStore(uri, environment);
+  try {
+    for (const { engine } of chosen)
+      await remote?.upload(engine.planPath, engine.passport, engine.signature, { emit, signal });
+  } finally {
+    remote?.close();
+  }
+}
+
+function intoArchive(to: string, chosen: readonly Exported[]): void {
+  const archive = beginFile(to);
+  try {
+    for (const { path, engine } of chosen) {
+      const { planPath, passport } = engine;
+      const at = new Date(passport.built.at);
+      addFile(archive, path, planPath, at);
+      for (const beside of [passportPath, signaturePath])
+        if (existsSync(beside(planPath))) addBytes(archive, beside(path), readFileSync(beside(planPath)), at);
+    }
+    archive.write(tarEnd());
+    archive.publish();
+  } catch (error) {
+    archive.discard();
+    throw error;
+  }
+}
+
+function addFile(archive: PendingFile, name: string, path: string, at: Date): void {
+  const source = openFile(path);
+  try {
+    archive.write(tarHeader(name, source.size, at));
+    const buffer = new Uint8Array(Math.min(COPY_BYTES, source.size));
+    for (let done = 0; done < source.size; done += buffer.length) {
+      archive.write(
+        buffer.subarray(0, source.read(buffer, done, Math.min(buffer.length, source.size - done))),
+      );
+    }
+    archive.write(tarPadding(source.size));
+  } finally {
+    source.close();
+  }
+}
+
+function addBytes(archive: PendingFile, name: string, bytes: Uint8Array, at: Date): void {
+  archive.write(tarHeader(name, bytes.length, at));
+  archive.write(bytes);
+  archive.write(tarPadding(bytes.length));
+}
+
+/** Engines without a passport go as they came; archives and buckets hold only those with one. */
+async function exportForeign(
+  store: LocalStore,
+  to: string,
+  names: readonly string[],
+): Promise<CacheExport['engines']> {
+  if (to.endsWith('.tar')) return [];
+  const engines: CacheExport['engines'] = [];
+  for (const { path, record } of await new ForeignEngines(store.place).list()) {
+    if (names.length > 0 && !names.some((name) => fits(name, record.sha256, record.name))) continue;
+    const target = join(to, 'foreign', record.sha256.slice(0, 12), record.name);
+    try {
+      mkdirSync(dirname(target), { recursive: true });
+      copyFileSync(path, target, constants.COPYFILE_FICLONE);
+    } catch (cause) {
+      throw writeFailed(target, cause);
+    }
+    engines.push({ identity: '', name: record.name, path: target, bytes: record.bytes });
+  }
+  return engines;
+}

@@ -1,0 +1,133 @@
+import { constants, copyFileSync, mkdirSync, readFileSync, renameSync, statSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { readPlanHeader } from '../engine/plan-header.js';
+import { TrtforgeError } from '../errors.js';
+import { openFile } from '../system/byte-source.js';
+import { sha256OfRange } from '../system/digest.js';
+import { listFolder } from '../system/list-folder.js';
+import { publishFile, writeFailed } from '../system/publish.js';
+import { removeIfThere } from '../system/remove.js';
+import { readNameHints } from './engine-name-schemes.js';
+import type { ForeignEngine } from './foreign-schema.js';
+import { createPending } from './pending.js';
+
+const RECORD = 'foreign.json';
+const LARGEST_RECORD = 1 << 20;
+
+/**
+ * Engines of a store that came without a passport, by the SHA-256 of the file: `foreign/3f2a…/NAME` and `foreign.json`. They are kept, listed,
+ * verified and exported, and never serve a build: without a passport nothing says what they compute.
+ */
+export class ForeignEngines {
+  readonly #place: string;
+
+  constructor(storePlace: string) {
+    this.#place = storePlace;
+  }
+
+  /** Copies an engine here. Throws TF_PLAN_INVALID, TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_WRITE_FAILED. */
+  keep(path: string, name = basename(path), now = new Date()): ForeignEngine {
+    const record = describeForeign(path, plainName(name), now);
+    const folder = this.#folder(record.sha256);
+    const pending = createPending(join(this.#place, 'pending'));
+    try {
+      mkdirSync(folder, { recursive: true });
+      copyFileSync(path, pending.planPath, constants.COPYFILE_FICLONE);
+      renameSync(pending.planPath, join(folder, record.name));
+      // The record comes last: an engine without one is not listed.
+      publishFile(join(folder, RECORD), `${JSON.stringify(record, null, 2)}\n`);
+      return record;
+    } catch (cause) {
+      throw cause instanceof TrtforgeError ? cause : writeFailed(folder, cause);
+    } finally {
+      pending.remove();
+    }
+  }
+
+  /** Every foreign engine whose record can be read, with its path. */
+  async list(): Promise<readonly { readonly path: string; readonly record: ForeignEngine }[]> {
+    const names = listFolder(join(this.#place, 'foreign')).filter((name) => /^[0-9a-f]{64}$/.test(name));
+    if (names.length === 0) return [];
+    const { foreignSchema } = await import('./foreign-schema.js');
+    return names.flatMap((digest) => {
+      const record = foreignSchema.safeParse(readJson(join(this.#folder(digest), RECORD)));
+      if (!record.success || record.data.sha256 !== digest) return [];
+      return [{ path: join(this.#folder(digest), record.data.name), record: record.data }];
+    });
+  }
+
+  remove(sha256: string): void {
+    removeIfThere(this.#folder(sha256));
+  }
+
+  #folder(sha256: string): string {
+    return join(this.#place, 'foreign', sha256);
+  }
+}
+
+/** What is wrong with a foreign engine; null when it has the bytes it came with. */
+export function foreignProblem(
+  path: string,
+  record: ForeignEngine,
+): { readonly code: string; readonly reason: string } | null {
+  try {
+    const actual = digestOf(path);
+    if (actual === record.sha256) return null;
+    return {
+      code: 'TF_ENGINE_DIGEST_MISMATCH',
+      reason: `${path} has the SHA-256 ${actual.slice(0, 16)}…, it came with ${record.sha256.slice(0, 16)}….`,
+    };
+  } catch (error) {
+    if (!(error instanceof TrtforgeError)) throw error;
+    return { code: error.code, reason: error.message };
+  }
+}
+
+function describeForeign(path: string, name: string, now: Date): ForeignEngine {
+  const { product, version, fileBytes, foreignHeader } = readPlanHeader(path);
+  const { oddities, ...hints } = readNameHints(name);
+  const claimed = hints.trtVersion;
+  return {
+    schema: 'trtforge.foreign/1',
+    name,
+    sha256: digestOf(path),
+    bytes: fileBytes,
+    product,
+    version,
+    hints,
+    oddities: [
+      ...oddities,
+      ...(claimed !== null && version !== null && !version.startsWith(claimed)
+        ? [`The name says TensorRT ${claimed}, the plan’s header ${version}.`]
+        : []),
+      ...(foreignHeader === null
+        ? []
+        : ['Something stands in front of the plan; trtforge inspect --strip-header takes it away.']),
+    ],
+    importedAt: now.toISOString(),
+  };
+}
+
+function digestOf(path: string): string {
+  const source = openFile(path);
+  try {
+    return sha256OfRange(source);
+  } finally {
+    source.close();
+  }
+}
+
+/** A file name that is safe everywhere: names come from buckets and archives. */
+const plainName = (name: string): string =>
+  name
+    .replace(/[^A-Za-z0-9._+~-]+/g, '-')
+    .replace(/^[^A-Za-z0-9_+]+/, '')
+    .slice(0, 200) || 'engine.plan';
+
+function readJson(path: string): unknown {
+  try {
+    return statSync(path).size > LARGEST_RECORD ? null : JSON.parse(readFileSync(path, 'utf8'));
+  } catch {
+    return null;
+  }
+}

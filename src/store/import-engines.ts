@@ -1,0 +1,178 @@
+import { constants, copyFileSync, existsSync, mkdirSync, mkdtempSync, statSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { engineExtensions } from '../engine/engine-name.js';
+import { passportPath } from '../engine/passport-file.js';
+import { signaturePath } from '../engine/signature.js';
+import { verifyEngineInPieces } from '../engine/verify-engine.js';
+import { TrtforgeError } from '../errors.js';
+import type { EventListener } from '../events.js';
+import { openFile } from '../system/byte-source.js';
+import { listFolder } from '../system/list-folder.js';
+import { beginFile } from '../system/publish.js';
+import { removeIfThere } from '../system/remove.js';
+import { tarMembers } from '../system/tar.js';
+import type { CacheImport } from './cache-result.js';
+import { ForeignEngines } from './foreign.js';
+import type { LocalStore } from './local.js';
+import { fetchBucket } from './remote/fetch-bucket.js';
+import { readSignature } from './signature-file.js';
+import { checkTrust, type Trust } from './trust.js';
+
+interface ImportOptions {
+  readonly trust: Trust;
+  readonly environment: NodeJS.ProcessEnv;
+  readonly emit: EventListener;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Folders deeper than this are not searched. */
+const DEEPEST = 12;
+
+const COPY_BYTES = 4 << 20;
+
+const isEngine = (name: string): boolean =>
+  engineExtensions.some((extension) => name.endsWith(`.${extension}`));
+
+/** What belongs to an engine besides its plan. */
+const isBeside = (name: string): boolean => /\.(passport|signature)\.json$/.test(name);
+
+/**
+ * Brings engines from elsewhere into a store: files, folders, tar archives, `s3://…` and the like. With a sound passport an engine serves builds
+ * from then on; without one it is kept as foreign. What cannot be used is named and left.
+ * Throws TF_FILE_NOT_FOUND for a source that is not there, TF_REMOTE_*, TF_ARCHIVE_INVALID, TF_WRITE_FAILED, TF_CANCELLED.
+ */
+export async function importEngines(
+  store: LocalStore,
+  sources: readonly string[],
+  options: ImportOptions,
+): Promise<CacheImport> {
+  const taking = new Import(store, options);
+  for (const source of sources) await taking.source(source);
+  return taking.result();
+}
+
+class Import {
+  readonly #engines: CacheImport['engines'] = [];
+  readonly #foreign: CacheImport['foreign'] = [];
+  readonly #refused: CacheImport['refused'] = [];
+
+  constructor(
+    private readonly store: LocalStore,
+    private readonly options: ImportOptions,
+  ) {}
+
+  result(): CacheImport {
+    return {
+      schema: 'trtforge.cache-import/1',
+      store: this.store.place,
+      engines: this.#engines,
+      foreign: this.#foreign,
+      refused: this.#refused,
+      exitCode: this.#refused.length === 0 ? 0 : 1,
+    };
+  }
+
+  async source(source: string): Promise<void> {
+    if (/^[a-z0-9]+:\/\//.test(source)) return this.#unpacked((folder) => this.#bucket(source, folder));
+    const stats = statSync(source, { throwIfNoEntry: false });
+    if (stats === undefined) throw new TrtforgeError('TF_FILE_NOT_FOUND', `${source} does not exist.`);
+    if (stats.isDirectory()) return this.#folder(source, source, 0);
+    if (source.endsWith('.tar')) return this.#unpacked((folder) => this.#archive(source, folder));
+    return this.#file(source, source);
+  }
+
+  async #folder(folder: string, shown: string, depth: number): Promise<void> {
+    if (depth > DEEPEST) return;
+    for (const name of [...listFolder(folder)].sort()) {
+      const path = join(folder, name);
+      const stats = statSync(path, { throwIfNoEntry: false });
+      if (stats?.isDirectory()) await this.#folder(path, join(shown, name), depth + 1);
+      else if (stats?.isFile() && isEngine(name)) await this.#file(path, join(shown, name));
+    }
+  }
+
+  /** A place beside the store for what must be unpacked or fetched first. */
+  async #unpacked(work: (folder: string) => Promise<void>): Promise<void> {
+    const pending = this.store.pending();
+    try {
+      const folder = mkdtempSync(join(pending.folder, 'import-'));
+      await work(folder);
+    } finally {
+      pending.remove();
+    }
+  }
+
+  /** One engine after another, so that a large bucket does not have to fit on the disk twice. */
+  async #bucket(uri: string, folder: string): Promise<void> {
+    const { environment, emit, signal } = this.options;
+    const take = async (path: string, key: string) => {
+      await this.#file(path, `${uri} ${key}`);
+      removeIfThere(dirname(path));
+    };
+    await fetchBucket(uri, folder, { isEngine, take, environment, emit, signal });
+  }
+
+  async #archive(path: string, folder: string): Promise<void> {
+    const source = openFile(path);
+    const engines: [string, string][] = [];
+    try {
+      for (const { name, offset, bytes } of tarMembers(source)) {
+        const last = basename(name);
+        if (!/^[A-Za-z0-9_+][\w.+~-]*$/.test(last) || !(isEngine(last) || isBeside(last))) continue;
+        // Folders of an archive are told apart by a name of ours: theirs may climb.
+        const place = join(folder, Buffer.from(dirname(name)).toString('hex').slice(0, 200));
+        mkdirSync(place, { recursive: true });
+        extract(source, offset, bytes, join(place, last));
+        if (isEngine(last)) engines.push([join(place, last), `${path} ${name}`]);
+      }
+    } finally {
+      source.close();
+    }
+    for (const [engine, shown] of engines) await this.#file(engine, shown);
+  }
+
+  async #file(path: string, shown: string): Promise<void> {
+    try {
+      if (existsSync(passportPath(path))) await this.#own(path, shown);
+      else {
+        const { sha256, name, oddities } = new ForeignEngines(this.store.place).keep(path);
+        this.#foreign.push({ from: shown, sha256, name, oddities });
+      }
+    } catch (error) {
+      if (!(error instanceof TrtforgeError) || ['TF_WRITE_FAILED', 'TF_CANCELLED'].includes(error.code))
+        throw error;
+      this.#refused.push({ from: shown, code: error.code, reason: error.message });
+    }
+  }
+
+  async #own(path: string, shown: string): Promise<void> {
+    const passport = await verifyEngineInPieces(path);
+    const signature = existsSync(signaturePath(path)) ? await readSignature(path) : null;
+    checkTrust(this.options.trust, shown, passport, signature);
+    const pending = this.store.pending();
+    try {
+      copyFileSync(path, pending.planPath, constants.COPYFILE_FICLONE);
+      const { identity } = await this.store.put(pending.planPath, passport, signature);
+      this.#engines.push({ from: shown, identity, name: passport.name });
+    } finally {
+      pending.remove();
+    }
+  }
+}
+
+function extract(source: ReturnType<typeof openFile>, offset: number, bytes: number, path: string): void {
+  const file = beginFile(path);
+  const buffer = new Uint8Array(Math.max(1, Math.min(COPY_BYTES, bytes)));
+  try {
+    for (let done = 0; done < bytes; ) {
+      const count = source.read(buffer, offset + done, Math.min(buffer.length, bytes - done));
+      if (count === 0) throw new TrtforgeError('TF_ARCHIVE_INVALID', `${source.path} became shorter.`);
+      file.write(buffer.subarray(0, count));
+      done += count;
+    }
+    file.publish();
+  } catch (error) {
+    file.discard();
+    throw error;
+  }
+}

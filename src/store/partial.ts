@@ -1,0 +1,87 @@
+import { mkdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { listFolder } from '../system/list-folder.js';
+import { removeIfThere } from '../system/remove.js';
+
+/** A download that was cut short and that nobody went on with is removed at this age. */
+const KEEP_MS = 24 * 3600 * 1000;
+
+/** What a download keeps beside its file while it runs: parts that are whole, of one very object. */
+export interface Ledger {
+  /** SHA-256 that the whole file must have. */
+  readonly sha256: string;
+  readonly etag: string;
+  readonly bytes: number;
+  /** Numbers of the parts that are there. */
+  readonly parts: readonly number[];
+}
+
+export const ledgerPath = (path: string): string => `${path}.parts`;
+
+/** The ledger beside a file that is being downloaded; undefined for none, and for one that makes no sense. */
+export function readLedger(path: string): Ledger | undefined {
+  try {
+    const file = ledgerPath(path);
+    if (statSync(file).size > 1 << 20) return undefined;
+    const value: unknown = JSON.parse(readFileSync(file, 'utf8'));
+    return isLedger(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Saves what a download has so far, so that the next one of the same plan goes on from there. Does nothing where there is none. */
+export function setAside(path: string, partials: string): void {
+  const ledger = readLedger(path);
+  if (ledger === undefined) return;
+  const folder = join(partials, ledger.sha256);
+  try {
+    removeIfThere(folder);
+    mkdirSync(folder, { recursive: true });
+    // The ledger comes last: a file without one is not believed.
+    renameSync(path, join(folder, 'plan'));
+    renameSync(ledgerPath(path), ledgerPath(join(folder, 'plan')));
+  } catch {
+    // Costs a download, nothing else.
+  }
+}
+
+/** Takes up what an earlier download of the same plan left, for this process alone. */
+export function takeUp(sha256: string, path: string, partials: string): void {
+  const folder = join(partials, sha256);
+  try {
+    // The ledger first: of several processes one gets it, and only with it is the file believed.
+    renameSync(ledgerPath(join(folder, 'plan')), ledgerPath(path));
+    renameSync(join(folder, 'plan'), path);
+  } catch {
+    // Nothing there, or another process was first.
+  }
+  removeIfThere(folder);
+}
+
+/** Removes a download that will not be gone on with. */
+export function forget(path: string): void {
+  rmSync(ledgerPath(path), { force: true });
+  rmSync(path, { force: true });
+}
+
+export function sweepPartials(partials: string, now = Date.now()): void {
+  for (const name of listFolder(partials)) {
+    const folder = join(partials, name);
+    const stats = statSync(folder, { throwIfNoEntry: false });
+    if (stats !== undefined && now - stats.mtimeMs > KEEP_MS) removeIfThere(folder);
+  }
+}
+
+function isLedger(value: unknown): value is Ledger {
+  if (typeof value !== 'object' || value === null) return false;
+  const { sha256, etag, bytes, parts } = value as Partial<Ledger>;
+  return (
+    typeof sha256 === 'string' &&
+    /^[0-9a-f]{64}$/.test(sha256) &&
+    typeof etag === 'string' &&
+    Number.isSafeInteger(bytes) &&
+    Array.isArray(parts) &&
+    parts.every((part) => Number.isSafeInteger(part) && part >= 0)
+  );
+}

@@ -1,0 +1,96 @@
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import { chmodSync, closeSync, mkdtempSync, openSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import type { Passport } from '../engine/passport-file.js';
+import { generateKeys, keyIdOf, signPassport } from '../engine/signature.js';
+import { verifyEngineInPieces } from '../engine/verify-engine.js';
+import { systemErrorCode, TrtforgeError } from '../errors.js';
+import { publishFile, writeFailed } from '../system/publish.js';
+import { removeIfThere } from '../system/remove.js';
+import type { CacheKeys, CacheSigning } from './cache-result.js';
+import type { LocalStore } from './local.js';
+import type { RemoteStore } from './remote/remote-store.js';
+import type { TransferOptions } from './remote/transfer.js';
+
+/** Makes a pair of keys: `path` for its owner alone, `path.pub` for everybody. Throws TF_USAGE where a file is there already, TF_WRITE_FAILED. */
+export function makeKeys(path: string): CacheKeys {
+  const { privateKey, publicKey, keyId } = generateKeys();
+  try {
+    // 'wx' with the mode at once: at no moment can another user read it, and no key is ever written over.
+    closeSync(openSync(path, 'wx', 0o600));
+    writeFileSync(path, privateKey);
+    chmodSync(path, 0o600);
+  } catch (cause) {
+    if (systemErrorCode(cause) !== 'EEXIST') throw writeFailed(path, cause);
+    throw new TrtforgeError('TF_USAGE', `${path} is there already, and a key is never written over.`, {
+      remedy: 'Choose another name with -o FILE.',
+    });
+  }
+  publishFile(`${path}.pub`, publicKey);
+  return {
+    schema: 'trtforge.cache-keygen/1',
+    keyId,
+    privateKey: resolve(path),
+    publicKey: resolve(`${path}.pub`),
+  };
+}
+
+/**
+ * Signs engines of a store, each after a check of its plan; those of a bucket are fetched for it. `names` are starts of identities or parts of
+ * readable names; none means all. Throws TF_USAGE when a name fits nothing, what is wrong with a plan, TF_REMOTE_*, TF_WRITE_FAILED.
+ */
+export async function signEngines(
+  store: LocalStore | RemoteStore,
+  names: readonly string[],
+  key: KeyObject,
+  options: TransferOptions,
+): Promise<CacheSigning> {
+  const listed = (await store.list()).filter(({ problem }) => problem === null);
+  const chosen = listed.filter(
+    ({ identity, name }) =>
+      names.length === 0 ||
+      names.some((wanted) => name?.includes(wanted) || (wanted.length >= 6 && identity.startsWith(wanted))),
+  );
+  if (names.length > 0 && chosen.length === 0)
+    throw new TrtforgeError('TF_USAGE', `No engine of ${store.place} is called ${names.join(', ')}.`);
+  const signed: CacheSigning['signed'] = [];
+  for (const { identity } of chosen) {
+    const passport =
+      'find' in store
+        ? await signRemote(store, identity, key, options)
+        : await signLocal(store, identity, key);
+    signed.push({ identity, name: passport.name });
+  }
+  return {
+    schema: 'trtforge.cache-sign/1',
+    store: store.place,
+    keyId: keyIdOf(createPublicKey(key)),
+    signed,
+  };
+}
+
+async function signLocal(store: LocalStore, identity: string, key: KeyObject): Promise<Passport> {
+  const passport = await verifyEngineInPieces(store.planPath(identity));
+  store.sign(passport, signPassport(passport, key));
+  return passport;
+}
+
+async function signRemote(
+  store: RemoteStore,
+  identity: string,
+  key: KeyObject,
+  options: TransferOptions,
+): Promise<Passport> {
+  const answer = await store.find(identity, options.signal);
+  if (!answer.found) throw new TrtforgeError(answer.code ?? 'TF_REMOTE_NOT_FOUND', answer.reason);
+  const folder = mkdtempSync(join(tmpdir(), 'trtforge-sign-'));
+  try {
+    await store.download(answer.engine, join(folder, 'engine.plan'), options);
+  } finally {
+    removeIfThere(folder);
+  }
+  const { passport } = answer.engine;
+  await store.sign(answer.engine, signPassport(passport, key), options.signal);
+  return passport;
+}

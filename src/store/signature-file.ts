@@ -1,0 +1,45 @@
+import { readFileSync, rmSync, statSync } from 'node:fs';
+import { signaturePath } from '../engine/signature.js';
+import type { EngineSignature } from '../engine/signature-schema.js';
+import { TrtforgeError } from '../errors.js';
+import { publishFile } from '../system/publish.js';
+
+/** Real ones have 200 bytes. */
+const LARGEST = 4096;
+
+/** The signature beside a plan; null when there is none. Throws TF_SIGNATURE_INVALID for a file that is no signature. */
+export async function readSignature(planPath: string): Promise<EngineSignature | null> {
+  const path = signaturePath(planPath);
+  const size = statSync(path, { throwIfNoEntry: false })?.size;
+  if (size === undefined) return null;
+  if (size > LARGEST) throw invalid(path);
+  return parseSignature(readFileSync(path, 'utf8'), path);
+}
+
+/** Reads a signature's text; `path` is for messages. Throws TF_SIGNATURE_INVALID. */
+export async function parseSignature(text: string, path: string): Promise<EngineSignature> {
+  try {
+    return await signatureOf(JSON.parse(text), path);
+  } catch (error) {
+    if (error instanceof TrtforgeError) throw error;
+    throw invalid(path);
+  }
+}
+
+/** The same of a value that was read as part of something larger. */
+export async function signatureOf(value: unknown, path: string): Promise<EngineSignature> {
+  const { engineSignatureSchema } = await import('../engine/signature-schema.js');
+  const parsed = engineSignatureSchema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw invalid(path);
+}
+
+/** Writes or, with null, removes the signature beside a plan. Throws TF_WRITE_FAILED. */
+export function writeSignature(planPath: string, signature: EngineSignature | null): void {
+  const path = signaturePath(planPath);
+  if (signature === null) rmSync(path, { force: true });
+  else publishFile(path, `${JSON.stringify(signature, null, 2)}\n`);
+}
+
+const invalid = (path: string): TrtforgeError =>
+  new TrtforgeError('TF_SIGNATURE_INVALID', `${path} is not the signature of an engine.`);
