@@ -33,8 +33,8 @@ export interface BundleRequest
   readonly memoryBudget?: number | undefined;
   /** A file, `auto` (default) for `timing.cache` in the folder, null for none. */
   readonly timingCache?: string | null | undefined;
-  /** Run each component once; default true. On a machine without a GPU this runs the model on ONNX Runtime. */
-  readonly smoke?: boolean | undefined;
+  /** Run each component once: always (default; without a GPU the model on ONNX Runtime), only where the engine itself can run, or never. */
+  readonly smoke?: 'always' | 'engine' | 'never' | undefined;
   /** Decode through all components and compare; default: not. */
   readonly check?: { readonly seed: number; readonly samples: number } | undefined;
 }

@@ -92,7 +92,7 @@ export class BundleRun {
     await inPhase('bundle', emit, () => this.#read(), this.request.meta);
     await inPhase('resolve', emit, () => this.#prepare());
     await this.#build();
-    if (this.request.smoke !== false) for (const state of this.components) await this.#smoke(state);
+    for (const state of this.components) await this.#smoke(state);
     await this.#check();
   }
 
@@ -240,9 +240,15 @@ export class BundleRun {
   /** Whether anything after the build runs the typed model on ONNX Runtime; then it is converted once, for the builder too. */
   #runsTyped({ prepared }: PreparedComponent): boolean {
     if (prepared.identity.recipe.conversion === null) return false;
-    return (
-      this.request.check !== undefined || (this.request.smoke !== false && this.#whyNotRun(prepared) !== null)
-    );
+    return this.request.check !== undefined || this.#smokeKind(prepared) === 'model';
+  }
+
+  /** What the smoke run of a component would run; null for no smoke run. */
+  #smokeKind(prepared: PreparedBuild): 'engine' | 'model' | null {
+    const { smoke = 'always' } = this.request;
+    if (smoke === 'never') return null;
+    if (this.#whyNotRun(prepared) === null) return 'engine';
+    return smoke === 'always' ? 'model' : null;
   }
 
   #whyNotRun({ identity }: PreparedBuild): string | null {
@@ -273,6 +279,11 @@ export class BundleRun {
 
   async #smoke(state: ComponentState): Promise<void> {
     const { component, profile, prepared } = state.target!;
+    if (this.#smokeKind(prepared) === null) {
+      if (this.request.smoke === 'engine')
+        this.notChecked.push(`The ${state.name} did not run: ${this.#whyNotRun(prepared)}.`);
+      return;
+    }
     await this.#attempt(state, async (context) => {
       try {
         const subject = await this.#subjectOf(state, context);

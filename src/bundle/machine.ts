@@ -16,10 +16,13 @@ export function visibleGpus(): GpuList {
 export function whyNotRun({ gpus, reason }: GpuList, computeCapabilities: readonly number[]): string | null {
   const [gpu] = gpus;
   if (gpu === undefined)
-    return `this machine has no usable NVIDIA GPU (${(reason ?? 'none is visible').replace(/\.$/, '')})`;
+    return `this machine has no usable NVIDIA GPU (${inShort(reason ?? 'none is visible')})`;
   if (computeCapabilities.includes(gpu.computeCapability)) return null;
   return `the engine serves ${computeCapabilities.map((sm) => `sm_${sm}`).join(', ')} and this machine has ${gpu.name}, sm_${gpu.computeCapability}`;
 }
+
+/** The driver's own words up to the details. */
+const inShort = (reason: string): string => reason.split(/: |\.$/)[0] ?? '';
 
 /** What the report says of the machine and the library. */
 export function environmentOf(

@@ -1,12 +1,17 @@
+import { buildBundle } from '../bundle/build-bundle.js';
+import type { BundleReport } from '../bundle/report-schema.js';
 import { defineCommand, type TextOutput } from '../cli/command.js';
 import { choice, text } from '../cli/option.js';
 import type { BuildReport } from '../diagnose/build-report-schema.js';
 import { explaining } from '../diagnose/failure.js';
-import { engineExtensions } from '../engine/engine-name.js';
+import { type EngineExtension, engineExtensions } from '../engine/engine-name.js';
+import { TrtforgeError } from '../errors.js';
 import { formatBytes, formatMs } from '../report/quantity.js';
 import { buildOrLoad } from '../store/build-or-load.js';
 import { buildResult } from '../store/build-result.js';
 import { builderOption, buildOptions, buildWishes } from './build-options.js';
+import { type BundleOptionValues, bundleOptions, bundleWishes, isBundle } from './bundle-options.js';
+import { renderBundle } from './bundle-text.js';
 import { renderIssues } from './issue-text.js';
 import { missLines } from './miss-text.js';
 import { storeOptions, storeWishes } from './store-options.js';
@@ -14,12 +19,13 @@ import { storeOptions, storeWishes } from './store-options.js';
 export const command = defineCommand({
   name: 'build',
   summary: 'build an engine, or find it in the store',
-  arguments: [{ name: 'MODEL', describe: 'an ONNX model' }],
+  arguments: [{ name: 'MODEL', describe: 'an ONNX model; none with --meta', optional: true }],
   examples: [
     'trtforge build resnet50.onnx --precision fp16 --target tensorrt-rtx:sm_89',
     "trtforge build encoder.onnx --profile 'ids:1x16/8x128/32x512,mask:1x16/8x128/32x512'",
     "trtforge build m.onnx --profile 'x:1x80x1/1x80x100/1x80x500' --profile 'x:8x80x1/8x80x100/8x80x500'",
     'trtforge build model.onnx -o model.engine --workspace 4G --json',
+    'trtforge build --meta out/model_meta.json --outdir engines --precision fp16',
   ],
   options: {
     ...buildOptions,
@@ -36,8 +42,27 @@ export const command = defineCommand({
     }),
     ...storeOptions,
     ...builderOption,
+    ...bundleOptions,
+    outdir: text({
+      flags: '--outdir <folder>',
+      describe: 'with --meta: where engines, logs and build_report.json go',
+    }),
   },
-  run: async ([model = ''], options, { emit, signal, environment }): Promise<BuildReport> => {
+  run: async ([path], options, context): Promise<BuildReport | BundleReport> => {
+    const { emit, signal, environment } = context;
+    refuseMixedPlaces(options);
+    if (isBundle(path, options))
+      return buildBundle(
+        {
+          ...bundleWishes(options, options.outdir),
+          ...storeWishes(options),
+          builder: options.builder,
+          // A build alone runs nothing but the engines it has built.
+          smoke: 'engine',
+        },
+        { ...context, explain: explaining },
+      );
+    const model = path ?? '';
     const wishes = {
       ...buildWishes(model, options),
       extension: options.extension,
@@ -51,8 +76,27 @@ export const command = defineCommand({
     );
     return { ...buildResult(result), issues: [...issues] };
   },
-  render,
+  render: (result: BuildReport | BundleReport, output) =>
+    result.schema === 'trtforge.bundle/1' ? renderBundle(result, output) : render(result, output),
 });
+
+interface Places extends Pick<BundleOptionValues, 'meta'> {
+  readonly output: string | undefined;
+  readonly outdir: string | undefined;
+  readonly extension: EngineExtension;
+}
+
+/** One engine goes to a file, a bundle to a folder. */
+function refuseMixedPlaces({ meta, output, outdir, extension }: Places): void {
+  if (meta === undefined && outdir !== undefined)
+    throw new TrtforgeError('TF_USAGE', '--outdir is for bundles, and there is no --meta.', {
+      remedy: 'Say where one engine goes with -o FILE.',
+    });
+  if (meta !== undefined && (output !== undefined || extension !== 'engine'))
+    throw new TrtforgeError('TF_USAGE', 'A bundle has several engines, and -o or --extension is about one.', {
+      remedy: 'Say the folder with --outdir; its engines are COMPONENT.engine.',
+    });
+}
 
 function render(result: BuildReport, output: TextOutput): void {
   const { bold, dim, green, yellow } = output.colors;

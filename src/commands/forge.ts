@@ -1,6 +1,9 @@
+import { buildBundle } from '../bundle/build-bundle.js';
+import type { BundleReport } from '../bundle/report-schema.js';
 import { defineCommand, type TextOutput } from '../cli/command.js';
 import { option, text } from '../cli/option.js';
 import { splitAtCommas } from '../cli/values.js';
+import { explaining } from '../diagnose/failure.js';
 import { TrtforgeError } from '../errors.js';
 import { forge } from '../forge/forge.js';
 import { type SkippablePhase, skippablePhases } from '../forge/options.js';
@@ -13,23 +16,27 @@ import {
   speedSentence,
 } from '../report/sentences.js';
 import { builderOption, buildOptions, buildWishes } from './build-options.js';
+import { bundleOptions, bundleWishes, isBundle } from './bundle-options.js';
+import { renderBundle } from './bundle-text.js';
 import { comparisonOptions, comparisonWishes } from './comparison-options.js';
 import { storeOptions, storeWishes } from './store-options.js';
 
 export const command = defineCommand({
   name: 'forge',
   summary: 'from an ONNX file to a named, checked engine and its report',
-  arguments: [{ name: 'MODEL', describe: 'an ONNX model' }],
+  arguments: [{ name: 'MODEL', describe: 'an ONNX model; none with --meta', optional: true }],
   examples: [
     'trtforge forge resnet50.onnx --precision fp16 --target tensorrt-rtx:sm_89',
     "trtforge forge encoder.onnx --precision fp16 --profile 'ids:1x16/8x128/32x512' --run-root runs/encoder",
     'trtforge forge model.onnx --precision bf16 --skip build',
+    'trtforge forge --meta out/model_meta.json --outdir engines --precision fp16',
   ],
   options: {
     ...buildOptions,
     ...storeOptions,
     ...builderOption,
     ...comparisonOptions,
+    ...bundleOptions,
     runRoot: text({
       flags: '--run-root <folder>',
       describe: 'where report, engine, typed model and logs go (default: runs/MODEL-PRECISION)',
@@ -42,20 +49,43 @@ export const command = defineCommand({
       repeat: true,
     }),
   },
-  run: ([model = ''], options, context): Promise<ForgeResult> =>
-    forge(
+  run: async ([model], options, context): Promise<ForgeResult | BundleReport> => {
+    const skip = options.skip.flat();
+    if (isBundle(model, options)) {
+      refuseSkippedBuild(skip);
+      const { seed, samples } = options;
+      return buildBundle(
+        {
+          ...bundleWishes(options, options.runRoot),
+          ...storeWishes(options),
+          builder: options.builder,
+          check: skip.includes('verify') ? undefined : { seed, samples },
+        },
+        { ...context, explain: explaining },
+      );
+    }
+    return forge(
       {
-        ...buildWishes(model, options),
+        ...buildWishes(model ?? '', options),
         ...storeWishes(options),
         builder: options.builder,
         runRoot: options.runRoot,
-        skip: options.skip.flat(),
+        skip,
         verify: comparisonWishes(options),
       },
       context,
-    ),
-  render,
+    );
+  },
+  render: (result: ForgeResult | BundleReport, output) =>
+    result.schema === 'trtforge.bundle/1' ? renderBundle(result, output) : render(result, output),
 });
+
+function refuseSkippedBuild(skip: readonly SkippablePhase[]): void {
+  if (!skip.includes('build')) return;
+  throw new TrtforgeError('TF_USAGE', 'A bundle is built; --skip build leaves nothing of --meta to do.', {
+    remedy: 'Leave --skip build out, or forge the models one by one.',
+  });
+}
 
 function parsePhases(list: string): readonly SkippablePhase[] {
   return splitAtCommas(list).map((name) => {

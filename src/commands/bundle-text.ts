@@ -1,0 +1,84 @@
+import type { ChainCheck } from '../bundle/chain-schema.js';
+import type { BundleReport, ComponentReport } from '../bundle/report-schema.js';
+import type { TextOutput } from '../cli/command.js';
+import { formatBytes, formatMs, formatShare, formatStatistic, plural } from '../report/quantity.js';
+
+/** What building a bundle came to, as text. */
+export function renderBundle(report: BundleReport, output: TextOutput): void {
+  const { line, colors } = output;
+  const { bold, dim, green, red, yellow } = colors;
+  for (const component of report.components) renderComponent(component, output);
+  for (const check of report.checks) renderCheck(check, output);
+  for (const reason of report.not_checked) line(dim(`· ${reason}`));
+  for (const warning of report.warnings) line(`${yellow('warning')} ${warning}`);
+  line();
+  const word = { pass: green(bold('PASS')), fail: red(bold('FAIL')), error: red(bold('ERROR')) }[
+    report.outcome
+  ];
+  line(`${word}  ${headline(report)}`);
+  if (report.failure !== null) {
+    line(`  ${report.failure.message}`);
+    line(`  ${dim('→')} ${report.failure.remedy} ${dim(report.failure.code)}`);
+  }
+  line(`report  ${report.report}`);
+}
+
+function headline({ outcome, components, checks, failure, total_sec }: BundleReport): string {
+  const time = formatMs(total_sec * 1000);
+  if (outcome === 'error')
+    return `The bundle was not built${failure?.component ? `: ${failure.component} failed` : ''} (${time}).`;
+  const engines = `${plural(components.length, 'engine')} in ${time}`;
+  if (outcome === 'fail') return `${engines}, but the bundle decodes otherwise than its models.`;
+  return checks.length === 0 ? `${engines}.` : `${engines}; the bundle decodes as its models do.`;
+}
+
+function renderComponent(component: ComponentReport, { line, colors }: TextOutput): void {
+  const { bold, dim, green, red, yellow } = colors;
+  const { status, engine_bytes, timings_sec, smoke, profile } = component;
+  const words: Readonly<Record<ComponentReport['status'], string>> = {
+    built: green(`built in ${formatMs((timings_sec.build ?? 0) * 1000)}`),
+    kept: green('was there already'),
+    local: green('found in the local store'),
+    remote: green('found in the remote store'),
+    earlier: dim('left as it was'),
+    failed: red('failed'),
+    'not-reached': dim('not reached'),
+  };
+  line(
+    `${bold(component.component)}  ${words[status]}${engine_bytes === null ? '' : `  ${formatBytes(engine_bytes)}`}`,
+  );
+  if (component.identity !== null && status !== 'not-reached') line(`  engine    ${component.engine}`);
+  for (const [input, opt] of Object.entries(profile.opt)) {
+    const dims = [profile.min[input] ?? [], opt, profile.max[input] ?? []].map((shape) => shape.join('x'));
+    line(dim(`  profile   ${input}:${dims.join('/')}`));
+  }
+  if (smoke !== null) {
+    const instead = smoke.instead === null ? '' : `, not the engine: ${smoke.instead}`;
+    line(`  smoke     the ${smoke.ran} ran in ${formatMs(smoke.ms)} on ${smoke.backend}${instead}`);
+  }
+  for (const warning of component.warnings) line(`  ${yellow('warning')} ${warning}`);
+}
+
+function renderCheck(check: ChainCheck, { line, colors }: TextOutput): void {
+  const { bold, dim } = colors;
+  const share = (count: number) => formatShare(check.decisions === 0 ? 0 : count / check.decisions);
+  line();
+  line(
+    `${bold('chained check')}  ${check.candidate} on ${check.candidate_backend} against the models in FP32`,
+  );
+  line(
+    `  ${plural(check.decisions, 'decision')}: tokens agree in ${share(check.token_agreement)}, durations in ${share(check.duration_agreement)}; ${check.equal_sequences} of ${plural(check.samples, 'sequence')} equal; smallest margin ${formatStatistic(check.smallest_margin)}`,
+  );
+  for (const { component, token_changes, duration_changes, relative_rms } of check.components)
+    line(
+      dim(
+        `  ${component.padEnd(10)} alone moves the logits by ${formatStatistic(relative_rms)} of their size, changes ${token_changes} tokens, ${duration_changes} durations`,
+      ),
+    );
+  if (check.drifts !== null) line(`  most drift comes from the ${check.drifts}`);
+  for (const one of check.differences)
+    line(
+      `  sample ${one.sample}, step ${one.step}: ${one.what} ${one.candidate} instead of ${one.reference}, margin ${formatStatistic(one.reference_margin)}${one.close_call ? ' (a close call)' : ''}`,
+    );
+  for (const reason of check.reasons) line(`  ${colors.red('·')} ${reason}`);
+}
