@@ -32,7 +32,7 @@ export const benchAgainstSchema = z.object({
     endToEndMs: ratioSchema.nullable(),
     'time-per-inference': ratioSchema,
   }),
-  /** `equal`: the interval holds 1 and is narrow; `inconclusive`: it holds 1 and is wide. */
+  /** `equal`: all of the interval is near 1; `inconclusive`: it holds 1 and is wide. */
   verdict: z.enum(['faster', 'slower', 'equal', 'inconclusive']),
   /** Where a limit was asked for: whether A stays within it. */
   gate: z

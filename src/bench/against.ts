@@ -45,7 +45,7 @@ export function benchAgainst(
       start,
       async (second) => {
         const a = sideOf(candidate, first);
-        const b = sideOf(reference, second);
+        const b = sideOf(sameShapes(reference, a.shapeCase), second);
         const pids = [first.found.pid, second.found.pid];
         for (let round = 0; round < rounds; round++) {
           for (const side of round % 2 === 0 ? [a, b] : [b, a])
@@ -62,6 +62,13 @@ function sideOf(request: BenchRequest, subject: OpenSubject): Side {
   const [shapeCase] = shapeCases(subject.opened.inputs, request.shapes);
   if (shapeCase === undefined) throw new TrtforgeError('TF_USAGE', 'There is no batch to measure.');
   return { request, subject, shapeCase, rounds: [] };
+}
+
+/** Both run the same shapes: two engines may have different optima. */
+function sameShapes(reference: BenchRequest, { shapes }: ShapeCase): BenchRequest {
+  if (reference.shapes.kind !== 'optimum') return reference;
+  const asked = shapes.map(({ name, shape, values }) => [name, values ?? shape] as const);
+  return { ...reference, shapes: { kind: 'shapes', shapes: new Map(asked) } };
 }
 
 /** After the first round a side is warm but for its fresh contexts. */

@@ -1,13 +1,17 @@
 import type { BenchAgainst } from './against-result.js';
 import type { Ratio } from './ratio.js';
 
-/** An interval that holds 1 shows equality only when it is no wider than this to either side. */
+/** An interval that holds 1 shows equality only when it reaches no further than this to either side. */
 const EQUAL_WITHIN = 0.02;
+/** Two processes with the same engine differ by this much, each steadily: where their memory lies, say. */
+const SAME_ENGINE = 0.005;
 
 export function verdictOf({ low, high }: Ratio): BenchAgainst['verdict'] {
+  const within = (margin: number) => low >= 1 - margin && high <= 1 + margin;
+  if (within(SAME_ENGINE)) return 'equal';
   if (high < 1) return 'faster';
   if (low > 1) return 'slower';
-  return low >= 1 - EQUAL_WITHIN && high <= 1 + EQUAL_WITHIN ? 'equal' : 'inconclusive';
+  return within(EQUAL_WITHIN) ? 'equal' : 'inconclusive';
 }
 
 /** Fails only when the whole interval is above the limit, passes only when none of it is. */

@@ -7,7 +7,9 @@ import { formatBytes, formatShare } from '../report/quantity.js';
 const TOP_LAYERS = 20;
 const COLUMNS = ['min', 'mean', 'median', 'p90', 'p95', 'p99', 'max'] as const;
 
-const exact = (value: number): string => value.toPrecision(4);
+/** Milliseconds or ratios with what a column has room for: 0.0005, 0.5244, 12.34, 1234.6. */
+const exact = (value: number): string =>
+  value < 1 ? value.toFixed(4) : value < 1000 ? value.toPrecision(5) : value.toFixed(1);
 const rate = (value: number): string => (value >= 1000 ? value.toFixed(0) : value.toPrecision(4));
 
 export function renderBench(result: BenchResult, output: TextOutput): void {

@@ -29,6 +29,7 @@ export const command = defineCommand({
     }),
   },
   run: async ([engine = ''], options, context): Promise<BenchResult | AgainstOutcome> => {
+    refuseModel(engine);
     const against = againstRequest(engine, options);
     if (against === undefined) return benchWith(options.with, benchRequest(engine, options), context);
     if (options.with !== 'trtforge') {
@@ -42,6 +43,14 @@ export const command = defineCommand({
   render: (result, output) =>
     result.schema === 'trtforge.bench/1' ? renderBench(result, output) : renderAgainst(result, output),
 });
+
+/** ONNX Runtime's times would be those of a CPU. */
+function refuseModel(engine: string): void {
+  if (!/\.onnx$/i.test(engine)) return;
+  throw new TrtforgeError('TF_USAGE', `${engine} is an ONNX model; bench measures engines.`, {
+    remedy: `Build it first: trtforge build ${engine} -o model.engine.`,
+  });
+}
 
 type AgainstOutcome = BenchAgainst & { readonly exitCode: ExitCode };
 
