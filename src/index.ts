@@ -10,7 +10,15 @@
  * Long work takes `{ emit, signal }`: events while it runs, an AbortSignal to stop it. Every failure is a `TrtforgeError` with a stable code
  * and a remedy. Results are plain data with a `schema` field.
  */
+export { type AgainstRequest, benchAgainst } from './bench/against.js';
+export { benchEngine } from './bench/bench-engine.js';
+export { type BenchContext, type BenchRequest, defaultMode } from './bench/request.js';
+export type { BenchResult } from './bench/result.js';
+export { layersOfEngine, layersOfFile } from './diagnose/engine-layers.js';
 export { type ExplainResult, explainLog } from './diagnose/explain.js';
+export { readLayers } from './engine/layers.js';
+export { diffEngines } from './engine/layers-diff.js';
+export type { EngineLayers } from './engine/layers-schema.js';
 export { type Passport, readPassport } from './engine/passport.js';
 export type { Recipe } from './engine/recipe.js';
 export { type ErrorCode, ExitCode, TrtforgeError } from './errors.js';
@@ -22,10 +30,27 @@ export type { Finding, ModelFacts } from './onnx/model-facts.js';
 export type { ConversionResult } from './precision/conversion.js';
 export { type ConvertContext, type ConvertOptions, convertModel } from './precision/convert.js';
 export type { ForgeResult } from './report/result.js';
+export type {
+  EngineContext,
+  EngineSession,
+  EngineSessionOptions,
+  EngineState,
+  PreparedCall,
+} from './runtime/engine-interface.js';
+export { openEngineSession } from './runtime/engine-session.js';
+export { openOrtSession } from './runtime/ort-session.js';
+export type { Binding, RunOptions, Session } from './runtime/session.js';
+export { openSupervisedEngine, type SupervisedEngine } from './runtime/supervised-engine.js';
 export { type BuildOrLoadContext, type BuildOrLoadWishes, buildOrLoad } from './store/build-or-load.js';
+export type { NamedTensors, Tensor } from './tensor/tensor.js';
 export { chooseToolchain, type FoundToolchain, findToolchains } from './toolchain/find.js';
 export { type InstalledToolchain, type InstallRequest, installToolchain } from './toolchain/install.js';
 export type { Toolchain } from './toolchain/toolchain.js';
+export { compareOutputs } from './verify/compare.js';
+export type { CompareRequest } from './verify/compare-request.js';
 export type { VerifyRequest } from './verify/request.js';
 export type { VerifyResult } from './verify/result.js';
+export { runFile } from './verify/run-file.js';
+export type { RunRequest } from './verify/run-request.js';
+export type { RunResult } from './verify/run-result.js';
 export { type VerifyContext, verifyModel } from './verify/verify.js';
