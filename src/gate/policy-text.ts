@@ -29,7 +29,7 @@ export function readPolicyText(path: string): PolicyText {
 /** The same of a text; `path` is for messages. */
 export function parsePolicyText(text: string, path: string): PolicyText {
   const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines });
+  const document = parseDocument(text, { lineCounter: lines, logLevel: 'error' });
   const fault = document.errors[0];
   if (fault !== undefined)
     throw new TrtforgeError(
@@ -56,27 +56,27 @@ function firstProblem(
   path: string,
   lineOf: (place: readonly PropertyKey[]) => number | null,
 ): TrtforgeError {
-  const issue = deepest(error.issues);
+  const issues = error.issues.map(deepest);
+  // A misspelt key is also a missing one; the misspelling is what to correct.
+  const issue = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0];
+  const unknown = issue?.code === 'unrecognized_keys' ? (issue.keys[0] ?? '') : null;
   const place = issue?.path ?? [];
-  const line = lineOf(place);
+  const line = lineOf(unknown === null ? place : [...place, unknown]);
   const where = `${path}${line === null ? '' : `, line ${line}`}${place.length === 0 ? '' : `, ${place.join('.')}`}`;
-  if (issue?.code === 'unrecognized_keys') {
-    const [key = ''] = issue.keys;
+  if (unknown !== null)
     return new TrtforgeError(
       'TF_GATE_POLICY_INVALID',
-      `${where}: there is no «${key}» here.${didYouMean(key, keysAt(place))}`,
+      `${where}: there is no «${unknown}» here.${didYouMean(unknown, keysAt(place))}`,
     );
-  }
   return new TrtforgeError('TF_GATE_POLICY_INVALID', `${where}: ${issue?.message ?? 'this is not valid'}.`);
 }
 
 /** Of a union's complaints the one that got furthest: the branch that was meant. */
-function deepest(issues: readonly z.core.$ZodIssue[]): z.core.$ZodIssue | undefined {
-  const issue = issues[0];
-  if (issue?.code !== 'invalid_union') return issue;
+function deepest(issue: z.core.$ZodIssue): z.core.$ZodIssue {
+  if (issue.code !== 'invalid_union') return issue;
   const inner = issue.errors
-    .flatMap((branch) => deepest(branch) ?? [])
-    .map((each) => ({ ...each, path: [...issue.path, ...each.path] }))
+    .flat()
+    .map((each) => ({ ...deepest(each), path: [...issue.path, ...each.path] }))
     .find((each) => each.code === 'unrecognized_keys' || each.path.length > issue.path.length);
   return inner ?? issue;
 }

@@ -26,6 +26,13 @@ const streamingParity: PolicyFile = {
       fail: { above: 1e-3 },
       warn: { above: 5e-4 },
     },
+    {
+      id: 'finite-outputs',
+      why: 'NaN and infinities have no error that could be above a limit.',
+      result: 'stream',
+      field: 'outputs[*].nonFinite.candidate',
+      fail: { above: 0 },
+    },
   ],
 };
 
@@ -55,6 +62,14 @@ const streamingAcceptance: PolicyFile = {
       field: 'drift.shape',
       fail: { is: 'growing' },
       inconclusive: { is: 'too-short' },
+    },
+    {
+      id: 'chunk-latency',
+      why: '95 % of the chunks, the first call of each size apart, take less.',
+      result: 'stream',
+      field: 'times.rest.total.p95',
+      unit: 'ms',
+      fail: { 'at-least': 21 },
     },
   ],
 };
