@@ -55,7 +55,10 @@ export function reportOf(run: BundleRun, thrown: TrtforgeError | undefined, time
     finished_utc: stamp(times.finished),
     total_sec: seconds(times.finished.getTime() - times.started.getTime()),
     env: environmentOf(gpus, toolchain),
-    components: [...run.components.map((state) => componentPart(run, state)), ...earlierComponents(run)],
+    components: inOrder(run.roster, [
+      ...run.components.map((state) => componentPart(run, state)),
+      ...earlierComponents(run),
+    ]),
     checks: [...run.checks],
     not_checked: [...run.notChecked],
     warnings: [...(run.findings?.warnings ?? [])],
@@ -64,6 +67,9 @@ export function reportOf(run: BundleRun, thrown: TrtforgeError | undefined, time
     failure: thrown === undefined ? null : failureOf(thrown, failed),
   };
 }
+
+const inOrder = (roster: readonly string[], components: readonly ComponentReport[]): ComponentReport[] =>
+  [...components].sort((a, b) => roster.indexOf(a.component) - roster.indexOf(b.component));
 
 function componentPart(run: BundleRun, state: ComponentState): ComponentReport {
   const { target, engine, files, smoke, failure } = state;

@@ -61,6 +61,8 @@ export class BundleRun {
   readonly gpus = visibleGpus();
   readonly folder: string;
   readonly notChecked: string[] = [];
+  /** Every component the bundle has, also those that were not asked for. */
+  roster: readonly string[] = usualComponents;
   meta: BundleMeta | undefined;
   findings: BundleFindings | undefined;
   checks: readonly ChainCheck[] = [];
@@ -93,6 +95,7 @@ export class BundleRun {
     await inPhase('resolve', emit, () => this.#prepare());
     await this.#build();
     for (const state of this.components) await this.#smoke(state);
+    this.#noteUnrun();
     await this.#check();
   }
 
@@ -105,6 +108,7 @@ export class BundleRun {
       file?.components === null || file?.components === undefined
         ? usualComponents
         : [...file.components.keys()];
+    this.roster = names;
     const asked = askedOf(names, request.only);
     const places = this.#locate(names, asked, file);
     for (const { name, onnx } of places)
@@ -279,11 +283,7 @@ export class BundleRun {
 
   async #smoke(state: ComponentState): Promise<void> {
     const { component, profile, prepared } = state.target!;
-    if (this.#smokeKind(prepared) === null) {
-      if (this.request.smoke === 'engine')
-        this.notChecked.push(`The ${state.name} did not run: ${this.#whyNotRun(prepared)}.`);
-      return;
-    }
+    if (this.#smokeKind(prepared) === null) return;
     await this.#attempt(state, async (context) => {
       try {
         const subject = await this.#subjectOf(state, context);
@@ -299,6 +299,13 @@ export class BundleRun {
         state.smokeLog.close();
       }
     });
+  }
+
+  #noteUnrun(): void {
+    const [first] = this.components;
+    if (this.request.smoke !== 'engine' || first?.target === undefined) return;
+    const why = this.#whyNotRun(first.target.prepared);
+    if (why !== null) this.notChecked.push(`No component was run: ${why}.`);
   }
 
   async #subjectOf(state: ComponentState, context: WorkContext): Promise<SmokeSubject> {

@@ -1,4 +1,3 @@
-import { buildBundle } from '../bundle/build-bundle.js';
 import type { BundleReport } from '../bundle/report-schema.js';
 import { defineCommand, type TextOutput } from '../cli/command.js';
 import { choice, text } from '../cli/option.js';
@@ -51,7 +50,8 @@ export const command = defineCommand({
   run: async ([path], options, context): Promise<BuildReport | BundleReport> => {
     const { emit, signal, environment } = context;
     refuseMixedPlaces(options);
-    if (isBundle(path, options))
+    if (isBundle(path, options)) {
+      const { buildBundle } = await import('../bundle/build-bundle.js');
       return buildBundle(
         {
           ...bundleWishes(options, options.outdir),
@@ -62,6 +62,7 @@ export const command = defineCommand({
         },
         { ...context, explain: explaining },
       );
+    }
     const model = path ?? '';
     const wishes = {
       ...buildWishes(model, options),

@@ -1,4 +1,3 @@
-import { buildBundle } from '../bundle/build-bundle.js';
 import type { BundleReport } from '../bundle/report-schema.js';
 import { defineCommand, type TextOutput } from '../cli/command.js';
 import { option, text } from '../cli/option.js';
@@ -54,6 +53,7 @@ export const command = defineCommand({
     if (isBundle(model, options)) {
       refuseSkippedBuild(skip);
       const { seed, samples } = options;
+      const { buildBundle } = await import('../bundle/build-bundle.js');
       return buildBundle(
         {
           ...bundleWishes(options, options.runRoot),
