@@ -3,19 +3,21 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { cache } from './cases/cache.js';
 import { compare } from './cases/compare.js';
 import { convert } from './cases/convert.js';
 import { demo } from './cases/demo.js';
 import { inspect } from './cases/inspect.js';
 import { start } from './cases/start.js';
 import { store } from './cases/store.js';
+import { transfer } from './cases/transfer.js';
 import type { BenchCase, BenchContext } from './context.js';
 import { CommandFailed } from './measure.js';
 import { preparePeers } from './peers.js';
 import { benchReport, markdown } from './report.js';
 import type { CaseResult } from './result.js';
 
-const cases: readonly BenchCase[] = [start, inspect, convert, compare, store, demo];
+const cases: readonly BenchCase[] = [start, inspect, convert, compare, store, cache, transfer, demo];
 
 const USAGE = `npm run bench [-- options]
 

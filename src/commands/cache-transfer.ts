@@ -1,8 +1,6 @@
 import { defineCommand } from '../cli/command.js';
 import { formatBytes, plural } from '../report/quantity.js';
 import type { CacheExport, CacheImport } from '../store/cache-result.js';
-import { exportEngines } from '../store/export-engines.js';
-import { importEngines } from '../store/import-engines.js';
 import { openLocalStore } from '../store/open-stores.js';
 import { openTrust } from '../store/trust.js';
 import { cacheDir, trustOptions } from './store-options.js';
@@ -18,7 +16,8 @@ export const importCommand = defineCommand({
     'trtforge cache import s3://screenalytics-models/engines',
   ],
   options: { cacheDir, ...trustOptions },
-  run: (sources, options, { environment, emit, signal }) => {
+  run: async (sources, options, { environment, emit, signal }) => {
+    const { importEngines } = await import('../store/import-engines.js');
     const wishes = { requireSignature: options.requireSignature || undefined, trustKeys: options.trustKey };
     const trust = openTrust(wishes, environment);
     const store = openLocalStore(options.cacheDir, environment, trust);
@@ -52,8 +51,11 @@ export const exportCommand = defineCommand({
   ],
   examples: ['trtforge cache export engines.tar resnet50', 'trtforge cache export s3://team/engines'],
   options: { cacheDir },
-  run: ([to = '', ...names], options, { environment, emit, signal }) =>
-    exportEngines(openLocalStore(options.cacheDir, environment), to, names, { environment, emit, signal }),
+  run: async ([to = '', ...names], options, { environment, emit, signal }) => {
+    const { exportEngines } = await import('../store/export-engines.js');
+    const store = openLocalStore(options.cacheDir, environment);
+    return exportEngines(store, to, names, { environment, emit, signal });
+  },
   render: (result: CacheExport, { line, colors }) => {
     for (const { path, bytes } of result.engines) line(`${path}  ${colors.dim(formatBytes(bytes))}`);
     line(`${plural(result.engines.length, 'engine')}, ${formatBytes(result.bytes)}, to ${result.to}`);

@@ -3,7 +3,6 @@ import { text } from '../cli/option.js';
 import { TrtforgeError } from '../errors.js';
 import { plural } from '../report/quantity.js';
 import type { CacheKeys, CacheSigning } from '../store/cache-result.js';
-import { makeKeys, signEngines } from '../store/sign-engines.js';
 import { openTrust } from '../store/trust.js';
 import { placeOptions, withPlace } from './cache-store.js';
 import { signKey } from './store-options.js';
@@ -19,7 +18,8 @@ export const keygen = defineCommand({
       default: 'trtforge-signing.pem',
     }),
   },
-  run: async (_inputs, { output }): Promise<CacheKeys> => makeKeys(output),
+  run: async (_inputs, { output }): Promise<CacheKeys> =>
+    (await import('../store/sign-engines.js')).makeKeys(output),
   render: (result: CacheKeys, { line, colors }) => {
     line(
       `private  ${result.privateKey}  ${colors.dim('signs: --sign-key, TRTFORGE_SIGNING_KEY; keep it secret')}`,
@@ -51,6 +51,7 @@ export const sign = defineCommand({
         remedy: 'Give --sign-key FILE, or set TRTFORGE_SIGNING_KEY; trtforge cache keygen makes one.',
       });
     }
+    const { signEngines } = await import('../store/sign-engines.js');
     return withPlace(options, environment, undefined, (store) =>
       signEngines(store, names, signingKey, { emit, signal }),
     );

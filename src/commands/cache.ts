@@ -1,8 +1,7 @@
 import { type CommandGroup, defineCommand, type TextOutput } from '../cli/command.js';
-import { prepareBuild } from '../engine/prepare.js';
 import { TrtforgeError } from '../errors.js';
 import { formatBytes, plural } from '../report/quantity.js';
-import { listCache, verifyCache } from '../store/cache-listing.js';
+import { listCache } from '../store/cache-listing.js';
 import type {
   CacheClearing,
   CacheCollection,
@@ -12,7 +11,6 @@ import type {
   CacheWhy,
   ForeignEntry,
 } from '../store/cache-result.js';
-import { whyCache } from '../store/cache-why.js';
 import { collectGarbage } from '../store/collect-garbage.js';
 import { openStores } from '../store/open-stores.js';
 import { openTrust } from '../store/trust.js';
@@ -47,6 +45,11 @@ const why = defineCommand({
   examples: ['trtforge cache why resnet50.onnx --precision fp16 --target tensorrt-rtx:sm_89'],
   options: { ...buildOptions, ...storeOptions },
   run: async ([model = ''], options, { emit, signal, environment }): Promise<CacheWhy> => {
+    // What only one of these commands needs is loaded by that one: ls is to answer at once.
+    const [{ prepareBuild }, { whyCache }] = await Promise.all([
+      import('../engine/prepare.js'),
+      import('../store/cache-why.js'),
+    ]);
     const { close, ...stores } = await openStores(storeWishes(options), environment);
     try {
       const prepared = await prepareBuild(buildWishes(model, options), { emit, signal, environment });
@@ -68,7 +71,8 @@ const verify = defineCommand({
   name: 'verify',
   summary: 'hold every engine of the store against its passport (size, header, SHA-256) and what is trusted',
   options: { ...placeOptions, ...trustOptions },
-  run: (_inputs, options, { environment, emit, signal }) => {
+  run: async (_inputs, options, { environment, emit, signal }) => {
+    const { verifyCache } = await import('../store/cache-verify.js');
     const wishes = { requireSignature: options.requireSignature || undefined, trustKeys: options.trustKey };
     const trust = openTrust(wishes, environment);
     return withPlace(options, environment, trust, (store) => verifyCache(store, { trust, emit, signal }));
