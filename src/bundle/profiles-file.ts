@@ -93,7 +93,7 @@ export function parseProfilesFile(text: string, path: string): ProfilesFile {
 
 function parseYaml(text: string, path: string): unknown {
   try {
-    return parse(text, { maxAliasCount: 10 });
+    return parse(text, { maxAliasCount: 10, logLevel: 'error' });
   } catch (cause) {
     throw invalid(path, (cause instanceof Error ? cause.message : String(cause)).split('\n')[0] ?? '', cause);
   }

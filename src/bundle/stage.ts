@@ -17,7 +17,7 @@ export interface Staged {
 type Place = (source: string, target: string) => void;
 
 /** Cheapest first. A copy shares its blocks where the file system can. */
-const methods: readonly (readonly [StagingMethod, Place])[] = [
+export const stagingMethods: readonly (readonly [StagingMethod, Place])[] = [
   ['hard link', linkSync],
   ['symbolic link', (source, target) => symlinkSync(source, target)],
   [
@@ -45,7 +45,7 @@ const CANNOT_LINK = new Set([
 export function stageComponent(
   { name, onnx, externalFiles }: Component,
   folder: string,
-  tools = methods,
+  tools = stagingMethods,
 ): Staged {
   const root = join(folder, name);
   const files = [`${name}.onnx`, ...externalFiles];
