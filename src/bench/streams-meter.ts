@@ -1,0 +1,89 @@
+import { TrtforgeError } from '../errors.js';
+import type { EventListener } from '../events.js';
+import { publishFile } from '../system/publish.js';
+import type { Bencher } from './bench-with.js';
+import type { BenchResult, BenchRun } from './result.js';
+import type { MeasuredFacts, StreamsEngine, StreamsMeter, StreamsMode } from './streams-effects.js';
+import { type StreamsInputs, shapesAt } from './streams-input.js';
+import { streamsLogText } from './streams-log-text.js';
+
+export interface MeterOptions {
+  readonly mode: StreamsMode;
+  readonly inputs: StreamsInputs;
+  readonly toolchain: string | undefined;
+  readonly device: number;
+  readonly plugins: readonly string[];
+  readonly bench: Bencher;
+  readonly emit: EventListener;
+  readonly signal: AbortSignal;
+  readonly environment: NodeJS.ProcessEnv;
+}
+
+/** Inputs do not matter for time, but they should be the same each time. */
+const SEED = 1;
+
+/** trtexec's own least number of inferences, however long each takes. */
+const ITERATIONS = 10;
+
+/** Measures with trtforge's own bench and writes the figures in trtexec's words. */
+export class NativeMeter implements StreamsMeter {
+  readonly tool = 'trtforge';
+  readonly mode: StreamsMode;
+  readonly #options: MeterOptions;
+
+  constructor(options: MeterOptions) {
+    this.mode = options.mode;
+    this.#options = options;
+  }
+
+  async measure(engine: StreamsEngine, batch: number, logPath: string): Promise<MeasuredFacts> {
+    const { result, run } = await benchOnce(this.#options, engine, batch);
+    const gpuBytes = run.gpuStates.before?.memoryTotalBytes ?? run.gpuStates.after?.memoryTotalBytes ?? null;
+    publishFile(logPath, streamsLogText({ result, run, enginePath: engine.path, gpuBytes, at: new Date() }));
+    return { ...measuredFacts(result, run), gpuBytes };
+  }
+}
+
+/** One batch of an engine in the mode asked for. Throws TF_INTERNAL when the figures are not of that mode: a gate must not rest on them. */
+export async function benchOnce(
+  options: MeterOptions,
+  engine: StreamsEngine,
+  batch: number,
+): Promise<{ readonly result: BenchResult; readonly run: BenchRun }> {
+  const { mode, inputs, toolchain, device, plugins, bench, emit, signal, environment } = options;
+  const result = await bench(
+    {
+      engine: engine.path,
+      toolchain,
+      device,
+      plugins,
+      allowHostCode: false,
+      shapes: {
+        kind: 'shapes',
+        shapes: new Map(shapesAt(inputs, batch).map(({ name, dims }) => [name, dims])),
+      },
+      inputs: { seed: SEED, ranges: [], files: [] },
+      mode: { ...mode, transfers: false, streams: 1, iterations: ITERATIONS, idleMs: 0 },
+      layers: false,
+      samples: undefined,
+      wait: false,
+    },
+    { emit, signal, environment },
+  );
+  const [run] = result.runs;
+  if (run === undefined || run.batch !== batch || run.mode.kind !== 'gpu-only') {
+    throw new TrtforgeError(
+      'TF_INTERNAL',
+      `${engine.path} was measured at batch ${run?.batch} ${run?.mode.kind}, not at batch ${batch} gpu-only.`,
+    );
+  }
+  return { result, run };
+}
+
+export const measuredFacts = (result: BenchResult, run: BenchRun): Omit<MeasuredFacts, 'gpuBytes'> => ({
+  backend: result.backend,
+  gpu: result.gpu?.name ?? null,
+  graph: run.mode.graph,
+  contextBytes: result.subject.contextBytes,
+  warnings: result.warnings,
+});

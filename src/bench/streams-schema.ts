@@ -1,0 +1,134 @@
+import { z } from 'zod';
+import { stopReasons } from './streams-decision.js';
+
+const positive = z.int().positive();
+const seconds = z.number().nonnegative();
+
+/** `engine` is its SHA-256. */
+export const streamsModeSchema = z.strictObject({
+  warmUpMs: z.number().nonnegative(),
+  durationMs: z.number().nonnegative(),
+  graph: z.boolean(),
+  spinWait: z.boolean(),
+});
+
+/** Lies beside a log and says what it belongs to; a log without it, or that it does not fit, is measured again. */
+export const measurementRecordSchema = z.strictObject({
+  schema: z.literal('trtforge.streams-measurement/1'),
+  batch: positive,
+  engine: z.strictObject({ file: z.string(), sha256: z.string(), bytes: positive, maxBatch: positive }),
+  tool: z.enum(['trtforge', 'trtexec']),
+  mode: streamsModeSchema,
+  log: z.strictObject({ sha256: z.string() }),
+  /** Loading, warming up and measuring. */
+  seconds,
+  backend: z.string(),
+  gpu: z.string().nullable(),
+  /** Whether a CUDA graph was used; null where nobody said. */
+  graph: z.boolean().nullable(),
+  contextBytes: z.number().nonnegative().nullable(),
+  gpuBytes: z.number().nonnegative().nullable(),
+  warnings: z.array(z.string()),
+  /** UTC, ISO 8601. */
+  at: z.string(),
+});
+
+const measurementSchema = z.object({
+  batch: positive,
+  /** Of the engine it was measured on; null where a log does not say. */
+  engineMaxBatch: positive.nullable(),
+  /** Inferences of whole batches a second. */
+  qps: z.number().nonnegative(),
+  imagesPerSecond: z.number().nonnegative(),
+  gpuMeanMs: z.number().nonnegative(),
+  gpuP99Ms: z.number().nonnegative().nullable(),
+  seconds: seconds.nullable(),
+  log: z.string(),
+  /** `measured` now, or found on `disk`. */
+  source: z.enum(['measured', 'disk']),
+  writtenBy: z.enum(['trtforge', 'trtexec', 'unknown']),
+  backend: z.string().nullable(),
+  gpu: z.string().nullable(),
+  graph: z.boolean().nullable(),
+  contextBytes: z.number().nonnegative().nullable(),
+  gpuBytes: z.number().nonnegative().nullable(),
+  warnings: z.array(z.string()),
+});
+
+const engineSchema = z.object({
+  maxBatch: positive,
+  path: z.string(),
+  /** null where only logs are left. */
+  bytes: positive.nullable(),
+  sha256: z.string().nullable(),
+  identity: z.string().nullable(),
+  buildSeconds: seconds.nullable(),
+  /** `built` now (or taken from the store), found in its place on `disk`, or known from `logs` alone. */
+  source: z.enum(['built', 'disk', 'logs']),
+  /** At its largest batch. */
+  peak: measurementSchema.nullable(),
+});
+
+const sensitivitySchema = z.object({
+  batch: positive,
+  imagesPerSecond: z.number().nonnegative(),
+  gpuMeanMs: z.number().nonnegative(),
+  /** Against the best smaller batch measured here, in percent; negative is a loss. Null for the smallest. */
+  changePercent: z.number().nullable(),
+  log: z.string(),
+});
+
+/** What `trtforge streams` gives. */
+export const streamsResultSchema = z.object({
+  schema: z.literal('trtforge.streams/1'),
+  model: z.object({
+    name: z.string(),
+    file: z.string(),
+    /** Null when repaired from logs alone. */
+    onnx: z.string().nullable(),
+    input: z.string().nullable(),
+    layout: z.enum(['NCHW', 'NHWC', 'other']).nullable(),
+    channels: positive.nullable(),
+    height: positive.nullable(),
+    width: positive.nullable(),
+  }),
+  /** Holds `models/`. */
+  root: z.string(),
+  /** The engine of the first frame rate, below the root. */
+  engine: z.string().nullable(),
+  maxBatch: positive.nullable(),
+  /** The first frame rate, and its PEAK_GPU_STREAMS = floor(images per second / fps): an upper bound. */
+  fps: z.number().positive(),
+  peakGpuStreams: z.int().nonnegative().nullable(),
+  /** One for each frame rate asked for. */
+  answers: z.array(
+    z.object({
+      fps: z.number().positive(),
+      peakGpuStreams: z.int().nonnegative(),
+      maxBatch: positive,
+      /** What one batch of that engine holds: the smaller of the two. */
+      streams: z.int().nonnegative(),
+    }),
+  ),
+  /** Batch 1 on the first engine. */
+  baseline: measurementSchema.nullable(),
+  engines: z.array(engineSchema),
+  stop: z.object({ reason: z.enum([...stopReasons, 'from-logs', 'unfinished']), text: z.string() }),
+  sensitivity: z.array(sensitivitySchema).nullable(),
+  /** Step 4 is building all engines, step 5 measuring all batches, each whenever it was done; null where no log says. */
+  steps: z.object({
+    step4Seconds: seconds.nullable(),
+    step5Seconds: seconds.nullable(),
+    totalSeconds: seconds.nullable(),
+  }),
+  builder: z.enum(['native', 'trtexec']).nullable(),
+  meter: z.enum(['trtforge', 'trtexec']).nullable(),
+  mode: streamsModeSchema.nullable(),
+  /** benchmark_data.json */
+  data: z.string(),
+  /** The summary as DeepStream's scripts print it, line by line. */
+  summary: z.array(z.string()),
+  notes: z.array(z.string()),
+  warnings: z.array(z.string()),
+  exitCode: z.int(),
+});
