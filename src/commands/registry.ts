@@ -33,6 +33,11 @@ export const registry: readonly CommandEntry[] = [
     load: async () => (await import('./verify.js')).command,
   },
   {
+    name: 'record',
+    summary: 'record a streaming reference, convert one, or draft a contract',
+    load: async () => (await import('./record.js')).command,
+  },
+  {
     name: 'compare',
     summary: 'hold recorded outputs against others',
     load: async () => (await import('./compare.js')).command,

@@ -91,6 +91,10 @@ export interface ChunkSchedule {
   readonly rest: number;
   /** Frames that are new in each chunk; the others repeat the end of the chunk before. null when unknown. */
   readonly shift: { readonly first: number; readonly rest: number } | null;
+  /** Frames among those of a chunk that belong to the chunk before and only feed the convolutions; 0 where the contract names none. */
+  readonly preEncode: { readonly first: number; readonly rest: number };
+  /** Sizes that the contract names elsewhere («typical values»); empty where it names none. */
+  readonly stated: readonly number[];
 }
 
 export interface ContractProfile {

@@ -1,0 +1,17 @@
+import { z } from 'zod';
+
+/** One contradiction between what the contract says, what was recorded and what the model is. */
+export const contractFindingSchema = z.object({
+  /** Stable name of the kind of finding: `layout`, `dtype`, `promise-against-law`. */
+  id: z.string(),
+  /** Which of the three is wrong; `undecided` where only two speak and either may be. */
+  wrong: z.enum(['contract', 'data', 'model', 'undecided']),
+  severity: z.enum(['error', 'warning']),
+  /** Tensor or field. */
+  about: z.string(),
+  message: z.string(),
+  /** Why we think so. */
+  why: z.string(),
+  remedy: z.string(),
+});
+export type ContractFinding = z.infer<typeof contractFindingSchema>;
