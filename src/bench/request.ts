@@ -66,4 +66,6 @@ export interface BenchContext {
   readonly emit: EventListener;
   readonly signal: AbortSignal;
   readonly environment: NodeJS.ProcessEnv;
+  /** Where the log of trtexec goes, for one batch; default: a name of its own under `bench_logs` in trtforge's cache folder. */
+  readonly trtexecLog?: string | undefined;
 }

@@ -115,3 +115,21 @@ function builtSeconds(paths: StreamsPaths, maxBatch: number, isFirst: boolean): 
   const newest = logs.sort().at(-1);
   return newest === undefined ? null : readTrtexecLog(join(paths.engines, newest)).engine.builtSeconds;
 }
+
+/**
+ * The ONNX path that a folder `models/NAME` was sized from, as far as names go: the file need not be there. Its name is that of the engines.
+ * Throws TF_USAGE when the folder has none, or those of several models.
+ */
+export function modelOfFolder(folder: string): string {
+  const engines = join(folder, 'benchmarks', 'engines');
+  const names = existsSync(engines) ? readdirSync(engines) : [];
+  const stems = new Set(
+    names.flatMap((name) => /^([^.].*)_dynamic_b(?:\d+\.engine|uild_.*\.log)$/.exec(name)?.[1] ?? []),
+  );
+  const [only] = stems;
+  if (only !== undefined && stems.size === 1) return join(folder, 'model', `${only}.onnx`);
+  const what = stems.size === 0 ? 'no engine and no build log' : `those of ${[...stems].join(', ')}`;
+  throw new TrtforgeError('TF_USAGE', `${engines} holds ${what}, so the model's file name is not known.`, {
+    remedy: 'Name the ONNX file: models/NAME/model/FILE.onnx. It need not be there.',
+  });
+}

@@ -38,17 +38,36 @@ export class NativeMeter implements StreamsMeter {
 
   async measure(engine: StreamsEngine, batch: number, logPath: string): Promise<MeasuredFacts> {
     const { result, run } = await benchOnce(this.#options, engine, batch);
-    const gpuBytes = run.gpuStates.before?.memoryTotalBytes ?? run.gpuStates.after?.memoryTotalBytes ?? null;
+    const facts = measuredFacts(result, run);
+    const { gpuBytes } = facts;
     publishFile(logPath, streamsLogText({ result, run, enginePath: engine.path, gpuBytes, at: new Date() }));
-    return { ...measuredFacts(result, run), gpuBytes };
+    return facts;
+  }
+}
+
+/** Measures with the trtexec of the toolchain, whose own log stays. */
+export class TrtexecMeter implements StreamsMeter {
+  readonly tool = 'trtexec';
+  readonly mode: StreamsMode;
+  readonly #options: MeterOptions;
+
+  constructor(options: MeterOptions) {
+    this.mode = options.mode;
+    this.#options = options;
+  }
+
+  async measure(engine: StreamsEngine, batch: number, logPath: string): Promise<MeasuredFacts> {
+    const { result, run } = await benchOnce(this.#options, engine, batch, logPath);
+    return measuredFacts(result, run);
   }
 }
 
 /** One batch of an engine in the mode asked for. Throws TF_INTERNAL when the figures are not of that mode: a gate must not rest on them. */
-export async function benchOnce(
+async function benchOnce(
   options: MeterOptions,
   engine: StreamsEngine,
   batch: number,
+  trtexecLog?: string,
 ): Promise<{ readonly result: BenchResult; readonly run: BenchRun }> {
   const { mode, inputs, toolchain, device, plugins, bench, emit, signal, environment } = options;
   const result = await bench(
@@ -68,7 +87,7 @@ export async function benchOnce(
       samples: undefined,
       wait: false,
     },
-    { emit, signal, environment },
+    { emit, signal, environment, trtexecLog },
   );
   const [run] = result.runs;
   if (run === undefined || run.batch !== batch || run.mode.kind !== 'gpu-only') {
@@ -80,10 +99,11 @@ export async function benchOnce(
   return { result, run };
 }
 
-export const measuredFacts = (result: BenchResult, run: BenchRun): Omit<MeasuredFacts, 'gpuBytes'> => ({
+const measuredFacts = (result: BenchResult, run: BenchRun): MeasuredFacts => ({
   backend: result.backend,
   gpu: result.gpu?.name ?? null,
   graph: run.mode.graph,
   contextBytes: result.subject.contextBytes,
+  gpuBytes: run.gpuStates.before?.memoryTotalBytes ?? run.gpuStates.after?.memoryTotalBytes ?? null,
   warnings: result.warnings,
 });

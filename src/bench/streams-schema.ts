@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ExitCode } from '../errors.js';
 import { stopReasons } from './streams-decision.js';
 
 const positive = z.int().positive();
@@ -130,5 +131,5 @@ export const streamsResultSchema = z.object({
   summary: z.array(z.string()),
   notes: z.array(z.string()),
   warnings: z.array(z.string()),
-  exitCode: z.int(),
+  exitCode: z.literal([ExitCode.pass, ExitCode.inconclusive]),
 });

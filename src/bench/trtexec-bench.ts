@@ -108,7 +108,9 @@ async function measure(setting: Setting, call: TrtexecCall, isFirst: boolean): P
       arguments: benchArguments(asked, toolchain.version),
       expectedVersion: toolchain.version,
       environment: withLibraries(toolchain, context.environment),
-      logPath: join(cacheFolder(context.environment), 'bench_logs', logName(request.engine, call)),
+      logPath:
+        context.trtexecLog ??
+        join(cacheFolder(context.environment), 'bench_logs', logName(request.engine, call)),
       timeoutMs: null,
       doing,
     },

@@ -48,6 +48,11 @@ export const registry: readonly CommandEntry[] = [
     load: async () => (await import('./bench.js')).command,
   },
   {
+    name: 'streams',
+    summary: 'how many video streams the GPU serves with a model, by the way of DeepStream',
+    load: async () => (await import('./streams.js')).command,
+  },
+  {
     name: 'cache',
     summary: 'what the engine store holds, and why it did not serve',
     load: async () => (await import('./cache.js')).command,

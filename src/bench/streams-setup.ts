@@ -1,0 +1,67 @@
+import type { BuilderName } from '../engine/plan-builders.js';
+import { TrtforgeError } from '../errors.js';
+import type { EventListener } from '../events.js';
+import { loadAddon } from '../toolchain/addon.js';
+import { type BenchTool, benchers } from './bench-with.js';
+import type { StreamsEffects, StreamsPlan } from './streams.js';
+import { EngineBuilder, type StreamsBuildWishes } from './streams-builder.js';
+import type { StreamsMode } from './streams-effects.js';
+import { NativeMeter, TrtexecMeter } from './streams-meter.js';
+
+export interface StreamsSetup {
+  readonly build: StreamsBuildWishes;
+  readonly builder: BuilderName;
+  readonly meter: BenchTool;
+  readonly mode: StreamsMode;
+  readonly device: number;
+}
+
+interface SetupContext {
+  readonly emit: EventListener;
+  readonly signal: AbortSignal;
+  readonly environment: NodeJS.ProcessEnv;
+}
+
+/** The real builder and meter for a plan. */
+export function streamsEffects(
+  { inputs, paths, request }: StreamsPlan,
+  { build, builder, meter, mode, device }: StreamsSetup,
+  context: SetupContext,
+): StreamsEffects {
+  const { toolchain, plugins } = build;
+  const meterOptions = {
+    mode,
+    inputs,
+    // The bench finds the toolchain of an engine by its passport; only a name is passed on.
+    toolchain: typeof toolchain === 'string' ? toolchain : undefined,
+    device,
+    plugins: plugins ?? [],
+    bench: benchers[meter],
+    ...context,
+  };
+  const { firstMaxBatch } = request.limits;
+  return {
+    builder: new EngineBuilder({ wishes: build, builder, inputs, paths, firstMaxBatch, ...context }),
+    builderName: builder,
+    meter: meter === 'trtexec' ? new TrtexecMeter(meterOptions) : new NativeMeter(meterOptions),
+    emit: context.emit,
+    signal: context.signal,
+  };
+}
+
+/** Refuses before minutes of building that nobody could measure. Throws TF_GPU_UNAVAILABLE, TF_NATIVE_NOT_BUILT, TF_NATIVE_UNSUPPORTED. */
+export function requireGpu(device: number): void {
+  const { gpus, reason } = loadAddon().gpus();
+  if (gpus.some(({ index }) => index === device)) return;
+  const why =
+    gpus.length === 0
+      ? `this machine shows none${reason === null ? '' : `: ${reason.replace(/\.$/, '')}`}`
+      : `there is no GPU ${device} here, the driver shows ${gpus.length}`;
+  throw new TrtforgeError(
+    'TF_GPU_UNAVAILABLE',
+    `Sizing streams needs an NVIDIA GPU to measure on, and ${why}.`,
+    {
+      remedy: 'Run it on the GPU that will serve; --from-logs reads what was measured elsewhere.',
+    },
+  );
+}
