@@ -1,0 +1,170 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { passportPath } from '../../src/engine/passport-file.js';
+import { readTrustedKeys, signaturePath } from '../../src/engine/signature.js';
+import { TrtforgeError } from '../../src/errors.js';
+import { type BuildOrLoadWishes, buildOrLoad } from '../../src/store/build-or-load.js';
+import { verifyCache } from '../../src/store/cache-verify.js';
+import { openLocalStore } from '../../src/store/open-stores.js';
+import { makeKeys, signEngines } from '../../src/store/sign-engines.js';
+import { parseSignature } from '../../src/store/signature-file.js';
+import { openTrust } from '../../src/store/trust.js';
+import { mutations } from '../support/mutations.js';
+import { countingBuilder, sampleToolchain, writeSampleModel } from '../support/sample-engine.js';
+
+const root = mkdtempSync(join(tmpdir(), 'trtforge-trust-'));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+const ours = makeKeys(join(root, 'ours.pem'));
+const theirs = makeKeys(join(root, 'theirs.pem'));
+const model = await writeSampleModel(join(root, 'sample.onnx'));
+const quiet = { emit: () => {}, signal: undefined };
+
+const place = () => mkdtempSync(join(root, 'store-'));
+const obtain = (store: string, wishes: Partial<BuildOrLoadWishes>, build = countingBuilder().build) =>
+  buildOrLoad(
+    {
+      model,
+      target: 'tensorrt-rtx:sm_89',
+      toolchain: sampleToolchain,
+      profiles: ['x:1x64/8x64/32x64'],
+      store,
+      ...wishes,
+    },
+    { build, environment: { XDG_CACHE_HOME: join(root, 'xdg') } },
+  );
+const required = { requireSignature: true, trustKeys: [ours.publicKey] };
+
+describe('keys', () => {
+  test('the private half is its owner’s alone, the public one fits it, and neither is ever written over', () => {
+    expect(statSync(ours.privateKey).mode & 0o777).toBe(0o600);
+    expect([...readTrustedKeys([ours.publicKey]).keys()]).toEqual([ours.keyId]);
+    expect(() => makeKeys(ours.privateKey)).toThrow(/never written over/);
+  });
+
+  test.each([
+    ['none is trusted', { requireSignature: true }, 'TF_USAGE'],
+    ['a trusted key is not there', { trustKeys: [join(root, 'nothing.pub')] }, 'TF_FILE_NOT_FOUND'],
+    ['the model is given as a key', { trustKeys: [model] }, 'TF_KEY_INVALID'],
+    ['a public key is to sign', { signKey: ours.publicKey }, 'TF_KEY_INVALID'],
+  ])('%s: refused before any work', async (_what, wishes, code) => {
+    const { build, count } = countingBuilder();
+    await expect(obtain(place(), wishes, build)).rejects.toMatchObject({ code });
+    expect(count()).toBe(0);
+  });
+
+  test('come from the environment as well', () => {
+    const environment = {
+      TRTFORGE_TRUSTED_KEYS: `${ours.publicKey}:${theirs.publicKey}`,
+      TRTFORGE_REQUIRE_SIGNATURE: '1',
+    };
+    const trust = openTrust({}, environment);
+    expect([trust.required, [...trust.keys.keys()]]).toEqual([true, [ours.keyId, theirs.keyId]]);
+    expect(openTrust({}, { TRTFORGE_SIGNING_KEY: ours.privateKey }).keys.has(ours.keyId)).toBe(true);
+  });
+});
+
+describe('a store whose engines must be signed', () => {
+  test('loads what a trusted key signed', async () => {
+    const store = place();
+    await obtain(store, { signKey: ours.privateKey });
+    expect(await obtain(store, required)).toMatchObject({ source: 'local', warnings: [] });
+  });
+
+  const signed = async (store: string, key = ours.privateKey) =>
+    (await obtain(store, { signKey: key })).engine;
+  test.each<[string, (store: string) => Promise<unknown>, RegExp]>([
+    ['is not signed', (store) => obtain(store, {}), /it is not signed/],
+    ['was signed by another', (store) => signed(store, theirs.privateKey), /not trusted here/],
+    [
+      'has a passport that was altered afterwards',
+      async (store) => {
+        const path = passportPath(await signed(store));
+        writeFileSync(path, readFileSync(path, 'utf8').replace('"ms": 1', '"ms": 2'));
+      },
+      /does not fit its passport/,
+    ],
+    [
+      'has the signature of another engine',
+      async (store) => {
+        const other = await buildOrLoad(
+          {
+            model,
+            target: 'tensorrt-rtx:sm_120',
+            toolchain: sampleToolchain,
+            profiles: ['x:1x64/8x64/32x64'],
+            store: place(),
+            signKey: ours.privateKey,
+          },
+          { build: countingBuilder().build, environment: { XDG_CACHE_HOME: join(root, 'xdg') } },
+        );
+        writeFileSync(signaturePath(await signed(store)), readFileSync(signaturePath(other.engine)));
+      },
+      /does not fit its passport/,
+    ],
+    [
+      'has something else for a signature',
+      async (store) => writeFileSync(signaturePath(await signed(store)), '{}'),
+      /is not the signature of an engine/,
+    ],
+  ])('does not load one that %s: it is built again', async (_what, arrange, why) => {
+    const store = place();
+    await arrange(store);
+    const { build, count } = countingBuilder();
+    const again = await obtain(store, { ...required, signKey: ours.privateKey }, build);
+    expect(again).toMatchObject({ source: 'built', why: [{ code: 'TF_SIGNATURE_INVALID' }] });
+    expect(again.why[0]?.reason).toMatch(why);
+    expect(count()).toBe(1);
+    expect(await obtain(store, required)).toMatchObject({ source: 'local' });
+  });
+
+  test('says when it keeps one that it will not load again', async () => {
+    expect((await obtain(place(), required)).warnings).toEqual([expect.stringContaining('--sign-key')]);
+  });
+
+  test('is made of an old one by sign; verify names what is not signed', async () => {
+    const store = place();
+    const { engine } = await obtain(store, {});
+    const trust = openTrust({ ...required, signKey: ours.privateKey }, {});
+    const opened = openLocalStore(store, { XDG_CACHE_HOME: join(root, 'xdg') }, trust);
+    const before = await verifyCache(opened, { trust });
+    expect(before).toMatchObject({ exitCode: 1, engines: [{ problem: { code: 'TF_SIGNATURE_INVALID' } }] });
+    if (trust.signingKey === null) throw new Error('no key');
+    expect((await signEngines(opened, ['sample'], trust.signingKey, quiet)).signed).toHaveLength(1);
+    expect(await verifyCache(opened, { trust })).toMatchObject({ exitCode: 0, sound: 1 });
+    expect((await opened.list())[0]?.signedBy).toBe(ours.keyId);
+    expect(await obtain(store, required)).toMatchObject({ source: 'local', engine });
+    await expect(signEngines(opened, ['nothing'], trust.signingKey, quiet)).rejects.toThrow(
+      /is called nothing/,
+    );
+  });
+
+  test('a copy elsewhere has the signature beside it', async () => {
+    const output = join(place(), 'mine.engine');
+    const { passport } = await obtain(place(), { signKey: ours.privateKey, output });
+    const signature = await parseSignature(readFileSync(signaturePath(output), 'utf8'), output);
+    expect(signature.keyId).toBe(ours.keyId);
+    expect(passport.built.by).not.toContain('key');
+  });
+});
+
+test('a signature file is read as a whole or refused, whatever is in it', async () => {
+  const store = place();
+  const { engine } = await obtain(store, { signKey: ours.privateKey });
+  const bytes = readFileSync(signaturePath(engine));
+  for (const damaged of mutations(bytes, 500)) {
+    const error = await parseSignature(Buffer.from(damaged).toString('latin1'), 'x').then(
+      () => undefined,
+      (reason) => reason,
+    );
+    if (error !== undefined) expect(error).toBeInstanceOf(TrtforgeError);
+  }
+});
+
+test('OpenSSL checks the keys and reads the same key id', () => {
+  const read = spawnSync('openssl', ['pkey', '-in', ours.privateKey, '-pubout'], { encoding: 'utf8' });
+  if (read.error) return;
+  expect(read.stdout).toBe(readFileSync(ours.publicKey, 'utf8'));
+});
