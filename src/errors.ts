@@ -506,6 +506,17 @@ export const catalogue = {
     remedy:
       'Compare models with the same inputs and outputs, or say with compare --map which output is which.',
   },
+  TF_PARITY_MISFIT: {
+    exitCode: ExitCode.badInput,
+    meaning:
+      'A model or engine cannot be run on a reference: the reference lacks one of its inputs, or holds no chunk.',
+    remedy: 'Record a reference of the same model: trtforge record MODEL.',
+  },
+  TF_PARITY_SUMMARY_INVALID: {
+    exitCode: ExitCode.badInput,
+    meaning: 'A parity summary is not JSON, or lacks what every summary has: its counts of chunks.',
+    remedy: 'Give the JSON that verify --reference, or the script that checked parity, wrote.',
+  },
   TF_TENSOR_FILE_INVALID: {
     exitCode: ExitCode.badInput,
     meaning:

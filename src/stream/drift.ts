@@ -1,0 +1,105 @@
+import { leastSquares, meanOf, quantile, type Slope, theilSen, Z_CERTAIN } from './drift-fit.js';
+
+/** One output's error over a stream: a number for each chunk, its largest absolute error. */
+export interface Drift {
+  readonly tensor: string;
+  /** Chunks whose error is a finite number; everything here is about them. */
+  readonly chunks: number;
+  readonly min: number;
+  readonly mean: number;
+  readonly p50: number;
+  readonly p95: number;
+  readonly p99: number;
+  /** The bound: no chunk is worse. */
+  readonly max: number;
+  /** Which chunk that is. */
+  readonly worstChunk: number;
+  readonly slope: { readonly robust: Slope; readonly leastSquares: Slope };
+  /** Whether the robust slope is above zero with 99.95 % confidence: the check runs for every build, and chance must not fail one in forty. */
+  readonly isGrowthCertain: boolean;
+  /** Means of the first and the last third of the stream, and how the last compares to the first. */
+  readonly thirds: { readonly first: number; readonly last: number; readonly ratio: number };
+  /** Chunks far above all others (see `outliers`). */
+  readonly outliers: readonly number[];
+  readonly shape: DriftShape;
+}
+
+/**
+ * What the errors do over time. `growing`: the robust slope is above zero for certain, and what it adds over the stream is not small beside the
+ * errors themselves. `outliers`: a line through all points rises or falls only because of a few chunks. `steady`: neither.
+ */
+export type DriftShape = 'steady' | 'growing' | 'outliers' | 'too-short';
+
+/** Fewer chunks say nothing about growth. */
+export const FEWEST_CHUNKS = 8;
+
+/** What a growth must add over the whole stream, as a share of the median error, to be called one. */
+const GROWTH_SHARE = 0.25;
+
+/** The error of one output in each chunk, as a drift. `chunks` are the indices in the reference; NaN and infinite errors are left out. */
+export function driftOf(tensor: string, errors: readonly number[], chunks?: readonly number[]): Drift {
+  const known = errors.flatMap((error, at) =>
+    Number.isFinite(error) ? [{ error, chunk: chunks?.[at] ?? at }] : [],
+  );
+  const values = known.map(({ error }) => error);
+  const sorted = values.toSorted((a, b) => a - b);
+  const third = Math.max(1, Math.floor(values.length / 3));
+  const [first, last] = [meanOf(values.slice(0, third)), meanOf(values.slice(-third))];
+  const slope = { robust: theilSen(values), leastSquares: leastSquares(values) };
+  const isGrowthCertain = theilSen(values, Z_CERTAIN).low > 0;
+  const outlying = outliers(values);
+  return {
+    tensor,
+    chunks: values.length,
+    min: sorted[0] ?? Number.NaN,
+    mean: meanOf(values),
+    p50: quantile(sorted, 0.5),
+    p95: quantile(sorted, 0.95),
+    p99: quantile(sorted, 0.99),
+    max: sorted.at(-1) ?? Number.NaN,
+    worstChunk: known.reduce(
+      (worst, each) => (each.error > worst.error ? each : worst),
+      known[0] ?? { error: 0, chunk: -1 },
+    ).chunk,
+    slope,
+    isGrowthCertain,
+    thirds: { first, last, ratio: first === 0 ? (last === 0 ? 1 : Number.POSITIVE_INFINITY) : last / first },
+    outliers: outlying.map((at) => known[at]!.chunk),
+    shape: shapeOf(values, sorted, isGrowthCertain ? slope.robust.perChunk : 0, outlying),
+  };
+}
+
+/** How far above the median a value is an outlier: so many median absolute deviations of the logarithms (4.7 standard deviations), and three times it. */
+const OUTLYING_DEVIATIONS = 7;
+const OUTLYING_RATIO = 3;
+
+/**
+ * Positions of values far above the others. Errors of a healthy stream are spread like a bell on a logarithmic axis, so deviations are taken there; one
+ * chunk in fifty a hundred times as bad is no drift.
+ */
+export function outliers(values: readonly number[]): readonly number[] {
+  if (values.length < FEWEST_CHUNKS) return [];
+  const median = quantile(
+    values.toSorted((a, b) => a - b),
+    0.5,
+  );
+  const positions = [...values.keys()];
+  if (!(median > 0)) return positions.filter((at) => values[at]! > 0);
+  const logarithms = values.map((value) => Math.log(Math.max(value / median, 1e-9)));
+  const deviations = logarithms.map(Math.abs).sort((a, b) => a - b);
+  const limit = Math.max(OUTLYING_DEVIATIONS * quantile(deviations, 0.5), Math.log(OUTLYING_RATIO));
+  return positions.filter((at) => logarithms[at]! > limit);
+}
+
+function shapeOf(
+  values: readonly number[],
+  sorted: readonly number[],
+  slope: number,
+  outlying: readonly number[],
+): DriftShape {
+  if (values.length < FEWEST_CHUNKS) return 'too-short';
+  const growth = slope * (values.length - 1);
+  // A climb at the end is far above the median too, but then the robust line climbs.
+  if (growth > GROWTH_SHARE * quantile(sorted, 0.5)) return 'growing';
+  return outlying.length > 0 ? 'outliers' : 'steady';
+}
