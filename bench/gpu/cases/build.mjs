@@ -1,0 +1,48 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { figure, inTurns } from '../figures.mjs';
+import { models } from '../machine.mjs';
+import { runTrtexec } from '../trtexec.mjs';
+
+const WARM_ROUNDS = 3;
+
+/** Building the same typed FP16 model natively and with trtexec: cold once each, then with the timing cache that each wrote. */
+export async function build(machine, tell, problem) {
+  if (machine.trtexec === null) problem('there is no trtexec to compare with');
+  const { profile } = models.resnet50;
+  const model = machine.converted('resnet50');
+  const at = (name) => join(machine.work, name);
+  const caches = { ours: at('build.ours.cache'), peer: at('build.trtexec.cache') };
+  for (const path of Object.values(caches)) rmSync(path, { force: true });
+  const flags = ['min', 'opt', 'max'].map(
+    (which) =>
+      `--${which}Shapes=${Object.entries(profile)
+        .map(([name, range]) => `${name}:${range[which].join('x')}`)
+        .join(',')}`,
+  );
+  const ours = (warm) => async () => {
+    if (!warm) rmSync(caches.ours, { force: true });
+    const started = performance.now();
+    await machine.build(model, at('build.ours.plan'), machine.recipe(profile), caches.ours);
+    return (performance.now() - started) / 1000;
+  };
+  const peer = (warm) => async () => {
+    if (!warm) rmSync(caches.peer, { force: true });
+    const started = performance.now();
+    await runTrtexec(machine, [
+      `--onnx=${model}`,
+      ...(machine.major === 10 ? ['--stronglyTyped'] : machine.major < 10 ? ['--fp16'] : []),
+      ...flags,
+      `--timingCacheFile=${caches.peer}`,
+      `--saveEngine=${at('build.trtexec.plan')}`,
+      machine.major < 10 ? '--buildOnly' : '--skipInference',
+    ]);
+    return (performance.now() - started) / 1000;
+  };
+  const sides = (warm) => ({ ours: ours(warm), peer: machine.trtexec === null ? null : peer(warm) });
+  const what = 'ResNet-50 typed FP16, 1/32/64, whole process';
+  const cold = await inTurns(1, sides(false), problem);
+  tell(figure(`${what}: cold build, trtexec`, 's', cold.ours, cold.peer, { atMost: 1 }));
+  const warm = await inTurns(WARM_ROUNDS, sides(true), problem);
+  tell(figure(`${what}: build with the timing cache, trtexec`, 's', warm.ours, warm.peer, { atMost: 1 }));
+}

@@ -1,0 +1,134 @@
+// What every case works with: the GPU, its TensorRT, models and plans (made once, kept in a folder), and the peers.
+import { spawnSync } from 'node:child_process';
+import { existsSync, renameSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { buildPlan, withLibraries } from '../../dist/engine/build-plan.js';
+import { defaultRecipe } from '../../dist/engine/recipe.js';
+import { loadAddon } from '../../dist/toolchain/addon.js';
+import { findToolchain } from '../../test/gpu/harness.mjs';
+import { startPython } from './python.mjs';
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+const range = (min, opt, max) => ({ min, opt, max, values: false });
+const tokens = range([1, 128], [8, 128], [32, 128]);
+
+/** The models that figures are about. `tiny` and `loop` are made in place, the others by the examples at full size. */
+export const models = {
+  resnet50: {
+    generator: 'resnet50',
+    profile: { input: range([1, 3, 224, 224], [32, 3, 224, 224], [64, 3, 224, 224]) },
+    batches: [1, 64],
+  },
+  encoder: {
+    generator: 'transformer-encoder',
+    profile: { input_ids: tokens, attention_mask: tokens },
+    batches: [1, 32],
+  },
+};
+
+/** Undefined, with the reason said, where there is no GPU or no TensorRT. */
+export async function openMachine({ work, rounds, ...given }) {
+  const toolchain = findToolchain();
+  const addon = loadAddon();
+  const { gpus, reason, driverVersion } = addon.gpus();
+  if (toolchain === undefined || gpus.length === 0) {
+    console.error(reason ?? 'There is no libnvinfer.so in TENSORRT_HOME/lib or LD_LIBRARY_PATH.');
+    return undefined;
+  }
+  const [gpu] = gpus;
+  const major = Number(toolchain.version.split('.')[0]);
+  const environment = withLibraries(toolchain, { ...process.env, XDG_CACHE_HOME: join(work, 'cache') });
+  const trtexec = toolchain.trtexec !== null && existsSync(toolchain.trtexec) ? toolchain.trtexec : null;
+  const python = await startPython(environment);
+  const cached = (name, make) => {
+    const path = join(work, name);
+    return existsSync(path) ? path : make(path);
+  };
+
+  const machine = {
+    root,
+    work,
+    rounds,
+    toolchain,
+    gpu,
+    major,
+    environment,
+    trtexec,
+    python: python.peer,
+    facts: {
+      gpu: gpu.name,
+      driver: driverVersion,
+      tensorrt: toolchain.version,
+      rounds,
+      peers: { trtexec: trtexec === null ? null : toolchain.version, python: python.peer?.version ?? null },
+      missing: [
+        ...(trtexec === null ? ['trtexec: TRTEXEC names none'] : []),
+        ...(python.peer === null ? [`Python: ${python.why}`] : []),
+      ],
+    },
+    context: () => ({ emit: () => {}, signal: new AbortController().signal, environment }),
+    /** The FP32 model: given, or generated at full size. */
+    model: (name) =>
+      given[name] ??
+      process.env[name.toUpperCase()] ??
+      cached(`${name}.onnx`, (path) =>
+        command(
+          ['build/examples/models/main.js', models[name].generator, '--size', 'full', '-o', path],
+          path,
+        ),
+      ),
+    /** The same, typed FP16 by trtforge's own conversion. */
+    converted: (name) =>
+      cached(`${name}.fp16.onnx`, (path) =>
+        command(['dist/main.js', 'convert', machine.model(name), '--precision', 'fp16', '-o', path], path),
+      ),
+    recipe: (profile, more = {}) => ({
+      ...defaultRecipe,
+      stronglyTyped: major >= 10,
+      profiles: [profile],
+      ...more,
+    }),
+    /** Builds a plan to `path`; gives milliseconds. */
+    build: async (modelPath, path, recipe, timingCachePath = null) => {
+      const { buildMs } = await buildPlan(
+        {
+          toolchain,
+          modelPath,
+          planPath: path,
+          recipe,
+          computeCapabilities: [],
+          timingCachePath,
+          pluginPaths: [],
+        },
+        { emit: () => {}, env: environment },
+      );
+      return buildMs;
+    },
+    /** A plan that is built once and kept. */
+    plan: async (name, modelPath, recipe) => {
+      const path = join(work, `${name}.engine`);
+      if (existsSync(path)) return path;
+      await machine.build(modelPath(), `${path}.new`, recipe, join(work, 'timing.cache'));
+      renameSync(`${path}.new`, path);
+      return path;
+    },
+    /** ResNet-50 or the encoder, typed FP16 by our conversion. */
+    typedPlan: (name) =>
+      machine.plan(`${name}.typed`, () => machine.converted(name), machine.recipe(models[name].profile)),
+    close: async () => {
+      await machine.python?.close();
+    },
+  };
+  return machine;
+}
+
+function command(args, made) {
+  const { status, stderr } = spawnSync(process.execPath, args, { cwd: root, encoding: 'utf8' });
+  if (status !== 0 || !existsSync(made))
+    throw new Error(`node ${args.join(' ')} failed: ${stderr.slice(-500)}`);
+  return made;
+}
+
+/** The folder that holds the libraries, for peers that load them by name. */
+export const libraryFolder = ({ libraries }) => dirname(libraries.inference);
