@@ -8,6 +8,9 @@ import { parakeetMeta } from './parakeet/meta.js';
 import { parakeetPredictor } from './parakeet/predictor.js';
 import { type ParakeetShape, parakeetShapes } from './parakeet/shapes.js';
 import { resnet50, resnetShapes } from './resnet50.js';
+import { streamingContract } from './streaming-encoder/contract.js';
+import { streamingEncoder } from './streaming-encoder/encoder.js';
+import { streamingShapes } from './streaming-encoder/shapes.js';
 import { transformerEncoder, transformerShapes } from './transformer-encoder.js';
 import { type WriteOptions, writeNetwork } from './write-network.js';
 
@@ -58,6 +61,19 @@ async function writeParakeet(size: string, folder: string, options: WriteOptions
   return [...files, meta];
 }
 
+async function writeStreamingEncoder(size: string, folder: string, options: WriteOptions): Promise<string[]> {
+  const shape = streamingShapes[size as keyof typeof streamingShapes];
+  mkdirSync(folder, { recursive: true });
+  const model = join(folder, 'encoder_streaming.onnx');
+  const files = await writeNetwork(model, (network) => streamingEncoder(network, shape), options);
+  const contract = join(folder, 'encoder_streaming.contract.json');
+  writeFileSync(
+    contract,
+    `${JSON.stringify(streamingContract(`streaming-encoder-${size}`, shape), null, 1)}\n`,
+  );
+  return [...files, contract];
+}
+
 export const modelFamilies: Readonly<Record<string, ModelFamily>> = {
   resnet50: singleFile('ResNet-50, symbolic batch', resnetShapes, resnet50),
   'transformer-encoder': singleFile(
@@ -70,6 +86,12 @@ export const modelFamilies: Readonly<Record<string, ModelFamily>> = {
     sizes: Object.keys(parakeetShapes),
     output: 'folder',
     write: writeParakeet,
+  },
+  'streaming-encoder': {
+    describe: 'speech encoder that runs chunk by chunk, its caches fed back, and its contract',
+    sizes: Object.keys(streamingShapes),
+    output: 'folder',
+    write: writeStreamingEncoder,
   },
   'matmul-stack': singleFile('large plain layers, for benchmarks', stackShapes, matmulStack),
 };

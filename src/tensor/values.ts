@@ -50,7 +50,8 @@ export function elementsOf(tensor: Tensor & { readonly dtype: ArrayDtype }): Ele
   const maker = makers[tensor.dtype];
   const count = elementCount(tensor.shape);
   const width = packedBytes(tensor.dtype, 1);
-  const bytes = tensor.bytes.byteOffset % width === 0 ? tensor.bytes : tensor.bytes.slice();
+  // Not slice(): that of a Buffer is another view of the same memory.
+  const bytes = tensor.bytes.byteOffset % width === 0 ? tensor.bytes : new Uint8Array(tensor.bytes);
   return new maker(bytes.buffer, bytes.byteOffset, count);
 }
 

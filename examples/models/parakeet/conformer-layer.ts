@@ -29,7 +29,8 @@ export function conformerLayer(
   return normed('out');
 }
 
-function feedForward(network: Network, name: string, x: string, width: number): string {
+/** Half of a feed-forward block of `x` [..., width], four times as wide inside. */
+export function feedForward(network: Network, name: string, x: string, width: number): string {
   const wide = silu(network, `${name}.silu`, linear(network, `${name}.linear1`, x, width, 4 * width));
   const narrow = linear(network, `${name}.linear2`, wide, 4 * width, width, { gain: 2 });
   return network.node('Mul', `${name}.half`, [narrow, network.scalar(0.5)]);

@@ -4,10 +4,10 @@ import type { SharedTensors } from './conformer-layer.js';
 import type { ParakeetShape } from './shapes.js';
 
 /** Takes the place of the scores of padding; inside the FP16 range. */
-const MASKED = -10_000;
+export const MASKED = -10_000;
 
 /** How exporters write «to the end of the axis»: the largest int64. */
-const END = 2n ** 63n - 1n;
+export const END = 2n ** 63n - 1n;
 
 /** Self-attention over `x` [batch, time, width] whose scores also depend on the distance of two steps (Dai et al. 2019, section 3.3). */
 export function relativeAttention(
@@ -57,10 +57,11 @@ export function relativeAttention(
 }
 
 /**
- * Scores by distance [batch, heads, time, 2·time − 1] to scores by step [batch, heads, time, time]: row i begins `time − 1 − i` further right.
- * One zero column in front and two reshapes do it for all rows (Dai et al. 2019, appendix B).
+ * Scores by distance [batch, heads, time, keys + time − 1] to scores by key [batch, heads, time, keys]: row i begins `time − 1 − i` further right.
+ * One zero column in front and two reshapes do it for all rows (Dai et al. 2019, appendix B). `x` [batch, time, …] gives the time; `keys` is their
+ * number, an int64 tensor of shape [1], where it is another than the time.
  */
-function shifted(network: Network, name: string, scores: string, x: string): string {
+export function shifted(network: Network, name: string, scores: string, x: string, keys?: string): string {
   const pads = network.integers([0, 0, 0, 1, 0, 0, 0, 0]);
   const padded = network.node('Pad', `${name}.pad`, [scores, pads, network.scalar(0)], { mode: 'constant' });
   const time = axisSize(network, `${name}.time`, x, 1);
@@ -77,7 +78,12 @@ function shifted(network: Network, name: string, scores: string, x: string): str
     time,
     network.integers([-1]),
   ]);
-  return network.node('Slice', `${name}.near`, [back, network.integers([0]), time, network.integers([3])]);
+  return network.node('Slice', `${name}.near`, [
+    back,
+    network.integers([0]),
+    keys ?? time,
+    network.integers([3]),
+  ]);
 }
 
 /** `x` reshaped to the concatenation of int64 pieces (0 keeps a dimension, −1 is what is left). */

@@ -14,7 +14,7 @@ export function subsampling(
   network: Network,
   audio: string,
   frames: string,
-  shape: ParakeetShape,
+  shape: Pick<ParakeetShape, 'mels' | 'subsamplingChannels' | 'width'>,
 ): { readonly x: string; readonly length: string } {
   const channels = shape.subsamplingChannels;
   const timeFirst = network.node('Transpose', 'pre_encode.time_first', [audio], { perm: [0, 2, 1] });
