@@ -37,18 +37,25 @@ type Judged = Pick<
   | 'reasons'
 >;
 
-/** Counts and lists where a candidate decided otherwise. It fails where a difference is no close call, or a logit is not finite. */
+/** Counts and lists where a candidate decided otherwise. It fails where a difference is no close call, where the logits as a whole have
+ * moved by more than a rounding does, and where one is not finite. */
 export function judgeDecisions(samples: readonly DecodedSample[], precision: ChainPrecision): Judged {
   const share = closeCallShare[precision];
   const pairs = samples.flatMap(({ reference, led }, sample) =>
     reference.map((decision, index) => ({ sample, index, reference: decision, candidate: led[index]! })),
   );
   const differences = pairs.flatMap((pair) => differencesOf(pair, share));
+  const moved = driftOf('all', samples).relative_rms ?? 0;
   const wrong = differences.filter((difference) => !difference.close_call).length;
   const notFinite = pairs.filter(({ candidate }) => !candidate.logits.every(Number.isFinite)).length;
   const reasons = [
     ...(pairs.length === 0 ? ['The reference decided nothing: there are no encoder steps.'] : []),
     ...(notFinite > 0 ? [`${notFinite} of ${pairs.length} rows of logits are not finite.`] : []),
+    ...(moved > share
+      ? [
+          `The logits have moved by ${(moved * 100).toPrecision(3)} % of their size; rounding explains ${share * 100} %.`,
+        ]
+      : []),
     ...(wrong > 0
       ? [
           `${wrong} of ${2 * pairs.length} decisions differ by more than a close call (${share * 100} % of the logits' root mean square).`,

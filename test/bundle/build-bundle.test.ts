@@ -1,0 +1,360 @@
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { buildBundle } from '../../src/bundle/build-bundle.js';
+import type { BundleContext, BundleRequest } from '../../src/bundle/bundle-request.js';
+import { bundleReportSchema } from '../../src/bundle/report-schema.js';
+import type { PlanBuilder } from '../../src/engine/build-engine.js';
+import { verifyEngine } from '../../src/engine/verify-engine.js';
+import { TrtforgeError } from '../../src/errors.js';
+import { sha256 } from '../../src/system/digest.js';
+import { changeMeta, changeModel, scatterWeights, writeBundle } from '../support/bundle.js';
+import { sampleOutcome, samplePlan, sampleToolchain } from '../support/sample-engine.js';
+import { standInTrtexec } from '../support/trtexec.js';
+
+const root = mkdtempSync(join(tmpdir(), 'trtforge-bundle-'));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+let folder: string;
+let meta: string;
+let outdir: string;
+beforeEach(async () => {
+  folder = mkdtempSync(join(root, 'bundle-'));
+  outdir = join(folder, 'engines');
+  meta = await writeBundle(folder);
+});
+
+/** Writes a plan at once, and remembers the models it was given. */
+function recordingBuilder(
+  change: (model: string) => Partial<ReturnType<typeof sampleOutcome>> | Error = () => ({}),
+) {
+  const models: string[] = [];
+  const build: PlanBuilder = async ({ modelPath, planPath }, { emit }) => {
+    models.push(modelPath);
+    emit({ type: 'log', source: 'builder', severity: 'info', message: `Building ${modelPath}` });
+    const plan = samplePlan(models.length, 600_000);
+    const changed = change(modelPath);
+    if (changed instanceof Error) throw changed;
+    writeFileSync(planPath, plan);
+    return { ...sampleOutcome(plan.length), ...changed };
+  };
+  return { build, models };
+}
+
+const environment = () => ({ ...process.env, XDG_CACHE_HOME: join(folder, 'cache') });
+function run(
+  builder: { build: PlanBuilder },
+  more: Partial<BundleRequest> = {},
+  context: BundleContext = {},
+) {
+  return buildBundle(
+    {
+      meta,
+      outdir,
+      toolchain: sampleToolchain,
+      target: 'tensorrt-rtx:sm_89',
+      store: false,
+      smoke: 'never',
+      ...more,
+    },
+    { build: builder.build, environment: environment(), ...context },
+  );
+}
+const statuses = (report: Awaited<ReturnType<typeof buildBundle>>) =>
+  Object.fromEntries(report.components.map(({ component, status }) => [component, status]));
+const written = () => JSON.parse(readFileSync(join(outdir, 'build_report.json'), 'utf8'));
+
+describe('a bundle', () => {
+  test('becomes engines with passports, logs and a report that is what was returned', async () => {
+    const builder = recordingBuilder();
+    const report = await run(builder);
+    expect(bundleReportSchema.parse(report)).toEqual(report);
+    expect(written()).toEqual(JSON.parse(JSON.stringify(report)));
+    expect(report).toMatchObject({
+      outcome: 'pass',
+      exitCode: 0,
+      model_name: 'parakeet-shaped-tiny',
+      fp16: false,
+      failure: null,
+    });
+    expect(report).not.toHaveProperty('error');
+    expect(report.started_utc).toMatch(/^\d{8}_\d{6}$/);
+    expect(statuses(report)).toEqual({ encoder: 'built', predictor: 'built', joint: 'built' });
+    for (const {
+      component,
+      engine,
+      engine_sha256,
+      onnx_sha256,
+      onnx,
+      logs,
+      profile,
+      engine_human,
+    } of report.components) {
+      expect(engine).toBe(join(outdir, `${component}.engine`));
+      expect(verifyEngine(engine).plan.sha256).toBe(engine_sha256);
+      expect(sha256(readFileSync(onnx))).toBe(onnx_sha256);
+      expect(readFileSync(logs.build!, 'utf8')).toMatch(
+        /^\[\d\d\/\d\d\/\d{4}-\d\d:\d\d:\d\d\] \[I\] Building /,
+      );
+      expect(Object.keys(profile.opt).length).toBeGreaterThan(1);
+      expect(engine_human).toBe('585.94 KiB');
+    }
+    expect(readdirSync(outdir).sort()).toEqual(
+      [
+        'build_logs',
+        'build_report.json',
+        ...['encoder', 'joint', 'predictor'].flatMap((name) => [
+          `${name}.engine`,
+          `${name}.engine.passport.json`,
+        ]),
+      ].sort(),
+    );
+  });
+
+  test('is not built again while nothing changed, and only where something did', async () => {
+    const builder = recordingBuilder();
+    await run(builder);
+    expect(statuses(await run(builder))).toEqual({ encoder: 'kept', predictor: 'kept', joint: 'kept' });
+    expect(builder.models).toHaveLength(3);
+    const wider = await run(builder, { ranges: { jointTime: { max: 512 } } });
+    expect(statuses(wider)).toEqual({ encoder: 'kept', predictor: 'kept', joint: 'built' });
+    writeFileSync(join(outdir, 'encoder.engine'), 'cut short');
+    expect(statuses(await run(builder, { ranges: { jointTime: { max: 512 } } })).encoder).toBe('built');
+    expect(statuses(await run(builder, { forceRebuild: true }))).toEqual({
+      encoder: 'built',
+      predictor: 'built',
+      joint: 'built',
+    });
+  });
+
+  test('is built in part, and the report keeps what an earlier one said of the rest', async () => {
+    const builder = recordingBuilder();
+    const whole = await run(builder);
+    const part = await run(builder, { only: ['joint'], forceRebuild: true });
+    expect(statuses(part)).toEqual({ encoder: 'earlier', predictor: 'earlier', joint: 'built' });
+    expect(part.components[0]).toEqual({ ...whole.components[0], status: 'earlier' });
+    expect(builder.models).toHaveLength(4);
+    await expect(run(builder, { only: ['join'] })).rejects.toMatchObject({
+      code: 'TF_USAGE',
+      remedy: expect.stringContaining('encoder, predictor, joint'),
+    });
+  });
+
+  test('needs only the component that is asked for', async () => {
+    rmSync(join(folder, 'encoder.onnx'));
+    const report = await run(recordingBuilder(), { only: ['joint'] });
+    expect(statuses(report)).toEqual({ joint: 'built' });
+  });
+
+  test('gives a builder the models where they are, and staged ones only on request', async () => {
+    const inPlace = recordingBuilder();
+    await run(inPlace);
+    expect(inPlace.models).toEqual(
+      ['encoder', 'predictor', 'joint'].map((name) => join(folder, `${name}.onnx`)),
+    );
+    scatterWeights(join(folder, 'encoder.onnx'), 'blobs');
+    const staging = recordingBuilder();
+    const report = await run(staging, { stage: true, keepTemp: true, forceRebuild: true });
+    expect(staging.models[0]).toBe(join(report.staging_dir!, 'encoder', 'encoder.onnx'));
+    expect(existsSync(join(report.staging_dir!, 'encoder', 'blobs', 'Constant_2337_attr__value'))).toBe(true);
+    expect(report.components[0]?.staging).toEqual({ method: 'hard link', files: expect.any(Number) });
+    expect(report.components[0]?.external_data).toMatchObject({
+      files: report.components[0]!.staging!.files - 1,
+    });
+    const gone = await run(recordingBuilder(), { stage: true, forceRebuild: true });
+    expect([gone.staging_dir, readdirSync(outdir).filter((name) => name.startsWith('.staging-'))]).toEqual([
+      null,
+      [report.staging_dir!.split('/').at(-1)],
+    ]);
+  });
+
+  test('of other components is described by a profiles file', async () => {
+    const profilesFile = join(folder, 'profiles.yaml');
+    writeFileSync(
+      profilesFile,
+      'components: { vocoder: { onnx: joint.onnx, symbols: { time: 2/4/8, token_len: 1/1/2 } } }',
+    );
+    const report = await run(recordingBuilder(), { profilesFile });
+    expect(report.components).toMatchObject([
+      {
+        component: 'vocoder',
+        profile: { max: { encoder_output: [1, 32, 8], predictor_output: [1, 16, 2] } },
+      },
+    ]);
+    expect(existsSync(join(outdir, 'vocoder.engine'))).toBe(true);
+  });
+
+  test('is built side by side for tensorrt-rtx, as far as the memory budget lets it', async () => {
+    let running = 0;
+    const atOnce = async (budget: number, toolchain = sampleToolchain) => {
+      let most = 0;
+      const build: PlanBuilder = async ({ planPath }) => {
+        most = Math.max(most, ++running);
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        running--;
+        const plan = samplePlan(0, 600_000);
+        writeFileSync(planPath, plan);
+        return sampleOutcome(plan.length);
+      };
+      await run({ build }, { memoryBudget: budget, forceRebuild: true, toolchain });
+      return most;
+    };
+    expect(await atOnce(64 * 2 ** 30)).toBe(3);
+    expect(await atOnce(1)).toBe(1);
+  });
+});
+
+describe('a bundle for TensorRT', () => {
+  const toolchain = () => ({
+    ...sampleToolchain,
+    name: 'tensorrt-10.6.0.26',
+    product: 'tensorrt' as const,
+    version: '10.6.0.26',
+    trtexec: standInTrtexec(folder, { version: '10.6' }),
+    cudaMajor: 12,
+  });
+
+  test('is built by trtexec in its own words: commands, raw logs and a timing cache in the folder', async () => {
+    const report = await buildBundle(
+      {
+        meta,
+        outdir,
+        toolchain: toolchain(),
+        target: 'tensorrt:sm_90',
+        store: false,
+        smoke: 'never',
+        builder: 'trtexec',
+      },
+      { environment: environment() },
+    );
+    expect(report).toMatchObject({
+      outcome: 'pass',
+      builder: 'trtexec',
+      timing_cache: join(outdir, 'timing.cache'),
+    });
+    expect(report.trtexec.path).toContain('trtexec-10.6');
+    for (const { component, commands, logs, env } of report.components) {
+      expect(commands.build).toEqual(expect.arrayContaining([`--onnx=${join(folder, `${component}.onnx`)}`]));
+      expect(readFileSync(logs.build!, 'utf8')).toContain('&&&& PASSED');
+      expect(env).toMatchObject({ tensorrt_version: '10.6.0.26', product: 'tensorrt' });
+    }
+    expect(readdirSync(join(outdir, 'build_logs')).sort()).toEqual([
+      'encoder.log',
+      'joint.log',
+      'predictor.log',
+    ]);
+    expect(existsSync(join(outdir, 'timing.cache'))).toBe(true);
+  });
+
+  test('is built one component after another: builds side by side would time tactics wrongly', async () => {
+    let running = 0;
+    let most = 0;
+    const build: PlanBuilder = async () => {
+      most = Math.max(most, ++running);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      running--;
+      throw new TrtforgeError('TF_BUILD_FAILED', 'no plan in this test');
+    };
+    const wishes = { toolchain: toolchain(), target: 'tensorrt:sm_90', memoryBudget: 2 ** 40 };
+    expect(statuses(await run({ build }, wishes))).toEqual({
+      encoder: 'failed',
+      predictor: 'not-reached',
+      joint: 'not-reached',
+    });
+    expect(most).toBe(1);
+  });
+});
+
+describe('a bundle that cannot be built', () => {
+  const failed = async (report: ReturnType<typeof run>) => {
+    const result = await report;
+    expect(bundleReportSchema.parse(result)).toEqual(result);
+    expect(written()).toMatchObject({
+      outcome: 'error',
+      error: `${result.failure!.code}: ${result.failure!.message}`,
+    });
+    return result;
+  };
+
+  test('for want of a component says which, and where it was looked for', async () => {
+    rmSync(join(folder, 'predictor.onnx'));
+    const { failure, exitCode } = await failed(run(recordingBuilder()));
+    expect([failure?.code, exitCode]).toEqual(['TF_BUNDLE_COMPONENT_MISSING', 2]);
+    expect(failure?.message).toContain(`predictor (${join(folder, 'predictor.onnx')})`);
+  });
+
+  test('because the meta file contradicts the models says every mismatch, and builds nothing', async () => {
+    changeMeta(meta, { features: { n_mels: 80 }, joint_vocab_size: 99 });
+    const builder = recordingBuilder();
+    const { failure } = await failed(run(builder));
+    expect(failure?.code).toBe('TF_BUNDLE_MISMATCH');
+    expect(failure?.message).toMatch(/80 mel bins[\s\S]*38 logits; the meta file says 99/);
+    expect(builder.models).toEqual([]);
+  });
+
+  test('is built all the same when the meta file is all null', async () => {
+    writeFileSync(meta, '{"model_name":null,"labels":null,"blank_id":null,"features":null}');
+    expect(await run(recordingBuilder())).toMatchObject({
+      outcome: 'pass',
+      model_name: null,
+      warnings: [expect.stringMatching(/mel bins/), expect.stringMatching(/logits/)],
+    });
+  });
+
+  test('for want of an external file names it', async () => {
+    scatterWeights(join(folder, 'encoder.onnx'), 'blobs');
+    rmSync(join(folder, 'blobs', 'Constant_2337_attr__value'));
+    const { failure } = await failed(run(recordingBuilder()));
+    expect([failure?.code, failure?.message]).toEqual([
+      'TF_ONNX_EXTERNAL_MISSING',
+      expect.stringContaining('blobs/Constant_2337_attr__value'),
+    ]);
+  });
+
+  test('because the disk fills up midway keeps earlier engines and says what was done', async () => {
+    await run(recordingBuilder());
+    const before = readFileSync(join(outdir, 'predictor.engine'));
+    const full = recordingBuilder((model) =>
+      model.includes('predictor')
+        ? new TrtforgeError('TF_WRITE_FAILED', 'predictor.plan could not be written: the disk is full.')
+        : {},
+    );
+    const report = await failed(run(full, { forceRebuild: true, memoryBudget: 1 }));
+    expect(statuses(report)).toEqual({ encoder: 'built', predictor: 'failed', joint: 'not-reached' });
+    expect(report).toMatchObject({
+      exitCode: 3,
+      failure: { component: 'predictor', code: 'TF_WRITE_FAILED' },
+    });
+    expect(readFileSync(join(outdir, 'predictor.engine')).equals(before)).toBe(true);
+    expect(verifyEngine(join(outdir, 'encoder.engine')).plan.bytes).toBe(600_000);
+    expect(verifyEngine(join(outdir, 'joint.engine')).plan.bytes).toBe(600_000);
+  });
+
+  test('because an engine is suspiciously small keeps none of it', async () => {
+    changeModel(join(folder, 'joint.onnx'), ({ graph }) => {
+      const weight = graph!.initializer.find(({ name }) => name.includes('joint_net.weight'))!;
+      graph!.initializer.push({
+        ...weight,
+        name: 'unused',
+        dims: [1024n, 1024n],
+        rawData: new Uint8Array(4 << 20),
+      });
+    });
+    const report = await failed(run(recordingBuilder(), { memoryBudget: 1 }));
+    expect(report.failure).toMatchObject({ component: 'joint', code: 'TF_ENGINE_TOO_SMALL' });
+    expect(report.failure?.message).toMatch(/600000 bytes.*build_logs\/joint\.log/);
+    expect(existsSync(join(outdir, 'joint.engine'))).toBe(false);
+  });
+
+  test('when it is cancelled leaves a report and no half-written file', async () => {
+    const cancel = new AbortController();
+    const builder = recordingBuilder(() => {
+      cancel.abort();
+      return new TrtforgeError('TF_CANCELLED', 'Cancelled while building.');
+    });
+    const report = await failed(run(builder, { memoryBudget: 1 }, { signal: cancel.signal }));
+    expect(report.exitCode).toBe(4);
+    expect(readdirSync(outdir).sort()).toEqual(['build_logs', 'build_report.json']);
+  });
+});
