@@ -1,17 +1,10 @@
-import { defaultMode } from '../../dist/bench/request.js';
+import { defaultMode, defaultRequest } from '../../dist/bench/request.js';
 
 /** A request of the bench room, for trtforge and for trtexec alike. */
-export const benchRequest = (engine, batch, mode = {}, duration = 1000) => ({
-  engine,
-  toolchain: undefined,
-  device: 0,
-  plugins: [],
-  allowHostCode: false,
-  shapes: batch === null ? { kind: 'optimum' } : { kind: 'shapes', shapes: new Map(Object.entries(batch)) },
-  inputs: { seed: 1, ranges: [], files: [] },
+export const benchRequest = (engine, shapes, mode = {}, duration = 1000) => ({
+  ...defaultRequest(engine),
+  ...(shapes === null ? {} : { shapes: { kind: 'shapes', shapes: new Map(Object.entries(shapes)) } }),
   mode: { ...defaultMode, spinWait: true, durationMs: duration, ...mode },
-  layers: false,
-  samples: undefined,
   wait: true,
 });
 

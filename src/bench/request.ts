@@ -69,3 +69,18 @@ export interface BenchContext {
   /** Where the log of trtexec goes, for one batch; default: a name of its own under `bench_logs` in trtforge's cache folder. */
   readonly trtexecLog?: string | undefined;
 }
+
+/** Everything about measuring an engine at its profile's optimum that nobody said otherwise: what `forge` and scripts start from. */
+export const defaultRequest = (engine: string): BenchRequest => ({
+  engine,
+  toolchain: undefined,
+  device: 0,
+  plugins: [],
+  allowHostCode: false,
+  shapes: { kind: 'optimum' },
+  inputs: { seed: 0, ranges: [], files: [] },
+  mode: defaultMode,
+  layers: false,
+  samples: undefined,
+  wait: false,
+});

@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { benchAgainst } from '../../dist/bench/against.js';
 import { benchAgainstSchema } from '../../dist/bench/against-result.js';
 import { benchEngine } from '../../dist/bench/bench-engine.js';
-import { defaultMode } from '../../dist/bench/request.js';
+import { defaultMode, defaultRequest } from '../../dist/bench/request.js';
 import { benchResultSchema } from '../../dist/bench/result.js';
 import { buildPlan } from '../../dist/engine/build-plan.js';
 import { defaultRecipe } from '../../dist/engine/recipe.js';
@@ -47,17 +47,9 @@ async function engine(name, depth, width, batches) {
 }
 
 const request = (path, mode = {}, more = {}) => ({
-  engine: path,
-  toolchain: undefined,
+  ...defaultRequest(path),
   device: gpu.index,
-  plugins: [],
-  allowHostCode: false,
-  shapes: { kind: 'optimum' },
-  inputs: { seed: 1, ranges: [], files: [] },
   mode: { ...defaultMode, durationMs: 500, ...mode },
-  layers: false,
-  samples: undefined,
-  wait: false,
   ...more,
 });
 const context = (signal = new AbortController().signal, emit = () => {}) => ({ emit, signal, environment });
