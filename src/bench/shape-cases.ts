@@ -29,7 +29,7 @@ export function shapeCases(inputs: readonly EngineBinding[], wish: ShapeWish): r
 }
 
 /** First dimension of the first input that has one. */
-export function batchOf(inputs: readonly EngineBinding[], shapes: readonly NativeShape[]): number {
+function batchOf(inputs: readonly EngineBinding[], shapes: readonly NativeShape[]): number {
   const first = inputs.find((input) => !input.hostValues && input.shape.length > 0);
   return shapes.find(({ name }) => name === first?.name)?.shape[0] ?? 1;
 }

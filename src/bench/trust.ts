@@ -19,7 +19,7 @@ export interface Evidence {
 }
 
 /** Where each rule begins to speak. */
-export const limits = {
+const limits = {
   samples: 50,
   /** trtexec's own threshold since 10.13. */
   variation: 0.025,
