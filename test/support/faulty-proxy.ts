@@ -15,6 +15,8 @@ export type Fault =
   | { readonly silent: true }
   /** Waits before every chunk of the answer's body. */
   | { readonly slowMs: number }
+  /** Never says that a condition was not met: a server that does not know If-Match and If-None-Match. */
+  | { readonly conditions: 'ignored' }
   /** Inverts the byte of the answer's body at this place. */
   | { readonly flipByte: number }
   | null;
@@ -23,6 +25,8 @@ export type Fault =
 export type Faults = (request: {
   readonly method: string;
   readonly path: string;
+  /** After the question mark. */
+  readonly query: string;
   readonly count: number;
 }) => Fault;
 
@@ -38,9 +42,9 @@ export async function startFaultyProxy(targetPort: number): Promise<FaultyProxy>
   const requests: string[] = [];
   const server = createServer((incoming, outgoing) => {
     const { method = '', url = '' } = incoming;
-    const path = url.split('?')[0] ?? '';
+    const [path = '', query = ''] = url.split('?');
     requests.push(`${method} ${path}`);
-    void serve(proxy.faults({ method, path, count: requests.length }), incoming, outgoing, targetPort);
+    void serve(proxy.faults({ method, path, query, count: requests.length }), incoming, outgoing, targetPort);
   });
   const proxy: FaultyProxy = {
     endpoint: '',
@@ -72,6 +76,12 @@ async function serve(
   // The Host header goes through as it came: it is part of the signature.
   const { method, url: path, headers } = incoming;
   const onward = httpRequest({ host: '127.0.0.1', port, method, path, headers }, (answer) => {
+    if (answer.statusCode === 412 && fault !== null && 'conditions' in fault) {
+      answer.resume();
+      outgoing.writeHead(200, { etag: '"0"', 'content-length': '0' });
+      outgoing.end();
+      return;
+    }
     outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
     answer.pipe(damage(fault, outgoing)).pipe(outgoing);
   });

@@ -21,6 +21,14 @@ export function samplePlan(seed = 0, bytes = 4096): Buffer {
   return plan;
 }
 
+/** The same for plans of many megabytes, which differ in their pieces too. */
+export function largePlan(seed: number, bytes: number): Buffer {
+  const plan = Buffer.alloc(bytes, samplePlan(seed, 4093).subarray(28));
+  plan.set(samplePlan(seed, 28));
+  plan.writeBigUInt64LE(BigInt(bytes), 16);
+  return plan;
+}
+
 export function sampleIdentity(model = 'a'.repeat(64)): IdentityDocument {
   return {
     schema: 'trtforge.identity/1',

@@ -187,10 +187,16 @@ export function remoteFailure(error: unknown, { doing, place }: Attempt): Trtfor
     .filter((part) => part !== undefined && part !== '')
     .join(' ');
   return new TrtforgeError(code, `${doing} at ${place} failed: ${why} (${said || facts.message}).`, {
-    cause: error,
+    cause: withoutSecrets(error),
     details: { server: facts.message, status: facts.status ?? null },
     ...(remedy === undefined ? {} : { remedy }),
   });
+}
+
+/** The SDK hangs the whole exchange on its errors, keys and signatures too; whoever prints an error with its cause must not print those. */
+function withoutSecrets(error: unknown): Error {
+  const { name, code, message } = factsOf(error);
+  return Object.assign(new Error(message), { name: name || 'Error', ...(code === '' ? {} : { code }) });
 }
 
 /** Whether the same request may succeed a moment later. */

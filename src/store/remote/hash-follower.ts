@@ -11,7 +11,8 @@ export class HashFollower {
   readonly #digest: Promise<string>;
 
   constructor(path: string) {
-    this.#worker = new Worker(CHILD, { workerData: { path } });
+    // Options of this process (--input-type, --inspect) are not for a thread that runs a file of ours.
+    this.#worker = new Worker(CHILD, { workerData: { path }, execArgv: [] });
     this.#digest = new Promise((resolve, reject) => {
       this.#worker.once('message', (digest: string) => resolve(digest));
       this.#worker.once('error', reject);
