@@ -529,6 +529,13 @@ export const catalogue = {
       'A file given as a streaming contract is none, or says something that cannot be: an unknown type, an impossible shape, state without its tensors.',
     remedy: 'Correct the field named, or draft one from the model: trtforge record MODEL --draft-contract.',
   },
+  TF_CONTRACT_BROKEN: {
+    exitCode: ExitCode.failed,
+    meaning:
+      'A step of a guarded session broke its streaming contract: a length, a shape or a type is not what was promised.',
+    remedy:
+      'Stop this stream and begin it anew; trtforge verify --reference shows which of engine, state and contract is wrong.',
+  },
   TF_REFERENCE_INVALID: {
     exitCode: ExitCode.badInput,
     meaning:
