@@ -48,6 +48,6 @@ runScript(() => {
     `${archive} (${megabytes} MB). On the GPU machine:\n` +
       '  tar -xzf trtforge-gpu.tar.gz && cd trtforge\n' +
       '  export TENSORRT_HOME=/path/to/TensorRT\n' +
-      '  node scripts/test-gpu.mjs && node scripts/bench-gpu.mjs\n',
+      '  node scripts/test-gpu.mjs && node bench/gpu/main.mjs\n',
   );
 });
