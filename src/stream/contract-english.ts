@@ -114,7 +114,9 @@ function rangeIn(
   if (least !== null) return { min: known(least[1]), max: null };
   const most = found(`(?:<=|≤|at most|no(?:t)? more than|not exceed)\\s*${NUMBER}`);
   if (most !== null) return { min: null, max: known(most[1]) };
-  const equal = found(`(?:equals?(?: to)?|must be|should be|is|always|==|=)\\s*${NUMBER}\\b`);
+  const equal = found(
+    `(?:equals?(?: to)?|(?:must|should|shall)(?: always)? be|is(?: always)?|always(?: be)?|==|=)\\s*${NUMBER}\\b`,
+  );
   if (equal !== null) return { min: known(equal[1]), max: known(equal[1]) };
   return null;
 }

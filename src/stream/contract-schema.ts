@@ -20,8 +20,8 @@ const promise = { id: z.string().min(1), tensor: z.string(), sentence: z.string(
 export const contractSchema = z.object({
   schema: z.literal('trtforge.contract/1'),
   name: z.string(),
-  inputs: z.array(binding).min(1),
-  outputs: z.array(binding).min(1),
+  inputs: z.array(binding),
+  outputs: z.array(binding),
   state: z
     .array(
       z.object({

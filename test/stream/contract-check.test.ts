@@ -1,0 +1,207 @@
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import type { Contract } from '../../src/stream/contract.js';
+import { compareBindings, type ModelBindings } from '../../src/stream/contract-bindings.js';
+import { checkContract } from '../../src/stream/contract-check.js';
+import { checkData, type RecordedLengths } from '../../src/stream/contract-data.js';
+import { readContract } from '../../src/stream/contract-file.js';
+import { scheduled, simulateLengths } from '../../src/stream/contract-law.js';
+import type { RecordedBinding } from '../../src/stream/reference.js';
+
+const contract = readContract(join(import.meta.dirname, '../fixtures/contracts/batch-first.contract.json'));
+
+/** The model that the contract is of. */
+const model: ModelBindings = { inputs: contract.inputs, outputs: contract.outputs };
+type Binding = ModelBindings['inputs'][number];
+const changed = (name: string, change: Partial<Binding>): ModelBindings => ({
+  inputs: model.inputs.map((each) => (each.name === name ? { ...each, ...change } : each)),
+  outputs: model.outputs.map((each) => (each.name === name ? { ...each, ...change } : each)),
+});
+const without = (name: string): ModelBindings => ({
+  inputs: model.inputs.filter((each) => each.name !== name),
+  outputs: model.outputs.filter((each) => each.name !== name),
+});
+/** A recording of a model: every symbol is a number. */
+function recorded({ inputs, outputs }: ModelBindings): {
+  inputs: RecordedBinding[];
+  outputs: RecordedBinding[];
+} {
+  const sizes: Record<string, number> = { B: 1, T: 41, T_out: 3, C_out: 16, K_out: 4 };
+  const numbers = ({ name, dtype, shape }: Binding): RecordedBinding => ({
+    name,
+    dtype: dtype ?? 'float32',
+    shape: (shape ?? []).map((size) => (typeof size === 'number' ? size : (sizes[size ?? ''] ?? 1))),
+  });
+  return { inputs: inputs.map(numbers), outputs: outputs.map(numbers) };
+}
+const layerFirst: readonly (number | string)[] = [2, 'B', 16, 8];
+
+describe('a model against a contract', () => {
+  test('that fits has no findings', () => {
+    expect(checkContract(contract, model)).toEqual([]);
+    expect(
+      checkContract(contract, {
+        inputs: model.inputs.map((each) => ({
+          ...each,
+          shape: each.shape?.map((size) => (typeof size === 'string' ? null : size)) ?? null,
+        })),
+        outputs: model.outputs,
+      }),
+    ).toEqual([]);
+  });
+
+  test.each([
+    ['an input that is missing', without('length'), 'missing-binding', 'input length'],
+    ['an output under another name', without('encoded_lengths'), 'missing-binding', 'output encoded_lengths'],
+    ['another dtype', changed('audio_signal', { dtype: 'float16' }), 'dtype', 'float16 in the model'],
+    ['another rank', changed('length', { shape: ['B', 1] }), 'rank', '2 in the model'],
+    ['another size', changed('audio_signal', { shape: ['B', 80, 'T'] }), 'dimension', '80 in the model'],
+    [
+      'the state layer-first',
+      changed('cache_last_channel', { shape: layerFirst }),
+      'layout',
+      'layer-first in the model',
+    ],
+  ])('%s', (_, wrong, id, text) => {
+    const [finding, ...more] = checkContract(contract, wrong);
+    expect(finding).toMatchObject({ id, wrong: 'undecided', severity: 'error' });
+    expect(finding?.message).toContain(text);
+    expect(more).toEqual([]);
+  });
+
+  test('int32 for int64 is a warning: TensorRT 8.6 makes it so', () => {
+    expect(checkContract(contract, changed('length', { dtype: 'int32' }))).toMatchObject([
+      { id: 'dtype', severity: 'warning' },
+    ]);
+  });
+
+  test('an engine whose profiles lack a size of the schedule', () => {
+    const engine = changed('audio_signal', { profiles: [{ min: [1, 8, 41], max: [1, 8, 48] }] });
+    const [finding, ...more] = checkContract(contract, engine);
+    expect(finding).toMatchObject({ id: 'schedule-outside-engine', wrong: 'model', about: 'audio_signal' });
+    expect(finding?.message).toContain('chunks of 57');
+    expect(more).toEqual([]);
+  });
+});
+
+describe('two of three agree', () => {
+  const old: Contract = {
+    ...contract,
+    inputs: contract.inputs.map((each) =>
+      each.name === 'cache_last_channel' ? { ...each, shape: layerFirst } : each,
+    ),
+  };
+  const newer = changed('cache_last_channel', { shape: layerFirst });
+  test.each([
+    ['the contract', old, model, recorded(model), 'contract'],
+    ['the model', contract, newer, recorded(model), 'model'],
+    ['the data', contract, model, recorded(newer), 'data'],
+  ])('so %s has the wrong layout', (_, promised, exported, data, wrong) => {
+    const [finding, ...more] = compareBindings(promised, exported, data);
+    expect(finding).toMatchObject({ id: 'layout', about: 'cache_last_channel', wrong });
+    expect(finding?.why).toContain('agree');
+    expect(more).toEqual([]);
+  });
+
+  test.each([
+    ['dtype', { dtype: 'float16' as const }],
+    ['dimension', { shape: ['B', 80, 'T'] }],
+  ])('so the model has the wrong %s', (id, change) => {
+    expect(compareBindings(contract, changed('audio_signal', change), recorded(model))).toMatchObject([
+      { id, wrong: 'model' },
+    ]);
+  });
+
+  test('and a tensor that only the recording lacks is missing there', () => {
+    expect(compareBindings(contract, model, recorded(without('encoder_output')))).toMatchObject([
+      { id: 'missing-binding', wrong: 'data' },
+    ]);
+  });
+});
+
+/** What a model of the contract's law records; `drop` and `frames` may differ from the contract. */
+function lengthsOf({
+  drop = 3,
+  frames = scheduled({ first: 41, rest: 57 }, 12),
+  law = frames,
+}: {
+  drop?: number;
+  frames?: readonly number[];
+  law?: readonly number[];
+} = {}): RecordedLengths[] {
+  return simulateLengths({ capacity: 16, dropExtra: 2, drop }, law).map(({ stateIn, stateOut }, chunk) => ({
+    chunk,
+    frames: frames[chunk]!,
+    stateIn,
+    stateOut,
+    stateOutRaw: stateOut,
+    result: 3,
+    violations: [],
+  }));
+}
+const idsOf = (recording: RecordedLengths[]) =>
+  checkData(contract, recording, model).map(({ id, wrong }) => [id, wrong]);
+
+describe('recorded lengths', () => {
+  test('that follow the law have no findings', () => {
+    expect(idsOf(lengthsOf())).toEqual([]);
+  });
+
+  test('of another drop size are told with that size', () => {
+    const [finding] = checkData(contract, lengthsOf({ drop: 4 }), model);
+    expect(finding).toMatchObject({ id: 'lengths-against-law', wrong: 'undecided' });
+    expect(finding?.why).toContain('cache_drop_size of 4; the contract says 3');
+  });
+
+  test('of an engine that kept its first shape are the data’s fault', () => {
+    const [finding] = checkData(contract, lengthsOf({ law: Array(12).fill(41) }), model);
+    expect(finding).toMatchObject({ id: 'lengths-against-law', wrong: 'data' });
+    expect(finding?.why).toContain('as if it had 41 frames');
+  });
+
+  test('that follow no rule are the data’s fault', () => {
+    const odd = lengthsOf().map((each, chunk) =>
+      chunk === 2 ? { ...each, stateOut: 9, stateOutRaw: 9 } : each,
+    );
+    expect(idsOf(odd)).toContainEqual(['lengths-against-law', 'data']);
+    expect(idsOf(odd)).toContainEqual(['stream-broken', 'data']);
+  });
+
+  test.each([
+    ['changed', 5],
+    ['negative', -67],
+  ])('that the recorder invented: %s', (_, raw) => {
+    const [first, ...rest] = lengthsOf();
+    expect(idsOf([{ ...first!, stateOutRaw: raw }, ...rest])).toContainEqual(['invented-lengths', 'data']);
+  });
+
+  test('that break a promise and follow the law make the promise wrong; otherwise the data', () => {
+    const violation = {
+      assertion: 'isolated',
+      kind: 'equal',
+      tensor: 'cache_last_channel_len_out',
+      chunk: 0,
+      found: '[1] where 0 was promised',
+      sentence: 'Chunks are isolated.',
+    } as const;
+    const broken = (recording: RecordedLengths[]) =>
+      recording.map((each) => ({ ...each, violations: [violation] }));
+    expect(idsOf(broken(lengthsOf()))).toEqual([['promise-against-data', 'contract']]);
+    expect(idsOf(broken(lengthsOf({ law: Array(12).fill(41) })))).toContainEqual([
+      'promise-against-data',
+      'data',
+    ]);
+  });
+
+  test('of sizes that nobody planned', () => {
+    const frames = scheduled({ first: 41, rest: 65 }, 12);
+    expect(idsOf(lengthsOf({ frames }))).toEqual([
+      ['size-outside-profile', 'contract'],
+      ['size-not-scheduled', 'undecided'],
+    ]);
+    const engine = changed('audio_signal', { profiles: [{ min: [1, 8, 41], max: [1, 8, 41] }] });
+    expect(checkData(contract, lengthsOf(), engine)).toMatchObject([
+      { id: 'size-outside-profile', wrong: 'model' },
+    ]);
+  });
+});
