@@ -2,7 +2,7 @@
 // limit is met. A case that fails, and a peer that is missing, is said by name and stops no other case.
 //
 //   npm run build && npm run build:native && npm run build:examples
-//   TENSORRT_HOME=/tmp/tensorrt TRTEXEC=/tmp/tensorrt/bin/trtexec PYTHON=python3 node scripts/bench-gpu.mjs --out results
+//   TENSORRT_HOME=/tmp/tensorrt TRTEXEC=/tmp/tensorrt/bin/trtexec PYTHON=python3 node bench/gpu/main.mjs --out results
 //
 //   --only CASE      gpu-time, throughput, calls, closed-loop, fp16, build; may be repeated
 //   --rounds N       rounds of each comparison (default 3)
