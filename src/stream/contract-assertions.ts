@@ -48,7 +48,7 @@ function wrongDimension(
   const at = axis < 0 ? shape.length + axis : axis;
   return shape[at] === value
     ? null
-    : `shape [${shape.join(', ')}] where dimension ${axis} was to be ${value}`;
+    : `shape [${shape.join(', ')}] where ${axis === -1 ? 'the last dimension' : `dimension ${axis}`} was to be ${value}`;
 }
 
 function boundsOf(

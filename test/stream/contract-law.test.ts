@@ -87,7 +87,9 @@ describe('a contract against its own numbers', () => {
 
   test('a wrong number of valid steps is named with the right one', () => {
     const findings = checkLaw({ ...sound, law: { capacity: 16, dropExtra: 2, drop: 4 } });
-    expect(findings.map(({ id, about }) => [id, about])).toEqual([['promise-against-law', 'encoded_lengths']]);
+    expect(findings.map(({ id, about }) => [id, about])).toEqual([
+      ['promise-against-law', 'encoded_lengths'],
+    ]);
     expect(findings[0]?.remedy).toContain('Correct the promise to 2');
   });
 
