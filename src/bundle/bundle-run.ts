@@ -1,11 +1,9 @@
-import { existsSync, mkdirSync, mkdtempSync } from 'node:fs';
+import { mkdirSync, mkdtempSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { conversionOptions, rangesFor } from '../engine/conversion.js';
 import { planBuilder } from '../engine/plan-builders.js';
 import { type PreparedBuild, prepareBuild } from '../engine/prepare.js';
 import { TrtforgeError } from '../errors.js';
 import { inPhase } from '../events.js';
-import { convertModel } from '../precision/convert.js';
 import { openStores } from '../store/open-stores.js';
 import { throwIfCancelled } from '../system/cancel.js';
 import { writeFailed } from '../system/publish.js';
@@ -20,19 +18,19 @@ import {
 import type { BundleContext, BundleRequest } from './bundle-request.js';
 import { chainOf } from './chain-of-bundle.js';
 import type { ChainCheck } from './chain-schema.js';
-import { type BundleFindings, checkBundle, refuseMismatches } from './check-bundle.js';
-import { type ComponentPlace, locateComponents, readComponent, usualComponents } from './component.js';
+import { type BundleFindings, refuseMismatches } from './check-bundle.js';
+import { usualComponents } from './component.js';
 import { ComponentLog, takeTrtexecLog } from './component-log.js';
-import { profileOf } from './component-profile.js';
 import { visibleGpus, whyNotRun } from './machine.js';
 import { availableMemory, estimateBuildBytes, runWithin } from './memory-plan.js';
-import { type BundleMeta, readMeta } from './meta.js';
+import type { BundleMeta } from './meta.js';
 import { digestFiles, type ModelFiles } from './model-files.js';
-import { type ProfilesFile, readProfilesFile } from './profiles-file.js';
+import { inspectBundle, locateBundle, modelFolder, profiledComponents } from './read-bundle.js';
 import type { SmokeRun } from './report-schema.js';
 import { type SmokeSubject, smokeRun } from './smoke.js';
 import { type Staged, stageComponent } from './stage.js';
-import { forComponent, signalOf, type WorkContext } from './work-context.js';
+import { typedModel } from './typed-model.js';
+import { forComponent, type WorkContext } from './work-context.js';
 
 /** What is known of one component so far; the report is made of it, however far the run came. */
 export interface ComponentState {
@@ -41,6 +39,7 @@ export interface ComponentState {
   readonly enginePath: string;
   readonly buildLog: ComponentLog;
   readonly smokeLog: ComponentLog;
+  part?: Pick<PreparedComponent, 'component' | 'profile'>;
   target?: PreparedComponent;
   staged?: Staged;
   files?: ModelFiles;
@@ -73,7 +72,7 @@ export class BundleRun {
 
   constructor(request: BundleRequest, given: BundleContext, context: WorkContext) {
     this.request = request;
-    this.folder = request.onnxDir ?? dirname(request.meta);
+    this.folder = modelFolder(request);
     this.#given = given;
     this.#context = context;
     try {
@@ -102,48 +101,20 @@ export class BundleRun {
   /** Reads and checks everything that can be known without a builder. */
   async #read(): Promise<void> {
     const { request } = this;
-    this.meta = readMeta(request.meta);
-    const file = request.profilesFile === undefined ? undefined : readProfilesFile(request.profilesFile);
-    const names =
-      file?.components === null || file?.components === undefined
-        ? usualComponents
-        : [...file.components.keys()];
-    this.roster = names;
-    const asked = askedOf(names, request.only);
-    const places = this.#locate(names, asked, file);
-    for (const { name, onnx } of places)
-      if (asked.includes(name)) this.components.push(this.#stateOf(name, onnx));
-    const components = places.map(readComponent);
-    this.findings = checkBundle(this.meta, components);
-    refuseMismatches(this.meta, this.findings);
-    for (const state of this.components) {
-      const component = components.find(({ name }) => name === state.name)!;
-      const profile = profileOf(component, this.meta, { ...request.ranges, file });
-      if (request.stage === true) state.staged = stageComponent(component, this.temporary);
-      const staged = state.staged === undefined ? component : { ...component, onnx: state.staged.onnx };
-      this.#profiles.set(state.name, { component: staged, profile });
+    const bundle = await locateBundle(request);
+    this.meta = bundle.meta;
+    this.roster = bundle.roster;
+    for (const { name, onnx } of bundle.places)
+      if (bundle.asked.includes(name)) this.components.push(this.#stateOf(name, onnx));
+    const { components, findings } = inspectBundle(bundle);
+    this.findings = findings;
+    refuseMismatches(bundle.meta, findings);
+    for (const part of profiledComponents(bundle, components, request.ranges)) {
+      const state = this.components.find(({ name }) => name === part.component.name)!;
+      if (request.stage === true) state.staged = stageComponent(part.component, this.temporary);
+      const onnx = state.staged?.onnx ?? part.component.onnx;
+      state.part = { ...part, component: { ...part.component, onnx } };
     }
-  }
-
-  readonly #profiles = new Map<string, Pick<PreparedComponent, 'component' | 'profile'>>();
-
-  /** Components that were not asked for are read when they are there: the others are held against them. */
-  #locate(
-    names: readonly string[],
-    asked: readonly string[],
-    file: ProfilesFile | undefined,
-  ): readonly ComponentPlace[] {
-    const files = Object.fromEntries(
-      names.map((name) => [name, file?.components?.get(name)?.onnx ?? undefined]),
-    );
-    const others = names
-      .filter((name) => !asked.includes(name))
-      .filter((name) => existsSync(join(this.folder, files[name] ?? `${name}.onnx`)));
-    return locateComponents(
-      this.folder,
-      names.filter((name) => asked.includes(name) || others.includes(name)),
-      files,
-    );
   }
 
   #stateOf(name: string, onnx: string): ComponentState {
@@ -161,7 +132,7 @@ export class BundleRun {
   async #prepare(): Promise<void> {
     const { environment } = this.#context;
     for (const state of this.components) {
-      const found = this.#profiles.get(state.name)!;
+      const found = state.part!;
       await this.#attempt(state, async (context) => {
         const prepared = await prepareBuild(
           {
@@ -266,18 +237,8 @@ export class BundleRun {
   ): Promise<{ readonly path: string; readonly ms: number }> {
     if (state.typed !== undefined) return state.typed;
     const { prepared } = state.target!;
-    const { precision, conversion } = prepared.identity.recipe;
-    if (conversion === null || (precision !== 'fp16' && precision !== 'bf16'))
-      return { path: prepared.modelPath, ms: 0 };
-    const path = join(this.temporary, 'typed', `${state.name}.${precision}.onnx`);
-    const ranges = await rangesFor(prepared.modelPath, conversion, prepared.calibration, context);
-    const { ms } = await inPhase('convert', context.emit, () =>
-      convertModel(prepared.modelPath, path, conversionOptions(precision, conversion, ranges), {
-        emit: context.emit,
-        ...signalOf(context),
-      }),
-    );
-    state.typed = { path, ms };
+    if (prepared.identity.recipe.conversion === null) return { path: prepared.modelPath, ms: 0 };
+    state.typed = await typedModel(prepared, join(this.temporary, 'typed', state.name), context);
     return state.typed;
   }
 
@@ -347,18 +308,4 @@ export class BundleRun {
       throw error;
     }
   }
-}
-
-function askedOf(names: readonly string[], only: readonly string[] | undefined): readonly string[] {
-  const strangers = (only ?? []).filter((name) => !names.includes(name));
-  if (strangers.length > 0) {
-    throw new TrtforgeError(
-      'TF_USAGE',
-      `The bundle has no component ${strangers.map((name) => `«${name}»`).join(', ')}.`,
-      {
-        remedy: `Its components are ${names.join(', ')}.`,
-      },
-    );
-  }
-  return only === undefined || only.length === 0 ? names : names.filter((name) => only.includes(name));
 }
