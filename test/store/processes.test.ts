@@ -14,7 +14,7 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 const sourceOf = (answer: Answer) => ('source' in answer ? answer.source : JSON.stringify(answer));
 
 describe('processes that ask for the same engine', () => {
-  test.each([2, 20])(
+  test.each([2, 50])(
     '%i of them build it once, and the others load it',
     { timeout: 120_000 },
     async (count) => {

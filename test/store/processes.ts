@@ -18,6 +18,11 @@ export interface Task {
   readonly output?: string;
   readonly identity?: IdentityDocument;
   readonly store?: string;
+  readonly bucket?: {
+    readonly address: string;
+    readonly leaseTiming: { readonly heartbeatMs: number; readonly expiryMs: number };
+  };
+  readonly env?: NodeJS.ProcessEnv;
   /** Runs the worker through another program: `['unshare', '-m', 'sh', '-c', …]`; the worker's command line is appended. */
   readonly through?: readonly string[];
 }
@@ -50,7 +55,7 @@ export class Scene {
   }
 
   start(task: Task = {}): { readonly child: ChildProcess; readonly answer: Promise<Answer> } {
-    const { through = [], ...rest } = task;
+    const { through = [], env = {}, ...rest } = task;
     const settings = {
       identity: sampleIdentity(),
       store: this.store,
@@ -60,7 +65,10 @@ export class Scene {
       log: this.#log,
     };
     const [program = '', ...words] = [...through, process.execPath, script, JSON.stringify(settings)];
-    const child = spawn(program, words, { stdio: ['ignore', 'pipe', 'inherit'] });
+    const child = spawn(program, words, {
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: { ...process.env, ...env },
+    });
     let said = '';
     child.stdout.on('data', (chunk) => {
       said += String(chunk);

@@ -1,5 +1,5 @@
 // One process of many that ask for an engine. Plain JavaScript over dist/, because it is started as it stands.
-// argv[2]: JSON of { store, memo, plan, log, identity, buildMs, hang, dieAtRename, forceRebuild, output }.
+// argv[2]: JSON of { store, memo, plan, log, identity, buildMs, hang, dieAtRename, forceRebuild, output, bucket }.
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 
@@ -51,6 +51,18 @@ async function build({ planPath }) {
   };
 }
 
+/** The bucket of a task, with lease times that a test can wait for; keys come from the environment. */
+async function openBucket(bucket) {
+  if (bucket === undefined) return null;
+  const [{ remoteAddress }, { openS3 }, { RemoteStore }] = await Promise.all([
+    import('../../dist/store/remote/address.js'),
+    import('../../dist/store/remote/s3-objects.js'),
+    import('../../dist/store/remote/remote-store.js'),
+  ]);
+  const address = remoteAddress(bucket.address);
+  return new RemoteStore(await openS3(address), address.prefix, { leaseTiming: bucket.leaseTiming });
+}
+
 /** Leaves not one byte on the file system. */
 function fillDisk(path) {
   const file = fs.openSync(path, 'w');
@@ -80,7 +92,7 @@ try {
       cacheFolder: task.memo,
       store: new LocalStore(task.store, task.memo),
       layers: [],
-      remote: null,
+      remote: await openBucket(task.bucket),
       trust: noTrust,
       maxBytes: null,
       forceRebuild: task.forceRebuild ?? false,
