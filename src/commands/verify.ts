@@ -5,9 +5,20 @@ import { ExitCode, TrtforgeError } from '../errors.js';
 import { inPhase } from '../events.js';
 import { plural } from '../report/quantity.js';
 import { formatMeasure } from '../report/sentences.js';
+import type { ContractCheck } from '../stream/contract-check.js';
+import type { ParityResult } from '../stream/parity-schema.js';
 import type { VerifiedOutput, VerifyResult } from '../verify/result.js';
 import { verifyModel } from '../verify/verify.js';
 import { comparisonOptions, comparisonWishes } from './comparison-options.js';
+import {
+  given,
+  referenceOptions,
+  renderContractCheck,
+  renderReference,
+  runContractOnly,
+  runReference,
+  streamWishes,
+} from './verify-reference.js';
 
 const exitCodes = {
   pass: ExitCode.pass,
@@ -17,14 +28,20 @@ const exitCodes = {
 
 export const command = defineCommand({
   name: 'verify',
-  summary: 'hold one model against another on the same inputs',
+  summary: 'hold a model against another on the same inputs, or a model or engine against a recorded stream',
   arguments: [
-    { name: 'CANDIDATE', describe: 'the ONNX model to judge: a converted, quantized or simplified one' },
+    {
+      name: 'CANDIDATE',
+      describe:
+        'the ONNX model to judge: a converted, quantized or simplified one; with --reference an engine too',
+    },
   ],
   examples: [
     'trtforge verify model.fp16.onnx --against model.onnx',
     'trtforge verify model.fp16.onnx --against model.onnx --shapes input_ids:4x128 --samples 8 --seed 1',
     'trtforge verify new.onnx --against old.onnx --atol 1e-3 --atol logits:1e-2 --inputs image=@cat.npy --json',
+    'trtforge verify encoder.engine --reference reference.jsonl --contract encoder.contract.json --mode closed-loop --report parity.html',
+    'trtforge verify encoder.onnx --contract-only --contract encoder.contract.json --reference reference.jsonl',
   ],
   options: {
     against: text({
@@ -44,12 +61,26 @@ export const command = defineCommand({
       aliases: ['--input-shapes'],
     }),
     ...comparisonOptions,
+    ...referenceOptions,
   },
-  run: async ([candidate = ''], options, { emit, signal }) => {
-    const { against, precision } = options;
+  run: async ([candidate = ''], options, context): Promise<VerifyAnswer> => {
+    const { against, precision, reference } = options;
+    const { emit, signal } = context;
+    if (options.contractOnly) return runContractOnly(candidate, options, context);
+    if (reference !== undefined) {
+      refuse('--against', {
+        '--against': against,
+        '--precision': precision,
+        '--shapes': options.shapes[0],
+        '--val-range': options.valRange[0],
+        '--inputs': options.inputs[0],
+      });
+      return runReference(candidate, reference, options, context);
+    }
+    refuse('--reference', streamWishes(options));
     if (against === undefined) {
       throw new TrtforgeError('TF_USAGE', 'There is no reference to hold the candidate against.', {
-        remedy: `Give it: trtforge verify ${candidate} --against REFERENCE.`,
+        remedy: `Give it: trtforge verify ${candidate} --against MODEL, or --reference for a recorded stream.`,
       });
     }
     const result = await inPhase(
@@ -70,8 +101,27 @@ export const command = defineCommand({
     );
     return { ...result, exitCode: exitCodes[result.outcome] };
   },
-  render,
+  render: (answer, output) => {
+    if (answer.schema === 'trtforge.parity/1') renderReference(answer, output);
+    else if (answer.schema === 'trtforge.contract-check/1') renderContractCheck(answer, output);
+    else render(answer, output);
+  },
 });
+
+type VerifyAnswer = (VerifyResult | ParityResult | ContractCheck) & { readonly exitCode: ExitCode };
+
+/** Options of the other way to judge are refused, not dropped; `way` is the option they belong to. */
+function refuse(way: '--against' | '--reference', wishes: Readonly<Record<string, unknown>>): void {
+  const [wrong] = given(wishes);
+  if (wrong === undefined) return;
+  throw new TrtforgeError(
+    'TF_USAGE',
+    wrong === way
+      ? '--against and --reference are two ways to judge a candidate.'
+      : `${wrong} is for ${way}, which is another way to judge a candidate.`,
+    { remedy: 'Leave one of them out.' },
+  );
+}
 
 function render(result: VerifyResult, output: TextOutput): void {
   const { bold, dim, green, red, yellow } = output.colors;

@@ -8,12 +8,12 @@ import { loadAddon } from '../toolchain/addon.js';
 import { type EngineRunner, engineRunner } from './closed-loop.js';
 import { type OpenCandidate, type ParityContext, runParity } from './parity-here.js';
 import { fedBackPairs, type StreamPlan } from './parity-plan.js';
-import { openReference } from './parity-reference.js';
 import type { ParityRequest } from './parity-request.js';
 import type { ParityResult } from './parity-schema.js';
 import { type ChunkOutcome, sizeOf } from './parity-stream.js';
 import { timeProfiles } from './profile-batches.js';
 import { gpuTimesOf, rememberEngine } from './profile-gpu.js';
+import { openReference } from './reference.js';
 
 /** Runs a stream on an engine in this process, with the state on the GPU, and times it there. `parity-child.ts` calls it in a process of its own. */
 export async function engineParity(

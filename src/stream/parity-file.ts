@@ -7,9 +7,9 @@ import { environmentFor } from '../runtime/supervised-engine.js';
 import { runSupervised } from '../system/supervise.js';
 import { sessionRunner } from './chunk-runner.js';
 import { type ParityContext, runParity } from './parity-here.js';
-import { openReference } from './parity-reference.js';
 import type { ParityRequest } from './parity-request.js';
 import type { ParityResult } from './parity-schema.js';
+import { openReference } from './reference.js';
 
 const CHILD = new URL('../../dist/stream/parity-child.js', import.meta.url);
 
@@ -25,9 +25,11 @@ export async function verifyAgainstReference(
   request: ParityRequest,
   context: ParityFileContext = {},
 ): Promise<ParityResult> {
-  const isEngine = isPlanFile(request.candidate) || /\.(engine|plan|trt)$/i.test(request.candidate);
-  return isEngine ? onEngine(request, context) : onModel(request, context);
+  return isEngineFile(request.candidate) ? onEngine(request, context) : onModel(request, context);
 }
+
+/** By its bytes; a file that is called an engine and is none gets the error that says so. */
+export const isEngineFile = (path: string): boolean => isPlanFile(path) || /\.(engine|plan|trt)$/i.test(path);
 
 async function onEngine(request: ParityRequest, context: ParityFileContext): Promise<ParityResult> {
   const { emit = ignoreEvents, signal, environment = process.env } = context;

@@ -2,6 +2,7 @@ import { type EventListener, ignoreEvents, inPhase } from '../events.js';
 import type { Binding } from '../runtime/session.js';
 import type { ChunkRunner } from './chunk-runner.js';
 import type { Contract } from './contract.js';
+import { compareBindings } from './contract-bindings.js';
 import { contractFromModel } from './contract-draft.js';
 import { stepsOf } from './contract-law.js';
 import { parityResult } from './parity.js';
@@ -70,7 +71,10 @@ export async function runParity(
     isFullFloat32: candidate.isFullFloat32,
     stepsOf,
     ...after,
-    explanations: otherWeights(reference, candidate),
+    explanations: [
+      ...otherWeights(reference, candidate),
+      ...contradictions(request.contract, candidate, reference),
+    ],
     warnings: request.contract === null ? [DRAFTED] : [],
   });
 }
@@ -93,4 +97,20 @@ function otherWeights({ header }: Reference, { modelDigest }: OpenCandidate): Pa
       evidence: { recorded: recorded.digest, candidate: modelDigest },
     },
   ];
+}
+
+/** Contract, candidate and reference tensor by tensor, before any number: told as reasons, since what the chunks show decides. */
+function contradictions(
+  contract: Contract | null,
+  candidate: OpenCandidate,
+  { header }: Reference,
+): ParityResult['explanations'] {
+  if (contract === null) return [];
+  return compareBindings(contract, candidate, header).map(({ id, wrong, about, message, why, remedy }) => ({
+    id,
+    severity: 'warning',
+    sentence: message,
+    remedy,
+    evidence: { wrong, about, why },
+  }));
 }

@@ -13,7 +13,7 @@ import {
 
 /** The head of the page: what was forged, whether it is good, and the few figures that people ask for first. */
 export function verdictHeader(result: ForgeResult): Markup {
-  return markup`<header><p class="kicker">trtforge ${result.version} · <time datetime="${result.startedAt}">${readableTime(result.startedAt)}</time></p><h1>${modelName(result)}</h1><p class="subtitle">${runTitle(result)}</p>${banner(result)}${dials(result)}</header>`;
+  return markup`<header><p class="kicker">trtforge ${result.version} · <time datetime="${result.startedAt}">${readableTime(result.startedAt)}</time></p><h1>${modelName(result)}</h1><p class="subtitle">${runTitle(result)}</p>${verdictBanner(result.verdict, failure(result))}${dials(result)}</header>`;
 }
 
 const icons: Readonly<Record<Outcome, Markup>> = {
@@ -22,9 +22,12 @@ const icons: Readonly<Record<Outcome, Markup>> = {
   inconclusive: markup`<path d="M17.5 19c0-8 13-8 13 0 0 5-6.5 5-6.5 10M24 34.5v.5"/>`,
 };
 
-function banner(result: ForgeResult): Markup {
-  const { outcome, headline, reasons } = result.verdict;
-  return markup`<div class="verdict ${outcome}" role="status"><svg class="verdict-icon" viewBox="0 0 48 48" width="48" height="48" aria-hidden="true"><circle cx="24" cy="24" r="22"/>${icons[outcome]}</svg><div><p class="verdict-word">${outcomeWord[outcome]}</p><p class="verdict-headline">${headline}</p>${reasons.length > 0 && markup`<ul>${reasons.map((reason) => markup`<li>${reason}</li>`)}</ul>`}${failure(result)}</div></div>`;
+/** The verdict with its reasons; `more` follows them. */
+export function verdictBanner(
+  { outcome, headline, reasons }: Pick<ForgeResult['verdict'], 'outcome' | 'headline' | 'reasons'>,
+  more: Content = null,
+): Markup {
+  return markup`<div class="verdict ${outcome}" role="status"><svg class="verdict-icon" viewBox="0 0 48 48" width="48" height="48" aria-hidden="true"><circle cx="24" cy="24" r="22"/>${icons[outcome]}</svg><div><p class="verdict-word">${outcomeWord[outcome]}</p><p class="verdict-headline">${headline}</p>${reasons.length > 0 && markup`<ul>${reasons.map((reason) => markup`<li>${reason}</li>`)}</ul>`}${more}</div></div>`;
 }
 
 function failure(result: ForgeResult): Content {

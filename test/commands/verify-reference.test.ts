@@ -1,0 +1,275 @@
+import { spawnSync } from 'node:child_process';
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { buildAddon } from '../../scripts/build-native.mjs';
+import { type ParityResult, parityResultSchema } from '../../src/stream/parity-schema.js';
+import type { ReferenceChunk } from '../../src/stream/reference.js';
+import { writeReference } from '../../src/stream/reference-write.js';
+import { parseSummary } from '../../src/stream/summary-read.js';
+import { floats } from '../runtime/models.js';
+import { recordTiny, tinyModel } from '../stream/tiny-stream.js';
+import { standinEngine } from '../support/standin-engine.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-verify-reference-'));
+const at = (name: string) => join(folder, name);
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+let environment: NodeJS.ProcessEnv = process.env;
+
+function verify(...words: string[]) {
+  const main = new URL('../../dist/main.js', import.meta.url).pathname;
+  const done = spawnSync(process.execPath, [main, 'verify', ...words], {
+    encoding: 'utf8',
+    env: environment,
+  });
+  const { status, stdout, stderr } = done;
+  const answer = () => JSON.parse(stdout) as ParityResult & { readonly exitCode: number };
+  return { status, stdout, stderr, answer };
+}
+
+describe('a model against a recorded stream', () => {
+  let model = '';
+  let drifting = '';
+  beforeAll(async () => {
+    model = await tinyModel();
+    drifting = await tinyModel({ drift: 1e-4 });
+    await writeReference(at('r.jsonl'), await recordTiny(30));
+    await writeReference(at('compact'), await recordTiny(30));
+  });
+
+  it.each(['r.jsonl', 'compact'])('passes its own recording in closed loop: %s', (reference) => {
+    const { status, answer } = verify(model, '--reference', at(reference), '--threads', '1', '--json');
+    expect(status).toBe(0);
+    const { exitCode, ...result } = answer();
+    expect(exitCode).toBe(0);
+    expect(parityResultSchema.safeParse(result).success).toBe(true);
+    expect(result).toMatchObject({
+      schema: 'trtforge.parity/1',
+      mode: 'closed-loop',
+      chunks: 30,
+      passed: 30,
+      drift: { tensor: 'output', max: 0 },
+      state: {
+        place: 'host',
+        pairs: [{ input: 'cache', output: 'cache_out' }, {}, { input: 'sum', output: 'sum_out' }],
+      },
+    });
+    expect(result.repeat).toMatch(/verify .* --reference .* --mode closed-loop .*--threads 1/);
+  });
+
+  it('fails one that drifts, says why, and writes summary, page and chunks', () => {
+    const { status, stdout } = verify(
+      drifting,
+      ...['--reference', at('r.jsonl'), '--threads', '1', '--summary-json', at('trt_parity_30.json')],
+      ...['--report', at('parity.html'), '--dump', at('dump'), '--dump-limit', '1'],
+    );
+    expect(status).toBe(1);
+    expect(stdout).toMatch(/contract pass {3}numeric FAIL/);
+    expect(stdout).toMatch(/slope: the error grows by 0\.0001 a chunk; 0\.000001 is allowed/);
+    expect(stdout).toMatch(/error The error of output accumulates/);
+    expect(stdout).toMatch(/written: .*chunk_000\d\d_fail\.npz/);
+    const summary = parseSummary('s', readFileSync(at('trt_parity_30.json'), 'utf8'));
+    expect(summary).toMatchObject({
+      form: 'seed-ort',
+      mode: 'closed-loop',
+      chunks: 30,
+      errorsOf: 'all-chunks',
+    });
+    expect(summary.errors).toHaveLength(30);
+    const html = readFileSync(at('parity.html'), 'utf8');
+    expect(html.match(/<circle class="mark/g)).toHaveLength(30);
+    expect(html).toMatch(/class="limit"/);
+  });
+
+  it('passes the same one in functional mode, with limits of its own', () => {
+    const { status, answer } = verify(
+      drifting,
+      ...[
+        '--reference',
+        at('r.jsonl'),
+        '--mode',
+        'functional',
+        '--drift',
+        'slope=off,p95=1e-2',
+        '--chunks',
+        '12',
+      ],
+      ...['--rule', 'allclose', '--threads', '1', '--json'],
+    );
+    expect(status).toBe(0);
+    expect(answer()).toMatchObject({ chunks: 12, rule: 'allclose', state: { place: 'reference' } });
+    expect(answer().drift?.checks.map(({ name, limit }) => [name, limit])).toEqual([
+      ['p95', 1e-2],
+      ['max', 1e-3],
+      ['mean', 2e-4],
+    ]);
+  });
+
+  it.each([
+    [['--drift', 'p96=1'], /«p96=1» is not a limit of the drift/],
+    [['--drift', 'p95='], /«p95=» is not a limit/],
+    [['--mode', 'open-loop'], /open-loop/],
+    [['--against', 'other.onnx'], /two ways to judge/],
+    [['--batches', '1'], /--batches is for engines/],
+    [['--device', '0'], /--device is for engines/],
+    [['--precision', 'fp16'], /--precision is for --against/],
+  ])('refuses %j before any work', (words, message) => {
+    const { status, stderr } = verify(model, '--reference', at('r.jsonl'), ...words);
+    expect(status).toBe(2);
+    expect(stderr).toMatch(message);
+  });
+
+  it('refuses options of a stream where there is none', () => {
+    const { status, stderr } = verify(model, '--against', model, '--mode', 'functional');
+    expect(status).toBe(2);
+    expect(stderr).toMatch(/--mode is for --reference/);
+  });
+
+  it.each([
+    ['one that is not there', 'none.jsonl', 'TF_FILE_NOT_FOUND'],
+    ['one that is damaged', 'bad.jsonl', 'TF_REFERENCE_INVALID'],
+  ])('names what is wrong with a reference: %s', (_case, name, code) => {
+    writeFileSync(at('bad.jsonl'), '{"chunk_idx": 0, "inputs": {');
+    const { status, answer } = verify(model, '--reference', at(name), '--json');
+    expect(status).toBe(2);
+    expect(answer()).toMatchObject({ error: { code } });
+  });
+});
+
+describe('an engine against a recorded stream, over stand-in libraries', () => {
+  const meta = {
+    line: 1,
+    chunkLength: null,
+    encodedLength: null,
+    stateLength: null,
+    stateLengthRaw: null,
+    stepMs: null,
+    recorded: {},
+  };
+  const CHUNKS = 20;
+
+  /** `state_out = state + x`, `y = 2 * state_out`, as the stand-in computes it. */
+  function recording(rows: number): ReferenceChunk[] {
+    const size = rows * 4;
+    let sum = 0;
+    return Array.from({ length: CHUNKS }, (_, index) => {
+      const x = 1 + (index % 3);
+      const filled = (value: number) => floats('float32', [rows, 4], Array(size).fill(value));
+      const inputs = new Map([
+        ['x', filled(x)],
+        ['state', filled(sum)],
+      ]);
+      sum += x;
+      const outputs = new Map([
+        ['y', filled(2 * sum)],
+        ['state_out', filled(sum)],
+      ]);
+      return { index, inputs, outputs, meta: { ...meta, line: index + 1 } };
+    });
+  }
+
+  beforeAll(async () => {
+    await buildAddon({ say: () => {} });
+    const engine = await standinEngine('10');
+    mkdirSync(at('home/lib'), { recursive: true });
+    for (const [file, stem] of [
+      ['inference', 'nvinfer'],
+      ['parser', 'nvonnxparser'],
+    ] as const) {
+      copyFileSync(engine.bench.path(`10/${file}.so`), at(`home/lib/lib${stem}.so.10.3.0`));
+      symlinkSync(`lib${stem}.so.10.3.0`, at(`home/lib/lib${stem}.so.10`));
+    }
+    environment = engine.environment({ TENSORRT_HOME: at('home') });
+    engine.writePlan(at('state.engine'), {
+      kind: 'state',
+      inner: 4,
+      profiles: [
+        [1, 2, 3],
+        [4, 8, 16],
+      ],
+    });
+    await writeReference(at('state.jsonl'), recording(2));
+    const wrong = recording(2).map((chunk) =>
+      chunk.index < 12 ? chunk : { ...chunk, outputs: recording(2)[chunk.index - 1]!.outputs },
+    );
+    await writeReference(at('wrong.jsonl'), wrong);
+  }, 180_000);
+  afterAll(() => {
+    environment = process.env;
+  });
+
+  it('keeps the state on the device in closed loop, and times the GPU', () => {
+    const { status, stderr, answer } = verify(at('state.engine'), '--reference', at('state.jsonl'), '--json');
+    expect(status, stderr).toBe(0);
+    const result = answer();
+    expect(result).toMatchObject({
+      chunks: CHUNKS,
+      passed: CHUNKS,
+      state: { place: 'device', why: null, pairs: [{ input: 'state', output: 'state_out' }] },
+      verdicts: { contract: 'pass', numeric: 'pass' },
+      times: { rest: { chunks: CHUNKS - 1, state: { max: 0 } } },
+      gpuTimes: [{ profile: 0, shapes: 'x:2x4,state:2x4' }],
+    });
+    expect(result.gpuTimes[0]!.computeMs).toBeGreaterThan(0);
+  });
+
+  it('is given every state in functional mode', () => {
+    const { status, answer } = verify(
+      at('state.engine'),
+      '--reference',
+      at('state.jsonl'),
+      '--mode',
+      'functional',
+      '--json',
+    );
+    expect(status).toBe(0);
+    expect(answer()).toMatchObject({ passed: CHUNKS, state: { place: 'reference' } });
+  });
+
+  it('fails where the recording says otherwise', () => {
+    const { status, answer } = verify(at('state.engine'), '--reference', at('wrong.jsonl'), '--json');
+    expect(status).toBe(1);
+    expect(answer()).toMatchObject({ passed: 12, failed: 8 });
+    expect(answer().failures[0]).toMatchObject({ chunk: 12, tensor: 'y', kind: 'outside-tolerance' });
+  });
+
+  it('times batches, profiles that take them, and changes between calls', () => {
+    const { status, stderr, answer } = verify(
+      ...[at('state.engine'), '--reference', at('state.jsonl'), '--batches', '1,2,8,64', '--json'],
+    );
+    expect(status, stderr).toBe(0);
+    const { batches, switching } = answer().profiles!;
+    expect(batches.map(({ batch, profile, refused }) => [batch, profile, refused === null])).toEqual([
+      [1, 0, true],
+      [2, 0, true],
+      [8, 1, true],
+      [64, null, false],
+    ]);
+    expect(batches[3]?.refused).toMatch(/profile 0 takes \[1\.\.3, 4\]/);
+    expect(batches[0]!.itemsPerSecond).toBeGreaterThan(0);
+    expect(switching.map(({ from, to, acrossProfiles }) => [from, to, acrossProfiles])).toEqual([
+      ['size 1', 'batch 1', false],
+      ['batch 1', 'batch 2', false],
+      ['batch 2', 'batch 8', true],
+    ]);
+  });
+
+  it('names a chunk that no profile takes, and the profiles', async () => {
+    await writeReference(at('large.jsonl'), recording(32));
+    const { status, answer } = verify(at('state.engine'), '--reference', at('large.jsonl'), '--json');
+    expect(status).toBe(1);
+    expect(answer()).toMatchObject({ chunks: 1, verdicts: { contract: 'fail' } });
+    expect(answer().failures[0]).toMatchObject({ chunk: 0, kind: 'run' });
+    expect(answer().failures[0]?.reason).toMatch(/profile 1 takes \[4\.\.16, 4\]/);
+  });
+});
