@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { publishFile } from '../system/publish.js';
-import type { StreamsResult } from './streams-result.js';
+import type { StreamsBody } from './streams-result.js';
 
 /** A DeepStream run as its step writes it into benchmark_data.json. */
 interface PipelineRun {
@@ -31,10 +31,7 @@ export interface BenchmarkData {
 const noRun: PipelineRun = { streams: null, total_fps: null, fps_per_stream: null };
 
 /** The data of a result. What DeepStream's own steps wrote of the same engine stays; of another engine it would be wrong. */
-export function benchmarkData(
-  result: Omit<StreamsResult, 'summary'>,
-  before: Partial<BenchmarkData> | null,
-): BenchmarkData {
+export function benchmarkData(result: StreamsBody, before: Partial<BenchmarkData> | null): BenchmarkData {
   const { model, engine, maxBatch, baseline, engines, peakGpuStreams } = result;
   const peak = engines.find((one) => one.maxBatch === maxBatch)?.peak ?? null;
   const isSame = before !== null && before.engine === engine;
@@ -98,7 +95,7 @@ const round2 = (amount: number): number => Math.round(amount * 100) / 100;
 const UNKNOWN = 'unknown';
 
 /** The block that DeepStream's script prints when steps 4 and 5 are done, word for word. */
-export function summaryBlock(result: Omit<StreamsResult, 'summary'>, shownModel: string): string[] {
+export function summaryBlock(result: StreamsBody, shownModel: string): string[] {
   const { model, engine, maxBatch, baseline, engines, peakGpuStreams, fps, steps } = result;
   const peak = engines.find((one) => one.maxBatch === maxBatch)?.peak ?? null;
   const count = (value: number | null | undefined) => (value == null ? UNKNOWN : String(value));

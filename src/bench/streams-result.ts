@@ -2,6 +2,8 @@ import type { z } from 'zod';
 import type { measurementRecordSchema, streamsResultSchema } from './streams-schema.js';
 
 export type StreamsResult = z.infer<typeof streamsResultSchema>;
+/** A result before it is written: where that was and what was printed come last. */
+export type StreamsBody = Omit<StreamsResult, 'summary' | 'data'>;
 export type StreamsMeasurement = NonNullable<StreamsResult['baseline']>;
 export type StreamsEngineResult = StreamsResult['engines'][number];
 export type StreamsSensitivity = NonNullable<StreamsResult['sensitivity']>[number];

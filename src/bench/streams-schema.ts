@@ -114,7 +114,7 @@ export const streamsResultSchema = z.object({
   /** Batch 1 on the first engine. */
   baseline: measurementSchema.nullable(),
   engines: z.array(engineSchema),
-  stop: z.object({ reason: z.enum([...stopReasons, 'from-logs', 'unfinished']), text: z.string() }),
+  stop: z.object({ reason: z.enum([...stopReasons, 'from-logs']), text: z.string() }),
   sensitivity: z.array(sensitivitySchema).nullable(),
   /** Step 4 is building all engines, step 5 measuring all batches, each whenever it was done; null where no log says. */
   steps: z.object({
@@ -125,8 +125,8 @@ export const streamsResultSchema = z.object({
   builder: z.enum(['native', 'trtexec']).nullable(),
   meter: z.enum(['trtforge', 'trtexec']).nullable(),
   mode: streamsModeSchema.nullable(),
-  /** benchmark_data.json */
-  data: z.string(),
+  /** benchmark_data.json; null where there was no answer to write. */
+  data: z.string().nullable(),
   /** The summary as DeepStream's scripts print it, line by line. */
   summary: z.array(z.string()),
   notes: z.array(z.string()),

@@ -28,8 +28,6 @@ export interface SizingEffects {
   readonly signal: AbortSignal;
   /** Milliseconds of a clock that only goes forward. */
   readonly now: () => number;
-  /** Told after every step, so that what is known so far is on disk. */
-  readonly onStep: (progress: SizingProgress) => void;
 }
 
 export interface SizedEngine {
@@ -38,12 +36,9 @@ export interface SizedEngine {
   readonly peak: StreamsMeasurement | null;
 }
 
-export interface SizingProgress {
+export interface Sizing {
   readonly engines: readonly SizedEngine[];
   readonly baseline: StreamsMeasurement | null;
-}
-
-export interface Sizing extends SizingProgress {
   readonly stop: Stop;
 }
 
@@ -71,22 +66,15 @@ class SizingRun {
   }
 
   async go(): Promise<Sizing> {
-    if (!this.#request.fresh) await this.#takeOver();
+    const { limits, fresh } = this.#request;
     for (;;) {
       throwIfCancelled(this.#effects.signal, 'sizing streams');
-      const step = nextStep(this.#state((this.#effects.now() - this.#started) / 1000));
-      if (step.do === 'stop') return { ...this.#progress(), stop: step };
+      // What lies on disk costs no time, so the time limit does not hold for it.
+      const wanted = nextStep(this.#state({ ...limits, timeLimitSeconds: null }));
+      if (wanted.do !== 'stop' && !fresh && (await this.#takeStored(wanted))) continue;
+      const step = nextStep(this.#state(limits));
+      if (step.do === 'stop') return { engines: [...this.#engines], baseline: this.#baseline, stop: step };
       await this.#attempt(step);
-      this.#effects.onStep(this.#progress());
-    }
-  }
-
-  /** What lies on disk costs no time, so the time limit does not hold here. */
-  async #takeOver(): Promise<void> {
-    const { limits } = this.#request;
-    for (;;) {
-      const step = nextStep({ ...this.#state(0), limits: { ...limits, timeLimitSeconds: null } });
-      if (step.do === 'stop' || !(await this.#takeStored(step))) return;
     }
   }
 
@@ -144,18 +132,14 @@ class SizingRun {
     return last;
   }
 
-  #state(elapsedSeconds: number): StreamsState {
+  #state(limits: StreamsLimits): StreamsState {
     return {
-      limits: this.#request.limits,
+      limits,
       engines: this.#engines.map(stageOf),
       isBaselineMeasured: this.#baseline !== null,
-      elapsedSeconds,
+      elapsedSeconds: (this.#effects.now() - this.#started) / 1000,
       failure: this.#failure,
     };
-  }
-
-  #progress(): SizingProgress {
-    return { engines: [...this.#engines], baseline: this.#baseline };
   }
 }
 

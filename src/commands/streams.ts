@@ -1,5 +1,6 @@
-import { planStreams, streams, streamsFromLogs } from '../bench/streams.js';
+import { planStreams, streams } from '../bench/streams.js';
 import { modelOfFolder } from '../bench/streams-from-logs.js';
+import { streamsFromLogs } from '../bench/streams-repair.js';
 import type { StreamsResult } from '../bench/streams-result.js';
 import { requireGpu, streamsEffects } from '../bench/streams-setup.js';
 import { defineCommand, type TextOutput } from '../cli/command.js';
@@ -56,7 +57,7 @@ function render(streams: StreamsResult, output: TextOutput): void {
     output.line(`  batch ${batch}  ${imagesPerSecond.toFixed(1)} images/s${change}`);
   }
   output.line(`  stopped: ${streams.stop.reason}. ${streams.stop.text}`);
-  output.line(`  written: ${streams.data}`);
+  if (streams.data !== null) output.line(`  written: ${streams.data}`);
   for (const note of streams.notes) output.line(dim(`  ${note}`));
   for (const warning of streams.warnings) output.line(`${yellow('warning')} ${warning}`);
 }

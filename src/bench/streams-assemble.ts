@@ -1,0 +1,138 @@
+import { ExitCode } from '../errors.js';
+import {
+  type BenchmarkData,
+  benchmarkData,
+  readBenchmarkData,
+  summaryBlock,
+  writeBenchmarkData,
+} from './streams-data.js';
+import { answerFor, type EngineStage, type StreamsAnswer, type StreamsLimits } from './streams-decision.js';
+import type { StreamsNames, StreamsPaths } from './streams-names.js';
+import {
+  type StreamsBody,
+  type StreamsMeasurement,
+  type StreamsResult,
+  upperBoundWarning,
+} from './streams-result.js';
+
+export const answersOf = ({ fps }: StreamsLimits, stages: readonly EngineStage[]): StreamsAnswer[] =>
+  fps.flatMap((each) => answerFor(each, stages) ?? []);
+
+export interface KnownSizing {
+  readonly engines: StreamsResult['engines'];
+  readonly stages: readonly EngineStage[];
+  readonly baseline: StreamsMeasurement | null;
+  readonly stop: StreamsResult['stop'];
+}
+
+/** What measuring now and reading logs have in common. */
+export function bodyOf(
+  names: StreamsNames,
+  paths: StreamsPaths,
+  limits: StreamsLimits,
+  known: KnownSizing,
+): StreamsBody {
+  const { engines, baseline, stop } = known;
+  const answers = answersOf(limits, known.stages);
+  const [first] = answers;
+  const maxBatch = first?.maxBatch ?? null;
+  return {
+    schema: 'trtforge.streams/1',
+    model: {
+      name: names.modelName,
+      file: names.modelFile,
+      onnx: null,
+      input: null,
+      layout: null,
+      channels: null,
+      height: null,
+      width: null,
+    },
+    root: names.root,
+    engine: maxBatch === null ? null : paths.shownEngine(maxBatch),
+    maxBatch,
+    fps: limits.fps[0]!,
+    peakGpuStreams: first?.peakGpuStreams ?? null,
+    answers,
+    baseline,
+    engines: [...engines],
+    stop,
+    sensitivity: null,
+    steps: stepSeconds(engines, baseline),
+    builder: null,
+    meter: null,
+    mode: null,
+    notes: [...names.notes, ...baselineNote(baseline, maxBatch)],
+    warnings: unique([
+      ...(maxBatch !== null && stop.reason !== 'enough' && stop.reason !== 'from-logs'
+        ? [`Stopped early: ${stop.text}`]
+        : []),
+      ...shortOf(answers),
+      ...[...(baseline === null ? [] : [baseline]), ...engines.flatMap(({ peak }) => peak ?? [])].flatMap(
+        (one) => one.warnings.map((why) => `Batch ${one.batch}: ${why}`),
+      ),
+      upperBoundWarning,
+    ]),
+    exitCode: maxBatch === null || stop.reason === 'failed' ? ExitCode.inconclusive : ExitCode.pass,
+  };
+}
+
+/** opt = max: an engine's kernels are chosen for its largest batch, and batch 1 gets what is left. */
+const baselineNote = (baseline: StreamsMeasurement | null, maxBatch: number | null): readonly string[] =>
+  baseline === null || baseline.batch === maxBatch
+    ? []
+    : [
+        `Batch 1 was measured on the engine of max batch ${baseline.engineMaxBatch ?? 'unknown'}, whose kernels are chosen for that batch: an engine built for batch 1 is faster there.`,
+      ];
+
+/** Rates whose PEAK no measured engine holds in one batch. */
+const shortOf = (answers: readonly StreamsAnswer[]): readonly string[] =>
+  answers.flatMap(({ fps, peakGpuStreams, maxBatch }) =>
+    peakGpuStreams > maxBatch
+      ? [
+          `At ${fps} fps the GPU has room for ${peakGpuStreams} streams, and the engine's batch holds ${maxBatch}.`,
+        ]
+      : [],
+  );
+
+export const unique = (sentences: readonly string[]): string[] => [...new Set(sentences)];
+
+/** Whenever it was done: step 4 is all building, step 5 all measuring. Unknown as soon as one part is. */
+function stepSeconds(
+  engines: StreamsResult['engines'],
+  baseline: StreamsMeasurement | null,
+): StreamsResult['steps'] {
+  const step4Seconds = sum(engines.map(({ buildSeconds }) => buildSeconds));
+  const peaks = engines.flatMap(({ peak }) => (peak === null || peak === baseline ? [] : [peak]));
+  const step5Seconds = sum(
+    [...(baseline === null ? [] : [baseline]), ...peaks].map(({ seconds }) => seconds),
+  );
+  return { step4Seconds, step5Seconds, totalSeconds: sum([step4Seconds, step5Seconds]) };
+}
+
+const sum = (parts: readonly (number | null)[]): number | null =>
+  parts.reduce((total, part) => (total === null || part === null ? null : total + part), 0);
+
+/** Runs of DeepStream that stood there for another engine, which would be wrong beside this one. */
+function droppedRuns(before: Partial<BenchmarkData> | null, engine: string): readonly string[] {
+  const { run1, run2 } = before?.deepstream ?? {};
+  const isMeasured = (run1?.streams ?? run2?.streams ?? null) !== null;
+  return isMeasured && before?.engine !== engine
+    ? [
+        `The DeepStream runs in benchmark_data.json were of ${before?.engine ?? 'another engine'} and are left out now.`,
+      ]
+    : [];
+}
+
+/** Writes benchmark_data.json and adds the summary. Without an answer the file that is there stays. Throws TF_WRITE_FAILED. */
+export function finishResult(paths: StreamsPaths, body: StreamsBody): StreamsResult {
+  const before = readBenchmarkData(paths.data);
+  const dropped = body.engine === null ? [] : droppedRuns(before, body.engine);
+  const told = { ...body, warnings: [...dropped, ...body.warnings] };
+  if (body.engine !== null) writeBenchmarkData(paths.data, benchmarkData(told, before));
+  return {
+    ...told,
+    data: body.engine === null ? null : paths.data,
+    summary: summaryBlock(told, paths.shownModel()),
+  };
+}

@@ -1,0 +1,46 @@
+import { bodyOf, finishResult, unique } from './streams-assemble.js';
+import type { StreamsLimits } from './streams-decision.js';
+import { sizingFromLogs } from './streams-from-logs.js';
+import { type NameWishes, StreamsPaths, streamsNames } from './streams-names.js';
+import type { StreamsResult } from './streams-result.js';
+
+export interface FromLogsRequest {
+  /** Path of the ONNX model, which need not be there any more. */
+  readonly model: string;
+  readonly names: NameWishes;
+  readonly limits: StreamsLimits;
+}
+
+/** Writes benchmark_data.json anew from the logs alone: no GPU, engine or model is needed. Errors: those of `sizingFromLogs`, TF_WRITE_FAILED. */
+export function streamsFromLogs({ model, names: wishes, limits }: FromLogsRequest): StreamsResult {
+  const names = streamsNames(model, wishes);
+  const paths = new StreamsPaths(names);
+  const { baseline, engines, warnings } = sizingFromLogs(paths);
+  const stages = engines.map(({ maxBatch, buildSeconds, peak }) => ({
+    maxBatch,
+    buildSeconds,
+    peak: {
+      imagesPerSecond: peak.imagesPerSecond,
+      seconds: peak.seconds,
+      contextBytes: peak.contextBytes,
+      gpuBytes: peak.gpuBytes,
+      planBytes: null,
+    },
+  }));
+  const body = bodyOf(names, paths, limits, {
+    engines: engines.map(({ maxBatch, buildSeconds, peak }) => ({
+      maxBatch,
+      path: paths.engine(maxBatch),
+      bytes: null,
+      sha256: null,
+      identity: null,
+      buildSeconds,
+      source: 'logs' as const,
+      peak,
+    })),
+    stages,
+    baseline,
+    stop: { reason: 'from-logs', text: 'Everything was read from logs; nothing was built or measured.' },
+  });
+  return finishResult(paths, { ...body, warnings: unique([...warnings, ...body.warnings]) });
+}
