@@ -20,26 +20,17 @@ export class BindingChecker {
   ): void {
     for (const { name, dtype, shape } of bindings) {
       const tensor = tensors.get(name);
-      const wrong = (kind: GuardViolation['kind'], found: string) =>
-        violations.push({
-          rule: `${kind}:${name}`,
-          kind,
-          tensor: name,
-          step,
-          found,
-          sentence: SENTENCES[kind] ?? '',
-        });
       if (tensor === undefined) {
-        wrong('missing', 'it is not there');
+        violations.push(violation('missing', name, step, 'it is not there'));
         continue;
       }
       if (dtype !== null && tensor.dtype !== dtype)
-        wrong('dtype', `${tensor.dtype} where ${dtype} was promised`);
-      if (shape !== null && !this.#fits(tensor.shape, shape))
-        wrong(
-          'shape',
-          `[${tensor.shape.join(', ')}] where [${shape.map((size) => size ?? '?').join(', ')}] was promised`,
-        );
+        violations.push(violation('dtype', name, step, `${tensor.dtype} where ${dtype} was promised`));
+      if (shape === null || this.#fits(tensor.shape, shape)) continue;
+      const promised = shape.map((size) => size ?? '?').join(', ');
+      violations.push(
+        violation('shape', name, step, `[${tensor.shape.join(', ')}] where [${promised}] was promised`),
+      );
     }
   }
 
@@ -58,8 +49,22 @@ export class BindingChecker {
   }
 }
 
-const SENTENCES: Partial<Record<GuardViolation['kind'], string>> = {
+const SENTENCES = {
   missing: 'Every tensor of the contract is given.',
   dtype: 'Tensors have the types of the contract.',
   shape: 'Tensors have the shapes of the contract.',
-};
+} as const;
+
+const violation = (
+  kind: keyof typeof SENTENCES,
+  tensor: string,
+  step: number,
+  found: string,
+): GuardViolation => ({
+  rule: `${kind}:${tensor}`,
+  kind,
+  tensor,
+  step,
+  found,
+  sentence: SENTENCES[kind],
+});

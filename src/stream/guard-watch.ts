@@ -100,6 +100,7 @@ export class GuardWatch {
   }
 
   #assert(assertions: readonly Assertion[], step: Step, violations: GuardViolation[]): void {
+    if (assertions.length === 0) return;
     const asked = assertions.filter((each) => this.#isAsked(each, step));
     for (const { assertion, kind, tensor, found, sentence } of checkAssertions(
       { assertions: asked },

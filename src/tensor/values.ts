@@ -158,7 +158,11 @@ const narrowIntegers = {
 export function numbersOf(tensor: Tensor, name = 'the tensor'): ArrayLike<number> {
   const { dtype } = tensor;
   if (dtype === 'int64' || dtype === 'uint64') {
-    return Float64Array.from(elementsOf({ ...tensor, dtype }), Number);
+    const elements = elementsOf({ ...tensor, dtype });
+    // Several times as fast as Float64Array.from, which goes through an iterator.
+    const values = new Float64Array(elements.length);
+    for (let i = 0; i < values.length; i++) values[i] = Number(elements[i]);
+    return values;
   }
   if (dtype === 'float64') return elementsOf({ ...tensor, dtype });
   if (dtype === 'int32') return elementsOf({ ...tensor, dtype });
