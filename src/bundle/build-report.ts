@@ -14,7 +14,7 @@ import {
   componentReportSchema,
 } from './report-schema.js';
 
-export const REPORT_FILE = 'build_report.json';
+const REPORT_FILE = 'build_report.json';
 
 export interface RunTimes {
   readonly started: Date;
@@ -183,7 +183,7 @@ function readComponents(path: string): readonly ComponentReport[] {
   }
 }
 
-export function failureOf(
+function failureOf(
   { code, message, remedy, details }: TrtforgeError,
   component: string | null,
 ): BundleFailure {
@@ -203,7 +203,7 @@ const secondsOrNull = (ms: number | null | undefined): number | null =>
   ms === null || ms === undefined ? null : seconds(ms);
 
 /** `12.80 MiB`. */
-export function iec(bytes: number): string {
+function iec(bytes: number): string {
   const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
   let unit = 0;
   let amount = bytes;

@@ -5,6 +5,7 @@ import { type PreparedBuild, prepareBuild } from '../engine/prepare.js';
 import { TrtforgeError } from '../errors.js';
 import { inPhase } from '../events.js';
 import { openStores } from '../store/open-stores.js';
+import { createPending, sweepPending } from '../store/pending.js';
 import { throwIfCancelled } from '../system/cancel.js';
 import { writeFailed } from '../system/publish.js';
 import {
@@ -75,12 +76,7 @@ export class BundleRun {
     this.folder = modelFolder(request);
     this.#given = given;
     this.#context = context;
-    try {
-      mkdirSync(request.outdir, { recursive: true });
-      this.temporary = mkdtempSync(join(request.outdir, '.staging-'));
-    } catch (cause) {
-      throw writeFailed(request.outdir, cause);
-    }
+    this.temporary = temporaryFolder(request);
   }
 
   /** The toolchain of the builds, once it is chosen. */
@@ -307,5 +303,17 @@ export class BundleRun {
       if (error instanceof TrtforgeError) state.failure ??= error;
       throw error;
     }
+  }
+}
+
+/** A folder for models while the run lasts; leftovers of killed runs go first. Kept ones have a name of their own and are nobody's leftovers. */
+function temporaryFolder({ outdir, keepTemp }: BundleRequest): string {
+  sweepPending(outdir);
+  if (keepTemp !== true) return createPending(outdir).folder;
+  try {
+    mkdirSync(outdir, { recursive: true });
+    return mkdtempSync(join(outdir, 'staging-'));
+  } catch (cause) {
+    throw writeFailed(outdir, cause);
   }
 }

@@ -260,5 +260,5 @@ const sameSizes = (a: NonNullable<ValueFacts['shape']>, b: NonNullable<ValueFact
   a.length === b.length &&
   a.every((size, axis) => typeof size !== 'number' || typeof b[axis] !== 'number' || size === b[axis]);
 
-export const shapeText = (shape: ValueFacts['shape'] | undefined): string =>
+const shapeText = (shape: ValueFacts['shape'] | undefined): string =>
   shape === null || shape === undefined ? '[…]' : `[${shape.map((size) => size ?? '?').join(', ')}]`;

@@ -7,7 +7,7 @@ export type ChainPrecision = 'as-is' | 'fp16' | 'bf16';
  * How small a lead over the second best may be, as a share of the logits' root mean square, for a rounding to turn it: some hundred roundings of the type
  * (2^-11 for FP16, 2^-8 for BF16; TF32 rounds like FP16, and engines of FP32 models may use it).
  */
-export const closeCallShare: Readonly<Record<ChainPrecision, number>> = {
+const closeCallShare: Readonly<Record<ChainPrecision, number>> = {
   'as-is': 0.005,
   fp16: 0.02,
   bf16: 0.16,

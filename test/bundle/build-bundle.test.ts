@@ -1,4 +1,13 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
@@ -8,6 +17,7 @@ import { bundleReportSchema } from '../../src/bundle/report-schema.js';
 import type { PlanBuilder } from '../../src/engine/build-engine.js';
 import { verifyEngine } from '../../src/engine/verify-engine.js';
 import { TrtforgeError } from '../../src/errors.js';
+import { ownMark } from '../../src/store/process-mark.js';
 import { sha256 } from '../../src/system/digest.js';
 import { changeMeta, changeModel, scatterWeights, writeBundle } from '../support/bundle.js';
 import { sampleOutcome, samplePlan, sampleToolchain } from '../support/sample-engine.js';
@@ -163,10 +173,10 @@ describe('a bundle', () => {
       files: report.components[0]!.staging!.files - 1,
     });
     const gone = await run(recordingBuilder(), { stage: true, forceRebuild: true });
-    expect([gone.staging_dir, readdirSync(outdir).filter((name) => name.startsWith('.staging-'))]).toEqual([
-      null,
-      [report.staging_dir!.split('/').at(-1)],
-    ]);
+    expect([
+      gone.staging_dir,
+      readdirSync(outdir).filter((name) => /staging|^\.trtforge/.test(name)),
+    ]).toEqual([null, [report.staging_dir!.split('/').at(-1)]]);
   });
 
   test('of other components is described by a profiles file', async () => {
@@ -349,6 +359,15 @@ describe('a bundle that cannot be built', () => {
     expect(report.failure).toMatchObject({ component: 'joint', code: 'TF_ENGINE_TOO_SMALL' });
     expect(report.failure?.message).toMatch(/600000 bytes.*build_logs\/joint\.log/);
     expect(existsSync(join(outdir, 'joint.engine'))).toBe(false);
+  });
+
+  test('because it was killed leaves nothing that the next run does not clear away', async () => {
+    const dead = join(outdir, '.trtforge-0000.unpublished');
+    mkdirSync(dead, { recursive: true });
+    const { pid } = spawnSync(process.execPath, ['-e', '']);
+    writeFileSync(join(dead, 'owner.json'), JSON.stringify({ ...ownMark(), pid, startTicks: '1' }));
+    await run(recordingBuilder());
+    expect(existsSync(dead)).toBe(false);
   });
 
   test('when it is cancelled leaves a report and no half-written file', async () => {
