@@ -1,5 +1,5 @@
 import { benchEngine } from '../bench/bench-engine.js';
-import { defaultMode } from '../bench/request.js';
+import { defaultMode, defaultRequest } from '../bench/request.js';
 import { formatMs } from '../report/quantity.js';
 import { verifyModel } from '../verify/verify.js';
 import { whyNotRunHere } from './environment.js';
@@ -41,13 +41,9 @@ export const benchPhase = (run: Run): ForgePhase => ({
     if (obtained === undefined) throw new Error('The engine is measured only after the build phase.');
     const bench = await benchEngine(
       {
-        engine: obtained.engine,
-        toolchain: undefined,
-        device: 0,
-        plugins: [...(run.options.plugins ?? [])],
-        allowHostCode: false,
-        shapes: { kind: 'optimum' },
-        inputs: { seed: 0, ranges: [], files: [] },
+        ...defaultRequest(obtained.engine),
+        plugins: run.options.plugins ?? [],
+        wait: true,
         mode: {
           ...defaultMode,
           transfers: false,
@@ -56,9 +52,6 @@ export const benchPhase = (run: Run): ForgePhase => ({
           warmUpMs: WARM_UP_MS,
           durationMs: BENCH_MS,
         },
-        layers: false,
-        samples: undefined,
-        wait: true,
       },
       { emit, signal, environment: run.environment },
     );
