@@ -125,5 +125,5 @@ export function seedSummaryText(summary: SeedSummary): string {
   return `${marked.replace(new RegExp(`"${MARK}(-?(?:NaN|Infinity))"`, 'g'), '$1')}\n`;
 }
 
-/** No string of ours begins so. */
-const MARK = '\u0001number:';
+/** No string of ours begins so: a character of private use. */
+const MARK = '\ue000number:';

@@ -1,0 +1,255 @@
+import { describe, expect, it } from 'vitest';
+import { stepsOf } from '../../src/stream/contract-law.js';
+import type { ChunkOutcome } from '../../src/stream/parity-stream.js';
+import { explainTensor, looseTolerances, stateLengths } from '../../src/stream/tell-why.js';
+import { compareTf32, explainSwap, identicalRuns } from '../../src/stream/tell-why-runs.js';
+import { sensitivityTo } from '../../src/stream/tell-why-sensitivity.js';
+import { inspectFailure } from '../../src/stream/tell-why-tensor.js';
+import { randomStream } from '../../src/tensor/random.js';
+import { float32Values } from '../../src/tensor/values.js';
+import { floats } from '../runtime/models.js';
+
+const SHAPE = [1, 8, 20, 6];
+const COUNT = 8 * 20 * 6;
+const stream = randomStream(3);
+const reference = Array.from({ length: COUNT }, () => stream.normal());
+
+/** A candidate off by what `error` gives for each place. */
+const diagnose = (
+  error: (place: { channel: number; position: number; k: number }, value: number) => number,
+  values = reference,
+) =>
+  inspectFailure({
+    tensor: 't',
+    chunk: 5,
+    reference: floats('float32', SHAPE, values),
+    candidate: floats(
+      'float32',
+      SHAPE,
+      values.map((value, at) => {
+        const place = { channel: Math.floor(at / 120), position: Math.floor(at / 6) % 20, k: at % 6 };
+        return value + error(place, value);
+      }),
+    ),
+    region: null,
+  });
+const said = (...[error, values]: Parameters<typeof diagnose>) =>
+  explainTensor(diagnose(error, values)).map(({ id }) => id);
+
+describe('the first failure of a tensor, looked at closely', () => {
+  it.each([
+    ['the same everywhere', () => 0.01, ['uniform-error']],
+    ['one end only', ({ k }: { k: number }) => (k === 5 ? 0.5 : 0.001), ['padding-side']],
+  ] as const)('an error that is %s', (_case, error, expected) => {
+    expect(said(error)).toEqual(expect.arrayContaining([...expected]));
+  });
+
+  it('junk where the reference has nothing to say', () => {
+    const padded = reference.map((value, at) => (at % 6 === 5 ? 0 : value));
+    expect(said(({ k }) => (k === 5 ? 0.3 : 0.001), padded)).toContain('padding-junk');
+  });
+
+  it('frames that point another way are counted and named', () => {
+    const found = diagnose(({ k }, value) => (k >= 4 ? -2 * value : 0.0001));
+    expect(found.frames).toEqual({ axis: 3, total: 6, diverged: [4, 5] });
+    expect(explainTensor(found).find(({ id }) => id === 'frames-diverge')?.sentence).toMatch(
+      /2 of 6 positions.*4, 5/,
+    );
+  });
+
+  it('an error in one channel is found on its axis', () => {
+    const found = diagnose(({ channel }) => (channel === 6 ? 0.05 : 0.0005));
+    expect(found.place).toMatchObject({ axis: 1, size: 8, count: 1, indices: [6] });
+    expect(explainTensor(found).find(({ id }) => id === 'error-is-local')?.sentence).toMatch(
+      /1 of 8 indices of axis 1: 6/,
+    );
+  });
+
+  it('looks only at valid positions for the sides of a state', () => {
+    const values = reference.map((value, at) => (Math.floor(at / 6) % 20 < 5 ? value : 0));
+    const found = inspectFailure({
+      tensor: 't',
+      chunk: 0,
+      reference: floats('float32', SHAPE, values),
+      candidate: floats(
+        'float32',
+        SHAPE,
+        values.map((value) => (value === 0 ? 0 : value + 0.01)),
+      ),
+      region: { axis: 2, from: 0, to: 5 },
+    });
+    expect(found.slices).toMatchObject({ axis: 2, says: 'uniform' });
+  });
+});
+
+const chunk = (at: number, more: Partial<ChunkOutcome>): ChunkOutcome => ({
+  chunk: at,
+  pass: true,
+  copyMs: 0,
+  runMs: 0,
+  stateMs: 0,
+  totalMs: 0,
+  size: '',
+  isFirstOfSize: false,
+  tensors: [],
+  refused: null,
+  lengths: { recorded: null, raw: null, got: null },
+  ...more,
+});
+
+describe('lengths of the state', () => {
+  const law = { capacity: 256, dropExtra: 2, drop: 3 };
+  const explain = (recorded: readonly number[], got: readonly number[], raw = recorded) =>
+    stateLengths({
+      law,
+      stepsOf,
+      stream: {
+        chunks: recorded.map((length, at) =>
+          chunk(at, { lengths: { recorded: length, raw: raw[at]!, got: got[at]! } }),
+        ),
+        violations: [],
+        dumps: [],
+        diagnoses: [],
+        warnings: [],
+        stopped: null,
+      },
+    });
+
+  it('an engine that is stuck at the first chunk length grows as if every chunk were that long', () => {
+    // Chunks of 41, then 57 frames give 1, 4, 7, 10; an engine whose profile ends at 41 goes on as if they were 41.
+    const [found] = explain([1, 4, 7, 10], [1, 2, 3, 4]);
+    expect(found).toMatchObject({
+      id: 'shape-not-taken',
+      evidence: { advance: 1, wanted: [3], frames: [41, 48] },
+    });
+    expect(found?.sentence).toMatch(/41 to 48 frames long/);
+  });
+
+  it.each([
+    ['the same lengths', [1, 4, 7, 10], [1, 4, 7, 10]],
+    ['a full state', [250, 253, 256, 256], [250, 253, 256, 256]],
+    ['lengths that follow no rule', [1, 4, 7, 10], [1, 2, 5, 6]],
+  ])('nothing is said of %s', (_case, recorded, got) => {
+    expect(explain(recorded, got)).toEqual([]);
+  });
+
+  it('negative lengths that were replaced', () => {
+    expect(explain([1, 2], [1, 2], [-67, -67])[0]).toMatchObject({ id: 'invented-lengths' });
+  });
+});
+
+describe('tolerances that cannot fail', () => {
+  const tensors = (zerosPass: boolean, compared = 10) => [
+    { tensor: 'cache', kind: 'float', compared, zerosPass } as ChunkOutcome['tensors'][number],
+  ];
+  it('are those that zeros pass in every chunk in which something was compared', () => {
+    expect(
+      looseTolerances([chunk(0, { tensors: tensors(true) }), chunk(1, { tensors: tensors(true) })]),
+    ).toMatchObject([{ id: 'tolerance-cannot-fail', evidence: { tensor: 'cache', chunks: 2 } }]);
+    expect(
+      looseTolerances([chunk(0, { tensors: tensors(true) }), chunk(1, { tensors: tensors(false) })]),
+    ).toEqual([]);
+    expect(looseTolerances([chunk(0, { tensors: tensors(false, 0) })])).toEqual([]);
+  });
+});
+
+describe('two runs', () => {
+  const errors = [7.3e-4, 6.1e-4, 5.5e-4, 2.2e-4];
+  const run = (label: string, more = errors) => ({ label, errors: more, failures: [] });
+
+  it('of different providers that agree to the last digit ran on the same one', () => {
+    expect(identicalRuns(run('cpu'), run('cuda'))).toMatchObject({ id: 'same-provider-twice' });
+    expect(identicalRuns(run('cpu'), run('cuda', errors.with(2, 5.5000001e-4)))).toBeNull();
+    expect(identicalRuns(run('cpu'), run('cpu'))).toBeNull();
+    expect(identicalRuns(run('cpu', [0, 0, 0, 0]), run('cuda', [0, 0, 0, 0]))).toBeNull();
+  });
+
+  it.each([
+    [6.4e-4, 1.97e-7, 'tf32-is-the-cause'],
+    [6.4e-4, 2e-4, 'tf32-is-part'],
+    [6.4e-4, 6.3e-4, 'tf32-is-not-the-cause'],
+    [6.4e-4, 0, 'tf32-is-the-cause'],
+  ])('with TF32 (%d) and without (%d): %s', (on, off, id) => {
+    expect(compareTf32({ max: on }, { max: off }).id).toBe(id);
+  });
+
+  it.each([
+    [
+      { referenceReference: 0, candidateReference: 0.1, referenceCandidate: 1e-6, candidateCandidate: 0.1 },
+      'swap-first',
+    ],
+    [
+      { referenceReference: 0, candidateReference: 1e-6, referenceCandidate: 0.1, candidateCandidate: 0.1 },
+      'swap-second',
+    ],
+    [
+      { referenceReference: 0, candidateReference: 0.1, referenceCandidate: 0.1, candidateCandidate: 0.2 },
+      'swap-both',
+    ],
+    [
+      { referenceReference: 0, candidateReference: 0.1, referenceCandidate: 0.1, candidateCandidate: 1e-6 },
+      'swap-errors-cancel',
+    ],
+    [
+      { referenceReference: 0, candidateReference: 1e-6, referenceCandidate: 1e-6, candidateCandidate: 0.1 },
+      'swap-interaction',
+    ],
+    [
+      { referenceReference: 0, candidateReference: 1e-6, referenceCandidate: 1e-6, candidateCandidate: 1e-6 },
+      'swap-agrees',
+    ],
+    [
+      {
+        referenceReference: 0.1,
+        candidateReference: 1e-6,
+        referenceCandidate: 1e-6,
+        candidateCandidate: 1e-6,
+      },
+      'swap-reference-unstable',
+    ],
+  ])('with components in each other’s place: %j is %s', (found, id) => {
+    expect(explainSwap(found, ['encoder', 'joint'], 1e-3).id).toBe(id);
+  });
+});
+
+describe('sensitivity to an input', () => {
+  const inputs = new Map([
+    ['x', floats('float32', [4], [1, 2, 3, 4])],
+    ['cache', floats('float32', [4], [1, 1, 1, 1])],
+  ]);
+  const model = (weight: number) => async (given: ReadonlyMap<string, ReturnType<typeof floats>>) => {
+    const [x, cache] = [float32Values(given.get('x')!), float32Values(given.get('cache')!)];
+    return new Map([
+      [
+        'y',
+        floats(
+          'float32',
+          [4],
+          [...x].map((value, at) => value + weight * cache[at]!),
+        ),
+      ],
+    ]);
+  };
+
+  it.each([
+    [0, 'not-used'],
+    [1e-4, 'weakly-sensitive'],
+    [1, 'strongly-sensitive'],
+  ])('of weight %d is %s', async (weight, says) => {
+    const found = await sensitivityTo('cache', 'y', inputs, model(weight));
+    expect(found.says).toBe(says);
+    expect(found.effects.map(({ perturbation }) => perturbation)).toEqual([
+      'zeros',
+      'noise 0.1',
+      'noise 0.2',
+      'noise 0.3',
+    ]);
+    expect(found.effects[0]?.maxAbs).toBeCloseTo(weight, 5);
+  });
+
+  it('refuses what cannot be disturbed', async () => {
+    await expect(sensitivityTo('none', 'y', inputs, model(1))).rejects.toMatchObject({
+      code: 'TF_SESSION_INPUT',
+    });
+  });
+});
