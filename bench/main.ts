@@ -7,7 +7,9 @@ import { cache } from './cases/cache.js';
 import { compare } from './cases/compare.js';
 import { convert } from './cases/convert.js';
 import { demo } from './cases/demo.js';
+import { guard } from './cases/guard.js';
 import { inspect } from './cases/inspect.js';
+import { reference } from './cases/reference.js';
 import { start } from './cases/start.js';
 import { store } from './cases/store.js';
 import { transfer } from './cases/transfer.js';
@@ -17,7 +19,18 @@ import { preparePeers } from './peers.js';
 import { benchReport, markdown } from './report.js';
 import type { CaseResult } from './result.js';
 
-const cases: readonly BenchCase[] = [start, inspect, convert, compare, store, cache, transfer, demo];
+const cases: readonly BenchCase[] = [
+  start,
+  inspect,
+  convert,
+  compare,
+  reference,
+  store,
+  cache,
+  transfer,
+  guard,
+  demo,
+];
 
 const USAGE = `npm run bench [-- options]
 

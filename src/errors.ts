@@ -527,7 +527,8 @@ export const catalogue = {
     exitCode: ExitCode.badInput,
     meaning:
       'A file given as a streaming contract is none, or says something that cannot be: an unknown type, an impossible shape, state without its tensors.',
-    remedy: 'Correct the field named, or draft one from the model: trtforge record MODEL --draft-contract.',
+    remedy:
+      'Correct the field named, or draft one from the model: trtforge record MODEL --draft-contract FILE.',
   },
   TF_CONTRACT_BROKEN: {
     exitCode: ExitCode.failed,
@@ -540,7 +541,8 @@ export const catalogue = {
     exitCode: ExitCode.badInput,
     meaning:
       'A recorded reference is damaged, cut short or not one; the line is named. Tensors whose bytes do not fill their shape count as damaged.',
-    remedy: 'Record it again, or read on without the damaged lines: --skip-damaged.',
+    remedy:
+      'Record it again, or write it anew without the damaged lines: trtforge record --convert OLD -o NEW --skip-damaged.',
   },
   TF_TENSOR_UNSUPPORTED: {
     exitCode: ExitCode.badInput,

@@ -40,7 +40,7 @@ export const checkContract = (contract: Contract, model: ModelBindings): readonl
 ];
 
 /** The same with recorded data as a third witness. Reads every length in the reference. */
-export async function checkThree(
+async function checkThree(
   contract: Contract,
   model: ModelBindings & { readonly digest?: string | null },
   reference: Reference,

@@ -11,7 +11,7 @@ export const firstAndRest = z
   .optional()
   .catch(undefined);
 export const range = z.object({ min: whole, opt: whole, max: whole });
-export const sentences = z
+const sentences = z
   .union([z.record(z.string(), z.string()), z.array(z.string())])
   .optional()
   .catch(undefined);
@@ -136,7 +136,7 @@ export const lawOf = (
     ? null
     : { capacity, dropExtra, drop };
 
-export const sentencesOf = (
+const sentencesOf = (
   given: Readonly<Record<string, string>> | readonly string[] | undefined,
 ): readonly { readonly about: string; readonly sentence: string }[] =>
   Array.isArray(given)

@@ -169,7 +169,7 @@ function declared(
 }
 
 /** numpy's names, also with the mark of little-endian order in front. */
-export function dtypeOf(name: string, value: unknown): Dtype {
+function dtypeOf(name: string, value: unknown): Dtype {
   const dtype = typeof value === 'string' ? (numpyCodes[value] ?? value) : '';
   if (Object.hasOwn(dtypes, dtype) && dtype !== 'string') return dtype as Dtype;
   throw new LineFault(`${name} has the dtype ${JSON.stringify(value) ?? 'undefined'}, which is unknown`);
@@ -186,7 +186,7 @@ const numpyCodes: Readonly<Record<string, Dtype>> = {
   '|i1': 'int8',
 };
 
-export function shapeOf(name: string, value: unknown): readonly number[] {
+function shapeOf(name: string, value: unknown): readonly number[] {
   const isShape =
     Array.isArray(value) &&
     value.length <= 32 &&

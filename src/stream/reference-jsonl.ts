@@ -162,7 +162,7 @@ class RecycledMemory {
   };
 }
 
-export const damagedError = (path: string, { line, why }: DamagedLine): TrtforgeError =>
+const damagedError = (path: string, { line, why }: DamagedLine): TrtforgeError =>
   new TrtforgeError('TF_REFERENCE_INVALID', `Line ${line} of ${path} is damaged: ${why}.`, {
     details: { line, why },
   });

@@ -33,8 +33,7 @@ export interface WrittenReference {
 }
 
 /** `.jsonl` in any case is JSONL; every other path is the folder of a compact reference. */
-export const formOf = (path: string): WrittenReference['form'] =>
-  /\.jsonl$/i.test(path) ? 'jsonl' : 'compact';
+const formOf = (path: string): WrittenReference['form'] => (/\.jsonl$/i.test(path) ? 'jsonl' : 'compact');
 
 /** Begins a reference in the form that its path says. Throws TF_WRITE_FAILED; TF_USAGE when a folder that is not empty is in the way. */
 export function beginReference(path: string, provenance: Provenance | null): ReferenceWriter {

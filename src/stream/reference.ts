@@ -111,4 +111,4 @@ export function openReference(path: string): Reference {
   return isFolder ? openCompactReference(path) : openJsonlReference(path);
 }
 
-export { type WritableChunk, type WrittenReference, writeReference } from './reference-write.js';
+export { type WritableChunk, writeReference } from './reference-write.js';

@@ -92,7 +92,7 @@ describe('a JSONL reference', () => {
       expect(same).toMatchObject({ dtype: 'float32', shape: [2, 3] });
       expect(Buffer.from(same!.bytes).equals(Buffer.from(tensor.bytes))).toBe(true);
     }
-    expect([n?.dtype, [...numbersOf(n!)], s?.shape, s?.dtype, f?.dtype]).toEqual([
+    expect([n?.dtype, Array.from(numbersOf(n!)), s?.shape, s?.dtype, f?.dtype]).toEqual([
       'int64',
       [3],
       [],
