@@ -10,6 +10,8 @@ import { verifyEngineInPieces } from '../engine/verify-engine.js';
 import { TrtforgeError } from '../errors.js';
 import { obtainEngine } from '../store/obtain-engine.js';
 import type { EngineStores } from '../store/open-stores.js';
+import { readSignature } from '../store/signature-file.js';
+import { checkTrust, type Trust } from '../store/trust.js';
 import type { Component } from './component.js';
 import type { ComponentLog } from './component-log.js';
 import { explainImpossibleProfile, impossibleLine } from './impossible-profile.js';
@@ -31,15 +33,16 @@ export interface ComponentEngine {
   readonly warnings: readonly string[];
 }
 
-/** The engine that lies in the folder already, when it is sound and of the same identity. */
-export async function keptEngine({
-  prepared,
-  enginePath,
-}: PreparedComponent): Promise<ComponentEngine | undefined> {
+/** The engine that lies in the folder already, when it is sound, of the same identity, and signed where signatures are required. */
+export async function keptEngine(
+  { prepared, enginePath }: PreparedComponent,
+  trust: Trust,
+): Promise<ComponentEngine | undefined> {
   if (!existsSync(enginePath)) return undefined;
   try {
     if (readPassport(enginePath).identity.digest !== identityDigest(prepared.identity)) return undefined;
     const passport = await verifyEngineInPieces(enginePath);
+    checkTrust(trust, enginePath, passport, await readSignature(enginePath));
     return { status: 'kept', passport, passportPath: passportPath(enginePath), buildMs: 0, warnings: [] };
   } catch (error) {
     if (error instanceof TrtforgeError) return undefined;

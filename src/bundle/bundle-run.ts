@@ -183,7 +183,7 @@ export class BundleRun {
   ): Promise<void> {
     throwIfCancelled(context.signal, `building ${state.onnx}`);
     const target = state.target!;
-    const kept = this.request.forceRebuild === true ? undefined : await keptEngine(target);
+    const kept = this.request.forceRebuild === true ? undefined : await keptEngine(target, stores.trust);
     if (kept !== undefined) {
       state.engine = kept;
       return;

@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process';
+import { generateKeyPairSync } from 'node:crypto';
 import {
   existsSync,
   mkdirSync,
@@ -136,6 +137,15 @@ describe('a bundle', () => {
       predictor: 'built',
       joint: 'built',
     });
+  });
+
+  test('is not taken from the folder without a signature where one is required', async () => {
+    const builder = recordingBuilder();
+    await run(builder);
+    const trustKey = join(folder, 'trusted.pem');
+    writeFileSync(trustKey, generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }));
+    const report = await run(builder, { requireSignature: true, trustKeys: [trustKey] });
+    expect(statuses(report)).toEqual({ encoder: 'built', predictor: 'built', joint: 'built' });
   });
 
   test('is built in part, and the report keeps what an earlier one said of the rest', async () => {
