@@ -4,6 +4,7 @@ import { streamsFromLogs } from '../bench/streams-repair.js';
 import type { StreamsResult } from '../bench/streams-result.js';
 import { requireGpu, streamsEffects } from '../bench/streams-setup.js';
 import { defineCommand, type TextOutput } from '../cli/command.js';
+import { explaining } from '../diagnose/failure.js';
 import {
   refuseWithLogs,
   streamsLimits,
@@ -32,7 +33,12 @@ export const command = defineCommand({
     }
     const plan = planStreams(streamsRequest(model, options));
     requireGpu(options.device);
-    return streams(plan, streamsEffects(plan, streamsSetup(model, options), context));
+    const setup = streamsSetup(model, options);
+    const { result } = await explaining(
+      (emit) => streams(plan, streamsEffects(plan, setup, { ...context, emit })),
+      { emit: context.emit, model },
+    );
+    return result;
   },
   render,
 });

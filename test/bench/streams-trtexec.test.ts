@@ -1,0 +1,144 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { planStreams, type StreamsRequest, streams } from '../../src/bench/streams.js';
+import { readStreamsLog } from '../../src/bench/streams-log.js';
+import { streamsEffects } from '../../src/bench/streams-setup.js';
+import { readPassport } from '../../src/engine/passport.js';
+import { type EventListener, ignoreEvents } from '../../src/events.js';
+import { type FoundToolchain, findToolchains } from '../../src/toolchain/find.js';
+import { readTrtexecLog } from '../../src/trtexec/log.js';
+import { writePictureModel } from '../support/streams.js';
+import { standInTrtexec } from '../support/trtexec.js';
+
+/** Stand-ins are no installations, so the search for TensorRT gives them. */
+vi.mock('../../src/toolchain/find.js', async (original) => ({
+  ...(await original<typeof import('../../src/toolchain/find.js')>()),
+  findToolchains: vi.fn(),
+}));
+
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-streams-trtexec-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+let model: string;
+beforeAll(async () => {
+  model = await writePictureModel(folder);
+});
+const environment = { ...process.env, XDG_CACHE_HOME: join(folder, 'cache') };
+
+function toolchain(fault?: string): FoundToolchain {
+  return {
+    name: 'tensorrt-10.6',
+    product: 'tensorrt',
+    version: '10.6.0.26',
+    libraries: { inference: '/nowhere/libnvinfer.so', parser: '/nowhere/libnvonnxparser.so', plugins: null },
+    trtexec: standInTrtexec(folder, { version: '10.6', ...(fault === undefined ? {} : { fault }) }),
+    foundBy: 'the test',
+    folder: '/nowhere',
+    flavour: 'full',
+    alsoFoundBy: [],
+    parserVersion: null,
+    cudaMajor: null,
+    builderResources: [],
+  };
+}
+
+/** The recorded run gives 532 batches a second, whatever the batch. */
+const request = (more: Partial<StreamsRequest['limits']> = {}): StreamsRequest => ({
+  model,
+  names: {},
+  input: {},
+  limits: {
+    fps: [500],
+    firstMaxBatch: 4,
+    maxBatchLimit: 8,
+    minGainPercent: -5,
+    timeLimitSeconds: null,
+    ...more,
+  },
+  fresh: false,
+  sensitivity: false,
+});
+
+function size(fault?: string, emit: EventListener = ignoreEvents) {
+  const chosen = toolchain(fault);
+  vi.mocked(findToolchains).mockResolvedValue([chosen]);
+  const plan = planStreams(request());
+  const effects = streamsEffects(
+    plan,
+    {
+      build: {
+        model,
+        target: 'tensorrt:sm_90',
+        toolchain: chosen,
+        precision: 'as-is',
+        store: false,
+        remote: false,
+      },
+      builder: 'trtexec',
+      meter: 'trtexec',
+      mode: { warmUpMs: 500, durationMs: 3000, graph: true, spinWait: true },
+      device: 0,
+    },
+    { emit, signal: new AbortController().signal, environment },
+  );
+  return { plan, result: streams(plan, effects) };
+}
+
+describe('built and measured by trtexec', () => {
+  test('a fault of the build is an error, and nothing that a later call believes is left', async () => {
+    const { plan, result } = size('no-plan');
+    await expect(result).rejects.toMatchObject({ code: 'TF_BUILD_FAILED' });
+    expect(readdirSync(plan.paths.engines).filter((name) => name.includes('.engine'))).toEqual([]);
+    // The log of the failure is what one needs then.
+    expect(readdirSync(plan.paths.engines).filter((name) => name.endsWith('.log'))).toHaveLength(1);
+    rmSync(plan.paths.engines, { recursive: true });
+  });
+
+  test('the whole flow: engines with passports, trtexec’s own logs under the fixed names', async () => {
+    const { plan, result } = size();
+    const { stop, maxBatch, peakGpuStreams, engines, baseline, builder, meter } = await result;
+    expect({ maxBatch, peakGpuStreams, builder, meter }).toEqual({
+      maxBatch: 4,
+      peakGpuStreams: 4,
+      builder: 'trtexec',
+      meter: 'trtexec',
+    });
+    expect(stop.reason).toBe('enough');
+    expect(readPassport(plan.paths.engine(4)).built.builder).toBe('trtexec');
+    const profile = readPassport(plan.paths.engine(4)).identity.document.recipe.profiles;
+    expect(profile).toEqual([
+      { images: { min: [1, 3, 64, 64], opt: [4, 3, 64, 64], max: [4, 3, 64, 64], values: false } },
+    ]);
+    for (const batch of [1, 4]) {
+      expect(readStreamsLog(plan.paths.log(batch))).toMatchObject({
+        writtenBy: 'trtexec',
+        isComplete: true,
+        batch,
+      });
+    }
+    expect(baseline).toMatchObject({ qps: 532.026, writtenBy: 'trtexec', graph: true });
+    expect(engines[0]?.peak?.backend).toMatch(/^trtexec 10\.6/);
+    const built = readdirSync(plan.paths.engines);
+    expect(built).toContain('timing.cache');
+    const log = built.find((name) => /^net_dynamic_build_\d{8}_\d{6}\.log$/.test(name)) ?? '';
+    expect(readTrtexecLog(join(plan.paths.engines, log)).build.saveEngine).toMatch(/engine\.plan$/);
+    expect(built.filter((name) => name.startsWith('.'))).toEqual([]);
+  });
+
+  test('the second call finds everything', async () => {
+    const said: string[] = [];
+    const { result } = size(undefined, (event) => event.type === 'phase-start' && said.push(event.phase));
+    expect((await result).engines.map(({ source, peak }) => [source, peak?.source])).toEqual([
+      ['disk', 'disk'],
+    ]);
+    expect(said.filter((phase) => phase === 'engine' || phase === 'measure')).toEqual([]);
+  });
+
+  test('an engine that was cut short is built again', async () => {
+    const { plan } = size();
+    const path = plan.paths.engine(4);
+    writeFileSync(path, readFileSync(path).subarray(0, 1000));
+    expect((await size().result).engines.map(({ source }) => source)).toEqual(['built']);
+  });
+});

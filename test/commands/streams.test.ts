@@ -1,0 +1,106 @@
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { buildAddon } from '../../scripts/build-native.mjs';
+import { streamsResultSchema } from '../../src/bench/streams-schema.js';
+import { writeSampleModel } from '../support/sample-engine.js';
+import { writePictureModel } from '../support/streams.js';
+import { recordedLogs } from '../support/trtexec.js';
+
+const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
+const root = mkdtempSync(join(tmpdir(), 'trtforge-streams-command-'));
+let model: string;
+beforeAll(async () => {
+  await buildAddon({ say: () => {} });
+  model = await writePictureModel(root);
+  await writeSampleModel(join(root, 'fixed.onnx'), { batch: 4 });
+}, 180_000);
+afterAll(() => rmSync(root, { recursive: true }));
+
+function streams(...words: readonly string[]) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [main, 'streams', ...words], {
+    encoding: 'utf8',
+    cwd: root,
+    // No driver of this machine is asked, so that the answer is the same everywhere.
+    env: { ...process.env, XDG_CACHE_HOME: join(root, 'cache'), CUDA_VISIBLE_DEVICES: '', NO_COLOR: '1' },
+  });
+  return { status, stdout, stderr };
+}
+
+describe('trtforge streams refuses before any work', () => {
+  test.each<[string, readonly string[], number, string, RegExp]>([
+    ['no model', [], 2, 'TF_USAGE', /MODEL|argument/i],
+    ['a model that is not there', ['no.onnx'], 2, 'TF_FILE_NOT_FOUND', /no\.onnx/],
+    ['a fixed batch', ['fixed.onnx'], 2, 'TF_PROFILE_INVALID', /«x» .* batch at 4/],
+    ['another height than the model has', ['@', '--height', '640'], 2, 'TF_PROFILE_INVALID', /64, not 640/],
+    ['an input that is not there', ['@', '--input', 'data'], 2, 'TF_PROFILE_INVALID', /no input «data»/],
+    ['a rate of nothing', ['@', '--fps', '0'], 2, 'TF_USAGE', /«0»/],
+    ['no rate', ['@', '--fps', ','], 2, 'TF_USAGE', /frame rates/],
+    ['a batch of nothing', ['@', '--max-batch', '0'], 2, 'TF_USAGE', /«0»/],
+    [
+      'a first batch above the limit',
+      ['@', '--max-batch', '64', '--max-batch-limit', '32'],
+      2,
+      'TF_USAGE',
+      /64 is above/,
+    ],
+    ['measuring from logs', ['@', '--from-logs', '--fresh'], 2, 'TF_USAGE', /--fresh has no meaning/],
+    ['a folder without engines', ['models/none', '--from-logs'], 2, 'TF_USAGE', /no engine/],
+    ['no logs', ['@', '--from-logs'], 2, 'TF_FILE_NOT_FOUND', /no whole log/],
+    ['a misspelt option', ['@', '--time-limt', '5'], 2, 'TF_USAGE', /time-limt/],
+    ['a machine without GPU', ['@'], 3, 'TF_GPU_UNAVAILABLE', /needs an NVIDIA GPU/],
+    [
+      'a machine without GPU, trtexec or not',
+      ['@', '--with', 'trtexec'],
+      3,
+      'TF_GPU_UNAVAILABLE',
+      /needs an NVIDIA GPU/,
+    ],
+  ])('%s', (_what, words, exitCode, code, message) => {
+    const { status, stdout } = streams(...words.map((word) => (word === '@' ? model : word)), '--json');
+    expect(JSON.parse(stdout)).toMatchObject({
+      ok: false,
+      exitCode,
+      error: { code, message: expect.stringMatching(message) },
+    });
+    expect(status).toBe(exitCode);
+    expect(existsSync(join(root, 'models/net/benchmarks'))).toBe(false);
+  });
+});
+
+describe('trtforge streams --from-logs needs no GPU', () => {
+  const place = (name: string, where: string) => {
+    const path = join(root, 'models/r50/benchmarks', where);
+    mkdirSync(dirname(path), { recursive: true });
+    copyFileSync(join(recordedLogs, name), path);
+  };
+  beforeAll(() => {
+    place('10.6-build_fp16.log', 'engines/r50_dynamic_build_20261120_213100.log');
+    place('10.6-bench_seed_b1.log', 'b1/trtexec_b1.log');
+    place('10.6-bench_r50_b64.log', 'b64/trtexec_b64.log');
+  });
+
+  test('gives one result by its schema', () => {
+    const { status, stdout } = streams('models/r50', '--from-logs', '--fps', '30,15', '--json');
+    expect(status).toBe(0);
+    const answer: unknown = JSON.parse(stdout);
+    expect(streamsResultSchema.safeParse(answer).error).toBeUndefined();
+    expect(answer).toMatchObject({ ok: true, command: 'streams', peakGpuStreams: 1134, maxBatch: 64 });
+    expect(
+      JSON.parse(readFileSync(join(root, 'models/r50/reports/benchmark_data.json'), 'utf8')),
+    ).toMatchObject({
+      peak_gpu_streams: 1134,
+    });
+  });
+
+  test('prints the scripts’ summary first, then what is ours', () => {
+    const { stdout } = streams('models/r50/model/r50.onnx', '--from-logs');
+    expect(stdout).toMatch(/^=== TRT Engine Build Complete ===\nModel: {3}r50\n/);
+    expect(stdout).toContain('PEAK_GPU_STREAMS 1134, 64 in one batch of b64');
+    expect(stdout).toContain('stopped: from-logs.');
+    expect(stdout).toMatch(/warning PEAK_GPU_STREAMS is an upper bound/);
+  });
+});
