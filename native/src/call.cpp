@@ -94,8 +94,11 @@ void Call::addSlot(const EngineTensor& tensor, const std::vector<std::int64_t>* 
   else if (shape == nullptr)
     slot.allocator = std::make_unique<OutputAllocator>(engine.device(), tensor.name);
   else if (!slot.callerOwns) {
-    slot.device = engine.pool().device(bytes, "buffer of " + tensor.name);
+    const bool maps = bytes <= request_.mappedBytes;
+    if (!maps) slot.device = engine.pool().device(bytes, "buffer of " + tensor.name);
     slot.host = engine.pool().host(bytes, "buffer of " + tensor.name);
+    if (maps && slot.host->deviceAddress() % kAlignment == 0) slot.mapped = slot.host->deviceAddress();
+    if (maps && slot.mapped == 0) slot.device = engine.pool().device(bytes, "buffer of " + tensor.name);
     // What another call left there, and numbers that are no index, are no input for the rehearsal.
     std::memset(slot.host->get(), 0, slot.bytes);
   }
@@ -160,11 +163,13 @@ void Call::open() {
 bool Call::bind() {
   if (execution_->boundTo == this) return false;
   full_ = cuda::Graph();
-  compute_ = cuda::Graph();
+  rest_ = cuda::Graph();
   execution_->setShapes(request_.shapes);
   for (Slotted& slot : slots_) {
     if (slot.hostTensor) {
       execution_->setAddress(slot.name, slot.host->get());
+    } else if (slot.mapped != 0) {
+      execution_->setAddress(slot.name, reinterpret_cast<void*>(slot.mapped));
     } else if (slot.allocator != nullptr) {
       execution_->setAllocator(slot.name, slot.allocator.get());
     } else {
@@ -203,31 +208,6 @@ void Call::copyOut() {
     if (!slot.input && slot.copied()) context_->stream().copyToHost(slot.host->get(), slot.address(), slot.bytes);
 }
 
-void Call::launch() {
-  const bool rebound = bind();
-  if (fullGraphed_ && !rebound) {
-    if (!full_) captureFull();
-    if (full_) return full_.launch(context_->stream());
-  }
-  copyIn();
-  enqueue();
-  copyOut();
-}
-
-void Call::run() {
-  std::lock_guard<std::mutex> lock(context_->mutex);
-  open();
-  context_->engine()->device().makeCurrent();
-  const cuda::Stream& stream = context_->stream();
-  try {
-    launch();
-    stream.synchronize();
-  } catch (const Failure&) {
-    stream.device().api().streamSynchronize(stream.get());
-    throw;
-  }
-}
-
 std::vector<char> Call::readOutput(const std::string& name) {
   std::lock_guard<std::mutex> lock(context_->mutex);
   open();
@@ -250,8 +230,9 @@ void Call::release() {
     for (Slotted& slot : slots_)
       if (slot.allocator != nullptr) execution_->clearAllocator(slot.name);
   full_ = cuda::Graph();
-  compute_ = cuda::Graph();
-  chunkDone_.clear();
+  rest_ = cuda::Graph();
+  outDone_.clear();
+  outPieces_.clear();
   for (Slotted& slot : slots_) {
     if (!slot.callerOwns) engine->pool().giveBack(std::move(slot.device));
     slot.device.reset();

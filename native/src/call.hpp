@@ -1,5 +1,6 @@
 // Fixed shapes and buffers of an engine, for many runs, with a CUDA graph where one can be captured.
 #pragma once
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -7,6 +8,7 @@
 #include "block_pool.hpp"
 #include "context.hpp"
 #include "output_allocator.hpp"
+#include "pace.hpp"
 
 namespace trtforge {
 
@@ -21,6 +23,8 @@ struct CallRequest {
   std::vector<InputShape> shapes;
   std::vector<BindingRequest> bindings;
   bool graph = false;
+  // Tensors up to so many bytes are read and written by the GPU in pinned memory, without copies.
+  std::size_t mappedBytes = 0;
 };
 
 // A tensor of a call.
@@ -30,9 +34,10 @@ struct Slotted {
   bool hostTensor = false;  // a shape output: the library writes the pinned buffer itself
   std::size_t bytes = 0;
   std::shared_ptr<cuda::HostBlock> host;      // null for device bindings and data-dependent outputs
-  std::shared_ptr<cuda::DeviceBlock> device;  // null for host tensors and data-dependent outputs of the call's own
+  std::shared_ptr<cuda::DeviceBlock> device;  // null for host tensors, mapped ones, and data-dependent outputs of the call's own
   std::size_t offset = 0;
   bool callerOwns = false;
+  cuda::Address mapped = 0;                   // of the pinned memory on the GPU, where the engine uses it in place
   std::unique_ptr<OutputAllocator> allocator;  // data-dependent outputs only
 
   cuda::Address address() const { return device->address() + offset; }
@@ -60,10 +65,12 @@ class Call {
   const std::vector<Slotted>& slots() const { return slots_; }
   const std::shared_ptr<Context>& context() const { return context_; }
 
-  // With nothing to copy from or to ordinary memory. Throws TF_RUN_FAILED, TF_GPU_MEMORY, TF_SESSION_CLOSED.
-  void run();
-  // `inputs` are copied in first, `outputs` copied out at the end.
-  void run(const std::vector<HostView>& inputs, const std::vector<HostView>& outputs);
+  // `inputs` are copied in first, `outputs` copied out at the end. `soon` is called when the end is near, where that can be foreseen, with how long to
+  // be ready for it; a run with it may sleep until then. Throws TF_RUN_FAILED, TF_GPU_MEMORY, TF_SESSION_CLOSED.
+  using Soon = std::function<void(Pace::Clock::duration)>;
+  void run(const std::vector<HostView>& inputs, const std::vector<HostView>& outputs, const Soon& soon = nullptr);
+  // From beginning to end, as the last runs took; zero before the first. On any thread.
+  Pace::Clock::duration expected() const { return pace_.expected(); }
   // Bytes of a data-dependent output of the last run. Throws TF_SESSION_INPUT.
   std::vector<char> readOutput(const std::string& name);
   // Lets go of everything, with the context's mutex held.
@@ -88,9 +95,28 @@ class Call {
   void copyIn();
   void copyOut();
   void launch();
-  void launchCompute();
+  // All after the inputs, where those were staged.
+  void launchRest(const std::vector<HostView>& outputs);
+  void awaitEnd(Pace::Clock::time_point started, const Soon& soon, std::size_t staged);
+
+  // A part of a tensor that is copied between ordinary and pinned memory at one go.
+  struct Piece {
+    const Slotted* slot;
+    char* view;
+    std::size_t from, bytes;
+    char* pinned() const { return static_cast<char*>(slot->host->get()) + from; }
+  };
+  const Slotted& slot(const HostView& view) const { return slots_[static_cast<std::size_t>(view.slot)]; }
+  // Copied by several threads, and piece by piece.
+  bool isLarge(const HostView& view) const;
+  bool isStaged(const Slotted& slot, const std::vector<HostView>& views) const;
+  bool outputsAreSmall() const;
+  std::size_t bytesStaged(const std::vector<HostView>& views) const;
+  static std::size_t helpersFor(std::size_t bytes);
+  std::vector<Piece> piecesOf(const std::vector<HostView>& views, std::size_t size) const;
   void stageIn(const std::vector<HostView>& views);
-  void stageOut(const std::vector<HostView>& views);
+  void enqueueOut(const std::vector<HostView>& views);
+  void stageOut();
   Failure explained(const Failure& failure) const;
 
   const std::shared_ptr<Context> context_;
@@ -98,11 +124,14 @@ class Call {
   std::vector<OutputShape> outputs_;
   std::vector<Slotted> slots_;
   std::shared_ptr<Execution> execution_;
-  cuda::Graph full_, compute_;
+  cuda::Graph full_, rest_;
   bool fullGraphed_ = false;
   bool profiled_ = false;
   std::string graphRefusal_;
-  std::vector<std::unique_ptr<cuda::Event>> chunkDone_;
+  std::vector<Piece> outPieces_;
+  std::vector<std::unique_ptr<cuda::Event>> outDone_;
+  Pace pace_;
+  Pace::Clock::time_point ended_;
 };
 
 }  // namespace trtforge

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <atomic>
 
 #include "completions.hpp"
@@ -19,8 +20,7 @@ class RunJob : public Completion {
   void run() {
     try {
       if (cancelled) throw Failure("TF_CANCELLED", "The run was cancelled before it began.");
-      if (inputs.empty() && outputs.empty()) call->run();
-      else call->run(inputs, outputs);
+      call->run(inputs, outputs, soon);
     } catch (const Failure& caught) {
       failure = caught;
     } catch (const std::exception& caught) {
@@ -30,6 +30,7 @@ class RunJob : public Completion {
 
   const std::shared_ptr<Call> call;
   std::vector<HostView> inputs, outputs;
+  Call::Soon soon;
   std::atomic<bool> cancelled{false};
 
  private:
@@ -49,6 +50,8 @@ namespace {
 using js::Reader;
 using js::Writer;
 
+constexpr auto kShort = std::chrono::microseconds(500);
+
 std::vector<InputShape> shapesOf(const Reader& from) {
   std::vector<InputShape> shapes;
   for (const Reader& one : from.elements()) {
@@ -65,6 +68,7 @@ CallRequest callRequest(napi_env env, const Reader& from) {
   CallRequest request;
   request.shapes = shapesOf(from["shapes"]);
   request.graph = from["graph"].boolean();
+  request.mappedBytes = static_cast<std::size_t>(std::max<std::int64_t>(0, from["mappedBytes"].integer()));
   for (const Reader& one : from["bindings"].elements()) {
     BindingRequest binding;
     binding.name = one["name"].text();
@@ -187,7 +191,7 @@ Call& readyCall(napi_env env, napi_value handle) {
 
 napi_value callLaunchExport(napi_env env, napi_callback_info info) {
   const auto [handle] = argumentsOf<1>(env, info);
-  readyCall(env, handle).run();
+  readyCall(env, handle).run({}, {});
   return nullptr;
 }
 
@@ -213,8 +217,12 @@ napi_value callRunExport(napi_env env, napi_callback_info info) {
   run->inputs = std::move(from);
   run->outputs = std::move(to);
   for (napi_value view : views) run->keep(view);
+  run->soon = [&completions](Pace::Clock::duration atMost) { completions.lookSoon(atMost); };
   completions.begin();
-  run->call->context()->worker().post([run, &completions] {
+  Worker& worker = call.context()->worker();
+  // It ends before a sleeping loop would be awake again.
+  if (const auto expected = call.expected(); expected.count() > 0 && expected < kShort && worker.idle()) completions.look(2 * expected + kShort);
+  worker.post([run, &completions] {
     run->run();
     completions.end(run);
   });

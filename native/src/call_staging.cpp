@@ -1,135 +1,153 @@
-// Runs that read from and write to ordinary memory: large tensors are copied by several threads, and each piece goes on its way as soon as it is staged.
+// Large tensors in ordinary memory: several threads copy them to and from pinned memory in pieces, and each piece is on its way to the GPU, or from it,
+// while others are copied.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
 
 #include "call.hpp"
+#include "copy.hpp"
 #include "copy_threads.hpp"
+#include "pause.hpp"
 
 namespace trtforge {
 
 namespace {
 
-// Below this a thread's waking costs more than its copying saves.
-constexpr std::size_t kLarge = std::size_t{256} << 10;
-constexpr std::size_t kInputPiece = std::size_t{1} << 20;
-constexpr std::size_t kOutputPiece = std::size_t{2} << 20;
+// Below this one memcpy is over before a thread could help.
+constexpr std::size_t kLargeInput = std::size_t{256} << 10;
+constexpr std::size_t kLargeOutput = std::size_t{1} << 20;
+// A piece is copied in 5 to 25 microseconds.
+constexpr std::size_t kLeastPiece = std::size_t{64} << 10;
+constexpr std::size_t kMostPiece = std::size_t{256} << 10;
+constexpr std::size_t kPieces = 16;
+// Transfers grow: the first begins early, later ones waste less of the link between two of them.
+constexpr std::size_t kFirstTransfer = std::size_t{256} << 10;
+constexpr std::size_t kLongestTransfer = std::size_t{2} << 20;
+constexpr std::size_t kOutputPiece = std::size_t{1} << 20;
+constexpr std::size_t kBytesPerHelper = std::size_t{256} << 10;
+// What is smaller stays in the caches, from where the GPU reads it too.
+constexpr std::size_t kPastCaches = std::size_t{4} << 20;
 
-struct Piece {
-  const Slotted* slot;
-  char* view;
-  std::size_t from, bytes;
+// Sends what is staged, in order, one thread alone: threads that enqueue at once wait for each other inside the driver.
+class Transfers {
+ public:
+  Transfers(const cuda::Stream& stream, std::size_t total) : stream_(stream), left_(total) {}
+
+  bool over() const { return left_ == 0; }
+  // The next bytes of the tensor are staged.
+  void staged(const Slotted& slot, std::size_t bytes) {
+    if (slot_ != &slot) send(), slot_ = &slot, from_ = ready_ = 0;
+    ready_ += bytes;
+    left_ -= bytes;
+    if (ready_ - from_ >= least_ || left_ == 0) send();
+  }
+
+ private:
+  void send() {
+    if (slot_ == nullptr || ready_ == from_) return;
+    stream_.copyToDevice(slot_->address() + from_, static_cast<char*>(slot_->host->get()) + from_, ready_ - from_);
+    from_ = ready_;
+    least_ = std::min(2 * least_, kLongestTransfer);
+  }
+
+  const cuda::Stream& stream_;
+  std::size_t left_;
+  const Slotted* slot_ = nullptr;
+  std::size_t from_ = 0, ready_ = 0, least_ = kFirstTransfer;
 };
 
-std::vector<Piece> piecesOf(const std::vector<Slotted>& slots, const std::vector<HostView>& views, std::size_t size) {
+}  // namespace
+
+bool Call::isLarge(const HostView& view) const {
+  const Slotted& one = slot(view);
+  return one.copied() && one.bytes >= (one.input ? kLargeInput : kLargeOutput);
+}
+
+bool Call::isStaged(const Slotted& one, const std::vector<HostView>& views) const {
+  return std::any_of(views.begin(), views.end(), [&](const HostView& view) { return &slot(view) == &one && isLarge(view); });
+}
+
+bool Call::outputsAreSmall() const {
+  return std::none_of(slots_.begin(), slots_.end(), [](const Slotted& one) { return !one.input && one.copied() && one.bytes >= kLargeOutput; });
+}
+
+std::size_t Call::bytesStaged(const std::vector<HostView>& views) const {
+  std::size_t bytes = 0;
+  for (const HostView& view : views)
+    if (isLarge(view)) bytes += slot(view).bytes;
+  return bytes;
+}
+
+std::size_t Call::helpersFor(std::size_t bytes) { return bytes / kBytesPerHelper; }
+
+std::vector<Call::Piece> Call::piecesOf(const std::vector<HostView>& views, std::size_t size) const {
   std::vector<Piece> pieces;
   for (const HostView& view : views) {
-    const Slotted& slot = slots[static_cast<std::size_t>(view.slot)];
-    if (slot.bytes < kLarge || !slot.copied()) continue;
-    for (std::size_t from = 0; from < slot.bytes; from += size) pieces.push_back({&slot, static_cast<char*>(view.data), from, std::min(size, slot.bytes - from)});
+    if (!isLarge(view)) continue;
+    const Slotted& one = slot(view);
+    for (std::size_t from = 0; from < one.bytes; from += size) pieces.push_back({&one, static_cast<char*>(view.data) + from, from, std::min(size, one.bytes - from)});
   }
   return pieces;
 }
 
-bool isLarge(const std::vector<Slotted>& slots, const HostView& view) {
-  const Slotted& slot = slots[static_cast<std::size_t>(view.slot)];
-  return slot.bytes >= kLarge && slot.copied();
-}
-
-bool anyLarge(const std::vector<Slotted>& slots, const std::vector<HostView>& views) {
-  return std::any_of(views.begin(), views.end(), [&](const HostView& view) { return isLarge(slots, view); });
-}
-
-bool staged(const std::vector<Slotted>& slots, const std::vector<HostView>& views, const Slotted& slot) {
-  return std::any_of(views.begin(), views.end(), [&](const HostView& view) { return &slots[static_cast<std::size_t>(view.slot)] == &slot && isLarge(slots, view); });
-}
-
-char* pinned(const Slotted& slot) { return static_cast<char*>(slot.host->get()); }
-
-}  // namespace
-
-void Call::run(const std::vector<HostView>& inputs, const std::vector<HostView>& outputs) {
-  std::lock_guard<std::mutex> lock(context_->mutex);
-  open();
-  const cuda::Stream& stream = context_->stream();
-  stream.device().makeCurrent();
-  for (const HostView& view : inputs) {
-    const Slotted& slot = slots_[static_cast<std::size_t>(view.slot)];
-    if (!isLarge(slots_, view)) std::memcpy(pinned(slot), view.data, slot.bytes);
-  }
-  try {
-    if (anyLarge(slots_, inputs) || anyLarge(slots_, outputs)) {
-      stageIn(inputs);
-      launchCompute();
-      stageOut(outputs);
-    } else {
-      launch();
-    }
-    stream.synchronize();
-  } catch (const Failure&) {
-    stream.device().api().streamSynchronize(stream.get());
-    throw;
-  }
-  for (const HostView& view : outputs) {
-    const Slotted& slot = slots_[static_cast<std::size_t>(view.slot)];
-    if (!isLarge(slots_, view)) std::memcpy(view.data, pinned(slot), slot.bytes);
-  }
-}
-
 void Call::stageIn(const std::vector<HostView>& views) {
   const cuda::Stream& stream = context_->stream();
-  const cuda::Device& device = stream.device();
-  for (const Slotted& slot : slots_)
-    if (slot.input && slot.copied() && !staged(slots_, views, slot)) stream.copyToDevice(slot.address(), slot.host->get(), slot.bytes);
-  const std::vector<Piece> pieces = piecesOf(slots_, views, kInputPiece);
-  std::atomic<int> failed{cuda::kSuccess};
-  onCopyThreads(pieces.size(), [&](std::size_t index) {
+  for (const Slotted& one : slots_)
+    if (one.input && one.copied() && !isStaged(one, views)) stream.copyToDevice(one.address(), one.host->get(), one.bytes);
+  const std::size_t total = bytesStaged(views);
+  if (total == 0) return;
+  const std::vector<Piece> pieces = piecesOf(views, std::clamp(total / kPieces / kLeastPiece * kLeastPiece, kLeastPiece, kMostPiece));
+  std::vector<std::atomic<bool>> done(pieces.size());
+  std::atomic<std::size_t> next{0};
+  const auto copyNext = [&] {
+    const std::size_t index = next++;
+    if (index >= pieces.size()) return false;
     const Piece& piece = pieces[index];
-    std::memcpy(pinned(*piece.slot) + piece.from, piece.view + piece.from, piece.bytes);
-    device.makeCurrentQuietly();
-    const int code = device.api().copyToDevice(piece.slot->address() + piece.from, pinned(*piece.slot) + piece.from, piece.bytes, stream.get());
-    if (code != cuda::kSuccess) failed = code;
-  });
-  cuda::check(failed, "Copying to the GPU");
-}
-
-void Call::launchCompute() {
-  const bool rebound = bind();
-  if (fullGraphed_ && !rebound) {
-    std::string refusal;
-    if (!compute_) {
-      compute_ = cuda::Graph::capture(
-          context_->stream(),
-          [this] {
-            enqueue();
-            return true;
-          },
-          refusal);
+    if (total >= kPastCaches) copyPastCaches(piece.pinned(), piece.view, piece.bytes);
+    else std::memcpy(piece.pinned(), piece.view, piece.bytes);
+    done[index].store(true, std::memory_order_release);
+    return true;
+  };
+  const auto help = [&] {
+    while (copyNext()) continue;
+  };
+  withCopyThreads(helpersFor(total), help, [&] {
+    Transfers transfers(stream, total);
+    for (std::size_t sent = 0; !transfers.over();) {
+      if (!copyNext()) lookFor([&] { return done[sent].load(std::memory_order_acquire); }, Pace::Clock::time_point::max());
+      for (; sent < pieces.size() && done[sent].load(std::memory_order_acquire); ++sent) transfers.staged(*pieces[sent].slot, pieces[sent].bytes);
     }
-    if (compute_) return compute_.launch(context_->stream());
-  }
-  enqueue();
+  });
 }
 
-void Call::stageOut(const std::vector<HostView>& views) {
+void Call::enqueueOut(const std::vector<HostView>& views) {
   const cuda::Stream& stream = context_->stream();
-  for (const Slotted& slot : slots_)
-    if (!slot.input && slot.copied() && !staged(slots_, views, slot)) stream.copyToHost(slot.host->get(), slot.address(), slot.bytes);
-  const std::vector<Piece> pieces = piecesOf(slots_, views, kOutputPiece);
-  while (chunkDone_.size() < pieces.size()) chunkDone_.push_back(std::make_unique<cuda::Event>(stream.device(), false));
-  for (std::size_t i = 0; i < pieces.size(); ++i) {
-    const Piece& piece = pieces[i];
-    stream.copyToHost(pinned(*piece.slot) + piece.from, piece.slot->address() + piece.from, piece.bytes);
-    chunkDone_[i]->record(stream);
+  for (const Slotted& one : slots_)
+    if (!one.input && one.copied() && !isStaged(one, views)) stream.copyToHost(one.host->get(), one.address(), one.bytes);
+  outPieces_ = piecesOf(views, kOutputPiece);
+  while (outDone_.size() < outPieces_.size()) outDone_.push_back(std::make_unique<cuda::Event>(stream.device(), false));
+  for (std::size_t i = 0; i < outPieces_.size(); ++i) {
+    const Piece& piece = outPieces_[i];
+    stream.copyToHost(piece.pinned(), piece.slot->address() + piece.from, piece.bytes);
+    outDone_[i]->record(stream);
   }
+}
+
+void Call::stageOut() {
+  if (outPieces_.empty()) return;
+  const cuda::Device& device = context_->stream().device();
+  std::atomic<std::size_t> next{0};
   std::atomic<int> failed{cuda::kSuccess};
-  onCopyThreads(pieces.size(), [&](std::size_t index) {
-    const Piece& piece = pieces[index];
-    stream.device().makeCurrentQuietly();
-    const int code = stream.device().api().eventSynchronize(chunkDone_[index]->get());
-    if (code != cuda::kSuccess) failed = code;
-    else std::memcpy(piece.view + piece.from, pinned(*piece.slot) + piece.from, piece.bytes);
-  });
+  const auto help = [&] {
+    device.makeCurrentQuietly();
+    for (std::size_t index = next++; index < outPieces_.size(); index = next++) {
+      const Piece& piece = outPieces_[index];
+      if (const int code = device.api().eventSynchronize(outDone_[index]->get()); code != cuda::kSuccess) failed = code;
+      else std::memcpy(piece.view, piece.pinned(), piece.bytes);
+    }
+  };
+  withCopyThreads(outPieces_.size() - 1, help, help);
+  outPieces_.clear();
   cuda::check(failed, "Copying from the GPU");
 }
 

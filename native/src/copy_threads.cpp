@@ -7,80 +7,112 @@
 #include <mutex>
 #include <thread>
 
+#include "pause.hpp"
+
 namespace trtforge {
 
 namespace {
 
-// More do not copy faster: eight reach what the memory of one socket gives.
-constexpr unsigned kThreads = 8;
+using Clock = std::chrono::steady_clock;
+using Help = std::function<void()>;
+
+// With the caller's own thread, twelve saturate the memory that one GPU's transfers read from.
+constexpr std::size_t kHelpers = 11;
+// Cores left to the event loop and to whoever feeds it, where there are many.
+constexpr std::size_t kSpared = 2;
+constexpr auto kGlance = std::chrono::microseconds(5);
+constexpr auto kLookOn = std::chrono::microseconds(50);
+
+std::size_t helpersHere() {
+  const std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
+  return std::min(kHelpers, cores > 2 * kSpared ? cores - kSpared : cores - 1);
+}
 
 class Pool {
  public:
-  Pool() {
-    const unsigned helpers = std::min(kThreads, std::max(1u, std::thread::hardware_concurrency())) - 1;
-    for (unsigned i = 0; i < helpers; ++i) std::thread([this] { help(); }).detach();
-    helpers_ = helpers;
+  Pool() : helpers_(helpersHere()) {
+    for (std::size_t i = 0; i < helpers_; ++i) std::thread([this] { serve(); }).detach();
   }
 
-  void run(std::size_t count, const std::function<void(std::size_t)>& work) {
+  void run(std::size_t wanted, const Help& help, const std::function<void()>& lead) {
     std::unique_lock<std::mutex> turn(turn_, std::try_to_lock);
-    if (!turn.owns_lock() || helpers_ == 0 || count < 2) {
-      for (std::size_t i = 0; i < count; ++i) work(i);
-      return;
-    }
-    {
-      std::lock_guard<std::mutex> lock(mutex_);
-      work_ = &work;
-      count_ = count;
-      next_ = 0;
-      ++round_;
-    }
-    wake_.notify_all();
-    copy(work, count);
-    std::unique_lock<std::mutex> lock(mutex_);
-    // Helpers that have not joined by now find no work and leave it alone.
-    work_ = nullptr;
-    idle_.wait(lock, [this] { return busy_ == 0; });
+    if (!turn.owns_lock() || std::min(helpers_, wanted) == 0) return lead();
+    struct Helped {
+      Pool& pool;
+      ~Helped() { pool.finish(); }
+    } helped{*this};
+    places_ = static_cast<int>(std::min(helpers_, wanted));
+    help_ = &help;
+    ++round_;
+    wakeTwo();
+    lead();
+  }
+
+  void wake(std::size_t wanted, Clock::duration atMost) {
+    lookUntil_ = (Clock::now() + atMost).time_since_epoch().count();
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (std::size_t awake = helpers_ - sleeping_; awake < std::min(wanted, helpers_); ++awake) wake_.notify_one();
   }
 
  private:
-  void copy(const std::function<void(std::size_t)>& work, std::size_t count) {
-    for (std::size_t i = next_++; i < count; i = next_++) work(i);
+  // A helper that comes late finds nothing; one that is inside was counted before it looked.
+  void finish() {
+    help_ = nullptr;
+    lookFor([this] { return inside_ == 0; }, Clock::time_point::max());
+    lookUntil_ = std::max(lookUntil_.load(), (Clock::now() + kLookOn).time_since_epoch().count());
   }
 
-  void help() {
-    std::uint64_t seen = 0;
-    std::unique_lock<std::mutex> lock(mutex_);
-    for (;;) {
-      wake_.wait(lock, [&] { return round_ != seen; });
+  bool looks() const { return Clock::now().time_since_epoch().count() < lookUntil_; }
+
+  // Each that wakes wakes two more, so that the caller copies meanwhile.
+  void wakeTwo() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (sleeping_ > 0 && places_ > 0) wake_.notify_one();
+    if (sleeping_ > 1 && places_ > 1) wake_.notify_one();
+  }
+
+  void serve() {
+    for (std::uint64_t seen = 0;;) {
+      while (round_ == seen && looks()) lookFor([&] { return round_ != seen; }, Clock::now() + kGlance);
+      if (round_ == seen) sleep(seen);
+      if (round_ == seen) continue;
       seen = round_;
-      if (work_ == nullptr) continue;
-      const auto& work = *work_;
-      const std::size_t count = count_;
-      ++busy_;
-      lock.unlock();
-      copy(work, count);
-      lock.lock();
-      if (--busy_ == 0) idle_.notify_one();
+      ++inside_;
+      if (const Help* help = help_; help != nullptr && --places_ >= 0) (*help)();
+      --inside_;
     }
   }
 
+  void sleep(std::uint64_t seen) {
+    {
+      std::unique_lock<std::mutex> lock(mutex_);
+      ++sleeping_;
+      wake_.wait(lock, [&] { return round_ != seen || looks(); });
+      --sleeping_;
+    }
+    if (help_ != nullptr) wakeTwo();
+  }
+
+  const std::size_t helpers_;
   std::mutex turn_;
   std::mutex mutex_;
-  std::condition_variable wake_, idle_;
-  const std::function<void(std::size_t)>* work_ = nullptr;
-  std::size_t count_ = 0;
-  std::atomic<std::size_t> next_{0};
-  std::uint64_t round_ = 0;
-  unsigned busy_ = 0;
-  unsigned helpers_ = 0;
+  std::condition_variable wake_;
+  std::size_t sleeping_ = 0;
+  std::atomic<const Help*> help_{nullptr};
+  std::atomic<int> places_{0};
+  std::atomic<int> inside_{0};
+  std::atomic<std::uint64_t> round_{0};
+  std::atomic<Clock::rep> lookUntil_{0};
 };
+
+Pool& pool() {
+  static Pool* made = new Pool;
+  return *made;
+}
 
 }  // namespace
 
-void onCopyThreads(std::size_t count, const std::function<void(std::size_t)>& work) {
-  static Pool* pool = new Pool;
-  pool->run(count, work);
-}
+void withCopyThreads(std::size_t helpers, const std::function<void()>& help, const std::function<void()>& lead) { pool().run(helpers, help, lead); }
+void wakeCopyThreads(std::size_t helpers, std::chrono::steady_clock::duration atMost) { pool().wake(helpers, atMost); }
 
 }  // namespace trtforge

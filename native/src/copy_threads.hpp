@@ -1,12 +1,16 @@
 // Threads that copy large host memory, shared by all engines of the process and kept until it ends.
 #pragma once
+#include <chrono>
 #include <cstddef>
 #include <functional>
 
 namespace trtforge {
 
-// Calls `work(0)` … `work(count - 1)`, each once, on several threads of which the caller is one, and returns when all are over. `work` must not throw.
-// Where the threads are busy with another caller's work, the caller does its own alone.
-void onCopyThreads(std::size_t count, const std::function<void(std::size_t)>& work);
+// Calls `lead` here and `help` on up to `helpers` other threads at the same time, and returns (or throws what `lead` threw) when all are over.
+// `help` must not throw, and must find nothing left to do once `lead` is over; where the threads sleep or serve another caller, `lead` may be alone.
+void withCopyThreads(std::size_t helpers, const std::function<void()>& help, const std::function<void()>& lead);
+
+// Wakes so many of them; they look for work for so long, since a thread that sleeps comes too late for a copy of a millisecond.
+void wakeCopyThreads(std::size_t helpers, std::chrono::steady_clock::duration atMost);
 
 }  // namespace trtforge

@@ -1,16 +1,19 @@
 #include "worker.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 
 #include "cuda.hpp"
+#include "pause.hpp"
 
 namespace trtforge {
 
 namespace {
 
-// After a task the next one often comes at once; waking a sleeping thread costs as much as a small inference takes.
-constexpr auto kLookFor = std::chrono::microseconds(150);
+// After a task the next one often comes at once; waking a sleeping thread costs as much as a small inference takes. So a thread looks for as long
+// as its last task took, within these bounds.
+constexpr std::chrono::steady_clock::duration kLeastLook = std::chrono::microseconds(150), kMostLook = std::chrono::milliseconds(1);
 
 // Of all workers.
 std::atomic<int> busy{0};
@@ -21,12 +24,6 @@ void waitForRuns() {
   cuda::endNow();
   const auto until = std::chrono::steady_clock::now() + kWaitAtExit;
   while (busy.load() > 0 && std::chrono::steady_clock::now() < until) std::this_thread::yield();
-}
-
-void pauseProcessor() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
 }
 
 }  // namespace
@@ -65,8 +62,7 @@ void Worker::drain() {
 }
 
 bool Worker::next(std::function<void()>& task) {
-  const auto until = std::chrono::steady_clock::now() + kLookFor;
-  while (queued_.load(std::memory_order_acquire) == 0 && std::chrono::steady_clock::now() < until) pauseProcessor();
+  lookFor([this] { return queued_.load(std::memory_order_acquire) != 0; }, std::chrono::steady_clock::now() + std::clamp(lastTook_, kLeastLook, kMostLook));
   std::unique_lock<std::mutex> lock(mutex_);
   sleeping_ = true;
   wake_.wait(lock, [this] { return stopped_ || !tasks_.empty(); });
@@ -82,7 +78,9 @@ void Worker::work() {
   std::function<void()> task;
   while (next(task)) {
     ++busy;
+    const auto began = std::chrono::steady_clock::now();
     if (!cuda::ending()) task();
+    lastTook_ = std::chrono::steady_clock::now() - began;
     --busy;
     task = nullptr;
     std::lock_guard<std::mutex> lock(mutex_);

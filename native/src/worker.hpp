@@ -1,6 +1,7 @@
 // A thread that does one context's runs in order.
 #pragma once
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -35,6 +36,7 @@ class Worker {
   std::atomic<int> queued_{0};
   bool sleeping_ = false;
   bool stopped_ = false;
+  std::chrono::steady_clock::duration lastTook_{0};  // of the thread alone
   std::thread thread_;
 };
 

@@ -32,6 +32,7 @@ export interface CompiledCallRequest {
   readonly shapes: readonly NativeShape[];
   readonly bindings: readonly CompiledBinding[];
   readonly graph: boolean;
+  readonly mappedBytes: number;
 }
 
 /** What the compiled module exports for engines: functions over handles. Failures are plain Errors that carry `code` and `details`. */

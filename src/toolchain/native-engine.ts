@@ -121,6 +121,8 @@ export interface NativeCallRequest {
   readonly bindings: readonly NativeBinding[];
   /** Copies, launch and copies back as one CUDA graph. */
   readonly graph: boolean;
+  /** Tensors of `host` bindings up to so many bytes are used by the GPU in pinned memory, in place of copies; default none. */
+  readonly mappedBytes?: number;
 }
 
 export interface NativeCall {

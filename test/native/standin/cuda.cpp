@@ -160,7 +160,8 @@ int cuMemFree_v2(Address address) {
   return std::free(reinterpret_cast<void*>(address)), 0;
 }
 int cuMemsetD8_v2(Address address, unsigned char value, std::size_t bytes) { return std::memset(reinterpret_cast<void*>(address), value, bytes), 0; }
-int cuMemHostAlloc(void** memory, std::size_t bytes, unsigned) { return bytes == 0 ? kInvalidValue : (*memory = std::malloc(bytes), 0); }
+int cuMemHostAlloc(void** memory, std::size_t bytes, unsigned) { return bytes == 0 ? kInvalidValue : (*memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256), 0); }
+int cuMemHostGetDevicePointer_v2(Address* address, void* memory, unsigned) { return *address = reinterpret_cast<Address>(memory), 0; }
 int cuMemFreeHost(void* memory) { return std::free(memory), 0; }
 int cuMemcpyHtoDAsync_v2(Address to, const void* from, std::size_t bytes, Stream* stream) {
   return enqueue(stream, copyUs(), [=] { std::memcpy(reinterpret_cast<void*>(to), from, bytes); });

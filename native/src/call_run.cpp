@@ -1,0 +1,104 @@
+// One run of a call: inputs on their way, the launch, the wait.
+#include <algorithm>
+#include <cstring>
+#include <thread>
+
+#include "call.hpp"
+#include "copy_threads.hpp"
+#include "pause.hpp"
+
+namespace trtforge {
+
+namespace {
+
+using Clock = Pace::Clock;
+
+// A processor that slept is awake again after this long, at worst.
+constexpr auto kWaking = std::chrono::microseconds(300);
+// Runs longer than this are slept through, but for their end.
+constexpr auto kSleptThrough = std::chrono::milliseconds(5);
+constexpr auto kBetweenQueries = std::chrono::microseconds(10);
+
+// How long whoever was told of the end goes on looking for it.
+Clock::duration patience(Clock::duration expected) { return 2 * kWaking + expected / 8; }
+
+}  // namespace
+
+void Call::run(const std::vector<HostView>& inputs, const std::vector<HostView>& outputs, const Soon& soon) {
+  std::lock_guard<std::mutex> lock(context_->mutex);
+  open();
+  const Clock::time_point started = Clock::now();
+  // Who ran a moment ago runs again in a moment.
+  const bool follows = started - ended_ < kWaking;
+  const cuda::Stream& stream = context_->stream();
+  stream.device().makeCurrent();
+  for (const HostView& view : inputs)
+    if (!isLarge(view)) std::memcpy(slot(view).host->get(), view.data, slot(view).bytes);
+  try {
+    const std::size_t staged = bytesStaged(inputs) + bytesStaged(outputs);
+    if (staged > 0) {
+      stageIn(inputs);
+      launchRest(outputs);
+    } else {
+      launch();
+    }
+    awaitEnd(started, soon, follows ? staged : 0);
+    if (staged > 0) stageOut();
+    stream.synchronize();
+  } catch (const Failure&) {
+    stream.device().api().streamSynchronize(stream.get());
+    throw;
+  }
+  for (const HostView& view : outputs)
+    if (!isLarge(view)) std::memcpy(view.data, slot(view).host->get(), slot(view).bytes);
+  ended_ = Clock::now();
+  pace_.took(ended_ - started);
+}
+
+// Returns before the end: late enough to wait for it without sleep, early enough to wake whoever waits elsewhere.
+void Call::awaitEnd(Clock::time_point started, const Soon& soon, std::size_t staged) {
+  const Clock::duration expected = pace_.expected();
+  if (expected == Clock::duration::zero() || (soon == nullptr && staged == 0)) return;
+  const Clock::time_point tell = started + expected - kWaking;
+  if (soon != nullptr && expected > kSleptThrough) std::this_thread::sleep_until(started + expected - expected / 8);
+  const cuda::Stream& stream = context_->stream();
+  for (Clock::time_point now = Clock::now(); now < tell; now = Clock::now()) {
+    if (stream.idle()) return;
+    lookFor([] { return false; }, std::min(tell, now + kBetweenQueries));
+  }
+  if (soon != nullptr) soon(patience(expected));
+  if (staged > 0) wakeCopyThreads(helpersFor(staged), patience(expected));
+}
+
+void Call::launch() {
+  const bool rebound = bind();
+  if (fullGraphed_ && !rebound) {
+    if (!full_) captureFull();
+    if (full_) return full_.launch(context_->stream());
+  }
+  copyIn();
+  enqueue();
+  copyOut();
+}
+
+void Call::launchRest(const std::vector<HostView>& outputs) {
+  const bool rebound = bind();
+  const bool whole = outputsAreSmall();
+  if (fullGraphed_ && !rebound && !rest_) {
+    std::string refusal;
+    rest_ = cuda::Graph::capture(
+        context_->stream(),
+        [&] {
+          enqueue();
+          if (whole) copyOut();
+          return true;
+        },
+        refusal);
+  }
+  const bool graphed = !rebound && rest_;
+  if (graphed) rest_.launch(context_->stream());
+  else enqueue();
+  if (!graphed || !whole) enqueueOut(outputs);
+}
+
+}  // namespace trtforge
