@@ -22,6 +22,7 @@ const theirs = makeKeys(join(root, 'theirs.pem'));
 const model = await writeSampleModel(join(root, 'sample.onnx'));
 const quiet = { emit: () => {}, signal: undefined };
 
+const OPENSSL = 'openssl';
 const place = () => mkdtempSync(join(root, 'store-'));
 const obtain = (store: string, wishes: Partial<BuildOrLoadWishes>, build = countingBuilder().build) =>
   buildOrLoad(
@@ -164,7 +165,7 @@ test('a signature file is read as a whole or refused, whatever is in it', async 
 });
 
 test('OpenSSL checks the keys and reads the same key id', () => {
-  const read = spawnSync('openssl', ['pkey', '-in', ours.privateKey, '-pubout'], { encoding: 'utf8' });
+  const read = spawnSync(OPENSSL, ['pkey', '-in', ours.privateKey, '-pubout'], { encoding: 'utf8' });
   if (read.error) return;
   expect(read.stdout).toBe(readFileSync(ours.publicKey, 'utf8'));
 });

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 
-const CHILD = new URL('../../../dist/store/remote/hash-worker.js', import.meta.url);
+const CHILD = new URL('../../../dist/store/remote/hash-child.js', import.meta.url);
 
 /**
  * The SHA-256 of a file that is still being written, computed in a thread of its own behind the writers: when the last byte is there, little is

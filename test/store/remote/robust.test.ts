@@ -44,6 +44,7 @@ import {
 
 const quiet = { emit: ignoreEvents, signal: undefined };
 const MIB = 1 << 20;
+const UNSHARE = 'unshare';
 
 describeWith('minio', 'a bucket in bad company', (binary) => {
   let minio: Minio;
@@ -329,7 +330,7 @@ describeWith('minio', 'a bucket in bad company', (binary) => {
     for (const secret of secrets) expect(everything.includes(secret)).toBe(false);
   });
 
-  const mayMount = spawnSync('unshare', ['-m', 'mount', '-t', 'tmpfs', 'tmpfs', tmpdir()]).status === 0;
+  const mayMount = spawnSync(UNSHARE, ['-m', 'mount', '-t', 'tmpfs', 'tmpfs', tmpdir()]).status === 0;
   test.skipIf(!mayMount)(
     'a disk that fills up during a download is said, and nothing of it is believed',
     async () => {
@@ -349,7 +350,7 @@ describeWith('minio', 'a bucket in bad company', (binary) => {
       const command = `mount -t tmpfs -o size=20m tmpfs '${small}' && exec "$@"`;
       const words = [`${proxy.endpoint}/${bucket}`, passport.identity.digest, small];
       const child = spawn(
-        'unshare',
+        UNSHARE,
         ['-m', 'sh', '-c', command, 'sh', process.execPath, '--input-type=module', '-e', script, ...words],
         { env: { ...process.env, ...minio.environment }, stdio: ['ignore', 'pipe', 'inherit'] },
       );

@@ -15,7 +15,8 @@ import { describeWith } from '../../support/needs.js';
 import { largePlan, sampleIdentity, samplePassport } from '../../support/sample-engine.js';
 
 const BYTES = 70 << 20;
-const openssl = (...words: string[]) => spawnSync('openssl', words, { encoding: 'utf8' });
+const OPENSSL = 'openssl';
+const openssl = (...words: string[]) => spawnSync(OPENSSL, words, { encoding: 'utf8' });
 const hasOpenssl = openssl('version').status === 0;
 
 describeWith('minio', 'a bucket behind TLS', (binary) => {
