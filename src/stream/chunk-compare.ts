@@ -132,11 +132,24 @@ function largestRelative(comparison: Comparison, pairs: FloatPairs): number {
   const { max, maxIndex } = comparison.relative;
   if (maxIndex < 0 || max === 0) return max;
   if (Math.abs(at(pairs.reference, maxIndex)) >= RELATIVE_FLOOR) return max;
+  const small = largestOver(pairs, SMALL_REFERENCE);
+  // Above it an element would need a larger error than there is to be relatively worse.
+  return comparison.absolute.max / SMALL_REFERENCE <= small
+    ? small
+    : largestOver(pairs, Number.POSITIVE_INFINITY);
+}
+
+/** References below this are so few that looking at them alone is a third of the work. */
+const SMALL_REFERENCE = 1e-6;
+
+/** The largest relative error of elements whose reference is smaller than `limit`. */
+function largestOver(pairs: FloatPairs, limit: number): number {
   let largest = 0;
   eachPiece(pairs, (candidate, reference) => {
     for (let i = 0; i < reference.length; i++) {
-      const error =
-        Math.abs(candidate[i]! - reference[i]!) / Math.max(Math.abs(reference[i]!), RELATIVE_FLOOR);
+      const size = Math.abs(reference[i]!);
+      if (size >= limit) continue;
+      const error = Math.abs(candidate[i]! - reference[i]!) / Math.max(size, RELATIVE_FLOOR);
       if (error > largest && error < Number.POSITIVE_INFINITY) largest = error;
     }
   });
