@@ -24,7 +24,7 @@ import { usualComponents } from './component.js';
 import { ComponentLog, takeTrtexecLog } from './component-log.js';
 import { visibleGpus, whyNotRun } from './machine.js';
 import { availableMemory, estimateBuildBytes, runWithin } from './memory-plan.js';
-import type { BundleMeta } from './meta.js';
+import { type BundleMeta, readMeta } from './meta.js';
 import { digestFiles, type ModelFiles } from './model-files.js';
 import { inspectBundle, locateBundle, modelFolder, profiledComponents } from './read-bundle.js';
 import type { SmokeRun } from './report-schema.js';
@@ -97,8 +97,8 @@ export class BundleRun {
   /** Reads and checks everything that can be known without a builder. */
   async #read(): Promise<void> {
     const { request } = this;
-    const bundle = await locateBundle(request);
-    this.meta = bundle.meta;
+    this.meta = readMeta(request.meta);
+    const bundle = await locateBundle(request, this.meta);
     this.roster = bundle.roster;
     for (const { name, onnx } of bundle.places)
       if (bundle.asked.includes(name)) this.components.push(this.#stateOf(name, onnx));

@@ -12,7 +12,7 @@ import {
   usualComponents,
 } from './component.js';
 import { profileOf } from './component-profile.js';
-import { type BundleMeta, readMeta } from './meta.js';
+import type { BundleMeta } from './meta.js';
 import type { ProfilesFile } from './profiles-file.js';
 
 /** What a bundle has, and where; nothing of it is opened yet. */
@@ -31,9 +31,8 @@ export interface LocatedBundle {
 export const modelFolder = ({ onnxDir, meta }: Pick<BundleRequest, 'onnxDir' | 'meta'>): string =>
   onnxDir ?? dirname(meta);
 
-/** Reads the meta and profiles files and finds the models. Throws what `readMeta`, `readProfilesFile` and `locateComponents` throw; TF_USAGE for unknown names. */
-export async function locateBundle(request: BundleRequest): Promise<LocatedBundle> {
-  const meta = readMeta(request.meta);
+/** Reads the profiles file and finds the models. Throws what `readProfilesFile` and `locateComponents` throw; TF_USAGE for unknown names. */
+export async function locateBundle(request: BundleRequest, meta: BundleMeta): Promise<LocatedBundle> {
   const file = await profilesFileOf(request);
   const roster = file?.components ? [...file.components.keys()] : usualComponents;
   const asked = askedOf(roster, request.only);

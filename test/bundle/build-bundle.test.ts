@@ -115,6 +115,7 @@ describe('a bundle', () => {
       [
         'build_logs',
         'build_report.json',
+        'build_report.md',
         ...['encoder', 'joint', 'predictor'].flatMap((name) => [
           `${name}.engine`,
           `${name}.engine.passport.json`,
@@ -388,6 +389,6 @@ describe('a bundle that cannot be built', () => {
     });
     const report = await failed(run(builder, { memoryBudget: 1 }, { signal: cancel.signal }));
     expect(report.exitCode).toBe(4);
-    expect(readdirSync(outdir).sort()).toEqual(['build_logs', 'build_report.json']);
+    expect(readdirSync(outdir).sort()).toEqual(['build_logs', 'build_report.json', 'build_report.md']);
   });
 });
