@@ -7,6 +7,7 @@ import { publishEngine } from '../engine/publish-engine.js';
 import type { EngineSignature } from '../engine/signature-schema.js';
 import { systemErrorCode, TrtforgeError } from '../errors.js';
 import { cacheFolder } from '../system/folders.js';
+import { listFolder } from '../system/list-folder.js';
 import { removeIfThere } from '../system/remove.js';
 import { brokenSummary, summaryOf } from './engine-summary.js';
 import { chooseVictims, type EvictionPlan } from './eviction.js';
@@ -203,7 +204,9 @@ export class LocalStore {
     for (const { identity } of engines) await this.remove(identity);
     sweepPending(join(this.place, 'pending'));
     removeIfThere(join(this.place, 'partial'));
-    return engines.length;
+    const foreign = listFolder(join(this.place, 'foreign')).length;
+    removeIfThere(join(this.place, 'foreign'));
+    return engines.length + foreign;
   }
 
   planPath(identity: string): string {

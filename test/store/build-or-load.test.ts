@@ -265,3 +265,45 @@ describe('requests that cannot be met stop before any build', () => {
     expect(count()).toBe(0);
   });
 });
+
+describe('several stores', () => {
+  test('a layer below the store serves, and nothing is written into either', async () => {
+    const [base, top] = [join(folder, 'base'), join(folder, 'top')];
+    const built = await obtain({ store: base });
+    const { build, count } = countingBuilder();
+    const found = await obtain({ store: top, layers: [join(folder, 'empty'), base] }, build);
+    expect(found).toMatchObject({ source: 'local', engine: built.engine, rule: 'exact' });
+    expect(found.why.map(({ from }) => from)).toEqual(['local', 'layer']);
+    expect([existsSync(top), existsSync(join(folder, 'empty')), count()]).toEqual([false, false, 0]);
+  });
+
+  test('what no layer has is built into the first store', async () => {
+    const base = join(folder, 'base');
+    const built = await obtain({ store: join(folder, 'top'), layers: [base] });
+    expect(built).toMatchObject({ source: 'built', why: [{ from: 'local' }, { from: 'layer' }] });
+    expect([built.engine.startsWith(join(folder, 'top')), existsSync(base)]).toEqual([true, false]);
+  });
+
+  test('an engine for several GPUs serves one of them, never the other way round', async () => {
+    await obtain({ target: 'tensorrt-rtx:sm_89,sm_120' });
+    expect(await obtain({})).toMatchObject({ source: 'local', rule: 'several-gpus' });
+    expect(await obtain({ target: 'tensorrt-rtx:sm_86,sm_89' })).toMatchObject({ source: 'built' });
+  });
+
+  test('a limit is kept after each new engine, and what this process uses stays', async () => {
+    const limit = { maxBytes: 4096 };
+    const first = await obtain(limit);
+    const second = await obtain({ ...limit, profiles: ['x:1x64/8x64/64x64'] });
+    expect([existsSync(first.engine), existsSync(second.engine)]).toEqual([true, true]);
+    expect(second.warnings).toEqual([expect.stringContaining('4096 bytes over its limit')]);
+    const output = join(folder, 'mine.engine');
+    // A copy of one's own leaves the store free to drop its own.
+    await obtain({ output });
+    const third = await obtain({ ...limit, profiles: ['x:1x64/8x64/16x64'] });
+    expect([existsSync(first.engine), existsSync(third.engine), existsSync(output)]).toEqual([
+      false,
+      true,
+      true,
+    ]);
+  });
+});
