@@ -4,7 +4,7 @@ import { TrtforgeError } from '../errors.js';
 import { readTrtexecLog } from '../trtexec/log.js';
 import { readStreamsLog } from './streams-log.js';
 import { maxBatchOfEngine, type StreamsPaths } from './streams-names.js';
-import { figuresOf } from './streams-record.js';
+import { figuresOf, isOfAnotherBatch } from './streams-record.js';
 import type { StreamsMeasurement } from './streams-result.js';
 
 /** What the logs of a model's `benchmarks` folder say, without engine, model or GPU. */
@@ -75,10 +75,9 @@ function measurementFromLog(
   const log = readStreamsLog(path);
   const figures = figuresOf(log, batch);
   if (figures === null) {
-    const why =
-      log.batch !== null && log.batch !== batch
-        ? `is of batch ${log.batch}`
-        : 'is cut short or of a run that failed';
+    const why = isOfAnotherBatch(log, batch)
+      ? `is of batch ${log.firstDims.join(' or ')}`
+      : 'is cut short or of a run that failed';
     return { why: `${path} ${why}, so it is left out.` };
   }
   const warnings = [...log.warnings];

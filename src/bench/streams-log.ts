@@ -9,8 +9,8 @@ export interface StreamsLog {
   readonly qps: number | null;
   readonly gpuMeanMs: number | null;
   readonly gpuP99Ms: number | null;
-  /** First dimension of the first shape echoed; null where none was. */
-  readonly batch: number | null;
+  /** First dimensions of the shapes echoed; one of them is the batch. Empty where none was. */
+  readonly firstDims: readonly number[];
   readonly engine: string | null;
   readonly transfers: boolean | null;
   readonly graph: boolean | null;
@@ -44,7 +44,7 @@ export function readStreamsLog(path: string): StreamsLog {
     qps,
     gpuMeanMs,
     gpuP99Ms: gpu?.percentiles.find(({ percent }) => percent === 99)?.ms ?? null,
-    batch: Object.values(measurement.shapes)[0]?.[0] ?? null,
+    firstDims: [...new Set(Object.values(measurement.shapes).flatMap((shape) => shape[0] ?? []))],
     engine: log.build.loadEngine,
     transfers: measurement.transfers,
     graph: run.graphCaptured ?? measurement.cudaGraph,

@@ -90,13 +90,15 @@ async function benchOnce(
     { emit, signal, environment, trtexecLog },
   );
   const [run] = result.runs;
-  if (run === undefined || run.batch !== batch || run.mode.kind !== 'gpu-only') {
+  // The engine's first input need not be the one with the images.
+  const measured = run?.shapes.find(({ name }) => name === inputs.image)?.shape[0];
+  if (run === undefined || measured !== batch || run.mode.kind !== 'gpu-only') {
     throw new TrtforgeError(
       'TF_INTERNAL',
-      `${engine.path} was measured at batch ${run?.batch} ${run?.mode.kind}, not at batch ${batch} gpu-only.`,
+      `${engine.path} was measured at batch ${measured} ${run?.mode.kind}, not at batch ${batch} gpu-only.`,
     );
   }
-  return { result, run };
+  return { result, run: { ...run, batch } };
 }
 
 const measuredFacts = (result: BenchResult, run: BenchRun): MeasuredFacts => ({

@@ -103,9 +103,12 @@ export function figuresOf(
 ): Pick<StreamsMeasurement, 'qps' | 'imagesPerSecond' | 'gpuMeanMs' | 'gpuP99Ms'> | null {
   const { isComplete, qps, gpuMeanMs, gpuP99Ms } = log;
   if (!isComplete || qps === null || gpuMeanMs === null) return null;
-  if (log.batch !== null && log.batch !== batch) return null;
+  if (isOfAnotherBatch(log, batch)) return null;
   return { qps, imagesPerSecond: qps * batch, gpuMeanMs, gpuP99Ms };
 }
+
+export const isOfAnotherBatch = ({ firstDims }: StreamsLog, batch: number): boolean =>
+  firstDims.length > 0 && !firstDims.includes(batch);
 
 function readRecord(path: string): MeasurementRecord | null {
   try {

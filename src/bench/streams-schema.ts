@@ -5,8 +5,7 @@ import { stopReasons } from './streams-decision.js';
 const positive = z.int().positive();
 const seconds = z.number().nonnegative();
 
-/** `engine` is its SHA-256. */
-export const streamsModeSchema = z.strictObject({
+const streamsModeSchema = z.strictObject({
   warmUpMs: z.number().nonnegative(),
   durationMs: z.number().nonnegative(),
   graph: z.boolean(),

@@ -10,7 +10,7 @@ const DISTANCE = 8;
 const NOTABLE_LOSS_PERCENT = 10;
 
 /** The batches N − 8, N and N + 8 that the engine can run. */
-export const sensitivityBatches = (batch: number, maxBatch: number): readonly number[] =>
+const sensitivityBatches = (batch: number, maxBatch: number): readonly number[] =>
   [batch - DISTANCE, batch, batch + DISTANCE].filter((each) => each >= 1 && each <= maxBatch);
 
 /**

@@ -54,7 +54,7 @@ describe('a log of our own', () => {
       qps: 20,
       gpuMeanMs: 50,
       gpuP99Ms: 57.5,
-      batch: 64,
+      firstDims: [64],
       engine: '/e/net_dynamic_b64.engine',
       transfers: false,
       graph: false,
@@ -133,7 +133,7 @@ describe('a log of trtexec', () => {
       graph: false,
       spinWait: false,
       gpu: 'NVIDIA H200',
-      batch: 1,
+      firstDims: [1],
     });
     expect(seed.warnings).toEqual([
       expect.stringMatching(/^Throughput may be bound by Enqueue Time/),

@@ -7,6 +7,7 @@ import type { BenchRun } from '../../src/bench/result.js';
 import { type StreamsEngine, seedMode } from '../../src/bench/streams-effects.js';
 import { readStreamsLog } from '../../src/bench/streams-log.js';
 import { NativeMeter, TrtexecMeter } from '../../src/bench/streams-meter.js';
+import { figuresOf } from '../../src/bench/streams-record.js';
 import { ignoreEvents } from '../../src/events.js';
 import { benchResult } from '../support/streams.js';
 
@@ -93,14 +94,26 @@ describe('measuring with trtforge’s own bench', () => {
     expect(readStreamsLog(log)).toMatchObject({
       qps: 100,
       gpuMeanMs: 10,
-      batch: 8,
+      firstDims: [8],
       writtenBy: 'trtforge',
       graph: true,
     });
   });
 
+  test('the images need not be the engine’s first input', async () => {
+    const { meter } = meterOver(NativeMeter, (run) => ({
+      ...run,
+      batch: 100,
+      shapes: [{ name: 'anchors', shape: [100, 4] }, ...run.shapes],
+    }));
+    const log = join(folder, 'anchors.log');
+    await meter.measure(engine, 8, log);
+    expect(figuresOf(readStreamsLog(log), 8)).toMatchObject({ qps: 100, imagesPerSecond: 800 });
+    expect(figuresOf(readStreamsLog(log), 16)).toBeNull();
+  });
+
   test.each<[string, (run: BenchRun) => BenchRun]>([
-    ['another batch', (run) => ({ ...run, batch: 4 })],
+    ['another batch', (run) => ({ ...run, shapes: [{ name: 'images', shape: [4, 3, 64, 32] }] })],
     ['transfers', (run) => ({ ...run, mode: { ...run.mode, kind: 'with-transfers' } })],
   ])('figures of %s are no figures', async (_what, change) => {
     const { meter } = meterOver(NativeMeter, change);

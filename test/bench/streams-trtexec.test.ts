@@ -114,7 +114,7 @@ describe('built and measured by trtexec', () => {
       expect(readStreamsLog(plan.paths.log(batch))).toMatchObject({
         writtenBy: 'trtexec',
         isComplete: true,
-        batch,
+        firstDims: [batch],
       });
     }
     expect(baseline).toMatchObject({ qps: 532.026, writtenBy: 'trtexec', graph: true });

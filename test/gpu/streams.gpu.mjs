@@ -14,7 +14,7 @@ import { streamsResultSchema } from '../../dist/bench/streams-schema.js';
 import { readPassport } from '../../dist/engine/passport.js';
 import { openChecks } from './harness.mjs';
 
-const { folder, major, toolchain, check, skip, finish } = openChecks();
+const { folder, major, check, skip, finish } = openChecks();
 const path = (relative) => fileURLToPath(new URL(relative, import.meta.url));
 const model = join(folder, 'models/r50/model/r50.onnx');
 execFileSync(process.execPath, [
@@ -28,7 +28,7 @@ execFileSync(process.execPath, [
 
 /** Two engines at most, a second each: the flow is what is checked here, not the figures. */
 const QUICK = ['--max-batch', '8', '--max-batch-limit', '16', '--duration', '1', '--warm-up', '200'];
-const WITHOUT_STORE = ['--no-cache', '--toolchain', process.env.TENSORRT_HOME ?? toolchain.version];
+const WITHOUT_STORE = ['--no-cache'];
 
 function streams(...words) {
   const { status, stdout, stderr } = spawnSync(
