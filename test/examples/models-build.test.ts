@@ -39,6 +39,17 @@ const cases: [family: string, file: string, profile: Record<string, ProfileRange
       predictor_output: range([1, 16, 1], [1, 16, 1], [1, 16, 8]),
     },
   ],
+  [
+    'streaming-encoder',
+    'streaming-encoder/encoder_streaming.onnx',
+    {
+      audio_signal: range([1, 128, 41], [1, 128, 57], [1, 128, 57]),
+      length: fixed([1]),
+      cache_last_channel: fixed([1, 2, 16, 32]),
+      cache_last_time: fixed([1, 2, 32, 4]),
+      cache_last_channel_len: fixed([1]),
+    },
+  ],
 ];
 
 describeWith('toolchain', 'generated models on tensorrt-rtx', (libraries) => {

@@ -3,11 +3,15 @@ import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { longName } from '../../src/cli/option.js';
 import { registry } from '../../src/commands/registry.js';
+import { catalogue } from '../../src/errors.js';
 import { parsePolicyText } from '../../src/gate/policy-text.js';
 import { presets } from '../../src/gate/presets.js';
+import * as library from '../../src/index.js';
 import { parityResultSchema } from '../../src/stream/parity-schema.js';
 
-const page = readFileSync(new URL('../../docs/gate.md', import.meta.url), 'utf8');
+const pageOf = (name: string) => readFileSync(new URL(`../../docs/${name}`, import.meta.url), 'utf8');
+const page = pageOf('gate.md');
+const guide = pageOf('deploying-streaming.md');
 const blocks = [...page.matchAll(/^```yaml\n(.*?)^```$/gms)].map((match) => match[1] ?? '');
 const [policy = '', github = '', gitlab = ''] = blocks;
 
@@ -25,6 +29,9 @@ interface Pipeline {
   readonly [job: string]: unknown;
 }
 
+/** Options that every command has. */
+const EVERYWHERE = ['json', 'config'];
+
 /** Command and long options of each `trtforge …` in shell text. */
 const callsIn = (shell: string) =>
   [...shell.matchAll(/\btrtforge ([a-z]+)([^|>\n]*)/g)].map(([, command = '', rest = '']) => ({
@@ -40,7 +47,7 @@ async function unknownWords(shell: string): Promise<readonly string[]> {
     const loaded = await entry?.load();
     const known =
       loaded !== undefined && 'options' in loaded ? Object.values(loaded.options).map(longName) : [];
-    unknown.push(...options.filter((option) => option !== 'json' && !known.includes(option)));
+    unknown.push(...options.filter((option) => !EVERYWHERE.includes(option) && !known.includes(option)));
   }
   return unknown;
 }
@@ -85,6 +92,25 @@ describe('docs/gate.md', () => {
       expect(page).toContain(`\`${name}\``);
       if (name !== 'commands-passed') for (const { id } of checks) expect(page).toContain(`\`${id}\``);
     }
+  });
+});
+
+describe('docs/deploying-streaming.md', () => {
+  it('calls only commands and options that exist', async () => {
+    const fences = [...guide.matchAll(/^ *```\n(.*?)^ *```$/gms)].map((match) => match[1] ?? '').join('\n');
+    expect(callsIn(fences).map(({ command }) => command)).toEqual(
+      expect.arrayContaining(['verify', 'record', 'build', 'gate']),
+    );
+    expect(await unknownWords(fences)).toEqual([]);
+  });
+
+  it('imports only what the library exports, and names only errors of the catalogue', () => {
+    const imported = [...guide.matchAll(/^import \{ (.*?) \} from 'trtforge';$/gm)].flatMap(
+      ([, names = '']) => names.split(', '),
+    );
+    expect(imported.length).toBeGreaterThan(2);
+    for (const name of [...imported, 'guard', 'openGuardTelemetry']) expect(library).toHaveProperty(name);
+    for (const [code] of guide.matchAll(/\bTF_[A-Z_]+\b/g)) expect(catalogue).toHaveProperty(code);
   });
 });
 

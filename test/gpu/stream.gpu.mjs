@@ -32,6 +32,11 @@ const generator = fileURLToPath(new URL('../../build/examples/models/main.js', i
 /** Largest error of the output over all chunks that is still believed; outputs are of order one. */
 const LIMITS = { 'fp32-no-tf32': 1e-3, fp32: 5e-2, fp16: 2e-1 };
 
+if (major < 10) {
+  skip('the streaming encoder', 'lengths are int64, which TensorRT has from 10 on');
+  finish();
+}
+
 let contract;
 await check('generate the model', () => {
   const { status, stderr } = spawnSync(
@@ -160,10 +165,6 @@ const variants = {
 
 const built = new Map();
 for (const [name, { path, recipe }] of Object.entries(variants)) {
-  if (name === 'fp16' && major < 10) {
-    skip(`closed loop, ${name}`, 'strongly typed FP16 needs TensorRT 10');
-    continue;
-  }
   await check(`closed loop, ${name}`, async () => {
     const engine = await build(await path(), name, major >= 11 ? { ...recipe, stronglyTyped: true } : recipe);
     built.set(name, engine.planPath);
