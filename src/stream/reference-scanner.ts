@@ -121,7 +121,7 @@ export class LineScanner {
     if (first === OPEN_OBJECT) return this.#map(1);
     if (first === OPEN_LIST) return this.#numberList();
     this.#numbers.begin();
-    this.#numbers.add(this.#word());
+    this.#numbers.add(Buffer.from(this.#word()));
     return this.#numbers.end();
   }
 
@@ -192,7 +192,7 @@ export class LineScanner {
       const bracket = part.indexOf(CLOSE_LIST);
       const end = bracket >= 0 ? bracket : part.lastIndexOf(COMMA);
       if (end < 0) throw this.#missing('the end of a list');
-      count += this.#numbers.add(part.toString('latin1', 0, end));
+      count += this.#numbers.add(part.subarray(0, end));
       this.#at += end + 1;
       if (bracket >= 0) return count;
     }

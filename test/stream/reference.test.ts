@@ -172,7 +172,7 @@ describe('a JSONL reference', () => {
       const path = fileOf(line(0, '{"x": [1]}', '{"y": [1]}', `{"text": "${text}"}`), line(1, '{"x": [9]}'));
       const chunks = await read(path);
       expect(chunks[0]?.meta.recorded.text).toBe(JSON.parse(`"${text}"`));
-      expect([...numbersOf(chunks[1]!.inputs.get('x')!)]).toEqual([9]);
+      expect(Array.from(numbersOf(chunks[1]!.inputs.get('x')!))).toEqual([9]);
     },
   );
 
