@@ -13,6 +13,8 @@ import { isEngineFile, verifyAgainstReference } from '../stream/parity-file.js';
 import { type ParityMode, parityModes } from '../stream/parity-request.js';
 import type { ParityOutput, ParityResult } from '../stream/parity-schema.js';
 import { seedSummary, seedSummaryText } from '../stream/summary.js';
+import { readSummary, runNumbers, summaryOfResult } from '../stream/summary-read.js';
+import { sameRuns } from '../stream/tell-why-runs.js';
 import { publishFile } from '../system/publish.js';
 import type { toleranceOptions } from './comparison-options.js';
 
@@ -68,6 +70,12 @@ export const referenceOptions = {
     describe: 'also write the summary that scripts of the streaming encoder read',
   }),
   report: text({ flags: '--report <file>', describe: 'also write a page with the drift chart there' }),
+  beside: text({
+    flags: '--beside <file>',
+    describe:
+      'a result or summary of another provider on the same reference: tell whether both ran on the same one',
+    repeat: true,
+  }),
   batches: option({
     flags: '--batches <sizes>',
     describe: 'engines: time batches 1,2,4,8 and changes between profiles after the stream',
@@ -112,7 +120,8 @@ export async function runReference(
 ): Promise<ParityResult & { readonly exitCode: ExitCode }> {
   checkWishes(candidate, options);
   const { mode = 'closed-loop', device, toolchain, batches } = options;
-  const result = await verifyAgainstReference(
+  const others = options.beside.map((path) => runNumbers(readSummary(path)));
+  const ran = await verifyAgainstReference(
     {
       candidate,
       reference,
@@ -136,6 +145,12 @@ export async function runReference(
     },
     { emit, signal, environment },
   );
+  const same = sameRuns(runNumbers(summaryOfResult(candidate, ran)), others);
+  const result: ParityResult = {
+    ...ran,
+    explanations: [...same, ...ran.explanations],
+    reasons: [...ran.reasons, ...same.map(({ sentence }) => sentence)],
+  };
   if (options.summaryJson !== undefined)
     publishFile(options.summaryJson, seedSummaryText(seedSummary(result)));
   if (options.report !== undefined) publishFile(options.report, renderParityHtml(result));
@@ -174,6 +189,7 @@ export const streamWishes = (options: OptionValues<typeof referenceOptions>) => 
   '--dump': options.dump,
   '--summary-json': options.summaryJson,
   '--report': options.report,
+  '--beside': options.beside[0],
   '--batches': options.batches[0],
   '--device': options.device,
   '--toolchain': options.toolchain,

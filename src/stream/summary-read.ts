@@ -59,7 +59,7 @@ export function parseSummary(path: string, text: string): ParitySummary {
   }
   const fields = recordOf(content);
   if (fields === null) throw invalid(path, 'it is no JSON object');
-  if (fields.schema === 'trtforge.parity/1') return ofResult(path, fields as unknown as ParityResult);
+  if (fields.schema === 'trtforge.parity/1') return summaryOfResult(path, fields as unknown as ParityResult);
   return ofSeed(path, fields);
 }
 
@@ -70,7 +70,8 @@ export const runNumbers = ({ candidate, providers, path, errors, failures }: Par
   failures: failures.flatMap(({ errors: sentences }) => sentences),
 });
 
-function ofResult(path: string, result: ParityResult): ParitySummary {
+/** A result of ours as a summary. Throws TF_PARITY_SUMMARY_INVALID for one that is not whole. */
+export function summaryOfResult(path: string, result: ParityResult): ParitySummary {
   try {
     const main = result.drift?.tensor;
     return {

@@ -33,6 +33,10 @@ export function identicalRuns(one: RunNumbers, other: RunNumbers): Explanation |
   };
 }
 
+/** Every run in `others` that is this one under another name. */
+export const sameRuns = (run: RunNumbers, others: readonly RunNumbers[]): readonly Explanation[] =>
+  others.flatMap((other) => identicalRuns(run, other) ?? []);
+
 const isSame = <T>(one: readonly T[], other: readonly T[]): boolean =>
   one.length === other.length && one.every((each, at) => Object.is(each, other[at]));
 

@@ -91,6 +91,17 @@ describe('a model against a recorded stream', () => {
     expect(html).toMatch(/class="limit"/);
   });
 
+  it('tells that another provider was the same one, by errors that agree to the last digit', () => {
+    const words = ['--reference', at('r.jsonl'), '--chunks', '12', '--threads', '1', '--json'];
+    const one = verify(drifting, ...words);
+    writeFileSync(
+      at('cuda.json'),
+      one.stdout.replace('ONNX Runtime', 'CUDAExecutionProvider of ONNX Runtime'),
+    );
+    const { explanations } = verify(drifting, ...words, '--beside', at('cuda.json')).answer();
+    expect(explanations[0]).toMatchObject({ id: 'same-provider-twice', severity: 'error' });
+  });
+
   it('passes the same one in functional mode, with limits of its own', () => {
     const { status, answer } = verify(
       drifting,
