@@ -60,14 +60,16 @@ export class EngineBuilder implements StreamsBuilder {
       emit(event);
     };
     try {
-      const { passport, warnings } = await buildOrLoad(this.#wishes(maxBatch), {
+      const { passport, warnings, source } = await buildOrLoad(this.#wishes(maxBatch), {
         emit: listen,
         signal,
         environment,
         build: planBuilder(builder, log.folder),
       });
       const engine = streamsEngine(path, maxBatch, passport, warnings);
-      log.finish(engine.buildSeconds);
+      // What the store had was built another time, and its log is not here.
+      if (source === 'built') log.finish(engine.buildSeconds);
+      else log.clear();
       return engine;
     } finally {
       log.publish();
@@ -155,8 +157,11 @@ class BuildLog {
 
   /** In trtexec's words, so that the time is found again. */
   finish(seconds: number): void {
-    if (this.#lines.length > 0)
-      this.#lines.push(`[${logTime(new Date())}] [I] Engine built in ${plain(seconds)} sec.`);
+    this.#lines.push(`[${logTime(new Date())}] [I] Engine built in ${plain(seconds)} sec.`);
+  }
+
+  clear(): void {
+    this.#lines.length = 0;
   }
 
   publish(): void {

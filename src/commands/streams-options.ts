@@ -127,7 +127,7 @@ export const streamsOptions = {
 export type StreamsOptionValues = OptionValues<typeof streamsOptions>;
 
 function parseRates(list: string): readonly number[] {
-  const rates = splitAtCommas(list).map(number(0.001, 10_000));
+  const rates = splitAtCommas(list).map(number(0.001, 1_000_000));
   if (rates.length > 0) return [...new Set(rates)];
   throw new TrtforgeError('TF_USAGE', `«${list}» is not a list of frame rates.`, {
     remedy: 'Write 30 or 30,15.',
