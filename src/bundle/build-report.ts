@@ -5,7 +5,8 @@ import type { ProfileRequest } from '../engine/profile.js';
 import { targetText } from '../engine/target.js';
 import { ExitCode, type TrtforgeError } from '../errors.js';
 import { packageVersion } from '../version.js';
-import type { BundleRun, ComponentState } from './bundle-run.js';
+import type { BundleRun } from './bundle-run.js';
+import type { ComponentState } from './component-state.js';
 import { environmentOf } from './machine.js';
 import {
   type BundleFailure,

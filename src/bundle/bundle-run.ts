@@ -1,15 +1,11 @@
-import { mkdirSync, mkdtempSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { planBuilder } from '../engine/plan-builders.js';
 import { type PreparedBuild, prepareBuild } from '../engine/prepare.js';
 import { TrtforgeError } from '../errors.js';
 import { inPhase } from '../events.js';
 import { openStores } from '../store/open-stores.js';
-import { createPending, sweepPending } from '../store/pending.js';
 import { throwIfCancelled } from '../system/cancel.js';
-import { writeFailed } from '../system/publish.js';
 import {
-  type ComponentEngine,
   keptEngine,
   obtainComponent,
   type PreparedComponent,
@@ -21,35 +17,17 @@ import { chainOf } from './chain-of-bundle.js';
 import type { ChainCheck } from './chain-schema.js';
 import { type BundleFindings, refuseMismatches } from './check-bundle.js';
 import { usualComponents } from './component.js';
-import { ComponentLog, takeTrtexecLog } from './component-log.js';
+import { takeTrtexecLog } from './component-log.js';
+import { type ComponentState, stateOf, temporaryFolder } from './component-state.js';
 import { visibleGpus, whyNotRun } from './machine.js';
 import { availableMemory, estimateBuildBytes, runWithin } from './memory-plan.js';
 import { type BundleMeta, readMeta } from './meta.js';
-import { digestFiles, type ModelFiles } from './model-files.js';
+import { digestFiles } from './model-files.js';
 import { inspectBundle, locateBundle, modelFolder, profiledComponents } from './read-bundle.js';
-import type { SmokeRun } from './report-schema.js';
 import { type SmokeSubject, smokeRun } from './smoke.js';
-import { type Staged, stageComponent } from './stage.js';
+import { stageComponent } from './stage.js';
 import { typedModel } from './typed-model.js';
 import { forComponent, type WorkContext } from './work-context.js';
-
-/** What is known of one component so far; the report is made of it, however far the run came. */
-export interface ComponentState {
-  readonly name: string;
-  readonly onnx: string;
-  readonly enginePath: string;
-  readonly buildLog: ComponentLog;
-  readonly smokeLog: ComponentLog;
-  part?: Pick<PreparedComponent, 'component' | 'profile'>;
-  target?: PreparedComponent;
-  staged?: Staged;
-  files?: ModelFiles;
-  engine?: ComponentEngine;
-  typed?: { readonly path: string; readonly ms: number };
-  trtexecCommand?: readonly string[];
-  smoke?: SmokeRun;
-  failure?: TrtforgeError;
-}
 
 /** Builds of TensorRT on one GPU spoil each other's tactic timing. */
 const ONE_AT_A_TIME = 1;
@@ -101,7 +79,7 @@ export class BundleRun {
     const bundle = await locateBundle(request, this.meta);
     this.roster = bundle.roster;
     for (const { name, onnx } of bundle.places)
-      if (bundle.asked.includes(name)) this.components.push(this.#stateOf(name, onnx));
+      if (bundle.asked.includes(name)) this.components.push(stateOf(name, onnx, request.outdir));
     const { components, findings } = inspectBundle(bundle);
     this.findings = findings;
     refuseMismatches(bundle.meta, findings);
@@ -111,17 +89,6 @@ export class BundleRun {
       const onnx = state.staged?.onnx ?? part.component.onnx;
       state.part = { ...part, component: { ...part.component, onnx } };
     }
-  }
-
-  #stateOf(name: string, onnx: string): ComponentState {
-    const logs = join(this.request.outdir, 'build_logs');
-    return {
-      name,
-      onnx,
-      enginePath: join(this.request.outdir, `${name}.engine`),
-      buildLog: new ComponentLog(join(logs, `${name}.log`)),
-      smokeLog: new ComponentLog(join(logs, `${name}_smoke.log`)),
-    };
   }
 
   /** Decides every build before the first begins: a profile that does not fit stops the run while nothing is lost. */
@@ -303,17 +270,5 @@ export class BundleRun {
       if (error instanceof TrtforgeError) state.failure ??= error;
       throw error;
     }
-  }
-}
-
-/** A folder for models while the run lasts; leftovers of killed runs go first. Kept ones have a name of their own and are nobody's leftovers. */
-function temporaryFolder({ outdir, keepTemp }: BundleRequest): string {
-  sweepPending(outdir);
-  if (keepTemp !== true) return createPending(outdir).folder;
-  try {
-    mkdirSync(outdir, { recursive: true });
-    return mkdtempSync(join(outdir, 'staging-'));
-  } catch (cause) {
-    throw writeFailed(outdir, cause);
   }
 }

@@ -2,7 +2,7 @@ import type { PreparedBuild } from '../engine/prepare.js';
 import type { ValueFacts } from '../onnx/model-facts.js';
 import { openOrtSession } from '../runtime/ort-session.js';
 import type { BundleRequest } from './bundle-request.js';
-import type { BundleRun, ComponentState } from './bundle-run.js';
+import type { BundleRun } from './bundle-run.js';
 import type { ChainCheck } from './chain-schema.js';
 import {
   type ChainCandidate,
@@ -13,6 +13,7 @@ import {
 } from './chained-check.js';
 import { featuresOf, jointInputs } from './check-bundle.js';
 import { roleOfAxis } from './component-profile.js';
+import type { ComponentState } from './component-state.js';
 import type { BundleMeta } from './meta.js';
 import { openSubject } from './smoke.js';
 import type { TransducerFacts } from './transducer.js';

@@ -17,7 +17,7 @@ export function renderBundle(report: BundleReport, output: TextOutput): void {
   ];
   line(`${word}  ${headline(report)}`);
   if (report.failure !== null) {
-    line(`  ${report.failure.message}`);
+    line(`  ${report.failure.message.replaceAll('\n', '\n    ')}`);
     line(`  ${dim('→')} ${report.failure.remedy} ${dim(report.failure.code)}`);
   }
   line(`report  ${report.report}`);
