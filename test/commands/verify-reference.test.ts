@@ -12,12 +12,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildAddon } from '../../scripts/build-native.mjs';
+import { openOrtSession } from '../../src/runtime/ort-session.js';
+import { writeContract } from '../../src/stream/contract-file.js';
 import { type ParityResult, parityResultSchema } from '../../src/stream/parity-schema.js';
 import type { ReferenceChunk } from '../../src/stream/reference.js';
 import { writeReference } from '../../src/stream/reference-write.js';
 import { parseSummary } from '../../src/stream/summary-read.js';
 import { floats } from '../runtime/models.js';
-import { recordTiny, tinyModel } from '../stream/tiny-stream.js';
+import { contractOfSession, recordTiny, tinyModel } from '../stream/tiny-stream.js';
 import { standinEngine } from '../support/standin-engine.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-verify-reference-'));
@@ -138,6 +140,27 @@ describe('a model against a recorded stream', () => {
     const { status, stderr } = verify(model, '--reference', at('r.jsonl'), ...words);
     expect(status).toBe(2);
     expect(stderr).toMatch(message);
+  });
+
+  it('holds a file against its contract alone, and refuses to without one', async () => {
+    const session = await openOrtSession(model, { threads: 1 });
+    const contract = contractOfSession(session);
+    await session.close();
+    writeContract(at('contract.json'), contract);
+    const words = ['--contract-only', '--contract', at('contract.json'), '--reference', at('r.jsonl')];
+    expect(verify(model, ...words).status).toBe(0);
+    const narrow = contract.inputs.map((input) =>
+      input.name === 'length' ? { ...input, dtype: 'int32' as const } : input,
+    );
+    writeContract(at('wrong.json'), { ...contract, inputs: narrow });
+    const { status, answer } = verify(model, '--contract-only', '--contract', at('wrong.json'), '--json');
+    expect(status).toBe(1);
+    expect(answer()).toMatchObject({ schema: 'trtforge.contract-check/1', outcome: 'fail' });
+    expect(verify(model, '--contract-only').stderr).toMatch(/needs a contract/);
+    // With the stream it is the contract's own tolerances and promises that count.
+    const streamed = verify(model, '--reference', at('r.jsonl'), '--contract', at('contract.json'), '--json');
+    expect(streamed.status).toBe(0);
+    expect(streamed.answer()).toMatchObject({ contract: { path: at('contract.json') }, warnings: [] });
   });
 
   it('refuses options of a stream where there is none', () => {
