@@ -99,6 +99,8 @@ function played(standin: Standin): Record<string, unknown> {
     ['profiles', [], {}],
     ['turns', [], {}],
     ['large', [INNER], {}],
+    ['pastCaches', [INNER], {}],
+    ['paces', [], {}],
     ['order', [], { STANDIN_COMPUTE_US: '1000' }],
     ['closing', [], { STANDIN_COMPUTE_US: '300' }],
     ['collected', [], {}],
@@ -231,6 +233,23 @@ describe.each(generations)('engines over a library of generation %s', (standin) 
 
   test('large tensors are staged by several threads and arrive whole', () => {
     expect(found.large).toEqual({ wrong: [] });
+  });
+
+  test('tensors larger than the caches arrive whole, from memory aligned to nothing', () => {
+    expect(found.pastCaches).toEqual({ wrong: [] });
+  });
+
+  test('runs whose length jumps settle when they are over, while the event loop turns; then it rests', () => {
+    const settled = { right: true, early: false, turned: true };
+    expect(found.paces).toEqual({ paces: Array(11).fill(settled), rests: true });
+  });
+
+  test('small tensors are used in pinned memory, without copies, where a call asks for that', () => {
+    const { result } = scenario(standin, 'mapped', [], { STANDIN_COPY_US: '5000' });
+    expect(result).toEqual({
+      copied: { graph: true, given: [7, 11, 15], waitsForCopies: true },
+      mapped: { graph: true, given: [7, 11, 15], waitsForCopies: false },
+    });
   });
 
   test('runs are answered in order, a sync one after those before it; a cancelled one does not begin', () => {

@@ -299,6 +299,93 @@ const scenarios = {
     return { wrong };
   },
 
+  // Pieces that go past the caches, from memory that is aligned to nothing.
+  async pastCaches() {
+    const inner = Number(more[0]);
+    const engine = await open('large');
+    const context = await contextOf(engine);
+    const call = await context.prepare({
+      shapes: [shape('x', [64, inner])],
+      bindings: hosts('x', 'y'),
+      graph: true,
+    }).done;
+    const x = new Float32Array(64 * inner + 1).subarray(1);
+    const wrong = [];
+    for (let round = 0; round < 3; round++) {
+      for (let i = 0; i < x.length; i++) x[i] = (i + round) % 4099;
+      const y = new Float32Array(x.length);
+      await call.run([{ name: 'x', data: x }], [{ name: 'y', data: y }]).done;
+      const first = y.findIndex((value, i) => value !== 2 * x[i] + 1);
+      if (first >= 0) wrong.push([round, first, y[first]]);
+    }
+    await engine.close().done;
+    return { wrong };
+  },
+
+  // Runs whose length jumps: a loop that looks gives up and is woken, and turns all the while.
+  async paces() {
+    const engine = await open('affine');
+    const { call } = await affine(engine, { graph: false });
+    const x = new Float32Array(call.buffer('x'));
+    const y = new Float32Array(call.buffer('y'));
+    const paces = [];
+    for (const us of [100, 100, 30_000, 100, 2000, 2000, 2000, 8000, 8000, 8000, 100]) {
+      process.env.STANDIN_COMPUTE_US = String(us);
+      let running = true;
+      let turns = 0;
+      const turn = () => {
+        turns++;
+        if (running) setImmediate(turn);
+      };
+      setImmediate(turn);
+      const started = performance.now();
+      x.fill(us);
+      await call.run([], []).done;
+      running = false;
+      paces.push({
+        right: y[100] === 2 * us + 1,
+        early: performance.now() - started < us / 1000,
+        turned: us < 2000 || turns > 10,
+      });
+    }
+    // Nothing of the look is left that would keep the process, or this loop, awake.
+    const before = process.cpuUsage();
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    const { user, system } = process.cpuUsage(before);
+    await engine.close().done;
+    return { paces, rests: (user + system) / 200_000 < 0.5 };
+  },
+
+  async mapped() {
+    const engine = await open('affine');
+    const context = await contextOf(engine);
+    const prepare = (mappedBytes) =>
+      context.prepare({ shapes: [shape('x', [2, 64])], bindings: hosts('x', 'y'), graph: true, mappedBytes })
+        .done;
+    const results = {};
+    for (const [name, mappedBytes] of Object.entries({ copied: 511, mapped: 512 })) {
+      const call = await prepare(mappedBytes);
+      const x = new Float32Array(call.buffer('x'));
+      const y = new Float32Array(call.buffer('y'));
+      const started = performance.now();
+      const given = [3, 5].map((number) => {
+        x.fill(number);
+        call.runSync([], []);
+        return y[127];
+      });
+      const own = new Float32Array(128);
+      await call.run([{ name: 'x', data: own.fill(7) }], [{ name: 'y', data: own }]).done;
+      results[name] = {
+        graph: call.graph,
+        given: [...given, own[0]],
+        waitsForCopies: performance.now() - started > 30,
+      };
+      call.close();
+    }
+    await engine.close().done;
+    return results;
+  },
+
   async order() {
     const engine = await open('affine');
     const { call } = await affine(engine);
