@@ -1,5 +1,5 @@
 /** The known word that was probably meant: at most a third of its letters apart, else undefined. */
-export function nearestWord(word: string, known: Iterable<string>): string | undefined {
+function nearestWord(word: string, known: Iterable<string>): string | undefined {
   let best: string | undefined;
   let bestDistance = Number.POSITIVE_INFINITY;
   for (const candidate of known) {

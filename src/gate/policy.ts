@@ -31,7 +31,7 @@ export interface Policy {
   readonly expiresSoonDays: number;
 }
 
-export const EXPIRES_SOON_DAYS = 14;
+const EXPIRES_SOON_DAYS = 14;
 
 type WrittenCheck = NonNullable<PolicyFile['checks']>[number] & { readonly line: number | null };
 
