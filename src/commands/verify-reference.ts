@@ -215,7 +215,7 @@ export async function runContractOnly(
 const LIMITS = { p95: 'p95', max: 'max', mean: 'mean', slope: 'slope', latency: 'latencyMs' } as const;
 
 /** Reads `p95=5e-4,slope=off`, or `off`; limits that are not named stay the usual ones. Wrapped, since null means off. */
-export function parsePolicy(limits: string): { readonly policy: DriftPolicy | null } {
+function parsePolicy(limits: string): { readonly policy: DriftPolicy | null } {
   if (limits === 'off') return { policy: null };
   const policy: { -readonly [K in keyof DriftPolicy]: DriftPolicy[K] } = { ...defaultPolicy };
   for (const part of splitAtCommas(limits)) {

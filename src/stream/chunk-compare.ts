@@ -236,7 +236,7 @@ export function layoutHint(candidate: readonly number[], reference: readonly num
   return ': the same sizes in another order, as of a state that is layer-first on one side and batch-first on the other';
 }
 
-export const sameShape = (one: readonly number[], other: readonly number[]): boolean =>
+const sameShape = (one: readonly number[], other: readonly number[]): boolean =>
   one.length === other.length && one.every((size, axis) => size === other[axis]);
 
 /** A number as Python's `%.3e` prints it. */

@@ -12,7 +12,7 @@ export interface Region {
 }
 
 /** A position of a state without a length is in use when any element of it is larger than this in the reference. */
-export const IN_USE = 1e-6;
+const IN_USE = 1e-6;
 
 /** Runs of positions shorter than this are gathered in one go: a call for each would cost more than the copy. */
 const SHORT_RUN = 1024;

@@ -77,7 +77,7 @@ const OUTLYING_RATIO = 3;
  * Positions of values far above the others. Errors of a healthy stream are spread like a bell on a logarithmic axis, so deviations are taken there; one
  * chunk in fifty a hundred times as bad is no drift.
  */
-export function outliers(values: readonly number[]): readonly number[] {
+function outliers(values: readonly number[]): readonly number[] {
   if (values.length < FEWEST_CHUNKS) return [];
   const median = quantile(
     values.toSorted((a, b) => a - b),

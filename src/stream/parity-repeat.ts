@@ -27,7 +27,7 @@ export function parityCommand(request: ParityRequest): string {
 }
 
 /** `p95=0.0005,max=0.001`, or `off`. */
-export function policyText(policy: DriftPolicy | null): string {
+function policyText(policy: DriftPolicy | null): string {
   if (policy === null) return 'off';
   const { latencyMs, ...errors } = policy;
   const limits = Object.entries({ ...errors, latency: latencyMs });

@@ -61,7 +61,6 @@ const chunkSchema = z.object({
   ...times,
   tensors: z.array(tensorParitySchema),
 });
-export type ParityChunk = z.infer<typeof chunkSchema>;
 
 const outputSchema = z.object({
   tensor: z.string(),

@@ -46,7 +46,7 @@ export interface TensorDiagnosis {
 }
 
 /** Reference values at least so large are significant. */
-export const SIGNIFICANT = 1e-3;
+const SIGNIFICANT = 1e-3;
 
 /** A frame whose cosine similarity is lower is another frame. */
 const DIVERGED_COSINE = 0.99;
@@ -87,7 +87,7 @@ export function inspectFailure({
 }
 
 /** One pass over all pairs. */
-export function axisProfile(
+function axisProfile(
   candidate: Float32Array,
   reference: Float32Array,
   shape: readonly number[],
@@ -118,7 +118,7 @@ export function axisProfile(
 }
 
 /** Worst slice over best, of those in the region: above 10 the sides differ, below 2 the error is everywhere alike. */
-export function judgeSlices(
+function judgeSlices(
   { axis, maxAbs: all }: AxisProfile,
   region: Region | null = null,
 ): TensorDiagnosis['slices'] {
@@ -132,7 +132,7 @@ export function judgeSlices(
 }
 
 /** The largest error of all over the largest where the reference is significant: above 10 it is junk in padding, below 1.5 it is real. */
-export function judgeMask(candidate: Float32Array, reference: Float32Array): TensorDiagnosis['masked'] {
+function judgeMask(candidate: Float32Array, reference: Float32Array): TensorDiagnosis['masked'] {
   let significant = 0;
   let maxFull = 0;
   let maxMasked = 0;
@@ -154,7 +154,7 @@ export function judgeMask(candidate: Float32Array, reference: Float32Array): Ten
 }
 
 /** The axis on which the smallest share of the indices holds 90 % of the squared error, if that is at most a quarter of them. */
-export function concentrated(profiles: readonly AxisProfile[]): TensorDiagnosis['place'] {
+function concentrated(profiles: readonly AxisProfile[]): TensorDiagnosis['place'] {
   let found: TensorDiagnosis['place'] = null;
   let smallest = 0.25;
   for (const { axis, energy } of profiles) {
@@ -172,7 +172,7 @@ export function concentrated(profiles: readonly AxisProfile[]): TensorDiagnosis[
   return found;
 }
 
-export function divergedFrames(profile: AxisProfile | undefined): TensorDiagnosis['frames'] {
+function divergedFrames(profile: AxisProfile | undefined): TensorDiagnosis['frames'] {
   if (profile === undefined) return { axis: 0, total: 0, diverged: [] };
   const diverged = [...profile.cosine.keys()].filter((index) => !(profile.cosine[index]! >= DIVERGED_COSINE));
   return { axis: profile.axis, total: profile.cosine.length, diverged };

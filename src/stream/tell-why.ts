@@ -260,7 +260,7 @@ const TF32_ERROR: readonly [number, number] = [2e-5, 5e-3];
  * A candidate in full float32 that is off by as much as TF32 rounds, from the first chunk on and no more in the last: then it is the reference that was
  * computed in TF32 (PyTorch's convolutions on a GPU are, unless told otherwise).
  */
-export function referenceInTf32({
+function referenceInTf32({
   stream,
   drifts,
   isFullFloat32,

@@ -149,10 +149,10 @@ describe('a model against a recorded stream', () => {
     writeContract(at('contract.json'), contract);
     const words = ['--contract-only', '--contract', at('contract.json'), '--reference', at('r.jsonl')];
     expect(verify(model, ...words).status).toBe(0);
-    const narrow = contract.inputs.map((input) =>
-      input.name === 'length' ? { ...input, dtype: 'int32' as const } : input,
+    const other = contract.inputs.map((input) =>
+      input.name === 'length' ? { ...input, dtype: 'float32' as const } : input,
     );
-    writeContract(at('wrong.json'), { ...contract, inputs: narrow });
+    writeContract(at('wrong.json'), { ...contract, inputs: other });
     const { status, answer } = verify(model, '--contract-only', '--contract', at('wrong.json'), '--json');
     expect(status).toBe(1);
     expect(answer()).toMatchObject({ schema: 'trtforge.contract-check/1', outcome: 'fail' });
