@@ -1,7 +1,7 @@
 // What every case works with: the GPU, its TensorRT, models and plans (made once, kept in a folder), and the peers.
 import { spawnSync } from 'node:child_process';
 import { existsSync, renameSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildPlan, withLibraries } from '../../dist/engine/build-plan.js';
 import { defaultRecipe } from '../../dist/engine/recipe.js';
@@ -129,6 +129,3 @@ function command(args, made) {
     throw new Error(`node ${args.join(' ')} failed: ${stderr.slice(-500)}`);
   return made;
 }
-
-/** The folder that holds the libraries, for peers that load them by name. */
-export const libraryFolder = ({ libraries }) => dirname(libraries.inference);

@@ -1,7 +1,7 @@
-import { TrtforgeError } from '../errors.js';
-import { type EventListener, ignoreEvents } from '../events.js';
 import { readPassport } from '../engine/passport.js';
 import { isPlanFile } from '../engine/plan-header.js';
+import { TrtforgeError } from '../errors.js';
+import { type EventListener, ignoreEvents } from '../events.js';
 import { openModel } from '../onnx/model.js';
 import { openOrtSession } from '../runtime/ort-session.js';
 import type { Binding, Session } from '../runtime/session.js';

@@ -12,7 +12,7 @@ import { floats, ids, modelFile } from '../runtime/models.js';
 /** Positions that the cache holds. */
 export const CAPACITY = 8;
 /** Frames of the first chunk and of every later one. */
-export const SIZES = [5, 3] as const;
+const SIZES = [5, 3] as const;
 
 export interface TinyFaults {
   /** What the running sum grows by in every step, more than it should. */
