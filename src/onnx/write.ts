@@ -207,7 +207,7 @@ const externalEntries = (location: string, offset: number, length: number) =>
 
 /** Strings can only be written as messages, so they are the one payload that comes into memory. */
 function stringsOf(stream: WeightStream): Uint8Array[] {
-  const bytes = Buffer.concat(Array.from(stream.chunks(), (chunk) => chunk.slice()));
+  const bytes = Buffer.concat(Array.from(stream.chunks(), (chunk) => new Uint8Array(chunk)));
   const strings: Uint8Array[] = [];
   for (let at = 0; at < bytes.length; ) {
     const length = bytes.readUInt32LE(at);

@@ -13,6 +13,7 @@ import {
 } from '../onnx/onnx_pb.js';
 import { writeModel } from '../onnx/write.js';
 import type { NamedTensors } from '../tensor/tensor.js';
+import { float32Values } from '../tensor/values.js';
 import { isFloat32, isStored, readFlow, type Value } from './flow.js';
 import { inlineFunctions } from './inline-functions.js';
 import { normalise } from './normalise.js';
@@ -74,8 +75,8 @@ function widen(ranges: { min: number; max: number }[], minima: Float32Array, max
 }
 
 function vectorOf(outputs: NamedTensors, name: string): Float32Array {
-  const bytes = outputs.get(name)?.bytes.slice();
-  return bytes === undefined ? new Float32Array() : new Float32Array(bytes.buffer);
+  const tensor = outputs.get(name);
+  return tensor === undefined ? new Float32Array() : float32Values(tensor);
 }
 
 /** Writes a copy of the model whose only outputs are the smallest and largest value of each activation; returns the activations' names. */

@@ -1,7 +1,7 @@
 import { TrtforgeError } from '../errors.js';
 import type { CudaGraph, EngineSession, EngineState, PreparedCall } from '../runtime/engine-interface.js';
 import type { RunOptions } from '../runtime/session.js';
-import type { NamedTensors, Tensor } from '../tensor/tensor.js';
+import { copiedTensor, type NamedTensors, type Tensor } from '../tensor/tensor.js';
 import type { ChunkRunner, Stepped } from './chunk-runner.js';
 import type { StatePair } from './contract.js';
 
@@ -150,7 +150,7 @@ class PreparedRunner implements EngineRunner {
 
 /** What is read from a reference lies in memory that is used again. */
 const copies = (tensors: readonly (readonly [string, Tensor])[]): NamedTensors =>
-  new Map(tensors.map(([name, { dtype, shape, bytes }]) => [name, { dtype, shape, bytes: bytes.slice() }]));
+  new Map(tensors.map(([name, tensor]) => [name, copiedTensor(tensor)]));
 
 const zeros = ({
   dtype,

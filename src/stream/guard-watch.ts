@@ -1,6 +1,6 @@
 import { TrtforgeError } from '../errors.js';
 import { elementCount } from '../tensor/dtype.js';
-import type { NamedTensors, Tensor } from '../tensor/tensor.js';
+import { copiedTensor, type NamedTensors, type Tensor } from '../tensor/tensor.js';
 import { float32Values } from '../tensor/values.js';
 import type { Assertion, Contract, ContractBinding } from './contract.js';
 import { checkAssertions, type Step } from './contract-assertions.js';
@@ -144,7 +144,7 @@ export class GuardWatch {
     for (const name of this.#remembered) {
       const tensor = outputs.get(name);
       if (tensor !== undefined && (this.#options.scan === true || this.#isSmall(tensor)))
-        kept.set(name, { ...tensor, bytes: new Uint8Array(tensor.bytes) });
+        kept.set(name, copiedTensor(tensor));
     }
     this.#before = { chunk, inputs: NOTHING, outputs: kept };
   }

@@ -2,7 +2,7 @@ import { TrtforgeError } from '../errors.js';
 import { type EventListener, ignoreEvents } from '../events.js';
 import type { Binding } from '../runtime/session.js';
 import { throwIfCancelled } from '../system/cancel.js';
-import type { NamedTensors, Tensor } from '../tensor/tensor.js';
+import { copiedTensor, type NamedTensors, type Tensor } from '../tensor/tensor.js';
 import { numbersOf } from '../tensor/values.js';
 import { inDtype } from '../verify/inputs.js';
 import { compareTensor, type TensorParity } from './chunk-compare.js';
@@ -302,4 +302,4 @@ function lightStep({ chunk, inputs, outputs }: Step): Step {
 
 /** Copies: outputs may lie in buffers that the next step writes. */
 const owned = (tensors: NamedTensors): NamedTensors =>
-  new Map([...tensors].map(([name, tensor]) => [name, { ...tensor, bytes: tensor.bytes.slice() }]));
+  new Map([...tensors].map(([name, tensor]) => [name, copiedTensor(tensor)]));

@@ -3,7 +3,7 @@ import { comparePairs } from '../tensor/comparison.js';
 import { dtypes, elementCount } from '../tensor/dtype.js';
 import { floatReader } from '../tensor/float-reader.js';
 import { randomStream } from '../tensor/random.js';
-import type { NamedTensors, Tensor } from '../tensor/tensor.js';
+import { copiedTensor, type NamedTensors, type Tensor } from '../tensor/tensor.js';
 import { tensorReader } from '../tensor/tensor-reader.js';
 import { float32Values, floatTensor } from '../tensor/values.js';
 
@@ -39,7 +39,7 @@ export async function sensitivityTo(
       'TF_SESSION_INPUT',
       `${input} is no floating-point input, so it cannot be disturbed.`,
     );
-  const undisturbed = owned(outputOf(await run(inputs), output));
+  const undisturbed = copiedTensor(outputOf(await run(inputs), output));
   const effects: Sensitivity['effects'][number][] = [];
   const zeros = { ...tensor, bytes: new Uint8Array(tensor.bytes.length) };
   const disturbed: readonly (readonly [string, Tensor])[] = [
@@ -67,8 +67,6 @@ function outputOf(outputs: NamedTensors, name: string): Tensor {
     `There is no output ${name}; there is ${[...outputs.keys()].join(', ')}.`,
   );
 }
-
-const owned = (tensor: Tensor): Tensor => ({ ...tensor, bytes: tensor.bytes.slice() });
 
 function noisy(tensor: Tensor, sigma: number): Tensor {
   const stream = randomStream(0, `noise ${sigma}`);

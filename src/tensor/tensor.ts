@@ -7,5 +7,8 @@ export interface Tensor {
   readonly bytes: Uint8Array;
 }
 
+/** The tensor with bytes of its own. Not by slice(): that of a Buffer is another view of the same memory. */
+export const copiedTensor = (tensor: Tensor): Tensor => ({ ...tensor, bytes: new Uint8Array(tensor.bytes) });
+
 /** Named tensors: what a session takes and gives, what an npz holds. */
 export type NamedTensors = ReadonlyMap<string, Tensor>;

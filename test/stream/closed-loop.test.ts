@@ -117,6 +117,18 @@ describe('an engine stepped through a stream', () => {
     expect([...runner.calls[0]!.state.keys()]).toEqual(['h']);
   });
 
+  it('keeps what a call was prepared for, though the reader writes the next chunk into the same Buffer', async () => {
+    const runner = engineRunner(fakeSession().session, { state: pairs, keepState: false });
+    const reader = Buffer.alloc(8);
+    const readInto = (value: number): NamedTensors => {
+      reader.set(x(value).get('x')!.bytes);
+      return new Map([['x', { dtype: 'float32', shape: [2], bytes: reader }]]);
+    };
+    await runner.step(readInto(1), h(0));
+    await runner.step(readInto(2), h(0));
+    expect(first(runner.calls[0]!.inputs, 'x')).toBe(1);
+  });
+
   it.each([
     ['comes out in another shape', {}, [3], /h_out is \[3\] and h is \[2\], so it must be filled up or cut/],
     ['is of another type', { dtype: 'float16' }, [2], /h_out is float32 and h is float16/],

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openOrtSession } from '../../src/runtime/ort-session.js';
-import { sessionRunner } from '../../src/stream/chunk-runner.js';
+import type { Session } from '../../src/runtime/session.js';
+import { type ChunkRunner, sessionRunner } from '../../src/stream/chunk-runner.js';
 import type { Contract } from '../../src/stream/contract.js';
 import { runParity } from '../../src/stream/parity-here.js';
 import type { ParityRequest } from '../../src/stream/parity-request.js';
@@ -38,6 +39,7 @@ async function parity(
   faults: TinyFaults,
   more: Partial<ParityRequest> = {},
   chunks: readonly ReferenceChunk[] = recorded,
+  runnerOf: (session: Session) => ChunkRunner = sessionRunner,
 ): Promise<ParityResult> {
   const candidate = await tinyModel(faults);
   const session = await openOrtSession(candidate, { threads: 1 });
@@ -51,7 +53,7 @@ async function parity(
         outputs: session.outputs,
         isFullFloat32: true,
         modelDigest: null,
-        runner: () => sessionRunner(session),
+        runner: () => runnerOf(session),
       },
       referenceOf(chunks),
     );
@@ -183,6 +185,30 @@ describe('faults of a candidate are found and named', () => {
     expect(result.verdicts.contract).toBe('fail');
     expect(result.violations[0]).toMatchObject({ tensor: 'cache_len_out', chunk: 0 });
     expect(result.reasons[0]).toMatch(/^Chunk 0: .*cache_len_out/);
+  });
+
+  it('the same is found where the runner writes every step into the same Buffers', async () => {
+    const buffers = new Map<string, Buffer>();
+    const reusing = (session: Session): ChunkRunner => {
+      const runner = sessionRunner(session);
+      return {
+        ...runner,
+        reusesBuffers: true,
+        step: async (...step) => {
+          const { outputs, times } = await runner.step(...step);
+          const written = [...outputs].map(([name, tensor]): [string, Tensor] => {
+            const buffer = buffers.get(`${name}${tensor.bytes.length}`) ?? Buffer.alloc(tensor.bytes.length);
+            buffers.set(`${name}${buffer.length}`, buffer);
+            buffer.set(tensor.bytes);
+            return [name, { ...tensor, bytes: buffer }];
+          });
+          return { outputs: new Map(written), times };
+        },
+      };
+    };
+    const { violations } = await parity({ step: -1 });
+    expect(violations.map(({ kind }) => kind)).toContain('monotonic');
+    expect((await parity({ step: -1 }, {}, recorded, reusing)).violations).toEqual(violations);
   });
 
   it('junk behind the valid positions does no harm where the length is known', async () => {

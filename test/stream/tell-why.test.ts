@@ -247,6 +247,16 @@ describe('sensitivity to an input', () => {
     expect(found.effects[0]?.maxAbs).toBeCloseTo(weight, 5);
   });
 
+  it('is the same of a runner that writes every run into the same Buffer', async () => {
+    const written = Buffer.alloc(16);
+    const found = await sensitivityTo('cache', 'y', inputs, async (given) => {
+      const { dtype, shape, bytes } = (await model(1)(given)).get('y')!;
+      written.set(bytes);
+      return new Map([['y', { dtype, shape, bytes: written }]]);
+    });
+    expect(found.says).toBe('strongly-sensitive');
+  });
+
   it('refuses what cannot be disturbed', async () => {
     await expect(sensitivityTo('none', 'y', inputs, model(1))).rejects.toMatchObject({
       code: 'TF_SESSION_INPUT',
