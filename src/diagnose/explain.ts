@@ -69,7 +69,7 @@ class LogReading {
       command: this.#command,
       outcome,
       issues: inOrder([
-        ...finder.issues(model),
+        ...finder.issues({ model, passed: outcome === 'passed' }),
         ...(outcome === 'died' ? [died(this.#lastLine ?? '', this.#command)] : []),
         ...(outcome === 'passed' && finder.unexplained.length > 0 ? [passedWithErrors(finder)] : []),
       ]),

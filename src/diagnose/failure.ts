@@ -39,7 +39,7 @@ export async function explaining<T>(
       listener.hear(event);
       options.emit(event);
     });
-    return { result, issues: await listener.issues(options.model) };
+    return { result, issues: await listener.issues(options.model, true) };
   } catch (error) {
     throw error instanceof TrtforgeError ? await explained(error, listener, options.model) : error;
   }
@@ -86,13 +86,14 @@ class IssueListener {
     }
   }
 
-  async issues(model: string | undefined): Promise<ExplainedIssue[]> {
+  /** `passed` says that the work they come from went well. */
+  async issues(path: string | undefined, passed: boolean): Promise<ExplainedIssue[]> {
     if (this.#number === 0) return [];
     const finder = await this.#load();
-    if (model === undefined || !finder.namesNodes) return finder.issues();
+    if (path === undefined || !finder.namesNodes) return finder.issues({ passed });
     // Loaded only now: most work goes well, and then nobody needs the model's reader.
     const { openModelNodes } = await import('./model-nodes.js');
-    return finder.issues(openModelNodes(model));
+    return finder.issues({ model: openModelNodes(path), passed });
   }
 
   #take(message: string, severity: FinderLine['severity']): void {
@@ -155,7 +156,7 @@ async function explained(
   for (const line of lastLines) listener.read(line);
   listener.read(error.message);
   const death = error.code === 'TF_CHILD_DIED' ? [deathIssue(error, lastLines)] : [];
-  const issues = inOrder([...(await listener.issues(model)), ...death]);
+  const issues = inOrder([...(await listener.issues(model, false)), ...death]);
   if (issues.length === 0) return error;
   const { code, message, details } = error;
   return new TrtforgeError(code, message, {

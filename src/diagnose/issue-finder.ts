@@ -33,6 +33,9 @@ export interface FinderLine {
   readonly severity: 'I' | 'W' | 'E' | 'F' | 'V' | null;
 }
 
+/** Issues that some other line takes back. */
+const RETRACTABLE = knownIssues.filter(({ unless }) => unless !== undefined);
+
 interface Found {
   readonly issue: KnownIssue;
   readonly groups: Groups;
@@ -49,12 +52,15 @@ export class IssueFinder {
   version: string | null = null;
   readonly unexplained: { line: number; text: string }[] = [];
   readonly #found = new Map<string, Found>();
+  readonly #takenBack = new Set<string>();
 
   take(line: FinderLine): void {
     if (line.severity === 'V') return;
     const code = BANNER.exec(line.message)?.[1];
     if (code !== undefined) this.version = versionOfCode(Number(code));
-    const match = this.#match(line.text.slice(0, LONGEST_MATCHED));
+    const text = line.text.slice(0, LONGEST_MATCHED);
+    for (const { id, unless } of RETRACTABLE) if (unless?.test(text) === true) this.#takenBack.add(id);
+    const match = this.#match(text);
     if (match !== undefined) {
       this.#note(match, line);
       return;
@@ -73,9 +79,10 @@ export class IssueFinder {
     return [...this.#found.values()].some(({ mentions }) => mentions.size > 0);
   }
 
-  /** The worst first. With a model, the nodes that the lines speak of are looked up in it. */
-  issues(model?: ModelNodes): ExplainedIssue[] {
-    return inOrder([...this.#found.values()].map((found) => explained(found, model)));
+  /** The worst first. With a model, the nodes that the lines speak of are looked up in it; `passed` says that the work went well. */
+  issues({ model, passed }: { model?: ModelNodes | undefined; passed: boolean }): ExplainedIssue[] {
+    const standing = [...this.#found.values()].filter(({ issue }) => !this.#takenBack.has(issue.id));
+    return inOrder(standing.map((found) => explained(found, passed, model)));
   }
 
   #match(text: string): { issue: KnownIssue; groups: Groups } | undefined {
@@ -106,11 +113,17 @@ function inMajors({ majors }: KnownIssue, version: string | null): boolean {
   return major >= majors[0] && major <= majors[1];
 }
 
-function explained({ issue, groups, lines, mentions, count }: Found, model?: ModelNodes): ExplainedIssue {
+function explained(
+  { issue, groups, lines, mentions, count }: Found,
+  passed: boolean,
+  model?: ModelNodes,
+): ExplainedIssue {
   const filled = (text: string) =>
     text.replaceAll(/\{(\w+)\}/g, (_whole, name: string) => groups[name] ?? '');
-  const { id, severity, versions, source } = issue;
-  const [cause, remedy] = [filled(issue.cause), filled(issue.remedy)];
+  const { id, versions, source } = issue;
+  const meaning = passed ? (issue.whenPassed ?? issue) : issue;
+  const { severity } = meaning;
+  const [cause, remedy] = [filled(meaning.cause), filled(meaning.remedy)];
   return {
     ...{ id, severity, cause, remedy, versions, source, count, lines: [...lines] },
     model: model === undefined ? null : placeOf(mentions, model),

@@ -36,7 +36,7 @@ export const installationIssues: readonly KnownIssue[] = [
   {
     id: 'driver-too-old',
     severity: 'error',
-    pattern: /CUDA initialization failure with error: 35|CUDA driver version is insufficient/,
+    pattern: /CUDA initialization failure with error: 35\b|CUDA driver version is insufficient/,
     cause: 'The NVIDIA driver is older than the CUDA version of the library, or there is no driver at all.',
     remedy: 'Update the driver (CUDA 13 needs 580 or later). In a container: start it with --gpus all.',
     versions: 'all',
@@ -75,21 +75,12 @@ export const installationIssues: readonly KnownIssue[] = [
   {
     id: 'library-mismatch',
     severity: 'warning',
-    pattern: /TensorRT was linked against (?<linked>cu\w+ \S+) but loaded (?<loaded>cu\w+ \S+)/,
+    pattern:
+      /TensorRT was linked against (?<linked>cu[\w/ ]{1,40} [\d.]+) but loaded (?<loaded>cu[\w/ ]{1,40} [\d.]+)/,
     cause: 'TensorRT was linked against {linked} and found {loaded}.',
     remedy: 'Take the other version off LD_LIBRARY_PATH.',
     versions: '7.x to 8.6',
     source: 'https://github.com/open-mmlab/mmdeploy/issues/1941',
-  },
-  {
-    id: 'plugin-not-found',
-    severity: 'error',
-    pattern:
-      /getPluginCreator could not find plugin:? (?<plugin>\S+)|Plugin not found, are the plugin name, version, and namespace correct/,
-    cause: 'The model or plan uses a plug-in whose library is not loaded.',
-    remedy: "Load its library (--plugin FILE), or NVIDIA's own with libnvinfer_plugin.",
-    versions: 'all',
-    source: tensorrtIssue(2367),
   },
   {
     id: 'architecture-not-in-library',

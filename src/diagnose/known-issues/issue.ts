@@ -13,6 +13,10 @@ export interface KnownIssue {
   readonly majors?: readonly [number, number];
   readonly cause: string;
   readonly remedy: string;
+  /** A line that takes the issue back wherever in the log it stands: what it fears is then known not to be so. */
+  readonly unless?: RegExp;
+  /** What the same lines mean in a run that went well all the same. */
+  readonly whenPassed?: Pick<KnownIssue, 'severity' | 'cause' | 'remedy'>;
   /** Where it has been seen: `all`, `10.14.1 to 10.16.1`, `before 10.11`. */
   readonly versions: string;
   /** Where it is reported: a public thread or document, or `measured` for what trtforge's own fixtures show. */

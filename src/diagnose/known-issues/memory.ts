@@ -4,7 +4,7 @@ export const memoryIssues: readonly KnownIssue[] = [
   {
     id: 'workspace-parsed-tiny',
     severity: 'error',
-    pattern: /Memory Pools: workspace: (?<size>0(?:\.\d+)?) MiB/,
+    pattern: /Memory Pools: workspace: (?<size>0(?:\.\d+)?|[\d.]+e-\d+) MiB/,
     cause:
       'The workspace limit is {size} MiB. From TensorRT 10 on only the last character of --memPoolSize is the unit, so «32768MiB» means 32768 bytes, and nothing warns.',
     remedy:
@@ -15,10 +15,10 @@ export const memoryIssues: readonly KnownIssue[] = [
   {
     id: 'workspace-suffix-ignored',
     severity: 'error',
-    pattern: /&&&& RUNNING .*--memPoolSize=\S*?:(?<number>\d+)(?<suffix>[KkMmGg]i?B?)(?=[\s,]|$)/,
+    pattern: /&&&& RUNNING .*--memPoolSize=\S*?:(?<number>\d+)(?<suffix>(?:[KkGg]i?)?[Bb]|[KkGg])(?=[\s,]|$)/,
     majors: [8, 9],
     cause:
-      'The size {number}{suffix} has a suffix that trtexec 8.6 and 9 ignore: they read {number} MiB. Look at the line «Memory Pools» for what was used.',
+      'The size {number}{suffix} has a suffix that trtexec 8.6 and 9 ignore: they read {number} MiB. The line «Memory Pools» says what was used.',
     remedy: 'Write the bare number of MiB, which every version reads alike.',
     versions: '8.6 to 9.3',
     source: 'measured',
@@ -50,7 +50,7 @@ export const memoryIssues: readonly KnownIssue[] = [
     id: 'tactic-skipped-memory',
     severity: 'note',
     pattern:
-      /Skipping tactic .{0,200}insu?ff?icient memory|Device memory is insufficient to use tactic|insu?ff?icient memory on requested size/,
+      /Skipping tactic .{0,200}insu?ff?icient memory|Device memory is insufficient to use tactic|insu?ff?icient memory on requested size|Some tactics do not have sufficient workspace memory|virtualMemoryBuffer\.cpp::.{0,100}resizePhysical.{0,40}OutOfMemory/,
     cause:
       'One kernel needed more memory than there was and was left out of the choice. The build goes on with the others.',
     remedy: 'Nothing, unless the engine is slower than expected: then raise the workspace or free the GPU.',
@@ -60,7 +60,7 @@ export const memoryIssues: readonly KnownIssue[] = [
   {
     id: 'tactic-skipped-exception',
     severity: 'note',
-    pattern: /Skipping tactic 0x[0-9a-f]+ due to exception/i,
+    pattern: /Skipping tactic \S{1,40} due to (?!insu)/,
     cause:
       'A kernel failed while it was timed and was left out of the choice. It is printed as an error, and the build can still pass.',
     remedy: 'Nothing, when the build passes.',
@@ -76,6 +76,13 @@ export const memoryIssues: readonly KnownIssue[] = [
       'The GPU has no room for an allocation the library needs: other processes hold it, or the largest shape of the profile is too large.',
     remedy:
       'Stop other processes on the GPU, lower the maximum shapes, or build with weight streaming (10.0 and later).',
+    whenPassed: {
+      severity: 'warning',
+      cause:
+        'The GPU had no room for an allocation that was tried. The run went well all the same: kernels that needed it were left out of the choice.',
+      remedy:
+        'Nothing, unless the engine is slower than expected: then stop other processes on the GPU and build again.',
+    },
     versions: 'all',
     source: tensorrtIssue(948),
   },

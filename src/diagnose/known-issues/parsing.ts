@@ -36,16 +36,30 @@ export const parsingIssues: readonly KnownIssue[] = [
   {
     id: 'rms-normalization-unknown',
     severity: 'error',
-    pattern: /No importer registered for op: RMSNormalization/,
+    pattern:
+      /(?:No importer registered for op: |could not find plugin: |While parsing node number \d+ \[)RMSNormalization/,
     cause: 'RMSNormalization (opset 23) is known from TensorRT 10.15 on.',
     remedy: 'Use 10.15 or later, or export at an opset below 23, which writes it out in primitive operators.',
     versions: 'before 10.15',
     source: tensorrtIssue(4639),
   },
   {
+    id: 'plugin-not-found',
+    severity: 'error',
+    pattern:
+      /(?:could not|Cannot) find plugin:?(?<plugin> [^\s,]{1,300})|Plugin not found, are the plugin name, version, and namespace correct/,
+    cause:
+      'The model or plan uses an operator or plug-in{plugin} that neither this TensorRT nor a loaded library has.',
+    remedy:
+      "Load the library of the plug-in (--plugin FILE), or NVIDIA's own with libnvinfer_plugin. An operator of ONNX itself needs a newer TensorRT or another opset.",
+    versions: 'all',
+    source: tensorrtIssue(2367),
+  },
+  {
     id: 'operator-unsupported',
     severity: 'error',
-    pattern: /No importer registered for op: (?<operator>\w+)/,
+    pattern:
+      /No importer registered for op: (?<operator>\w[\w.:]{0,200}\b)(?!\S{0,200} Attempting to import as plugin)/,
     cause: 'This TensorRT does not know the operator {operator}.',
     remedy:
       '`trtforge inspect` names such operators before the build: use a newer TensorRT, export at another opset, or load a plug-in.',
@@ -64,7 +78,7 @@ export const parsingIssues: readonly KnownIssue[] = [
   {
     id: 'topk-too-many',
     severity: 'error',
-    pattern: /(?:TopK|\bK\b).{0,120}\b3840\b/,
+    pattern: /\bK exceeds the maximum value allowed \(3840\)|k <= MAX_TOPK_K/,
     cause: 'TopK takes at most 3840 elements in these versions.',
     remedy: 'Ask for fewer, or take them in tiles.',
     versions: 'before 11.0',
@@ -94,9 +108,9 @@ export const parsingIssues: readonly KnownIssue[] = [
     id: 'node-rejected',
     severity: 'error',
     pattern: /While parsing node number (?<index>\d+) \[(?<operator>\w+)(?: -> "(?<output>[^"]{0,500})")?/,
-    cause:
-      'The parser refused node {index}, {operator} {output}: an attribute, a type or a constant is not what this version takes.',
-    remedy: 'The lines after it say which. Fold constants, change the opset, or use a newer TensorRT.',
+    cause: 'The parser refused node {index}, {operator} {output}.',
+    remedy:
+      'The lines after it say why: a plug-in that is not loaded, or an attribute, a type or a constant that this version does not take. Fold constants, change the opset, or use a newer TensorRT.',
     versions: 'all',
     source: tensorrtIssue(2721),
   },
@@ -113,9 +127,9 @@ export const parsingIssues: readonly KnownIssue[] = [
     id: 'importer-assertion',
     severity: 'error',
     pattern:
-      /In function import(?<operator>\w+):|In node (?<index>\d+) with name: .{0,300}? and operator: (?<type>\w+)|(?<code>(?:UNSUPPORTED|INVALID)_NODE\w*)/,
+      /In function (?:import|check)(?!FallbackPlugin)(?<operator>\w+):|Invalid Node - (?<node>\S+)|In node (?<index>\d+) with name: .{0,300}? and operator: (?<type>\w+)|(?<code>(?:UNSUPPORTED|INVALID)_NODE\w*)/,
     cause:
-      'The parser refused a node ({operator}{type}{code}): an attribute, a type or a constant is not what this version takes.',
+      'The parser refused a node ({operator}{node}{type}{code}): an attribute, a type or a constant is not what this version takes.',
     remedy:
       'The assertion in the line says which. Fold constants, change the opset, or use a newer TensorRT.',
     versions: 'all',

@@ -57,8 +57,9 @@ export const planIssues: readonly KnownIssue[] = [
     severity: 'warning',
     pattern: /Detected invalid timing cache|timing cache will not be used/i,
     cause:
-      'The timing cache was made by another TensorRT version or for another GPU; the build starts from nothing and takes its full time.',
-    remedy: 'Keep one cache file per version and GPU, as trtforge does.',
+      'TensorRT refused the timing cache: it was made by another version or for another GPU, and the build takes its full time. 8.6 says so too of a cache of its own when only the part of its compiler (a line «myelinCache») cannot be read back, and still uses the rest.',
+    remedy:
+      'Keep one cache file per version and GPU, as trtforge does; the time of the build shows whether it was used.',
     versions: 'all',
     source: tensorrtIssue(1413),
   },

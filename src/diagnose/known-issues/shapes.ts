@@ -103,10 +103,11 @@ export const shapeIssues: readonly KnownIssue[] = [
   },
   {
     id: 'int64-binding',
-    severity: 'error',
-    pattern: /Make sure input (?<input>\S+) has Int64 binding/,
-    cause: 'The input {input} is int64 from TensorRT 10 on, and int32 data was given.',
-    remedy: 'Send int64.',
+    severity: 'note',
+    pattern: /Make sure (?<which>input|output) (?<name>\S+) has Int64 binding/,
+    cause:
+      'The {which} {name} is int64, which TensorRT keeps from 10 on and cast to int32 before. The line is printed for every such binding and says nothing of the data.',
+    remedy: 'Nothing, where the program hands over int64; one written for TensorRT 8 has to be changed.',
     versions: '10.0 and later',
     source: tensorrtIssue(4493),
   },
