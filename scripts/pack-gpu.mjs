@@ -1,8 +1,8 @@
 // `npm run pack:gpu [-- FILE]`: packs what a GPU machine needs to run `npm run test:gpu` and `npm run bench:gpu` into one archive
 // (build/trtforge-gpu.tar.gz): the compiled project, the addon, the checks, and the few modules used at run time. That machine needs
 // Node and TensorRT, no network and no compiler.
-import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { existsSync, mkdirSync, statSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
 import { runProgram, runScript, SetupError } from './phases.mjs';
 import { root } from './setup.mjs';
 
@@ -25,10 +25,13 @@ const EXCLUDED = [
   `node_modules/onnxruntime-node/bin/napi-v*/linux/${process.arch === 'x64' ? 'arm64' : 'x64'}`,
 ];
 
+/** Every module that the compiled project may import, with what those import. */
 function modules() {
-  const { dependencies, optionalDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-  const names = [...Object.keys(dependencies), ...Object.keys(optionalDependencies), 'onnxruntime-common'];
-  return names.map((name) => `node_modules/${name}`).filter((path) => existsSync(join(root, path)));
+  const listed = runProgram('npm', ['ls', '--omit=dev', '--all', '--parseable'], { cwd: root });
+  return listed
+    .split('\n')
+    .map((path) => relative(root, path))
+    .filter((path) => path.startsWith('node_modules/'));
 }
 
 runScript(() => {

@@ -4,9 +4,10 @@ import { figure, inTurns } from '../figures.mjs';
 import { models } from '../machine.mjs';
 import { runTrtexec } from '../trtexec.mjs';
 
+const COLD_ROUNDS = 2;
 const WARM_ROUNDS = 3;
 
-/** Building the same typed FP16 model natively and with trtexec: cold once each, then with the timing cache that each wrote. */
+/** Building the same typed FP16 model natively and with trtexec: cold in turns, then with the timing cache that each wrote. */
 export async function build(machine, tell, problem) {
   if (machine.trtexec === null) problem('there is no trtexec to compare with');
   const { profile } = models.resnet50;
@@ -41,7 +42,7 @@ export async function build(machine, tell, problem) {
   };
   const sides = (warm) => ({ ours: ours(warm), peer: machine.trtexec === null ? null : peer(warm) });
   const what = 'ResNet-50 typed FP16, 1/32/64, whole process';
-  const cold = await inTurns(1, sides(false), problem);
+  const cold = await inTurns(COLD_ROUNDS, sides(false), problem);
   tell(figure(`${what}: cold build, trtexec`, 's', cold.ours, cold.peer, { atMost: 1 }));
   const warm = await inTurns(WARM_ROUNDS, sides(true), problem);
   tell(figure(`${what}: build with the timing cache, trtexec`, 's', warm.ours, warm.peer, { atMost: 1 }));
