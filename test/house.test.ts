@@ -49,6 +49,23 @@ function importsOf(path: string, pattern = /(?:from|import\()\s*'(\.[^']+)'/g): 
 const target = (path: string, imported: string) =>
   relative(source, resolve(source, dirname(path), imported)).replace(/\.js$/, '.ts');
 
+const imports = (path: string) => importsOf(path).map((imported) => target(path, imported));
+
+/** Every way that leads from a file back to it, found by walking in depth; a file is walked once. */
+function circlesIn(graph: ReadonlyMap<string, readonly string[]>): readonly (readonly string[])[] {
+  const circles: string[][] = [];
+  const done = new Set<string>();
+  const walk = (path: string, way: readonly string[]): void => {
+    const from = way.indexOf(path);
+    if (from >= 0) circles.push([...way.slice(from), path]);
+    if (from >= 0 || done.has(path)) return;
+    for (const next of graph.get(path) ?? []) walk(next, [...way, path]);
+    done.add(path);
+  };
+  for (const path of graph.keys()) walk(path, []);
+  return circles;
+}
+
 describe('the house', () => {
   test('has only the rooms it says it has', () => {
     expect([...new Set(files.map(roomOf))].filter((room) => !ROOMS.includes(room))).toEqual([]);
@@ -56,12 +73,22 @@ describe('the house', () => {
 
   test('no room imports one that stands below it', () => {
     const wrong = files.flatMap((path) =>
-      importsOf(path)
-        .map((imported) => target(path, imported))
+      imports(path)
         .filter((to) => ROOMS.indexOf(roomOf(to)) > ROOMS.indexOf(roomOf(path)))
         .map((to) => `${path} imports ${to}`),
     );
     expect(wrong).toEqual([]);
+  });
+
+  test('no file imports itself by way of others, not even a type', () => {
+    expect(circlesIn(new Map(files.map((path) => [path, imports(path)])))).toEqual([]);
+    const circle = new Map([
+      ['a', ['b']],
+      ['b', ['c', 'd']],
+      ['c', ['a']],
+      ['d', []],
+    ]);
+    expect(circlesIn(circle)).toEqual([['a', 'b', 'c', 'a']]);
   });
 
   test('starting the command line loads nothing heavy', () => {

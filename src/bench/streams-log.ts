@@ -1,4 +1,5 @@
-import { readTrtexecLog, type TrtexecLog } from '../trtexec/log.js';
+import { readTrtexecLog } from '../trtexec/log.js';
+import type { TrtexecLog } from '../trtexec/log-result.js';
 import { WRITTEN_BY } from './streams-log-text.js';
 
 /** What a log of one measurement says, whoever wrote it. */

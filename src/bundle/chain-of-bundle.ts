@@ -2,7 +2,6 @@ import type { PreparedBuild } from '../engine/prepare.js';
 import type { ValueFacts } from '../onnx/model-facts.js';
 import { openOrtSession } from '../runtime/ort-session.js';
 import type { BundleRequest } from './bundle-request.js';
-import type { BundleRun } from './bundle-run.js';
 import type { ChainCheck } from './chain-schema.js';
 import {
   type ChainCandidate,
@@ -19,6 +18,12 @@ import { openSubject } from './smoke.js';
 import type { TransducerFacts } from './transducer.js';
 import { signalOf, type WorkContext } from './work-context.js';
 
+/** What the check takes from a run over a bundle. */
+interface ChainedBundle {
+  readonly meta: BundleMeta | undefined;
+  readonly components: readonly ComponentState[];
+}
+
 interface ChainMeans {
   typed(state: ComponentState): Promise<{ readonly path: string }>;
   whyNotRun(prepared: PreparedBuild): string | null;
@@ -33,12 +38,12 @@ interface Chain {
 
 /** The chained check of a bundle as it is: which candidates there are, and why not the others. */
 export function chainOf(
-  run: BundleRun,
+  bundle: ChainedBundle,
   check: NonNullable<BundleRequest['check']>,
   means: ChainMeans,
 ): Chain {
-  const { meta } = run;
-  const states = chainedComponents.map((name) => run.components.find((state) => state.name === name));
+  const { meta } = bundle;
+  const states = chainedComponents.map((name) => bundle.components.find((state) => state.name === name));
   const [encoder, predictor, joint] = states;
   if (
     meta === undefined ||

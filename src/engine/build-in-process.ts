@@ -2,13 +2,8 @@ import { TrtforgeError } from '../errors.js';
 import { type EventListener, logSeverities } from '../events.js';
 import { beginFile, type PendingFile } from '../system/publish.js';
 import { dtypeFromTensorrt } from '../tensor/dtype.js';
-import {
-  type Addon,
-  loadAddon,
-  type NativeBuildRequest,
-  type NativeEvent,
-  type NativeTensor,
-} from '../toolchain/addon.js';
+import { type Addon, loadAddon, type NativeBuildRequest, type NativeTensor } from '../toolchain/addon.js';
+import type { NativeEvent } from '../toolchain/native-job.js';
 import type { BuildOutcome, BuildRequest } from './build-request.js';
 import { builderSettings } from './builder-settings.js';
 import { withNodeNames } from './parser-errors.js';

@@ -7,7 +7,7 @@ import { removeIfThere } from '../system/remove.js';
 import type { Toolchain } from '../toolchain/toolchain.js';
 import { agree } from '../toolchain/version.js';
 import { buildArguments } from '../trtexec/flags.js';
-import type { TrtexecLog } from '../trtexec/log.js';
+import type { TrtexecLog } from '../trtexec/log-result.js';
 import { runTrtexec, type TrtexecRun } from '../trtexec/run.js';
 import { buildMisreadings, requireSuccess, requireUnderstood } from '../trtexec/verdict.js';
 import { type BuildOptions, withLibraries } from './build-plan.js';

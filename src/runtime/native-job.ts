@@ -1,5 +1,5 @@
 import { TrtforgeError } from '../errors.js';
-import type { NativeJob } from '../toolchain/addon.js';
+import type { NativeJob } from '../toolchain/native-job.js';
 
 /**
  * Waits for work of the addon. Aborting asks it to stop and still waits until it has: memory it uses is its own until then.

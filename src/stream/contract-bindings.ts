@@ -1,7 +1,7 @@
 import { type Dtype, dtypes } from '../tensor/dtype.js';
 import type { Contract, ContractBinding } from './contract.js';
 import type { ContractFinding } from './contract-finding.js';
-import type { ReferenceHeader } from './reference.js';
+import type { ReferenceHeader } from './recorded-stream.js';
 
 /** Names, dtypes and shapes of a model, an engine or a session; a session is one as it is. */
 export interface ModelBindings {

@@ -7,7 +7,8 @@ import { readContract } from './contract-file.js';
 import { type ContractFinding, contractFindingSchema } from './contract-finding.js';
 import { checkLaw, scheduled, simulateLengths } from './contract-law.js';
 import { type ModelContext, type StatedModel, stateModel } from './contract-model.js';
-import { openReference, type Reference, type ReferenceHeader } from './reference.js';
+import type { Reference, ReferenceHeader } from './recorded-stream.js';
+import { openReference } from './reference.js';
 
 /** What `verify --contract-only` gives. */
 export const contractCheckSchema = z.object({

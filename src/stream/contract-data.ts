@@ -4,7 +4,7 @@ import { checkAssertions, type Step } from './contract-assertions.js';
 import { type ModelBindings, remedies } from './contract-bindings.js';
 import type { ContractFinding } from './contract-finding.js';
 import { simulateLengths, stepsOf } from './contract-law.js';
-import type { Reference } from './reference.js';
+import type { Reference } from './recorded-stream.js';
 
 /** The lengths of one recorded chunk; null where they are not recorded. */
 export interface RecordedLengths {

@@ -10,7 +10,7 @@ import { fedBackPairs, type StreamPlan, streamPlan } from './parity-plan.js';
 import type { ParityRequest } from './parity-request.js';
 import type { ParityResult } from './parity-schema.js';
 import { runStream, type StreamOutcome } from './parity-stream.js';
-import type { Reference } from './reference.js';
+import type { Reference } from './recorded-stream.js';
 
 export interface ParityContext {
   readonly emit?: EventListener;

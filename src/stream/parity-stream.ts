@@ -13,7 +13,7 @@ import type { StatePair, Violation } from './contract.js';
 import { checkAssertions, type Step } from './contract-assertions.js';
 import { fitToCapacity, nextState } from './contract-state.js';
 import { fedBackPairs, type StreamPlan } from './parity-plan.js';
-import type { ReferenceChunk } from './reference.js';
+import type { ReferenceChunk } from './recorded-stream.js';
 import { inspectFailure, type TensorDiagnosis } from './tell-why-tensor.js';
 
 export interface StreamOptions {

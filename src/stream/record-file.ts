@@ -16,7 +16,8 @@ import { contractFileOf, readContract, writeContract } from './contract-file.js'
 import { looksLikeEngine, type ModelContext, type StatedModel, stateModel } from './contract-model.js';
 import { recordReference } from './record.js';
 import type { ConvertedReference, DraftedContract, RecordResult } from './record-result.js';
-import { type DamagedLine, openReference, type Provenance } from './reference.js';
+import type { DamagedLine, Provenance } from './recorded-stream.js';
+import { openReference } from './reference.js';
 import { writeReference } from './reference-write.js';
 
 export interface RecordFileRequest {

@@ -11,8 +11,8 @@ import { compareBindings } from './contract-bindings.js';
 import { openAxis, signalAmong } from './contract-pairs.js';
 import { nextState } from './contract-state.js';
 import { type PlannedChunk, planChunks, StreamInputs } from './record-inputs.js';
-import type { Provenance } from './reference.js';
-import { beginReference, type WritableChunk, type WrittenReference } from './reference-write.js';
+import type { Provenance, WritableChunk, WrittenReference } from './recorded-stream.js';
+import { beginReference } from './reference-write.js';
 
 export interface RecordRequest {
   readonly contract: Contract;

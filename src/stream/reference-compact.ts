@@ -7,11 +7,10 @@ import { beginFile, publishFile, syncFolder, UNPUBLISHED_SUFFIX, writeFailed } f
 import { removeIfThere } from '../system/remove.js';
 import { writeNpz } from '../tensor/npz.js';
 import type { NamedTensors, Tensor } from '../tensor/tensor.js';
-import type { Provenance, Reference } from './reference.js';
+import type { Provenance, Reference, ReferenceWriter, WritableChunk } from './recorded-stream.js';
 import { jsonText } from './reference-json.js';
 import { openJsonlReference } from './reference-jsonl.js';
 import { type CompactHeader, compactHeaderSchema } from './reference-schema.js';
-import type { ReferenceWriter, WritableChunk } from './reference-write.js';
 
 const HEADER = 'reference.json';
 const INDEX = 'chunks.jsonl';

@@ -7,7 +7,7 @@ import { readNpy, readNpyHeader } from '../tensor/npy.js';
 import { openNpz } from '../tensor/npz.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { integerTensor, tensorFrom } from '../tensor/values.js';
-import type { RecordedBinding } from './reference.js';
+import type { RecordedBinding } from './recorded-stream.js';
 import { LineFault } from './reference-fault.js';
 import { NumberList } from './reference-numbers.js';
 import {

@@ -10,7 +10,7 @@ import type {
   Reference,
   ReferenceChunk,
   ReferenceHeader,
-} from './reference.js';
+} from './recorded-stream.js';
 import { type Allocate, TensorDecoder } from './reference-decode.js';
 import { LineFault } from './reference-fault.js';
 import { chunkMeta, plainRecord, provenanceIn } from './reference-meta.js';

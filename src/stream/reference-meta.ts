@@ -1,4 +1,4 @@
-import type { ChunkMeta, Provenance } from './reference.js';
+import type { ChunkMeta, Provenance } from './recorded-stream.js';
 import { LineFault } from './reference-fault.js';
 import { type LineNode, type LineScanner, TextSpan } from './reference-scanner.js';
 import { provenanceSchema } from './reference-schema.js';

@@ -2,35 +2,16 @@ import { TrtforgeError } from '../errors.js';
 import { throwIfCancelled } from '../system/cancel.js';
 import { beginFile } from '../system/publish.js';
 import type { NamedTensors, Tensor } from '../tensor/tensor.js';
-import type { Provenance, ReferenceChunk } from './reference.js';
+import type {
+  Provenance,
+  ReferenceChunk,
+  ReferenceWriter,
+  WritableChunk,
+  WrittenReference,
+} from './recorded-stream.js';
 import { beginCompact } from './reference-compact.js';
 import { jsonText } from './reference-json.js';
 import { OWN_KEY } from './reference-meta.js';
-
-/** One chunk to be written: `metadata` as the encoder's own recorder names it. */
-export interface WritableChunk {
-  readonly index: number;
-  readonly inputs: NamedTensors;
-  readonly outputs: NamedTensors;
-  readonly metadata: Readonly<Record<string, unknown>>;
-}
-
-/** Takes chunks in order. Nothing is at the path until `finish`; `discard` leaves no trace. */
-export interface ReferenceWriter {
-  write(chunk: WritableChunk): void;
-  finish(): WrittenReference;
-  discard(): void;
-}
-
-export interface WrittenReference {
-  readonly path: string;
-  readonly form: 'jsonl' | 'compact';
-  readonly chunks: number;
-  /** Of the files. */
-  readonly bytes: number;
-  /** Of the tensors in memory: what is stored twice counts twice. */
-  readonly tensorBytes: number;
-}
 
 /** `.jsonl` in any case is JSONL; every other path is the folder of a compact reference. */
 const formOf = (path: string): WrittenReference['form'] => (/\.jsonl$/i.test(path) ? 'jsonl' : 'compact');

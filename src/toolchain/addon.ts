@@ -6,6 +6,7 @@ import type { CompiledRuntime } from './compiled-runtime.js';
 import { endWithProcess } from './end-with-process.js';
 import type { NativeGpuState, NativeRuntime } from './native-engine.js';
 import { jobOf, rethrown } from './native-failure.js';
+import type { NativeEvent, NativeJob } from './native-job.js';
 import { runtimeOf } from './native-runtime.js';
 
 /**
@@ -26,13 +27,6 @@ export interface Addon {
     request: NativeInspectRequest,
     onEvent: (event: NativeEvent) => void,
   ): NativeJob<NativePlanFacts>;
-}
-
-export interface NativeJob<T> {
-  /** Rejects with a TrtforgeError. */
-  readonly done: Promise<T>;
-  /** Asks the library to stop at its next progress step. 8.6 has no progress monitor: there only killing the process stops a build that runs. */
-  cancel(): void;
 }
 
 export type Generation = '8' | '10' | '11' | 'rtx1';
@@ -156,18 +150,6 @@ export interface NativePlanFacts {
   readonly deviceMemoryBytes: number;
   readonly tensors: readonly NativePlanTensor[];
 }
-
-/** What the library says while it works. `severity` is the library's: 0 internal error to 4 verbose. */
-export type NativeEvent =
-  | { readonly type: 'log'; readonly severity: number; readonly message: string }
-  | {
-      readonly type: 'phase-start';
-      readonly phase: string;
-      readonly parent: string | null;
-      readonly steps: number;
-    }
-  | { readonly type: 'step'; readonly phase: string; readonly step: number }
-  | { readonly type: 'phase-end'; readonly phase: string };
 
 /** Where the compiled addon is; the same from `src/` and from `dist/`. */
 export const addonPath: string = fileURLToPath(new URL('../../build/trtforge.node', import.meta.url));

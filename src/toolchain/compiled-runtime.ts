@@ -1,4 +1,3 @@
-import type { NativeEvent, NativeJob } from './addon.js';
 import type {
   NativeContextRequest,
   NativeEngineFacts,
@@ -8,6 +7,7 @@ import type {
   NativeOutput,
   NativeShape,
 } from './native-engine.js';
+import type { NativeEvent, NativeJob } from './native-job.js';
 
 /** An object of the compiled module; it lives until JavaScript collects this. */
 export type Handle = object;

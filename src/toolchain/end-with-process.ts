@@ -1,4 +1,4 @@
-import type { NativeJob } from './addon.js';
+import type { NativeJob } from './native-job.js';
 
 const running = new Set<NativeJob<unknown>>();
 let watching = false;

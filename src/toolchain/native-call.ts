@@ -1,8 +1,8 @@
 import { TrtforgeError } from '../errors.js';
-import type { NativeJob } from './addon.js';
 import type { CompiledRuntime, Handle, PreparedCall } from './compiled-runtime.js';
 import type { NativeCall, NativeHostData, NativeOutput } from './native-engine.js';
 import { rethrown, toTrtforgeError } from './native-failure.js';
+import type { NativeJob } from './native-job.js';
 
 /** Slot numbers and views in turns, as the compiled module takes them. */
 type SlotViews = (number | ArrayBufferView)[];

@@ -1,4 +1,4 @@
-import type { NativeEvent, NativeJob } from './addon.js';
+import type { NativeEvent, NativeJob } from './native-job.js';
 
 /**
  * Engines loaded onto a GPU, as the addon hands them out. Three objects, each owning the one below it: the engine (weights), its contexts

@@ -1,5 +1,5 @@
 import { catalogue, type ErrorCode, TrtforgeError } from '../errors.js';
-import type { NativeJob } from './addon.js';
+import type { NativeJob } from './native-job.js';
 
 /** What the compiled module throws: a plain Error that carries `code` and `details`. */
 interface NativeFailure extends Error {

@@ -1,5 +1,5 @@
-import type { LoggedDevice, LoggedEngine, LoggedRun } from './log.js';
 import { printedNumber } from './log-performance.js';
+import type { LoggedDevice, LoggedEngine, LoggedRun } from './log-result.js';
 
 type Facts = {
   -readonly [Key in keyof (LoggedDevice & LoggedEngine & LoggedRun)]?: (LoggedDevice &

@@ -1,4 +1,4 @@
-import type { EchoedBuild, EchoedMeasurement, EchoedRange, OptionSection } from './log.js';
+import type { EchoedBuild, EchoedMeasurement, EchoedRange, OptionSection } from './log-result.js';
 
 /** More than any version echoes; what a damaged log may add beyond it is dropped. */
 const MOST_OPTIONS = 200;

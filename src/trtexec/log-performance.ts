@@ -1,4 +1,4 @@
-import type { PrintedPerformance, PrintedTimes } from './log.js';
+import type { PrintedPerformance, PrintedTimes } from './log-result.js';
 
 /** As C++ streams print a double: six significant digits, an exponent, inf or nan. */
 const NUMBER = '[-+0-9.eE]+|-?inf|-?nan';

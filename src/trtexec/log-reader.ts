@@ -1,9 +1,9 @@
 import { trtexecVersionIn } from '../toolchain/trtexec.js';
-import type { LogMessage, OptionSection, TrtexecLog } from './log.js';
 import { LoggedFacts } from './log-facts.js';
 import { parseLine, type TrtexecLine } from './log-lines.js';
 import { EchoedOptions, sectionOf } from './log-options.js';
 import { PerformanceSummary } from './log-performance.js';
+import type { LogMessage, OptionSection, TrtexecLog } from './log-result.js';
 
 /** More warnings and errors than this are counted, not kept. */
 const MOST_MESSAGES = 500;

@@ -1,5 +1,5 @@
 import { type ErrorCode, TrtforgeError } from '../errors.js';
-import type { TrtexecLog } from './log.js';
+import type { TrtexecLog } from './log-result.js';
 import type { TrtexecBenchRequest, TrtexecBuildRequest } from './request.js';
 import type { TrtexecRun } from './run.js';
 

@@ -15,7 +15,7 @@ import { buildAddon } from '../../scripts/build-native.mjs';
 import { openOrtSession } from '../../src/runtime/ort-session.js';
 import { writeContract } from '../../src/stream/contract-file.js';
 import { type ParityResult, parityResultSchema } from '../../src/stream/parity-schema.js';
-import type { ReferenceChunk } from '../../src/stream/reference.js';
+import type { ReferenceChunk } from '../../src/stream/recorded-stream.js';
 import { writeReference } from '../../src/stream/reference-write.js';
 import { parseSummary } from '../../src/stream/summary-read.js';
 import { floats } from '../runtime/models.js';

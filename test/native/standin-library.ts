@@ -17,7 +17,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { readTables, slotsHeader } from '../../native/abi/slots-header.mjs';
 import { buildAddon } from '../../scripts/build-native.mjs';
-import type { NativeBuildRequest, NativeEvent, NativeSetting } from '../../src/toolchain/addon.js';
+import type { NativeBuildRequest, NativeSetting } from '../../src/toolchain/addon.js';
+import type { NativeEvent } from '../../src/toolchain/native-job.js';
 import type { Toolchain } from '../../src/toolchain/toolchain.js';
 
 const sources = fileURLToPath(new URL('./standin/', import.meta.url));

@@ -2,7 +2,6 @@ import { TrtforgeError } from '../../src/errors.js';
 import type { EngineAddon } from '../../src/runtime/load-engine.js';
 import type { Dtype } from '../../src/tensor/dtype.js';
 import { dtypes, elementCount, packedBytes } from '../../src/tensor/dtype.js';
-import type { NativeJob } from '../../src/toolchain/addon.js';
 import type {
   NativeCall,
   NativeCallRequest,
@@ -14,6 +13,7 @@ import type {
   NativeOpenRequest,
   NativeShape,
 } from '../../src/toolchain/native-engine.js';
+import type { NativeJob } from '../../src/toolchain/native-job.js';
 
 /** What a fake kernel sees: bytes of every input, as they lie on the device, and where each output goes. */
 export type Kernel = (

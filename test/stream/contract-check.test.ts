@@ -6,7 +6,7 @@ import { checkContract } from '../../src/stream/contract-check.js';
 import { checkData, type RecordedLengths } from '../../src/stream/contract-data.js';
 import { readContract } from '../../src/stream/contract-file.js';
 import { scheduled, simulateLengths } from '../../src/stream/contract-law.js';
-import type { RecordedBinding } from '../../src/stream/reference.js';
+import type { RecordedBinding } from '../../src/stream/recorded-stream.js';
 
 const contract = readContract(join(import.meta.dirname, '../fixtures/contracts/batch-first.contract.json'));
 

@@ -9,7 +9,7 @@ import type { Contract } from '../../src/stream/contract.js';
 import { runParity } from '../../src/stream/parity-here.js';
 import type { ParityRequest } from '../../src/stream/parity-request.js';
 import { type ParityResult, parityResultSchema } from '../../src/stream/parity-schema.js';
-import type { ReferenceChunk } from '../../src/stream/reference.js';
+import type { ReferenceChunk } from '../../src/stream/recorded-stream.js';
 import { readNpz } from '../../src/tensor/npz.js';
 import type { Tensor } from '../../src/tensor/tensor.js';
 import { float32Values } from '../../src/tensor/values.js';

@@ -7,7 +7,8 @@ import { readContract } from '../../src/stream/contract-file.js';
 import { convertReference, draftContract, recordFile } from '../../src/stream/record-file.js';
 import { planChunks } from '../../src/stream/record-inputs.js';
 import { recordResultSchema } from '../../src/stream/record-result.js';
-import { openReference, type ReferenceChunk } from '../../src/stream/reference.js';
+import type { ReferenceChunk } from '../../src/stream/recorded-stream.js';
+import { openReference } from '../../src/stream/reference.js';
 import { float32Values, numbersOf } from '../../src/tensor/values.js';
 import { encoderModel } from './streaming-encoder.js';
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
-import { writeReference } from '../../src/stream/reference.js';
+import { writeReference } from '../../src/stream/reference-write.js';
 import { randomStream } from '../../src/tensor/random.js';
 import { tensorFrom } from '../../src/tensor/values.js';
 

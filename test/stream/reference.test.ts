@@ -4,14 +4,14 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { TrtforgeError } from '../../src/errors.js';
-import {
-  type DamagedLine,
-  openReference,
-  type ReadOptions,
-  type ReferenceChunk,
-  type WritableChunk,
-  writeReference,
-} from '../../src/stream/reference.js';
+import type {
+  DamagedLine,
+  ReadOptions,
+  ReferenceChunk,
+  WritableChunk,
+} from '../../src/stream/recorded-stream.js';
+import { openReference } from '../../src/stream/reference.js';
+import { writeReference } from '../../src/stream/reference-write.js';
 import { type Dtype, elementCount, packedBytes } from '../../src/tensor/dtype.js';
 import { writeNpy } from '../../src/tensor/npy.js';
 import type { Tensor } from '../../src/tensor/tensor.js';

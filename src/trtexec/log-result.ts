@@ -1,0 +1,150 @@
+/** min, max, mean, median and the percentiles asked for, in milliseconds; a number that trtexec printed as `inf` or `nan` is null. */
+export interface PrintedTimes {
+  readonly min: number | null;
+  readonly max: number | null;
+  readonly mean: number | null;
+  readonly median: number | null;
+  /** In the order printed: 90, 95 and 99 unless asked otherwise. */
+  readonly percentiles: readonly { readonly percent: number; readonly ms: number | null }[];
+}
+
+/** The performance summary. Null where a line is missing: a log that was cut short. */
+export interface PrintedPerformance {
+  /** Queries per second: inferences of whole batches, not samples. */
+  readonly throughputQps: number | null;
+  readonly latency: PrintedTimes | null;
+  readonly enqueue: PrintedTimes | null;
+  readonly h2d: PrintedTimes | null;
+  readonly gpuCompute: PrintedTimes | null;
+  readonly d2h: PrintedTimes | null;
+  readonly hostWalltimeSeconds: number | null;
+  readonly gpuComputeTimeSeconds: number | null;
+}
+
+export interface LogMessage {
+  /** Line of the log, from 1. */
+  readonly line: number;
+  readonly message: string;
+}
+
+export type OptionSection = 'model' | 'build' | 'system' | 'inference' | 'reporting';
+
+/** A range of one input as echoed: `data=1x3x224x224+32x3x224x224+64x3x224x224`. */
+export interface EchoedRange {
+  readonly profile: number;
+  readonly input: string;
+  readonly min: readonly number[];
+  readonly opt: readonly number[];
+  readonly max: readonly number[];
+}
+
+/** How trtexec measured, by its own echo; null where the log does not say. */
+export interface EchoedMeasurement {
+  readonly iterations: number | null;
+  /** -1 for an endless run. */
+  readonly durationSeconds: number | null;
+  readonly warmUpMs: number | null;
+  readonly idleMs: number | null;
+  readonly sleepMs: number | null;
+  readonly streams: number | null;
+  readonly transfers: boolean | null;
+  readonly spinWait: boolean | null;
+  readonly cudaGraph: boolean | null;
+  readonly exposeDma: boolean | null;
+  readonly separateProfileRun: boolean | null;
+  readonly shapes: Readonly<Record<string, readonly number[]>>;
+  readonly averageRuns: number | null;
+  readonly percentiles: readonly number[];
+}
+
+/** What trtexec said it would build with. */
+export interface EchoedBuild {
+  /** Bytes by trtexec's names of the pools; null for «default». Empty where the log has no such line. */
+  readonly memoryPools: Readonly<Record<string, number | null>>;
+  /** `FP32`, `FP32+FP16`, `Strongly Typed`. */
+  readonly precision: string | null;
+  readonly profiles: readonly EchoedRange[];
+  readonly skipInference: boolean | null;
+  readonly saveEngine: string | null;
+  readonly loadEngine: string | null;
+}
+
+export interface LoggedDevice {
+  readonly name: string | null;
+  /** From 10.0 on. */
+  readonly id: number | null;
+  readonly uuid: string | null;
+  /** 90 for 9.0. */
+  readonly computeCapability: number | null;
+  readonly sms: number | null;
+  readonly memoryMiB: number | null;
+}
+
+/** Times in seconds, sizes in bytes; null where this log does not say. */
+export interface LoggedEngine {
+  readonly parseSeconds: number | null;
+  readonly builtSeconds: number | null;
+  readonly loadedSeconds: number | null;
+  readonly deserializedSeconds: number | null;
+  /** As printed, six digits of MiB: not exact. Null in 8.6, which prints none when it builds. */
+  readonly bytes: number | null;
+  readonly inputs: number | null;
+  readonly outputs: number | null;
+  /** Nodes that memory was assigned for: the layers of the built engine that run. */
+  readonly scheduledLayers: number | null;
+  readonly hostPersistentBytes: number | null;
+  readonly devicePersistentBytes: number | null;
+  readonly scratchBytes: number | null;
+  readonly activationBytes: number | null;
+  readonly weightsBytes: number | null;
+  readonly contextBytes: number | null;
+  readonly peakCpuBytes: number | null;
+  readonly peakGpuBytes: number | null;
+  readonly timingCacheLoadedBytes: number | null;
+  readonly timingCacheSavedBytes: number | null;
+  /** `Plan was created with TensorRT version`, when that was asked. */
+  readonly planVersion: string | null;
+}
+
+export interface LoggedRun {
+  readonly warmUpQueries: number | null;
+  readonly warmUpMs: number | null;
+  readonly queries: number | null;
+  readonly seconds: number | null;
+  /** Whether a CUDA graph was captured; null where none was tried. */
+  readonly graphCaptured: boolean | null;
+  /** Inferences behind the per-layer table; null without one. */
+  readonly profiledIterations: number | null;
+}
+
+/** Everything a log of trtexec says. Of a file that holds several runs one after another, the last; `runs` says how many there were. */
+export interface TrtexecLog {
+  readonly schema: 'trtforge.trtexec-log/1';
+  readonly lines: number;
+  readonly runs: number;
+  readonly product: 'tensorrt' | 'tensorrt-rtx' | null;
+  /** `10.6.0.26`; 8.6 does not print its build number: `8.6.1`. Null where the banner is missing. */
+  readonly version: string | null;
+  readonly commandLine: string | null;
+  /** By trtexec's last line; `unfinished` where it is missing: killed, crashed, refused its options, or cut short. */
+  readonly outcome: 'passed' | 'failed' | 'unfinished';
+  /** First and last time printed, as printed. */
+  readonly startedAt: string | null;
+  readonly endedAt: string | null;
+  /** Every echoed option as printed. */
+  readonly options: Readonly<Record<OptionSection, Readonly<Record<string, string>>>>;
+  readonly build: EchoedBuild;
+  readonly measurement: EchoedMeasurement;
+  readonly device: LoggedDevice;
+  readonly engine: LoggedEngine;
+  readonly run: LoggedRun;
+  /** Null where no line of a summary was seen. */
+  readonly performance: PrintedPerformance | null;
+  /** The first 500 of each; the counts are of all. */
+  readonly warnings: readonly LogMessage[];
+  readonly errors: readonly LogMessage[];
+  readonly warningCount: number;
+  readonly errorCount: number;
+  readonly unknownOptions: readonly string[];
+  readonly skippedInference: boolean;
+}
