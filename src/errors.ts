@@ -509,7 +509,7 @@ export const catalogue = {
   TF_PARITY_MISFIT: {
     exitCode: ExitCode.badInput,
     meaning:
-      'A model or engine cannot be run on a reference: the reference lacks one of its inputs, or holds no chunk.',
+      'A model or engine cannot be run on a reference, or not judged by it: the reference lacks one of its inputs, holds no chunk, or does not record the output that the task is about.',
     remedy: 'Record a reference of the same model: trtforge record MODEL.',
   },
   TF_PARITY_SUMMARY_INVALID: {

@@ -1,5 +1,4 @@
 import type { PreparedBuild } from '../engine/prepare.js';
-import type { ValueFacts } from '../onnx/model-facts.js';
 import { openOrtSession } from '../runtime/ort-session.js';
 import type { BundleRequest } from './bundle-request.js';
 import type { ChainCheck } from './chain-schema.js';
@@ -10,12 +9,11 @@ import {
   chainedComponents,
   checkChain,
 } from './chained-check.js';
-import { featuresOf, jointInputs } from './check-bundle.js';
-import { roleOfAxis } from './component-profile.js';
+import { featuresOf } from './check-bundle.js';
 import type { ComponentState } from './component-state.js';
 import type { BundleMeta } from './meta.js';
 import { openSubject } from './smoke.js';
-import type { TransducerFacts } from './transducer.js';
+import { transducerFacts } from './transducer-facts.js';
 import { signalOf, type WorkContext } from './work-context.js';
 
 /** What the check takes from a run over a bundle. */
@@ -58,7 +56,11 @@ export function chainOf(
     };
   }
   const by = { encoder, predictor, joint };
-  const facts = transducerFacts(meta, by);
+  const facts = transducerFacts(
+    meta,
+    { predictor: by.predictor.target!.component, joint: by.joint.target!.component },
+    { predictor: smallestOf(by.predictor), joint: smallestOf(by.joint) },
+  );
   if (typeof facts === 'string')
     return { run: undefined, notChecked: [`The bundle was not decoded: ${facts}.`] };
   const { recipe } = encoder.target.prepared.identity;
@@ -96,46 +98,6 @@ export function chainOf(
   };
 }
 
-type ByName = Readonly<Record<ChainedComponent, ComponentState>>;
-
-/** What decoding needs, or why the bundle cannot be decoded. */
-function transducerFacts(meta: BundleMeta, by: ByName): TransducerFacts | string {
-  const width = by.joint.target!.component.outputs[0]?.shape?.at(-1);
-  const logits = typeof width === 'number' ? width : meta.jointWidth;
-  if (logits === null) return 'neither the meta file nor the joint network says how many logits there are';
-  const durations = meta.durations ?? guessedDurations(logits, meta);
-  const tokenLogits = logits - durations.length;
-  const blankId = meta.blankId ?? tokenLogits - 1;
-  if (blankId >= tokenLogits) return `its blank ${blankId} is none of the ${tokenLogits} token logits`;
-  const smallest = {
-    encoder: smallestOf(by.encoder),
-    predictor: smallestOf(by.predictor),
-    joint: smallestOf(by.joint),
-  };
-  for (const [name, shape] of smallest.predictor) {
-    const tokens = by.predictor.target!.component.inputs.find(
-      (input) => input.name === name && /int/.test(input.dtype ?? ''),
-    );
-    if (tokens !== undefined && (shape[1] ?? 1) > 1)
-      return `its predictor takes no fewer than ${shape[1]} tokens at a time, and a decoder has one`;
-  }
-  const [fromEncoder, fromPredictor] = jointInputs(by.joint.target!.component);
-  return {
-    tokenLogits,
-    blankId,
-    durations,
-    smallest,
-    timeAxis: axisAlong('time', by.joint, meta, fromEncoder),
-    tokenAxis: axisAlong('tokens', by.joint, meta, fromPredictor),
-  };
-}
-
-/** Logits beyond the vocabulary and its blank are durations 0, 1, 2, … */
-const guessedDurations = (logits: number, { vocabulary }: BundleMeta): readonly number[] =>
-  vocabulary === null
-    ? []
-    : Array.from({ length: Math.max(0, logits - vocabulary - 1) }, (_, duration) => duration);
-
 const smallestOf = ({ target }: ComponentState): ReadonlyMap<string, readonly number[]> =>
   new Map(
     target!.component.inputs.map(({ name, shape }) => [
@@ -143,21 +105,6 @@ const smallestOf = ({ target }: ComponentState): ReadonlyMap<string, readonly nu
       target!.profile.get(name)?.min ?? (shape ?? []).map((size) => (typeof size === 'number' ? size : 1)),
     ]),
   );
-
-function axisAlong(
-  role: 'time' | 'tokens',
-  { target }: ComponentState,
-  meta: BundleMeta,
-  input: ValueFacts | undefined,
-): number {
-  const shape = input?.shape ?? [];
-  const found = shape.findIndex(
-    (symbol, axis) =>
-      typeof symbol !== 'number' &&
-      roleOfAxis({ component: target!.component, meta, input: input!, axis, symbol }) === role,
-  );
-  return found >= 0 ? found : Math.max(0, shape.length - 1);
-}
 
 /** Features as long as the profile lets them be: the more encoder steps, the more decisions. */
 function featureShape({ target }: ComponentState): ChainRequest['features'] {

@@ -30,6 +30,68 @@ export interface DecodingModels {
 }
 
 /**
+ * One greedy decoder on its way through encoder steps, which may come piece by piece: its place counts from the beginning of the piece at hand, and what a
+ * duration leads beyond its end is gone on from in the next.
+ */
+export class GreedyDecoder {
+  readonly #joint: Runner;
+  readonly #facts: TransducerFacts;
+  readonly #predictor: PredictorState;
+  #step = 0;
+  /** Tokens emitted at this step. */
+  #here = 0;
+
+  private constructor(joint: Runner, facts: TransducerFacts, predictor: PredictorState) {
+    this.#joint = joint;
+    this.#facts = facts;
+    this.#predictor = predictor;
+  }
+
+  /** A decoder before the first step: its predictor has seen the blank. */
+  static async begin({ predictor, joint }: DecodingModels, facts: TransducerFacts): Promise<GreedyDecoder> {
+    const state = new PredictorState(predictor, facts);
+    await state.feed(facts.blankId);
+    return new GreedyDecoder(joint, facts, state);
+  }
+
+  /** Encoder step to decide about next. */
+  get step(): number {
+    return this.#step;
+  }
+
+  /** What is best at a step, by what the predictor has seen; changes nothing. */
+  async decide(encoded: Encoded, step = this.#step): Promise<Decision> {
+    const logits = await jointLogits(this.#joint, encoded, step, this.#predictor.output!, this.#facts);
+    return decisionOf(step, logits, this.#facts);
+  }
+
+  /** Goes on by a decision, its own or another's: a blank always by at least one step. */
+  async take({ token, duration }: Pick<Decision, 'token' | 'duration'>): Promise<void> {
+    const { blankId, durations } = this.#facts;
+    const isBlank = token === blankId;
+    if (!isBlank) await this.#predictor.feed(token);
+    this.#here++;
+    const advance = durations[duration] ?? (isBlank ? 1 : 0);
+    const forced = isBlank || this.#here >= MOST_PER_STEP ? Math.max(1, advance) : advance;
+    if (forced > 0) this.#here = 0;
+    this.#step += forced;
+  }
+
+  /** The piece at hand, of so many steps, is over. */
+  leave(steps: number): void {
+    this.#step = Math.max(0, this.#step - steps);
+  }
+
+  /** Another decoder that has come the same way. */
+  fork(): GreedyDecoder {
+    const forked = new GreedyDecoder(this.#joint, this.#facts, this.#predictor.fork());
+    forked.#step = this.#step;
+    forked.#here = this.#here;
+    return forked;
+  }
+}
+
+/**
  * Greedy decoding of a token-and-duration transducer (Xu et al. 2023): at each step the best token and the best duration; a token that is not the blank is
  * fed to the predictor; the decoder moves on by the duration, and a blank always by at least one step. Without durations a plain transducer: blank moves one
  * step, a token none.
@@ -43,36 +105,25 @@ export async function decode(
   facts: TransducerFacts,
   path?: readonly Decision[],
 ): Promise<readonly Decision[]> {
-  const predictor = new PredictorState(models.predictor, facts);
-  await predictor.feed(facts.blankId);
-  const decide = async (step: number): Promise<Decision> =>
-    decisionOf(step, await jointLogits(models.joint, encoded, step, predictor.output!, facts), facts);
+  const decoder = await GreedyDecoder.begin(models, facts);
   const decisions: Decision[] = [];
-  if (path !== undefined) {
-    for (const { step, token } of path) {
-      decisions.push(await decide(step));
-      if (token !== facts.blankId) await predictor.feed(token);
-    }
-    return decisions;
+  for (const expected of path ?? []) {
+    decisions.push(await decoder.decide(encoded, expected.step));
+    await decoder.take(expected);
   }
-  for (let step = 0, here = 0; step < encoded.steps; ) {
-    const decision = await decide(step);
+  if (path !== undefined) return decisions;
+  while (decoder.step < encoded.steps) {
+    const decision = await decoder.decide(encoded);
     decisions.push(decision);
-    const isBlank = decision.token === facts.blankId;
-    if (!isBlank) await predictor.feed(decision.token);
-    here++;
-    const advance = facts.durations[decision.duration] ?? (isBlank ? 1 : 0);
-    const forced = isBlank || here >= MOST_PER_STEP ? Math.max(1, advance) : advance;
-    if (forced > 0) here = 0;
-    step += forced;
+    await decoder.take(decision);
   }
   return decisions;
 }
 
 /** Reads one row of logits: tokens and blank first, then durations. */
 export function decisionOf(step: number, logits: Float32Array, { tokenLogits }: TransducerFacts): Decision {
-  const token = best(logits, 0, Math.min(tokenLogits, logits.length));
-  const duration = best(logits, tokenLogits, logits.length);
+  const token = largestOf(logits, 0, Math.min(tokenLogits, logits.length));
+  const duration = largestOf(logits, tokenLogits, logits.length);
   return {
     step,
     token: token.index,
@@ -84,7 +135,7 @@ export function decisionOf(step: number, logits: Float32Array, { tokenLogits }: 
 }
 
 /** Largest of a range and its lead over the next; the first of equals. NaN is never the best. */
-function best(
+export function largestOf(
   values: Float32Array,
   start: number,
   end: number,

@@ -16,9 +16,7 @@ export interface TransducerFacts {
   /** One per duration logit; empty for a plain transducer. */
   readonly durations: readonly number[];
   /** Smallest shapes the engines take, by component and input: narrower calls are padded with zeros. */
-  readonly smallest: Readonly<
-    Record<'encoder' | 'predictor' | 'joint', ReadonlyMap<string, readonly number[]>>
-  >;
+  readonly smallest: Readonly<Record<'predictor' | 'joint', ReadonlyMap<string, readonly number[]>>>;
   /** Axis of time in what the encoder gives and the joint network takes. */
   readonly timeAxis: number;
   /** Axis of tokens in what the predictor gives and the joint network takes. */
@@ -67,6 +65,14 @@ export class PredictorState {
   constructor(predictor: Runner, facts: TransducerFacts) {
     this.#predictor = predictor;
     this.#facts = facts;
+  }
+
+  /** The same state, to be fed something else. */
+  fork(): PredictorState {
+    const forked = new PredictorState(this.#predictor, this.#facts);
+    forked.#states = this.#states;
+    forked.output = this.output;
+    return forked;
   }
 
   /** Feeds one token (the blank at the start) and keeps the states that come back. */
@@ -191,5 +197,5 @@ function zeros(binding: Binding, shape: readonly number[] | undefined): Tensor {
 const notATransducer = (message: string) =>
   new TrtforgeError('TF_BUNDLE_MISMATCH', message, {
     remedy:
-      'The chained check decodes bundles of an encoder, a predictor and a joint network; --skip verify leaves it out.',
+      'What is decoded are bundles of an encoder, a predictor and a joint network; for others leave it out (--skip verify of a bundle, --decoder of verify).',
   });

@@ -15,5 +15,5 @@ export const forComponent = (context: WorkContext, component: string): WorkConte
 });
 
 /** What functions take that know an absent signal only as a missing field. */
-export const signalOf = ({ signal }: WorkContext): { readonly signal?: AbortSignal } =>
+export const signalOf = ({ signal }: Pick<WorkContext, 'signal'>): { readonly signal?: AbortSignal } =>
   signal === undefined ? {} : { signal };

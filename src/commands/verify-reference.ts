@@ -14,6 +14,7 @@ import { type ParityMode, parityModes } from '../stream/parity-request.js';
 import type { ParityOutput, ParityResult } from '../stream/parity-schema.js';
 import { seedSummary, seedSummaryText } from '../stream/summary.js';
 import { readSummary, runNumbers, summaryOfResult } from '../stream/summary-read.js';
+import { taskLine } from '../stream/task-words.js';
 import { sameRuns } from '../stream/tell-why-runs.js';
 import { publishFile } from '../system/publish.js';
 import type { toleranceOptions } from './comparison-options.js';
@@ -49,6 +50,16 @@ export const referenceOptions = {
     describe:
       'limits of the main output over the stream: p95=5e-4,max=1e-3,mean=2e-4,slope=1e-6,latency=21 (ms); off for none',
     parse: parsePolicy,
+  }),
+  decoder: text({
+    flags: '--decoder <meta>',
+    describe:
+      "judge the task: a bundle's model_meta.json, whose predictor and joint network decode both encoder outputs; tokens and durations must be the same",
+  }),
+  taskOutput: text({
+    flags: '--task-output <name>',
+    describe:
+      'the output that the task is about: what --decoder decodes (default: the main one), or alone, class scores whose largest along the last axis must agree',
   }),
   chunks: option({
     flags: '--chunks <count>',
@@ -139,6 +150,8 @@ export async function runReference(
       },
       ...(options.rule === undefined ? {} : { rule: options.rule }),
       ...(options.drift === undefined ? {} : { policy: options.drift.policy }),
+      ...(options.decoder === undefined ? {} : { decoder: options.decoder }),
+      ...(options.taskOutput === undefined ? {} : { taskOutput: options.taskOutput }),
       ...(options.chunks === undefined ? {} : { limit: options.chunks }),
       ...(options.dump === undefined ? {} : { dump: options.dump }),
       ...(options.threads === undefined ? {} : { threads: options.threads }),
@@ -185,6 +198,8 @@ export const streamWishes = (options: OptionValues<typeof referenceOptions>) => 
   '--mode': options.mode,
   '--rule': options.rule,
   '--drift': options.drift,
+  '--decoder': options.decoder,
+  '--task-output': options.taskOutput,
   '--chunks': options.chunks,
   '--dump': options.dump,
   '--summary-json': options.summaryJson,
@@ -254,8 +269,12 @@ export function renderReference(result: ParityResult, output: TextOutput): void 
   output.line();
   for (const line of result.outputs.map(outputLine)) output.line(`  ${line}`);
   output.line();
-  const { contract, numeric } = result.verdicts;
-  output.line(`contract ${colored[contract]}   numeric ${colored[numeric]}   task ${dim('not asked')}`);
+  const { contract, numeric, task } = result.verdicts;
+  const taskText = result.task.kind === 'not-judged' ? dim(`not judged: ${result.task.why}`) : '';
+  output.line(
+    `contract ${colored[contract]}   numeric ${colored[numeric]}   task ${task === null ? taskText : colored[task]}`,
+  );
+  if (result.task.kind !== 'not-judged') output.line(taskLine(result.task));
   output.line(
     `${plural(result.passed, 'chunk')} of ${result.chunks} passed (${formatShare(result.passRate)}), ${plural(result.violations.length, 'broken promise')}`,
   );

@@ -41,6 +41,7 @@ export const command = defineCommand({
     'trtforge verify model.fp16.onnx --against model.onnx --shapes input_ids:4x128 --samples 8 --seed 1',
     'trtforge verify new.onnx --against old.onnx --atol 1e-3 --atol logits:1e-2 --inputs image=@cat.npy --json',
     'trtforge verify encoder.engine --reference reference.jsonl --contract encoder.contract.json --mode closed-loop --report parity.html',
+    'trtforge verify encoder.fp16.onnx --reference reference.jsonl --decoder bundle/model_meta.json',
     'trtforge verify encoder.onnx --contract-only --contract encoder.contract.json --reference reference.jsonl',
   ],
   options: {

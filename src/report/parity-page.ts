@@ -1,4 +1,5 @@
 import type { ParityResult } from '../stream/parity-schema.js';
+import { taskLine } from '../stream/task-words.js';
 import { packageVersion } from '../version.js';
 import { markup } from './markup.js';
 import { page } from './page.js';
@@ -23,9 +24,12 @@ export function renderParityHtml(result: ParityResult): string {
 
 function header(result: ParityResult) {
   const { contract, numeric, task } = result.verdicts;
-  const headline = `${plural(result.passed, 'chunk')} of ${result.chunks} passed (${formatShare(result.passRate)}). Contract: ${contract}. Numbers: ${numeric}. Task: ${task ?? 'not asked'}.`;
+  const headline = `${plural(result.passed, 'chunk')} of ${result.chunks} passed (${formatShare(result.passRate)}). Contract: ${contract}. Numbers: ${numeric}. Task: ${taskWords(result, task)}.`;
   return markup`<header><p class="kicker">trtforge verify</p><h1>${result.candidate}</h1><p class="subtitle">against ${result.reference}, ${result.mode}, on ${result.candidateBackend}</p>${verdictBanner({ outcome: result.outcome, headline, reasons: result.reasons })}</header>`;
 }
+
+const taskWords = ({ task }: ParityResult, outcome: ParityResult['verdicts']['task']): string =>
+  task.kind === 'not-judged' ? `not judged (${task.why})` : `${outcome}; ${taskLine(task)}`;
 
 function outputsSection({ outputs, rule }: ParityResult): SectionFacts {
   return {

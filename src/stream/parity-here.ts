@@ -11,6 +11,7 @@ import type { ParityRequest } from './parity-request.js';
 import type { ParityResult } from './parity-schema.js';
 import { runStream, type StreamOutcome } from './parity-stream.js';
 import type { Reference } from './recorded-stream.js';
+import { openTask } from './task.js';
 
 export interface ParityContext {
   readonly emit?: EventListener;
@@ -56,14 +57,19 @@ export async function runParity(
   });
   const total =
     header.chunks === null ? null : Math.min(header.chunks, request.limit ?? Number.POSITIVE_INFINITY);
+  const task = await openTask(request, plan, header, {
+    emit,
+    ...(signal === undefined ? {} : { signal }),
+  });
   const stream = await inPhase('stream', emit, () =>
-    runStream(plan, runner, chunks, { emit, total, ...(signal === undefined ? {} : { signal }) }),
-  );
+    runStream(plan, runner, chunks, { emit, total, task, ...(signal === undefined ? {} : { signal }) }),
+  ).finally(() => task?.close());
   const after = (await candidate.afterwards?.(plan, stream)) ?? { gpuTimes: [], profiles: null };
   return parityResult({
     request,
     plan,
     stream,
+    task: task?.result() ?? NOT_JUDGED,
     candidateBackend: candidate.backend,
     referenceBackend: header.provenance?.backend ?? null,
     keepsState: runner.keepsState,
@@ -78,6 +84,8 @@ export async function runParity(
     warnings: request.contract === null ? [DRAFTED] : [],
   });
 }
+
+const NOT_JUDGED = { kind: 'not-judged', why: 'no decoder given' } as const;
 
 const DRAFTED =
   'There is no contract: what is fed back was paired by name, and only shapes and lengths that the pairs imply were checked.';

@@ -15,6 +15,8 @@ export function parityCommand(request: ParityRequest): string {
   for (const tolerance of request.atol ?? []) add('--atol', toleranceText(tolerance));
   for (const tolerance of request.rtol ?? []) add('--rtol', toleranceText(tolerance));
   if (request.policy !== undefined) add('--drift', policyText(request.policy));
+  add('--decoder', request.decoder);
+  add('--task-output', request.taskOutput);
   add('--chunks', request.limit);
   add('--threads', request.threads);
   add('--device', engine.device);

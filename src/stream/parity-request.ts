@@ -28,6 +28,10 @@ export interface ParityRequest {
   /** Folder for failing chunks, and how many at most; default 5. */
   readonly dump?: string;
   readonly dumpLimit?: number;
+  /** The `model_meta.json` of a bundle whose predictor and joint network decode the outputs of both. */
+  readonly decoder?: string;
+  /** The output that is decided by: what `decoder` decodes (default: the main one), or class scores. */
+  readonly taskOutput?: string;
   /** Threads of ONNX Runtime. */
   readonly threads?: number;
   readonly engine?: Pick<

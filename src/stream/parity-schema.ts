@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { measureSchema, outcomeSchema } from '../verify/result.js';
 import { passRules } from './chunk-compare.js';
+import { taskSchema } from './task-schema.js';
 
 const slopeSchema = z.object({ perChunk: measureSchema, low: measureSchema, high: measureSchema });
 
@@ -167,9 +168,10 @@ export const parityResultSchema = z.object({
     contract: outcomeSchema,
     /** Errors within the tolerances, and the drift within its policy. */
     numeric: outcomeSchema,
-    /** null: no task metric was asked for. */
+    /** Whether both lead to the same decisions; null: not judged, and `task` says why. */
     task: outcomeSchema.nullable(),
   }),
+  task: taskSchema,
   violations: z.array(
     z.object({
       assertion: z.string(),

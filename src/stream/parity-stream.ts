@@ -14,6 +14,7 @@ import { checkAssertions, type Step } from './contract-assertions.js';
 import { fitToCapacity, nextState } from './contract-state.js';
 import { fedBackPairs, type StreamPlan } from './parity-plan.js';
 import type { ReferenceChunk } from './recorded-stream.js';
+import type { TaskJudge } from './task-judge.js';
 import { inspectFailure, type TensorDiagnosis } from './tell-why-tensor.js';
 
 export interface StreamOptions {
@@ -21,6 +22,8 @@ export interface StreamOptions {
   readonly signal?: AbortSignal;
   /** Chunks in the reference, where known: for progress. */
   readonly total?: number | null;
+  /** Is shown what both gave, outside the times. */
+  readonly task?: TaskJudge | null;
 }
 
 export interface ChunkOutcome {
@@ -123,6 +126,7 @@ class Stream {
     } catch (error) {
       if (!(error instanceof TrtforgeError) || !FINDINGS.has(error.code)) throw error;
       this.#refuse(chunk, error);
+      await this.#options.task?.take(chunk.index, null, chunk.outputs);
       return this.#plan.mode === 'functional';
     }
   }
@@ -151,6 +155,7 @@ class Stream {
     };
     const violations = checkAssertions(this.#plan.contract, step, this.#before);
     const tensors = this.#compare(chunk, outputs);
+    await this.#options.task?.take(chunk.index, stepped.outputs, chunk.outputs);
     const pass = tensors.every((tensor) => tensor.pass) && violations.length === 0;
     const size = sizeOf(inputs);
     this.#violations.push(...violations);

@@ -10,6 +10,9 @@ import type { ParityRequest } from './parity-request.js';
 import type { Explanation, ParityDrift, ParityOutput, ParityResult, ParitySpread } from './parity-schema.js';
 import type { ChunkOutcome, StreamOutcome } from './parity-stream.js';
 import { timesOfStream } from './profile-times.js';
+import { outcomeOfTask } from './task.js';
+import type { TaskResult } from './task-schema.js';
+import { reasonsOfTask } from './task-words.js';
 import { explain } from './tell-why.js';
 
 /** What a run over a stream gave, beside its chunks. */
@@ -17,6 +20,7 @@ export interface ParityRun {
   readonly request: ParityRequest;
   readonly plan: StreamPlan;
   readonly stream: StreamOutcome;
+  readonly task: TaskResult;
   readonly candidateBackend: string;
   readonly referenceBackend: string | null;
   readonly keepsState: boolean;
@@ -51,8 +55,8 @@ export function parityResult(run: ParityRun): ParityResult {
     }),
   ];
   const passed = chunks.filter(({ pass }) => pass).length;
-  const verdicts = verdictsOf(stream, drift, explanations);
-  const outcome = worst([verdicts.contract, verdicts.numeric]);
+  const verdicts = { ...verdictsOf(stream, drift, explanations), task: outcomeOfTask(run.task) };
+  const outcome = worst(Object.values(verdicts).filter((verdict) => verdict !== null));
   return {
     schema: 'trtforge.parity/1',
     candidate: request.candidate,
@@ -73,6 +77,7 @@ export function parityResult(run: ParityRun): ParityResult {
     passRate: chunks.length === 0 ? 0 : passed / chunks.length,
     outputs: outputsOf(chunks, plan, drifts),
     verdicts,
+    task: run.task,
     violations: stream.violations.map((violation) => ({ ...violation })),
     failures: failuresOf(chunks),
     drift,
@@ -84,7 +89,7 @@ export function parityResult(run: ParityRun): ParityResult {
     series: chunks.map(seriesEntry),
     warnings: [...run.warnings, ...stream.warnings],
     outcome,
-    reasons: reasonsOf(stream, drift, explanations, verdicts),
+    reasons: [...reasonsOf(stream, drift, explanations, verdicts), ...reasonsOfTask(run.task)],
     repeat: parityCommand(request),
   };
 }
@@ -244,7 +249,7 @@ function verdictsOf(
   { chunks, violations }: StreamOutcome,
   drift: ParityDrift | null,
   explanations: readonly Explanation[],
-): ParityResult['verdicts'] {
+): Pick<ParityResult['verdicts'], 'contract' | 'numeric'> {
   const failures = failuresOf(chunks);
   const broken = violations.length > 0 || failures.some(({ kind }) => BREAKS_CONTRACT.has(kind));
   const compared = chunks.some(({ tensors }) => tensors.some((tensor) => tensor.compared > 0));
@@ -256,7 +261,6 @@ function verdictsOf(
   return {
     contract: chunks.length === 0 ? 'inconclusive' : broken ? 'fail' : 'pass',
     numeric: worst(numeric),
-    task: null,
   };
 }
 

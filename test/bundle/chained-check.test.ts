@@ -33,7 +33,7 @@ describeWith('onnxruntime', 'a bundle decoded twice', () => {
     tokenLogits: 33,
     blankId: 32,
     durations: [0, 1, 2, 3, 4],
-    smallest: { encoder: new Map(), predictor: small('predictor'), joint: small('joint') },
+    smallest: { predictor: small('predictor'), joint: small('joint') },
     timeAxis: 2,
     tokenAxis: 2,
   };

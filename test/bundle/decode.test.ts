@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type Decision, decisionOf, decode } from '../../src/bundle/decode.js';
+import { type Decision, decisionOf, decode, GreedyDecoder } from '../../src/bundle/decode.js';
 import { driftOf, judgeDecisions, mostDrifting } from '../../src/bundle/judge-chain.js';
 import { encode, type Runner, type TransducerFacts, window } from '../../src/bundle/transducer.js';
 import type { Binding } from '../../src/runtime/session.js';
@@ -11,7 +11,7 @@ const facts: TransducerFacts = {
   tokenLogits: 4,
   blankId: 3,
   durations: [0, 1, 2],
-  smallest: { encoder: new Map(), predictor: new Map(), joint: new Map([['encoder_output', [1, 1, 4]]]) },
+  smallest: { predictor: new Map(), joint: new Map([['encoder_output', [1, 1, 4]]]) },
   timeAxis: 2,
   tokenAxis: 2,
 };
@@ -108,6 +108,36 @@ describe('greedy decoding of tokens and durations', () => {
       [1, 3],
     ]);
     expect(decisions[0]!.durationMargin).toBe(Number.POSITIVE_INFINITY);
+  });
+
+  test('piece by piece decides as in one piece, also where a duration leads beyond the end of one', async () => {
+    const script: Script = (step, last) => (step === 3 ? [2, 2] : step === 5 && last === 2 ? [1, 0] : [3, 1]);
+    const models = () => ({ predictor: predictor(), joint: joint(script) });
+    const whole = await decode(models(), encoded(11), facts);
+    const { output } = encoded(11);
+    const decoder = await GreedyDecoder.begin(models(), facts);
+    const pieces: number[][] = [];
+    for (let start = 0; start < 11; start += 4) {
+      const piece = { output: window(output, 2, start, 4), steps: Math.min(4, 11 - start) };
+      while (decoder.step < piece.steps) {
+        const { step, token, duration } = await decoder.decide(piece);
+        pieces.push([start + step, token, duration]);
+        await decoder.take({ token, duration });
+      }
+      decoder.leave(piece.steps);
+    }
+    expect(pieces).toEqual(path(whole));
+    expect(pieces.some(([step, token]) => step === 3 && token === 2)).toBe(true);
+  });
+
+  test('a fork goes on from the same place and leaves the other alone', async () => {
+    const script: Script = (step, last) => (last === 3 && step === 1 ? [2, 0] : [3, 1]);
+    const decoder = await GreedyDecoder.begin({ predictor: predictor(), joint: joint(script) }, facts);
+    await decoder.take({ token: 3, duration: 1 });
+    const fork = decoder.fork();
+    await fork.take(await fork.decide(encoded(3)));
+    expect(path([await fork.decide(encoded(3))])).toEqual([[1, 3, 1]]);
+    expect(path([await decoder.decide(encoded(3))])).toEqual([[1, 2, 0]]);
   });
 
   test('pads windows to the smallest shape of the joint network', async () => {

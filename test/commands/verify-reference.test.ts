@@ -76,7 +76,7 @@ describe('a model against a recorded stream', () => {
       ...['--report', at('parity.html'), '--dump', at('dump'), '--dump-limit', '1'],
     );
     expect(status).toBe(1);
-    expect(stdout).toMatch(/contract pass {3}numeric FAIL/);
+    expect(stdout).toMatch(/contract pass {3}numeric FAIL {3}task not judged: no decoder given/);
     expect(stdout).toMatch(/slope: the error grows by 0\.0001 a chunk; 0\.000001 is allowed/);
     expect(stdout).toMatch(/error The error of output accumulates/);
     expect(stdout).toMatch(/written: .*chunk_000\d\d_fail\.npz/);
@@ -136,6 +136,8 @@ describe('a model against a recorded stream', () => {
     [['--batches', '1'], /--batches is for engines/],
     [['--device', '0'], /--device is for engines/],
     [['--precision', 'fp16'], /--precision is for --against/],
+    [['--task-output', 'logits'], /has no output logits to decide by/],
+    [['--decoder', 'none.json'], /none\.json does not exist/],
   ])('refuses %j before any work', (words, message) => {
     const { status, stderr } = verify(model, '--reference', at('r.jsonl'), ...words);
     expect(status).toBe(2);
@@ -268,6 +270,17 @@ describe('an engine against a recorded stream, over stand-in libraries', () => {
     );
     expect(status).toBe(0);
     expect(answer()).toMatchObject({ passed: CHUNKS, state: { place: 'reference' } });
+  });
+
+  it('judges the task in the process of the engine', () => {
+    const words = ['--reference', at('state.jsonl'), '--task-output', 'y', '--json'];
+    const { status, stderr, answer } = verify(at('state.engine'), ...words);
+    expect(status, stderr).toBe(0);
+    const decisions = 2 * CHUNKS;
+    expect(answer()).toMatchObject({
+      verdicts: { task: 'pass' },
+      task: { kind: 'argmax', output: 'y', decisions, agreed: decisions, smallestMargin: 0 },
+    });
   });
 
   it('fails where the recording says otherwise', () => {
