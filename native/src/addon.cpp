@@ -10,7 +10,6 @@
 #include "javascript.hpp"
 #include "job.hpp"
 #include "measure_door.hpp"
-#include "plan.hpp"
 
 namespace trtforge {
 
@@ -69,39 +68,6 @@ class BuildWork : public Work {
   BuildResult result_;
 };
 
-class InspectWork : public Work {
- public:
-  explicit InspectWork(InspectRequest request) : request_(std::move(request)) {}
-  void run(Listener& listener) override { facts_ = inspectPlan(request_, listener); }
-  napi_value answer(napi_env env) override {
-    const auto ranges = [env](const ProfileRange& range) {
-      return Writer(env).set("min", js::array(env, range.min)).set("opt", js::array(env, range.opt)).set("max", js::array(env, range.max)).value();
-    };
-    const auto tensors = [&](const PlanTensor& tensor) {
-      return Writer(env)
-          .set("name", tensor.name)
-          .set("dtype", tensor.dtype)
-          .set("shape", js::array(env, tensor.shape))
-          .set("mode", tensor.input ? "input" : "output")
-          .set("shapeTensor", tensor.shapeTensor)
-          .set("profiles", js::array(env, tensor.profiles, ranges))
-          .value();
-    };
-    return Writer(env)
-        .set("name", facts_.name)
-        .set("layers", facts_.layers)
-        .set("profiles", facts_.profiles)
-        .set("auxStreams", facts_.auxStreams)
-        .set("deviceMemoryBytes", facts_.deviceMemoryBytes)
-        .set("tensors", js::array(env, facts_.tensors, tensors))
-        .value();
-  }
-
- private:
-  InspectRequest request_;
-  PlanFacts facts_;
-};
-
 std::vector<napi_value> arguments(napi_env env, napi_callback_info info, std::size_t count) {
   std::vector<napi_value> values(count);
   js::check(env, napi_get_cb_info(env, info, &count, values.data(), nullptr, nullptr));
@@ -112,17 +78,6 @@ napi_value buildExport(napi_env env, napi_callback_info info) {
   const auto values = arguments(env, info, 2);
   const Reader request(env, values[0]);
   return startJob(env, "trtforge:build", std::make_unique<BuildWork>(buildRequest(request)), values[1], request["verbose"].boolean());
-}
-
-napi_value inspectPlanExport(napi_env env, napi_callback_info info) {
-  const auto values = arguments(env, info, 2);
-  const Reader from(env, values[0]);
-  InspectRequest request;
-  request.inferenceLibrary = from["inferenceLibrary"].text();
-  request.pluginLibrary = from["pluginLibrary"].textOrEmpty();
-  request.planPath = from["planPath"].text();
-  request.pluginPaths = from["pluginPaths"].texts();
-  return startJob(env, "trtforge:inspectPlan", std::make_unique<InspectWork>(std::move(request)), values[1], from["verbose"].boolean());
 }
 
 napi_value probeExport(napi_env env, napi_callback_info info) {
@@ -170,7 +125,6 @@ napi_value initialise(napi_env env, napi_value exports) {
     js::check(env, napi_set_named_property(env, exports, name, value));
   };
   add("build", guarded<buildExport>);
-  add("inspectPlan", guarded<inspectPlanExport>);
   add("probe", guarded<probeExport>);
   add("gpus", guarded<gpusExport>);
   addEngineExports(add);

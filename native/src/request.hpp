@@ -29,11 +29,6 @@ struct BuildRequest {
   std::string timingCachePath, timingCacheOutputPath;  // empty: none
 };
 
-struct InspectRequest {
-  std::string inferenceLibrary, pluginLibrary, planPath;
-  std::vector<std::string> pluginPaths;
-};
-
 struct TensorFacts {
   std::string name;
   std::int32_t dtype = 0;
@@ -51,19 +46,6 @@ struct BuildResult {
 
 struct ProfileRange {
   std::vector<std::int64_t> min, opt, max;
-};
-
-struct PlanTensor : TensorFacts {
-  bool input = false;
-  bool shapeTensor = false;
-  std::vector<ProfileRange> profiles;
-};
-
-struct PlanFacts {
-  std::string name;
-  std::int32_t layers = 0, profiles = 0, auxStreams = 0;
-  std::int64_t deviceMemoryBytes = 0;
-  std::vector<PlanTensor> tensors;
 };
 
 }  // namespace trtforge

@@ -21,12 +21,12 @@ import type { TrtexecBenchRequest } from '../trtexec/request.js';
 import { runTrtexec, type TrtexecRun } from '../trtexec/run.js';
 import { benchMisreadings, requireSuccess, requireUnderstood } from '../trtexec/verdict.js';
 import { gatherInputs } from '../verify/run-inputs.js';
+import { joinLayers } from './layer-times.js';
 import type { BenchContext, BenchRequest } from './request.js';
 import type { BenchResult, BenchRun, GpuState, LayerTimes } from './result.js';
 import { spreadOf } from './statistics.js';
 import { callsOf, passportBindings, type TrtexecCall } from './trtexec-calls.js';
 import { GpuWatch, gpuAt } from './trtexec-gpu.js';
-import { exportedLayerTimes } from './trtexec-layers.js';
 import { disagreements, exportedAsTimes, measuredMode } from './trtexec-result.js';
 import { judgeTrust } from './trust.js';
 
@@ -121,13 +121,19 @@ async function measure(setting: Setting, call: TrtexecCall, isFirst: boolean): P
   return {
     ...runOf(request, call, trtexec, watch, join(scratch, 'times.json')),
     trtexec,
-    layers: withLayers
-      ? exportedLayerTimes(
-          readExportedProfile(join(scratch, 'profile.json')),
-          readLayers(readFileSync(join(scratch, 'layers.json'), 'utf8'), 'The exported layer information'),
-        )
-      : null,
+    layers: withLayers ? exportedLayerTimes(scratch, call.profile) : null,
   };
+}
+
+/** What trtexec exported of its layers: their times, beside what the inspector says of each. */
+function exportedLayerTimes(scratch: string, profile: number): LayerTimes | null {
+  const { count, layers } = readExportedProfile(join(scratch, 'profile.json'));
+  const engine = readLayers(
+    readFileSync(join(scratch, 'layers.json'), 'utf8'),
+    'The exported layer information',
+  );
+  const times = layers.map(({ name, timeMs }) => ({ name, ms: timeMs, runs: count }));
+  return joinLayers(times, engine.layers, profile);
 }
 
 const logName = (engine: string, { batch }: TrtexecCall): string =>

@@ -1,16 +1,14 @@
 import type { Passport } from '../engine/passport-file.js';
 import { TrtforgeError } from '../errors.js';
-import { chooseProfile } from '../runtime/choose-profile.js';
-import { callShapeFrom } from '../runtime/engine-inputs.js';
 import type { EngineBinding } from '../runtime/engine-interface.js';
 import { type Dtype, dtypes } from '../tensor/dtype.js';
-import { integerTensor, isIntegerDtype } from '../tensor/values.js';
 import type { ShapeWish } from './request.js';
+import { type ShapeCase, shapeCases } from './shape-cases.js';
 
 /** One measurement to make: which profile, and the shape of every input. */
 export interface TrtexecCall {
   readonly profile: number;
-  /** First dimension of the first input; 1 where it has none. */
+  /** First dimension of the first input that has one; 1 where none has. */
   readonly batch: number;
   readonly shapes: readonly { readonly name: string; readonly shape: readonly number[] }[];
   /** Inputs that the engine leaves open, as `--shapes` takes them: dimensions, or the values of a shape tensor. */
@@ -29,7 +27,9 @@ export function passportBindings({ plan, identity }: Passport): readonly EngineB
       dtype: dtypeNamed(dtype, name),
       shape: dims,
       hostValues: ranges.some((range) => range?.values === true),
-      profiles: profiles.map((_, index) => ranges[index] ?? { min: fixed, opt: fixed, max: fixed }),
+      profiles: (ranges.length === 0 ? [undefined] : ranges).map(
+        (given) => given ?? { min: fixed, opt: fixed, max: fixed },
+      ),
     };
   });
 }
@@ -40,7 +40,7 @@ function dtypeNamed(dtype: string, name: string): Dtype {
 }
 
 /**
- * The measurements that a wish means. Errors: TF_SESSION_INPUT, TF_PROFILE_MISFIT, TF_SHAPE_INVALID for shapes that the engine does not take,
+ * The measurements that a wish means. Errors: TF_SESSION_INPUT, TF_PROFILE_MISFIT for shapes that the engine does not take,
  * TF_PASSPORT_MISSING where only the passport could say what was meant.
  */
 export function callsOf(
@@ -49,14 +49,7 @@ export function callsOf(
   path: string,
 ): readonly TrtexecCall[] {
   if (inputs === null) return [callWithoutPassport(wish, path)];
-  switch (wish.kind) {
-    case 'optimum':
-      return [callOf(inputs, new Map())];
-    case 'batches':
-      return wish.batches.map((batch) => callOf(inputs, atBatch(inputs, batch)));
-    case 'shapes':
-      return [callOf(inputs, wish.shapes)];
-  }
+  return shapeCases(inputs, wish).map((shapeCase) => callOf(inputs, shapeCase));
 }
 
 function callWithoutPassport(wish: ShapeWish, path: string): TrtexecCall {
@@ -74,69 +67,17 @@ function callWithoutPassport(wish: ShapeWish, path: string): TrtexecCall {
   return { profile: 0, batch: shapes[0]?.shape[0] ?? 1, shapes, open: Object.fromEntries(wish.shapes) };
 }
 
-/** The optimum of the profile that takes the batch, with its open first axis set. */
-function atBatch(inputs: readonly EngineBinding[], batch: number): ReadonlyMap<string, readonly number[]> {
-  const isOpen = ({ hostValues, shape }: EngineBinding) =>
-    !hostValues && shape.length > 0 && shape[0] === null;
-  if (!inputs.some(isOpen) && inputs[0]?.shape[0] !== batch) {
-    throw new TrtforgeError(
-      'TF_SHAPE_INVALID',
-      `The engine leaves no batch axis open, so batch ${batch} cannot be measured.`,
-    );
-  }
-  const count = Math.max(1, ...inputs.map(({ profiles }) => profiles.length));
-  const takes = (profile: number) =>
-    inputs.filter(isOpen).every(({ profiles }) => {
-      const range = profiles[profile];
-      return range !== undefined && (range.min[0] ?? 0) <= batch && batch <= (range.max[0] ?? 0);
-    });
-  const profile = Array.from({ length: count }, (_, at) => at).find(takes) ?? 0;
-  return new Map(
-    inputs
-      .filter(isOpen)
-      .map((input) => [input.name, [batch, ...(input.profiles[profile]?.opt ?? []).slice(1)]]),
-  );
-}
-
-function callOf(
-  inputs: readonly EngineBinding[],
-  asked: ReadonlyMap<string, readonly number[]>,
-): TrtexecCall {
-  const full = new Map(
-    inputs.map(
-      (input) => [input.name, asked.get(input.name) ?? input.profiles[0]?.opt ?? fixedShape(input)] as const,
-    ),
-  );
-  for (const name of asked.keys()) if (!full.has(name)) full.set(name, asked.get(name) ?? []);
-  const call = callShapeFrom(
-    inputs,
-    new Map(
-      [...full].map(([name, dims]) => {
-        const input = inputs.find((each) => each.name === name);
-        return [name, input?.hostValues ? valuesTensor(input, dims) : dims] as const;
-      }),
-    ),
-  );
-  const profile = chooseProfile(inputs, call);
-  const shapes = inputs.map((input, index) => ({ name: input.name, shape: [...(call.dims[index] ?? [])] }));
-  const open = inputs.filter(({ hostValues, shape }) => hostValues || shape.some((size) => size === null));
+/** A case as trtexec is told it: only what the engine leaves open, and the values of shape tensors in place of their shapes. */
+function callOf(inputs: readonly EngineBinding[], { profile, batch, shapes }: ShapeCase): TrtexecCall {
+  const open = inputs.flatMap(({ name, hostValues, shape }, index) => {
+    const chosen = shapes[index];
+    if (chosen === undefined || !(hostValues || shape.includes(null))) return [];
+    return [[name, chosen.values ?? chosen.shape] as const];
+  });
   return {
     profile,
-    batch: shapes[0]?.shape[0] ?? 1,
-    shapes,
-    open: Object.fromEntries(open.map(({ name }) => [name, full.get(name) ?? []])),
+    batch,
+    shapes: shapes.map(({ name, shape }) => ({ name, shape })),
+    open: Object.fromEntries(open),
   };
-}
-
-const fixedShape = ({ shape }: EngineBinding): readonly number[] => shape.map((size) => size ?? 0);
-
-/** Values of a shape tensor, in the shape it has. */
-function valuesTensor({ name, dtype, shape }: EngineBinding, values: readonly number[]) {
-  if (!isIntegerDtype(dtype))
-    throw new TrtforgeError('TF_SESSION_INPUT', `The values of ${name} decide shapes, but it is ${dtype}.`);
-  return integerTensor(
-    dtype,
-    shape.map((size) => size ?? values.length),
-    values,
-  );
 }

@@ -22,11 +22,6 @@ export interface Addon {
   gpuState(uuid: string): NativeGpuState | null;
   /** Parses, configures and builds off the event loop, and writes the plan's bytes to `planPath`. `onEvent` is called on the event loop. */
   build(request: NativeBuildRequest, onEvent: (event: NativeEvent) => void): NativeJob<NativeBuildResult>;
-  /** Loads a plan into the library's runtime (this needs a GPU) and says what it holds. */
-  inspectPlan(
-    request: NativeInspectRequest,
-    onEvent: (event: NativeEvent) => void,
-  ): NativeJob<NativePlanFacts>;
 }
 
 export type Generation = '8' | '10' | '11' | 'rtx1';
@@ -123,34 +118,6 @@ export interface NativeBuildResult {
 /** `none`: not asked for; `new`: there was none yet; `hit`: the one given was taken; `rejected`: the library would not take it and started anew. */
 type TimingCacheUse = 'none' | 'new' | 'hit' | 'rejected';
 
-interface NativeInspectRequest {
-  readonly inferenceLibrary: string;
-  readonly pluginLibrary: string | null;
-  readonly pluginPaths: readonly string[];
-  readonly planPath: string;
-  readonly verbose: boolean;
-}
-
-interface NativePlanTensor extends NativeTensor {
-  readonly mode: 'input' | 'output';
-  readonly shapeTensor: boolean;
-  /** Per profile; empty for outputs and for shape tensors. */
-  readonly profiles: readonly {
-    readonly min: readonly number[];
-    readonly opt: readonly number[];
-    readonly max: readonly number[];
-  }[];
-}
-
-export interface NativePlanFacts {
-  readonly name: string;
-  readonly layers: number;
-  readonly profiles: number;
-  readonly auxStreams: number;
-  readonly deviceMemoryBytes: number;
-  readonly tensors: readonly NativePlanTensor[];
-}
-
 /** Where the compiled addon is; the same from `src/` and from `dist/`. */
 export const addonPath: string = fileURLToPath(new URL('../../build/trtforge.node', import.meta.url));
 
@@ -190,7 +157,6 @@ function wrap(compiled: CompiledAddon): Addon & NativeRuntime {
     gpus: () => compiled.gpus(),
     gpuState: (uuid) => rethrown(() => compiled.gpuState(uuid)),
     build: (request, onEvent) => endWithProcess(jobOf(rethrown(() => compiled.build(request, onEvent)))),
-    inspectPlan: (request, onEvent) => jobOf(rethrown(() => compiled.inspectPlan(request, onEvent))),
     ...runtimeOf(compiled),
   };
 }

@@ -7,9 +7,10 @@
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { explaining, issuesOf } from '../../dist/diagnose/failure.js';
 import { buildPlan } from '../../dist/engine/build-plan.js';
 import { defaultRecipe } from '../../dist/engine/recipe.js';
-import { openChecks, refused, writeLayers } from './harness.mjs';
+import { loadedFacts, openChecks, refused, value, writeLayers, writeModel } from './harness.mjs';
 
 const { addon, toolchain, major, folder, check, finish } = openChecks();
 const recipe = { ...defaultRecipe, stronglyTyped: major >= 10 };
@@ -32,17 +33,7 @@ const build = (modelPath, more = {}, options = {}, rest = {}) =>
     },
     { emit: () => {}, ...options },
   );
-const inspect = (path) =>
-  addon.inspectPlan(
-    {
-      inferenceLibrary: toolchain.libraries.inference,
-      pluginLibrary: null,
-      pluginPaths: [],
-      planPath: path,
-      verbose: false,
-    },
-    () => {},
-  ).done;
+const inspect = (path) => loadedFacts(addon, toolchain, path);
 await check('build with two profiles', async () => {
   const kinds = new Set();
   const outcome = await build(small, {}, { emit: ({ type }) => kinds.add(type) });
@@ -75,10 +66,10 @@ await check('the plan loads, and its profiles are those asked for', async () => 
   return { layers: facts.layers, deviceMemoryBytes: facts.deviceMemoryBytes, auxStreams: facts.auxStreams };
 });
 
-await check('a file that is no plan is refused with the runtime’s words', async () => {
+await check('a file that is no plan is refused before the library sees it', async () => {
   const path = join(folder, 'no.plan');
   writeFileSync(path, 'this is not a plan, and it is long enough to hold a header of one');
-  return refused('TF_PLAN_LOAD_FAILED', /The library says/, inspect(path));
+  return refused('TF_PLAN_INVALID', /does not begin as a plan/, inspect(path));
 });
 
 await check('timing cache: new, hit, rejected', async () => {
@@ -156,6 +147,34 @@ await check('a wrong profile is our sentence', () =>
 
 await check('an unknown operator is named', () =>
   refused('TF_MODEL_REJECTED', /Frobnicate|node 0/, build(writeLayers(folder, 'odd', 1, 64, 'Frobnicate'))),
+);
+
+await check(
+  'an operator of another domain whose plug-in is not there: the node, the plug-in, and what helps',
+  async () => {
+    const modelPath = writeModel(folder, 'acme', {
+      domains: ['acme'],
+      inputs: [value('x', 1, ['batch', 64])],
+      outputs: [value('y', 1, ['batch', 64])],
+      nodes: [{ opType: 'AcmeGelu', domain: 'acme', name: 'block/gelu', input: ['x'], output: ['y'] }],
+    });
+    const attempt = explaining((emit) => build(modelPath, {}, { emit }), {
+      emit: () => {},
+      model: modelPath,
+      version: toolchain.version,
+    });
+    const error = await attempt.then(
+      () => assert.fail('an error was expected'),
+      (reason) => reason,
+    );
+    assert.equal(error.code, 'TF_MODEL_REJECTED', error.message);
+    // 8.6 gives the node's number only; the number is looked up in the model.
+    assert.match(`${error.message} ${error.remedy}`, /block\/gelu.*AcmeGelu|AcmeGelu.*block\/gelu/s);
+    const issues = issuesOf(error).map(({ id }) => id);
+    assert.ok(issues.includes('plugin-not-found'), issues.join(', '));
+    assert.match(error.remedy, /--plugin FILE/);
+    return { issues, message: error.message.split('\n')[1] ?? error.message };
+  },
 );
 
 await check('a build is cancelled in the middle', async () => {

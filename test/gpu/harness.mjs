@@ -67,6 +67,23 @@ export async function refused(code, text, attempt) {
   return { message: error.message.split('\n')[0] };
 }
 
+/** What the library says of a plan once it has loaded it; nothing stays on the GPU. */
+export async function loadedFacts(addon, toolchain, planPath) {
+  const request = {
+    inferenceLibrary: toolchain.libraries.inference,
+    pluginLibrary: null,
+    pluginPaths: [],
+    planPath,
+    device: 0,
+    allowHostCode: false,
+    weightBudget: null,
+    verbose: false,
+  };
+  const engine = await addon.openEngine(request, () => {}).done;
+  await engine.close().done;
+  return engine.facts;
+}
+
 /** The first folder with libnvinfer.so.N, its version asked of the library itself. */
 export function findToolchain() {
   const folders = [
@@ -143,12 +160,12 @@ export const initializer = (name, dataType, dims, values) => ({
   rawData: new Uint8Array(values.buffer, values.byteOffset, values.byteLength),
 });
 
-/** Writes a graph as opset 17 to `folder/name.onnx`; gives the path. */
-export function writeModel(folder, name, { inputs, outputs, initializers = [], nodes }) {
+/** Writes a graph as opset 17 (and version 1 of `domains`) to `folder/name.onnx`; gives the path. */
+export function writeModel(folder, name, { domains = [], inputs, outputs, initializers = [], nodes }) {
   const graph = { name, input: inputs, output: outputs, initializer: initializers, node: nodes };
   const model = create(ModelProtoSchema, {
     irVersion: 8n,
-    opsetImport: [{ domain: '', version: 17n }],
+    opsetImport: [{ domain: '', version: 17n }, ...domains.map((domain) => ({ domain, version: 1n }))],
     graph,
   });
   const path = join(folder, `${name}.onnx`);

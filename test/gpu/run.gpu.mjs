@@ -24,6 +24,9 @@ const SETTLED = 200;
 const MOST_GROWN_MIB = 32;
 const FLOAT = 1;
 const [INT8, INT32, INT64, BOOL, HALF, BFLOAT] = [3, 6, 7, 9, 10, 16];
+/** Kinds of attributes, as ONNX numbers them. */
+const [INT, INTS] = [2, 7];
+const MOST_AUX_STREAMS = 3;
 const modern = major >= 10;
 const range = (min, opt, max) => ({ min, opt, max, values: false });
 const batches = (min, opt, max, width = WIDTH) => ({
@@ -86,10 +89,50 @@ const models = {
       ],
     });
   },
+  branches: () => branchesModel('branches'),
+  lone: () => branchesModel('lone'),
   wide: () => writeLayers(folder, 'wide', 2, 2048),
   streamed: () => writeLayers(folder, 'streamed', 2, 2048),
   compatible: () => writeLayers(folder, 'compatible', 1, WIDTH),
 };
+/** Four chains of convolutions side by side, of kernels that cannot become one: work for several streams at once. */
+function branchesModel(name) {
+  const channels = 32;
+  const kernels = [1, 3, 5, 7];
+  const conv = (kernel, step, input, output) =>
+    node('Conv', [input, `w${kernel}.${step}`], [output], {
+      attribute: [{ name: 'pads', type: INTS, ints: Array(4).fill(BigInt(kernel >> 1)) }],
+    });
+  return writeModel(folder, name, {
+    inputs: [value('x', FLOAT, [2, channels, 56, 56])],
+    outputs: [value('y', FLOAT, [2, channels * kernels.length, 56, 56])],
+    initializers: kernels.flatMap((kernel) =>
+      [0, 1].map((step) => {
+        const size = channels * channels * kernel * kernel;
+        const weights = Float32Array.from(
+          { length: size },
+          (_, at) => Math.sin(at + step) / Math.sqrt(size / channels),
+        );
+        return initializer(`w${kernel}.${step}`, FLOAT, [channels, channels, kernel, kernel], weights);
+      }),
+    ),
+    nodes: [
+      ...kernels.flatMap((kernel) => [
+        conv(kernel, 0, 'x', `a${kernel}`),
+        node('Relu', [`a${kernel}`], [`b${kernel}`]),
+        conv(kernel, 1, `b${kernel}`, `c${kernel}`),
+      ]),
+      node(
+        'Concat',
+        kernels.map((kernel) => `c${kernel}`),
+        ['y'],
+        {
+          attribute: [{ name: 'axis', type: INT, i: 1n }],
+        },
+      ),
+    ],
+  });
+}
 const profilesOf = {
   affine: [batches(1, 4, 8), batches(4, 32, 64)],
   shape: [{ s: { min: [1, 1], opt: [2, 3], max: [8, 8], values: true } }],
@@ -99,6 +142,8 @@ const profilesOf = {
 };
 const recipesOf = {
   types: modern ? {} : { precision: 'fp16' },
+  branches: { maxAuxStreams: MOST_AUX_STREAMS, optimizationLevel: 3, flags: ['no-tf32'] },
+  lone: { maxAuxStreams: 0, optimizationLevel: 3, flags: ['no-tf32'] },
   streamed: { flags: ['weight-streaming'] },
   compatible: { flags: ['version-compatible'] },
 };
@@ -418,6 +463,41 @@ else
       assertAffine(await own.run(named({ x: rows(3) })), rows(3));
       await own.close();
     }),
+  );
+
+let auxStreams = 0;
+await check(
+  'an engine with auxiliary streams gives what one without gives, with and without a graph',
+  async () => {
+    const input = floats([2, 32, 56, 56], (at) => Math.sin(at));
+    const answers = [];
+    const graphs = [];
+    for (const name of ['lone', 'branches'])
+      await using(open(name), async (session) => {
+        auxStreams = session.facts.engine.auxStreams;
+        assert.ok(
+          name === 'lone' ? auxStreams === 0 : auxStreams <= MOST_AUX_STREAMS,
+          `${auxStreams} streams`,
+        );
+        for (const cudaGraph of ['never', 'always']) {
+          const call = await session.prepare({ x: [2, 32, 56, 56] }, { cudaGraph });
+          call.inputs.x.set(float32Values(input));
+          for (let run = 0; run < 50; run++) call.runSync();
+          answers.push(Float32Array.from(call.outputs.y));
+          graphs.push(call.cudaGraph);
+          call.close();
+        }
+      });
+    for (const answer of answers)
+      assert.ok(answer.every((each, at) => Math.abs(each - answers[0][at]) <= 1e-3));
+    assert.ok(answers[0].some((each) => each !== 0));
+    return { auxStreams, graphs };
+  },
+);
+if (auxStreams === 0)
+  skip(
+    'several streams of one engine',
+    `this TensorRT planned none although ${MOST_AUX_STREAMS} were allowed`,
   );
 
 if (leanLibrary === undefined)

@@ -110,16 +110,7 @@ await check('two profiles, or their refusal by 8.6', async () => {
   const two = [...profiles, { x: range([129, 256], [256, 256], [256, 256]) }];
   if (major <= 8) return refused('TF_OPTION_UNSUPPORTED', /--profile/, build({ profiles: two }));
   await build({ profiles: two });
-  const facts = await addon.inspectPlan(
-    {
-      inferenceLibrary: toolchain.libraries.inference,
-      pluginLibrary: null,
-      pluginPaths: [],
-      planPath: join(folder, 'small.plan'),
-      verbose: false,
-    },
-    () => {},
-  ).done;
+  const facts = await loadedFacts(addon, toolchain, join(folder, 'small.plan'));
   assert.equal(facts.profiles, 2);
   assert.deepEqual(facts.tensors[0].profiles[1], { min: [129, 256], opt: [256, 256], max: [256, 256] });
   return { profiles: facts.profiles };

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { abiTable } from '../../src/toolchain/abi.js';
-import type { GpuList, LibraryFacts, NativeBuildResult, NativePlanFacts } from '../../src/toolchain/addon.js';
+import type { GpuList, LibraryFacts, NativeBuildResult } from '../../src/toolchain/addon.js';
 import {
   type Answer,
   type Standin,
@@ -265,49 +265,6 @@ describe.each(everyGeneration)('the addon over a library of generation %s', (sta
     );
     expect(answer.error?.code).toBe('TF_OPTION_UNSUPPORTED');
     expect(answer.error?.message).toContain('refuses the builder flag refit: this flag is not supported');
-  });
-
-  test('a plan is loaded and described', () => {
-    build(standin);
-    const answer = bench.call<NativePlanFacts>('inspectPlan', {
-      inferenceLibrary: bench.library(standin),
-      pluginLibrary: null,
-      pluginPaths: ['/plugins/a.so'],
-      planPath: bench.path('plan'),
-      verbose: false,
-    });
-    const ranges = [0, 1].map((profile) => ({
-      min: [100 * profile + 1, 64],
-      opt: [100 * profile + 2, 64],
-      max: [100 * profile + 3, 64],
-    }));
-    expect(answer.result).toEqual({
-      name: 'standin',
-      layers: 2,
-      profiles: 2,
-      auxStreams: 2,
-      deviceMemoryBytes: 4096,
-      tensors: [
-        { name: 'x', dtype: 0, shape: [-1, 64], mode: 'input', shapeTensor: false, profiles: ranges },
-        { name: 's', dtype: 8, shape: [-1, 64], mode: 'input', shapeTensor: true, profiles: [] },
-        { name: 'y', dtype: 0, shape: [-1, 64], mode: 'output', shapeTensor: false, profiles: [] },
-      ],
-    });
-    expect(unreturned(answer)).toEqual([]);
-  });
-
-  test('a file that is no plan is refused with the runtime’s words', () => {
-    writeFileSync(bench.path('plan'), 'not a plan');
-    const answer = bench.call<NativePlanFacts>('inspectPlan', {
-      inferenceLibrary: bench.library(standin),
-      pluginLibrary: null,
-      pluginPaths: [],
-      planPath: bench.path('plan'),
-      verbose: false,
-    });
-    expect(answer.error?.code).toBe('TF_PLAN_LOAD_FAILED');
-    expect(answer.error?.message).toContain('magicTagRead == kMAGIC_TAG');
-    expect(unreturned(answer)).toEqual([]);
   });
 });
 

@@ -1,128 +1,29 @@
-import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type NetworkPlan, planBytes } from '../support/standin-engine.js';
-import { type Standin, StandinBench, sanitizerLibrary } from './standin-library.js';
+import { EngineScenarios, generations, INNER, refused } from './engine-scenarios.js';
 
-/** Engines of the addon over the stand-ins of three generations, under AddressSanitizer where it is installed; a process for each scenario. */
-const generations = ['8', '10', '11'] as const satisfies readonly Standin[];
-const folder = mkdtempSync(join(tmpdir(), 'trtforge-runs-'));
-const scenarios = fileURLToPath(new URL('./standin/run-scenarios.mjs', import.meta.url));
-const wrapper = fileURLToPath(new URL('../../dist/toolchain/addon.js', import.meta.url));
-const INNER = 40_009;
-let bench: StandinBench;
-
-const plans: Readonly<Record<string, NetworkPlan>> = {
-  affine: { kind: 'affine' },
-  state: { kind: 'state' },
-  nonzero: { kind: 'nonzero' },
-  shape: { kind: 'shape' },
-  large: { kind: 'affine', inner: INNER },
-  hostcode: { kind: 'affine', hostCode: true },
-  streaming: { kind: 'affine', streamable: 4096 },
-  profiles: {
-    kind: 'affine',
-    profiles: [
-      [1, 4, 8],
-      [33, 40, 64],
-    ],
-  },
-  ...Object.fromEntries(
-    Array.from({ length: 12 }, (_, dtype) => [`copy${dtype}`, { kind: 'copy', dtype, inner: 5 } as const]),
-  ),
-};
-
+let scenarios: EngineScenarios;
 beforeAll(async () => {
-  bench = await StandinBench.compile(folder, { only: [...generations] });
-  for (const standin of generations) {
-    mkdirSync(join(folder, `plans-${standin}`));
-    for (const [name, network] of Object.entries(plans))
-      writeFileSync(join(folder, `plans-${standin}`, `${name}.plan`), planBytes(standin, network));
-    writeFileSync(join(folder, `plans-${standin}`, 'text.plan'), 'not a plan, whatever its name says\n');
-  }
+  scenarios = await EngineScenarios.prepare();
 }, 300_000);
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
-
-interface Scenario<T> {
-  readonly result: T;
-  readonly status: number | null;
-  readonly signal: NodeJS.Signals | null;
-  readonly stderr: string;
-}
-
-function scenario<T>(
-  standin: Standin,
-  name: string,
-  args: readonly (string | number)[] = [],
-  wishes: Record<string, string> = {},
-): Scenario<T> {
-  const sanitizer = sanitizerLibrary();
-  const done = spawnSync(
-    process.execPath,
-    [
-      '--expose-gc',
-      scenarios,
-      wrapper,
-      bench.path('trtforge.node'),
-      bench.library(standin),
-      join(folder, `plans-${standin}`),
-      name,
-      ...args.map(String),
-    ],
-    {
-      encoding: 'utf8',
-      timeout: 120_000,
-      env: {
-        ...bench.environment(wishes),
-        ASAN_OPTIONS: 'detect_leaks=0:abort_on_error=1:alloc_dealloc_mismatch=1',
-        ...(sanitizer === undefined ? {} : { LD_PRELOAD: sanitizer }),
-      },
-    },
-  );
-  expect(done.stderr).not.toContain('AddressSanitizer');
-  const { result } = (done.stdout === '' ? {} : JSON.parse(done.stdout)) as { result: T };
-  return { result, status: done.status, signal: done.signal, stderr: done.stderr };
-}
-
-/** What one process finds in all scenarios that need none of their own. */
-function played(standin: Standin): Record<string, unknown> {
-  const dtypes = standin === '8' ? 7 : 12;
-  const script = [
-    ['runs', [], {}],
-    ['dtypes', Array.from({ length: dtypes }, (_, dtype) => dtype), {}],
-    ['state', [], {}],
-    ['nonzero', [], {}],
-    ['shapes', [], {}],
-    ['profiles', [], {}],
-    ['turns', [], {}],
-    ['large', [INNER], {}],
-    ['pastCaches', [INNER], {}],
-    ['paces', [], {}],
-    ['order', [], { STANDIN_COMPUTE_US: '1000' }],
-    ['closing', [], { STANDIN_COMPUTE_US: '300' }],
-    ['collected', [], {}],
-    ['allocations', [], {}],
-    ['faults', [], {}],
-    ['layerTimes', [], {}],
-  ];
-  return scenario<Record<string, unknown>>(standin, JSON.stringify(script)).result;
-}
-
-interface Refused {
-  readonly code: string;
-  readonly message: string;
-  readonly details?: Readonly<Record<string, unknown>>;
-}
-const refused = (code: string, message: string) => ({ code, message: expect.stringContaining(message) });
+afterAll(() => scenarios.remove());
 
 describe.each(generations)('engines over a library of generation %s', (standin) => {
   const wide = standin !== '8';
   let found: Record<string, unknown> = {};
   beforeAll(() => {
-    found = played(standin);
+    found = scenarios.playAll(standin, [
+      ['runs', [], {}],
+      ['dtypes', Array.from({ length: wide ? 12 : 7 }, (_, dtype) => dtype), {}],
+      ['state', [], {}],
+      ['nonzero', [], {}],
+      ['shapes', [], {}],
+      ['profiles', [], {}],
+      ['turns', [], {}],
+      ['large', [INNER], {}],
+      ['pastCaches', [INNER], {}],
+      ['layerTimes', [], {}],
+    ]);
   }, 120_000);
 
   test('are opened, described, prepared with a graph and run, from pinned and from ordinary memory', () => {
@@ -151,6 +52,43 @@ describe.each(generations)('engines over a library of generation %s', (standin) 
       layers: { Layers: ['affine'] },
       sameBuffer: true,
     });
+  });
+
+  test('are described as the library describes them, with their profiles and auxiliary streams, and their plug-ins go when they do', () => {
+    const calls = scenarios.path(`described-${standin}`);
+    const { result } = scenarios.play<Record<string, unknown>>(standin, 'described', [], {
+      STANDIN_CALLS: calls,
+    });
+    const profiles = [
+      { min: [1, 64], opt: [4, 64], max: [8, 64] },
+      { min: [33, 64], opt: [40, 64], max: [64, 64] },
+    ];
+    expect(result).toMatchObject({
+      facts: {
+        name: 'affine',
+        layers: 2,
+        profiles: 2,
+        auxStreams: 2,
+        deviceMemoryBytes: 8192,
+        tensors: [
+          { name: 'x', dtype: 0, shape: [-1, 64], mode: 'input', shapeTensor: false, profiles },
+          { name: 'y', dtype: 0, shape: [-1, 64], mode: 'output', shapeTensor: false, profiles: [] },
+        ],
+      },
+      ran: [true, 7],
+    });
+    const lines = readFileSync(calls, 'utf8').split('\n');
+    const ofPlugins = lines.filter((line) =>
+      /loadLibrary|deregister|(?:create|destroy) I(?:Runtime|CudaEngine)/.test(line),
+    );
+    expect(ofPlugins).toEqual([
+      'create IRuntime',
+      'loadLibrary /plugins/a.so',
+      'create ICudaEngine',
+      'destroy ICudaEngine',
+      'deregisterLibrary',
+      'destroy IRuntime',
+    ]);
   });
 
   test('pass every width of element through, packed below a byte', () => {
@@ -239,85 +177,12 @@ describe.each(generations)('engines over a library of generation %s', (standin) 
     expect(found.pastCaches).toEqual({ wrong: [] });
   });
 
-  test('runs whose length jumps settle when they are over, while the event loop turns; then it rests', () => {
-    const settled = { right: true, early: false, turned: true };
-    expect(found.paces).toEqual({ paces: Array(11).fill(settled), rests: true });
-  });
-
   test('small tensors are used in pinned memory, without copies, where a call asks for that', () => {
-    const { result } = scenario(standin, 'mapped', [], { STANDIN_COPY_US: '5000' });
+    const { result } = scenarios.play(standin, 'mapped', [], { STANDIN_COPY_US: '5000' });
     expect(result).toEqual({
       copied: { graph: true, given: [7, 11, 15], waitsForCopies: true },
       mapped: { graph: true, given: [7, 11, 15], waitsForCopies: false },
     });
-  });
-
-  test('runs are answered in order, a sync one after those before it; a cancelled one does not begin', () => {
-    const result = found.order as { seen: unknown[]; sync: number };
-    expect(result.seen).toEqual([...Array.from({ length: 49 }, (_, i) => i), 'TF_CANCELLED']);
-    expect(result.sync).toBe(201);
-  });
-
-  test('close in any order, twice and with runs in flight; what is used afterwards says so', () => {
-    const result = found.closing;
-    const closed = { code: 'TF_SESSION_CLOSED' };
-    expect(result).toMatchObject({
-      detached: 0,
-      runs: 10,
-      run: closed,
-      buffer: closed,
-      flying: 'done',
-      prepare: closed,
-      context: closed,
-      second: closed,
-      layers: closed,
-      allocate: closed,
-      free: 0,
-    });
-  });
-
-  test('what was never closed goes with the garbage, and a view of pinned memory outlives its call', () => {
-    expect(found.collected).toEqual({ still: 39, free: 0 });
-  });
-
-  test('GPU memory that runs out anywhere is TF_GPU_MEMORY, and nothing is left behind', () => {
-    const result = found.allocations as { outcomes: unknown[]; free: number };
-    const [first, details, ...others] = result.outcomes;
-    expect(first).toBe('TF_GPU_MEMORY');
-    expect(details).toMatchObject({ neededBytes: 4096, totalBytes: 161061273600 });
-    expect(others.slice(0, 4)).toEqual(Array(4).fill('TF_GPU_MEMORY'));
-    expect(others.at(-1)).toBe('done');
-    expect(result.free).toBe(0);
-  });
-
-  test('faults of plans, library and GPU are errors that name them, and the engine runs on', () => {
-    const result = found.faults;
-    expect(result).toMatchObject({
-      load: refused('TF_PLAN_LOAD_FAILED', 'stdVersionRead'),
-      loadMemory: { code: 'TF_GPU_MEMORY', details: { neededBytes: 2 ** 30 } },
-      text: refused('TF_PLAN_INVALID', 'text.plan'),
-      missing: refused('TF_FILE_UNREADABLE', 'absent.plan'),
-      device: refused('TF_GPU_UNAVAILABLE', 'no GPU 3'),
-      hostCode: refused('TF_PLAN_LOAD_FAILED', 'host code is not allowed'),
-      context: refused('TF_CONTEXT_FAILED', 'could not be made'),
-      contextMemory: { code: 'TF_GPU_MEMORY' },
-      capture: [false, expect.stringContaining('not permitted when stream is capturing'), 3],
-      afterCapture: [true, 5],
-      enqueue: refused('TF_RUN_FAILED', 'illegal memory access'),
-      enqueueAsync: refused('TF_RUN_FAILED', 'illegal memory access'),
-      prepare: refused('TF_RUN_FAILED', 'illegal memory access'),
-      afterwards: 'done',
-      size: refused('TF_SESSION_INPUT', 'x has 768 bytes, and 20 were given'),
-      name: refused('TF_SESSION_INPUT', 'no tensor z'),
-      direction: refused('TF_SESSION_INPUT', 'no tensor x'),
-      budget: { code: 'TF_OPTION_UNSUPPORTED' } satisfies Partial<Refused>,
-    });
-    const streaming = [false, expect.stringContaining('streams its weights')];
-    expect((result as Record<string, unknown>).budgets).toMatchObject(
-      wide
-        ? { all: [true, null], automatic: streaming, bytes: streaming }
-        : { all: [true, null], automatic: [true, null], bytes: { code: 'TF_OPTION_UNSUPPORTED' } },
-    );
   });
 
   test('a context with profiling gives the times of its layers, without the rehearsal', () => {
@@ -331,36 +196,4 @@ describe.each(generations)('engines over a library of generation %s', (standin) 
       without: { code: 'TF_SESSION_INPUT' },
     });
   });
-
-  test('threads of JavaScript have engines of their own, and may end in the middle of a run', () => {
-    const { result, status } = scenario<{ codes: number[]; main: number[] }>(standin, 'threads');
-    expect(status).toBe(0);
-    expect(result).toEqual({ codes: [0, 0, 1], main: [7, 9, 21, 41] });
-  });
-
-  test.each([
-    ['at once', ['now']],
-    ['by itself', []],
-  ])('a process with runs in flight ends %s without a crash', (_, args) => {
-    const { result, status } = scenario(standin, 'exits', args, { STANDIN_COMPUTE_US: '500' });
-    expect([result, status]).toEqual(['left', 0]);
-  });
-});
-
-test('an abort inside the library ends the process by its signal', () => {
-  expect(scenario('10', 'aborts').signal).toBe('SIGABRT');
-});
-
-test('without a GPU nothing is opened', () => {
-  const { result } = scenario('10', 'runs', [], { STANDIN_GPU: 'none' });
-  expect(result).toMatchObject(refused('TF_GPU_UNAVAILABLE', 'shows no GPU'));
-});
-
-test('three hundred rounds of opening, running and closing leave memory where it was', () => {
-  const { result } = scenario<{ free: number; resident: number }[]>('10', 'rounds', [300]);
-  expect(result.map(({ free }) => free)).toEqual(Array(result.length).fill(result[0]?.free));
-  const [warm, last] = [result[1], result.at(-1)];
-  if (warm === undefined || last === undefined) throw new Error('rounds are missing');
-  // AddressSanitizer keeps freed memory in quarantine.
-  expect(last.resident - warm.resident).toBeLessThan(sanitizerLibrary() === undefined ? 8 << 20 : 96 << 20);
 });

@@ -104,8 +104,15 @@ export class StandinBench {
     mkdirSync(folder, { recursive: true });
     const stamp = cached ? sourcesDigest(flags) : '';
     const stampFile = join(folder, 'digest');
-    if (cached && existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp)
+    // Another process may be running the one that is there.
+    const placeAddon = async () => {
+      copyFileSync(await sanitizedAddon(flags), join(folder, `trtforge.${process.pid}`));
+      renameSync(join(folder, `trtforge.${process.pid}`), join(folder, 'trtforge.node'));
+    };
+    if (cached && existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) {
+      if (sanitize) await placeAddon();
       return new StandinBench(folder, sanitizer);
+    }
     writeFileSync(join(folder, 'slots.h'), slotsHeader(readTables()));
     const library = (output: string, source: string, defines: readonly string[] = []) => {
       mkdirSync(dirname(join(folder, output)), { recursive: true });
@@ -127,7 +134,7 @@ export class StandinBench {
     }
     library('cuda/libcuda.so.1', 'cuda.cpp');
     library('cuda/libnvidia-ml.so.1', 'nvml.cpp');
-    if (sanitize) copyFileSync(await sanitizedAddon(flags), join(folder, 'trtforge.node'));
+    if (sanitize) await placeAddon();
     if (cached) writeFileSync(stampFile, stamp);
     return new StandinBench(folder, sanitizer);
   }
@@ -156,7 +163,7 @@ export class StandinBench {
 
   /** Calls the addon in a process of its own. */
   call<T>(
-    call: 'build' | 'inspectPlan' | 'probe' | 'gpus' | 'gpuState',
+    call: 'build' | 'probe' | 'gpus' | 'gpuState',
     request: unknown,
     wishes: Record<string, string> = {},
     cancelAfterMs?: number,

@@ -38,6 +38,7 @@ export interface NetworkPlan {
   readonly profiles?: readonly (readonly [number, number, number])[];
   readonly memory?: number;
   readonly streamable?: number;
+  readonly auxStreams?: number;
   /** The plan loads only where host code is allowed. */
   readonly hostCode?: boolean;
   /** What the inspector says: JSON on one line. */
@@ -74,9 +75,21 @@ export async function standinEngine(standin: Standin): Promise<StandinEngine> {
 
 /** The bytes of a plan: the header of a real one, then lines that the stand-in reads. */
 export function planBytes(standin: Standin, network: NetworkPlan): Buffer {
-  const { kind, inner, rows, dtype, profiles = [], memory, streamable, hostCode, layers } = network;
+  const {
+    kind,
+    inner,
+    rows,
+    dtype,
+    profiles = [],
+    memory,
+    streamable,
+    auxStreams,
+    hostCode,
+    layers,
+  } = network;
   const lines = ['standin-network', `kind ${kind}`];
-  const numbers = { inner, rows, dtype, memory, streamable, hostcode: hostCode === true ? 1 : undefined };
+  const hostcode = hostCode === true ? 1 : undefined;
+  const numbers = { inner, rows, dtype, memory, streamable, auxstreams: auxStreams, hostcode };
   for (const [name, value] of Object.entries(numbers))
     if (value !== undefined) lines.push(`${name} ${value}`);
   for (const profile of profiles) lines.push(`profile ${profile.join(' ')}`);

@@ -1,4 +1,4 @@
-// Runs one call of the addon and prints `{events, result}` or `{events, error}`: node drive.mjs <addon> build|inspectPlan|probe|gpus|gpuState <request as JSON>
+// Runs one call of the addon and prints `{events, result}` or `{events, error}`: node drive.mjs <addon> build|probe|gpus|gpuState <request as JSON>
 import { createRequire } from 'node:module';
 
 const [addonPath, call, request, cancelAfterMs] = process.argv.slice(2);

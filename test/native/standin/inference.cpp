@@ -222,44 +222,10 @@ Table builderTable = Table()
                          .put(Slot::IBuilder_getPluginRegistry_0, getRegistry);
 
 // --- runtime
-const char* engineTensors[] = {"x", "s", "y"};
-std::int32_t engineTensorCount(Worker*) { return 3; }
-const char* engineTensorName(Worker*, std::int32_t index) { return engineTensors[index]; }
-std::int32_t engineTensorType(Worker*, const char* name) { return *name == 's' ? 8 : 0; }
-std::int32_t engineTensorMode(Worker*, const char* name) { return *name == 'y' ? 2 : 1; }
-bool engineShapeTensor(Worker*, const char* name) { return *name == 's'; }
-Dims shapeOf(std::int64_t first) {
-  Dims shape = {};
-  shape.count = 2;
-  shape.values[0] = static_cast<decltype(shape.values[0] + 0)>(first);
-  shape.values[1] = 64;
-  return shape;
-}
-Dims engineTensorShape(Worker*, const char*) { return shapeOf(-1); }
-Dims engineProfileShape(Worker*, const char*, std::int32_t profileIndex, std::int32_t selector) { return shapeOf(100 * profileIndex + selector + 1); }
-std::int64_t engineMemory(Worker*) { return 4096; }
-std::int32_t two(Worker*) { return 2; }
-const char* engineName(Worker*) { return "standin"; }
-Table engineTable = Table()
-                        .put(Slot::ICudaEngine_getName_0, engineName)
-                        .put(Slot::ICudaEngine_getNbLayers_0, two)
-                        .put(Slot::ICudaEngine_getNbOptimizationProfiles_0, two)
-                        .put(Slot::ICudaEngine_getNbAuxStreams_0, two)
-                        .put(Slot::ICudaEngine_getDeviceMemorySize_0, engineMemory)
-                        .put(Slot::ICudaEngine_getDeviceMemorySizeV2_0, engineMemory)
-                        .put(Slot::ICudaEngine_getNbIOTensors_0, engineTensorCount)
-                        .put(Slot::ICudaEngine_getIOTensorName_1, engineTensorName)
-                        .put(Slot::ICudaEngine_getTensorDataType_1, engineTensorType)
-                        .put(Slot::ICudaEngine_getTensorIOMode_1, engineTensorMode)
-                        .put(Slot::ICudaEngine_getTensorShape_1, engineTensorShape)
-                        .put(Slot::ICudaEngine_getProfileShape_3, engineProfileShape)
-                        .put(Slot::ICudaEngine_isShapeInferenceIO_1, engineShapeTensor);
-
 Public* load(Worker* runtime, const void* bytes, std::size_t size) {
   note("deserializeCudaEngine", static_cast<std::int64_t>(size));
   Public* network = nullptr;
   if (loadNetwork(bytes, size, runtime->number == 1, network)) return network;
-  if (size >= 4 && std::memcmp(bytes, kGeneration == 3 ? "vtrt" : "ftrt", 4) == 0) return make("ICudaEngine", engineTable);
   say(theLogger, 1, "Serialization assertion magicTagRead == kMAGIC_TAG failed. Magic tag does not match");
   return nullptr;
 }

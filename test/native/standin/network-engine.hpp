@@ -8,7 +8,7 @@ inline const NetTensor& netTensor(Worker* self, const char* name) { return *engi
 inline const char* netName(Worker* self) { return engineOf(self).network.kind.c_str(); }
 inline std::int32_t netLayers(Worker*) { return 2; }
 inline std::int32_t netProfiles(Worker* self) { return static_cast<std::int32_t>(engineOf(self).network.profiles.size()); }
-inline std::int32_t netAuxStreams(Worker*) { return 0; }
+inline std::int32_t netAuxStreams(Worker* self) { return static_cast<std::int32_t>(engineOf(self).network.auxstreams); }
 inline bool netRefittable(Worker*) { return false; }
 inline std::int64_t netMemory(Worker* self) { return engineOf(self).network.memory; }
 inline std::int64_t netProfileMemory(Worker* self, std::int32_t) { return netMemory(self); }

@@ -5,7 +5,7 @@
 //   inner N          elements of a row
 //   rows N           a fixed number of rows in place of open ones
 //   profile A B C    rows: least, usual, most; a line per profile
-//   memory N, streamable N, hostcode 1, layers JSON
+//   memory N, streamable N, auxstreams N, hostcode 1, layers JSON
 // affine: y = 2x + 1. copy: y = x. state: y = 2 * state_out, state_out = state + x. nonzero: y = the places in x that are not 0 (int64; int32 on 8.6).
 // shape: y = x, given again and again, of the shape s says; t = 2s; s and t lie on the host.
 // A graph replayed after its context was changed or deleted gives 0xEE in every byte, for that is what the library does not promise.
@@ -36,7 +36,7 @@ struct NetTensor {
 struct Network {
   std::string kind = "affine", layers = "{\"Layers\": [\"affine\"], \"Bindings\": [\"x\", \"y\"]}";
   int dtype = kFloat;
-  std::int64_t inner = 64, rows = -1, memory = 4096, streamable = 0, hostcode = 0;
+  std::int64_t inner = 64, rows = -1, memory = 4096, streamable = 0, auxstreams = 0, hostcode = 0;
   std::vector<std::vector<std::int64_t>> profiles;
   std::vector<NetTensor> tensors;
 
@@ -60,6 +60,7 @@ inline Network networkOf(const std::string& text) {
     if (word == "rows") words >> network.rows;
     if (word == "memory") words >> network.memory;
     if (word == "streamable") words >> network.streamable;
+    if (word == "auxstreams") words >> network.auxstreams;
     if (word == "hostcode") words >> network.hostcode;
     if (word == "layers") network.layers = line.substr(7);
     if (word != "profile") continue;

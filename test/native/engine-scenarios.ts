@@ -1,0 +1,126 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'vitest';
+import { type NetworkPlan, planBytes } from '../support/standin-engine.js';
+import { type Standin, StandinBench, sanitizerLibrary } from './standin-library.js';
+
+/** The generations whose engines run; tensorrt-rtx runs as 10 does. */
+export const generations = ['8', '10', '11'] as const satisfies readonly Standin[];
+
+/** Elements of a row of the plan `large`. */
+export const INNER = 40_009;
+
+const player = fileURLToPath(new URL('./scenarios/play.mjs', import.meta.url));
+const wrapper = fileURLToPath(new URL('../../dist/toolchain/addon.js', import.meta.url));
+const compiled = fileURLToPath(new URL('../../build/standin-sanitized', import.meta.url));
+
+const plans: Readonly<Record<string, NetworkPlan>> = {
+  affine: { kind: 'affine' },
+  described: {
+    kind: 'affine',
+    memory: 8192,
+    auxStreams: 2,
+    profiles: [
+      [1, 4, 8],
+      [33, 40, 64],
+    ],
+  },
+  state: { kind: 'state' },
+  nonzero: { kind: 'nonzero' },
+  shape: { kind: 'shape' },
+  large: { kind: 'affine', inner: INNER },
+  hostcode: { kind: 'affine', hostCode: true },
+  streaming: { kind: 'affine', streamable: 4096 },
+  profiles: {
+    kind: 'affine',
+    profiles: [
+      [1, 4, 8],
+      [33, 40, 64],
+    ],
+  },
+  ...Object.fromEntries(
+    Array.from({ length: 12 }, (_, dtype) => [`copy${dtype}`, { kind: 'copy', dtype, inner: 5 } as const]),
+  ),
+};
+
+interface Played<T> {
+  readonly result: T;
+  readonly status: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+/** One step of a script: a scenario of `scenarios/`, its arguments, and what the stand-ins are wished while it plays. */
+export type Step = readonly [
+  name: string,
+  args: readonly (string | number)[],
+  wishes: Record<string, string>,
+];
+
+/** Engines of the addon over the stand-ins of three generations, under AddressSanitizer where it is installed; a process for each scenario or script. */
+export class EngineScenarios {
+  readonly #folder: string;
+  readonly #bench: StandinBench;
+
+  private constructor(folder: string, bench: StandinBench) {
+    this.#folder = folder;
+    this.#bench = bench;
+  }
+
+  static async prepare(): Promise<EngineScenarios> {
+    const bench = await StandinBench.compile(compiled, { only: [...generations], cached: true });
+    const folder = mkdtempSync(join(tmpdir(), 'trtforge-runs-'));
+    for (const standin of generations) {
+      mkdirSync(join(folder, `plans-${standin}`));
+      for (const [name, network] of Object.entries(plans))
+        writeFileSync(join(folder, `plans-${standin}`, `${name}.plan`), planBytes(standin, network));
+      writeFileSync(join(folder, `plans-${standin}`, 'text.plan'), 'not a plan, whatever its name says\n');
+    }
+    return new EngineScenarios(folder, bench);
+  }
+
+  path(name: string): string {
+    return join(this.#folder, name);
+  }
+
+  play<T>(
+    standin: Standin,
+    name: string,
+    args: readonly (string | number)[] = [],
+    wishes: Record<string, string> = {},
+  ): Played<T> {
+    const sanitizer = sanitizerLibrary();
+    const bench = this.#bench;
+    const addon = bench.path('trtforge.node');
+    const words = [addon, bench.library(standin), this.path(`plans-${standin}`), name, ...args.map(String)];
+    const done = spawnSync(process.execPath, ['--expose-gc', player, wrapper, ...words], {
+      encoding: 'utf8',
+      timeout: 120_000,
+      env: {
+        ...bench.environment({ STANDIN_CALLS: this.path('calls'), ...wishes }),
+        ASAN_OPTIONS: 'detect_leaks=0:abort_on_error=1:alloc_dealloc_mismatch=1',
+        ...(sanitizer === undefined ? {} : { LD_PRELOAD: sanitizer }),
+      },
+    });
+    expect(done.stderr).not.toContain('AddressSanitizer');
+    const { result } = (done.stdout === '' ? {} : JSON.parse(done.stdout)) as { result: T };
+    return { result, status: done.status, signal: done.signal };
+  }
+
+  /** What one process finds in several scenarios, by their names. */
+  playAll(standin: Standin, script: readonly Step[]): Record<string, unknown> {
+    return this.play<Record<string, unknown>>(standin, JSON.stringify(script)).result;
+  }
+
+  remove(): void {
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
+
+/** An error as scenarios tell it. */
+export const refused = (code: string, message: string) => ({
+  code,
+  message: expect.stringContaining(message) as string,
+});

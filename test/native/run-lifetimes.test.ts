@@ -1,0 +1,129 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { EngineScenarios, generations, refused } from './engine-scenarios.js';
+import { sanitizerLibrary } from './standin-library.js';
+
+let scenarios: EngineScenarios;
+beforeAll(async () => {
+  scenarios = await EngineScenarios.prepare();
+}, 300_000);
+afterAll(() => scenarios.remove());
+
+describe.each(generations)('engines over a library of generation %s', (standin) => {
+  const wide = standin !== '8';
+  let found: Record<string, unknown> = {};
+  beforeAll(() => {
+    found = scenarios.playAll(standin, [
+      ['paces', [], {}],
+      ['order', [], { STANDIN_COMPUTE_US: '1000' }],
+      ['closing', [], { STANDIN_COMPUTE_US: '300' }],
+      ['collected', [], {}],
+      ['allocations', [], {}],
+      ['faults', [], {}],
+    ]);
+  }, 120_000);
+
+  test('runs whose length jumps settle when they are over, while the event loop turns; then it rests', () => {
+    const settled = { right: true, early: false, turned: true };
+    expect(found.paces).toEqual({ paces: Array(11).fill(settled), rests: true });
+  });
+
+  test('runs are answered in order, a sync one after those before it; a cancelled one does not begin', () => {
+    const result = found.order as { seen: unknown[]; sync: number };
+    expect(result.seen).toEqual([...Array.from({ length: 49 }, (_, i) => i), 'TF_CANCELLED']);
+    expect(result.sync).toBe(201);
+  });
+
+  test('close in any order, twice and with runs in flight; what is used afterwards says so', () => {
+    const result = found.closing;
+    const closed = { code: 'TF_SESSION_CLOSED' };
+    expect(result).toMatchObject({
+      detached: 0,
+      runs: 10,
+      run: closed,
+      buffer: closed,
+      flying: 'done',
+      prepare: closed,
+      context: closed,
+      second: closed,
+      layers: closed,
+      allocate: closed,
+      free: 0,
+    });
+  });
+
+  test('what was never closed goes with the garbage, and a view of pinned memory outlives its call', () => {
+    expect(found.collected).toEqual({ still: 39, free: 0 });
+  });
+
+  test('GPU memory that runs out anywhere is TF_GPU_MEMORY, and nothing is left behind', () => {
+    const result = found.allocations as { outcomes: unknown[]; free: number };
+    const [first, details, ...others] = result.outcomes;
+    expect(first).toBe('TF_GPU_MEMORY');
+    expect(details).toMatchObject({ neededBytes: 4096, totalBytes: 161061273600 });
+    expect(others.slice(0, 4)).toEqual(Array(4).fill('TF_GPU_MEMORY'));
+    expect(others.at(-1)).toBe('done');
+    expect(result.free).toBe(0);
+  });
+
+  test('faults of plans, library and GPU are errors that name them, and the engine runs on', () => {
+    const result = found.faults;
+    expect(result).toMatchObject({
+      load: refused('TF_PLAN_LOAD_FAILED', 'stdVersionRead'),
+      loadMemory: { code: 'TF_GPU_MEMORY', details: { neededBytes: 2 ** 30 } },
+      text: refused('TF_PLAN_INVALID', 'text.plan'),
+      missing: refused('TF_FILE_UNREADABLE', 'absent.plan'),
+      device: refused('TF_GPU_UNAVAILABLE', 'no GPU 3'),
+      hostCode: refused('TF_PLAN_LOAD_FAILED', 'host code is not allowed'),
+      context: refused('TF_CONTEXT_FAILED', 'could not be made'),
+      contextMemory: { code: 'TF_GPU_MEMORY' },
+      capture: [false, expect.stringContaining('not permitted when stream is capturing'), 3],
+      afterCapture: [true, 5],
+      enqueue: refused('TF_RUN_FAILED', 'illegal memory access'),
+      enqueueAsync: refused('TF_RUN_FAILED', 'illegal memory access'),
+      prepare: refused('TF_RUN_FAILED', 'illegal memory access'),
+      afterwards: 'done',
+      size: refused('TF_SESSION_INPUT', 'x has 768 bytes, and 20 were given'),
+      name: refused('TF_SESSION_INPUT', 'no tensor z'),
+      direction: refused('TF_SESSION_INPUT', 'no tensor x'),
+      budget: { code: 'TF_OPTION_UNSUPPORTED' },
+    });
+    const streaming = [false, expect.stringContaining('streams its weights')];
+    expect((result as Record<string, unknown>).budgets).toMatchObject(
+      wide
+        ? { all: [true, null], automatic: streaming, bytes: streaming }
+        : { all: [true, null], automatic: [true, null], bytes: { code: 'TF_OPTION_UNSUPPORTED' } },
+    );
+  });
+
+  test('threads of JavaScript have engines of their own, and may end in the middle of a run', () => {
+    const { result, status } = scenarios.play<{ codes: number[]; main: number[] }>(standin, 'threads');
+    expect(status).toBe(0);
+    expect(result).toEqual({ codes: [0, 0, 1], main: [7, 9, 21, 41] });
+  });
+
+  test.each([
+    ['at once', ['now']],
+    ['by itself', []],
+  ])('a process with runs in flight ends %s without a crash', (_, args) => {
+    const { result, status } = scenarios.play(standin, 'exits', args, { STANDIN_COMPUTE_US: '500' });
+    expect([result, status]).toEqual(['left', 0]);
+  });
+});
+
+test('an abort inside the library ends the process by its signal', () => {
+  expect(scenarios.play('10', 'aborts').signal).toBe('SIGABRT');
+});
+
+test('without a GPU nothing is opened', () => {
+  const { result } = scenarios.play('10', 'runs', [], { STANDIN_GPU: 'none' });
+  expect(result).toMatchObject(refused('TF_GPU_UNAVAILABLE', 'shows no GPU'));
+});
+
+test('three hundred rounds of opening, running and closing leave memory where it was', () => {
+  const { result } = scenarios.play<{ free: number; resident: number }[]>('10', 'rounds', [300]);
+  expect(result.map(({ free }) => free)).toEqual(Array(result.length).fill(result[0]?.free));
+  const [warm, last] = [result[1], result.at(-1)];
+  if (warm === undefined || last === undefined) throw new Error('rounds are missing');
+  // AddressSanitizer keeps freed memory in quarantine.
+  expect(last.resident - warm.resident).toBeLessThan(sanitizerLibrary() === undefined ? 8 << 20 : 96 << 20);
+});

@@ -1,0 +1,93 @@
+// What fails on purpose: plans, memory, contexts, captures, runs, and wrong requests.
+import { affine, contextOf, device, freeBytes, hosts, open, outcome, shape } from './workbench.mjs';
+
+export const faults = {
+  async allocations() {
+    const before = await freeBytes();
+    const outcomes = [];
+    for (let nth = 1; nth <= 12; nth++) {
+      process.env.STANDIN_ALLOCATION_FAILS = String(nth);
+      const found = await outcome(async () => {
+        const engine = await open('state');
+        let memory;
+        try {
+          const context = await contextOf(engine);
+          memory = engine.allocate(4096);
+          const call = await context.prepare({
+            shapes: [shape('x', [1, 64]), shape('state', [1, 64])],
+            bindings: [...hosts('x', 'y'), device('state', memory), device('state_out', memory, 1024)],
+            graph: true,
+          }).done;
+          call.runSync([], []);
+        } finally {
+          memory?.close();
+          await engine.close().done;
+        }
+      });
+      outcomes.push(found.code ?? found);
+      if (nth === 1) outcomes.push(found.details);
+    }
+    delete process.env.STANDIN_ALLOCATION_FAILS;
+    return { outcomes, free: (await freeBytes()) - before };
+  },
+
+  async faults() {
+    const found = {};
+    const wishing = async (wishes, attempt) => {
+      Object.assign(process.env, wishes);
+      const result = await outcome(attempt);
+      for (const name of Object.keys(wishes)) delete process.env[name];
+      return result;
+    };
+    found.load = await wishing({ STANDIN_LOAD: 'fails' }, () => open('affine'));
+    found.loadMemory = await wishing({ STANDIN_LOAD: 'memory' }, () => open('affine'));
+    found.text = await outcome(() => open('text'));
+    found.missing = await outcome(() => open('absent'));
+    found.device = await outcome(() => open('affine', { device: 3 }));
+    found.hostCode = await outcome(() => open('hostcode'));
+    const allowed = await open('hostcode', { allowHostCode: true });
+    await allowed.close().done;
+    const engine = await open('affine');
+    found.context = await wishing({ STANDIN_CONTEXT: 'missing' }, () => contextOf(engine));
+    found.contextMemory = await wishing({ STANDIN_CONTEXT: 'memory' }, () => contextOf(engine));
+    const context = await contextOf(engine);
+    const refused = await wishing({ STANDIN_CAPTURE: 'refused' }, async () => {
+      const { call } = await affine(engine, { context });
+      new Float32Array(call.buffer('x')).fill(1);
+      call.runSync([], []);
+      const first = new Float32Array(call.buffer('y'))[0];
+      call.close();
+      return [call.graph, call.graphRefusal, first];
+    });
+    found.capture = refused;
+    const { call } = await affine(engine, { context });
+    new Float32Array(call.buffer('x')).fill(2);
+    call.runSync([], []);
+    found.afterCapture = [call.graph, new Float32Array(call.buffer('y'))[0]];
+    const plain = (await affine(engine, { context, rows: 3, graph: false })).call;
+    found.enqueue = await wishing({ STANDIN_ENQUEUE: '1' }, () => plain.runSync([], []));
+    found.enqueueAsync = await wishing({ STANDIN_ENQUEUE: '1' }, () => plain.run([], []).done);
+    found.prepare = await wishing({ STANDIN_ENQUEUE: '1' }, () => affine(engine, { context, rows: 4 }));
+    found.afterwards = await outcome(() => plain.runSync([], []));
+    found.size = await outcome(() => plain.runSync([{ name: 'x', data: new Float32Array(5) }], []));
+    found.name = await outcome(() => plain.runSync([{ name: 'z', data: new Float32Array(5) }], []));
+    found.direction = await outcome(() => plain.runSync([], [{ name: 'x', data: new Float32Array(192) }]));
+    await engine.close().done;
+    const budgets = {};
+    for (const [name, weightBudget] of [
+      ['all', null],
+      ['automatic', 'automatic'],
+      ['bytes', 100],
+    ]) {
+      budgets[name] = await outcome(async () => {
+        const streaming = await open('streaming', { weightBudget });
+        const made = (await affine(streaming)).call;
+        await streaming.close().done;
+        return [made.graph, made.graphRefusal];
+      });
+    }
+    found.budgets = budgets;
+    found.budget = await outcome(() => open('affine', { weightBudget: 100 }));
+    return found;
+  },
+};

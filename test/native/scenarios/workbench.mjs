@@ -1,0 +1,60 @@
+// What every scenario works with: the addon over a stand-in library, its plans, and the words for shapes and bindings.
+import { pathToFileURL } from 'node:url';
+
+/** `play.mjs <addon wrapper> <addon> <library> <folder of plans> <scenario> [arguments]` */
+const [wrapper, addonPath, inferenceLibrary, folder, , ...more] = process.argv.slice(2);
+const { loadAddon } = await import(pathToFileURL(wrapper).href);
+const addon = loadAddon(addonPath);
+
+/** Arguments of the scenario that plays. */
+export const given = more;
+/** What a thread needs to be told so that it works over the same. */
+export const surroundings = [wrapper, addonPath, inferenceLibrary, folder];
+
+export const open = (plan, request = {}) =>
+  addon.openEngine(
+    {
+      inferenceLibrary,
+      pluginLibrary: null,
+      pluginPaths: [],
+      planPath: `${folder}/${plan}.plan`,
+      device: 0,
+      allowHostCode: false,
+      weightBudget: null,
+      verbose: false,
+      ...request,
+    },
+    () => {},
+  ).done;
+export const shape = (name, dims, values = null) => ({ name, shape: dims, values });
+export const hosts = (...names) => names.map((name) => ({ name, kind: 'host' }));
+export const device = (name, memory, offset = 0) => ({ name, kind: 'device', memory, offset });
+export const outcome = async (attempt) => {
+  try {
+    const result = await (typeof attempt === 'function' ? attempt() : attempt);
+    return result === undefined ? 'done' : result;
+  } catch (error) {
+    return { code: error.code, message: error.message, details: error.details };
+  }
+};
+export const contextOf = (engine, profile = 0, profiling = false) =>
+  engine.createContext({ profile, profiling }).done;
+export const affine = async (engine, { rows = 2, graph = true, profile = 0, context } = {}) => {
+  const made = context ?? (await contextOf(engine, profile));
+  const call = await made.prepare({ shapes: [shape('x', [rows, 64])], bindings: hosts('x', 'y'), graph })
+    .done;
+  return { context: made, call };
+};
+export const freeBytes = async () => {
+  const engine = await open('affine');
+  const { freeBefore } = engine.facts.gpuMemory;
+  await engine.close().done;
+  return freeBefore;
+};
+const tick = () => new Promise((resolve) => setImmediate(resolve));
+export const collect = async () => {
+  for (let round = 0; round < 8; round++) {
+    globalThis.gc();
+    await tick();
+  }
+};
