@@ -17,6 +17,8 @@ export interface BundleDecoder {
   readonly models: DecodingModels;
   /** What the joint network takes of an encoder. */
   readonly encoderInput: { readonly name: string; readonly shape: Component['inputs'][number]['shape'] };
+  /** The output of the joint network. */
+  readonly logits: string;
   close(): Promise<void>;
 }
 
@@ -51,6 +53,7 @@ export async function openDecoder(
       facts,
       models: { predictor: predictorSession, joint: jointSession },
       encoderInput,
+      logits: joint.outputs[0]?.name ?? '',
       close: async () => {
         await jointSession.close();
         await predictorSession.close();

@@ -10,15 +10,9 @@ import type { ParityResult } from '../stream/parity-schema.js';
 import type { VerifiedOutput, VerifyResult } from '../verify/result.js';
 import { verifyModel } from '../verify/verify.js';
 import { comparisonOptions, comparisonWishes } from './comparison-options.js';
-import {
-  given,
-  referenceOptions,
-  renderContractCheck,
-  renderReference,
-  runContractOnly,
-  runReference,
-  streamWishes,
-} from './verify-reference.js';
+import { runContractOnly, runReference } from './verify-reference.js';
+import { given, referenceOptions, streamWishes } from './verify-reference-options.js';
+import { renderContractCheck, renderReference } from './verify-reference-text.js';
 
 const exitCodes = {
   pass: ExitCode.pass,

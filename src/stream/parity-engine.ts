@@ -32,12 +32,22 @@ export async function engineParity(
   });
   let runner: EngineRunner | undefined;
   try {
+    const document = passport?.identity.document;
+    const built =
+      document === undefined
+        ? null
+        : {
+            model: document.model,
+            precision: document.recipe.precision,
+            tf32: !document.recipe.flags.includes('no-tf32'),
+          };
     const candidate: OpenCandidate = {
       backend: session.backend,
       inputs: session.inputs,
       outputs: session.outputs,
-      isFullFloat32: passport?.identity.document.recipe.flags.includes('no-tf32') === true,
-      modelDigest: passport?.identity.document.model ?? null,
+      isFullFloat32: built?.tf32 === false,
+      modelDigest: built?.model ?? null,
+      built,
       runner: (plan) => {
         runner = engineRunner(session, { state: fedBackPairs(plan), keepState: plan.mode === 'closed-loop' });
         return runner;

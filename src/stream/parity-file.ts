@@ -59,6 +59,7 @@ async function onModel(request: ParityRequest, { emit, signal }: ParityFileConte
       outputs: session.outputs,
       isFullFloat32: session.rounding === undefined,
       modelDigest,
+      built: null,
       runner: () => sessionRunner(session),
     };
     return await runParity(request, candidate, reference, context);

@@ -11,7 +11,9 @@ import type { ParityRequest } from './parity-request.js';
 import type { ParityResult } from './parity-schema.js';
 import { runStream, type StreamOutcome } from './parity-stream.js';
 import type { Reference } from './recorded-stream.js';
+import { disturbState, explainSensitivity } from './state-sensitivity.js';
 import { openTask } from './task.js';
+import { explainSwapped } from './task-swap.js';
 
 export interface ParityContext {
   readonly emit?: EventListener;
@@ -27,6 +29,8 @@ export interface OpenCandidate {
   readonly isFullFloat32: boolean;
   /** Content digest of the model behind it; null when unknown. */
   readonly modelDigest: string | null;
+  /** Of an engine with a passport. */
+  readonly built: ParityResult['built'];
   runner(plan: StreamPlan): ChunkRunner;
   /** What can be measured when the stream is over. */
   afterwards?(plan: StreamPlan, stream: StreamOutcome): Promise<Pick<ParityResult, 'gpuTimes' | 'profiles'>>;
@@ -64,20 +68,26 @@ export async function runParity(
   const stream = await inPhase('stream', emit, () =>
     runStream(plan, runner, chunks, { emit, total, task, ...(signal === undefined ? {} : { signal }) }),
   ).finally(() => task?.close());
+  const judged = task?.result();
+  const sensitivity = request.sensitivity === true ? await disturbState(plan, runner, reference, stream) : [];
   const after = (await candidate.afterwards?.(plan, stream)) ?? { gpuTimes: [], profiles: null };
   return parityResult({
     request,
     plan,
     stream,
-    task: task?.result() ?? NOT_JUDGED,
+    task: judged ?? NOT_JUDGED,
     candidateBackend: candidate.backend,
     referenceBackend: header.provenance?.backend ?? null,
     keepsState: runner.keepsState,
     whyOnHost: runner.whyOnHost,
     isFullFloat32: candidate.isFullFloat32,
+    built: candidate.built,
+    sensitivity,
     stepsOf,
     ...after,
     explanations: [
+      ...(judged?.swap == null ? [] : [explainSwapped(judged.swap)]),
+      ...explainSensitivity(sensitivity),
       ...otherWeights(reference, candidate),
       ...contradictions(request.contract, candidate, reference),
     ],

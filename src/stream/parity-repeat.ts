@@ -16,7 +16,9 @@ export function parityCommand(request: ParityRequest): string {
   for (const tolerance of request.rtol ?? []) add('--rtol', toleranceText(tolerance));
   if (request.policy !== undefined) add('--drift', policyText(request.policy));
   add('--decoder', request.decoder);
+  add('--swap', request.swap);
   add('--task-output', request.taskOutput);
+  if (request.sensitivity === true) words.push('--sensitivity');
   add('--chunks', request.limit);
   add('--threads', request.threads);
   add('--device', engine.device);

@@ -30,8 +30,12 @@ export interface ParityRequest {
   readonly dumpLimit?: number;
   /** The `model_meta.json` of a bundle whose predictor and joint network decode the outputs of both. */
   readonly decoder?: string;
+  /** The same of the candidate's own predictor and joint network: each side's encoder is decoded by each side's decoder. */
+  readonly swap?: string;
   /** The output that is decided by: what `decoder` decodes (default: the main one), or class scores. */
   readonly taskOutput?: string;
+  /** Whether to disturb every state after the stream and see how far the main output moves; default false. */
+  readonly sensitivity?: boolean;
   /** Threads of ONNX Runtime. */
   readonly threads?: number;
   readonly engine?: Pick<

@@ -131,6 +131,18 @@ export const profileTimesSchema = z.object({
   ),
 });
 
+const sensitivitySchema = z.object({
+  input: z.string(),
+  output: z.string(),
+  /** Whose recorded inputs were disturbed. */
+  chunk: z.number(),
+  effects: z.array(z.object({ perturbation: z.string(), maxAbs: measureSchema, meanAbs: measureSchema })),
+  maxEffect: measureSchema,
+  /** Below 1e-5 the input is not used; below 1e-3 it hardly matters; above, it does. */
+  says: z.enum(['not-used', 'weakly-sensitive', 'strongly-sensitive']),
+});
+export type SensitivityResult = z.infer<typeof sensitivitySchema>;
+
 const explanationSchema = z.object({
   id: z.string(),
   severity: z.enum(['error', 'warning', 'note']),
@@ -147,6 +159,8 @@ export const parityResultSchema = z.object({
   candidateBackend: z.string(),
   /** Who recorded the reference; null where it does not say. */
   referenceBackend: z.string().nullable(),
+  /** What an engine was built from, by its passport; null for models and engines without one. */
+  built: z.object({ model: z.string(), precision: z.string(), tf32: z.boolean() }).nullable(),
   mode: z.enum(['functional', 'closed-loop']),
   rule: z.enum(passRules),
   contract: z.object({ name: z.string(), path: z.string().nullable(), form: z.string() }),
@@ -208,6 +222,8 @@ export const parityResultSchema = z.object({
   }),
   gpuTimes: z.array(gpuTimesSchema),
   profiles: profileTimesSchema.nullable(),
+  /** How much the main output moves when a state that is fed back is disturbed; empty where nobody asked. */
+  sensitivity: z.array(sensitivitySchema),
   explanations: z.array(explanationSchema),
   dumps: z.array(z.string()),
   series: z.array(chunkSchema),

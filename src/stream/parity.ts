@@ -26,6 +26,8 @@ export interface ParityRun {
   readonly keepsState: boolean;
   readonly whyOnHost: string | null;
   readonly isFullFloat32: boolean;
+  readonly built: ParityResult['built'];
+  readonly sensitivity: ParityResult['sensitivity'];
   readonly stepsOf: (frames: number) => number;
   readonly gpuTimes: ParityResult['gpuTimes'];
   readonly profiles: ParityResult['profiles'];
@@ -63,6 +65,7 @@ export function parityResult(run: ParityRun): ParityResult {
     reference: request.reference,
     candidateBackend: run.candidateBackend,
     referenceBackend: run.referenceBackend,
+    built: run.built,
     mode: plan.mode,
     rule: plan.rule,
     contract: {
@@ -84,6 +87,7 @@ export function parityResult(run: ParityRun): ParityResult {
     times,
     gpuTimes: run.gpuTimes,
     profiles: run.profiles,
+    sensitivity: run.sensitivity,
     explanations,
     dumps: [...stream.dumps],
     series: chunks.map(seriesEntry),

@@ -31,6 +31,8 @@ export interface ParitySummary {
   } | null;
   /** The sentences about each failure. */
   readonly failures: readonly { readonly chunk: number; readonly errors: readonly string[] }[];
+  /** What an engine was built from; null for models and in files that do not say it. */
+  readonly built: ParityResult['built'];
   /** What is odd about the file itself. */
   readonly findings: readonly string[];
 }
@@ -64,10 +66,18 @@ export function parseSummary(path: string, text: string): ParitySummary {
 }
 
 /** The numbers by which two runs are found to be one (see `identicalRuns`). */
-export const runNumbers = ({ candidate, providers, path, errors, failures }: ParitySummary): RunNumbers => ({
+export const runNumbers = ({
+  candidate,
+  providers,
+  path,
+  errors,
+  failures,
+  built,
+}: ParitySummary): RunNumbers => ({
   label: providers.length > 0 ? providers.join(', ') : (candidate ?? path),
   errors: errors.map(({ maxAbs }) => maxAbs),
   failures: failures.flatMap(({ errors: sentences }) => sentences),
+  built,
 });
 
 /** A result of ours as a summary. Throws TF_PARITY_SUMMARY_INVALID for one that is not whole. */
@@ -93,6 +103,7 @@ export function summaryOfResult(path: string, result: ParityResult): ParitySumma
       errorsOf: main === undefined ? 'none' : 'all-chunks',
       timingMs: result.times.rest?.total ?? null,
       failures: result.failures.map(({ chunk, reason }) => ({ chunk, errors: [reason] })),
+      built: result.built ?? null,
       findings: [],
     };
   } catch (cause) {
@@ -155,6 +166,7 @@ function ofSeed(path: string, fields: Fields): ParitySummary {
     errorsOf: stats.length > 0 ? 'all-chunks' : errors.length > 0 ? 'failures-only' : 'none',
     timingMs: timingOf(fields.timing_ms),
     failures: failures.map(({ chunk, errors: sentences }) => ({ chunk, errors: sentences })),
+    built: null,
     findings,
   };
 }

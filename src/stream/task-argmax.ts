@@ -46,6 +46,7 @@ export class ArgmaxTask implements TaskJudge {
       agreed: this.#agreed,
       durationsAgreed: null,
       emitted: null,
+      swap: null,
     };
   }
 

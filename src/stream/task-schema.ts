@@ -15,6 +15,19 @@ const differenceSchema = z.object({
 });
 export type TaskDifference = z.infer<typeof differenceSchema>;
 
+const swapSchema = z.object({
+  /** The meta file of the candidate's own predictor and joint network. */
+  decoder: z.string(),
+  /** What counts as agreeing: the absolute tolerance of the logits. */
+  limit: z.number(),
+  /** Largest difference of a logit from the reference's, by whose encoder and whose decoder gave it. */
+  referenceReference: measureSchema,
+  referenceCandidate: measureSchema,
+  candidateReference: measureSchema,
+  candidateCandidate: measureSchema,
+});
+export type SwapResult = z.infer<typeof swapSchema>;
+
 /** What the outputs were for: whether the candidate leads to the same decisions as the reference. */
 export const taskSchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('not-judged'), why: z.string() }),
@@ -32,6 +45,8 @@ export const taskSchema = z.discriminatedUnion('kind', [
     durationsAgreed: z.number().nullable(),
     /** Free decoding: tokens that came out, and whether they are the same one by one. null for `argmax`. */
     emitted: z.object({ reference: z.number(), candidate: z.number(), equal: z.boolean() }).nullable(),
+    /** Encoder and decoder put together in all four ways; null where nobody asked. */
+    swap: swapSchema.nullable(),
     /** All differences, of which the first are listed. */
     different: z.number(),
     differences: z.array(differenceSchema),

@@ -1,4 +1,4 @@
-import { type Decision, GreedyDecoder } from '../bundle/decode.js';
+import { GreedyDecoder } from '../bundle/decode.js';
 import type { BundleDecoder } from '../bundle/open-decoder.js';
 import type { Encoded } from '../bundle/transducer.js';
 import { TrtforgeError } from '../errors.js';
@@ -6,7 +6,9 @@ import { packedBytes } from '../tensor/dtype.js';
 import type { NamedTensors, Tensor } from '../tensor/tensor.js';
 import { numbersOf } from '../tensor/values.js';
 import type { TaskJudge } from './task-judge.js';
+import { type RowCounts, RowDecoders } from './task-row.js';
 import type { JudgedTask } from './task-schema.js';
+import { SwappedDecoder, SwapTally, swapResult } from './task-swap.js';
 import { TaskTally } from './task-tally.js';
 
 /**
@@ -18,13 +20,24 @@ export class TransducerTask implements TaskJudge {
   readonly #lengths: string | null;
   readonly #decoder: BundleDecoder;
   readonly #tally = new TaskTally();
+  readonly #swap: {
+    readonly decoder: BundleDecoder;
+    readonly limit: number;
+    readonly tally: SwapTally;
+  } | null;
   readonly #rows: RowDecoders[] = [];
 
-  /** `lengths` names the output with the valid steps of each row; null: all are. */
-  constructor(output: string, lengths: string | null, decoder: BundleDecoder) {
+  /** `lengths` names the output with the valid steps of each row; null: all are. `swap` is the candidate's own decoder, whose logits count as equal up to a limit. */
+  constructor(
+    output: string,
+    lengths: string | null,
+    decoder: BundleDecoder,
+    swap: { readonly decoder: BundleDecoder; readonly limit: number } | null = null,
+  ) {
     this.#output = output;
     this.#lengths = lengths;
     this.#decoder = decoder;
+    this.#swap = swap === null ? null : { ...swap, tally: new SwapTally() };
   }
 
   async take(chunk: number, candidate: NamedTensors | null, reference: NamedTensors): Promise<void> {
@@ -32,15 +45,18 @@ export class TransducerTask implements TaskJudge {
     const given = candidate === null ? [] : this.#encoded(candidate);
     if (expected.length === 0 || given.length !== expected.length) this.#tally.unjudged(chunk);
     for (const [row, encoded] of expected.entries()) {
-      const { models, facts } = this.#decoder;
-      this.#rows[row] ??= new RowDecoders(
-        row,
-        this.#tally,
-        await GreedyDecoder.begin(models, facts),
-        facts.blankId,
-      );
+      this.#rows[row] ??= await this.#begin(row);
       await this.#rows[row].take(chunk, encoded, given.length === expected.length ? given[row] : undefined);
     }
+  }
+
+  async #begin(row: number): Promise<RowDecoders> {
+    const { models, facts } = this.#decoder;
+    const led = await GreedyDecoder.begin(models, facts);
+    if (this.#swap === null) return new RowDecoders(row, this.#tally, led, facts.blankId);
+    const { tally, decoder } = this.#swap;
+    const own = await GreedyDecoder.begin(decoder.models, decoder.facts);
+    return new RowDecoders(row, this.#tally, led, facts.blankId, new SwappedDecoder(tally, own));
   }
 
   result(): JudgedTask {
@@ -58,11 +74,14 @@ export class TransducerTask implements TaskJudge {
         candidate: sum(({ emitted }) => emitted.candidate.length),
         equal: all.every(({ emitted }) => emitted.reference.join() === emitted.candidate.join()),
       },
+      swap:
+        this.#swap === null ? null : swapResult(this.#swap.decoder.path, this.#swap.tally, this.#swap.limit),
     };
   }
 
-  close(): Promise<void> {
-    return this.#decoder.close();
+  async close(): Promise<void> {
+    await this.#swap?.decoder.close();
+    await this.#decoder.close();
   }
 
   /** The rows of an encoder output, each as a batch of one. Throws TF_BUNDLE_MISMATCH when it is not what the joint network takes. */
@@ -99,94 +118,6 @@ export class TransducerTask implements TaskJudge {
           'Give the meta file of the bundle that this encoder belongs to, or name its output with --task-output.',
       },
     );
-  }
-}
-
-interface RowCounts {
-  readonly tokens: number;
-  readonly durations: number;
-  readonly emitted: { readonly reference: readonly number[]; readonly candidate: readonly number[] };
-}
-
-/** The decoders of one row: one that goes the reference's way, and from the first difference on one that goes the candidate's own. */
-class RowDecoders {
-  readonly #row: number;
-  readonly #tally: TaskTally;
-  readonly #led: GreedyDecoder;
-  readonly #blankId: number;
-  readonly #emitted: number[] = [];
-  #free: { readonly decoder: GreedyDecoder; readonly emitted: number[] } | undefined;
-  #tokens = 0;
-  #durations = 0;
-
-  constructor(row: number, tally: TaskTally, led: GreedyDecoder, blankId: number) {
-    this.#row = row;
-    this.#tally = tally;
-    this.#led = led;
-    this.#blankId = blankId;
-  }
-
-  get counts(): RowCounts {
-    const candidate = this.#free?.emitted ?? this.#emitted;
-    return {
-      tokens: this.#tokens,
-      durations: this.#durations,
-      emitted: { reference: this.#emitted, candidate },
-    };
-  }
-
-  async take(chunk: number, reference: Encoded, candidate: Encoded | undefined): Promise<void> {
-    if (candidate === undefined || candidate.steps !== reference.steps) this.#part();
-    if (candidate !== undefined && candidate.steps !== reference.steps)
-      this.#tally.steps(chunk, this.#row, reference.steps, candidate.steps);
-    while (this.#led.step < reference.steps) {
-      const { step } = this.#led;
-      const expected = await this.#led.decide(reference);
-      this.#tally.decision();
-      if (candidate !== undefined && step < candidate.steps)
-        this.#compare(chunk, expected, await this.#led.decide(candidate));
-      this.#emit(this.#emitted, expected);
-      await this.#led.take(expected);
-    }
-    this.#led.leave(reference.steps);
-    await this.#goOn(candidate, reference.steps);
-  }
-
-  #compare(chunk: number, expected: Decision, actual: Decision): void {
-    const where = { chunk, at: [this.#row, expected.step] };
-    const sameToken = this.#tally.choice(
-      { ...where, what: 'token' },
-      { index: expected.token, margin: expected.tokenMargin },
-      { index: actual.token, margin: actual.tokenMargin },
-    );
-    const sameDuration = this.#tally.choice(
-      { ...where, what: 'duration' },
-      { index: expected.duration, margin: expected.durationMargin },
-      { index: actual.duration, margin: actual.durationMargin },
-    );
-    this.#tokens += Number(sameToken);
-    this.#durations += Number(sameDuration);
-    if (!sameToken || !sameDuration) this.#part();
-  }
-
-  /** From here on the candidate is decoded by its own decisions too. */
-  #part(): void {
-    this.#free ??= { decoder: this.#led.fork(), emitted: [...this.#emitted] };
-  }
-
-  async #goOn(candidate: Encoded | undefined, referenceSteps: number): Promise<void> {
-    if (this.#free === undefined) return;
-    const { decoder, emitted } = this.#free;
-    while (candidate !== undefined && decoder.step < candidate.steps) {
-      const decision = await decoder.decide(candidate);
-      this.#emit(emitted, decision);
-      await decoder.take(decision);
-    }
-    decoder.leave(candidate?.steps ?? referenceSteps);
-  }
-
-  #emit(emitted: number[], { token }: Decision): void {
-    if (token !== this.#blankId) emitted.push(token);
   }
 }
 

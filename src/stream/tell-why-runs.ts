@@ -1,4 +1,4 @@
-import type { Explanation } from './parity-schema.js';
+import type { Explanation, ParityResult } from './parity-schema.js';
 import { short } from './tell-why.js';
 
 /** What two runs are compared by; see `ParitySummary` for where it is read from. */
@@ -9,6 +9,8 @@ export interface RunNumbers {
   readonly errors: readonly number[];
   /** Sentences about each failure, numbers included. */
   readonly failures: readonly string[];
+  /** What an engine was built from; null for models, and where it is not known. */
+  readonly built: ParityResult['built'];
 }
 
 /** Fewer numbers may agree by chance or because they are all zero. */
@@ -33,9 +35,19 @@ export function identicalRuns(one: RunNumbers, other: RunNumbers): Explanation |
   };
 }
 
-/** Every run in `others` that is this one under another name. */
-export const sameRuns = (run: RunNumbers, others: readonly RunNumbers[]): readonly Explanation[] =>
-  others.flatMap((other) => identicalRuns(run, other) ?? []);
+/** What other runs over the same reference tell about this one: that it is one of them under another name, or what TF32 has to do with its error. */
+export const besideRuns = (run: RunNumbers, others: readonly RunNumbers[]): readonly Explanation[] =>
+  others.flatMap((other) => identicalRuns(run, other) ?? tf32Runs(run, other) ?? []);
+
+/** The error of two engines of one model and precision, of which one may round to TF32; null for any other two. */
+export function tf32Runs(one: RunNumbers, other: RunNumbers): Explanation | null {
+  const [a, b] = [one.built, other.built];
+  if (a === null || b === null || a.tf32 === b.tf32) return null;
+  if (a.model !== b.model || a.precision !== b.precision) return null;
+  if (one.errors.length === 0 || one.errors.length !== other.errors.length) return null;
+  const [largest, otherLargest] = [one, other].map(({ errors }) => ({ max: Math.max(...errors) }));
+  return a.tf32 ? compareTf32(largest!, otherLargest!) : compareTf32(otherLargest!, largest!);
+}
 
 const isSame = <T>(one: readonly T[], other: readonly T[]): boolean =>
   one.length === other.length && one.every((each, at) => Object.is(each, other[at]));
@@ -50,7 +62,8 @@ export function compareTf32(on: { readonly max: number }, off: { readonly max: n
       id: 'tf32-is-the-cause',
       severity: 'note',
       sentence: `${numbers}, ${short(ratio)} times less: the error is TF32's rounding and nothing else.`,
-      remedy: 'Build with --no-tf32 where the accuracy is needed; it costs speed on matrix products.',
+      remedy:
+        'Build with --builder-flag no-tf32 where the accuracy is needed; it costs speed on matrix products.',
       evidence,
     };
   }

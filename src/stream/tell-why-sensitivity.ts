@@ -1,6 +1,6 @@
 import { TrtforgeError } from '../errors.js';
 import { comparePairs } from '../tensor/comparison.js';
-import { dtypes, elementCount } from '../tensor/dtype.js';
+import { type Dtype, elementCount } from '../tensor/dtype.js';
 import { floatReader } from '../tensor/float-reader.js';
 import { randomStream } from '../tensor/random.js';
 import { copiedTensor, type NamedTensors, type Tensor } from '../tensor/tensor.js';
@@ -21,11 +21,15 @@ export interface Sensitivity {
   readonly says: 'not-used' | 'weakly-sensitive' | 'strongly-sensitive';
 }
 
+/** Types that noise can be added to. */
+export const isDisturbable = (dtype: Dtype): dtype is 'float32' | 'float16' | 'bfloat16' =>
+  dtype === 'float32' || dtype === 'float16' || dtype === 'bfloat16';
+
 const NOISE = [0.1, 0.2, 0.3] as const;
 
 /**
  * Runs one chunk as it is, with the input zeroed, and with normal noise of 0.1, 0.2 and 0.3 added, and says how far the output moves. A state that is not
- * used explains why a wrong one does no harm, and why a right one is not proven right. Throws TF_SESSION_INPUT for inputs that are not float.
+ * used explains why a wrong one does no harm, and why a right one is not proven right. Throws TF_SESSION_INPUT for inputs of other types.
  */
 export async function sensitivityTo(
   input: string,
@@ -34,7 +38,7 @@ export async function sensitivityTo(
   run: (inputs: NamedTensors) => Promise<NamedTensors>,
 ): Promise<Sensitivity> {
   const tensor = inputs.get(input);
-  if (tensor === undefined || dtypes[tensor.dtype].kind !== 'float')
+  if (tensor === undefined || !isDisturbable(tensor.dtype))
     throw new TrtforgeError(
       'TF_SESSION_INPUT',
       `${input} is no floating-point input, so it cannot be disturbed.`,

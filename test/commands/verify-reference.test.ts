@@ -18,8 +18,10 @@ import { type ParityResult, parityResultSchema } from '../../src/stream/parity-s
 import type { ReferenceChunk } from '../../src/stream/recorded-stream.js';
 import { writeReference } from '../../src/stream/reference-write.js';
 import { parseSummary } from '../../src/stream/summary-read.js';
+import { float32Values } from '../../src/tensor/values.js';
 import { floats } from '../runtime/models.js';
 import { contractOfSession, recordTiny, tinyModel } from '../stream/tiny-stream.js';
+import { sampleIdentity, samplePassport } from '../support/sample-engine.js';
 import { standinEngine } from '../support/standin-engine.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-verify-reference-'));
@@ -137,6 +139,7 @@ describe('a model against a recorded stream', () => {
     [['--device', '0'], /--device is for engines/],
     [['--precision', 'fp16'], /--precision is for --against/],
     [['--task-output', 'logits'], /has no output logits to decide by/],
+    [['--swap', 'meta.json'], /--swap exchanges decoders, and there is only one/],
     [['--decoder', 'none.json'], /none\.json does not exist/],
   ])('refuses %j before any work', (words, message) => {
     const { status, stderr } = verify(model, '--reference', at('r.jsonl'), ...words);
@@ -270,6 +273,54 @@ describe('an engine against a recorded stream, over stand-in libraries', () => {
     );
     expect(status).toBe(0);
     expect(answer()).toMatchObject({ passed: CHUNKS, state: { place: 'reference' } });
+  });
+
+  it('disturbs the state of the last chunk where it is', () => {
+    const words = ['--reference', at('state.jsonl'), '--sensitivity', '--json'];
+    const { status, stderr, answer } = verify(at('state.engine'), ...words);
+    expect(status, stderr).toBe(0);
+    const [found] = answer().sensitivity;
+    expect(found).toMatchObject({
+      input: 'state',
+      output: 'y',
+      chunk: CHUNKS - 1,
+      says: 'strongly-sensitive',
+    });
+    // y = 2 * (state + x): zeros take away twice what the state had become.
+    const { inputs } = recording(2).at(-1)!;
+    expect(found!.effects[0]!.maxAbs).toBe(2 * float32Values(inputs.get('state')!)[0]!);
+  });
+
+  it('tells of two engines of one model whether TF32 is the cause', () => {
+    const plan = readFileSync(at('state.engine'));
+    const sample = sampleIdentity();
+    const target = {
+      ...sample.target,
+      product: 'tensorrt' as const,
+      version: '10.3.0.0',
+      computeCapabilities: [90],
+    };
+    for (const [name, flags] of [
+      ['on', []],
+      ['off', ['no-tf32']],
+    ] as const) {
+      copyFileSync(at('state.engine'), at(`${name}.engine`));
+      const identity = {
+        ...sampleIdentity(),
+        target,
+        recipe: { ...sampleIdentity().recipe, flags: [...flags] },
+      };
+      const passport = samplePassport(plan, identity);
+      writeFileSync(at(`${name}.engine.passport.json`), JSON.stringify(passport));
+    }
+    const words = ['--reference', at('wrong.jsonl'), '--json'];
+    const off = verify(at('off.engine'), ...words);
+    expect(off.status, off.stderr).toBe(1);
+    expect(off.answer().built).toMatchObject({ tf32: false });
+    writeFileSync(at('off.json'), off.stdout);
+    const { explanations, reasons } = verify(at('on.engine'), ...words, '--beside', at('off.json')).answer();
+    expect(explanations[0]).toMatchObject({ id: 'tf32-is-not-the-cause', evidence: { ratio: 1 } });
+    expect(reasons.at(-1)).toMatch(/TF32 has nothing to do with it/);
   });
 
   it('judges the task in the process of the engine', () => {

@@ -53,6 +53,7 @@ async function parity(
         outputs: session.outputs,
         isFullFloat32: true,
         modelDigest: null,
+        built: null,
         runner: () => runnerOf(session),
       },
       referenceOf(chunks),
@@ -383,6 +384,39 @@ describe('rules and tolerances', () => {
       'latency',
     ]);
     expect((await parity({ bias: 9e-4 }, { ...nine, policy: null })).drift?.checks).toEqual([]);
+  });
+});
+
+describe('states that are disturbed after the stream', () => {
+  it.each(['closed-loop', 'functional'] as const)('move the output where they are read: %s', async (mode) => {
+    const { sensitivity, explanations, outcome, repeat } = await parity({}, { mode, sensitivity: true });
+    expect(sensitivity.map(({ input, output, chunk }) => [input, output, chunk])).toEqual([
+      ['cache', 'output', 39],
+      ['sum', 'output', 39],
+    ]);
+    for (const { says, effects } of sensitivity) {
+      expect(says).toBe('strongly-sensitive');
+      expect(effects.map(({ perturbation }) => perturbation)).toEqual([
+        'zeros',
+        'noise 0.1',
+        'noise 0.2',
+        'noise 0.3',
+      ]);
+    }
+    expect(explanations).toEqual([]);
+    expect(outcome).toBe('pass');
+    expect(repeat).toContain('--sensitivity');
+  });
+
+  it('are named where they are not', async () => {
+    const { sensitivity, explanations } = await parity(
+      { ignoresCache: true },
+      { sensitivity: true, mode: 'functional', limit: 9 },
+    );
+    expect(sensitivity[0]).toMatchObject({ input: 'cache', chunk: 8, maxEffect: 0, says: 'not-used' });
+    expect(explanations.find(({ id }) => id === 'state-not-used')?.sentence).toMatch(
+      /^output does not depend on cache: with zeros or noise in its place in chunk 8/,
+    );
   });
 });
 

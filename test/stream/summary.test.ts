@@ -54,6 +54,7 @@ describe('summaries that scripts of the streaming encoder wrote', () => {
       failures: [
         { chunk: 1, errors: ['encoder_output: max_abs=6.000e-04 mean_abs=1.000e-04 max_rel=2.000e+00'] },
       ],
+      built: null,
       findings: [],
     });
   });

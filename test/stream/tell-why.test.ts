@@ -2,7 +2,13 @@ import { describe, expect, it } from 'vitest';
 import { stepsOf } from '../../src/stream/contract-law.js';
 import type { ChunkOutcome } from '../../src/stream/parity-stream.js';
 import { explainTensor, looseTolerances, stateLengths } from '../../src/stream/tell-why.js';
-import { compareTf32, explainSwap, identicalRuns } from '../../src/stream/tell-why-runs.js';
+import {
+  besideRuns,
+  compareTf32,
+  explainSwap,
+  identicalRuns,
+  tf32Runs,
+} from '../../src/stream/tell-why-runs.js';
 import { sensitivityTo } from '../../src/stream/tell-why-sensitivity.js';
 import { inspectFailure } from '../../src/stream/tell-why-tensor.js';
 import { randomStream } from '../../src/tensor/random.js';
@@ -155,13 +161,28 @@ describe('tolerances that cannot fail', () => {
 
 describe('two runs', () => {
   const errors = [7.3e-4, 6.1e-4, 5.5e-4, 2.2e-4];
-  const run = (label: string, more = errors) => ({ label, errors: more, failures: [] });
+  const run = (label: string, more = errors) => ({ label, errors: more, failures: [], built: null });
 
   it('of different providers that agree to the last digit ran on the same one', () => {
     expect(identicalRuns(run('cpu'), run('cuda'))).toMatchObject({ id: 'same-provider-twice' });
     expect(identicalRuns(run('cpu'), run('cuda', errors.with(2, 5.5000001e-4)))).toBeNull();
     expect(identicalRuns(run('cpu'), run('cpu'))).toBeNull();
     expect(identicalRuns(run('cpu', [0, 0, 0, 0]), run('cuda', [0, 0, 0, 0]))).toBeNull();
+  });
+
+  it.each([
+    ['with TF32 and without', {}, {}, 'tf32-is-the-cause'],
+    ['of two models', {}, { model: 'b' }, undefined],
+    ['of two precisions', {}, { precision: 'fp16' }, undefined],
+    ['both with TF32', {}, { tf32: true }, undefined],
+  ])('of engines %s', (_case, one, other, id) => {
+    const built = { model: 'a', precision: 'as-is' };
+    const on = { ...run('TensorRT'), built: { ...built, tf32: true, ...one } };
+    const off = { ...run('TensorRT', [1e-7, 1e-7, 2e-7, 3e-7]), built: { ...built, tf32: false, ...other } };
+    expect(besideRuns(on, [off])[0]?.id).toBe(id);
+    expect(besideRuns(off, [on])[0]?.id).toBe(id);
+    expect(tf32Runs(on, { ...off, errors: [1e-7] })).toBeNull();
+    expect(tf32Runs(on, { ...off, built: null })).toBeNull();
   });
 
   it.each([
