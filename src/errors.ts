@@ -15,6 +15,13 @@ export const ExitCode = {
 } as const;
 export type ExitCode = (typeof ExitCode)[keyof typeof ExitCode];
 
+/** What a command that judges ends with. */
+export const outcomeExitCodes = {
+  pass: ExitCode.pass,
+  fail: ExitCode.failed,
+  inconclusive: ExitCode.inconclusive,
+} as const;
+
 interface CatalogueEntry {
   readonly exitCode: ExitCode;
   /** What the code stands for, for the documentation; the message at hand names the file, tensor or node. */

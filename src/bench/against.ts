@@ -1,5 +1,6 @@
 import { TrtforgeError } from '../errors.js';
 import { inPhase } from '../events.js';
+import type { ModeRequest } from '../trtexec/request.js';
 import type { AgainstSide, BenchAgainst } from './against-result.js';
 import { gpuOf, type OpenSubject, subjectOf, withEngine } from './bench-engine.js';
 import { benchRun } from './bench-run.js';
@@ -7,7 +8,7 @@ import { namedState } from './gpu-state.js';
 import { gateOf, verdictOf } from './judge-ratio.js';
 import { measureInChild, type StartMeasurer } from './measurer.js';
 import { pairedRatio } from './ratio.js';
-import type { BenchContext, BenchRequest, ModeRequest } from './request.js';
+import type { BenchContext, BenchRequest } from './request.js';
 import type { BenchRun } from './result.js';
 import { type ShapeCase, shapeCases } from './shape-cases.js';
 import { medianOf, spreadOf } from './statistics.js';

@@ -1,7 +1,7 @@
 import { TrtforgeError } from '../errors.js';
+import type { ModeRequest } from '../trtexec/request.js';
 import { namedState } from './gpu-state.js';
 import type { Measured } from './measurer.js';
-import type { ModeRequest } from './request.js';
 import type { BenchMode, BenchRun, GpuState } from './result.js';
 import type { ShapeCase } from './shape-cases.js';
 import { spreadOf } from './statistics.js';

@@ -8,7 +8,8 @@ import type {
   NativeMeasurement,
   NativeShape,
 } from '../toolchain/native-engine.js';
-import type { InputWish, ModeRequest } from './request.js';
+import type { ModeRequest } from '../trtexec/request.js';
+import type { InputWish } from './request.js';
 
 /** A GPU before anything of ours is on it. */
 export interface GpuFound {

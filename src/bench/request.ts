@@ -1,18 +1,5 @@
 import type { EventListener } from '../events.js';
-
-/** How to measure; every default filled in. */
-export interface ModeRequest {
-  /** Copies inputs and outputs in every inference. */
-  readonly transfers: boolean;
-  readonly graph: boolean;
-  readonly spinWait: boolean;
-  readonly streams: number;
-  readonly warmUpMs: number;
-  readonly durationMs: number;
-  /** At least so many timed inferences per stream, however long they take. */
-  readonly iterations: number;
-  readonly idleMs: number;
-}
+import type { ModeRequest } from '../trtexec/request.js';
 
 /** trtexec's defaults, so that figures compare. */
 export const defaultMode: ModeRequest = {

@@ -12,6 +12,7 @@ import type { EventListener, LogSeverity } from '../events.js';
 import { type BuildOrLoadWishes, buildOrLoad } from '../store/build-or-load.js';
 import { publishFile, writeFailed } from '../system/publish.js';
 import { removeIfThere } from '../system/remove.js';
+import { severityLetters } from '../trtexec/log-lines.js';
 import { packageVersion } from '../version.js';
 import type { StreamsBuilder, StreamsEngine } from './streams-effects.js';
 import { type StreamsInputs, shapesAt } from './streams-input.js';
@@ -125,14 +126,6 @@ const streamsEngine = (
   warnings: [...more, ...warnings],
 });
 
-const letters: Readonly<Record<LogSeverity, string>> = {
-  internal_error: 'F',
-  error: 'E',
-  warning: 'W',
-  info: 'I',
-  verbose: 'V',
-};
-
 /** trtexec's own log where it built, else the library's lines, under the name that DeepStream's scripts give a build log. Nothing when nothing was said. */
 class BuildLog {
   readonly #path: string;
@@ -152,7 +145,7 @@ class BuildLog {
 
   take(severity: LogSeverity, message: string): void {
     for (const line of message.split('\n'))
-      this.#lines.push(`[${logTime(new Date())}] [${letters[severity]}] [TRT] ${line}`);
+      this.#lines.push(`[${logTime(new Date())}] [${severityLetters[severity]}] [TRT] ${line}`);
   }
 
   /** In trtexec's words, so that the time is found again. */

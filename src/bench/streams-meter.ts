@@ -1,7 +1,7 @@
 import { TrtforgeError } from '../errors.js';
 import type { EventListener } from '../events.js';
 import { publishFile } from '../system/publish.js';
-import type { Bencher } from './bench-with.js';
+import type { Bencher, BenchTool } from './bench-with.js';
 import type { BenchResult, BenchRun } from './result.js';
 import type { MeasuredFacts, StreamsEngine, StreamsMeter, StreamsMode } from './streams-effects.js';
 import { type StreamsInputs, shapesAt } from './streams-input.js';
@@ -25,42 +25,23 @@ const SEED = 1;
 /** trtexec's own least number of inferences, however long each takes. */
 const ITERATIONS = 10;
 
-/** Measures with trtforge's own bench and writes the figures in trtexec's words. */
-export class NativeMeter implements StreamsMeter {
-  readonly tool = 'trtforge';
-  readonly mode: StreamsMode;
-  readonly #options: MeterOptions;
-
-  constructor(options: MeterOptions) {
-    this.mode = options.mode;
-    this.#options = options;
-  }
-
-  async measure(engine: StreamsEngine, batch: number, logPath: string): Promise<MeasuredFacts> {
-    const { result, run } = await benchOnce(this.#options, engine, batch);
+/** Measures with trtforge's own bench, which writes the figures in trtexec's words, or with the trtexec of the toolchain, whose own log stays. */
+export const streamsMeter = (tool: BenchTool, options: MeterOptions): StreamsMeter => ({
+  tool,
+  mode: options.mode,
+  async measure(engine, batch, logPath) {
+    const trtexecLog = tool === 'trtexec' ? logPath : undefined;
+    const { result, run } = await benchOnce(options, engine, batch, trtexecLog);
     const facts = measuredFacts(result, run);
     const { gpuBytes } = facts;
-    publishFile(logPath, streamsLogText({ result, run, enginePath: engine.path, gpuBytes, at: new Date() }));
+    if (trtexecLog === undefined)
+      publishFile(
+        logPath,
+        streamsLogText({ result, run, enginePath: engine.path, gpuBytes, at: new Date() }),
+      );
     return facts;
-  }
-}
-
-/** Measures with the trtexec of the toolchain, whose own log stays. */
-export class TrtexecMeter implements StreamsMeter {
-  readonly tool = 'trtexec';
-  readonly mode: StreamsMode;
-  readonly #options: MeterOptions;
-
-  constructor(options: MeterOptions) {
-    this.mode = options.mode;
-    this.#options = options;
-  }
-
-  async measure(engine: StreamsEngine, batch: number, logPath: string): Promise<MeasuredFacts> {
-    const { result, run } = await benchOnce(this.#options, engine, batch, logPath);
-    return measuredFacts(result, run);
-  }
-}
+  },
+});
 
 /** One batch of an engine in the mode asked for. Throws TF_INTERNAL when the figures are not of that mode: a gate must not rest on them. */
 async function benchOnce(

@@ -6,7 +6,7 @@ import { type BenchTool, benchers } from './bench-with.js';
 import type { StreamsEffects, StreamsPlan } from './streams.js';
 import { EngineBuilder, type StreamsBuildWishes } from './streams-builder.js';
 import type { StreamsMode } from './streams-effects.js';
-import { NativeMeter, TrtexecMeter } from './streams-meter.js';
+import { streamsMeter } from './streams-meter.js';
 
 export interface StreamsSetup {
   readonly build: StreamsBuildWishes;
@@ -43,7 +43,7 @@ export function streamsEffects(
   return {
     builder: new EngineBuilder({ wishes: build, builder, inputs, paths, firstMaxBatch, ...context }),
     builderName: builder,
-    meter: meter === 'trtexec' ? new TrtexecMeter(meterOptions) : new NativeMeter(meterOptions),
+    meter: streamsMeter(meter, meterOptions),
     emit: context.emit,
     signal: context.signal,
   };

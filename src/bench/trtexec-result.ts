@@ -1,6 +1,6 @@
 import type { ExportedTimes } from '../trtexec/exports.js';
 import type { PrintedTimes, TrtexecLog } from '../trtexec/log-result.js';
-import type { ModeRequest } from './request.js';
+import type { ModeRequest } from '../trtexec/request.js';
 import type { BenchMode } from './result.js';
 import { type Spread, spreadOf } from './statistics.js';
 import type { Times } from './times.js';

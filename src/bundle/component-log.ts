@@ -9,17 +9,9 @@ import {
   writeSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { EventListener, LogSeverity, WorkEvent } from '../events.js';
+import type { EventListener, WorkEvent } from '../events.js';
 import { removeIfThere } from '../system/remove.js';
-
-/** As TensorRT's own logger and trtexec mark severities. */
-const letters: Readonly<Record<LogSeverity, string>> = {
-  internal_error: 'F',
-  error: 'E',
-  warning: 'W',
-  info: 'I',
-  verbose: 'V',
-};
+import { severityLetters } from '../trtexec/log-lines.js';
 
 /**
  * The log of one component's build, begun with its first line: every line of the library in trtexec's form (`[11/21/2026-06:00:00] [I] text`), so that
@@ -69,7 +61,7 @@ export class ComponentLog {
   #take(event: WorkEvent): void {
     if (event.type !== 'log') return;
     for (const text of event.message.split('\n'))
-      this.line(`[${stamp(new Date())}] [${letters[event.severity]}] ${text}`);
+      this.line(`[${stamp(new Date())}] [${severityLetters[event.severity]}] ${text}`);
   }
 }
 

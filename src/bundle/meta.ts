@@ -1,6 +1,6 @@
-import { readFileSync, statSync } from 'node:fs';
 import { z } from 'zod';
-import { systemErrorCode, TrtforgeError } from '../errors.js';
+import { TrtforgeError } from '../errors.js';
+import { readText } from '../system/read-text.js';
 import { type Layout, parseLayouts } from './layout-contract.js';
 
 /** Real files are some hundred KiB, most of it the labels. */
@@ -49,7 +49,7 @@ export interface BundleMeta {
 
 /** Reads a `model_meta.json`. Throws TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_BUNDLE_META_INVALID. */
 export function readMeta(path: string): BundleMeta {
-  return parseMeta(readText(path), path);
+  return parseMeta(readText(path, LARGEST_META, 'TF_BUNDLE_META_INVALID'), path);
 }
 
 /** The same from text; `path` is for messages. */
@@ -95,18 +95,6 @@ function layoutsOf(contract: Readonly<Record<string, unknown>>): ReadonlyMap<str
       typeof text === 'string' ? [[field, parseLayouts(text)] as const] : [],
     ),
   );
-}
-
-function readText(path: string): string {
-  try {
-    if (statSync(path).size > LARGEST_META) throw invalid(path, 'it is larger than any such file');
-    return readFileSync(path, 'utf8');
-  } catch (cause) {
-    if (cause instanceof TrtforgeError) throw cause;
-    const code = systemErrorCode(cause);
-    if (code === 'ENOENT') throw new TrtforgeError('TF_FILE_NOT_FOUND', `${path} does not exist.`, { cause });
-    throw new TrtforgeError('TF_FILE_UNREADABLE', `${path} cannot be read (${code}).`, { cause });
-  }
 }
 
 function parseJson(text: string, path: string): unknown {

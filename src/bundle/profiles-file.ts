@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { parseProfile } from '../engine/profile.js';
 import type { ProfileRange } from '../engine/recipe.js';
-import { systemErrorCode, TrtforgeError } from '../errors.js';
+import { TrtforgeError } from '../errors.js';
+import { readText } from '../system/read-text.js';
 
 /** Minimum, optimum and maximum of one open dimension. */
 export interface SizeRange {
@@ -52,15 +52,7 @@ const fileSchema = z.strictObject({
 
 /** Reads a `--profiles` file (YAML or JSON). Throws TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_BUNDLE_PROFILES_INVALID. */
 export function readProfilesFile(path: string): ProfilesFile {
-  let text: string;
-  try {
-    text = readFileSync(path, 'utf8');
-  } catch (cause) {
-    const code = systemErrorCode(cause);
-    if (code === 'ENOENT') throw new TrtforgeError('TF_FILE_NOT_FOUND', `${path} does not exist.`, { cause });
-    throw new TrtforgeError('TF_FILE_UNREADABLE', `${path} cannot be read (${code}).`, { cause });
-  }
-  return parseProfilesFile(text, path);
+  return parseProfilesFile(readText(path, LARGEST_FILE, 'TF_BUNDLE_PROFILES_INVALID'), path);
 }
 
 /** The same from text; `path` is for messages. */

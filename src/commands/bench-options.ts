@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import type { AgainstRequest } from '../bench/against.js';
-import { type BenchRequest, defaultMode, type ModeRequest, type ShapeWish } from '../bench/request.js';
+import { type BenchRequest, defaultMode, type ShapeWish } from '../bench/request.js';
 import { flag, type OptionValues, option, text } from '../cli/option.js';
 import {
   integer,
@@ -11,9 +11,18 @@ import {
   splitAtCommas,
 } from '../cli/values.js';
 import { TrtforgeError } from '../errors.js';
+import type { ModeRequest } from '../trtexec/request.js';
+import { seedOption } from './comparison-options.js';
 
 /** Rounds of a comparison; each measures both once. */
 const DEFAULT_ROUNDS = 10;
+
+/** For every command that measures engines. */
+export const graphFlag = flag({
+  flags: '--graph',
+  describe: 'launch inferences as a CUDA graph',
+  aliases: ['--useCudaGraph', '--cuda-graph'],
+});
 
 export const benchOptions = {
   batch: option({
@@ -32,11 +41,7 @@ export const benchOptions = {
     describe: 'measure the GPU alone: nothing is copied between inferences',
     aliases: ['--noDataTransfers'],
   }),
-  graph: flag({
-    flags: '--graph',
-    describe: 'launch inferences as a CUDA graph',
-    aliases: ['--useCudaGraph', '--cuda-graph'],
-  }),
+  graph: graphFlag,
   spinWait: flag({
     flags: '--spin-wait',
     describe: 'the host spins while it waits: steadier short times, a busy core',
@@ -81,12 +86,7 @@ export const benchOptions = {
     parse: parseNamedFile,
     repeat: true,
   }),
-  seed: option({
-    flags: '--seed <number>',
-    describe: 'of the random inputs',
-    parse: integer(0),
-    default: 0,
-  }),
+  seed: seedOption,
   valRange: option({
     flags: '--val-range <range>',
     describe: 'values to draw from, [0,1] for all inputs or x:[0,1] for one',

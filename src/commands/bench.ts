@@ -4,7 +4,7 @@ import { benchTools, benchWith } from '../bench/bench-with.js';
 import type { BenchResult } from '../bench/result.js';
 import { defineCommand } from '../cli/command.js';
 import { choice } from '../cli/option.js';
-import { ExitCode, TrtforgeError } from '../errors.js';
+import { type ExitCode, outcomeExitCodes, TrtforgeError } from '../errors.js';
 import { againstRequest, benchOptions, benchRequest } from './bench-options.js';
 import { renderAgainst, renderBench } from './bench-text.js';
 
@@ -57,5 +57,5 @@ type AgainstOutcome = BenchAgainst & { readonly exitCode: ExitCode };
 /** A limit decides where one was given; without it only a comparison that shows nothing is no success. */
 function exitCodeOf({ gate, verdict }: BenchAgainst): ExitCode {
   const outcome = gate?.outcome ?? (verdict === 'inconclusive' ? 'inconclusive' : 'pass');
-  return { pass: ExitCode.pass, fail: ExitCode.failed, inconclusive: ExitCode.inconclusive }[outcome];
+  return outcomeExitCodes[outcome];
 }

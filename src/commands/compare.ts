@@ -1,7 +1,7 @@
 import { defineCommand, type TextOutput } from '../cli/command.js';
 import { choice, flag, option, text } from '../cli/option.js';
 import { splitAtCommas } from '../cli/values.js';
-import { ExitCode, TrtforgeError } from '../errors.js';
+import { outcomeExitCodes, TrtforgeError } from '../errors.js';
 import { inPhase } from '../events.js';
 import { plural } from '../report/quantity.js';
 import { formatMeasure } from '../report/sentences.js';
@@ -9,12 +9,6 @@ import { parseCheck } from '../verify/checks.js';
 import { compareOutputs } from '../verify/compare.js';
 import type { CompareResult } from '../verify/compare-result.js';
 import { toleranceOptions } from './comparison-options.js';
-
-const exitCodes = {
-  pass: ExitCode.pass,
-  fail: ExitCode.failed,
-  inconclusive: ExitCode.inconclusive,
-} as const;
 
 export const command = defineCommand({
   name: 'compare',
@@ -106,7 +100,7 @@ export const command = defineCommand({
         ),
       `${candidate} against ${reference}`,
     );
-    return { ...result, exitCode: exitCodes[result.outcome] };
+    return { ...result, exitCode: outcomeExitCodes[result.outcome] };
   },
   render,
 });

@@ -20,14 +20,17 @@ export const toleranceOptions = {
   }),
 };
 
+/** What random inputs are drawn with, everywhere. */
+export const seedOption = option({
+  flags: '--seed <number>',
+  describe: 'of the random inputs',
+  parse: integer(0),
+  default: 0,
+});
+
 /** What a comparison draws its inputs from, and what it allows; for commands that compare. */
 export const comparisonOptions = {
-  seed: option({
-    flags: '--seed <number>',
-    describe: 'of the random inputs',
-    parse: integer(0),
-    default: 0,
-  }),
+  seed: seedOption,
   samples: option({
     flags: '--samples <count>',
     describe: 'how many sets of inputs',

@@ -1,7 +1,7 @@
 import { appendFileSync } from 'node:fs';
 import { defineCommand, type TextOutput } from '../cli/command.js';
 import { flag, text } from '../cli/option.js';
-import { ExitCode } from '../errors.js';
+import { ExitCode, outcomeExitCodes } from '../errors.js';
 import { githubAnnotations } from '../gate/annotations.js';
 import { runGate } from '../gate/gate.js';
 import type { GateResult } from '../gate/gate-result.js';
@@ -9,12 +9,7 @@ import { junitXml } from '../gate/junit.js';
 import { countsText, renderGateMarkdown } from '../report/gate-markdown.js';
 import { publishFile, writeFailed } from '../system/publish.js';
 
-const exitCodes = {
-  pass: ExitCode.pass,
-  warn: ExitCode.pass,
-  fail: ExitCode.failed,
-  inconclusive: ExitCode.inconclusive,
-} as const;
+const exitCodes = { ...outcomeExitCodes, warn: ExitCode.pass } as const;
 
 interface GateAnswer extends GateResult {
   readonly exitCode: ExitCode;

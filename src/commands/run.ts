@@ -6,6 +6,7 @@ import { formatMs, formatStatistic, plural } from '../report/quantity.js';
 import { runFile } from '../verify/run-file.js';
 import type { RunSource } from '../verify/run-request.js';
 import type { RunResult } from '../verify/run-result.js';
+import { seedOption } from './comparison-options.js';
 
 export const command = defineCommand({
   name: 'run',
@@ -37,12 +38,7 @@ export const command = defineCommand({
       parse: parseSource,
       repeat: true,
     }),
-    seed: option({
-      flags: '--seed <number>',
-      describe: 'of the random inputs',
-      parse: integer(0),
-      default: 0,
-    }),
+    seed: seedOption,
     shapes: option({
       flags: '--shapes <shapes>',
       describe:

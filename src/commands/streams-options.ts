@@ -7,6 +7,7 @@ import { choice, flag, type OptionValues, option, text } from '../cli/option.js'
 import { integer, number, splitAtCommas } from '../cli/values.js';
 import { defaultRecipe } from '../engine/recipe.js';
 import { TrtforgeError } from '../errors.js';
+import { graphFlag } from './bench-options.js';
 import { builderOption, buildOptions } from './build-options.js';
 import { storeOptions } from './store-options.js';
 
@@ -78,11 +79,7 @@ export const streamsOptions = {
     choices: benchTools,
     default: 'trtforge',
   }),
-  graph: flag({
-    flags: '--graph',
-    describe: 'launch inferences as a CUDA graph',
-    aliases: ['--useCudaGraph', '--cuda-graph'],
-  }),
+  graph: graphFlag,
   spinWait: flag({
     flags: '--spin-wait',
     describe: 'the host spins while it waits',

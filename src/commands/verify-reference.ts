@@ -1,5 +1,5 @@
 import type { CommandContext } from '../cli/command.js';
-import { ExitCode, TrtforgeError } from '../errors.js';
+import { type ExitCode, outcomeExitCodes, TrtforgeError } from '../errors.js';
 import { renderParityHtml } from '../report/parity-page.js';
 import { type ContractCheck, checkContractOnly } from '../stream/contract-check.js';
 import { readContract } from '../stream/contract-file.js';
@@ -10,12 +10,6 @@ import { readSummary, runNumbers, summaryOfResult } from '../stream/summary-read
 import { besideRuns } from '../stream/tell-why-runs.js';
 import { publishFile } from '../system/publish.js';
 import { checkWishes, type ReferenceOptions } from './verify-reference-options.js';
-
-const outcomes = {
-  pass: ExitCode.pass,
-  fail: ExitCode.failed,
-  inconclusive: ExitCode.inconclusive,
-} as const;
 
 /** Runs the candidate over the reference and writes what was asked for beside the result. */
 export async function runReference(
@@ -65,7 +59,7 @@ export async function runReference(
   if (options.summaryJson !== undefined)
     publishFile(options.summaryJson, seedSummaryText(seedSummary(result)));
   if (options.report !== undefined) publishFile(options.report, renderParityHtml(result));
-  return { ...result, exitCode: outcomes[result.outcome] };
+  return { ...result, exitCode: outcomeExitCodes[result.outcome] };
 }
 
 /** Holds a file against a contract without running it. */
@@ -80,5 +74,5 @@ export async function runContractOnly(
     });
   }
   const check = await checkContractOnly({ file, contract, reference }, { emit, signal });
-  return { ...check, exitCode: outcomes[check.outcome] };
+  return { ...check, exitCode: outcomeExitCodes[check.outcome] };
 }

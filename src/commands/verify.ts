@@ -1,7 +1,7 @@
 import { defineCommand, type TextOutput } from '../cli/command.js';
 import { choice, option, text } from '../cli/option.js';
 import { parseShapes } from '../cli/values.js';
-import { ExitCode, TrtforgeError } from '../errors.js';
+import { type ExitCode, outcomeExitCodes, TrtforgeError } from '../errors.js';
 import { inPhase } from '../events.js';
 import { plural } from '../report/quantity.js';
 import { formatMeasure } from '../report/sentences.js';
@@ -13,12 +13,6 @@ import { comparisonOptions, comparisonWishes } from './comparison-options.js';
 import { runContractOnly, runReference } from './verify-reference.js';
 import { given, referenceOptions, streamWishes } from './verify-reference-options.js';
 import { renderContractCheck, renderReference } from './verify-reference-text.js';
-
-const exitCodes = {
-  pass: ExitCode.pass,
-  fail: ExitCode.failed,
-  inconclusive: ExitCode.inconclusive,
-} as const;
 
 export const command = defineCommand({
   name: 'verify',
@@ -94,7 +88,7 @@ export const command = defineCommand({
         ),
       `${candidate} against ${against}`,
     );
-    return { ...result, exitCode: exitCodes[result.outcome] };
+    return { ...result, exitCode: outcomeExitCodes[result.outcome] };
   },
   render: (answer, output) => {
     if (answer.schema === 'trtforge.parity/1') renderReference(answer, output);

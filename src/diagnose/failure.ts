@@ -1,6 +1,6 @@
 import { type ErrorCode, TrtforgeError } from '../errors.js';
-import type { EventListener, LogSeverity, WorkEvent } from '../events.js';
-import { parseLine } from '../trtexec/log-lines.js';
+import type { EventListener, WorkEvent } from '../events.js';
+import { parseLine, severityLetters } from '../trtexec/log-lines.js';
 import type { ExplainedIssue } from './explained-issue.js';
 import type { FinderLine, IssueFinder } from './issue-finder.js';
 import { placeSentences } from './place-text.js';
@@ -45,14 +45,6 @@ export async function explaining<T>(
   }
 }
 
-const LETTERS: Readonly<Record<LogSeverity, FinderLine['severity']>> = {
-  internal_error: 'F',
-  error: 'E',
-  warning: 'W',
-  info: 'I',
-  verbose: 'V',
-};
-
 /** Error lines are remembered so that an error which repeats them does not count them twice. */
 const REMEMBERED = 1000;
 
@@ -74,7 +66,7 @@ class IssueListener {
 
   hear(event: WorkEvent): void {
     if (event.type !== 'log' || event.severity === 'verbose' || event.source === 'trtforge') return;
-    this.#take(event.message, LETTERS[event.severity]);
+    this.#take(event.message, severityLetters[event.severity]);
   }
 
   /** Lines that came with the error itself; those heard before are left out. */

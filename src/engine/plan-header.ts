@@ -2,15 +2,13 @@ import { statSync } from 'node:fs';
 import { TrtforgeError } from '../errors.js';
 import { type ByteSource, openFile } from '../system/byte-source.js';
 import { sha256OfRange } from '../system/digest.js';
-import { beginFile } from '../system/publish.js';
+import { publishPart } from '../system/publish.js';
 
 /** The first 28 bytes of a plan: tag, serialization version, size, version of the library. */
 const HEADER_BYTES = 28;
 
 /** Headers of exporters are a few KiB of JSON. */
 const LARGEST_FOREIGN_HEADER = 16 << 20;
-
-const COPY_BYTES = 4 << 20;
 
 export interface PlanHeader {
   readonly path: string;
@@ -127,24 +125,7 @@ export function stripForeignHeader(
   }
   const source = openFile(input);
   try {
-    const file = beginFile(output);
-    try {
-      const buffer = new Uint8Array(Math.min(COPY_BYTES, header.planBytes));
-      for (let done = 0; done < header.planBytes; ) {
-        const count = source.read(
-          buffer,
-          header.planOffset + done,
-          Math.min(buffer.length, header.planBytes - done),
-        );
-        if (count === 0) throw invalid(input, 'became shorter while it was read');
-        file.write(buffer.subarray(0, count));
-        done += count;
-      }
-      file.publish();
-    } catch (error) {
-      file.discard();
-      throw error;
-    }
+    publishPart(output, source, header.planOffset, header.planBytes);
   } finally {
     source.close();
   }

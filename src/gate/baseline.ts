@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { TrtforgeError } from '../errors.js';
 import { publishFile } from '../system/publish.js';
-import { readText } from './read-text.js';
+import { readText } from '../system/read-text.js';
 
 const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()]);
 

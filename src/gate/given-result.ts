@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { basename } from 'node:path';
 import { TrtforgeError } from '../errors.js';
+import { readText } from '../system/read-text.js';
 import { valuesAt } from './field-path.js';
 import type { Selector } from './policy-schema.js';
-import { readText } from './read-text.js';
 import { matchesStars } from './stars.js';
 
 /** A result that the gate was given. */

@@ -1,6 +1,7 @@
 import { type Document, isNode, LineCounter, parseDocument } from 'yaml';
 import type { z } from 'zod';
 import { TrtforgeError } from '../errors.js';
+import { readText } from '../system/read-text.js';
 import { didYouMean } from './nearest-word.js';
 import {
   limitSchema,
@@ -11,7 +12,6 @@ import {
   waiverSchema,
   writtenCheckSchema,
 } from './policy-schema.js';
-import { readText } from './read-text.js';
 
 /** A policy file's content, and the line at which each check and waiver begins. */
 export interface PolicyText {

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { TrtforgeError } from '../errors.js';
-import { openFile } from '../system/byte-source.js';
+import { readText } from '../system/read-text.js';
 import { type ForgeResult, forgeResultSchema } from './result.js';
 
 /** The result's name in a run root. */
@@ -13,7 +13,8 @@ const LARGEST_BYTES = 256 << 20;
 /** Reads the result of a run from its run root or from the `report.json` itself. Errors: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_REPORT_INVALID. */
 export function readResult(path: string): ForgeResult {
   const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
-  return parseResult(readText(isFolder ? join(path, RESULT_FILE) : path), path);
+  const file = isFolder ? join(path, RESULT_FILE) : path;
+  return parseResult(readText(file, LARGEST_BYTES, 'TF_REPORT_INVALID'), path);
 }
 
 /** Checks the text of a `report.json`; `path` is for the message. Errors: TF_REPORT_INVALID. */
@@ -35,19 +36,4 @@ export function parseResult(text: string, path: string): ForgeResult {
       cause: checked.error,
     },
   );
-}
-
-function readText(path: string): string {
-  const source = openFile(path);
-  try {
-    if (source.size > LARGEST_BYTES)
-      throw new TrtforgeError(
-        'TF_REPORT_INVALID',
-        `${path} is too large for a report (${source.size} bytes).`,
-      );
-    const bytes = Buffer.alloc(source.size);
-    return bytes.toString('utf8', 0, source.read(bytes, 0, source.size));
-  } finally {
-    source.close();
-  }
 }

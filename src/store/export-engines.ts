@@ -6,7 +6,7 @@ import { signaturePath } from '../engine/signature.js';
 import { TrtforgeError } from '../errors.js';
 import type { EventListener } from '../events.js';
 import { openFile } from '../system/byte-source.js';
-import { beginFile, type PendingFile, writeFailed } from '../system/publish.js';
+import { beginFile, copyPart, type PendingFile, writeFailed } from '../system/publish.js';
 import { tarEnd, tarHeader, tarPadding } from '../system/tar.js';
 import type { CacheExport } from './cache-result.js';
 import { ForeignEngines } from './foreign.js';
@@ -27,8 +27,6 @@ interface Exported {
   readonly path: string;
   readonly engine: StoredEngine;
 }
-
-const COPY_BYTES = 4 << 20;
 
 /**
  * Takes engines out of a store with their passports and signatures: into a folder, a `.tar`, or a bucket (`s3://…`). `names` are starts of identities
@@ -133,12 +131,7 @@ function addFile(archive: PendingFile, name: string, path: string, at: Date): vo
   const source = openFile(path);
   try {
     archive.write(tarHeader(name, source.size, at));
-    const buffer = new Uint8Array(Math.min(COPY_BYTES, source.size));
-    for (let done = 0; done < source.size; done += buffer.length) {
-      archive.write(
-        buffer.subarray(0, source.read(buffer, done, Math.min(buffer.length, source.size - done))),
-      );
-    }
+    copyPart(source, 0, source.size, archive);
     archive.write(tarPadding(source.size));
   } finally {
     source.close();

@@ -8,7 +8,7 @@ import { TrtforgeError } from '../errors.js';
 import type { EventListener } from '../events.js';
 import { openFile } from '../system/byte-source.js';
 import { listFolder } from '../system/list-folder.js';
-import { beginFile } from '../system/publish.js';
+import { publishPart } from '../system/publish.js';
 import { removeIfThere } from '../system/remove.js';
 import { tarMembers } from '../system/tar.js';
 import type { CacheImport } from './cache-result.js';
@@ -27,8 +27,6 @@ interface ImportOptions {
 
 /** Folders deeper than this are not searched. */
 const DEEPEST = 12;
-
-const COPY_BYTES = 4 << 20;
 
 const isEngine = (name: string): boolean =>
   engineExtensions.some((extension) => name.endsWith(`.${extension}`));
@@ -122,7 +120,7 @@ class Import {
         // Folders of an archive are told apart by a name of ours: theirs may climb.
         const place = join(folder, Buffer.from(dirname(name)).toString('hex').slice(0, 200));
         mkdirSync(place, { recursive: true });
-        extract(source, offset, bytes, join(place, last));
+        publishPart(join(place, last), source, offset, bytes);
         if (isEngine(last)) engines.push([join(place, last), `${path} ${name}`]);
       }
     } finally {
@@ -157,22 +155,5 @@ class Import {
     } finally {
       pending.remove();
     }
-  }
-}
-
-function extract(source: ReturnType<typeof openFile>, offset: number, bytes: number, path: string): void {
-  const file = beginFile(path);
-  const buffer = new Uint8Array(Math.max(1, Math.min(COPY_BYTES, bytes)));
-  try {
-    for (let done = 0; done < bytes; ) {
-      const count = source.read(buffer, offset + done, Math.min(buffer.length, bytes - done));
-      if (count === 0) throw new TrtforgeError('TF_ARCHIVE_INVALID', `${source.path} became shorter.`);
-      file.write(buffer.subarray(0, count));
-      done += count;
-    }
-    file.publish();
-  } catch (error) {
-    file.discard();
-    throw error;
   }
 }

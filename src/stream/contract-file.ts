@@ -1,6 +1,5 @@
-import { readFileSync, statSync } from 'node:fs';
-import { systemErrorCode, TrtforgeError } from '../errors.js';
 import { publishFile } from '../system/publish.js';
+import { readText } from '../system/read-text.js';
 import type { Contract } from './contract.js';
 import { isEncoderForm, readEncoderForm } from './contract-encoder.js';
 import { contractInvalid, ignoredFields, parseForm } from './contract-json.js';
@@ -15,7 +14,7 @@ const MAX_BYTES = 16 << 20;
  * contract of a whole model. Throws TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_CONTRACT_INVALID.
  */
 export function readContract(path: string): Contract {
-  return parseContract(path, readText(path));
+  return parseContract(path, readText(path, MAX_BYTES, 'TF_CONTRACT_INVALID'));
 }
 
 /** The same from text; `path` names it in errors. */
@@ -86,16 +85,4 @@ function namesOf(path: string, what: string, bindings: Contract['inputs']): Read
     names.add(name);
   }
   return names;
-}
-
-function readText(path: string): string {
-  try {
-    if (statSync(path).size > MAX_BYTES) throw contractInvalid(path, 'it is larger than any');
-    return readFileSync(path, 'utf8');
-  } catch (cause) {
-    if (cause instanceof TrtforgeError) throw cause;
-    const code = systemErrorCode(cause);
-    if (code === 'ENOENT') throw new TrtforgeError('TF_FILE_NOT_FOUND', `${path} does not exist.`, { cause });
-    throw new TrtforgeError('TF_FILE_UNREADABLE', `${path} cannot be read (${code}).`, { cause });
-  }
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { measureSchema, outcomeSchema } from '../verify/result.js';
 import { passRules } from './chunk-compare.js';
+import { violationSchema } from './contract-finding.js';
 import { taskSchema } from './task-schema.js';
 
 const slopeSchema = z.object({ perChunk: measureSchema, low: measureSchema, high: measureSchema });
@@ -186,16 +187,7 @@ export const parityResultSchema = z.object({
     task: outcomeSchema.nullable(),
   }),
   task: taskSchema,
-  violations: z.array(
-    z.object({
-      assertion: z.string(),
-      kind: z.string(),
-      tensor: z.string(),
-      chunk: z.number(),
-      found: z.string(),
-      sentence: z.string(),
-    }),
-  ),
+  violations: z.array(violationSchema),
   failures: z.array(
     z.object({
       chunk: z.number(),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { violationSchema } from './contract-finding.js';
 import { contractSchema } from './contract-schema.js';
 import { provenanceSchema } from './reference-schema.js';
 
@@ -22,16 +23,7 @@ export const recordResultSchema = z.object({
   provenance: provenanceSchema,
   ...written,
   /** Promises of the contract that the recording breaks, each once with the first chunk. */
-  violations: z.array(
-    z.object({
-      assertion: z.string(),
-      kind: z.string(),
-      tensor: z.string(),
-      chunk: z.number(),
-      found: z.string(),
-      sentence: z.string(),
-    }),
-  ),
+  violations: z.array(violationSchema),
   /** Of one step of the session, in milliseconds. */
   stepMs: z.object({ first: z.number(), median: z.number().nullable() }),
   repeat: z.string(),

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { systemErrorCode, TrtforgeError } from '../errors.js';
+import type { ByteSource } from './byte-source.js';
 
 /** Marks files that a writer has not published; whoever cleans a folder may remove old ones. */
 export const UNPUBLISHED_SUFFIX = '.unpublished';
@@ -118,4 +119,30 @@ export function writeFailed(path: string, cause: unknown): TrtforgeError {
     cause,
     details: { path, systemCode: code ?? null },
   });
+}
+
+const COPY_BYTES = 4 << 20;
+
+/** Writes `bytes` bytes of a source, from `offset` on, to a file that is begun. Throws TF_FILE_UNREADABLE where the source became shorter, TF_WRITE_FAILED. */
+export function copyPart(source: ByteSource, offset: number, bytes: number, file: PendingFile): void {
+  const buffer = new Uint8Array(Math.min(COPY_BYTES, bytes));
+  for (let done = 0; done < bytes; ) {
+    const count = source.read(buffer, offset + done, Math.min(buffer.length, bytes - done));
+    if (count === 0)
+      throw new TrtforgeError('TF_FILE_UNREADABLE', `${source.path} became shorter while it was read.`);
+    file.write(buffer.subarray(0, count));
+    done += count;
+  }
+}
+
+/** The same as the whole file at `path`. */
+export function publishPart(path: string, source: ByteSource, offset: number, bytes: number): void {
+  const file = beginFile(path);
+  try {
+    copyPart(source, offset, bytes, file);
+    file.publish();
+  } catch (error) {
+    file.discard();
+    throw error;
+  }
 }

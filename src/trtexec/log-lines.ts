@@ -1,7 +1,17 @@
 import { StringDecoder } from 'node:string_decoder';
+import type { LogSeverity } from '../events.js';
 import type { ByteSource } from '../system/byte-source.js';
 
 export type TrtexecSeverity = 'I' | 'W' | 'E' | 'F' | 'V';
+
+/** How trtexec, and TensorRT's own logger, mark severities. */
+export const severityLetters: Readonly<Record<LogSeverity, TrtexecSeverity>> = {
+  internal_error: 'F',
+  error: 'E',
+  warning: 'W',
+  info: 'I',
+  verbose: 'V',
+};
 
 /** One message of a log. Two messages that two streams glued into one line have the same number. */
 export interface TrtexecLine {

@@ -74,20 +74,26 @@ export interface TrtexecPlugins {
   readonly serialize: readonly string[];
 }
 
-/** How to measure an engine, in no version's words; every default filled in, so that all versions measure alike. */
-export interface TrtexecBenchRequest {
-  readonly loadEngine: string;
-  /** Inputs whose shape the engine leaves open. */
-  readonly shapes: Readonly<Record<string, readonly number[]>>;
-  readonly profile: number;
+/** How to measure; every default filled in. */
+export interface ModeRequest {
+  /** Copies inputs and outputs in every inference. */
   readonly transfers: boolean;
   readonly graph: boolean;
   readonly spinWait: boolean;
   readonly streams: number;
   readonly warmUpMs: number;
   readonly durationMs: number;
+  /** At least so many timed inferences per stream, however long they take. */
   readonly iterations: number;
   readonly idleMs: number;
+}
+
+/** How to measure an engine, in no version's words; every default filled in, so that all versions measure alike. */
+export interface TrtexecBenchRequest extends ModeRequest {
+  readonly loadEngine: string;
+  /** Inputs whose shape the engine leaves open. */
+  readonly shapes: Readonly<Record<string, readonly number[]>>;
+  readonly profile: number;
   /** Raw bytes of inputs, by name. */
   readonly inputFiles: Readonly<Record<string, string>>;
   readonly exports: {

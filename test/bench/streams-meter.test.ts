@@ -2,11 +2,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import type { BenchTool } from '../../src/bench/bench-with.js';
 import type { BenchContext, BenchRequest } from '../../src/bench/request.js';
 import type { BenchRun } from '../../src/bench/result.js';
 import { type StreamsEngine, seedMode } from '../../src/bench/streams-effects.js';
 import { readStreamsLog } from '../../src/bench/streams-log.js';
-import { NativeMeter, TrtexecMeter } from '../../src/bench/streams-meter.js';
+import { streamsMeter } from '../../src/bench/streams-meter.js';
 import { figuresOf } from '../../src/bench/streams-record.js';
 import { ignoreEvents } from '../../src/events.js';
 import { benchResult } from '../support/streams.js';
@@ -26,12 +27,9 @@ const engine: StreamsEngine = {
 };
 
 /** A meter over a bench that keeps what it was asked and answers with a measurement of batch 8. */
-function meterOver(
-  Meter: typeof NativeMeter | typeof TrtexecMeter,
-  change: (run: BenchRun) => BenchRun = (run) => run,
-) {
+function meterOver(tool: BenchTool, change: (run: BenchRun) => BenchRun = (run) => run) {
   const asked: { request: BenchRequest; context: BenchContext }[] = [];
-  const meter = new Meter({
+  const meter = streamsMeter(tool, {
     mode: { ...seedMode, graph: true },
     inputs: {
       image: 'images',
@@ -62,7 +60,7 @@ function meterOver(
 
 describe('measuring with trtforge’s own bench', () => {
   test('asks for the scripts’ mode: nothing copied, 10 s after 1 s of warm-up, one stream', async () => {
-    const { meter, asked } = meterOver(NativeMeter);
+    const { meter, asked } = meterOver('trtforge');
     const log = join(folder, 'b8', 'trtexec_b8.log');
     const facts = await meter.measure(engine, 8, log);
     expect(asked[0]?.request).toMatchObject({
@@ -101,7 +99,7 @@ describe('measuring with trtforge’s own bench', () => {
   });
 
   test('the images need not be the engine’s first input', async () => {
-    const { meter } = meterOver(NativeMeter, (run) => ({
+    const { meter } = meterOver('trtforge', (run) => ({
       ...run,
       batch: 100,
       shapes: [{ name: 'anchors', shape: [100, 4] }, ...run.shapes],
@@ -116,7 +114,7 @@ describe('measuring with trtforge’s own bench', () => {
     ['another batch', (run) => ({ ...run, shapes: [{ name: 'images', shape: [4, 3, 64, 32] }] })],
     ['transfers', (run) => ({ ...run, mode: { ...run.mode, kind: 'with-transfers' } })],
   ])('figures of %s are no figures', async (_what, change) => {
-    const { meter } = meterOver(NativeMeter, change);
+    const { meter } = meterOver('trtforge', change);
     await expect(meter.measure(engine, 8, join(folder, 'x.log'))).rejects.toMatchObject({
       code: 'TF_INTERNAL',
     });
@@ -124,7 +122,7 @@ describe('measuring with trtforge’s own bench', () => {
 });
 
 test('trtexec is told where its log goes', async () => {
-  const { meter, asked } = meterOver(TrtexecMeter);
+  const { meter, asked } = meterOver('trtexec');
   await meter.measure(engine, 8, '/logs/trtexec_b8.log');
   expect(asked[0]?.context.trtexecLog).toBe('/logs/trtexec_b8.log');
 });

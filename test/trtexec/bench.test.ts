@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { type BenchRequest, defaultMode, type ModeRequest } from '../../src/bench/request.js';
+import { type BenchRequest, defaultMode } from '../../src/bench/request.js';
 import { benchResultSchema } from '../../src/bench/result.js';
 import { benchTrtexec } from '../../src/bench/trtexec-bench.js';
 import { identityDigest } from '../../src/engine/identity.js';
@@ -12,6 +12,7 @@ import type { TrtforgeError } from '../../src/errors.js';
 import { ignoreEvents } from '../../src/events.js';
 import { sha256 } from '../../src/system/digest.js';
 import { findToolchains } from '../../src/toolchain/find.js';
+import type { ModeRequest } from '../../src/trtexec/request.js';
 import { sampleIdentity, samplePassport } from '../support/sample-engine.js';
 import { type StandInVersion, standInTrtexec, standInVersions } from '../support/trtexec.js';
 

@@ -1,5 +1,5 @@
 import { type ErrorCode, TrtforgeError } from '../errors.js';
-import { openFile } from '../system/byte-source.js';
+import { openFile } from './byte-source.js';
 
 /** A whole text file of at most `largest` bytes; a larger one is refused with `code`. Errors: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE. */
 export function readText(path: string, largest: number, code: ErrorCode): string {
