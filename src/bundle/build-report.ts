@@ -4,6 +4,7 @@ import { identityDigest } from '../engine/identity.js';
 import type { ProfileRequest } from '../engine/profile.js';
 import { targetText } from '../engine/target.js';
 import { ExitCode, type TrtforgeError } from '../errors.js';
+import { buildWords, storeWords } from '../store/build-words.js';
 import { packageVersion } from '../version.js';
 import type { BundleRun } from './bundle-run.js';
 import type { ComponentState } from './component-state.js';
@@ -127,25 +128,18 @@ const notFinite = ({ smoke }: ComponentState): readonly string[] =>
     .map(({ name }) => `The output ${name} of the smoke run is not finite everywhere.`);
 
 /** What repeats the build of one component by itself. */
-function buildCommand(
-  { request }: BundleRun,
-  { onnx, target, enginePath }: ComponentState,
-): readonly string[] {
+function buildCommand(run: BundleRun, { onnx, target, enginePath }: ComponentState): readonly string[] {
   if (target === undefined) return [];
+  const { request } = run;
   const { prepared, profile } = target;
-  const ranges = [...profile].map(
-    ([name, { min, opt, max }]) => `${name}:${[min, opt, max].map((dims) => dims.join('x')).join('/')}`,
-  );
+  const profiles = profile.size === 0 ? [] : [profile];
+  const timingCache = run.timingCacheFor(prepared) ?? request.timingCache;
   return [
     'trtforge',
     'build',
     onnx,
-    '--precision',
-    prepared.identity.recipe.precision,
-    '--target',
-    targetText(prepared.identity.target),
-    ...(ranges.length === 0 ? [] : ['--profile', ranges.join(',')]),
-    ...(request.builder === 'trtexec' ? ['--builder', 'trtexec'] : []),
+    ...buildWords({ ...request, target: targetText(prepared.identity.target), profiles }),
+    ...storeWords({ ...request, timingCache }),
     '-o',
     enginePath,
   ];

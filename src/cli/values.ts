@@ -127,3 +127,6 @@ export function splitAtCommas(text: string): readonly string[] {
     .map((part) => part.trim())
     .filter((part) => part !== '');
 }
+
+/** Names separated by commas; a name that holds one stands in quotes. */
+export const splitNames = (text: string): readonly string[] => splitAtCommas(text).map(unquote);

@@ -1,6 +1,6 @@
 import { defineCommand, type TextOutput } from '../cli/command.js';
 import { choice, flag, option, text } from '../cli/option.js';
-import { splitAtCommas } from '../cli/values.js';
+import { splitAtCommas, splitNames } from '../cli/values.js';
 import { outcomeExitCodes, TrtforgeError } from '../errors.js';
 import { inPhase } from '../events.js';
 import { plural } from '../report/quantity.js';
@@ -74,7 +74,7 @@ export const command = defineCommand({
   },
   run: async ([candidate = '', reference = ''], options, { emit, signal }) => {
     const { precision, runnerA, runnerB, voidType } = options;
-    const outputs = options.outputs.flatMap(splitAtCommas);
+    const outputs = options.outputs.flatMap(splitNames);
     const result = await inPhase(
       'compare',
       emit,

@@ -1,11 +1,11 @@
 import type { BundleReport } from '../bundle/report-schema.js';
 import { defineCommand, type TextOutput } from '../cli/command.js';
-import { option, text } from '../cli/option.js';
+import { type OptionValues, option, text } from '../cli/option.js';
 import { splitAtCommas } from '../cli/values.js';
 import { explaining } from '../diagnose/failure.js';
 import { TrtforgeError } from '../errors.js';
 import { forge } from '../forge/forge.js';
-import { type SkippablePhase, skippablePhases } from '../forge/options.js';
+import { type ForgeOptions, type SkippablePhase, skippablePhases } from '../forge/options.js';
 import type { ForgeResult } from '../report/result.js';
 import {
   accuracySentence,
@@ -20,6 +20,35 @@ import { renderBundle } from './bundle-text.js';
 import { comparisonOptions, comparisonWishes } from './comparison-options.js';
 import { storeOptions, storeWishes } from './store-options.js';
 
+export const forgeOptions = {
+  ...buildOptions,
+  ...storeOptions,
+  ...builderOption,
+  ...comparisonOptions,
+  ...bundleOptions,
+  runRoot: text({
+    flags: '--run-root <folder>',
+    describe: 'where report, engine, typed model and logs go (default: runs/MODEL-PRECISION)',
+    aliases: ['--outdir'],
+  }),
+  skip: option({
+    flags: '--skip <phases>',
+    describe: 'leave out build (no TensorRT is needed then), verify, bench, or several by comma',
+    parse: parsePhases,
+    repeat: true,
+  }),
+};
+
+/** The options as the forge room takes them, for a single model. Throws TF_USAGE for options that contradict each other. */
+export const forgeWishes = (model: string, given: OptionValues<typeof forgeOptions>): ForgeOptions => ({
+  ...buildWishes(model, given),
+  ...storeWishes(given),
+  builder: given.builder,
+  runRoot: given.runRoot,
+  skip: given.skip.flat(),
+  verify: comparisonWishes(given),
+});
+
 export const command = defineCommand({
   name: 'forge',
   summary: 'from an ONNX file to a named, checked engine and its report',
@@ -30,24 +59,7 @@ export const command = defineCommand({
     'trtforge forge model.onnx --precision bf16 --skip build',
     'trtforge forge --meta out/model_meta.json --outdir engines --precision fp16',
   ],
-  options: {
-    ...buildOptions,
-    ...storeOptions,
-    ...builderOption,
-    ...comparisonOptions,
-    ...bundleOptions,
-    runRoot: text({
-      flags: '--run-root <folder>',
-      describe: 'where report, engine, typed model and logs go (default: runs/MODEL-PRECISION)',
-      aliases: ['--outdir'],
-    }),
-    skip: option({
-      flags: '--skip <phases>',
-      describe: 'leave out build (no TensorRT is needed then), verify, bench, or several by comma',
-      parse: parsePhases,
-      repeat: true,
-    }),
-  },
+  options: forgeOptions,
   run: async ([model], options, context): Promise<ForgeResult | BundleReport> => {
     const skip = options.skip.flat();
     if (isBundle(model, options)) {
@@ -64,17 +76,7 @@ export const command = defineCommand({
         { ...context, explain: explaining },
       );
     }
-    return forge(
-      {
-        ...buildWishes(model ?? '', options),
-        ...storeWishes(options),
-        builder: options.builder,
-        runRoot: options.runRoot,
-        skip,
-        verify: comparisonWishes(options),
-      },
-      context,
-    );
+    return forge(forgeWishes(model ?? '', options), context);
   },
   render: (result: ForgeResult | BundleReport, output) =>
     result.schema === 'trtforge.bundle/1' ? renderBundle(result, output) : render(result, output),

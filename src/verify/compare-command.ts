@@ -1,6 +1,7 @@
+import { quotedName } from '../store/build-words.js';
 import { shellWord } from '../system/shell-word.js';
 import type { CompareRequest } from './compare-request.js';
-import { checkText, quoted, toleranceText } from './option-text.js';
+import { checkText, toleranceText } from './option-text.js';
 
 /** The command line that compares the same thing again. */
 export function compareCommand(request: CompareRequest): string {
@@ -16,7 +17,7 @@ export function compareCommand(request: CompareRequest): string {
   for (const tolerance of request.rtol ?? []) add('--rtol', toleranceText(tolerance));
   for (const check of request.checks ?? []) add('--check', checkText(check));
   for (const [ours, theirs] of request.names ?? []) add('--map', `${ours}=${theirs}`);
-  for (const name of request.outputs ?? []) add('--outputs', quoted(name));
+  for (const name of request.outputs ?? []) add('--outputs', quotedName(name));
   add('--runner-a', request.candidateRunner);
   add('--runner-b', request.referenceRunner);
   add('--void-type', request.voidDtype);

@@ -1,5 +1,6 @@
+import { quotedName } from '../store/build-words.js';
 import { shellWord } from '../system/shell-word.js';
-import { prefix, quoted, toleranceText } from './option-text.js';
+import { prefix, toleranceText } from './option-text.js';
 import type { VerifyRequest } from './request.js';
 
 /** The command line that verifies the same thing again, with everything spelled out that decides it. */
@@ -13,7 +14,7 @@ export function repeatCommand(request: VerifyRequest): string {
   add('--seed', seed);
   add('--samples', samples);
   for (const [name, dims] of request.shapes ?? [])
-    add('--shapes', `${quoted(name)}:${dims.length === 0 ? 'scalar' : dims.join('x')}`);
+    add('--shapes', `${quotedName(name)}:${dims.length === 0 ? 'scalar' : dims.join('x')}`);
   for (const { name, low, high } of request.ranges ?? [])
     add('--val-range', `${prefix(name)}[${low},${high}]`);
   for (const { name, path } of request.files ?? []) add('--inputs', `${name}=@${path}`);

@@ -1,3 +1,4 @@
+import { quotedName } from '../store/build-words.js';
 import { shellWord } from '../system/shell-word.js';
 import type { RunRequest } from './run-request.js';
 
@@ -9,13 +10,13 @@ export function repeatRun(request: RunRequest): string {
   };
   for (const source of request.sources) {
     if (source.kind === 'random') add('--inputs', 'random');
-    else words.push(source.kind === 'tensor' ? `${quoted(source.name)}=@${source.path}` : source.path);
+    else words.push(source.kind === 'tensor' ? `${quotedName(source.name)}=@${source.path}` : source.path);
   }
   add('--seed', request.seed);
   for (const [name, dims] of request.shapes ?? [])
-    add('--shapes', `${quoted(name)}:${dims.length === 0 ? 'scalar' : dims.join('x')}`);
+    add('--shapes', `${quotedName(name)}:${dims.length === 0 ? 'scalar' : dims.join('x')}`);
   for (const { name, low, high } of request.ranges ?? [])
-    add('--val-range', `${name === null ? '' : `${quoted(name)}:`}[${low},${high}]`);
+    add('--val-range', `${name === null ? '' : `${quotedName(name)}:`}[${low},${high}]`);
   add('--iterations', request.iterations);
   add('--profile', request.profile);
   add('--device', request.device);
@@ -29,6 +30,3 @@ export function repeatRun(request: RunRequest): string {
   add('-o', request.output);
   return words.map(shellWord).join(' ');
 }
-
-/** Shapes are split at commas, so a name that holds one is quoted. */
-const quoted = (name: string): string => (name.includes(',') ? `'${name}'` : name);

@@ -1,51 +1,12 @@
-import { execFileSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
-import { defineCommand } from '../../src/cli/command.js';
-import { text } from '../../src/cli/option.js';
-import { runProgram } from '../../src/cli/program.js';
-import { buildOptions, buildWishes } from '../../src/commands/build-options.js';
-import { comparisonOptions, comparisonWishes } from '../../src/commands/comparison-options.js';
-import { storeOptions, storeWishes } from '../../src/commands/store-options.js';
+import { bundleOptions } from '../../src/commands/bundle-options.js';
+import { forgeOptions } from '../../src/commands/forge.js';
 import { defaultRecipe } from '../../src/engine/recipe.js';
 import type { ForgeOptions } from '../../src/forge/options.js';
 import { repeatCommands } from '../../src/forge/repeat.js';
 import { runRootAt } from '../../src/forge/run-root.js';
 import { observeOnOrt } from '../../src/runtime/calibrate.js';
-import { recordedConsole } from '../support/console.js';
-
-/** The words of a command line as a real shell splits them. */
-function shellWords(commandLine: string): readonly string[] {
-  const script = `set -- ${commandLine}\nprintf '%s\\0' "$@"`;
-  return execFileSync('sh', ['-c', script], { encoding: 'utf8' }).split('\0').slice(0, -1);
-}
-
-/** Reads a `trtforge forge` or `build` line back into wishes, through the shell and the real option tables. */
-async function readBack(commandLine: string): Promise<ForgeOptions> {
-  let read: ForgeOptions | undefined;
-  const probe = defineCommand({
-    name: shellWords(commandLine)[1]!,
-    summary: '',
-    arguments: [{ name: 'MODEL', describe: '' }],
-    options: {
-      ...buildOptions,
-      ...storeOptions,
-      ...comparisonOptions,
-      runRoot: text({ flags: '--run-root <folder>', describe: '' }),
-    },
-    run: async ([model = ''], options) => {
-      const verify = comparisonWishes(options);
-      read = { ...buildWishes(model, options), ...storeWishes(options), verify, runRoot: options.runRoot };
-      return { schema: 'trtforge.probe/1' };
-    },
-    render: () => {},
-  });
-  const recorded = recordedConsole();
-  const entries = [{ name: probe.name, summary: '', load: async () => probe }];
-  const program = { name: 'trtforge', version: '0', summary: '', entries };
-  const exitCode = await runProgram(program, shellWords(commandLine).slice(1), recorded.console);
-  expect([exitCode, recorded.err()]).toEqual([0, '']);
-  return read!;
-}
+import { readBack, readWords } from './read-back.js';
 
 const commandOf = (options: ForgeOptions, step: RegExp): string =>
   repeatCommands(options, runRootAt('runs/it is here'), null).find((each) => step.test(each.step))!.command;
@@ -105,9 +66,17 @@ describe('the commands that repeat a run', () => {
       modelName: 'odd name',
       modelVersion: 'v1',
       store: '/some/where else',
+      builder: 'trtexec',
       forceRebuild: true,
       timingCache: null,
+      layers: ['/read only', 'another'],
+      remote: 's3://bucket/pre fix',
+      maxBytes: 12_345,
+      requireSignature: true,
+      trustKeys: ["it's.pem"],
+      signKey: 'mine.pem',
       runRoot: 'runs/it is here',
+      skip: ['bench'],
       verify: {
         seed: 7,
         samples: 2,
@@ -121,9 +90,8 @@ describe('the commands that repeat a run', () => {
         threads: 2,
       },
     };
-    const { verify: _, runRoot: __, ...built } = await readBack(commandOf(options, /Build/));
-    const { verify: ___, runRoot: ____, ...wished } = options;
-    expect(built).toEqual(wished);
+    const comparison = { verify: expect.anything(), runRoot: undefined, skip: [] };
+    expect(await readBack(commandOf(options, /Build/))).toEqual({ ...options, ...comparison });
     expect(await readBack(commandOf(options, /whole way/))).toEqual(options);
   });
 
@@ -139,5 +107,95 @@ describe('the commands that repeat a run', () => {
     );
     expect(steps.some((step) => /Build|Convert/.test(step))).toBe(false);
     expect(commandOf({ model: 'm.onnx', skip: ['build'] }, /whole way/)).toContain('--skip build');
+  });
+});
+
+/** Options of `forge` with a value that is not their default, alone with what they need beside them. A new option has no entry here, and does not compile. */
+const given: Readonly<Record<RepeatedOption, readonly string[]>> = {
+  target: ['--target', 'tensorrt-rtx:sm_89'],
+  toolchain: ['--toolchain', 'tensorrt-10.6.0.26'],
+  precision: ['--precision', 'bf16'],
+  weaklyTyped: ['--weakly-typed'],
+  keepNodes: ['--keep-nodes', '^a/(b|c)$'],
+  keepOps: ['--keep-ops', 'Softmax,Exp'],
+  convertOps: ['--convert-ops', 'Pow'],
+  initMax: ['--init-max', '1000', '--precision', 'fp16'],
+  calibration: ['--calibration', 'one.npz', '--calibration', 'two.npz', '--precision', 'fp16'],
+  dataMax: ['--data-max', '5.5', '--calibration', 'one.npz', '--precision', 'fp16'],
+  maxReductionDepth: ['--max-reduction-depth', '99', '--precision', 'fp16'],
+  ioTypes: ['--io-types', 'convert'],
+  profile: ['--profile', 'x:1x3/2x3/4x3', '--profile', 'x:8x3/8x3/8x3,s=1/2/3'],
+  shapes: ['--shapes', 'x:1x3,ids:scalar'],
+  minShapes: ['--min-shapes', 'x:1', '--opt-shapes', 'x:2', '--max-shapes', 'x:4'],
+  optShapes: ['--min-shapes', 'x:1', '--opt-shapes', 'x:3', '--max-shapes', 'x:4'],
+  maxShapes: ['--min-shapes', 'x:1', '--opt-shapes', 'x:2', '--max-shapes', 'x:5'],
+  workspace: ['--workspace', '4G'],
+  memoryPool: ['--memory-pool', 'dla-local-dram:64M,workspace:1G'],
+  optimizationLevel: ['--optimization-level', '4'],
+  builderFlag: ['--builder-flag', 'refit', '--builder-flag', 'no-tf32'],
+  profilingVerbosity: ['--profiling-verbosity', 'detailed'],
+  hardwareCompatibility: ['--hardware-compatibility', 'ampere-plus'],
+  runtimePlatform: ['--runtime-platform', 'windows-amd64'],
+  maxAuxStreams: ['--max-aux-streams', '0'],
+  avgTiming: ['--avg-timing', '3'],
+  tilingOptimizationLevel: ['--tiling-optimization-level', 'full'],
+  maxTactics: ['--max-tactics', '8'],
+  l2LimitForTiling: ['--l2-limit-for-tiling', '7M'],
+  tacticSource: ['--tactic-source', 'cublas'],
+  previewFeature: ['--preview-feature', 'some-feature'],
+  plugin: ['--plugin', 'a b.so'],
+  name: ['--name', 'other'],
+  modelVersion: ['--model-version', 'v9'],
+  cacheDir: ['--cache-dir', 'store here'],
+  cacheFrom: ['--cache-from', '/one', '--cache-from', '/two'],
+  remote: ['--remote', 'none'],
+  maxSize: ['--max-size', '50G'],
+  requireSignature: ['--require-signature'],
+  trustKey: ['--trust-key', 'a.pem', '--trust-key', 'b.pem'],
+  signKey: ['--sign-key', 'mine.pem'],
+  noCache: ['--no-cache'],
+  forceRebuild: ['--force-rebuild'],
+  timingCache: ['--timing-cache', 'kernel times.cache'],
+  builder: ['--builder', 'trtexec'],
+  seed: ['--seed', '41'],
+  samples: ['--samples', '9'],
+  valRange: ['--val-range', '[-1,1]', '--val-range', 'x:[0,255]'],
+  inputs: ['--inputs', 'x=@x y.npy'],
+  atol: ['--atol', '1e-3', '--atol', 'y:1e-5'],
+  rtol: ['--rtol', 'y:0.5'],
+  threads: ['--threads', '3'],
+  skip: ['--skip', 'verify,bench'],
+};
+
+/** Options that no line of a run's report repeats, and why. */
+const notRepeated = {
+  runRoot: 'the line names the folder that was chosen, wherever the option or the default put it',
+  ...bundleOnly(
+    'it belongs to --meta, and the report of a bundle says for each component what builds it by itself',
+  ),
+} as const;
+
+type RepeatedOption = Exclude<keyof typeof forgeOptions, keyof typeof bundleOptions | 'runRoot'>;
+
+function bundleOnly(why: string): Readonly<Record<keyof typeof bundleOptions, string>> {
+  return Object.fromEntries(Object.keys(bundleOptions).map((name) => [name, why])) as Record<
+    keyof typeof bundleOptions,
+    string
+  >;
+}
+
+describe('every option of forge', () => {
+  test('is repeated, or is named with the reason why not', () => {
+    const named = [...Object.keys(given), ...Object.keys(notRepeated)];
+    expect(named.toSorted()).toEqual(Object.keys(forgeOptions).toSorted());
+    expect(Object.values(notRepeated).every((why) => why.length > 20)).toBe(true);
+  });
+
+  test.each(Object.entries(given))('%s comes back the same', async (_name, words) => {
+    const plain = await readWords(['forge', 'm.onnx']);
+    const wished = await readWords(['forge', 'm.onnx', ...words]);
+    expect(wished).not.toEqual(plain);
+    const again = await readBack(commandOf(wished, /whole way/));
+    expect({ ...again, runRoot: undefined }).toEqual(wished);
   });
 });
