@@ -110,11 +110,14 @@ function timesSection({ times, gpuTimes, state }: ParityResult): SectionFacts | 
           "On the GPU's clock, measured after the stream; state is transferred too here",
           [
             { title: 'shapes' },
-            ...['in', 'compute', 'out'].map((title) => ({ title, numeric: true as const })),
+            ...['in', 'compute', 'out', 'a step in a row of steps (host)'].map((title) => ({
+              title,
+              numeric: true as const,
+            })),
           ],
-          gpuTimes.map(({ shapes, inputMs, computeMs, outputMs }) => [
+          gpuTimes.map(({ shapes, inputMs, computeMs, outputMs, inARowMs }) => [
             shapes,
-            ...[inputMs, computeMs, outputMs].map(formatMs),
+            ...[inputMs, computeMs, outputMs, inARowMs].map(formatMs),
           ]),
         ),
     ],

@@ -1,5 +1,5 @@
 import { medianOf } from '../bench/statistics.js';
-import type { EngineSession } from '../runtime/engine-interface.js';
+import type { EngineSession, PreparedCall } from '../runtime/engine-interface.js';
 import { openEngineSession } from '../runtime/engine-session.js';
 import type { EngineAddon } from '../runtime/load-engine.js';
 import { readPlanOnDisk } from '../runtime/plan-on-disk.js';
@@ -10,10 +10,12 @@ import { type OpenCandidate, type ParityContext, runParity } from './parity-here
 import { fedBackPairs, type StreamPlan } from './parity-plan.js';
 import type { ParityRequest } from './parity-request.js';
 import type { ParityResult } from './parity-schema.js';
-import { type ChunkOutcome, sizeOf } from './parity-stream.js';
 import { timeProfiles } from './profile-batches.js';
 import { gpuTimesOf, rememberEngine } from './profile-gpu.js';
 import { openReference } from './reference.js';
+
+const WARM_UP_STEPS = 5;
+const STEPS_IN_A_ROW = 50;
 
 /** Runs a stream on an engine in this process, with the state on the GPU, and times it there. `parity-child.ts` calls it in a process of its own. */
 export async function engineParity(
@@ -52,12 +54,13 @@ export async function engineParity(
         runner = engineRunner(session, { state: fedBackPairs(plan), keepState: plan.mode === 'closed-loop' });
         return runner;
       },
-      afterwards: async (plan, stream) => {
+      afterwards: async (plan) => {
         const engine = await remembered.engine();
-        const sizes = runner === undefined ? [] : sizesOf(runner, stream.chunks);
+        const sizes = runner === undefined ? [] : sizesOf(runner);
         const gpuTimes: ParityResult['gpuTimes'] = [];
         if (engine !== undefined && request.gpuTimes !== false)
-          for (const size of sizes) gpuTimes.push(await gpuTimesOf(addon, engine, session.inputs, size));
+          for (const size of sizes)
+            gpuTimes.push(await gpuTimesOf(addon, engine, session.inputs, size, await inARowMs(size.call)));
         return { gpuTimes, profiles: await profilesOf(request, session, plan, sizes) };
       },
     };
@@ -69,14 +72,23 @@ export async function engineParity(
   }
 }
 
-/** Each size of chunk with the inputs it was prepared for, and how long its steps took. */
-function sizesOf(runner: EngineRunner, chunks: readonly ChunkOutcome[]) {
-  return runner.calls.map(({ call, inputs, state }) => {
-    const own = sizeOf(inputs);
-    const steps = chunks.filter(({ size, isFirstOfSize }) => size === own && !isFirstOfSize);
-    const stepMs = steps.length === 0 ? null : medianOf(Float64Array.from(steps, ({ totalMs }) => totalMs));
-    return { profile: call.profile, inputs: new Map([...inputs, ...state]), stepMs };
-  });
+/** Each size of chunk with its prepared call and the inputs it was prepared for. */
+const sizesOf = (runner: EngineRunner) =>
+  runner.calls.map(({ call, inputs, state }) => ({
+    call,
+    profile: call.profile,
+    inputs: new Map([...inputs, ...state]),
+  }));
+
+/** Median milliseconds of a step in a row of steps, nothing compared between them: while the host compares, the GPU idles and wakes slowly. */
+async function inARowMs(call: PreparedCall): Promise<number> {
+  const times = new Float64Array(STEPS_IN_A_ROW);
+  for (let step = -WARM_UP_STEPS; step < times.length; step++) {
+    const begun = performance.now();
+    await call.run();
+    if (step >= 0) times[step] = performance.now() - begun;
+  }
+  return medianOf(times);
 }
 
 async function profilesOf(

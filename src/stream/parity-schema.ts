@@ -103,7 +103,9 @@ const gpuTimesSchema = z.object({
   inputMs: z.number(),
   computeMs: z.number(),
   outputMs: z.number(),
-  /** A step of the stream (median) over the computing alone. */
+  /** A step in a row of steps without comparing between them (median, host's clock): state stays where it stayed in the stream. */
+  inARowMs: z.number(),
+  /** `inARowMs` over the computing alone. */
   overGpu: z.number().nullable(),
 });
 

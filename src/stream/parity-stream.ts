@@ -33,8 +33,6 @@ export interface ChunkOutcome {
   readonly runMs: number;
   readonly stateMs: number;
   readonly totalMs: number;
-  /** Shapes of the inputs that are not fed back, as text. */
-  readonly size: string;
   /** Whether buffers were made for a new size of chunk. */
   readonly isFirstOfSize: boolean;
   readonly tensors: readonly TensorParity[];
@@ -165,7 +163,6 @@ class Stream {
       ...times,
       stateMs,
       totalMs: times.copyMs + times.runMs + stateMs,
-      size,
       isFirstOfSize: !this.#sizes.has(size),
       tensors,
       refused: null,
@@ -253,7 +250,6 @@ class Stream {
       runMs: 0,
       stateMs: 0,
       totalMs: 0,
-      size: '',
       isFirstOfSize: true,
       tensors: [],
       refused: error.message,
@@ -290,7 +286,7 @@ class Stream {
 }
 
 /** Chunks of one size have the same buffers. */
-export const sizeOf = (inputs: NamedTensors): string =>
+const sizeOf = (inputs: NamedTensors): string =>
   [...inputs].map(([name, { shape }]) => `${name}:${shape.join('x')}`).join();
 
 function firstNumber(name: string | null, tensors: NamedTensors): number | null {

@@ -32,19 +32,18 @@ export function rememberEngine(addon: EngineAddon): {
 export interface SizedInputs {
   readonly profile: number;
   readonly inputs: NamedTensors;
-  /** Median of the stream's own steps of this size; null for none. */
-  readonly stepMs: number | null;
 }
 
 const WARM_UP_MS = 50;
 const DURATION_MS = 300;
 
-/** Times one size of chunk on the GPU's clock: transfers in, computing, transfers out. */
+/** Times one size of chunk on the GPU's clock: transfers in, computing, transfers out; `inARowMs` is what a step of it takes by the host's clock. */
 export async function gpuTimesOf(
   addon: EngineAddon,
   engine: NativeEngine,
   bindings: readonly EngineBinding[],
-  { profile, inputs, stepMs }: SizedInputs,
+  { profile, inputs }: SizedInputs,
+  inARowMs: number,
 ): Promise<ParityResult['gpuTimes'][number]> {
   const shapes: NativeShape[] = bindings.flatMap(({ name, hostValues }) => {
     const tensor = inputs.get(name);
@@ -75,6 +74,7 @@ export async function gpuTimesOf(
     inputMs: medianOf(inputMs),
     computeMs: compute,
     outputMs: medianOf(outputMs),
-    overGpu: stepMs === null || compute === 0 ? null : stepMs / compute,
+    inARowMs,
+    overGpu: compute === 0 ? null : inARowMs / compute,
   };
 }

@@ -259,7 +259,9 @@ describe('an engine against a recorded stream, over stand-in libraries', () => {
       times: { rest: { chunks: CHUNKS - 1, state: { max: 0 } } },
       gpuTimes: [{ profile: 0, shapes: 'x:2x4,state:2x4' }],
     });
-    expect(result.gpuTimes[0]!.computeMs).toBeGreaterThan(0);
+    const [{ computeMs, inARowMs, overGpu }] = result.gpuTimes as [ParityResult['gpuTimes'][number]];
+    expect(computeMs).toBeGreaterThan(0);
+    expect(overGpu).toBeCloseTo(inARowMs / computeMs);
   });
 
   it('is given every state in functional mode', () => {

@@ -139,11 +139,12 @@ async function closedLoop(name, planPath) {
       result.outputs.map(({ tensor, maxAbs, minCosine }) => [tensor, [short(maxAbs.max), short(minCosine)]]),
     ),
     stepMs: times.rest?.total,
-    gpu: gpuTimes.map(({ shapes, inputMs, computeMs, outputMs, overGpu }) => ({
+    gpu: gpuTimes.map(({ shapes, inputMs, computeMs, outputMs, inARowMs, overGpu }) => ({
       shapes: shapes.slice(0, 40),
       inputMs: short(inputMs),
       computeMs: short(computeMs),
       outputMs: short(outputMs),
+      inARowMs: short(inARowMs),
       overGpu: short(overGpu),
     })),
     explained: result.explanations.map(({ id }) => id),

@@ -95,7 +95,6 @@ const chunk = (at: number, more: Partial<ChunkOutcome>): ChunkOutcome => ({
   runMs: 0,
   stateMs: 0,
   totalMs: 0,
-  size: '',
   isFirstOfSize: false,
   tensors: [],
   refused: null,
