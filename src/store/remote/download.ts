@@ -1,22 +1,26 @@
-import { closeSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
 import { TrtforgeError } from '../../errors.js';
 import { openFile } from '../../system/byte-source.js';
 import { sleep, throwIfCancelled } from '../../system/cancel.js';
 import { sha256InPieces } from '../../system/digest.js';
 import { writeFailed } from '../../system/publish.js';
-import { forget, ledgerPath, readLedger } from '../partial.js';
+import { forget, ledgerPath } from '../partial.js';
+import { Arrivals, type Stretch } from './arrivals.js';
 import { isPassing, remoteFailure } from './failure.js';
 import { HashFollower } from './hash-follower.js';
 import { inParallel } from './in-parallel.js';
+import { LineSpeed } from './line-speed.js';
 import type { ByteRange, ObjectFacts, Objects } from './objects.js';
-import { DeclinedError, RangeConnection } from './range-connection.js';
-import { PARTS_AT_ONCE, partsOf, type TransferOptions, TransferProgress } from './transfer.js';
+import { DeclinedError, RangeConnection, type Taker } from './range-connection.js';
+import { PARTS_AT_ONCE, type TransferOptions, TransferProgress } from './transfer.js';
 
 const ATTEMPTS = 5;
 const FIRST_PAUSE_MS = 200;
 
 /** From so many parts on a thread that hashes beside the transfer costs less than it saves. */
 const PARTS_TO_FOLLOW = 4;
+/** That thread is told of so many bytes in the file at a time. */
+const TELL_BYTES = 4 << 20;
 
 export interface Expected {
   readonly bytes: number;
@@ -35,15 +39,13 @@ export async function downloadFile(
   expected: Expected,
   options: TransferOptions,
 ): Promise<void> {
-  const { key, bytes, etag } = facts;
+  const { key, bytes } = facts;
   if (bytes !== expected.bytes) {
     throw damaged(objects, key, `it has ${bytes} bytes where its passport says ${expected.bytes}`);
   }
-  const ledger = readLedger(path);
-  const fits = ledger?.etag === etag && ledger.bytes === bytes && ledger.sha256 === expected.sha256;
-  const whole = new Set(fits ? ledger.parts : []);
-  const isResumed = whole.size > 0;
-  const actual = await new Download(objects, facts, path, expected.sha256, whole, options).run();
+  const arrivals = new Arrivals(path, facts, expected.sha256);
+  const isResumed = arrivals.wholeBytes > 0;
+  const actual = await new Download(objects, facts, path, expected.sha256, arrivals, options).run();
   if (actual === expected.sha256) return;
   forget(path);
   // What an earlier process left may never have reached the disk.
@@ -58,63 +60,91 @@ export async function downloadFile(
 class Download {
   readonly #connections: RangeConnection[] = [];
   readonly #file: number;
-  readonly #ranges: readonly ByteRange[];
+  readonly #speed = new LineSpeed();
+  readonly #progress: TransferProgress;
+  readonly #follower: HashFollower | undefined;
+  #told = 0;
 
   constructor(
     private readonly objects: Objects,
     private readonly facts: ObjectFacts,
     private readonly path: string,
     private readonly sha256: string,
-    private readonly whole: Set<number>,
+    private readonly arrivals: Arrivals,
     private readonly options: TransferOptions,
   ) {
-    this.#ranges = partsOf(facts.bytes);
-    this.#file = openTarget(path, whole.size > 0);
+    const { wholeBytes } = arrivals;
+    this.#file = openTarget(path, wholeBytes > 0);
+    this.#progress = new TransferProgress('download', facts.bytes, options.emit, wholeBytes);
+    this.#follower = arrivals.parts < PARTS_TO_FOLLOW ? undefined : new HashFollower(path);
   }
 
   /** The digest of what arrived. */
   async run(): Promise<string> {
-    const { signal, emit } = this.options;
-    const { key, bytes } = this.facts;
-    const left = this.#ranges
-      .map((range, part) => ({ range, part }))
-      .filter(({ part }) => !this.whole.has(part));
-    const progress = new TransferProgress('download', bytes, emit, bytes - sum(left));
-    const follower = this.#ranges.length < PARTS_TO_FOLLOW ? undefined : new HashFollower(this.path);
+    const { signal } = this.options;
+    const lanes = Array.from({ length: Math.min(PARTS_AT_ONCE, this.arrivals.parts) }, (_, lane) => lane);
     try {
-      await inParallel(left, PARTS_AT_ONCE, signal, async ({ range, part }, _index, stop) => {
-        const connection = this.#connections.pop() ?? new RangeConnection();
-        await this.#fetch(range, connection, stop).finally(() => this.#connections.push(connection));
-        this.whole.add(part);
-        this.#writeLedger();
-        follower?.reached(this.#reached());
-        progress.add(lengthOf(range));
-      });
-      follower?.reached(bytes);
+      await inParallel(lanes, PARTS_AT_ONCE, signal, (lane, _index, stop) => this.#work(lane, stop));
+      this.#follower?.reached(this.facts.bytes);
       // Not synced here: whoever publishes the file does that.
-      const actual = await (follower?.digest() ?? digestOf(this.path));
+      const actual = await (this.#follower?.digest() ?? digestOf(this.path));
       if (actual === this.sha256) rmSync(ledgerPath(this.path), { force: true });
       return actual;
     } catch (error) {
-      throwIfCancelled(signal, `downloading ${key}`);
+      throwIfCancelled(signal, `downloading ${this.facts.key}`);
       throw error;
     } finally {
+      this.#speed.stop();
       for (const connection of this.#connections) connection.close();
-      await follower?.stop();
+      await this.#follower?.stop();
       closeSync(this.#file);
     }
   }
 
-  /** One range, from where it stopped when the connection is cut. */
-  async #fetch({ first, last }: ByteRange, connection: RangeConnection, signal: AbortSignal): Promise<void> {
+  /** The first connection goes ahead; where it alone is fast the others would only cost both sides processor time. */
+  async #work(lane: number, stop: AbortSignal): Promise<void> {
+    if (lane > 0 && !(await this.#speed.isSlow)) return;
+    const follower = lane === 0 ? this.#follower : undefined;
+    const connection = new RangeConnection(follower && (() => follower.slot()));
+    this.#connections.push(connection);
+    try {
+      for (;;) {
+        const stretch = this.arrivals.next(this.#speed.wasSlow);
+        if (stretch === undefined) return;
+        await this.#fetch(stretch, connection, stop);
+      }
+    } finally {
+      this.#speed.stop();
+    }
+  }
+
+  /** Notes what is in the file and lets the thread that hashes have it. */
+  #arrived(bytes: Uint8Array, at: number, stretch: Stretch): Promise<void> | undefined {
+    const follower = this.#follower;
+    this.#speed.add(bytes.length);
+    const whole = this.arrivals.reached(stretch, at + bytes.length);
+    if (whole > 0) this.#progress.add(whole);
+    // From memory while one connection is alone: then it all comes in the file's order.
+    if (follower?.shares(bytes) && !this.#speed.wasSlow) return follower.hand(bytes, at);
+    const { front } = this.arrivals;
+    if (front - this.#told < TELL_BYTES) return undefined;
+    follower?.reached(front);
+    this.#told = front;
+    return undefined;
+  }
+
+  /** One stretch, from where it stopped when the connection is cut. */
+  async #fetch(stretch: Stretch, connection: RangeConnection, signal: AbortSignal): Promise<void> {
     const { objects, facts } = this;
+    const { first, last } = stretch;
     const doing = `downloading ${facts.key}`;
     let at = first;
-    const take = (bytes: Uint8Array) => {
+    const take = (bytes: Uint8Array): Promise<void> | undefined => {
       if (at + bytes.length > last + 1)
         throw damaged(objects, facts.key, 'the server sent more than was asked for');
       writeAll(this.#file, this.path, bytes, at);
       at += bytes.length;
+      return this.#arrived(bytes, at - bytes.length, stretch);
     };
     for (let attempt = 1; ; attempt++) {
       const before = at;
@@ -137,7 +167,7 @@ class Download {
   async #receive(
     range: ByteRange,
     connection: RangeConnection,
-    take: (bytes: Uint8Array) => void,
+    take: Taker,
     signal: AbortSignal,
   ): Promise<void> {
     const { objects } = this;
@@ -150,33 +180,11 @@ class Download {
         if (!(error instanceof DeclinedError)) throw error;
       }
     }
-    for await (const chunk of await objects.stream(key, range, etag, signal)) take(chunk);
-  }
-
-  /** Every byte before this one is in the file. */
-  #reached(): number {
-    const missing = this.#ranges.findIndex((_range, part) => !this.whole.has(part));
-    return missing < 0 ? this.facts.bytes : (this.#ranges[missing]?.first ?? 0);
-  }
-
-  /** Losing it costs a part, so it is written plainly and not synced. */
-  #writeLedger(): void {
-    const { etag, bytes } = this.facts;
-    try {
-      writeFileSync(
-        ledgerPath(this.path),
-        JSON.stringify({ sha256: this.sha256, etag, bytes, parts: [...this.whole] }),
-      );
-    } catch (cause) {
-      throw writeFailed(this.path, cause);
-    }
+    for await (const chunk of await objects.stream(key, range, etag, signal)) await take(chunk);
   }
 }
 
 const lengthOf = ({ first, last }: ByteRange): number => last - first + 1;
-
-const sum = (parts: readonly { readonly range: ByteRange }[]): number =>
-  parts.reduce((total, { range }) => total + lengthOf(range), 0);
 
 function digestOf(path: string): Promise<string> {
   const source = openFile(path);

@@ -16,10 +16,13 @@ const BUFFER_BYTES = 256 << 10;
 const LARGEST_HEAD = 64 << 10;
 const SILENCE_MS = 15_000;
 
+/** Takes a piece of a body. Where it gives a promise, no more is read until that resolves. */
+export type Taker = (bytes: Uint8Array) => Promise<void> | undefined;
+
 /** The range that is being fetched over a connection. */
 interface Exchange {
   readonly expected: number;
-  readonly take: (bytes: Uint8Array) => void;
+  readonly take: Taker;
   readonly settle: (error?: unknown) => void;
   head: Buffer | null;
   received: number;
@@ -34,19 +37,20 @@ export class DeclinedError extends Error {}
  * go from one reused buffer into the file. It understands exactly a 206 with a Content-Length; any other answer is declined.
  */
 export class RangeConnection {
+  readonly #memory: () => Uint8Array;
   #socket: Socket | undefined;
   #exchange: Exchange | undefined;
+
+  /** `memory` is asked before each read where the bytes shall go; not over TLS, which reads on through a pause and gives 16 KiB at a time. */
+  constructor(memory = reusedBuffer()) {
+    this.#memory = memory;
+  }
 
   /**
    * Gives the body to `take`, piece by piece, each valid during the call only. Rejects with DeclinedError, with what `take` throws, and with
    * Node's system errors; the connection is closed then.
    */
-  fetch(
-    request: SignedRequest,
-    expected: number,
-    take: (bytes: Uint8Array) => void,
-    signal: AbortSignal,
-  ): Promise<void> {
+  fetch(request: SignedRequest, expected: number, take: Taker, signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const cancel = () => this.#fail(systemError('ABORT_ERR', 'cancelled'));
       const settle = (error?: unknown) => {
@@ -70,10 +74,11 @@ export class RangeConnection {
 
   #open({ secure, host, port }: SignedRequest): Socket {
     const onread = {
-      buffer: Buffer.allocUnsafe(BUFFER_BYTES),
+      buffer: secure ? reusedBuffer() : this.#memory,
       callback: (count: number, buffer: Uint8Array) => {
-        this.#receive(buffer.subarray(0, count));
-        return true;
+        const room = this.#receive(buffer.subarray(0, count));
+        void room?.then(() => socket.resume());
+        return room === undefined;
       },
     };
     const options: TcpNetConnectOpts = { host, port, onread };
@@ -88,32 +93,36 @@ export class RangeConnection {
     return socket;
   }
 
-  #receive(bytes: Uint8Array): void {
+  #receive(bytes: Uint8Array): Promise<void> | undefined {
     const exchange = this.#exchange;
     if (exchange === undefined) {
       this.close();
-      return;
+      return undefined;
     }
     try {
       const body = exchange.head === null ? bytes : this.#readHead(exchange, bytes);
-      if (body.length === 0) return;
+      if (body.length === 0) return undefined;
       exchange.received += body.length;
-      exchange.take(body);
-      if (exchange.received < exchange.expected) return;
+      const room = exchange.take(body);
+      if (exchange.received < exchange.expected) return room;
       if (!exchange.mayStay) this.close();
       exchange.settle();
+      return room;
     } catch (error) {
       this.#fail(error);
+      return undefined;
     }
   }
 
   /** What of `bytes` follows the head; empty while the head is not there as a whole. */
   #readHead(exchange: Exchange, bytes: Uint8Array): Uint8Array {
-    const head = Buffer.concat([exchange.head ?? Buffer.alloc(0), bytes]);
+    const before = exchange.head ?? Buffer.alloc(0);
+    const piece = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+    const head = before.length === 0 ? piece : Buffer.concat([before, piece]);
     const end = head.indexOf('\r\n\r\n');
     if (end < 0) {
       if (head.length > LARGEST_HEAD) throw new DeclinedError('a head without an end');
-      exchange.head = head;
+      exchange.head = Buffer.from(head);
       return head.subarray(0, 0);
     }
     const [status = '', ...lines] = head.toString('latin1', 0, end).split('\r\n');
@@ -145,6 +154,11 @@ export class RangeConnection {
     this.close();
     this.#exchange?.settle(error);
   }
+}
+
+function reusedBuffer(): () => Uint8Array {
+  const buffer = Buffer.allocUnsafe(BUFFER_BYTES);
+  return () => buffer;
 }
 
 const headOf = ({ path, headers }: SignedRequest): string =>
