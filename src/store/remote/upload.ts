@@ -19,23 +19,27 @@ export async function uploadFile(
   const stamp = stampOf(path);
   const source = openFile(path);
   const options = { metadata, contentType: 'application/octet-stream' };
-  const read = ({ first, last }: ByteRange) => {
-    const body = Buffer.allocUnsafe(last - first + 1);
+  const read = ({ first, last }: ByteRange, memory = Buffer.allocUnsafe(last - first + 1)) => {
+    const body = memory.subarray(0, last - first + 1);
     if (source.read(body, first, body.length) < body.length) throw changed(path);
     return body;
   };
   try {
     const parts = partsOf(source.size);
-    const [only] = parts;
-    if (parts.length <= 1) {
-      await objects.put(key, only === undefined ? Buffer.alloc(0) : read(only), options, signal);
+    const [first] = parts;
+    if (first === undefined || parts.length === 1) {
+      await objects.put(key, first === undefined ? Buffer.alloc(0) : read(first), options, signal);
       return;
     }
     const progress = new TransferProgress('upload', source.size, emit);
     const upload = await objects.startParts(key, options, signal);
+    // Fresh memory for every part would cost more than reading the file.
+    const spare: Buffer<ArrayBuffer>[] = [];
     try {
       await inParallel(parts, PARTS_AT_ONCE, signal, async (range, index, stop) => {
-        await upload.put(index + 1, read(range), stop);
+        const memory = spare.pop() ?? Buffer.allocUnsafe(first.last + 1);
+        await upload.put(index + 1, read(range, memory), stop);
+        spare.push(memory);
         progress.add(range.last - range.first + 1);
       });
       if (stamp === undefined || !unchanged([stamp])) throw changed(path);
