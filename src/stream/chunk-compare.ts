@@ -85,7 +85,7 @@ function compareFloating(request: TensorRequest, candidate: Tensor): TensorParit
   const compared = regionElements(reference.shape, region);
   if (compared === 0) return nothingToCompare(request);
   const pairs = { candidate: regionFloats(candidate, region), reference: regionFloats(reference, region) };
-  const comparison = comparePairs(pairs, tolerance);
+  const comparison = comparePairs(pairs, tolerance, 'none');
   const { absolute, nonFinite } = comparison;
   const maxRel = largestRelative(comparison, pairs);
   const unequal = nonFinite.mismatching > 0;

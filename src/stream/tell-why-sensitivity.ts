@@ -55,6 +55,7 @@ export async function sensitivityTo(
     const { absolute } = comparePairs(
       { candidate: floatReader(tensorReader(moved)), reference: floatReader(tensorReader(undisturbed)) },
       { absolute: 0, relative: 0 },
+      'none',
     );
     effects.push({ perturbation, maxAbs: absolute.max, meanAbs: absolute.mean });
   }

@@ -1,4 +1,5 @@
 import { type Gathered, namedQuantiles } from './comparison-statistics.js';
+import type { ErrorHistogram } from './error-histogram.js';
 import { ErrorQuantiles } from './error-quantiles.js';
 import { sampledKeys, sampleErrors } from './error-sample.js';
 import type { FloatPairs } from './float-reader.js';
@@ -16,35 +17,48 @@ export function gatherInChunks(
   pairs: FloatPairs,
   tolerance: Tolerance,
   fractions: readonly number[],
+  histogram?: ErrorHistogram,
 ): Gathered {
   const { length } = pairs.reference;
   const kernel = pairKernel();
   const sums = emptySums();
   const nonFinite = noneCounted();
-  const sampled = sampleErrors(kernel, pairs);
+  const sampled = fractions.length === 0 ? 0 : sampleErrors(kernel, pairs);
   const errors = (['absolute', 'relative'] as const).map((which) => ({
     which,
     place: -1,
-    quantiles: new ErrorQuantiles(kernel, which, sampledKeys(kernel, which, sampled), fractions),
+    quantiles:
+      fractions.length === 0
+        ? undefined
+        : new ErrorQuantiles(kernel, which, sampledKeys(kernel, which, sampled), fractions),
   }));
+  histogram?.begin(kernel);
   for (const { start, end } of chunksOf(length)) {
     pairs.candidate.read(start, kernel.candidate.subarray(0, end - start));
     pairs.reference.read(start, kernel.reference.subarray(0, end - start));
     const before = { absolute: sums.absoluteMax, relative: sums.relativeMax };
     const chunk = takeChunk(kernel, end - start, tolerance, sums);
     if (chunk.left !== undefined) addCounts(nonFinite, chunk.left.counts);
+    if (chunk.left === undefined) histogram?.take(kernel, chunk.count, start);
+    else
+      histogram?.show(
+        kernel.candidate.subarray(0, end - start),
+        kernel.reference.subarray(0, end - start),
+        start,
+      );
     for (const error of errors) {
       const max = sums[`${error.which}Max`];
       if (chunk.count > 0 && (error.place < 0 || max > before[error.which])) {
         const at = kernel[error.which].indexOf(max);
         error.place = start + (chunk.left?.indices?.[at] ?? at);
       }
-      error.quantiles.take(chunk.count);
+      error.quantiles?.take(chunk.count);
     }
   }
+  histogram?.end(kernel);
   const [absolute, relative] = errors.map(({ which, place, quantiles }) => ({
     place,
-    quantiles: namedQuantiles(quantiles.values(pairs, sums.count, sums[`${which}Max`])),
+    quantiles: namedQuantiles(quantiles?.values(pairs, sums.count, sums[`${which}Max`]) ?? []),
   }));
   if (absolute === undefined || relative === undefined) throw new Error('Both errors are gathered.');
   return {

@@ -48,8 +48,8 @@ export interface Quantiles {
   readonly asked: number | null;
 }
 
-/** Which quantiles to find: each costs time on large tensors. */
-export type QuantileChoice = 'median-p99' | 'all' | { readonly fraction: number };
+/** Which quantiles to find: each costs time on large tensors. Those that were not asked for are NaN or null. */
+export type QuantileChoice = 'none' | 'median-p99' | 'all' | { readonly fraction: number };
 
 export interface SideStatistics {
   readonly min: number;
@@ -82,6 +82,7 @@ export interface Gathered {
 
 /** The fractions of a choice, in the order that `namedQuantiles` takes the values. */
 export function fractionsOf(choice: QuantileChoice): readonly number[] {
+  if (choice === 'none') return [];
   if (choice === 'median-p99') return [0.5, 0.99];
   return choice === 'all' ? [0.5, 0.99, 0.9, 0.95] : [0.5, 0.99, choice.fraction];
 }

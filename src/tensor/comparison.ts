@@ -1,5 +1,6 @@
 import { gatherInChunks } from './chunked-comparison.js';
 import { type Comparison, comparisonOf, fractionsOf, type QuantileChoice } from './comparison-statistics.js';
+import type { ErrorHistogram } from './error-histogram.js';
 import { allFloats, type FloatPairs, floatsOf } from './float-reader.js';
 import type { Tolerance } from './pair-sums.js';
 import { gatherAtOnce } from './plain-comparison.js';
@@ -31,20 +32,21 @@ export function compareFloats(
   );
 }
 
-/** The same of numbers that are read piece by piece: memory does not grow with them. */
+/** The same of numbers that are read piece by piece: memory does not grow with them. A histogram is filled on the way. */
 export function comparePairs(
   pairs: FloatPairs,
   tolerance: Tolerance,
   quantiles: QuantileChoice = 'median-p99',
+  histogram?: ErrorHistogram,
 ): Comparison {
   const { candidate, reference } = pairs;
   if (candidate.length !== reference.length) {
     throw new RangeError(`${candidate.length} elements cannot be compared with ${reference.length}.`);
   }
   const fractions = fractionsOf(quantiles);
-  const gathered =
-    reference.length < LARGE
-      ? gatherAtOnce(allFloats(candidate), allFloats(reference), tolerance, fractions)
-      : gatherInChunks(pairs, tolerance, fractions);
-  return comparisonOf(gathered, tolerance);
+  if (reference.length >= LARGE)
+    return comparisonOf(gatherInChunks(pairs, tolerance, fractions, histogram), tolerance);
+  const [ours, theirs] = [allFloats(candidate), allFloats(reference)];
+  histogram?.show(ours, theirs, 0);
+  return comparisonOf(gatherAtOnce(ours, theirs, tolerance, fractions), tolerance);
 }

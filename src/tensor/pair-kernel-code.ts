@@ -250,6 +250,51 @@ export function collect(): FunctionSpec {
   };
 }
 
+/** How many of the values from byte `at` to `end` are zero; whole steps. */
+export function countZeros(): FunctionSpec {
+  const writer = new FunctionWriter(['i32', 'i32']);
+  const [at, end] = [writer.parameter(0), writer.parameter(1)];
+  const [zeros, none] = [writer.local('v128'), writer.local('v128')];
+  const step = (offset: number): Code =>
+    zeros.set(i32x4.subtract(zeros.get, f32x4.equals(v128.load(at.get, offset), none.get)));
+  const counts = i32.constant(place.counts);
+  return {
+    name: 'countZeros',
+    writer,
+    body: [
+      ...block.doWhile(
+        [...unrolled(step, 16, UNROLLED), ...advance(at, 16 * UNROLLED)],
+        i32.lessThan(at.get, end.get),
+      ),
+      ...v128.store(counts, zeros.get),
+    ],
+  };
+}
+
+/** The end of the first step from byte `at` on that has a value above `limit`, or where `end` was reached. */
+export function stepAbove(): FunctionSpec {
+  const writer = new FunctionWriter(['i32', 'i32', 'f32']);
+  const [at, end] = [writer.parameter(0), writer.parameter(1)];
+  const [limit, found] = [writer.local('v128'), writer.local('v128')];
+  const above = (offset: number): Code => f32x4.greaterThan(v128.load(at.get, offset), limit.get);
+  const any = Array.from({ length: UNROLLED }, (_, turn) => above(16 * turn)).reduce((all, one) =>
+    v128.or(all, one),
+  );
+  return {
+    name: 'stepAbove',
+    writer,
+    result: 'i32',
+    body: [
+      ...limit.set(f32x4.splat(writer.parameter(2).get)),
+      ...block.doWhile(
+        [...found.set(any), ...advance(at, 16 * UNROLLED)],
+        i32.and(i32.isZero(v128.anyTrue(found.get)), i32.lessThan(at.get, end.get)),
+      ),
+      ...at.get,
+    ],
+  };
+}
+
 /** Adds the values from byte `at` to `end` to the counts of their keys. */
 export function countKeys(): FunctionSpec {
   const writer = new FunctionWriter(['i32', 'i32']);

@@ -1,4 +1,12 @@
-import { classify, collect, countKeys, measureErrors, measureSides } from './pair-kernel-code.js';
+import {
+  classify,
+  collect,
+  countKeys,
+  countZeros,
+  measureErrors,
+  measureSides,
+  stepAbove,
+} from './pair-kernel-code.js';
 import {
   BRACKETS,
   beyondBothOffset,
@@ -11,6 +19,7 @@ import {
   outsideOffset,
   PAGES,
   place,
+  STEP_PAIRS,
   type SumSlot,
   sumSlots,
 } from './pair-kernel-layout.js';
@@ -39,6 +48,8 @@ export interface PairKernel {
     relativeTolerance: number,
     zeros: boolean,
   ): void;
+  /** Adds to sums and extremes of both sides, and nothing else. */
+  measureSides(start: number, count: number): void;
   sum(slot: SumSlot): number;
   minimum(slot: ExtremeSlot): number;
   maximum(slot: ExtremeSlot): number;
@@ -54,7 +65,15 @@ export interface PairKernel {
     brackets: readonly KernelBracket[],
     above: Float64Array,
   ): number;
-  /** How many of the values have which key. The answer is overwritten by the next call. */
+  /** Adds the keys of the first `count` errors to the counts; gives how many of them have the key of zero. At most 2^32 between two clearings. */
+  addKeys(which: KernelArray, count: number): number;
+  /** How many of the first `count` errors, whole steps of them, are zero. */
+  countZeros(which: KernelArray, count: number): number;
+  /** Where the next STEP_PAIRS errors begin of which one is above `limit`, from `start` on, a multiple of STEP_PAIRS as `count` is; `count` where there are none. */
+  stepAbove(which: KernelArray, start: number, count: number, limit: number): number;
+  /** The counts of keys, as a copy, which begin anew. */
+  clearKeys(): Uint32Array;
+  /** How many of the values have which key. The answer is overwritten by the next call, and the counts begin anew. */
   countKeys(values: Float32Array): Uint32Array;
 }
 
@@ -83,6 +102,8 @@ interface KernelExports {
   readonly classifyFour: (start: number, end: number) => void;
   readonly countKeys: (start: number, end: number) => void;
   readonly collect: (start: number, maskEnd: number) => number;
+  readonly countZeros: (start: number, end: number) => void;
+  readonly stepAbove: (start: number, end: number, limit: number) => number;
 }
 
 /** The part of the WebAssembly interface that is used; TypeScript declares it with the browser's library only. */
@@ -102,6 +123,8 @@ function instantiate(): PairKernel {
       classify('classifyFour', 4),
       collect(),
       countKeys(),
+      countZeros(),
+      stepAbove(),
     ]),
   );
   const run = new api.Instance(module).exports as KernelExports;
@@ -145,6 +168,7 @@ function instantiate(): PairKernel {
       if (zeros) run.measureErrorsWithZeros(from, to, atol, rtol);
       else run.measureErrors(from, to, atol, rtol);
     },
+    measureSides: (start, count) => run.measureSides(4 * start, 4 * (start + count)),
     sum: (slot) => {
       const at = 2 * sumSlots.indexOf(slot);
       return slots[at]! + slots[at + 1]!;
@@ -169,6 +193,28 @@ function instantiate(): PairKernel {
         above[i]! += counts[4 * i]! + counts[4 * i + 1]! + counts[4 * i + 2]! + counts[4 * i + 3]!;
       }
       return (end - place.collected) / 4;
+    },
+    addKeys: (which, count) => {
+      const before = keyCounts[0]!;
+      run.countKeys(place[which], place[which] + 4 * count);
+      return keyCounts[0]! - before;
+    },
+    countZeros: (which, count) => {
+      run.countZeros(place[which], place[which] + 4 * count);
+      return counts[0]! + counts[1]! + counts[2]! + counts[3]!;
+    },
+    stepAbove: (which, start, count, limit) => {
+      if (start >= count) return count;
+      const end =
+        (run.stepAbove(place[which] + 4 * start, place[which] + 4 * count, limit) - place[which]) / 4;
+      // The last step is where the search ends in either case.
+      const step = end - STEP_PAIRS;
+      return end < count || arrays[which].subarray(step, end).some((error) => error > limit) ? step : count;
+    },
+    clearKeys: () => {
+      const counted = keyCounts.slice();
+      keyCounts.fill(0);
+      return counted;
     },
     countKeys: (given) => {
       keyCounts.fill(0);

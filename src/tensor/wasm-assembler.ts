@@ -63,6 +63,7 @@ export const i32 = {
   add: operation(0x6a),
   shiftLeft: operation(0x74),
   lessThan: operation(0x49),
+  and: operation(0x71),
 } as const;
 
 export const i64 = {
@@ -86,6 +87,7 @@ export const v128 = {
   andNot: vector(0x4f),
   or: vector(0x50),
   xor: vector(0x51),
+  anyTrue: vector(0x53),
   /** The upper two 32-bit lanes in the place of the lower. */
   upperHalf: (value: Code): Code => [
     ...value,

@@ -1,14 +1,14 @@
 import { type Comparison, comparePairs } from '../tensor/comparison.js';
 import { dtypes, elementCount } from '../tensor/dtype.js';
-import { errorHistogram } from '../tensor/error-histogram.js';
+import { ErrorHistogram } from '../tensor/error-histogram.js';
 import {
   type FloatPairs,
   type FloatReader,
   floatReader,
   joinedFloats,
-  PIECE,
   zeroFloats,
 } from '../tensor/float-reader.js';
+import { magnitudesOf } from '../tensor/magnitudes.js';
 import { type FarPair, WorstPairs } from '../tensor/worst-pairs.js';
 import { atMost, type CheckResult, evaluate, USUAL_QUANTILE, zerosSurelyFail } from './checks.js';
 import { judgeExact } from './judge-exact.js';
@@ -35,14 +35,14 @@ function judgeFloats(request: JudgeRequest): JudgedOutput {
     candidate: joinedFloats(request.candidate.map((tensor) => floatReader(tensor, name))),
     reference: joinedFloats(request.reference.map((tensor) => floatReader(tensor, name))),
   };
-  const limits = limitsFor(name, precision, () => magnitudes(pairs.reference), request);
-  const comparison = comparePairs(pairs, limits.tolerance, quantilesFor(limits));
+  const limits = limitsFor(name, precision, () => magnitudesOf(pairs.reference), request);
+  const furthest = new WorstPairs(WORST_ELEMENTS);
+  const histogram = new ErrorHistogram(furthest);
+  const comparison = comparePairs(pairs, limits.tolerance, quantilesFor(limits), histogram);
   const checks = checksOf(comparison, limits, request);
   const failed = checks.some(({ pass }) => !pass);
   const zerosPass = !failed && wouldZerosPass(pairs.reference, comparison, limits);
   const doubt = failed ? undefined : whyInconclusive(request, comparison, limits.tolerance, zerosPass);
-  const furthest = new WorstPairs(WORST_ELEMENTS);
-  const histogram = errorHistogram(pairs, furthest);
   const worst = furthest.list();
   const reasons = failed ? whyFailed(comparison, checks, worst) : doubt === undefined ? [] : [doubt];
   const { absolute, relative, why } = limits.tolerance;
@@ -54,7 +54,7 @@ function judgeFloats(request: JudgeRequest): JudgedOutput {
       checks,
       tolerance: { absolute, relative, why },
       statistics: floatStatistics(comparison),
-      histogram,
+      histogram: histogram.histogram(),
       zerosPass,
       nonFinite: comparison.nonFinite,
       worst: worst.map((pair) => located(pair, request.reference)),
@@ -181,24 +181,6 @@ function failuresBySample(
     const kind = comparison.nonFinite.mismatching > 0 ? 'non-finite' : 'outside-tolerance';
     return [{ chunk, kind, maxAbs: comparison.absolute.max }];
   });
-}
-
-function magnitudes(reference: FloatReader): { readonly rms: number; readonly peak: number } {
-  const piece = new Float32Array(PIECE);
-  let squares = 0;
-  let count = 0;
-  let peak = 0;
-  for (let start = 0; start < reference.length; start += PIECE) {
-    const values = piece.subarray(0, Math.min(PIECE, reference.length - start));
-    reference.read(start, values);
-    for (const value of values) {
-      if (value - value !== 0) continue;
-      squares += value * value;
-      peak = Math.max(peak, Math.abs(value));
-      count++;
-    }
-  }
-  return { rms: Math.sqrt(squares / Math.max(1, count)), peak };
 }
 
 const short = (value: number): string => String(Number(value.toPrecision(3)));

@@ -1,14 +1,15 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Comparison, compareFloats } from '../../src/tensor/comparison.js';
+import { type Comparison, compareFloats, comparePairs } from '../../src/tensor/comparison.js';
 import { comparisonOf, fractionsOf } from '../../src/tensor/comparison-statistics.js';
-import { errorHistogram } from '../../src/tensor/error-histogram.js';
-import { floatsOf, zeroFloats } from '../../src/tensor/float-reader.js';
+import { ErrorHistogram, type Histogram } from '../../src/tensor/error-histogram.js';
+import { floatsOf } from '../../src/tensor/float-reader.js';
 import { openNpz } from '../../src/tensor/npz.js';
 import { quantilesInPlace } from '../../src/tensor/order-statistics.js';
 import { gatherAtOnce } from '../../src/tensor/plain-comparison.js';
 import { float32Values } from '../../src/tensor/values.js';
+import { WorstPairs } from '../../src/tensor/worst-pairs.js';
 import { randomNumbers } from '../support/mutations.js';
 import { fixture } from './fixtures.js';
 
@@ -160,11 +161,18 @@ function expectSame(actual: Comparison, expected: Comparison): void {
   visit('', actual, expected);
 }
 
+function histogramOf(candidate: Float32Array, reference: Float32Array, worst = new WorstPairs(0)): Histogram {
+  const histogram = new ErrorHistogram(worst);
+  const pairs = { candidate: floatsOf(candidate), reference: floatsOf(reference) };
+  comparePairs(pairs, tolerance, 'none', histogram);
+  return histogram.histogram();
+}
+
 describe('histogram of errors', () => {
   it('has one bin an octave', () => {
     const reference = new Float32Array(6);
     const candidate = Float32Array.of(0, 0.25, -0.3, 0.5, 1, Number.NaN);
-    expect(errorHistogram({ candidate: floatsOf(candidate), reference: floatsOf(reference) })).toEqual({
+    expect(histogramOf(candidate, reference)).toEqual({
       bins: [
         { from: 0.25, to: 0.5, count: 2 },
         { from: 0.5, to: 1, count: 1 },
@@ -176,10 +184,7 @@ describe('histogram of errors', () => {
   });
 
   it('shows forty octaves and puts what is smaller into the first', () => {
-    const { bins } = errorHistogram({
-      candidate: floatsOf(Float32Array.of(1, 1e-30, 1e-20)),
-      reference: zeroFloats(3),
-    });
+    const { bins } = histogramOf(Float32Array.of(1, 1e-30, 1e-20), new Float32Array(3));
     expect(bins).toHaveLength(41);
     expect(bins[0]).toMatchObject({ count: 2 });
   });
@@ -187,14 +192,38 @@ describe('histogram of errors', () => {
   it('puts every element into one bin', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.float(), fc.float()), { maxLength: 60 }), (pairs) => {
-        const histogram = errorHistogram({
-          candidate: floatsOf(Float32Array.from(pairs, ([c]) => c)),
-          reference: floatsOf(Float32Array.from(pairs, ([, r]) => r)),
-        });
+        const histogram = histogramOf(
+          Float32Array.from(pairs, ([c]) => c),
+          Float32Array.from(pairs, ([, r]) => r),
+        );
         const binned = histogram.bins.reduce((sum, { count }) => sum + count, 0);
         expect(binned + histogram.zeros + histogram.nonFinite).toBe(pairs.length);
       }),
     );
+  });
+
+  it.each([
+    ['normal errors', () => 1],
+    ['mostly none', (at: number) => (at % 7 === 0 ? 1e-3 : 0)],
+    ['none at all', () => 0],
+    ['the tiniest there are', (at: number) => (at % 3 === 0 ? 2 ** -149 : at % 3 === 1 ? 2 ** -126 : 0)],
+    [
+      'NaN and infinities in one chunk',
+      (at: number) => (at === 40_000 ? Number.NaN : at === 40_001 ? Infinity : 1),
+    ],
+  ])('of large tensors is that of plain code, and so are the worst pairs: %s', (_case, size) => {
+    const numbers = randomNumbers(5);
+    const count = 100_003;
+    const reference = Float32Array.from({ length: count }, (_, at) =>
+      size(at) < 1e-30 ? 0 : numbers() - 0.5,
+    );
+    const candidate = reference.map((value, at) => value + size(at) * (numbers() < 0.5 ? 1 : numbers()));
+    const [worst, plainWorst] = [new WorstPairs(5), new WorstPairs(5)];
+    const plain = new ErrorHistogram(plainWorst);
+    plain.show(candidate, reference, 0);
+    expect(histogramOf(candidate, reference, worst)).toEqual(plain.histogram());
+    expect(worst.list()).toEqual(plainWorst.list());
+    expect(plain.histogram().bins.length > 0 || plain.histogram().zeros === count).toBe(true);
   });
 });
 
