@@ -29,7 +29,7 @@ export const registry: readonly CommandEntry[] = [
   },
   {
     name: 'verify',
-    summary: 'hold one model against another on the same inputs',
+    summary: 'hold a model or an engine against another, or against a recorded stream',
     load: async () => (await import('./verify.js')).command,
   },
   {

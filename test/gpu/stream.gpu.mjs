@@ -81,14 +81,14 @@ const profileOf = ({ ranges }) =>
     ]),
   );
 
-async function build(modelPath, name, { stronglyTyped, flags }) {
+async function build(modelPath, name, { stronglyTyped, flags }, profiles = contract.profiles.slice(0, 1)) {
   const planPath = join(folder, `${name}.engine`);
   const { buildMs, bytes } = await buildPlan(
     {
       toolchain,
       modelPath,
       planPath,
-      recipe: { ...defaultRecipe, stronglyTyped, flags, profiles: [profileOf(contract.profiles[0])] },
+      recipe: { ...defaultRecipe, stronglyTyped, flags, profiles: profiles.map(profileOf) },
       computeCapabilities: [],
       timingCachePath: null,
       pluginPaths: [],
@@ -176,6 +176,28 @@ for (const [name, { path, recipe }] of Object.entries(variants)) {
     };
   });
 }
+
+await check('batches of 1 to 8, and what going from one profile to another costs', async () => {
+  const recipe = { stronglyTyped: major >= 11, flags: ['no-tf32'] };
+  const engine = await build(model, 'batched', recipe, contract.profiles);
+  const { profiles, passed } = await verifyAgainstReference({
+    candidate: engine.planPath,
+    reference,
+    mode: 'closed-loop',
+    contract,
+    batches: [1, 2, 4, 8, 16],
+    engine: { toolchain, requirePassport: false },
+  });
+  assert.equal(passed, chunks);
+  const [last, ...run] = profiles.batches.toReversed();
+  assert.match(last.refused ?? '', /16/);
+  assert.ok(
+    run.every(({ refused }) => refused === null),
+    JSON.stringify(run),
+  );
+  assert.ok(profiles.switching.some(({ acrossProfiles }) => acrossProfiles));
+  return profiles;
+});
 
 await check('a guarded prepared call keeps its promises, and what the guard adds', async () => {
   const session = await openEngineSession(built.get('fp32-no-tf32') ?? built.values().next().value, {
