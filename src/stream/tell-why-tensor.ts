@@ -11,6 +11,8 @@ export interface AxisProfile {
   readonly energy: Float64Array;
   /** Cosine similarity of candidate and reference; 1 where both are zeros. */
   readonly cosine: Float64Array;
+  /** Indices where either side is anything but zeros. Elsewhere nothing was written yet, and equal zeros say nothing of the rest. */
+  readonly written: readonly number[];
 }
 
 /** The error of one tensor of one chunk, looked at from several sides. */
@@ -114,21 +116,23 @@ function axisProfile(
     const [a, b] = [ours[index]!, theirs[index]!];
     return a === 0 || b === 0 ? Number(a === b) : product / Math.sqrt(a * b);
   });
-  return { axis, maxAbs, energy, cosine };
+  const written = [...ours.keys()].filter((index) => ours[index]! !== 0 || theirs[index]! !== 0);
+  return { axis, maxAbs, energy, cosine, written };
 }
 
-/** Worst slice over best, of those in the region: above 10 the sides differ, below 2 the error is everywhere alike. */
+/** Worst slice over best, of those in the region that were written: above 10 the sides differ, below 2 the error is everywhere alike. */
 function judgeSlices(
-  { axis, maxAbs: all }: AxisProfile,
+  { axis, maxAbs: all, written }: AxisProfile,
   region: Region | null = null,
 ): TensorDiagnosis['slices'] {
-  const maxAbs = region === null ? all : all.subarray(region.from, region.to);
+  const { from, to } = region ?? { from: 0, to: all.length };
+  const maxAbs = written.filter((index) => index >= from && index < to).map((index) => all[index]!);
   if (maxAbs.length < 2 || maxAbs.length > LONGEST_SLICED) return null;
   const worst = Math.max(...maxAbs);
   const best = Math.min(...maxAbs);
   const ratio = best === 0 ? (worst === 0 ? 1 : Number.POSITIVE_INFINITY) : worst / best;
   const says = ratio > 10 ? 'padding-side' : ratio < 2 ? 'uniform' : 'mixed';
-  return { axis, maxAbs: [...maxAbs].slice(0, MOST_NAMED), ratio, says };
+  return { axis, maxAbs: maxAbs.slice(0, MOST_NAMED), ratio, says };
 }
 
 /** The largest error of all over the largest where the reference is significant: above 10 it is junk in padding, below 1.5 it is real. */
@@ -153,19 +157,19 @@ function judgeMask(candidate: Float32Array, reference: Float32Array): TensorDiag
   };
 }
 
-/** The axis on which the smallest share of the indices holds 90 % of the squared error, if that is at most a quarter of them. */
+/** The axis on which the smallest share of the written indices holds 90 % of the squared error, if that is at most a quarter of them. */
 function concentrated(profiles: readonly AxisProfile[]): TensorDiagnosis['place'] {
   let found: TensorDiagnosis['place'] = null;
   let smallest = 0.25;
-  for (const { axis, energy } of profiles) {
+  for (const { axis, energy, written } of profiles) {
     const total = energy.reduce((sum, each) => sum + each, 0);
-    if (energy.length < 4 || !(total > 0)) continue;
-    const order = Array.from(energy, (each, index) => ({ each, index })).sort((a, b) => b.each - a.each);
+    if (written.length < 4 || !(total > 0)) continue;
+    const order = written.map((index) => ({ each: energy[index]!, index })).sort((a, b) => b.each - a.each);
     let held = 0;
     let count = 0;
     while (count < order.length && held < 0.9 * total) held += order[count++]!.each;
-    if (count / energy.length > smallest) continue;
-    smallest = count / energy.length;
+    if (count / written.length > smallest) continue;
+    smallest = count / written.length;
     const indices = order.slice(0, Math.min(count, MOST_NAMED)).map(({ index }) => index);
     found = { axis, size: energy.length, count, indices };
   }

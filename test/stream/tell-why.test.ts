@@ -71,6 +71,15 @@ describe('the first failure of a tensor, looked at closely', () => {
     );
   });
 
+  it('positions that neither side has written yet say nothing: rounding in the newest one is not on one side', () => {
+    const newest = reference.map((value, at) => (at % 6 === 5 ? value : 0));
+    const rounding = (_: unknown, value: number) => value * 1e-3;
+    expect(said(rounding, newest)).toEqual([]);
+    expect(diagnose(rounding, newest)).toMatchObject({ slices: null, place: null });
+    const half = reference.map((value, at) => (at % 6 >= 3 ? value : 0));
+    expect(diagnose(rounding, half).slices).toMatchObject({ axis: 3, says: 'uniform' });
+  });
+
   it('looks only at valid positions for the sides of a state', () => {
     const values = reference.map((value, at) => (Math.floor(at / 6) % 20 < 5 ? value : 0));
     const found = inspectFailure({
