@@ -71,7 +71,7 @@ export const catalogue = {
   TF_ARCHIVE_INVALID: {
     exitCode: ExitCode.badInput,
     meaning:
-      'A ZIP archive (a wheel, an npz) is cut short, damaged, encrypted or holds members that may not be unpacked.',
+      'An archive (a wheel or npz, which are ZIP, or a tar of engines) is cut short, damaged, encrypted or holds members that may not be unpacked.',
     remedy: 'Get the file again and compare its size with the original.',
   },
   TF_ONNX_NOT_A_MODEL: {
