@@ -45,6 +45,7 @@ export function benchRun(measured: Measured, facts: RunFacts): { run: BenchRun; 
     warmUpInferences: measurement.warmUpInferences,
     peakGpuBytes: measurement.gpuMemory.peakUsed,
     doubts: judgeTrust({
+      of: 'gpu',
       times,
       ...mode,
       graph: measurement.graph,

@@ -56,7 +56,7 @@ const gpuStateSchema = z.object({
 const figures = {
   /** GPU compute time; null where no GPU was timed. */
   gpuMs: spreadSchema.nullable(),
-  /** Input copy, compute and output copy; null where nothing was copied. */
+  /** Input copy, compute and output copy; null where nothing was copied. Of `end-to-end`: whole calls on the host's clock. */
   endToEndMs: spreadSchema.nullable(),
   /** Inferences a second of wall time, as trtexec counts them. */
   qps: z.number().nonnegative(),

@@ -195,6 +195,7 @@ function runOf(
   const transfers = mode.kind === 'with-transfers';
   const { before, during, after } = watch;
   const doubts = judgeTrust({
+    of: 'gpu',
     times,
     transfers,
     graph: mode.graph ?? false,

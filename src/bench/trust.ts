@@ -4,6 +4,8 @@ import type { Times } from './times.js';
 
 /** Everything that can speak against a measurement. */
 export interface Evidence {
+  /** Whose time it is. */
+  readonly of: 'gpu' | 'host';
   readonly times: Times;
   readonly transfers: boolean;
   readonly graph: boolean;
@@ -54,17 +56,17 @@ const tooFew: Rule = ({ times }) => {
   };
 };
 
-const unstable: Rule = ({ times }) => {
+const unstable: Rule = ({ times, of }) => {
   const variation = spreadOf(times.computeMs)?.coefficientOfVariation ?? 0;
   if (variation <= limits.variation) return undefined;
   return {
     rule: 'unstable',
-    why: `GPU time varies by ${percent(variation)} around its mean (more than ${percent(limits.variation)}): lock the clocks or free the GPU.`,
+    why: `${of === 'gpu' ? 'GPU' : 'host'} time varies by ${percent(variation)} around its mean (more than ${percent(limits.variation)}): ${of === 'gpu' ? 'lock the clocks or free the GPU' : 'free the machine of other work'}.`,
   };
 };
 
 /** Medians of thirds in the order of time. Streams take turns in it, so a drift is no effect of theirs. */
-const drift: Rule = ({ times }) => {
+const drift: Rule = ({ times, of }) => {
   const { computeMs } = times;
   const third = Math.floor(computeMs.length / 3);
   if (third < 10) return undefined;
@@ -75,7 +77,7 @@ const drift: Rule = ({ times }) => {
   const way = change > 0 ? 'slower' : 'faster';
   return {
     rule: 'drift',
-    why: `the last third is ${percent(Math.abs(change))} ${way} than the first (${ms(last)} against ${ms(first)}): the GPU had not settled; warm up or measure longer.`,
+    why: `the last third is ${percent(Math.abs(change))} ${way} than the first (${ms(last)} against ${ms(first)}): the ${of === 'gpu' ? 'GPU' : 'machine'} had not settled; warm up or measure longer.`,
   };
 };
 
@@ -121,8 +123,8 @@ const transferBound: Rule = ({ times, transfers }) => {
   };
 };
 
-const coarseWait: Rule = ({ times, spinWait }) => {
-  if (spinWait || times.computeMs.length === 0) return undefined;
+const coarseWait: Rule = ({ times, spinWait, of }) => {
+  if (of === 'host' || spinWait || times.computeMs.length === 0) return undefined;
   const compute = medianOf(times.computeMs);
   if (compute >= limits.shortMs) return undefined;
   return {

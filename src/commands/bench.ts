@@ -5,19 +5,22 @@ import type { BenchResult } from '../bench/result.js';
 import { defineCommand } from '../cli/command.js';
 import { choice } from '../cli/option.js';
 import { type ExitCode, outcomeExitCodes, TrtforgeError } from '../errors.js';
-import { againstRequest, benchOptions, benchRequest } from './bench-options.js';
+import { againstRequest, type BenchOptionValues, benchOptions, benchRequest } from './bench-options.js';
 import { renderAgainst, renderBench } from './bench-text.js';
 
 export const command = defineCommand({
   name: 'bench',
-  summary: 'measure an engine on the GPU, alone or in turns with another',
-  arguments: [{ name: 'ENGINE', describe: 'a TensorRT engine' }],
+  summary: 'measure an engine on the GPU, alone or in turns with another; or an ONNX model on the processor',
+  arguments: [
+    { name: 'ENGINE', describe: 'a TensorRT engine; or an ONNX model: host times of ONNX Runtime, no GPU' },
+  ],
   examples: [
     'trtforge bench resnet50.engine --batch 1,8,64 --no-data-transfers --graph --spin-wait',
     'trtforge bench new.engine --against old.engine --batch 64 --fail-above 1.02',
     'trtforge bench model.engine --against-mode graph',
     'trtforge bench model.engine --layers --samples times.npz --json',
     'trtforge bench model.engine --with trtexec',
+    'trtforge bench model.onnx --batch 1,8',
   ],
   options: {
     ...benchOptions,
@@ -29,7 +32,16 @@ export const command = defineCommand({
     }),
   },
   run: async ([engine = ''], options, context): Promise<BenchResult | AgainstOutcome> => {
-    refuseModel(engine);
+    if (isModel(engine)) {
+      refuseComparison(engine, options);
+      const { benchModel } = await import('../bench/bench-model.js');
+      return benchModel(benchRequest(engine, options), context);
+    }
+    if (isModel(options.against ?? '')) {
+      throw new TrtforgeError('TF_USAGE', `${options.against} is an ONNX model; engines are compared.`, {
+        remedy: `Build it first: trtforge build ${options.against} -o model.engine.`,
+      });
+    }
     const against = againstRequest(engine, options);
     if (against === undefined) return benchWith(options.with, benchRequest(engine, options), context);
     if (options.with !== 'trtforge') {
@@ -44,12 +56,24 @@ export const command = defineCommand({
     result.schema === 'trtforge.bench/1' ? renderBench(result, output) : renderAgainst(result, output),
 });
 
-/** ONNX Runtime's times would be those of a CPU. */
-function refuseModel(engine: string): void {
-  if (!/\.onnx$/i.test(engine)) return;
-  throw new TrtforgeError('TF_USAGE', `${engine} is an ONNX model; bench measures engines.`, {
-    remedy: `Build it first: trtforge build ${engine} -o model.engine.`,
-  });
+const isModel = (path: string): boolean => /\.onnx$/i.test(path);
+
+/** An ONNX model is measured alone and by trtforge itself: a ratio of times on a processor and on a GPU is not for a gate. */
+function refuseComparison(model: string, options: BenchOptionValues & { readonly with: string }): void {
+  const { against, againstMode, rounds, failAbove } = options;
+  const wishes = {
+    '--against': against,
+    '--against-mode': againstMode,
+    '--rounds': rounds,
+    '--fail-above': failAbove,
+  };
+  const wrong = Object.entries(wishes).find(([, wish]) => wish !== undefined)?.[0];
+  if (wrong === undefined && options.with === 'trtforge') return;
+  throw new TrtforgeError(
+    'TF_USAGE',
+    `${wrong ?? `--with ${options.with}`} is for engines; ${model} is an ONNX model, which is measured alone on ONNX Runtime.`,
+    { remedy: `Leave it out, or build an engine first: trtforge build ${model} -o model.engine.` },
+  );
 }
 
 type AgainstOutcome = BenchAgainst & { readonly exitCode: ExitCode };

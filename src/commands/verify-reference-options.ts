@@ -1,9 +1,9 @@
 import { choice, flag, type OptionValues, option, text } from '../cli/option.js';
 import { integer, splitAtCommas } from '../cli/values.js';
+import { isEngineFile } from '../engine/plan-header.js';
 import { TrtforgeError } from '../errors.js';
 import { passRules } from '../stream/chunk-compare.js';
 import { type DriftPolicy, defaultPolicy } from '../stream/drift-policy.js';
-import { isEngineFile } from '../stream/parity-file.js';
 import { parityModes } from '../stream/parity-request.js';
 import type { toleranceOptions } from './comparison-options.js';
 

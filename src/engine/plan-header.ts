@@ -94,6 +94,9 @@ export function isPlanFile(path: string): boolean {
   }
 }
 
+/** Whether a file is to be taken for an engine, by its bytes; one that is called an engine and is none gets the error that says so. */
+export const isEngineFile = (path: string): boolean => isPlanFile(path) || /\.(engine|plan|trt)$/i.test(path);
+
 /** SHA-256 of the plan in a file, without what stands before it. */
 export function planDigest(header: PlanHeader): string {
   const source = openFile(header.path);

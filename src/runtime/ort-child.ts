@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { InferenceSession, Tensor as OrtTensor } from 'onnxruntime-node';
 import { TrtforgeError } from '../errors.js';
 import { serveSession } from '../system/supervised-child.js';
@@ -6,15 +7,24 @@ import { type Dtype, dtypes } from '../tensor/dtype.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { type ElementArray, elementsOf, isArrayDtype } from '../tensor/values.js';
 import { firstLine, loadOrt, type Ort } from './load-ort.js';
-import type { OrtAnswer, OrtOpened, OrtRequest } from './ort-protocol.js';
+import type { OrtAnswer, OrtMeasured, OrtOpened, OrtPace, OrtRequest } from './ort-protocol.js';
 
 let session: InferenceSession | undefined;
 let ort: Ort | undefined;
 
 serveSession(async (message) => {
   const request = message as OrtRequest;
-  return request.kind === 'open' ? open(request.modelPath, request.threads) : run(request.inputs);
+  switch (request.kind) {
+    case 'open':
+      return open(request.modelPath, request.threads);
+    case 'run':
+      return run(request.inputs);
+    case 'measure':
+      return measure(request.inputs, request.pace);
+  }
 });
+
+type Inputs = (OrtRequest & { kind: 'run' })['inputs'];
 
 async function open(modelPath: string, threads: number | null): Promise<OrtOpened> {
   ort = await loadOrt();
@@ -30,16 +40,46 @@ async function open(modelPath: string, threads: number | null): Promise<OrtOpene
   return { version };
 }
 
-async function run(
-  inputs: OrtRequest & { kind: 'run' } extends { inputs: infer I } ? I : never,
-): Promise<OrtAnswer> {
+/** The model with these inputs, to be run as often as one likes. */
+function runner(inputs: Inputs): () => ReturnType<InferenceSession['run']> {
   const runtime = ort;
   const opened = session;
   if (runtime === undefined || opened === undefined)
     throw new TrtforgeError('TF_INTERNAL', 'The session is not open.');
   const feeds = Object.fromEntries(inputs.map(([name, tensor]) => [name, toOrt(runtime, name, tensor)]));
-  const results = await inOrt('run the model', () => opened.run(feeds));
+  return () => inOrt('run the model', () => opened.run(feeds));
+}
+
+async function run(inputs: Inputs): Promise<OrtAnswer> {
+  const results = await runner(inputs)();
   return Object.entries(results).map(([name, tensor]) => [name, fromOrt(name, tensor)] as const);
+}
+
+async function measure(inputs: Inputs, pace: OrtPace): Promise<OrtMeasured> {
+  const { warmUpMs, durationMs, iterations, idleMs } = pace;
+  const once = runner(inputs);
+  let warmUpRuns = 0;
+  for (
+    const begun = performance.now();
+    warmUpRuns === 0 || performance.now() - begun < warmUpMs;
+    warmUpRuns++
+  )
+    await once();
+  const starts: number[] = [];
+  const ends: number[] = [];
+  const first = performance.now();
+  while (starts.length < iterations || performance.now() - first < durationMs) {
+    starts.push(performance.now());
+    await once();
+    ends.push(performance.now());
+    if (idleMs > 0) await sleep(idleMs);
+  }
+  return {
+    startMs: Float64Array.from(starts, (start) => start - first),
+    ms: Float64Array.from(ends, (end, at) => end - (starts[at] ?? end)),
+    wallMs: (ends.at(-1) ?? first) - first,
+    warmUpRuns,
+  };
 }
 
 async function inOrt<T>(what: string, action: () => Promise<T>): Promise<T> {

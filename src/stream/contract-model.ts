@@ -1,7 +1,7 @@
 import { digestModel } from '../engine/model-digest.js';
 import { readPassport } from '../engine/passport.js';
 import type { Passport } from '../engine/passport-file.js';
-import { isPlanFile } from '../engine/plan-header.js';
+import { isEngineFile } from '../engine/plan-header.js';
 import { TrtforgeError } from '../errors.js';
 import { type EventListener, ignoreEvents } from '../events.js';
 import { openModel } from '../onnx/model.js';
@@ -26,15 +26,12 @@ export interface ModelContext {
   readonly digest?: boolean | undefined;
 }
 
-export const looksLikeEngine = (path: string): boolean =>
-  isPlanFile(path) || /\.(engine|plan|trt)$/i.test(path);
-
 /**
  * Bindings of an ONNX model from its graph, of an engine from its passport; an engine without one is loaded, which needs a GPU. Throws what opening
  * throws, among them TF_GPU_UNAVAILABLE.
  */
 export async function stateModel(path: string, context: ModelContext = {}): Promise<StatedModel> {
-  return looksLikeEngine(path) ? stateEngine(path, context) : stateOnnx(path, context);
+  return isEngineFile(path) ? stateEngine(path, context) : stateOnnx(path, context);
 }
 
 async function stateOnnx(path: string, context: ModelContext): Promise<StatedModel> {

@@ -1,5 +1,5 @@
 import { digestModel } from '../engine/model-digest.js';
-import { isPlanFile } from '../engine/plan-header.js';
+import { isEngineFile } from '../engine/plan-header.js';
 import { ignoreEvents } from '../events.js';
 import { openModel } from '../onnx/model.js';
 import { openOrtSession } from '../runtime/ort-session.js';
@@ -27,9 +27,6 @@ export async function verifyAgainstReference(
 ): Promise<ParityResult> {
   return isEngineFile(request.candidate) ? onEngine(request, context) : onModel(request, context);
 }
-
-/** By its bytes; a file that is called an engine and is none gets the error that says so. */
-export const isEngineFile = (path: string): boolean => isPlanFile(path) || /\.(engine|plan|trt)$/i.test(path);
 
 async function onEngine(request: ParityRequest, context: ParityFileContext): Promise<ParityResult> {
   const { emit = ignoreEvents, signal, environment = process.env } = context;

@@ -1,6 +1,7 @@
 import { basename } from 'node:path';
 import { canonicalJson } from '../engine/canonical-json.js';
 import { readPassport } from '../engine/passport.js';
+import { isEngineFile } from '../engine/plan-header.js';
 import { TrtforgeError } from '../errors.js';
 import { type EventListener, ignoreEvents, inPhase } from '../events.js';
 import { openOrtSession } from '../runtime/ort-session.js';
@@ -13,7 +14,7 @@ import { packageVersion } from '../version.js';
 import type { Contract } from './contract.js';
 import { contractFromModel } from './contract-draft.js';
 import { contractFileOf, readContract, writeContract } from './contract-file.js';
-import { looksLikeEngine, type ModelContext, type StatedModel, stateModel } from './contract-model.js';
+import { type ModelContext, type StatedModel, stateModel } from './contract-model.js';
 import { recordReference } from './record.js';
 import type { ConvertedReference, DraftedContract, RecordResult } from './record-result.js';
 import type { DamagedLine, Provenance } from './recorded-stream.js';
@@ -145,7 +146,7 @@ function openSession(
     ...(emit === undefined ? {} : { emit }),
     ...(signal === undefined ? {} : { signal }),
   };
-  if (!looksLikeEngine(request.file))
+  if (!isEngineFile(request.file))
     return openOrtSession(request.file, {
       ...common,
       ...(request.threads === undefined ? {} : { threads: request.threads }),

@@ -1,13 +1,12 @@
-import { isPlanFile } from '../engine/plan-header.js';
+import { isEngineFile } from '../engine/plan-header.js';
 import { TrtforgeError } from '../errors.js';
 import { type EventListener, ignoreEvents, inPhase } from '../events.js';
-import { openModel } from '../onnx/model.js';
 import { chooseProfile } from '../runtime/choose-profile.js';
 import { callShapeOf } from '../runtime/engine-inputs.js';
 import { openOrtSession } from '../runtime/ort-session.js';
 import { openSupervisedEngine, type SupervisedEngineOptions } from '../runtime/supervised-engine.js';
 import type { NamedTensors } from '../tensor/tensor.js';
-import { type GatheredInput, gatherInputs, tensorsOf } from './run-inputs.js';
+import { type GatheredInput, gatherForModel, gatherInputs, tensorsOf } from './run-inputs.js';
 import { writeOutputs } from './run-outputs.js';
 import { repeatRun } from './run-repeat.js';
 import type { RunRequest } from './run-request.js';
@@ -42,7 +41,7 @@ export async function runFile(request: RunRequest, context: RunContext = {}): Pr
       warnings.push(event.message);
     (context.emit ?? ignoreEvents)(event);
   };
-  const isEngine = looksLikeEngine(request.file);
+  const isEngine = isEngineFile(request.file);
   checkWishes(request, isEngine);
   const ran = await (isEngine ? runEngine : runModel)(request, { ...context, emit });
   return {
@@ -118,7 +117,7 @@ async function runModel(request: RunRequest, { emit, signal }: RunContext & { em
     openOrtSession(request.file, { emit, ...cancel, ...(threads === undefined ? {} : { threads }) }),
   );
   try {
-    const inputs = gatherForModel(request, session.inputs);
+    const inputs = gatherForModel(session.inputs, request);
     const tensors = tensorsOf(inputs);
     const openMs = performance.now() - started;
     const { outputs, ms } = await inPhase('run', emit, async () => {
@@ -137,21 +136,6 @@ async function runModel(request: RunRequest, { emit, signal }: RunContext & { em
     await session.close();
   }
 }
-
-function gatherForModel(
-  request: RunRequest,
-  inputs: Parameters<typeof gatherInputs>[0],
-): readonly GatheredInput[] {
-  const model = openModel(request.file);
-  try {
-    return gatherInputs(inputs, request, model);
-  } finally {
-    model.close();
-  }
-}
-
-/** By its bytes; a file that is called an engine and is none gets the error that says so. */
-const looksLikeEngine = (path: string): boolean => isPlanFile(path) || /\.(engine|plan|trt)$/i.test(path);
 
 /** Options that the kind of file cannot honour are refused, not dropped. */
 function checkWishes(request: RunRequest, isEngine: boolean): void {

@@ -1,6 +1,6 @@
 import { create } from '@bufbuild/protobuf';
 import { TrtforgeError } from '../errors.js';
-import type { ModelLike } from '../onnx/model.js';
+import { type ModelLike, openModel } from '../onnx/model.js';
 import { GraphProtoSchema, ModelProtoSchema } from '../onnx/onnx_pb.js';
 import { list, same } from '../runtime/engine-inputs.js';
 import type { EngineBinding } from '../runtime/engine-interface.js';
@@ -45,6 +45,16 @@ export function gatherInputs(
   }
   const drawn = drawInputs(inputs, given, request, model);
   return inputs.map((input) => ({ name: input.name, ...(given.get(input.name) ?? drawn(input)) }));
+}
+
+/** The same for an ONNX model, whose graph suggests ranges. */
+export function gatherForModel(inputs: readonly Binding[], request: RunRequest): readonly GatheredInput[] {
+  const model = openModel(request.file);
+  try {
+    return gatherInputs(inputs, request, model);
+  } finally {
+    model.close();
+  }
 }
 
 /** As a session takes them. */

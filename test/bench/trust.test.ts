@@ -42,6 +42,7 @@ function times(count: number, compute: (at: number) => number = () => 2, more: P
 }
 
 const good: Evidence = {
+  of: 'gpu',
   times: times(1000),
   transfers: false,
   graph: true,
@@ -61,6 +62,26 @@ describe('what speaks against a measurement', () => {
   it('is nothing where all is well, and nothing where NVML does not answer', () => {
     expect(judgeTrust(good)).toEqual([]);
     expect(judgeTrust({ ...good, before: null, during: [], after: null })).toEqual([]);
+  });
+
+  it('of a host’s times speaks of the host, and of nothing that only a GPU has', () => {
+    const short = times(300, (at) => (at > 10 && at % 10 === 0 ? 0.3 : 0.1));
+    const doubts = judgeTrust({
+      ...good,
+      of: 'host',
+      times: { ...short, enqueueMs: new Float64Array(0) },
+      graph: false,
+      spinWait: false,
+      before: null,
+      during: [],
+      after: null,
+    });
+    expect(doubts).toMatchObject([
+      {
+        rule: 'unstable',
+        why: expect.stringMatching(/^host time varies by .*: free the machine of other work/),
+      },
+    ]);
   });
 
   it.each<[string, Partial<Evidence>, string]>([

@@ -1,0 +1,197 @@
+import { statSync } from 'node:fs';
+import { TrtforgeError } from '../errors.js';
+import { inPhase } from '../events.js';
+import type { OrtMeasured } from '../runtime/ort-protocol.js';
+import { type OrtSession, openOrtSession } from '../runtime/ort-session.js';
+import type { ModeRequest } from '../trtexec/request.js';
+import { gatherForModel, tensorsOf } from '../verify/run-inputs.js';
+import { type ModelCase, modelCases } from './model-shapes.js';
+import { type BenchContext, type BenchRequest, defaultMode } from './request.js';
+import type { BenchResult, BenchRun } from './result.js';
+import { samplesPath, writeSamples } from './samples-file.js';
+import { spreadOf } from './statistics.js';
+import type { Times } from './times.js';
+import { judgeTrust } from './trust.js';
+
+/**
+ * Measures an ONNX model on ONNX Runtime, which runs on the processor here: whole calls on the host's clock, timed in the process they run in, one after
+ * another. `request.engine` is the model. Throws TF_USAGE for wishes that only a GPU can honour, TF_SHAPE_INVALID and TF_SESSION_INPUT for inputs that do not
+ * fit, and what `openOrtSession` throws.
+ */
+export async function benchModel(
+  request: BenchRequest,
+  { emit, signal }: BenchContext,
+): Promise<BenchResult> {
+  refuseGpuWishes(request);
+  const started = performance.now();
+  const session = await inPhase('load', emit, () => openOrtSession(request.engine, { emit, signal }));
+  try {
+    const loadMs = performance.now() - started;
+    const cases = modelCases(session.inputs, request.shapes);
+    const runs: BenchRun[] = [];
+    for (const each of cases)
+      runs.push(
+        await inPhase(
+          'measure',
+          emit,
+          () => measureCase(session, request, each, cases.length > 1, signal),
+          `batch ${each.batch}`,
+        ),
+      );
+    return resultOf(request, session, loadMs, runs);
+  } finally {
+    await session.close();
+  }
+}
+
+async function measureCase(
+  session: OrtSession,
+  request: BenchRequest,
+  { batch, shapes }: ModelCase,
+  isOneOfSeveral: boolean,
+  signal: AbortSignal,
+): Promise<BenchRun> {
+  const { seed, ranges, files } = request.inputs;
+  const named = new Set(files.map(({ name }) => name));
+  const inputs = gatherForModel(session.inputs, {
+    file: request.engine,
+    sources: [...files.map((file) => ({ kind: 'tensor' as const, ...file })), { kind: 'random' }],
+    seed,
+    ranges,
+    // The shape of a file is its own.
+    shapes: new Map([...shapes].filter(([name]) => !named.has(name))),
+  });
+  const measured = await session.measure(tensorsOf(inputs), request.mode, { signal });
+  const times = timesOf(measured);
+  const endToEndMs = spreadOf(times.latencyMs);
+  if (endToEndMs === undefined || !(times.wallMs > 0))
+    throw new TrtforgeError('TF_RUN_FAILED', `Measuring ${request.engine} gave no sample.`);
+  const qps = (endToEndMs.count / times.wallMs) * 1000;
+  const samples = request.samples === undefined ? null : samplesPath(request.samples, batch, isOneOfSeveral);
+  if (samples !== null) writeSamples(samples, times);
+  const nobodyAsked = { before: null, during: [], after: null };
+  return {
+    batch,
+    shapes: inputs.map(({ name, tensor }) => ({ name, shape: [...tensor.shape] })),
+    profile: null,
+    gpuMs: null,
+    endToEndMs,
+    qps,
+    itemsPerSecond: qps * batch,
+    mode: modeTold(request.mode),
+    inputMs: null,
+    outputMs: null,
+    enqueueMs: null,
+    wallMs: times.wallMs,
+    warmUpInferences: measured.warmUpRuns,
+    peakGpuBytes: null,
+    doubts: judgeTrust({
+      of: 'host',
+      times,
+      ...nobodyAsked,
+      transfers: false,
+      graph: false,
+      spinWait: false,
+      streams: 1,
+      ownPids: [],
+    }),
+    gpuStates: nobodyAsked,
+    samples,
+  };
+}
+
+/** All of a call is computing; copies and enqueues that one could tell from it there are none. */
+function timesOf({ startMs, ms, wallMs }: OrtMeasured): Times {
+  const none = new Float64Array(ms.length);
+  return {
+    streams: new Int32Array(ms.length),
+    startMs,
+    inputMs: none,
+    computeMs: ms,
+    outputMs: none,
+    latencyMs: ms,
+    enqueueMs: new Float64Array(0),
+    wallMs,
+  };
+}
+
+const modeTold = ({ warmUpMs, durationMs, iterations, idleMs }: ModeRequest): BenchRun['mode'] => ({
+  kind: 'end-to-end',
+  graph: null,
+  graphRefusal: null,
+  spinWait: null,
+  streams: 1,
+  warmUpMs,
+  durationMs,
+  iterations,
+  idleMs,
+});
+
+function resultOf(
+  { engine }: BenchRequest,
+  { backend, rounding }: OrtSession,
+  loadMs: number,
+  runs: BenchRun[],
+): BenchResult {
+  const [first] = runs;
+  if (first === undefined) throw new TrtforgeError('TF_USAGE', 'There is no batch to measure.');
+  const { gpuMs, endToEndMs, qps, itemsPerSecond, mode } = first;
+  const doubts = runs.flatMap(({ batch, doubts: list }) =>
+    list.map(({ why }) => `Do not trust batch ${batch} because ${why}`),
+  );
+  return {
+    schema: 'trtforge.bench/1',
+    subject: {
+      path: engine,
+      bytes: statSync(engine).size,
+      name: null,
+      identity: null,
+      contextBytes: null,
+      loadedBytes: null,
+      loadMs,
+      layers: null,
+    },
+    backend,
+    gpu: null,
+    gpuMs,
+    endToEndMs,
+    qps,
+    itemsPerSecond,
+    mode,
+    runs,
+    layers: null,
+    warnings: [
+      `These are host times of ${backend}, whole calls on the host's clock: no GPU computed, so they say nothing of an engine.`,
+      ...(rounding === undefined
+        ? []
+        : [
+            'The model has 16-bit values; they are computed in float32 and rounded, and that is what was timed.',
+          ]),
+      ...doubts,
+    ],
+  };
+}
+
+/** What only a GPU can honour is refused by the name of its option, not dropped. */
+function refuseGpuWishes(request: BenchRequest): void {
+  const { mode, device, layers, plugins, toolchain, allowHostCode, wait } = request;
+  const wishes: Readonly<Record<string, boolean>> = {
+    '--no-data-transfers': mode.transfers !== defaultMode.transfers,
+    '--graph': mode.graph,
+    '--spin-wait': mode.spinWait,
+    '--streams': mode.streams !== defaultMode.streams,
+    '--device': device !== 0,
+    '--layers': layers,
+    '--plugin': plugins.length > 0,
+    '--toolchain': toolchain !== undefined,
+    '--allow-host-code': allowHostCode,
+    '--wait': wait,
+  };
+  const wrong = Object.keys(wishes).find((name) => wishes[name]);
+  if (wrong === undefined) return;
+  throw new TrtforgeError(
+    'TF_USAGE',
+    `${wrong} is for engines; ${request.engine} is a model, which runs on ONNX Runtime on the processor.`,
+    { remedy: `Leave it out, or build an engine first: trtforge build ${request.engine} -o model.engine.` },
+  );
+}
