@@ -1,6 +1,6 @@
 /**
- * Child of the `compare` case: node compare-floats.js MODULE CANDIDATE REFERENCE TENSORS RUNS prints, for each run, the seconds that comparing all
- * tensors took. Only the comparison is timed, after a warm-up; the files hold the tensors one after another as raw float32.
+ * Child of the `compare` case: node compare-floats.js MODULE CANDIDATE REFERENCE HEADER TENSORS RUNS QUANTILES prints, for each run, the seconds that
+ * comparing all tensors took. Only the comparison is timed, after a warm-up; the files hold the tensors one after another as float32, behind HEADER bytes.
  */
 import { readFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
@@ -10,16 +10,17 @@ interface ComparisonModule {
     candidate: Float32Array,
     reference: Float32Array,
     tolerance: { absolute: number; relative: number },
+    quantiles: string,
   ): unknown;
 }
 
-const [module = '', candidatePath = '', referencePath = '', tensors = '1', runs = '1'] =
-  process.argv.slice(2);
+const [module = '', candidatePath = '', referencePath = '', header = '0', ...more] = process.argv.slice(2);
+const [tensors = '1', runs = '1', quantiles = 'none'] = more;
 const { compareFloats } = (await import(pathToFileURL(module).href)) as ComparisonModule;
 const tolerance = { absolute: 1e-5, relative: 1e-5 };
 
 const split = (path: string): Float32Array[] => {
-  const values = new Float32Array(new Uint8Array(readFileSync(path)).buffer);
+  const values = new Float32Array(new Uint8Array(readFileSync(path).subarray(Number(header))).buffer);
   const size = values.length / Number(tensors);
   return Array.from({ length: Number(tensors) }, (_, index) =>
     values.slice(index * size, (index + 1) * size),
@@ -28,7 +29,7 @@ const split = (path: string): Float32Array[] => {
 const candidates = split(candidatePath);
 const references = split(referencePath);
 const compareAll = () =>
-  candidates.map((candidate, i) => compareFloats(candidate, references[i]!, tolerance));
+  candidates.map((candidate, i) => compareFloats(candidate, references[i]!, tolerance, quantiles));
 
 compareAll();
 const seconds = Array.from({ length: Number(runs) }, () => {

@@ -3,18 +3,32 @@ import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { RandomStream } from '../../examples/models/random.js';
 import { type BenchCase, type BenchContext, peersOr } from '../context.js';
-import { CommandFailed, median } from '../measure.js';
+import { CommandFailed, measureCommand, median } from '../measure.js';
 
 const TENSORS = 20;
 const ELEMENTS = 1_000_000;
+
+/** Of a safetensors file: the length of its JSON, then where each tensor is; filled up so that elements are aligned. */
+const HEADER = ((): Buffer => {
+  const tensors = Array.from({ length: TENSORS }, (_, index) => {
+    const bytes = 4 * ELEMENTS;
+    const place = { dtype: 'F32', shape: [ELEMENTS], data_offsets: [index * bytes, (index + 1) * bytes] };
+    return [`t${index}`, place] as const;
+  });
+  const text = JSON.stringify(Object.fromEntries(tensors));
+  const json = Buffer.from(text.padEnd(8 * Math.ceil(text.length / 8)));
+  const length = Buffer.alloc(8);
+  length.writeBigUInt64LE(BigInt(json.length));
+  return Buffer.concat([length, json]);
+})();
 
 /** Polygraphy's own comparison of two runs of a model with TENSORS outputs; its report goes to a pipe that nobody reads, as in a script. */
 const PEER = `
 import json, sys, time
 import numpy as np
 from polygraphy.comparator import Comparator, CompareFunc, IterationResult, RunResults
-candidate, reference, tensors, runs = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
-load = lambda path: {f"t{i}": values for i, values in enumerate(np.fromfile(path, np.float32).reshape(tensors, -1))}
+candidate, reference, header, tensors, runs = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:6])
+load = lambda path: {f"t{i}": values for i, values in enumerate(np.fromfile(path, np.float32, offset=header).reshape(tensors, -1))}
 results = RunResults([("candidate", [IterationResult(outputs=load(candidate))]), ("reference", [IterationResult(outputs=load(reference))])])
 seconds = []
 for _ in range(runs):
@@ -24,35 +38,54 @@ for _ in range(runs):
 print(json.dumps(seconds))
 `;
 
-/** Error statistics of 20 M pairs of float32 (largest, mean, median, quantiles, relative), in one process, without reading and starting. */
+/**
+ * Error statistics of 20 M pairs of float32 (largest, mean, median, quantiles, relative) in one process, without reading and starting; the same without
+ * quantiles, as every chunk of a stream is compared; and the whole command from two safetensors files.
+ */
 export const compare: BenchCase = {
   name: 'compare',
   run: (context) => {
     const skipped: string[] = [];
     const files = writePairs(context);
     try {
-      const parameters = [...files, String(TENSORS)];
+      const parameters = [...files, String(HEADER.length), String(TENSORS)];
       const module = join(context.root, 'dist', 'tensor', 'comparison.js');
       const child = join(context.root, 'build', 'bench', 'compare-floats.js');
-      const ours = pairRate(process.execPath, [child, module, ...parameters, String(context.runs)]);
+      const rate = (quantiles: string): number =>
+        pairRate(process.execPath, [child, module, ...parameters, String(context.runs), quantiles]);
+      const main = join(context.root, 'dist', 'main.js');
+      const command = [process.execPath, main, 'compare', ...files, '--precision', 'fp16', '--quiet'];
+      const { seconds } = measureCommand(command, { runs: context.runs }).median;
       const peers = peersOr(context, skipped);
       return {
         case: 'compare',
         title: 'Compare 20 tensors of 1 M float32',
         commands: [
-          'compareFloats(candidate, reference, tolerance)',
+          'compareFloats(candidate, reference, tolerance, quantiles)',
           'Comparator.compare_accuracy, CompareFunc.simple',
+          'trtforge compare CANDIDATE REFERENCE --precision fp16',
         ],
         measurements: [
           {
             what: 'error statistics, one core',
             unit: 'M pairs/s',
-            ours,
+            ours: rate('median-p99'),
             ...(peers && {
               // Each of its runs takes seconds and needs no warming up.
               peer: { name: 'Polygraphy', figure: pairRate(peers.python, ['-c', PEER, ...parameters, '2']) },
             }),
             bar: { limit: 300, better: 'higher' },
+          },
+          {
+            what: 'as in a stream, without quantiles, one core',
+            unit: 'M pairs/s',
+            ours: rate('none'),
+            bar: { limit: 300, better: 'higher' },
+          },
+          {
+            what: 'the whole command, from file to verdict',
+            unit: 'M pairs/s',
+            ours: (TENSORS * ELEMENTS) / seconds / 1e6,
           },
         ],
         skipped,
@@ -74,9 +107,10 @@ function pairRate(program: string, parameters: readonly string[]): number {
 
 /** A standard normal reference, and a candidate that is off by a normal error of 1e-3; paths, the candidate's first. */
 function writePairs({ folder }: BenchContext): [string, string] {
-  const candidatePath = join(folder, 'candidate.f32');
-  const referencePath = join(folder, 'reference.f32');
+  const candidatePath = join(folder, 'candidate.safetensors');
+  const referencePath = join(folder, 'reference.safetensors');
   const descriptors = [openSync(candidatePath, 'w'), openSync(referencePath, 'w')] as const;
+  for (const descriptor of descriptors) writeSync(descriptor, HEADER);
   const references = new RandomStream(1, 'reference');
   const errors = new RandomStream(1, 'error');
   const reference = new Float32Array(ELEMENTS);

@@ -16,7 +16,8 @@ const LARGE = 2048;
  * Small tensors are compared in plain code. Large ones go once, chunk by chunk, through a vector kernel (WebAssembly with 128-bit vectors, assembled at
  * run time by wasm-assembler.ts, so it needs no compiler and runs on every processor). What was tried for the exact quantiles, the dear part:
  * sorting or quickselect over both error arrays (4 million pairs a second); a histogram of every error's upper 16 bits and a second pass for the rest
- * (two passes cost more than one with brackets); copying the values inside brackets with a shuffle instead of by bit masks (0.3 ns a pair slower).
+ * (two passes cost more than one with brackets); copying the values inside brackets with a shuffle instead of by bit masks (0.3 ns a pair slower);
+ * chunks of 8,192 to 65,536 pairs (no difference). Without quantiles it is 2 ns a pair.
  * Copying the tensors from main memory into the kernel's takes 0.6 of the 3.3 ns a pair.
  */
 export function compareFloats(

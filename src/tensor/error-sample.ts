@@ -4,8 +4,8 @@ import { BLOCK_PAIRS, CHUNK_PAIRS, KEYS } from './pair-kernel-layout.js';
 
 /** Neighbours sampled at a place: they come with it from memory at little cost. */
 const NEIGHBOURS = 16;
-/** One stretch of this many elements has one place, as far as the kernel holds them at once. */
-const STRETCH = 1024;
+/** One stretch of this many elements has one place, as far as the kernel holds them at once. A place costs a microsecond: it is in no cache yet. */
+const STRETCH = 2048;
 const FEWEST_PLACES = 128;
 const MOST_PLACES = CHUNK_PAIRS / NEIGHBOURS;
 /** Keys from here on are infinity and NaN. */
