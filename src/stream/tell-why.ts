@@ -149,7 +149,7 @@ export function explainTensor(diagnosis: TensorDiagnosis): readonly Explanation[
       'uniform-error',
       'note',
       `In chunk ${chunk} the error of ${tensor} is about the same at every position of axis ${slices.axis} (${short(slices.ratio)} times between best and worst): precision or other weights, not padding.`,
-      'Build with TF32 off and run again: if the error falls a hundredfold it was TF32.',
+      'An FP32 engine: build it with no-tf32 and run again; if the error falls a hundredfold it was TF32. FP16 or BF16: this is what the precision costs, and limits for it are yours to set.',
       { axis: slices.axis, ratio: slices.ratio },
     );
   }
