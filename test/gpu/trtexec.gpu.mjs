@@ -20,7 +20,7 @@ import { readExportedOutput, readExportedProfile, readExportedTimes } from '../.
 import { benchArguments } from '../../dist/trtexec/flags.js';
 import { readTrtexecLog } from '../../dist/trtexec/log.js';
 import { runTrtexec } from '../../dist/trtexec/run.js';
-import { openChecks, refused, say, writeLayers } from './harness.mjs';
+import { loadedFacts, openChecks, refused, say, writeLayers } from './harness.mjs';
 
 const { addon, toolchain, major, folder, check, skip, finish } = openChecks();
 const trtexec = toolchain.trtexec;
