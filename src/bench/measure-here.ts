@@ -29,10 +29,10 @@ export function measureHere(
   environment: NodeJS.ProcessEnv = process.env,
 ): Measurer {
   let gpu: Gpu | undefined;
-  let engine: NativeEngine | undefined;
+  let engine: LoadedEngine | undefined;
   const opened = (): NativeEngine => {
     if (engine === undefined) throw new TrtforgeError('TF_INTERNAL', 'No engine is open to be measured.');
-    return engine;
+    return engine.native;
   };
   const state = () => (gpu === undefined ? null : addon.gpuState(gpu.uuid));
   return {
@@ -43,20 +43,19 @@ export function measureHere(
       return { gpu, driver: list.driverVersion, state: state(), pid: process.pid };
     },
     open: async (request) => {
-      const loaded = await loadEngine(request.engine, {
+      engine = await loadEngine(request.engine, {
         ...request,
         requirePassport: false,
         environment,
         emit,
         addon,
       });
-      engine = loaded.native;
-      return openedEngine(loaded);
+      return openedEngine(engine);
     },
     measure: (request) => measured(addon, opened(), state, request),
     layers: (request) => layerTimes(opened(), request),
     close: async () => {
-      await engine?.close().done;
+      await engine?.close();
       engine = undefined;
     },
   };

@@ -4,12 +4,8 @@ import type { LayersChildAnswer, LayersChildRequest } from './engine-layers.js';
 
 serve(async (request, { emit, signal }): Promise<LayersChildAnswer> => {
   const { planPath, ...options } = request as LayersChildRequest;
-  const { native, gpu, toolchain } = await loadEngine(planPath, {
-    ...options,
-    requirePassport: false,
-    emit,
-    signal,
-  });
+  const engine = await loadEngine(planPath, { ...options, requirePassport: false, emit, signal });
+  const { native, gpu, toolchain } = engine;
   const { facts } = native;
   try {
     return {
@@ -27,6 +23,6 @@ serve(async (request, { emit, signal }): Promise<LayersChildAnswer> => {
       },
     };
   } finally {
-    await native.close().done;
+    await engine.close();
   }
 });

@@ -127,7 +127,7 @@ class LoadedSession implements EngineSession {
   async #close(): Promise<void> {
     const closed = await Promise.allSettled([...this.#contexts].map((context) => context.close()));
     await Promise.all([...this.#states].map((state) => state.end()));
-    await this.#engine.native.close().done;
+    await this.#engine.close();
     for (const outcome of closed) if (outcome.status === 'rejected') throw outcome.reason;
   }
 

@@ -1,6 +1,7 @@
 import { describeComputeCapability } from '../engine/gpu-architecture.js';
 import { TrtforgeError } from '../errors.js';
 import { type EventListener, ignoreEvents, logSeverities } from '../events.js';
+import { markWhileOpen } from '../store/use-marks.js';
 import { openFile } from '../system/byte-source.js';
 import { throwIfCancelled } from '../system/cancel.js';
 import { type Addon, type Gpu, loadAddon } from '../toolchain/addon.js';
@@ -30,7 +31,10 @@ export interface LoadOptions {
   readonly addon?: EngineAddon | undefined;
 }
 
-/** An engine on a GPU with what was learned on the way there. `bindings` are its inputs and outputs in our words. */
+/**
+ * An engine on a GPU with what was learned on the way there. `bindings` are its inputs and outputs in our words. While it is open no store gives up
+ * its plan.
+ */
 export interface LoadedEngine {
   readonly plan: PlanOnDisk;
   readonly toolchain: Toolchain;
@@ -38,14 +42,27 @@ export interface LoadedEngine {
   readonly addon: EngineAddon;
   readonly native: NativeEngine;
   readonly bindings: EngineBindings;
+  close(): Promise<void>;
 }
 
 /**
- * Checks a plan (size, header, SHA-256 against its passport), finds the TensorRT and the GPU for it, and loads it. The caller closes `native`.
+ * Checks a plan (size, header, SHA-256 against its passport), finds the TensorRT and the GPU for it, and loads it. The caller closes it.
  * Throws TF_FILE_…, TF_PASSPORT_…, TF_ENGINE_…, TF_PLAN_INVALID, TF_PLAN_FOREIGN_HEADER, TF_NATIVE_…, TF_GPU_UNAVAILABLE, TF_TOOLCHAIN_NOT_FOUND,
  * TF_LIBRARY_…, TF_PLAN_LOAD_FAILED, TF_GPU_MEMORY, TF_SESSION_BINDING, TF_CANCELLED.
  */
 export async function loadEngine(planPath: string, options: LoadOptions = {}): Promise<LoadedEngine> {
+  const release = markWhileOpen(planPath);
+  try {
+    const engine = await load(planPath, options);
+    const close = () => engine.native.close().done.finally(release);
+    return { ...engine, close };
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
+
+async function load(planPath: string, options: LoadOptions): Promise<Omit<LoadedEngine, 'close'>> {
   const { emit = ignoreEvents, signal, plugins = [], allowHostCode = false } = options;
   const doing = `loading ${planPath}`;
   throwIfCancelled(signal, doing);

@@ -7,8 +7,8 @@ import { copyEngine, publishEngine } from '../engine/publish-engine.js';
 import type { EngineSignature } from '../engine/signature-schema.js';
 import { TrtforgeError } from '../errors.js';
 import { inPhase } from '../events.js';
-import { sleep, throwIfCancelled } from '../system/cancel.js';
-import type { Lease } from './lease.js';
+import { throwIfCancelled } from '../system/cancel.js';
+import { waitForTurn } from './build-turn.js';
 import { type LocalStore, unwritable } from './local.js';
 import type { EngineStores } from './open-stores.js';
 import { createPending, type PendingFolder, sweepPending } from './pending.js';
@@ -60,17 +60,12 @@ export interface ObtainedEngine {
   readonly warnings: readonly string[];
 }
 
-type Turn = { readonly lease: Lease } | { readonly engine: StoredEngine };
-
 /** A checked plan in a pending folder, and where it came from. */
 interface MadeEngine {
   readonly passport: Passport;
   readonly signature: EngineSignature | null;
   readonly source: 'built' | 'remote';
 }
-
-/** How often a waiting process looks whether the engine is there or the builder gone; grows from the first to the second. */
-const POLL_MS = [50, 500] as const;
 
 /**
  * The engine of a request: from the store when it is there and sound, else built once, however many processes ask, and kept.
@@ -144,7 +139,9 @@ class Run {
   }
 
   async #buildIn(store: LocalStore): Promise<ObtainedEngine> {
-    const turn = await this.#timed('waitMs', () => this.#waitForTurn(store));
+    const { forceRebuild } = this.#request;
+    const waiting = { forceRebuild, emit: this.#options.emit, signal: this.#options.signal };
+    const turn = await this.#timed('waitMs', () => waitForTurn(store, this.#identity, waiting));
     if ('engine' in turn) return this.#deliver(turn.engine);
     try {
       const pending = store.pending();
@@ -176,39 +173,6 @@ class Run {
       if (!(error instanceof TrtforgeError)) throw error;
       this.#warnings.push(error.message);
     }
-  }
-
-  /** Becomes the builder, or gets the engine that another process finished meanwhile. */
-  async #waitForTurn(store: LocalStore): Promise<Turn> {
-    const { emit, signal } = this.#options;
-    const first = await this.#takeTurn(store);
-    if ('turn' in first) return first.turn;
-    const wait = async () => {
-      let holder = first.holder;
-      for (let pause: number = POLL_MS[0]; ; pause = Math.min(pause * 1.5, POLL_MS[1])) {
-        await sleep(pause, signal, `waiting for ${holder}, which builds the same engine`);
-        const next = await this.#takeTurn(store);
-        if ('turn' in next) return next.turn;
-        holder = next.holder;
-      }
-    };
-    return inPhase('wait', emit, wait, `${first.holder} builds the same engine`);
-  }
-
-  async #takeTurn(store: LocalStore): Promise<{ readonly turn: Turn } | { readonly holder: string }> {
-    const attempt = store.leases.tryAcquire(this.#identity);
-    try {
-      // Also with the lease in hand: the one who had it before may have finished between our look and our turn.
-      const answer = this.#request.forceRebuild ? undefined : await store.get(this.#identity);
-      if (answer?.found) {
-        attempt.lease?.release();
-        return { turn: { engine: answer.engine } };
-      }
-    } catch (error) {
-      attempt.lease?.release();
-      throw error;
-    }
-    return attempt.lease === null ? { holder: attempt.holder } : { turn: { lease: attempt.lease } };
   }
 
   async #buildWithout(output: string): Promise<ObtainedEngine> {

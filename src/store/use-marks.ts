@@ -10,36 +10,50 @@ const MARK = /^in-use\.[0-9a-f-]{36}\.json$/;
 /** Marks of processes that cannot be asked (another machine) count for this long. */
 const STRANGERS_KEEP_MS = 24 * 3600 * 1000;
 
-/** What this process has marked: folder of the engine to its mark. */
-const held = new Map<string, string>();
+/** A mark of this process, and what it is there for. */
+interface Hold {
+  path: string;
+  /** Marked for as long as the process lives, or until `releaseUse`. */
+  isKept: boolean;
+  /** How many have the engine open. */
+  open: number;
+}
+
+/** What this process has marked, by the engine's folder. */
+const held = new Map<string, Hold>();
+let releasesAtExit = false;
 
 /**
  * Notes that this process uses an engine of a store, and when: eviction leaves it alone while the process lives. A plan that lies in no store
  * and a store that cannot be written are left as they are. `planPath` may be a readable link.
  */
 export function markInUse(planPath: string): void {
-  const folder = engineFolder(planPath);
-  if (folder === undefined) return;
-  try {
-    touch(join(folder, USED));
-    const known = held.get(folder);
-    if (known !== undefined && existsSync(known)) return;
-    const path = join(folder, `in-use.${randomUUID()}.json`);
-    writeFileSync(path, JSON.stringify(ownMark()), { flag: 'wx' });
-    if (held.size === 0) process.once('exit', releaseAll);
-    held.set(folder, path);
-  } catch {
-    // Read-only or gone: there is nothing to protect from here.
-  }
+  const hold = holdOf(planPath);
+  if (hold !== undefined) hold.isKept = true;
 }
 
-/** Takes back this process's mark, where it used the engine only for a moment. */
+/** Takes back what `markInUse` noted, where this process used the engine only for a moment. */
 export function releaseUse(planPath: string): void {
   const folder = engineFolder(planPath);
-  const mark = folder === undefined ? undefined : held.get(folder);
-  if (folder === undefined || mark === undefined) return;
-  held.delete(folder);
-  rmSync(mark, { force: true });
+  const hold = folder === undefined ? undefined : held.get(folder);
+  if (folder === undefined || hold === undefined) return;
+  hold.isKept = false;
+  removeUnused(folder, hold);
+}
+
+/** As `markInUse`, until what it gives is called; an engine may be open several times. */
+export function markWhileOpen(planPath: string): () => void {
+  const folder = engineFolder(planPath);
+  const hold = holdOf(planPath);
+  if (folder === undefined || hold === undefined) return () => {};
+  hold.open++;
+  let isOpen = true;
+  return () => {
+    if (!isOpen) return;
+    isOpen = false;
+    hold.open--;
+    removeUnused(folder, hold);
+  };
 }
 
 /** Whether a living process uses the engine in a folder of a store. Marks of dead ones are removed on the way. */
@@ -55,6 +69,34 @@ export function lastUsed(folder: string, planName: string): number {
     (name) => statSync(join(folder, name), { throwIfNoEntry: false })?.mtimeMs ?? 0,
   );
   return times[0] || Math.max(...times);
+}
+
+/** This process's mark on an engine, which is there now; undefined where there can be none. */
+function holdOf(planPath: string): Hold | undefined {
+  const folder = engineFolder(planPath);
+  if (folder === undefined) return undefined;
+  try {
+    touch(join(folder, USED));
+    const known = held.get(folder);
+    if (known !== undefined && existsSync(known.path)) return known;
+    const path = join(folder, `in-use.${randomUUID()}.json`);
+    writeFileSync(path, JSON.stringify(ownMark()), { flag: 'wx' });
+    if (!releasesAtExit) process.once('exit', releaseAll);
+    releasesAtExit = true;
+    const hold = known ?? { path, isKept: false, open: 0 };
+    hold.path = path;
+    held.set(folder, hold);
+    return hold;
+  } catch {
+    // Read-only or gone: there is nothing to protect from here.
+    return undefined;
+  }
+}
+
+function removeUnused(folder: string, { path, isKept, open }: Hold): void {
+  if (isKept || open > 0) return;
+  held.delete(folder);
+  rmSync(path, { force: true });
 }
 
 function isAlive(path: string, now: number): boolean {
@@ -90,5 +132,5 @@ function touch(path: string): void {
 }
 
 function releaseAll(): void {
-  for (const mark of held.values()) rmSync(mark, { force: true });
+  for (const { path } of held.values()) rmSync(path, { force: true });
 }

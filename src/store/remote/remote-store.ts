@@ -1,6 +1,5 @@
 import { mayServe, othersMayServe } from '../../engine/compatibility.js';
 import type { IdentityDocument } from '../../engine/identity.js';
-import { parsePassport } from '../../engine/passport.js';
 import { type Passport, passportPath } from '../../engine/passport-file.js';
 import { signaturePath } from '../../engine/signature.js';
 import type { EngineSignature } from '../../engine/signature-schema.js';
@@ -8,22 +7,15 @@ import { checkPlanHeaderOf } from '../../engine/verify-engine.js';
 import { type ErrorCode, TrtforgeError } from '../../errors.js';
 import { brokenSummary, summaryOf } from '../engine-summary.js';
 import { longerName, modelFolder } from '../readable-links.js';
-import { signatureOf } from '../signature-file.js';
 import type { EngineSummary } from '../store.js';
 import { checkTrust, noTrust, type Trust } from '../trust.js';
 import { downloadFile } from './download.js';
 import { inParallel } from './in-parallel.js';
 import type { ObjectFacts, Objects } from './objects.js';
+import { parseRemoteEntry, type RemoteEngine, remoteEntry } from './remote-entry.js';
 import { RemoteLeases, type RemoteLeaseTiming } from './remote-lease.js';
 import type { TransferOptions } from './transfer.js';
 import { uploadFile } from './upload.js';
-
-/** An engine that the bucket has: where its plan is, and the passport it must agree with. */
-export interface RemoteEngine {
-  readonly key: string;
-  readonly passport: Passport;
-  readonly signature: EngineSignature | null;
-}
 
 export type RemoteLookup =
   | { readonly found: true; readonly engine: RemoteEngine; readonly rule: string }
@@ -168,12 +160,7 @@ export class RemoteStore {
     signal?: AbortSignal,
   ): Promise<void> {
     if (signature !== null) await this.#putJson(signaturePath(key), signature, signal);
-    const entry = {
-      schema: 'trtforge.remote-entry/1',
-      key: key.slice(this.#prefix.length),
-      passport,
-      ...(signature === null ? {} : { signature }),
-    };
+    const entry = remoteEntry({ key: key.slice(this.#prefix.length), passport, signature });
     await this.#putJson(this.#indexKey(passport.identity.digest), entry, signal);
   }
 
@@ -260,27 +247,12 @@ export class RemoteStore {
   async #read(identity: string, signal: AbortSignal | undefined): Promise<RemoteEngine | undefined> {
     const path = this.#indexKey(identity);
     const entry = await this.#objects.read(path, signal);
-    return entry === undefined ? undefined : this.#parseEntry(entry.body.toString('utf8'), path, identity);
-  }
-
-  /** An entry is somebody else's bytes: its key must stay below the prefix, its passport must be one of this identity. */
-  async #parseEntry(text: string, path: string, identity: string): Promise<RemoteEngine> {
-    const { key, passport, signature } = parseJson(text, path) as Readonly<Record<string, unknown>>;
-    if (typeof key !== 'string' || !/^[\w+][\w.+~-]*\/[\w+][\w.+~-]*$/.test(key)) {
-      throw new TrtforgeError('TF_REMOTE_DAMAGED', `${path} at ${this.place} names no engine of this store.`);
-    }
-    const parsed = parsePassport(JSON.stringify(passport ?? null), path);
-    if (parsed.identity.digest !== identity) {
-      throw new TrtforgeError(
-        'TF_REMOTE_DAMAGED',
-        `${path} at ${this.place} is about ${parsed.identity.digest}.`,
-      );
-    }
-    return {
-      key: `${this.#prefix}${key}`,
-      passport: parsed,
-      signature: signature === undefined ? null : await signatureOf(signature, path),
-    };
+    if (entry === undefined) return undefined;
+    const engine = await parseRemoteEntry(entry.body.toString('utf8'), identity, {
+      path,
+      place: this.place,
+    });
+    return { ...engine, key: `${this.#prefix}${engine.key}` };
   }
 }
 
@@ -295,13 +267,3 @@ const metadataOf = ({ identity, plan, built }: Passport): Readonly<Record<string
 });
 
 const identityOf = ({ metadata }: ObjectFacts): string | undefined => metadata['trtforge-identity'];
-
-function parseJson(text: string, path: string): unknown {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value === 'object' && value !== null) return value;
-  } catch {
-    // Told below, as for JSON that is no object.
-  }
-  throw new TrtforgeError('TF_REMOTE_DAMAGED', `${path} is not JSON.`);
-}

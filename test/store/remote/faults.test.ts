@@ -5,7 +5,8 @@ import { CreateBucketCommand, ListMultipartUploadsCommand } from '@aws-sdk/clien
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { ignoreEvents } from '../../../src/events.js';
 import { remoteAddress } from '../../../src/store/remote/address.js';
-import { type RemoteEngine, RemoteStore } from '../../../src/store/remote/remote-store.js';
+import type { RemoteEngine } from '../../../src/store/remote/remote-entry.js';
+import { RemoteStore } from '../../../src/store/remote/remote-store.js';
 import { openS3 } from '../../../src/store/remote/s3-objects.js';
 import { type FaultyProxy, startFaultyProxy } from '../../support/faulty-proxy.js';
 import { type Minio, startMinio } from '../../support/minio.js';
