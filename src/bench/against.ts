@@ -13,6 +13,7 @@ import type { BenchRun } from './result.js';
 import { type ShapeCase, shapeCases } from './shape-cases.js';
 import { medianOf, spreadOf } from './statistics.js';
 import type { Times } from './times.js';
+import { distrust } from './trust.js';
 
 export interface AgainstRequest {
   readonly candidate: BenchRequest;
@@ -176,9 +177,7 @@ function warningsOf(a: Side, b: Side, sides: readonly AgainstSide[]): string[] {
           `The batches differ (${a.shapeCase.batch} and ${b.shapeCase.batch}), and times are per inference, not per item.`,
         ];
   const lease = a.subject.leaseWarning === null ? [] : [a.subject.leaseWarning];
-  const doubts = sides.flatMap(({ subject, doubts: list }) =>
-    list.map(({ why }) => `Do not trust ${subject.path} because ${why}`),
-  );
+  const doubts = sides.flatMap(({ subject, doubts: list }) => distrust(subject.path, list));
   const refusals = sides.flatMap(({ subject, mode: { graphRefusal } }) =>
     graphRefusal === null ? [] : [`${subject.path} ran without a CUDA graph: ${graphRefusal}`],
   );

@@ -18,6 +18,7 @@ import type { BenchContext, BenchRequest } from './request.js';
 import type { BenchResult, BenchRun, BenchSubject, LayerTimes } from './result.js';
 import { samplesPath, writeSamples } from './samples-file.js';
 import { type ShapeCase, shapeCases } from './shape-cases.js';
+import { distrust } from './trust.js';
 
 /** Runs that layers are timed over. */
 const LAYER_RUNS = 20;
@@ -174,9 +175,7 @@ function warningsOf(
       ? [`There is no CUDA graph: ${graphRefusal ?? 'the library gave no reason'}`]
       : [],
   );
-  const doubts = runs.flatMap(({ batch, doubts: list }) =>
-    list.map(({ why }) => `Do not trust batch ${batch} because ${why}`),
-  );
+  const doubts = runs.flatMap(({ batch, doubts: list }) => distrust(`batch ${batch}`, list));
   return [
     ...new Set([
       ...(opened.passport === null

@@ -11,7 +11,7 @@ import type { BenchResult, BenchRun } from './result.js';
 import { samplesPath, writeSamples } from './samples-file.js';
 import { spreadOf } from './statistics.js';
 import type { Times } from './times.js';
-import { judgeTrust } from './trust.js';
+import { distrust, judgeTrust } from './trust.js';
 
 /**
  * Measures an ONNX model on ONNX Runtime, which runs on the processor here: whole calls on the host's clock, timed in the process they run in, one after
@@ -136,9 +136,7 @@ function resultOf(
   const [first] = runs;
   if (first === undefined) throw new TrtforgeError('TF_USAGE', 'There is no batch to measure.');
   const { gpuMs, endToEndMs, qps, itemsPerSecond, mode } = first;
-  const doubts = runs.flatMap(({ batch, doubts: list }) =>
-    list.map(({ why }) => `Do not trust batch ${batch} because ${why}`),
-  );
+  const doubts = runs.flatMap(({ batch, doubts: list }) => distrust(`batch ${batch}`, list));
   return {
     schema: 'trtforge.bench/1',
     subject: {

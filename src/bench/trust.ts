@@ -42,6 +42,10 @@ export function judgeTrust(evidence: Evidence): Doubt[] {
   return rules.flatMap((rule) => rule(evidence) ?? []);
 }
 
+/** Doubts as sentences for the reader; `what` is whose figures they are about. */
+export const distrust = (what: string, doubts: readonly Doubt[]): string[] =>
+  doubts.map(({ why }) => `Do not trust ${what} because ${why}`);
+
 type Rule = (evidence: Evidence) => Doubt | undefined;
 
 const percent = (share: number): string => `${Number((share * 100).toPrecision(2))} %`;
