@@ -122,7 +122,8 @@ function explained(
     text.replaceAll(/\{(\w+)\}/g, (_whole, name: string) => groups[name] ?? '');
   const { id, versions, source } = issue;
   const meaning = passed ? (issue.whenPassed ?? issue) : issue;
-  const { severity } = meaning;
+  const isHarmless = passed && meaning.severity === 'error' && issue.hiddenBySuccess !== true;
+  const severity = isHarmless ? 'warning' : meaning.severity;
   const [cause, remedy] = [filled(meaning.cause), filled(meaning.remedy)];
   return {
     ...{ id, severity, cause, remedy, versions, source, count, lines: [...lines] },

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { explainLines } from '../../src/diagnose/explain.js';
+import { knownIssues } from '../../src/diagnose/known-issues/index.js';
 
 const explained = (...lines: readonly string[]) => explainLines('log', lines);
 
@@ -98,6 +99,27 @@ describe('lines that alarm, of runs that are fine', () => {
     ],
   ])('%s', (_what, version, flags, lines, expected) => {
     expect(ofPassedRun(version, flags, lines)).toEqual(expected);
+  });
+
+  it('a library that only plug-ins need, on a machine without it', () => {
+    const line =
+      'libnvinfer_plugin.so.8 cannot be loaded: libcudnn.so.8: cannot open shared object file: No such file or directory. Models that need its plug-ins will not build.';
+    expect(ofPassedRun(8601, '', [line])).toEqual(['library-not-found: warning']);
+    expect(explained(line).issues).toMatchObject([{ id: 'library-not-found', severity: 'error' }]);
+  });
+
+  it('whatever they are: a run that passed shows errors only where success is known to hide them', () => {
+    const hidden = knownIssues.filter(({ hiddenBySuccess }) => hiddenBySuccess).map(({ id }) => id);
+    expect(hidden.toSorted()).toEqual([
+      'int8-random-ranges',
+      'plan-empty',
+      'shapes-overridden',
+      'workspace-parsed-tiny',
+      'workspace-suffix-ignored',
+    ]);
+    const line = '[E] [TRT] Cask Pooling Runner Execute Failure';
+    expect(ofPassedRun(101500, '', [line])).toEqual(['multi-gpu-process: warning']);
+    expect(explained(line).issues).toMatchObject([{ id: 'multi-gpu-process', severity: 'error' }]);
   });
 
   it('are errors where the run fails', () => {

@@ -121,6 +121,13 @@ export const installationIssues: readonly KnownIssue[] = [
     cause: 'The library {library} is not where the loader looks.',
     remedy:
       'Install the package it belongs to, or put its folder on LD_LIBRARY_PATH; `trtforge doctor` lists every TensorRT it finds. The number behind .so is the major version that is needed.',
+    whenPassed: {
+      severity: 'warning',
+      cause:
+        'The library {library} is not where the loader looks; what needs it was left out, and the run went well without.',
+      remedy:
+        'Nothing, unless a model needs what was left out (plug-ins mostly): then install the package it belongs to.',
+    },
     versions: 'all',
     source: 'https://github.com/microsoft/onnxruntime/issues/13501',
   },

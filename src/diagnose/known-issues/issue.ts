@@ -15,7 +15,9 @@ export interface KnownIssue {
   readonly remedy: string;
   /** A line that takes the issue back wherever in the log it stands: what it fears is then known not to be so. */
   readonly unless?: RegExp;
-  /** What the same lines mean in a run that went well all the same. */
+  /** A run passes with it and is wrong nevertheless. Any other error is a warning where the run went well all the same. */
+  readonly hiddenBySuccess?: true;
+  /** What the same lines mean in a run that went well, where that is something else. */
   readonly whenPassed?: Pick<KnownIssue, 'severity' | 'cause' | 'remedy'>;
   /** Where it has been seen: `all`, `10.14.1 to 10.16.1`, `before 10.11`. */
   readonly versions: string;

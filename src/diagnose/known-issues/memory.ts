@@ -4,6 +4,7 @@ export const memoryIssues: readonly KnownIssue[] = [
   {
     id: 'workspace-parsed-tiny',
     severity: 'error',
+    hiddenBySuccess: true,
     pattern: /Memory Pools: workspace: (?<size>0(?:\.\d+)?|[\d.]+e-\d+) MiB/,
     cause:
       'The workspace limit is {size} MiB. From TensorRT 10 on only the last character of --memPoolSize is the unit, so «32768MiB» means 32768 bytes, and nothing warns.',
@@ -15,6 +16,7 @@ export const memoryIssues: readonly KnownIssue[] = [
   {
     id: 'workspace-suffix-ignored',
     severity: 'error',
+    hiddenBySuccess: true,
     pattern: /&&&& RUNNING .*--memPoolSize=\S*?:(?<number>\d+)(?<suffix>(?:[KkGg]i?)?[Bb]|[KkGg])(?=[\s,]|$)/,
     majors: [8, 9],
     cause:

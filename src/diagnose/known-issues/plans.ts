@@ -45,6 +45,7 @@ export const planIssues: readonly KnownIssue[] = [
   {
     id: 'plan-empty',
     severity: 'error',
+    hiddenBySuccess: true,
     pattern: /Attempting to access an empty engine|Created engine with size: 0 MiB/,
     cause:
       'The build failed while trtexec streamed the plan into its file, and an empty or cut file is left behind although the log says «Engine built».',

@@ -63,6 +63,7 @@ export const precisionIssues: readonly KnownIssue[] = [
   {
     id: 'int8-random-ranges',
     severity: 'error',
+    hiddenBySuccess: true,
     pattern:
       /&&&& RUNNING (?![^\n]{0,8000}--(?:calib|stronglyTyped|loadEngine))[^\n]{0,8000} --(?:int8|best)(?: |$)/,
     majors: [8, 10],

@@ -4,6 +4,7 @@ export const shapeIssues: readonly KnownIssue[] = [
   {
     id: 'shapes-overridden',
     severity: 'error',
+    hiddenBySuccess: true,
     pattern:
       /Dynamic dimensions required for input: (?<input>[^,]{1,500}), but no shapes were provided[^:]*: (?<shape>\S+)/,
     cause:
