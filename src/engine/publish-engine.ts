@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import {
   closeSync,
   constants,
@@ -6,12 +5,11 @@ import {
   fsyncSync,
   mkdirSync,
   openSync,
-  renameSync,
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
-import { syncFolder, UNPUBLISHED_SUFFIX, writeFailed } from '../system/publish.js';
+import { dirname } from 'node:path';
+import { besidePath, moveInto, syncFolder, writeFailed } from '../system/publish.js';
 import { removeIfThere } from '../system/remove.js';
 import { type Passport, passportPath } from './passport-file.js';
 
@@ -28,8 +26,8 @@ export function publishEngine(pendingPath: string, passport: Passport, planPath:
     syncFile(pendingPath);
     mkdirSync(dirname(planPath), { recursive: true });
     rmSync(passportPath(planPath), { force: true });
-    renameSync(pendingPath, planPath);
-    renameSync(pendingPassport, passportPath(planPath));
+    moveInto(pendingPath, planPath);
+    moveInto(pendingPassport, passportPath(planPath));
     syncFolder(dirname(planPath));
   } catch (cause) {
     throw writeFailed(planPath, cause);
@@ -38,10 +36,7 @@ export function publishEngine(pendingPath: string, passport: Passport, planPath:
 
 /** Copies an engine (as a reflink where the file system can) to a place of the user's. Throws TF_WRITE_FAILED; nothing half-written stays. */
 export function copyEngine(source: string, passport: Passport, planPath: string): void {
-  const pending = join(
-    dirname(planPath),
-    `.${basename(planPath)}.${process.pid}.${randomBytes(4).toString('hex')}${UNPUBLISHED_SUFFIX}`,
-  );
+  const pending = besidePath(planPath);
   try {
     mkdirSync(dirname(planPath), { recursive: true });
     copyFileSync(source, pending, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);

@@ -1,11 +1,11 @@
-import { constants, copyFileSync, mkdirSync, readFileSync, renameSync, statSync } from 'node:fs';
+import { constants, copyFileSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { readPlanHeader } from '../engine/plan-header.js';
 import { TrtforgeError } from '../errors.js';
 import { openFile } from '../system/byte-source.js';
 import { sha256OfRange } from '../system/digest.js';
 import { listFolder } from '../system/list-folder.js';
-import { publishFile, writeFailed } from '../system/publish.js';
+import { moveInto, publishFile, writeFailed } from '../system/publish.js';
 import { removeIfThere } from '../system/remove.js';
 import { readNameHints } from './engine-name-schemes.js';
 import type { ForeignEngine } from './foreign-schema.js';
@@ -33,7 +33,7 @@ export class ForeignEngines {
     try {
       mkdirSync(folder, { recursive: true });
       copyFileSync(path, pending.planPath, constants.COPYFILE_FICLONE);
-      renameSync(pending.planPath, join(folder, record.name));
+      moveInto(pending.planPath, join(folder, record.name));
       // The record comes last: an engine without one is not listed.
       publishFile(join(folder, RECORD), `${JSON.stringify(record, null, 2)}\n`);
       return record;

@@ -218,7 +218,7 @@ export class LocalStore {
     const folder = dirname(this.planPath(identity));
     if (isInUse(folder) || this.leases.holder(identity) !== undefined) return false;
     const passport = await this.passport(identity);
-    const pending = createPending(join(this.place, 'pending'));
+    const pending = this.#aside();
     const away = join(pending.folder, identity);
     try {
       renameSync(folder, away);
@@ -233,6 +233,15 @@ export class LocalStore {
       throw unwritable(this.place, cause);
     } finally {
       pending.remove();
+    }
+  }
+
+  /** A place to put what is taken out. */
+  #aside(): PendingFolder {
+    try {
+      return createPending(join(this.place, 'pending'));
+    } catch (error) {
+      throw unwritable(this.place, error instanceof TrtforgeError ? error.cause : error);
     }
   }
 

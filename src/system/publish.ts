@@ -1,5 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { systemErrorCode, TrtforgeError } from '../errors.js';
 import type { ByteSource } from './byte-source.js';
@@ -24,10 +33,7 @@ export interface PendingFile {
 /** Starts writing `path` through a temporary file in the same folder. Errors: TF_WRITE_FAILED, with the temporary file gone. */
 export function beginFile(path: string): PendingFile {
   const folder = dirname(path);
-  const temporaryPath = join(
-    folder,
-    `.${basename(path)}.${process.pid}.${randomBytes(4).toString('hex')}${UNPUBLISHED_SUFFIX}`,
-  );
+  const temporaryPath = besidePath(path);
   let descriptor: number | undefined;
   let position = 0;
 
@@ -79,7 +85,7 @@ export function beginFile(path: string): PendingFile {
         fsyncSync(descriptor);
         closeSync(descriptor);
         descriptor = undefined;
-        renameSync(temporaryPath, path);
+        moveInto(temporaryPath, path);
         syncFolder(folder);
       }),
     discard,
@@ -92,6 +98,38 @@ export function publishFile(path: string, content: Uint8Array | string): void {
   file.write(typeof content === 'string' ? Buffer.from(content) : content);
   file.publish();
 }
+
+/** What network file systems (sshfs, SMB) answer that do not rename over a file that is there, or is open somewhere. */
+const REFUSALS = ['EEXIST', 'EPERM', 'EACCES', 'EBUSY'];
+
+/**
+ * Renames a file over what is there, in one step where the file system does that; elsewhere the old file steps aside first, and comes back when
+ * the new one cannot take its place. Throws Node's system errors.
+ */
+export function moveInto(from: string, to: string): void {
+  try {
+    renameSync(from, to);
+    return;
+  } catch (error) {
+    if (!REFUSALS.includes(systemErrorCode(error) ?? '') || !existsSync(to)) throw error;
+  }
+  const aside = besidePath(to);
+  renameSync(to, aside);
+  try {
+    renameSync(from, to);
+  } catch (error) {
+    renameSync(aside, to);
+    throw error;
+  }
+  rmSync(aside, { force: true });
+}
+
+/** A name of its own in the same folder, for what is not published. */
+export const besidePath = (path: string): string =>
+  join(
+    dirname(path),
+    `.${basename(path)}.${process.pid}.${randomBytes(4).toString('hex')}${UNPUBLISHED_SUFFIX}`,
+  );
 
 /** Makes renames in a folder durable, where the file system lets a folder be synced. */
 export function syncFolder(folder: string): void {
