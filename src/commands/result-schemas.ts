@@ -38,7 +38,7 @@ export async function resultSchemas(): Promise<Readonly<Record<string, z.ZodType
     import('../verify/run-result.js'),
     import('../bench/result.js'),
     import('../bench/against-result.js'),
-    import('../bench/streams-schema.js'),
+    import('../bench/streams/schema.js'),
     import('../verify/result.js'),
     import('../verify/compare-result.js'),
     import('../stream/parity-schema.js'),

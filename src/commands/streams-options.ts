@@ -1,8 +1,8 @@
 import { benchTools } from '../bench/bench-with.js';
-import type { StreamsRequest } from '../bench/streams.js';
-import type { StreamsLimits } from '../bench/streams-decision.js';
-import { seedMode } from '../bench/streams-effects.js';
-import type { StreamsSetup } from '../bench/streams-setup.js';
+import type { StreamsLimits } from '../bench/streams/decision.js';
+import { seedMode } from '../bench/streams/effects.js';
+import type { StreamsSetup } from '../bench/streams/setup.js';
+import type { StreamsRequest } from '../bench/streams/streams.js';
 import { choice, flag, type OptionValues, option, text } from '../cli/option.js';
 import { integer, number, splitAtCommas } from '../cli/values.js';
 import { defaultRecipe } from '../engine/recipe.js';

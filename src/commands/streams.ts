@@ -1,8 +1,8 @@
-import { planStreams, streams } from '../bench/streams.js';
-import { modelOfFolder } from '../bench/streams-from-logs.js';
-import { streamsFromLogs } from '../bench/streams-repair.js';
-import type { StreamsResult } from '../bench/streams-result.js';
-import { requireGpu, streamsEffects } from '../bench/streams-setup.js';
+import { modelOfFolder } from '../bench/streams/from-logs.js';
+import { streamsFromLogs } from '../bench/streams/repair.js';
+import type { StreamsResult } from '../bench/streams/result.js';
+import { requireGpu, streamsEffects } from '../bench/streams/setup.js';
+import { planStreams, streams } from '../bench/streams/streams.js';
 import { defineCommand, type TextOutput } from '../cli/command.js';
 import { explaining } from '../diagnose/failure.js';
 import {

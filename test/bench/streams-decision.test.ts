@@ -9,7 +9,7 @@ import {
   type Step,
   type StreamsLimits,
   type StreamsState,
-} from '../../src/bench/streams-decision.js';
+} from '../../src/bench/streams/decision.js';
 
 const limits: StreamsLimits = {
   fps: [30],

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type InputWishes, shapesAt, streamsInputs } from '../../src/bench/streams-input.js';
+import { type InputWishes, shapesAt, streamsInputs } from '../../src/bench/streams/input.js';
 import type { ModelFacts, ValueFacts } from '../../src/onnx/model-facts.js';
 import { refusal } from '../support/refusal.js';
 

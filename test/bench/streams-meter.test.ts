@@ -5,10 +5,10 @@ import { afterAll, describe, expect, test } from 'vitest';
 import type { BenchTool } from '../../src/bench/bench-with.js';
 import type { BenchContext, BenchRequest } from '../../src/bench/request.js';
 import type { BenchRun } from '../../src/bench/result.js';
-import { type StreamsEngine, seedMode } from '../../src/bench/streams-effects.js';
-import { readStreamsLog } from '../../src/bench/streams-log.js';
-import { streamsMeter } from '../../src/bench/streams-meter.js';
-import { figuresOf } from '../../src/bench/streams-record.js';
+import { type StreamsEngine, seedMode } from '../../src/bench/streams/effects.js';
+import { readStreamsLog } from '../../src/bench/streams/log.js';
+import { streamsMeter } from '../../src/bench/streams/meter.js';
+import { figuresOf } from '../../src/bench/streams/record.js';
 import { ignoreEvents } from '../../src/events.js';
 import { benchResult } from '../support/streams.js';
 

@@ -7,7 +7,7 @@ import {
   sedName,
   streamsNames,
   timestamp,
-} from '../../src/bench/streams-names.js';
+} from '../../src/bench/streams/names.js';
 
 /** What the scripts of DeepStream's skill do, in a real shell. */
 const theirs = (path: string): { readonly name: string; readonly file: string } => ({

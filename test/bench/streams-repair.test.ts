@@ -2,9 +2,9 @@ import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
-import type { StreamsLimits } from '../../src/bench/streams-decision.js';
-import { modelOfFolder } from '../../src/bench/streams-from-logs.js';
-import { streamsFromLogs } from '../../src/bench/streams-repair.js';
+import type { StreamsLimits } from '../../src/bench/streams/decision.js';
+import { modelOfFolder } from '../../src/bench/streams/from-logs.js';
+import { streamsFromLogs } from '../../src/bench/streams/repair.js';
 import { refusal } from '../support/refusal.js';
 import { recordedLogs } from '../support/trtexec.js';
 

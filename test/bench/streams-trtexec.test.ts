@@ -2,9 +2,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { planStreams, type StreamsRequest, streams } from '../../src/bench/streams.js';
-import { readStreamsLog } from '../../src/bench/streams-log.js';
-import { streamsEffects } from '../../src/bench/streams-setup.js';
+import { readStreamsLog } from '../../src/bench/streams/log.js';
+import { streamsEffects } from '../../src/bench/streams/setup.js';
+import { planStreams, type StreamsRequest, streams } from '../../src/bench/streams/streams.js';
 import { readPassport } from '../../src/engine/passport.js';
 import { type EventListener, ignoreEvents } from '../../src/events.js';
 import { type FoundToolchain, findToolchains } from '../../src/toolchain/find.js';

@@ -10,11 +10,16 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
-import { planStreams, type StreamsPlan, type StreamsRequest, streams } from '../../src/bench/streams.js';
-import { type StreamsMode, seedMode } from '../../src/bench/streams-effects.js';
-import { recordPath } from '../../src/bench/streams-record.js';
-import { streamsFromLogs } from '../../src/bench/streams-repair.js';
-import { streamsResultSchema } from '../../src/bench/streams-schema.js';
+import { type StreamsMode, seedMode } from '../../src/bench/streams/effects.js';
+import { recordPath } from '../../src/bench/streams/record.js';
+import { streamsFromLogs } from '../../src/bench/streams/repair.js';
+import { streamsResultSchema } from '../../src/bench/streams/schema.js';
+import {
+  planStreams,
+  type StreamsPlan,
+  type StreamsRequest,
+  streams,
+} from '../../src/bench/streams/streams.js';
 import { TrtforgeError } from '../../src/errors.js';
 import { ignoreEvents } from '../../src/events.js';
 import { PaperGpu, type Rates, writePictureModel } from '../support/streams.js';

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildAddon } from '../../scripts/build-native.mjs';
-import { streamsResultSchema } from '../../src/bench/streams-schema.js';
+import { streamsResultSchema } from '../../src/bench/streams/schema.js';
 import { writeSampleModel } from '../support/sample-engine.js';
 import { writePictureModel } from '../support/streams.js';
 import { recordedLogs } from '../support/trtexec.js';

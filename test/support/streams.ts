@@ -8,9 +8,9 @@ import {
   type StreamsMeter,
   type StreamsMode,
   seedMode,
-} from '../../src/bench/streams-effects.js';
-import { streamsLogText } from '../../src/bench/streams-log-text.js';
-import type { StreamsPaths } from '../../src/bench/streams-names.js';
+} from '../../src/bench/streams/effects.js';
+import { streamsLogText } from '../../src/bench/streams/log-text.js';
+import type { StreamsPaths } from '../../src/bench/streams/names.js';
 import type { TrtforgeError } from '../../src/errors.js';
 import { buildModel, GraphBuilder } from '../../src/onnx/builder.js';
 import { writeModel } from '../../src/onnx/write.js';

@@ -1,11 +1,11 @@
-import { TrtforgeError } from '../errors.js';
-import type { EventListener } from '../events.js';
-import { publishFile } from '../system/publish.js';
-import type { Bencher, BenchTool } from './bench-with.js';
-import type { BenchResult, BenchRun } from './result.js';
-import type { MeasuredFacts, StreamsEngine, StreamsMeter, StreamsMode } from './streams-effects.js';
-import { type StreamsInputs, shapesAt } from './streams-input.js';
-import { streamsLogText } from './streams-log-text.js';
+import { TrtforgeError } from '../../errors.js';
+import type { EventListener } from '../../events.js';
+import { publishFile } from '../../system/publish.js';
+import type { Bencher, BenchTool } from '../bench-with.js';
+import type { BenchResult, BenchRun } from '../result.js';
+import type { MeasuredFacts, StreamsEngine, StreamsMeter, StreamsMode } from './effects.js';
+import { type StreamsInputs, shapesAt } from './input.js';
+import { streamsLogText } from './log-text.js';
 
 export interface MeterOptions {
   readonly mode: StreamsMode;

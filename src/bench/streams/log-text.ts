@@ -1,5 +1,5 @@
-import { packageVersion } from '../version.js';
-import type { BenchResult, BenchRun } from './result.js';
+import { packageVersion } from '../../version.js';
+import type { BenchResult, BenchRun } from '../result.js';
 
 /** The reporting option that tells these logs from trtexec's own. */
 export const WRITTEN_BY = 'Written by';

@@ -1,8 +1,8 @@
-import { bodyOf, finishResult, unique } from './streams-assemble.js';
-import type { StreamsLimits } from './streams-decision.js';
-import { sizingFromLogs } from './streams-from-logs.js';
-import { type NameWishes, StreamsPaths, streamsNames } from './streams-names.js';
-import type { StreamsResult } from './streams-result.js';
+import { bodyOf, finishResult, unique } from './assemble.js';
+import type { StreamsLimits } from './decision.js';
+import { sizingFromLogs } from './from-logs.js';
+import { type NameWishes, StreamsPaths, streamsNames } from './names.js';
+import type { StreamsResult } from './result.js';
 
 export interface FromLogsRequest {
   /** Path of the ONNX model, which need not be there any more. */

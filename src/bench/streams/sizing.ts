@@ -1,6 +1,6 @@
-import { TrtforgeError } from '../errors.js';
-import { type EventListener, inPhase } from '../events.js';
-import { throwIfCancelled } from '../system/cancel.js';
+import { TrtforgeError } from '../../errors.js';
+import { type EventListener, inPhase } from '../../events.js';
+import { throwIfCancelled } from '../../system/cancel.js';
 import {
   type EngineStage,
   nextStep,
@@ -8,11 +8,11 @@ import {
   type Stop,
   type StreamsLimits,
   type StreamsState,
-} from './streams-decision.js';
-import type { StreamsBuilder, StreamsEngine, StreamsMeter } from './streams-effects.js';
-import type { StreamsPaths } from './streams-names.js';
-import { measureAndRecord, storedMeasurement } from './streams-record.js';
-import type { StreamsEngineResult, StreamsMeasurement } from './streams-result.js';
+} from './decision.js';
+import type { StreamsBuilder, StreamsEngine, StreamsMeter } from './effects.js';
+import type { StreamsPaths } from './names.js';
+import { measureAndRecord, storedMeasurement } from './record.js';
+import type { StreamsEngineResult, StreamsMeasurement } from './result.js';
 
 export interface SizingRequest {
   readonly limits: StreamsLimits;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { ExitCode } from '../errors.js';
-import { stopReasons } from './streams-decision.js';
+import { ExitCode } from '../../errors.js';
+import { stopReasons } from './decision.js';
 
 const positive = z.int().positive();
 const seconds = z.number().nonnegative();

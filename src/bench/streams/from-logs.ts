@@ -1,11 +1,11 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { TrtforgeError } from '../errors.js';
-import { readTrtexecLog } from '../trtexec/log.js';
-import { readStreamsLog } from './streams-log.js';
-import { maxBatchOfEngine, type StreamsPaths } from './streams-names.js';
-import { figuresOf, isOfAnotherBatch } from './streams-record.js';
-import type { StreamsMeasurement } from './streams-result.js';
+import { TrtforgeError } from '../../errors.js';
+import { readTrtexecLog } from '../../trtexec/log.js';
+import { readStreamsLog } from './log.js';
+import { maxBatchOfEngine, type StreamsPaths } from './names.js';
+import { figuresOf, isOfAnotherBatch } from './record.js';
+import type { StreamsMeasurement } from './result.js';
 
 /** What the logs of a model's `benchmarks` folder say, without engine, model or GPU. */
 export interface LoggedSizing {

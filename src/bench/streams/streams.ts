@@ -1,13 +1,13 @@
-import { type EventListener, inPhase } from '../events.js';
-import { inspectModel } from '../onnx/inspect.js';
-import { answersOf, bodyOf, finishResult, unique } from './streams-assemble.js';
-import type { StreamsLimits } from './streams-decision.js';
-import type { StreamsBuilder, StreamsMeter } from './streams-effects.js';
-import { type InputWishes, type StreamsInputs, streamsInputs } from './streams-input.js';
-import { type NameWishes, type StreamsNames, StreamsPaths, streamsNames } from './streams-names.js';
-import type { StreamsBody, StreamsResult } from './streams-result.js';
-import { measureSensitivity, sensitivityWarnings } from './streams-sensitivity.js';
-import { type SizedEngine, type Sizing, sizeStreams, stageOf } from './streams-sizing.js';
+import { type EventListener, inPhase } from '../../events.js';
+import { inspectModel } from '../../onnx/inspect.js';
+import { answersOf, bodyOf, finishResult, unique } from './assemble.js';
+import type { StreamsLimits } from './decision.js';
+import type { StreamsBuilder, StreamsMeter } from './effects.js';
+import { type InputWishes, type StreamsInputs, streamsInputs } from './input.js';
+import { type NameWishes, type StreamsNames, StreamsPaths, streamsNames } from './names.js';
+import type { StreamsBody, StreamsResult } from './result.js';
+import { measureSensitivity, sensitivityWarnings } from './sensitivity.js';
+import { type SizedEngine, type Sizing, sizeStreams, stageOf } from './sizing.js';
 
 export interface StreamsRequest {
   /** Path of an ONNX model. */

@@ -1,5 +1,5 @@
-import { TrtforgeError } from '../errors.js';
-import type { ModelFacts, ValueFacts } from '../onnx/model-facts.js';
+import { TrtforgeError } from '../../errors.js';
+import type { ModelFacts, ValueFacts } from '../../onnx/model-facts.js';
 
 export interface InputWishes {
   /** Which input takes the images; needed only where that is not plain. */

@@ -1,6 +1,6 @@
-import { readTrtexecLog } from '../trtexec/log.js';
-import type { TrtexecLog } from '../trtexec/log-result.js';
-import { WRITTEN_BY } from './streams-log-text.js';
+import { readTrtexecLog } from '../../trtexec/log.js';
+import type { TrtexecLog } from '../../trtexec/log-result.js';
+import { WRITTEN_BY } from './log-text.js';
 
 /** What a log of one measurement says, whoever wrote it. */
 export interface StreamsLog {

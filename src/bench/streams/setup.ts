@@ -1,12 +1,12 @@
-import type { BuilderName } from '../engine/plan-builders.js';
-import { TrtforgeError } from '../errors.js';
-import type { EventListener } from '../events.js';
-import { loadAddon } from '../toolchain/addon.js';
-import { type BenchTool, benchers } from './bench-with.js';
+import type { BuilderName } from '../../engine/plan-builders.js';
+import { TrtforgeError } from '../../errors.js';
+import type { EventListener } from '../../events.js';
+import { loadAddon } from '../../toolchain/addon.js';
+import { type BenchTool, benchers } from '../bench-with.js';
+import { EngineBuilder, type StreamsBuildWishes } from './builder.js';
+import type { StreamsMode } from './effects.js';
+import { streamsMeter } from './meter.js';
 import type { StreamsEffects, StreamsPlan } from './streams.js';
-import { EngineBuilder, type StreamsBuildWishes } from './streams-builder.js';
-import type { StreamsMode } from './streams-effects.js';
-import { streamsMeter } from './streams-meter.js';
 
 export interface StreamsSetup {
   readonly build: StreamsBuildWishes;

@@ -1,13 +1,13 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { basename } from 'node:path';
-import { TrtforgeError } from '../errors.js';
-import { openFile } from '../system/byte-source.js';
-import { sha256OfRange } from '../system/digest.js';
-import { publishFile } from '../system/publish.js';
-import type { MeasuredFacts, StreamsEngine, StreamsMeter, StreamsMode } from './streams-effects.js';
-import { readStreamsLog, type StreamsLog } from './streams-log.js';
-import type { MeasurementRecord, StreamsMeasurement } from './streams-result.js';
-import { measurementRecordSchema } from './streams-schema.js';
+import { TrtforgeError } from '../../errors.js';
+import { openFile } from '../../system/byte-source.js';
+import { sha256OfRange } from '../../system/digest.js';
+import { publishFile } from '../../system/publish.js';
+import type { MeasuredFacts, StreamsEngine, StreamsMeter, StreamsMode } from './effects.js';
+import { readStreamsLog, type StreamsLog } from './log.js';
+import type { MeasurementRecord, StreamsMeasurement } from './result.js';
+import { measurementRecordSchema } from './schema.js';
 
 /** Beside the log: what the log cannot say, and which engine and mode it belongs to. */
 export const recordPath = (logPath: string): string => logPath.replace(/\.log$/, '.json');

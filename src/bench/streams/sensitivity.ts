@@ -1,7 +1,7 @@
-import type { StreamsEngine, StreamsMeter } from './streams-effects.js';
-import type { StreamsPaths } from './streams-names.js';
-import { measureAndRecord, storedMeasurement } from './streams-record.js';
-import type { StreamsSensitivity } from './streams-result.js';
+import type { StreamsEngine, StreamsMeter } from './effects.js';
+import type { StreamsPaths } from './names.js';
+import { measureAndRecord, storedMeasurement } from './record.js';
+import type { StreamsSensitivity } from './result.js';
 
 /** How far from the batch in use the neighbours lie. */
 const DISTANCE = 8;

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { publishFile } from '../system/publish.js';
-import type { StreamsBody } from './streams-result.js';
+import { publishFile } from '../../system/publish.js';
+import type { StreamsBody } from './result.js';
 
 /** A DeepStream run as its step writes it into benchmark_data.json. */
 interface PipelineRun {

@@ -1,19 +1,19 @@
-import { ExitCode } from '../errors.js';
+import { ExitCode } from '../../errors.js';
 import {
   type BenchmarkData,
   benchmarkData,
   readBenchmarkData,
   summaryBlock,
   writeBenchmarkData,
-} from './streams-data.js';
-import { answerFor, type EngineStage, type StreamsAnswer, type StreamsLimits } from './streams-decision.js';
-import type { StreamsNames, StreamsPaths } from './streams-names.js';
+} from './data.js';
+import { answerFor, type EngineStage, type StreamsAnswer, type StreamsLimits } from './decision.js';
+import type { StreamsNames, StreamsPaths } from './names.js';
 import {
   type StreamsBody,
   type StreamsMeasurement,
   type StreamsResult,
   upperBoundWarning,
-} from './streams-result.js';
+} from './result.js';
 
 export const answersOf = ({ fps }: StreamsLimits, stages: readonly EngineStage[]): StreamsAnswer[] =>
   fps.flatMap((each) => answerFor(each, stages) ?? []);

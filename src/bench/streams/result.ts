@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { measurementRecordSchema, streamsResultSchema } from './streams-schema.js';
+import type { measurementRecordSchema, streamsResultSchema } from './schema.js';
 
 export type StreamsResult = z.infer<typeof streamsResultSchema>;
 /** A result before it is written: where that was and what was printed come last. */
