@@ -7,16 +7,12 @@ import { readNpy, readNpyHeader } from '../tensor/npy.js';
 import { openNpz } from '../tensor/npz.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { integerTensor, tensorFrom } from '../tensor/values.js';
+import { WINDOW_BYTES } from './byte-window.js';
 import type { RecordedBinding } from './recorded-stream.js';
 import { LineFault } from './reference-fault.js';
 import { NumberList } from './reference-numbers.js';
-import {
-  type LineNode,
-  type LineScanner,
-  type TensorNode,
-  TextSpan,
-  WINDOW_BYTES,
-} from './reference-scanner.js';
+import type { LineNode, LineScanner, TensorNode } from './reference-scanner.js';
+import { TextSpan } from './scanned-text.js';
 
 /** Gives memory for a tensor: new, or used again for the same tensor of a later chunk. */
 export type Allocate = (tensor: string, bytes: number) => Uint8Array;

@@ -1,7 +1,8 @@
 import type { ChunkMeta, Provenance } from './recorded-stream.js';
 import { LineFault } from './reference-fault.js';
-import { type LineNode, type LineScanner, TextSpan } from './reference-scanner.js';
+import type { LineNode, LineScanner } from './reference-scanner.js';
 import { provenanceSchema } from './reference-schema.js';
+import { TextSpan } from './scanned-text.js';
 
 /** Where our own facts stand in the `metadata` of a line. */
 export const OWN_KEY = 'x_trtforge';
