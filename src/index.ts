@@ -31,6 +31,7 @@ export type { Recipe } from './engine/recipe.js';
 export { type ErrorCode, ExitCode, TrtforgeError } from './errors.js';
 export type { EventListener, LogSeverity, WorkEvent } from './events.js';
 export { forge } from './forge/forge.js';
+export { forgeBundle } from './forge/forge-bundle.js';
 export type { ForgeContext, ForgeOptions } from './forge/options.js';
 export { type GateRequest, runGate } from './gate/gate.js';
 export type { GateResult } from './gate/gate-result.js';

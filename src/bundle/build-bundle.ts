@@ -5,7 +5,6 @@ import { removeIfThere } from '../system/remove.js';
 import { reportOf } from './build-report.js';
 import type { BundleContext, BundleRequest } from './bundle-request.js';
 import { BundleRun } from './bundle-run.js';
-import { bundleMarkdown } from './report-markdown.js';
 import type { BundleReport } from './report-schema.js';
 
 /**
@@ -14,7 +13,8 @@ import type { BundleReport } from './report-schema.js';
  * ```ts
  * const { outcome, components } = await buildBundle({ meta: 'out/model_meta.json', outdir: 'engines', precision: 'fp16' });
  * ```
- * Writes `COMPONENT.engine` with its passport, `build_logs/`, `build_report.json` and the same as Markdown; the report also when the run fails, which is then in `failure`.
+ * Writes `COMPONENT.engine` with its passport, `build_logs/` and `build_report.json`; the report also when the run fails, which is then in `failure`. `forgeBundle`
+ * does this and writes the report as pages too.
  * Throws only when it cannot begin: TF_WRITE_FAILED, and TF_USAGE for components that the bundle does not have.
  */
 export async function buildBundle(request: BundleRequest, given: BundleContext = {}): Promise<BundleReport> {
@@ -43,7 +43,6 @@ export async function buildBundle(request: BundleRequest, given: BundleContext =
 function writeReport(report: BundleReport, failure: TrtforgeError | undefined): void {
   try {
     publishFile(report.report, `${JSON.stringify(report, null, 2)}\n`);
-    publishFile(report.report.replace(/json$/, 'md'), bundleMarkdown(report));
   } catch (error) {
     throw failure ?? error;
   }

@@ -7,6 +7,7 @@ import { ExitCode, type TrtforgeError } from '../errors.js';
 import { buildWords, storeWords } from '../store/build-words.js';
 import { packageVersion } from '../version.js';
 import type { BundleRun } from './bundle-run.js';
+import { bundleWords } from './bundle-words.js';
 import type { ComponentState } from './component-state.js';
 import { environmentOf } from './machine.js';
 import {
@@ -16,7 +17,8 @@ import {
   componentReportSchema,
 } from './report-schema.js';
 
-const REPORT_FILE = 'build_report.json';
+/** The report's name in the folder of a bundle. */
+export const REPORT_FILE = 'build_report.json';
 
 export interface RunTimes {
   readonly started: Date;
@@ -56,6 +58,8 @@ export function reportOf(run: BundleRun, thrown: TrtforgeError | undefined, time
     started_utc: stamp(times.started),
     finished_utc: stamp(times.finished),
     total_sec: seconds(times.finished.getTime() - times.started.getTime()),
+    steps: [...run.clock.steps],
+    repeat: bundleWords(request),
     env: environmentOf(gpus, toolchain),
     components: inOrder(run.roster, [
       ...run.components.map((state) => componentPart(run, state)),
@@ -63,6 +67,7 @@ export function reportOf(run: BundleRun, thrown: TrtforgeError | undefined, time
     ]),
     checks: [...run.checks],
     not_checked: [...run.notChecked],
+    mismatches: [...(run.findings?.mismatches ?? [])],
     warnings: [...(run.findings?.warnings ?? [])],
     outcome: thrown !== undefined ? 'error' : isWrong ? 'fail' : 'pass',
     ...(thrown === undefined ? {} : { error: `${thrown.code}: ${thrown.message}` }),
@@ -87,6 +92,7 @@ function componentPart(run: BundleRun, state: ComponentState): ComponentReport {
           ? 'not-reached'
           : 'failed',
     onnx: state.onnx,
+    onnx_bytes: files?.onnxBytes ?? null,
     engine: state.enginePath,
     commands: { build: [...(state.trtexecCommand ?? buildCommand(run, state))], smoke: smokeCommand(state) },
     engine_bytes: passport?.plan.bytes ?? null,

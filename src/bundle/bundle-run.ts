@@ -26,6 +26,7 @@ import { digestFiles } from './model-files.js';
 import { inspectBundle, locateBundle, modelFolder, profiledComponents } from './read-bundle.js';
 import { type SmokeSubject, smokeRun } from './smoke.js';
 import { stageComponent } from './stage.js';
+import { StepClock } from './step-clock.js';
 import { typedModel } from './typed-model.js';
 import { forComponent, type WorkContext } from './work-context.js';
 
@@ -38,6 +39,7 @@ export class BundleRun {
   readonly components: ComponentState[] = [];
   readonly gpus = visibleGpus();
   readonly folder: string;
+  readonly clock = new StepClock();
   readonly notChecked: string[] = [];
   /** Every component the bundle has, also those that were not asked for. */
   roster: readonly string[] = usualComponents;
@@ -64,8 +66,8 @@ export class BundleRun {
 
   async go(): Promise<void> {
     const { emit } = this.#context;
-    await inPhase('bundle', emit, () => this.#read(), this.request.meta);
-    await inPhase('resolve', emit, () => this.#prepare());
+    await this.clock.time('read', null, () => inPhase('bundle', emit, () => this.#read(), this.request.meta));
+    await this.clock.time('prepare', null, () => inPhase('resolve', emit, () => this.#prepare()));
     await this.#build();
     for (const state of this.components) await this.#smoke(state);
     this.#noteUnrun();
@@ -132,7 +134,10 @@ export class BundleRun {
         const { prepared } = state.target!;
         return {
           bytes: estimateBuildBytes(typedWeightBytes(prepared)),
-          run: () => this.#attempt(state, (context) => this.#buildOne(state, stores, context)),
+          run: () =>
+            this.clock.time('build', state.name, () =>
+              this.#attempt(state, (context) => this.#buildOne(state, stores, context)),
+            ),
         };
       });
       const isRtx = this.toolchain?.product === 'tensorrt-rtx';
@@ -201,7 +206,9 @@ export class BundleRun {
     if (state.typed !== undefined) return state.typed;
     const { prepared } = state.target!;
     if (prepared.identity.recipe.conversion === null) return { path: prepared.modelPath, ms: 0 };
-    state.typed = await typedModel(prepared, join(this.temporary, 'typed', state.name), context);
+    state.typed = await this.clock.time('convert', state.name, () =>
+      typedModel(prepared, join(this.temporary, 'typed', state.name), context),
+    );
     return state.typed;
   }
 
@@ -212,7 +219,9 @@ export class BundleRun {
       try {
         const subject = await this.#subjectOf(state, context);
         state.smoke = await inPhase('smoke run', context.emit, () =>
-          smokeRun(component, profile, subject, state.smokeLog, context),
+          this.clock.time('smoke run', state.name, () =>
+            smokeRun(component, profile, subject, state.smokeLog, context),
+          ),
         );
       } catch (error) {
         if (!(error instanceof TrtforgeError) || error.code !== 'TF_ONNXRUNTIME_MISSING') throw error;
@@ -249,9 +258,12 @@ export class BundleRun {
       context: this.#context,
     });
     this.notChecked.push(...chain.notChecked);
-    if (chain.run === undefined) return;
+    const { run } = chain;
+    if (run === undefined) return;
     try {
-      this.checks = await inPhase('chained check', this.#context.emit, chain.run);
+      this.checks = await this.clock.time('chained check', null, () =>
+        inPhase('chained check', this.#context.emit, run),
+      );
     } catch (error) {
       if (!(error instanceof TrtforgeError) || error.code !== 'TF_ONNXRUNTIME_MISSING') throw error;
       this.notChecked.push('The bundle was not decoded: ONNX Runtime is missing.');

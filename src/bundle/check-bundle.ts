@@ -3,16 +3,10 @@ import type { ValueFacts } from '../onnx/model-facts.js';
 import type { Component } from './component.js';
 import type { Layout } from './layout-contract.js';
 import type { BundleMeta } from './meta.js';
-
-/** One place where the meta file and a model, or two models, say different things. */
-export interface Mismatch {
-  readonly component: string;
-  readonly tensor: string | null;
-  readonly message: string;
-}
+import type { BundleMismatch } from './report-schema.js';
 
 export interface BundleFindings {
-  readonly mismatches: readonly Mismatch[];
+  readonly mismatches: readonly BundleMismatch[];
   /** What could not be held against anything, and words of the contract that name no tensor. */
   readonly warnings: readonly string[];
 }
@@ -41,7 +35,7 @@ export function refuseMismatches({ path }: BundleMeta, { mismatches }: BundleFin
 }
 
 class Findings {
-  readonly mismatches: Mismatch[] = [];
+  readonly mismatches: BundleMismatch[] = [];
   readonly warnings: string[] = [];
   readonly meta: BundleMeta;
 

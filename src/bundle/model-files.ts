@@ -8,11 +8,12 @@ import type { ComponentReport } from './report-schema.js';
 
 export interface ModelFiles {
   readonly onnxSha256: string;
+  readonly onnxBytes: number;
   readonly external: ComponentReport['external_data'];
 }
 
 /** Goes up when the digests are worked out another way. */
-const MEMO = 'bundle-files-1';
+const MEMO = 'bundle-files-2';
 
 /** SHA-256 of a component's files as they lie on disk, in constant memory; remembered while none of them changes. */
 export async function digestFiles(
@@ -32,8 +33,10 @@ export async function digestFiles(
     lines.push(`${file.sha256}  ${externalFiles[index]}\n`);
     await setImmediate();
   }
+  const own = await digestFile(onnx);
   const value: ModelFiles = {
-    onnxSha256: (await digestFile(onnx)).sha256,
+    onnxSha256: own.sha256,
+    onnxBytes: own.bytes,
     external: paths.length === 0 ? null : { files: paths.length, bytes, sha256: sha256(lines.join('')) },
   };
   memo.remember(onnx, stamps, value);
@@ -51,6 +54,7 @@ async function digestFile(path: string): Promise<{ readonly sha256: string; read
 
 function isModelFiles(value: unknown): value is ModelFiles {
   if (typeof value !== 'object' || value === null) return false;
-  const { onnxSha256, external } = value as Partial<ModelFiles>;
-  return typeof onnxSha256 === 'string' && (external === null || typeof external?.sha256 === 'string');
+  const { onnxSha256, onnxBytes, external } = value as Partial<ModelFiles>;
+  if (typeof onnxSha256 !== 'string' || typeof onnxBytes !== 'number') return false;
+  return external === null || typeof external?.sha256 === 'string';
 }

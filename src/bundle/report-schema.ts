@@ -49,6 +49,8 @@ export const componentReportSchema = z.strictObject({
   /** built; kept: it lay there with this identity; local, remote: from a store; earlier: not asked for this time, as an earlier report has it. */
   status: z.enum(['built', 'kept', 'local', 'remote', 'failed', 'not-reached', 'earlier']),
   onnx: z.string(),
+  /** Of the ONNX file alone. */
+  onnx_bytes: bytes.nullable(),
   engine: z.string(),
   commands: z.strictObject({ build: z.array(z.string()), smoke: z.array(z.string()) }),
   engine_bytes: bytes.nullable(),
@@ -79,6 +81,23 @@ export const componentReportSchema = z.strictObject({
   failure: failureSchema.nullable(),
 });
 
+const mismatchSchema = z.strictObject({
+  component: z.string(),
+  /** The input or output it is about; null for the component as a whole. */
+  tensor: z.string().nullable(),
+  message: z.string(),
+});
+
+const stepSchema = z.strictObject({
+  /** read: the meta file and the models, held against each other; prepare: what is to be built, and digests; convert lies within what needed the typed model first. */
+  step: z.enum(['read', 'prepare', 'convert', 'build', 'smoke run', 'chained check']),
+  component: z.string().nullable(),
+  /** From the start of the run; components may be built side by side. */
+  start_sec: z.number().nonnegative(),
+  sec: z.number().nonnegative(),
+  failed: z.boolean(),
+});
+
 /**
  * What building a bundle came to; also the content of `build_report.json`. Names are those of the report that speech exporters' build tools write, which
  * this is a superset of.
@@ -107,11 +126,17 @@ export const bundleReportSchema = z.strictObject({
   started_utc: z.string(),
   finished_utc: z.string(),
   total_sec: z.number().nonnegative(),
+  /** In the order they began. */
+  steps: z.array(stepSchema),
+  /** The command line, word by word, that does all of it again. */
+  repeat: z.array(z.string()),
   env: environmentSchema,
   components: z.array(componentReportSchema),
   checks: z.array(chainCheckSchema),
   /** Why there is no chained check, or none on the engines; empty where both were made. */
   not_checked: z.array(z.string()),
+  /** Where the meta file and the models, or two models, contradict each other. */
+  mismatches: z.array(mismatchSchema),
   warnings: z.array(z.string()),
   outcome: z.enum(['pass', 'fail', 'error']),
   /** The failure in one line, present only when there is one. */
@@ -123,4 +148,6 @@ export type BundleReport = z.infer<typeof bundleReportSchema>;
 export type ComponentReport = z.infer<typeof componentReportSchema>;
 export type BundleFailure = z.infer<typeof failureSchema>;
 export type BundleEnvironment = z.infer<typeof environmentSchema>;
+export type BundleMismatch = z.infer<typeof mismatchSchema>;
+export type BundleStep = z.infer<typeof stepSchema>;
 export type SmokeRun = z.infer<typeof smokeSchema>;

@@ -44,15 +44,15 @@ export const command = defineCommand({
     ...bundleOptions,
     outdir: text({
       flags: '--outdir <folder>',
-      describe: 'with --meta: where engines, logs and build_report.json go',
+      describe: 'with --meta: where engines, logs and the report go',
     }),
   },
   run: async ([path], options, context): Promise<BuildReport | BundleReport> => {
     const { emit, signal, environment } = context;
     refuseMixedPlaces(options);
     if (isBundle(path, options)) {
-      const { buildBundle } = await import('../bundle/build-bundle.js');
-      return buildBundle(
+      const { forgeBundle } = await import('../forge/forge-bundle.js');
+      return forgeBundle(
         {
           ...bundleWishes(options, options.outdir),
           ...storeWishes(options),
@@ -60,7 +60,7 @@ export const command = defineCommand({
           // A build alone runs nothing but the engines it has built.
           smoke: 'engine',
         },
-        { ...context, explain: explaining },
+        context,
       );
     }
     const model = path ?? '';

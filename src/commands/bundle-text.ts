@@ -1,6 +1,8 @@
 import type { ChainCheck } from '../bundle/chain-schema.js';
 import type { BundleReport, ComponentReport } from '../bundle/report-schema.js';
 import type { TextOutput } from '../cli/command.js';
+import { agreementShare, bundleHeadline, statusWords } from '../report/bundle/sentences.js';
+import { bundlePage } from '../report/bundle/surroundings.js';
 import { formatBytes, formatMs, formatShare, formatStatistic, plural } from '../report/quantity.js';
 
 /** What building a bundle came to, as text. */
@@ -15,37 +17,21 @@ export function renderBundle(report: BundleReport, output: TextOutput): void {
   const word = { pass: green(bold('PASS')), fail: red(bold('FAIL')), error: red(bold('ERROR')) }[
     report.outcome
   ];
-  line(`${word}  ${headline(report)}`);
+  line(`${word}  ${bundleHeadline(report)}`);
   if (report.failure !== null) {
     line(`  ${report.failure.message.replaceAll('\n', '\n    ')}`);
     line(`  ${dim('→')} ${report.failure.remedy} ${dim(report.failure.code)}`);
   }
-  line(`report  ${report.report}`);
-}
-
-function headline({ outcome, components, checks, failure, total_sec }: BundleReport): string {
-  const time = formatMs(total_sec * 1000);
-  if (outcome === 'error')
-    return `The bundle was not built${failure?.component ? `: ${failure.component} failed` : ''} (${time}).`;
-  const engines = `${plural(components.length, 'engine')} in ${time}`;
-  if (outcome === 'fail') return `${engines}, but the bundle decodes otherwise than its models.`;
-  return checks.length === 0 ? `${engines}.` : `${engines}; the bundle decodes as its models do.`;
+  line(`report  ${bundlePage(report)}`);
 }
 
 function renderComponent(component: ComponentReport, { line, colors }: TextOutput): void {
   const { bold, dim, green, red, yellow } = colors;
   const { status, engine_bytes, timings_sec, smoke, profile } = component;
-  const words: Readonly<Record<ComponentReport['status'], string>> = {
-    built: green(`built in ${formatMs((timings_sec.build ?? 0) * 1000)}`),
-    kept: green('was there already'),
-    local: green('found in the local store'),
-    remote: green('found in the remote store'),
-    earlier: dim('left as it was'),
-    failed: red('failed'),
-    'not-reached': dim('not reached'),
-  };
+  const took = status === 'built' ? ` in ${formatMs((timings_sec.build ?? 0) * 1000)}` : '';
+  const tone = status === 'failed' ? red : ['earlier', 'not-reached'].includes(status) ? dim : green;
   line(
-    `${bold(component.component)}  ${words[status]}${engine_bytes === null ? '' : `  ${formatBytes(engine_bytes)}`}`,
+    `${bold(component.component)}  ${tone(`${statusWords[status]}${took}`)}${engine_bytes === null ? '' : `  ${formatBytes(engine_bytes)}`}`,
   );
   if (component.identity !== null && status !== 'not-reached') line(`  engine    ${component.engine}`);
   for (const [input, opt] of Object.entries(profile.opt)) {
@@ -61,7 +47,7 @@ function renderComponent(component: ComponentReport, { line, colors }: TextOutpu
 
 function renderCheck(check: ChainCheck, { line, colors }: TextOutput): void {
   const { bold, dim } = colors;
-  const share = (count: number) => formatShare(check.decisions === 0 ? 0 : count / check.decisions);
+  const share = (count: number) => formatShare(agreementShare(count, check));
   line();
   line(
     `${bold('chained check')}  ${check.candidate} on ${check.candidate_backend} against the models in FP32`,

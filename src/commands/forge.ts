@@ -2,7 +2,6 @@ import type { BundleReport } from '../bundle/report-schema.js';
 import { defineCommand, type TextOutput } from '../cli/command.js';
 import { type OptionValues, option, text } from '../cli/option.js';
 import { splitAtCommas } from '../cli/values.js';
-import { explaining } from '../diagnose/failure.js';
 import { TrtforgeError } from '../errors.js';
 import { forge } from '../forge/forge.js';
 import { type ForgeOptions, type SkippablePhase, skippablePhases } from '../forge/options.js';
@@ -65,15 +64,15 @@ export const command = defineCommand({
     if (isBundle(model, options)) {
       refuseSkippedBuild(skip);
       const { seed, samples } = options;
-      const { buildBundle } = await import('../bundle/build-bundle.js');
-      return buildBundle(
+      const { forgeBundle } = await import('../forge/forge-bundle.js');
+      return forgeBundle(
         {
           ...bundleWishes(options, options.runRoot),
           ...storeWishes(options),
           builder: options.builder,
           check: skip.includes('verify') ? undefined : { seed, samples },
         },
-        { ...context, explain: explaining },
+        context,
       );
     }
     return forge(forgeWishes(model ?? '', options), context);

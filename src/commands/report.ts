@@ -2,26 +2,25 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { defineCommand } from '../cli/command.js';
 import { choice, text } from '../cli/option.js';
-import { renderHtml } from '../report/html.js';
-import { renderMarkdown } from '../report/markdown.js';
 import { readResult } from '../report/read.js';
-import type { ForgeResult, RenderedReport } from '../report/result.js';
+import type { RenderedReport } from '../report/result.js';
+import { viewsOf } from '../report/views.js';
 import { publishFile } from '../system/publish.js';
-
-const formats = {
-  html: { extension: 'html', render: renderHtml },
-  markdown: { extension: 'md', render: renderMarkdown },
-  json: { extension: 'json', render: (result: ForgeResult) => `${JSON.stringify(result, null, 2)}\n` },
-} as const;
 
 export const command = defineCommand({
   name: 'report',
   summary: 'render the report of a run again',
   examples: [
     'trtforge report runs/resnet50 --format html',
+    'trtforge report engines',
     'trtforge report runs/resnet50/report.json --format markdown -o - >> "$GITHUB_STEP_SUMMARY"',
   ],
-  arguments: [{ name: 'RUN', describe: 'a run root, or the report.json in it' }],
+  arguments: [
+    {
+      name: 'RUN',
+      describe: 'a run root or the folder of a bundle, or the report.json or build_report.json in it',
+    },
+  ],
   options: {
     format: choice({
       flags: '--format <format>',
@@ -31,15 +30,15 @@ export const command = defineCommand({
     }),
     output: text({
       flags: '-o, --output <file>',
-      describe: 'where to write it; - is stdout (default: report.<format> beside the result)',
+      describe: 'where to write it; - is stdout (default: report.html or its kin beside the result)',
     }),
   },
   run: async ([run = ''], options): Promise<RenderedReport> => {
-    const { extension, render } = formats[options.format];
-    const content = render(readResult(run));
+    const { name, render } = viewsOf(readResult(run))[options.format];
+    const content = render();
     if (options.output === '-')
       return { schema: 'trtforge.report/1', format: options.format, path: null, content };
-    const path = options.output ?? join(rootOf(run), `report.${extension}`);
+    const path = options.output ?? join(rootOf(run), name);
     publishFile(path, content);
     return { schema: 'trtforge.report/1', format: options.format, path, content: null };
   },

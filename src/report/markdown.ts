@@ -13,9 +13,10 @@ import {
   phasesSentence,
   runTitle,
   speedSentence,
+  type TimedPhases,
 } from './sentences.js';
 
-const marks = { pass: '✅', fail: '❌', inconclusive: '❔' } as const;
+export const marks = { pass: '✅', fail: '❌', inconclusive: '❔' } as const;
 
 /** Nodes of a rule named in the summary; the page lists more, `report.json` all. */
 const NODES_NAMED = 5;
@@ -36,16 +37,26 @@ export function renderMarkdown(result: ForgeResult): string {
     result.model && `## The model\n\n${text(modelSentence(result.model))}${findingsList(result)}`,
     result.build &&
       `## The engine\n\n${text(engineSentence(result.build))}\n\nIdentity ${code(result.build.identity)}, plan ${code(result.engine ?? result.build.name)}.`,
-    result.environment.length > 0 &&
-      `## Environment\n\n${table(
-        ['what', 'which'],
-        result.environment.map(({ name, text: said }) => [text(name), text(said)]),
-      )}`,
-    `## Repeat it\n\n${fence(result.repeat.map(({ step, command }) => `# ${step.replaceAll('\n', ' ')}\n${command}`).join('\n'))}`,
+    ...surroundingBlocks(result),
   ]
     .filter((block) => typeof block === 'string')
     .join('\n\n')
     .concat('\n');
+}
+
+/** What it ran on, and the commands that repeat it. */
+export function surroundingBlocks({
+  environment,
+  repeat,
+}: Pick<ForgeResult, 'environment' | 'repeat'>): readonly (string | false)[] {
+  return [
+    environment.length > 0 &&
+      `## Environment\n\n${table(
+        ['what', 'which'],
+        environment.map(({ name, text: said }) => [text(name), text(said)]),
+      )}`,
+    `## Repeat it\n\n${fence(repeat.map(({ step, command }) => `# ${step.replaceAll('\n', ' ')}\n${command}`).join('\n'))}`,
+  ];
 }
 
 function verdictBlock({ verdict, error, issues = [] }: ForgeResult): string {
@@ -107,7 +118,7 @@ function sizesBlock({ model, conversion, build }: ForgeResult): string | null {
   return `## Sizes\n\n${table(['station', 'bytes on disk'], rows)}`;
 }
 
-function phasesBlock(result: ForgeResult): string {
+export function phasesBlock(result: TimedPhases): string {
   const rows = result.phases.map((phase) => [
     text(phase.name),
     phase.status.replace('-', ' '),

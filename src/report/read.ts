@@ -1,5 +1,7 @@
-import { statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { REPORT_FILE as BUNDLE_REPORT_FILE } from '../bundle/build-report.js';
+import { type BundleReport, bundleReportSchema } from '../bundle/report-schema.js';
 import { TrtforgeError } from '../errors.js';
 import { readText } from '../system/read-text.js';
 import { type ForgeResult, forgeResultSchema } from './result.js';
@@ -10,28 +12,36 @@ export const RESULT_FILE = 'report.json';
 /** No report comes near this; reading something bigger as JSON would take the machine's memory. */
 const LARGEST_BYTES = 256 << 20;
 
-/** Reads the result of a run from its run root or from the `report.json` itself. Errors: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_REPORT_INVALID. */
-export function readResult(path: string): ForgeResult {
+/**
+ * Reads the result of a run: of a model from its run root or the `report.json` in it, of a bundle from its folder or the `build_report.json` in it. A folder
+ * that has both is taken for a run root. Errors: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_REPORT_INVALID.
+ */
+export function readResult(path: string): ForgeResult | BundleReport {
   const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
-  const file = isFolder ? join(path, RESULT_FILE) : path;
+  const names = [RESULT_FILE, BUNDLE_REPORT_FILE];
+  const file = isFolder
+    ? join(path, names.find((name) => existsSync(join(path, name))) ?? RESULT_FILE)
+    : path;
   return parseResult(readText(file, LARGEST_BYTES, 'TF_REPORT_INVALID'), path);
 }
 
-/** Checks the text of a `report.json`; `path` is for the message. Errors: TF_REPORT_INVALID. */
-export function parseResult(text: string, path: string): ForgeResult {
+/** Checks the text of a `report.json` or a `build_report.json`; `path` is for the message. Errors: TF_REPORT_INVALID. */
+export function parseResult(text: string, path: string): ForgeResult | BundleReport {
   let json: unknown;
   try {
     json = JSON.parse(text);
   } catch (cause) {
     throw new TrtforgeError('TF_REPORT_INVALID', `${path} is not JSON.`, { cause });
   }
-  const checked = forgeResultSchema.safeParse(json);
+  const isBundle =
+    typeof json === 'object' && json !== null && 'schema' in json && json.schema === 'trtforge.bundle/1';
+  const checked = (isBundle ? bundleReportSchema : forgeResultSchema).safeParse(json);
   if (checked.success) return checked.data;
   const issue = checked.error.issues[0];
   const where = issue?.path.map(String).join('.') || 'the document';
   throw new TrtforgeError(
     'TF_REPORT_INVALID',
-    `${path} is not a result of forge: ${where}: ${issue?.message}.`,
+    `${path} is not a result of ${isBundle ? 'forge --meta' : 'forge'}: ${where}: ${issue?.message}.`,
     {
       cause: checked.error,
     },

@@ -95,7 +95,9 @@ export function sizeSentence(result: ForgeResult): string {
     : `${parts.join(', ')}.`;
 }
 
-export function phasesSentence(result: ForgeResult): string {
+export type TimedPhases = Pick<ForgeResult, 'phases' | 'totalMs'>;
+
+export function phasesSentence(result: TimedPhases): string {
   const count = (status: ReportPhase['status']) =>
     result.phases.filter((phase) => phase.status === status).length;
   const skipped = count('skipped');

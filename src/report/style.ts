@@ -51,7 +51,7 @@ code { overflow-wrap: anywhere; }
 .verdict-word { font-family: var(--book); font-size: 1.7rem; font-weight: 600; line-height: 1.1; color: var(--tone); margin: 0.1rem 0 0.3rem; }
 .verdict-headline { margin: 0; }
 .verdict ul { margin: 0.6rem 0 0; padding-left: 1.15rem; }
-.verdict li { margin: 0.15rem 0; }
+.verdict li { margin: 0.15rem 0; white-space: pre-line; }
 .remedy { margin: 0.8rem 0 0; white-space: pre-line; }
 
 .dials { list-style: none; display: grid; grid-template-columns: repeat(auto-fit, minmax(8.5rem, 1fr)); gap: 1.2rem 0.8rem; margin: 1.9rem 0 0; padding: 0; text-align: center; }

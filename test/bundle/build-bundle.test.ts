@@ -7,6 +7,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -20,7 +21,7 @@ import { verifyEngine } from '../../src/engine/verify-engine.js';
 import { TrtforgeError } from '../../src/errors.js';
 import { ownMark } from '../../src/store/process-mark.js';
 import { sha256 } from '../../src/system/digest.js';
-import { changeMeta, changeModel, scatterWeights, writeBundle } from '../support/bundle.js';
+import { changeMeta, changeModel, recordingBuilder, scatterWeights, writeBundle } from '../support/bundle.js';
 import { sampleOutcome, samplePlan, sampleToolchain } from '../support/sample-engine.js';
 import { standInTrtexec } from '../support/trtexec.js';
 
@@ -35,23 +36,6 @@ beforeEach(async () => {
   outdir = join(folder, 'engines');
   meta = await writeBundle(folder);
 });
-
-/** Writes a plan at once, and remembers the models it was given. */
-function recordingBuilder(
-  change: (model: string) => Partial<ReturnType<typeof sampleOutcome>> | Error = () => ({}),
-) {
-  const models: string[] = [];
-  const build: PlanBuilder = async ({ modelPath, planPath }, { emit }) => {
-    models.push(modelPath);
-    emit({ type: 'log', source: 'builder', severity: 'info', message: `Building ${modelPath}` });
-    const plan = samplePlan(models.length, 600_000);
-    const changed = change(modelPath);
-    if (changed instanceof Error) throw changed;
-    writeFileSync(planPath, plan);
-    return { ...sampleOutcome(plan.length), ...changed };
-  };
-  return { build, models };
-}
 
 const environment = () => ({ ...process.env, XDG_CACHE_HOME: join(folder, 'cache') });
 function run(
@@ -90,6 +74,16 @@ describe('a bundle', () => {
       failure: null,
     });
     expect(report).not.toHaveProperty('error');
+    expect(report.steps.map(({ step, failed }) => [step, failed])).toEqual([
+      ['read', false],
+      ['prepare', false],
+      ...Array(3).fill(['build', false]),
+    ]);
+    expect(report.steps.slice(2).map(({ component }) => component)).toEqual([
+      'encoder',
+      'predictor',
+      'joint',
+    ]);
     expect(report.started_utc).toMatch(/^\d{8}_\d{6}$/);
     expect(statuses(report)).toEqual({ encoder: 'built', predictor: 'built', joint: 'built' });
     for (const {
@@ -97,6 +91,7 @@ describe('a bundle', () => {
       engine,
       engine_sha256,
       onnx_sha256,
+      onnx_bytes,
       onnx,
       logs,
       profile,
@@ -105,6 +100,7 @@ describe('a bundle', () => {
       expect(engine).toBe(join(outdir, `${component}.engine`));
       expect(verifyEngine(engine).plan.sha256).toBe(engine_sha256);
       expect(sha256(readFileSync(onnx))).toBe(onnx_sha256);
+      expect(statSync(onnx).size).toBe(onnx_bytes);
       expect(readFileSync(logs.build!, 'utf8')).toMatch(
         /^\[\d\d\/\d\d\/\d{4}-\d\d:\d\d:\d\d\] \[I\] Building /,
       );
@@ -115,7 +111,6 @@ describe('a bundle', () => {
       [
         'build_logs',
         'build_report.json',
-        'build_report.md',
         ...['encoder', 'joint', 'predictor'].flatMap((name) => [
           `${name}.engine`,
           `${name}.engine.passport.json`,
@@ -312,8 +307,14 @@ describe('a bundle that cannot be built', () => {
   test('because the meta file contradicts the models says every mismatch, and builds nothing', async () => {
     changeMeta(meta, { features: { n_mels: 80 }, joint_vocab_size: 99 });
     const builder = recordingBuilder();
-    const { failure } = await failed(run(builder));
+    const { failure, mismatches, steps } = await failed(run(builder));
     expect(failure?.code).toBe('TF_BUNDLE_MISMATCH');
+    expect(mismatches.map(({ component, tensor }) => [component, tensor])).toEqual([
+      ['encoder', 'audio_signal'],
+      ['joint', 'joint_output'],
+      ['joint', 'joint_output'],
+    ]);
+    expect(steps).toMatchObject([{ step: 'read', failed: true }]);
     expect(failure?.message).toMatch(/80 mel bins[\s\S]*38 logits; the meta file says 99/);
     expect(builder.models).toEqual([]);
   });
@@ -389,6 +390,6 @@ describe('a bundle that cannot be built', () => {
     });
     const report = await failed(run(builder, { memoryBudget: 1 }, { signal: cancel.signal }));
     expect(report.exitCode).toBe(4);
-    expect(readdirSync(outdir).sort()).toEqual(['build_logs', 'build_report.json', 'build_report.md']);
+    expect(readdirSync(outdir).sort()).toEqual(['build_logs', 'build_report.json']);
   });
 });

@@ -93,6 +93,9 @@ describe('trtforge forge and build, about a model or a bundle', () => {
       components: [{ status: 'not-reached' }, {}, {}],
     });
     expect(JSON.parse(readFileSync(json.report, 'utf8')).error).toContain('TF_BUNDLE_MISMATCH');
+    const page = join(other, 'out', 'report.html');
+    expect(text.out).toContain(`report  ${page}`);
+    expect(readFileSync(page, 'utf8')).toContain('the meta file says 80 mel bins');
   });
 });
 
@@ -130,5 +133,8 @@ describeWith('toolchain', 'trtforge build --meta', () => {
     expect(out).not.toContain('chained check');
     const checked = await trtforge('forge', ...common, '--samples', '1');
     expect(checked.out).toMatch(/chained check {2}typed models|ONNX Runtime is missing/);
+    const page = readFileSync(join(outdir, 'report.html'), 'utf8');
+    expect(page).toMatch(/Chained check: typed models|ONNX Runtime is missing/);
+    expect(page).toContain('--samples 1');
   });
 });

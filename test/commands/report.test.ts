@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runProgram } from '../../src/cli/program.js';
 import { command } from '../../src/commands/report.js';
+import { sampleBundle } from '../report/bundle-sample.js';
 import { failedSample } from '../report/sample.js';
 import { recordedConsole } from '../support/console.js';
 
@@ -41,6 +42,21 @@ describe('trtforge report', () => {
     const { out } = await trtforge('report', run, '--format', 'markdown', '-o', '-');
     expect(out).toMatch(/^# resnet50/);
   });
+
+  test.each([
+    ['html', 'report.html', /<p class="verdict-word">Pass</],
+    ['markdown', 'report.md', /^# parakeet: ✅ Pass/],
+    ['json', 'build_report.json', /"schema": "trtforge\.bundle\/1"/],
+  ])(
+    'knows the folder of a bundle, and writes its %s as forge --meta does',
+    async (format, name, content) => {
+      const outdir = mkdtempSync(join(run, 'engines-'));
+      writeFileSync(join(outdir, 'build_report.json'), JSON.stringify(sampleBundle()));
+      const { exitCode, out } = await trtforge('report', outdir, '--format', format);
+      expect([exitCode, out]).toEqual([0, join(outdir, name)]);
+      expect(readFileSync(out, 'utf8')).toMatch(content);
+    },
+  );
 
   test('--json is one object that names the file', async () => {
     const { out } = await trtforge('report', run, '-o', join(run, 'other.html'), '--json');

@@ -4,10 +4,12 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { renderHtml } from '../../src/report/html.js';
+import type { BundleReport } from '../../src/bundle/report-schema.js';
 import type { ForgeResult } from '../../src/report/result.js';
+import { viewsOf } from '../../src/report/views.js';
 import { launchChromium } from '../support/browser.js';
 import { describeWith } from '../support/needs.js';
+import { failedBundle, sampleBundle, stoppedBundle } from './bundle-sample.js';
 import {
   captionNumbers,
   contrasts,
@@ -19,10 +21,14 @@ import {
 } from './probes.js';
 import { failedSample, sampleResult, stoppedSample } from './sample.js';
 
-const pages: Readonly<Record<string, ForgeResult>> = {
-  pass: sampleResult(),
+const passed = sampleResult();
+const pages: Readonly<Record<string, ForgeResult | BundleReport>> = {
+  pass: passed,
   fail: failedSample(),
   stopped: stoppedSample(),
+  bundle: sampleBundle(),
+  'bundle that fails': failedBundle(),
+  'bundle that stopped': stoppedBundle(),
 };
 
 describeWith('chromium', 'report.html in Chromium', (executable) => {
@@ -32,7 +38,7 @@ describeWith('chromium', 'report.html in Chromium', (executable) => {
   beforeAll(async () => {
     browser = await launchChromium(executable);
     for (const [name, result] of Object.entries(pages))
-      writeFileSync(join(folder, `${name}.html`), renderHtml(result));
+      writeFileSync(join(folder, `${name}.html`), viewsOf(result).html.render());
   });
   afterAll(async () => {
     await browser.close();
@@ -75,6 +81,21 @@ describeWith('chromium', 'report.html in Chromium', (executable) => {
       expect(await page.locator('svg.chart').count()).toBe(charts);
       expect(await page.locator('svg.dial').count()).toBe(dials);
       expect(await page.locator('h1').textContent()).toBe('resnet50');
+      const verdict = (await page.locator('.verdict').boundingBox())!;
+      expect(verdict.y + verdict.height).toBeLessThan(900);
+    });
+  });
+
+  test.each([
+    ['bundle', 'Pass', 3, 2],
+    ['bundle that fails', 'Fail', 3, 2],
+    ['bundle that stopped', 'Stopped', 2, 0],
+  ])('a %s shows its verdict first, and every chart', async (name, word, charts, dials) => {
+    await open(name, {}, async (page) => {
+      expect(await page.locator('.verdict-word').textContent()).toBe(word);
+      expect(await page.locator('svg.chart').count()).toBe(charts);
+      expect(await page.locator('svg.dial').count()).toBe(dials);
+      expect(await page.locator('script:not([type="application/json"])').count()).toBe(0);
       const verdict = (await page.locator('.verdict').boundingBox())!;
       expect(verdict.y + verdict.height).toBeLessThan(900);
     });
@@ -138,7 +159,7 @@ describeWith('chromium', 'report.html in Chromium', (executable) => {
   test('a command is selected whole by one click', async () => {
     await open('pass', {}, async (page) => {
       await page.locator('.commands pre').first().click();
-      expect(await page.evaluate(selectedText)).toBe(pages.pass!.repeat[0]!.command);
+      expect(await page.evaluate(selectedText)).toBe(passed.repeat[0]!.command);
     });
   });
 

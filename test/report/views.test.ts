@@ -8,6 +8,8 @@ import { renderHtml } from '../../src/report/html.js';
 import { renderMarkdown } from '../../src/report/markdown.js';
 import { parseResult, readResult } from '../../src/report/read.js';
 import { type ForgeResult, forgeResultSchema } from '../../src/report/result.js';
+import { viewsOf } from '../../src/report/views.js';
+import { sampleBundle } from './bundle-sample.js';
 import { failedSample, sampleResult, stoppedSample } from './sample.js';
 
 const samples = { pass: sampleResult(), fail: failedSample(), stopped: stoppedSample() };
@@ -170,19 +172,37 @@ describe('reading a result', () => {
     );
   });
 
+  test('of a bundle from its folder or from the file, and a run root before it', () => {
+    const bundle = mkdtempSync(join(folder, 'bundle-'));
+    const path = join(bundle, 'build_report.json');
+    writeFileSync(path, JSON.stringify(sampleBundle()));
+    expect(readResult(bundle)).toEqual(sampleBundle());
+    writeFileSync(join(bundle, 'report.json'), JSON.stringify(samples.fail));
+    expect([readResult(bundle), readResult(path)]).toEqual([samples.fail, sampleBundle()]);
+    writeFileSync(path, JSON.stringify({ ...sampleBundle(), outcome: 'good' }));
+    expect(() => readResult(path)).toThrow(/is not a result of forge --meta: outcome/);
+  });
+
   test('a damaged result is read or refused, and what is read can be rendered', () => {
-    const whole = JSON.stringify(samples.pass);
+    const wholes = [samples.pass, sampleBundle()].map((sample) => JSON.stringify(sample));
     fc.assert(
-      fc.property(fc.nat(whole.length - 1), fc.string({ maxLength: 6 }), fc.nat(40), (at, inserted, cut) => {
-        const text = whole.slice(0, at) + inserted + whole.slice(at + cut);
-        try {
-          const result = parseResult(text, 'mutated.json');
-          expect(renderHtml(result)).toContain('</html>');
-          expect(renderMarkdown(result)).toContain('## Repeat it');
-        } catch (error) {
-          expect(error).toBeInstanceOf(TrtforgeError);
-        }
-      }),
+      fc.property(
+        fc.constantFrom(...wholes),
+        fc.nat(),
+        fc.string({ maxLength: 6 }),
+        fc.nat(40),
+        (whole, place, inserted, cut) => {
+          const at = place % whole.length;
+          const text = whole.slice(0, at) + inserted + whole.slice(at + cut);
+          try {
+            const { html, markdown } = viewsOf(parseResult(text, 'mutated.json'));
+            expect(html.render()).toContain('</html>');
+            expect(markdown.render()).toContain('## Repeat it');
+          } catch (error) {
+            expect(error).toBeInstanceOf(TrtforgeError);
+          }
+        },
+      ),
       { numRuns: 400 },
     );
   });

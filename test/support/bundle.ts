@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { modelFamilies } from '../../examples/models/catalogue.js';
+import type { PlanBuilder } from '../../src/engine/build-engine.js';
 import { visitTensors } from '../../src/onnx/graph.js';
 import { openModel } from '../../src/onnx/model.js';
 import {
@@ -13,6 +14,7 @@ import {
   StringStringEntryProtoSchema,
   type TensorProto,
 } from '../../src/onnx/onnx_pb.js';
+import { sampleOutcome, samplePlan } from './sample-engine.js';
 
 /** Writes the example's smallest speech bundle: encoder, predictor, joint network and their meta file. Gives the meta file's path. */
 export async function writeBundle(folder: string): Promise<string> {
@@ -87,4 +89,21 @@ function moveOut(tensor: TensorProto, folder: string, subfolder: string, name: s
   tensor.dataLocation = 1;
   tensor.rawData = new Uint8Array();
   return location;
+}
+
+/** Writes a plan at once, and remembers the models it was given. */
+export function recordingBuilder(
+  change: (model: string) => Partial<ReturnType<typeof sampleOutcome>> | Error = () => ({}),
+) {
+  const models: string[] = [];
+  const build: PlanBuilder = async ({ modelPath, planPath }, { emit }) => {
+    models.push(modelPath);
+    emit({ type: 'log', source: 'builder', severity: 'info', message: `Building ${modelPath}` });
+    const plan = samplePlan(models.length, 600_000);
+    const changed = change(modelPath);
+    if (changed instanceof Error) throw changed;
+    writeFileSync(planPath, plan);
+    return { ...sampleOutcome(plan.length), ...changed };
+  };
+  return { build, models };
 }

@@ -2,8 +2,8 @@ import { type Span, timelineChart } from '../chart/timeline.js';
 import { type Markup, markup } from '../markup.js';
 import { badge, figure, type SectionFacts, table } from '../parts.js';
 import { formatMs } from '../quantity.js';
-import type { ForgeResult, ReportPhase } from '../result.js';
-import { phasesSentence } from '../sentences.js';
+import type { ReportPhase } from '../result.js';
+import { phasesSentence, type TimedPhases } from '../sentences.js';
 
 const tones = { done: 'accent', failed: 'bad', skipped: 'quiet', 'not-reached': 'quiet' } as const;
 const badges = { done: 'good', failed: 'bad', skipped: 'warn', 'not-reached': 'quiet' } as const;
@@ -12,7 +12,7 @@ const badges = { done: 'good', failed: 'bad', skipped: 'warn', 'not-reached': 'q
 const SHORTEST_STEP = 0.02;
 
 /** The run on a time line, and every phase with what came of it or why it did not run. */
-export function phasesSection(result: ForgeResult): SectionFacts | null {
+export function phasesSection(result: TimedPhases): SectionFacts | null {
   return {
     id: 'phases',
     title: 'The run',
@@ -38,7 +38,7 @@ export function phasesSection(result: ForgeResult): SectionFacts | null {
   };
 }
 
-function timeline(result: ForgeResult): Markup {
+function timeline(result: TimedPhases): Markup {
   const spans = result.phases.flatMap((phase) => [...phaseSpan(phase), ...stepSpans(phase, result.totalMs)]);
   if (spans.length === 0) return markup`<p class="muted">No phase was started.</p>`;
   return timelineChart(

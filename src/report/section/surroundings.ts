@@ -4,7 +4,7 @@ import { plural } from '../quantity.js';
 import type { ForgeResult } from '../result.js';
 
 /** What the run ran on. */
-export function environmentSection({ environment }: ForgeResult): SectionFacts | null {
+export function environmentSection({ environment }: Pick<ForgeResult, 'environment'>): SectionFacts | null {
   if (environment.length === 0) return null;
   return {
     id: 'environment',
@@ -15,7 +15,9 @@ export function environmentSection({ environment }: ForgeResult): SectionFacts |
 }
 
 /** The commands that repeat each step alone, and where the run left its files. */
-export function repeatSection(result: ForgeResult): SectionFacts | null {
+export function repeatSection(
+  result: Pick<ForgeResult, 'repeat' | 'files' | 'runRoot'>,
+): SectionFacts | null {
   return {
     id: 'repeat',
     title: 'Repeat it',

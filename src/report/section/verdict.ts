@@ -1,4 +1,5 @@
 import { dial } from '../chart/dial.js';
+import type { ChartText, Tone } from '../chart/frame.js';
 import { type Content, type Markup, markup } from '../markup.js';
 import { formatBytes, formatMs, formatShare } from '../quantity.js';
 import type { ForgeResult, Outcome } from '../result.js';
@@ -22,12 +23,20 @@ const icons: Readonly<Record<Outcome, Markup>> = {
   inconclusive: markup`<path d="M17.5 19c0-8 13-8 13 0 0 5-6.5 5-6.5 10M24 34.5v.5"/>`,
 };
 
+interface BannerFacts {
+  readonly outcome: Outcome;
+  /** Where the outcome's own word would not say it. */
+  readonly word?: string;
+  readonly headline: string;
+  readonly reasons: readonly string[];
+}
+
 /** The verdict with its reasons; `more` follows them. */
 export function verdictBanner(
-  { outcome, headline, reasons }: Pick<ForgeResult['verdict'], 'outcome' | 'headline' | 'reasons'>,
+  { outcome, word = outcomeWord[outcome], headline, reasons }: BannerFacts,
   more: Content = null,
 ): Markup {
-  return markup`<div class="verdict ${outcome}" role="status"><svg class="verdict-icon" viewBox="0 0 48 48" width="48" height="48" aria-hidden="true"><circle cx="24" cy="24" r="22"/>${icons[outcome]}</svg><div><p class="verdict-word">${outcomeWord[outcome]}</p><p class="verdict-headline">${headline}</p>${reasons.length > 0 && markup`<ul>${reasons.map((reason) => markup`<li>${reason}</li>`)}</ul>`}${more}</div></div>`;
+  return markup`<div class="verdict ${outcome}" role="status"><svg class="verdict-icon" viewBox="0 0 48 48" width="48" height="48" aria-hidden="true"><circle cx="24" cy="24" r="22"/>${icons[outcome]}</svg><div><p class="verdict-word">${word}</p><p class="verdict-headline">${headline}</p>${reasons.length > 0 && markup`<ul>${reasons.map((reason) => markup`<li>${reason}</li>`)}</ul>`}${more}</div></div>`;
 }
 
 function failure(result: ForgeResult): Content {
@@ -37,7 +46,7 @@ function failure(result: ForgeResult): Content {
 }
 
 /** Notes are harmless and stay in the JSON. */
-function knownIssues(issues: NonNullable<ForgeResult['issues']>): Content {
+export function knownIssues(issues: NonNullable<ForgeResult['issues']>): Content {
   const telling = issues.filter(({ severity }) => severity !== 'note');
   return telling.map(
     ({ id, cause, remedy }) => markup`<p class="remedy"><code>${id}</code> ${cause} ${remedy}</p>`,
@@ -53,12 +62,20 @@ function dials(result: ForgeResult): Content {
     ...(result.bench?.gpuMs ? [['on the GPU', formatMs(result.bench.gpuMs.median)] as const] : []),
     ['whole run', formatMs(result.totalMs)],
   ];
-  return markup`<ul class="dials">${items.map((item) => markup`<li>${item.ring}<p>${item.caption}</p></li>`)}${figures.map(([name, figure]) => markup`<li class="tile"><p class="tile-figure">${figure}</p><p>${name}</p></li>`)}</ul>`;
+  return dialList(items, figures);
 }
 
-interface DialItem {
-  readonly ring: Markup;
+export interface DialItem {
+  readonly text: ChartText;
+  readonly share: number;
+  readonly figure: string;
+  readonly tone: Exclude<Tone, 'quiet'>;
   readonly caption: string;
+}
+
+/** Rings for shares of a whole, then tiles for plain figures: a name and the figure. */
+export function dialList(rings: readonly DialItem[], tiles: readonly (readonly [string, string])[]): Markup {
+  return markup`<ul class="dials">${rings.map(({ text, share, figure, tone, caption }) => markup`<li>${dial(text, share, figure, tone)}<p>${caption}</p></li>`)}${tiles.map(([name, figure]) => markup`<li class="tile"><p class="tile-figure">${figure}</p><p>${name}</p></li>`)}</ul>`;
 }
 
 /** The engine itself counts where it was run. */
@@ -74,16 +91,14 @@ function accuracyDial({ verification, engineVerification }: ForgeResult): DialIt
         ? '>10×'
         : '∞';
   return {
-    ring: dial(
-      {
-        id: 'dial-accuracy',
-        title: 'Tolerance used',
-        description: `${tightest.output.name}: ${tightest.statistic} uses ${figure} of its limit.`,
-      },
-      tightest.share,
-      figure,
-      tone,
-    ),
+    text: {
+      id: 'dial-accuracy',
+      title: 'Tolerance used',
+      description: `${tightest.output.name}: ${tightest.statistic} uses ${figure} of its limit.`,
+    },
+    share: tightest.share,
+    figure,
+    tone,
     caption: 'of the tolerance used',
   };
 }
@@ -93,16 +108,14 @@ function precisionDial({ conversion }: ForgeResult): DialItem | null {
   const share = convertedShare(conversion);
   const word = precisionWord(conversion.precision);
   return {
-    ring: dial(
-      {
-        id: 'dial-precision',
-        title: `Nodes in ${word}`,
-        description: `${formatShare(share)} of the floating-point nodes compute in ${word}.`,
-      },
-      share,
-      `${Math.floor(share * 100)}%`,
-      'accent',
-    ),
+    text: {
+      id: 'dial-precision',
+      title: `Nodes in ${word}`,
+      description: `${formatShare(share)} of the floating-point nodes compute in ${word}.`,
+    },
+    share,
+    figure: `${Math.floor(share * 100)}%`,
+    tone: 'accent',
     caption: `of float nodes in ${word}`,
   };
 }
@@ -111,19 +124,17 @@ function sizeDial({ conversion }: ForgeResult): DialItem | null {
   if (conversion === null || conversion.bytesBefore === 0) return null;
   const share = conversion.bytesAfter / conversion.bytesBefore;
   return {
-    ring: dial(
-      {
-        id: 'dial-size',
-        title: 'Size after conversion',
-        description: `The converted model is ${formatShare(share)} of the size of the original.`,
-      },
-      share,
-      `${Math.round(share * 100)}%`,
-      'accent',
-    ),
+    text: {
+      id: 'dial-size',
+      title: 'Size after conversion',
+      description: `The converted model is ${formatShare(share)} of the size of the original.`,
+    },
+    share,
+    figure: `${Math.round(share * 100)}%`,
+    tone: 'accent',
     caption: 'of the ONNX size left',
   };
 }
 
 /** `2026-11-21T01:46:01.000Z` as `2026-11-21 01:46 UTC`: the same for every reader. */
-const readableTime = (iso: string): string => `${iso.slice(0, 10)} ${iso.slice(11, 16)} UTC`;
+export const readableTime = (iso: string): string => `${iso.slice(0, 10)} ${iso.slice(11, 16)} UTC`;
