@@ -9,9 +9,10 @@ import { parityResult } from './parity.js';
 import { fedBackPairs, type StreamPlan, streamPlan } from './parity-plan.js';
 import type { ParityRequest } from './parity-request.js';
 import type { ParityResult } from './parity-schema.js';
-import { runStream, type StreamOutcome } from './parity-stream.js';
+import { runStream } from './parity-stream.js';
 import type { Reference } from './recorded-stream.js';
 import { disturbState, explainSensitivity } from './state-sensitivity.js';
+import type { StreamOutcome } from './stream-outcome.js';
 import { openTask } from './task.js';
 import { explainSwapped } from './task-swap.js';
 

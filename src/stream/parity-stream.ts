@@ -14,6 +14,7 @@ import { checkAssertions, type Step } from './contract-assertions.js';
 import { fitToCapacity, nextState } from './contract-state.js';
 import { fedBackPairs, type StreamPlan } from './parity-plan.js';
 import type { ReferenceChunk } from './recorded-stream.js';
+import type { ChunkOutcome, StreamOutcome } from './stream-outcome.js';
 import type { TaskJudge } from './task-judge.js';
 import { inspectFailure, type TensorDiagnosis } from './tell-why-tensor.js';
 
@@ -24,35 +25,6 @@ export interface StreamOptions {
   readonly total?: number | null;
   /** Is shown what both gave, outside the times. */
   readonly task?: TaskJudge | null;
-}
-
-export interface ChunkOutcome {
-  readonly chunk: number;
-  readonly pass: boolean;
-  readonly copyMs: number;
-  readonly runMs: number;
-  readonly stateMs: number;
-  readonly totalMs: number;
-  /** Whether buffers were made for a new size of chunk. */
-  readonly isFirstOfSize: boolean;
-  readonly tensors: readonly TensorParity[];
-  /** Why the chunk could not be run; null where it was. */
-  readonly refused: string | null;
-  readonly lengths: {
-    readonly recorded: number | null;
-    readonly raw: number | null;
-    readonly got: number | null;
-  };
-}
-
-export interface StreamOutcome {
-  readonly chunks: readonly ChunkOutcome[];
-  readonly violations: readonly Violation[];
-  readonly dumps: readonly string[];
-  readonly diagnoses: readonly TensorDiagnosis[];
-  readonly warnings: readonly string[];
-  /** A chunk after which a closed loop could not go on. */
-  readonly stopped: string | null;
 }
 
 /** Outputs up to this size are kept for promises about growth: lengths, not states. */

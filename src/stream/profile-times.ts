@@ -1,6 +1,6 @@
 import { spreadOf } from '../bench/statistics.js';
 import type { ParityResult } from './parity-schema.js';
-import type { ChunkOutcome } from './parity-stream.js';
+import type { ChunkOutcome } from './stream-outcome.js';
 
 type Times = ParityResult['times'];
 type Column = NonNullable<Times['rest']>['total'];

@@ -1,17 +1,18 @@
+import { TrtforgeError } from '../errors.js';
 import type { NamedTensors, Tensor } from '../tensor/tensor.js';
 import { inDtype } from '../verify/inputs.js';
 import { measure } from '../verify/result.js';
 import type { ChunkRunner } from './chunk-runner.js';
 import { fedBackPairs, mainOutput, type StreamPlan } from './parity-plan.js';
 import type { Explanation, SensitivityResult } from './parity-schema.js';
-import type { StreamOutcome } from './parity-stream.js';
 import type { Reference } from './recorded-stream.js';
+import type { StreamOutcome } from './stream-outcome.js';
 import { isDisturbable, sensitivityTo } from './tell-why-sensitivity.js';
 
 /**
  * Disturbs every floating-point state of the last chunk that was run, one at a time, and measures how far the main output moves. The chunk's recorded
  * inputs are read again: at the end of a stream the state is as full as it gets, at its beginning most models mask all of it. Empty where no chunk was
- * run or nothing is fed back.
+ * run or nothing is fed back. Throws TF_PARITY_MISFIT when a state was recorded at the beginning only.
  */
 export async function disturbState(
   plan: StreamPlan,
@@ -48,7 +49,7 @@ export async function disturbState(
   return found;
 }
 
-/** What the candidate takes of one recorded chunk, state included. */
+/** What the candidate takes of one recorded chunk, state included. Throws TF_PARITY_MISFIT when something was not recorded. */
 async function inputsOf(
   { inputs, reference: path }: StreamPlan,
   reference: Reference,
@@ -62,9 +63,14 @@ async function inputsOf(
   let recorded: NamedTensors = new Map();
   for await (const chunk of chunks) recorded = chunk.inputs;
   return new Map(
-    inputs.flatMap((binding): [string, Tensor][] => {
+    inputs.map((binding): [string, Tensor] => {
       const tensor = recorded.get(binding.name);
-      return tensor === undefined ? [] : [[binding.name, inDtype(binding, tensor, path)]];
+      if (tensor !== undefined) return [binding.name, inDtype(binding, tensor, path)];
+      throw new TrtforgeError(
+        'TF_PARITY_MISFIT',
+        `${path} does not record ${binding.name} in its last chunk, so no state can be disturbed there.`,
+        { remedy: 'Leave --sensitivity out, or record every input of every chunk: trtforge record does.' },
+      );
     }),
   );
 }

@@ -3,7 +3,7 @@ import type { Drift } from './drift.js';
 import { meanOf } from './drift-fit.js';
 import type { ParityMode } from './parity-request.js';
 import type { Explanation } from './parity-schema.js';
-import type { ChunkOutcome, StreamOutcome } from './parity-stream.js';
+import type { ChunkOutcome, StreamOutcome } from './stream-outcome.js';
 import type { TensorDiagnosis } from './tell-why-tensor.js';
 
 /** What the reasons are looked for in. */

@@ -408,6 +408,18 @@ describe('states that are disturbed after the stream', () => {
     expect(repeat).toContain('--sensitivity');
   });
 
+  it('must be recorded in every chunk', async () => {
+    const first = recorded.map((each): ReferenceChunk => {
+      const inputs = [...each.inputs].filter(([name]) => each.index === 0 || name !== 'sum');
+      return { ...each, inputs: new Map(inputs) };
+    });
+    expect((await parity({}, { limit: 3 }, first)).outcome).toBe('pass');
+    await expect(parity({}, { limit: 3, sensitivity: true }, first)).rejects.toMatchObject({
+      code: 'TF_PARITY_MISFIT',
+      message: expect.stringMatching(/does not record sum in its last chunk/),
+    });
+  });
+
   it('are named where they are not', async () => {
     const { sensitivity, explanations } = await parity(
       { ignoresCache: true },

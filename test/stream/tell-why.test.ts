@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { stepsOf } from '../../src/stream/contract-law.js';
-import type { ChunkOutcome } from '../../src/stream/parity-stream.js';
+import type { ChunkOutcome } from '../../src/stream/stream-outcome.js';
 import { explainTensor, looseTolerances, stateLengths } from '../../src/stream/tell-why.js';
 import {
   besideRuns,
