@@ -1,10 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { identityDigest } from '../engine/identity.js';
+import { visibleEntry } from '../engine/machine.js';
 import type { ProfileRequest } from '../engine/profile.js';
 import { targetText } from '../engine/target.js';
 import { ExitCode, type TrtforgeError } from '../errors.js';
-import { buildWords, storeWords } from '../store/build-words.js';
+import { buildWords, storeWords, word } from '../store/build-words.js';
 import { packageVersion } from '../version.js';
 import type { BundleRun } from './bundle-run.js';
 import { bundleWords } from './bundle-words.js';
@@ -46,7 +47,7 @@ export function reportOf(run: BundleRun, thrown: TrtforgeError | undefined, time
     outdir: request.outdir,
     report: join(request.outdir, REPORT_FILE),
     timing_cache: first === undefined ? null : run.timingCacheFor(first),
-    device: 0,
+    device: run.device,
     fp16: precision === 'fp16',
     precision,
     builder: request.builder ?? 'native',
@@ -94,7 +95,10 @@ function componentPart(run: BundleRun, state: ComponentState): ComponentReport {
     onnx: state.onnx,
     onnx_bytes: files?.onnxBytes ?? null,
     engine: state.enginePath,
-    commands: { build: [...(state.trtexecCommand ?? buildCommand(run, state))], smoke: smokeCommand(state) },
+    commands: {
+      build: onlyOn(run, state.trtexecCommand ?? buildCommand(run, state)),
+      smoke: smokeCommand(run, state),
+    },
     engine_bytes: passport?.plan.bytes ?? null,
     engine_human: passport === undefined ? null : iec(passport.plan.bytes),
     profile: { min: shapesAt(profile, 'min'), opt: shapesAt(profile, 'opt'), max: shapesAt(profile, 'max') },
@@ -151,10 +155,22 @@ function buildCommand(run: BundleRun, { onnx, target, enginePath }: ComponentSta
   ];
 }
 
-function smokeCommand({ target, smoke, enginePath }: ComponentState): string[] {
+/** A build takes the first GPU it sees. */
+const onlyOn = ({ request, environment }: BundleRun, words: readonly string[]): string[] =>
+  request.device === undefined || words.length === 0
+    ? [...words]
+    : ['env', `CUDA_VISIBLE_DEVICES=${visibleEntry(environment, request.device)}`, ...words];
+
+function smokeCommand({ request }: BundleRun, { target, smoke, enginePath }: ComponentState): string[] {
   if (target === undefined || smoke?.ran !== 'engine') return [];
   const shapes = [...target.profile].map(([name, { opt }]) => `${name}:${opt.join('x')}`);
-  return ['trtforge', 'run', enginePath, ...(shapes.length === 0 ? [] : ['--shapes', shapes.join(',')])];
+  return [
+    'trtforge',
+    'run',
+    enginePath,
+    ...(shapes.length === 0 ? [] : ['--shapes', shapes.join(',')]),
+    ...word('--device', request.device),
+  ];
 }
 
 const shapesAt = (profile: ProfileRequest, end: 'min' | 'opt' | 'max'): Record<string, number[]> =>

@@ -5,6 +5,7 @@ import { TrtforgeError } from '../errors.js';
 import { inPhase } from '../events.js';
 import { openStores } from '../store/open-stores.js';
 import { throwIfCancelled } from '../system/cancel.js';
+import type { GpuList } from '../toolchain/addon.js';
 import {
   keptEngine,
   obtainComponent,
@@ -19,7 +20,7 @@ import { type BundleFindings, refuseMismatches } from './check-bundle.js';
 import { usualComponents } from './component.js';
 import { takeTrtexecLog } from './component-log.js';
 import { type ComponentState, stateOf, temporaryFolder } from './component-state.js';
-import { visibleGpus, whyNotRun } from './machine.js';
+import { onDevice, refuseAbsentGpu, visibleGpus, whyNotRun } from './machine.js';
 import { availableMemory, estimateBuildBytes, runWithin } from './memory-plan.js';
 import { type BundleMeta, readMeta } from './meta.js';
 import { digestFiles } from './model-files.js';
@@ -37,7 +38,9 @@ const ONE_AT_A_TIME = 1;
 export class BundleRun {
   readonly request: BundleRequest;
   readonly components: ComponentState[] = [];
-  readonly gpus = visibleGpus();
+  readonly device: number;
+  /** The GPU of the run; none where there is none. */
+  readonly gpus: GpuList;
   readonly folder: string;
   readonly clock = new StepClock();
   readonly notChecked: string[] = [];
@@ -48,15 +51,23 @@ export class BundleRun {
   checks: readonly ChainCheck[] = [];
   /** Where staged and typed models lie while the run lasts. */
   readonly temporary: string;
+  readonly #visible: GpuList;
   readonly #context: WorkContext;
   readonly #given: BundleContext;
 
   constructor(request: BundleRequest, given: BundleContext, context: WorkContext) {
     this.request = request;
+    this.device = request.device ?? 0;
+    this.#visible = visibleGpus();
+    this.gpus = onDevice(this.#visible, this.device);
     this.folder = modelFolder(request);
     this.#given = given;
     this.#context = context;
     this.temporary = temporaryFolder(request);
+  }
+
+  get environment(): NodeJS.ProcessEnv {
+    return this.#context.environment;
   }
 
   /** The toolchain of the builds, once it is chosen. */
@@ -66,6 +77,7 @@ export class BundleRun {
 
   async go(): Promise<void> {
     const { emit } = this.#context;
+    refuseAbsentGpu(this.#visible, this.request.device);
     await this.clock.time('read', null, () => inPhase('bundle', emit, () => this.#read(), this.request.meta));
     await this.clock.time('prepare', null, () => inPhase('resolve', emit, () => this.#prepare()));
     await this.#build();
@@ -244,7 +256,8 @@ export class BundleRun {
   async #subjectOf(state: ComponentState, context: WorkContext): Promise<SmokeSubject> {
     const { prepared, enginePath } = state.target!;
     const instead = this.#whyNotRun(prepared);
-    if (instead === null) return { kind: 'engine', path: enginePath, toolchain: prepared.toolchain };
+    if (instead === null)
+      return { kind: 'engine', path: enginePath, toolchain: prepared.toolchain, device: this.device };
     const { path } = await this.#typedModel(state, context);
     return { kind: path === prepared.modelPath ? 'model' : 'typed model', path, instead };
   }

@@ -20,6 +20,7 @@ import { signalOf, type WorkContext } from './work-context.js';
 interface ChainedBundle {
   readonly meta: BundleMeta | undefined;
   readonly components: readonly ComponentState[];
+  readonly device: number;
 }
 
 interface ChainMeans {
@@ -82,7 +83,8 @@ export function chainOf(
       name: 'engines',
       open: (name) => {
         const { enginePath, prepared } = by[name].target!;
-        return openSubject({ kind: 'engine', path: enginePath, toolchain: prepared.toolchain }, context);
+        const { toolchain } = prepared;
+        return openSubject({ kind: 'engine', path: enginePath, toolchain, device: bundle.device }, context);
       },
     });
   const request: ChainRequest = {

@@ -12,7 +12,29 @@ export function visibleGpus(): GpuList {
   }
 }
 
-/** Why engines for these compute capabilities cannot run here, completing «because …»; null when the first GPU is one of them. */
+/** Of the GPUs that the driver shows, the one that a bundle uses. */
+export const onDevice = ({ gpus, ...driver }: GpuList, device: number): GpuList => ({
+  ...driver,
+  gpus: gpus.filter(({ index }) => index === device),
+});
+
+/** Throws TF_GPU_UNAVAILABLE for a GPU that was chosen and is not there; without a choice a machine may have none. */
+export function refuseAbsentGpu({ gpus, reason }: GpuList, device: number | undefined): void {
+  if (device === undefined || device === 0 || gpus.some(({ index }) => index === device)) return;
+  const there =
+    gpus.length === 0
+      ? `this machine shows none (${inShort(reason ?? 'none is visible')})`
+      : `there are ${gpus.map(({ index, name }) => `${index} (${name})`).join(', ')}`;
+  throw new TrtforgeError(
+    'TF_GPU_UNAVAILABLE',
+    `GPU ${device} is to build and run the bundle, and ${there}.`,
+    {
+      details: { device, gpus: gpus.length },
+    },
+  );
+}
+
+/** Why engines for these compute capabilities cannot run here, completing «because …»; null when the GPU is one of them. */
 export function whyNotRun({ gpus, reason }: GpuList, computeCapabilities: readonly number[]): string | null {
   const [gpu] = gpus;
   if (gpu === undefined)

@@ -14,7 +14,12 @@ import { signalOf, type WorkContext } from './work-context.js';
 
 /** What a smoke run runs: the engine where a GPU of it is here, else the model that it was built from. */
 export type SmokeSubject =
-  | { readonly kind: 'engine'; readonly path: string; readonly toolchain: PreparedBuild['toolchain'] }
+  | {
+      readonly kind: 'engine';
+      readonly path: string;
+      readonly toolchain: PreparedBuild['toolchain'];
+      readonly device: number;
+    }
   | { readonly kind: 'typed model' | 'model'; readonly path: string; readonly instead: string };
 
 export const openSubject = (subject: SmokeSubject, context: WorkContext): Promise<Session> =>
@@ -23,6 +28,7 @@ export const openSubject = (subject: SmokeSubject, context: WorkContext): Promis
         emit: context.emit,
         environment: context.environment,
         toolchain: subject.toolchain,
+        device: subject.device,
         ...signalOf(context),
       })
     : openOrtSession(subject.path, { emit: context.emit, ...signalOf(context) });

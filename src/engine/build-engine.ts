@@ -11,7 +11,7 @@ import type { BuildOutcome, BuildRequest } from './build-request.js';
 import { type Calibration, conversionOptions, rangesFor } from './conversion.js';
 import { type EngineExtension, engineNameOf, formatEngineName } from './engine-name.js';
 import { type IdentityDocument, identityDigest } from './identity.js';
-import { type MachineFacts, machineFacts } from './machine.js';
+import { type MachineFacts, machineFacts, onlyGpu } from './machine.js';
 import type { Passport } from './passport-file.js';
 import { timingCachePath } from './timing-cache.js';
 import { checkPlanHeader } from './verify-engine.js';
@@ -29,6 +29,8 @@ export interface EngineRequest {
   readonly extension: EngineExtension;
   /** The calibration whose digest the recipe's conversion holds. */
   readonly calibration?: Calibration | undefined;
+  /** Which of the visible GPUs builds; default: the first. */
+  readonly device?: number | undefined;
   /** The model as the recipe converts it, where the caller has it already. */
   readonly converted?: { readonly path: string; readonly ms: number } | undefined;
   /** A file, `auto` for the one of this target under the cache folder, null for none. */
@@ -62,7 +64,7 @@ export async function buildEngine(
   const { emit } = options;
   const { recipe, target } = request.identity;
   const converted = await typedModel(request, places, options);
-  const machine = machineFacts();
+  const machine = machineFacts(request.device);
   const started = new Date();
   const outcome = await inPhase('build', emit, () =>
     (options.build ?? buildPlan)(
@@ -78,7 +80,9 @@ export async function buildEngine(
             : request.timingCache,
         pluginPaths: request.pluginPaths,
       },
-      options,
+      request.device === undefined
+        ? options
+        : { ...options, env: onlyGpu(options.env ?? process.env, request.device) },
     ),
   );
   const sha256 = await inPhase('check', emit, async () =>

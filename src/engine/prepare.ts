@@ -41,6 +41,8 @@ export interface BuildWishes {
   readonly modelName?: string | undefined;
   readonly modelVersion?: string | undefined;
   readonly extension?: EngineExtension | undefined;
+  /** Which of the visible GPUs builds; default: the first. */
+  readonly device?: number | undefined;
   /** A file, `auto` (default) for the one trtforge keeps per target, null for none. */
   readonly timingCache?: string | null | undefined;
   /** The converted model, where the caller has it already. */
@@ -72,7 +74,8 @@ export async function prepareBuild(wishes: BuildWishes, context: PrepareContext)
   const target = resolveTarget(request, toolchain, {
     platform: process.platform,
     arch: process.arch,
-    gpuComputeCapability: request.product === 'tensorrt' ? machineFacts().gpuComputeCapability : null,
+    gpuComputeCapability:
+      request.product === 'tensorrt' ? machineFacts(wishes.device).gpuComputeCapability : null,
   });
   return {
     modelPath: wishes.model,
@@ -86,6 +89,7 @@ export async function prepareBuild(wishes: BuildWishes, context: PrepareContext)
     pluginPaths: wishes.plugins ?? [],
     extension: wishes.extension ?? 'engine',
     calibration: wishes.conversion?.calibration,
+    device: wishes.device,
     converted: wishes.converted,
     timingCache: wishes.timingCache === undefined ? 'auto' : wishes.timingCache,
     cacheFolder: folder,

@@ -185,6 +185,25 @@ describe('a bundle', () => {
     ]).toEqual([null, [report.staging_dir!.split('/').at(-1)]]);
   });
 
+  test('is built by the GPU that was chosen, which is the only one a builder sees', async () => {
+    const seen: (string | undefined)[] = [];
+    const { build } = recordingBuilder();
+    const watched: PlanBuilder = (request, options) => {
+      seen.push(options.env?.CUDA_VISIBLE_DEVICES);
+      return build(request, options);
+    };
+    const visible = { environment: { ...environment(), CUDA_VISIBLE_DEVICES: '6,7' } };
+    const report = await run({ build: watched }, { device: 0 }, visible);
+    expect([report.device, seen]).toEqual([0, ['6', '6', '6']]);
+    expect(report.components[0]!.commands.build.slice(0, 3)).toEqual([
+      'env',
+      'CUDA_VISIBLE_DEVICES=6',
+      'trtforge',
+    ]);
+    await run({ build: watched }, { forceRebuild: true }, visible);
+    expect(seen.slice(3)).toEqual(['6,7', '6,7', '6,7']);
+  });
+
   test('of other components is described by a profiles file', async () => {
     const profilesFile = join(folder, 'profiles.yaml');
     writeFileSync(
@@ -302,6 +321,13 @@ describe('a bundle that cannot be built', () => {
     const { failure, exitCode } = await failed(run(recordingBuilder()));
     expect([failure?.code, exitCode]).toEqual(['TF_BUNDLE_COMPONENT_MISSING', 2]);
     expect(failure?.message).toContain(`predictor (${join(folder, 'predictor.onnx')})`);
+  });
+
+  test('by a GPU that is not there says so, and builds nothing', async () => {
+    const builder = recordingBuilder();
+    const { failure, exitCode, device } = await failed(run(builder, { device: 99 }));
+    expect([failure?.code, exitCode, device]).toEqual(['TF_GPU_UNAVAILABLE', 3, 99]);
+    expect(builder.models).toEqual([]);
   });
 
   test('because the meta file contradicts the models says every mismatch, and builds nothing', async () => {

@@ -62,6 +62,7 @@ describe('the command that repeats a bundle', () => {
         jointTime: { opt: 9 },
         jointTokens: { min: 2 },
       },
+      device: 1,
       stage: true,
       keepTemp: true,
       memoryBudget: 12_345_678,

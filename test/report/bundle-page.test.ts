@@ -87,6 +87,13 @@ describe('the page of a bundle', () => {
     expect(titles(page)).not.toContain('Chained check: engines');
   });
 
+  test('says that a predictor was hardly tried where every decision is a blank', () => {
+    const said = /Every decision is a blank/;
+    expect(part(html(sampleBundle()), 'chain-1')).not.toMatch(said);
+    const blank = sampleBundle({ checks: [sampleCheck({ emitted_tokens: 0 })] });
+    expect(part(html(blank), 'chain-1')).toMatch(said);
+  });
+
   test('is neither good nor bad after a cancelled run', () => {
     expect(html({ ...stoppedBundle(), exitCode: 4 })).toMatch(
       /class="verdict inconclusive"[\s\S]*?>Stopped</,

@@ -101,7 +101,11 @@ interface ComponentsFacts extends Pick<BundleReport, 'components' | 'builder' | 
 /** «The typed models decide as the models do: of 64 decisions 64 tokens and 64 durations agree; …» */
 export function checkSentence(check: ChainCheck): string {
   const { decisions, token_agreement, duration_agreement, equal_sequences, samples, drifts } = check;
-  return `Of ${plural(decisions, 'decision')} of the ${check.candidate}, ${token_agreement} tokens and ${duration_agreement} durations agree with the models in FP32; ${equal_sequences} of ${plural(samples, 'sequence')} ${equal_sequences === 1 ? 'is' : 'are'} equal${drifts === null ? '' : `; most drift comes from the ${drifts}`}.`;
+  const said =
+    check.emitted_tokens === 0 && decisions > 0
+      ? ' Every decision is a blank, so the predictor was seen in its first state only.'
+      : '';
+  return `Of ${plural(decisions, 'decision')} of the ${check.candidate}, ${token_agreement} tokens and ${duration_agreement} durations agree with the models in FP32; ${equal_sequences} of ${plural(samples, 'sequence')} ${equal_sequences === 1 ? 'is' : 'are'} equal${drifts === null ? '' : `; most drift comes from the ${drifts}`}.${said}`;
 }
 
 export const agreementShare = (agreeing: number, { decisions }: ChainCheck): number =>
@@ -156,12 +160,12 @@ export const shapeText = (shape: readonly number[]): string =>
   shape.length === 0 ? 'scalar' : shape.join('×');
 
 /** The machine and the versions, by readable names. */
-export function bundleEnvironment({ env, version }: BundleReport): ForgeResult['environment'] {
+export function bundleEnvironment({ env, version, device }: BundleReport): ForgeResult['environment'] {
   const rows: readonly (readonly [string, string | null])[] = [
     ['trtforge', version],
     ['toolchain', env.product === null ? null : `${env.product} ${env.tensorrt_version ?? ''}`.trim()],
     ['found by', env.toolchain],
-    ['GPU', env.gpu ?? 'none'],
+    ['GPU', env.gpu === null ? 'none' : `${env.gpu}${device === 0 ? '' : `, number ${device}`}`],
     ['compute capability', env.compute_capability],
     ['driver', env.driver],
     ['CUDA of the driver', env.cuda_version],
