@@ -21,6 +21,7 @@ import { parseSummary } from '../../src/stream/summary-read.js';
 import { float32Values } from '../../src/tensor/values.js';
 import { floats } from '../runtime/models.js';
 import { contractOfSession, recordTiny, tinyModel } from '../stream/tiny-stream.js';
+import { writeBundle } from '../support/bundle.js';
 import { sampleIdentity, samplePassport } from '../support/sample-engine.js';
 import { standinEngine } from '../support/standin-engine.js';
 
@@ -333,6 +334,19 @@ describe('an engine against a recorded stream, over stand-in libraries', () => {
     expect(answer()).toMatchObject({
       verdicts: { task: 'pass' },
       task: { kind: 'argmax', output: 'y', decisions, agreed: decisions, smallestMargin: 0 },
+    });
+  });
+
+  it('opens the decoder there too, and names an output that it does not take', async () => {
+    const decoder = await writeBundle(at('bundle'));
+    const words = ['--reference', at('state.jsonl'), '--decoder', decoder, '--json'];
+    const { status, answer } = verify(at('state.engine'), ...words);
+    expect(status).toBe(2);
+    expect(answer()).toMatchObject({
+      error: {
+        code: 'TF_BUNDLE_MISMATCH',
+        message: expect.stringMatching(/^y is \[2, 4\]; the joint network .* takes encoder_output as/),
+      },
     });
   });
 
