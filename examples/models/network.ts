@@ -21,6 +21,8 @@ export type Attributes = Readonly<Record<string, number | string | readonly numb
 export interface Distribution {
   readonly mean?: number;
   readonly deviation: number;
+  /** Indices of the flattened tensor whose values are zero instead. */
+  readonly zeroAt?: (index: number) => boolean;
 }
 
 /** Names, weights and constants over a graph builder: methods return the name of the value they made. */
@@ -72,10 +74,16 @@ export class Network {
   }
 
   /** A float32 parameter whose values depend on the model's seed and its own name only. */
-  weight(name: string, shape: readonly number[], { mean = 0, deviation }: Distribution): string {
+  weight(name: string, shape: readonly number[], { mean = 0, deviation, zeroAt }: Distribution): string {
     return this.#parameter(name, shape, () => {
       const stream = new RandomStream(this.#seed, name);
-      return (target) => stream.fillNormal(target, mean, deviation);
+      let filled = 0;
+      return (target) => {
+        stream.fillNormal(target, mean, deviation);
+        if (zeroAt !== undefined)
+          for (let i = 0; i < target.length; i++) if (zeroAt(filled + i)) target[i] = 0;
+        filled += target.length;
+      };
     });
   }
 

@@ -27,6 +27,7 @@ export function parakeetJoint(network: Network, shape: ParakeetShape): void {
   const logits = jointLogits(shape);
   const weight = network.weight('joint_net.weight', [shape.jointWidth, logits], {
     deviation: shape.jointWidth ** -0.5,
+    zeroAt: (index) => index % logits === shape.vocabulary,
   });
   const bias = network.computed('joint_net.bias', [logits], (index) =>
     index === shape.vocabulary ? blankBias(shape.vocabulary) : 0,
@@ -39,5 +40,12 @@ export function parakeetJoint(network: Network, shape: ParakeetShape): void {
 /** Width of the logits: tokens, the blank, durations. */
 export const jointLogits = (shape: ParakeetShape): number => shape.vocabulary + 1 + shape.durations.length;
 
-/** About where the largest of n logits of deviation one lies, √(2·ln n): the blank then wins often, as in a trained model, though not always. */
-const blankBias = (tokens: number): number => Math.sqrt(2 * Math.log(tokens));
+/**
+ * The blank's logit, which is its bias alone: the expected largest of n token logits, so that the blank wins about as often as a token does and a decode
+ * goes through every component. Logits deviate by about √½ (a ReLU halves the energy of its input); the largest of n normal values lies at
+ * √(2·ln n) - (ln ln n + ln 4π) / (2·√(2·ln n)) on average (Cramér 1946, to the first order).
+ */
+function blankBias(tokens: number): number {
+  const first = Math.sqrt(2 * Math.log(tokens));
+  return Math.SQRT1_2 * (first - (Math.log(Math.log(tokens)) + Math.log(4 * Math.PI)) / (2 * first));
+}
