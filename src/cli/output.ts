@@ -1,6 +1,6 @@
 import { createColors } from 'picocolors';
 import { ExitCode, TrtforgeError } from '../errors.js';
-import type { Command, CommandResult, TextOutput } from './command.js';
+import type { Command, CommandResult } from './command.js';
 
 /** Where a command line speaks: the process's streams, or buffers in tests. */
 export interface Console {
@@ -34,7 +34,11 @@ export function reportResult(
       toJson({ schema, ok: exitCode === ExitCode.pass, command: view.command, ...fields, exitCode }),
     );
   } else {
-    command.render(result, textOutput(console));
+    // One write, however many lines: ten thousand would cost more than making them.
+    const lines: string[] = [];
+    const colors = colorsFor(console, console.isTerminal.out);
+    command.render(result, { line: (text = '') => lines.push(text), colors });
+    if (lines.length > 0) console.out(lines.join('\n'));
   }
   return exitCode;
 }
@@ -77,10 +81,6 @@ function toJson(value: unknown): string {
       typeof item === 'bigint' ? (Number.isSafeInteger(Number(item)) ? Number(item) : item.toString()) : item,
     2,
   );
-}
-
-function textOutput(console: Console): TextOutput {
-  return { line: (text = '') => console.out(text), colors: colorsFor(console, console.isTerminal.out) };
 }
 
 /** Colours on a terminal only, and never against NO_COLOR; FORCE_COLOR overrules. */
