@@ -1,15 +1,7 @@
-import {
-  closeSync,
-  existsSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  writeSync,
-} from 'node:fs';
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, renameSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { EventListener, WorkEvent } from '../events.js';
+import { makeFolder } from '../system/folders.js';
 import { removeIfThere } from '../system/remove.js';
 import { severityLetters } from '../trtexec/log-lines.js';
 
@@ -39,7 +31,7 @@ export class ComponentLog {
     if (this.#stopped) return;
     try {
       if (this.#descriptor === undefined) {
-        mkdirSync(dirname(this.path), { recursive: true });
+        makeFolder(dirname(this.path));
         this.#descriptor = openSync(this.path, 'w');
       }
       writeSync(this.#descriptor, `${text}\n`);

@@ -1,7 +1,8 @@
-import { mkdirSync, mkdtempSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TrtforgeError } from '../errors.js';
 import { createPending, sweepPending } from '../store/pending.js';
+import { makeFolder } from '../system/folders.js';
 import { writeFailed } from '../system/publish.js';
 import type { ComponentEngine, PreparedComponent } from './build-component.js';
 import type { BundleRequest } from './bundle-request.js';
@@ -44,7 +45,7 @@ export function temporaryFolder({ outdir, keepTemp }: BundleRequest): string {
   sweepPending(outdir);
   if (keepTemp !== true) return createPending(outdir).folder;
   try {
-    mkdirSync(outdir, { recursive: true });
+    makeFolder(outdir);
     return mkdtempSync(join(outdir, 'staging-'));
   } catch (cause) {
     throw writeFailed(outdir, cause);

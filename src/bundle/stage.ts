@@ -1,6 +1,7 @@
-import { constants, copyFileSync, linkSync, mkdirSync, realpathSync, symlinkSync } from 'node:fs';
+import { constants, copyFileSync, linkSync, realpathSync, symlinkSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { systemErrorCode } from '../errors.js';
+import { makeFolder } from '../system/folders.js';
 import { writeFailed } from '../system/publish.js';
 import { removeIfThere } from '../system/remove.js';
 import type { Component } from './component.js';
@@ -56,7 +57,7 @@ export function stageComponent(
     try {
       for (const [index, file] of files.entries()) {
         const target = join(root, relative('.', file));
-        mkdirSync(dirname(target), { recursive: true });
+        makeFolder(dirname(target));
         place(source(file, index), target);
       }
       return { onnx: join(root, `${name}.onnx`), method, files: files.length };

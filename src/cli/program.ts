@@ -217,6 +217,11 @@ function usageError(error: unknown): unknown {
   if (!(error instanceof CommanderError)) return error;
   if (error.code === 'commander.help')
     return new TrtforgeError('TF_USAGE', 'The command line names no command.');
+  const early = error.code === 'commander.unknownOption' ? globalOption(error.message) : undefined;
+  if (early !== undefined)
+    return new TrtforgeError('TF_USAGE', `There is no command before ${early}.`, {
+      remedy: 'Options follow the command: trtforge cache ls --json.',
+    });
   const [complaint = '', ...hints] = error.message.replace(/^error: /, '').split('\n');
   const hint = hints.join(' ').replace(/^\(|\)$/g, '');
   return new TrtforgeError(
@@ -225,6 +230,10 @@ function usageError(error: unknown): unknown {
     hint === '' ? {} : { remedy: hint },
   );
 }
+
+/** The option of every command that commander did not expect, which happens before a command only. */
+const globalOption = (complaint: string): string | undefined =>
+  /'(--(?:json|events|quiet|verbose|config|print-config)|-[qv])(?:=.*)?'/.exec(complaint)?.[1];
 
 /** Makes commander throw instead of printing and exiting, and sends its help to our console. */
 function quiet(parser: Parser, console: Console): Parser {

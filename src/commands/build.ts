@@ -1,3 +1,5 @@
+import { existsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import type { BundleReport } from '../bundle/report-schema.js';
 import { defineCommand, type TextOutput } from '../cli/command.js';
 import { choice, text } from '../cli/option.js';
@@ -96,6 +98,10 @@ function refuseMixedPlaces({ meta, output, outdir, extension }: Places): void {
   if (meta !== undefined && (output !== undefined || extension !== 'engine'))
     throw new TrtforgeError('TF_USAGE', 'A bundle has several engines, and -o or --extension is about one.', {
       remedy: 'Say the folder with --outdir; its engines are COMPONENT.engine.',
+    });
+  if (output !== undefined && existsSync(output) && statSync(output).isDirectory())
+    throw new TrtforgeError('TF_USAGE', `-o names the engine's file, and ${output} is a folder.`, {
+      remedy: `For example: -o ${join(output, 'model.engine')}`,
     });
 }
 

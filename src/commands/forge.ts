@@ -93,7 +93,7 @@ function parsePhases(list: string): readonly SkippablePhase[] {
     const phase = skippablePhases.find((candidate) => candidate === name);
     if (phase !== undefined) return phase;
     throw new TrtforgeError('TF_USAGE', `«${name}» is not a phase that can be left out.`, {
-      remedy: `Phases that can be left out are ${skippablePhases.join(' and ')}.`,
+      remedy: `Phases that can be left out are ${skippablePhases.join(', ')}.`,
     });
   });
 }

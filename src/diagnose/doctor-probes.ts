@@ -2,6 +2,7 @@ import { accessSync, constants, existsSync, readdirSync, readFileSync, statfsSyn
 import { arch, availableParallelism, freemem, platform, release, totalmem } from 'node:os';
 import { dirname, join } from 'node:path';
 import { storeFolder } from '../store/local.js';
+import { statIfThere } from '../system/stat.js';
 import { runSupervised } from '../system/supervise.js';
 import { addonPath } from '../toolchain/addon.js';
 import { debianPackages } from '../toolchain/debian-packages.js';
@@ -122,7 +123,7 @@ function measured(folder: string): { readonly plans: number; readonly bytes: num
     } else if (item.isFile()) {
       // Links are other names of the same plans.
       plans += item.name.endsWith('.plan') ? 1 : 0;
-      bytes += statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+      bytes += statIfThere(path)?.size ?? 0;
     }
   }
   return { plans, bytes };

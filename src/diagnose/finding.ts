@@ -29,7 +29,7 @@ export function findingsOf(topic: Topic) {
   return { ok: say('ok'), info: say('info'), warning: say('warning'), problem: say('problem') };
 }
 
-/** Bytes as findings write them: `23.4 GiB`. */
+/** Bytes as findings write them: `23.4 GiB`, `7.8 MiB`. */
 export function gibibytes(bytes: number): string {
-  return `${(bytes / 2 ** 30).toFixed(1)} GiB`;
+  return bytes < 2 ** 30 ? `${(bytes / 2 ** 20).toFixed(1)} MiB` : `${(bytes / 2 ** 30).toFixed(1)} GiB`;
 }

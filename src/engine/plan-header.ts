@@ -1,8 +1,8 @@
-import { statSync } from 'node:fs';
 import { TrtforgeError } from '../errors.js';
 import { type ByteSource, openFile } from '../system/byte-source.js';
 import { sha256OfRange } from '../system/digest.js';
 import { publishPart } from '../system/publish.js';
+import { statIfThere } from '../system/stat.js';
 
 /** The first 28 bytes of a plan: tag, serialization version, size, version of the library. */
 const HEADER_BYTES = 28;
@@ -214,7 +214,7 @@ function parseObject(bytes: Uint8Array): Record<string, unknown> | undefined {
 }
 
 function isSameFile(a: string, b: string): boolean {
-  const [first, second] = [a, b].map((path) => statSync(path, { throwIfNoEntry: false }));
+  const [first, second] = [a, b].map((path) => statIfThere(path));
   return first !== undefined && second !== undefined && first.dev === second.dev && first.ino === second.ino;
 }
 

@@ -1,14 +1,6 @@
-import {
-  closeSync,
-  constants,
-  copyFileSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { closeSync, constants, copyFileSync, fsyncSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { makeFolder } from '../system/folders.js';
 import { besidePath, moveInto, syncFolder, writeFailed } from '../system/publish.js';
 import { removeIfThere } from '../system/remove.js';
 import { type Passport, passportPath } from './passport-file.js';
@@ -24,7 +16,7 @@ export function publishEngine(pendingPath: string, passport: Passport, planPath:
     writeFileSync(pendingPassport, `${JSON.stringify(passport, null, 2)}\n`);
     syncFile(pendingPassport);
     syncFile(pendingPath);
-    mkdirSync(dirname(planPath), { recursive: true });
+    makeFolder(dirname(planPath));
     rmSync(passportPath(planPath), { force: true });
     moveInto(pendingPath, planPath);
     moveInto(pendingPassport, passportPath(planPath));
@@ -38,7 +30,7 @@ export function publishEngine(pendingPath: string, passport: Passport, planPath:
 export function copyEngine(source: string, passport: Passport, planPath: string): void {
   const pending = besidePath(planPath);
   try {
-    mkdirSync(dirname(planPath), { recursive: true });
+    makeFolder(dirname(planPath));
     copyFileSync(source, pending, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
     publishEngine(pending, passport, planPath);
   } catch (cause) {

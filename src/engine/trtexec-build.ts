@@ -1,7 +1,8 @@
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, renameSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { TrtforgeError } from '../errors.js';
 import { openFile } from '../system/byte-source.js';
+import { makeFolder } from '../system/folders.js';
 import { publishFile, writeFailed } from '../system/publish.js';
 import { removeIfThere } from '../system/remove.js';
 import type { Toolchain } from '../toolchain/toolchain.js';
@@ -76,7 +77,7 @@ export function trtexecOf(toolchain: Toolchain, environment: NodeJS.ProcessEnv):
 
 function makeScratch(folder: string): string {
   try {
-    mkdirSync(folder, { recursive: true });
+    makeFolder(folder);
     return mkdtempSync(join(folder, '.trtexec-'));
   } catch (cause) {
     throw writeFailed(folder, cause);

@@ -1,10 +1,11 @@
-import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
+import { closeSync, openSync, writeSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { EventListener, WorkEvent } from '../events.js';
 import { renderHtml } from '../report/html.js';
 import { renderMarkdown } from '../report/markdown.js';
 import { RESULT_FILE } from '../report/read.js';
 import type { ForgeResult } from '../report/result.js';
+import { makeFolder } from '../system/folders.js';
 import { publishFile, writeFailed } from '../system/publish.js';
 import type { PhaseLog } from './phase.js';
 
@@ -49,7 +50,7 @@ const fileName = (phase: string): string => phase.replaceAll(' ', '-');
 /** Creates the folder of a run. Errors: TF_WRITE_FAILED, before any work is done. */
 export function createRunRoot(root: RunRoot): void {
   try {
-    mkdirSync(join(root.path, 'logs'), { recursive: true });
+    makeFolder(join(root.path, 'logs'));
   } catch (cause) {
     throw writeFailed(root.path, cause);
   }

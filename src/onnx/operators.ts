@@ -45,6 +45,9 @@ export function operatorSignature(
   return signature;
 }
 
+/** Whether ONNX has an operator of this name, at any opset. */
+export const isOnnxOperator = (type: string): boolean => tableOf('').has(type);
+
 /** The first opset from `from` on whose version of the operator satisfies `accepts`, or undefined. */
 export function firstOpset(
   domain: string,

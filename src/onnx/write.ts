@@ -1,10 +1,11 @@
-import { rmSync, statSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { basename } from 'node:path';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { TrtforgeError } from '../errors.js';
 import { type EventListener, ignoreEvents } from '../events.js';
 import { bytesSource } from '../system/byte-source.js';
 import { beginFile, type PendingFile } from '../system/publish.js';
+import { statIfThere } from '../system/stat.js';
 import { dtypes } from '../tensor/dtype.js';
 import { isExternal } from './external-data.js';
 import { visitTensors } from './graph.js';
@@ -238,7 +239,7 @@ function padTo(file: PendingFile, offset: number): void {
 /** A model must not be written over a file that it is read from, by whatever name. */
 function refuseInputs(model: ModelLike, outputs: readonly string[]): void {
   const identity = (path: string) => {
-    const stats = statSync(path, { throwIfNoEntry: false });
+    const stats = statIfThere(path);
     return stats === undefined ? undefined : `${stats.dev}:${stats.ino}`;
   };
   const inputs = new Map(model.files().map((path) => [identity(path), path]));

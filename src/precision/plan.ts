@@ -3,10 +3,18 @@ import type { EventListener } from '../events.js';
 import { opsetsOf } from '../onnx/dtype-inference.js';
 import type { OnnxModel } from '../onnx/model.js';
 import type { TensorProto } from '../onnx/onnx_pb.js';
-import { operatorSignature } from '../onnx/operators.js';
+import { isOnnxOperator, operatorSignature } from '../onnx/operators.js';
 import { angleArithmetic } from './angles.js';
 import { type Decisions, decide } from './decide.js';
-import { type Flow, isFloat32, isStored, type Operation, readFlow, type Value } from './flow.js';
+import {
+  type Flow,
+  isFloat32,
+  isStored,
+  type Operation,
+  operatorName,
+  readFlow,
+  type Value,
+} from './flow.js';
 import { inlineFunctions } from './inline-functions.js';
 import { normalise } from './normalise.js';
 import { movers } from './operator-traits.js';
@@ -43,7 +51,19 @@ function possible(model: OnnxModel, options: ConversionOptions): ConversionOptio
     : options;
 }
 
-/** Decides and rewrites `model.proto` in place; reads the weights once where a rule wants to know them. */
+/** One list may be for several models, so an operator of ONNX need not be in this one; a name that is neither was misspelt. */
+function checkOperators(flow: Flow, { keepOps, convertOps }: ConversionOptions): void {
+  const here = new Set(flow.operations.map(operatorName));
+  const wrong = [...keepOps, ...convertOps].find(
+    (name) => !here.has(name) && !name.includes('::') && !isOnnxOperator(name),
+  );
+  if (wrong === undefined) return;
+  throw new TrtforgeError('TF_USAGE', `There is no operator «${wrong}», neither in the model nor in ONNX.`, {
+    remedy: `The model has ${[...here].sort().join(', ')}; operators of other domains are DOMAIN::NAME.`,
+  });
+}
+
+/** Decides and rewrites `model.proto` in place; throws TF_USAGE for a misspelt operator. Reads the weights once where a rule wants to know them. */
 export async function planConversion(
   model: OnnxModel,
   wanted: ConversionOptions,
@@ -54,6 +74,7 @@ export async function planConversion(
   const raise = raiseWhereNeeded(model, wanted);
   const options = possible(model, wanted);
   const flow = readFlow(model.proto);
+  checkOperators(flow, options);
   const found = await readWeights(model, flow, options, context);
   const handing = weightMovers(flow);
   const facts: RuleFacts = {

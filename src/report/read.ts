@@ -1,9 +1,10 @@
-import { existsSync, statSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { REPORT_FILE as BUNDLE_REPORT_FILE } from '../bundle/build-report.js';
 import { type BundleReport, bundleReportSchema } from '../bundle/report-schema.js';
 import { TrtforgeError } from '../errors.js';
 import { readText } from '../system/read-text.js';
+import { statIfThere } from '../system/stat.js';
 import { type ForgeResult, forgeResultSchema } from './result.js';
 
 /** The result's name in a run root. */
@@ -17,7 +18,7 @@ const LARGEST_BYTES = 256 << 20;
  * that has both is taken for a run root. Errors: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_REPORT_INVALID.
  */
 export function readResult(path: string): ForgeResult | BundleReport {
-  const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+  const isFolder = statIfThere(path)?.isDirectory() === true;
   const names = [RESULT_FILE, BUNDLE_REPORT_FILE];
   const file = isFolder
     ? join(path, names.find((name) => existsSync(join(path, name))) ?? RESULT_FILE)

@@ -1,4 +1,4 @@
-import { constants, copyFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { constants, copyFileSync, existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Passport, passportPath } from '../engine/passport-file.js';
 import { copyEngine } from '../engine/publish-engine.js';
@@ -6,6 +6,7 @@ import { signaturePath } from '../engine/signature.js';
 import { TrtforgeError } from '../errors.js';
 import type { EventListener } from '../events.js';
 import { openFile } from '../system/byte-source.js';
+import { makeFolder } from '../system/folders.js';
 import { beginFile, copyPart, type PendingFile, writeFailed } from '../system/publish.js';
 import { tarEnd, tarHeader, tarPadding } from '../system/tar.js';
 import type { CacheExport } from './cache-result.js';
@@ -156,7 +157,7 @@ async function exportForeign(
     if (names.length > 0 && !names.some((name) => fits(name, record.sha256, record.name))) continue;
     const target = join(to, 'foreign', record.sha256.slice(0, 12), record.name);
     try {
-      mkdirSync(dirname(target), { recursive: true });
+      makeFolder(dirname(target));
       copyFileSync(path, target, constants.COPYFILE_FICLONE);
     } catch (cause) {
       throw writeFailed(target, cause);

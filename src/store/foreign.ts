@@ -1,9 +1,10 @@
-import { constants, copyFileSync, mkdirSync, readFileSync, statSync } from 'node:fs';
+import { constants, copyFileSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { readPlanHeader } from '../engine/plan-header.js';
 import { TrtforgeError } from '../errors.js';
 import { openFile } from '../system/byte-source.js';
 import { sha256OfRange } from '../system/digest.js';
+import { makeFolder } from '../system/folders.js';
 import { listFolder } from '../system/list-folder.js';
 import { moveInto, publishFile, writeFailed } from '../system/publish.js';
 import { removeIfThere } from '../system/remove.js';
@@ -31,7 +32,7 @@ export class ForeignEngines {
     const folder = this.#folder(record.sha256);
     const pending = createPending(join(this.#place, 'pending'));
     try {
-      mkdirSync(folder, { recursive: true });
+      makeFolder(folder);
       copyFileSync(path, pending.planPath, constants.COPYFILE_FICLONE);
       moveInto(pending.planPath, join(folder, record.name));
       // The record comes last: an engine without one is not listed.

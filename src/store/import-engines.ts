@@ -1,4 +1,4 @@
-import { constants, copyFileSync, existsSync, mkdirSync, mkdtempSync, statSync } from 'node:fs';
+import { constants, copyFileSync, existsSync, mkdtempSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { engineExtensions } from '../engine/engine-name.js';
 import { passportPath } from '../engine/passport-file.js';
@@ -7,9 +7,11 @@ import { verifyEngineInPieces } from '../engine/verify-engine.js';
 import { TrtforgeError } from '../errors.js';
 import type { EventListener } from '../events.js';
 import { openFile } from '../system/byte-source.js';
+import { makeFolder } from '../system/folders.js';
 import { listFolder } from '../system/list-folder.js';
 import { publishPart } from '../system/publish.js';
 import { removeIfThere } from '../system/remove.js';
+import { statIfThere } from '../system/stat.js';
 import { tarMembers } from '../system/tar.js';
 import type { CacheImport } from './cache-result.js';
 import { ForeignEngines } from './foreign.js';
@@ -72,7 +74,7 @@ class Import {
 
   async source(source: string): Promise<void> {
     if (/^[a-z0-9]+:\/\//.test(source)) return this.#unpacked((folder) => this.#bucket(source, folder));
-    const stats = statSync(source, { throwIfNoEntry: false });
+    const stats = statIfThere(source);
     if (stats === undefined) throw new TrtforgeError('TF_FILE_NOT_FOUND', `${source} does not exist.`);
     if (stats.isDirectory()) return this.#folder(source, source, 0);
     if (source.endsWith('.tar')) return this.#unpacked((folder) => this.#archive(source, folder));
@@ -83,7 +85,7 @@ class Import {
     if (depth > DEEPEST) return;
     for (const name of [...listFolder(folder)].sort()) {
       const path = join(folder, name);
-      const stats = statSync(path, { throwIfNoEntry: false });
+      const stats = statIfThere(path);
       if (stats?.isDirectory()) await this.#folder(path, join(shown, name), depth + 1);
       else if (stats?.isFile() && isEngine(name)) await this.#file(path, join(shown, name));
     }
@@ -119,7 +121,7 @@ class Import {
         if (!/^[A-Za-z0-9_+][\w.+~-]*$/.test(last) || !(isEngine(last) || isBeside(last))) continue;
         // Folders of an archive are told apart by a name of ours: theirs may climb.
         const place = join(folder, Buffer.from(dirname(name)).toString('hex').slice(0, 200));
-        mkdirSync(place, { recursive: true });
+        makeFolder(place);
         publishPart(join(place, last), source, offset, bytes);
         if (isEngine(last)) engines.push([join(place, last), `${path} ${name}`]);
       }

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { linkSync, mkdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { linkSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemErrorCode } from '../errors.js';
+import { makeFolder } from '../system/folders.js';
 import { listFolder } from '../system/list-folder.js';
 import { UNPUBLISHED_SUFFIX, writeFailed } from '../system/publish.js';
 import { removeIfThere } from '../system/remove.js';
@@ -120,7 +121,7 @@ export class LeaseFolder {
     const temporary = join(this.#folder, `.${token}${UNPUBLISHED_SUFFIX}`);
     const content = JSON.stringify({ token, mark: ownMark() });
     try {
-      mkdirSync(this.#folder, { recursive: true });
+      makeFolder(this.#folder);
       writeFileSync(temporary, content, { flag: 'wx' });
       linkOrCreate(temporary, path, content);
       return true;

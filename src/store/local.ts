@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, mkdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { mayServe, othersMayServe } from '../engine/compatibility.js';
 import type { IdentityDocument } from '../engine/identity.js';
@@ -6,9 +6,10 @@ import { type Passport, passportPath } from '../engine/passport-file.js';
 import { publishEngine } from '../engine/publish-engine.js';
 import type { EngineSignature } from '../engine/signature-schema.js';
 import { systemErrorCode, TrtforgeError } from '../errors.js';
-import { cacheFolder } from '../system/folders.js';
+import { cacheFolder, makeFolder } from '../system/folders.js';
 import { listFolder } from '../system/list-folder.js';
 import { removeIfThere } from '../system/remove.js';
+import { statIfThere } from '../system/stat.js';
 import { brokenSummary, summaryOf } from './engine-summary.js';
 import { chooseVictims, type EvictionPlan } from './eviction.js';
 import { LeaseFolder } from './lease.js';
@@ -163,7 +164,7 @@ export class LocalStore {
       const folder = dirname(planPath);
       return {
         identity,
-        bytes: statSync(planPath, { throwIfNoEntry: false })?.size ?? 0,
+        bytes: statIfThere(planPath)?.size ?? 0,
         lastUsed: lastUsed(folder, PLAN),
         get held() {
           return isInUse(folder);
@@ -181,7 +182,7 @@ export class LocalStore {
   /** Whether engines can be kept here. */
   isWritable(): boolean {
     try {
-      mkdirSync(this.place, { recursive: true });
+      makeFolder(this.place);
       accessSync(this.place, constants.W_OK);
       return true;
     } catch {

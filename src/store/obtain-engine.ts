@@ -48,7 +48,7 @@ export interface ObtainedEngine {
   readonly passportPath: string;
   readonly passport: Passport;
   readonly identity: string;
-  /** The readable name in the store; null without one. */
+  /** The readable name of `engine` in the store; null without one, and for an engine that was put elsewhere. */
   readonly readablePath: string | null;
   readonly source: 'built' | 'local' | 'remote';
   /** `exact`, or the rule of `engine/compatibility.ts` by which an engine of another identity serves. */
@@ -248,7 +248,7 @@ class Run {
       writeSignature(output, engine.signature);
     });
     releaseUse(engine.planPath);
-    return this.#result({ ...engine, planPath: output }, source);
+    return this.#result({ ...engine, planPath: output, readablePath: null }, source);
   }
 
   #result(

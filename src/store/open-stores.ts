@@ -1,6 +1,8 @@
 import { join } from 'node:path';
+import { TrtforgeError } from '../errors.js';
 import { cacheFolder } from '../system/folders.js';
 import { parseSize } from '../system/size.js';
+import { statIfThere } from '../system/stat.js';
 import { LocalStore, storeFolder } from './local.js';
 import { remoteAddress } from './remote/address.js';
 import type { RemoteStore } from './remote/remote-store.js';
@@ -68,10 +70,16 @@ export async function openRemoteStore(
   return new RemoteStore(await openS3(address), address.prefix, { trust });
 }
 
-/** The local store of a folder, or the usual one. */
-export const openLocalStore = (
+/** The local store of a folder, or the usual one. Throws TF_USAGE for a file. */
+export function openLocalStore(
   folder: string | undefined,
   environment: NodeJS.ProcessEnv = process.env,
   trust: Trust = noTrust,
-): LocalStore =>
-  new LocalStore(storeFolder(folder, environment), join(cacheFolder(environment), MEMO), trust);
+): LocalStore {
+  const place = storeFolder(folder, environment);
+  if (statIfThere(place)?.isDirectory() === false)
+    throw new TrtforgeError('TF_USAGE', `The engine store ${place} is a file, not a folder.`, {
+      remedy: 'Name a folder: --cache-dir FOLDER, or TENSORRT_CACHE_DIR.',
+    });
+  return new LocalStore(place, join(cacheFolder(environment), MEMO), trust);
+}

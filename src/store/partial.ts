@@ -1,7 +1,9 @@
-import { mkdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
+import { readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeFolder } from '../system/folders.js';
 import { listFolder } from '../system/list-folder.js';
 import { removeIfThere } from '../system/remove.js';
+import { statIfThere } from '../system/stat.js';
 
 /** A download that was cut short and that nobody went on with is removed at this age. */
 const KEEP_MS = 24 * 3600 * 1000;
@@ -37,7 +39,7 @@ export function setAside(path: string, partials: string): void {
   const folder = join(partials, ledger.sha256);
   try {
     removeIfThere(folder);
-    mkdirSync(folder, { recursive: true });
+    makeFolder(folder);
     // The ledger comes last: a file without one is not believed.
     renameSync(path, join(folder, 'plan'));
     renameSync(ledgerPath(path), ledgerPath(join(folder, 'plan')));
@@ -68,7 +70,7 @@ export function forget(path: string): void {
 export function sweepPartials(partials: string, now = Date.now()): void {
   for (const name of listFolder(partials)) {
     const folder = join(partials, name);
-    const stats = statSync(folder, { throwIfNoEntry: false });
+    const stats = statIfThere(folder);
     if (stats !== undefined && now - stats.mtimeMs > KEEP_MS) removeIfThere(folder);
   }
 }

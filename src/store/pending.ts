@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeFolder } from '../system/folders.js';
 import { listFolder } from '../system/list-folder.js';
 import { UNPUBLISHED_SUFFIX, writeFailed } from '../system/publish.js';
 import { removeIfThere } from '../system/remove.js';
+import { statIfThere } from '../system/stat.js';
 import { setAside, takeUp } from './partial.js';
 import { isProcessMark, ownMark, stateOf } from './process-mark.js';
 
@@ -30,7 +32,7 @@ const STRANGERS_KEEP_MS = 24 * 3600 * 1000;
 export function createPending(parent: string, partials?: string): PendingFolder {
   const folder = join(parent, `${PREFIX}${randomUUID()}${UNPUBLISHED_SUFFIX}`);
   try {
-    mkdirSync(folder, { recursive: true });
+    makeFolder(folder);
     writeFileSync(join(folder, OWNER), JSON.stringify(ownMark()));
   } catch (cause) {
     removeIfThere(folder);
@@ -77,6 +79,6 @@ function isAbandoned(folder: string, now: number): boolean {
   } catch {
     // No owner yet, or none any more: age decides.
   }
-  const stats = statSync(folder, { throwIfNoEntry: false });
+  const stats = statIfThere(folder);
   return stats !== undefined && now - stats.mtimeMs > STRANGERS_KEEP_MS;
 }

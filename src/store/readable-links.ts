@@ -1,8 +1,9 @@
-import { existsSync, mkdirSync, readlinkSync, rmSync, symlinkSync } from 'node:fs';
+import { existsSync, readlinkSync, rmSync, symlinkSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { parseEngineName } from '../engine/engine-name.js';
 import { type Passport, passportPath } from '../engine/passport-file.js';
 import { systemErrorCode } from '../errors.js';
+import { makeFolder } from '../system/folders.js';
 
 /** Readable names of a store's engines: links in `by-name/MODEL/`, for people. Where links cannot be made the store works without. */
 export class ReadableLinks {
@@ -21,7 +22,7 @@ export class ReadableLinks {
     if (this.find(passport, planPath) !== undefined) return;
     for (const path of this.#candidates(passport)) {
       try {
-        mkdirSync(dirname(path), { recursive: true });
+        makeFolder(dirname(path));
         link(planPath, path);
         link(passportPath(planPath), passportPath(path));
         return;

@@ -1,8 +1,10 @@
-import { readFileSync, rmSync, statSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { signaturePath } from '../engine/signature.js';
 import type { EngineSignature } from '../engine/signature-schema.js';
 import { TrtforgeError } from '../errors.js';
-import { publishFile } from '../system/publish.js';
+import { publishFile, writeFailed } from '../system/publish.js';
+import { removeIfThere } from '../system/remove.js';
+import { statIfThere } from '../system/stat.js';
 
 /** Real ones have 200 bytes. */
 const LARGEST = 4096;
@@ -10,7 +12,7 @@ const LARGEST = 4096;
 /** The signature beside a plan; null when there is none. Throws TF_SIGNATURE_INVALID for a file that is no signature. */
 export async function readSignature(planPath: string): Promise<EngineSignature | null> {
   const path = signaturePath(planPath);
-  const size = statSync(path, { throwIfNoEntry: false })?.size;
+  const size = statIfThere(path)?.size;
   if (size === undefined) return null;
   if (size > LARGEST) throw invalid(path);
   return parseSignature(readFileSync(path, 'utf8'), path);
@@ -37,8 +39,15 @@ export async function signatureOf(value: unknown, path: string): Promise<EngineS
 /** Writes or, with null, removes the signature beside a plan. Throws TF_WRITE_FAILED. */
 export function writeSignature(planPath: string, signature: EngineSignature | null): void {
   const path = signaturePath(planPath);
-  if (signature === null) rmSync(path, { force: true });
-  else publishFile(path, `${JSON.stringify(signature, null, 2)}\n`);
+  if (signature !== null) {
+    publishFile(path, `${JSON.stringify(signature, null, 2)}\n`);
+    return;
+  }
+  try {
+    removeIfThere(path);
+  } catch (cause) {
+    throw writeFailed(path, cause);
+  }
 }
 
 const invalid = (path: string): TrtforgeError =>

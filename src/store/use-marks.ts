@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync, realpathSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { listFolder } from '../system/list-folder.js';
+import { statIfThere } from '../system/stat.js';
 import { isProcessMark, ownMark, stateOf } from './process-mark.js';
 
 const USED = 'used';
@@ -66,7 +67,7 @@ export function isInUse(folder: string, now = Date.now()): boolean {
 /** When the engine in a folder was last used or kept, in milliseconds since 1970: an own stamp, since many file systems keep no access times. */
 export function lastUsed(folder: string, planName: string): number {
   const times = [USED, `${planName}.passport.json`, planName].map(
-    (name) => statSync(join(folder, name), { throwIfNoEntry: false })?.mtimeMs ?? 0,
+    (name) => statIfThere(join(folder, name))?.mtimeMs ?? 0,
   );
   return times[0] || Math.max(...times);
 }

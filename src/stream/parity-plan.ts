@@ -1,3 +1,4 @@
+import { TrtforgeError } from '../errors.js';
 import type { Binding } from '../runtime/session.js';
 import { dtypes } from '../tensor/dtype.js';
 import type { AskedTolerance, JustifiedTolerance } from '../verify/tolerance.js';
@@ -24,12 +25,14 @@ const USUAL = { absolute: 5e-4, relative: 1e-3 };
 
 const DUMP_LIMIT = 5;
 
+/** Throws TF_USAGE for a tolerance of an output that is not there. */
 export function streamPlan(
   request: ParityRequest,
   contract: Contract,
   session: { readonly inputs: readonly Binding[]; readonly outputs: readonly Binding[] },
 ): StreamPlan {
   const { mode, reference, rule = 'tensor', dump, dumpLimit = DUMP_LIMIT } = request;
+  checkTolerances(request, [...session.outputs, ...contract.outputs]);
   const tolerances = new Map<string, JustifiedTolerance>();
   return {
     mode,
@@ -45,6 +48,19 @@ export function streamPlan(
     },
     dump: dump === undefined ? null : { folder: dump, limit: dumpLimit },
   };
+}
+
+/** A typing error would leave an output with the usual tolerance. With `swap` a name may be the joint network's output, which is not known yet. */
+function checkTolerances(
+  { candidate, atol = [], rtol = [], swap }: ParityRequest,
+  outputs: readonly { readonly name: string }[],
+): void {
+  const names = new Set(outputs.map(({ name }) => name));
+  const wrong = [...atol, ...rtol].find(({ name }) => name !== null && !names.has(name));
+  if (wrong === undefined || swap !== undefined) return;
+  throw new TrtforgeError('TF_USAGE', `${candidate} has no output ${wrong.name} to give a tolerance.`, {
+    remedy: `Its outputs are ${[...names].join(', ')}.`,
+  });
 }
 
 /** What the user said goes first, then what the contract says, each for the tensor before for all. */

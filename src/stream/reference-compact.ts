@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, renameSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { TrtforgeError } from '../errors.js';
 import { sha256 } from '../system/digest.js';
+import { makeFolder } from '../system/folders.js';
 import { beginFile, publishFile, syncFolder, UNPUBLISHED_SUFFIX, writeFailed } from '../system/publish.js';
 import { removeIfThere } from '../system/remove.js';
 import { writeNpz } from '../tensor/npz.js';
@@ -54,7 +55,7 @@ export function beginCompact(path: string, provenance: Provenance | null): Refer
   const place = resolve(path);
   const mark = `${process.pid}.${randomBytes(4).toString('hex')}${UNPUBLISHED_SUFFIX}`;
   const folder = join(dirname(place), `.${basename(place)}.${mark}`);
-  makeFolder(folder);
+  makePlace(folder);
   const index = beginFile(join(folder, INDEX));
   const store = new TensorStore(folder);
   let chunks = 0;
@@ -158,9 +159,9 @@ function refuseOtherFiles(path: string): void {
   );
 }
 
-function makeFolder(folder: string): void {
+function makePlace(folder: string): void {
   try {
-    mkdirSync(folder, { recursive: true });
+    makeFolder(folder);
   } catch (cause) {
     throw writeFailed(folder, cause);
   }

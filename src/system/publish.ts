@@ -1,17 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  renameSync,
-  rmSync,
-  writeSync,
-} from 'node:fs';
+import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { systemErrorCode, TrtforgeError } from '../errors.js';
 import type { ByteSource } from './byte-source.js';
+import { makeFolder } from './folders.js';
 
 /** Marks files that a writer has not published; whoever cleans a folder may remove old ones. */
 export const UNPUBLISHED_SUFFIX = '.unpublished';
@@ -65,7 +57,7 @@ export function beginFile(path: string): PendingFile {
   };
 
   guarded(() => {
-    mkdirSync(folder, { recursive: true });
+    makeFolder(folder);
     descriptor = openSync(temporaryPath, 'wx', 0o666);
   });
   return {
@@ -145,14 +137,22 @@ export function syncFolder(folder: string): void {
   }
 }
 
+const WHY_NOT_WRITTEN: Readonly<Record<string, string>> = {
+  ENOSPC: 'the disk is full',
+  EACCES: 'writing there is not allowed',
+  EPERM: 'writing there is not allowed',
+  EROFS: 'writing there is not allowed',
+  ENOENT: 'no folder can be made there',
+  ENOTDIR: 'a part of its path is a file',
+  EEXIST: 'a file is where its folder should be',
+  EISDIR: 'it is a folder',
+};
+
+/** The error of a file that could not be written; one that says so already stays what it is. */
 export function writeFailed(path: string, cause: unknown): TrtforgeError {
+  if (cause instanceof TrtforgeError) return cause;
   const code = systemErrorCode(cause);
-  const why =
-    code === 'ENOSPC'
-      ? 'the disk is full'
-      : code === 'EACCES' || code === 'EPERM' || code === 'EROFS'
-        ? 'writing there is not allowed'
-        : (code ?? String(cause));
+  const why = WHY_NOT_WRITTEN[code ?? ''] ?? code ?? String(cause);
   return new TrtforgeError('TF_WRITE_FAILED', `${path} could not be written: ${why}.`, {
     cause,
     details: { path, systemCode: code ?? null },

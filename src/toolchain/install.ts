@@ -5,6 +5,7 @@ import { systemErrorCode, TrtforgeError } from '../errors.js';
 import { type EventListener, ignoreEvents, inPhase } from '../events.js';
 import { openFile } from '../system/byte-source.js';
 import { sha256OfRange } from '../system/digest.js';
+import { makeFolder } from '../system/folders.js';
 import { publishFile, syncFolder, UNPUBLISHED_SUFFIX, writeFailed } from '../system/publish.js';
 import { unknownVersion } from './find.js';
 import { MANIFEST_NAME, toolchainsFolder } from './folders.js';
@@ -148,7 +149,7 @@ function checkIdentity(wheel: Wheel, release: Release): void {
 
 function makeWorkspace(parent: string, release: Release): string {
   try {
-    mkdirSync(parent, { recursive: true });
+    makeFolder(parent);
     removeAbandoned(parent);
     const name = `.${release.product}-${release.version}.${process.pid}.${randomBytes(4).toString('hex')}`;
     const folder = join(parent, name + UNPUBLISHED_SUFFIX);

@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemErrorCode, TrtforgeError } from '../errors.js';
 import type { EventListener } from '../events.js';
+import { makeFolder } from '../system/folders.js';
 
 interface WheelRequest {
   readonly packageName: string;
@@ -30,7 +31,7 @@ export function pipWheelSource(environment: NodeJS.ProcessEnv): WheelSource {
   return async (request) => {
     const { packageName, version, folder, signal } = request;
     const temporary = join(folder, 'tmp');
-    mkdirSync(temporary, { recursive: true });
+    makeFolder(temporary);
     const args = ['-m', 'pip', 'download', '--no-deps', '--only-binary', ':all:', '--no-input'];
     args.push('--progress-bar', 'off', '--dest', folder, `${packageName}==${version}`);
     const env = { ...environment, TMPDIR: temporary };

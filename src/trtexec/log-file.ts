@@ -1,5 +1,6 @@
-import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
+import { closeSync, openSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { makeFolder } from '../system/folders.js';
 import { writeFailed } from '../system/publish.js';
 
 /** A log being written while its program runs. Not published by rename like other files: a log is read while it grows, and all of it is true at any time. */
@@ -18,7 +19,7 @@ export function beginLog(path: string): LogFile {
     }
   };
   const descriptor = guarded(() => {
-    mkdirSync(dirname(path), { recursive: true });
+    makeFolder(dirname(path));
     return openSync(path, 'w', 0o666);
   });
   let isOpen = true;

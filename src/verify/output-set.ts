@@ -1,8 +1,8 @@
-import { statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { TrtforgeError } from '../errors.js';
 import { openFile } from '../system/byte-source.js';
 import { listFolder } from '../system/list-folder.js';
+import { statIfThere } from '../system/stat.js';
 import type { Dtype } from '../tensor/dtype.js';
 import { type LoadedSlot, loadedSlot, npyReader } from '../tensor/npy.js';
 import { openNpz } from '../tensor/npz.js';
@@ -44,7 +44,7 @@ export interface OutputSetOptions {
  * Throws TF_TENSOR_FILE_INVALID, TF_TENSOR_UNSUPPORTED, TF_TRTEXEC_EXPORT_INVALID, TF_FILE_…, TF_USAGE for a runner that is not there.
  */
 export function openOutputSet(path: string, options: OutputSetOptions = {}): OutputSet {
-  const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+  const isFolder = statIfThere(path)?.isDirectory() === true;
   return isFolder ? openFolder(path, options) : openOne(path, options);
 }
 

@@ -111,6 +111,18 @@ describe('the command line', () => {
     expect(out).not.toContain('--minShapes');
   });
 
+  test.each([
+    ['--json', null],
+    ['box --json', 'box'],
+  ])('an option before any command: %s', async (line, command) => {
+    const { exitCode, out } = await run(line);
+    expect(exitCode).toBe(2);
+    expect(JSON.parse(out)).toMatchObject({
+      command,
+      error: { code: 'TF_USAGE', message: 'There is no command before --json.' },
+    });
+  });
+
   test('no command at all shows the help and is bad usage', async () => {
     const { exitCode, err } = await run('');
     expect(exitCode).toBe(2);

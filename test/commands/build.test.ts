@@ -50,6 +50,8 @@ describe('trtforge build refuses before any work', () => {
     ['a calibration of nothing', ['--calibration', 'sample.npz'], /--calibration is about a conversion/],
     ['a limit without a calibration', ['--precision', 'fp16', '--data-max', '512'], /there is none/],
     ['contradicting store options', ['--no-cache', '--force-rebuild'], /given together/],
+    ['a file as the store', ['--cache-dir', model], /sample\.onnx is a file/],
+    ['a folder as the engine', ['-o', root], /is a folder/],
     ['a misspelt option', ['--precison', 'fp16'], /precison/],
   ])('%s', async (_what, words, message) => {
     const { status, stdout, stderr } = await trtforge(['build', model, ...words, '--json']);

@@ -57,6 +57,13 @@ describe('trtforge convert', () => {
     expect(existsSync(output)).toBe(true);
   });
 
+  it('refuses a misspelt operator, but not one that this model lacks', () => {
+    const { status, stderr } = trtforge(model, '-o', output, '--keep-ops', 'Softmax,Matmul');
+    expect(status).toBe(2);
+    expect(stderr).toContain('There is no operator «Matmul»');
+    expect(stderr).toContain('The model has Exp, MatMul');
+  });
+
   it('prints one JSON object that fits its schema', () => {
     const { status, stdout } = trtforge(
       model,

@@ -341,6 +341,14 @@ describe('rules and tolerances', () => {
     expect(loose.outcome).toBe('pass');
   });
 
+  it('a tolerance of an output that is not there is refused', async () => {
+    const misspelt = parity({}, { atol: [{ name: 'outptu', value: 1 }] });
+    await expect(misspelt).rejects.toMatchObject({
+      code: 'TF_USAGE',
+      message: expect.stringContaining('has no output outptu'),
+    });
+  });
+
   it("what the user says goes before the contract's, a tensor's own before all", async () => {
     const told: Contract = {
       ...contract,

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readdirSync, renameSync } from 'node:fs';
+import { mkdtempSync, readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { identityDigest } from '../../engine/identity.js';
 import type { Passport } from '../../engine/passport-file.js';
@@ -10,6 +10,7 @@ import { verifyEngine } from '../../engine/verify-engine.js';
 import { TrtforgeError } from '../../errors.js';
 import type { EventListener, LogSeverity } from '../../events.js';
 import { type BuildOrLoadWishes, buildOrLoad } from '../../store/build-or-load.js';
+import { makeFolder } from '../../system/folders.js';
 import { publishFile, writeFailed } from '../../system/publish.js';
 import { removeIfThere } from '../../system/remove.js';
 import { severityLetters } from '../../trtexec/log-lines.js';
@@ -136,7 +137,7 @@ class BuildLog {
   constructor(paths: StreamsPaths, maxBatch: number, isFirst: boolean) {
     this.#path = paths.buildLog(maxBatch, isFirst, new Date());
     try {
-      mkdirSync(paths.engines, { recursive: true });
+      makeFolder(paths.engines);
       this.folder = mkdtempSync(join(paths.engines, '.build-log-'));
     } catch (cause) {
       throw writeFailed(paths.engines, cause);
