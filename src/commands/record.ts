@@ -3,8 +3,8 @@ import { flag, option, text } from '../cli/option.js';
 import { integer } from '../cli/values.js';
 import { ExitCode, TrtforgeError } from '../errors.js';
 import { formatBytes, formatMs, plural } from '../report/quantity.js';
-import { convertReference, draftContract, recordFile } from '../stream/record-file.js';
-import type { ConvertedReference, DraftedContract, RecordResult } from '../stream/record-result.js';
+import { convertReference, draftContract, recordFile } from '../stream/reference/record-file.js';
+import type { ConvertedReference, DraftedContract, RecordResult } from '../stream/reference/record-result.js';
 
 type Result = RecordResult | ConvertedReference | DraftedContract;
 

@@ -2,9 +2,9 @@ import { choice, flag, type OptionValues, option, text } from '../cli/option.js'
 import { integer, splitAtCommas } from '../cli/values.js';
 import { isEngineFile } from '../engine/plan-header.js';
 import { TrtforgeError } from '../errors.js';
-import { passRules } from '../stream/chunk-compare.js';
-import { type DriftPolicy, defaultPolicy } from '../stream/drift-policy.js';
-import { parityModes } from '../stream/parity-request.js';
+import { passRules } from '../stream/parity/chunk-compare.js';
+import { type DriftPolicy, defaultPolicy } from '../stream/parity/drift-policy.js';
+import { parityModes } from '../stream/parity/request.js';
 import type { toleranceOptions } from './comparison-options.js';
 
 /** Options of `verify` that hold a candidate against a recorded stream. */

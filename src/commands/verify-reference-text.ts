@@ -1,9 +1,9 @@
 import type { TextOutput } from '../cli/command.js';
 import { formatMs, formatShare, plural } from '../report/quantity.js';
 import { formatMeasure } from '../report/sentences.js';
-import type { ContractCheck } from '../stream/contract-check.js';
-import type { ParityOutput, ParityResult, SensitivityResult } from '../stream/parity-schema.js';
-import { taskLine } from '../stream/task-words.js';
+import type { ContractCheck } from '../stream/contract/check.js';
+import type { ParityOutput, ParityResult, SensitivityResult } from '../stream/parity/schema.js';
+import { taskLine } from '../stream/task/words.js';
 
 export function renderReference(result: ParityResult, output: TextOutput): void {
   const { bold, dim, green, red, yellow } = output.colors;

@@ -1,13 +1,13 @@
 import type { CommandContext } from '../cli/command.js';
 import { type ExitCode, outcomeExitCodes, TrtforgeError } from '../errors.js';
 import { renderParityHtml } from '../report/parity-page.js';
-import { type ContractCheck, checkContractOnly } from '../stream/contract-check.js';
-import { readContract } from '../stream/contract-file.js';
-import { verifyAgainstReference } from '../stream/parity-file.js';
-import type { ParityResult } from '../stream/parity-schema.js';
-import { seedSummary, seedSummaryText } from '../stream/summary.js';
-import { readSummary, runNumbers, summaryOfResult } from '../stream/summary-read.js';
-import { besideRuns } from '../stream/tell-why-runs.js';
+import { type ContractCheck, checkContractOnly } from '../stream/contract/check.js';
+import { readContract } from '../stream/contract/file.js';
+import { verifyAgainstReference } from '../stream/parity/file.js';
+import type { ParityResult } from '../stream/parity/schema.js';
+import { seedSummary, seedSummaryText } from '../stream/parity/summary.js';
+import { readSummary, runNumbers, summaryOfResult } from '../stream/parity/summary-read.js';
+import { besideRuns } from '../stream/why/runs.js';
 import { publishFile } from '../system/publish.js';
 import { checkWishes, type ReferenceOptions } from './verify-reference-options.js';
 

@@ -1,5 +1,5 @@
-import type { ParityResult } from '../stream/parity-schema.js';
-import { taskLine } from '../stream/task-words.js';
+import type { ParityResult } from '../stream/parity/schema.js';
+import { taskLine } from '../stream/task/words.js';
 import { packageVersion } from '../version.js';
 import { markup } from './markup.js';
 import { page } from './page.js';

@@ -7,7 +7,7 @@ import {
   convertedReferenceSchema,
   draftedContractSchema,
   recordResultSchema,
-} from '../../src/stream/record-result.js';
+} from '../../src/stream/reference/record-result.js';
 import { encoderModel } from '../stream/streaming-encoder.js';
 
 const CONTRACT = join(import.meta.dirname, '../fixtures/contracts/batch-first.contract.json');

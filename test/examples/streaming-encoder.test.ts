@@ -12,11 +12,11 @@ import { type StreamingShape, streamingShapes } from '../../examples/models/stre
 import { writeNetwork } from '../../examples/models/write-network.js';
 import { openOrtSession } from '../../src/runtime/ort-session.js';
 import type { Session } from '../../src/runtime/session.js';
-import type { Contract } from '../../src/stream/contract.js';
-import { checkAssertions, type Step } from '../../src/stream/contract-assertions.js';
-import { readContract } from '../../src/stream/contract-file.js';
-import { checkLaw, simulateLengths } from '../../src/stream/contract-law.js';
-import { nextState } from '../../src/stream/contract-state.js';
+import { checkAssertions, type Step } from '../../src/stream/contract/assertions.js';
+import type { Contract } from '../../src/stream/contract/contract.js';
+import { readContract } from '../../src/stream/contract/file.js';
+import { checkLaw, simulateLengths } from '../../src/stream/contract/law.js';
+import { nextState } from '../../src/stream/contract/state.js';
 import type { NamedTensors, Tensor } from '../../src/tensor/tensor.js';
 import { float32Values, floatTensor, integerTensor, numbersOf } from '../../src/tensor/values.js';
 import { describeWith } from '../support/needs.js';

@@ -7,7 +7,7 @@ import { catalogue } from '../../src/errors.js';
 import { parsePolicyText } from '../../src/gate/policy-text.js';
 import { presets } from '../../src/gate/presets.js';
 import * as library from '../../src/index.js';
-import { parityResultSchema } from '../../src/stream/parity-schema.js';
+import { parityResultSchema } from '../../src/stream/parity/schema.js';
 
 const pageOf = (name: string) => readFileSync(new URL(`../../docs/${name}`, import.meta.url), 'utf8');
 const page = pageOf('gate.md');

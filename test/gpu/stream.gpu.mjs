@@ -15,10 +15,10 @@ import { buildPlan } from '../../dist/engine/build-plan.js';
 import { defaultRecipe } from '../../dist/engine/recipe.js';
 import { convertModel } from '../../dist/precision/convert.js';
 import { openEngineSession } from '../../dist/runtime/engine-session.js';
-import { readContract } from '../../dist/stream/contract-file.js';
-import { guardCall } from '../../dist/stream/guard.js';
-import { verifyAgainstReference } from '../../dist/stream/parity-file.js';
-import { recordFile } from '../../dist/stream/record-file.js';
+import { readContract } from '../../dist/stream/contract/file.js';
+import { guardCall } from '../../dist/stream/guard/guard.js';
+import { verifyAgainstReference } from '../../dist/stream/parity/file.js';
+import { recordFile } from '../../dist/stream/reference/record-file.js';
 import { openChecks } from './harness.mjs';
 
 const { toolchain, major, folder, check, skip, finish } = openChecks();

@@ -1,7 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compareTensor, layoutHint, python, type TensorRequest } from '../../src/stream/chunk-compare.js';
-import { placeInTensor, regionFloats, validRegion } from '../../src/stream/chunk-region.js';
+import {
+  compareTensor,
+  layoutHint,
+  python,
+  type TensorRequest,
+} from '../../src/stream/parity/chunk-compare.js';
+import { placeInTensor, regionFloats, validRegion } from '../../src/stream/parity/chunk-region.js';
 import { allFloats } from '../../src/tensor/float-reader.js';
 import { randomStream } from '../../src/tensor/random.js';
 import { floats, ids } from '../runtime/models.js';

@@ -5,7 +5,7 @@ import type {
   EngineState,
   PreparedCall,
 } from '../../src/runtime/engine-interface.js';
-import { engineRunner } from '../../src/stream/closed-loop.js';
+import { engineRunner } from '../../src/stream/parity/closed-loop.js';
 import type { NamedTensors, Tensor } from '../../src/tensor/tensor.js';
 import { float32Values } from '../../src/tensor/values.js';
 import { floats } from '../runtime/models.js';

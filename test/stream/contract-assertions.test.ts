@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Assertion, StatePair } from '../../src/stream/contract.js';
-import { checkAssertions, type Step } from '../../src/stream/contract-assertions.js';
-import { filledTensor, fitToCapacity, nextState } from '../../src/stream/contract-state.js';
+import { checkAssertions, type Step } from '../../src/stream/contract/assertions.js';
+import type { Assertion, StatePair } from '../../src/stream/contract/contract.js';
+import { filledTensor, fitToCapacity, nextState } from '../../src/stream/contract/state.js';
 import type { Tensor } from '../../src/tensor/tensor.js';
 import { float32Values, integerTensor, numbersOf, tensorFrom } from '../../src/tensor/values.js';
 import { refusal } from '../support/refusal.js';

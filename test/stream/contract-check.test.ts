@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { Contract } from '../../src/stream/contract.js';
-import { compareBindings, type ModelBindings } from '../../src/stream/contract-bindings.js';
-import { checkContract } from '../../src/stream/contract-check.js';
-import { checkData, type RecordedLengths } from '../../src/stream/contract-data.js';
-import { readContract } from '../../src/stream/contract-file.js';
-import { scheduled, simulateLengths } from '../../src/stream/contract-law.js';
-import type { RecordedBinding } from '../../src/stream/recorded-stream.js';
+import { compareBindings, type ModelBindings } from '../../src/stream/contract/bindings.js';
+import { checkContract } from '../../src/stream/contract/check.js';
+import type { Contract } from '../../src/stream/contract/contract.js';
+import { checkData, type RecordedLengths } from '../../src/stream/contract/data.js';
+import { readContract } from '../../src/stream/contract/file.js';
+import { scheduled, simulateLengths } from '../../src/stream/contract/law.js';
+import type { RecordedBinding } from '../../src/stream/reference/recorded-stream.js';
 
 const contract = readContract(join(import.meta.dirname, '../fixtures/contracts/batch-first.contract.json'));
 

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { TrtforgeError } from '../../src/errors.js';
-import { contractFromModel } from '../../src/stream/contract-draft.js';
-import { executableOf } from '../../src/stream/contract-english.js';
-import { parseContract, readContract, writeContract } from '../../src/stream/contract-file.js';
+import { contractFromModel } from '../../src/stream/contract/draft.js';
+import { executableOf } from '../../src/stream/contract/english.js';
+import { parseContract, readContract, writeContract } from '../../src/stream/contract/file.js';
 import { mutations } from '../support/mutations.js';
 import { refusal } from '../support/refusal.js';
 

@@ -1,14 +1,14 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { Contract } from '../../src/stream/contract.js';
-import { readContract } from '../../src/stream/contract-file.js';
+import type { Contract } from '../../src/stream/contract/contract.js';
+import { readContract } from '../../src/stream/contract/file.js';
 import {
   checkLaw,
   scheduled,
   simulateLengths,
   stepsOf,
   validResultLength,
-} from '../../src/stream/contract-law.js';
+} from '../../src/stream/contract/law.js';
 
 const FIXTURES = join(import.meta.dirname, '../fixtures/contracts');
 const law = (drop: number, capacity = 256) => ({ capacity, dropExtra: 2, drop });

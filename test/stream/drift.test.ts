@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { driftOf } from '../../src/stream/drift.js';
-import { leastSquares, theilSen } from '../../src/stream/drift-fit.js';
-import { defaultPolicy, judgeDrift } from '../../src/stream/drift-policy.js';
-import { explainDrift } from '../../src/stream/tell-why.js';
+import { driftOf } from '../../src/stream/parity/drift.js';
+import { leastSquares, theilSen } from '../../src/stream/parity/drift-fit.js';
+import { defaultPolicy, judgeDrift } from '../../src/stream/parity/drift-policy.js';
+import { explainDrift } from '../../src/stream/why/tell-why.js';
 import { randomStream } from '../../src/tensor/random.js';
 
 /** Errors as a healthy engine has them: about 1e-4, spread over a factor of three. */

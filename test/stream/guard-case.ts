@@ -1,7 +1,7 @@
 import type { PreparedCall } from '../../src/runtime/engine-interface.js';
 import type { Session } from '../../src/runtime/session.js';
-import type { Contract } from '../../src/stream/contract.js';
-import { parseContract } from '../../src/stream/contract-file.js';
+import type { Contract } from '../../src/stream/contract/contract.js';
+import { parseContract } from '../../src/stream/contract/file.js';
 import type { NamedTensors, Tensor } from '../../src/tensor/tensor.js';
 import { type ElementArray, floatTensor, integerTensor } from '../../src/tensor/values.js';
 

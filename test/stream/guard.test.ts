@@ -1,9 +1,9 @@
 import { metrics } from '@opentelemetry/api';
 import { afterEach, describe, expect, it } from 'vitest';
 import { TrtforgeError } from '../../src/errors.js';
-import { guard, guardCall } from '../../src/stream/guard.js';
-import { openGuardTelemetry } from '../../src/stream/guard-telemetry.js';
-import type { GuardOptions } from '../../src/stream/guard-watch.js';
+import { guard, guardCall } from '../../src/stream/guard/guard.js';
+import { openGuardTelemetry } from '../../src/stream/guard/telemetry.js';
+import type { GuardOptions } from '../../src/stream/guard/watch.js';
 import type { NamedTensors } from '../../src/tensor/tensor.js';
 import { CAPACITY, callOf, contract, float, inputs, integers, outputs, sessionOf } from './guard-case.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { TrtforgeError } from '../../src/errors.js';
-import { type BatchRunner, inBatch, timeProfiles } from '../../src/stream/profile-batches.js';
+import { type BatchRunner, inBatch, timeProfiles } from '../../src/stream/parity/profile-batches.js';
 import type { NamedTensors } from '../../src/tensor/tensor.js';
 import { float32Values } from '../../src/tensor/values.js';
 import { floats } from '../runtime/models.js';

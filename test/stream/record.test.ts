@@ -2,13 +2,13 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { checkContractOnly } from '../../src/stream/contract-check.js';
-import { readContract } from '../../src/stream/contract-file.js';
-import { convertReference, draftContract, recordFile } from '../../src/stream/record-file.js';
-import { planChunks } from '../../src/stream/record-inputs.js';
-import { recordResultSchema } from '../../src/stream/record-result.js';
-import type { ReferenceChunk } from '../../src/stream/recorded-stream.js';
-import { openReference } from '../../src/stream/reference.js';
+import { checkContractOnly } from '../../src/stream/contract/check.js';
+import { readContract } from '../../src/stream/contract/file.js';
+import { convertReference, draftContract, recordFile } from '../../src/stream/reference/record-file.js';
+import { planChunks } from '../../src/stream/reference/record-inputs.js';
+import { recordResultSchema } from '../../src/stream/reference/record-result.js';
+import type { ReferenceChunk } from '../../src/stream/reference/recorded-stream.js';
+import { openReference } from '../../src/stream/reference/reference.js';
 import { float32Values, numbersOf } from '../../src/tensor/values.js';
 import { encoderModel } from './streaming-encoder.js';
 

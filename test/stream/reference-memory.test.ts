@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
-import { writeReference } from '../../src/stream/reference-write.js';
+import { writeReference } from '../../src/stream/reference/write.js';
 import { randomStream } from '../../src/tensor/random.js';
 import { tensorFrom } from '../../src/tensor/values.js';
 
@@ -17,7 +17,7 @@ const STATE = [1, 24, 256, 1024];
 
 /** Reads the whole in a process with a small heap and says what it took. */
 const READER = `
-import { openReference } from ${JSON.stringify(fileURLToPath(new URL('../../dist/stream/reference.js', import.meta.url)))};
+import { openReference } from ${JSON.stringify(fileURLToPath(new URL('../../dist/stream/reference/reference.js', import.meta.url)))};
 const reference = openReference(process.argv[1]);
 let chunks = 0, sum = 0;
 for await (const { inputs, outputs } of reference.chunks()) {

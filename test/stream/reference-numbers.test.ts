@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type NumberList, NumberListReader } from '../../src/stream/reference-numbers.js';
+import { type NumberList, NumberListReader } from '../../src/stream/reference/numbers.js';
 
 /** Reads a list from a window that it fills up in pieces of `piece` bytes, as a scanner does. */
 function readList(text: string, piece = text.length + 1): NumberList {

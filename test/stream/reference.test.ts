@@ -9,9 +9,9 @@ import type {
   ReadOptions,
   ReferenceChunk,
   WritableChunk,
-} from '../../src/stream/recorded-stream.js';
-import { openReference } from '../../src/stream/reference.js';
-import { writeReference } from '../../src/stream/reference-write.js';
+} from '../../src/stream/reference/recorded-stream.js';
+import { openReference } from '../../src/stream/reference/reference.js';
+import { writeReference } from '../../src/stream/reference/write.js';
 import { type Dtype, elementCount, packedBytes } from '../../src/tensor/dtype.js';
 import { writeNpy } from '../../src/tensor/npy.js';
 import type { Tensor } from '../../src/tensor/tensor.js';

@@ -1,16 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { stepsOf } from '../../src/stream/contract-law.js';
-import type { ChunkOutcome } from '../../src/stream/stream-outcome.js';
-import { explainTensor, looseTolerances, stateLengths } from '../../src/stream/tell-why.js';
-import {
-  besideRuns,
-  compareTf32,
-  explainSwap,
-  identicalRuns,
-  tf32Runs,
-} from '../../src/stream/tell-why-runs.js';
-import { sensitivityTo } from '../../src/stream/tell-why-sensitivity.js';
-import { inspectFailure } from '../../src/stream/tell-why-tensor.js';
+import { stepsOf } from '../../src/stream/contract/law.js';
+import type { ChunkOutcome } from '../../src/stream/parity/stream-outcome.js';
+import { besideRuns, compareTf32, explainSwap, identicalRuns, tf32Runs } from '../../src/stream/why/runs.js';
+import { sensitivityTo } from '../../src/stream/why/sensitivity.js';
+import { explainTensor, looseTolerances, stateLengths } from '../../src/stream/why/tell-why.js';
+import { inspectFailure } from '../../src/stream/why/tensor.js';
 import { randomStream } from '../../src/tensor/random.js';
 import { float32Values } from '../../src/tensor/values.js';
 import { floats } from '../runtime/models.js';

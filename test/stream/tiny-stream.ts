@@ -1,10 +1,10 @@
 import { attribute, type GraphBuilder } from '../../src/onnx/index.js';
 import { openOrtSession } from '../../src/runtime/ort-session.js';
 import type { Session } from '../../src/runtime/session.js';
-import type { Contract } from '../../src/stream/contract.js';
-import { contractFromModel } from '../../src/stream/contract-draft.js';
-import { fitToCapacity, nextState } from '../../src/stream/contract-state.js';
-import type { Reference, ReferenceChunk } from '../../src/stream/recorded-stream.js';
+import type { Contract } from '../../src/stream/contract/contract.js';
+import { contractFromModel } from '../../src/stream/contract/draft.js';
+import { fitToCapacity, nextState } from '../../src/stream/contract/state.js';
+import type { Reference, ReferenceChunk } from '../../src/stream/reference/recorded-stream.js';
 import { randomStream } from '../../src/tensor/random.js';
 import type { NamedTensors, Tensor } from '../../src/tensor/tensor.js';
 import { floats, ids, modelFile } from '../runtime/models.js';

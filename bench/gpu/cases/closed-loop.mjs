@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { benchEngine } from '../../../dist/bench/bench-engine.js';
 import { openEngineSession } from '../../../dist/runtime/engine-session.js';
-import { readContract } from '../../../dist/stream/contract-file.js';
+import { readContract } from '../../../dist/stream/contract/file.js';
 import { initializer, value, writeModel } from '../../../test/gpu/harness.mjs';
 import { benchRequest } from '../bench-request.mjs';
 import { figure, inTurns } from '../figures.mjs';

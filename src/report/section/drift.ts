@@ -1,4 +1,4 @@
-import type { ParityDrift, ParityResult } from '../../stream/parity-schema.js';
+import type { ParityDrift, ParityResult } from '../../stream/parity/schema.js';
 import { type DriftLimit, driftChart } from '../chart/drift.js';
 import { badge, figure, type SectionFacts, table } from '../parts.js';
 import { formatStatistic, plural } from '../quantity.js';

@@ -1,0 +1,271 @@
+import { numbersOf } from '../../tensor/values.js';
+import type { Reference } from '../reference/recorded-stream.js';
+import { checkAssertions, type Step } from './assertions.js';
+import { type ModelBindings, remedies } from './bindings.js';
+import type { Contract, Violation } from './contract.js';
+import type { ContractFinding } from './finding.js';
+import { simulateLengths, stepsOf } from './law.js';
+
+/** The lengths of one recorded chunk; null where they are not recorded. */
+export interface RecordedLengths {
+  readonly chunk: number;
+  /** Along the signal's time axis. */
+  readonly frames: number | null;
+  readonly stateIn: number | null;
+  readonly stateOut: number | null;
+  /** Before the recorder repaired it. */
+  readonly stateOutRaw: number | null;
+  readonly result: number | null;
+  /** Promises of the contract about lengths that this chunk breaks. */
+  readonly violations: readonly Violation[];
+}
+
+/** Reads the lengths of every chunk; states and results are passed over. Throws what reading a reference throws. */
+export async function recordedLengths(
+  contract: Contract,
+  reference: Reference,
+  signal?: AbortSignal,
+): Promise<readonly RecordedLengths[]> {
+  const { lengths, schedule } = contract;
+  const names = [lengths.signal, lengths.result, lengths.stateIn, lengths.stateOut, schedule?.tensor];
+  const assertions = contract.assertions.filter(({ tensor }) => names.includes(tensor));
+  const read: RecordedLengths[] = [];
+  let before: Step | undefined;
+  const options = { select: (_: string, name: string) => names.includes(name) };
+  for await (const chunk of reference.chunks({ ...options, ...(signal === undefined ? {} : { signal }) })) {
+    const step: Step = { chunk: chunk.index, inputs: chunk.inputs, outputs: chunk.outputs };
+    const first = (name: string | null, side: 'inputs' | 'outputs'): number | null => {
+      const tensor = name === null ? undefined : step[side].get(name);
+      return tensor === undefined ? null : (numbersOf(tensor)[0] ?? null);
+    };
+    const cut = schedule === null ? undefined : step.inputs.get(schedule.tensor);
+    read.push({
+      chunk: chunk.index,
+      frames: cut?.shape[schedule?.axis ?? 0] ?? chunk.meta.chunkLength,
+      stateIn: first(lengths.stateIn, 'inputs'),
+      stateOut: first(lengths.stateOut, 'outputs'),
+      stateOutRaw: chunk.meta.stateLengthRaw,
+      result: first(lengths.result, 'outputs'),
+      violations: checkAssertions({ assertions: presentOnly(assertions, step) }, step, before),
+    });
+    before = step;
+  }
+  return read;
+}
+
+const presentOnly = (assertions: Contract['assertions'], { inputs, outputs }: Step): Contract['assertions'] =>
+  assertions.filter(({ tensor }) => inputs.has(tensor) || outputs.has(tensor));
+
+/** Holds recorded lengths against the contract's law, its promises and profiles, and the model's profiles. */
+export function checkData(
+  contract: Contract,
+  recorded: readonly RecordedLengths[],
+  model: ModelBindings | null,
+): readonly ContractFinding[] {
+  const law = lawVerdict(contract, recorded);
+  return [
+    ...inventedLengths(recorded),
+    ...(law.finding === null ? [] : [law.finding]),
+    ...promisesInData(recorded, law.follows),
+    ...sizesInData(contract, recorded, model),
+    ...brokenStream(recorded),
+  ];
+}
+
+/** A recorder that repairs lengths hides what the model said. */
+function inventedLengths(recorded: readonly RecordedLengths[]): readonly ContractFinding[] {
+  const invented = recorded.filter(
+    ({ stateOut, stateOutRaw }) =>
+      stateOutRaw !== null && (stateOutRaw < 0 || (stateOut !== null && stateOut !== stateOutRaw)),
+  );
+  const [first] = invented;
+  if (first === undefined) return [];
+  return [
+    {
+      id: 'invented-lengths',
+      wrong: 'data',
+      severity: 'error',
+      about: 'cache_len_out_raw_value',
+      message: `${invented.length} of ${recorded.length} chunks have a length that the recorder invented: chunk ${first.chunk} came out as ${first.stateOutRaw} and stands there as ${first.stateOut}.`,
+      why: 'The recorder kept what the model gave beside what it wrote.',
+      remedy: 'Find out why the model gives such a length (a wrong cache_drop_size does), then record again.',
+    },
+  ];
+}
+
+interface LawVerdict {
+  /** Whether the data does what the law says; null when one of the two is silent. */
+  readonly follows: boolean | null;
+  readonly finding: ContractFinding | null;
+}
+
+function lawVerdict({ law, schedule, lengths }: Contract, recorded: readonly RecordedLengths[]): LawVerdict {
+  if (law === null) return { follows: null, finding: null };
+  const usable = recorded.flatMap(({ chunk, frames, stateIn, stateOut, stateOutRaw }) =>
+    frames === null || stateIn === null || stateOut === null
+      ? []
+      : [{ chunk, frames, stateIn, stateOut: stateOutRaw ?? stateOut }],
+  );
+  if (usable.length === 0) return { follows: null, finding: null };
+  const out = (frames: number, stateIn: number, drop = law.drop): number =>
+    simulateLengths({ ...law, drop }, [frames], stateIn)[0]!.stateOut;
+  const wrong = usable.find(({ frames, stateIn, stateOut }) => out(frames, stateIn) !== stateOut);
+  if (wrong === undefined) return { follows: true, finding: null };
+  const base = {
+    id: 'lengths-against-law',
+    severity: 'error',
+    about: lengths.stateOut ?? 'state length',
+    message: `Chunk ${wrong.chunk} (${wrong.frames} frames, ${wrong.stateIn} in the state) recorded a state of ${wrong.stateOut}; the law gives ${out(wrong.frames, wrong.stateIn)}.`,
+  } as const;
+  const stuck = schedule?.first;
+  if (stuck !== undefined && usable.every(({ stateIn, stateOut }) => out(stuck, stateIn) === stateOut))
+    return {
+      follows: false,
+      finding: {
+        ...base,
+        wrong: 'data',
+        why: `Every chunk advanced as if it had ${stuck} frames, the size of the first: what recorded it kept the first shape.`,
+        remedy: 'Record again with a session that takes the later size, or an engine whose profile holds it.',
+      },
+    };
+  const drops = new Set(
+    usable
+      .filter(({ stateOut }) => stateOut < law.capacity)
+      .map(({ frames, stateIn, stateOut }) => stateIn + stepsOf(frames) - law.dropExtra - stateOut),
+  );
+  const [drop] = drops;
+  if (drops.size === 1 && drop !== undefined)
+    return {
+      follows: false,
+      finding: {
+        ...base,
+        wrong: 'undecided',
+        why: `The whole recording fits a cache_drop_size of ${drop}; the contract says ${law.drop}.`,
+        remedy: `The model knows: record one chunk with it. If it gives ${out(wrong.frames, wrong.stateIn, drop)}, correct the contract.`,
+      },
+    };
+  return {
+    follows: false,
+    finding: {
+      ...base,
+      wrong: 'data',
+      why: 'No other drop size explains the recording either: its lengths follow no rule.',
+      remedy: remedies.data,
+    },
+  };
+}
+
+/** A promise that the data breaks while the data follows the law is a wrong promise; otherwise the data is suspect. */
+function promisesInData(
+  recorded: readonly RecordedLengths[],
+  follows: boolean | null,
+): readonly ContractFinding[] {
+  const told = new Set<string>();
+  return recorded
+    .flatMap(({ violations }) => violations)
+    .filter(({ assertion }) => !told.has(assertion) && told.add(assertion))
+    .map(({ assertion, tensor, chunk, found, sentence }) => {
+      const wrong = follows === true ? 'contract' : follows === false ? 'data' : 'undecided';
+      return {
+        id: 'promise-against-data',
+        wrong,
+        severity: 'error',
+        about: tensor,
+        message: `The recorded chunk ${chunk} breaks the promise ${assertion} («${sentence}»): ${found}.`,
+        why:
+          follows === true
+            ? 'The recorded lengths are what the cache-length law gives for these chunk sizes, so the promise is wrong.'
+            : follows === false
+              ? "The recorded lengths do not follow the contract's law either."
+              : 'The contract gives no law that could decide.',
+        remedy: remedies[wrong],
+      };
+    });
+}
+
+function sizesInData(
+  { schedule, profiles }: Contract,
+  recorded: readonly RecordedLengths[],
+  model: ModelBindings | null,
+): readonly ContractFinding[] {
+  if (schedule === null) return [];
+  const { tensor, axis, first, rest } = schedule;
+  const sizes = [...new Set(recorded.flatMap(({ frames }) => frames ?? []))];
+  const contractRanges = profiles.flatMap(({ ranges }) => ranges[tensor]?.[axis] ?? []);
+  const binding = model?.inputs.find(({ name }) => name === tensor);
+  const modelRanges = (binding?.profiles ?? []).map(({ min, max }) => ({
+    min: min[axis] ?? 0,
+    max: max[axis] ?? Number.POSITIVE_INFINITY,
+  }));
+  const isOutside = (
+    size: number,
+    ranges: readonly { readonly min: number; readonly max: number }[],
+  ): boolean => ranges.length > 0 && !ranges.some(({ min, max }) => size >= min && size <= max);
+  const made = (
+    id: string,
+    wrong: ContractFinding['wrong'],
+    message: string,
+    why: string,
+  ): ContractFinding => ({
+    id,
+    wrong,
+    severity: wrong === 'undecided' ? 'warning' : 'error',
+    about: tensor,
+    message,
+    why,
+    remedy: id === 'size-outside-profile' ? 'Add the size to a profile and build again.' : remedies[wrong],
+  });
+  return sizes.flatMap((size) => [
+    ...(isOutside(size, contractRanges)
+      ? [
+          made(
+            'size-outside-profile',
+            'contract',
+            `Recorded chunks of ${size} frames lie in no profile of the contract.`,
+            'The recording shows that such chunks exist.',
+          ),
+        ]
+      : []),
+    ...(isOutside(size, modelRanges)
+      ? [
+          made(
+            'size-outside-profile',
+            'model',
+            `Recorded chunks of ${size} frames lie in no profile of the engine.`,
+            'The recording shows that such chunks exist.',
+          ),
+        ]
+      : []),
+    ...(size !== first && size !== rest
+      ? [
+          made(
+            'size-not-scheduled',
+            'undecided',
+            `Recorded chunks have ${size} frames; the contract's schedule is ${first}, then ${rest}.`,
+            'Contract and recorded data disagree, and nothing else speaks of it.',
+          ),
+        ]
+      : []),
+  ]);
+}
+
+/** Each chunk must begin with the state that the one before left. */
+function brokenStream(recorded: readonly RecordedLengths[]): readonly ContractFinding[] {
+  const at = recorded.findIndex(({ stateIn }, position) => {
+    const before = recorded[position - 1]?.stateOut ?? null;
+    return before !== null && stateIn !== null && stateIn !== before;
+  });
+  const [before, chunk] = [recorded[at - 1], recorded[at]];
+  if (before === undefined || chunk === undefined) return [];
+  return [
+    {
+      id: 'stream-broken',
+      wrong: 'data',
+      severity: 'warning',
+      about: 'state length',
+      message: `Chunk ${chunk.chunk} begins with a state of ${chunk.stateIn}, but chunk ${before.chunk} ended with ${before.stateOut}.`,
+      why: 'In a stream the state that goes in is the state that came out.',
+      remedy: 'Use this reference in functional mode only, or record it again without gaps.',
+    },
+  ];
+}

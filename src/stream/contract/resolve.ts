@@ -1,0 +1,206 @@
+import type {
+  Assertion,
+  ChunkSchedule,
+  Contract,
+  ContractBinding,
+  ContractProfile,
+  ContractTolerance,
+  DimensionRange,
+  LengthLaw,
+  StatePair,
+} from './contract.js';
+import { executableOf } from './english.js';
+import {
+  isLength,
+  lengthsAmong,
+  type NamedPair,
+  openAxis,
+  pairByName,
+  signalAmong,
+  withRoles,
+} from './pairs.js';
+
+/** What the forms of contract have in common, before anything is concluded. Absent is null or empty. */
+export interface StatedContract {
+  readonly name: string;
+  readonly origin: Contract['origin'];
+  readonly inputs: readonly Omit<ContractBinding, 'role'>[];
+  readonly outputs: readonly Omit<ContractBinding, 'role'>[];
+  /** Output to how it is fitted before it is fed back. */
+  readonly padding: ReadonlyMap<string, StatedPadding>;
+  readonly law: LengthLaw | null;
+  readonly chunk: FirstAndRest | null;
+  readonly shift: FirstAndRest | null;
+  /** Frames of the chunk before that are put in front. */
+  readonly preEncode: FirstAndRest | null;
+  readonly statedSizes: readonly number[];
+  readonly validOutLength: number | null;
+  /** Bounds of the state's length. */
+  readonly stateBounds: { readonly min: number; readonly max: number } | null;
+  /** Dimension key (`audio_signal.T`, `B`) to range. */
+  readonly profiles: readonly {
+    readonly name: string;
+    readonly dimensions: ReadonlyMap<string, DimensionRange>;
+  }[];
+  /** English, by what it is about (a tensor, a tensor's dimension, or nothing). */
+  readonly sentences: readonly { readonly about: string; readonly sentence: string }[];
+  readonly tolerances: readonly ContractTolerance[];
+  readonly ignored: readonly string[];
+}
+
+export interface FirstAndRest {
+  readonly first: number;
+  readonly rest: number;
+}
+
+export interface StatedPadding {
+  readonly axis: number | null;
+  readonly capacity: number | null;
+  readonly side: 'right' | 'left';
+  readonly fillValue: number;
+}
+
+/** Draws the conclusions: what is fed back, which tensors are lengths, how long chunks are, what can be checked. */
+export function resolveContract(stated: StatedContract): Contract {
+  const pairs = pairByName(stated.inputs, stated.outputs);
+  const lengths = lengthsAmong(stated.inputs, stated.outputs, pairs);
+  const signal = signalAmong(stated.inputs, pairs);
+  const outputs = withRoles(stated.outputs, pairs, lengths, null, 'outputs');
+  const results = outputs.filter(({ role }) => role === 'result').map(({ name }) => name);
+  const english = executableOf(stated.sentences, {
+    tensors: [...stated.outputs, ...stated.inputs].map(({ name }) => name),
+    capacity: stated.law?.capacity ?? stated.stateBounds?.max ?? null,
+    stateIn: lengths.stateIn,
+  });
+  const implied = impliedAssertions(stated, lengths.result, lengths.stateOut, results[0] ?? null);
+  return {
+    schema: 'trtforge.contract/1',
+    name: stated.name,
+    origin: stated.origin,
+    inputs: withRoles(stated.inputs, pairs, lengths, signal?.name ?? null, 'inputs'),
+    outputs,
+    state: pairs.map((pair) => statePair(pair, stated, lengths.stateOut)),
+    lengths,
+    law: stated.law,
+    schedule: signal === null ? null : scheduleOf(stated, signal),
+    profiles: stated.profiles.map((profile) => resolveProfile(stated.inputs, profile)),
+    assertions: withoutRepetition([...english.assertions, ...implied]),
+    tolerances: stated.tolerances,
+    notExecutable: english.notExecutable,
+    ignored: stated.ignored,
+  };
+}
+
+function statePair(pair: NamedPair, stated: StatedContract, stateLength: string | null): StatePair {
+  const input = stated.inputs.find(({ name }) => name === pair.input);
+  const output = stated.outputs.find(({ name }) => name === pair.output);
+  const padding = stated.padding.get(pair.output);
+  const axis = padding?.axis ?? flexibleAxis(input, output);
+  const size = axis === null ? undefined : input?.shape?.[axis];
+  const capacity = padding?.capacity ?? (typeof size === 'number' ? size : null);
+  // `cache_last_channel_len` counts the positions of `cache_last_channel`.
+  const counts =
+    stateLength !== null && stateLength !== pair.output && stateLength.startsWith(`${pair.input}_len`);
+  return {
+    ...pair,
+    initial: 0,
+    axis: input !== undefined && isLength(input) ? null : axis,
+    capacity: input !== undefined && isLength(input) ? null : capacity,
+    padSide: padding?.side ?? 'right',
+    fillValue: padding?.fillValue ?? 0,
+    validLength: counts ? stateLength : null,
+  };
+}
+
+/** The axis on which an input has a number and the output it comes from has not. */
+function flexibleAxis(
+  input: Omit<ContractBinding, 'role'> | undefined,
+  output: Omit<ContractBinding, 'role'> | undefined,
+): number | null {
+  const [to, from] = [input?.shape ?? null, output?.shape ?? null];
+  if (to === null || from === null) return null;
+  const axis = to.findIndex((size, at) => typeof size === 'number' && typeof from[at] !== 'number');
+  return axis < 0 ? null : axis;
+}
+
+function scheduleOf(stated: StatedContract, signal: Omit<ContractBinding, 'role'>): ChunkSchedule | null {
+  const axis = openAxis(signal);
+  const { chunk, preEncode, statedSizes } = stated;
+  if (axis === null || (chunk === null && statedSizes.length === 0)) return null;
+  const [firstStated = 0, restStated = firstStated] = statedSizes;
+  return {
+    tensor: signal.name,
+    axis,
+    first: chunk === null ? firstStated : chunk.first + (preEncode?.first ?? 0),
+    rest: chunk === null ? restStated : chunk.rest + (preEncode?.rest ?? 0),
+    shift: stated.shift,
+    preEncode: preEncode ?? { first: 0, rest: 0 },
+    stated: statedSizes,
+  };
+}
+
+/** What numbers in the contract promise without a sentence. */
+function impliedAssertions(
+  { validOutLength, stateBounds, law }: StatedContract,
+  resultLength: string | null,
+  stateLength: string | null,
+  result: string | null,
+): readonly Assertion[] {
+  const made: Assertion[] = [];
+  if (validOutLength !== null && resultLength !== null)
+    made.push({
+      id: `${resultLength}-equal-${validOutLength}`,
+      tensor: resultLength,
+      kind: 'equal',
+      value: validOutLength,
+      sentence: `${resultLength} is ${validOutLength}.`,
+    });
+  if (validOutLength !== null && result !== null)
+    made.push({
+      id: `${result}-time-${validOutLength}`,
+      tensor: result,
+      kind: 'dimension-equals',
+      axis: -1,
+      value: validOutLength,
+      sentence: `The last dimension of ${result} is ${validOutLength}.`,
+    });
+  const capacity = stateBounds?.max ?? law?.capacity;
+  if (stateLength !== null && capacity !== undefined)
+    made.push({
+      id: `${stateLength}-bounded`,
+      tensor: stateLength,
+      kind: 'bounded-by-capacity',
+      capacity,
+      sentence: `${stateLength} is 0 to ${capacity}.`,
+    });
+  return made;
+}
+
+function withoutRepetition(assertions: readonly Assertion[]): readonly Assertion[] {
+  const rules = new Set<string>();
+  const ids = new Map<string, number>();
+  return assertions.flatMap((assertion) => {
+    const { id, sentence: _, ...rule } = assertion;
+    const key = JSON.stringify(Object.entries(rule).sort());
+    if (rules.has(key)) return [];
+    rules.add(key);
+    const count = (ids.get(id) ?? 0) + 1;
+    ids.set(id, count);
+    return [count === 1 ? assertion : { ...assertion, id: `${id}-${count}` }];
+  });
+}
+
+/** Keys are `tensor.Symbol`, or a bare symbol for every tensor that uses it. An input with a symbol that has no range is left out. */
+function resolveProfile(
+  inputs: StatedContract['inputs'],
+  { name, dimensions }: StatedContract['profiles'][number],
+): ContractProfile {
+  const ranges = inputs.flatMap(({ name: input, shape }): [string, readonly DimensionRange[]][] => {
+    const found = (shape ?? []).map((size): DimensionRange | undefined => {
+      if (typeof size === 'number') return { min: size, opt: size, max: size };
+      return size === null ? undefined : (dimensions.get(`${input}.${size}`) ?? dimensions.get(size));
+    });
+    return shape !== null && found.every((range) => range !== undefined) ? [[input, found]] : [];
+  });
+  return { name, ranges: Object.fromEntries(ranges) };
+}

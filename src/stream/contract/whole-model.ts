@@ -1,0 +1,197 @@
+import { z } from 'zod';
+import type { Contract, ContractTolerance, DimensionRange } from './contract.js';
+import { binding, firstAndRest, lawOf, optionalWhole, pairOf, range, whole } from './encoder.js';
+import { contractDtype, contractInvalid, ignoredFields, parseForm } from './json.js';
+import { resolveContract, type StatedPadding } from './resolve.js';
+
+const io = z.object({ inputs: z.array(binding).min(1), outputs: z.array(binding).min(1) });
+const bounds = z
+  .union([z.object({ min: whole, max: whole }), z.tuple([whole, whole])])
+  .optional()
+  .catch(undefined);
+const shapes = z.record(z.string(), z.array(whole));
+const profileMap = z.object({ min: shapes, opt: shapes, max: shapes });
+const profileItem = z.looseObject({
+  name: z.string().optional().catch(undefined),
+  audio_signal_T: range.optional(),
+  batch: range.optional(),
+});
+
+const wholeModelSchema = z.object({
+  model_id: z.string().optional().catch(undefined),
+  encoder: z.object({ streaming_io: io }),
+  streaming: z
+    .object({
+      valid_out_len: optionalWhole,
+      cache_len_expected: z.union([whole, z.string()]).optional().catch(undefined),
+      cache_len_bounds: bounds,
+      cache_len_behavior: z.string().optional().catch(undefined),
+      cache_pad: z
+        .object({ side: z.enum(['right', 'left']), value: z.number() })
+        .partial()
+        .optional()
+        .catch(undefined),
+      chunk_size: firstAndRest,
+      shift_size: firstAndRest,
+      cache_drop_size: optionalWhole,
+      pre_encode_cache_size: firstAndRest,
+      drop_extra_pre_encoded: optionalWhole,
+      cache: z
+        .object({ last_channel_size: optionalWhole, time_context_size: optionalWhole })
+        .optional()
+        .catch(undefined),
+    })
+    .optional()
+    .catch(undefined),
+  trt: z
+    .object({
+      profiles: z
+        .object({
+          encoder_streaming: z
+            .union([z.array(profileItem), profileMap])
+            .optional()
+            .catch(undefined),
+        })
+        .optional()
+        .catch(undefined),
+      tolerances: z
+        .object({
+          ort: z
+            .object({
+              default_atol: z.number().optional(),
+              default_rtol: z.number().optional(),
+              cache_last_time_atol: z.number().optional(),
+            })
+            .optional()
+            .catch(undefined),
+          trt: z.object({ encoder_output_p100_max_abs: z.number().optional() }).optional().catch(undefined),
+        })
+        .optional()
+        .catch(undefined),
+    })
+    .optional()
+    .catch(undefined),
+});
+type WholeModelFile = z.infer<typeof wholeModelSchema>;
+type Binding = z.infer<typeof binding>;
+
+export const isWholeModelForm = (content: Readonly<Record<string, unknown>>): boolean =>
+  typeof content.encoder === 'object' && content.encoder !== null;
+
+/** Reads the streaming encoder of a whole-model contract (features, tokenizer, decoder and the like are ignored by name). Throws TF_CONTRACT_INVALID. */
+export function readWholeModelForm(path: string, content: unknown): Contract {
+  const file = parseForm(path, wholeModelSchema, content);
+  const { streaming } = file;
+  const { inputs, outputs } = file.encoder.streaming_io;
+  const named = ({ name, dtype, shape }: Binding) => ({
+    name,
+    dtype: contractDtype(path, name, dtype),
+    shape: shape ?? null,
+  });
+  const stateBounds = boundsOf(streaming?.cache_len_bounds);
+  const capacity = streaming?.cache?.last_channel_size ?? stateBounds?.max;
+  return resolveContract({
+    name: file.model_id ?? 'model',
+    origin: { path, form: 'whole-model' },
+    inputs: inputs.map(named),
+    outputs: outputs.map(named),
+    padding: paddings(file),
+    law: lawOf(capacity, streaming?.drop_extra_pre_encoded, streaming?.cache_drop_size),
+    chunk: pairOf(streaming?.chunk_size),
+    shift: pairOf(streaming?.shift_size),
+    preEncode: pairOf(streaming?.pre_encode_cache_size),
+    statedSizes: [],
+    validOutLength: streaming?.valid_out_len ?? null,
+    stateBounds,
+    profiles: profilesOf(path, file),
+    sentences: sentencesOf(file),
+    tolerances: tolerancesOf(file),
+    ignored: ignoredFields(content, file),
+  });
+}
+
+const boundsOf = (
+  given: { readonly min: number; readonly max: number } | readonly [number, number] | undefined,
+): { min: number; max: number } | null => {
+  if (given === undefined) return null;
+  return 'min' in given ? { min: given.min, max: given.max } : { min: given[0], max: given[1] };
+};
+
+/** One rule for all state: the open axis of each output is filled up to the number its input has there. */
+function paddings({ encoder, streaming }: WholeModelFile): ReadonlyMap<string, StatedPadding> {
+  const { side = 'right', value = 0 } = streaming?.cache_pad ?? {};
+  return new Map(
+    encoder.streaming_io.outputs.map(({ name }) => [
+      name,
+      { axis: null, capacity: null, side, fillValue: value },
+    ]),
+  );
+}
+
+/** «dynamic» says only that the length is not one number. */
+function sentencesOf({ encoder, streaming }: WholeModelFile): { about: string; sentence: string }[] {
+  const length = encoder.streaming_io.outputs.find(({ name }) => /_len(?:gth)?s?_out$/.test(name))?.name;
+  if (length === undefined) return [];
+  const expected = streaming?.cache_len_expected;
+  const behaviour = streaming?.cache_len_behavior;
+  return [
+    ...(expected === undefined || expected === 'dynamic'
+      ? []
+      : [{ about: length, sentence: typeof expected === 'number' ? `equals ${expected}` : expected }]),
+    ...(behaviour === undefined ? [] : [{ about: length, sentence: behaviour }]),
+  ];
+}
+
+function profilesOf(
+  path: string,
+  { encoder, trt }: WholeModelFile,
+): { name: string; dimensions: ReadonlyMap<string, DimensionRange> }[] {
+  const given = trt?.profiles?.encoder_streaming;
+  if (given === undefined) return [];
+  if (Array.isArray(given))
+    return given.map(({ name, audio_signal_T: frames, batch }, at) => ({
+      name: name ?? `profile ${at}`,
+      dimensions: new Map([
+        ...(frames === undefined ? [] : ([['audio_signal.T', frames]] as const)),
+        ...(batch === undefined ? [] : ([['B', batch]] as const)),
+      ]),
+    }));
+  return [{ name: 'encoder_streaming', dimensions: dimensionsOf(path, encoder.streaming_io.inputs, given) }];
+}
+
+/** Shapes of a profile as ranges of the symbols they stand at. */
+function dimensionsOf(
+  path: string,
+  inputs: readonly Binding[],
+  { min, opt, max }: z.infer<typeof profileMap>,
+): ReadonlyMap<string, DimensionRange> {
+  const dimensions = new Map<string, DimensionRange>();
+  for (const { name, shape } of inputs) {
+    const [low, middle, high] = [min[name], opt[name], max[name]];
+    if (low === undefined || middle === undefined || high === undefined) continue;
+    (shape ?? []).forEach((size, axis) => {
+      const ends = [low[axis], middle[axis], high[axis]] as const;
+      if (ends.some((end) => end === undefined))
+        throw contractInvalid(path, `the profile of ${name} has another rank than its shape`);
+      if (typeof size === 'string')
+        dimensions.set(`${name}.${size}`, { min: ends[0]!, opt: ends[1]!, max: ends[2]! });
+    });
+  }
+  return dimensions;
+}
+
+function tolerancesOf({ encoder, trt }: WholeModelFile): readonly ContractTolerance[] {
+  const { ort, trt: engine } = trt?.tolerances ?? {};
+  const has = (name: string): boolean => encoder.streaming_io.outputs.some((output) => output.name === name);
+  const all: ContractTolerance[] =
+    ort === undefined
+      ? []
+      : [{ tensor: null, absolute: ort.default_atol ?? null, relative: ort.default_rtol ?? null }];
+  const cache = ort?.cache_last_time_atol;
+  if (cache !== undefined && has('cache_last_time_out'))
+    all.push({ tensor: 'cache_last_time_out', absolute: cache, relative: null });
+  const result = engine?.encoder_output_p100_max_abs;
+  if (result !== undefined && has('encoder_output'))
+    all.push({ tensor: 'encoder_output', absolute: result, relative: null });
+  return all;
+}

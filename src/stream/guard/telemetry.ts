@@ -1,0 +1,35 @@
+import type { Attributes } from '@opentelemetry/api';
+import type { GuardListener } from './violation.js';
+
+/**
+ * A listener that reports through the OpenTelemetry API: `trtforge.guard.steps`, `.failed_steps`, `.violations` (rule, kind, tensor),
+ * `.step.duration` in seconds, `.max_abs_error` (tensor). The API is loaded here and nowhere else; where the process has set up no SDK, every call is one
+ * of its no-ops. `attributes` go with everything that is reported.
+ */
+export async function openGuardTelemetry(attributes: Attributes = {}): Promise<GuardListener> {
+  const { metrics } = await import('@opentelemetry/api');
+  const meter = metrics.getMeter('trtforge');
+  const steps = meter.createCounter('trtforge.guard.steps', { description: 'Steps of guarded sessions.' });
+  const failed = meter.createCounter('trtforge.guard.failed_steps', {
+    description: 'Steps in which the session itself failed.',
+  });
+  const violations = meter.createCounter('trtforge.guard.violations', {
+    description: 'Promises of the contract that were broken.',
+  });
+  const duration = meter.createHistogram('trtforge.guard.step.duration', {
+    description: 'How long a step took, checks not counted.',
+    unit: 's',
+  });
+  const maxAbs = meter.createGauge('trtforge.guard.max_abs_error', {
+    description: 'Largest absolute error of an output when it was last held against a reference.',
+  });
+  return {
+    step: (seconds, hasFailed) => {
+      steps.add(1, attributes);
+      if (hasFailed) failed.add(1, attributes);
+      duration.record(seconds, attributes);
+    },
+    violation: ({ rule, kind, tensor }) => violations.add(1, { ...attributes, rule, kind, tensor }),
+    error: (tensor, error) => maxAbs.record(error, { ...attributes, tensor }),
+  };
+}

@@ -1,0 +1,107 @@
+import { medianOf } from '../../bench/statistics.js';
+import type { EngineSession, PreparedCall } from '../../runtime/engine-interface.js';
+import { openEngineSession } from '../../runtime/engine-session.js';
+import type { EngineAddon } from '../../runtime/load-engine.js';
+import { readPlanOnDisk } from '../../runtime/plan-on-disk.js';
+import type { NamedTensors } from '../../tensor/tensor.js';
+import { loadAddon } from '../../toolchain/addon.js';
+import { openReference } from '../reference/reference.js';
+import { type EngineRunner, engineRunner } from './closed-loop.js';
+import { type OpenCandidate, type ParityContext, runParity } from './here.js';
+import { fedBackPairs, type StreamPlan } from './plan.js';
+import { timeProfiles } from './profile-batches.js';
+import { gpuTimesOf, rememberEngine } from './profile-gpu.js';
+import type { ParityRequest } from './request.js';
+import type { ParityResult } from './schema.js';
+
+const WARM_UP_STEPS = 5;
+const STEPS_IN_A_ROW = 50;
+
+/** Runs a stream on an engine in this process, with the state on the GPU, and times it there. `parity-child.ts` calls it in a process of its own. */
+export async function engineParity(
+  request: ParityRequest,
+  context: ParityContext = {},
+  addon: EngineAddon = loadAddon(),
+): Promise<ParityResult> {
+  const remembered = rememberEngine(addon);
+  const { passport } = await readPlanOnDisk(request.candidate, false);
+  const { requirePassport = false, ...options } = request.engine ?? {};
+  const session = await openEngineSession(request.candidate, {
+    ...options,
+    ...context,
+    requirePassport,
+    addon: remembered.addon,
+  });
+  let runner: EngineRunner | undefined;
+  try {
+    const document = passport?.identity.document;
+    const built =
+      document === undefined
+        ? null
+        : {
+            model: document.model,
+            precision: document.recipe.precision,
+            tf32: !document.recipe.flags.includes('no-tf32'),
+          };
+    const candidate: OpenCandidate = {
+      backend: session.backend,
+      inputs: session.inputs,
+      outputs: session.outputs,
+      isFullFloat32: built?.tf32 === false,
+      modelDigest: built?.model ?? null,
+      built,
+      runner: (plan) => {
+        runner = engineRunner(session, { state: fedBackPairs(plan), keepState: plan.mode === 'closed-loop' });
+        return runner;
+      },
+      afterwards: async (plan) => {
+        const engine = await remembered.engine();
+        const sizes = runner === undefined ? [] : sizesOf(runner);
+        const gpuTimes: ParityResult['gpuTimes'] = [];
+        if (engine !== undefined && request.gpuTimes !== false)
+          for (const size of sizes)
+            gpuTimes.push(await gpuTimesOf(addon, engine, session.inputs, size, await inARowMs(size.call)));
+        return { gpuTimes, profiles: await profilesOf(request, session, plan, sizes) };
+      },
+    };
+    using reference = openReference(request.reference);
+    return await runParity(request, candidate, reference, context);
+  } finally {
+    runner?.close();
+    await session.close();
+  }
+}
+
+/** Each size of chunk with its prepared call and the inputs it was prepared for. */
+const sizesOf = (runner: EngineRunner) =>
+  runner.calls.map(({ call, inputs, state }) => ({
+    call,
+    profile: call.profile,
+    inputs: new Map([...inputs, ...state]),
+  }));
+
+/** Median milliseconds of a step in a row of steps, nothing compared between them: while the host compares, the GPU idles and wakes slowly. */
+async function inARowMs(call: PreparedCall): Promise<number> {
+  const times = new Float64Array(STEPS_IN_A_ROW);
+  for (let step = -WARM_UP_STEPS; step < times.length; step++) {
+    const begun = performance.now();
+    await call.run();
+    if (step >= 0) times[step] = performance.now() - begun;
+  }
+  return medianOf(times);
+}
+
+async function profilesOf(
+  { batches = [] }: ParityRequest,
+  session: EngineSession,
+  plan: StreamPlan,
+  sizes: readonly { readonly inputs: NamedTensors }[],
+): Promise<ParityResult['profiles']> {
+  if (batches.length === 0) return null;
+  return timeProfiles(
+    session,
+    plan.contract,
+    sizes.map(({ inputs }) => inputs),
+    batches,
+  );
+}

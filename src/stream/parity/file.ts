@@ -1,0 +1,75 @@
+import { digestModel } from '../../engine/model-digest.js';
+import { isEngineFile } from '../../engine/plan-header.js';
+import { ignoreEvents } from '../../events.js';
+import { openModel } from '../../onnx/model.js';
+import { openOrtSession } from '../../runtime/ort-session.js';
+import { environmentFor } from '../../runtime/supervised-engine.js';
+import { runSupervised } from '../../system/supervise.js';
+import { openReference } from '../reference/reference.js';
+import { sessionRunner } from './chunk-runner.js';
+import { type ParityContext, runParity } from './here.js';
+import type { ParityRequest } from './request.js';
+import type { ParityResult } from './schema.js';
+
+const CHILD = new URL('../../../dist/stream/parity/parity-child.js', import.meta.url);
+
+export interface ParityFileContext extends ParityContext {
+  readonly environment?: NodeJS.ProcessEnv;
+}
+
+/**
+ * Holds an ONNX model (on ONNX Runtime) or an engine (on TensorRT, in a process of its own) against a recorded stream. Throws TF_PARITY_MISFIT,
+ * TF_REFERENCE_INVALID, and what opening and running the candidate throws.
+ */
+export async function verifyAgainstReference(
+  request: ParityRequest,
+  context: ParityFileContext = {},
+): Promise<ParityResult> {
+  return isEngineFile(request.candidate) ? onEngine(request, context) : onModel(request, context);
+}
+
+async function onEngine(request: ParityRequest, context: ParityFileContext): Promise<ParityResult> {
+  const { emit = ignoreEvents, signal, environment = process.env } = context;
+  const toolchain = request.engine?.toolchain;
+  const result = await runSupervised(CHILD, request, {
+    emit,
+    doing: `running ${request.candidate} on ${request.reference}`,
+    env: await environmentFor(request.candidate, { toolchain }, environment),
+    ...(signal === undefined ? {} : { signal }),
+  });
+  return result as ParityResult;
+}
+
+async function onModel(request: ParityRequest, { emit, signal }: ParityFileContext): Promise<ParityResult> {
+  const context = { ...(emit === undefined ? {} : { emit }), ...(signal === undefined ? {} : { signal }) };
+  using reference = openReference(request.reference);
+  const modelDigest =
+    reference.header.provenance === null ? null : await digestOf(request.candidate, context);
+  const session = await openOrtSession(request.candidate, {
+    ...context,
+    ...(request.threads === undefined ? {} : { threads: request.threads }),
+  });
+  try {
+    const candidate = {
+      backend: session.backend,
+      inputs: session.inputs,
+      outputs: session.outputs,
+      isFullFloat32: session.rounding === undefined,
+      modelDigest,
+      built: null,
+      runner: () => sessionRunner(session),
+    };
+    return await runParity(request, candidate, reference, context);
+  } finally {
+    await session.close();
+  }
+}
+
+async function digestOf(path: string, { emit = ignoreEvents, signal }: ParityContext): Promise<string> {
+  const model = openModel(path);
+  try {
+    return (await digestModel(model, { emit, signal })).digest;
+  } finally {
+    model.close();
+  }
+}

@@ -1,0 +1,135 @@
+import { type EventListener, ignoreEvents, inPhase } from '../../events.js';
+import type { Binding } from '../../runtime/session.js';
+import { compareBindings } from '../contract/bindings.js';
+import type { Contract } from '../contract/contract.js';
+import { contractFromModel } from '../contract/draft.js';
+import { stepsOf } from '../contract/law.js';
+import type { Reference } from '../reference/recorded-stream.js';
+import { explainSwapped } from '../task/swap.js';
+import { openTask } from '../task/task.js';
+import type { ChunkRunner } from './chunk-runner.js';
+import { parityResult } from './parity.js';
+import { fedBackPairs, type StreamPlan, streamPlan } from './plan.js';
+import type { ParityRequest } from './request.js';
+import type { ParityResult } from './schema.js';
+import { disturbState, explainSensitivity } from './state-sensitivity.js';
+import { runStream } from './stream.js';
+import type { StreamOutcome } from './stream-outcome.js';
+
+export interface ParityContext {
+  readonly emit?: EventListener;
+  readonly signal?: AbortSignal;
+}
+
+/** A candidate that is open: what it takes and gives, and how it is run. */
+export interface OpenCandidate {
+  readonly backend: string;
+  readonly inputs: readonly Binding[];
+  readonly outputs: readonly Binding[];
+  /** Whether float32 products are computed in full. */
+  readonly isFullFloat32: boolean;
+  /** Content digest of the model behind it; null when unknown. */
+  readonly modelDigest: string | null;
+  /** Of an engine with a passport. */
+  readonly built: ParityResult['built'];
+  runner(plan: StreamPlan): ChunkRunner;
+  /** What can be measured when the stream is over. */
+  afterwards?(plan: StreamPlan, stream: StreamOutcome): Promise<Pick<ParityResult, 'gpuTimes' | 'profiles'>>;
+}
+
+/**
+ * Holds an open candidate against a reference. Throws TF_PARITY_MISFIT when the reference lacks an input, what reading it throws, and what running
+ * throws where it is no finding about the candidate.
+ */
+export async function runParity(
+  request: ParityRequest,
+  candidate: OpenCandidate,
+  reference: Reference,
+  { emit = ignoreEvents, signal }: ParityContext = {},
+): Promise<ParityResult> {
+  const contract: Contract = request.contract ?? contractFromModel(request.candidate, candidate);
+  const plan = streamPlan(request, contract, candidate);
+  const runner = candidate.runner(plan);
+  const fedBack = new Set(fedBackPairs(plan).map(({ input }) => input));
+  const { header } = reference;
+  const chunks = reference.chunks({
+    recycle: true,
+    // A closed loop needs recorded state only to begin with; it is most of a reference.
+    select: (side, name, position) =>
+      side === 'outputs' || plan.mode === 'functional' || position === 0 || !fedBack.has(name),
+    ...(request.limit === undefined ? {} : { limit: request.limit }),
+    ...(signal === undefined ? {} : { signal }),
+  });
+  const total =
+    header.chunks === null ? null : Math.min(header.chunks, request.limit ?? Number.POSITIVE_INFINITY);
+  const task = await openTask(request, plan, header, {
+    emit,
+    ...(signal === undefined ? {} : { signal }),
+  });
+  const stream = await inPhase('stream', emit, () =>
+    runStream(plan, runner, chunks, { emit, total, task, ...(signal === undefined ? {} : { signal }) }),
+  ).finally(() => task?.close());
+  const judged = task?.result();
+  const sensitivity = request.sensitivity === true ? await disturbState(plan, runner, reference, stream) : [];
+  const after = (await candidate.afterwards?.(plan, stream)) ?? { gpuTimes: [], profiles: null };
+  return parityResult({
+    request,
+    plan,
+    stream,
+    task: judged ?? NOT_JUDGED,
+    candidateBackend: candidate.backend,
+    referenceBackend: header.provenance?.backend ?? null,
+    keepsState: runner.keepsState,
+    whyOnHost: runner.whyOnHost,
+    isFullFloat32: candidate.isFullFloat32,
+    built: candidate.built,
+    sensitivity,
+    stepsOf,
+    ...after,
+    explanations: [
+      ...(judged?.swap == null ? [] : [explainSwapped(judged.swap)]),
+      ...explainSensitivity(sensitivity),
+      ...otherWeights(reference, candidate),
+      ...contradictions(request.contract, candidate, reference),
+    ],
+    warnings: request.contract === null ? [DRAFTED] : [],
+  });
+}
+
+const NOT_JUDGED = { kind: 'not-judged', why: 'no decoder given' } as const;
+
+const DRAFTED =
+  'There is no contract: what is fed back was paired by name, and only shapes and lengths that the pairs imply were checked.';
+
+/** A reference of other weights explains any error; one of the same model in another precision has another digest too. */
+function otherWeights({ header }: Reference, { modelDigest }: OpenCandidate): ParityResult['explanations'] {
+  const recorded = header.provenance?.model;
+  if (recorded === undefined || modelDigest === null || recorded.kind !== 'model') return [];
+  if (recorded.digest === modelDigest) return [];
+  return [
+    {
+      id: 'other-model',
+      severity: 'warning',
+      sentence: `The reference was recorded from ${recorded.path}, whose content is not that of the candidate's model.`,
+      remedy:
+        'Where the candidate is a converted or simplified form of it that is meant; where it should be the same file, record the reference again.',
+      evidence: { recorded: recorded.digest, candidate: modelDigest },
+    },
+  ];
+}
+
+/** Contract, candidate and reference tensor by tensor, before any number: told as reasons, since what the chunks show decides. */
+function contradictions(
+  contract: Contract | null,
+  candidate: OpenCandidate,
+  { header }: Reference,
+): ParityResult['explanations'] {
+  if (contract === null) return [];
+  return compareBindings(contract, candidate, header).map(({ id, wrong, about, message, why, remedy }) => ({
+    id,
+    severity: 'warning',
+    sentence: message,
+    remedy,
+    evidence: { wrong, about, why },
+  }));
+}

@@ -1,0 +1,34 @@
+import type { Violation } from '../contract/contract.js';
+import type { TensorDiagnosis } from '../why/tensor.js';
+import type { TensorParity } from './chunk-compare.js';
+
+/** One chunk of a stream, run and judged. */
+export interface ChunkOutcome {
+  readonly chunk: number;
+  readonly pass: boolean;
+  readonly copyMs: number;
+  readonly runMs: number;
+  readonly stateMs: number;
+  readonly totalMs: number;
+  /** Whether buffers were made for a new size of chunk. */
+  readonly isFirstOfSize: boolean;
+  readonly tensors: readonly TensorParity[];
+  /** Why the chunk could not be run; null where it was. */
+  readonly refused: string | null;
+  readonly lengths: {
+    readonly recorded: number | null;
+    readonly raw: number | null;
+    readonly got: number | null;
+  };
+}
+
+/** What a run over a stream gave. */
+export interface StreamOutcome {
+  readonly chunks: readonly ChunkOutcome[];
+  readonly violations: readonly Violation[];
+  readonly dumps: readonly string[];
+  readonly diagnoses: readonly TensorDiagnosis[];
+  readonly warnings: readonly string[];
+  /** A chunk after which a closed loop could not go on. */
+  readonly stopped: string | null;
+}

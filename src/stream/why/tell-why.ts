@@ -1,0 +1,309 @@
+import type { LengthLaw } from '../contract/contract.js';
+import type { Drift } from '../parity/drift.js';
+import { meanOf } from '../parity/drift-fit.js';
+import type { ParityMode } from '../parity/request.js';
+import type { Explanation } from '../parity/schema.js';
+import type { ChunkOutcome, StreamOutcome } from '../parity/stream-outcome.js';
+import type { TensorDiagnosis } from './tensor.js';
+
+/** What the reasons are looked for in. */
+export interface Evidence {
+  readonly mode: ParityMode;
+  readonly stream: StreamOutcome;
+  /** Of every floating-point output. */
+  readonly drifts: readonly Drift[];
+  readonly law: LengthLaw | null;
+  /** Steps that the encoder makes of a chunk: what the law calls steps(T). */
+  readonly stepsOf: (frames: number) => number;
+  /** Whether the candidate computes float32 products in full: on a CPU, or with TF32 off. */
+  readonly isFullFloat32: boolean;
+}
+
+/** Everything that can be said about why, worst first. */
+export function explain(evidence: Evidence): readonly Explanation[] {
+  const found = [
+    ...stateLengths(evidence),
+    ...evidence.stream.diagnoses.flatMap(explainTensor),
+    ...evidence.drifts.flatMap((drift) =>
+      explainDrift(drift, evidence.mode, relativeSizes(evidence.stream.chunks, drift.tensor)),
+    ),
+    ...looseTolerances(evidence.stream.chunks),
+    ...referenceInTf32(evidence),
+  ];
+  const order = ['error', 'warning', 'note'];
+  return found.toSorted((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
+}
+
+/** Tolerances under which a candidate of zeros passes in every chunk tell nothing. */
+export function looseTolerances(chunks: readonly Pick<ChunkOutcome, 'tensors'>[]): readonly Explanation[] {
+  const names = new Set(chunks.flatMap(({ tensors }) => tensors.map(({ tensor }) => tensor)));
+  return [...names].flatMap((name): Explanation[] => {
+    const compared = chunks
+      .flatMap(({ tensors }) => tensors.filter(({ tensor }) => tensor === name))
+      .filter((each) => each.kind === 'float' && each.compared > 0);
+    if (compared.length === 0 || !compared.every(({ zerosPass }) => zerosPass)) return [];
+    return [
+      {
+        id: 'tolerance-cannot-fail',
+        severity: 'warning',
+        sentence: `The tolerance of ${name} cannot fail: a candidate that gives only zeros would pass in all ${compared.length} chunks.`,
+        remedy: `Give a tighter one: --atol ${name}:1e-3 --rtol ${name}:1e-3. An output of zeros has a largest relative error of exactly 1, so a relative tolerance of 1 or more accepts it.`,
+        evidence: { tensor: name, chunks: compared.length },
+      },
+    ];
+  });
+}
+
+/** A relative error that grows less than this from the first to the last third of the stream does not grow. */
+const SAME_SIZE = 1.5;
+
+/**
+ * One bad chunk is not a drift, although it tilts a least-squares line; and an error that grows as the output itself does is none either. `relative` are
+ * the errors' sizes relative to the reference's, chunk by chunk.
+ */
+export function explainDrift(
+  drift: Drift,
+  mode: ParityMode = 'closed-loop',
+  relative: readonly number[] = [],
+): readonly Explanation[] {
+  const { tensor, slope, outliers, shape, thirds } = drift;
+  if (shape === 'growing') {
+    const growth = `it grows by ${short(slope.robust.perChunk)} a chunk (95 % sure: ${short(slope.robust.low)} to ${short(slope.robust.high)}), from ${short(thirds.first)} in the first third to ${short(thirds.last)} in the last`;
+    const evidence = { tensor, robustSlope: slope.robust.perChunk, ratioOfThirds: thirds.ratio };
+    if (relative.length > 0 && growthOf(relative) < SAME_SIZE) {
+      return [
+        {
+          id: 'error-grows-with-output',
+          severity: 'note',
+          sentence: `The error of ${tensor} grows because ${tensor} itself does: ${growth}, but relative to the reference it stays the same.`,
+          remedy: `Judge ${tensor} by a relative tolerance: --rtol ${tensor}:1e-3.`,
+          evidence: { ...evidence, relativeGrowth: growthOf(relative) },
+        },
+      ];
+    }
+    return [
+      mode === 'closed-loop'
+        ? {
+            id: 'error-accumulates',
+            severity: 'error',
+            sentence: `The error of ${tensor} accumulates: ${growth}.`,
+            remedy:
+              'Run the same reference with --mode functional: if the growth is gone, the candidate adds to it through its own state; compare the state tensors first.',
+            evidence,
+          }
+        : {
+            id: 'error-grows-with-data',
+            severity: 'warning',
+            sentence: `The error of ${tensor} grows although every chunk is given the recorded state: ${growth}.`,
+            remedy:
+              'It is the data of later chunks, or state that fills up, that makes it: look at the state and the length.',
+            evidence,
+          },
+    ];
+  }
+  if (shape !== 'outliers') return [];
+  const tilted = Math.abs(slope.leastSquares.perChunk) > 1e-6 && Math.abs(slope.robust.perChunk) <= 1e-6;
+  const tilt = tilted
+    ? ` They alone give a least-squares slope of ${short(slope.leastSquares.perChunk)}; the robust slope is ${short(slope.robust.perChunk)}.`
+    : '';
+  return [
+    {
+      id: 'outlier-not-drift',
+      severity: 'warning',
+      sentence: `The error of ${tensor} stands out in ${outliers.length === 1 ? 'chunk' : 'chunks'} ${named(outliers)} and does not grow.${tilt}`,
+      remedy: `Look at what those chunks hold: --dump FOLDER writes failing ones with their inputs.`,
+      evidence: { tensor, chunks: outliers, leastSquaresSlope: slope.leastSquares.perChunk },
+    },
+  ];
+}
+
+/** What the close look at the first failure of a tensor says. */
+export function explainTensor(diagnosis: TensorDiagnosis): readonly Explanation[] {
+  const { tensor, chunk, slices, masked, place, frames } = diagnosis;
+  const said: Explanation[] = [];
+  const say = (
+    id: string,
+    severity: Explanation['severity'],
+    sentence: string,
+    remedy: string,
+    evidence: object,
+  ) => said.push({ id, severity, sentence, remedy, evidence: { tensor, chunk, ...evidence } });
+  if (masked.says === 'padding-junk') {
+    say(
+      'padding-junk',
+      'warning',
+      `In chunk ${chunk} the error of ${tensor} is ${short(masked.ratio)} times larger where the reference is below 1e-3 than where it is not: what differs is padding.`,
+      'Name the valid length of this tensor in the contract, so that only the valid part is compared; then see whether the model masks the rest before it reads it.',
+      { maxFull: masked.maxFull, maxMasked: masked.maxMasked },
+    );
+  } else if (slices?.says === 'padding-side') {
+    say(
+      'padding-side',
+      'error',
+      `In chunk ${chunk} the error of ${tensor} is ${short(slices.ratio)} times larger at some positions of axis ${slices.axis} than at others, as when one side fills up on the right and the other on the left, or by a position more.`,
+      "Check the contract's pad side and capacity of this tensor against how the reference was made.",
+      { axis: slices.axis, maxAbs: slices.maxAbs },
+    );
+  } else if (slices?.says === 'uniform') {
+    say(
+      'uniform-error',
+      'note',
+      `In chunk ${chunk} the error of ${tensor} is about the same at every position of axis ${slices.axis} (${short(slices.ratio)} times between best and worst): precision or other weights, not padding.`,
+      'An FP32 engine: build it with no-tf32 and run again; if the error falls a hundredfold it was TF32. FP16 or BF16: this is what the precision costs, and limits for it are yours to set.',
+      { axis: slices.axis, ratio: slices.ratio },
+    );
+  }
+  if (frames.diverged.length > 0 && frames.total > 1) {
+    say(
+      'frames-diverge',
+      'error',
+      `In chunk ${chunk} ${frames.diverged.length} of ${frames.total} positions of the last axis of ${tensor} point another way than the reference (cosine below 0.99): ${named(frames.diverged)}.`,
+      frames.diverged.length === frames.total
+        ? 'All of them do: look at the inputs and the state that this chunk was given.'
+        : 'Compare what those frames read: padding that leaks in, a state of the wrong length, or a kernel that is wrong on this GPU.',
+      { diverged: frames.diverged.length, total: frames.total },
+    );
+  } else if (place !== null) {
+    say(
+      'error-is-local',
+      'note',
+      `In chunk ${chunk} 90 % of the squared error of ${tensor} lies in ${place.count} of ${place.size} indices of axis ${place.axis}: ${named(place.indices)}.`,
+      'What is special about them, a layer, a head, a channel, is where to look.',
+      place,
+    );
+  }
+  return said;
+}
+
+/** Lengths tell of wrong shapes and of invented references before any error does. */
+export function stateLengths({
+  stream,
+  law,
+  stepsOf,
+}: Pick<Evidence, 'stream' | 'law' | 'stepsOf'>): readonly Explanation[] {
+  const said: Explanation[] = [];
+  const invented = stream.chunks.filter(
+    ({ lengths }) => lengths.raw !== null && lengths.raw !== lengths.recorded,
+  );
+  if (invented.length > 0) {
+    const { chunk, lengths } = invented[0]!;
+    said.push({
+      id: 'invented-lengths',
+      severity: 'error',
+      sentence: `The reference's lengths of the state are invented in ${invented.length} chunks: in chunk ${chunk} the model said ${lengths.raw} and ${lengths.recorded} was written.`,
+      remedy:
+        'A model that gives such lengths is exported wrongly (a cache_drop_size that is too large does it); an engine that agrees with it agrees with the fault.',
+      evidence: { chunk, raw: lengths.raw, recorded: lengths.recorded, chunks: invented.length },
+    });
+  }
+  const stuck = law === null ? null : stuckLength(stream.chunks, law, stepsOf);
+  if (stuck !== null) said.push(stuck);
+  return said;
+}
+
+/** A state that advances by the same wrong amount in every chunk was computed for another chunk length. */
+function stuckLength(
+  chunks: readonly Pick<ChunkOutcome, 'lengths' | 'chunk'>[],
+  law: LengthLaw,
+  stepsOf: (frames: number) => number,
+): Explanation | null {
+  const got = chunks.map(({ lengths }) => lengths.got);
+  const recorded = chunks.map(({ lengths }) => lengths.recorded);
+  const advances = advancesOf(got, law.capacity);
+  const wanted = advancesOf(recorded, law.capacity);
+  const advance = advances[0];
+  if (advance === undefined || advances.length < 2 || !advances.every((each) => each === advance))
+    return null;
+  if (advances.every((each, at) => each === wanted[at])) return null;
+  const frames = framesThatAdvance(advance, law, stepsOf);
+  return {
+    id: 'shape-not-taken',
+    severity: 'error',
+    sentence: `The state grows by ${advance} in every chunk where the reference grows by ${named([...new Set(wanted)])}${frames === null ? '' : `, as it would if every chunk were ${frames[0] === frames[1] ? frames[0] : `${frames[0]} to ${frames[1]}`} frames long`}: the candidate computes with another shape than it is given.`,
+    remedy:
+      'The shape of these chunks lies outside the optimization profile and was ignored by whoever ran the engine; build with a profile that includes every chunk length.',
+    evidence: { advance, wanted: [...new Set(wanted)], frames },
+  };
+}
+
+/** How much the length grows from chunk to chunk, until the capacity is reached. */
+function advancesOf(lengths: readonly (number | null)[], capacity: number): readonly number[] {
+  const advances: number[] = [];
+  for (let at = 1; at < lengths.length; at++) {
+    const [before, now] = [lengths[at - 1], lengths[at]];
+    if (before == null || now == null || now >= capacity) break;
+    advances.push(now - before);
+  }
+  return advances;
+}
+
+/** The chunk lengths that the law gives this advance for; null for none. */
+function framesThatAdvance(
+  advance: number,
+  { dropExtra, drop }: LengthLaw,
+  stepsOf: (frames: number) => number,
+): readonly [number, number] | null {
+  const most = 10_000;
+  let least: number | null = null;
+  for (let frames = 1; frames <= most; frames++) {
+    const found = stepsOf(frames) - dropExtra - drop;
+    if (found === advance) least ??= frames;
+    if (found > advance) return least === null ? null : [least, frames - 1];
+  }
+  return null;
+}
+
+/** TF32 keeps 10 bits of each factor: the error of a product is about 2^-11 of it, and sums of many keep some part of that. */
+const TF32_ERROR: readonly [number, number] = [2e-5, 5e-3];
+
+/**
+ * A candidate in full float32 that is off by as much as TF32 rounds, from the first chunk on and no more in the last: then it is the reference that was
+ * computed in TF32 (PyTorch's convolutions on a GPU are, unless told otherwise).
+ */
+function referenceInTf32({
+  stream,
+  drifts,
+  isFullFloat32,
+}: Pick<Evidence, 'stream' | 'drifts' | 'isFullFloat32'>): readonly Explanation[] {
+  if (!isFullFloat32) return [];
+  const suspects = drifts.flatMap(({ tensor }) => {
+    const sizes = relativeSizes(stream.chunks, tensor);
+    const within = sizes.every((size) => size >= TF32_ERROR[0] && size <= TF32_ERROR[1]);
+    const isSteady = sizes.length > 0 && growthOf(sizes) < 2 && growthOf(sizes) > 0.5;
+    return isSteady && within ? [{ tensor, relativeRms: Math.max(...sizes) }] : [];
+  });
+  const [first] = suspects;
+  if (first === undefined) return [];
+  return [
+    {
+      id: 'reference-in-tf32',
+      severity: 'warning',
+      sentence: `The candidate computes in full float32, and ${suspects.map(({ tensor }) => tensor).join(', ')} ${suspects.length === 1 ? 'is' : 'are'} off by ${short(first.relativeRms)} of their size in every chunk, as much as TF32 rounds: the reference looks computed in TF32.`,
+      remedy:
+        'Record the reference on a CPU, or with torch.backends.cudnn.allow_tf32 = False and torch.backends.cuda.matmul.allow_tf32 = False.',
+      evidence: { suspects },
+    },
+  ];
+}
+
+/** Root mean square of the error over that of the reference, chunk by chunk. */
+function relativeSizes(chunks: readonly Pick<ChunkOutcome, 'tensors'>[], tensor: string): readonly number[] {
+  return chunks
+    .flatMap(({ tensors }) => tensors.filter((each) => each.tensor === tensor && each.compared > 0))
+    .map(({ relativeRms }) => relativeRms)
+    .filter(Number.isFinite);
+}
+
+/** Mean of the last third over that of the first. */
+function growthOf(values: readonly number[]): number {
+  const third = Math.max(1, Math.floor(values.length / 3));
+  const [first, last] = [meanOf(values.slice(0, third)), meanOf(values.slice(-third))];
+  return first === 0 ? Number.POSITIVE_INFINITY : last / first;
+}
+
+const MOST_NAMED = 8;
+
+const named = (indices: readonly number[]): string =>
+  `${indices.slice(0, MOST_NAMED).join(', ')}${indices.length > MOST_NAMED ? `, … ${indices.length} in all` : ''}`;
+
+export const short = (value: number): string => String(Number(value.toPrecision(3)));
