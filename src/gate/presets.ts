@@ -33,6 +33,14 @@ const streamingParity: PolicyFile = {
       field: 'outputs[*].nonFinite.candidate',
       fail: { above: 0 },
     },
+    {
+      id: 'task',
+      why: 'Whether both streams lead to the same decisions; judged where verify was given a decoder or class scores.',
+      result: 'stream',
+      field: 'verdicts.task',
+      fail: { is: 'fail' },
+      missing: 'skip',
+    },
   ],
 };
 

@@ -49,6 +49,7 @@ describe('a policy file', () => {
       ['cache-contract', null],
       ['encoder-error', null],
       ['finite-outputs', null],
+      ['task', null],
       ['latency', 6],
     ]);
     expect(policy.checks[3]).toMatchObject({ resultName: 'bench', select: { schema: 'trtforge.bench/1' } });
@@ -129,12 +130,12 @@ describe('a policy file', () => {
     const policy = loadPolicy(
       join(
         policyWith(
-          'extends: streaming-parity\nwithout: [cache-contract, finite-outputs]\nchecks:\n  - id: encoder-error\n    fail: { above: 2.0e-3 }\n',
+          'extends: streaming-parity\nwithout: [cache-contract, finite-outputs, task]\nchecks:\n  - id: encoder-error\n    fail: { above: 2.0e-3 }\n',
         ),
         'p.yaml',
       ),
     );
-    expect(policy.dropped).toEqual(['cache-contract', 'finite-outputs']);
+    expect(policy.dropped).toEqual(['cache-contract', 'finite-outputs', 'task']);
     expect(policy.checks).toMatchObject([
       { id: 'encoder-error', line: 5, fail: { above: 2e-3 }, warn: { above: 5e-4 }, field: 'drift.max' },
     ]);

@@ -40,6 +40,7 @@ describe('recorded parity results', () => {
 
   it.each([
     ['a broken contract', { verdicts: { contract: 'fail', numeric: 'pass', task: null } }, 'cache-contract'],
+    ['another decision', { verdicts: { contract: 'pass', numeric: 'pass', task: 'fail' } }, 'task'],
     ['no drift at all', { drift: null }, 'encoder-error'],
     ['an error that is not a number', { drift: { ...(fp32.drift as object), max: 'NaN' } }, 'encoder-error'],
     [
