@@ -5,13 +5,18 @@ import nodeModule from 'node:module';
 (nodeModule as { readonly enableCompileCache?: () => void }).enableCompileCache?.();
 const { runProgram } = await import('./cli/program.js');
 const { registry } = await import('./commands/registry.js');
+const { writeFailed } = await import('./system/publish.js');
 const { packageVersion } = await import('./version.js');
 
-// A reader that has seen enough (`trtforge … | head`) closes the pipe; that is no fault.
+// A reader that has seen enough (`trtforge … | head`) closes the pipe; the work goes on, and its exit code counts.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error;
-  process.exit();
+  if (error.code === 'EPIPE') return;
+  const { code, message, remedy, exitCode } = writeFailed('The standard output', error);
+  process.stderr.write(`error ${code} ${message}\n  → ${remedy}\n`);
+  process.exit(exitCode);
 });
+// Progress that nobody can read, or that finds no room, stops no work.
+process.stderr.on('error', () => {});
 
 process.exitCode = await runProgram(
   {

@@ -22,4 +22,22 @@ describe('the trtforge process', () => {
     });
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
   });
+
+  test.each([
+    ['whoever reads the results', '| true'],
+    ['whoever reads the errors', '2>&1 >/dev/null | true'],
+  ])('ends with the exit code of the work when %s is gone', (_who, reader) => {
+    const script = `"${process.execPath}" "${main}" inspect /nowhere.onnx --json ${reader}; echo "\${PIPESTATUS[0]}"`;
+    expect(spawnSync('bash', ['-c', script], { encoding: 'utf8' }).stdout).toBe('2\n');
+  });
+
+  test('says that its output found no room', () => {
+    const script = `"${process.execPath}" "${main}" --version > /dev/full`;
+    const { status, stderr } = spawnSync('sh', ['-c', script], { encoding: 'utf8' });
+    expect(status).toBe(3);
+    expect(stderr).toMatch(
+      /^error TF_WRITE_FAILED The standard output could not be written: the disk is full\./,
+    );
+    expect(stderr).not.toContain('    at ');
+  });
 });

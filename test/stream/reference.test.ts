@@ -403,6 +403,27 @@ describe('written and read again', () => {
     expect(readdirSync(join(path, '..'))).toEqual([]);
   });
 
+  test.each(['ref.jsonl', 'ref'])('a signal comes in between two chunks: %s', async (name) => {
+    const path = place(name);
+    const chunk = (index: number) => ({
+      index,
+      inputs: new Map([['x', floats([1], [index])]]),
+      outputs: new Map(),
+      metadata: {},
+    });
+    await writeReference(
+      path,
+      Array.from({ length: 20 }, (_, index) => chunk(index)),
+    );
+    using reference = openReference(path);
+    const stop = new AbortController();
+    setImmediate(() => stop.abort());
+    const copy = join(path, '..', 'copy.jsonl');
+    const copying = writeReference(copy, reference.chunks({ signal: stop.signal }), { signal: stop.signal });
+    await expect(copying).rejects.toMatchObject({ code: 'TF_CANCELLED' });
+    expect(existsSync(copy)).toBe(false);
+  });
+
   test('a damaged compact reference is told', async () => {
     const path = place('ref');
     const x = floats([64], Array(64).fill(1));

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { TrtforgeError } from '../../errors.js';
 import { type ByteSource, openFile } from '../../system/byte-source.js';
 import { throwIfCancelled } from '../../system/cancel.js';
@@ -81,6 +82,8 @@ async function* readChunks(source: ByteSource, options: ReadOptions): AsyncGener
     return decodeChunk(line, { scanner, decoder, allocate, position, select: options.select });
   };
   for (const chunk of wholeLines(scanner, damaged, decode)) {
+    // Everything here is synchronous: without a turn of the event loop a signal never comes in.
+    await setImmediate();
     throwIfCancelled(options.signal, `reading ${source.path}`);
     yield chunk;
     if (++position >= limit) return;
