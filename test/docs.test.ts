@@ -1,7 +1,16 @@
-import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, test } from 'vitest';
 
@@ -11,6 +20,35 @@ execFileSync(process.execPath, [join(root, 'scripts/generate-docs.mjs'), '--into
 afterAll(() => rmSync(fresh, { recursive: true }));
 
 const filesOf = (folder: string) => readdirSync(folder).sort();
+
+const pages = [
+  'README.md',
+  'CONTRIBUTING.md',
+  ...filesOf(join(root, 'docs'))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `docs/${name}`),
+];
+
+/** What the pages take for granted. */
+const GIVEN = `
+declare const tensor: import('trtforge').Tensor;
+declare const pixels: Float32Array;
+declare const chunks: readonly Float32Array[];
+declare function use(result: unknown): void;
+`;
+
+/** As strict as a user may be; `skipLibCheck: false` reads our declarations too. */
+const USERS_COMPILER = {
+  target: 'es2023',
+  lib: ['es2023', 'esnext.disposable'],
+  module: 'nodenext',
+  strict: true,
+  exactOptionalPropertyTypes: true,
+  noUncheckedIndexedAccess: true,
+  skipLibCheck: false,
+  noEmit: true,
+  types: ['node'],
+};
 
 describe('the documentation', () => {
   test.each(['docs/errors.md', 'docs/command-line.md'])('%s is what `npm run docs` writes', (path) => {
@@ -27,14 +65,26 @@ describe('the documentation', () => {
     }
   });
 
+  test('has TypeScript that the package declares, and declarations without a fault', () => {
+    const folder = join(fresh, 'user');
+    mkdirSync(join(folder, 'node_modules'), { recursive: true });
+    symlinkSync(root, join(folder, 'node_modules/trtforge'), 'dir');
+    symlinkSync(join(root, 'node_modules/@types'), join(folder, 'node_modules/@types'), 'dir');
+    for (const page of pages) {
+      const blocks = [...readFileSync(join(root, page), 'utf8').matchAll(/^```ts\n(.*?)^```/gms)];
+      const code = blocks.map((block) => block[1] ?? '').join('');
+      if (code.includes("from 'trtforge'"))
+        writeFileSync(join(folder, `${basename(page, '.md')}.ts`), `${GIVEN}${code}`);
+    }
+    writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
+    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: USERS_COMPILER }));
+    const tsc = join(root, 'node_modules/typescript/bin/tsc');
+    const { stdout } = spawnSync(process.execPath, [tsc, '-p', folder], { encoding: 'utf8' });
+    expect(readdirSync(folder)).toContain('running.ts');
+    expect(stdout).toBe('');
+  });
+
   test('links only to pages that exist', () => {
-    const pages = [
-      'README.md',
-      'CONTRIBUTING.md',
-      ...filesOf(join(root, 'docs'))
-        .filter((name) => name.endsWith('.md'))
-        .map((name) => `docs/${name}`),
-    ];
     const missing = pages.flatMap((page) => {
       const folder = join(root, page, '..');
       const links = [...readFileSync(join(root, page), 'utf8').matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(

@@ -36,7 +36,7 @@ export function createPending(parent: string, partials?: string): PendingFolder 
     writeFileSync(join(folder, OWNER), JSON.stringify(ownMark()));
   } catch (cause) {
     removeIfThere(folder);
-    throw writeFailed(folder, cause);
+    throw writeFailed(parent, cause);
   }
   const planPath = join(folder, PLAN);
   return {

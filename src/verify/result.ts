@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 /** Numbers that JSON cannot hold travel by name. */
-export const measureSchema = z.union([z.number(), z.enum(['NaN', 'Infinity', '-Infinity'])]);
+export const measureSchema = z.union([z.number(), z.literal(['NaN', 'Infinity', '-Infinity'])]);
 export type Measure = z.infer<typeof measureSchema>;
 
 /** A number as JSON can hold it. */

@@ -55,7 +55,7 @@ export function beginCompact(path: string, provenance: Provenance | null): Refer
   const place = resolve(path);
   const mark = `${process.pid}.${randomBytes(4).toString('hex')}${UNPUBLISHED_SUFFIX}`;
   const folder = join(dirname(place), `.${basename(place)}.${mark}`);
-  makePlace(folder);
+  makePlace(folder, path);
   const index = beginFile(join(folder, INDEX));
   const store = new TensorStore(folder);
   let chunks = 0;
@@ -159,11 +159,12 @@ function refuseOtherFiles(path: string): void {
   );
 }
 
-function makePlace(folder: string): void {
+/** `path` is what the user called it. */
+function makePlace(folder: string, path: string): void {
   try {
     makeFolder(folder);
   } catch (cause) {
-    throw writeFailed(folder, cause);
+    throw writeFailed(path, cause);
   }
 }
 
