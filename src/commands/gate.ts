@@ -3,7 +3,7 @@ import { defineCommand, type TextOutput } from '../cli/command.js';
 import { flag, text } from '../cli/option.js';
 import { ExitCode, outcomeExitCodes } from '../errors.js';
 import { githubAnnotations } from '../gate/annotations.js';
-import { runGate } from '../gate/gate.js';
+import { BASELINE_LEFT, runGate } from '../gate/gate.js';
 import type { GateResult } from '../gate/gate-result.js';
 import { junitXml } from '../gate/junit.js';
 import { countsText, renderGateMarkdown } from '../report/gate-markdown.js';
@@ -104,6 +104,7 @@ function render(result: GateAnswer, output: TextOutput): void {
   for (const { name, checks } of result.results)
     if (checks === 0) output.line(dim(`No check reads ${name}.`));
   if (result.baselineUpdated) output.line(`${result.baseline} holds these values now.`);
+  if (result.reasons.includes(BASELINE_LEFT)) output.line(BASELINE_LEFT);
   const verdict = {
     pass: green('pass'),
     warn: yellow('pass with warnings'),

@@ -54,6 +54,9 @@ export function runGate(request: GateRequest): GateResult {
   };
 }
 
+/** The last of the reasons of a run that was to update the baseline and did not. */
+export const BASELINE_LEFT = 'The baseline was left as it is: values that miss a limit cannot become one.';
+
 function openBaseline(path: string | undefined, updating: boolean): Baseline | null {
   if (path === undefined) {
     if (!updating) return null;
@@ -61,7 +64,11 @@ function openBaseline(path: string | undefined, updating: boolean): Baseline | n
       remedy: 'Name it: --baseline FILE.',
     });
   }
-  return updating && !existsSync(path) ? null : readBaseline(path);
+  if (existsSync(path)) return readBaseline(path);
+  if (updating) return null;
+  throw new TrtforgeError('TF_FILE_NOT_FOUND', `The baseline ${path} does not exist.`, {
+    remedy: 'Check the path, or make the first one from these results with --update-baseline.',
+  });
 }
 
 interface Judgement extends Pick<GateResult, 'findings' | 'waivers' | 'counts' | 'results'> {
@@ -155,9 +162,7 @@ function reasonsOf(
       : decided.length > 0
         ? decided
         : ['Every check was skipped, so nothing was judged.'];
-  return refused
-    ? [...said, 'The baseline was left as it is: values that miss a limit cannot become one.']
-    : said;
+  return refused ? [...said, BASELINE_LEFT] : said;
 }
 
 function waivedText(findings: readonly GateFinding[]): string {

@@ -101,6 +101,8 @@ const lines: Readonly<Record<string, string | readonly string[]>> = {
   'int8-scale-missing':
     'Missing scale and zero-point for tensor y, expect fall back to non-int8 implementation',
   'no-low-precision-conv': 'No low-precision conv kernel available for this strongly-typed Conv',
+  'turing-fp32-products':
+    "[E] IBuilder::buildSerializedNetwork: Error Code 1: Myelin ([pass.cpp:337: check_turing_op_compatibility] Cannot compile operation 'layer.0' for Turing (SM75): FP32 GEMM is not supported. In compileGraph at /_src/optimizer/myelin/codeGenerator.cpp:2012)",
   'weak-typing-deprecated': '[W] Weakly-typed networks have been deprecated in TensorRT',
   'precision-flag-dropped':
     '[W] Invalid usage, setting fp16 mode is not allowed if graph is strongly typed. Disabling BuilderFlag::kFP16.',

@@ -155,6 +155,7 @@ describe('--update-baseline', () => {
       code: 'TF_GATE_BASELINE_INVALID',
     });
     expect(refusal(() => gate(files, { baseline: 'none.json' }))).toMatchObject({
+      remedy: expect.stringContaining('--update-baseline'),
       code: 'TF_FILE_NOT_FOUND',
     });
   });

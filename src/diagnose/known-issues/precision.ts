@@ -42,6 +42,16 @@ export const precisionIssues: readonly KnownIssue[] = [
     source: tensorrtIssue(4838),
   },
   {
+    id: 'turing-fp32-products',
+    severity: 'error',
+    pattern:
+      /Cannot compile operation '(?<node>[^']{1,300})' for Turing \(SM75\): FP32 GEMM is not supported/,
+    cause: 'tensorrt-rtx has no FP32 matrix products for sm_75 (Turing), and {node} is one.',
+    remedy: 'Build for sm_75 with --precision fp16, or leave sm_75 out of the target.',
+    versions: 'tensorrt-rtx 1.7',
+    source: 'measured',
+  },
+  {
     id: 'weak-typing-deprecated',
     severity: 'note',
     pattern: /Weakly-typed networks have been deprecated/,

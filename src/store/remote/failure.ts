@@ -183,8 +183,8 @@ export function remoteFailure(error: unknown, { doing, place }: Attempt): Trtfor
   if (error instanceof TrtforgeError) return error;
   const facts = factsOf(error);
   const { code, why, remedy } = explain(facts);
-  const said = [facts.name, facts.status, facts.code]
-    .filter((part) => part !== undefined && part !== '')
+  const said = [...new Set([facts.name, facts.status, facts.code])]
+    .filter((part) => part !== undefined && part !== '' && part !== 'Error')
     .join(' ');
   return new TrtforgeError(code, `${doing} at ${place} failed: ${why} (${said || facts.message}).`, {
     cause: withoutSecrets(error),
