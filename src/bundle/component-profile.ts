@@ -88,6 +88,31 @@ export function profileOf(component: Component, meta: BundleMeta, wishes: Profil
   return profile;
 }
 
+/** A symbol in the profiles file that no dimension has was misspelt, and its range would be passed over. Throws TF_PROFILE_INVALID. */
+export function checkSymbols(components: readonly Component[], file: ProfilesFile | undefined): void {
+  if (file === undefined) return;
+  checkAmong(components, file.symbols, 'bundle');
+  for (const component of components)
+    checkAmong([component], file.components?.get(component.name)?.symbols ?? new Map(), component.name);
+}
+
+function checkAmong(
+  components: readonly Component[],
+  said: ReadonlyMap<string, SizeRange>,
+  what: string,
+): void {
+  const sizes = components.flatMap(({ inputs }) => inputs.flatMap(({ shape }) => shape ?? []));
+  const known = new Set(sizes.filter((size) => typeof size === 'string'));
+  const wrong = [...said.keys()].find((symbol) => !known.has(symbol));
+  if (wrong === undefined) return;
+  throw new TrtforgeError('TF_PROFILE_INVALID', `No dimension of the ${what} is called «${wrong}».`, {
+    remedy:
+      known.size === 0
+        ? 'None has a name; give whole shapes under inputs.'
+        : `Those with a name are ${[...known].join(', ')}.`,
+  });
+}
+
 interface OpenAxis {
   readonly component: Component;
   readonly meta: BundleMeta;

@@ -61,7 +61,8 @@ export function parseProfilesFile(text: string, path: string): ProfilesFile {
   const parsed = fileSchema.safeParse(parseYaml(text, path) ?? {});
   if (!parsed.success) {
     const issue = parsed.error.issues[0];
-    throw invalid(path, `${issue?.path.join('.') || 'it'}: ${issue?.message ?? 'is wrong'}`.slice(0, 200));
+    const place = issue?.path.length ? `${issue.path.join('.')}: ` : '';
+    throw invalid(path, `${place}${issue?.message ?? 'its content is of another kind'}`.slice(0, 200));
   }
   const { components } = parsed.data;
   return {

@@ -11,7 +11,7 @@ import {
   readComponent,
   usualComponents,
 } from './component.js';
-import { profileOf } from './component-profile.js';
+import { checkSymbols, profileOf } from './component-profile.js';
 import type { BundleMeta } from './meta.js';
 import type { ProfilesFile } from './profiles-file.js';
 
@@ -61,15 +61,17 @@ export function inspectBundle({ meta, places }: LocatedBundle): {
   return { components, findings: checkBundle(meta, components) };
 }
 
-/** The components to build with their profiles. Throws what `profileOf` throws. */
+/** The components to build with their profiles. Throws what `checkSymbols` and `profileOf` throw. */
 export const profiledComponents = (
   { meta, file, asked }: LocatedBundle,
   components: readonly Component[],
   ranges: BundleRequest['ranges'],
-): readonly Pick<PreparedComponent, 'component' | 'profile'>[] =>
-  components
+): readonly Pick<PreparedComponent, 'component' | 'profile'>[] => {
+  checkSymbols(components, file);
+  return components
     .filter(({ name }) => asked.includes(name))
     .map((component) => ({ component, profile: profileOf(component, meta, { ...ranges, file }) }));
+};
 
 function askedOf(roster: readonly string[], only: readonly string[] | undefined): readonly string[] {
   const strangers = (only ?? []).filter((name) => !roster.includes(name));

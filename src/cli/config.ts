@@ -66,11 +66,7 @@ async function readConfig(path: string): Promise<Readonly<Record<string, unknown
   try {
     content = parse(readFileSync(path, 'utf8'));
   } catch (cause) {
-    throw new TrtforgeError(
-      'TF_CONFIG_INVALID',
-      `${path} cannot be read: ${cause instanceof Error ? cause.message.split('\n')[0] : String(cause)}`,
-      { cause },
-    );
+    throw new TrtforgeError('TF_CONFIG_INVALID', `${path} cannot be read: ${firstLine(cause)}.`, { cause });
   }
   if (content === null || content === undefined) return {};
   if (!isRecord(content))
@@ -86,3 +82,7 @@ export async function configText(shown: Readonly<Record<string, unknown>>): Prom
 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** The parser's complaint without the excerpt that it announces. */
+const firstLine = (cause: unknown): string =>
+  (cause instanceof Error ? cause.message : String(cause)).split('\n')[0]!.replace(/[.:]$/, '');

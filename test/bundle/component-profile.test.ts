@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Component } from '../../src/bundle/component.js';
-import { type ProfileWishes, profileOf } from '../../src/bundle/component-profile.js';
+import { checkSymbols, type ProfileWishes, profileOf } from '../../src/bundle/component-profile.js';
 import { parseMeta } from '../../src/bundle/meta.js';
 import { parseProfilesFile } from '../../src/bundle/profiles-file.js';
 import { TrtforgeError } from '../../src/errors.js';
@@ -110,6 +110,16 @@ components:
       cache: '2x24x256/2x24x256/2x24x256',
     });
     expect(ranges(encoder, { file, encoderTime: { max: 99 } }).audio_signal).toBe('1x128x9/1x128x9/1x128x99');
+  });
+
+  test.each([
+    ['symbols: { tiem: 1/2/3 }', 'bundle', 'tiem'],
+    ['components: { encoder: { symbols: { B: 1, tim: 1/2/3 } } }', 'encoder', 'tim'],
+  ])('a symbol that no dimension has is refused: %s', (text, what, symbol) => {
+    const error = refusal(() => checkSymbols([encoder], parseProfilesFile(text, 'p.yaml')));
+    expect(error.code).toBe('TF_PROFILE_INVALID');
+    expect(error.message).toBe(`No dimension of the ${what} is called «${symbol}».`);
+    expect(error.remedy).toMatch(/^Those with a name are /);
   });
 
   test('of a component that nothing is known of names its dimensions and what to write', () => {
