@@ -16,6 +16,9 @@ export interface CommandResult {
   readonly schema: string;
   /** Absent means pass. */
   readonly exitCode?: ExitCode;
+  /** The frame's own, beside `schema` and `exitCode` in what --json prints. */
+  readonly command?: never;
+  readonly ok?: never;
 }
 
 /** Where the text view of a result goes. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { openFile } from '../system/byte-source.js';
+import { TrtforgeError } from '../errors.js';
+import { type ByteSource, openFile } from '../system/byte-source.js';
 import { LONGEST_LINE, parseLine, rawLines } from '../trtexec/log-lines.js';
 import { type ExplainedIssue, explainedIssueSchema, logLineSchema } from './explained-issue.js';
 import { IssueFinder } from './issue-finder.js';
@@ -11,7 +12,8 @@ export const explainResultSchema = z.object({
   log: z.string(),
   /** As the banner says; null where the log is not trtexec's. */
   tensorrtVersion: z.string().nullable(),
-  command: z.string().nullable(),
+  /** As the banner says it. */
+  commandLine: z.string().nullable(),
   /** `died`: a run began and the log stops without its last line. `unknown`: no trtexec run is in the log. */
   outcome: z.enum(['passed', 'failed', 'died', 'unknown']),
   issues: z.array(explainedIssueSchema),
@@ -23,14 +25,29 @@ export const explainResultSchema = z.object({
 
 export type ExplainResult = z.infer<typeof explainResultSchema>;
 
-/** Explains a log of trtexec, or of anything that prints TensorRT's messages, in constant memory. Errors: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE. */
+/** Explains a log of trtexec, or of anything that prints TensorRT's messages, in constant memory. Errors: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_USAGE for what is no text. */
 export function explainLog(path: string, model?: ModelNodes): ExplainResult {
   const file = openFile(path);
   try {
+    refuseBinary(file);
     return explainLines(path, rawLines(file), model);
   } finally {
     file.close();
   }
+}
+
+/** Control characters that no text has, as a share of the first bytes: none in recorded logs, 8 % and more in models, plans and archives. */
+const MOST_CONTROLS = 0.03;
+
+function refuseBinary(file: ByteSource): void {
+  const buffer = Buffer.alloc(512);
+  const start = buffer.subarray(0, file.read(buffer, 0, buffer.length));
+  const controls = start.filter((byte) => byte < 0x20 && byte !== 0x1b && (byte < 0x08 || byte > 0x0d));
+  if (controls.length <= start.length * MOST_CONTROLS) return;
+  throw new TrtforgeError('TF_USAGE', `${file.path} is no text, so it is no log.`, {
+    remedy:
+      'Give what TensorRT or trtexec printed; a log in UTF-16 becomes readable with iconv -f utf-16 -t utf-8.',
+  });
 }
 
 /** The same for raw lines from anywhere; `log` names them. */
@@ -66,7 +83,7 @@ class LogReading {
       schema: 'trtforge.explain/1',
       log,
       tensorrtVersion: finder.version,
-      command: this.#command,
+      commandLine: this.#command,
       outcome,
       issues: inOrder([
         ...finder.issues({ model, passed: outcome === 'passed' }),

@@ -136,7 +136,17 @@ describe('an explanation', () => {
     ]);
   });
 
-  test('of any bytes at all is an explanation', () => {
+  test('is not made of a file that is no text', () => {
+    for (const bytes of [
+      Buffer.from('[I] passed', 'utf16le'),
+      readFileSync(process.execPath).subarray(0, 4096),
+    ])
+      expect(() => explainText(bytes)).toThrow(/is no text, so it is no log/);
+    const cutOff = Buffer.concat([readFileSync(join(folder, '10.6-build_fp16.log')), Buffer.alloc(4096)]);
+    expect(explainText(cutOff).outcome).toBe('passed');
+  });
+
+  test('of any bytes at all is an explanation, or says that they are no text', () => {
     const real = readFileSync(join(folder, '10.6-err_vc_no_lean.log'));
     fc.assert(
       fc.property(
@@ -145,7 +155,11 @@ describe('an explanation', () => {
         (edits, length) => {
           const mutated = Buffer.from(real.subarray(0, length));
           for (const [at, value] of edits) if (at < mutated.length) mutated[at] = value;
-          explainResultSchema.parse(explainText(mutated));
+          try {
+            explainResultSchema.parse(explainText(mutated));
+          } catch (error) {
+            expect(error).toMatchObject({ code: 'TF_USAGE' });
+          }
         },
       ),
       { numRuns: 60 },
