@@ -70,7 +70,7 @@ export async function convertModel(
       ...interfaceChange(interfaceBefore, interfaceTypes(model.proto.graph)),
       bytes: { before: bytesOf(model), after: bytesWritten(written) },
       externalData: written.externalData?.path ?? null,
-      warnings: warningsOf(plan, before),
+      warnings: warningsOf(plan, before, resolved),
       ms: performance.now() - started,
     };
   } finally {
@@ -176,11 +176,19 @@ const bytesOf = (model: OnnxModel): number =>
 
 const bytesWritten = (written: WrittenModel): number => written.bytes + (written.externalData?.bytes ?? 0);
 
-function warningsOf(plan: Plan, before: readonly TypeViolation[]): string[] {
+function warningsOf(
+  plan: Plan,
+  before: readonly TypeViolation[],
+  { keepNodes }: ConversionOptions,
+): string[] {
   const warnings = before
     .slice(0, 10)
     .map(({ where, message }) => `The original is not well typed: ${where}: ${message}.`);
   if (plan.opsetRefused !== undefined) warnings.push(plan.opsetRefused);
+  const names = plan.flow.operations.map(({ node }) => node.name);
+  for (const pattern of keepNodes)
+    if (!names.some((name) => pattern.test(name)))
+      warnings.push(`No node is called anything like ${pattern}, which was to be kept.`);
   const converted = plan.flow.operations.some((operation) => plan.decisions.of(operation).kind === 'convert');
   if (!converted) warnings.push('No node was converted: the reasons are listed.');
   return warnings;

@@ -96,6 +96,11 @@ describe('the account', () => {
     expect(result.outputs).toEqual([{ name: 'h0', before: 'float32', after: 'bfloat16' }]);
   });
 
+  it('warns of a pattern of nodes to keep that no node fits', async () => {
+    const { result } = await converted(await written(layers(2)), { keepNodes: [/^layer1$/, /decoder/] });
+    expect(result.warnings).toEqual(['No node is called anything like /decoder/, which was to be kept.']);
+  });
+
   it('warns of an original that is not well typed, and leaves its fault as it is', async () => {
     const g = layers(1);
     g.initializer('half', { dtype: 'float16', shape: [], bytes: new Uint8Array(2) });
