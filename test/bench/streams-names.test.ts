@@ -23,9 +23,9 @@ describe('names of paths that the scripts were made for', () => {
     'models/rt-detr_v2/model/model.fp16.onnx',
     'models/a/b.onnx',
   ])('%s: as the shell says', (path) => {
-    const { modelName, modelFile, root, notes } = streamsNames(path, {}, '/work');
+    const { modelName, modelFile, root, notes } = streamsNames(path, {}, '/srv');
     expect({ name: modelName, file: modelFile }).toEqual(theirs(path));
-    expect({ root, notes }).toEqual({ root: '/work', notes: [] });
+    expect({ root, notes }).toEqual({ root: '/srv', notes: [] });
   });
 });
 
@@ -48,35 +48,35 @@ describe('names of other paths are corrected, and that is said', () => {
   });
 
   test('an ending in capitals', () => {
-    const { modelFile, notes } = streamsNames('models/a/model/NET.ONNX', {}, '/work');
+    const { modelFile, notes } = streamsNames('models/a/model/NET.ONNX', {}, '/srv');
     expect(modelFile).toBe('NET');
     expect(theirs('models/a/model/NET.ONNX').file).toBe('NET.ONNX');
     expect(notes).toHaveLength(1);
   });
 
   test('what the user says counts, and needs no note', () => {
-    const names = streamsNames('/x/net.onnx', { name: 'mine', root: 'out' }, '/work');
-    expect(names).toEqual({ modelName: 'mine', modelFile: 'net', root: '/work/out', notes: [] });
+    const names = streamsNames('/x/net.onnx', { name: 'mine', root: 'out' }, '/srv');
+    expect(names).toEqual({ modelName: 'mine', modelFile: 'net', root: '/srv/out', notes: [] });
   });
 });
 
 describe('files of the layout', () => {
-  const paths = new StreamsPaths(streamsNames('models/yolo/model/yolo26n.onnx', {}, '/work'));
+  const paths = new StreamsPaths(streamsNames('models/yolo/model/yolo26n.onnx', {}, '/srv'));
 
   test.each<[string, string]>([
-    [paths.engine(64), '/work/models/yolo/benchmarks/engines/yolo26n_dynamic_b64.engine'],
+    [paths.engine(64), '/srv/models/yolo/benchmarks/engines/yolo26n_dynamic_b64.engine'],
     [paths.shownEngine(128), 'models/yolo/benchmarks/engines/yolo26n_dynamic_b128.engine'],
-    [paths.timingCache, '/work/models/yolo/benchmarks/engines/timing.cache'],
-    [paths.log(1), '/work/models/yolo/benchmarks/b1/trtexec_b1.log'],
-    [paths.log(64), '/work/models/yolo/benchmarks/b64/trtexec_b64.log'],
-    [paths.data, '/work/models/yolo/reports/benchmark_data.json'],
+    [paths.timingCache, '/srv/models/yolo/benchmarks/engines/timing.cache'],
+    [paths.log(1), '/srv/models/yolo/benchmarks/b1/trtexec_b1.log'],
+    [paths.log(64), '/srv/models/yolo/benchmarks/b64/trtexec_b64.log'],
+    [paths.data, '/srv/models/yolo/reports/benchmark_data.json'],
     [
       paths.buildLog(64, true, new Date(2026, 10, 21, 4, 5, 6)),
-      '/work/models/yolo/benchmarks/engines/yolo26n_dynamic_build_20261121_040506.log',
+      '/srv/models/yolo/benchmarks/engines/yolo26n_dynamic_build_20261121_040506.log',
     ],
     [
       paths.buildLog(128, false, new Date(2026, 10, 21, 4, 5, 6)),
-      '/work/models/yolo/benchmarks/engines/yolo26n_dynamic_build_b128_20261121_040506.log',
+      '/srv/models/yolo/benchmarks/engines/yolo26n_dynamic_build_b128_20261121_040506.log',
     ],
   ])('%s', (path, expected) => {
     expect(path).toBe(expected);
