@@ -87,6 +87,14 @@ describe('the page of a bundle', () => {
     expect(titles(page)).not.toContain('Chained check: engines');
   });
 
+  test('of one that passes with close calls says so in its first sentence', () => {
+    const [close] = failedBundle().checks[0]!.differences.filter((one) => one.close_call);
+    const banner = (page: string) => page.slice(page.indexOf('class="verdict'), page.indexOf('<section'));
+    const page = html(sampleBundle({ checks: [sampleCheck({ differences: [close!] })] }));
+    expect(banner(page)).toContain('the bundle decodes as its models do, but for close calls.');
+    expect(banner(html(sampleBundle()))).toContain('the bundle decodes as its models do.');
+  });
+
   test('says that a predictor was hardly tried where every decision is a blank', () => {
     const said = /Every decision is a blank/;
     expect(part(html(sampleBundle()), 'chain-1')).not.toMatch(said);

@@ -31,14 +31,16 @@ export function bundleVerdict(report: BundleReport): BundleVerdict {
   return { outcome, word: 'Pass', headline, reasons: [...checks.map(checkSentence), ...not_checked] };
 }
 
-/** «3 engines in 12.4 s; the bundle decodes as its models do.» */
+/** «3 engines in 12.4 s; the bundle decodes as its models do.» A check that passes differs at most where two decisions were almost equal. */
 export function bundleHeadline({ outcome, components, checks, failure, total_sec }: BundleReport): string {
   const time = formatMs(total_sec * 1000);
   if (outcome === 'error')
     return `The bundle was not built${failure?.component ? `: ${failure.component} failed` : ''} (${time}).`;
   const engines = `${plural(components.length, 'engine')} in ${time}`;
   if (outcome === 'fail') return `${engines}, but the bundle decodes otherwise than its models.`;
-  return checks.length === 0 ? `${engines}.` : `${engines}; the bundle decodes as its models do.`;
+  if (checks.length === 0) return `${engines}.`;
+  const isClose = checks.some(({ differences }) => differences.length > 0);
+  return `${engines}; the bundle decodes as its models do${isClose ? ', but for close calls' : ''}.`;
 }
 
 /** Where it stopped, why, and what there is all the same. Mismatches have a list of their own. */
