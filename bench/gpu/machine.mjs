@@ -123,7 +123,8 @@ export async function openMachine({ work, rounds, ...given }) {
   return machine;
 }
 
-function command(args, made) {
+/** Runs a script of the project that makes a file; gives the file's path. */
+export function command(args, made) {
   const { status, stderr } = spawnSync(process.execPath, args, { cwd: root, encoding: 'utf8' });
   if (status !== 0 || !existsSync(made))
     throw new Error(`node ${args.join(' ')} failed: ${stderr.slice(-500)}`);

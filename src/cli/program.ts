@@ -144,14 +144,18 @@ function describe(spec: OptionTable[string]): string {
   return facts.length === 0 ? spec.describe : `${spec.describe} (${facts.join('; ')})`;
 }
 
+/** What every command takes: flags as commander reads them, and what they do. */
+const globalOptions = [
+  ['--json', 'print exactly one JSON object on stdout'],
+  ['--events', 'print progress and logs on stderr as JSON lines'],
+  ['-q, --quiet', 'print no progress'],
+  ['-v, --verbose', "print the library's verbose log lines too"],
+  ['--config <file>', 'read options from this file instead of trtforge.config.{json,yaml}'],
+  ['--print-config', 'print the options as resolved, and stop'],
+] as const;
+
 function addGlobalOptions(parser: Parser): void {
-  parser
-    .option('--json', 'print exactly one JSON object on stdout')
-    .option('--events', 'print progress and logs on stderr as JSON lines')
-    .option('-q, --quiet', 'print no progress')
-    .option('-v, --verbose', "print the library's verbose log lines too")
-    .option('--config <file>', 'read options from this file instead of trtforge.config.{json,yaml}')
-    .option('--print-config', 'print the options as resolved, and stop');
+  for (const [flags, description] of globalOptions) parser.option(flags, description);
 }
 
 interface Execution {
@@ -232,8 +236,10 @@ function usageError(error: unknown): unknown {
 }
 
 /** The option of every command that commander did not expect, which happens before a command only. */
-const globalOption = (complaint: string): string | undefined =>
-  /'(--(?:json|events|quiet|verbose|config|print-config)|-[qv])(?:=.*)?'/.exec(complaint)?.[1];
+function globalOption(complaint: string): string | undefined {
+  const given = /'(--?[a-z-]+)(?:=.*)?'/.exec(complaint)?.[1];
+  return globalOptions.some(([flags]) => flags.split(/,? /).includes(given ?? '')) ? given : undefined;
+}
 
 /** Makes commander throw instead of printing and exiting, and sends its help to our console. */
 function quiet(parser: Parser, console: Console): Parser {

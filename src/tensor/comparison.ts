@@ -2,13 +2,11 @@ import { gatherInChunks } from './chunked-comparison.js';
 import { type Comparison, comparisonOf, fractionsOf, type QuantileChoice } from './comparison-statistics.js';
 import type { ErrorHistogram } from './error-histogram.js';
 import { allFloats, type FloatPairs, floatsOf } from './float-reader.js';
+import { LARGE } from './pair-kernel-layout.js';
 import type { Tolerance } from './pair-sums.js';
 import { gatherAtOnce } from './plain-comparison.js';
 
 export type { Comparison } from './comparison-statistics.js';
-
-/** From here on the vector kernel is faster than plain code. */
-const LARGE = 2048;
 
 /**
  * Compares element by element, at about 300 million pairs a second on one core (Polygraphy's own comparison: 5 million). Throws RangeError when lengths differ.

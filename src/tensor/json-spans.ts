@@ -133,7 +133,7 @@ class Scanner {
     const part = this.#bytesAt(this.#at).toString('latin1', 0, 64);
     const word = /^[-+\w.]+/.exec(part)?.[0] ?? '';
     this.#at += word.length;
-    if (Object.hasOwn(words, word)) return words[word] ?? null;
+    if (Object.hasOwn(jsonWords, word)) return jsonWords[word] ?? null;
     const value = word === '' ? Number.NaN : Number(word);
     if (Number.isNaN(value)) throw this.#invalid('a value is missing');
     return value;
@@ -191,7 +191,8 @@ function endWithin(part: Buffer): { readonly quote: number; readonly next: numbe
   }
 }
 
-const words: Readonly<Record<string, JsonNode>> = {
+/** The words of JSON, and those that Python writes though JSON has none of them. */
+export const jsonWords: Readonly<Record<string, boolean | number | null>> = {
   true: true,
   false: false,
   null: null,

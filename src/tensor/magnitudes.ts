@@ -1,6 +1,6 @@
 import { allFloats, type FloatReader } from './float-reader.js';
 import { pairKernel } from './pair-kernel.js';
-import { BLOCK_PAIRS, CHUNK_PAIRS } from './pair-kernel-layout.js';
+import { BLOCK_PAIRS, CHUNK_PAIRS, LARGE } from './pair-kernel-layout.js';
 
 /** How large numbers are; those that are not finite are left out. */
 export interface Magnitudes {
@@ -9,9 +9,6 @@ export interface Magnitudes {
   /** The largest size. */
   readonly peak: number;
 }
-
-/** From here on the vector kernel is faster than plain code. */
-const LARGE = 2048;
 
 /** Looks at every number once, in constant memory: through both sides of the pair kernel, whose sums are float32 within a block (relative error some 1e-7). */
 export function magnitudesOf(numbers: FloatReader): Magnitudes {

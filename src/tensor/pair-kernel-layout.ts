@@ -5,6 +5,8 @@ export const KEYS = 1 << 15;
 export const CHUNK_PAIRS = 32_768;
 /** Pairs between two flushes of the float32 accumulators into float64. */
 export const BLOCK_PAIRS = 2048;
+/** From this many numbers on the vector kernel is faster than plain code. */
+export const LARGE = 2048;
 
 const CHUNK_BYTES = 4 * CHUNK_PAIRS;
 /** Where things are in the kernel's memory, in bytes. */

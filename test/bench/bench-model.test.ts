@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { benchModel } from '../../src/bench/bench-model.js';
 import { modelCases } from '../../src/bench/model-shapes.js';
-import { type BenchRequest, defaultMode } from '../../src/bench/request.js';
+import { type BenchRequest, defaultMode, defaultRequest } from '../../src/bench/request.js';
 import { benchResultSchema } from '../../src/bench/result.js';
 import { ignoreEvents } from '../../src/events.js';
 import { attribute, buildModel, GraphBuilder } from '../../src/onnx/builder.js';
@@ -42,17 +42,8 @@ beforeAll(async () => {
 
 const context = { emit: ignoreEvents, signal: new AbortController().signal, environment: process.env };
 const request = (more: Partial<BenchRequest> = {}): BenchRequest => ({
-  engine: model,
-  toolchain: undefined,
-  device: 0,
-  plugins: [],
-  allowHostCode: false,
-  shapes: { kind: 'optimum' },
-  inputs: { seed: 0, ranges: [], files: [] },
+  ...defaultRequest(model),
   mode: { ...defaultMode, warmUpMs: 5, durationMs: 40 },
-  layers: false,
-  samples: undefined,
-  wait: false,
   ...more,
 });
 

@@ -67,6 +67,20 @@ export async function refused(code, text, attempt) {
   return { message: error.message.split('\n')[0] };
 }
 
+/** A profile of a contract as recipes have it: of each input the least, usual and largest dimensions. */
+export const contractProfile = ({ ranges }) =>
+  Object.fromEntries(
+    Object.entries(ranges).map(([name, dims]) => [
+      name,
+      {
+        min: dims.map(({ min }) => min),
+        opt: dims.map(({ opt }) => opt),
+        max: dims.map(({ max }) => max),
+        values: false,
+      },
+    ]),
+  );
+
 /** What the library says of a plan once it has loaded it; nothing stays on the GPU. */
 export async function loadedFacts(addon, toolchain, planPath) {
   const request = {

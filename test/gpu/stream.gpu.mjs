@@ -19,7 +19,7 @@ import { readContract } from '../../dist/stream/contract/file.js';
 import { guardCall } from '../../dist/stream/guard/guard.js';
 import { verifyAgainstReference } from '../../dist/stream/parity/file.js';
 import { recordFile } from '../../dist/stream/reference/record-file.js';
-import { openChecks } from './harness.mjs';
+import { contractProfile, openChecks } from './harness.mjs';
 
 const { toolchain, major, folder, check, skip, finish } = openChecks();
 const size = process.env.STREAM_SIZE ?? (process.env.TRTFORGE_FULL === '1' ? 'full' : 'small');
@@ -67,20 +67,6 @@ await check('record the reference with ONNX Runtime in FP32', async () => {
   };
 });
 
-/** A profile as recipes have it: of each input the least, usual and largest dimensions. */
-const profileOf = ({ ranges }) =>
-  Object.fromEntries(
-    Object.entries(ranges).map(([name, dims]) => [
-      name,
-      {
-        min: dims.map((d) => d.min),
-        opt: dims.map((d) => d.opt),
-        max: dims.map((d) => d.max),
-        values: false,
-      },
-    ]),
-  );
-
 async function build(modelPath, name, { stronglyTyped, flags }, profiles = contract.profiles.slice(0, 1)) {
   const planPath = join(folder, `${name}.engine`);
   const { buildMs, bytes } = await buildPlan(
@@ -88,7 +74,7 @@ async function build(modelPath, name, { stronglyTyped, flags }, profiles = contr
       toolchain,
       modelPath,
       planPath,
-      recipe: { ...defaultRecipe, stronglyTyped, flags, profiles: profiles.map(profileOf) },
+      recipe: { ...defaultRecipe, stronglyTyped, flags, profiles: profiles.map(contractProfile) },
       computeCapabilities: [],
       timingCachePath: null,
       pluginPaths: [],

@@ -10,6 +10,7 @@ import { addonPath, loadAddon, type NativeBuildRequest } from '../../src/toolcha
 import { readElf } from '../../src/toolchain/elf.js';
 import { describeWith } from '../support/needs.js';
 import { rtxToolchain } from './rtx-toolchain.js';
+import { openRequest } from './standin-library.js';
 import { dynamicModel, staticModel } from './tiny-models.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-addon-'));
@@ -147,19 +148,7 @@ describeWith('toolchain', 'the addon over tensorrt-rtx', (libraries) => {
     const job = loadAddon().build(request(staticModel(folder)), () => {});
     await job.done;
     const outcome = await loadAddon()
-      .openEngine(
-        {
-          inferenceLibrary: inference,
-          pluginLibrary: null,
-          pluginPaths: [],
-          planPath: join(folder, 'plan'),
-          device: 0,
-          allowHostCode: false,
-          weightBudget: null,
-          verbose: false,
-        },
-        () => {},
-      )
+      .openEngine(openRequest(inference, join(folder, 'plan')), () => {})
       .done.then(
         ({ facts }) => facts.tensors.map(({ name }) => name),
         (error: unknown) => error,

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { planBytes } from '../support/standin-engine.js';
-import { type Standin, StandinBench, sanitizerLibrary } from './standin-library.js';
+import { openRequest, type Standin, StandinBench, sanitizerLibrary } from './standin-library.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-layer-times-'));
 const driver = fileURLToPath(new URL('./standin/drive-layers.mjs', import.meta.url));
@@ -26,16 +26,7 @@ interface Answer {
 function layerTimes(standin: Standin, runs: readonly string[], profiling = true): Answer {
   const planPath = join(folder, 'plan');
   writeFileSync(planPath, planBytes(standin, { kind: 'affine' }));
-  const open = {
-    inferenceLibrary: bench.library(standin),
-    pluginLibrary: null,
-    pluginPaths: [],
-    planPath,
-    device: 0,
-    allowHostCode: false,
-    weightBudget: null,
-    verbose: false,
-  };
+  const open = openRequest(bench.library(standin), planPath);
   const sanitizer = sanitizerLibrary();
   const done = spawnSync(
     process.execPath,

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { NativeMeasureRequest } from '../../src/toolchain/native-engine.js';
 import { type NetworkPlan, planBytes } from '../support/standin-engine.js';
-import { type Standin, StandinBench, sanitizerLibrary } from './standin-library.js';
+import { openRequest, type Standin, StandinBench, sanitizerLibrary } from './standin-library.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-measure-'));
 const driver = fileURLToPath(new URL('./standin/drive-measure.mjs', import.meta.url));
@@ -78,16 +78,7 @@ function drive({
   writeFileSync(planPath, planBytes(standin, plan));
   rmSync(callsFile, { force: true });
   const request = {
-    open: {
-      inferenceLibrary: bench.library(standin),
-      pluginLibrary: null,
-      pluginPaths: [],
-      planPath,
-      device: 0,
-      allowHostCode: false,
-      weightBudget: null,
-      verbose: false,
-    },
+    open: openRequest(bench.library(standin), planPath),
     measure: { ...mode, ...rest.mode, inputs },
     cancelAfterMs: rest.cancelAfterMs,
     exitAfterMs: rest.exitAfterMs,

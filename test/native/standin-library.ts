@@ -18,6 +18,7 @@ import { fileURLToPath } from 'node:url';
 import { readTables, slotsHeader } from '../../native/abi/slots-header.mjs';
 import { buildAddon } from '../../scripts/build-native.mjs';
 import type { NativeBuildRequest, NativeSetting } from '../../src/toolchain/addon.js';
+import type { NativeOpenRequest } from '../../src/toolchain/native-engine.js';
 import type { NativeEvent } from '../../src/toolchain/native-job.js';
 import type { Toolchain } from '../../src/toolchain/toolchain.js';
 
@@ -33,6 +34,18 @@ export const standins = {
   rtx1: { number: 3, code: 10701, version: '1.7.1' },
 } as const;
 export type Standin = keyof typeof standins;
+
+/** Opens a plan with nothing that needs to be said otherwise. */
+export const openRequest = (inferenceLibrary: string, planPath: string): NativeOpenRequest => ({
+  inferenceLibrary,
+  pluginLibrary: null,
+  pluginPaths: [],
+  planPath,
+  device: 0,
+  allowHostCode: false,
+  weightBudget: null,
+  verbose: false,
+});
 
 /** What stand-ins are made of, as one digest. */
 function sourcesDigest(flags: readonly string[]): string {

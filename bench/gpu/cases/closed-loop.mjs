@@ -1,42 +1,32 @@
-import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { benchEngine } from '../../../dist/bench/bench-engine.js';
 import { openEngineSession } from '../../../dist/runtime/engine-session.js';
 import { readContract } from '../../../dist/stream/contract/file.js';
-import { initializer, value, writeModel } from '../../../test/gpu/harness.mjs';
+import { contractProfile, initializer, value, writeModel } from '../../../test/gpu/harness.mjs';
 import { benchRequest } from '../bench-request.mjs';
 import { figure, inTurns } from '../figures.mjs';
+import { command } from '../machine.mjs';
 
 const STEPS = 300;
 const FLOAT = 1;
 
 /** The streaming encoder of the examples at full size: 24 layers of 1024 and 25 MB of caches, chunks of 57 frames. */
-function streamingEncoder({ root, work }) {
+function streamingEncoder({ work }) {
   const folder = join(work, 'streaming-encoder');
   const model = join(folder, 'encoder_streaming.onnx');
-  if (!existsSync(model)) {
-    const words = ['build/examples/models/main.js', 'streaming-encoder', '--size', 'full', '-o', folder];
-    const { status, stderr } = spawnSync(process.execPath, words, { cwd: root, encoding: 'utf8' });
-    if (status !== 0) throw new Error(`the streaming encoder was not made: ${stderr.slice(-500)}`);
-  }
+  if (!existsSync(model))
+    command(['build/examples/models/main.js', 'streaming-encoder', '--size', 'full', '-o', folder], model);
   const { state, schedule, profiles, lengths } = readContract(
     join(folder, 'encoder_streaming.contract.json'),
   );
-  const range = ({ min, opt, max }) => ({ min, opt, max, values: false });
-  const ranges = Object.entries(profiles[0].ranges);
-  const dims = (all, which) => all.map((dim) => dim[which]);
-  const shapes = Object.fromEntries(ranges.map(([name, all]) => [name, dims(all, 'opt')]));
+  const profile = contractProfile(profiles[0]);
+  const shapes = Object.fromEntries(Object.entries(profile).map(([name, { opt }]) => [name, [...opt]]));
   shapes[schedule.tensor][schedule.axis] = schedule.rest;
   return {
     what: 'streaming encoder, FP32',
     model: () => model,
-    profile: Object.fromEntries(
-      ranges.map(([name, all]) => [
-        name,
-        range({ min: dims(all, 'min'), opt: dims(all, 'opt'), max: dims(all, 'max') }),
-      ]),
-    ),
+    profile,
     shapes,
     state: Object.fromEntries(state.map(({ input, output }) => [input, output])),
     fill: (inputs) => {

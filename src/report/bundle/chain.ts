@@ -4,7 +4,7 @@ import { barChart } from '../chart/bars.js';
 import { markup } from '../markup.js';
 import { badge, facts, figure, type SectionFacts, table } from '../parts.js';
 import { formatCount, formatMs, formatShare, formatStatistic } from '../quantity.js';
-import { agreementShare, checkSentence, driftText, movesTooMuch } from './sentences.js';
+import { agreementShare, checkSentence, differenceCells, driftText, movesTooMuch } from './sentences.js';
 
 /** Each decoding of the bundle against its models: what agrees, where not by how little, and which component moves the logits. */
 export const chainSections = ({ checks }: BundleReport): readonly SectionFacts[] =>
@@ -131,12 +131,7 @@ const differenceTable = ({ differences, close_call_share }: ChainCheck) =>
       { title: 'weight' },
     ],
     differences.map((one) => [
-      String(one.sample),
-      String(one.step),
-      one.what,
-      String(one.reference),
-      String(one.candidate),
-      formatStatistic(one.reference_margin),
+      ...differenceCells(one),
       formatStatistic(one.candidate_margin),
       one.close_call ? badge('close call', 'warn') : badge('wrong', 'bad'),
     ]),

@@ -2,7 +2,7 @@ import type { ChainCheck } from '../../bundle/chain-schema.js';
 import type { BundleReport, ComponentReport } from '../../bundle/report-schema.js';
 import { marks, phasesBlock, surroundingBlocks } from '../markdown.js';
 import { code, table, text } from '../markdown-text.js';
-import { formatBytes, formatCount, formatMs, formatStatistic } from '../quantity.js';
+import { formatBytes, formatCount, formatMs } from '../quantity.js';
 import { precisionWord } from '../sentences.js';
 import { bundlePhases } from './phases.js';
 import {
@@ -12,6 +12,7 @@ import {
   bundleVerdict,
   checkSentence,
   componentsSentence,
+  differenceCells,
   driftText,
   isoTime,
   modelBytes,
@@ -121,15 +122,7 @@ function checkBlock(check: ChainCheck): string {
     differences.length > 0 &&
       table(
         ['sample', 'step', 'what', 'reference', 'candidate', 'margin', 'weight'],
-        differences.map((one) => [
-          String(one.sample),
-          String(one.step),
-          one.what,
-          String(one.reference),
-          String(one.candidate),
-          formatStatistic(one.reference_margin),
-          one.close_call ? 'close call' : '**wrong**',
-        ]),
+        differences.map((one) => [...differenceCells(one), one.close_call ? 'close call' : '**wrong**']),
       ),
   ]
     .filter((part) => typeof part === 'string')

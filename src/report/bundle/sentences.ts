@@ -1,4 +1,4 @@
-import type { ChainCheck } from '../../bundle/chain-schema.js';
+import type { ChainCheck, ChainDifference } from '../../bundle/chain-schema.js';
 import type { BundleReport, ComponentReport } from '../../bundle/report-schema.js';
 import { ExitCode } from '../../errors.js';
 import { formatBytes, formatMs, formatShare, formatStatistic, plural } from '../quantity.js';
@@ -175,3 +175,13 @@ export function bundleEnvironment({ env, version, device }: BundleReport): Forge
   ];
   return rows.flatMap(([name, text]) => (text === null ? [] : [{ name, text }]));
 }
+
+/** A decision that differs, as far as every table of them goes: where, what, both choices, and the reference's margin. */
+export const differenceCells = (one: ChainDifference): readonly string[] => [
+  String(one.sample),
+  String(one.step),
+  one.what,
+  String(one.reference),
+  String(one.candidate),
+  formatStatistic(one.reference_margin),
+];

@@ -215,27 +215,21 @@ function sizesInData(
     why,
     remedy: id === 'size-outside-profile' ? 'Add the size to a profile and build again.' : remedies[wrong],
   });
+  const profilesOf = [
+    { wrong: 'contract', where: 'the contract', ranges: contractRanges },
+    { wrong: 'model', where: 'the engine', ranges: modelRanges },
+  ] as const;
   return sizes.flatMap((size) => [
-    ...(isOutside(size, contractRanges)
-      ? [
-          made(
-            'size-outside-profile',
-            'contract',
-            `Recorded chunks of ${size} frames lie in no profile of the contract.`,
-            'The recording shows that such chunks exist.',
-          ),
-        ]
-      : []),
-    ...(isOutside(size, modelRanges)
-      ? [
-          made(
-            'size-outside-profile',
-            'model',
-            `Recorded chunks of ${size} frames lie in no profile of the engine.`,
-            'The recording shows that such chunks exist.',
-          ),
-        ]
-      : []),
+    ...profilesOf
+      .filter(({ ranges }) => isOutside(size, ranges))
+      .map(({ wrong, where }) =>
+        made(
+          'size-outside-profile',
+          wrong,
+          `Recorded chunks of ${size} frames lie in no profile of ${where}.`,
+          'The recording shows that such chunks exist.',
+        ),
+      ),
     ...(size !== first && size !== rest
       ? [
           made(

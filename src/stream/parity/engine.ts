@@ -1,5 +1,5 @@
 import { medianOf } from '../../bench/statistics.js';
-import type { EngineSession, PreparedCall } from '../../runtime/engine-interface.js';
+import type { EngineSession } from '../../runtime/engine-interface.js';
 import { openEngineSession } from '../../runtime/engine-session.js';
 import type { EngineAddon } from '../../runtime/load-engine.js';
 import { readPlanOnDisk } from '../../runtime/plan-on-disk.js';
@@ -9,13 +9,13 @@ import { openReference } from '../reference/reference.js';
 import { type EngineRunner, engineRunner } from './closed-loop.js';
 import { type OpenCandidate, type ParityContext, runParity } from './here.js';
 import { fedBackPairs, type StreamPlan } from './plan.js';
-import { timeProfiles } from './profile-batches.js';
+import { runTimes, timeProfiles } from './profile-batches.js';
 import { gpuTimesOf, rememberEngine } from './profile-gpu.js';
 import type { ParityRequest } from './request.js';
 import type { ParityResult } from './schema.js';
 
-const WARM_UP_STEPS = 5;
-const STEPS_IN_A_ROW = 50;
+/** Steps with nothing compared between them: while the host compares, the GPU idles and wakes slowly. */
+const IN_A_ROW = { warmUp: 5, runs: 50 };
 
 /** Runs a stream on an engine in this process, with the state on the GPU, and times it there. `parity-child.ts` calls it in a process of its own. */
 export async function engineParity(
@@ -60,7 +60,15 @@ export async function engineParity(
         const gpuTimes: ParityResult['gpuTimes'] = [];
         if (engine !== undefined && request.gpuTimes !== false)
           for (const size of sizes)
-            gpuTimes.push(await gpuTimesOf(addon, engine, session.inputs, size, await inARowMs(size.call)));
+            gpuTimes.push(
+              await gpuTimesOf(
+                addon,
+                engine,
+                session.inputs,
+                size,
+                medianOf(await runTimes([size.call], IN_A_ROW)),
+              ),
+            );
         return { gpuTimes, profiles: await profilesOf(request, session, plan, sizes) };
       },
     };
@@ -79,17 +87,6 @@ const sizesOf = (runner: EngineRunner) =>
     profile: call.profile,
     inputs: new Map([...inputs, ...state]),
   }));
-
-/** Median milliseconds of a step in a row of steps, nothing compared between them: while the host compares, the GPU idles and wakes slowly. */
-async function inARowMs(call: PreparedCall): Promise<number> {
-  const times = new Float64Array(STEPS_IN_A_ROW);
-  for (let step = -WARM_UP_STEPS; step < times.length; step++) {
-    const begun = performance.now();
-    await call.run();
-    if (step >= 0) times[step] = performance.now() - begun;
-  }
-  return medianOf(times);
-}
 
 async function profilesOf(
   { batches = [] }: ParityRequest,

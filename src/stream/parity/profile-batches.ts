@@ -87,7 +87,7 @@ async function prepared(
 }
 
 async function timeCall(call: PreparedCall, batch: number, options: BatchOptions) {
-  const times = await timesOf([call], options);
+  const times = await runTimes([call], options);
   const medianMs = medianOf(times);
   return {
     profile: call.profile,
@@ -98,7 +98,7 @@ async function timeCall(call: PreparedCall, batch: number, options: BatchOptions
 }
 
 /** Milliseconds of each run, the calls taking turns. */
-async function timesOf(
+export async function runTimes(
   calls: readonly PreparedCall[],
   { warmUp = WARM_UP, runs = RUNS, signal }: BatchOptions,
 ): Promise<Float64Array> {
@@ -123,10 +123,10 @@ async function timeSwitches(
   for (let at = 1; at < calls.length; at++) {
     const [from, to] = [calls[at - 1]!, calls[at]!];
     const stays = [
-      medianOf(await timesOf([from.call], options)),
-      medianOf(await timesOf([to.call], options)),
+      medianOf(await runTimes([from.call], options)),
+      medianOf(await runTimes([to.call], options)),
     ];
-    const turns = await timesOf([from.call, to.call], options);
+    const turns = await runTimes([from.call, to.call], options);
     const stayMs = (stays[0]! + stays[1]!) / 2;
     const alternateMs =
       (medianOf(turns.filter((_, index) => index % 2 === 0)) +

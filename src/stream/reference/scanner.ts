@@ -1,4 +1,5 @@
 import type { ByteSource } from '../../system/byte-source.js';
+import { jsonWords } from '../../tensor/json-spans.js';
 import { ByteWindow, LOOKAHEAD } from './byte-window.js';
 import { LineFault } from './fault.js';
 import { LONGEST_NUMBER, type NumberList, NumberListReader } from './numbers.js';
@@ -188,14 +189,14 @@ export class LineScanner {
 
   #literal(): boolean | number | null {
     const word = this.#word();
-    return Object.hasOwn(words, word) ? (words[word] ?? null) : Number(word);
+    return Object.hasOwn(jsonWords, word) ? (jsonWords[word] ?? null) : Number(word);
   }
 
   /** The next number or name of a value. */
   #word(): string {
     const word =
       /^[-+\w.]+/.exec(this.#window.from(this.#window.at).toString('latin1', 0, LOOKAHEAD))?.[0] ?? '';
-    if (!Object.hasOwn(words, word) && !NUMBER.test(word)) throw this.#missing('a value');
+    if (!Object.hasOwn(jsonWords, word) && !NUMBER.test(word)) throw this.#missing('a value');
     this.#window.at += word.length;
     return word;
   }
@@ -212,13 +213,3 @@ export class LineScanner {
 }
 
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?$/;
-
-const words: Readonly<Record<string, boolean | number | null>> = {
-  true: true,
-  false: false,
-  null: null,
-  // Python writes these, though JSON has none.
-  NaN: Number.NaN,
-  Infinity: Number.POSITIVE_INFINITY,
-  '-Infinity': Number.NEGATIVE_INFINITY,
-};
