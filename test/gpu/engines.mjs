@@ -1,5 +1,6 @@
 // Small engines that JavaScript can compute too, built on the spot, and the words that checks of running them share.
-// Plans that lie in the folder RUN_PLANS (affine.engine and so on) are taken from there in place of being built.
+// Plans that lie in the folder RUN_PLANS (affine.engine and so on) are taken from there in place of being built. With RUN_RUNTIME=libnvinfer_lean.so.N
+// they are built version-compatible by the TensorRT found, and run by that library.
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -8,7 +9,7 @@ import { defaultRecipe } from '../../dist/engine/recipe.js';
 import { openEngineSession } from '../../dist/runtime/engine-session.js';
 import { openSupervisedEngine } from '../../dist/runtime/supervised-engine.js';
 import { float32Values, floatTensor } from '../../dist/tensor/values.js';
-import { initializer, value, writeLayers, writeModel } from './harness.mjs';
+import { initializer, runtimeAt, value, writeLayers, writeModel } from './harness.mjs';
 
 export const WIDTH = 64;
 export const MOST_AUX_STREAMS = 3;
@@ -141,9 +142,14 @@ const recipesOf = (modern) => ({
 export const leanLibrary = ({ libraries }) =>
   readdirSync(dirname(libraries.inference)).find((name) => /^libnvinfer_lean\.so/.test(name));
 
+/** What another library than the builder's takes to run a plan. */
+export const COMPATIBLE = ['version-compatible', 'exclude-lean-runtime'];
+
 /** Builds the engines of these names and gives what opens them; one that could not be built throws why when it is opened. */
 export async function buildEngines({ toolchain, major, folder, check }, names) {
   const modern = major >= 10;
+  const lean = process.env.RUN_RUNTIME;
+  const recipes = recipesOf(modern);
   const models = modelsIn(folder, modern);
   const plan = (name) => join(process.env.RUN_PLANS ?? folder, `${name}.engine`);
   const unbuilt = new Map();
@@ -158,7 +164,8 @@ export async function buildEngines({ toolchain, major, folder, check }, names) {
         stronglyTyped: modern,
         optimizationLevel: 1,
         profiles: profilesOf[name] ?? [],
-        ...recipesOf(modern)[name],
+        ...recipes[name],
+        ...(lean === undefined ? {} : { flags: [...(recipes[name]?.flags ?? []), ...COMPATIBLE] }),
       },
       computeCapabilities: [],
       timingCachePath: null,
@@ -175,7 +182,10 @@ export async function buildEngines({ toolchain, major, folder, check }, names) {
     );
     return { engines: names.length };
   });
-  const ours = { toolchain, requirePassport: false };
+  const ours =
+    lean === undefined
+      ? { toolchain, requirePassport: false }
+      : { toolchain: runtimeAt(lean), requirePassport: false, allowHostCode: true };
   return {
     plan,
     open(name, options = {}) {

@@ -124,6 +124,14 @@ export function findToolchain() {
   return undefined;
 }
 
+/** A runtime of its own to run engines with: `file` is libnvinfer_lean.so.N or libnvinfer_dispatch.so.N, which have neither parser nor plug-ins. */
+export function runtimeAt(file) {
+  const { version } = loadAddon().probe(file);
+  const [, flavour = 'full'] = /libnvinfer_(lean|dispatch)\.so/.exec(file) ?? [];
+  const libraries = { inference: file, parser: null, plugins: null };
+  return { product: 'tensorrt', version, flavour, libraries, trtexec: null, foundBy: 'RUN_RUNTIME' };
+}
+
 /** Writes x [batch, width] through `depth` layers of its own width (matrix product, then `operator`) to y; gives the file's path. */
 export function writeLayers(folder, name, depth, width, operator = 'Tanh') {
   const layers = Array.from({ length: depth }, (_, layer) => layer);

@@ -3,6 +3,7 @@
 //   npm run build && npm run build:native
 //   TENSORRT_HOME=/tmp/tensorrt node test/gpu/run.gpu.mjs      (or with the libraries' folder in LD_LIBRARY_PATH)
 //
+// With RUN_RUNTIME=…/libnvinfer_lean.so.11 the engines are built version-compatible by that TensorRT and run by this library.
 // Exit code 0 when every check passed, 1 when one failed, 3 when there is no GPU or no TensorRT here.
 import assert from 'node:assert/strict';
 import { elementsOf, float32Values, floatTensor, tensorFrom } from '../../dist/tensor/values.js';

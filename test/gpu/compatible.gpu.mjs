@@ -1,0 +1,116 @@
+// Which TensorRT runs a version-compatible engine, on a real GPU: the library that built it, lean and dispatch runtimes of later versions, with leave to
+// run code that an engine carries and without. Prints one JSON line per check. Running engines in full on such a runtime: run.gpu.mjs with RUN_RUNTIME.
+//
+//   npm run build && npm run build:native
+//   TENSORRT_HOME=/tmp/tensorrt LEAN_RUNTIMES=/a/libnvinfer_lean.so.10:/b/libnvinfer_lean.so.11 node test/gpu/compatible.gpu.mjs
+//
+// Exit code 0 when every check passed, 1 when one failed, 3 when there is no GPU or no TensorRT here.
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { buildPlan } from '../../dist/engine/build-plan.js';
+import { loadsIn } from '../../dist/engine/plan-header.js';
+import { defaultRecipe } from '../../dist/engine/recipe.js';
+import { openEngineSession } from '../../dist/runtime/engine-session.js';
+import { openSupervisedEngine } from '../../dist/runtime/supervised-engine.js';
+import { float32Values } from '../../dist/tensor/values.js';
+import { COMPATIBLE, leanLibrary, named, rows, using, WIDTH } from './engines.mjs';
+import { openChecks, refused, runtimeAt, writeLayers } from './harness.mjs';
+
+const { toolchain, folder, check, skip, finish } = openChecks();
+const runtimes = (process.env.LEAN_RUNTIMES ?? '').split(':').filter((path) => path !== '');
+const carries = leanLibrary(toolchain) !== undefined;
+const model = writeLayers(folder, 'layers', 2, WIDTH);
+const plan = (name) => join(folder, `${name}.engine`);
+const input = rows(3);
+
+const build = (name, flags) =>
+  buildPlan(
+    {
+      toolchain,
+      modelPath: model,
+      planPath: plan(name),
+      recipe: {
+        ...defaultRecipe,
+        optimizationLevel: 1,
+        flags,
+        profiles: [{ x: { min: [1, WIDTH], opt: [4, WIDTH], max: [8, WIDTH], values: false } }],
+      },
+      computeCapabilities: [],
+      timingCachePath: null,
+      pluginPaths: [],
+    },
+    { emit: () => {} },
+  );
+
+/** What a runtime makes of the input. */
+const answer = (name, runtime, options) =>
+  using(
+    openEngineSession(plan(name), { toolchain: runtime, requirePassport: false, ...options }),
+    async (session) => float32Values((await session.run(named({ x: input }))).get('y')),
+  );
+
+await check('an engine of the usual kind, and one that later versions may run', async () => {
+  await build('usual', []);
+  await build('compatible', COMPATIBLE);
+});
+if (carries)
+  await check('an engine that carries the lean runtime', () => build('carrying', ['version-compatible']));
+else
+  skip(
+    'an engine that carries the lean runtime',
+    'this TensorRT has no libnvinfer_lean, which building one needs',
+  );
+
+const usual = await answer('usual', toolchain, {});
+const near = (got) => assert.ok(got.every((each, at) => Math.abs(each - usual[at]) <= 1e-3));
+
+await check(`TensorRT ${toolchain.version}, which built them, runs them with leave`, async () => {
+  near(await answer('compatible', toolchain, { allowHostCode: true }));
+  if (carries) near(await answer('carrying', toolchain, { allowHostCode: true }));
+});
+
+await check(`TensorRT ${toolchain.version}, without leave`, async () => {
+  const said = {};
+  for (const name of ['compatible', ...(carries ? ['carrying'] : [])])
+    said[name] = await answer(name, toolchain, {}).then(
+      () => 'runs',
+      ({ code, message }) => `${code} ${message.slice(0, 200)}`,
+    );
+  return said;
+});
+
+for (const file of runtimes) {
+  const runtime = runtimeAt(file);
+  const name = `the ${runtime.flavour} runtime ${runtime.version}`;
+  if (loadsIn(toolchain, runtime).loads === 'no') {
+    await check(`${name} is of a major version that loads nothing of this one`, () =>
+      refused(
+        'TF_ENGINE_VERSION_MISMATCH',
+        /cannot load it/,
+        answer('compatible', runtime, { allowHostCode: true }),
+      ),
+    );
+    continue;
+  }
+  await check(`${name} runs the version-compatible engine`, async () => {
+    near(await answer('compatible', runtime, { allowHostCode: true }));
+    if (carries) near(await answer('carrying', runtime, { allowHostCode: true }));
+  });
+  await check(`${name} refuses it without leave`, () =>
+    refused('TF_ENGINE_VERSION_MISMATCH', /cannot be loaded/, answer('compatible', runtime, {})),
+  );
+  await check(`${name} refuses the usual engine, and the process lives`, () =>
+    refused(
+      'TF_PLAN_LOAD_FAILED',
+      /./,
+      openSupervisedEngine(plan('usual'), {
+        toolchain: runtime,
+        requirePassport: false,
+        allowHostCode: true,
+      }),
+    ),
+  );
+}
+if (runtimes.length === 0) skip('lean runtimes of other versions', 'LEAN_RUNTIMES names none');
+
+finish();
