@@ -71,6 +71,9 @@ async function commandLinePage() {
     "A config file `trtforge.config.{json,yaml}` holds option names as keys, at the top or under a command's name;",
     'flags win over the file, the file over the environment.',
     '',
+    'SIGINT (Ctrl-C) and SIGTERM end a command with `TF_CANCELLED`, exit code 4, and with `--json` its object; a second signal ends it at once.',
+    'The one time left without an answer is before the first line of trtforge runs: while Node itself starts, some 40 to 80 ms, a signal ends the process and stdout stays empty.',
+    '',
   ];
   for (const entry of registry) {
     const loaded = await entry.load();

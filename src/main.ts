@@ -1,6 +1,11 @@
 #!/usr/bin/env node
 import nodeModule from 'node:module';
 
+// Before anything is loaded: whoever stops the command meanwhile gets the same answer as later. A second signal ends the process at once.
+const interrupt = new AbortController();
+const stop = () => interrupt.abort();
+process.once('SIGINT', stop).once('SIGTERM', stop);
+
 // Node 22 and later keep compiled code between runs; what follows must load after this.
 (nodeModule as { readonly enableCompileCache?: () => void }).enableCompileCache?.();
 const { runProgram } = await import('./cli/program.js');
@@ -34,4 +39,5 @@ process.exitCode = await runProgram(
     columns: () => process.stderr.columns ?? 80,
     environment: process.env,
   },
+  interrupt.signal,
 );

@@ -1,6 +1,7 @@
 import { CommanderError, Option, Command as Parser } from 'commander';
 import { explaining } from '../diagnose/failure.js';
 import { ExitCode, TrtforgeError } from '../errors.js';
+import { throwIfCancelled } from '../system/cancel.js';
 import type { ArgumentSpec, Command, CommandEntry, CommandGroup } from './command.js';
 import { configText, type KnownKeys, loadConfig } from './config.js';
 import { longName, type OptionTable, takesValue } from './option.js';
@@ -25,17 +26,21 @@ interface GlobalOptions {
   readonly printConfig?: boolean;
 }
 
-/** Runs one command line and returns the process's exit code. Only the chosen command's module is loaded. */
+/**
+ * Runs one command line and returns the process's exit code. Only the chosen command's module is loaded. Once `signal` is aborted, at any time, the command
+ * ends with TF_CANCELLED.
+ */
 export async function runProgram(
   program: Program,
   argv: readonly string[],
   console: Console,
+  signal: AbortSignal = new AbortController().signal,
 ): Promise<ExitCode> {
   const json = argv.includes('--json');
   const name = argv.find((word) => !word.startsWith('-'));
   const entry = program.entries.find((candidate) => candidate.name === name);
   try {
-    const parser = await buildParser(program, entry, console);
+    const parser = await buildParser(program, entry, console, signal);
     await parser.tree.parseAsync([...argv], { from: 'user' });
     return parser.exitCode();
   } catch (error) {
@@ -46,7 +51,12 @@ export async function runProgram(
   }
 }
 
-async function buildParser(program: Program, chosen: CommandEntry | undefined, console: Console) {
+async function buildParser(
+  program: Program,
+  chosen: CommandEntry | undefined,
+  console: Console,
+  signal: AbortSignal,
+) {
   let exitCode: ExitCode = ExitCode.pass;
   const tree = quiet(new Parser(program.name), console)
     .description(program.summary)
@@ -67,7 +77,7 @@ async function buildParser(program: Program, chosen: CommandEntry | undefined, c
       raw: Record<string, unknown>,
     ) => {
       exitCode = await execution(
-        { command, path, knownKeys: () => knownKeys(program) },
+        { command, path, signal, knownKeys: () => knownKeys(program) },
         inputs,
         raw,
         console,
@@ -162,21 +172,19 @@ interface Execution {
   readonly command: Command;
   /** The command's words: `cache ls`. */
   readonly path: string;
+  readonly signal: AbortSignal;
   readonly knownKeys: KnownKeys;
 }
 
 /** The way of one command: options resolved once, Ctrl-C as an abort signal, events to the terminal, the result as JSON or text. */
 async function execution(
-  { command, path, knownKeys }: Execution,
+  { command, path, signal, knownKeys }: Execution,
   inputs: readonly string[],
   raw: Record<string, unknown>,
   console: Console,
 ): Promise<ExitCode> {
   const globals: GlobalOptions = raw;
   const view = { json: globals.json === true, command: path };
-  const interrupt = new AbortController();
-  const stop = () => interrupt.abort();
-  process.once('SIGINT', stop).once('SIGTERM', stop);
   const progress = createProgress(console, {
     events: globals.events === true,
     quiet: globals.quiet === true,
@@ -189,7 +197,8 @@ async function execution(
       console.out(await configText(options.shown));
       return ExitCode.pass;
     }
-    const context = { signal: interrupt.signal, environment: console.environment };
+    throwIfCancelled(signal, 'starting');
+    const context = { signal, environment: console.environment };
     // Whatever a command asks of TensorRT: when it fails, the error says which known issue its lines show.
     const { result } = await explaining((emit) => command.run(inputs, options.values, { ...context, emit }), {
       emit: progress.listen,
@@ -200,8 +209,6 @@ async function execution(
   } catch (error) {
     progress.end();
     return reportError(usageError(error), view, console);
-  } finally {
-    process.removeListener('SIGINT', stop).removeListener('SIGTERM', stop);
   }
 }
 

@@ -31,6 +31,24 @@ describe('the trtforge process', () => {
     expect(spawnSync('bash', ['-c', script], { encoding: 'utf8' }).stdout).toBe('2\n');
   });
 
+  test.each(['SIGINT', 'SIGTERM'])('stopped by %s while its modules load, it prints its JSON', (signal) => {
+    // The compile cache is the first thing that main.js asks for: a signal comes at that very moment.
+    const early = `import m from 'node:module'; m.enableCompileCache = () => process.kill(process.pid, '${signal}');`;
+    const preload = `data:text/javascript,${encodeURIComponent(early)}`;
+    const { status, stdout } = spawnSync(
+      process.execPath,
+      ['--import', preload, main, 'toolchain', 'list', '--json'],
+      { encoding: 'utf8' },
+    );
+    expect(status).toBe(4);
+    expect(JSON.parse(stdout)).toMatchObject({
+      ok: false,
+      exitCode: 4,
+      command: 'toolchain list',
+      error: { code: 'TF_CANCELLED' },
+    });
+  });
+
   test('says that its output found no room', () => {
     const script = `"${process.execPath}" "${main}" --version > /dev/full`;
     const { status, stderr } = spawnSync('sh', ['-c', script], { encoding: 'utf8' });

@@ -123,6 +123,18 @@ describe('the command line', () => {
     });
   });
 
+  test('stopped before its work began, it answers like one stopped later', async () => {
+    const { console, out } = recordedConsole();
+    const program = { name: 'trtforge', version: '9.9.9', summary: 'test', entries };
+    expect(await runProgram(program, ['echo', 'a', '--json'], console, AbortSignal.abort())).toBe(4);
+    expect(JSON.parse(out())).toMatchObject({
+      ok: false,
+      exitCode: 4,
+      command: 'echo',
+      error: { code: 'TF_CANCELLED' },
+    });
+  });
+
   test('no command at all shows the help and is bad usage', async () => {
     const { exitCode, err } = await run('');
     expect(exitCode).toBe(2);
