@@ -40,7 +40,7 @@ const ls = defineCommand({
 const why = defineCommand({
   name: 'why',
   summary:
-    'whether build would find an engine, by which rule, and if not, which field differs from the nearest one',
+    'whether build would find an engine, by which rule, and if not, which field differs from the nearest engine of the model',
   arguments: [{ name: 'MODEL', describe: 'an ONNX model; options as for build' }],
   examples: ['trtforge cache why resnet50.onnx --precision fp16 --target tensorrt-rtx:sm_89'],
   options: { ...buildOptions, ...storeOptions },

@@ -59,6 +59,10 @@ export function parseEngineName(fileName: string): EngineName | undefined {
   };
 }
 
+/** Whether a readable name is that of an engine of a model called so. */
+export const isNamedAfter = (fileName: string, modelName: string): boolean =>
+  parseEngineName(fileName)?.model === plain(modelName);
+
 const plain = (text: string): string =>
   text
     .replace(/[^A-Za-z0-9._+-]+/g, '-')

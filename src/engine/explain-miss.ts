@@ -1,7 +1,7 @@
 import type { IdentityDocument } from './identity.js';
 
 export interface Difference {
-  /** `recipe.profiles.0.x.max`, `target.version`, `model`. */
+  /** `recipe.profiles.0.x.max`, `target.version`. */
   readonly field: string;
   /** As JSON values; undefined (absent in JSON) where one side has no such field. */
   readonly wanted?: unknown;
@@ -9,28 +9,27 @@ export interface Difference {
 }
 
 export interface MissExplanation<T> {
-  /** The stored engine with the fewest differences. */
+  /** The stored engine of this model with the fewest differences. */
   readonly nearest: T;
   readonly differences: readonly Difference[];
 }
 
 /**
- * Why none of the stored identities is the wanted one: the nearest and what differs. An engine of the same model is nearer than one of
- * another model whatever else differs. undefined when nothing is stored.
+ * Why none of the stored identities is the wanted one: the nearest of the same model and what differs. undefined when no engine of this model is stored:
+ * how one of another model differs tells nothing.
  */
 export function explainMiss<T>(
   wanted: IdentityDocument,
   stored: Iterable<{ readonly document: IdentityDocument; readonly engine: T }>,
 ): MissExplanation<T> | undefined {
-  let best: { readonly weight: number; readonly explanation: MissExplanation<T> } | undefined;
+  let best: MissExplanation<T> | undefined;
   for (const { document, engine } of stored) {
+    if (document.model !== wanted.model) continue;
     const differences = compareDocuments(wanted, document);
-    const weight = differences.length + (document.model === wanted.model ? 0 : 1000);
-    if (best === undefined || weight < best.weight) {
-      best = { weight, explanation: { nearest: engine, differences } };
-    }
+    if (best === undefined || differences.length < best.differences.length)
+      best = { nearest: engine, differences };
   }
-  return best?.explanation;
+  return best;
 }
 
 /** What differs between two documents, in the order of the paths. A list of plain values is one value, and so is an object where the other side has none. */

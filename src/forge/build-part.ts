@@ -23,10 +23,9 @@ export function buildPart({ passport, identity, source, why }: ObtainedEngine): 
   };
 }
 
-/** The nearest engine is worth a word only when it is of the same model: then the fields say what was changed. */
 function missSentence({ from, reason, nearest, differences }: Miss): string {
   const fields = differences.map(({ field }) => field);
-  if (nearest === null || fields.includes('model')) return `Not from the ${from} store: ${reason}.`;
+  if (nearest === null) return `Not from the ${from} store: ${reason}.`;
   const more = fields.length - FIELDS_NAMED;
   const named = `${fields.slice(0, FIELDS_NAMED).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
   return `Not from the ${from} store: ${reason}; the nearest there, ${nearest.name}, differs in ${named}.`;

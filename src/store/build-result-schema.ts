@@ -12,6 +12,7 @@ export const missSchema = z.object({
   /** null when the engine was simply not there; else what was wrong with the one that was. */
   code: z.string().nullable(),
   reason: z.string(),
+  /** The nearest engine of the same model; null where there is none of it. */
   nearest: z.object({ identity: z.string(), name: z.string() }).nullable(),
   differences: z.array(differenceSchema),
 });

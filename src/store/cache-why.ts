@@ -7,7 +7,7 @@ import type { CacheWhy } from './cache-result.js';
 import type { LocalStore } from './local.js';
 import type { EngineStores } from './open-stores.js';
 import type { RemoteStore } from './remote/remote-store.js';
-import { explainStoreMiss, type Miss, plainMiss, withNearest } from './store-miss.js';
+import { explainStoreMiss, type Miss, plainMiss, type Wanted, withNearest } from './store-miss.js';
 
 /** Others of the model that the rules are shown for. */
 const MOST_SHOWN = 20;
@@ -32,7 +32,7 @@ export async function whyCache(
     for (const passport of await passportsOfModel(store, wanted))
       others.set(passport.identity.digest, passport);
     if (served !== undefined) continue;
-    const answer = await askLocal(from, store, wanted);
+    const answer = await askLocal(from, store, { wanted, modelName: model.name });
     if ('rule' in answer) served = { ...answer, from };
     else why.push(answer);
   }
@@ -60,16 +60,13 @@ export async function whyCache(
   };
 }
 
-async function askLocal(
-  from: 'local' | 'layer',
-  store: LocalStore,
-  wanted: IdentityDocument,
-): Promise<Answer | Miss> {
+async function askLocal(from: 'local' | 'layer', store: LocalStore, asked: Wanted): Promise<Answer | Miss> {
+  const { wanted } = asked;
   const exact = await store.get(identityDigest(wanted));
   const answer = exact.found ? exact : ((await store.findCompatible(wanted)) ?? exact);
   return answer.found
     ? { engine: answer.engine.planPath, rule: answer.rule }
-    : explainStoreMiss(from, store, wanted, answer);
+    : explainStoreMiss(from, store, asked, answer);
 }
 
 async function askRemote(
@@ -84,7 +81,9 @@ async function askRemote(
     if (answer.found) return { engine: answer.engine.key, rule: answer.rule };
     const same = (await remote.ofModel(wanted.model, signal)).map(({ engine }) => engine.passport);
     for (const passport of same) others.set(passport.identity.digest, passport);
-    return withNearest(plainMiss('remote', answer.code, answer.reason), wanted, same);
+    const isNone = answer.code === null && same.length === 0;
+    const reason = isNone ? `${remote.place} has no usable engine of this model` : answer.reason;
+    return withNearest(plainMiss('remote', answer.code, reason), wanted, same);
   } catch (error) {
     if (!(error instanceof TrtforgeError) || error.code === 'TF_CANCELLED') throw error;
     return plainMiss('remote', error.code, `${error.message} ${error.remedy}`);

@@ -124,14 +124,16 @@ class Run {
 
   /** Asks a store and remembers why it had nothing. */
   async #ask(from: 'local' | 'layer', store: LocalStore): Promise<StoredEngine | undefined> {
-    const { identity } = this.#request;
+    const { identity, model } = this.#request;
     const look = async () => {
       const exact = await store.get(this.#identity);
       return exact.found ? exact : ((await store.findCompatible(identity)) ?? exact);
     };
     const answer = await inPhase('lookup', this.#options.emit, look, store.place);
     if (!answer.found) {
-      this.#why.push(await explainStoreMiss(from, store, identity, answer));
+      this.#why.push(
+        await explainStoreMiss(from, store, { wanted: identity, modelName: model.name }, answer),
+      );
       return undefined;
     }
     this.#rule = answer.rule;

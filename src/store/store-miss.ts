@@ -1,3 +1,4 @@
+import { isNamedAfter } from '../engine/engine-name.js';
 import { type Difference, explainMiss } from '../engine/explain-miss.js';
 import type { IdentityDocument } from '../engine/identity.js';
 import type { Passport } from '../engine/passport-file.js';
@@ -12,9 +13,15 @@ export interface Miss {
   /** null when the engine was simply not there. */
   readonly code: ErrorCode | null;
   readonly reason: string;
-  /** The nearest engine the source has, and what differs. */
+  /** The nearest engine of the model that the source has, and what differs; null where it has none of this model. */
   readonly nearest: { readonly identity: string; readonly name: string } | null;
   readonly differences: readonly Difference[];
+}
+
+/** The engine that was asked for, and what its model is called. */
+export interface Wanted {
+  readonly wanted: IdentityDocument;
+  readonly modelName: string;
 }
 
 /** Passports read to find the nearest engine; a store may hold thousands. */
@@ -28,17 +35,19 @@ export const plainMiss = (from: string, code: ErrorCode | null, reason: string):
   differences: [],
 });
 
-/** A miss in words: what is wrong with the engine that is there, or the nearest that is and the fields that differ. */
+/** A miss in words: what is wrong with the engine that is there, or the nearest of the model that is and the fields that differ, or that there is none of it. */
 export async function explainStoreMiss(
   from: 'local' | 'layer',
   store: LocalStore,
-  wanted: IdentityDocument,
+  { wanted, modelName }: Wanted,
   answer: { readonly code: ErrorCode | null; readonly reason: string },
 ): Promise<Miss> {
   const miss = plainMiss(from, answer.code, answer.reason);
   if (answer.code !== null) return miss;
+  const same = await store.ofModel(wanted.model);
+  if (same.length === 0) return { ...miss, reason: noneOfModel(store.place, await store.list(), modelName) };
   const passports = await Promise.all(
-    candidates(await store.list(), wanted).map(({ identity }) => store.passport(identity)),
+    same.slice(0, MOST_READ).map(({ identity }) => store.passport(identity)),
   );
   return withNearest(miss, wanted, passports);
 }
@@ -58,11 +67,10 @@ export function withNearest(
   return { ...miss, nearest: { identity: nearest.identity.digest, name: nearest.name }, differences };
 }
 
-/** Engines of the same model, else the newest of any. */
-function candidates(engines: readonly EngineSummary[], wanted: IdentityDocument): readonly EngineSummary[] {
-  const sound = engines
-    .filter(({ problem }) => problem === null)
-    .sort((a, b) => ((a.builtAt ?? '') < (b.builtAt ?? '') ? 1 : -1));
-  const same = sound.filter(({ model }) => model === wanted.model);
-  return (same.length > 0 ? same : sound).slice(0, MOST_READ);
+/** A model that was changed or trained on keeps its name: then the store has engines of the name, and none of the content. */
+function noneOfModel(place: string, engines: readonly EngineSummary[], modelName: string): string {
+  const none = `${place} has no engine of this model`;
+  const namesakes = engines.filter(({ name }) => name !== null && isNamedAfter(name, modelName)).length;
+  if (namesakes === 0) return none;
+  return `${none}; ${namesakes === 1 ? 'the one' : `the ${namesakes}`} named ${modelName} there ${namesakes === 1 ? 'is' : 'are'} of another content`;
 }

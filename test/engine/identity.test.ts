@@ -128,7 +128,7 @@ describe('a readable name', () => {
 });
 
 describe('why a stored engine does not serve', () => {
-  test('names the nearest one and the fields that differ', () => {
+  test('names the nearest one of the model and the fields that differ', () => {
     const wanted = identity({ recipe: { flags: ['refit'] }, target: { version: '1.7.2.1' } });
     const stored = [
       {
@@ -151,7 +151,9 @@ describe('why a stored engine does not serve', () => {
     });
   });
 
-  test('an empty store has nothing near', () => {
+  test('an engine of another model is never near, and neither has an empty store one', () => {
+    const other = { document: identity({ model: 'b'.repeat(64) }), engine: 'other model' };
+    expect(explainMiss(identity({}), [other])).toBeUndefined();
     expect(explainMiss(identity({}), [])).toBeUndefined();
   });
 

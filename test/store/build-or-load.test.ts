@@ -2,6 +2,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { missLines } from '../../src/commands/miss-text.js';
 import type { BuildRequest } from '../../src/engine/build-request.js';
 import { readPassport } from '../../src/engine/passport.js';
 import { verifyEngine } from '../../src/engine/verify-engine.js';
@@ -84,9 +85,47 @@ describe('build or load', () => {
     const changed = await obtain({}, build);
     expect(changed).toMatchObject({
       source: 'built',
-      why: [{ nearest: { identity: first.identity }, differences: [{ field: 'model' }] }],
+      why: [
+        {
+          reason: expect.stringMatching(
+            /has no engine of this model; the one named sample there is of another content$/,
+          ),
+          nearest: null,
+          differences: [],
+        },
+      ],
     });
     expect(count()).toBe(2);
+  });
+
+  test('a store with other models only says so, and not how their engines differ', async () => {
+    expect((await obtain({})).why[0]?.reason).toMatch(/has no engine of this model$/);
+    const other = await writeSampleModel(join(folder, 'other.onnx'), { scale: 0.02 });
+    const { why } = await obtain({ model: other });
+    expect(why).toEqual([
+      {
+        from: 'local',
+        code: null,
+        reason: expect.stringMatching(/has no engine of this model$/),
+        nearest: null,
+        differences: [],
+      },
+    ]);
+    expect(missLines(why[0]!)).toEqual([`not from local: ${why[0]?.reason}`]);
+  });
+
+  test('an engine of the model is told of, however many engines of others are newer and nearer', async () => {
+    const first = await obtain({});
+    const other = await writeSampleModel(join(folder, 'other.onnx'), { scale: 0.02 });
+    const farther = { profiles: ['x:1x64/8x64/64x64'] };
+    await obtain({ model: other, ...farther });
+    const { why } = await obtain(farther);
+    expect(why).toMatchObject([
+      {
+        nearest: { identity: first.identity },
+        differences: [{ field: 'recipe.profiles.0.x.max' }],
+      },
+    ]);
   });
 
   test('a miss names the nearest engine and the field that differs', async () => {

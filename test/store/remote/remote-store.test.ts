@@ -5,9 +5,11 @@ import { CreateBucketCommand, HeadObjectCommand, PutObjectCommand } from '@aws-s
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { identityDigest } from '../../../src/engine/identity.js';
 import { ignoreEvents, type WorkEvent } from '../../../src/events.js';
+import { whyCache } from '../../../src/store/cache-why.js';
 import { remoteAddress } from '../../../src/store/remote/address.js';
 import { RemoteStore } from '../../../src/store/remote/remote-store.js';
 import { openS3 } from '../../../src/store/remote/s3-objects.js';
+import { noTrust } from '../../../src/store/trust.js';
 import { type Minio, startMinio } from '../../support/minio.js';
 import { describeWith } from '../../support/needs.js';
 import { sampleIdentity, samplePassport, samplePlan } from '../../support/sample-engine.js';
@@ -62,6 +64,27 @@ describeWith('minio', 'a store in a bucket', (binary) => {
     expect(answer.engine.passport).toEqual(passport);
     await store.download(answer.engine, join(folder, 'back.plan'), options);
     expect(readFileSync(join(folder, 'back.plan')).equals(plan)).toBe(true);
+  });
+
+  test('why it does not serve: what differs from an engine of the model, or that it has none of it', async () => {
+    const { passport } = await uploaded();
+    const stores = { store: null, layers: [], remote: store, trust: noTrust, maxBytes: null };
+    const named = { name: 'sample', version: null };
+    const { recipe, ...rest } = sampleIdentity();
+    const { why } = await whyCache(stores, { ...rest, recipe: { ...recipe, maxAuxStreams: 3 } }, named);
+    expect(why).toMatchObject([
+      { from: 'remote', nearest: { name: passport.name }, differences: [{ field: 'recipe.maxAuxStreams' }] },
+    ]);
+    const other = await whyCache(stores, sampleIdentity('c'.repeat(64)), named);
+    expect(other.why).toEqual([
+      {
+        from: 'remote',
+        code: null,
+        reason: `${store.place} has no usable engine of this model`,
+        nearest: null,
+        differences: [],
+      },
+    ]);
   });
 
   test('it lies under its readable name, with identity and digest in the metadata and the passport beside it', async () => {
