@@ -4,6 +4,7 @@ import type { ModeRequest } from '../trtexec/request.js';
 import type { AgainstSide, BenchAgainst } from './against-result.js';
 import { gpuOf, type OpenSubject, subjectOf, withEngine } from './bench-engine.js';
 import { benchRun } from './bench-run.js';
+import { checkRequest } from './check-request.js';
 import { namedState } from './gpu-state.js';
 import { gateOf, verdictOf } from './judge-ratio.js';
 import { measureInChild, type StartMeasurer } from './measurer.js';
@@ -35,11 +36,13 @@ interface Side {
  * Measures two engines in turns (A B, B A, A B, …) on one GPU, each in a process of its own, and gives the ratio of their times with its interval.
  * Each round takes the requests' duration divided by the number of rounds. Errors: those of `benchEngine`.
  */
-export function benchAgainst(
+export async function benchAgainst(
   { candidate, reference, rounds, failAbove }: AgainstRequest,
   context: BenchContext,
   start: StartMeasurer = measureInChild,
 ): Promise<BenchAgainst> {
+  // The other one is opened when the GPU is in use already: too late to learn that its file is missing.
+  checkRequest(reference);
   return withEngine(candidate, context, start, (first) =>
     withEngine(
       reference,

@@ -1,9 +1,9 @@
 import { readLayers } from '../engine/layers.js';
-import { readPlanHeader } from '../engine/plan-header.js';
 import { TrtforgeError } from '../errors.js';
 import { inPhase } from '../events.js';
 import { environmentFor } from '../runtime/supervised-engine.js';
 import { benchRun } from './bench-run.js';
+import { checkRequest } from './check-request.js';
 import { type GpuLease, leaseGpu } from './gpu-lease.js';
 import { namedState } from './gpu-state.js';
 import { joinLayers } from './layer-times.js';
@@ -60,8 +60,8 @@ export async function withEngine<T>(
   isLeased = false,
 ): Promise<T> {
   const { engine, toolchain, device, plugins, allowHostCode } = request;
-  // What is no plan at all is refused before a GPU is looked for; the child holds the whole file against its passport.
-  readPlanHeader(engine);
+  // The child holds the whole file against its passport; what can be known without a GPU is said first.
+  checkRequest(request);
   const environment = await environmentFor(engine, { toolchain }, context.environment);
   const doing = `measuring ${engine}`;
   const measurer = start({ emit: context.emit, signal: context.signal, environment, doing });

@@ -4,9 +4,10 @@ import { inPhase } from '../events.js';
 import type { OrtMeasured } from '../runtime/ort-protocol.js';
 import { type OrtSession, openOrtSession } from '../runtime/ort-session.js';
 import type { ModeRequest } from '../trtexec/request.js';
+import { checkSources } from '../verify/check-sources.js';
 import { gatherForModel, tensorsOf } from '../verify/run-inputs.js';
 import { type ModelCase, modelCases } from './model-shapes.js';
-import { type BenchContext, type BenchRequest, defaultMode } from './request.js';
+import { type BenchContext, type BenchRequest, defaultMode, sourcesOf } from './request.js';
 import type { BenchResult, BenchRun } from './result.js';
 import { samplesPath, writeSamples } from './samples-file.js';
 import { spreadOf } from './statistics.js';
@@ -23,6 +24,7 @@ export async function benchModel(
   { emit, signal }: BenchContext,
 ): Promise<BenchResult> {
   refuseGpuWishes(request);
+  checkSources({ sources: sourcesOf(request.inputs) }, null);
   const started = performance.now();
   const session = await inPhase('load', emit, () => openOrtSession(request.engine, { emit, signal }));
   try {
@@ -55,7 +57,7 @@ async function measureCase(
   const named = new Set(files.map(({ name }) => name));
   const inputs = gatherForModel(session.inputs, {
     file: request.engine,
-    sources: [...files.map((file) => ({ kind: 'tensor' as const, ...file })), { kind: 'random' }],
+    sources: sourcesOf(request.inputs),
     seed,
     ranges,
     // The shape of a file is its own.

@@ -18,6 +18,7 @@ import type {
   OpenedEngine,
   RawLayers,
 } from './measurer.js';
+import { sourcesOf } from './request.js';
 
 /** When the GPU is looked at while it is measured, as shares of the time it takes: seldom, since asking NVML holds the driver up. */
 const LOOKS = [0.15, 0.5, 0.85];
@@ -84,10 +85,9 @@ function openedEngine({ plan, toolchain, native, bindings }: LoadedEngine): Open
 /** The same numbers that any other way of measuring feeds; values of shape tensors travel with the shapes. */
 function inputData({ engine, inputs, fill, shapes, profile }: Omit<LayerRequest, 'runs'>): NativeHostData[] {
   const onDevice = inputs.filter((input) => !input.hostValues);
-  const files = fill.files.map((file) => ({ kind: 'tensor' as const, ...file }));
   return gatherInputs(onDevice, {
     file: engine,
-    sources: [...files, { kind: 'random' }],
+    sources: sourcesOf(fill),
     seed: fill.seed,
     ranges: fill.ranges,
     shapes: new Map(

@@ -1,5 +1,6 @@
 import type { EventListener } from '../events.js';
 import type { ModeRequest } from '../trtexec/request.js';
+import type { RunSource } from '../verify/run-request.js';
 
 /** trtexec's defaults, so that figures compare. */
 export const defaultMode: ModeRequest = {
@@ -27,6 +28,12 @@ export interface InputWish {
   /** npy files to take instead. */
   readonly files: readonly { readonly name: string; readonly path: string }[];
 }
+
+/** The files that are given, and random numbers for the rest. */
+export const sourcesOf = ({ files }: InputWish): readonly RunSource[] => [
+  ...files.map((file) => ({ kind: 'tensor' as const, ...file })),
+  { kind: 'random' },
+];
 
 export interface BenchRequest {
   /** Path of a plan. */

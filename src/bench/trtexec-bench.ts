@@ -21,8 +21,9 @@ import type { TrtexecBenchRequest } from '../trtexec/request.js';
 import { runTrtexec, type TrtexecRun } from '../trtexec/run.js';
 import { benchMisreadings, requireSuccess, requireUnderstood } from '../trtexec/verdict.js';
 import { gatherInputs } from '../verify/run-inputs.js';
+import { checkRequest } from './check-request.js';
 import { joinLayers } from './layer-times.js';
-import type { BenchContext, BenchRequest } from './request.js';
+import { type BenchContext, type BenchRequest, sourcesOf } from './request.js';
 import type { BenchResult, BenchRun, GpuState, LayerTimes } from './result.js';
 import { spreadOf } from './statistics.js';
 import { callsOf, passportBindings, type TrtexecCall } from './trtexec-calls.js';
@@ -64,6 +65,7 @@ export async function benchTrtexec(request: BenchRequest, context: BenchContext)
       },
     );
   }
+  checkRequest(request);
   const plan = await readPlanOnDisk(request.engine, false);
   const { allowHostCode, toolchain: named } = request;
   const toolchain = await toolchainForPlan(plan, { toolchain: named, allowHostCode, environment });
@@ -155,7 +157,7 @@ function inputFiles(
   }
   const gathered = gatherInputs(inputs, {
     file: request.engine,
-    sources: [...files.map((file) => ({ kind: 'tensor' as const, ...file })), { kind: 'random' }],
+    sources: sourcesOf(request.inputs),
     seed,
     ranges,
     shapes: new Map(call.shapes.map(({ name, shape }) => [name, shape])),

@@ -77,7 +77,10 @@ export function checkTensor(input: EngineBinding, tensor: Tensor): void {
 }
 
 /** Throws TF_SESSION_INPUT for a shape of another rank, or with other fixed dimensions. */
-export function checkDims({ name, shape }: EngineBinding, dims: readonly number[]): void {
+export function checkDims(
+  { name, shape }: Pick<EngineBinding, 'name' | 'shape'>,
+  dims: readonly number[],
+): void {
   const fit =
     dims.length === shape.length &&
     dims.every((size, at) => Number.isSafeInteger(size) && size >= 0 && size === (shape[at] ?? size));
@@ -95,7 +98,8 @@ function fixedShape(input: EngineBinding): readonly number[] {
   );
 }
 
-function refuseUnknown(inputs: readonly EngineBinding[], names: Iterable<string>): void {
+/** Throws TF_SESSION_INPUT for a name that no input has. */
+export function refuseUnknown(inputs: readonly { readonly name: string }[], names: Iterable<string>): void {
   for (const name of names) {
     if (inputs.some((input) => input.name === name)) continue;
     const known = inputs.map((input) => input.name).join(', ');

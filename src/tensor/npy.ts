@@ -185,6 +185,7 @@ function parseType(path: string, type: string, options: NpyOptions): Dtype {
   if (voidDtype === undefined) {
     throw new TrtforgeError('TF_TENSOR_UNSUPPORTED', `${path} holds void elements of ${voidBytes} bytes.`, {
       remedy: 'numpy writes bfloat16 and float8 that way: say which type it is.',
+      details: { voidBytes: Number(voidBytes) },
     });
   }
   if (dtypes[voidDtype].bits !== 8 * Number(voidBytes)) {
@@ -192,6 +193,10 @@ function parseType(path: string, type: string, options: NpyOptions): Dtype {
   }
   return voidDtype;
 }
+
+/** Whether a file was refused only since nobody said what its void elements are. */
+export const isVoidRefusal = (error: unknown): boolean =>
+  error instanceof TrtforgeError && error.details?.voidBytes !== undefined;
 
 function unsupportedKind(name: string): string {
   if (/^[US]/.test(name)) return `text (numpy type ${name})`;

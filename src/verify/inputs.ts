@@ -98,15 +98,20 @@ export const sampleOf = (plan: readonly PlannedInput[], seed: number, sample: nu
 /** A tensor in the dtype of a binding: floats and integers are converted among themselves; anything else is TF_SESSION_INPUT. */
 export function inDtype(input: Binding, tensor: Tensor, origin: string): Tensor {
   const { dtype } = input;
+  checkConvertible(input, tensor.dtype, origin);
   if (tensor.dtype === dtype) return tensor;
-  const { kind } = dtypes[tensor.dtype];
-  if (isFloatDtype(dtype) && kind === 'float') return floatTensor(dtype, tensor.shape, float32Values(tensor));
-  if (isIntegerDtype(dtype) && (kind === 'int' || kind === 'uint')) {
-    return integerTensor(dtype, tensor.shape, numbersOf(tensor));
-  }
+  if (isFloatDtype(dtype)) return floatTensor(dtype, tensor.shape, float32Values(tensor));
+  return isIntegerDtype(dtype) ? integerTensor(dtype, tensor.shape, numbersOf(tensor)) : tensor;
+}
+
+/** Throws TF_SESSION_INPUT unless values of a dtype can be given to an input: floats to floats, integers to integers. */
+export function checkConvertible(input: Binding, dtype: Dtype, origin: string): void {
+  const { kind } = dtypes[dtype];
+  if (input.dtype === dtype || (isFloatDtype(input.dtype) && kind === 'float')) return;
+  if (isIntegerDtype(input.dtype) && (kind === 'int' || kind === 'uint')) return;
   throw new TrtforgeError(
     'TF_SESSION_INPUT',
-    `${origin} holds ${tensor.dtype}, but the input ${input.name} is ${dtype}.`,
+    `${origin} holds ${dtype}, but the input ${input.name} is ${input.dtype}.`,
   );
 }
 

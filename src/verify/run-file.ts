@@ -6,6 +6,7 @@ import { callShapeOf } from '../runtime/engine-inputs.js';
 import { openOrtSession } from '../runtime/ort-session.js';
 import { openSupervisedEngine, type SupervisedEngineOptions } from '../runtime/supervised-engine.js';
 import type { NamedTensors } from '../tensor/tensor.js';
+import { checkSources, inputsInPassport } from './check-sources.js';
 import { type GatheredInput, gatherForModel, gatherInputs, tensorsOf } from './run-inputs.js';
 import { writeOutputs } from './run-outputs.js';
 import { repeatRun } from './run-repeat.js';
@@ -32,7 +33,7 @@ interface Ran {
 
 /**
  * Runs a TensorRT engine, or an ONNX model on ONNX Runtime, once or several times, each in a process of its own, and writes its outputs.
- * Throws TF_USAGE for wishes that the kind of file cannot honour, and what opening, reading inputs, running and writing throw.
+ * What is wrong with the inputs whatever machine this is comes first. Throws TF_USAGE for wishes that the kind of file cannot honour, and what opening, reading inputs, running and writing throw.
  */
 export async function runFile(request: RunRequest, context: RunContext = {}): Promise<RunResult> {
   const warnings: string[] = [];
@@ -43,6 +44,7 @@ export async function runFile(request: RunRequest, context: RunContext = {}): Pr
   };
   const isEngine = isEngineFile(request.file);
   checkWishes(request, isEngine);
+  checkSources(request, isEngine ? inputsInPassport(request.file) : null);
   const ran = await (isEngine ? runEngine : runModel)(request, { ...context, emit });
   return {
     schema: 'trtforge.run/1',

@@ -10,6 +10,7 @@ import { readNpy } from '../tensor/npy.js';
 import { openNpz } from '../tensor/npz.js';
 import type { NamedTensors, Tensor } from '../tensor/tensor.js';
 import { integerTensor, isIntegerDtype } from '../tensor/values.js';
+import { bindingOf, refuseMissing } from './check-sources.js';
 import { inDtype, planInputs } from './inputs.js';
 import type { RunRequest } from './run-request.js';
 
@@ -32,17 +33,7 @@ export function gatherInputs(
   model: ModelLike = emptyModel(),
 ): readonly GatheredInput[] {
   const given = readSources(inputs, request);
-  const missing = inputs.filter(({ name }) => !given.has(name));
-  if (missing.length > 0 && !request.sources.some(({ kind }) => kind === 'random')) {
-    const names = missing.map(({ name }) => name);
-    throw new TrtforgeError(
-      'TF_SESSION_INPUT',
-      `There is no tensor for the ${names.length === 1 ? 'input' : 'inputs'} ${names.join(', ')}.`,
-      {
-        remedy: `Give ${names.length === 1 ? 'it' : 'them'}: ${names.map((name) => `${name}=@${name}.npy`).join(' ')}, or add --inputs random.`,
-      },
-    );
-  }
+  if (!request.sources.some(({ kind }) => kind === 'random')) refuseMissing(inputs, given);
   const drawn = drawInputs(inputs, given, request, model);
   return inputs.map((input) => ({ name: input.name, ...(given.get(input.name) ?? drawn(input)) }));
 }
@@ -63,17 +54,10 @@ export const tensorsOf = (gathered: readonly GatheredInput[]): NamedTensors =>
 
 function readSources(inputs: readonly Binding[], { sources }: RunRequest): Map<string, Gathered> {
   const given = new Map<string, Gathered>();
-  const bindingOf = (name: string, path: string): Binding => {
-    const binding = inputs.find((input) => input.name === name);
-    if (binding !== undefined) return binding;
-    throw new TrtforgeError('TF_SESSION_INPUT', `${path} is given for ${name}, which is no input.`, {
-      remedy: `The inputs are ${inputs.map((input) => input.name).join(', ')}.`,
-    });
-  };
   for (const source of sources) {
     if (source.kind === 'random') continue;
     if (source.kind === 'tensor') {
-      const binding = bindingOf(source.name, source.path);
+      const binding = bindingOf(inputs, source.name, source.path);
       given.set(source.name, converted(binding, readTensor(binding, source.path), source.path));
       continue;
     }
@@ -81,7 +65,7 @@ function readSources(inputs: readonly Binding[], { sources }: RunRequest): Map<s
     const archive = openNpz(source.path, { voidDtypes });
     try {
       for (const name of archive.names) {
-        const binding = bindingOf(name, source.path);
+        const binding = bindingOf(inputs, name, source.path);
         given.set(name, converted(binding, archive.read(name), `${name} in ${source.path}`));
       }
     } finally {

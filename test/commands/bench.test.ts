@@ -15,8 +15,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildAddon } from '../../scripts/build-native.mjs';
 import { type BenchAgainst, benchAgainstSchema } from '../../src/bench/against-result.js';
 import { type BenchResult, benchResultSchema } from '../../src/bench/result.js';
+import { writeNpy } from '../../src/tensor/npy.js';
 import { readNpz } from '../../src/tensor/npz.js';
-import { float32Values } from '../../src/tensor/values.js';
+import { float32Values, tensorFrom } from '../../src/tensor/values.js';
 import { standinEngine } from '../support/standin-engine.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-bench-'));
@@ -51,6 +52,7 @@ beforeAll(async () => {
     ],
   });
   engine.writePlan(at('b.engine'), { kind: 'affine', inner: 4, profiles: [[1, 8, 64]] });
+  writeNpy(at('x.npy'), tensorFrom('float32', [2, 4], new Float32Array(8)));
   writeFileSync(at('text.engine'), 'this is not a plan, and it is long enough to hold a header of one');
 }, 180_000);
 
@@ -167,6 +169,27 @@ describe('trtforge bench ENGINE', () => {
     ['a batch no profile takes', ['a.engine', '--batch', '65'], 2, 'TF_PROFILE_MISFIT'],
     ['an unknown input', ['a.engine', '--shapes', 'z:1'], 2, 'TF_SESSION_INPUT'],
     ['a machine without GPU', ['a.engine'], 3, 'TF_GPU_UNAVAILABLE', { STANDIN_GPU: 'none' }],
+    [
+      'an input file that is not there, even without GPU',
+      ['a.engine', '--inputs', 'x=@none.npy'],
+      2,
+      'TF_FILE_NOT_FOUND',
+      { STANDIN_GPU: 'none' },
+    ],
+    [
+      'an input given twice, even without GPU',
+      ['a.engine', '--inputs', `x=@${at('x.npy')}`, '--inputs', `x=@${at('x.npy')}`],
+      2,
+      'TF_USAGE',
+      { STANDIN_GPU: 'none' },
+    ],
+    [
+      'an engine to compare with that is not there, even without GPU',
+      ['a.engine', '--against', 'none.engine'],
+      2,
+      'TF_FILE_NOT_FOUND',
+      { STANDIN_GPU: 'none' },
+    ],
     ['a GPU that is not there', ['a.engine', '--device', '7'], 3, 'TF_GPU_UNAVAILABLE'],
     ['memory that runs out', ['a.engine'], 3, 'TF_GPU_MEMORY', { STANDIN_CONTEXT: 'memory' }],
     ['a library that aborts', ['a.engine'], 5, 'TF_CHILD_DIED', { STANDIN_RUN: 'aborts' }],

@@ -17,7 +17,9 @@ import { readNpy, writeNpy } from '../../src/tensor/npy.js';
 import { readNpz, writeNpz } from '../../src/tensor/npz.js';
 import { float32Values, tensorFrom } from '../../src/tensor/values.js';
 import { runResultSchema } from '../../src/verify/run-result.js';
+import { standins } from '../native/standin-library.js';
 import { floats, ids, modelFile } from '../runtime/models.js';
+import { sampleIdentity, samplePassport } from '../support/sample-engine.js';
 import { standinEngine } from '../support/standin-engine.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-run-'));
@@ -306,5 +308,68 @@ describe('trtforge run ENGINE', () => {
     });
     expect(status).toBe(0);
     expect(answer.cudaGraph.refusals).toHaveLength(1);
+  });
+});
+
+describe('what is wrong with inputs is said before a GPU is asked for', () => {
+  const noGpu = { STANDIN_GPU: 'none' };
+  beforeAll(() => {
+    copyFileSync(at('affine.engine'), at('known.engine'));
+    const document = sampleIdentity();
+    const target = { ...document.target, product: 'tensorrt' as const, version: standins['10'].version };
+    const passport = samplePassport(readFileSync(at('known.engine')), { ...document, target });
+    const inputs = [{ name: 'x', dtype: 'float32', shape: [null, 4] }];
+    const plan = { ...passport.plan, inputs };
+    writeFileSync(at('known.engine.passport.json'), JSON.stringify({ ...passport, plan }));
+    writeFileSync(at('text.npy'), 'no array');
+    writeFileSync(at('text.npz'), 'no archive');
+    writeNpy(at('rank.npy'), floats('float32', [4], [1, 2, 3, 4]));
+    writeNpy(at('half.npy'), floats('bfloat16', [1, 4], [1, 2, 3, 4]));
+  });
+
+  it.each<[string, string[], string, RegExp]>([
+    ['a file that is not there', [`x=@${at('none.npy')}`], 'TF_FILE_NOT_FOUND', /none\.npy/],
+    ['a file that is no npy', [`x=@${at('text.npy')}`], 'TF_TENSOR_FILE_INVALID', /text\.npy/],
+    ['a file that is no npz', [at('text.npz')], 'TF_ARCHIVE_INVALID', /text\.npz/],
+    ['a name given twice', [`x=@${at('x.npy')}`, `x=@${at('x64.npy')}`], 'TF_USAGE', /x is given twice/],
+    [
+      'a name that an archive gives too',
+      [`i=@${at('i.npy')}`, at('both.npz')],
+      'TF_USAGE',
+      /i is given twice/,
+    ],
+  ])('%s, also without a passport', (_, words, code, message) => {
+    const { status, error } = json([at('affine.engine'), ...words], noGpu);
+    expect(error).toMatchObject({ code, message: expect.stringMatching(message) });
+    expect(status).toBe(2);
+  });
+
+  it.each<[string, string[], RegExp]>([
+    ['a name that is no input', [`q=@${at('x.npy')}`], /q, which is no input/],
+    ['a tensor of an archive that is no input', [at('both.npz')], /i, which is no input/],
+    ['integers for floats', [`x=@${at('i.npy')}`], /int64, but the input x is float32/],
+    ['another rank', [`x=@${at('rank.npy')}`], /x is \[\?, 4\]; the shape given for it is \[4\]/],
+    ['an input that nothing gives', [], /no tensor for the input x/],
+    ['a shape for no input', ['--inputs', 'random', '--shapes', 'q:1x4'], /There is no input q/],
+    ['a range for no input', ['--inputs', 'random', '--val-range', 'q:[0,1]'], /There is no input q/],
+  ])('%s, where the passport names the inputs', (_, words, message) => {
+    const { status, error } = json([at('known.engine'), ...words], noGpu);
+    expect(error).toMatchObject({ code: 'TF_SESSION_INPUT', message: expect.stringMatching(message) });
+    expect(status).toBe(2);
+  });
+
+  it.each([
+    ['a passport', 'known.engine', 'x64.npy'],
+    ['elements that numpy has no name for', 'affine.engine', 'half.npy'],
+  ])('inputs that are right leave the word to the GPU: %s', (_, engine, file) => {
+    const { status, error } = json([at(engine), `x=@${at(file)}`], noGpu);
+    expect([status, error.code]).toEqual([3, 'TF_GPU_UNAVAILABLE']);
+  });
+
+  it('a passport of another plan says nothing of the inputs', () => {
+    writeFileSync(at('other.engine'), Buffer.concat([readFileSync(at('affine.engine')), Buffer.alloc(8)]));
+    copyFileSync(at('known.engine.passport.json'), at('other.engine.passport.json'));
+    const { error } = json([at('other.engine'), `q=@${at('x.npy')}`], noGpu);
+    expect(error.code).toMatch(/^TF_ENGINE_/);
   });
 });
