@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import { withLibraries } from '../engine/build-plan.js';
 import { readLayers } from '../engine/layers.js';
 import { machineFacts } from '../engine/machine.js';
-import { trtexecOf } from '../engine/trtexec-build.js';
+import { type TrtexecProgram, trtexecToMeasure } from '../engine/trtexec-program.js';
 import { TrtforgeError } from '../errors.js';
 import type { EngineBinding } from '../runtime/engine-interface.js';
 import { type PlanOnDisk, readPlanOnDisk } from '../runtime/plan-on-disk.js';
@@ -15,8 +15,8 @@ import type { Tensor } from '../tensor/tensor.js';
 import { integerTensor, numbersOf } from '../tensor/values.js';
 import type { Toolchain } from '../toolchain/toolchain.js';
 import { majorOf } from '../toolchain/version.js';
+import { benchArguments } from '../trtexec/bench-flags.js';
 import { readExportedProfile, readExportedTimes } from '../trtexec/exports.js';
-import { benchArguments } from '../trtexec/flags.js';
 import type { TrtexecBenchRequest } from '../trtexec/request.js';
 import { runTrtexec, type TrtexecRun } from '../trtexec/run.js';
 import { benchMisreadings, requireSuccess, requireUnderstood } from '../trtexec/verdict.js';
@@ -37,6 +37,7 @@ interface Setting {
   readonly context: BenchContext;
   readonly plan: PlanOnDisk;
   readonly toolchain: Toolchain;
+  readonly program: TrtexecProgram;
   readonly inputs: readonly EngineBinding[] | null;
   readonly scratch: string;
 }
@@ -70,12 +71,12 @@ export async function benchTrtexec(request: BenchRequest, context: BenchContext)
   const { allowHostCode, toolchain: named } = request;
   const toolchain = await toolchainForPlan(plan, { toolchain: named, allowHostCode, environment });
   // Refused before anything is written.
-  trtexecOf(toolchain, environment);
+  const program = await trtexecToMeasure(toolchain, environment);
   const inputs = plan.passport === null ? null : passportBindings(plan.passport);
   const calls = callsOf(inputs, request.shapes, request.engine);
   const scratch = mkdtempSync(join(tmpdir(), 'trtforge-trtexec-'));
   try {
-    const setting: Setting = { request, context, plan, toolchain, inputs, scratch };
+    const setting: Setting = { request, context, plan, toolchain, program, inputs, scratch };
     const measured: Measured[] = [];
     for (const [index, call] of calls.entries()) measured.push(await measure(setting, call, index === 0));
     return resultOf(setting, measured);
@@ -85,7 +86,7 @@ export async function benchTrtexec(request: BenchRequest, context: BenchContext)
 }
 
 async function measure(setting: Setting, call: TrtexecCall, isFirst: boolean): Promise<Measured> {
-  const { request, context, toolchain, scratch } = setting;
+  const { request, context, toolchain, program, scratch } = setting;
   const withLayers = request.layers && isFirst;
   const asked: TrtexecBenchRequest = {
     loadEngine: request.engine,
@@ -97,6 +98,7 @@ async function measure(setting: Setting, call: TrtexecCall, isFirst: boolean): P
       times: join(scratch, 'times.json'),
       ...(withLayers ? { profile: join(scratch, 'profile.json'), layers: join(scratch, 'layers.json') } : {}),
     },
+    runtime: toolchain.flavour ?? 'full',
     allowHostCode: request.allowHostCode,
     plugins: { static: request.plugins, dynamic: [], serialize: [] },
     device: request.device,
@@ -106,9 +108,9 @@ async function measure(setting: Setting, call: TrtexecCall, isFirst: boolean): P
   const watch = new GpuWatch(request.device, context.emit);
   const trtexec = await runTrtexec(
     {
-      trtexec: trtexecOf(toolchain, context.environment),
-      arguments: benchArguments(asked, toolchain.version),
-      expectedVersion: toolchain.version,
+      trtexec: program.path,
+      arguments: benchArguments(asked, program.version),
+      expectedVersion: program.version,
       environment: withLibraries(toolchain, context.environment),
       logPath:
         context.trtexecLog ??
@@ -240,7 +242,10 @@ function peakOf(states: readonly (GpuState | null)[]): number | null {
   return used.length === 0 ? null : Math.max(...used);
 }
 
-function resultOf({ request, plan, toolchain }: Setting, measured: readonly Measured[]): BenchResult {
+function resultOf(
+  { request, plan, toolchain, program }: Setting,
+  measured: readonly Measured[],
+): BenchResult {
   const [first] = measured;
   if (first === undefined) throw new TrtforgeError('TF_USAGE', 'There is no batch to measure.');
   const { log } = first.trtexec;
@@ -260,7 +265,7 @@ function resultOf({ request, plan, toolchain }: Setting, measured: readonly Meas
       loadMs: seconds === null ? null : seconds * 1000,
       layers: first.layers?.layers.length ?? null,
     },
-    backend: `trtexec ${log.version ?? toolchain.version}`,
+    backend: `trtexec ${log.version ?? program.version}${runtimeText(toolchain)}`,
     gpu: gpu === null ? null : { ...gpu, driver: machineFacts().driver },
     gpuMs,
     endToEndMs,
@@ -272,6 +277,10 @@ function resultOf({ request, plan, toolchain }: Setting, measured: readonly Meas
     warnings: [...new Set(measured.flatMap(({ warnings }) => warnings))],
   };
 }
+
+/** trtexec names the version it was compiled for; of a runtime-only library it says nothing. */
+const runtimeText = ({ flavour = 'full', version }: Toolchain): string =>
+  flavour === 'full' ? '' : ` with the ${flavour} runtime ${version}`;
 
 /** 8.6 logs no UUID. */
 const named = ({ name, uuid }: TrtexecRun['log']['device']) =>

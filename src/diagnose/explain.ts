@@ -105,7 +105,14 @@ class LogReading {
 
 /** trtexec ends some failures without its last line: then the error itself is the end. */
 const ENDS = [
-  ...['no-gpu', 'option-unknown', 'option-removed', 'option-removed-precision', 'plan-empty'],
+  ...[
+    'no-gpu',
+    'driver-too-old',
+    'option-unknown',
+    'option-removed',
+    'option-removed-precision',
+    'plan-empty',
+  ],
   ...['library-not-found', 'uncaught-exception', 'assertion-failed', 'process-crashed'],
 ];
 

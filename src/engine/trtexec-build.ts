@@ -5,7 +5,6 @@ import { openFile } from '../system/byte-source.js';
 import { makeFolder } from '../system/folders.js';
 import { publishFile, writeFailed } from '../system/publish.js';
 import { removeIfThere } from '../system/remove.js';
-import type { Toolchain } from '../toolchain/toolchain.js';
 import { agree } from '../toolchain/version.js';
 import { buildArguments } from '../trtexec/flags.js';
 import type { TrtexecLog } from '../trtexec/log-result.js';
@@ -15,6 +14,7 @@ import { type BuildOptions, withLibraries } from './build-plan.js';
 import type { BuildOutcome, BuildRequest } from './build-request.js';
 import { networkValues } from './network-values.js';
 import { planHeaderOf } from './plan-header.js';
+import { trtexecOf } from './trtexec-program.js';
 import { type TrtexecFiles, trtexecBuildRequest } from './trtexec-recipe.js';
 
 /** trtexec prints the size of an engine with six significant digits. */
@@ -63,16 +63,6 @@ export async function buildWithTrtexec(
   } finally {
     removeIfThere(scratch);
   }
-}
-
-/** The trtexec of a toolchain; for one that came without, the file that `TRTEXEC` names (its banner must agree all the same). */
-export function trtexecOf(toolchain: Toolchain, environment: NodeJS.ProcessEnv): string {
-  const path = toolchain.trtexec ?? environment.TRTEXEC;
-  if (path !== undefined && path !== '') return path;
-  throw new TrtforgeError(
-    'TF_TRTEXEC_NOT_FOUND',
-    `The toolchain ${toolchain.product} ${toolchain.version} (${toolchain.foundBy}) has no trtexec.`,
-  );
 }
 
 function makeScratch(folder: string): string {

@@ -1,12 +1,6 @@
 import { loadsIn } from '../engine/plan-header.js';
 import { TrtforgeError } from '../errors.js';
-import {
-  chooseToolchain,
-  type FoundToolchain,
-  findToolchains,
-  toolchainNamed,
-  unknownVersion,
-} from '../toolchain/find.js';
+import { chooseToolchain, findToolchains, toolchainNamed, unknownVersion } from '../toolchain/find.js';
 import type { Toolchain } from '../toolchain/toolchain.js';
 import type { PlanOnDisk } from './plan-on-disk.js';
 
@@ -31,11 +25,9 @@ export async function toolchainForPlan(plan: PlanOnDisk, choice: ToolchainChoice
   return fitting(plan, candidates, choice);
 }
 
-type Candidate = Toolchain & { readonly flavour?: FoundToolchain['flavour'] };
-
 function fitting(
   plan: PlanOnDisk,
-  candidates: readonly Candidate[],
+  candidates: readonly Toolchain[],
   { allowHostCode }: ToolchainChoice,
 ): Toolchain {
   const judged = candidates.map((toolchain) => ({ toolchain, ...judge(plan, toolchain) }));
@@ -59,7 +51,7 @@ function fitting(
 }
 
 /** The header tells versions apart, the passport whether the plan was built to be loaded by later ones; lean runtimes load nothing else. */
-function judge({ header, passport }: PlanOnDisk, toolchain: Candidate): ReturnType<typeof loadsIn> {
+function judge({ header, passport }: PlanOnDisk, toolchain: Toolchain): ReturnType<typeof loadsIn> {
   const byVersion = loadsIn(header, toolchain);
   const isLean = toolchain.flavour !== undefined && toolchain.flavour !== 'full';
   if (byVersion.loads === 'no' || (byVersion.loads === 'yes' && !isLean)) return byVersion;

@@ -4,9 +4,9 @@ import { dirname, join } from 'node:path';
 import { TrtforgeError } from '../errors.js';
 import { runCommand } from '../system/command.js';
 import { generationOf } from './abi.js';
-import { type DamagedLibrary, type Flavour, type LibraryGroup, readLibraryFolder } from './library-folder.js';
+import { type DamagedLibrary, type LibraryGroup, readLibraryFolder } from './library-folder.js';
 import { type Place, places, type Surroundings } from './places.js';
-import type { Toolchain } from './toolchain.js';
+import type { Flavour, Toolchain } from './toolchain.js';
 import { programPlaces } from './trtexec.js';
 import { isInLine } from './version.js';
 
@@ -202,7 +202,6 @@ function trtexecOf(
   all: readonly Candidate[],
   surroundings: Surroundings,
 ): string | null {
-  if (group.flavour !== 'full') return null;
   const binary = group.product === 'tensorrt' ? 'trtexec' : 'tensorrt_rtx';
   // Beside `lib` or `targets/<triplet>/lib`; the `bin` beside a system folder holds every program, so it says nothing about this library.
   const tree = /\/targets\/[^/]+\/lib$/.test(folder) ? '../../../bin' : '../bin';
@@ -211,7 +210,10 @@ function trtexecOf(
   const isOnLoaderPath = /loader path|Debian|NGC/.test(foundBy);
   const isOnlyOne =
     all.filter(
-      (each) => each.group.product === group.product && /loader path|Debian|NGC/.test(each.place.foundBy),
+      (each) =>
+        each.group.product === group.product &&
+        each.group.flavour === group.flavour &&
+        /loader path|Debian|NGC/.test(each.place.foundBy),
     ).length === 1;
   const candidates = [...own, ...(isOnLoaderPath && isOnlyOne ? programPlaces(binary, surroundings) : [])];
   const found = candidates.find((path) => existsSync(path));

@@ -3,15 +3,12 @@ import { join } from 'node:path';
 import { TrtforgeError } from '../errors.js';
 import { openFile } from '../system/byte-source.js';
 import { constantReturned, type ElfFacts, readElf } from './elf.js';
-import type { Toolchain } from './toolchain.js';
+import type { Flavour, Toolchain } from './toolchain.js';
 import { versionOfCode } from './version.js';
-
-export type Flavour = 'full' | 'lean' | 'dispatch';
 
 /** One inference library with what lies beside it in its folder. */
 export interface LibraryGroup {
   readonly product: Toolchain['product'];
-  /** `full` builds and runs, `lean` only runs, `dispatch` only runs plans that bring their own runtime. */
   readonly flavour: Flavour;
   /** As the library itself says, or its file name; null where neither does. */
   readonly version: string | null;
@@ -118,7 +115,7 @@ function followed(path: string): string {
   }
 }
 
-/** TensorRT exports a symbol named after its full version since 8; before the build number, a function returns the rest. */
+/** A full TensorRT exports a symbol named after its whole version since 8; in lean and dispatch runtimes functions return it, the build number by one of its own since 10. */
 function readLibrary(path: string): { readonly facts: ElfFacts; readonly version: string | null } {
   const source = openFile(path);
   try {
@@ -128,7 +125,9 @@ function readLibrary(path: string): { readonly facts: ElfFacts; readonly version
       if (match !== null) return { facts, version: match.slice(1).join('.') };
     }
     const code = returned(facts, source, 'getInferLibVersion');
-    return { facts, version: code === null ? null : versionOfCode(code) };
+    const build = returned(facts, source, 'getInferLibBuildVersion');
+    if (code === null) return { facts, version: null };
+    return { facts, version: build === null ? versionOfCode(code) : `${versionOfCode(code)}.${build}` };
   } finally {
     source.close();
   }

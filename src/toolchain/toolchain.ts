@@ -1,8 +1,13 @@
+/** `full` builds and runs, `lean` only runs, `dispatch` only runs plans that bring their own runtime. */
+export type Flavour = 'full' | 'lean' | 'dispatch';
+
 /** An installed TensorRT: where its libraries are and which product and version they are. */
 export interface Toolchain {
   readonly product: 'tensorrt' | 'tensorrt-rtx';
   /** `major.minor.patch.build`, as the library itself says; build is absent where the library cannot say. */
   readonly version: string;
+  /** Left out for `full`. */
+  readonly flavour?: Flavour;
   readonly libraries: {
     /** libnvinfer.so.N or libtensorrt_rtx.so.N */
     readonly inference: string;

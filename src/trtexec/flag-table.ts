@@ -43,6 +43,7 @@ export const trtexecFlags = {
   stripWeights: since('10.0'),
   versionCompatible: always,
   excludeLeanRuntime: always,
+  useRuntime: always,
   allowWeightStreaming: since('10.0'),
   weightStreamingBudget: since('10.0'),
   directIO: always,

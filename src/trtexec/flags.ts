@@ -1,20 +1,7 @@
 import { TrtforgeError } from '../errors.js';
-import {
-  type Availability,
-  availabilityText,
-  isAvailable,
-  type TrtexecFlag,
-  type TrtexecValue,
-  trtexecFlags,
-  trtexecValues,
-} from './flag-table.js';
-import type {
-  TrtexecBenchRequest,
-  TrtexecBuildRequest,
-  TrtexecPlugins,
-  TrtexecPool,
-  TrtexecSwitch,
-} from './request.js';
+import { addPlugins, addProcess, CommandLine, shapeText } from './command-line.js';
+import { isAvailable, type TrtexecFlag, type TrtexecValue } from './flag-table.js';
+import type { TrtexecBuildRequest, TrtexecPool, TrtexecSwitch } from './request.js';
 
 const MIB = 1 << 20;
 
@@ -60,42 +47,6 @@ const PREVIEWS: Readonly<Record<string, TrtexecValue>> = {
 };
 
 const TILING = ['none', 'fast', 'moderate', 'full'] as const;
-
-/** A command line for one version of trtexec; what that version lacks is refused by name. */
-class CommandLine {
-  readonly arguments: string[] = [];
-
-  constructor(private readonly version: string) {}
-
-  add(flag: TrtexecFlag, value?: string | number): void {
-    this.check(`--${flag}`, trtexecFlags[flag]);
-    this.arguments.push(value === undefined ? `--${flag}` : `--${flag}=${value}`);
-  }
-
-  takes(flag: TrtexecFlag): boolean {
-    return isAvailable(trtexecFlags[flag], this.version);
-  }
-
-  takesValue(value: TrtexecValue): boolean {
-    return isAvailable(trtexecValues[value], this.version);
-  }
-
-  checkValue(value: TrtexecValue): void {
-    this.check(`--${value.replace(' ', '=')}`, trtexecValues[value]);
-  }
-
-  check(option: string, available: Availability): void {
-    if (!isAvailable(available, this.version)) throw this.refused(option, availabilityText(available));
-  }
-
-  refused(option: string, versions: string): TrtforgeError {
-    return new TrtforgeError(
-      'TF_OPTION_UNSUPPORTED',
-      `trtexec ${this.version} has no ${option}; ${versions} has it.`,
-      { details: { option, version: this.version, availableIn: versions } },
-    );
-  }
-}
 
 /**
  * The arguments that build a plan with trtexec of a version, measuring nothing.
@@ -158,18 +109,6 @@ function addProfiles(line: CommandLine, { profiles }: TrtexecBuildRequest): void
       if (shapes.length > 0) line.add(`${end}Shapes`, shapes.join(','));
     }
   }
-}
-
-/** `x:1x3x224x224`, `x:scalar`. trtexec splits at commas before it looks at quotes, so some names cannot be written. */
-function shapeText(name: string, dims: readonly number[]): string {
-  if (/[,'*]/.test(name)) {
-    throw new TrtforgeError(
-      'TF_OPTION_UNSUPPORTED',
-      `Input «${name}» cannot be written on trtexec's command line: a comma, quote or star in a name means something else there.`,
-      { remedy: 'Use --builder native, or rename the input.' },
-    );
-  }
-  return `${name}:${dims.length === 0 ? 'scalar' : dims.join('x')}`;
 }
 
 /** Plain numbers of MiB: the only form that means the same to 8.6, which ignores a suffix, and to 10, where `MiB` means bytes. */
@@ -239,74 +178,3 @@ export const notInTrtexec = (option: string): TrtforgeError =>
     remedy: 'Build with --builder native, which can.',
     details: { option, availableIn: 'the native builder' },
   });
-
-function addPlugins(line: CommandLine, plugins: TrtexecPlugins): void {
-  for (const path of plugins.static) line.add('staticPlugins', path);
-  for (const path of plugins.dynamic) line.add('dynamicPlugins', path);
-  for (const path of plugins.serialize) line.add('setPluginsToSerialize', path);
-}
-
-function addProcess(
-  line: CommandLine,
-  { device, verbose }: { readonly device: number; readonly verbose: boolean },
-) {
-  if (device !== 0) line.add('device', device);
-  if (verbose) line.add('verbose');
-}
-
-/**
- * The arguments that measure an engine with trtexec of a version. Nothing is left to a version's own default: 11 measures without transfers, with
- * spin wait and a CUDA graph unless told otherwise, 8.6 to 10 the other way round, so the same request says it in each one's words.
- * Errors: TF_OPTION_UNSUPPORTED.
- */
-export function benchArguments(request: TrtexecBenchRequest, version: string): readonly string[] {
-  const line = new CommandLine(version);
-  line.add('loadEngine', request.loadEngine);
-  const shapes = Object.entries(request.shapes).map(([name, dims]) => shapeText(name, dims));
-  if (shapes.length > 0) line.add('shapes', shapes.join(','));
-  if (request.profile !== 0) line.add('useProfile', request.profile);
-  addMode(line, request);
-  line.add('iterations', request.iterations);
-  line.add('duration', request.durationMs / 1000);
-  line.add('warmUp', request.warmUpMs);
-  line.add('infStreams', request.streams);
-  line.add('idleTime', request.idleMs);
-  line.add('avgRuns', 10);
-  line.add('percentile', '90,95,99');
-  addExports(line, request);
-  if (request.allowHostCode) line.add('versionCompatible');
-  addPlugins(line, request.plugins);
-  addProcess(line, request);
-  return line.arguments;
-}
-
-/** Each way of measuring has a flag before 11 to turn it on (or off) and one from 11 on to do the opposite. */
-function addMode(line: CommandLine, { transfers, graph, spinWait }: TrtexecBenchRequest): void {
-  const isNew = line.takes('includeDataTransfers');
-  if (isNew && transfers) line.add('includeDataTransfers');
-  if (!isNew && !transfers) line.add('noDataTransfers');
-  if (isNew && !spinWait) line.add('noSpinWait');
-  if (!isNew && spinWait) line.add('useSpinWait');
-  if (isNew && !graph) line.add('noCudaGraph');
-  if (!isNew && graph) line.add('useCudaGraph');
-}
-
-function addExports(line: CommandLine, { inputFiles, exports }: TrtexecBenchRequest): void {
-  const inputs = Object.entries(inputFiles).map(([name, path]) => {
-    if (/[,':]/.test(path) || /[,']/.test(name)) {
-      throw new TrtforgeError(
-        'TF_OPTION_UNSUPPORTED',
-        `Input file ${path} of «${name}» cannot be written on trtexec's command line: it splits at commas, colons and quotes.`,
-      );
-    }
-    return `${name}:${path}`;
-  });
-  if (inputs.length > 0) line.add('loadInputs', inputs.join(','));
-  if (exports.times !== undefined) line.add('exportTimes', exports.times);
-  if (exports.layers !== undefined) line.add('exportLayerInfo', exports.layers);
-  if (exports.output !== undefined) line.add('exportOutput', exports.output);
-  if (exports.profile === undefined) return;
-  line.add('exportProfile', exports.profile);
-  // The profiler slows every inference down: the measured run stays without it. 11 always does that.
-  if (line.takes('separateProfileRun')) line.add('separateProfileRun');
-}

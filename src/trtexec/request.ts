@@ -102,6 +102,8 @@ export interface TrtexecBenchRequest extends ModeRequest {
     readonly layers?: string | undefined;
     readonly output?: string | undefined;
   };
+  /** Which TensorRT library trtexec opens: the runtime-only ones load nothing but version-compatible plans. */
+  readonly runtime: 'full' | 'lean' | 'dispatch';
   /** Version-compatible plans carry code of their own. */
   readonly allowHostCode: boolean;
   readonly plugins: TrtexecPlugins;

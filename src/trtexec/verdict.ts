@@ -61,7 +61,11 @@ function codeOf(log: TrtexecLog, otherwise: 'TF_BUILD_FAILED' | 'TF_TRTEXEC_FAIL
   if (says(/^(?:Failed to parse onnx file|Parsing model failed)/)) return 'TF_MODEL_REJECTED';
   if (says(/error while loading shared libraries|Could not (?:open|load) library/i))
     return 'TF_LIBRARY_LOAD_FAILED';
-  if (says(/Builder creation failed|no CUDA-capable device|Cannot find any available devices/))
+  if (
+    says(
+      /Builder creation failed|no CUDA-capable device|CUDA driver version is insufficient|Cannot find any available devices/,
+    )
+  )
     return 'TF_BUILDER_UNAVAILABLE';
   return otherwise;
 }

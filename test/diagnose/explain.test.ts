@@ -24,7 +24,7 @@ function explainText(text: string | Uint8Array) {
   }
 }
 
-describe('logs recorded on an H200 are explained', () => {
+describe('recorded logs are explained', () => {
   const weakTyped86 = ['fp16-subnormal-weights', 'int64-weights'];
   const recorded: readonly (readonly [string, string, readonly string[]])[] = [
     // Faults made on purpose.
@@ -49,6 +49,8 @@ describe('logs recorded on an H200 are explained', () => {
     ['10.6-err_ultralytics_header', 'died', ['process-died']],
     ['11.1-build', 'failed', ['builder-resource-missing']],
     ['11.1-build2', 'failed', ['installation-mixed', 'plan-empty']],
+    ['11.1-err_lean_no_driver', 'failed', ['driver-too-old']],
+    ['11.1-err_unknown_flag', 'failed', ['option-unknown']],
     // Runs that pass and are not what they seem.
     ['10.6-bench_seed_b1', 'passed', ['enqueue-bound', 'compute-time-unstable']],
     ['10.6-build_enc_fp16', 'passed', ['profile-not-self-consistent']],

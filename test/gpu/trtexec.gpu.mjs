@@ -16,8 +16,8 @@ import { defaultRecipe } from '../../dist/engine/recipe.js';
 import { buildOrLoad } from '../../dist/store/build-or-load.js';
 import { runCommand } from '../../dist/system/command.js';
 import { trtexecVersion } from '../../dist/toolchain/trtexec.js';
+import { benchArguments } from '../../dist/trtexec/bench-flags.js';
 import { readExportedOutput, readExportedProfile, readExportedTimes } from '../../dist/trtexec/exports.js';
-import { benchArguments } from '../../dist/trtexec/flags.js';
 import { readTrtexecLog } from '../../dist/trtexec/log.js';
 import { runTrtexec } from '../../dist/trtexec/run.js';
 import { loadedFacts, openChecks, refused, say, writeLayers } from './harness.mjs';
@@ -243,6 +243,7 @@ await check('all four exports are read', async () => {
           spinWait: true,
           inputFiles: {},
           exports,
+          runtime: 'full',
           allowHostCode: false,
           plugins: { static: [], dynamic: [], serialize: [] },
           device: 0,

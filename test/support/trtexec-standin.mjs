@@ -31,7 +31,7 @@ const dialect = {
     banner: '[TensorRT v110100] [b106]',
     header: [11, 1, 0, 106],
     build: '11.1-build2',
-    bench: '11.1-build2',
+    bench: '11.1-err_lean_no_driver',
   },
 }[version];
 const options = args.map((arg) => {
@@ -49,35 +49,15 @@ const end = (exitCode) => {
   process.exitCode = exitCode;
 };
 
-/** The help in a recorded refusal names every option that version takes; none was recorded of 11.1. */
-function knownOptions() {
-  const help = (name) =>
+/** The help in a recorded refusal names every option that version takes. */
+const knownOptions = () =>
+  new Set(
     [
-      ...recorded(`${name}-err_unknown_flag`)
+      ...recorded(`${version}-err_unknown_flag`)
         .join('\n')
         .matchAll(/--([A-Za-z]\w*)/g),
-    ].map(([, flag]) => flag);
-  if (version !== '11.1') return new Set(help(version));
-  const gone = [
-    'fp16',
-    'bf16',
-    'int8',
-    'fp8',
-    'int4',
-    'best',
-    'precisionConstraints',
-    'layerPrecisions',
-    'layerOutputTypes',
-  ];
-  const added = [
-    'includeDataTransfers',
-    'noSpinWait',
-    'noCudaGraph',
-    'tilingOptimizationLevel',
-    'l2LimitForTiling',
-  ];
-  return new Set([...help('10.6').filter((flag) => !gone.includes(flag)), ...added]);
-}
+    ].map(([, flag]) => flag),
+  );
 
 function poolsEcho() {
   const asked = new Map(
@@ -211,15 +191,11 @@ function build(lines) {
 
 function bench(lines) {
   const summary = isNew ? recorded('10.6-bench_r50_b64') : lines;
-  const cut = lines.findIndex((line) => line.includes('Start parsing network model'));
   const from = summary.findIndex((line) => line.includes('Starting inference'));
-  const echoed =
-    cut < 0
-      ? lines.slice(
-          1,
-          lines.findIndex((line) => line.includes('Starting inference')),
-        )
-      : lines.slice(1, cut);
+  const echoed = lines.slice(
+    1,
+    lines.findIndex((line) => /Start parsing network model|Starting inference|^Cuda failure/.test(line)),
+  );
   for (const line of echoed) replay(line);
   if (fault === 'refuses-graph' && (isNew || given('useCudaGraph')))
     tell(
@@ -263,6 +239,7 @@ function fail(lines) {
 
 function main() {
   mark('RUNNING');
+  if (given('help')) return say('  --help, -h                  Print this message');
   const unknown = options.filter(([key]) => !knownOptions().has(key));
   if (unknown.length > 0) {
     for (const [key, value] of unknown) tell('E', `Unknown option: --${key} ${value}`);

@@ -181,12 +181,9 @@ describe('what a library says of itself', () => {
   it('lean and dispatch runtimes are told from the full library', async () => {
     const here = machine();
     const site = join(here.root, 'usr/local/lib/python3.12/dist-packages');
-    placeLibrary(join(site, 'tensorrt_lean_libs/libnvinfer_lean.so.10'), {
-      symbols: { tensorrt_version_10_16_0_72: null },
-    });
-    placeLibrary(join(site, 'tensorrt_dispatch_libs/libnvinfer_dispatch.so.10'), {
-      symbols: { tensorrt_version_10_16_0_72: null },
-    });
+    const symbols = { getInferLibVersion: 101600, getInferLibBuildVersion: 72 };
+    placeLibrary(join(site, 'tensorrt_lean_libs/libnvinfer_lean.so.10'), { symbols });
+    placeLibrary(join(site, 'tensorrt_dispatch_libs/libnvinfer_dispatch.so.10'), { symbols });
     expect((await survey(here)).map(({ name }) => name)).toEqual([
       'tensorrt-lean-10.16.0.72',
       'tensorrt-dispatch-10.16.0.72',
@@ -230,6 +227,25 @@ describe('trtexec', () => {
     mkdirSync(join(here.root, 'usr/src/tensorrt/bin'), { recursive: true });
     writeFileSync(join(here.root, 'usr/src/tensorrt/bin/trtexec'), '');
     expect(await survey(here)).toMatchObject([{ trtexec: join(here.root, 'usr/src/tensorrt/bin/trtexec') }]);
+  });
+
+  it('belongs to the lean and dispatch runtimes beside that library too', async () => {
+    const here = machine();
+    const folder = join(here.root, 'usr/lib/x86_64-linux-gnu');
+    placeTensorrt(folder, { version: '10.6.0.26' });
+    for (const name of ['lean', 'dispatch'])
+      placeLibrary(join(folder, `libnvinfer_${name}.so.10`), {
+        soname: `libnvinfer_${name}.so.10`,
+        symbols: { tensorrt_version_10_6_0_26: null },
+      });
+    mkdirSync(join(here.root, 'usr/src/tensorrt/bin'), { recursive: true });
+    const trtexec = join(here.root, 'usr/src/tensorrt/bin/trtexec');
+    writeFileSync(trtexec, '');
+    expect((await survey(here)).map((each) => [each.flavour, each.trtexec])).toEqual([
+      ['full', trtexec],
+      ['lean', trtexec],
+      ['dispatch', trtexec],
+    ]);
   });
 
   it('is not lent when two libraries could be the one it loads', async () => {

@@ -11,7 +11,7 @@ import { defaultRecipe } from '../../src/engine/recipe.js';
 import type { TrtforgeError } from '../../src/errors.js';
 import { ignoreEvents } from '../../src/events.js';
 import { sha256 } from '../../src/system/digest.js';
-import { findToolchains } from '../../src/toolchain/find.js';
+import { type FoundToolchain, findToolchains } from '../../src/toolchain/find.js';
 import type { ModeRequest } from '../../src/trtexec/request.js';
 import { sampleIdentity, samplePassport } from '../support/sample-engine.js';
 import { type StandInVersion, standInTrtexec, standInVersions } from '../support/trtexec.js';
@@ -32,17 +32,17 @@ beforeAll(() => {
 const range = { min: [1, 3], opt: [32, 3], max: [64, 3], values: false };
 
 /** A plan of a version with one input `data`, open from 1 to 64, and with its passport or without. */
-function writeEngine(version: StandInVersion, withPassport: boolean): string {
+function writeEngine(version: StandInVersion, withPassport: boolean, flags: readonly string[] = []): string {
   const plan = Buffer.alloc(4096, 7);
   plan.fill(0, 0, 28);
   plan.write('ftrt', 0, 'latin1');
   plan.set(standInVersions[version].split('.').map(Number), 24);
-  const path = join(folder, `${version}-${withPassport ? 'passport' : 'bare'}.engine`);
+  const path = join(folder, `${[version, withPassport ? 'passport' : 'bare', ...flags].join('-')}.engine`);
   writeFileSync(path, plan);
   if (!withPassport) return path;
   const document = {
     ...sampleIdentity(),
-    recipe: { ...defaultRecipe, profiles: [{ data: range }] },
+    recipe: { ...defaultRecipe, profiles: [{ data: range }], flags: [...flags] },
     target: {
       product: 'tensorrt' as const,
       version: standInVersions[version],
@@ -68,24 +68,40 @@ function writeEngine(version: StandInVersion, withPassport: boolean): string {
 
 const gpuOnly: ModeRequest = { ...defaultMode, transfers: false, graph: true, spinWait: true };
 
+const installed: FoundToolchain = {
+  name: 'tensorrt',
+  product: 'tensorrt',
+  version: standInVersions['10.6'],
+  libraries: { inference: '/nowhere/libnvinfer.so', parser: null, plugins: null },
+  trtexec: null,
+  foundBy: 'the test',
+  folder: '/nowhere',
+  flavour: 'full',
+  alsoFoundBy: [],
+  parserVersion: null,
+  cudaMajor: null,
+  builderResources: [],
+};
+
 function bench(version: StandInVersion, request: Partial<BenchRequest> = {}, fault?: string) {
   const trtexec = standInTrtexec(folder, { version, ...(fault === undefined ? {} : { fault }) });
-  vi.mocked(findToolchains).mockResolvedValue([
-    {
-      name: `tensorrt-${version}`,
-      product: 'tensorrt',
-      version: standInVersions[version],
-      libraries: { inference: '/nowhere/libnvinfer.so', parser: null, plugins: null },
-      trtexec,
-      foundBy: 'the test',
-      folder: '/nowhere',
-      flavour: 'full',
-      alsoFoundBy: [],
-      parserVersion: null,
-      cudaMajor: null,
-      builderResources: [],
-    },
-  ]);
+  return benchWith({ ...installed, version: standInVersions[version], trtexec }, version, request);
+}
+
+/** A lean runtime came without trtexec: the one of a version is named beside it. */
+function benchLean(library: string, version: StandInVersion, request: Partial<BenchRequest> = {}) {
+  const lean: FoundToolchain = { ...installed, version: library, flavour: 'lean' };
+  const environment = { TRTEXEC: standInTrtexec(folder, { version }) };
+  return benchWith(lean, version, { allowHostCode: true, ...request }, environment);
+}
+
+function benchWith(
+  toolchain: FoundToolchain,
+  version: StandInVersion,
+  request: Partial<BenchRequest>,
+  environment: NodeJS.ProcessEnv = {},
+) {
+  vi.mocked(findToolchains).mockResolvedValue([toolchain]);
   return benchTrtexec(
     {
       engine: engines.get(version) ?? '',
@@ -104,7 +120,8 @@ function bench(version: StandInVersion, request: Partial<BenchRequest> = {}, fau
     {
       emit: ignoreEvents,
       signal: new AbortController().signal,
-      environment: { ...process.env, XDG_CACHE_HOME: join(folder, 'cache') },
+      environment: { ...process.env, ...environment, XDG_CACHE_HOME: join(folder, 'cache') },
+      trtexecLog: join(folder, 'trtexec.log'),
     },
   );
 }
@@ -184,6 +201,48 @@ describe('a measurement with trtexec', () => {
     expect(layers?.layers.reduce((sum, { share }) => sum + share, 0)).toBeCloseTo(1, 6);
     const conv = layers?.layers.find(({ name }) => name === '/conv1/Conv + /relu/Relu');
     expect(conv).toMatchObject({ index: expect.any(Number), onnxNodes: ['/conv1/Conv', '/relu/Relu'] });
+  });
+});
+
+describe('a measurement over a lean runtime', () => {
+  const commandLine = () => readFileSync(join(folder, 'trtexec.log'), 'utf8').split('\n')[0];
+
+  test('trtexec of its major is told to open that library, in its own words, and the result names both', async () => {
+    const engine = writeEngine('10.6', true, ['version-compatible']);
+    const result = benchResultSchema.parse(await benchLean('11.3.0.99', '11.1', { engine }));
+    expect(result.backend).toBe('trtexec 11.1.0.106 with the lean runtime 11.3.0.99');
+    expect(result.mode).toMatchObject({ kind: 'gpu-only', graph: true, spinWait: true });
+    expect(commandLine()).toMatch(/ --useRuntime=lean --versionCompatible$/);
+    expect(commandLine()).not.toMatch(/--useCudaGraph/);
+  });
+
+  test('an engine that is of its very version is version-compatible all the same, or refused', async () => {
+    const engine = writeEngine('10.6', true, ['version-compatible']);
+    expect((await benchLean('10.6.0.26', '10.6', { engine })).backend).toContain('lean runtime 10.6.0.26');
+    for (const request of [{ engine, allowHostCode: false }, { engine: writeEngine('10.6', true) }])
+      expect((await failure(benchLean('10.6.0.26', '10.6', request))).code).toBe(
+        'TF_ENGINE_VERSION_MISMATCH',
+      );
+  });
+
+  test.each([
+    ['of another major', '11.3.0.99', '10.6'],
+    ['newer than the library', '11.0.0.50', '11.1'],
+  ] as const)('a trtexec %s is refused before it runs', async (_, library, version) => {
+    const engine = writeEngine('10.6', true, ['version-compatible']);
+    const error = await failure(benchLean(library, version, { engine }));
+    expect(error).toMatchObject({
+      code: 'TF_TRTEXEC_VERSION',
+      message: expect.stringContaining(`, and the lean runtime is ${library}.`),
+      remedy: expect.stringContaining(`not newer than ${library}`),
+    });
+  });
+
+  test('a program that says no version is refused', async () => {
+    const engine = writeEngine('10.6', true, ['version-compatible']);
+    const lean: FoundToolchain = { ...installed, flavour: 'lean' };
+    const attempt = benchWith(lean, '10.6', { engine, allowHostCode: true }, { TRTEXEC: '/bin/true' });
+    expect((await failure(attempt)).message).toBe('/bin/true --help does not say its version.');
   });
 });
 

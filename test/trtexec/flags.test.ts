@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { benchArguments } from '../../src/trtexec/bench-flags.js';
 import { trtexecFlags } from '../../src/trtexec/flag-table.js';
-import { benchArguments, buildArguments } from '../../src/trtexec/flags.js';
+import { buildArguments } from '../../src/trtexec/flags.js';
 import type { TrtexecBenchRequest, TrtexecBuildRequest } from '../../src/trtexec/request.js';
 import { refusal } from '../support/refusal.js';
 import { recordedLogs } from '../support/trtexec.js';
@@ -211,6 +212,7 @@ const measured: TrtexecBenchRequest = {
   idleMs: 0,
   inputFiles: {},
   exports: {},
+  runtime: 'full',
   allowHostCode: false,
   plugins: noPlugins,
   device: 0,
@@ -281,6 +283,32 @@ describe('measurements, per version', () => {
     );
   });
 
+  test.each(['8.6.1.6', '10.6.0.26', '11.1.0.106'])(
+    '%s opens the runtime it is named, and the full one unnamed',
+    (version) => {
+      const compatible = { ...measured, allowHostCode: true };
+      for (const runtime of ['lean', 'dispatch'] as const)
+        expect(benchArguments({ ...compatible, runtime }, version).slice(-2)).toEqual([
+          `--useRuntime=${runtime}`,
+          '--versionCompatible',
+        ]);
+      expect(benchArguments(compatible, version)).not.toContain('--useRuntime=full');
+    },
+  );
+
+  test('only the full runtime takes plug-ins of the process; those that travel with plans go with any', () => {
+    const plugins = { ...noPlugins, static: ['a.so'] };
+    const error = refusal(() => benchArguments({ ...measured, runtime: 'lean', plugins }, '11.1.0.106'));
+    expect([error.code, error.message]).toEqual([
+      'TF_OPTION_UNSUPPORTED',
+      expect.stringContaining('(a.so) only into the full TensorRT, not into the lean runtime'),
+    ]);
+    const dynamic = { ...noPlugins, dynamic: ['b.so'] };
+    expect(
+      benchArguments({ ...measured, runtime: 'lean', plugins: dynamic }, '11.1.0.106').slice(-2),
+    ).toEqual(['--useRuntime=lean', '--dynamicPlugins=b.so']);
+  });
+
   test('input files', () => {
     expect(benchArguments({ ...measured, inputFiles: { x: '/t/x.bin' } }, '10.6.0.26')).toContain(
       '--loadInputs=x:/t/x.bin',
@@ -293,11 +321,17 @@ describe('measurements, per version', () => {
 
 describe('the table of flags agrees with the help that was recorded', () => {
   test.each([
-    ['8.6', '8.6.1.6'],
-    ['10.6', '10.6.0.26'],
-  ])('%s', (name, version) => {
+    ['8.6', '8.6.1.6', []],
+    ['10.6', '10.6.0.26', []],
+    // Its parser takes it, its help does not say so.
+    ['11.1', '11.1.0.106', ['distributiveIndependence']],
+  ])('%s', (name, version, unlisted) => {
     const help = readFileSync(join(recordedLogs, `${name}-err_unknown_flag.log`), 'utf8');
-    const known = new Set([...help.matchAll(/--([A-Za-z]\w*)/g)].map(([, flag]) => flag));
+    const effective = help.replace(/^.*This flag is a no-op.*$/gm, '');
+    const known = new Set([
+      ...[...effective.matchAll(/--([A-Za-z]\w*)/g)].map(([, flag]) => flag),
+      ...unlisted,
+    ]);
     const isSaid = (since: string, until: string | null) => {
       const number = (text: string) =>
         text

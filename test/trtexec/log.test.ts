@@ -42,6 +42,8 @@ describe('every recorded run', () => {
     ['10.6-profile_b32', 'passed', 0],
     ['11.1-build', 'failed', 4],
     ['11.1-build2', 'unfinished', 2],
+    ['11.1-err_lean_no_driver', 'unfinished', 1],
+    ['11.1-err_unknown_flag', 'unfinished', 1],
     ['8.6-bench_b1', 'passed', 0],
     ['8.6-build_fp16', 'passed', 1],
     ['8.6-build_fp16_warm', 'passed', 5],
@@ -64,7 +66,7 @@ describe('every recorded run', () => {
   });
 
   test('is in the table above', () => {
-    expect(names).toHaveLength(38);
+    expect(names).toHaveLength(40);
   });
 });
 
@@ -233,11 +235,8 @@ describe('a measurement', () => {
   });
 
   test('11.1 echoes that it measures without transfers, with spin wait and a graph unless told otherwise', () => {
-    expect(read('11.1-build').measurement).toMatchObject({
-      transfers: false,
-      spinWait: true,
-      cudaGraph: true,
-    });
+    for (const name of ['11.1-build', '11.1-err_lean_no_driver'])
+      expect(read(name).measurement).toMatchObject({ transfers: false, spinWait: true, cudaGraph: true });
   });
 });
 

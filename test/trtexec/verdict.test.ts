@@ -43,6 +43,7 @@ describe('recorded runs, judged', () => {
     ['10.6-err_no_gpu', 1, 'TF_BUILDER_UNAVAILABLE'],
     ['11.1-build', 1, 'TF_BUILDER_UNAVAILABLE'],
     ['11.1-build2', 1, 'TF_BUILD_FAILED'],
+    ['11.1-err_lean_no_driver', 1, 'TF_BUILDER_UNAVAILABLE'],
     ['10.6-err_vc_no_lean', 1, 'TF_BUILD_FAILED'],
     ['10.6-err_ultralytics_header', 134, 'TF_CHILD_DIED'],
     ['10.6-err_min_gt_max', 1, 'TF_BUILD_FAILED'],
