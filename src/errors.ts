@@ -400,6 +400,13 @@ export const catalogue = {
     remedy:
       'Give what trtexec --exportLayerInfo=FILE wrote, from an engine built with --profilingVerbosity=detailed.',
   },
+  TF_LAYERS_MISMATCH: {
+    exitCode: ExitCode.badInput,
+    meaning:
+      'A file of layer information was given for an engine that it is not of: plan, inputs, outputs or profiles differ.',
+    remedy:
+      'Export the layers of this engine where it runs: trtforge inspect ENGINE --layers --json, or trtexec --exportLayerInfo=FILE.',
+  },
   TF_LIBRARY_INVALID: {
     exitCode: ExitCode.cannotHere,
     meaning: 'A file with the name of a shared library is none, is damaged, or is for another processor.',

@@ -40,7 +40,7 @@ const options = {
   layersFrom: text({
     flags: '--layers-from <json>',
     describe:
-      'take the layers from a file instead: trtexec --exportLayerInfo, or --layers --json of another machine',
+      'take the layers from a file instead, held against the engine: trtexec --exportLayerInfo, or --layers --json of another machine',
   }),
   against: text({
     flags: '--against <engine>',
@@ -105,6 +105,8 @@ export const command = defineCommand({
   },
 });
 
+const isAboutOrigin = (code: string) => code === 'layers-unchecked' || code === 'layers-doubtful';
+
 const isLayersFile = (file: string) => file.toLowerCase().endsWith('.json');
 
 const wantsLayers = (file: string, { layers, layersFrom, against }: InspectOptions): boolean =>
@@ -121,6 +123,9 @@ async function inspectLayers(
   }
   const one = await layersOf(file, layersFrom, options, context);
   if (against === undefined) return one;
+  // A comparison lists no findings; that its layers may be of another engine is to be known all the same.
+  for (const { code, message } of one.findings)
+    if (isAboutOrigin(code)) context.emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
   const { diffEngines } = await import('../engine/layers-diff.js');
   return diffEngines(one, await layersOf(against, undefined, options, context));
 }
@@ -132,7 +137,10 @@ async function layersOf(
   context: CommandContext,
 ): Promise<LayersResult> {
   const { layersOfEngine, layersOfFile } = await import('../diagnose/engine-layers.js');
-  if (isLayersFile(file)) return layersOfFile(file);
+  if (isLayersFile(file)) {
+    if (layersFrom === undefined) return layersOfFile(file);
+    throw wrongKind(`--layers-from goes with an engine; ${file} is a file of layers itself.`);
+  }
   if (!isPlanFile(file)) throw wrongKind(`${file} is no engine; its layers cannot be listed.`);
   if (layersFrom !== undefined) return layersOfFile(layersFrom, file);
   return layersOfEngine(file, { ...context, device, plugins: plugin, toolchain, allowHostCode });

@@ -1,3 +1,4 @@
+import { planDigest } from '../engine/plan-header.js';
 import { loadEngine } from '../runtime/load-engine.js';
 import { serve } from '../system/supervised-child.js';
 import type { LayersChildAnswer, LayersChildRequest } from './engine-layers.js';
@@ -5,11 +6,12 @@ import type { LayersChildAnswer, LayersChildRequest } from './engine-layers.js';
 serve(async (request, { emit, signal }): Promise<LayersChildAnswer> => {
   const { planPath, ...options } = request as LayersChildRequest;
   const engine = await loadEngine(planPath, { ...options, requirePassport: false, emit, signal });
-  const { native, gpu, toolchain } = engine;
+  const { native, gpu, toolchain, plan } = engine;
   const { facts } = native;
   try {
     return {
       text: await native.layers().done,
+      planSha256: plan.passport?.plan.sha256 ?? planDigest(plan.header),
       loaded: {
         library: `${toolchain.product} ${facts.libraryVersion}`,
         gpu: { name: gpu.name, computeCapability: gpu.computeCapability },

@@ -1,9 +1,12 @@
 import { z } from 'zod';
 import { layersText, readLayers } from '../engine/layers.js';
+import { checkLayersMatch, type PlanOfLayers } from '../engine/layers-match.js';
 import { type LayersResult, type LoadedFacts, layersResultSchema } from '../engine/layers-result-schema.js';
 import type { EngineLayers } from '../engine/layers-schema.js';
 import { layerFindings, summarizeLayers } from '../engine/layers-summary.js';
-import { readPlanHeader } from '../engine/plan-header.js';
+import type { Passport } from '../engine/passport-file.js';
+import { planDigest, readPlanHeader } from '../engine/plan-header.js';
+import { verifyEngine } from '../engine/verify-engine.js';
 import { catalogue, TrtforgeError } from '../errors.js';
 import type { EventListener } from '../events.js';
 import { environmentFor } from '../runtime/supervised-engine.js';
@@ -34,6 +37,7 @@ export interface LayersChildRequest {
 
 export interface LayersChildAnswer {
   readonly text: string;
+  readonly planSha256: string;
   readonly loaded: LoadedFacts;
 }
 
@@ -60,26 +64,57 @@ export async function layersOfEngine(planPath: string, options: LayersOptions): 
   }).catch((error: unknown) => {
     throw withoutGpuRemedy(error);
   });
-  const { text, loaded } = answer as LayersChildAnswer;
+  const { text, planSha256, loaded } = answer as LayersChildAnswer;
   const read = readLayers(text, `What the inspector says of ${planPath}`);
-  return resultOf(read, { file: planPath, layersFrom: planPath, planBytes, loaded });
+  return resultOf(read, { file: planPath, layersFrom: planPath, planBytes, planSha256, loaded });
 }
 
 const childModule = new URL('../../dist/diagnose/engine-layers-child.js', import.meta.url);
 
 /**
  * The layers of an engine from a file: what `trtexec --exportLayerInfo` wrote, or what `inspect ENGINE --layers --json` did on another machine. No GPU and
- * no library is needed. `planPath` is the engine it belongs to, for its size. Errors: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_LAYERS_INVALID, TF_PLAN_INVALID.
+ * no library is needed. `planPath` is the engine it should be of: it is held against it (`checkLayersMatch`). Errors: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE,
+ * TF_LAYERS_INVALID, TF_LAYERS_MISMATCH, TF_PLAN_INVALID.
  */
 export function layersOfFile(path: string, planPath?: string): LayersResult {
+  const plan = planPath === undefined ? undefined : planOfLayers(planPath);
   const text = layersText(path);
-  if (OUR_RESULT.test(text.slice(0, 200))) return ourResult(text, path);
-  const planBytes = planPath === undefined ? null : readPlanHeader(planPath).planBytes;
-  const source = { file: planPath ?? path, layersFrom: path, planBytes, loaded: null };
+  const result = OUR_RESULT.test(text.slice(0, 200)) ? ourResult(text, path) : exported(text, path, planPath);
+  if (plan === undefined) return result;
+  const { planBytes, planSha256 } = plan;
+  const claim = { path, read: result, planBytes: result.planBytes, planSha256: result.planSha256 };
+  const findings = [...checkLayersMatch(claim, plan), ...result.findings];
+  return { ...result, file: plan.path, planBytes, planSha256, findings };
+}
+
+function exported(text: string, path: string, planPath = path): LayersResult {
+  const source = { file: planPath, layersFrom: path, planBytes: null, planSha256: null, loaded: null };
   return resultOf(readLayers(text, path), source);
 }
 
+function planOfLayers(path: string): PlanOfLayers {
+  const header = readPlanHeader(path);
+  const passport = passportOf(path);
+  const planSha256 = typeof passport === 'string' ? planDigest(header) : passport.plan.sha256;
+  return { path, planBytes: header.planBytes, planSha256, passport };
+}
+
+/** The passport of this very plan, or why it cannot be had. */
+function passportOf(path: string): Passport | string {
+  try {
+    return verifyEngine(path);
+  } catch (error) {
+    if (error instanceof TrtforgeError) return error.message;
+    throw error;
+  }
+}
+
 const OUR_RESULT = /^\s*\{\s*"schema":\s*"trtforge\.engine-layers\/1"/;
+
+const earlierOrNow = z.object({
+  ...layersResultSchema.shape,
+  planSha256: layersResultSchema.shape.planSha256.default(null),
+});
 
 function ourResult(text: string, path: string): LayersResult {
   let document: unknown;
@@ -88,8 +123,8 @@ function ourResult(text: string, path: string): LayersResult {
   } catch {
     document = undefined;
   }
-  // The command line adds fields of its own around a result.
-  const checked = z.object(layersResultSchema.shape).safeParse(document);
+  // The command line adds fields of its own around a result. Earlier results had no digest.
+  const checked = earlierOrNow.safeParse(document);
   if (checked.success) return { ...checked.data, layersFrom: path };
   const issue = checked.error.issues[0];
   throw new TrtforgeError(
@@ -99,7 +134,7 @@ function ourResult(text: string, path: string): LayersResult {
   );
 }
 
-type Source = Pick<LayersResult, 'file' | 'layersFrom' | 'planBytes' | 'loaded'>;
+type Source = Pick<LayersResult, 'file' | 'layersFrom' | 'planBytes' | 'planSha256' | 'loaded'>;
 
 const resultOf = (read: EngineLayers, source: Source): LayersResult => ({
   schema: 'trtforge.engine-layers/1',

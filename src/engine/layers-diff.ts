@@ -33,10 +33,19 @@ export function diffEngines(a: LayersResult, b: LayersResult): EngineDiff {
   };
 }
 
-const sideOf = ({ file, layersFrom, planBytes, loaded, detail, summary }: LayersResult): EngineDiff['a'] => ({
+const sideOf = ({
   file,
   layersFrom,
   planBytes,
+  planSha256,
+  loaded,
+  detail,
+  summary,
+}: LayersResult): EngineDiff['a'] => ({
+  file,
+  layersFrom,
+  planBytes,
+  planSha256,
   loaded,
   detail,
   summary,

@@ -6,7 +6,10 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { CommandResult, TextOutput } from '../../src/cli/command.js';
 import { command } from '../../src/commands/inspect.js';
+import type { LayersResult } from '../../src/engine/layers-result-schema.js';
+import type { WorkEvent } from '../../src/events.js';
 import { buildModel, type Dimension, GraphBuilder, writeModel } from '../../src/onnx/index.js';
+import { samplePassport, samplePlan } from '../support/sample-engine.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-inspect-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -34,8 +37,12 @@ async function writeNet(path: string, shape: readonly Dimension[], opset = 17): 
 
 beforeAll(() => writeNet(model, ['batch', 3, 224, 320]));
 
-async function inspect(file: string, options: Record<string, unknown> = {}) {
-  const context = { emit: () => {}, signal: new AbortController().signal, environment: {} };
+async function inspect(
+  file: string,
+  options: Record<string, unknown> = {},
+  emit: (event: WorkEvent) => void = () => {},
+) {
+  const context = { emit, signal: new AbortController().signal, environment: {} };
   return command.run([file], { format: 'text', checkWeights: false, ...options } as never, context);
 }
 
@@ -212,6 +219,37 @@ describe('inspect of an engine’s layers', () => {
     expect(await inspect(path, { layersFrom: recent })).toMatchObject({ file: path, planBytes: 64 });
   });
 
+  it('holds a file of layers against the engine it is given for, and says where nothing tells', async () => {
+    const path = join(folder, 'small.engine');
+    const plan = samplePlan();
+    writeFileSync(path, plan);
+    const unchecked = await inspect(path, { layersFrom: recent });
+    expect(textOf(unchecked)).toMatch(/· note layers-unchecked {2}Nothing shows whether .*has no passport/);
+    const said: string[] = [];
+    await inspect(path, { layersFrom: recent, against: old }, (event) =>
+      said.push(event.type === 'log' ? event.message : event.type),
+    );
+    expect(said).toEqual([expect.stringMatching(/^Nothing shows whether/)]);
+    const passport = samplePassport(plan);
+    const withTensors = (input: string) => {
+      const inputs = [{ name: input, dtype: 'float32', shape: [null, 3, 224, 224] }];
+      const outputs = [{ name: 'logits', dtype: 'float32', shape: [null, 1000] }];
+      return JSON.stringify({ ...passport, plan: { ...passport.plan, inputs, outputs } });
+    };
+    writeFileSync(`${path}.passport.json`, withTensors('data'));
+    for (const exported of [recent, old]) {
+      const { findings } = (await inspect(path, { layersFrom: exported })) as LayersResult;
+      expect(findings.filter(({ code }) => code.startsWith('layers-'))).toEqual([]);
+    }
+    writeFileSync(`${path}.passport.json`, withTensors('image'));
+    for (const exported of [recent, old]) {
+      await expect(inspect(path, { layersFrom: exported })).rejects.toMatchObject({
+        code: 'TF_LAYERS_MISMATCH',
+        message: expect.stringMatching(/they have data, .*they lack its image\.$/),
+      });
+    }
+  });
+
   it.each<[string, () => readonly [string, Record<string, unknown>], string, RegExp]>([
     ['a model', () => [model, { layers: true }], 'TF_USAGE', /is no engine/],
     ['a JSON of something else', () => [join(folder, 'other.json'), {}], 'TF_LAYERS_INVALID', /«Layers»/],
@@ -221,6 +259,7 @@ describe('inspect of an engine’s layers', () => {
       'TF_LAYERS_INVALID',
       /kind/,
     ],
+    ['layers for a file of layers', () => [recent, { layersFrom: old }], 'TF_USAGE', /goes with an engine/],
     ['two views at once', () => [recent, { checkWeights: true }], 'TF_USAGE', /other views/],
   ])('%s is refused', async (_what, given, code, message) => {
     writeFileSync(join(folder, 'other.json'), '{"models": []}');

@@ -1,11 +1,12 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildAddon } from '../../scripts/build-native.mjs';
-import { layersOfEngine } from '../../src/diagnose/engine-layers.js';
+import { layersOfEngine, layersOfFile } from '../../src/diagnose/engine-layers.js';
 import { layersResultSchema } from '../../src/engine/layers-result-schema.js';
 import { ignoreEvents } from '../../src/events.js';
+import { sha256 } from '../../src/system/digest.js';
 import { standinEngine } from '../support/standin-engine.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-engine-layers-'));
@@ -82,6 +83,26 @@ describe.each(['8', '10', '11'] as const)('layers of an engine that loads (stand
       loaded: { profiles: 1, deviceMemoryBytes: 4096, library: expect.stringMatching(/^tensorrt /) },
     });
     expect(result.planBytes).toBeGreaterThan(32);
+  });
+
+  it('are taken back for the plan they were exported from, and for no other', async () => {
+    const result = await layersOf(said);
+    const own = result.file;
+    expect(result.planSha256).toBe(sha256(readFileSync(own)));
+    const saved = join(folder, `saved-${standin}.json`);
+    writeFileSync(saved, JSON.stringify({ ...result, ok: true, command: 'inspect', exitCode: 0 }));
+    expect(layersOfFile(saved, own)).toEqual({ ...result, layersFrom: saved });
+    const other = join(folder, `other-${standin}.plan`);
+    const bytes = readFileSync(own);
+    bytes[bytes.length - 2] = 0x20;
+    writeFileSync(other, bytes);
+    const refused = { code: 'TF_LAYERS_MISMATCH', message: expect.stringMatching(/with the SHA-256/) };
+    expect(() => layersOfFile(saved, other)).toThrow(expect.objectContaining(refused));
+    const { planSha256: _, ...earlier } = result;
+    writeFileSync(saved, JSON.stringify(earlier));
+    expect(layersOfFile(saved, other)).toMatchObject({ file: other, layersFrom: saved });
+    writeFileSync(other, Buffer.concat([bytes, Buffer.alloc(8)]));
+    expect(() => layersOfFile(saved, other)).toThrow(/this one has/);
   });
 
   it('that make no sense are refused by name', async () => {

@@ -21,6 +21,7 @@ function resultOf(text: string, file = 'engine'): LayersResult {
     file,
     layersFrom: file,
     planBytes: null,
+    planSha256: null,
     loaded: null,
     ...read,
     summary: summarizeLayers(read),
