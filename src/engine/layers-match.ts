@@ -105,8 +105,7 @@ function compareNames({ bindings }: EngineLayers, passport: Passport, misfits: s
   if (there.length === 0 || here.length === 0) return;
   const onlyThere = there.filter((name) => !here.includes(name));
   const onlyHere = here.filter((name) => !there.includes(name));
-  if (onlyThere.length > 0)
-    misfits.push(`they have ${named(onlyThere)}, which is no input or output of this engine`);
+  if (onlyThere.length > 0) misfits.push(`they bind ${named(onlyThere)}, and this engine does not`);
   if (onlyHere.length > 0) misfits.push(`they lack its ${named(onlyHere)}`);
 }
 

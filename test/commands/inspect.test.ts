@@ -245,7 +245,7 @@ describe('inspect of an engine’s layers', () => {
     for (const exported of [recent, old]) {
       await expect(inspect(path, { layersFrom: exported })).rejects.toMatchObject({
         code: 'TF_LAYERS_MISMATCH',
-        message: expect.stringMatching(/they have data, .*they lack its image\.$/),
+        message: expect.stringMatching(/they bind data, .*they lack its image\.$/),
       });
     }
   });

@@ -95,7 +95,7 @@ describe('layers from a file that are those of the engine', () => {
 
 describe('layers of another engine are refused by what does not fit', () => {
   test.each<[string, object, RegExp]>([
-    ['names, 11', modern({ Name: 'z' }), /they have z, which is no input or output of .*they lack its x\.$/],
+    ['names, 11', modern({ Name: 'z' }), /they bind z, and this engine does not; they lack its x\.$/],
     ['names, before 11', older({}, ['x']), /they lack its y\.$/],
     ['a direction, 11', modern({ IOMode: 'Output' }), /x is an output there and an input here\.$/],
     ['a type, 11', modern({ DataType: 'Float' }), /x is float32 there and float16 here\.$/],
