@@ -4,20 +4,27 @@
 //   npm run build && npm run build:native
 //   TENSORRT_HOME=/tmp/tensorrt LEAN_RUNTIMES=/a/libnvinfer_lean.so.10:/b/libnvinfer_lean.so.11 node test/gpu/compatible.gpu.mjs
 //
+// LEAN_TRTEXECS=/a/trtexec:/b/trtexec measures with each over the runtimes of its major that are not older than it.
+//
 // Exit code 0 when every check passed, 1 when one failed, 3 when there is no GPU or no TensorRT here.
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { defaultMode } from '../../dist/bench/request.js';
+import { benchTrtexec } from '../../dist/bench/trtexec-bench.js';
 import { buildPlan } from '../../dist/engine/build-plan.js';
 import { loadsIn } from '../../dist/engine/plan-header.js';
 import { defaultRecipe } from '../../dist/engine/recipe.js';
+import { trtexecToMeasure } from '../../dist/engine/trtexec-program.js';
 import { openEngineSession } from '../../dist/runtime/engine-session.js';
 import { openSupervisedEngine } from '../../dist/runtime/supervised-engine.js';
 import { float32Values } from '../../dist/tensor/values.js';
+import { findToolchains } from '../../dist/toolchain/find.js';
 import { COMPATIBLE, leanLibrary, named, rows, using, WIDTH } from './engines.mjs';
 import { openChecks, refused, runtimeAt, writeLayers } from './harness.mjs';
 
 const { toolchain, folder, check, skip, finish } = openChecks();
-const runtimes = (process.env.LEAN_RUNTIMES ?? '').split(':').filter((path) => path !== '');
+const listed = (variable) => (process.env[variable] ?? '').split(':').filter((path) => path !== '');
+const runtimes = listed('LEAN_RUNTIMES');
 const carries = leanLibrary(toolchain) !== undefined;
 const model = writeLayers(folder, 'layers', 2, WIDTH);
 const plan = (name) => join(folder, `${name}.engine`);
@@ -48,6 +55,65 @@ const answer = (name, runtime, options) =>
     openEngineSession(plan(name), { toolchain: runtime, requirePassport: false, ...options }),
     async (session) => float32Values((await session.run(named({ x: input }))).get('y')),
   );
+
+/** How a user names the runtime and the first trtexec listed that may measure with it; undefined where none may. */
+async function withTrtexec(file) {
+  for (const trtexec of listed('LEAN_TRTEXECS')) {
+    const environment = { ...process.env, TENSORRT_HOME: dirname(file), TRTEXEC: trtexec };
+    const found = await findToolchains(environment);
+    const runtime = found.find(({ libraries }) => libraries.inference === file);
+    const able = await trtexecToMeasure(runtime, environment).catch(() => undefined);
+    if (able !== undefined) return { environment, runtime };
+  }
+  return undefined;
+}
+
+const measured = ({ environment, runtime }, layers) =>
+  benchTrtexec(
+    {
+      engine: plan('compatible'),
+      toolchain: runtime.name,
+      device: 0,
+      plugins: [],
+      allowHostCode: true,
+      shapes: { kind: 'shapes', shapes: new Map([['x', [4, WIDTH]]]) },
+      inputs: { seed: 0, ranges: [], files: [] },
+      mode: { ...defaultMode, durationMs: 1000, transfers: false, graph: true, spinWait: true },
+      layers,
+      samples: undefined,
+      wait: false,
+    },
+    {
+      emit: () => {},
+      signal: new AbortController().signal,
+      environment,
+      trtexecLog: join(folder, `trtexec-${runtime.version}.log`),
+    },
+  );
+
+async function measureWithTrtexec(file, name) {
+  const able = await withTrtexec(file);
+  if (able === undefined) {
+    skip(`trtexec measures with ${name}`, 'LEAN_TRTEXECS names none that may');
+    return;
+  }
+  await check(`trtexec measures with ${name}`, async () => {
+    const { backend, gpuMs, mode, warnings } = await measured(able, false);
+    assert.ok(backend.endsWith(` with ${name}`), backend);
+    assert.ok(gpuMs.count >= defaultMode.iterations);
+    assert.equal(mode.graph, true);
+    assert.deepEqual(
+      warnings.filter((warning) => warning.startsWith('trtexec printed')),
+      [],
+    );
+    return { backend, gpuMs: gpuMs.median, inferences: gpuMs.count };
+  });
+  await check(`trtexec times layers with ${name}`, async () => {
+    const { layers } = await measured(able, true);
+    assert.ok(layers.layers.length > 0);
+    return { layers: layers.layers.length };
+  });
+}
 
 await check('an engine of the usual kind, and one that later versions may run', async () => {
   await build('usual', []);
@@ -96,6 +162,7 @@ for (const file of runtimes) {
     near(await answer('compatible', runtime, { allowHostCode: true }));
     if (carries) near(await answer('carrying', runtime, { allowHostCode: true }));
   });
+  await measureWithTrtexec(file, name);
   await check(`${name} refuses it without leave`, () =>
     refused('TF_ENGINE_VERSION_MISMATCH', /cannot be loaded/, answer('compatible', runtime, {})),
   );
