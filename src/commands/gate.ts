@@ -6,7 +6,7 @@ import { githubAnnotations } from '../gate/annotations.js';
 import { BASELINE_LEFT, runGate } from '../gate/gate.js';
 import type { GateResult } from '../gate/gate-result.js';
 import { junitXml } from '../gate/junit.js';
-import { countsText, renderGateMarkdown } from '../report/gate-markdown.js';
+import { countsText, droppedText, renderGateMarkdown } from '../report/gate-markdown.js';
 import { publishFile, writeFailed } from '../system/publish.js';
 
 const exitCodes = { ...outcomeExitCodes, warn: ExitCode.pass } as const;
@@ -101,6 +101,7 @@ function render(result: GateAnswer, output: TextOutput): void {
   for (const { outcome, message } of result.waivers)
     if (outcome !== 'pass') output.line(`  ${colored[outcome]}  ${message}`);
   output.line();
+  if (result.dropped.length > 0) output.line(dim(droppedText(result)));
   for (const { name, checks } of result.results)
     if (checks === 0) output.line(dim(`No check reads ${name}.`));
   if (result.baselineUpdated) output.line(`${result.baseline} holds these values now.`);

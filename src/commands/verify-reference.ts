@@ -9,6 +9,7 @@ import { seedSummary, seedSummaryText } from '../stream/parity/summary.js';
 import { readSummary, runNumbers, summaryOfResult } from '../stream/parity/summary-read.js';
 import { besideRuns } from '../stream/why/runs.js';
 import { publishFile } from '../system/publish.js';
+import { shellWord } from '../system/shell-word.js';
 import { checkWishes, type ReferenceOptions } from './verify-reference-options.js';
 
 /** Runs the candidate over the reference and writes what was asked for beside the result. */
@@ -55,6 +56,7 @@ export async function runReference(
     ...ran,
     explanations: [...told, ...ran.explanations],
     reasons: [...ran.reasons, ...reasons],
+    repeat: [ran.repeat, ...options.beside.map((path) => `--beside ${shellWord(path)}`)].join(' '),
   };
   if (options.summaryJson !== undefined)
     publishFile(options.summaryJson, seedSummaryText(seedSummary(result)));

@@ -30,6 +30,7 @@ export function renderGateMarkdown(result: GateResult): string {
     result.baselineUpdated && result.baseline !== null
       ? `The baseline ${code(result.baseline)} holds these values now.`
       : null,
+    result.dropped.length === 0 ? null : text(droppedText(result)),
     unreadText(result),
     fence(result.repeat),
   ]
@@ -37,6 +38,10 @@ export function renderGateMarkdown(result: GateResult): string {
     .join('\n\n')
     .concat('\n');
 }
+
+/** What `without` took out of the rules: whoever reads a pass is to know. */
+export const droppedText = ({ dropped }: GateResult): string =>
+  `The policy leaves out ${dropped.join(', ')}.`;
 
 /** «1 failed, 2 warnings, 12 passed». */
 export function countsText({ counts, waivers }: GateResult): string {

@@ -87,6 +87,16 @@ describe('trtforge gate', () => {
     expect(file('summary.md')).toMatch(/^# before\n## Gate/);
   });
 
+  it('says which rules the policy leaves out', () => {
+    const rules = policyOf({
+      extends: 'commands-passed',
+      without: ['exit-code'],
+      checks: [{ ...check, fail: { above: 20 } }],
+    });
+    const { stdout } = gate({ 'p.yaml': rules, 'bench.json': bench(10) }, ['p.yaml', 'bench.json']);
+    expect(stdout).toContain('The policy leaves out exit-code.');
+  });
+
   it('makes a baseline, holds the next run against it, and leaves it when that fails', () => {
     const regression = { better: 'lower', fail: '10%' };
     const rules = policyOf({ checks: [{ ...check, fail: { above: 20 }, regression }] });

@@ -103,7 +103,8 @@ describe('a model against a recorded stream', () => {
       at('cuda.json'),
       one.stdout.replace('ONNX Runtime', 'CUDAExecutionProvider of ONNX Runtime'),
     );
-    const { explanations } = verify(drifting, ...words, '--beside', at('cuda.json')).answer();
+    const { explanations, repeat } = verify(drifting, ...words, '--beside', at('cuda.json')).answer();
+    expect(repeat).toMatch(/ --beside \S+cuda\.json$/);
     expect(explanations[0]).toMatchObject({ id: 'same-provider-twice', severity: 'error' });
   });
 

@@ -33,6 +33,22 @@ const hostile = () =>
     'r.json': { v: HOSTILE },
   });
 
+describe('rules that a policy leaves out', () => {
+  it('are named, also where everything else passes', () => {
+    const result = gate({
+      'policy.yaml': policyOf({
+        extends: 'commands-passed',
+        without: ['exit-code'],
+        checks: [{ id: 'ok', ...rule, fail: { above: 5 } }],
+      }),
+      'r.json': { [field]: 2 },
+    });
+    expect(result.outcome).toBe('pass');
+    expect(renderGateMarkdown(result)).toContain('The policy leaves out exit-code.');
+    expect(renderGateMarkdown(every())).not.toContain('leaves out');
+  });
+});
+
 describe('the result', () => {
   it('is of its schema, worst first, and counted', () => {
     const { folder: _, ...result } = every();
