@@ -152,4 +152,16 @@ describe('the criteria', () => {
     expect(check).toMatchObject({ name: 'p95', measured: 1e-3, limit: 5e-4 });
     expect(check?.sentence).toBe('95 % of the chunks are within 0.001; 0.0005 is allowed.');
   });
+
+  it.each([
+    ['many noisy chunks', Array.from({ length: 20 }, (_, at) => 1e-3 * ((at * 7) % 5) + 1e-5 * at), 'pass'],
+    ['too few chunks', [1e-4, 5e-4, 2e-4, 4e-4], 'inconclusive'],
+  ])('a slope above its limit that is no failure says why: %s', (_, errors, outcome) => {
+    const slope = judgeDrift(driftOf('y', errors), defaultPolicy, null).find(({ name }) => name === 'slope');
+    expect(slope?.measured).toBeGreaterThan(1e-6);
+    expect(slope).toMatchObject({
+      outcome,
+      sentence: expect.stringMatching(/0\.000001 is allowed, and this may as well be chance\.$/),
+    });
+  });
 });

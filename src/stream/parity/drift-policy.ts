@@ -52,7 +52,9 @@ export function judgeDrift(
     if (limit === null || measured === null) return;
     const outcome = Number.isNaN(measured) ? 'inconclusive' : measured <= limit ? 'pass' : beyond;
     const words = sentences[name](short(measured), short(limit));
-    checks.push({ name, measured, limit, outcome, sentence: `${words}.` });
+    // A number above its limit that does not fail needs the reason beside it.
+    const chance = measured > limit && outcome !== 'fail' ? ', and this may as well be chance' : '';
+    checks.push({ name, measured, limit, outcome, sentence: `${words}${chance}.` });
   };
   add('p95', drift.p95, policy.p95);
   add('max', drift.max, policy.max);
