@@ -95,7 +95,11 @@ describe('trtforge record', () => {
     expect(stopped.stderr).toContain('Line 2');
     expect(existsSync(place('cut'))).toBe(false);
     const skipped = json('--convert', place('cut.jsonl'), '-o', place('cut'), '--skip-damaged');
-    expect(skipped.result).toMatchObject({ chunks: 2, damaged: [{ line: 2 }] });
+    expect(skipped.result).toMatchObject({
+      chunks: 2,
+      damaged: [{ line: 2 }],
+      warnings: [expect.stringMatching(/^1 damaged line of /)],
+    });
   }, 30_000);
 
   test.each([

@@ -101,7 +101,13 @@ export async function convertReference(
     );
     const { form, bytes, tensorBytes } = written;
     const warnings =
-      damaged.length === 0 ? [] : [`${damaged.length} damaged lines of ${from} are not in ${output}.`];
+      damaged.length === 0
+        ? []
+        : [
+            damaged.length === 1
+              ? `1 damaged line of ${from} is not in ${output}.`
+              : `${damaged.length} damaged lines of ${from} are not in ${output}.`,
+          ];
     const result = { output, form, chunks: written.chunks, bytes, tensorBytes, warnings };
     return { schema: 'trtforge.record-convert/1', from, ...result, damaged };
   } finally {
