@@ -29,10 +29,8 @@ std::shared_ptr<Call> Call::prepare(const std::shared_ptr<Context>& context, con
     call->outputs_ = call->execution_->outputs();
     call->addSlots();
     call->rehearse();
-    if (request.graph) {
-      call->graphRefusal_ = call->whyNoGraph();
-      if (call->graphRefusal_.empty()) call->captureFull();
-    }
+    call->prepareGraph();
+    call->placeSmall();
   } catch (const Failure&) {
     call->release();
     throw;
@@ -94,18 +92,15 @@ void Call::addSlot(const EngineTensor& tensor, const std::vector<std::int64_t>* 
   else if (shape == nullptr)
     slot.allocator = std::make_unique<OutputAllocator>(engine.device(), tensor.name);
   else if (!slot.callerOwns) {
-    const bool maps = bytes <= request_.mappedBytes;
-    if (!maps) slot.device = engine.pool().device(bytes, "buffer of " + tensor.name);
+    slot.device = engine.pool().device(bytes, "buffer of " + tensor.name);
     slot.host = engine.pool().host(bytes, "buffer of " + tensor.name);
-    if (maps && slot.host->deviceAddress() % kAlignment == 0) slot.mapped = slot.host->deviceAddress();
-    if (maps && slot.mapped == 0) slot.device = engine.pool().device(bytes, "buffer of " + tensor.name);
     // What another call left there, and numbers that are no index, are no input for the rehearsal.
     std::memset(slot.host->get(), 0, slot.bytes);
   }
   slots_.push_back(std::move(slot));
 }
 
-void Call::rehearse() {
+void Call::keepingOutputs(const std::function<void()>& work) {
   const Engine& engine = *context_->engine();
   const cuda::Stream& stream = context_->stream();
   // Outputs in the caller's memory may be the state another call starts from.
@@ -116,21 +111,33 @@ void Call::rehearse() {
     saved.emplace_back(&slot, engine.pool().device(bytes, "rehearsal of " + slot.name));
     stream.copyOnDevice(saved.back().second->address(), slot.address(), bytes);
   }
-  if (profiled_) execution_->setProfiler(nullptr);
   try {
-    (void)bind();
-    copyIn();
-    enqueue();
-    copyOut();
+    work();
     stream.synchronize();
   } catch (const Failure&) {
     engine.device().api().streamSynchronize(stream.get());
     throw;
   }
-  if (profiled_) execution_->setProfiler(context_->layerTimes()->profiler());
   for (const auto& [slot, block] : saved) stream.copyOnDevice(slot->address(), block->address(), slot->allocator == nullptr ? slot->bytes : slot->device->bytes() - slot->offset);
   stream.synchronize();
   for (auto& [slot, block] : saved) engine.pool().giveBack(std::move(block));
+}
+
+void Call::rehearse() {
+  if (profiled_) execution_->setProfiler(nullptr);
+  keepingOutputs([this] {
+    (void)bind();
+    copyIn();
+    enqueue();
+    copyOut();
+  });
+  if (profiled_) execution_->setProfiler(context_->layerTimes()->profiler());
+}
+
+void Call::prepareGraph() {
+  if (!request_.graph) return;
+  graphRefusal_ = whyNoGraph();
+  if (graphRefusal_.empty()) captureFull();
 }
 
 std::string Call::whyNoGraph() const {

@@ -19,12 +19,14 @@ struct BindingRequest {
   std::size_t offset = 0;
 };
 
+// How small tensors of the call's own reach the GPU: copied, used by it in pinned memory, or as a few runs of both show to be faster.
+enum class SmallTensors { kCopied, kMapped, kMeasured };
+
 struct CallRequest {
   std::vector<InputShape> shapes;
   std::vector<BindingRequest> bindings;
   bool graph = false;
-  // Tensors up to so many bytes are read and written by the GPU in pinned memory, without copies.
-  std::size_t mappedBytes = 0;
+  SmallTensors small = SmallTensors::kMeasured;
 };
 
 // A tensor of a call.
@@ -34,7 +36,7 @@ struct Slotted {
   bool hostTensor = false;  // a shape output: the library writes the pinned buffer itself
   std::size_t bytes = 0;
   std::shared_ptr<cuda::HostBlock> host;      // null for device bindings and data-dependent outputs
-  std::shared_ptr<cuda::DeviceBlock> device;  // null for host tensors, mapped ones, and data-dependent outputs of the call's own
+  std::shared_ptr<cuda::DeviceBlock> device;  // null for host tensors, and data-dependent outputs of the call's own
   std::size_t offset = 0;
   bool callerOwns = false;
   cuda::Address mapped = 0;                   // of the pinned memory on the GPU, where the engine uses it in place
@@ -42,7 +44,7 @@ struct Slotted {
 
   cuda::Address address() const { return device->address() + offset; }
   // Copied between pinned memory and the GPU in every run.
-  bool copied() const { return host != nullptr && device != nullptr; }
+  bool copied() const { return host != nullptr && device != nullptr && mapped == 0; }
 };
 
 // Bytes outside pinned memory that a run reads into, or writes from, the slot of this number.
@@ -61,6 +63,8 @@ class Call {
 
   bool hasGraph() const { return fullGraphed_; }
   const std::string& graphRefusal() const { return graphRefusal_; }
+  // Small tensors are used in pinned memory.
+  bool mapsSmall() const;
   const std::vector<OutputShape>& outputs() const { return outputs_; }
   const std::vector<Slotted>& slots() const { return slots_; }
   const std::shared_ptr<Context>& context() const { return context_; }
@@ -84,8 +88,15 @@ class Call {
   void addSlot(const EngineTensor& tensor, const std::vector<std::int64_t>* shape, std::size_t bytes);
   const BindingRequest& bindingOf(const std::string& name) const;
   void rehearse();
+  // Work that runs the engine; afterwards outputs in the caller's memory are as they were.
+  void keepingOutputs(const std::function<void()>& work);
   std::string whyNoGraph() const;
   void captureFull();
+  void prepareGraph();
+  // All of call_small.cpp.
+  void placeSmall();
+  void mapSmall(bool mapped);
+  Pace::Clock::duration bestRun();
 
   // All with the context's mutex held and the device current.
   void open();

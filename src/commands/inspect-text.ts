@@ -54,7 +54,12 @@ export function renderPlan(facts: PlanFacts, output: TextOutput): void {
     const whose = header.kind === 'ultralytics' ? 'Ultralytics' : 'JSON';
     section(output, 'In front', [[`${formatBytes(header.bytes)} of ${whose} header`]]);
   }
-  const marks = { yes: green('yes'), 'if-version-compatible': yellow('maybe'), no: red('no') };
+  const marks = {
+    yes: green('yes'),
+    'if-allowed': yellow('if allowed'),
+    'if-version-compatible': yellow('maybe'),
+    no: red('no'),
+  };
   section(
     output,
     'Loads in',

@@ -1,6 +1,6 @@
 import { canonicalJson } from './canonical-json.js';
 import type { IdentityDocument } from './identity.js';
-import { loadsIn } from './plan-header.js';
+import { loadsIn } from './plan-loads.js';
 import type { Target } from './target.js';
 
 /** Why a stored engine may serve a request, or may not. */
@@ -76,7 +76,7 @@ function versionRule({ recipe, target }: IdentityDocument, have: Target): Compat
       `It was built by ${have.version}, ${target.version} is wanted, and it is not version-compatible.`,
     );
   // tensorrt-rtx has no version-compatible engines, whatever flag was set.
-  const { loads, why } = loadsIn(have, target);
+  const { loads, why } = loadsIn(have, target, recipe.flags);
   return loads === 'no' || have.product === 'tensorrt-rtx'
     ? no('other-version', why)
     : yes(

@@ -30,7 +30,7 @@ export const planFactsSchema = z.strictObject({
   toolchains: z.array(
     z.strictObject({
       name: z.string(),
-      loads: z.enum(['yes', 'if-version-compatible', 'no']),
+      loads: z.enum(['yes', 'if-allowed', 'if-version-compatible', 'no']),
       why: z.string(),
     }),
   ),

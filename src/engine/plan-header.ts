@@ -135,45 +135,6 @@ export function stripForeignHeader(
   return { path: output, bytes: header.planBytes };
 }
 
-/**
- * Whether a runtime can load a plan, as far as the header tells. A plan loads in the version that built it; another version loads it only when it was
- * built version-compatible, which the header does not say (support policies of TensorRT: forward within a major version, and from 8 to 10, 10 to 11).
- */
-export function loadsIn(
-  header: Pick<PlanHeader, 'product' | 'version'>,
-  runtime: { readonly product: string; readonly version: string },
-): { readonly loads: 'yes' | 'if-version-compatible' | 'no'; readonly why: string } {
-  const built = `${header.product} ${header.version ?? 'older than 8.6'}`;
-  const here = `${runtime.product} ${runtime.version}`;
-  if (header.product !== runtime.product)
-    return { loads: 'no', why: `It is a plan of ${built}, another product than ${here}.` };
-  if (header.version === null)
-    return { loads: 'no', why: `It is a plan of ${built}; ${here} does not load it.` };
-  if (sameVersion(header.version, runtime.version)) return { loads: 'yes', why: `It was built by ${built}.` };
-  const [builtMajor = 0, builtMinor = 0] = numbers(header.version);
-  const [major = 0, minor = 0] = numbers(runtime.version);
-  const newer =
-    major === builtMajor
-      ? minor >= builtMinor
-      : (builtMajor === 8 && major === 10) || (builtMajor === 10 && major === 11);
-  return newer
-    ? {
-        loads: 'if-version-compatible',
-        why: `It was built by ${built}; ${here} loads it only if it was built version-compatible.`,
-      }
-    : { loads: 'no', why: `It was built by ${built}; ${here} cannot load it. Build it again with ${here}.` };
-}
-
-/** Compares versions as far as both say them; the build number modulo 256, as plans keep it. */
-function sameVersion(plan: string, library: string): boolean {
-  const ours = numbers(plan);
-  return numbers(library).every(
-    (number, index) => (index === 3 ? number % 256 : number) === (ours[index] ?? 0),
-  );
-}
-
-const numbers = (version: string): number[] => version.split('.').map(Number);
-
 /** Where the plan begins; undefined when the file is no plan. */
 function locatePlan(
   source: ByteSource,

@@ -1,18 +1,26 @@
 import { TrtforgeError } from '../errors.js';
+import type { Flavour } from '../toolchain/toolchain.js';
 import type { PlanFacts } from './plan-facts.js';
-import { loadsIn, type PlanHeader, planDigest, readPlanHeader, stripForeignHeader } from './plan-header.js';
+import { type PlanHeader, planDigest, readPlanHeader, stripForeignHeader } from './plan-header.js';
+import { loadsIn } from './plan-loads.js';
+
+interface PassportOfPlan {
+  readonly plan: { readonly sha256: string; readonly bytes: number };
+  readonly identity?: { readonly document: { readonly recipe: { readonly flags: readonly string[] } } };
+}
 
 /** What lies around a plan, read by the caller. */
 export interface PlanSurroundings {
   readonly passport: {
     readonly path: string;
     /** The passport, null when there is none; may throw when it cannot be believed. */
-    read(): { readonly plan: { readonly sha256: string; readonly bytes: number } } | null;
+    read(): PassportOfPlan | null;
   };
   readonly toolchains: readonly {
     readonly name: string;
     readonly product: string;
     readonly version: string;
+    readonly flavour?: Flavour;
   }[];
   /** Where to write the plan without its foreign header. */
   readonly stripTo?: string | undefined;
@@ -24,6 +32,7 @@ export function inspectPlan(path: string, surroundings: PlanSurroundings): PlanF
   const sha256 = planDigest(header);
   const findings = headerFindings(header);
   const passport = passportFacts(header, sha256, surroundings.passport, findings);
+  const flags = passport?.content.identity?.document.recipe.flags;
   const { stripTo } = surroundings;
   return {
     schema: 'trtforge.inspect-plan/1',
@@ -42,7 +51,7 @@ export function inspectPlan(path: string, surroundings: PlanSurroundings): PlanF
     stripped: stripTo === undefined ? null : stripForeignHeader(path, stripTo),
     toolchains: surroundings.toolchains
       .filter(({ product }) => product === header.product)
-      .map((toolchain) => ({ name: toolchain.name, ...loadsIn(header, toolchain) })),
+      .map((toolchain) => ({ name: toolchain.name, ...loadsIn(header, toolchain, flags) })),
     findings,
   };
 }
@@ -74,7 +83,7 @@ function passportFacts(
   sha256: string,
   { path, read }: PlanSurroundings['passport'],
   findings: PlanFacts['findings'],
-): PlanFacts['passport'] {
+): { readonly path: string; readonly content: PassportOfPlan } | null {
   try {
     const passport = read();
     if (passport === null) return null;

@@ -2,7 +2,8 @@ import { TrtforgeError } from '../errors.js';
 import { type ByteSource, openFile } from '../system/byte-source.js';
 import { sha256InPieces, sha256OfRange } from '../system/digest.js';
 import { type Passport, passportPath, readPassport } from './passport.js';
-import { loadsIn, planHeaderOf } from './plan-header.js';
+import { planHeaderOf } from './plan-header.js';
+import { loadsIn } from './plan-loads.js';
 import type { Target } from './target.js';
 
 /**

@@ -96,7 +96,7 @@ async function load(planPath: string, options: LoadOptions): Promise<Omit<Loaded
     logTeller(toolchain.product, emit),
   );
   const native = await finished(job, signal, doing, (engine) => void engine.close()).catch((error) => {
-    throw withPluginRemedy(error);
+    throw withRemedy(error);
   });
   try {
     const bindings = engineBindings(planPath, native.facts.tensors, native.facts.profiles);
@@ -147,13 +147,26 @@ function checkPlugins({ path, passport }: PlanOnDisk, plugins: readonly string[]
   );
 }
 
-/** A plan whose plug-in is missing is refused with the library's words about a creator or registry; what to do is always the same. */
-function withPluginRemedy(error: unknown): unknown {
+/** What to do about refusals whose words are always the same. */
+const remedies = [
+  {
+    words: /plug-?in/i,
+    remedy: 'Give the plug-in libraries that the engine was built with: --plugin FILE (plugins).',
+  },
+  {
+    words: /engine with lean runtime/i,
+    remedy:
+      'The plan carries its own runtime, which is code: allow it with --allow-host-code (allowHostCode) if you trust the file.',
+  },
+] as const;
+
+function withRemedy(error: unknown): unknown {
   if (!(error instanceof TrtforgeError) || error.code !== 'TF_PLAN_LOAD_FAILED') return error;
-  if (!/plug-?in/i.test(error.message)) return error;
+  const known = remedies.find(({ words }) => words.test(error.message));
+  if (known === undefined) return error;
   return new TrtforgeError(error.code, error.message, {
     cause: error,
-    remedy: 'Give the plug-in libraries that the engine was built with: --plugin FILE (plugins).',
+    remedy: known.remedy,
     ...(error.details === undefined ? {} : { details: error.details }),
   });
 }

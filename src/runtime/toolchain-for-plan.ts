@@ -1,4 +1,4 @@
-import { loadsIn } from '../engine/plan-header.js';
+import { loadsIn } from '../engine/plan-loads.js';
 import { TrtforgeError } from '../errors.js';
 import { chooseToolchain, findToolchains, toolchainNamed, unknownVersion } from '../toolchain/find.js';
 import type { Toolchain } from '../toolchain/toolchain.js';
@@ -30,10 +30,11 @@ function fitting(
   candidates: readonly Toolchain[],
   { allowHostCode }: ToolchainChoice,
 ): Toolchain {
-  const judged = candidates.map((toolchain) => ({ toolchain, ...judge(plan, toolchain) }));
+  const flags = plan.passport?.identity.document.recipe.flags;
+  const judged = candidates.map((toolchain) => ({ toolchain, ...loadsIn(plan.header, toolchain, flags) }));
   const exact = judged.find(({ loads }) => loads === 'yes');
   if (exact !== undefined) return exact.toolchain;
-  const compatible = judged.find(({ loads }) => loads === 'if-version-compatible');
+  const compatible = judged.find(({ loads }) => loads !== 'no');
   if (compatible !== undefined && allowHostCode) return compatible.toolchain;
   const nearest = compatible ?? judged[0];
   throw new TrtforgeError('TF_ENGINE_VERSION_MISMATCH', `${plan.path} cannot be loaded: ${nearest?.why}`, {
@@ -48,19 +49,4 @@ function fitting(
       found: candidates.map(({ product, version }) => ({ product, version })),
     },
   });
-}
-
-/** The header tells versions apart, the passport whether the plan was built to be loaded by later ones; lean runtimes load nothing else. */
-function judge({ header, passport }: PlanOnDisk, toolchain: Toolchain): ReturnType<typeof loadsIn> {
-  const byVersion = loadsIn(header, toolchain);
-  const isLean = toolchain.flavour !== undefined && toolchain.flavour !== 'full';
-  if (byVersion.loads === 'no' || (byVersion.loads === 'yes' && !isLean)) return byVersion;
-  const isCompatible = passport?.identity.document.recipe.flags.includes('version-compatible');
-  const here = `${toolchain.product} ${toolchain.version}`;
-  if (isCompatible === false)
-    return {
-      loads: 'no',
-      why: `${byVersion.why} Its passport says that it was not; ${here} cannot load it.`,
-    };
-  return { loads: 'if-version-compatible', why: byVersion.why };
 }

@@ -14,6 +14,7 @@ const tensorrt: Target = {
 };
 const rtx: Target = { ...tensorrt, product: 'tensorrt-rtx', version: '1.7.1.116', cudaMajor: null };
 const vc: Partial<Recipe> = { flags: ['version-compatible'] };
+const lean: Partial<Recipe> = { flags: ['version-compatible', 'exclude-lean-runtime'] };
 const hc: Partial<Recipe> = { hardwareCompatibility: 'ampere-plus' };
 
 const document = (recipe: Partial<Recipe>, target: Target, model = 'a'.repeat(64)): IdentityDocument => ({
@@ -31,6 +32,15 @@ describe('whether an engine of another identity may serve', () => {
     ['the same', {}, tensorrt, {}, {}, 'exact', true],
     ['another version, not asked for', {}, tensorrt, version('10.7.0.23'), {}, 'other-version', false],
     ['an older one, version-compatible', vc, tensorrt, version('10.7.0.23'), {}, 'version-compatible', true],
+    [
+      'an older one that does not carry its runtime',
+      lean,
+      tensorrt,
+      version('10.7.0.23'),
+      {},
+      'other-version',
+      false,
+    ],
     ['one major older', vc, tensorrt, version('11.1.0.106'), {}, 'version-compatible', true],
     ['two majors older', vc, tensorrt, version('11.1.0.106'), version('8.6.1.6'), 'other-version', false],
     ['8 on 10', vc, tensorrt, {}, version('8.6.1.6'), 'version-compatible', true],

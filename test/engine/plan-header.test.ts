@@ -7,7 +7,6 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { planFactsSchema } from '../../src/engine/plan-facts.js';
 import {
   isPlanFile,
-  loadsIn,
   planDigest,
   planHeaderOf,
   readPlanHeader,
@@ -160,24 +159,6 @@ describe('stripForeignHeader', () => {
     expect(codeOf(() => stripForeignHeader(plain, join(folder, 'never')))).toBe('TF_USAGE');
     expect(codeOf(() => stripForeignHeader(headed, headed))).toBe('TF_USAGE');
     expect(readPlanHeader(headed).foreignHeader?.kind).toBe('ultralytics');
-  });
-});
-
-describe('loadsIn', () => {
-  it.each([
-    ['10.6.0.26', 'tensorrt', '10.6.0.26', 'yes'],
-    ['10.6.0.26', 'tensorrt', '10.6.0', 'yes'],
-    ['10.4.0.5', 'tensorrt', '10.4.0.261', 'yes'],
-    ['10.6.0.26', 'tensorrt', '10.6.0.27', 'if-version-compatible'],
-    ['10.6.0.26', 'tensorrt', '10.9.0.34', 'if-version-compatible'],
-    ['10.9.0.34', 'tensorrt', '10.6.0.26', 'no'],
-    ['10.9.0.34', 'tensorrt', '11.1.0.1', 'if-version-compatible'],
-    ['8.6.1.6', 'tensorrt', '10.0.1.6', 'if-version-compatible'],
-    ['8.6.1.6', 'tensorrt', '11.1.0.1', 'no'],
-    ['10.6.0.26', 'tensorrt-rtx', '1.7.1.116', 'no'],
-  ])('a plan of TensorRT %s in %s %s: %s', (version, product, runtimeVersion, loads) => {
-    const header = { product: 'tensorrt' as const, version };
-    expect(loadsIn(header, { product, version: runtimeVersion }).loads).toBe(loads);
   });
 });
 

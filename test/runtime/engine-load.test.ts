@@ -235,6 +235,13 @@ describe('loading an engine', () => {
     expect(error.remedy).toContain('--plugin FILE');
   });
 
+  it('a plan that the library runs only with leave says how to give it', async () => {
+    const addon = new FakeAddon(doubling);
+    const words = 'The library says: Cannot deserialize engine with lean runtime';
+    addon.failures.set('open', new TrtforgeError('TF_PLAN_LOAD_FAILED', words));
+    expect((await refusal(engine(), {}, addon)).remedy).toContain('--allow-host-code');
+  });
+
   it.each(['TF_GPU_MEMORY', 'TF_LIBRARY_LOAD_FAILED', 'TF_PLAN_LOAD_FAILED'] as const)(
     '%s of the library comes through as it is',
     async (code) => {

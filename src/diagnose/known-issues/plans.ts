@@ -8,9 +8,29 @@ export const planIssues: readonly KnownIssue[] = [
       /stdVersionRead == (?:kSERIALIZATION_VERSION|serializationVersion)|Version tag does not match|engine plan file is not compatible with this version of TensorRT/,
     cause: 'The plan was built with another TensorRT version.',
     remedy:
-      'Build it again with this version, or once with version-compatible. `trtforge inspect PLAN` shows the version it was built with.',
+      'Build it again with this version, or once with version-compatible and its runtime inside: without that, only the lean runtime of the same version runs it. `trtforge inspect PLAN` shows the version it was built with.',
     versions: 'all',
     source: tensorrtIssue(2072),
+  },
+  {
+    id: 'plan-carries-runtime',
+    severity: 'error',
+    pattern: /Cannot deserialize engine with lean runtime/,
+    cause:
+      'The plan is version-compatible and carries the runtime that runs it, which is code of the machine; TensorRT asks for leave even in the version that built it.',
+    remedy: 'Allow it if you trust the file: --allow-host-code (setEngineHostCodeAllowed in other programs).',
+    versions: '8.6 and later',
+    source: 'measured',
+  },
+  {
+    id: 'plan-needs-a-runtime',
+    severity: 'error',
+    pattern: /Unexpected call to stub deserializeEngine/,
+    cause: 'A dispatch runtime runs only what a plan carries, and this plan carries no runtime.',
+    remedy:
+      'Build with version-compatible and without exclude-lean-runtime, or load it with the lean or full runtime of the version that built it.',
+    versions: '8.6 and later',
+    source: 'measured',
   },
   {
     id: 'plan-corrupt',

@@ -1,6 +1,7 @@
 // A stand-in for libcuda: one GPU, or none, as the test wishes (STANDIN_GPU). Device memory is host memory, so the stand-in engines compute on it.
 // Work is done when it is enqueued and takes its time on paper: a stream knows when it will be free, an event when it will have happened, and who waits for it
-// waits by the clock. STANDIN_COPY_US is how long a copy takes; STANDIN_GPU_BYTES how much memory there is.
+// waits by the clock. STANDIN_COPY_US is how long a copy takes, STANDIN_BUS_US how much longer a kernel takes for each tensor in pinned memory;
+// STANDIN_GPU_BYTES how much memory there is.
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -11,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -50,6 +52,7 @@ struct Event {
 
 std::mutex memoryMutex;
 std::map<Address, std::size_t> blocks;
+std::set<const void*> pinned;
 std::size_t usedBytes = std::size_t{1} << 30;
 std::size_t totalBytes() { return std::strtoull(wish("STANDIN_GPU_BYTES", "161061273600"), nullptr, 10); }
 unsigned contextFlags = 0;
@@ -160,9 +163,21 @@ int cuMemFree_v2(Address address) {
   return std::free(reinterpret_cast<void*>(address)), 0;
 }
 int cuMemsetD8_v2(Address address, unsigned char value, std::size_t bytes) { return std::memset(reinterpret_cast<void*>(address), value, bytes), 0; }
-int cuMemHostAlloc(void** memory, std::size_t bytes, unsigned) { return bytes == 0 ? kInvalidValue : (*memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256), 0); }
+int cuMemHostAlloc(void** memory, std::size_t bytes, unsigned) {
+  if (bytes == 0) return kInvalidValue;
+  *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  std::lock_guard<std::mutex> lock(memoryMutex);
+  pinned.insert(*memory);
+  return 0;
+}
 int cuMemHostGetDevicePointer_v2(Address* address, void* memory, unsigned) { return *address = reinterpret_cast<Address>(memory), 0; }
-int cuMemFreeHost(void* memory) { return std::free(memory), 0; }
+int cuMemFreeHost(void* memory) {
+  {
+    std::lock_guard<std::mutex> lock(memoryMutex);
+    pinned.erase(memory);
+  }
+  return std::free(memory), 0;
+}
 int cuMemcpyHtoDAsync_v2(Address to, const void* from, std::size_t bytes, Stream* stream) {
   return enqueue(stream, copyUs(), [=] { std::memcpy(reinterpret_cast<void*>(to), from, bytes); });
 }
@@ -218,6 +233,12 @@ int cuEventElapsedTime(float* ms, Event* from, Event* to) {
   if (((from->flags | to->flags) & kDisableTiming) != 0) return 400;
   if (nowUs() < std::max(from->atUs, to->atUs)) return kNotReady;
   return *ms = static_cast<float>((to->atUs - from->atUs) / 1000), 0;
+}
+
+// For the stand-in engines: how much longer a kernel takes because of where a tensor lies.
+double standinBusUs(const void* tensor) {
+  std::lock_guard<std::mutex> lock(memoryMutex);
+  return pinned.count(tensor) == 0 ? 0 : std::atof(wish("STANDIN_BUS_US", "0"));
 }
 
 // For the stand-in engines: a kernel, with an argument that is copied as a GPU copies a kernel's parameters.

@@ -117,15 +117,17 @@ inline bool netEnqueue(Worker* self, void* stream) {
     if (network.kind == "shape") computeShape(context);
     NetKernel kernel = {network.kind == "shape" ? 'r' : network.kind[0], {}, {}, {}, volume(shapeIn(context, network.tensors[0])), context.version, *context.version};
     int ins = 0, outs = 0;
+    double us = std::atof(wish("STANDIN_COMPUTE_US"));
     for (const NetTensor& tensor : network.tensors) {
       if (tensor.host) continue;
+      us += cuda<double (*)(const void*)>("standinBusUs")(context.addresses[tensor.name]);
       if (tensor.input) kernel.in[ins++] = context.addresses[tensor.name];
       else {
         kernel.bytes[outs] = tensorBytes(tensor, volume(shapeIn(context, tensor)));
         kernel.out[outs++] = context.addresses[tensor.name];
       }
     }
-    cuda<int (*)(void*, double, void (*)(void*), const void*, std::size_t)>("standinLaunchCopy")(stream, std::atof(wish("STANDIN_COMPUTE_US")), NetKernel::run, &kernel, sizeof kernel);
+    cuda<int (*)(void*, double, void (*)(void*), const void*, std::size_t)>("standinLaunchCopy")(stream, us, NetKernel::run, &kernel, sizeof kernel);
   }
   if (context.profiler != nullptr && context.emits) netReport(self);
   return true;
