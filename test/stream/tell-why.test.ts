@@ -1,12 +1,14 @@
 import { describe, expect, it } from 'vitest';
+import type { StatePair } from '../../src/stream/contract/contract.js';
 import { stepsOf } from '../../src/stream/contract/law.js';
 import type { ChunkOutcome } from '../../src/stream/parity/stream-outcome.js';
+import { positionAxis } from '../../src/stream/why/position-axis.js';
 import { besideRuns, compareTf32, explainSwap, identicalRuns, tf32Runs } from '../../src/stream/why/runs.js';
 import { sensitivityTo } from '../../src/stream/why/sensitivity.js';
 import { explainTensor, looseTolerances, stateLengths } from '../../src/stream/why/tell-why.js';
 import { inspectFailure } from '../../src/stream/why/tensor.js';
 import { randomStream } from '../../src/tensor/random.js';
-import { float32Values } from '../../src/tensor/values.js';
+import { float32Values, integerTensor } from '../../src/tensor/values.js';
 import { floats } from '../runtime/models.js';
 
 const SHAPE = [1, 8, 20, 6];
@@ -18,6 +20,7 @@ const reference = Array.from({ length: COUNT }, () => stream.normal());
 const diagnose = (
   error: (place: { channel: number; position: number; k: number }, value: number) => number,
   values = reference,
+  axis: number | null = 3,
 ) =>
   inspectFailure({
     tensor: 't',
@@ -31,6 +34,7 @@ const diagnose = (
         return value + error(place, value);
       }),
     ),
+    axis,
     region: null,
   });
 const said = (...[error, values]: Parameters<typeof diagnose>) =>
@@ -51,9 +55,19 @@ describe('the first failure of a tensor, looked at closely', () => {
 
   it('frames that point another way are counted and named', () => {
     const found = diagnose(({ k }, value) => (k >= 4 ? -2 * value : 0.0001));
-    expect(found.frames).toEqual({ axis: 3, total: 6, diverged: [4, 5] });
+    expect(found.frames).toEqual({ axis: 3, isPosition: true, total: 6, diverged: [4, 5] });
     expect(explainTensor(found).find(({ id }) => id === 'frames-diverge')?.sentence).toMatch(
-      /2 of 6 positions.*4, 5/,
+      /2 of 6 positions of axis 3.*4, 5/,
+    );
+  });
+
+  it('where it is not known which axis positions lie along, nothing is said of sides, padding or positions', () => {
+    const oneEnd = diagnose(({ k }) => (k === 5 ? 0.5 : 0.001), reference, null);
+    expect(explainTensor(oneEnd).map(({ id }) => id)).not.toContain('padding-side');
+    expect(explainTensor(diagnose(() => 0.01, reference, null))).toEqual([]);
+    const turned = explainTensor(diagnose(({ k }, value) => (k >= 4 ? -2 * value : 0.0001), reference, null));
+    expect(turned.find(({ id }) => id === 'frames-diverge')?.sentence).toMatch(
+      /2 of 6 indices of axis 3.*4, 5/,
     );
   });
 
@@ -85,9 +99,82 @@ describe('the first failure of a tensor, looked at closely', () => {
         SHAPE,
         values.map((value) => (value === 0 ? 0 : value + 0.01)),
       ),
+      axis: 2,
       region: { axis: 2, from: 0, to: 5 },
     });
     expect(found.slices).toMatchObject({ axis: 2, says: 'uniform' });
+  });
+
+  it('junk beyond the valid positions is no position that points another way', () => {
+    const found = inspectFailure({
+      tensor: 't',
+      chunk: 0,
+      reference: floats('float32', SHAPE, reference),
+      candidate: floats(
+        'float32',
+        SHAPE,
+        reference.map((value, at) => (Math.floor(at / 6) % 20 < 5 ? value + 0.001 : -value)),
+      ),
+      axis: 2,
+      region: { axis: 2, from: 0, to: 5 },
+    });
+    expect(found.frames).toEqual({ axis: 2, isPosition: true, total: 5, diverged: [] });
+  });
+});
+
+describe('the axis that positions lie along', () => {
+  const pair = {
+    input: 'cache',
+    output: 'cache_out',
+    initial: 0,
+    axis: null,
+    capacity: null,
+    padSide: 'right',
+    fillValue: 0,
+    validLength: 'cache_len',
+  } as const;
+  const lengths = { signal: null, result: 'y_len', stateIn: null, stateOut: 'cache_len' };
+  const y = { name: 'y', dtype: 'float32', shape: ['B', 4, 3], role: 'result' } as const;
+  const outputs = new Map([
+    ['cache_len', integerTensor('int64', [2], [3, 5])],
+    ['y_len', integerTensor('int64', [2], [3, 3])],
+  ]);
+  const filled = floats(
+    'float32',
+    [2, 4, 8, 6],
+    Array.from({ length: 384 }, (_, at) => (Math.floor(at / 6) % 8 < 5 ? 1 : 0)),
+  );
+  const axisOf = (name: string, tensor = filled, state = [{ ...pair }] as readonly StatePair[]) =>
+    positionAxis({ state, lengths, outputs: [y] }, name, tensor, outputs);
+
+  it('is the one that the contract names for a state', () => {
+    expect(axisOf('cache_out', filled, [{ ...pair, axis: 1 }])).toBe(1);
+  });
+  it('of a state without one is that which is filled as far as its length says', () => {
+    expect(axisOf('cache_out')).toBe(2);
+    expect(axisOf('cache_out', filled, [{ ...pair, validLength: null }])).toBeNull();
+    expect(
+      axisOf(
+        'cache_out',
+        floats(
+          'float32',
+          [2, 8, 8],
+          Array.from({ length: 128 }, () => 1),
+        ),
+      ),
+    ).toBeNull();
+  });
+  it('of a result is that which is as long as the result, else the open one', () => {
+    const result = (shape: number[]) =>
+      floats(
+        'float32',
+        shape,
+        Array.from({ length: shape.reduce((a, b) => a * b) }, () => 1),
+      );
+    expect(axisOf('y', result([2, 4, 3]))).toBe(2);
+    expect(axisOf('y', result([2, 4, 9]))).toBeNull();
+    const open = { ...y, shape: ['B', 'T', 4] } as const;
+    expect(positionAxis({ state: [], lengths, outputs: [open] }, 'y', result([2, 9, 4]), outputs)).toBe(1);
   });
 });
 

@@ -43,7 +43,7 @@ function shortest(lengths: ArrayLike<number>, size: number): number {
 }
 
 /** How many positions, counted from the side that is not filled up, hold the last one in use. */
-function lastInUse(tensor: Tensor, axis: number, padSide: StatePair['padSide']): number {
+export function lastInUse(tensor: Tensor, axis: number, padSide: StatePair['padSide']): number {
   const values = float32Values(tensor);
   const size = tensor.shape[axis] ?? 0;
   const inner = elementCount(tensor.shape.slice(axis + 1));

@@ -10,6 +10,7 @@ import type { StatePair, Violation } from '../contract/contract.js';
 import { fitToCapacity, nextState } from '../contract/state.js';
 import type { ReferenceChunk } from '../reference/recorded-stream.js';
 import type { TaskJudge } from '../task/judge.js';
+import { positionAxis } from '../why/position-axis.js';
 import { inspectFailure, type TensorDiagnosis } from '../why/tensor.js';
 import { compareTensor, type TensorParity } from './chunk-compare.js';
 import { dumpChunk } from './chunk-dump.js';
@@ -162,9 +163,10 @@ class Stream {
       });
       // The first failure of each tensor is looked at more closely; later ones mostly repeat it.
       if (parity.failure === 'outside-tolerance' && candidate !== undefined && !this.#diagnoses.has(tensor)) {
+        const axis = positionAxis(this.#plan.contract, tensor, reference, recorded);
         this.#diagnoses.set(
           tensor,
-          inspectFailure({ tensor, chunk: chunk.index, candidate, reference, region }),
+          inspectFailure({ tensor, chunk: chunk.index, candidate, reference, axis, region }),
         );
       }
       return parity;

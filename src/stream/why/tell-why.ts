@@ -157,10 +157,12 @@ export function explainTensor(diagnosis: TensorDiagnosis): readonly Explanation[
     say(
       'frames-diverge',
       'error',
-      `In chunk ${chunk} ${frames.diverged.length} of ${frames.total} positions of the last axis of ${tensor} point another way than the reference (cosine below 0.99): ${named(frames.diverged)}.`,
+      `In chunk ${chunk} ${frames.diverged.length} of ${frames.total} ${frames.isPosition ? 'positions' : 'indices'} of axis ${frames.axis} of ${tensor} point another way than the reference (cosine below 0.99): ${named(frames.diverged)}.`,
       frames.diverged.length === frames.total
         ? 'All of them do: look at the inputs and the state that this chunk was given.'
-        : 'Compare what those frames read: padding that leaks in, a state of the wrong length, or a kernel that is wrong on this GPU.',
+        : frames.isPosition
+          ? 'Compare what those positions read: padding that leaks in, a state of the wrong length, or a kernel that is wrong on this GPU.'
+          : 'What is special about them is where to look; a contract that names the axis of positions tells more.',
       { diverged: frames.diverged.length, total: frames.total },
     );
   } else if (place !== null) {

@@ -43,8 +43,13 @@ export interface TensorDiagnosis {
     readonly count: number;
     readonly indices: readonly number[];
   } | null;
-  /** Along the last axis: frames whose direction is lost. */
-  readonly frames: { readonly axis: number; readonly total: number; readonly diverged: readonly number[] };
+  /** Along the axis of positions, or the last one where that is not known: indices whose direction is lost. */
+  readonly frames: {
+    readonly axis: number;
+    readonly isPosition: boolean;
+    readonly total: number;
+    readonly diverged: readonly number[];
+  };
 }
 
 /** Reference values at least so large are significant. */
@@ -59,32 +64,34 @@ const MOST_NAMED = 16;
 /** Longer axes have no «side»: they are channels, not positions. */
 const LONGEST_SLICED = 4096;
 
-/** Looks at a failed tensor. Candidate and reference have the same shape; `region` chooses the axis whose ends may be padding. */
+/** Looks at a failed tensor. Candidate and reference have the same shape; `axis` is that of positions, whose ends may be padding, null where it is not known. */
 export function inspectFailure({
   tensor,
   chunk,
   candidate,
   reference,
+  axis,
   region,
 }: {
   readonly tensor: string;
   readonly chunk: number;
   readonly candidate: Tensor;
   readonly reference: Tensor;
+  readonly axis: number | null;
+  /** The part along `axis` that means something; null for all of it. */
   readonly region: Region | null;
 }): TensorDiagnosis {
   const { shape } = reference;
   const [ours, theirs] = [float32Values(candidate), float32Values(reference)];
   const profiles = shape.map((_, axis) => axisProfile(ours, theirs, shape, axis));
-  const last = profiles.at(-1);
-  const sliced = profiles[region?.axis ?? shape.length - 1];
+  const positions = axis === null ? undefined : profiles[axis];
   return {
     tensor,
     chunk,
-    slices: sliced === undefined ? null : judgeSlices(sliced, region),
+    slices: positions === undefined ? null : judgeSlices(positions, region),
     masked: judgeMask(ours, theirs),
     place: concentrated(profiles),
-    frames: divergedFrames(last),
+    frames: divergedFrames(positions ?? profiles.at(-1), positions !== undefined, region),
   };
 }
 
@@ -123,7 +130,7 @@ function axisProfile(
 /** Worst slice over best, of those in the region that were written: above 10 the sides differ, below 2 the error is everywhere alike. */
 function judgeSlices(
   { axis, maxAbs: all, written }: AxisProfile,
-  region: Region | null = null,
+  region: Region | null,
 ): TensorDiagnosis['slices'] {
   const { from, to } = region ?? { from: 0, to: all.length };
   const maxAbs = written.filter((index) => index >= from && index < to).map((index) => all[index]!);
@@ -176,8 +183,15 @@ function concentrated(profiles: readonly AxisProfile[]): TensorDiagnosis['place'
   return found;
 }
 
-function divergedFrames(profile: AxisProfile | undefined): TensorDiagnosis['frames'] {
-  if (profile === undefined) return { axis: 0, total: 0, diverged: [] };
-  const diverged = [...profile.cosine.keys()].filter((index) => !(profile.cosine[index]! >= DIVERGED_COSINE));
-  return { axis: profile.axis, total: profile.cosine.length, diverged };
+function divergedFrames(
+  profile: AxisProfile | undefined,
+  isPosition: boolean,
+  region: Region | null,
+): TensorDiagnosis['frames'] {
+  if (profile === undefined) return { axis: 0, isPosition, total: 0, diverged: [] };
+  const { axis, cosine } = profile;
+  const { from, to } = isPosition && region !== null ? region : { from: 0, to: cosine.length };
+  const indices = [...cosine.keys()].slice(from, to);
+  const diverged = indices.filter((index) => !(cosine[index]! >= DIVERGED_COSINE));
+  return { axis, isPosition, total: indices.length, diverged };
 }
