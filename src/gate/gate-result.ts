@@ -52,7 +52,8 @@ export const gateWaiverSchema = z.object({
   expires: z.string(),
   /** Days until it ends; negative when it has. */
   daysLeft: z.int(),
-  state: z.enum(['used', 'unused', 'expiring', 'expired']),
+  /** `too-weak`: a miss that it is for is worse than its `up-to`, or none that any waiver can excuse. */
+  state: z.enum(['used', 'unused', 'too-weak', 'expiring', 'expired']),
   outcome: z.enum(['pass', 'warn', 'fail']),
   message: z.string(),
   line: z.int().positive().nullable(),

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { basename } from 'node:path';
 import { TrtforgeError } from '../errors.js';
+import { pythonJson } from '../system/python-json.js';
 import { readText } from '../system/read-text.js';
 import { valuesAt } from './field-path.js';
 import type { Selector } from './policy-schema.js';
@@ -20,7 +21,7 @@ const LARGEST_BYTES = 256 << 20;
 
 /**
  * Reads results from `FILE` or `NAME=FILE`; the name is that of the file without `.json` unless given. Bare NaN and Infinity, as Python writes them, are
- * taken by name. Errors: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_GATE_RESULT_INVALID, TF_USAGE for two results of one name.
+ * numbers. Errors: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_GATE_RESULT_INVALID, TF_USAGE for two results of one name.
  */
 export function readGivenResults(given: readonly string[]): readonly GivenResult[] {
   const results = given.map(readGiven);
@@ -50,24 +51,13 @@ function parseResult(text: string, path: string): Readonly<Record<string, unknow
     throw invalid('empty: what should have written it failed, or its output went elsewhere');
   let content: unknown;
   try {
-    content = parseJson(text);
+    content = pythonJson(text);
   } catch (cause) {
     throw invalid('not JSON, or cut short', cause);
   }
   if (typeof content !== 'object' || content === null || Array.isArray(content))
     throw invalid('JSON, but no object, so no result');
   return content as Readonly<Record<string, unknown>>;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    const named = text.replace(/"[^"\\]*(?:\\.[^"\\]*)*"|-?\b(?:NaN|Infinity)\b/gs, (token) =>
-      token.startsWith('"') ? token : `"${token}"`,
-    );
-    return JSON.parse(named);
-  }
 }
 
 /** Whether a selector means this result. */

@@ -1,3 +1,4 @@
+import { measure } from '../verify/result.js';
 import { type Baseline, type BaselineValue, baselineValue } from './baseline.js';
 import { type Found, valuesAt } from './field-path.js';
 import type { FindingOutcome, GateFinding } from './gate-result.js';
@@ -212,9 +213,11 @@ function finding(
   };
 }
 
-/** Lists and objects are not repeated in the result. */
-const scalarOf = (value: unknown): Scalar | undefined =>
-  value === null || ['string', 'number', 'boolean'].includes(typeof value) ? (value as Scalar) : undefined;
+/** Lists and objects are not repeated in the result; numbers that JSON lacks are there by name. */
+function scalarOf(value: unknown): Scalar | undefined {
+  if (typeof value === 'number') return measure(value);
+  return value === null || ['string', 'boolean'].includes(typeof value) ? (value as Scalar) : undefined;
+}
 
 function absence(level: 'fail' | 'inconclusive' | 'warn' | 'skip' | undefined): FindingOutcome {
   return level === 'skip' ? 'skipped' : (level ?? 'fail');

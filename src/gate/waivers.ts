@@ -17,7 +17,7 @@ export interface JudgedFinding {
 
 /**
  * Applies the policy's waivers on a day (`2026-11-21`, UTC; a waiver holds through its last day). An expired waiver excuses nothing and fails by itself;
- * one that ends soon, or that nothing needs any more, is a warning.
+ * one that ends soon, that nothing needs any more, or that a miss goes beyond, is a warning.
  */
 export function applyWaivers(
   judged: readonly JudgedFinding[],
@@ -25,10 +25,15 @@ export function applyWaivers(
   day: string,
 ): { readonly findings: readonly GateFinding[]; readonly waivers: readonly GateWaiver[] } {
   const used = new Set<PolicyWaiver>();
+  const tooWeak = new Map<PolicyWaiver, string>();
   const active = policy.waivers.filter((waiver) => daysLeft(waiver, day) >= 0);
   const findings = judged.map((each) => {
-    const waiver = active.find((candidate) => excuses(candidate, each));
-    if (waiver === undefined) return each.finding;
+    const meant = active.filter((candidate) => isFor(candidate, each.finding));
+    const waiver = meant.find((candidate) => shortfall(candidate, each) === null);
+    if (waiver === undefined) {
+      for (const candidate of meant) tooWeak.set(candidate, shortfall(candidate, each) ?? '');
+      return each.finding;
+    }
     used.add(waiver);
     const { reason, expires, owner = null } = waiver;
     return { ...each.finding, outcome: 'waived' as const, waiver: { reason, expires, owner } };
@@ -36,24 +41,42 @@ export function applyWaivers(
   return {
     findings,
     waivers: policy.waivers.map((waiver) =>
-      judgeWaiver(waiver, used.has(waiver), policy.expiresSoonDays, day),
+      judgeWaiver(
+        waiver,
+        { isUsed: used.has(waiver), tooWeak: tooWeak.get(waiver) ?? null },
+        policy.expiresSoonDays,
+        day,
+      ),
     ),
   };
 }
 
-function excuses(waiver: PolicyWaiver, { finding, worse }: JudgedFinding): boolean {
-  if (waiver.check !== finding.check || !MISSES.has(finding.outcome) || !EXCUSABLE.has(finding.rule))
-    return false;
-  if (waiver.result !== undefined && !matchesStars(finding.result ?? '', waiver.result)) return false;
-  if (waiver.at !== undefined && !matchesStars(finding.at ?? '', waiver.at)) return false;
-  const bound = waiver['up-to'];
-  if (bound === undefined) return true;
+/** Whether a finding is a miss of what the waiver names. */
+const isFor = (waiver: PolicyWaiver, finding: GateFinding): boolean =>
+  waiver.check === finding.check &&
+  MISSES.has(finding.outcome) &&
+  (waiver.result === undefined || matchesStars(finding.result ?? '', waiver.result)) &&
+  (waiver.at === undefined || matchesStars(finding.at ?? '', waiver.at));
+
+/** Why a waiver does not excuse a miss that it is for; null where it does. */
+function shortfall({ 'up-to': bound }: PolicyWaiver, { finding, worse }: JudgedFinding): string | null {
+  const { at, result, rule } = finding;
+  const place = `${at ?? finding.field ?? 'the value'} of ${result ?? 'the results'}`;
+  if (!EXCUSABLE.has(rule)) return `${place} is no measured miss (${rule}), and nothing else can be waived`;
+  if (bound === undefined) return null;
   const value = numberOf(finding.value);
-  if (value === undefined || worse === null) return false;
-  return worse === 'higher' ? value <= bound : value >= bound;
+  if (value === undefined || worse === null)
+    return `it reaches up to ${bound}, and ${place} is judged by what it says, not by its size`;
+  const isWithin = worse === 'higher' ? value <= bound : value >= bound;
+  return isWithin ? null : `it reaches up to ${bound}, and ${place} is ${value}`;
 }
 
-function judgeWaiver(waiver: PolicyWaiver, used: boolean, soonDays: number, day: string): GateWaiver {
+function judgeWaiver(
+  waiver: PolicyWaiver,
+  { isUsed, tooWeak }: { readonly isUsed: boolean; readonly tooWeak: string | null },
+  soonDays: number,
+  day: string,
+): GateWaiver {
   const { check, reason, expires, owner = null, line } = waiver;
   const left = daysLeft(waiver, day);
   const about = { check, reason, owner, expires, daysLeft: left, line };
@@ -64,7 +87,14 @@ function judgeWaiver(waiver: PolicyWaiver, used: boolean, soonDays: number, day:
       outcome: 'fail',
       message: `The waiver for ${check} ended on ${expires}: remove it, or renew it with a reason. It was for «${reason}».`,
     };
-  if (!used)
+  if (tooWeak !== null)
+    return {
+      ...about,
+      state: 'too-weak',
+      outcome: 'warn',
+      message: `The waiver for ${check} does not excuse every miss: ${tooWeak}. It is for «${reason}».`,
+    };
+  if (!isUsed)
     return {
       ...about,
       state: 'unused',

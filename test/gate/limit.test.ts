@@ -47,7 +47,7 @@ describe('limits', () => {
       }),
       'r.json': '{"e": NaN, "said": "a \\" NaN"}',
     });
-    expect(result.findings[0]).toMatchObject({ rule: 'not-a-number', outcome: 'fail' });
+    expect(result.findings[0]).toMatchObject({ rule: 'not-a-number', outcome: 'fail', value: 'NaN' });
   });
 
   it('an infinite similarity is above every limit', () => {

@@ -94,6 +94,23 @@ describe('waivers', () => {
     expect(waived(error, { 'up-to': 3e-3 }).outcome).toBe(outcome);
   });
 
+  it('that a miss goes beyond say how far they reach, and are not called unneeded', () => {
+    const result = waived(3.1e-3, { 'up-to': 3e-3 });
+    expect(result.waivers).toMatchObject([{ state: 'too-weak', outcome: 'warn' }]);
+    expect(result.waivers[0]?.message).toMatch(/up to 0\.003, and error of r is 0\.0031\./);
+    expect(waived('NaN').waivers[0]?.message).toMatch(/no measured miss \(not-a-number\)/);
+  });
+
+  it('that excuse one result and not another say which they do not', () => {
+    const results = { 'a.json': { error: 2e-3 }, 'b.json': { error: 4e-3 } };
+    const result = waived(0, { 'up-to': 3e-3 }, { results });
+    expect(result.findings.map((each) => [each.result, each.outcome])).toEqual([
+      ['b', 'fail'],
+      ['a', 'waived'],
+    ]);
+    expect(result.waivers[0]?.message).toMatch(/error of b is 0\.004/);
+  });
+
   it('up to a number below, where less is worse', () => {
     const files = (cosine: number) => ({
       'policy.yaml': policyOf({

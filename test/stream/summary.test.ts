@@ -2,9 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { TrtforgeError } from '../../src/errors.js';
 import { seedSummaryText } from '../../src/stream/parity/summary.js';
-import { pythonJson } from '../../src/stream/parity/summary-python.js';
 import { parseSummary, runNumbers } from '../../src/stream/parity/summary-read.js';
 import { identicalRuns } from '../../src/stream/why/runs.js';
+import { pythonJson } from '../../src/system/python-json.js';
 import { mutations } from '../support/mutations.js';
 
 const trt = `{"mode":"closed_loop","engine":"e.plan","ref":"r.jsonl","zero_feed_cache":false,"total_chunks":2,"passed":1,"failed":1,

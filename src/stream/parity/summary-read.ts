@@ -1,8 +1,8 @@
 import { TrtforgeError } from '../../errors.js';
 import { openFile } from '../../system/byte-source.js';
+import { pythonJson } from '../../system/python-json.js';
 import type { RunNumbers } from '../why/runs.js';
 import type { ParityResult } from './schema.js';
-import { pythonJson } from './summary-python.js';
 
 /** One run over a stream, whichever file it was read from: ours, or the seed's of any time. */
 export interface ParitySummary {

@@ -1,7 +1,7 @@
 /** A number that JSON lacks, as Python's json module writes it. */
 const WORD = /-?\b(?:NaN|Infinity)\b/y;
 
-/** Stands for such a number while the rest is parsed; no summary holds such a string. */
+/** Stands for such a number while the rest is parsed; no file holds such a string. */
 const MARK = '\u0001number:';
 
 /** Parses JSON in which Python left `NaN`, `Infinity` and `-Infinity`; they become the numbers. Throws SyntaxError for everything else that is wrong. */
