@@ -3,9 +3,11 @@ import { describe, expect, test } from 'vitest';
 import { compareBindings, type ModelBindings } from '../../src/stream/contract/bindings.js';
 import { checkContract } from '../../src/stream/contract/check.js';
 import type { Contract } from '../../src/stream/contract/contract.js';
-import { checkData, type RecordedLengths } from '../../src/stream/contract/data.js';
+import { checkData } from '../../src/stream/contract/data.js';
 import { readContract } from '../../src/stream/contract/file.js';
 import { scheduled, simulateLengths } from '../../src/stream/contract/law.js';
+import { checkPromisedDimensions } from '../../src/stream/contract/promised-sizes.js';
+import type { RecordedLengths } from '../../src/stream/contract/recorded-lengths.js';
 import type { RecordedBinding } from '../../src/stream/reference/recorded-stream.js';
 
 const contract = readContract(join(import.meta.dirname, '../fixtures/contracts/batch-first.contract.json'));
@@ -81,6 +83,45 @@ describe('a model against a contract', () => {
     expect(finding).toMatchObject({ id: 'schedule-outside-engine', wrong: 'model', about: 'audio_signal' });
     expect(finding?.message).toContain('chunks of 57');
     expect(more).toEqual([]);
+  });
+});
+
+describe('sizes that stand in several places', () => {
+  const promise = {
+    id: 'one',
+    tensor: 'encoder_output',
+    kind: 'dimension-equals',
+    axis: -1,
+    sentence: 'One step.',
+  } as const;
+  const promising = (value: number): Contract => ({ ...contract, assertions: [{ ...promise, value }] });
+  const shaped = (last: number | string) => changed('encoder_output', { shape: ['B', 8, last] });
+
+  test('a promise about a dimension is held against the model and the data', () => {
+    expect(checkPromisedDimensions(promising(3), shaped(3), recorded(shaped(3)))).toEqual([]);
+    expect(checkPromisedDimensions(promising(3), shaped('T_out'), null)).toEqual([]);
+    const [found] = checkContract(promising(1), shaped(3)).filter(({ id }) => id === 'promise-against-shape');
+    expect(found).toMatchObject({ wrong: 'undecided', about: 'encoder_output' });
+    expect(found?.message).toMatch(/wants 1; the last dimension of encoder_output is 3 in the model\./);
+    expect(checkPromisedDimensions(promising(1), shaped(3), recorded(shaped(3)))).toMatchObject([
+      { wrong: 'contract' },
+    ]);
+    expect(checkPromisedDimensions(promising(3), shaped(3), recorded(shaped(4)))).toMatchObject([
+      { wrong: 'data' },
+    ]);
+  });
+
+  test('a capacity that is no size of the state is the contract’s fault', () => {
+    const small = { ...contract, law: { ...contract.law!, capacity: 8 } };
+    const [found] = checkContract(small, model).filter(({ id }) => id === 'capacity-disagrees');
+    expect(found).toMatchObject({ wrong: 'contract', about: 'cache_last_channel' });
+    expect(found?.message).toMatch(/8 \(cache_size\), 16 \(/);
+  });
+
+  test('a recording that grows beyond the capacity is told so, not with the drop size that the contract has', () => {
+    const [found] = checkData({ ...contract, law: { ...contract.law!, capacity: 8 } }, lengthsOf(), model);
+    expect(found).toMatchObject({ id: 'lengths-against-law', wrong: 'undecided' });
+    expect(found?.why).toMatch(/grows to 16; the contract's capacity is 8/);
   });
 });
 
@@ -165,6 +206,11 @@ describe('recorded lengths', () => {
     );
     expect(idsOf(odd)).toContainEqual(['lengths-against-law', 'data']);
     expect(idsOf(odd)).toContainEqual(['stream-broken', 'data']);
+  });
+
+  test('of chunks that are missing are no stream, also where a full state hides it', () => {
+    const full = lengthsOf().filter(({ chunk }) => chunk !== 9);
+    expect(idsOf(full)).toEqual([['chunks-not-in-order', 'data']]);
   });
 
   test.each([

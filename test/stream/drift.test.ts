@@ -87,6 +87,8 @@ describe('the shape of a stream', () => {
       expect(outliers).toHaveLength(1);
       expect(shape).toBe('outliers');
     }
+    // Of zeros but for rounding, and of a reference that is itself large.
+    expect(explainDrift(mild, 'closed-loop', [0, 6e-8])).toEqual([]);
     const [explained] = explainDrift(mild);
     expect(explained?.sentence).toMatch(/stands out in chunk 33 and does not grow.*least-squares slope of/);
   });

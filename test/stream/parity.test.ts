@@ -185,7 +185,9 @@ describe('faults of a candidate are found and named', () => {
     const result = await parity({ step: -1 });
     expect(result.verdicts.contract).toBe('fail');
     expect(result.violations[0]).toMatchObject({ tensor: 'cache_len_out', chunk: 0 });
-    expect(result.reasons[0]).toMatch(/^Chunk 0: .*cache_len_out/);
+    expect(result.reasons[0]).toBe(
+      'Chunk 0 breaks «cache_len_out is 0 to 8.»: [-1] where 0 to 8 was promised.',
+    );
   });
 
   it('the same is found where the runner writes every step into the same Buffers', async () => {
@@ -274,7 +276,7 @@ describe('faults of a reference are found and named', () => {
     }));
     await expect(parity({}, {}, without)).rejects.toMatchObject({
       code: 'TF_PARITY_MISFIT',
-      message: 'chunk 0 of memory records no input length.',
+      message: 'Chunk 0 of memory records no input length.',
     });
   });
 
@@ -285,7 +287,43 @@ describe('faults of a reference are found and named', () => {
     }));
     const result = await parity({}, { limit: 3 }, invented);
     expect(result.explanations[0]).toMatchObject({ id: 'invented-lengths', severity: 'error' });
-    expect(result.explanations[0]?.sentence).toMatch(/the model said -67 and 1 was written/);
+    expect(result.explanations[0]?.sentence).toMatch(
+      /3 of 3 chunks have .* chunk 0 came out as -67 and stands there as 1\./,
+    );
+  });
+
+  it('a chunk that is missing: the break is named, and the candidate not blamed for its lengths', async () => {
+    const gap = recorded.filter(({ index }) => index !== 3);
+    const result = await parity({}, { limit: 6 }, gap);
+    expect(result.verdicts.numeric).toBe('fail');
+    expect(result.explanations[0]).toMatchObject({ id: 'stream-broken', severity: 'error' });
+    expect(result.explanations[0]?.sentence).toMatch(
+      /^Chunk 4 begins with a state of 4, but chunk 2 ended with 3\./,
+    );
+    expect(ids_(result)).not.toContain('shape-not-taken');
+    // With the recorded state every chunk stands for itself.
+    const functional = await parity({}, { mode: 'functional', limit: 6 }, gap);
+    expect(functional).toMatchObject({ outcome: 'pass', failed: 0 });
+    expect(functional.explanations).toMatchObject([{ id: 'stream-broken', severity: 'warning' }]);
+  });
+
+  it.each([
+    ['negative', -67],
+    ['shrinking', 1],
+  ])('a length that is %s: what the reference breaks is named', async (_, length) => {
+    const wrong = recorded.map((each) =>
+      each.index === 3
+        ? {
+            ...each,
+            outputs: new Map<string, Tensor>([...each.outputs, ['cache_len_out', ids([1], [length])]]),
+          }
+        : each,
+    );
+    const result = await parity({}, { limit: 6 }, wrong);
+    expect(result.explanations.find(({ id }) => id === 'promise-against-data')?.sentence).toMatch(
+      /^The recorded chunk 3 breaks the promise/,
+    );
+    expect(ids_(result)).not.toContain('shape-not-taken');
   });
 
   it('products rounded to TF32: off alike in every chunk, by what TF32 rounds', async () => {

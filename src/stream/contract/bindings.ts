@@ -110,11 +110,13 @@ function finding(
     message: `${sentence(text)}.`,
     why:
       wrong === 'undecided'
-        ? `${said.map(({ witness }) => owner[witness]).join(' and ')} disagree, and ${said.length === 3 ? 'no two agree' : 'nothing else speaks of it'}.`
-        : `${others.join(' and ')} agree, so ${owner[wrong]} is wrong.`,
+        ? `${capitalized(said.map(({ witness }) => owner[witness]).join(' and '))} disagree, and ${said.length === 3 ? 'no two agree' : 'nothing else speaks of it'}.`
+        : `${capitalized(others.join(' and '))} agree, so ${owner[wrong]} is wrong.`,
     remedy: remedies[wrong],
   };
 }
+
+const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
 export const remedies = {
   contract:

@@ -4,11 +4,13 @@ import type { Reference, ReferenceHeader } from '../reference/recorded-stream.js
 import { openReference } from '../reference/reference.js';
 import { compareBindings, type ModelBindings, remedies } from './bindings.js';
 import type { Contract } from './contract.js';
-import { checkData, recordedLengths } from './data.js';
+import { checkData } from './data.js';
 import { readContract } from './file.js';
 import { type ContractFinding, contractFindingSchema } from './finding.js';
 import { checkLaw, scheduled, simulateLengths } from './law.js';
 import { type ModelContext, type StatedModel, stateModel } from './model.js';
+import { checkCapacity, checkPromisedDimensions } from './promised-sizes.js';
+import { recordedLengths } from './recorded-lengths.js';
 
 /** What `verify --contract-only` gives. */
 export const contractCheckSchema = z.object({
@@ -36,6 +38,8 @@ const PREDICTED = 8;
 /** A model or the bindings of a session against a contract: names, dtypes, ranks, layouts, sizes, profiles, and the contract's law against itself. */
 export const checkContract = (contract: Contract, model: ModelBindings): readonly ContractFinding[] => [
   ...compareBindings(contract, model, null),
+  ...checkPromisedDimensions(contract, model, null),
+  ...checkCapacity(contract),
   ...checkEngineProfiles(contract, model),
   ...checkLaw(contract),
 ];
@@ -50,6 +54,8 @@ async function checkThree(
   const recorded = await recordedLengths(contract, reference, signal);
   const findings = [
     ...compareBindings(contract, model, reference.header),
+    ...checkPromisedDimensions(contract, model, reference.header),
+    ...checkCapacity(contract),
     ...checkWeights(reference.header, model.digest ?? null),
     ...checkEngineProfiles(contract, model),
     ...checkLaw(contract),

@@ -1,60 +1,8 @@
-import { numbersOf } from '../../tensor/values.js';
-import type { Reference } from '../reference/recorded-stream.js';
-import { checkAssertions, type Step } from './assertions.js';
 import { type ModelBindings, remedies } from './bindings.js';
-import type { Contract, Violation } from './contract.js';
+import type { Contract } from './contract.js';
 import type { ContractFinding } from './finding.js';
 import { simulateLengths, stepsOf } from './law.js';
-
-/** The lengths of one recorded chunk; null where they are not recorded. */
-export interface RecordedLengths {
-  readonly chunk: number;
-  /** Along the signal's time axis. */
-  readonly frames: number | null;
-  readonly stateIn: number | null;
-  readonly stateOut: number | null;
-  /** Before the recorder repaired it. */
-  readonly stateOutRaw: number | null;
-  readonly result: number | null;
-  /** Promises of the contract about lengths that this chunk breaks. */
-  readonly violations: readonly Violation[];
-}
-
-/** Reads the lengths of every chunk; states and results are passed over. Throws what reading a reference throws. */
-export async function recordedLengths(
-  contract: Contract,
-  reference: Reference,
-  signal?: AbortSignal,
-): Promise<readonly RecordedLengths[]> {
-  const { lengths, schedule } = contract;
-  const names = [lengths.signal, lengths.result, lengths.stateIn, lengths.stateOut, schedule?.tensor];
-  const assertions = contract.assertions.filter(({ tensor }) => names.includes(tensor));
-  const read: RecordedLengths[] = [];
-  let before: Step | undefined;
-  const options = { select: (_: string, name: string) => names.includes(name) };
-  for await (const chunk of reference.chunks({ ...options, ...(signal === undefined ? {} : { signal }) })) {
-    const step: Step = { chunk: chunk.index, inputs: chunk.inputs, outputs: chunk.outputs };
-    const first = (name: string | null, side: 'inputs' | 'outputs'): number | null => {
-      const tensor = name === null ? undefined : step[side].get(name);
-      return tensor === undefined ? null : (numbersOf(tensor)[0] ?? null);
-    };
-    const cut = schedule === null ? undefined : step.inputs.get(schedule.tensor);
-    read.push({
-      chunk: chunk.index,
-      frames: cut?.shape[schedule?.axis ?? 0] ?? chunk.meta.chunkLength,
-      stateIn: first(lengths.stateIn, 'inputs'),
-      stateOut: first(lengths.stateOut, 'outputs'),
-      stateOutRaw: chunk.meta.stateLengthRaw,
-      result: first(lengths.result, 'outputs'),
-      violations: checkAssertions({ assertions: presentOnly(assertions, step) }, step, before),
-    });
-    before = step;
-  }
-  return read;
-}
-
-const presentOnly = (assertions: Contract['assertions'], { inputs, outputs }: Step): Contract['assertions'] =>
-  assertions.filter(({ tensor }) => inputs.has(tensor) || outputs.has(tensor));
+import type { RecordedLengths } from './recorded-lengths.js';
 
 /** Holds recorded lengths against the contract's law, its promises and profiles, and the model's profiles. */
 export function checkData(
@@ -66,7 +14,7 @@ export function checkData(
   return [
     ...inventedLengths(recorded),
     ...(law.finding === null ? [] : [law.finding]),
-    ...promisesInData(recorded, law.follows),
+    ...promisesInData(recorded, law),
     ...sizesInData(contract, recorded, model),
     ...brokenStream(recorded),
   ];
@@ -86,7 +34,7 @@ function inventedLengths(recorded: readonly RecordedLengths[]): readonly Contrac
       wrong: 'data',
       severity: 'error',
       about: 'cache_len_out_raw_value',
-      message: `${invented.length} of ${recorded.length} chunks have a length that the recorder invented: chunk ${first.chunk} came out as ${first.stateOutRaw} and stands there as ${first.stateOut}.`,
+      message: `${invented.length} of ${recorded.length} chunks ${invented.length === 1 ? 'has' : 'have'} a length that the recorder invented: chunk ${first.chunk} came out as ${first.stateOutRaw} and stands there as ${first.stateOut}.`,
       why: 'The recorder kept what the model gave beside what it wrote.',
       remedy: 'Find out why the model gives such a length (a wrong cache_drop_size does), then record again.',
     },
@@ -134,6 +82,18 @@ function lawVerdict({ law, schedule, lengths }: Contract, recorded: readonly Rec
       .map(({ frames, stateIn, stateOut }) => stateIn + stepsOf(frames) - law.dropExtra - stateOut),
   );
   const [drop] = drops;
+  const longest = Math.max(...usable.map(({ stateOut }) => stateOut));
+  if (longest > law.capacity && drops.size === 1 && drop === law.drop)
+    return {
+      follows: false,
+      finding: {
+        ...base,
+        wrong: 'undecided',
+        why: `The recorded state grows to ${longest}; the contract's capacity is ${law.capacity}. Below that the recording follows the law.`,
+        remedy:
+          'The model knows: see how many positions its state has, and correct cache_size in the contract.',
+      },
+    };
   if (drops.size === 1 && drop !== undefined)
     return {
       follows: false,
@@ -158,14 +118,14 @@ function lawVerdict({ law, schedule, lengths }: Contract, recorded: readonly Rec
 /** A promise that the data breaks while the data follows the law is a wrong promise; otherwise the data is suspect. */
 function promisesInData(
   recorded: readonly RecordedLengths[],
-  follows: boolean | null,
+  { follows, finding }: LawVerdict,
 ): readonly ContractFinding[] {
   const told = new Set<string>();
   return recorded
     .flatMap(({ violations }) => violations)
     .filter(({ assertion }) => !told.has(assertion) && told.add(assertion))
     .map(({ assertion, tensor, chunk, found, sentence }) => {
-      const wrong = follows === true ? 'contract' : follows === false ? 'data' : 'undecided';
+      const wrong = follows === true ? 'contract' : (finding?.wrong ?? 'undecided');
       return {
         id: 'promise-against-data',
         wrong,
@@ -243,14 +203,28 @@ function sizesInData(
   ]);
 }
 
-/** Each chunk must begin with the state that the one before left. */
+/** Each chunk must be the next, and begin with the state that the one before left. */
 function brokenStream(recorded: readonly RecordedLengths[]): readonly ContractFinding[] {
-  const at = recorded.findIndex(({ stateIn }, position) => {
-    const before = recorded[position - 1]?.stateOut ?? null;
-    return before !== null && stateIn !== null && stateIn !== before;
+  const isOtherState = ({ stateIn }: RecordedLengths, before: RecordedLengths): boolean =>
+    before.stateOut !== null && stateIn !== null && stateIn !== before.stateOut;
+  const at = recorded.findIndex((each, position) => {
+    const before = recorded[position - 1];
+    return before !== undefined && (isOtherState(each, before) || each.chunk !== before.chunk + 1);
   });
   const [before, chunk] = [recorded[at - 1], recorded[at]];
   if (before === undefined || chunk === undefined) return [];
+  if (!isOtherState(chunk, before))
+    return [
+      {
+        id: 'chunks-not-in-order',
+        wrong: 'data',
+        severity: 'warning',
+        about: 'chunk_idx',
+        message: `After chunk ${before.chunk} comes chunk ${chunk.chunk}.`,
+        why: 'In a stream chunks follow one another; where some are missing the state that goes in is not the one that came out.',
+        remedy: 'Use this reference in functional mode only, or record it again without gaps.',
+      },
+    ];
   return [
     {
       id: 'stream-broken',

@@ -80,7 +80,7 @@ function assertionOf(
   if (VAGUE.test(clause)) return { why: 'it says what is usual, not what must be' };
   const value = (text: string | undefined): number | null =>
     text === undefined ? null : /^-?\d+$/.test(text) ? Number(text) : capacity;
-  const base = { tensor, sentence: `${tensor}: ${sentence}` };
+  const base = { tensor, sentence: sentence.includes(tensor) ? sentence : `${tensor}: ${sentence}` };
   const range = rangeIn(clause, value);
   if (/non-?decreasing|not (?:shrink|decrease)|never (?:shrinks|decreases)|monoton/i.test(clause)) {
     const until = /until\s+(?:it (?:is|reaches)\s+)?(\w+)/i.exec(clause)?.[1];

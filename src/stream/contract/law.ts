@@ -135,7 +135,9 @@ function brokenPromises(
         remedy:
           tensor === lengths.stateOut
             ? `State that grows keeps this promise: ${tensor} is 0 to ${law.capacity} and never shrinks until it is full.`
-            : `Correct the promise to ${result}, or the drop size.`,
+            : result < 0
+              ? 'Correct cache_drop_size: more is dropped than a chunk has.'
+              : `Correct the promise to ${result}, or the drop size.`,
       }));
   });
 }

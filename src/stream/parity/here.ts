@@ -2,7 +2,9 @@ import { type EventListener, ignoreEvents, inPhase } from '../../events.js';
 import type { Binding } from '../../runtime/session.js';
 import { compareBindings } from '../contract/bindings.js';
 import type { Contract } from '../contract/contract.js';
+import { checkData } from '../contract/data.js';
 import { contractFromModel } from '../contract/draft.js';
+import type { ContractFinding } from '../contract/finding.js';
 import { stepsOf } from '../contract/law.js';
 import type { Reference } from '../reference/recorded-stream.js';
 import { explainSwapped } from '../task/swap.js';
@@ -54,9 +56,13 @@ export async function runParity(
   const { header } = reference;
   const chunks = reference.chunks({
     recycle: true,
-    // A closed loop needs recorded state only to begin with; it is most of a reference.
+    // A closed loop needs recorded state only to begin with; it is most of a reference. Lengths are small and tell whether the recording is a stream.
     select: (side, name, position) =>
-      side === 'outputs' || plan.mode === 'functional' || position === 0 || !fedBack.has(name),
+      side === 'outputs' ||
+      plan.mode === 'functional' ||
+      position === 0 ||
+      !fedBack.has(name) ||
+      name === contract.lengths.stateIn,
     ...(request.limit === undefined ? {} : { limit: request.limit }),
     ...(signal === undefined ? {} : { signal }),
   });
@@ -71,6 +77,7 @@ export async function runParity(
   ).finally(() => task?.close());
   const judged = task?.result();
   const sensitivity = request.sensitivity === true ? await disturbState(plan, runner, reference, stream) : [];
+  const inReference = checkData(contract, stream.recorded, candidate);
   const after = (await candidate.afterwards?.(plan, stream)) ?? { gpuTimes: [], profiles: null };
   return parityResult({
     request,
@@ -86,7 +93,9 @@ export async function runParity(
     sensitivity,
     stepsOf,
     ...after,
+    isReferenceSound: !inReference.some(({ id }) => UNSOUND.has(id)),
     explanations: [
+      ...inReference.map((finding) => told(finding, severityOf(finding, plan.mode))),
       ...(judged?.swap == null ? [] : [explainSwapped(judged.swap)]),
       ...explainSensitivity(sensitivity),
       ...otherWeights(reference, candidate),
@@ -125,11 +134,30 @@ function contradictions(
   { header }: Reference,
 ): ParityResult['explanations'] {
   if (contract === null) return [];
-  return compareBindings(contract, candidate, header).map(({ id, wrong, about, message, why, remedy }) => ({
-    id,
-    severity: 'warning',
-    sentence: message,
-    remedy,
-    evidence: { wrong, about, why },
-  }));
+  return compareBindings(contract, candidate, header).map((finding) => told(finding, 'warning'));
 }
+
+/** Findings after which lengths of the candidate prove nothing: the reference has none to hold them against. */
+const UNSOUND: ReadonlySet<string> = new Set([
+  'invented-lengths',
+  'lengths-against-law',
+  'stream-broken',
+  'chunks-not-in-order',
+]);
+
+/** A closed loop over chunks that do not follow one another must fail: that is the reason, before all others. */
+const severityOf = (
+  { id, severity }: ContractFinding,
+  mode: ParityRequest['mode'],
+): ContractFinding['severity'] => (mode === 'closed-loop' && id === 'stream-broken' ? 'error' : severity);
+
+const told = (
+  { id, wrong, about, message, why, remedy }: ContractFinding,
+  severity: ContractFinding['severity'],
+): ParityResult['explanations'][number] => ({
+  id,
+  severity,
+  sentence: `${message} ${why}`,
+  remedy,
+  evidence: { wrong, about },
+});

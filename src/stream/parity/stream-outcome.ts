@@ -1,4 +1,5 @@
 import type { Violation } from '../contract/contract.js';
+import type { RecordedLengths } from '../contract/recorded-lengths.js';
 import type { TensorDiagnosis } from '../why/tensor.js';
 import type { TensorParity } from './chunk-compare.js';
 
@@ -17,7 +18,6 @@ export interface ChunkOutcome {
   readonly refused: string | null;
   readonly lengths: {
     readonly recorded: number | null;
-    readonly raw: number | null;
     readonly got: number | null;
   };
 }
@@ -26,6 +26,8 @@ export interface ChunkOutcome {
 export interface StreamOutcome {
   readonly chunks: readonly ChunkOutcome[];
   readonly violations: readonly Violation[];
+  /** What the reference says of lengths, chunk by chunk. */
+  readonly recorded: readonly RecordedLengths[];
   readonly dumps: readonly string[];
   readonly diagnoses: readonly TensorDiagnosis[];
   readonly warnings: readonly string[];

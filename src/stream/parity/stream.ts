@@ -7,6 +7,7 @@ import { numbersOf } from '../../tensor/values.js';
 import { inDtype } from '../../verify/inputs.js';
 import { checkAssertions, type Step } from '../contract/assertions.js';
 import type { StatePair, Violation } from '../contract/contract.js';
+import { LengthsReader } from '../contract/recorded-lengths.js';
 import { fitToCapacity, nextState } from '../contract/state.js';
 import type { ReferenceChunk } from '../reference/recorded-stream.js';
 import type { TaskJudge } from '../task/judge.js';
@@ -60,6 +61,7 @@ class Stream {
   readonly #diagnoses = new Map<string, TensorDiagnosis>();
   readonly #warnings = new Set<string>();
   readonly #sizes = new Set<string>();
+  readonly #recordedLengths: LengthsReader;
   #state: NamedTensors | undefined;
   #before: Step | undefined;
   #stopped: string | null = null;
@@ -69,12 +71,14 @@ class Stream {
     this.#runner = runner;
     this.#options = options;
     this.#pairs = fedBackPairs(plan);
+    this.#recordedLengths = new LengthsReader(plan.contract);
   }
 
   outcome(): StreamOutcome {
     return {
       chunks: this.#chunks,
       violations: this.#violations,
+      recorded: this.#recordedLengths.read,
       dumps: this.#dumps,
       diagnoses: [...this.#diagnoses.values()],
       warnings: [...this.#warnings],
@@ -88,6 +92,7 @@ class Stream {
     throwIfCancelled(signal, 'running a stream');
     const done = this.#chunks.length;
     emit({ type: 'progress', phase: 'stream', done, ...(total == null ? {} : { total }) });
+    this.#recordedLengths.take(chunk);
     const isOwnState = this.#plan.mode === 'closed-loop' && this.#state !== undefined;
     const inputs = this.#inputsOf(chunk, isOwnState);
     const state = isOwnState ? this.#state! : this.#recordedState(chunk);
@@ -209,7 +214,7 @@ class Stream {
 
   #recorded(chunk: ReferenceChunk, binding: Binding): Tensor {
     const tensor = chunk.inputs.get(binding.name);
-    const place = `chunk ${chunk.index} of ${this.#plan.reference}`;
+    const place = `Chunk ${chunk.index} of ${this.#plan.reference}`;
     if (tensor !== undefined) return inDtype(binding, tensor, place);
     throw new TrtforgeError('TF_PARITY_MISFIT', `${place} records no input ${binding.name}.`, {
       remedy: `The candidate takes ${this.#plan.inputs.map(({ name }) => name).join(', ')}; record a reference of the same model with trtforge record.`,
@@ -227,7 +232,7 @@ class Stream {
       isFirstOfSize: true,
       tensors: [],
       refused: error.message,
-      lengths: { recorded: chunk.meta.stateLength, raw: chunk.meta.stateLengthRaw, got: null },
+      lengths: { recorded: chunk.meta.stateLength, got: null },
     });
     if (this.#plan.mode === 'closed-loop')
       this.#stopped = `Chunk ${chunk.index} could not be run, so there is no state for those after it.`;
@@ -253,7 +258,6 @@ class Stream {
     const name = this.#plan.contract.lengths.stateOut;
     return {
       recorded: meta.stateLength ?? firstNumber(name, recorded),
-      raw: meta.stateLengthRaw,
       got: firstNumber(name, outputs),
     };
   }
