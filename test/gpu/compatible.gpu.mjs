@@ -12,7 +12,7 @@ import { dirname, join } from 'node:path';
 import { defaultMode } from '../../dist/bench/request.js';
 import { benchTrtexec } from '../../dist/bench/trtexec-bench.js';
 import { buildPlan } from '../../dist/engine/build-plan.js';
-import { loadsIn } from '../../dist/engine/plan-header.js';
+import { loadsIn } from '../../dist/engine/plan-loads.js';
 import { defaultRecipe } from '../../dist/engine/recipe.js';
 import { trtexecToMeasure } from '../../dist/engine/trtexec-program.js';
 import { openEngineSession } from '../../dist/runtime/engine-session.js';
