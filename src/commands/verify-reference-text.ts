@@ -59,7 +59,12 @@ function outputLine(each: ParityOutput): string {
   const counts = `${each.passed}/${each.chunks}`;
   if (each.kind === 'exact') return `${each.tensor}  ${counts} chunks exactly equal`;
   const { max, mean, p95 } = each.maxAbs;
-  return `${each.tensor}  ${counts} chunks (allclose ${each.allclosePassed})  max ${formatMeasure(max)}  p95 ${formatMeasure(p95)}  mean ${formatMeasure(mean)}  max relative ${formatMeasure(each.maxRel)}  cosine ${formatMeasure(each.minCosine)}`;
+  const { candidate, reference } = each.nonFinite;
+  const odd =
+    candidate + reference === 0
+      ? ''
+      : `  NaN or infinite: ${candidate} elements, ${reference} in the reference`;
+  return `${each.tensor}  ${counts} chunks (allclose ${each.allclosePassed})  max ${formatMeasure(max)}  p95 ${formatMeasure(p95)}  mean ${formatMeasure(mean)}  max relative ${formatMeasure(each.maxRel)}  cosine ${formatMeasure(each.minCosine)}${odd}`;
 }
 
 function timeLines({ times, gpuTimes, profiles }: ParityResult): readonly string[] {

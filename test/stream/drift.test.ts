@@ -99,8 +99,14 @@ describe('the shape of a stream', () => {
     expect(drift).toMatchObject({ max: 9, worstChunk: 18, p50: 2, chunks: 9 });
   });
 
-  it('leaves chunks out whose error is no number', () => {
-    expect(driftOf('y', [1, Number.NaN, 3, Number.POSITIVE_INFINITY])).toMatchObject({ chunks: 2, max: 3 });
+  it('has no bound where the error of a chunk is no number, and names that chunk', () => {
+    expect(driftOf('y', [1, 2, Number.NaN, 3, Number.POSITIVE_INFINITY])).toMatchObject({
+      chunks: 3,
+      unmeasured: 2,
+      max: Number.NaN,
+      worstChunk: 2,
+    });
+    expect(driftOf('y', [1, 3, 2])).toMatchObject({ chunks: 3, unmeasured: 0, max: 3, worstChunk: 1 });
   });
 
   it('an error that grows as the output does is no accumulation', () => {

@@ -245,6 +245,10 @@ describe('faults of a candidate are found and named', () => {
     expect(result.failures[0]).toMatchObject({ tensor: 'output', kind: 'non-finite', maxAbs: 'NaN' });
     expect(result.failures[0]?.reason).toMatch(/10 NaN/);
     expect(result.outputs[0]?.nonFinite.candidate).toBe(10 + 3 * 6);
+    expect(result.explanations[0]).toMatchObject({
+      id: 'non-finite-output',
+      evidence: { chunk: 0, outputs: ['output'] },
+    });
   });
 
   it('a state of another layout: named, and the loop ends instead of the process', async () => {
@@ -290,6 +294,59 @@ describe('faults of a reference are found and named', () => {
     expect(result.explanations[0]?.sentence).toMatch(
       /3 of 3 chunks have .* chunk 0 came out as -67 and stands there as 1\./,
     );
+  });
+
+  it('NaN in an input, in one chunk: named as the cause, and no bound of the error is told', async () => {
+    const spoilt = recorded.map((each) => {
+      if (each.index !== 2) return each;
+      const signal = each.inputs.get('signal')!;
+      const values = float32Values(signal).slice();
+      values[0] = Number.NaN;
+      const inputs = new Map([...each.inputs, ['signal', floats('float32', signal.shape, [...values])]]);
+      return { ...each, inputs };
+    });
+    const result = await parity({}, { limit: 10 }, spoilt);
+    expect(result.explanations[0]).toMatchObject({
+      id: 'non-finite-input',
+      evidence: { chunk: 2, inputs: ['signal'] },
+    });
+    // Chunk 2 has two rows; only one of them is NaN, and that is enough.
+    expect(result.series[2]?.tensors[0]).toMatchObject({ tensor: 'output', maxAbs: 'NaN', cosine: 'NaN' });
+    expect(result.drift).toMatchObject({ max: 'NaN', worstChunk: 2 });
+    const [p95] = result.drift!.checks;
+    expect(p95).toMatchObject({ outcome: 'fail', measured: 'NaN' });
+    expect(p95?.sentence).toMatch(/no number in \d of 10 chunks/);
+  });
+
+  it('NaN that only the reference has', async () => {
+    const result = await parity(
+      {},
+      { limit: 5 },
+      changed(3, (values) => values.fill(Number.NaN, 0, 1)),
+    );
+    expect(result.explanations[0]).toMatchObject({
+      id: 'non-finite-reference',
+      evidence: { chunk: 3, reference: ['output'] },
+    });
+  });
+
+  it.each([
+    ['the main output in one chunk', 'output', 3, 'inconclusive', /does not record output in chunk 3:/],
+    ['the main output in all chunks', 'output', null, 'inconclusive', /records output in no chunk/],
+    ['a state in one chunk', 'cache_out', 3, 'inconclusive', /does not record cache_out in chunk 3/],
+    ['a state in all chunks', 'cache_out', null, 'pass', null],
+  ] as const)('what it does not record: %s', async (_, name, chunk, verdict, sentence) => {
+    const lacking = recorded.map((each) => ({
+      ...each,
+      outputs: new Map(
+        [...each.outputs].filter(([output]) => output !== name || (chunk !== null && each.index !== chunk)),
+      ),
+    }));
+    const result = await parity({}, { limit: 6 }, lacking);
+    expect(result.verdicts.numeric).toBe(verdict);
+    const said = result.explanations.find(({ id }) => id === 'output-not-recorded');
+    if (sentence === null) expect(said).toBeUndefined();
+    else expect(said?.sentence).toMatch(sentence);
   });
 
   it('a chunk that is missing: the break is named, and the candidate not blamed for its lengths', async () => {

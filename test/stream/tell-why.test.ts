@@ -204,6 +204,7 @@ describe('lengths of the state', () => {
         recorded: [],
         dumps: [],
         diagnoses: [],
+        nonFinite: null,
         warnings: [],
         stopped: null,
       },

@@ -95,6 +95,9 @@ function compareFloating(request: TensorRequest, candidate: Tensor): TensorParit
   const allclose = !anyNaN && comparison.outside === 0;
   const pass = rule === 'tensor' ? tensorRule : allclose;
   const failure = pass ? null : unequal || anyNaN || anyOdd ? 'non-finite' : 'outside-tolerance';
+  // As numpy has it: one element that is no number makes every figure over all of them none.
+  const figure = (value: number): number =>
+    anyNaN ? Number.NaN : unequal ? Number.POSITIVE_INFINITY : value;
   const { candidate: ours, reference: theirs, finite } = comparison;
   const worstAt = absolute.maxIndex < 0 ? null : placeInTensor(reference.shape, region, absolute.maxIndex);
   return {
@@ -102,11 +105,11 @@ function compareFloating(request: TensorRequest, candidate: Tensor): TensorParit
     kind: 'float',
     region,
     compared,
-    maxAbs: absolute.max,
-    meanAbs: absolute.mean,
-    maxRel,
-    cosine: comparison.cosineSimilarity,
-    relativeRms: comparison.l2 / Math.sqrt(finite * (theirs.deviation ** 2 + theirs.mean ** 2)),
+    maxAbs: figure(absolute.max),
+    meanAbs: figure(absolute.mean),
+    maxRel: figure(maxRel),
+    cosine: unequal || anyNaN ? Number.NaN : comparison.cosineSimilarity,
+    relativeRms: figure(comparison.l2 / Math.sqrt(finite * (theirs.deviation ** 2 + theirs.mean ** 2))),
     tensorRule,
     allclose,
     outside: comparison.outside,

@@ -50,8 +50,18 @@ export function judgeDrift(
     beyond: DriftCheck['outcome'] = 'fail',
   ) => {
     if (limit === null || measured === null) return;
-    const outcome = Number.isNaN(measured) ? 'inconclusive' : measured <= limit ? 'pass' : beyond;
-    const words = sentences[name](short(measured), short(limit));
+    const { unmeasured, chunks } = drift;
+    const isOdd = Number.isNaN(measured) && unmeasured > 0;
+    const outcome = isOdd
+      ? 'fail'
+      : Number.isNaN(measured)
+        ? 'inconclusive'
+        : measured <= limit
+          ? 'pass'
+          : beyond;
+    const words = isOdd
+      ? `the error is no number in ${unmeasured} of ${unmeasured + chunks} chunks; ${short(limit)} is allowed`
+      : sentences[name](short(measured), short(limit));
     // A number above its limit that does not fail needs the reason beside it.
     const chance = measured > limit && outcome !== 'fail' ? ', and this may as well be chance' : '';
     checks.push({ name, measured, limit, outcome, sentence: `${words}${chance}.` });

@@ -3,8 +3,10 @@ import { leastSquares, meanOf, quantile, type Slope, theilSen, Z_CERTAIN } from 
 /** One output's error over a stream: a number for each chunk, its largest absolute error. */
 export interface Drift {
   readonly tensor: string;
-  /** Chunks whose error is a finite number; everything here is about them. */
+  /** Chunks whose error is a finite number; slopes, thirds and shape are about them. */
   readonly chunks: number;
+  /** Chunks whose error is none: the figures below are then NaN, as no bound holds for them. */
+  readonly unmeasured: number;
   readonly min: number;
   readonly mean: number;
   readonly p50: number;
@@ -36,7 +38,7 @@ export const FEWEST_CHUNKS = 8;
 /** What a growth must add over the whole stream, as a share of the median error, to be called one. */
 const GROWTH_SHARE = 0.25;
 
-/** The error of one output in each chunk, as a drift. `chunks` are the indices in the reference; NaN and infinite errors are left out. */
+/** The error of one output in each chunk, as a drift. `chunks` are the indices in the reference; Where an error is NaN or infinite no figure over all chunks is a number. */
 export function driftOf(tensor: string, errors: readonly number[], chunks?: readonly number[]): Drift {
   const known = errors.flatMap((error, at) =>
     Number.isFinite(error) ? [{ error, chunk: chunks?.[at] ?? at }] : [],
@@ -48,25 +50,32 @@ export function driftOf(tensor: string, errors: readonly number[], chunks?: read
   const slope = { robust: theilSen(values), leastSquares: leastSquares(values) };
   const isGrowthCertain = theilSen(values, Z_CERTAIN).low > 0;
   const outlying = outliers(values);
+  const unmeasured = errors.length - values.length;
+  const over = (figure: number): number => (unmeasured === 0 ? figure : Number.NaN);
   return {
     tensor,
     chunks: values.length,
-    min: sorted[0] ?? Number.NaN,
-    mean: meanOf(values),
-    p50: quantile(sorted, 0.5),
-    p95: quantile(sorted, 0.95),
-    p99: quantile(sorted, 0.99),
-    max: sorted.at(-1) ?? Number.NaN,
-    worstChunk: known.reduce(
-      (worst, each) => (each.error > worst.error ? each : worst),
-      known[0] ?? { error: 0, chunk: -1 },
-    ).chunk,
+    unmeasured,
+    min: over(sorted[0] ?? Number.NaN),
+    mean: over(meanOf(values)),
+    p50: over(quantile(sorted, 0.5)),
+    p95: over(quantile(sorted, 0.95)),
+    p99: over(quantile(sorted, 0.99)),
+    max: over(sorted.at(-1) ?? Number.NaN),
+    worstChunk: worstOf(errors, chunks),
     slope,
     isGrowthCertain,
     thirds: { first, last, ratio: first === 0 ? (last === 0 ? 1 : Number.POSITIVE_INFINITY) : last / first },
     outliers: outlying.map((at) => known[at]!.chunk),
     shape: shapeOf(values, sorted, isGrowthCertain ? slope.robust.perChunk : 0, outlying),
   };
+}
+
+/** The first chunk without a number, else that with the largest; -1 for none. */
+function worstOf(errors: readonly number[], chunks: readonly number[] | undefined): number {
+  const odd = errors.findIndex((error) => !Number.isFinite(error));
+  const at = odd >= 0 ? odd : errors.indexOf(errors.reduce((most, each) => Math.max(most, each), 0));
+  return at < 0 ? -1 : (chunks?.[at] ?? at);
 }
 
 /** How far above the median a value is an outlier: so many median absolute deviations of the logarithms (4.7 standard deviations), and three times it. */

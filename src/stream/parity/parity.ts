@@ -44,7 +44,8 @@ export function parityResult(run: ParityRun): ParityResult {
   const { chunks } = stream;
   const times = timesOfStream(chunks);
   const drifts = floatDrifts(chunks);
-  const main = drifts.find(({ tensor }) => tensor === mainOutput(plan));
+  const mainName = mainOutput(plan);
+  const main = drifts.find(({ tensor }) => tensor === mainName);
   const policy = request.policy === undefined ? defaultPolicy : request.policy;
   const drift = main === undefined ? null : driftResult(main, policy, times.rest?.total.p95 ?? null);
   const explanations = [
@@ -52,6 +53,7 @@ export function parityResult(run: ParityRun): ParityResult {
     ...explain({
       mode: plan.mode,
       stream,
+      main: mainName,
       drifts,
       law: run.isReferenceSound ? plan.contract.law : null,
       stepsOf: run.stepsOf,
@@ -248,6 +250,9 @@ const seriesEntry = ({ chunk, pass, copyMs, runMs, stateMs, totalMs, tensors }: 
   })),
 });
 
+/** Explanations after which numbers that pass say too little. */
+const PROVES_NOTHING: ReadonlySet<string> = new Set(['tolerance-cannot-fail', 'output-not-recorded']);
+
 /** Failures that break what was promised of bindings and shapes, whatever the numbers say. */
 const BREAKS_CONTRACT: ReadonlySet<string> = new Set(['missing', 'dtype', 'shape', 'run']);
 
@@ -263,7 +268,7 @@ function verdictsOf(
     !compared ? 'inconclusive' : failures.some(({ kind }) => !BREAKS_CONTRACT.has(kind)) ? 'fail' : 'pass',
     ...(drift?.checks.map(({ outcome }) => outcome) ?? []),
   ];
-  if (explanations.some(({ id }) => id === 'tolerance-cannot-fail')) numeric.push('inconclusive');
+  if (explanations.some(({ id }) => PROVES_NOTHING.has(id))) numeric.push('inconclusive');
   return {
     contract: chunks.length === 0 ? 'inconclusive' : broken ? 'fail' : 'pass',
     numeric: worst(numeric),

@@ -1,5 +1,6 @@
 import type { Violation } from '../contract/contract.js';
 import type { RecordedLengths } from '../contract/recorded-lengths.js';
+import type { NonFiniteChunk } from '../why/non-finite.js';
 import type { TensorDiagnosis } from '../why/tensor.js';
 import type { TensorParity } from './chunk-compare.js';
 
@@ -30,6 +31,7 @@ export interface StreamOutcome {
   readonly recorded: readonly RecordedLengths[];
   readonly dumps: readonly string[];
   readonly diagnoses: readonly TensorDiagnosis[];
+  readonly nonFinite: NonFiniteChunk | null;
   readonly warnings: readonly string[];
   /** A chunk after which a closed loop could not go on. */
   readonly stopped: string | null;

@@ -11,6 +11,7 @@ import { LengthsReader } from '../contract/recorded-lengths.js';
 import { fitToCapacity, nextState } from '../contract/state.js';
 import type { ReferenceChunk } from '../reference/recorded-stream.js';
 import type { TaskJudge } from '../task/judge.js';
+import { inspectNonFinite, type NonFiniteChunk } from '../why/non-finite.js';
 import { positionAxis } from '../why/position-axis.js';
 import { inspectFailure, type TensorDiagnosis } from '../why/tensor.js';
 import { compareTensor, type TensorParity } from './chunk-compare.js';
@@ -64,6 +65,7 @@ class Stream {
   readonly #recordedLengths: LengthsReader;
   #state: NamedTensors | undefined;
   #before: Step | undefined;
+  #nonFinite: NonFiniteChunk | null = null;
   #stopped: string | null = null;
 
   constructor(plan: StreamPlan, runner: ChunkRunner, options: StreamOptions) {
@@ -81,6 +83,7 @@ class Stream {
       recorded: this.#recordedLengths.read,
       dumps: this.#dumps,
       diagnoses: [...this.#diagnoses.values()],
+      nonFinite: this.#nonFinite,
       warnings: [...this.#warnings],
       stopped: this.#stopped,
     };
@@ -131,6 +134,8 @@ class Stream {
     };
     const violations = checkAssertions(this.#plan.contract, step, this.#before);
     const tensors = this.#compare(chunk, outputs);
+    if (tensors.some(({ failure }) => failure === 'non-finite'))
+      this.#nonFinite ??= inspectNonFinite(chunk.index, step.inputs, outputs, chunk.outputs);
     await this.#options.task?.take(chunk.index, stepped.outputs, chunk.outputs);
     const pass = tensors.every((tensor) => tensor.pass) && violations.length === 0;
     const size = sizeOf(inputs);

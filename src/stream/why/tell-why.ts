@@ -4,12 +4,16 @@ import { meanOf } from '../parity/drift-fit.js';
 import type { ParityMode } from '../parity/request.js';
 import type { Explanation } from '../parity/schema.js';
 import type { ChunkOutcome, StreamOutcome } from '../parity/stream-outcome.js';
+import { explainNonFinite } from './non-finite.js';
 import type { TensorDiagnosis } from './tensor.js';
+import { unrecordedOutputs } from './unrecorded.js';
 
 /** What the reasons are looked for in. */
 export interface Evidence {
   readonly mode: ParityMode;
   readonly stream: StreamOutcome;
+  /** The main output. */
+  readonly main: string | null;
   /** Of every floating-point output. */
   readonly drifts: readonly Drift[];
   /** null: none, or the reference itself does not keep to it. */
@@ -23,6 +27,8 @@ export interface Evidence {
 /** Everything that can be said about why, worst first. */
 export function explain(evidence: Evidence): readonly Explanation[] {
   const found = [
+    ...explainNonFinite(evidence.stream.nonFinite),
+    ...unrecordedOutputs(evidence.stream.chunks, evidence.main),
     ...stateLengths(evidence),
     ...evidence.stream.diagnoses.flatMap(explainTensor),
     ...evidence.drifts.flatMap((drift) =>
