@@ -1,4 +1,5 @@
 import { openFile } from '../system/byte-source.js';
+import { pythonJson } from '../system/python-json.js';
 import { type ExplainResult, explainLines } from './explain.js';
 import type { ModelNodes } from './model-nodes.js';
 
@@ -47,7 +48,7 @@ function* linesIn(text: string): Generator<string> {
 
 function parsed(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return pythonJson(text);
   } catch {
     return undefined;
   }

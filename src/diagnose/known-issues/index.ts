@@ -6,6 +6,7 @@ import { planIssues } from './plans.js';
 import { precisionIssues } from './precision.js';
 import { runningIssues } from './running.js';
 import { shapeIssues } from './shapes.js';
+import { streamingIssues } from './streaming.js';
 
 /** All of them. The order decides where two match one line: the first, more special one wins. */
 export const knownIssues: readonly KnownIssue[] = [
@@ -15,5 +16,6 @@ export const knownIssues: readonly KnownIssue[] = [
   ...shapeIssues,
   ...parsingIssues,
   ...precisionIssues,
+  ...streamingIssues,
   ...runningIssues,
 ];

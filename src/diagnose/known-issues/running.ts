@@ -89,17 +89,6 @@ export const runningIssues: readonly KnownIssue[] = [
     source: 'https://github.com/NVIDIA/TensorRT/blob/v11.1/samples/trtexec/trtexec.cpp',
   },
   {
-    id: 'cache-length-not-zero',
-    severity: 'error',
-    pattern: /cache_last_channel_len(?:_out)?\b.{0,80}(?:!= ?0|must be 0|expected 0|should be 0|not zero)/i,
-    cause:
-      'A streaming encoder gave a cache length other than 0 where its contract says 0: the cache is not kept as the reference keeps it.',
-    remedy:
-      'Look in the graph for logic that depends on the length; hold ONNX Runtime against the reference first, then the engine against ONNX Runtime.',
-    versions: 'all',
-    source: 'https://github.com/gracee3/trt-asr-engine',
-  },
-  {
     id: 'process-crashed',
     severity: 'error',
     pattern: /^(?:\S{1,300}: line \d{1,9}: {1,9}\d{1,9} )?(?:Segmentation fault|Aborted|Bus error|Killed)\b/,
