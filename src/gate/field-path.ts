@@ -75,13 +75,17 @@ function takeKey(at: string, value: unknown, key: string): readonly Found[] {
   return isRecord(value) && Object.hasOwn(value, key) ? [{ at: here, value: value[key] }] : [];
 }
 
+/** What results call the elements of their lists: outputs are called by their tensors. */
+const NAMES = ['name', 'tensor'] as const;
+
 /** Elements by their names, where each has one of its own: places stay the same when a list is in another order. */
 function labelsOf(list: readonly unknown[]): readonly string[] {
-  const names = list.map((element) =>
-    isRecord(element) && typeof element.name === 'string' ? element.name : '',
-  );
-  const distinct = new Set(names).size === names.length && !names.includes('');
-  return distinct ? names : list.map((_, index) => String(index));
+  for (const key of NAMES) {
+    const names = list.map((element) => (isRecord(element) ? element[key] : undefined));
+    const texts = names.filter((name) => typeof name === 'string' && name !== '') as readonly string[];
+    if (texts.length === list.length && new Set(texts).size === texts.length) return texts;
+  }
+  return list.map((_, index) => String(index));
 }
 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>

@@ -3,7 +3,7 @@ import { type Baseline, type BaselineValue, baselineValue } from './baseline.js'
 import { type Found, valuesAt } from './field-path.js';
 import type { FindingOutcome, GateFinding } from './gate-result.js';
 import { type GivenResult, isSelected } from './given-result.js';
-import { breachOf, misfit, numberOf, speaksOfNull, text } from './limit.js';
+import { breachOf, misfit, numberOf, readable, speaksOfNull, text } from './limit.js';
 import type { PolicyCheck } from './policy.js';
 import type { Scalar } from './policy-schema.js';
 import { slipOf } from './regression.js';
@@ -156,7 +156,7 @@ function regressionVerdict(
     return {
       rule: 'within',
       outcome: 'pass',
-      message: `${is}; its baseline is ${before.value}.`,
+      message: `${is}; its baseline is ${readable(before.value)}.`,
       baseline: before.value,
     };
   return {
@@ -223,9 +223,10 @@ function absence(level: 'fail' | 'inconclusive' | 'warn' | 'skip' | undefined): 
   return level === 'skip' ? 'skipped' : (level ?? 'fail');
 }
 
-function shown(value: unknown, { unit }: PolicyCheck): string {
+function shown(value: unknown, { unit, fail, inconclusive, warn }: PolicyCheck): string {
+  const limits = [fail, inconclusive, warn].flatMap((limit) => Object.values(limit ?? {}));
   const number = numberOf(value);
-  if (number !== undefined) return `${number}${unit === undefined ? '' : ` ${unit}`}`;
+  if (number !== undefined) return `${readable(number, limits)}${unit === undefined ? '' : ` ${unit}`}`;
   return value !== null && typeof value === 'object' ? 'a structure' : text(value);
 }
 

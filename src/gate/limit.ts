@@ -88,6 +88,12 @@ function typeName(value: unknown): string {
 const withArticle = (noun: string): string =>
   noun === 'null' || noun === 'text' ? noun : `${noun === 'object' ? 'an' : 'a'} ${noun}`;
 
+/** Enough digits of a number to read; all of them where fewer would put it on a limit. The result keeps every digit as data. */
+export function readable(value: number, limits: readonly unknown[] = []): number {
+  const short = Number(value.toPrecision(6));
+  return limits.includes(short) ? value : short;
+}
+
 /** A value as a sentence has it: texts in quotation marks. */
 export const text = (value: unknown): string =>
   typeof value === 'string' ? `«${value}»` : JSON.stringify(value);

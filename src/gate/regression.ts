@@ -1,3 +1,4 @@
+import { readable } from './limit.js';
 import type { Margin, Regression } from './policy-schema.js';
 
 /** How a value moved against its baseline, when it moved further in the bad direction than a margin allows. */
@@ -21,7 +22,7 @@ export function slipOf(value: number, baseline: number, rule: Regression): Slip 
     return {
       level,
       worse,
-      said: `${lossText(loss, baseline)} worse than ${baseline} (allowed ${marginText(margin)})`,
+      said: `${lossText(loss, baseline)} worse than ${readable(baseline)} (allowed ${marginText(margin)})`,
     };
   }
   return null;
@@ -41,5 +42,5 @@ const marginText = (margin: Margin): string =>
 
 const lossText = (loss: number, baseline: number): string =>
   baseline === 0 || !Number.isFinite(loss)
-    ? String(loss)
+    ? String(readable(loss))
     : `${Number(((100 * loss) / Math.abs(baseline)).toPrecision(3))} %`;

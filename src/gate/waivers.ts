@@ -1,5 +1,5 @@
 import type { GateFinding, GateWaiver } from './gate-result.js';
-import { numberOf } from './limit.js';
+import { numberOf, readable } from './limit.js';
 import type { Policy, PolicyWaiver } from './policy.js';
 import { matchesStars } from './stars.js';
 
@@ -68,7 +68,7 @@ function shortfall({ 'up-to': bound }: PolicyWaiver, { finding, worse }: JudgedF
   if (value === undefined || worse === null)
     return `it reaches up to ${bound}, and ${place} is judged by what it says, not by its size`;
   const isWithin = worse === 'higher' ? value <= bound : value >= bound;
-  return isWithin ? null : `it reaches up to ${bound}, and ${place} is ${value}`;
+  return isWithin ? null : `it reaches up to ${bound}, and ${place} is ${readable(value, [bound])}`;
 }
 
 function judgeWaiver(

@@ -50,6 +50,13 @@ describe('limits', () => {
     expect(result.findings[0]).toMatchObject({ rule: 'not-a-number', outcome: 'fail', value: 'NaN' });
   });
 
+  it('a number is said with the digits that one reads, and with all where they decide', () => {
+    const said = (value: number) => gateOn(value, { fail: { above: 1e-3 } }).findings[0];
+    expect(said(0.0043038129806518555)?.message).toMatch(/ is 0\.00430381, above 0\.001\.$/);
+    expect(said(0.0043038129806518555)?.value).toBe(0.0043038129806518555);
+    expect(said(0.00100000001)?.message).toMatch(/ is 0\.00100000001, above 0\.001\.$/);
+  });
+
   it('an infinite similarity is above every limit', () => {
     expect(gateOn('Infinity', { fail: { below: 30 } }).outcome).toBe('pass');
   });
@@ -129,6 +136,18 @@ describe('which results and which fields', () => {
       'r.json': { outputs },
     });
     expect(result.findings.map(({ at }) => at).sort()).toEqual([...places].sort());
+  });
+
+  it('outputs of a parity result are called by their tensors, elements that share one by their number', () => {
+    const placesOf = (tensors: readonly string[]) =>
+      gate({
+        'policy.yaml': policyOf({
+          checks: [{ id: 'it', result: { name: 'r' }, field: 'outputs[*].max', warn: { above: 1 } }],
+        }),
+        'r.json': { outputs: tensors.map((tensor) => ({ tensor, max: 0 })) },
+      }).findings.map(({ at }) => at);
+    expect(placesOf(['a', 'b'])).toEqual(['outputs[a].max', 'outputs[b].max']);
+    expect(placesOf(['a', 'a'])).toEqual(['outputs[0].max', 'outputs[1].max']);
   });
 
   it('elements without names of their own are called by number', () => {
