@@ -409,6 +409,16 @@ describe('faults of a reference are found and named', () => {
     expect(await parity({}, { limit: 3 }, narrow)).toMatchObject({ failed: 0 });
   });
 
+  it('a list of whole numbers serves as the floats that the candidate takes', async () => {
+    const listed = recorded.map((each) => {
+      const cache = each.inputs.get('cache')!;
+      if (each.index > 0) return each;
+      const zeros = ids(cache.shape, Array(2 * CAPACITY * 3).fill(0));
+      return { ...each, inputs: new Map([...each.inputs, ['cache', zeros]]) };
+    });
+    expect(await parity({}, { limit: 3 }, listed)).toMatchObject({ failed: 0 });
+  });
+
   it('inputs that the candidate does not take are told', async () => {
     const more = recorded.map((each) => ({
       ...each,

@@ -252,6 +252,18 @@ describe('two runs', () => {
     expect(identicalRuns(run('cpu'), run('cuda'))).toMatchObject({ id: 'same-provider-twice' });
     expect(identicalRuns(run('cpu'), run('cuda', errors.with(2, 5.5000001e-4)))).toBeNull();
     expect(identicalRuns(run('cpu'), run('cpu'))).toBeNull();
+    const ours = { ...run('ONNX Runtime 1.30.0 (CPU)'), failures: ['worded otherwise'] };
+    expect(identicalRuns(ours, run('CUDAExecutionProvider, CPUExecutionProvider'))?.id).toBe(
+      'same-provider-twice',
+    );
+    expect(identicalRuns(ours, run('CPUExecutionProvider'))).toBeNull();
+    const noErrors = (label: string, failures: readonly string[]) => ({ ...run(label, []), failures });
+    expect(identicalRuns(noErrors('cpu', ['a', 'b', 'c']), noErrors('cuda', ['a', 'b', 'd']))).toBeNull();
+    // Two files of others, laid beside a run of our own.
+    const engine = run('engine', [1e-7, 2e-7, 3e-7, 4e-7]);
+    expect(besideRuns(engine, [run('cpu'), run('cuda')])).toMatchObject([
+      { evidence: { labels: ['cpu', 'cuda'] } },
+    ]);
     expect(identicalRuns(run('cpu', [0, 0, 0, 0]), run('cuda', [0, 0, 0, 0]))).toBeNull();
   });
 

@@ -3,7 +3,7 @@ import { type EventListener, ignoreEvents } from '../../events.js';
 import type { Binding } from '../../runtime/session.js';
 import { throwIfCancelled } from '../../system/cancel.js';
 import { copiedTensor, type NamedTensors, type Tensor } from '../../tensor/tensor.js';
-import { numbersOf } from '../../tensor/values.js';
+import { floatTensor, numbersOf } from '../../tensor/values.js';
 import { inDtype } from '../../verify/inputs.js';
 import { checkAssertions, type Step } from '../contract/assertions.js';
 import type { StatePair, Violation } from '../contract/contract.js';
@@ -220,7 +220,7 @@ class Stream {
   #recorded(chunk: ReferenceChunk, binding: Binding): Tensor {
     const tensor = chunk.inputs.get(binding.name);
     const place = `Chunk ${chunk.index} of ${this.#plan.reference}`;
-    if (tensor !== undefined) return inDtype(binding, tensor, place);
+    if (tensor !== undefined) return inDtype(binding, asListed(binding, tensor), place);
     throw new TrtforgeError('TF_PARITY_MISFIT', `${place} records no input ${binding.name}.`, {
       remedy: `The candidate takes ${this.#plan.inputs.map(({ name }) => name).join(', ')}; record a reference of the same model with trtforge record.`,
     });
@@ -266,6 +266,13 @@ class Stream {
       got: firstNumber(name, outputs),
     };
   }
+}
+
+/** A list of whole numbers does not say that they are floats: `[0, 0]` is how an empty state is written by programs with one kind of number. */
+function asListed({ dtype }: Binding, tensor: Tensor): Tensor {
+  const isFloat = dtype === 'float32' || dtype === 'float16' || dtype === 'bfloat16' || dtype === 'float64';
+  if (!isFloat || tensor.dtype !== 'int64') return tensor;
+  return floatTensor(dtype, tensor.shape, Float32Array.from(numbersOf(tensor)));
 }
 
 /** Chunks of one size have the same buffers. */

@@ -21,9 +21,11 @@ const FEWEST_NUMBERS = 3;
  * CUDA, and a summary then names the provider that was asked for.
  */
 export function identicalRuns(one: RunNumbers, other: RunNumbers): Explanation | null {
-  if (one.label === other.label || !isSame(one.errors, other.errors)) return null;
-  if (!isSame(one.failures, other.failures)) return null;
-  const distinct = new Set([...one.errors, ...one.failures]);
+  if (providerOf(one.label) === providerOf(other.label) || !isSame(one.errors, other.errors)) return null;
+  // Errors of every chunk are proof enough; what is said of failures differs with who wrote it.
+  const errors = new Set(one.errors);
+  const distinct = errors.size >= FEWEST_NUMBERS ? errors : new Set([...errors, ...one.failures]);
+  if (distinct !== errors && !isSame(one.failures, other.failures)) return null;
   if (distinct.size < FEWEST_NUMBERS || one.errors.every((error) => error === 0)) return null;
   return {
     id: 'same-provider-twice',
@@ -35,9 +37,17 @@ export function identicalRuns(one: RunNumbers, other: RunNumbers): Explanation |
   };
 }
 
-/** What other runs over the same reference tell about this one: that it is one of them under another name, or what TF32 has to do with its error. */
-export const besideRuns = (run: RunNumbers, others: readonly RunNumbers[]): readonly Explanation[] =>
-  others.flatMap((other) => identicalRuns(run, other) ?? tf32Runs(run, other) ?? []);
+/** `ONNX Runtime 1.30.0 (CPU)` and `CPUExecutionProvider` are one name. */
+const providerOf = (label: string): string =>
+  (/^ONNX Runtime.*\((\w+)\)$/.exec(label) ?? /^(\w+?)ExecutionProvider/.exec(label))?.[1] ?? label;
+
+/** What runs over one reference tell about each other, two by two: that they are one under two names, or what TF32 has to do with their error. */
+export function besideRuns(run: RunNumbers, others: readonly RunNumbers[]): readonly Explanation[] {
+  const all = [run, ...others];
+  return all.flatMap((one, at) =>
+    all.slice(at + 1).flatMap((other) => identicalRuns(one, other) ?? tf32Runs(one, other) ?? []),
+  );
+}
 
 /** The error of two engines of one model and precision, of which one may round to TF32; null for any other two. */
 export function tf32Runs(one: RunNumbers, other: RunNumbers): Explanation | null {
@@ -122,13 +132,13 @@ export function explainSwap(
       ? told(
           'swap-errors-cancel',
           'warning',
-          `Together ${first} and ${second} agree, apart they do not: their errors cancel, as when both changed the same convention.`,
+          `Together the ${first} and the ${second} agree, apart they do not: their errors cancel, as when both changed the same convention.`,
           'Look at what passes between them: order of axes, scale, normalisation.',
         )
       : told(
           'swap-agrees',
           'note',
-          `${first} and ${second} agree with the reference in every combination.`,
+          `The ${first} and the ${second} agree with the reference in every combination.`,
           'There is nothing to do.',
         );
   }
@@ -136,27 +146,27 @@ export function explainSwap(
     return told(
       'swap-both',
       'error',
-      `Both ${first} and ${second} are off by themselves.`,
-      `Begin with ${first}: it comes first.`,
+      `Both the ${first} and the ${second} are off by themselves.`,
+      `Begin with the ${first}: it comes first.`,
     );
   if (firstIsWrong)
     return told(
       'swap-first',
       'error',
-      `The error comes from ${first}: with the reference's own it is gone.`,
-      `Compare ${first} alone.`,
+      `The error comes from the ${first}: with the reference's own it is gone.`,
+      `Compare the ${first} alone.`,
     );
   if (secondIsWrong)
     return told(
       'swap-second',
       'error',
-      `The error comes from ${second}: with the reference's own it is gone.`,
-      `Compare ${second} alone.`,
+      `The error comes from the ${second}: with the reference's own it is gone.`,
+      `Compare the ${second} alone.`,
     );
   return told(
     'swap-interaction',
     'warning',
-    `Neither ${first} nor ${second} is off by itself, only both together are.`,
+    `Neither the ${first} nor the ${second} is off by itself, only both together are.`,
     'Small errors of the first fall on a decision of the second: report its margin (the distance between best and second best).',
   );
 }
