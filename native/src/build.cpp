@@ -87,7 +87,7 @@ BuildResult build(const BuildRequest& request, Listener& listener) {
   const Owned config = require(Owned(library, builder.call<void*>(Slot::IBuilder_createBuilderConfig_0)), listener, "builder configuration");
   applySettings(library, config, request.settings, listener);
   setComputeCapabilities(config, request.computeCapabilities, listener);
-  addProfiles(library, builder, config, request.profiles, listener);
+  addProfiles(library, builder, config, profilesToBuild(library, request.profiles, inputs, outputs), listener);
   const TimingCache timingCache(library, config, request, listener);
   const Progress progress(library, config, listener);
   listener.throwIfCancelled();

@@ -33,8 +33,8 @@ class TensorReader {
     tensor.host = engine_.call<std::int32_t>(Slot::ICudaEngine_getTensorLocation_1, name) == kHost;
     tensor.shapeTensor = engine_.call<bool>(Slot::ICudaEngine_isShapeInferenceIO_1, name);
     tensor.format = engine_.call<std::int32_t>(Slot::ICudaEngine_getTensorFormat_1, name);
-    tensor.shape = wide_ ? engine_.call<Dims64>(Slot::ICudaEngine_getTensorShape_1, name).toVector()
-                         : engine_.call<Dims32>(Slot::ICudaEngine_getTensorShape_1, name).toVector();
+    tensor.shape = wide_ ? knownShape(tensor, engine_.call<Dims64>(Slot::ICudaEngine_getTensorShape_1, name))
+                         : knownShape(tensor, engine_.call<Dims32>(Slot::ICudaEngine_getTensorShape_1, name));
     for (std::int32_t profile = 0; tensor.input && profile < profiles_; ++profile) {
       const auto numbers = [&](std::int32_t selector) { return tensor.shapeTensor ? values(tensor, profile, selector) : shape(name, profile, selector); };
       tensor.profiles.push_back({numbers(0), numbers(1), numbers(kSelectors - 1)});
@@ -46,6 +46,12 @@ class TensorReader {
   std::vector<std::int64_t> shape(const char* name, std::int32_t profile, std::int32_t selector) const {
     if (wide_) return engine_.call<Dims64>(Slot::ICudaEngine_getProfileShape_3, name, profile, selector).toVector();
     return engine_.call<Dims32>(Slot::ICudaEngine_getProfileShape_3, name, profile, selector).toVector();
+  }
+  template <class Shape>
+  std::vector<std::int64_t> knownShape(const EngineTensor& tensor, const Shape& dims) const {
+    if (dims.count >= 0 || !tensor.input) return dims.toVector();
+    throw Failure("TF_PLAN_LOAD_FAILED", library_.name() + " does not know the shape of the engine's input " + tensor.name +
+                                             ": 8.6 builds such engines, and cannot run them, of models whose outputs depend on the data where no profile is given.");
   }
   template <class Number>
   static std::vector<std::int64_t> list(const Number* values, std::int64_t count) {

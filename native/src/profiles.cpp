@@ -16,8 +16,8 @@ std::string shown(const std::vector<std::int64_t>& shape) {
   return text.empty() ? "scalar" : text;
 }
 
-bool isOpen(const NetworkTensor& input) {
-  return std::any_of(input.shape.begin(), input.shape.end(), [](std::int64_t dimension) { return dimension < 0; });
+bool isOpen(const NetworkTensor& tensor) {
+  return std::any_of(tensor.shape.begin(), tensor.shape.end(), [](std::int64_t dimension) { return dimension < 0; });
 }
 
 [[noreturn]] void refuse(std::size_t profile, const std::string& what) {
@@ -101,6 +101,19 @@ void checkProfiles(const std::vector<std::vector<ProfileInput>>& profiles, const
       if (std::none_of(profiles[number].begin(), profiles[number].end(), [&](const ProfileInput& range) { return range.input == input.name; }))
         refuse(number, "input " + input.name + " (" + shown(input.shape) + ") has " + (input.shapeTensor ? "values" : "open dimensions") + " and no range.");
   }
+}
+
+std::vector<std::vector<ProfileInput>> profilesToBuild(const InferenceLibrary& library, const std::vector<std::vector<ProfileInput>>& profiles,
+                                                       const std::vector<NetworkTensor>& inputs, const std::vector<NetworkTensor>& outputs) {
+  if (!profiles.empty() || library.generation() != Generation::k8 || std::none_of(outputs.begin(), outputs.end(), isOpen)) return profiles;
+  std::vector<ProfileInput> fixed;
+  for (const NetworkTensor& input : inputs) {
+    ProfileInput range;
+    range.input = input.name;
+    range.min = range.opt = range.max = input.shape;
+    fixed.push_back(std::move(range));
+  }
+  return {fixed};
 }
 
 void addProfiles(const InferenceLibrary& library, const Facade& builder, const Facade& config,
