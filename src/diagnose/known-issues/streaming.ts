@@ -30,10 +30,20 @@ export const streamingIssues: readonly KnownIssue[] = [
   {
     id: 'encoder-error-high',
     severity: 'error',
-    pattern: /\bencoder_output: max_abs=(?<error>\d\.\d{1,6}e(?:-0[0-3]|\+\d\d)|nan|inf)\b/,
+    pattern: /\bencoder_output: max_abs=(?<error>\d\.\d{1,6}e(?:-0[0-3]|\+\d\d))\b/,
     cause: 'The output of a streaming encoder is {error} off; 1e-3 is what such engines are held to.',
     remedy:
       'Hold the ONNX model against the same reference (`trtforge verify MODEL.onnx --reference R`): as far off, and it is the export or the reference (other weights, made in TF32). If only the engine is: FP16 and INT8 cost as much, and FP32 does with TF32: build with `--builder-flag no-tf32` and run again with `--beside` the other result.',
+    versions: 'all',
+    source,
+  },
+  {
+    id: 'encoder-output-not-finite',
+    severity: 'error',
+    pattern: /\bencoder_output: max_abs=(?:nan|inf)\b/,
+    cause: 'The output of a streaming encoder holds NaN or infinite values.',
+    remedy:
+      '`trtforge verify` with the same reference says whether they come with the recorded inputs, are in the reference, or are made by the candidate. FP16 makes them of values beyond 65504: keep those layers in FP32 (`trtforge convert --calibration`), or take BF16.',
     versions: 'all',
     source,
   },

@@ -20,7 +20,7 @@ const USUAL: readonly DriftLimit[] = [
 ];
 
 /** The error of the main output over the stream: the chart of all chunks, and each criterion with its number. */
-export function driftSection(result: ParityResult): SectionFacts | null {
+export function driftSection(result: Pick<ParityResult, 'drift' | 'series'>): SectionFacts | null {
   const { drift, series } = result;
   if (drift === null) return null;
   const points = series.flatMap(({ chunk, tensors }) =>
@@ -28,18 +28,26 @@ export function driftSection(result: ParityResult): SectionFacts | null {
       .filter(({ tensor }) => tensor === drift.tensor)
       .map(({ maxAbs }) => ({ chunk, error: Number(maxAbs) })),
   );
+  const odd = points.filter(({ error }) => !Number.isFinite(error)).length;
+  const extent =
+    odd > 0
+      ? `The error of ${drift.tensor} is no number in ${odd} of ${plural(points.length, 'chunk')}, first in chunk ${drift.worstChunk}`
+      : `The largest error of ${drift.tensor} over ${plural(drift.chunks, 'chunk')} is ${formatMeasure(drift.max)} (chunk ${drift.worstChunk}), the mean ${formatMeasure(drift.mean)}`;
   const { robust, leastSquares } = drift.slope;
   return {
     id: 'drift',
     title: 'Drift',
-    lead: `The largest error of ${drift.tensor} over ${plural(drift.chunks, 'chunk')} is ${formatMeasure(drift.max)} (chunk ${drift.worstChunk}), the mean ${formatMeasure(drift.mean)}. ${shapes[drift.shape]}.`,
+    lead: `${extent}. ${shapes[drift.shape]}.`,
     body: [
       figure(
         driftChart(
           {
             id: 'drift-chart',
             title: `Error of ${drift.tensor} by chunk`,
-            description: `From ${formatMeasure(drift.min)} to ${formatMeasure(drift.max)}; 95 % of the chunks are within ${formatMeasure(drift.p95)}.`,
+            description:
+              odd > 0
+                ? `${extent}; those are not drawn.`
+                : `From ${formatMeasure(drift.min)} to ${formatMeasure(drift.max)}; 95 % of the chunks are within ${formatMeasure(drift.p95)}.`,
           },
           { points, limits: limitsOf(drift) },
         ),
