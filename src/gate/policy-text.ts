@@ -68,7 +68,15 @@ function firstProblem(
       'TF_GATE_POLICY_INVALID',
       `${where}: there is no «${unknown}» here.${didYouMean(unknown, keysAt(place))}`,
     );
-  return new TrtforgeError('TF_GATE_POLICY_INVALID', `${where}: ${issue?.message ?? 'this is not valid'}.`);
+  return new TrtforgeError('TF_GATE_POLICY_INVALID', `${where}: ${complaint(issue)}.`);
+}
+
+/** What zod says of a value, as a sentence about a file. */
+function complaint(issue: z.core.$ZodIssue | undefined): string {
+  const { message = 'this is not valid' } = issue ?? {};
+  const types = /^Invalid input: expected (.+), received (.+)$/.exec(message);
+  if (types === null) return message;
+  return types[2] === 'undefined' ? 'it is missing' : `${types[1]} is expected here, not ${types[2]}`;
 }
 
 /** Of a union's complaints the one that got furthest: the branch that was meant. */

@@ -114,6 +114,16 @@ describe('a policy file', () => {
       `extends: streaming-parity\nwithout: [encoder-eror]\n`,
       /«encoder-error»/,
     ],
+    [
+      'a waiver without a reason',
+      `${check}waivers:\n  - check: a\n    expires: 2027-01-01\n`,
+      /waivers\.0\.reason: it is missing\./,
+    ],
+    [
+      'text where a number should be',
+      `${check}expires-soon-days: soon\n`,
+      /number is expected here, not string\./,
+    ],
     ['a key given twice', `${check}checks: []\n`, /line 4.*unique/],
     ['no YAML', 'checks: [\n', /not YAML, line/],
   ])('is refused for %s', (_, lines, message) => {

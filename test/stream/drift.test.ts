@@ -99,6 +99,16 @@ describe('the shape of a stream', () => {
     expect(drift).toMatchObject({ max: 9, worstChunk: 18, p50: 2, chunks: 9 });
   });
 
+  it('that falls is said to fall', () => {
+    const falling = driftOf(
+      'y',
+      Array.from({ length: 20 }, (_, at) => 1e-4 - 1e-6 * at),
+    );
+    const slope = judgeDrift(falling, defaultPolicy, null).find(({ name }) => name === 'slope');
+    expect(slope?.outcome).toBe('pass');
+    expect(slope?.sentence).toMatch(/^the error falls by 0\.000001 a chunk; a growth of/);
+  });
+
   it('has no bound where the error of a chunk is no number, and names that chunk', () => {
     expect(driftOf('y', [1, 2, Number.NaN, 3, Number.POSITIVE_INFINITY])).toMatchObject({
       chunks: 3,

@@ -27,7 +27,10 @@ const sentences = {
   p95: (measured: string, limit: string) => `95 % of the chunks are within ${measured}; ${limit} is allowed`,
   max: (measured: string, limit: string) => `the worst chunk is ${measured} off; ${limit} is allowed`,
   mean: (measured: string, limit: string) => `the mean error is ${measured}; ${limit} is allowed`,
-  slope: (measured: string, limit: string) => `the error grows by ${measured} a chunk; ${limit} is allowed`,
+  slope: (measured: string, limit: string) =>
+    measured.startsWith('-')
+      ? `the error falls by ${measured.slice(1)} a chunk; a growth of ${limit} is allowed`
+      : `the error grows by ${measured} a chunk; ${limit} is allowed`,
   latency: (measured: string, limit: string) =>
     `95 % of the chunks take at most ${measured} ms; ${limit} ms is allowed`,
 } as const;
