@@ -10,6 +10,7 @@ import { recordResultSchema } from '../../src/stream/reference/record-result.js'
 import type { ReferenceChunk } from '../../src/stream/reference/recorded-stream.js';
 import { openReference } from '../../src/stream/reference/reference.js';
 import { float32Values, numbersOf } from '../../src/tensor/values.js';
+import { ids, modelFile } from '../runtime/models.js';
 import { encoderModel } from './streaming-encoder.js';
 
 const CONTRACT = join(import.meta.dirname, '../fixtures/contracts/batch-first.contract.json');
@@ -55,6 +56,22 @@ describe('recording a reference', () => {
       for (const name of ['cache_last_channel', 'cache_last_channel_len'])
         expect(inputs.get(name)?.bytes).toEqual(before.outputs.get(`${name}_out`)?.bytes);
     }
+  });
+
+  test('names the chunk that the model cannot take', async () => {
+    const fours = await modelFile((graph) => {
+      graph.input('signal', 'float32', [1, 'T']);
+      graph.initializer('four', ids([2], [-1, 4]));
+      graph.node('Reshape', { inputs: ['signal', 'four'], outputs: ['rows'] });
+      graph.output('rows', 'float32', ['N', 4]);
+    });
+    const output = join(folder, 'short.jsonl');
+    const asked = request({ file: fours, contract: undefined, schedule: [4, 3], output });
+    await expect(recordFile(asked)).rejects.toMatchObject({
+      code: 'TF_ONNXRUNTIME_FAILED',
+      message: expect.stringMatching(/^Chunk 1, of 3 frames, cannot be run\. /),
+    });
+    expect(existsSync(output)).toBe(false);
   });
 
   test('says who made it, of what and how', async () => {

@@ -432,6 +432,29 @@ describe('written and read again', () => {
     expect(existsSync(copy)).toBe(false);
   });
 
+  test('a compact reference that lost whole lines at its end is told', async () => {
+    const path = place('ref');
+    const chunk = (index: number) => ({
+      index,
+      inputs: new Map([['x', floats([4], [index, 0, 0, 0])]]),
+      outputs: new Map(),
+      metadata: {},
+    });
+    await writeReference(path, [chunk(0), chunk(1), chunk(2)]);
+    const index = join(path, 'chunks.jsonl');
+    writeFileSync(index, readFileSync(index, 'utf8').split('\n').slice(0, 2).join('\n'));
+    expect((await failure(path)).message).toMatch(/chunks\.jsonl is damaged: it ends after 2 of 3 chunks/);
+    using reference = openReference(path);
+    const told: number[] = [];
+    const read: number[] = [];
+    for await (const { index: at } of reference.chunks({ onDamaged: ({ line }) => told.push(line) }))
+      read.push(at);
+    expect([read, told]).toEqual([[0, 1], [3]]);
+    // Whoever asks for no more than there is does not miss the rest.
+    for await (const { index: at } of reference.chunks({ limit: 2 })) read.push(at);
+    expect(read).toEqual([0, 1, 0, 1]);
+  });
+
   test('a damaged compact reference is told', async () => {
     const path = place('ref');
     const x = floats([64], Array(64).fill(1));
@@ -445,5 +468,7 @@ describe('written and read again', () => {
     expect((await failure(path)).message).toContain('does not exist');
     writeFileSync(join(path, 'reference.json'), '{"schema":"other"}');
     expect(refusal(() => openReference(path)).code).toBe('TF_REFERENCE_INVALID');
+    rmSync(join(path, 'reference.json'));
+    expect(refusal(() => openReference(path)).message).toMatch(/is a folder without reference\.json/);
   });
 });

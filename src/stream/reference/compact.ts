@@ -10,7 +10,15 @@ import { writeNpz } from '../../tensor/npz.js';
 import type { NamedTensors, Tensor } from '../../tensor/tensor.js';
 import { jsonText } from './json.js';
 import { openJsonlReference } from './jsonl.js';
-import type { Provenance, Reference, ReferenceWriter, WritableChunk } from './recorded-stream.js';
+import type {
+  DamagedLine,
+  Provenance,
+  ReadOptions,
+  Reference,
+  ReferenceChunk,
+  ReferenceWriter,
+  WritableChunk,
+} from './recorded-stream.js';
 import { type CompactHeader, compactHeaderSchema } from './schema.js';
 
 const HEADER = 'reference.json';
@@ -29,7 +37,31 @@ export function openCompactReference(path: string): Reference {
   const { chunks, storedBytes, provenance } = readHeader(join(path, HEADER));
   const lines = openJsonlReference(join(path, INDEX));
   const header = { ...lines.header, path, form: 'compact', chunks, bytes: storedBytes, provenance } as const;
-  return { ...lines, header };
+  return { ...lines, header, chunks: (options = {}) => allOf(lines, join(path, INDEX), chunks, options) };
+}
+
+/** The chunks of the index, which may have lost its end at the border of a line: only the head knows how many there are. */
+async function* allOf(
+  lines: Reference,
+  path: string,
+  chunks: number,
+  options: ReadOptions,
+): AsyncIterable<ReferenceChunk> {
+  const { onDamaged, limit = chunks } = options;
+  let [whole, damaged] = [0, 0];
+  const counted = (damage: DamagedLine): void => {
+    damaged++;
+    onDamaged?.(damage);
+  };
+  for await (const chunk of lines.chunks({ ...options, ...(onDamaged && { onDamaged: counted }) })) {
+    whole++;
+    yield chunk;
+  }
+  const read = whole + damaged;
+  if (whole >= limit || read >= chunks) return;
+  const why = `it ends after ${read} of ${chunks} chunks: it was cut short`;
+  if (onDamaged === undefined) throw new TrtforgeError('TF_REFERENCE_INVALID', `${path} is damaged: ${why}.`);
+  onDamaged({ line: read + 1, why });
 }
 
 function readHeader(path: string): CompactHeader {
@@ -37,6 +69,11 @@ function readHeader(path: string): CompactHeader {
     new TrtforgeError('TF_REFERENCE_INVALID', `${path} is not the head of a compact reference: ${why}.`, {
       cause,
     });
+  if (!existsSync(path))
+    throw new TrtforgeError(
+      'TF_REFERENCE_INVALID',
+      `${dirname(path)} is a folder without ${HEADER}, so it is no compact reference.`,
+    );
   let content: unknown;
   try {
     content = JSON.parse(readFileSync(path, 'utf8'));

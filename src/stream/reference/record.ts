@@ -58,7 +58,9 @@ export async function recordReference(
       throwIfCancelled(signal, `recording ${request.output}`);
       const fed = inputs.forChunk(chunk, state);
       const started = performance.now();
-      const outputs = await session.run(fed, signal === undefined ? {} : { signal });
+      const outputs = await session
+        .run(fed, signal === undefined ? {} : { signal })
+        .catch((error: unknown) => refuseChunk(error, chunk));
       const stepMs = performance.now() - started;
       log.add({ chunk: chunk.chunk, inputs: fed, outputs }, stepMs);
       writer.write(recordedChunk(contract, chunk, { fed, outputs, stepMs }));
@@ -70,6 +72,20 @@ export async function recordReference(
     writer.discard();
     throw error;
   }
+}
+
+/** A library's error about some node within says nothing of the chunk that it could not take. */
+function refuseChunk(error: unknown, { chunk, frames }: PlannedChunk): never {
+  if (!(error instanceof TrtforgeError) || error.code !== 'TF_ONNXRUNTIME_FAILED') throw error;
+  throw new TrtforgeError(
+    error.code,
+    `Chunk ${chunk}, of ${frames} frames, cannot be run. ${error.message}`,
+    {
+      remedy:
+        'Choose sizes that the model takes: --schedule 41,57 are the frames of the first chunk and of the later ones.',
+      cause: error,
+    },
+  );
 }
 
 /** A contract that says nothing of chunks gets the axis that is open in the session. */
