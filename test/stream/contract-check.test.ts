@@ -178,6 +178,7 @@ function lengthsOf({
     stateOutRaw: stateOut,
     result: 3,
     violations: [],
+    wrongSides: [],
   }));
 }
 const idsOf = (recording: RecordedLengths[]) =>

@@ -383,6 +383,15 @@ describe('faults of a reference are found and named', () => {
     expect(ids_(result)).not.toContain('shape-not-taken');
   });
 
+  it('a contract that fills a state up on the other side: named, and padding alone proves nothing', async () => {
+    const state = contract.state.map((pair) => ({ ...pair, padSide: 'left' as const }));
+    const result = await parity({}, { mode: 'functional', limit: 3, contract: { ...contract, state } });
+    expect(result.verdicts.numeric).not.toBe('pass');
+    expect(result.explanations.find(({ id }) => id === 'pad-side-against-data')?.sentence).toMatch(
+      /^In chunk 0 the 1 of 8 positions of cache_out that count are recorded with the padding on the right of axis 2/,
+    );
+  });
+
   it('products rounded to TF32: off alike in every chunk, by what TF32 rounds', async () => {
     const rounded = recorded.map((each) => {
       const output = each.outputs.get('output')!;

@@ -17,6 +17,7 @@ export function checkData(
     ...promisesInData(recorded, law),
     ...sizesInData(contract, recorded, model),
     ...brokenStream(recorded),
+    ...wrongSides(recorded),
   ];
 }
 
@@ -202,6 +203,22 @@ function sizesInData(
       : []),
   ]);
 }
+
+/** What is compared and fed back by the wrong side is padding. */
+const wrongSides = (recorded: readonly RecordedLengths[]): readonly ContractFinding[] =>
+  recorded.flatMap(({ chunk, wrongSides: found }) =>
+    found.map(
+      ({ tensor, axis, valid, size, padded }): ContractFinding => ({
+        id: 'pad-side-against-data',
+        wrong: 'contract',
+        severity: 'error',
+        about: tensor,
+        message: `In chunk ${chunk} the ${valid} of ${size} positions of ${tensor} that count are recorded with the padding on the ${padded} of axis ${axis}; the contract says that it is on the other side.`,
+        why: 'The recording shows where the state lies; by the contract only padding would be compared.',
+        remedy: `Correct the side of ${tensor} in the contract: ${padded}.`,
+      }),
+    ),
+  );
 
 /** Each chunk must be the next, and begin with the state that the one before left. */
 function brokenStream(recorded: readonly RecordedLengths[]): readonly ContractFinding[] {

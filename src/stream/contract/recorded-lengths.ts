@@ -1,7 +1,9 @@
+import type { NamedTensors } from '../../tensor/tensor.js';
 import { numbersOf } from '../../tensor/values.js';
 import type { Reference, ReferenceChunk } from '../reference/recorded-stream.js';
 import { checkAssertions, type Step } from './assertions.js';
-import type { Contract, Violation } from './contract.js';
+import type { Contract, StatePair, Violation } from './contract.js';
+import { lastInUse } from './state.js';
 
 /** The lengths of one recorded chunk; null where they are not recorded. */
 export interface RecordedLengths {
@@ -15,6 +17,18 @@ export interface RecordedLengths {
   readonly result: number | null;
   /** Promises of the contract about lengths that this chunk breaks. */
   readonly violations: readonly Violation[];
+  /** States that are filled up on the other side than the contract says. */
+  readonly wrongSides: readonly WrongSide[];
+}
+
+export interface WrongSide {
+  readonly tensor: string;
+  readonly axis: number;
+  /** Positions that count, of how many. */
+  readonly valid: number;
+  readonly size: number;
+  /** Where the recorded state is filled up. */
+  readonly padded: StatePair['padSide'];
 }
 
 /** Reads the lengths of every chunk; states and results are passed over. Throws what reading a reference throws. */
@@ -24,7 +38,12 @@ export async function recordedLengths(
   signal?: AbortSignal,
 ): Promise<readonly RecordedLengths[]> {
   const reader = new LengthsReader(contract);
-  const options = { select: (_: string, name: string) => reader.names.includes(name) };
+  // Of state only the first chunk is read: it shows which side is filled up.
+  const states = contract.state.filter(({ validLength }) => validLength !== null).map(({ output }) => output);
+  const options = {
+    select: (_: string, name: string, position: number) =>
+      reader.names.includes(name) || (position === 0 && states.includes(name)),
+  };
   for await (const chunk of reference.chunks({ ...options, ...(signal === undefined ? {} : { signal }) }))
     reader.take(chunk);
   return reader.read;
@@ -37,6 +56,8 @@ export class LengthsReader {
   readonly names: readonly string[];
   readonly #contract: Contract;
   readonly #assertions: Contract['assertions'];
+  /** States whose side is known, right or wrong. */
+  readonly #seen = new Set<string>();
   #before: Step | undefined;
 
   constructor(contract: Contract) {
@@ -63,8 +84,23 @@ export class LengthsReader {
       stateOutRaw: meta.stateLengthRaw,
       result: first(lengths.result, 'outputs'),
       violations: checkAssertions({ assertions: presentOnly(this.#assertions, step) }, step, this.#before),
+      wrongSides: this.#contract.state.flatMap((pair) => this.#wrongSide(pair, outputs)),
     });
     this.#before = step;
+  }
+
+  /** A state that is neither empty nor full has its positions at one end; told once. */
+  #wrongSide({ output, axis, padSide, validLength }: StatePair, outputs: NamedTensors): readonly WrongSide[] {
+    const tensor = outputs.get(output);
+    const lengths = validLength === null ? undefined : outputs.get(validLength);
+    if (axis === null || tensor === undefined || lengths === undefined || this.#seen.has(output)) return [];
+    const size = tensor.shape[axis] ?? 0;
+    const valid = Math.max(...Array.from(numbersOf(lengths)));
+    if (!(valid > 0 && valid < size)) return [];
+    this.#seen.add(output);
+    const padded = padSide === 'right' ? 'left' : 'right';
+    const isOther = lastInUse(tensor, axis, padSide) > valid && lastInUse(tensor, axis, padded) <= valid;
+    return isOther ? [{ tensor: output, axis, valid, size, padded }] : [];
   }
 }
 

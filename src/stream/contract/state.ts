@@ -40,6 +40,27 @@ export function nextState(
   );
 }
 
+/** A position of a state without a length is in use when any element of it is larger than this in the reference. */
+const IN_USE = 1e-6;
+
+/** How many positions, counted from the side that is not filled up, hold the last one in use. */
+export function lastInUse(tensor: Tensor, axis: number, padSide: StatePair['padSide']): number {
+  const values = float32Values(tensor);
+  const size = tensor.shape[axis] ?? 0;
+  const inner = elementCount(tensor.shape.slice(axis + 1));
+  const isUsed = new Uint8Array(size);
+  for (let at = 0, position = 0, left = inner; at < values.length; at++) {
+    // Written so that NaN counts as in use.
+    if (!(Math.abs(values[at]!) <= IN_USE)) isUsed[position] = 1;
+    if (--left > 0) continue;
+    left = inner;
+    position = position + 1 === size ? 0 : position + 1;
+  }
+  const outermost = padSide === 'right' ? isUsed.lastIndexOf(1) : isUsed.indexOf(1);
+  if (outermost < 0) return 0;
+  return padSide === 'right' ? outermost + 1 : size - outermost;
+}
+
 /** Cut or filled up along the state's axis so that exactly `capacity` positions are there; untouched where it fits already. */
 export function fitToCapacity({ axis, capacity, padSide, fillValue }: StatePair, tensor: Tensor): Tensor {
   const found = axis === null ? undefined : tensor.shape[axis];

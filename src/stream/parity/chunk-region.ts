@@ -3,6 +3,7 @@ import { type FloatReader, floatsOf } from '../../tensor/float-reader.js';
 import type { NamedTensors, Tensor } from '../../tensor/tensor.js';
 import { float32Values, numbersOf } from '../../tensor/values.js';
 import type { StatePair } from '../contract/contract.js';
+import { lastInUse } from '../contract/state.js';
 
 /** Positions `from` (included) to `to` (excluded) along one axis. */
 export interface Region {
@@ -10,9 +11,6 @@ export interface Region {
   readonly from: number;
   readonly to: number;
 }
-
-/** A position of a state without a length is in use when any element of it is larger than this in the reference. */
-const IN_USE = 1e-6;
 
 /** Runs of positions shorter than this are gathered in one go: a call for each would cost more than the copy. */
 const SHORT_RUN = 1024;
@@ -40,24 +38,6 @@ function shortest(lengths: ArrayLike<number>, size: number): number {
   let least = size;
   for (let i = 0; i < lengths.length; i++) least = Math.min(least, lengths[i]!);
   return Math.max(0, least);
-}
-
-/** How many positions, counted from the side that is not filled up, hold the last one in use. */
-export function lastInUse(tensor: Tensor, axis: number, padSide: StatePair['padSide']): number {
-  const values = float32Values(tensor);
-  const size = tensor.shape[axis] ?? 0;
-  const inner = elementCount(tensor.shape.slice(axis + 1));
-  const isUsed = new Uint8Array(size);
-  for (let at = 0, position = 0, left = inner; at < values.length; at++) {
-    // Written so that NaN counts as in use.
-    if (!(Math.abs(values[at]!) <= IN_USE)) isUsed[position] = 1;
-    if (--left > 0) continue;
-    left = inner;
-    position = position + 1 === size ? 0 : position + 1;
-  }
-  const outermost = padSide === 'right' ? isUsed.lastIndexOf(1) : isUsed.indexOf(1);
-  if (outermost < 0) return 0;
-  return padSide === 'right' ? outermost + 1 : size - outermost;
 }
 
 /** The elements of a region (of everything for null), in order, as float32. */

@@ -2,7 +2,7 @@ import type { NamedTensors, Tensor } from '../../tensor/tensor.js';
 import { numbersOf } from '../../tensor/values.js';
 import type { Contract } from '../contract/contract.js';
 import { openAxis } from '../contract/pairs.js';
-import { lastInUse } from '../parity/chunk-region.js';
+import { lastInUse } from '../contract/state.js';
 
 /**
  * The axis of an output along which positions in time lie, as far as the contract and the recorded outputs of its chunk tell; null where they do not. What
