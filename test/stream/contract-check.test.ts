@@ -81,8 +81,11 @@ describe('a model against a contract', () => {
     const engine = changed('audio_signal', { profiles: [{ min: [1, 8, 41], max: [1, 8, 48] }] });
     const [finding, ...more] = checkContract(contract, engine);
     expect(finding).toMatchObject({ id: 'schedule-outside-engine', wrong: 'model', about: 'audio_signal' });
+    expect(finding?.message).toContain('takes 41 to 48 frames');
     expect(finding?.message).toContain('chunks of 57');
     expect(more).toEqual([]);
+    const fixed = changed('audio_signal', { profiles: [{ min: [1, 8, 41], max: [1, 8, 41] }] });
+    expect(checkContract(contract, fixed)[0]?.message).toContain('takes 41 frames of');
   });
 });
 

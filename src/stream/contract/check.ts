@@ -7,7 +7,7 @@ import type { Contract } from './contract.js';
 import { checkData } from './data.js';
 import { readContract } from './file.js';
 import { type ContractFinding, contractFindingSchema } from './finding.js';
-import { checkLaw, scheduled, simulateLengths } from './law.js';
+import { checkLaw, rangeText, scheduled, simulateLengths } from './law.js';
 import { type ModelContext, type StatedModel, stateModel } from './model.js';
 import { checkCapacity, checkPromisedDimensions } from './promised-sizes.js';
 import { recordedLengths } from './recorded-lengths.js';
@@ -114,8 +114,8 @@ function checkEngineProfiles({ schedule }: Contract, model: ModelBindings): read
   const { tensor, axis, first, rest } = schedule;
   const profiles = model.inputs.find(({ name }) => name === tensor)?.profiles ?? [];
   if (profiles.length === 0) return [];
-  const takes = (frames: number): boolean =>
-    profiles.some(({ min, max }) => frames >= (min[axis] ?? 0) && frames <= (max[axis] ?? 0));
+  const ranges = profiles.map(({ min, max }) => ({ min: min[axis] ?? 0, max: max[axis] ?? 0 }));
+  const takes = (frames: number): boolean => ranges.some(({ min, max }) => frames >= min && frames <= max);
   return [...new Set([first, rest])]
     .filter((frames) => !takes(frames))
     .map((frames) => ({
@@ -123,7 +123,7 @@ function checkEngineProfiles({ schedule }: Contract, model: ModelBindings): read
       wrong: 'model',
       severity: 'error',
       about: tensor,
-      message: `The engine takes ${profiles.map(({ min, max }) => `${min[axis]} to ${max[axis]}`).join(', ')} frames of ${tensor}; the contract's schedule has chunks of ${frames}.`,
+      message: `The engine takes ${ranges.map(rangeText).join(', ')} frames of ${tensor}; the contract's schedule has chunks of ${frames}.`,
       why: 'The engine was built with other profiles than the contract needs.',
       remedy: `Build it again with ${tensor} from ${Math.min(first, rest)} to ${Math.max(first, rest)} frames.`,
     }));

@@ -158,6 +158,9 @@ function simulatedStep(
   };
 }
 
+export const rangeText = ({ min, max }: { readonly min: number; readonly max: number }): string =>
+  min === max ? `${min}` : `${min} to ${max}`;
+
 /** Every size of the schedule must lie inside some profile. */
 function checkProfiles({ schedule, profiles }: Contract): readonly ContractFinding[] {
   if (schedule === null || profiles.length === 0) return [];
@@ -172,7 +175,7 @@ function checkProfiles({ schedule, profiles }: Contract): readonly ContractFindi
     wrong: 'contract',
     severity: 'error',
     about: tensor,
-    message: `Chunks of ${frames} frames lie in none of the contract's own profiles (${ranges.map(({ min, max }) => (min === max ? min : `${min} to ${max}`)).join(', ')}).`,
+    message: `Chunks of ${frames} frames lie in none of the contract's own profiles (${ranges.map(rangeText).join(', ')}).`,
     why: `The schedule is ${first}, then ${rest} with ${schedule.preEncode.rest} pre-encode frames in front.`,
     remedy: `Add ${tensor} with ${frames} frames to a profile; a shape outside every profile may run with the shape before it, and nobody is told.`,
   }));
