@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -56,6 +56,17 @@ describe('recording a reference', () => {
       for (const name of ['cache_last_channel', 'cache_last_channel_len'])
         expect(inputs.get(name)?.bytes).toEqual(before.outputs.get(`${name}_out`)?.bytes);
     }
+  });
+
+  test('tells where the model keeps another law than the contract', async () => {
+    const stated = JSON.parse(readFileSync(CONTRACT, 'utf8'));
+    stated.streaming.cache_drop_size = 4;
+    const path = join(folder, 'other-law.json');
+    writeFileSync(path, JSON.stringify(stated));
+    const { warnings } = await recordFile(request({ contract: path, output: join(folder, 'law.jsonl') }));
+    expect(warnings).toEqual([
+      expect.stringMatching(/the law gives 0\. The whole recording fits a cache_drop_size of 3/),
+    ]);
   });
 
   test('names the chunk that the model cannot take', async () => {

@@ -68,7 +68,14 @@ export class LengthsReader {
     this.#assertions = contract.assertions.filter(({ tensor }) => this.names.includes(tensor));
   }
 
-  take({ index, inputs, outputs, meta }: ReferenceChunk): void {
+  take({
+    index,
+    inputs,
+    outputs,
+    meta,
+  }: Pick<ReferenceChunk, 'index' | 'inputs' | 'outputs'> & {
+    readonly meta: Pick<ReferenceChunk['meta'], 'chunkLength' | 'stateLengthRaw'>;
+  }): void {
     const { lengths, schedule } = this.#contract;
     const step: Step = { chunk: index, inputs, outputs };
     const first = (name: string | null, side: 'inputs' | 'outputs'): number | null => {

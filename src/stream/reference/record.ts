@@ -8,7 +8,9 @@ import { float32Values, numbersOf } from '../../tensor/values.js';
 import { checkAssertions, type Step } from '../contract/assertions.js';
 import { compareBindings } from '../contract/bindings.js';
 import type { Contract, Violation } from '../contract/contract.js';
+import { checkData } from '../contract/data.js';
 import { openAxis, signalAmong } from '../contract/pairs.js';
+import { LengthsReader } from '../contract/recorded-lengths.js';
 import { nextState } from '../contract/state.js';
 import { type PlannedChunk, planChunks, StreamInputs } from './record-inputs.js';
 import type { Provenance, WritableChunk, WrittenReference } from './recorded-stream.js';
@@ -51,6 +53,7 @@ export async function recordReference(
   const planned = planChunks(contract, request.sizes, request.chunks);
   const inputs = new StreamInputs(contract, session.inputs, request);
   const log = new StepLog(contract);
+  const lengths = new LengthsReader(contract);
   const writer = beginReference(request.output, request.provenance);
   try {
     let state: NamedTensors = inputs.initialState(request.sizes[0] ?? 1);
@@ -63,16 +66,26 @@ export async function recordReference(
         .catch((error: unknown) => refuseChunk(error, chunk));
       const stepMs = performance.now() - started;
       log.add({ chunk: chunk.chunk, inputs: fed, outputs }, stepMs);
+      const meta = { chunkLength: chunk.frames, stateLengthRaw: null };
+      lengths.take({ index: chunk.chunk, inputs: fed, outputs, meta });
       writer.write(recordedChunk(contract, chunk, { fed, outputs, stepMs }));
       state = nextState(contract, outputs);
       emit({ type: 'progress', phase: 'record', done: chunk.chunk + 1, total: planned.length });
     }
-    return { ...writer.finish(), ...log.told() };
+    const told = log.told();
+    const warnings = [...told.warnings, ...againstLaw(contract, lengths, session)];
+    return { ...writer.finish(), ...told, warnings };
   } catch (error) {
     writer.discard();
     throw error;
   }
 }
+
+/** The model itself is the witness here: where its lengths are not the law's, the contract has other numbers than the model. */
+const againstLaw = (contract: Contract, { read }: LengthsReader, session: Session): readonly string[] =>
+  checkData(contract, read, session)
+    .filter(({ id }) => id === 'lengths-against-law')
+    .map(({ message, why }) => `${message} ${why}`);
 
 /** A library's error about some node within says nothing of the chunk that it could not take. */
 function refuseChunk(error: unknown, { chunk, frames }: PlannedChunk): never {
