@@ -50,7 +50,7 @@ class TensorReader {
   template <class Shape>
   std::vector<std::int64_t> knownShape(const EngineTensor& tensor, const Shape& dims) const {
     if (dims.count >= 0 || !tensor.input) return dims.toVector();
-    throw Failure("TF_PLAN_LOAD_FAILED", library_.name() + " does not know the shape of the engine's input " + tensor.name +
+    throw Failure("TF_PLAN_LOAD_FAILED", library_.name() + " does not know the shape of the input " + tensor.name + " of the engine" +
                                              ": 8.6 builds such engines, and cannot run them, of models whose outputs depend on the data where no profile is given.");
   }
   template <class Number>

@@ -45,7 +45,7 @@ const lines: Readonly<Record<string, string | readonly string[]>> = {
   'plan-other-version':
     'Serialization assertion stdVersionRead == serializationVersion failed.Version tag does not match. Note: Current Version: 213, Serialized Engine Version: 232',
   'plan-carries-runtime':
-    'IRuntime::deserializeCudaEngine: Error Code 4: API Usage Error (Cannot deserialize engine with lean runtime unless host code is allowed.',
+    'IRuntime::deserializeCudaEngine: Error Code 4: API Usage Error (Cannot deserialize engine with lean runtime since IRuntime::getEngineHostCodeAllowed() is false.)',
   'plan-needs-a-runtime':
     'IRuntime::deserializeCudaEngine: Error Code 1: Internal Error (Unexpected call to stub deserializeEngine. In deserializeEngine at /_src/runtime/dispatchOnly/dispatchStubs.cpp:40)',
   'plan-corrupt': 'Serialization assertion magicTagRead == kMAGIC_TAG failed.Magic tag does not match',

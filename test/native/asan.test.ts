@@ -109,6 +109,13 @@ describe.each(everyGeneration)('the addon over a library of generation %s', (sta
     ]);
   });
 
+  test('a fixed network whose output depends on the data gets a profile from 8.6 only, which cannot run it without', () => {
+    const { calls } = build(standin, { profiles: [] }, { STANDIN_MODEL: 'found' });
+    expect(calls.filter((call) => call.startsWith('setDimensions'))).toEqual(
+      standin === '8' ? [0, 1, 2].map((selector) => `setDimensions x ${selector} 8x64`) : [],
+    );
+  });
+
   test('every setting reaches its own function with its own numbers', () => {
     const table = abiTable(standin);
     const common = [

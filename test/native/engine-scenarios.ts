@@ -100,7 +100,7 @@ export class EngineScenarios {
       timeout: 120_000,
       env: {
         ...bench.environment({ STANDIN_CALLS: this.path('calls'), ...wishes }),
-        ASAN_OPTIONS: 'detect_leaks=0:abort_on_error=1:alloc_dealloc_mismatch=1',
+        ASAN_OPTIONS: 'detect_leaks=0:abort_on_error=1:alloc_dealloc_mismatch=1:quarantine_size_mb=16',
         ...(sanitizer === undefined ? {} : { LD_PRELOAD: sanitizer }),
       },
     });

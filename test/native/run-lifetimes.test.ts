@@ -70,10 +70,11 @@ describe.each(generations)('engines over a library of generation %s', (standin) 
     expect(result).toMatchObject({
       load: refused('TF_PLAN_LOAD_FAILED', 'stdVersionRead'),
       loadMemory: { code: 'TF_GPU_MEMORY', details: { neededBytes: 2 ** 30 } },
+      forgotten: refused('TF_PLAN_LOAD_FAILED', 'does not know the shape of the input x of the engine'),
       text: refused('TF_PLAN_INVALID', 'text.plan'),
       missing: refused('TF_FILE_UNREADABLE', 'absent.plan'),
       device: refused('TF_GPU_UNAVAILABLE', 'no GPU 3'),
-      hostCode: refused('TF_PLAN_LOAD_FAILED', 'host code is not allowed'),
+      hostCode: refused('TF_PLAN_LOAD_FAILED', 'getEngineHostCodeAllowed() is false'),
       context: refused('TF_CONTEXT_FAILED', 'could not be made'),
       contextMemory: { code: 'TF_GPU_MEMORY' },
       capture: [false, expect.stringContaining('not permitted when stream is capturing'), 3],

@@ -41,6 +41,7 @@ export const faults = {
     };
     found.load = await wishing({ STANDIN_LOAD: 'fails' }, () => open('affine'));
     found.loadMemory = await wishing({ STANDIN_LOAD: 'memory' }, () => open('affine'));
+    found.forgotten = await wishing({ STANDIN_LOAD: 'forgets' }, () => open('nonzero'));
     found.text = await outcome(() => open('text'));
     found.missing = await outcome(() => open('absent'));
     found.device = await outcome(() => open('affine', { device: 3 }));
