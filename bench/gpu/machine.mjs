@@ -3,10 +3,10 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { buildPlan, withLibraries } from '../../dist/engine/build-plan.js';
+import { withLibraries } from '../../dist/engine/build-plan.js';
 import { defaultRecipe } from '../../dist/engine/recipe.js';
 import { loadAddon } from '../../dist/toolchain/addon.js';
-import { findToolchain } from '../../test/gpu/harness.mjs';
+import { buildWith, findToolchain } from '../../test/gpu/harness.mjs';
 import { startPython } from './python.mjs';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
@@ -91,18 +91,8 @@ export async function openMachine({ work, rounds, ...given }) {
     }),
     /** Builds a plan to `path`; gives milliseconds. */
     build: async (modelPath, path, recipe, timingCachePath = null) => {
-      const { buildMs } = await buildPlan(
-        {
-          toolchain,
-          modelPath,
-          planPath: path,
-          recipe,
-          computeCapabilities: [],
-          timingCachePath,
-          pluginPaths: [],
-        },
-        { emit: () => {}, env: environment },
-      );
+      const options = { env: environment };
+      const { buildMs } = await buildWith(toolchain, modelPath, path, recipe, { timingCachePath }, options);
       return buildMs;
     },
     /** A plan that is built once and kept. */

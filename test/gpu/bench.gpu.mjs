@@ -13,11 +13,9 @@ import { benchAgainstSchema } from '../../dist/bench/against-result.js';
 import { benchEngine } from '../../dist/bench/bench-engine.js';
 import { defaultMode, defaultRequest } from '../../dist/bench/request.js';
 import { benchResultSchema } from '../../dist/bench/result.js';
-import { buildPlan } from '../../dist/engine/build-plan.js';
-import { defaultRecipe } from '../../dist/engine/recipe.js';
 import { loadEngine } from '../../dist/runtime/load-engine.js';
 import { readNpz } from '../../dist/tensor/npz.js';
-import { openChecks, refused, writeLayers } from './harness.mjs';
+import { buildWith, openChecks, refused, writeLayers } from './harness.mjs';
 
 const { toolchain, gpu, addon, major, folder, check, finish } = openChecks();
 const environment = { ...process.env, XDG_CACHE_HOME: join(folder, 'cache') };
@@ -31,18 +29,8 @@ async function engine(name, depth, width, batches) {
   if (process.env.BENCH_PLANS && existsSync(given)) return given;
   const planPath = join(folder, `${name}.engine`);
   const profiles = batches.map((sizes) => ({ x: range(...sizes.map((batch) => [batch, width])) }));
-  await buildPlan(
-    {
-      toolchain,
-      modelPath: writeLayers(folder, name, depth, width),
-      planPath,
-      recipe: { ...defaultRecipe, stronglyTyped: major >= 10, profiles, profilingVerbosity: 'detailed' },
-      computeCapabilities: [],
-      timingCachePath: null,
-      pluginPaths: [],
-    },
-    { emit: () => {} },
-  );
+  const recipe = { stronglyTyped: major >= 10, profiles, profilingVerbosity: 'detailed' };
+  await buildWith(toolchain, writeLayers(folder, name, depth, width), planPath, recipe);
   return planPath;
 }
 

@@ -8,31 +8,17 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { explaining, issuesOf } from '../../dist/diagnose/failure.js';
-import { buildPlan } from '../../dist/engine/build-plan.js';
-import { defaultRecipe } from '../../dist/engine/recipe.js';
-import { loadedFacts, openChecks, refused, value, writeLayers, writeModel } from './harness.mjs';
+import { buildWith, loadedFacts, openChecks, refused, value, writeLayers, writeModel } from './harness.mjs';
 
 const { addon, toolchain, major, folder, check, finish } = openChecks();
-const recipe = { ...defaultRecipe, stronglyTyped: major >= 10 };
+const recipe = { stronglyTyped: major >= 10 };
 const range = (min, opt, max) => ({ min, opt, max, values: false });
 const profiles = [{ x: range([1, 64], [8, 64], [32, 64]) }, { x: range([33, 64], [64, 64], [128, 64]) }];
 const small = writeLayers(folder, 'small', 2, 64);
 const deep = writeLayers(folder, 'deep', 40, 256);
 const planPath = join(folder, 'small.plan');
 const build = (modelPath, more = {}, options = {}, rest = {}) =>
-  buildPlan(
-    {
-      toolchain,
-      modelPath,
-      planPath,
-      recipe: { ...recipe, profiles, ...more },
-      computeCapabilities: [],
-      timingCachePath: null,
-      pluginPaths: [],
-      ...rest,
-    },
-    { emit: () => {}, ...options },
-  );
+  buildWith(toolchain, modelPath, planPath, { ...recipe, profiles, ...more }, rest, options);
 const inspect = (path) => loadedFacts(addon, toolchain, path);
 await check('build with two profiles', async () => {
   const kinds = new Set();

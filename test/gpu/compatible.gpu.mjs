@@ -11,16 +11,14 @@ import assert from 'node:assert/strict';
 import { dirname, join } from 'node:path';
 import { defaultMode } from '../../dist/bench/request.js';
 import { benchTrtexec } from '../../dist/bench/trtexec-bench.js';
-import { buildPlan } from '../../dist/engine/build-plan.js';
 import { loadsIn } from '../../dist/engine/plan-loads.js';
-import { defaultRecipe } from '../../dist/engine/recipe.js';
 import { trtexecToMeasure } from '../../dist/engine/trtexec-program.js';
 import { openEngineSession } from '../../dist/runtime/engine-session.js';
 import { openSupervisedEngine } from '../../dist/runtime/supervised-engine.js';
 import { float32Values } from '../../dist/tensor/values.js';
 import { findToolchains } from '../../dist/toolchain/find.js';
 import { COMPATIBLE, leanLibrary, named, rows, using, WIDTH } from './engines.mjs';
-import { openChecks, refused, runtimeAt, writeLayers } from './harness.mjs';
+import { buildWith, openChecks, refused, runtimeAt, writeLayers } from './harness.mjs';
 
 const { toolchain, folder, check, skip, finish } = openChecks();
 const listed = (variable) => (process.env[variable] ?? '').split(':').filter((path) => path !== '');
@@ -31,23 +29,11 @@ const plan = (name) => join(folder, `${name}.engine`);
 const input = rows(3);
 
 const build = (name, flags) =>
-  buildPlan(
-    {
-      toolchain,
-      modelPath: model,
-      planPath: plan(name),
-      recipe: {
-        ...defaultRecipe,
-        optimizationLevel: 1,
-        flags,
-        profiles: [{ x: { min: [1, WIDTH], opt: [4, WIDTH], max: [8, WIDTH], values: false } }],
-      },
-      computeCapabilities: [],
-      timingCachePath: null,
-      pluginPaths: [],
-    },
-    { emit: () => {} },
-  );
+  buildWith(toolchain, model, plan(name), {
+    optimizationLevel: 1,
+    flags,
+    profiles: [{ x: { min: [1, WIDTH], opt: [4, WIDTH], max: [8, WIDTH], values: false } }],
+  });
 
 /** What a runtime makes of the input. */
 const answer = (name, runtime, options) =>

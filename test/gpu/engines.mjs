@@ -4,12 +4,10 @@
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { buildPlan } from '../../dist/engine/build-plan.js';
-import { defaultRecipe } from '../../dist/engine/recipe.js';
 import { openEngineSession } from '../../dist/runtime/engine-session.js';
 import { openSupervisedEngine } from '../../dist/runtime/supervised-engine.js';
 import { float32Values, floatTensor } from '../../dist/tensor/values.js';
-import { initializer, runtimeAt, value, writeLayers, writeModel } from './harness.mjs';
+import { buildWith, initializer, runtimeAt, value, writeLayers, writeModel } from './harness.mjs';
 
 export const WIDTH = 64;
 export const MOST_AUX_STREAMS = 3;
@@ -155,23 +153,16 @@ export async function buildEngines({ toolchain, major, folder, check }, names) {
   const unbuilt = new Map();
   const build = async (name) => {
     if (process.env.RUN_PLANS !== undefined && existsSync(plan(name))) return;
-    const request = {
-      toolchain,
-      modelPath: models[name](),
-      planPath: join(folder, `${name}.engine`),
-      recipe: {
-        ...defaultRecipe,
-        stronglyTyped: modern,
-        optimizationLevel: 1,
-        profiles: profilesOf[name] ?? [],
-        ...recipes[name],
-        ...(lean === undefined ? {} : { flags: [...(recipes[name]?.flags ?? []), ...COMPATIBLE] }),
-      },
-      computeCapabilities: [],
-      timingCachePath: null,
-      pluginPaths: [],
+    const recipe = {
+      stronglyTyped: modern,
+      optimizationLevel: 1,
+      profiles: profilesOf[name] ?? [],
+      ...recipes[name],
+      ...(lean === undefined ? {} : { flags: [...(recipes[name]?.flags ?? []), ...COMPATIBLE] }),
     };
-    await buildPlan(request, { emit: () => {} }).catch((error) => unbuilt.set(name, error));
+    await buildWith(toolchain, models[name](), join(folder, `${name}.engine`), recipe).catch((error) =>
+      unbuilt.set(name, error),
+    );
   };
   await check('the engines are built', async () => {
     for (let at = 0; at < names.length; at += 4) await Promise.all(names.slice(at, at + 4).map(build));

@@ -5,6 +5,8 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { create, toBinary } from '@bufbuild/protobuf';
+import { buildPlan } from '../../dist/engine/build-plan.js';
+import { defaultRecipe } from '../../dist/engine/recipe.js';
 import { ModelProtoSchema } from '../../dist/onnx/onnx_pb.js';
 import { loadAddon } from '../../dist/toolchain/addon.js';
 
@@ -66,6 +68,22 @@ export async function refused(code, text, attempt) {
   assert.match(error.message, text);
   return { message: error.message.split('\n')[0] };
 }
+
+/** Builds a plan; `recipe` says what differs from the default, `more` what else `buildPlan` takes, `options` with what. Gives what it gives. */
+export const buildWith = (toolchain, modelPath, planPath, recipe = {}, more = {}, options = {}) =>
+  buildPlan(
+    {
+      toolchain,
+      modelPath,
+      planPath,
+      recipe: { ...defaultRecipe, ...recipe },
+      computeCapabilities: [],
+      timingCachePath: null,
+      pluginPaths: [],
+      ...more,
+    },
+    { emit: () => {}, ...options },
+  );
 
 /** A profile of a contract as recipes have it: of each input the least, usual and largest dimensions. */
 export const contractProfile = ({ ranges }) =>

@@ -12,11 +12,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { layersOfEngine, layersOfFile } from '../../dist/diagnose/engine-layers.js';
 import { explaining, issuesOf } from '../../dist/diagnose/failure.js';
-import { buildPlan } from '../../dist/engine/build-plan.js';
 import { diffEngines } from '../../dist/engine/layers-diff.js';
 import { layersResultSchema } from '../../dist/engine/layers-result-schema.js';
-import { defaultRecipe } from '../../dist/engine/recipe.js';
-import { initializer, openChecks, refused, value, writeModel } from './harness.mjs';
+import { buildWith, initializer, openChecks, refused, value, writeModel } from './harness.mjs';
 
 const { toolchain, major, folder, check, skip, finish } = openChecks();
 const emit = () => {};
@@ -56,31 +54,18 @@ const weightCount = DEPTH * CHANNELS * CHANNELS * 9;
 
 const build = async (name, recipe = {}) => {
   const planPath = join(folder, `${name}.plan`);
-  await buildPlan(
+  const dims = [CHANNELS, 32, 32];
+  await buildWith(
+    toolchain,
+    model,
+    planPath,
     {
-      toolchain,
-      modelPath: model,
-      planPath,
-      recipe: {
-        ...defaultRecipe,
-        stronglyTyped: major >= 10,
-        profilingVerbosity: 'detailed',
-        profiles: [
-          {
-            x: {
-              min: [1, CHANNELS, 32, 32],
-              opt: [8, CHANNELS, 32, 32],
-              max: [8, CHANNELS, 32, 32],
-              values: false,
-            },
-          },
-        ],
-        ...recipe,
-      },
-      computeCapabilities: [],
-      timingCachePath: null,
-      pluginPaths: [],
+      stronglyTyped: major >= 10,
+      profilingVerbosity: 'detailed',
+      profiles: [{ x: { min: [1, ...dims], opt: [8, ...dims], max: [8, ...dims], values: false } }],
+      ...recipe,
     },
+    {},
     { emit },
   );
   return planPath;

@@ -11,15 +11,13 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { buildPlan } from '../../dist/engine/build-plan.js';
-import { defaultRecipe } from '../../dist/engine/recipe.js';
 import { convertModel } from '../../dist/precision/convert.js';
 import { openEngineSession } from '../../dist/runtime/engine-session.js';
 import { readContract } from '../../dist/stream/contract/file.js';
 import { guardCall } from '../../dist/stream/guard/guard.js';
 import { verifyAgainstReference } from '../../dist/stream/parity/file.js';
 import { recordFile } from '../../dist/stream/reference/record-file.js';
-import { contractProfile, openChecks } from './harness.mjs';
+import { buildWith, contractProfile, openChecks } from './harness.mjs';
 
 const { toolchain, major, folder, check, skip, finish } = openChecks();
 const size = process.env.STREAM_SIZE ?? (process.env.TRTFORGE_FULL === '1' ? 'full' : 'small');
@@ -69,18 +67,8 @@ await check('record the reference with ONNX Runtime in FP32', async () => {
 
 async function build(modelPath, name, { stronglyTyped, flags }, profiles = contract.profiles.slice(0, 1)) {
   const planPath = join(folder, `${name}.engine`);
-  const { buildMs, bytes } = await buildPlan(
-    {
-      toolchain,
-      modelPath,
-      planPath,
-      recipe: { ...defaultRecipe, stronglyTyped, flags, profiles: profiles.map(contractProfile) },
-      computeCapabilities: [],
-      timingCachePath: null,
-      pluginPaths: [],
-    },
-    { emit: () => {} },
-  );
+  const recipe = { stronglyTyped, flags, profiles: profiles.map(contractProfile) };
+  const { buildMs, bytes } = await buildWith(toolchain, modelPath, planPath, recipe);
   return { planPath, buildMs: Math.round(buildMs), bytes };
 }
 

@@ -10,11 +10,9 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { buildPlan } from '../../dist/engine/build-plan.js';
-import { defaultRecipe } from '../../dist/engine/recipe.js';
 import { openEngineSession } from '../../dist/runtime/engine-session.js';
 import { loadEngine } from '../../dist/runtime/load-engine.js';
-import { initializer, openChecks, value, writeLayers, writeModel } from './harness.mjs';
+import { buildWith, initializer, openChecks, value, writeLayers, writeModel } from './harness.mjs';
 
 const { toolchain, major, folder, check, finish } = openChecks();
 const FLOAT = 1;
@@ -103,23 +101,11 @@ const plan = (name) => join(process.env.WAITING_PLANS ?? folder, `${name}.engine
 
 /** Builds a model whose open dimension is the batch of x, quickly: the figures here are not the builder's. */
 const build = (modelPath, planPath, [least, usual, most]) =>
-  buildPlan(
-    {
-      toolchain,
-      modelPath,
-      planPath,
-      recipe: {
-        ...defaultRecipe,
-        stronglyTyped: major >= 10,
-        optimizationLevel: 1,
-        profiles: [{ x: { min: least, opt: usual, max: most, values: false } }],
-      },
-      computeCapabilities: [],
-      timingCachePath: null,
-      pluginPaths: [],
-    },
-    { emit: () => {} },
-  );
+  buildWith(toolchain, modelPath, planPath, {
+    stronglyTyped: major >= 10,
+    optimizationLevel: 1,
+    profiles: [{ x: { min: least, opt: usual, max: most, values: false } }],
+  });
 
 await check('the engines are built', async () => {
   for (const [name, width] of Object.entries(widths)) {

@@ -38,7 +38,7 @@ export const FEWEST_CHUNKS = 8;
 /** What a growth must add over the whole stream, as a share of the median error, to be called one. */
 const GROWTH_SHARE = 0.25;
 
-/** The error of one output in each chunk, as a drift. `chunks` are the indices in the reference; Where an error is NaN or infinite no figure over all chunks is a number. */
+/** The error of one output in each chunk, as a drift. `chunks` are the indices in the reference. Where an error is NaN or infinite no figure over all chunks is a number. */
 export function driftOf(tensor: string, errors: readonly number[], chunks?: readonly number[]): Drift {
   const known = errors.flatMap((error, at) =>
     Number.isFinite(error) ? [{ error, chunk: chunks?.[at] ?? at }] : [],

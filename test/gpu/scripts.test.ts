@@ -1,0 +1,33 @@
+import { spawnSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { buildAddon } from '../../scripts/build-native.mjs';
+
+const folder = fileURLToPath(new URL('.', import.meta.url));
+const bench = fileURLToPath(new URL('../../bench/gpu/main.mjs', import.meta.url));
+const checks = readdirSync(folder).filter((file) => file.endsWith('.gpu.mjs'));
+
+/** Runs a script where CUDA shows no GPU, whatever this machine has. */
+const run = (script: string) =>
+  spawnSync(process.execPath, [script], {
+    encoding: 'utf8',
+    env: { ...process.env, CUDA_VISIBLE_DEVICES: '' },
+  });
+
+describe('the scripts for a GPU machine, where there is no GPU', () => {
+  beforeAll(() => buildAddon({ say: () => {} }), 180_000);
+
+  it.each(checks)('%s finds what it imports, says that there is no GPU, and ends with 3', (file) => {
+    const { status, stdout, stderr } = run(`${folder}${file}`);
+    expect(stderr).toBe('');
+    expect(JSON.parse(stdout)).toMatchObject({ check: 'machine', ok: false, why: expect.any(String) });
+    expect(status).toBe(3);
+  });
+
+  it('so do the benchmarks', () => {
+    const { status, stderr } = run(bench);
+    expect(stderr).toMatch(/GPU|NVIDIA driver/);
+    expect(status).toBe(3);
+  });
+});
