@@ -77,7 +77,8 @@ export class LengthsReader {
     readonly meta: Pick<ReferenceChunk['meta'], 'chunkLength' | 'stateLengthRaw'>;
   }): void {
     const { lengths, schedule } = this.#contract;
-    const step: Step = { chunk: index, inputs, outputs };
+    // Kept until the next chunk: lengths only, not the state beside them.
+    const step: Step = { chunk: index, inputs: this.#named(inputs), outputs: this.#named(outputs) };
     const first = (name: string | null, side: 'inputs' | 'outputs'): number | null => {
       const tensor = name === null ? undefined : step[side].get(name);
       return tensor === undefined ? null : (numbersOf(tensor)[0] ?? null);
@@ -94,6 +95,10 @@ export class LengthsReader {
       wrongSides: this.#contract.state.flatMap((pair) => this.#wrongSide(pair, outputs)),
     });
     this.#before = step;
+  }
+
+  #named(tensors: NamedTensors): NamedTensors {
+    return new Map([...tensors].filter(([name]) => this.names.includes(name)));
   }
 
   /** A state that is neither empty nor full has its positions at one end; told once. */
