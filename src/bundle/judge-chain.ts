@@ -1,16 +1,14 @@
 import type { ChainCheck, ChainDifference, ComponentDrift } from './chain-schema.js';
+import { closeCallShare, isCloseCall, type Rounding } from './close-call.js';
 import type { Decision } from './decode.js';
 
 export type ChainPrecision = 'as-is' | 'fp16' | 'bf16';
 
-/**
- * How small a lead over the second best may be, as a share of the logits' root mean square, for a rounding to turn it: some hundred roundings of the type
- * (2^-11 for FP16, 2^-8 for BF16; TF32 rounds like FP16, and engines of FP32 models may use it).
- */
-const closeCallShare: Readonly<Record<ChainPrecision, number>> = {
-  'as-is': 0.005,
-  fp16: 0.02,
-  bf16: 0.16,
+/** What each precision rounds to; engines of FP32 models may use TF32. */
+const roundingOf: Readonly<Record<ChainPrecision, Rounding>> = {
+  'as-is': 'tf32',
+  fp16: 'fp16',
+  bf16: 'bf16',
 };
 
 /** Differences that are listed one by one. */
@@ -40,7 +38,7 @@ type Judged = Pick<
 /** Counts and lists where a candidate decided otherwise. It fails where a difference is no close call, where the logits as a whole have
  * moved by more than a rounding does, and where one is not finite. */
 export function judgeDecisions(samples: readonly DecodedSample[], precision: ChainPrecision): Judged {
-  const share = closeCallShare[precision];
+  const share = closeCallShare[roundingOf[precision]];
   const pairs = samples.flatMap(({ reference, led }, sample) =>
     reference.map((decision, index) => ({ sample, index, reference: decision, candidate: led[index]! })),
   );
@@ -88,7 +86,6 @@ interface Pair {
 }
 
 function differencesOf({ sample, index, reference, candidate }: Pair, share: number): ChainDifference[] {
-  const close = (margin: number) => margin <= share * rootMeanSquare(reference.logits);
   const of = (what: 'token' | 'duration'): ChainDifference[] => {
     if (reference[what] === candidate[what]) return [];
     const [margin, other] =
@@ -105,7 +102,7 @@ function differencesOf({ sample, index, reference, candidate }: Pair, share: num
         candidate: candidate[what],
         reference_margin: finite(margin),
         candidate_margin: finite(other),
-        close_call: close(margin),
+        close_call: isCloseCall(margin, reference.logits, share),
       },
     ];
   };
@@ -171,8 +168,5 @@ export function mostDrifting(components: readonly ComponentDrift[]): string | nu
   );
   return worst === undefined || weight(worst) === 0 ? null : worst.component;
 }
-
-const rootMeanSquare = (values: Float32Array): number =>
-  Math.sqrt(values.reduce((sum, value) => sum + value * value, 0) / Math.max(1, values.length));
 
 const finite = (value: number): number | null => (Number.isFinite(value) ? value : null);

@@ -1,3 +1,4 @@
+import type { Rounding } from '../../bundle/close-call.js';
 import { type EventListener, ignoreEvents, inPhase } from '../../events.js';
 import type { Binding } from '../../runtime/session.js';
 import { compareBindings } from '../contract/bindings.js';
@@ -68,7 +69,7 @@ export async function runParity(
   });
   const total =
     header.chunks === null ? null : Math.min(header.chunks, request.limit ?? Number.POSITIVE_INFINITY);
-  const task = await openTask(request, plan, header, {
+  const task = await openTask(request, plan, header, roundingOf(candidate), {
     emit,
     ...(signal === undefined ? {} : { signal }),
   });
@@ -103,6 +104,13 @@ export async function runParity(
     ],
     warnings: request.contract === null ? [DRAFTED] : [],
   });
+}
+
+/** What the candidate rounds to, as far as is known; the coarser of two where it is not. */
+function roundingOf({ built, isFullFloat32 }: OpenCandidate): Rounding {
+  if (built?.precision === 'fp16' || built?.precision === 'bf16') return built.precision;
+  if (isFullFloat32) return 'fp32';
+  return built === null ? 'fp16' : 'tf32';
 }
 
 const NOT_JUDGED = { kind: 'not-judged', why: 'no decoder given' } as const;

@@ -11,11 +11,13 @@ import { TaskTally } from './tally.js';
  */
 export class ArgmaxTask implements TaskJudge {
   readonly #output: string;
-  readonly #tally = new TaskTally();
+  readonly #tally: TaskTally;
   #agreed = 0;
 
-  constructor(output: string) {
+  /** `share` as `TaskTally` takes it. */
+  constructor(output: string, share: number) {
     this.#output = output;
+    this.#tally = new TaskTally(share);
   }
 
   async take(chunk: number, candidate: NamedTensors | null, reference: NamedTensors): Promise<void> {
@@ -32,8 +34,8 @@ export class ArgmaxTask implements TaskJudge {
       const where = { chunk, at: placeOf(start / classes, places), what: 'class' } as const;
       this.#tally.decision();
       const end = start + classes;
-      if (this.#tally.choice(where, largestOf(expected, start, end), largestOf(actual, start, end)))
-        this.#agreed++;
+      const [theirs, ours] = [largestOf(expected, start, end), largestOf(actual, start, end)];
+      if (this.#tally.choice(where, theirs, ours, expected.subarray(start, end))) this.#agreed++;
     }
   }
 

@@ -71,11 +71,13 @@ export class RowDecoders {
       { ...where, what: 'token' },
       { index: expected.token, margin: expected.tokenMargin },
       { index: actual.token, margin: actual.tokenMargin },
+      expected.logits,
     );
     const sameDuration = this.#tally.choice(
       { ...where, what: 'duration' },
       { index: expected.duration, margin: expected.durationMargin },
       { index: actual.duration, margin: actual.durationMargin },
+      expected.logits,
     );
     this.#tokens += Number(sameToken);
     this.#durations += Number(sameDuration);

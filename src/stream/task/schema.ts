@@ -12,6 +12,8 @@ const differenceSchema = z.object({
   /** Best score less the second best: how nearly each would have decided otherwise. null for `steps`. */
   referenceMargin: measureSchema.nullable(),
   candidateMargin: measureSchema.nullable(),
+  /** The reference's margin is so small that the candidate's rounding explains the difference. */
+  closeCall: z.boolean(),
 });
 export type TaskDifference = z.infer<typeof differenceSchema>;
 
@@ -49,6 +51,10 @@ export const taskSchema = z.discriminatedUnion('kind', [
     swap: swapSchema.nullable(),
     /** All differences, of which the first are listed. */
     different: z.number(),
+    /** How many of them are close calls: they do not fail the task. */
+    closeCalls: z.number(),
+    /** A margin up to this share of the scores' root mean square is a close call. */
+    closeCallShare: z.number(),
     differences: z.array(differenceSchema),
     smallestMargin: measureSchema.nullable(),
     /** Chunks in which the candidate gave nothing that could be decided about. */

@@ -1,3 +1,4 @@
+import { isCloseCall } from '../../bundle/close-call.js';
 import { measure } from '../../verify/result.js';
 import type { JudgedTask, TaskDifference } from './schema.js';
 
@@ -15,25 +16,40 @@ export interface Sided {
 export class TaskTally {
   readonly #differences: TaskDifference[] = [];
   readonly #unjudged: number[] = [];
+  readonly #share: number;
   #decisions = 0;
   #different = 0;
+  #closeCalls = 0;
   #smallestMargin = Number.POSITIVE_INFINITY;
+
+  /** `share` of the scores' root mean square is as much as a close call may be decided by. */
+  constructor(share: number) {
+    this.#share = share;
+  }
 
   /** One more decision of the reference. */
   decision(): void {
     this.#decisions++;
   }
 
-  /** What both chose in one place; gives whether it is the same. */
-  choice(where: Pick<TaskDifference, 'chunk' | 'at' | 'what'>, reference: Sided, candidate: Sided): boolean {
+  /** What both chose in one place, the reference among `scores`; gives whether it is the same. */
+  choice(
+    where: Pick<TaskDifference, 'chunk' | 'at' | 'what'>,
+    reference: Sided,
+    candidate: Sided,
+    scores: Float32Array,
+  ): boolean {
     this.#smallestMargin = Math.min(this.#smallestMargin, reference.margin);
     if (reference.index === candidate.index && !Number.isNaN(candidate.margin)) return true;
+    const closeCall = !Number.isNaN(candidate.margin) && isCloseCall(reference.margin, scores, this.#share);
+    this.#closeCalls += Number(closeCall);
     this.#add({
       ...where,
       reference: reference.index,
       candidate: candidate.index,
       referenceMargin: measure(reference.margin),
       candidateMargin: measure(candidate.margin),
+      closeCall,
     });
     return false;
   }
@@ -47,6 +63,7 @@ export class TaskTally {
       candidate,
       referenceMargin: null,
       candidateMargin: null,
+      closeCall: false,
     });
   }
 
@@ -54,10 +71,21 @@ export class TaskTally {
     if (this.#unjudged.at(-1) !== chunk) this.#unjudged.push(chunk);
   }
 
-  told(): Pick<JudgedTask, 'decisions' | 'different' | 'differences' | 'smallestMargin' | 'unjudged'> {
+  told(): Pick<
+    JudgedTask,
+    | 'decisions'
+    | 'different'
+    | 'closeCalls'
+    | 'closeCallShare'
+    | 'differences'
+    | 'smallestMargin'
+    | 'unjudged'
+  > {
     return {
       decisions: this.#decisions,
       different: this.#different,
+      closeCalls: this.#closeCalls,
+      closeCallShare: this.#share,
       differences: [...this.#differences],
       smallestMargin:
         this.#smallestMargin === Number.POSITIVE_INFINITY ? null : measure(this.#smallestMargin),

@@ -1,3 +1,4 @@
+import { closeCallShare, type Rounding } from '../../bundle/close-call.js';
 import { type BundleDecoder, openDecoder } from '../../bundle/open-decoder.js';
 import { TrtforgeError } from '../../errors.js';
 import { type EventListener, ignoreEvents } from '../../events.js';
@@ -12,13 +13,14 @@ import { TransducerTask } from './transducer.js';
 
 /**
  * Opens the judge that a request asks for: with `decoder` the outputs are decoded, with `taskOutput` alone they are class scores; null without either. With `swap` the
- * candidate has a decoder of its own, and both are exchanged.
+ * candidate has a decoder of its own, and both are exchanged. `rounding` is that of the candidate: what it turns is a close call.
  * Throws TF_PARITY_MISFIT when one side does not have the output, and what `openDecoder` throws.
  */
 export async function openTask(
   request: Pick<ParityRequest, 'decoder' | 'swap' | 'taskOutput' | 'reference' | 'candidate' | 'threads'>,
   plan: StreamPlan,
   header: Pick<ReferenceHeader, 'outputs'>,
+  rounding: Rounding,
   { emit = ignoreEvents, signal }: { readonly emit?: EventListener; readonly signal?: AbortSignal },
 ): Promise<TaskJudge | null> {
   const { decoder, swap, taskOutput, threads } = request;
@@ -38,15 +40,16 @@ export async function openTask(
       },
     );
   }
-  if (decoder === undefined) return new ArgmaxTask(output!);
+  const share = closeCallShare[rounding];
+  if (decoder === undefined) return new ArgmaxTask(output!, share);
   const context = { emit, signal, ...(threads === undefined ? {} : { threads }) };
   const opened = await openDecoder(decoder, context);
   const { result } = plan.contract.lengths;
-  if (swap === undefined) return new TransducerTask(output!, result, opened);
+  if (swap === undefined) return new TransducerTask(output!, result, opened, share);
   try {
     const own = await openSwap(swap, opened, context);
     const limit = plan.toleranceOf(opened.logits).absolute;
-    return new TransducerTask(output!, result, opened, { decoder: own, limit });
+    return new TransducerTask(output!, result, opened, share, { decoder: own, limit });
   } catch (error) {
     await opened.close();
     throw error;
@@ -77,6 +80,8 @@ async function openSwap(
 /** The verdict of a task; null where it was not judged. */
 export function outcomeOfTask(task: TaskResult): VerifyOutcome | null {
   if (task.kind === 'not-judged') return null;
-  if (task.different > 0 || task.emitted?.equal === false) return 'fail';
+  // After a close call free decoding may go another way: that is its doing.
+  if (task.different > task.closeCalls || (task.different === 0 && task.emitted?.equal === false))
+    return 'fail';
   return task.decisions === 0 || task.unjudged.length > 0 ? 'inconclusive' : 'pass';
 }

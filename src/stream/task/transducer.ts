@@ -19,7 +19,7 @@ export class TransducerTask implements TaskJudge {
   readonly #output: string;
   readonly #lengths: string | null;
   readonly #decoder: BundleDecoder;
-  readonly #tally = new TaskTally();
+  readonly #tally: TaskTally;
   readonly #swap: {
     readonly decoder: BundleDecoder;
     readonly limit: number;
@@ -27,16 +27,18 @@ export class TransducerTask implements TaskJudge {
   } | null;
   readonly #rows: RowDecoders[] = [];
 
-  /** `lengths` names the output with the valid steps of each row; null: all are. `swap` is the candidate's own decoder, whose logits count as equal up to a limit. */
+  /** `lengths` names the output with the valid steps of each row; null: all are. `share` as `TaskTally` takes it. `swap` is the candidate's own decoder, whose logits count as equal up to a limit. */
   constructor(
     output: string,
     lengths: string | null,
     decoder: BundleDecoder,
+    share: number,
     swap: { readonly decoder: BundleDecoder; readonly limit: number } | null = null,
   ) {
     this.#output = output;
     this.#lengths = lengths;
     this.#decoder = decoder;
+    this.#tally = new TaskTally(share);
     this.#swap = swap === null ? null : { ...swap, tally: new SwapTally() };
   }
 

@@ -5,7 +5,7 @@ import type { JudgedTask, TaskDifference, TaskResult } from './schema.js';
 /** Differences named one by one; the result lists more. */
 const MOST_REASONS = 5;
 
-/** Why a task did not pass; nothing where it did, or was not judged. */
+/** Why a task did not pass, and which close calls it passed with; nothing where all agrees, or it was not judged. */
 export function reasonsOfTask(task: TaskResult): readonly string[] {
   if (task.kind === 'not-judged') return [];
   const { decisions, different, differences, unjudged, output } = task;
@@ -35,13 +35,13 @@ export function taskLine(task: JudgedTask): string {
   return `${how}: ${agreed} of ${decisions} ${decoder === null ? 'classes' : 'tokens'}${durations} agree${tokens}${margin}`;
 }
 
-function differenceText({ chunk, at, what, ...sides }: TaskDifference): string {
+function differenceText({ chunk, at, what, closeCall, ...sides }: TaskDifference): string {
   const { reference, candidate, referenceMargin, candidateMargin } = sides;
   if (what === 'steps')
     return `in chunk ${chunk} the candidate has ${candidate} valid steps, the reference ${reference}.`;
   const place =
     what === 'class' ? `at [${at.join(', ')}]` : `frame ${at[1]}${at[0] === 0 ? '' : ` of row ${at[0]}`}`;
-  return `chunk ${chunk}, ${place}: ${what} ${candidate} where the reference has ${reference}, by a margin of ${marginText(candidateMargin)} against ${marginText(referenceMargin)}.`;
+  return `chunk ${chunk}, ${place}: ${what} ${candidate} where the reference has ${reference}, by a margin of ${marginText(candidateMargin)} against ${marginText(referenceMargin)}${closeCall ? ', a close call' : ''}.`;
 }
 
 const marginText = (margin: Measure | null): string =>
