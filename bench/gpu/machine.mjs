@@ -1,7 +1,7 @@
 // What every case works with: the GPU, its TensorRT, models and plans (made once, kept in a folder), and the peers.
 import { spawnSync } from 'node:child_process';
-import { existsSync, renameSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readdirSync, renameSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { withLibraries } from '../../dist/engine/build-plan.js';
 import { defaultRecipe } from '../../dist/engine/recipe.js';
@@ -95,17 +95,22 @@ export async function openMachine({ work, rounds, ...given }) {
       const { buildMs } = await buildWith(toolchain, modelPath, path, recipe, { timingCachePath }, options);
       return buildMs;
     },
-    /** A plan that is built once and kept. */
-    plan: async (name, modelPath, recipe) => {
+    /** A plan that is built once and kept. Without a timing cache (null) it owes no choice to builds before it. */
+    plan: async (name, modelPath, recipe, timingCache = join(work, 'timing.cache')) => {
       const path = join(work, `${name}.engine`);
       if (existsSync(path)) return path;
-      await machine.build(modelPath(), `${path}.new`, recipe, join(work, 'timing.cache'));
+      await machine.build(modelPath(), `${path}.new`, recipe, timingCache);
       renameSync(`${path}.new`, path);
       return path;
     },
     /** ResNet-50 or the encoder, typed FP16 by our conversion. */
     typedPlan: (name) =>
       machine.plan(`${name}.typed`, () => machine.converted(name), machine.recipe(models[name].profile)),
+    /** Reads the libraries once, so that the first of two builders does not pay for the disk. */
+    readLibraries: () => {
+      const folder = dirname(toolchain.libraries.inference);
+      for (const file of readdirSync(folder)) spawnSync('cat', [join(folder, file)], { stdio: 'ignore' });
+    },
     close: async () => {
       await machine.python?.close();
     },

@@ -8,7 +8,7 @@ const START_MS = 60_000;
 
 /** The peer, or null and why there is none. */
 export async function startPython(environment) {
-  const child = spawn(process.env.PYTHON ?? 'python3', ['-u', script], {
+  const child = spawn(process.env.PYTHON || 'python3', ['-u', script], {
     env: environment,
     stdio: ['pipe', 'pipe', 'pipe'],
   });

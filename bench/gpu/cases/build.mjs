@@ -10,6 +10,7 @@ const WARM_ROUNDS = 3;
 /** Building the same typed FP16 model natively and with trtexec: cold in turns, then with the timing cache that each wrote. */
 export async function build(machine, tell, problem) {
   if (machine.trtexec === null) problem('there is no trtexec to compare with');
+  machine.readLibraries();
   const { profile } = models.resnet50;
   const model = machine.converted('resnet50');
   const at = (name) => join(machine.work, name);
