@@ -436,7 +436,7 @@ export const catalogue = {
   TF_ONNXRUNTIME_MISSING: {
     exitCode: ExitCode.cannotHere,
     meaning:
-      'ONNX Runtime (the optional package onnxruntime-node) is not installed or cannot be loaded here.',
+      'ONNX Runtime (the optional package onnxruntime-node), or its CUDA provider where CUDA is asked for, is not installed or cannot be loaded here.',
     remedy: 'Run npm install onnxruntime-node@1.30.0 --ignore-scripts beside trtforge.',
   },
   TF_ONNXRUNTIME_FAILED: {
@@ -447,7 +447,7 @@ export const catalogue = {
   TF_GPU_UNAVAILABLE: {
     exitCode: ExitCode.cannotHere,
     meaning:
-      'Running an engine needs an NVIDIA GPU, and the driver shows none, or not the one asked for; the message says why.',
+      'Running an engine, or a model on CUDA, needs an NVIDIA GPU, and the driver shows none, or not the one asked for, or ONNX Runtime left it unused; the message says why.',
     remedy: 'Run trtforge doctor to see what the driver shows; CUDA_VISIBLE_DEVICES may hide a GPU.',
   },
   TF_GPU_MEMORY: {

@@ -1,5 +1,6 @@
-import { type OptionValues, option } from '../cli/option.js';
+import { choice, type OptionValues, option } from '../cli/option.js';
 import { integer, parseNamedFile, parseTolerance, parseValueRange, splitAtCommas } from '../cli/values.js';
+import { ortProviders } from '../runtime/ort-provider.js';
 import type { VerifyRequest } from '../verify/request.js';
 
 const tolerances = (list: string) => splitAtCommas(list).map(parseTolerance);
@@ -17,6 +18,21 @@ export const toleranceOptions = {
     describe: 'relative tolerance, likewise; an element may be off by atol + rtol * |reference|',
     parse: tolerances,
     repeat: true,
+  }),
+};
+
+/** Where a model or an engine runs. */
+export const placeOptions = {
+  provider: choice({
+    flags: '--provider <provider>',
+    describe:
+      'models: what of ONNX Runtime runs them (default: cpu); cuda needs its provider libraries, CUDA 12 and cuDNN 9, and is an error without, never the CPU instead',
+    choices: ortProviders,
+  }),
+  device: option({
+    flags: '--device <number>',
+    describe: 'engines, and models with --provider cuda: which of the visible GPUs (default: 0)',
+    parse: integer(0),
   }),
 };
 

@@ -6,7 +6,7 @@ import { formatMs, formatStatistic, plural } from '../report/quantity.js';
 import { runFile } from '../verify/run-file.js';
 import type { RunSource } from '../verify/run-request.js';
 import type { RunResult } from '../verify/run-result.js';
-import { seedOption } from './comparison-options.js';
+import { placeOptions, seedOption } from './comparison-options.js';
 
 export const command = defineCommand({
   name: 'run',
@@ -24,6 +24,7 @@ export const command = defineCommand({
     'trtforge run resnet50.engine input=@cat.npy -o out/',
     'trtforge run encoder.engine inputs.npz -o outputs.npz --profile 1',
     'trtforge run model.onnx --inputs random --seed 1 --shapes x:4x128 -o reference.npz',
+    'trtforge run model.onnx inputs.npz --provider cuda --device 1 -o outputs.npz',
     'trtforge run model.engine --inputs random --iterations 100 --cuda-graph never --json',
   ],
   options: {
@@ -64,11 +65,6 @@ export const command = defineCommand({
       describe: 'engines: the optimization profile (default: the smallest that takes the shapes)',
       parse: integer(0),
     }),
-    device: option({
-      flags: '--device <number>',
-      describe: 'engines: which of the visible GPUs (default: 0)',
-      parse: integer(0),
-    }),
     cudaGraph: choice({
       flags: '--cuda-graph <when>',
       describe: 'engines: replay runs from a CUDA graph (default: auto, as soon as shapes repeat)',
@@ -93,6 +89,7 @@ export const command = defineCommand({
       describe:
         'engines: which TensorRT, by its name in trtforge toolchain list or its folder (default: the one that built it)',
     }),
+    ...placeOptions,
     threads: option({
       flags: '--threads <count>',
       describe: 'models: threads of ONNX Runtime (default: one a core)',
@@ -116,6 +113,7 @@ export const command = defineCommand({
         allowHostCode: options.allowHostCode,
         plugins: options.plugin,
         toolchain: options.toolchain,
+        provider: options.provider,
         threads: options.threads,
       },
       { emit, signal, environment },

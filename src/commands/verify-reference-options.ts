@@ -5,7 +5,7 @@ import { TrtforgeError } from '../errors.js';
 import { passRules } from '../stream/parity/chunk-compare.js';
 import { type DriftPolicy, defaultPolicy } from '../stream/parity/drift-policy.js';
 import { parityModes } from '../stream/parity/request.js';
-import type { toleranceOptions } from './comparison-options.js';
+import { placeOptions, type toleranceOptions } from './comparison-options.js';
 
 /** Options of `verify` that hold a candidate against a recorded stream. */
 export const referenceOptions = {
@@ -91,11 +91,7 @@ export const referenceOptions = {
     parse: (list: string) => splitAtCommas(list).map(integer(1, 65_536)),
     repeat: true,
   }),
-  device: option({
-    flags: '--device <number>',
-    describe: 'engines: which of the visible GPUs (default: 0)',
-    parse: integer(0),
-  }),
+  ...placeOptions,
   toolchain: text({
     flags: '--toolchain <name>',
     describe: 'engines: which TensorRT (default: the one that built it)',
@@ -119,7 +115,6 @@ export function checkWishes(candidate: string, options: ReferenceOptions): void 
   const isEngine = isEngineFile(candidate);
   const engineOnly = {
     '--batches': options.batches[0],
-    '--device': options.device,
     '--toolchain': options.toolchain,
     '--plugin': options.plugin[0],
     '--allow-host-code': options.allowHostCode || undefined,
@@ -128,7 +123,8 @@ export function checkWishes(candidate: string, options: ReferenceOptions): void 
     throw new TrtforgeError('TF_USAGE', '--swap exchanges decoders, and there is only one.', {
       remedy: "Give the reference's own bundle too: --decoder META --swap META.",
     });
-  const [wrong] = given(isEngine ? { '--threads': options.threads } : engineOnly);
+  const modelOnly = { '--threads': options.threads, '--provider': options.provider };
+  const [wrong] = given(isEngine ? modelOnly : engineOnly);
   if (wrong === undefined) return;
   throw new TrtforgeError(
     'TF_USAGE',
@@ -156,6 +152,7 @@ export const streamWishes = (options: OptionValues<typeof referenceOptions>) => 
   '--report': options.report,
   '--beside': options.beside[0],
   '--batches': options.batches[0],
+  '--provider': options.provider,
   '--device': options.device,
   '--toolchain': options.toolchain,
   '--plugin': options.plugin[0],

@@ -1,4 +1,5 @@
 import type { CommandContext } from '../cli/command.js';
+import { isEngineFile } from '../engine/plan-header.js';
 import { type ExitCode, outcomeExitCodes, TrtforgeError } from '../errors.js';
 import { renderParityHtml } from '../report/parity-page.js';
 import { type ContractCheck, checkContractOnly } from '../stream/contract/check.js';
@@ -20,7 +21,9 @@ export async function runReference(
   { emit, signal, environment }: CommandContext,
 ): Promise<ParityResult & { readonly exitCode: ExitCode }> {
   checkWishes(candidate, options);
-  const { mode = 'closed-loop', device, toolchain, batches } = options;
+  const { mode = 'closed-loop', provider, toolchain, batches } = options;
+  const device = options.device === undefined ? {} : { device: options.device };
+  const isEngine = isEngineFile(candidate);
   const others = options.beside.map((path) => runNumbers(readSummary(path)));
   const ran = await verifyAgainstReference(
     {
@@ -36,9 +39,11 @@ export async function runReference(
       engine: {
         plugins: options.plugin,
         allowHostCode: options.allowHostCode,
-        ...(device === undefined ? {} : { device }),
+        ...(isEngine ? device : {}),
         ...(toolchain === undefined ? {} : { toolchain }),
       },
+      ...(isEngine ? {} : device),
+      ...(provider === undefined ? {} : { provider }),
       ...(options.rule === undefined ? {} : { rule: options.rule }),
       ...(options.drift === undefined ? {} : { policy: options.drift.policy }),
       ...(options.decoder === undefined ? {} : { decoder: options.decoder }),

@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { InferenceSession, Tensor as OrtTensor } from 'onnxruntime-node';
 import { TrtforgeError } from '../errors.js';
@@ -7,16 +8,31 @@ import { type Dtype, dtypes } from '../tensor/dtype.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { type ElementArray, elementsOf, isArrayDtype } from '../tensor/values.js';
 import { firstLine, loadOrt, type Ort } from './load-ort.js';
-import type { OrtAnswer, OrtMeasured, OrtOpened, OrtPace, OrtRequest } from './ort-protocol.js';
+import { probeCuda } from './ort-cuda.js';
+import { placementIn } from './ort-placement.js';
+import type {
+  OrtAnswer,
+  OrtCuda,
+  OrtMeasured,
+  OrtOpened,
+  OrtPace,
+  OrtPlacement,
+  OrtRequest,
+} from './ort-protocol.js';
 
 let session: InferenceSession | undefined;
 let ort: Ort | undefined;
+/** Set until the first run on CUDA is over and its record read. */
+let recording: OrtCuda | undefined;
+let placement: OrtPlacement = null;
 
 serveSession(async (message) => {
   const request = message as OrtRequest;
   switch (request.kind) {
     case 'open':
-      return open(request.modelPath, request.threads);
+      return open(request);
+    case 'placement':
+      return placement;
     case 'run':
       return run(request.inputs);
     case 'measure':
@@ -26,19 +42,30 @@ serveSession(async (message) => {
 
 type Inputs = (OrtRequest & { kind: 'run' })['inputs'];
 
-async function open(modelPath: string, threads: number | null): Promise<OrtOpened> {
-  ort = await loadOrt();
+async function open({ modelPath, threads, cuda }: OrtRequest & { kind: 'open' }): Promise<OrtOpened> {
+  const loaded = await loadOrt();
+  ort = loaded;
+  const manifest = createRequire(import.meta.url).resolve('onnxruntime-node/package.json');
+  if (cuda !== null) await probeCuda(loaded, cuda.device, dirname(manifest));
+  recording = cuda ?? undefined;
   // Always by path: from a buffer the model and its weights would be in memory twice, and 2 GiB is the end.
-  session = await inOrt(`load ${modelPath}`, async () =>
-    ort?.InferenceSession.create(modelPath, {
-      executionProviders: ['cpu'],
+  session = await inOrt(`load ${modelPath}`, () =>
+    loaded.InferenceSession.create(modelPath, {
+      ...(cuda === null ? { executionProviders: ['cpu'] } : onCuda(cuda)),
       logSeverityLevel: 3,
       ...(threads === null ? {} : { intraOpNumThreads: threads }),
     }),
   );
-  const { version } = createRequire(import.meta.url)('onnxruntime-node/package.json') as { version: string };
+  const { version } = createRequire(import.meta.url)(manifest) as { version: string };
   return { version };
 }
+
+/** The first run is recorded: only so does ONNX Runtime tell which nodes it left on the CPU. */
+const onCuda = ({ device, profileFolder }: OrtCuda): InferenceSession.SessionOptions => ({
+  executionProviders: [{ name: 'cuda', deviceId: device }],
+  enableProfiling: true,
+  profileFilePrefix: join(profileFolder, 'first-run'),
+});
 
 /** The model with these inputs, to be run as often as one likes. */
 function runner(inputs: Inputs): () => ReturnType<InferenceSession['run']> {
@@ -47,7 +74,29 @@ function runner(inputs: Inputs): () => ReturnType<InferenceSession['run']> {
   if (runtime === undefined || opened === undefined)
     throw new TrtforgeError('TF_INTERNAL', 'The session is not open.');
   const feeds = Object.fromEntries(inputs.map(([name, tensor]) => [name, toOrt(runtime, name, tensor)]));
-  return () => inOrt('run the model', () => opened.run(feeds));
+  return async () => {
+    const results = await inOrt('run the model', () => opened.run(feeds));
+    if (recording !== undefined) {
+      opened.endProfiling();
+      placement = placementIn(recording.profileFolder);
+      recording = undefined;
+    }
+    refuseFallback(placement);
+    return results;
+  };
+}
+
+/** What ran on the CPU alone must not go by the name of CUDA. */
+function refuseFallback(placed: OrtPlacement): void {
+  if (placed === null || placed.onGpu > 0 || placed.onCpu === 0) return;
+  throw new TrtforgeError(
+    'TF_GPU_UNAVAILABLE',
+    `CUDA was asked for, and ONNX Runtime ran all ${placed.onCpu} nodes of the model on the CPU.`,
+    {
+      remedy:
+        'Use --provider cpu: that is what it would be; or look at what trtforge doctor says of the GPU.',
+    },
+  );
 }
 
 async function run(inputs: Inputs): Promise<OrtAnswer> {

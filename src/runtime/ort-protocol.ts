@@ -1,14 +1,31 @@
 import type { Tensor } from '../tensor/tensor.js';
+import type { NodePlacement } from './ort-placement.js';
 
 /** What `ort-session.ts` asks its child process, and what that answers. Plain data: it crosses between processes. */
 export type OrtRequest =
-  | { readonly kind: 'open'; readonly modelPath: string; readonly threads: number | null }
+  | {
+      readonly kind: 'open';
+      readonly modelPath: string;
+      readonly threads: number | null;
+      /** null: on the CPU. */
+      readonly cuda: OrtCuda | null;
+    }
+  | { readonly kind: 'placement' }
   | { readonly kind: 'run'; readonly inputs: readonly (readonly [string, Tensor])[] }
   | {
       readonly kind: 'measure';
       readonly inputs: readonly (readonly [string, Tensor])[];
       readonly pace: OrtPace;
     };
+
+export interface OrtCuda {
+  readonly device: number;
+  /** Empty folder for ONNX Runtime's record of the first run. */
+  readonly profileFolder: string;
+}
+
+/** Of the first run; null before it, and on the CPU. */
+export type OrtPlacement = NodePlacement | null;
 
 /** How long and how often to run; trtexec's words, trtexec's meaning. */
 export interface OrtPace {

@@ -10,8 +10,18 @@ import { type SupervisedSession, startSupervised } from '../system/supervised-se
 import { type Dtype, dtypes } from '../tensor/dtype.js';
 import type { NamedTensors, Tensor } from '../tensor/tensor.js';
 import { float32Values, floatTensor, isArrayDtype, tensorFrom } from '../tensor/values.js';
-import type { OrtAnswer, OrtMeasured, OrtOpened, OrtPace, OrtRequest } from './ort-protocol.js';
-import { type Rounding, roundInFloat32 } from './rounded-model.js';
+import { cudaEnvironment, isTf32Allowed, loaderWatch } from './ort-cuda.js';
+import type {
+  OrtAnswer,
+  OrtCuda,
+  OrtMeasured,
+  OrtOpened,
+  OrtPace,
+  OrtPlacement,
+  OrtRequest,
+} from './ort-protocol.js';
+import { checkPlace, type OrtPlace, ortBackend } from './ort-provider.js';
+import { isWide, type Rounding, roundInFloat32 } from './rounded-model.js';
 import type { Binding, RunOptions, Session } from './session.js';
 import { checkInputs } from './session-inputs.js';
 
@@ -20,7 +30,7 @@ const LARGEST_PROTOBUF = 2 ** 31 - 1;
 
 const CHILD = new URL('../../dist/runtime/ort-child.js', import.meta.url);
 
-export interface OrtSessionOptions {
+export interface OrtSessionOptions extends OrtPlace {
   /** Threads within one operator; default one a processor core. */
   readonly threads?: number;
   readonly emit?: EventListener;
@@ -29,35 +39,64 @@ export interface OrtSessionOptions {
 
 /** A session on ONNX Runtime, in a process of its own: what crashes there is an error here, and its memory comes back when it is closed. */
 export interface OrtSession extends Session {
-  /** Set when the model has 16-bit values, which are computed in float32 and rounded (see rounded-model.ts). */
+  /** Set when the model has 16-bit values and runs on the CPU, where they are computed in float32 and rounded (see rounded-model.ts). CUDA has them as they are. */
   readonly rounding: Rounding | undefined;
+  /** Whether float32 products are computed in full and no value is narrower: on CUDA with TF32 off in cuBLAS and cuDNN. */
+  readonly isFullFloat32: boolean;
+  /** Which nodes of the first run were on the GPU and which on the CPU; null before it, and for sessions on the CPU. */
+  placement(): Promise<OrtPlacement>;
   /** Runs the same inputs again and again and times each run in the process it happens in: tensors cross once, and no time of theirs is in it. */
   measure(inputs: NamedTensors, pace: OrtPace, options?: RunOptions): Promise<OrtMeasured>;
 }
 
 /**
- * Loads an ONNX model, by path, into ONNX Runtime on the CPU. Throws TF_ONNXRUNTIME_MISSING, TF_ONNXRUNTIME_FAILED, TF_SESSION_BINDING
- * (an input or output of a type that cannot cross: int4, float8, sequences), TF_CHILD_DIED, and what opening a model throws.
+ * Loads an ONNX model, by path, into ONNX Runtime, on the CPU unless CUDA is asked for. There is no way back from CUDA to the CPU: where it cannot be used
+ * that is an error. Throws TF_ONNXRUNTIME_MISSING, TF_ONNXRUNTIME_FAILED, TF_USAGE (a GPU for the CPU),
+ * TF_SESSION_BINDING (an input or output of a type that cannot cross: int4,
+ * float8, sequences; bfloat16 on CUDA), TF_CHILD_DIED, what opening a model throws; for CUDA TF_GPU_UNAVAILABLE,
+ * TF_PLATFORM_UNSUPPORTED. A first run that left every node on the CPU throws TF_GPU_UNAVAILABLE.
  */
 export async function openOrtSession(path: string, options: OrtSessionOptions = {}): Promise<OrtSession> {
+  checkPlace(path, options);
   const prepared = await prepare(path, options);
+  const isCuda = options.provider === 'cuda';
+  const environment = isCuda ? cudaEnvironment(process.env) : process.env;
+  const watch = loaderWatch(options.emit ?? ignoreEvents);
+  const cuda = isCuda ? cudaOn(options.device ?? 0) : null;
   const child = startSupervised(CHILD, {
-    emit: options.emit ?? ignoreEvents,
+    emit: watch.emit,
+    env: environment,
     doing: `running ${path} on ONNX Runtime`,
     // A run cannot be interrupted, so there is nothing to wait for.
     graceMs: 200,
   });
-  try {
-    const request: OrtRequest = { kind: 'open', modelPath: prepared.path, threads: options.threads ?? null };
-    const { version } = (await child.request(request, options.signal)) as OrtOpened;
-    return sessionOver(child, prepared, `ONNX Runtime ${version} (CPU)`);
-  } catch (error) {
+  const close = async () => {
     await child.close();
-    throw error;
+    if (cuda !== null) rmSync(cuda.profileFolder, { recursive: true, force: true });
+  };
+  try {
+    const threads = options.threads ?? null;
+    const request: OrtRequest = { kind: 'open', modelPath: prepared.path, threads, cuda };
+    const { version } = (await child.request(request, options.signal)) as OrtOpened;
+    const tf32 = isCuda && isTf32Allowed(environment);
+    return sessionOver(
+      { child, close },
+      { ...prepared, isFullFloat32: prepared.isFullFloat32 && !tf32 },
+      ortBackend(version, options, tf32),
+    );
+  } catch (error) {
+    // The child's last lines are read when it is closed, and the loader's words are among them.
+    await close();
+    throw watch.told(error);
   } finally {
     prepared.discard();
   }
 }
+
+const cudaOn = (device: number): OrtCuda => ({
+  device,
+  profileFolder: mkdtempSync(join(tmpdir(), 'trtforge-profile-')),
+});
 
 interface Prepared {
   /** The model file to load: the user's own, or a copy that is rounded, or has its weights beside it. */
@@ -65,16 +104,21 @@ interface Prepared {
   readonly inputs: readonly Binding[];
   readonly outputs: readonly Binding[];
   readonly rounding: Rounding | undefined;
+  /** Whether every value is float32, or exact. */
+  readonly isFullFloat32: boolean;
   discard(): void;
 }
 
 async function prepare(path: string, options: OrtSessionOptions): Promise<Prepared> {
   const model = openModel(path);
   try {
-    const { inputs, outputs } = bindingsOf(path, model);
-    const rounding = roundInFloat32(model.proto);
+    const isCuda = options.provider === 'cuda';
+    const { inputs, outputs } = bindingsOf(path, model, isCuda);
+    const rounding = isCuda ? undefined : roundInFloat32(model.proto);
+    const isFullFloat32 = isCuda ? isWide(model.proto) : rounding === undefined;
+    const facts = { inputs, outputs, rounding, isFullFloat32 };
     const isTooLarge = statSync(path).size > LARGEST_PROTOBUF;
-    if (rounding === undefined && !isTooLarge) return { path, inputs, outputs, rounding, discard: () => {} };
+    if (rounding === undefined && !isTooLarge) return { path, ...facts, discard: () => {} };
     const folder = mkdtempSync(join(tmpdir(), 'trtforge-model-'));
     const discard = () => rmSync(folder, { recursive: true, force: true });
     const copy = join(folder, 'model.onnx');
@@ -92,13 +136,13 @@ async function prepare(path: string, options: OrtSessionOptions): Promise<Prepar
       discard();
       throw error;
     }
-    return { path: copy, inputs, outputs, rounding, discard };
+    return { path: copy, ...facts, discard };
   } finally {
     model.close();
   }
 }
 
-function bindingsOf(path: string, model: OnnxModel): Pick<Prepared, 'inputs' | 'outputs'> {
+function bindingsOf(path: string, model: OnnxModel, isCuda: boolean): Pick<Prepared, 'inputs' | 'outputs'> {
   const graph = model.proto.graph;
   const binding =
     (what: string) =>
@@ -110,6 +154,13 @@ function bindingsOf(path: string, model: OnnxModel): Pick<Prepared, 'inputs' | '
           `The ${what} ${name} of ${path} is ${dtype ?? 'of no declared type'}, which cannot be passed to ONNX Runtime.`,
         );
       }
+      if (isCuda && dtype === 'bfloat16') {
+        throw new TrtforgeError(
+          'TF_SESSION_BINDING',
+          `The ${what} ${name} of ${path} is bfloat16, which cannot be passed to ONNX Runtime on CUDA.`,
+          { remedy: 'Use --provider cpu, where it is computed in float32 and rounded, or build an engine.' },
+        );
+      }
       return { name, dtype: dtype as Dtype, shape };
     };
   return {
@@ -118,8 +169,11 @@ function bindingsOf(path: string, model: OnnxModel): Pick<Prepared, 'inputs' | '
   };
 }
 
-function sessionOver(child: SupervisedSession, prepared: Prepared, backend: string): OrtSession {
-  const { inputs, outputs, rounding } = prepared;
+function sessionOver(
+  { child, close }: { readonly child: SupervisedSession; readonly close: () => Promise<void> },
+  { inputs, outputs, rounding, isFullFloat32 }: Prepared,
+  backend: string,
+): OrtSession {
   const widened = rounding !== undefined;
   const feedsOf = (tensors: NamedTensors) => {
     checkInputs(inputs, tensors);
@@ -130,6 +184,8 @@ function sessionOver(child: SupervisedSession, prepared: Prepared, backend: stri
     inputs,
     outputs,
     rounding,
+    isFullFloat32,
+    placement: async () => (await child.request({ kind: 'placement' } satisfies OrtRequest)) as OrtPlacement,
     run: async (tensors, options = {}) => {
       const request: OrtRequest = { kind: 'run', inputs: feedsOf(tensors) };
       const answer = (await child.request(request, options.signal)) as OrtAnswer;
@@ -139,8 +195,8 @@ function sessionOver(child: SupervisedSession, prepared: Prepared, backend: stri
       const request: OrtRequest = { kind: 'measure', inputs: feedsOf(tensors), pace };
       return (await child.request(request, options.signal)) as OrtMeasured;
     },
-    close: () => child.close(),
-    [Symbol.asyncDispose]: () => child.close(),
+    close,
+    [Symbol.asyncDispose]: close,
   };
 }
 

@@ -51,6 +51,10 @@ export function roundInFloat32(model: ModelProto): Rounding | undefined {
   return counter;
 }
 
+/** Whether no value is 16 bits wide; false as well where values cannot all be followed. */
+export const isWide = (model: ModelProto): boolean =>
+  model.functions.length === 0 && !holdsHalves(inferDtypes(model).graph);
+
 function holdsHalves(types: GraphTypes): boolean {
   for (const type of types.types.values()) if (/\b(b?float16)\b/.test(type)) return true;
   return [...types.bodies.values()].some(holdsHalves);

@@ -3,6 +3,7 @@ import { TrtforgeError } from '../errors.js';
 import { type EventListener, ignoreEvents, inPhase } from '../events.js';
 import { chooseProfile } from '../runtime/choose-profile.js';
 import { callShapeOf } from '../runtime/engine-inputs.js';
+import { placementWarnings } from '../runtime/ort-placement.js';
 import { openOrtSession } from '../runtime/ort-session.js';
 import { openSupervisedEngine, type SupervisedEngineOptions } from '../runtime/supervised-engine.js';
 import type { NamedTensors } from '../tensor/tensor.js';
@@ -112,11 +113,16 @@ function engineOptions(
 }
 
 async function runModel(request: RunRequest, { emit, signal }: RunContext & { emit: EventListener }) {
-  const { threads, iterations = 1 } = request;
+  const { threads, provider, device, iterations = 1 } = request;
+  const place = {
+    ...(threads === undefined ? {} : { threads }),
+    ...(provider === undefined ? {} : { provider }),
+    ...(device === undefined ? {} : { device }),
+  };
   const cancel = signal === undefined ? {} : { signal };
   const started = performance.now();
   const session = await inPhase('load', emit, () =>
-    openOrtSession(request.file, { emit, ...cancel, ...(threads === undefined ? {} : { threads }) }),
+    openOrtSession(request.file, { emit, ...cancel, ...place }),
   );
   try {
     const inputs = gatherForModel(session.inputs, request);
@@ -132,6 +138,8 @@ async function runModel(request: RunRequest, { emit, signal }: RunContext & { em
       }
       return { outputs: last, ms: times };
     });
+    for (const message of placementWarnings(await session.placement()))
+      emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
     const { backend } = session;
     return { kind: 'model', backend, profile: null, cudaGraph: null, inputs, outputs, openMs, ms } as const;
   } finally {
@@ -143,16 +151,14 @@ async function runModel(request: RunRequest, { emit, signal }: RunContext & { em
 function checkWishes(request: RunRequest, isEngine: boolean): void {
   const engineOnly = {
     '--profile': request.profile,
-    '--device': request.device,
     '--cuda-graph': request.cudaGraph,
     '--weight-budget': request.weightBudget,
     '--allow-host-code': request.allowHostCode || undefined,
     '--plugin': request.plugins?.[0],
     '--toolchain': request.toolchain,
   };
-  const wrong = Object.entries(isEngine ? { '--threads': request.threads } : engineOnly).find(
-    ([, wish]) => wish !== undefined,
-  );
+  const modelOnly = { '--threads': request.threads, '--provider': request.provider };
+  const wrong = Object.entries(isEngine ? modelOnly : engineOnly).find(([, wish]) => wish !== undefined);
   if (wrong === undefined) return;
   throw new TrtforgeError(
     'TF_USAGE',

@@ -19,6 +19,7 @@ export function repeatRun(request: RunRequest): string {
     add('--val-range', `${name === null ? '' : `${quotedName(name)}:`}[${low},${high}]`);
   add('--iterations', request.iterations);
   add('--profile', request.profile);
+  add('--provider', request.provider);
   add('--device', request.device);
   add('--cuda-graph', request.cudaGraph);
   const { weightBudget } = request;

@@ -1,4 +1,5 @@
 import type { CudaGraph } from '../runtime/engine-interface.js';
+import type { OrtProvider } from '../runtime/ort-provider.js';
 import type { InputWishes } from './inputs.js';
 
 /** Where the inputs of a run come from. */
@@ -19,14 +20,16 @@ export interface RunRequest extends Pick<InputWishes, 'shapes' | 'ranges'> {
   readonly output?: string | undefined;
   /** Default 1. */
   readonly iterations?: number;
+  /** Engines, and models with the provider `cuda`: which of the visible GPUs; default 0. */
+  readonly device?: number | undefined;
   /** Engines only, all of these. */
   readonly profile?: number | undefined;
-  readonly device?: number | undefined;
   readonly cudaGraph?: CudaGraph | undefined;
   readonly weightBudget?: number | 'automatic' | undefined;
   readonly allowHostCode?: boolean | undefined;
   readonly plugins?: readonly string[] | undefined;
   readonly toolchain?: string | undefined;
-  /** Models only: threads of ONNX Runtime. */
+  /** Models only: what of ONNX Runtime runs them (default `cpu`), and its threads. */
+  readonly provider?: OrtProvider | undefined;
   readonly threads?: number | undefined;
 }

@@ -34,6 +34,8 @@ const lines: Readonly<Record<string, string | readonly string[]>> = {
   'plugin-not-found': 'getPluginCreator could not find plugin: EfficientNMS_TRT version: 1',
   'architecture-not-in-library': 'CUDA error: no kernel image is available for execution on the device',
   'lazy-loading-off': '[W] [TRT] CUDA lazy loading is not enabled.',
+  'onnxruntime-provider-not-installed':
+    'Failed to load library /node_modules/onnxruntime-node/bin/libonnxruntime_providers_shared.so with error: /node_modules/onnxruntime-node/bin/libonnxruntime_providers_shared.so: cannot open shared object file: No such file or directory',
   'onnxruntime-provider-unloadable':
     'Failed to load library libonnxruntime_providers_tensorrt.so with error: libnvinfer.so.10: cannot open shared object file',
   'library-not-found':

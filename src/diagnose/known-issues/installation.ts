@@ -102,6 +102,18 @@ export const installationIssues: readonly KnownIssue[] = [
     source: tensorrtIssue(2846),
   },
   {
+    id: 'onnxruntime-provider-not-installed',
+    severity: 'error',
+    pattern:
+      /Failed to load library \S*libonnxruntime_providers_\w+\.so with error: \S*(?<library>libonnxruntime_providers_\w+\.so): cannot open/,
+    cause:
+      "ONNX Runtime's CUDA and TensorRT providers are libraries of their own, and {library} is not there.",
+    remedy:
+      'For Node.js run script/install.js in the folder of onnxruntime-node with ONNXRUNTIME_NODE_INSTALL=cuda12 (Linux x64); for Python install onnxruntime-gpu in place of onnxruntime.',
+    versions: 'ONNX Runtime',
+    source: 'measured',
+  },
+  {
     id: 'onnxruntime-provider-unloadable',
     severity: 'error',
     pattern:

@@ -2,6 +2,7 @@ import { digestModel } from '../../engine/model-digest.js';
 import { isEngineFile } from '../../engine/plan-header.js';
 import { ignoreEvents } from '../../events.js';
 import { openModel } from '../../onnx/model.js';
+import { placementWarnings } from '../../runtime/ort-placement.js';
 import { openOrtSession } from '../../runtime/ort-session.js';
 import { environmentFor } from '../../runtime/supervised-engine.js';
 import { runSupervised } from '../../system/supervise.js';
@@ -43,21 +44,24 @@ async function onEngine(request: ParityRequest, context: ParityFileContext): Pro
 async function onModel(request: ParityRequest, { emit, signal }: ParityFileContext): Promise<ParityResult> {
   const context = { ...(emit === undefined ? {} : { emit }), ...(signal === undefined ? {} : { signal }) };
   using reference = openReference(request.reference);
-  const modelDigest =
-    reference.header.provenance === null ? null : await digestOf(request.candidate, context);
   const session = await openOrtSession(request.candidate, {
     ...context,
     ...(request.threads === undefined ? {} : { threads: request.threads }),
+    ...(request.provider === undefined ? {} : { provider: request.provider }),
+    ...(request.device === undefined ? {} : { device: request.device }),
   });
   try {
+    const modelDigest =
+      reference.header.provenance === null ? null : await digestOf(request.candidate, context);
     const candidate = {
       backend: session.backend,
       inputs: session.inputs,
       outputs: session.outputs,
-      isFullFloat32: session.rounding === undefined,
+      isFullFloat32: session.isFullFloat32,
       modelDigest,
       built: null,
       runner: () => sessionRunner(session),
+      afterwards: async () => ({ warnings: placementWarnings(await session.placement()) }),
     };
     return await runParity(request, candidate, reference, context);
   } finally {

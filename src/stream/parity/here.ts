@@ -11,7 +11,7 @@ import type { Reference } from '../reference/recorded-stream.js';
 import { explainSwapped } from '../task/swap.js';
 import { openTask } from '../task/task.js';
 import type { ChunkRunner } from './chunk-runner.js';
-import { parityResult } from './parity.js';
+import { type ParityRun, parityResult } from './parity.js';
 import { fedBackPairs, type StreamPlan, streamPlan } from './plan.js';
 import type { ParityRequest } from './request.js';
 import type { ParityResult } from './schema.js';
@@ -37,7 +37,10 @@ export interface OpenCandidate {
   readonly built: ParityResult['built'];
   runner(plan: StreamPlan): ChunkRunner;
   /** What can be measured when the stream is over. */
-  afterwards?(plan: StreamPlan, stream: StreamOutcome): Promise<Pick<ParityResult, 'gpuTimes' | 'profiles'>>;
+  afterwards?(
+    plan: StreamPlan,
+    stream: StreamOutcome,
+  ): Promise<Partial<Pick<ParityRun, 'gpuTimes' | 'profiles' | 'warnings'>>>;
 }
 
 /**
@@ -79,7 +82,11 @@ export async function runParity(
   const judged = task?.result();
   const sensitivity = request.sensitivity === true ? await disturbState(plan, runner, reference, stream) : [];
   const inReference = checkData(contract, stream.recorded, candidate);
-  const after = (await candidate.afterwards?.(plan, stream)) ?? { gpuTimes: [], profiles: null };
+  const {
+    gpuTimes = [],
+    profiles = null,
+    warnings = [],
+  } = (await candidate.afterwards?.(plan, stream)) ?? {};
   return parityResult({
     request,
     plan,
@@ -93,7 +100,8 @@ export async function runParity(
     built: candidate.built,
     sensitivity,
     stepsOf,
-    ...after,
+    gpuTimes,
+    profiles,
     isReferenceSound: !inReference.some(({ id }) => UNSOUND.has(id)),
     explanations: [
       ...inReference.map((finding) => told(finding, severityOf(finding, plan.mode))),
@@ -102,7 +110,7 @@ export async function runParity(
       ...otherWeights(reference, candidate),
       ...contradictions(request.contract, candidate, reference),
     ],
-    warnings: request.contract === null ? [DRAFTED] : [],
+    warnings: [...(request.contract === null ? [DRAFTED] : []), ...warnings],
   });
 }
 

@@ -21,7 +21,8 @@ export function parityCommand(request: ParityRequest): string {
   if (request.sensitivity === true) words.push('--sensitivity');
   add('--chunks', request.limit);
   add('--threads', request.threads);
-  add('--device', engine.device);
+  add('--provider', request.provider);
+  add('--device', request.device ?? engine.device);
   add('--toolchain', typeof engine.toolchain === 'string' ? engine.toolchain : undefined);
   for (const plugin of engine.plugins ?? []) add('--plugin', plugin);
   if (engine.allowHostCode === true) words.push('--allow-host-code');

@@ -1,4 +1,5 @@
 import type { EngineSessionOptions } from '../../runtime/engine-interface.js';
+import type { OrtPlace } from '../../runtime/ort-provider.js';
 import type { AskedTolerance } from '../../verify/tolerance.js';
 import type { Contract } from '../contract/contract.js';
 import type { PassRule } from './chunk-compare.js';
@@ -9,7 +10,8 @@ export const parityModes = ['functional', 'closed-loop'] as const;
 export type ParityMode = (typeof parityModes)[number];
 
 /** What is held against a reference, and how. Plain data: it crosses to the process that runs the engine. */
-export interface ParityRequest {
+/** Where a model runs; engines have their GPU in `engine`. */
+export interface ParityRequest extends OrtPlace {
   /** An ONNX model or an engine. */
   readonly candidate: string;
   /** A reference, as `openReference` reads it. */

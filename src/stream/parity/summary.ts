@@ -1,3 +1,4 @@
+import { executionProviders, providerInBackend } from '../../runtime/ort-provider.js';
 import { python } from './chunk-compare.js';
 import type { ParityResult } from './schema.js';
 
@@ -48,7 +49,7 @@ export function seedSummary(result: ParityResult): SeedSummary {
   const states = outputs.filter(({ role, kind }) => role === 'state' && kind === 'float');
   const stateAtol = (name: RegExp) => states.find(({ tensor }) => name.test(tensor))?.tolerance?.absolute;
   const [cache, channel] = [stateAtol(/time/i), stateAtol(/channel/i)];
-  const isEngine = !/^ONNX Runtime/.test(result.candidateBackend);
+  const provider = providerInBackend(result.candidateBackend);
   const { mean = 0, p50 = 0, p95 = 0, p99 = 0 } = times.rest?.total ?? {};
   const errorOf = (chunk: number) => {
     const tensors = series.find((each) => each.chunk === chunk)?.tensors ?? [];
@@ -56,9 +57,9 @@ export function seedSummary(result: ParityResult): SeedSummary {
   };
   return {
     mode: result.mode.replace('-', '_'),
-    ...(isEngine
+    ...(provider === undefined
       ? { engine: result.candidate }
-      : { onnx: result.candidate, providers: ['CPUExecutionProvider'] }),
+      : { onnx: result.candidate, providers: executionProviders(provider) }),
     ref: result.reference,
     zero_feed_cache: false,
     total_chunks: result.chunks,

@@ -1,3 +1,4 @@
+import { providerInBackend } from '../../runtime/ort-provider.js';
 import type { Explanation, ParityResult } from '../parity/schema.js';
 import { short } from './tell-why.js';
 
@@ -39,7 +40,7 @@ export function identicalRuns(one: RunNumbers, other: RunNumbers): Explanation |
 
 /** `ONNX Runtime 1.30.0 (CPU)` and `CPUExecutionProvider` are one name. */
 const providerOf = (label: string): string =>
-  (/^ONNX Runtime.*\((\w+)\)$/.exec(label) ?? /^(\w+?)ExecutionProvider/.exec(label))?.[1] ?? label;
+  providerInBackend(label) ?? /^(\w+?)ExecutionProvider/.exec(label)?.[1] ?? label;
 
 /** What runs over one reference tell about each other, two by two: that they are one under two names, or what TF32 has to do with their error. */
 export function besideRuns(run: RunNumbers, others: readonly RunNumbers[]): readonly Explanation[] {
