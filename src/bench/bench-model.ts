@@ -1,7 +1,9 @@
 import { statSync } from 'node:fs';
 import { TrtforgeError } from '../errors.js';
 import { inPhase } from '../events.js';
+import { placementWarnings } from '../runtime/ort-placement.js';
 import type { OrtMeasured } from '../runtime/ort-protocol.js';
+import { type OrtPlace, providerInBackend } from '../runtime/ort-provider.js';
 import { type OrtSession, openOrtSession } from '../runtime/ort-session.js';
 import type { ModeRequest } from '../trtexec/request.js';
 import { checkSources } from '../verify/check-sources.js';
@@ -15,8 +17,8 @@ import type { Times } from './times.js';
 import { distrust, judgeTrust } from './trust.js';
 
 /**
- * Measures an ONNX model on ONNX Runtime, which runs on the processor here: whole calls on the host's clock, timed in the process they run in, one after
- * another. `request.engine` is the model. Throws TF_USAGE for wishes that only a GPU can honour, TF_SHAPE_INVALID and TF_SESSION_INPUT for inputs that do not
+ * Measures an ONNX model on ONNX Runtime: whole calls on the host's clock, timed in the process they run in, one after another; on CUDA with the inputs'
+ * way to the GPU and the outputs' way back. `request.engine` is the model. Throws TF_USAGE for wishes that only a GPU can honour, TF_SHAPE_INVALID and TF_SESSION_INPUT for inputs that do not
  * fit, and what `openOrtSession` throws.
  */
 export async function benchModel(
@@ -26,7 +28,9 @@ export async function benchModel(
   refuseGpuWishes(request);
   checkSources({ sources: sourcesOf(request.inputs) }, null);
   const started = performance.now();
-  const session = await inPhase('load', emit, () => openOrtSession(request.engine, { emit, signal }));
+  const session = await inPhase('load', emit, () =>
+    openOrtSession(request.engine, { emit, signal, ...placeOf(request) }),
+  );
   try {
     const loadMs = performance.now() - started;
     const cases = modelCases(session.inputs, request.shapes);
@@ -40,7 +44,7 @@ export async function benchModel(
           `batch ${each.batch}`,
         ),
       );
-    return resultOf(request, session, loadMs, runs);
+    return resultOf(request, session, { loadMs, runs, placed: placementWarnings(await session.placement()) });
   } finally {
     await session.close();
   }
@@ -129,11 +133,26 @@ const modeTold = ({ warmUpMs, durationMs, iterations, idleMs }: ModeRequest): Be
   idleMs,
 });
 
+interface Measured {
+  readonly loadMs: number;
+  readonly runs: BenchRun[];
+  /** What is to say of where the nodes ran. */
+  readonly placed: readonly string[];
+}
+
+const placeOf = ({ provider, device }: BenchRequest): OrtPlace =>
+  provider === 'cuda' ? { provider, device } : {};
+
+/** What the times of a provider are, and are not. */
+const said = (backend: string): string =>
+  providerInBackend(backend) === 'CUDA'
+    ? `These are host times of ${backend}, whole calls on the host's clock with every input's way to the GPU and every output's way back: they say nothing of an engine.`
+    : `These are host times of ${backend}, whole calls on the host's clock: no GPU computed, so they say nothing of an engine.`;
+
 function resultOf(
   { engine }: BenchRequest,
   { backend, rounding }: OrtSession,
-  loadMs: number,
-  runs: BenchRun[],
+  { loadMs, runs, placed }: Measured,
 ): BenchResult {
   const [first] = runs;
   if (first === undefined) throw new TrtforgeError('TF_USAGE', 'There is no batch to measure.');
@@ -161,7 +180,8 @@ function resultOf(
     runs,
     layers: null,
     warnings: [
-      `These are host times of ${backend}, whole calls on the host's clock: no GPU computed, so they say nothing of an engine.`,
+      said(backend),
+      ...placed,
       ...(rounding === undefined
         ? []
         : [
@@ -174,13 +194,13 @@ function resultOf(
 
 /** What only a GPU can honour is refused by the name of its option, not dropped. */
 function refuseGpuWishes(request: BenchRequest): void {
-  const { mode, device, layers, plugins, toolchain, allowHostCode, wait } = request;
+  const { mode, device, provider, layers, plugins, toolchain, allowHostCode, wait } = request;
   const wishes: Readonly<Record<string, boolean>> = {
     '--no-data-transfers': mode.transfers !== defaultMode.transfers,
     '--graph': mode.graph,
     '--spin-wait': mode.spinWait,
     '--streams': mode.streams !== defaultMode.streams,
-    '--device': device !== 0,
+    '--device': device !== 0 && provider !== 'cuda',
     '--layers': layers,
     '--plugin': plugins.length > 0,
     '--toolchain': toolchain !== undefined,
@@ -191,7 +211,7 @@ function refuseGpuWishes(request: BenchRequest): void {
   if (wrong === undefined) return;
   throw new TrtforgeError(
     'TF_USAGE',
-    `${wrong} is for engines; ${request.engine} is a model, which runs on ONNX Runtime on the processor.`,
+    `${wrong} is for engines; ${request.engine} is a model, which runs on ONNX Runtime${provider === 'cuda' ? '' : ' on the processor'}.`,
     { remedy: `Leave it out, or build an engine first: trtforge build ${request.engine} -o model.engine.` },
   );
 }

@@ -1,4 +1,5 @@
 import type { EventListener } from '../events.js';
+import type { OrtProvider } from '../runtime/ort-provider.js';
 import type { ModeRequest } from '../trtexec/request.js';
 import type { RunSource } from '../verify/run-request.js';
 
@@ -42,6 +43,8 @@ export interface BenchRequest {
   readonly toolchain: string | undefined;
   /** Ordinal of the CUDA device. */
   readonly device: number;
+  /** Of ONNX models: what of ONNX Runtime runs them; default `cpu`. */
+  readonly provider?: OrtProvider;
   /** Plug-in libraries. */
   readonly plugins: readonly string[];
   readonly allowHostCode: boolean;

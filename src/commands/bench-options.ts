@@ -12,7 +12,7 @@ import {
 } from '../cli/values.js';
 import { TrtforgeError } from '../errors.js';
 import type { ModeRequest } from '../trtexec/request.js';
-import { seedOption } from './comparison-options.js';
+import { placeOptions, seedOption } from './comparison-options.js';
 
 /** Rounds of a comparison; each measures both once. */
 const DEFAULT_ROUNDS = 10;
@@ -128,6 +128,7 @@ export const benchOptions = {
     parse: integer(0),
     default: 0,
   }),
+  provider: placeOptions.provider,
   toolchain: text({
     flags: '--toolchain <name>',
     describe:
@@ -184,6 +185,7 @@ export function benchRequest(engine: string, options: BenchOptionValues): BenchR
     engine,
     toolchain: options.toolchain,
     device: options.device,
+    ...(options.provider === undefined ? {} : { provider: options.provider }),
     plugins: options.plugin,
     allowHostCode: options.allowHostCode,
     shapes: shapeWish(options),

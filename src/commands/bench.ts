@@ -10,9 +10,9 @@ import { renderAgainst, renderBench } from './bench-text.js';
 
 export const command = defineCommand({
   name: 'bench',
-  summary: 'measure an engine on the GPU, alone or in turns with another; or an ONNX model on the processor',
+  summary: 'measure an engine on the GPU, alone or in turns with another; or an ONNX model on ONNX Runtime',
   arguments: [
-    { name: 'ENGINE', describe: 'a TensorRT engine; or an ONNX model: host times of ONNX Runtime, no GPU' },
+    { name: 'ENGINE', describe: 'a TensorRT engine; or an ONNX model: host times of ONNX Runtime' },
   ],
   examples: [
     'trtforge bench resnet50.engine --batch 1,8,64 --no-data-transfers --graph --spin-wait',
@@ -21,6 +21,7 @@ export const command = defineCommand({
     'trtforge bench model.engine --layers --samples times.npz --json',
     'trtforge bench model.engine --with trtexec',
     'trtforge bench model.onnx --batch 1,8',
+    'trtforge bench model.onnx --provider cuda',
   ],
   options: {
     ...benchOptions,
@@ -36,6 +37,11 @@ export const command = defineCommand({
       refuseComparison(engine, options);
       const { benchModel } = await import('../bench/bench-model.js');
       return benchModel(benchRequest(engine, options), context);
+    }
+    if (options.provider !== undefined) {
+      throw new TrtforgeError('TF_USAGE', `--provider is for ONNX models; ${engine} is an engine.`, {
+        remedy: 'Leave the option out.',
+      });
     }
     if (isModel(options.against ?? '')) {
       throw new TrtforgeError('TF_USAGE', `${options.against} is an ONNX model; engines are compared.`, {

@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { benchModel } from '../../src/bench/bench-model.js';
 import { modelCases } from '../../src/bench/model-shapes.js';
 import { type BenchRequest, defaultMode, defaultRequest } from '../../src/bench/request.js';
@@ -12,6 +12,7 @@ import { writeModel } from '../../src/onnx/write.js';
 import type { Binding } from '../../src/runtime/session.js';
 import { writeNpy } from '../../src/tensor/npy.js';
 import { floatTensor } from '../../src/tensor/values.js';
+import { cudaBinding } from '../support/cuda-binding.js';
 import { refusal } from '../support/refusal.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-bench-model-'));
@@ -48,6 +49,22 @@ const request = (more: Partial<BenchRequest> = {}): BenchRequest => ({
 });
 
 describe('an ONNX model measured on ONNX Runtime', () => {
+  it('on CUDA says that copies are in the times, and what ran on the CPU', async () => {
+    for (const [name, value] of Object.entries(cudaBinding('Add', join(folder, 'asked.jsonl'))))
+      vi.stubEnv(name, value);
+    const result = await benchModel(request({ provider: 'cuda', device: 1 }), context).finally(() =>
+      vi.unstubAllEnvs(),
+    );
+    expect(result.backend).toMatch(/\(CUDA, GPU 1\)$/);
+    expect(result.warnings).toEqual(
+      expect.arrayContaining([
+        expect.stringMatching(/every input's way to the GPU and every output's way back/),
+        expect.stringMatching(/^2 of 3 nodes ran on the CPU/),
+      ]),
+    );
+    expect(result.warnings.join()).not.toMatch(/no GPU computed/);
+  });
+
   it('gives host times by the result’s schema, and says that they are no GPU’s', async () => {
     const result = await benchModel(request(), context);
     expect(benchResultSchema.safeParse(result).error).toBeUndefined();

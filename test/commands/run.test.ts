@@ -19,6 +19,7 @@ import { float32Values, tensorFrom } from '../../src/tensor/values.js';
 import { runResultSchema } from '../../src/verify/run-result.js';
 import { standins } from '../native/standin-library.js';
 import { floats, ids, modelFile } from '../runtime/models.js';
+import { cudaBinding } from '../support/cuda-binding.js';
 import { sampleIdentity, samplePassport } from '../support/sample-engine.js';
 import { standinEngine } from '../support/standin-engine.js';
 
@@ -97,6 +98,18 @@ function json(words: readonly string[], more: NodeJS.ProcessEnv = {}) {
 }
 
 describe('trtforge run MODEL', () => {
+  it('on CUDA tells the nodes that ran on the CPU, and fails where all of them did', () => {
+    const words = [model, `x=@${at('x.npy')}`, `i=@${at('i.npy')}`, '--provider', 'cuda', '--device', '3'];
+    const { status, answer } = json(words, cudaBinding('Relu', at('asked.jsonl')));
+    expect(status).toBe(0);
+    const { backend, warnings, repeat } = runResultSchema.parse(answer);
+    expect(backend).toMatch(/\(CUDA, GPU 3\)$/);
+    expect(warnings).toEqual([expect.stringMatching(/^1 of 2 nodes ran on the CPU, .*: Neg\.$/)]);
+    expect(repeat).toMatch(/ --provider cuda --device 3/);
+    const fallen = json(words, cudaBinding('falls-back', at('asked.jsonl')));
+    expect(fallen).toMatchObject({ status: 3, error: { code: 'TF_GPU_UNAVAILABLE' } });
+  });
+
   it('runs on ONNX Runtime, one npy per output, and says what is in each', () => {
     const { status, answer } = json([model, `x=@${at('x.npy')}`, `i=@${at('i.npy')}`, '-o', at('out')]);
     expect(status).toBe(0);
@@ -296,6 +309,7 @@ describe('trtforge run ENGINE', () => {
       /was killed by SIGABRT/,
     ],
     ['an option of models', ['--threads', '2'], {}, 2, 'TF_USAGE', /--threads is for ONNX models/],
+    ['a provider', ['--provider', 'cuda'], {}, 2, 'TF_USAGE', /--provider is for ONNX models/],
   ])('%s', (_, words, wishes, exitCode, code, message) => {
     const { status, error } = json([at('affine.engine'), '--inputs', 'random', ...words], wishes);
     expect(error).toMatchObject({ code, message: expect.stringMatching(message) });

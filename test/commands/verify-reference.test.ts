@@ -22,6 +22,7 @@ import { float32Values } from '../../src/tensor/values.js';
 import { floats } from '../runtime/models.js';
 import { contractOfSession, recordTiny, tinyModel } from '../stream/tiny-stream.js';
 import { writeBundle } from '../support/bundle.js';
+import { cudaBinding } from '../support/cuda-binding.js';
 import { sampleIdentity, samplePassport } from '../support/sample-engine.js';
 import { standinEngine } from '../support/standin-engine.js';
 
@@ -31,11 +32,13 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 let environment: NodeJS.ProcessEnv = process.env;
 
-function verify(...words: string[]) {
+function verify(...given: (string | NodeJS.ProcessEnv)[]) {
+  const words = given.filter((each) => typeof each === 'string');
+  const more = given.filter((each) => typeof each !== 'string');
   const main = new URL('../../dist/main.js', import.meta.url).pathname;
   const done = spawnSync(process.execPath, [main, 'verify', ...words], {
     encoding: 'utf8',
-    env: environment,
+    env: Object.assign({}, environment, ...more),
   });
   const { status, stdout, stderr } = done;
   const answer = () => JSON.parse(stdout) as ParityResult & { readonly exitCode: number };
@@ -94,6 +97,23 @@ describe('a model against a recorded stream', () => {
     const html = readFileSync(at('parity.html'), 'utf8');
     expect(html.match(/<circle class="mark/g)).toHaveLength(30);
     expect(html).toMatch(/class="limit"/);
+  });
+
+  it('on CUDA names it in the result and in the summary, and tells the nodes on the CPU', () => {
+    const { status, answer } = verify(
+      model,
+      ...['--reference', at('r.jsonl'), '--chunks', '3', '--provider', 'cuda', '--device', '1', '--json'],
+      ...['--summary-json', at('trt_parity_3.json')],
+      cudaBinding('Add', at('asked.jsonl')),
+    );
+    expect(status).toBe(0);
+    expect(answer()).toMatchObject({
+      candidateBackend: expect.stringMatching(/^ONNX Runtime .* \(CUDA, GPU 1\)$/),
+      warnings: expect.arrayContaining([expect.stringMatching(/nodes ran on the CPU, .*Concat/)]),
+      repeat: expect.stringMatching(/--provider cuda --device 1/),
+    });
+    const { providers } = parseSummary('s', readFileSync(at('trt_parity_3.json'), 'utf8'));
+    expect(providers).toEqual(['CUDAExecutionProvider', 'CPUExecutionProvider']);
   });
 
   it('tells that another provider was the same one, by errors that agree to the last digit', () => {
