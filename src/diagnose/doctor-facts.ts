@@ -26,8 +26,12 @@ export interface ToolFacts {
 
 export interface OnnxRuntimeFacts {
   readonly version: string;
-  /** Execution providers this build knows; `bundled` ones need nothing more. */
-  readonly providers: readonly { readonly name: string; readonly bundled: boolean }[];
+  /** Execution providers this build knows; `bundled` ones need nothing more, others a library of their own, which is there where they are `installed`. */
+  readonly providers: readonly {
+    readonly name: string;
+    readonly bundled: boolean;
+    readonly installed: boolean;
+  }[];
 }
 
 export interface StoreFacts {

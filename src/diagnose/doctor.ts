@@ -30,7 +30,7 @@ export const doctorSchema = z.object({
   onnxRuntime: z
     .object({
       version: z.string(),
-      providers: z.array(z.object({ name: z.string(), bundled: z.boolean() })),
+      providers: z.array(z.object({ name: z.string(), bundled: z.boolean(), installed: z.boolean() })),
     })
     .nullable(),
   store: z

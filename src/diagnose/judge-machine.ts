@@ -90,10 +90,18 @@ export function judgeOnnxRuntime(facts: OnnxRuntimeFacts | null | undefined): re
       ),
     ];
   }
-  const ready = facts.providers.filter(({ bundled }) => bundled).map(({ name }) => name);
-  const later = facts.providers.filter(({ bundled }) => !bundled).map(({ name }) => name);
-  const rest = later.length === 0 ? '' : `; without the provider libraries of ${later.join(', ')}`;
-  return [onnxruntime.ok('providers', `ONNX Runtime ${facts.version} with ${ready.join(', ')}${rest}`)];
+  const named = (which: (provider: OnnxRuntimeFacts['providers'][number]) => boolean) =>
+    facts.providers
+      .filter(which)
+      .map(({ name }) => name)
+      .join(', ');
+  const ready = named(({ bundled }) => bundled);
+  const installed = named((provider) => provider.installed && !provider.bundled);
+  const missing = named((provider) => !provider.installed);
+  const added =
+    installed === '' ? '' : `; with the provider libraries of ${installed}, which load when asked for`;
+  const rest = missing === '' ? '' : `; without the provider libraries of ${missing}`;
+  return [onnxruntime.ok('providers', `ONNX Runtime ${facts.version} with ${ready}${added}${rest}`)];
 }
 
 const store = findingsOf('store');

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { serve } from '../system/supervised-child.js';
@@ -13,7 +13,16 @@ serve(async (): Promise<OnnxRuntimeFacts | null> => {
   const version =
     typeof about === 'object' && about !== null && 'version' in about ? String(about.version) : 'unknown';
   const { listSupportedBackends } = await import('onnxruntime-node');
-  return { version, providers: listSupportedBackends() };
+  const libraries = join(dirname(entry), '../bin/napi-v6', process.platform, process.arch);
+  const isInstalled = (name: string) => existsSync(join(libraries, `libonnxruntime_providers_${name}.so`));
+  return {
+    version,
+    providers: listSupportedBackends().map(({ name, bundled }) => ({
+      name,
+      bundled,
+      installed: bundled || isInstalled(name),
+    })),
+  };
 });
 
 function resolved(find: () => string): string | null {

@@ -51,10 +51,9 @@ export interface OrtSession extends Session {
 
 /**
  * Loads an ONNX model, by path, into ONNX Runtime, on the CPU unless CUDA is asked for. There is no way back from CUDA to the CPU: where it cannot be used
- * that is an error. Throws TF_ONNXRUNTIME_MISSING, TF_ONNXRUNTIME_FAILED, TF_USAGE (a GPU for the CPU),
- * TF_SESSION_BINDING (an input or output of a type that cannot cross: int4,
- * float8, sequences; bfloat16 on CUDA), TF_CHILD_DIED, what opening a model throws; for CUDA TF_GPU_UNAVAILABLE,
- * TF_PLATFORM_UNSUPPORTED. A first run that left every node on the CPU throws TF_GPU_UNAVAILABLE.
+ * that is an error. Throws TF_USAGE (a GPU for the CPU), TF_ONNXRUNTIME_MISSING, TF_ONNXRUNTIME_FAILED, TF_SESSION_BINDING (an input or output of a type
+ * that cannot cross: int4, float8, sequences; bfloat16 on CUDA), TF_CHILD_DIED, and what opening a model throws; for CUDA TF_PLATFORM_UNSUPPORTED and
+ * TF_GPU_UNAVAILABLE, the latter also in the first run where every node of it was left on the CPU.
  */
 export async function openOrtSession(path: string, options: OrtSessionOptions = {}): Promise<OrtSession> {
   checkPlace(path, options);

@@ -67,6 +67,21 @@ describe('an empty machine', () => {
   });
 });
 
+describe('providers of ONNX Runtime', () => {
+  const provider = (name: string, bundled: boolean, installed = bundled) => ({ name, bundled, installed });
+  it.each([
+    [[provider('cuda', false)], 'ONNX Runtime 1.30.0 with cpu; without the provider libraries of cuda'],
+    [
+      [provider('cuda', false, true), provider('tensorrt', false)],
+      'ONNX Runtime 1.30.0 with cpu; with the provider libraries of cuda, which load when asked for; without the provider libraries of tensorrt',
+    ],
+  ])('%j', async (others, what) => {
+    const onnxRuntime = { version: '1.30.0', providers: [provider('cpu', true), ...others] };
+    const { findings } = await examine(probesOf(facts({ onnxRuntime })), never);
+    expect(findings).toContainEqual(expect.objectContaining({ id: 'onnxruntime.providers', what }));
+  });
+});
+
 describe('what makes trtforge unusable', () => {
   const cases: readonly [string, Partial<DoctorFacts>, string][] = [
     [

@@ -96,8 +96,8 @@ export function facts(changes: Partial<DoctorFacts> = {}): DoctorFacts {
     onnxRuntime: {
       version: '1.30.0',
       providers: [
-        { name: 'cpu', bundled: true },
-        { name: 'cuda', bundled: false },
+        { name: 'cpu', bundled: true, installed: true },
+        { name: 'cuda', bundled: false, installed: false },
       ],
     },
     store: {
