@@ -91,6 +91,21 @@ describe('the house', () => {
     expect(circlesIn(circle)).toEqual([['a', 'b', 'c', 'a']]);
   });
 
+  test('what benchmarks load from dist by its path has a source', () => {
+    const bench = fileURLToPath(new URL('../bench', import.meta.url));
+    const written = readdirSync(bench, { recursive: true, encoding: 'utf8' })
+      .filter((path) => path.endsWith('.ts'))
+      .map((path) => readFileSync(join(bench, path), 'utf8'))
+      .join('\n');
+    const joined = [...written.matchAll(/'dist', ((?:'[\w-]+', )*'[\w-]+\.js')/g)].map(([, parts = '']) =>
+      parts.replaceAll("', '", '/').replaceAll("'", ''),
+    );
+    const loaded = [...written.matchAll(/'((?:[\w-]+\/)+[\w-]+)\.js'/g)].map(([, path]) => `${path}.js`);
+    const named = [...joined, ...loaded].map((path) => path.replace(/\.js$/, '.ts'));
+    expect(named.length).toBeGreaterThan(5);
+    expect(named.filter((path) => !files.includes(path))).toEqual([]);
+  });
+
   test('starting the command line loads nothing heavy', () => {
     const heavy = LIGHT.flatMap((path) =>
       importsOf(path, /^import (?!type)[^;]*from '((?:zod|@bufbuild|onnxruntime)[^']*)'/gm),
