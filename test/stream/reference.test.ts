@@ -311,6 +311,13 @@ const chunks = fc.array(
   { minLength: 1, maxLength: 4 },
 );
 
+const zeroBelowZero = {
+  index: 0,
+  inputs: new Map([['x', floats([1], [-0])]]),
+  outputs: new Map(),
+  metadata: { delay: -0 },
+};
+
 describe('written and read again', () => {
   test('any chunks are the same, in either form and from one to the other', async () => {
     await fc.assert(
@@ -330,7 +337,7 @@ describe('written and read again', () => {
         expect(plain(await read(compact))).toEqual(plain(given));
         expect(readFileSync(again).equals(readFileSync(jsonl))).toBe(true);
       }),
-      { numRuns: 60 },
+      { numRuns: 60, examples: [[[zeroBelowZero]]] },
     );
   }, 60_000);
 
