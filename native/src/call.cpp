@@ -7,9 +7,6 @@ namespace trtforge {
 
 namespace {
 
-// What the library asks of every address.
-constexpr std::size_t kAlignment = 256;
-
 std::string sizes(std::size_t has, std::size_t needs) { return std::to_string(has) + " bytes, and " + std::to_string(needs) + " are needed"; }
 
 }  // namespace
@@ -82,7 +79,7 @@ void Call::addSlot(const EngineTensor& tensor, const std::vector<std::int64_t>* 
   slot.callerOwns = binding.memory != nullptr;
   slot.device = binding.memory;
   slot.offset = binding.offset;
-  if (slot.callerOwns && slot.offset % kAlignment != 0)
+  if (slot.callerOwns && slot.offset % kAddressAlignment != 0)
     throw Failure("TF_SESSION_INPUT", "The device memory given for " + tensor.name + " begins at byte " + std::to_string(slot.offset) + ", which is no multiple of 256.");
   if (slot.callerOwns && (slot.offset > slot.device->bytes() || (shape != nullptr && slot.device->bytes() - slot.offset < bytes)))
     throw Failure("TF_SESSION_INPUT", "The device memory given for " + tensor.name + " has from byte " + std::to_string(slot.offset) + " on " +

@@ -12,6 +12,9 @@
 
 namespace trtforge {
 
+// What the library asks of every address of a tensor.
+constexpr std::size_t kAddressAlignment = 256;
+
 // Where a tensor of a call lies. Without memory: the call owns a pinned buffer and a device buffer.
 struct BindingRequest {
   std::string name;

@@ -11,8 +11,6 @@ namespace {
 using Clock = Pace::Clock;
 
 constexpr std::size_t kSmall = 4096;
-// What the library asks of every address.
-constexpr std::size_t kAlignment = 256;
 // The copies of small tensors take some 5 microseconds: of longer runs that is nothing.
 constexpr auto kWorthwhile = std::chrono::microseconds(500);
 // A GPU that was idle takes a moment to run at its speed.
@@ -22,7 +20,7 @@ constexpr int kRuns = 20;
 constexpr auto kGain = 20;
 
 bool isSmall(const Slotted& slot) {
-  return slot.host != nullptr && slot.device != nullptr && !slot.callerOwns && slot.bytes <= kSmall && slot.host->deviceAddress() % kAlignment == 0;
+  return slot.host != nullptr && slot.device != nullptr && !slot.callerOwns && slot.bytes <= kSmall && slot.host->deviceAddress() % kAddressAlignment == 0;
 }
 
 }  // namespace

@@ -42,16 +42,17 @@ export function loadsIn(
     };
   const isSame = order === 'same';
   const mayLoad = isSame && flavour !== 'dispatch';
+  const itsOwn: PlanLoads = { loads: 'yes', why: `It was built by ${built}.` };
   if (flags === undefined)
     return mayLoad
-      ? { loads: 'yes', why: `It was built by ${built}.` }
+      ? itsOwn
       : {
           loads: 'if-version-compatible',
           why: `It was built by ${built}; ${here} loads it only if it was built version-compatible.`,
         };
   if (!flags.includes('version-compatible'))
     return isSame && flavour === 'full'
-      ? { loads: 'yes', why: `It was built by ${built}.` }
+      ? itsOwn
       : {
           loads: 'no',
           why: `It was built by ${built}, and its passport says that it is not version-compatible; ${here} cannot load it.`,
@@ -62,7 +63,7 @@ export function loadsIn(
       why: `It was built version-compatible by ${built} and carries the runtime that ${here} runs it with.`,
     };
   return mayLoad
-    ? { loads: 'yes', why: `It was built by ${built}.` }
+    ? itsOwn
     : {
         loads: 'no',
         why: `It was built by ${built} without the lean runtime inside, so only that version, full or lean, loads it; ${here} cannot.`,

@@ -11,7 +11,7 @@ import type { Toolchain } from '../toolchain/toolchain.js';
 import { type EngineBindings, engineBindings } from './engine-bindings.js';
 import { finished } from './native-job.js';
 import { type PlanOnDisk, readPlanOnDisk } from './plan-on-disk.js';
-import { toolchainForPlan } from './toolchain-for-plan.js';
+import { HOST_CODE_REMEDY, toolchainForPlan } from './toolchain-for-plan.js';
 
 /** What loading needs of the addon. */
 export type EngineAddon = Pick<Addon, 'gpus'> & NativeRuntime;
@@ -153,11 +153,7 @@ const remedies = [
     words: /plug-?in/i,
     remedy: 'Give the plug-in libraries that the engine was built with: --plugin FILE (plugins).',
   },
-  {
-    words: /engine with lean runtime/i,
-    remedy:
-      'The plan carries its own runtime, which is code: allow it with --allow-host-code (allowHostCode) if you trust the file.',
-  },
+  { words: /engine with lean runtime/i, remedy: HOST_CODE_REMEDY },
 ] as const;
 
 function withRemedy(error: unknown): unknown {

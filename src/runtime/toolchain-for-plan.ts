@@ -11,6 +11,10 @@ export interface ToolchainChoice {
   readonly environment: NodeJS.ProcessEnv;
 }
 
+/** What to do about a plan that runs only with leave. */
+export const HOST_CODE_REMEDY =
+  'A version-compatible plan carries its own runtime, which is code: allow it with --allow-host-code (allowHostCode) if you trust the file.';
+
 /** The TensorRT that a plan is to be loaded with. Throws TF_TOOLCHAIN_NOT_FOUND, TF_ENGINE_VERSION_MISMATCH. */
 export async function toolchainForPlan(plan: PlanOnDisk, choice: ToolchainChoice): Promise<Toolchain> {
   const { toolchain, environment } = choice;
@@ -38,12 +42,7 @@ function fitting(
   if (compatible !== undefined && allowHostCode) return compatible.toolchain;
   const nearest = compatible ?? judged[0];
   throw new TrtforgeError('TF_ENGINE_VERSION_MISMATCH', `${plan.path} cannot be loaded: ${nearest?.why}`, {
-    ...(compatible === undefined
-      ? {}
-      : {
-          remedy:
-            'A version-compatible plan carries its own runtime, which is code: allow it with --allow-host-code (allowHostCode) if you trust the file.',
-        }),
+    ...(compatible === undefined ? {} : { remedy: HOST_CODE_REMEDY }),
     details: {
       built: { product: plan.header.product, version: plan.header.version },
       found: candidates.map(({ product, version }) => ({ product, version })),

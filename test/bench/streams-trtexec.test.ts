@@ -9,6 +9,7 @@ import { readPassport } from '../../src/engine/passport.js';
 import { type EventListener, ignoreEvents } from '../../src/events.js';
 import { type FoundToolchain, findToolchains } from '../../src/toolchain/find.js';
 import { readTrtexecLog } from '../../src/trtexec/log.js';
+import { sampleToolchain } from '../support/sample-engine.js';
 import { writePictureModel } from '../support/streams.js';
 import { standInTrtexec } from '../support/trtexec.js';
 
@@ -28,18 +29,13 @@ const environment = { ...process.env, XDG_CACHE_HOME: join(folder, 'cache') };
 
 function toolchain(fault?: string): FoundToolchain {
   return {
+    ...sampleToolchain,
     name: 'tensorrt-10.6',
     product: 'tensorrt',
     version: '10.6.0.26',
     libraries: { inference: '/nowhere/libnvinfer.so', parser: '/nowhere/libnvonnxparser.so', plugins: null },
     trtexec: standInTrtexec(folder, { version: '10.6', ...(fault === undefined ? {} : { fault }) }),
-    foundBy: 'the test',
-    folder: '/nowhere',
-    flavour: 'full',
-    alsoFoundBy: [],
-    parserVersion: null,
     cudaMajor: null,
-    builderResources: [],
   };
 }
 

@@ -13,7 +13,7 @@ import { ignoreEvents } from '../../src/events.js';
 import { sha256 } from '../../src/system/digest.js';
 import { type FoundToolchain, findToolchains } from '../../src/toolchain/find.js';
 import type { ModeRequest } from '../../src/trtexec/request.js';
-import { sampleIdentity, samplePassport } from '../support/sample-engine.js';
+import { sampleIdentity, samplePassport, sampleToolchain } from '../support/sample-engine.js';
 import { type StandInVersion, standInTrtexec, standInVersions } from '../support/trtexec.js';
 
 /** Stand-ins are no installations, so the search for TensorRT gives them. */
@@ -69,18 +69,12 @@ function writeEngine(version: StandInVersion, withPassport: boolean, flags: read
 const gpuOnly: ModeRequest = { ...defaultMode, transfers: false, graph: true, spinWait: true };
 
 const installed: FoundToolchain = {
+  ...sampleToolchain,
   name: 'tensorrt',
   product: 'tensorrt',
   version: standInVersions['10.6'],
   libraries: { inference: '/nowhere/libnvinfer.so', parser: null, plugins: null },
-  trtexec: null,
-  foundBy: 'the test',
-  folder: '/nowhere',
-  flavour: 'full',
-  alsoFoundBy: [],
-  parserVersion: null,
   cudaMajor: null,
-  builderResources: [],
 };
 
 function bench(version: StandInVersion, request: Partial<BenchRequest> = {}, fault?: string) {
