@@ -37,6 +37,7 @@ BuildRequest buildRequest(const Reader& from) {
   request.pluginPaths = from["pluginPaths"].texts();
   request.timingCachePath = from["timingCachePath"].textOrEmpty();
   request.timingCacheOutputPath = from["timingCacheOutputPath"].textOrEmpty();
+  request.keepBuilder = from["keepBuilder"].boolean();
   return request;
 }
 

@@ -72,7 +72,7 @@ BuildResult build(const BuildRequest& request, Listener& listener) {
   initialiseStandardPlugins(library, request.pluginLibrary, listener);
 
   // Destroyed in the reverse order of these lines: what the library hands out goes before what it came from.
-  const Owned builder = createBuilder(library, listener);
+  Owned builder = createBuilder(library, listener);
   const Plugins plugins(library, builder, Slot::IBuilder_getPluginRegistry_0, request.pluginPaths, listener);
   const Owned network = require(Owned(library, builder.call<void*>(Slot::IBuilder_createNetworkV2_1, request.networkFlags)), listener, "network");
   Parser parser(library, request.parserLibrary, network, listener);
@@ -100,6 +100,7 @@ BuildResult build(const BuildRequest& request, Listener& listener) {
   const auto size = plan.call<std::size_t>(Slot::IHostMemory_size_0);
   writeFile(request.planPath, plan.call<const void*>(Slot::IHostMemory_data_0), size);
   timingCache.save(library, config, request);
+  if (request.keepBuilder) builder.release();
   result.buildMs = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - started).count();
   result.bytes = static_cast<std::int64_t>(size);
   result.libraryVersion = library.version();

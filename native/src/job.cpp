@@ -34,10 +34,13 @@ napi_value eventValue(napi_env env, const Event& event) {
       value.set("type", "log").set("severity", event.number).set("message", event.text);
       break;
     case Event::Type::kPhaseStart:
-      value.set("type", "phase-start").set("phase", event.text).setOrNull("parent", event.parent).set("steps", event.number);
+      value.set("type", "phase-start").set("phase", event.text).set("steps", event.number);
       break;
     case Event::Type::kStep:
       value.set("type", "step").set("phase", event.text).set("step", event.number);
+      break;
+    case Event::Type::kInside:
+      value.set("type", "inside").set("phase", event.text).set("step", event.number).set("steps", event.steps);
       break;
     case Event::Type::kPhaseEnd:
       value.set("type", "phase-end").set("phase", event.text);

@@ -46,9 +46,13 @@ class ProgressMonitor : public Versioned {
  public:
   explicit ProgressMonitor(Listener& listener) : listener_(listener) {}
   InterfaceInfo getInterfaceInfo() const noexcept override { return {"IProgressMonitor", 1, 0}; }
-  virtual void phaseStart(const char* phase, const char* parent, std::int32_t steps) noexcept { listener_.phaseStart(phase, parent, steps); }
-  virtual bool stepComplete(const char* phase, std::int32_t step) noexcept { return listener_.step(phase, step); }
-  virtual void phaseFinish(const char* phase) noexcept { listener_.phaseEnd(phase); }
+  virtual void phaseStart(const char* phase, const char* parent, std::int32_t steps) noexcept { listener_.phases().start(phase, parent, steps); }
+  // False asks the library to stop.
+  virtual bool stepComplete(const char* phase, std::int32_t step) noexcept {
+    listener_.phases().step(phase, step);
+    return !listener_.cancelled();
+  }
+  virtual void phaseFinish(const char* phase) noexcept { listener_.phases().end(phase); }
 
  private:
   Listener& listener_;
@@ -81,19 +85,8 @@ void Listener::log(int severity, const char* message) {
     if (lines_.size() == kLinesKept) lines_.erase(lines_.begin() + kLinesKept / 2);
     lines_.push_back({severity, message});
   }
-  if (severity < kVerbose || verbose_) forward_({Event::Type::kLog, severity, message, ""});
+  if (severity < kVerbose || verbose_) forward_(Event::log(severity, message));
 }
-
-void Listener::phaseStart(const char* phase, const char* parent, int steps) {
-  forward_({Event::Type::kPhaseStart, steps, phase, parent == nullptr ? "" : parent});
-}
-
-bool Listener::step(const char* phase, int step) {
-  forward_({Event::Type::kStep, step, phase, ""});
-  return !cancelled_;
-}
-
-void Listener::phaseEnd(const char* phase) { forward_({Event::Type::kPhaseEnd, 0, phase, ""}); }
 
 void Listener::throwIfCancelled() const {
   if (cancelled_) throw Failure("TF_CANCELLED", "The build was cancelled.");

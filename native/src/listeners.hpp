@@ -7,27 +7,19 @@
 #include <string>
 #include <vector>
 
+#include "event.hpp"
 #include "library.hpp"
+#include "phases.hpp"
 
 namespace trtforge {
-
-struct Event {
-  enum class Type { kLog, kPhaseStart, kStep, kPhaseEnd } type;
-  int number = 0;  // severity, number of steps, or the step
-  std::string text;  // message or phase
-  std::string parent;
-};
 
 // Receives what one job hears. Called from any thread of the library.
 class Listener {
  public:
-  Listener(std::function<void(Event)> forward, bool verbose) : forward_(std::move(forward)), verbose_(verbose) {}
+  Listener(std::function<void(Event)> forward, bool verbose) : forward_(std::move(forward)), phases_(forward_), verbose_(verbose) {}
 
   void log(int severity, const char* message);
-  void phaseStart(const char* phase, const char* parent, int steps);
-  // False asks the library to stop.
-  bool step(const char* phase, int step);
-  void phaseEnd(const char* phase);
+  Phases& phases() { return phases_; }
 
   void cancel() { cancelled_ = true; }
   bool cancelled() const { return cancelled_; }
@@ -46,6 +38,7 @@ class Listener {
 
  private:
   std::function<void(Event)> forward_;
+  Phases phases_;
   bool verbose_;
   std::atomic<bool> cancelled_{false};
   std::mutex mutex_;

@@ -8,14 +8,13 @@ import type { BuildOutcome, BuildRequest } from './build-request.js';
 import { builderSettings } from './builder-settings.js';
 import { withNodeNames } from './parser-errors.js';
 
-/** Progress of steps inside a phase is told at most this often. */
-const PROGRESS_INTERVAL_MS = 100;
-
 export interface InProcessOptions {
   readonly emit: EventListener;
   readonly signal?: AbortSignal;
   readonly verbose?: boolean;
   readonly addon?: Addon;
+  /** Leaves the builder as it is when it is done, for a process that ends then; default false. */
+  readonly keepBuilder?: boolean;
 }
 
 /**
@@ -35,7 +34,12 @@ export async function buildInProcess(
   const tell = eventTeller(library.product, options.emit, warnings);
   try {
     const job = addon.build(
-      nativeRequest(request, cache, { networkFlags, settings, verbose: options.verbose ?? false }),
+      nativeRequest(request, cache, {
+        networkFlags,
+        settings,
+        verbose: options.verbose ?? false,
+        keepBuilder: options.keepBuilder ?? false,
+      }),
       tell,
     );
     const result = await cancellable(job, options.signal);
@@ -61,7 +65,7 @@ export async function buildInProcess(
 function nativeRequest(
   request: BuildRequest,
   cache: PendingFile | null,
-  resolved: Pick<NativeBuildRequest, 'networkFlags' | 'settings' | 'verbose'>,
+  resolved: Pick<NativeBuildRequest, 'networkFlags' | 'settings' | 'verbose' | 'keepBuilder'>,
 ): NativeBuildRequest {
   const { inference, parser, plugins } = request.toolchain.libraries;
   if (parser === null) {
@@ -110,22 +114,18 @@ const describeTensor = (tensor: NativeTensor) => ({
   shape: tensor.shape.map((dimension) => (dimension < 0 ? null : dimension)),
 });
 
-/** Turns what the library says into work events. Its phases are nested: the outer ones are phases, the inner ones the detail of their progress. */
+/** Turns what the library says into work events: its outer phases are phases, what goes on inside is the detail of their progress. */
 function eventTeller(
   source: string,
   emit: EventListener,
   warnings: Set<string>,
 ): (event: NativeEvent) => void {
-  const outer = new Map<string, { readonly started: number; readonly steps: number; done: number }>();
-  const inner = new Map<string, number>();
-  let current: string | undefined;
-  let toldAt = 0;
+  const phases = new Map<string, { readonly started: number; readonly steps: number; done: number }>();
+  let current = '';
 
-  const tellProgress = (detail?: string) => {
-    const phase = current;
-    const state = phase === undefined ? undefined : outer.get(phase);
-    if (phase === undefined || state === undefined) return;
-    toldAt = performance.now();
+  const tellProgress = (phase: string, detail?: string) => {
+    const state = phases.get(phase);
+    if (state === undefined) return;
     emit({
       type: 'progress',
       phase,
@@ -143,27 +143,23 @@ function eventTeller(
         return emit({ type: 'log', source, severity, message: event.message });
       }
       case 'phase-start':
-        if (event.parent === null) {
-          outer.set(event.phase, { started: performance.now(), steps: event.steps, done: 0 });
-          current = event.phase;
-          return emit({ type: 'phase-start', phase: event.phase });
-        }
-        inner.set(event.phase, event.steps);
-        // A large network has thousands of inner phases of a few microseconds.
-        return performance.now() - toldAt < PROGRESS_INTERVAL_MS ? undefined : tellProgress(event.phase);
+        phases.set(event.phase, { started: performance.now(), steps: event.steps, done: 0 });
+        current = event.phase;
+        return emit({ type: 'phase-start', phase: event.phase });
       case 'step': {
-        const state = outer.get(event.phase);
-        if (state !== undefined) {
-          state.done = event.step + 1;
-          return tellProgress();
-        }
-        if (performance.now() - toldAt < PROGRESS_INTERVAL_MS) return;
-        return tellProgress(`${event.phase} ${event.step + 1}/${inner.get(event.phase) ?? '?'}`);
+        const state = phases.get(event.phase);
+        if (state !== undefined) state.done = event.step + 1;
+        return tellProgress(event.phase);
       }
+      case 'inside':
+        return tellProgress(
+          current,
+          event.step < 0 ? event.phase : `${event.phase} ${event.step + 1}/${event.steps}`,
+        );
       case 'phase-end': {
-        const state = outer.get(event.phase);
+        const state = phases.get(event.phase);
         if (state === undefined) return;
-        outer.delete(event.phase);
+        phases.delete(event.phase);
         return emit({ type: 'phase-end', phase: event.phase, ms: performance.now() - state.started });
       }
     }

@@ -52,14 +52,13 @@ function whyNot(words: string, device: number, folder: string): TrtforgeError {
       'TF_ONNXRUNTIME_MISSING',
       `ONNX Runtime cannot load its CUDA provider: ${words}`,
       {
-        remedy: `The provider's libraries are fetched by ONNXRUNTIME_NODE_INSTALL=cuda12 node ${folder}/script/install.js; they need CUDA 12 and cuDNN 9 on the loader's path (LD_LIBRARY_PATH). Without them: --provider cpu.`,
+        remedy: `The provider's libraries are fetched by ONNXRUNTIME_NODE_INSTALL=cuda12 node ${folder}/script/install.js; they need CUDA 12 and cuDNN 9 on the loader's path (LD_LIBRARY_PATH). For CUDA 13 take them from PyPI's onnxruntime-gpu of the same version. Without them: --provider cpu.`,
       },
     );
   }
-  return new TrtforgeError(
-    'TF_GPU_UNAVAILABLE',
-    `ONNX Runtime cannot use GPU ${device}: ${words.split(' ; ')[0]}`,
-  );
+  // Between the place in ONNX Runtime's sources and the machine's name is what CUDA said.
+  const said = /CUDA failure \d+: [^;]+/.exec(words)?.[0] ?? words.split(' ; ')[0];
+  return new TrtforgeError('TF_GPU_UNAVAILABLE', `ONNX Runtime cannot use GPU ${device}: ${said?.trim()}.`);
 }
 
 /** Keeps what the loader said, out of the lines that a child prints, and puts it into the error of `probeCuda`. */

@@ -24,8 +24,11 @@ export function serveSession(handle: (request: unknown, emit: EventListener) => 
   });
 }
 
-/** The other side of `runSupervised`: answers one request, then lets the process end. */
-export function serve(work: (request: unknown, context: ChildContext) => Promise<unknown>): void {
+/** The other side of `runSupervised`: answers one request, then ends the process, `end` being how. */
+export function serve(
+  work: (request: unknown, context: ChildContext) => Promise<unknown>,
+  end: () => void = () => process.exit(0),
+): void {
   const stopping = new AbortController();
   process.on('SIGTERM', () => stopping.abort());
   process.on('SIGINT', () => stopping.abort());
@@ -37,7 +40,7 @@ export function serve(work: (request: unknown, context: ChildContext) => Promise
   process.once('message', (message: { readonly request: unknown }) => {
     work(message.request, { emit: (event) => say({ kind: 'event', event }), signal: stopping.signal })
       .then((value): ChildMessage => ({ kind: 'result', value }), toErrorMessage)
-      .then((answer) => say(answer, () => process.exit(0)));
+      .then((answer) => say(answer, end));
   });
 }
 

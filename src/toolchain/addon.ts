@@ -94,6 +94,8 @@ export interface NativeBuildRequest {
   readonly timingCacheOutputPath: string | null;
   /** Whether the library's verbose lines become events too (tens of thousands on a large model). */
   readonly verbose: boolean;
+  /** Whether a builder that is done is left as it is: the process ends after this build. */
+  readonly keepBuilder: boolean;
 }
 
 export interface NativeTensor {

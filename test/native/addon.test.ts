@@ -110,6 +110,7 @@ describeWith('toolchain', 'the addon over tensorrt-rtx', (libraries) => {
     timingCachePath: null,
     timingCacheOutputPath: null,
     verbose: false,
+    keepBuilder: false,
     ...more,
   });
 

@@ -159,17 +159,32 @@ describe.each(everyGeneration)('the addon over a library of generation %s', (sta
     expect(
       events.filter((event) => event.type === 'log' && event.message.includes('another thread')),
     ).toHaveLength(100);
-    expect(events.filter((event) => event.type !== 'log')).toEqual(
+    expect(events.filter(({ type }) => type !== 'log' && type !== 'inside')).toEqual(
       monitored
         ? [
-            { type: 'phase-start', phase: 'Building engine', parent: null, steps: 2 },
-            { type: 'phase-start', phase: 'Timing tactics', parent: 'Building engine', steps: 1 },
+            { type: 'phase-start', phase: 'Building engine', steps: 2 },
             { type: 'step', phase: 'Building engine', step: 0 },
-            { type: 'phase-end', phase: 'Timing tactics' },
             { type: 'phase-end', phase: 'Building engine' },
           ]
         : [],
     );
+  });
+
+  test.runIf(monitored)(
+    'of a thousand phases inside a phase the first is told, and then what is going on',
+    () => {
+      const { events } = build(standin, {}, { STANDIN_BUILD: 'slowly' });
+      const inside = events.filter(({ type }) => type === 'inside');
+      expect(inside[0]).toEqual({ type: 'inside', phase: 'Timing tactics', step: -1, steps: 3 });
+      expect(inside.at(-1)).toEqual({ type: 'inside', phase: 'Timing tactics', step: 1, steps: 3 });
+      // Two, and one more for each tenth of a second that the sanitizer took.
+      expect(inside.length).toBeLessThan(100);
+    },
+  );
+
+  test('a builder that ends with its process is left as it is, and nothing else is', () => {
+    expect(unreturned(build(standin))).toEqual([]);
+    expect(unreturned(build(standin, { keepBuilder: true }))).toEqual(['IBuilder']);
   });
 
   test('a refused model lists every node, and nothing is left behind', () => {

@@ -230,6 +230,7 @@ export class StandinBench {
       timingCachePath: null,
       timingCacheOutputPath: null,
       verbose: false,
+      keepBuilder: false,
       ...more,
     };
   }

@@ -123,7 +123,7 @@ describe('over a binding that says it has CUDA', () => {
     [
       'no-device',
       'TF_GPU_UNAVAILABLE',
-      /cannot use GPU 0: CUDA failure 100: no CUDA-capable device is detected$/,
+      /cannot use GPU 0: CUDA failure 100: no CUDA-capable device is detected\.$/,
     ],
     [
       'lost-library',

@@ -29,7 +29,7 @@ export const InferenceSession = {
     if (executionProviders[0] === 'cpu') return real.InferenceSession.create(model, options);
     if (wish === 'no-device')
       throw new Error(
-        'CUDA failure 100: no CUDA-capable device is detected ; GPU=-1 ; hostname=here ; file=x.cc',
+        '/onnxruntime_src/onnxruntime/core/providers/cuda/cuda_call.cc:154 std::conditional_t<THRW, void, common::Status> = void] CUDA failure 100: no CUDA-capable device is detected ; GPU=-1 ; hostname=here ; file=x.cc',
       );
     if (wish === 'lost-library') {
       process.stderr.write(

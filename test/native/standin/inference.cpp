@@ -189,7 +189,16 @@ bool reportProgress() {
     return true;
   }
   call<void>(theMonitor, Slot::IProgressMonitor_phaseStart_3, "Building engine", static_cast<const char*>(nullptr), 2);
-  call<void>(theMonitor, Slot::IProgressMonitor_phaseStart_3, "Timing tactics", "Building engine", 1);
+  call<void>(theMonitor, Slot::IProgressMonitor_phaseStart_3, "Timing tactics", "Building engine", 3);
+  for (int tactic = 0; tactic < 1000; ++tactic) {
+    call<void>(theMonitor, Slot::IProgressMonitor_phaseStart_3, "Measuring a tactic", "Timing tactics", 1);
+    call<bool>(theMonitor, Slot::IProgressMonitor_stepComplete_2, "Measuring a tactic", 0);
+    call<void>(theMonitor, Slot::IProgressMonitor_phaseFinish_1, "Measuring a tactic");
+  }
+  if (std::strcmp(wish("STANDIN_BUILD"), "slowly") == 0) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(150));
+    call<bool>(theMonitor, Slot::IProgressMonitor_stepComplete_2, "Timing tactics", 1);
+  }
   bool goOn = true;
   do {
     if (waits) std::this_thread::sleep_for(std::chrono::milliseconds(5));

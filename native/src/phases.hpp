@@ -1,0 +1,36 @@
+// What is told of a library's nested phases while it builds: the outer ones always, what goes on inside them ten times a second. A builder measures tens of
+// thousands of tactics, each a phase with steps, and between two measurements nothing should wait for a wake-up of the event loop.
+#pragma once
+#include <chrono>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "event.hpp"
+
+namespace trtforge {
+
+// Called from any thread of the library.
+class Phases {
+ public:
+  explicit Phases(std::function<void(Event)> forward) : forward_(std::move(forward)) {}
+
+  // A phase without a parent is an outer one.
+  void start(const char* phase, const char* parent, int steps);
+  void step(const char* phase, int step);
+  void end(const char* phase);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  bool isDue();
+
+  std::function<void(Event)> forward_;
+  std::mutex mutex_;
+  // Phases that have started and not ended, with their number of steps.
+  std::map<std::string, int> outer_;
+  std::map<std::string, int> inner_;
+  Clock::time_point told_ = {};
+};
+
+}  // namespace trtforge
