@@ -8,6 +8,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { explaining, issuesOf } from '../../dist/diagnose/failure.js';
+import { defaultRecipe } from '../../dist/engine/recipe.js';
 import { buildWith, loadedFacts, openChecks, refused, value, writeLayers, writeModel } from './harness.mjs';
 
 const { addon, toolchain, major, folder, check, finish } = openChecks();
@@ -89,7 +90,7 @@ await check('timing cache: new, hit, rejected', async () => {
 
 await check('numbers and choices of a recipe are taken', async () => {
   const outcome = await build(small, {
-    memoryPools: { ...recipe.memoryPools, workspace: 1 << 30 },
+    memoryPools: { ...defaultRecipe.memoryPools, workspace: 1 << 30 },
     optimizationLevel: 1,
     maxAuxStreams: 0,
     avgTimingIterations: 2,
