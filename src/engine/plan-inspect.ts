@@ -32,7 +32,10 @@ export function inspectPlan(path: string, surroundings: PlanSurroundings): PlanF
   const sha256 = planDigest(header);
   const findings = headerFindings(header);
   const passport = passportFacts(header, sha256, surroundings.passport, findings);
-  const flags = passport?.content.identity?.document.recipe.flags;
+  const flags =
+    passport !== null && isOf(passport.content, header, sha256)
+      ? passport.content.identity?.document.recipe.flags
+      : undefined;
   const { stripTo } = surroundings;
   return {
     schema: 'trtforge.inspect-plan/1',
@@ -55,6 +58,9 @@ export function inspectPlan(path: string, surroundings: PlanSurroundings): PlanF
     findings,
   };
 }
+
+const isOf = ({ plan }: PassportOfPlan, header: PlanHeader, sha256: string): boolean =>
+  plan.sha256 === sha256 && plan.bytes === header.planBytes;
 
 function headerFindings(header: PlanHeader): PlanFacts['findings'] {
   const findings: PlanFacts['findings'] = [];
@@ -87,7 +93,7 @@ function passportFacts(
   try {
     const passport = read();
     if (passport === null) return null;
-    if (passport.plan.sha256 !== sha256 || passport.plan.bytes !== header.planBytes) {
+    if (!isOf(passport, header, sha256)) {
       const message = 'The passport is of another plan: its digest or size is not that of this file.';
       findings.push({ code: 'passport-mismatch', severity: 'error', message, where: path });
     }

@@ -199,6 +199,19 @@ describe('inspectPlan', () => {
     expect(codes(() => null)).toEqual([]);
   });
 
+  it('believes a passport of another plan in nothing: what loads it does not follow from its flags', () => {
+    const plan = trtPlan();
+    const sha256 = createHash('sha256').update(plan).digest('hex');
+    const identity = { document: { recipe: { flags: ['version-compatible'] } } };
+    const loads = (of: string) =>
+      inspectPlan(file(plan), {
+        passport: { path: 'p.json', read: () => ({ plan: { sha256: of, bytes: plan.length }, identity }) },
+        toolchains: [{ name: 'next', product: 'tensorrt', version: '10.99.0.1' }],
+      }).toolchains.map((each) => each.loads);
+    expect(loads(sha256)).toEqual(['if-allowed']);
+    expect(loads('0'.repeat(64))).toEqual(['if-version-compatible']);
+  });
+
   it('warns of a foreign header and of bytes after the plan', () => {
     const codes = (bytes: Uint8Array) =>
       inspectPlan(file(bytes), nothingAround).findings.map(({ code }) => code);

@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { figure, inTurns, median } from '../figures.mjs';
+import { figure, inTurns } from '../figures.mjs';
 import { models } from '../machine.mjs';
 import { runTrtexec } from '../trtexec.mjs';
 
@@ -22,19 +22,16 @@ export async function build(machine, tell, problem) {
         .map(([name, range]) => `${name}:${range[which].join('x')}`)
         .join(',')}`,
   );
-  /** Seconds of the build alone, as each says them: without processes that start and end. */
-  const reported = { cold: { ours: [], peer: [] }, warm: { ours: [], peer: [] } };
   const ours = (state) => async () => {
     if (state === 'cold') rmSync(caches.ours, { force: true });
     const started = performance.now();
-    const buildMs = await machine.build(model, at('build.ours.plan'), machine.recipe(profile), caches.ours);
-    reported[state].ours.push(buildMs / 1000);
+    await machine.build(model, at('build.ours.plan'), machine.recipe(profile), caches.ours);
     return (performance.now() - started) / 1000;
   };
   const peer = (state) => async () => {
     if (state === 'cold') rmSync(caches.peer, { force: true });
     const started = performance.now();
-    const said = await runTrtexec(machine, [
+    await runTrtexec(machine, [
       `--onnx=${model}`,
       ...(machine.major === 10 ? ['--stronglyTyped'] : machine.major < 10 ? ['--fp16'] : []),
       ...flags,
@@ -42,7 +39,6 @@ export async function build(machine, tell, problem) {
       `--saveEngine=${at('build.trtexec.plan')}`,
       machine.major < 10 ? '--buildOnly' : '--skipInference',
     ]);
-    reported[state].peer.push(Number(/Engine built in ([\d.]+) sec/.exec(said)?.[1]));
     return (performance.now() - started) / 1000;
   };
   const sides = (state) => ({
@@ -55,11 +51,6 @@ export async function build(machine, tell, problem) {
     ['warm', WARM_ROUNDS, 'build with the timing cache'],
   ]) {
     const { ours: mine, peer: theirs } = await inTurns(rounds, sides(state), problem);
-    const limit = { atMost: 1 };
-    tell(figure(`${what}: ${how}, whole process, trtexec`, 's', mine, theirs, limit));
-    const [own, other] = [reported[state].ours, reported[state].peer].map((list) =>
-      list.length === 0 ? null : median(list),
-    );
-    tell(figure(`${what}: ${how}, as each reports it, trtexec`, 's', own, other, limit));
+    tell(figure(`${what}: ${how}, whole process, trtexec`, 's', mine, theirs, { atMost: 1 }));
   }
 }
