@@ -1,7 +1,8 @@
 import type { ByteSource } from '../system/byte-source.js';
+import { BASE64_STEP, base64Decoder } from './base64-decoder.js';
 
 /** Decoded bytes per step: a multiple of three, so that every step begins with a whole group of four characters. */
-const STEP = 3 * (1 << 18);
+const STEP = (BASE64_STEP / 4) * 3;
 
 /**
  * The bytes that base64 text within another source stands for, decoded where they are read. What is no base64 shortens what can be read,
@@ -12,14 +13,15 @@ export function base64Source(text: ByteSource, start: number, length: number): B
   text.read(tail, start + length - tail.length, tail.length);
   const padding = tail.filter((byte) => byte === 0x3d).length;
   const size = Math.max(0, (length >>> 2 === 0 ? 0 : Math.floor(length / 4) * 3) - padding);
-  const characters = Buffer.alloc((STEP / 3) * 4);
+  const decoder = base64Decoder();
+  const decoded = Buffer.alloc(STEP);
   const decode = (position: number, wanted: number): Buffer => {
     const group = Math.floor(position / 3);
     const end = Math.min(length, 4 * Math.ceil((position + wanted) / 3));
-    const part = characters.subarray(0, Math.max(0, end - 4 * group));
-    const found = text.read(part, start + 4 * group, part.length);
-    const decoded = Buffer.from(part.toString('latin1', 0, found), 'base64');
-    return decoded.subarray(position - 3 * group, position - 3 * group + wanted);
+    const found = text.read(decoder.text, start + 4 * group, Math.max(0, end - 4 * group));
+    const bytes = decoder.decode(found, decoded, 0);
+    const from = position - 3 * group;
+    return decoded.subarray(from, Math.min(from + wanted, bytes));
   };
   return {
     path: text.path,

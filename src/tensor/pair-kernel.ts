@@ -23,7 +23,7 @@ import {
   type SumSlot,
   sumSlots,
 } from './pair-kernel-layout.js';
-import { assembleModule } from './wasm-assembler.js';
+import { assembleModule, type WebAssemblyApi } from './wasm-assembler.js';
 
 /** What is put behind values to fill a vector: below every bracket. */
 const PADDING = -1;
@@ -104,12 +104,6 @@ interface KernelExports {
   readonly collect: (start: number, maskEnd: number) => number;
   readonly countZeros: (start: number, end: number) => void;
   readonly stepAbove: (start: number, end: number, limit: number) => number;
-}
-
-/** The part of the WebAssembly interface that is used; TypeScript declares it with the browser's library only. */
-interface WebAssemblyApi {
-  readonly Module: new (bytes: Uint8Array) => object;
-  readonly Instance: new (module: object) => { readonly exports: unknown };
 }
 
 function instantiate(): PairKernel {

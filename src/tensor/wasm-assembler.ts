@@ -88,6 +88,7 @@ export const v128 = {
   or: vector(0x50),
   xor: vector(0x51),
   anyTrue: vector(0x53),
+  constant: (bytes: Code): Code => [0xfd, ...unsigned(0x0c), ...bytes],
   /** The upper two 32-bit lanes in the place of the lower. */
   upperHalf: (value: Code): Code => [
     ...value,
@@ -114,8 +115,17 @@ export const f32x4 = {
 
 export const f64x2 = { add: vector(0xf0), promoteLow: vector(0x5f) } as const;
 
+export const i8x16 = {
+  /** Each byte of the second picks one of the first's; 16 and above pick zero. */
+  swizzle: vector(0x0e),
+  equals: vector(0x23),
+  add: vector(0x6e),
+} as const;
+
 export const i16x8 = {
   greaterThan: vector(0x31),
+  shiftLeft: vector(0x8b),
+  shiftRightUnsigned: vector(0x8d),
   bitmask: vector(0x84),
   narrowUnsigned: vector(0x86),
   subtract: vector(0x91),
@@ -126,6 +136,8 @@ export const i32x4 = {
   shiftRightUnsigned: vector(0xad),
   add: vector(0xae),
   subtract: vector(0xb1),
+  /** Products of the signed 16-bit lanes, added in pairs. */
+  dotPairs: vector(0xba),
 } as const;
 
 export const block = {
@@ -171,6 +183,12 @@ export interface FunctionSpec {
   readonly writer: FunctionWriter;
   readonly body: Code;
   readonly result?: ValueType;
+}
+
+/** The part of the WebAssembly interface that is used; TypeScript declares it with the browser's library only. */
+export interface WebAssemblyApi {
+  readonly Module: new (bytes: Uint8Array) => object;
+  readonly Instance: new (module: object) => { readonly exports: unknown };
 }
 
 /** The bytes of a module with one memory of `pages` (64 KiB each, exported as `memory`) and the functions, exported by name. */

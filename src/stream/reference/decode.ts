@@ -2,12 +2,12 @@ import { existsSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join } from 'node:path';
 import { TrtforgeError } from '../../errors.js';
 import { type ByteSource, openFile } from '../../system/byte-source.js';
+import { BASE64_STEP, base64Decoder } from '../../tensor/base64-decoder.js';
 import { type Dtype, dtypes, elementCount, packedBytes } from '../../tensor/dtype.js';
 import { readNpy, readNpyHeader } from '../../tensor/npy.js';
 import { openNpz } from '../../tensor/npz.js';
 import type { Tensor } from '../../tensor/tensor.js';
 import { integerTensor, tensorFrom } from '../../tensor/values.js';
-import { WINDOW_BYTES } from './byte-window.js';
 import { LineFault } from './fault.js';
 import { NumberList } from './numbers.js';
 import type { RecordedBinding } from './recorded-stream.js';
@@ -27,7 +27,6 @@ const MAX_TENSOR_BYTES = 2 ** 34;
 export class TensorDecoder {
   readonly #source: ByteSource;
   readonly #scanner: LineScanner;
-  readonly #window = Buffer.allocUnsafeSlow(WINDOW_BYTES);
   /** Members of npz files that this chunk and the one before it used: what one puts out the next takes in. */
   #members = new Map<string, Tensor>();
   #membersBefore: ReadonlyMap<string, Tensor> = new Map();
@@ -104,14 +103,15 @@ export class TensorDecoder {
     return { dtype, shape, bytes: target };
   }
 
-  /** Whole groups of four characters a window at a time, straight into the tensor. Bytes written. */
+  /** Whole groups of four characters a step at a time, straight into the tensor. Bytes written. */
   #decodeSpan({ start, end }: TextSpan, target: Uint8Array): number {
     const buffer = asBuffer(target);
+    const decoder = base64Decoder();
     let done = 0;
-    for (let at = start; at < end; at += WINDOW_BYTES) {
-      const length = this.#source.read(this.#window, at, Math.min(WINDOW_BYTES, end - at));
+    for (let at = start; at < end; at += BASE64_STEP) {
+      const length = this.#source.read(decoder.text, at, Math.min(BASE64_STEP, end - at));
       const expected = Math.min((length / 4) * 3, target.length - done);
-      const written = buffer.write(this.#window.toString('latin1', 0, length), done, 'base64');
+      const written = decoder.decode(length, buffer, done);
       // Characters that are not base64 are passed over by the decoder, so less comes out.
       if (written < Math.floor(expected)) return -1;
       done += written;
