@@ -83,8 +83,9 @@ int waitUntil(double atUs) {
   for (double left = atUs - nowUs(); left > 0; left = atUs - nowUs()) {
     if (left > 200)
       std::this_thread::sleep_for(std::chrono::duration<double, std::micro>(left - 100));
-    else
+    else if (left > 100)
       std::this_thread::yield();
+    // Who yields on a busy machine waits for others' time slices; a short time is spent here.
   }
   return 0;
 }
