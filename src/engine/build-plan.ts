@@ -46,8 +46,8 @@ function checkTarget({ toolchain, computeCapabilities }: BuildRequest): void {
 }
 
 /**
- * glibc then asks the kernel for huge pages: a builder touches gigabytes once. Measured: a fifth of the page faults; see docs/benchmarks.md. Who sets the
- * tunable keeps what they set. https://sourceware.org/glibc/manual/latest/html_node/Memory-Allocation-Tunables.html
+ * glibc then asks the kernel for huge pages: a builder touches gigabytes once. Measured: 3 to 15 % of a build
+ * (docs/evidence/2026-11-21-h200.md). Who sets the tunable keeps what they set. https://sourceware.org/glibc/manual/latest/html_node/Memory-Allocation-Tunables.html
  */
 export function withHugePages(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const { GLIBC_TUNABLES: given = '' } = env;
