@@ -16,5 +16,7 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 120_000,
     pool: 'forks',
+    // Vitest leaves one core free, which is half of a machine with two.
+    maxWorkers: '100%',
   },
 });
