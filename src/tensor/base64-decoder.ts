@@ -1,5 +1,5 @@
 import { decodeBase64, TURN } from './base64-kernel.js';
-import { assembleModule, type WebAssemblyApi } from './wasm-assembler.js';
+import { instantiateModule } from './wasm-assembler.js';
 
 /** Characters that are decoded at once. */
 export const BASE64_STEP = 1 << 20;
@@ -30,12 +30,10 @@ export function base64Decoder(): Base64Decoder {
 }
 
 function instantiate(): Base64Decoder {
-  const { WebAssembly: api } = globalThis as unknown as { readonly WebAssembly: WebAssemblyApi };
-  const module = new api.Module(assembleModule(Math.ceil(MEMORY / PAGE), [decodeBase64()]));
-  const { memory, decode } = new api.Instance(module).exports as {
+  const { memory, decode } = instantiateModule<{
     readonly memory: { readonly buffer: ArrayBuffer };
     readonly decode: (at: number, end: number, to: number) => number;
-  };
+  }>(Math.ceil(MEMORY / PAGE), [decodeBase64()]);
   const text = Buffer.from(memory.buffer, 0, BASE64_STEP);
   const decoded = new Uint8Array(memory.buffer, BASE64_STEP);
   const plainly = (start: number, length: number, target: Buffer, at: number): number =>

@@ -23,7 +23,7 @@ import {
   type SumSlot,
   sumSlots,
 } from './pair-kernel-layout.js';
-import { assembleModule, type WebAssemblyApi } from './wasm-assembler.js';
+import { instantiateModule } from './wasm-assembler.js';
 
 /** What is put behind values to fill a vector: below every bracket. */
 const PADDING = -1;
@@ -107,21 +107,17 @@ interface KernelExports {
 }
 
 function instantiate(): PairKernel {
-  const { WebAssembly: api } = globalThis as unknown as { readonly WebAssembly: WebAssemblyApi };
-  const module = new api.Module(
-    assembleModule(PAGES, [
-      measureSides(),
-      measureErrors('measureErrors', false),
-      measureErrors('measureErrorsWithZeros', true),
-      classify('classifyTwo', 2),
-      classify('classifyFour', 4),
-      collect(),
-      countKeys(),
-      countZeros(),
-      stepAbove(),
-    ]),
-  );
-  const run = new api.Instance(module).exports as KernelExports;
+  const run = instantiateModule<KernelExports>(PAGES, [
+    measureSides(),
+    measureErrors('measureErrors', false),
+    measureErrors('measureErrorsWithZeros', true),
+    classify('classifyTwo', 2),
+    classify('classifyFour', 4),
+    collect(),
+    countKeys(),
+    countZeros(),
+    stepAbove(),
+  ]);
   const { buffer } = run.memory;
   const values = (offset: number, length = CHUNK_PAIRS) => new Float32Array(buffer, offset, length);
   const slots = new Float64Array(buffer, place.slots, 2 * sumSlots.length);

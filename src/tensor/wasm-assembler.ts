@@ -186,13 +186,13 @@ export interface FunctionSpec {
 }
 
 /** The part of the WebAssembly interface that is used; TypeScript declares it with the browser's library only. */
-export interface WebAssemblyApi {
+interface WebAssemblyApi {
   readonly Module: new (bytes: Uint8Array) => object;
   readonly Instance: new (module: object) => { readonly exports: unknown };
 }
 
 /** The bytes of a module with one memory of `pages` (64 KiB each, exported as `memory`) and the functions, exported by name. */
-export function assembleModule(pages: number, functions: readonly FunctionSpec[]): Uint8Array<ArrayBuffer> {
+function assembleModule(pages: number, functions: readonly FunctionSpec[]): Uint8Array<ArrayBuffer> {
   const types = functions.map(({ writer, result }) => [
     0x60,
     ...list(writer.parameters.map((type) => [valueTypes[type]])),
@@ -214,6 +214,12 @@ export function assembleModule(pages: number, functions: readonly FunctionSpec[]
     ...section(7, list(exports)),
     ...section(10, list(bodies)),
   ]);
+}
+
+/** The exports of such a module, compiled and ready: the memory and the functions, of the type that the caller knows them to have. */
+export function instantiateModule<Exports>(pages: number, functions: readonly FunctionSpec[]): Exports {
+  const { WebAssembly: api } = globalThis as unknown as { readonly WebAssembly: WebAssemblyApi };
+  return new api.Instance(new api.Module(assembleModule(pages, functions))).exports as Exports;
 }
 
 const list = (items: readonly Code[]): number[] => [...unsigned(items.length), ...items.flat()];

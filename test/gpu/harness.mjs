@@ -1,9 +1,11 @@
 // What every check on a GPU machine shares: the machine, its TensorRT, one JSON line per check, and small models made on the spot.
 // The scripts need of the project: package.json, dist/, build/trtforge.node, native/abi/*.json, node_modules/{zod,@bufbuild/protobuf}.
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { buildPlan } from '../../dist/engine/build-plan.js';
 import { defaultRecipe } from '../../dist/engine/recipe.js';
@@ -56,6 +58,26 @@ export function openChecks() {
       process.exit(counts.failed === 0 ? 0 : 1);
     },
   };
+}
+
+/**
+ * Runs the project's programs in a folder: `ran(script, words)` gives what one printed, `trtforge(words)` the JSON object of the command line. Other exit
+ * codes than `codes` (default 0) fail; `env` is added to the environment.
+ */
+export function programsIn(folder) {
+  const ran = (script, words, { codes = [0], env = {} } = {}) => {
+    const path = fileURLToPath(new URL(`../../${script}`, import.meta.url));
+    const { status, stdout, stderr } = spawnSync(process.execPath, [path, ...words], {
+      cwd: folder,
+      encoding: 'utf8',
+      env: { ...process.env, XDG_CACHE_HOME: join(folder, 'cache'), ...env },
+      maxBuffer: 256 << 20,
+    });
+    assert.ok(codes.includes(status), `exit ${status}: ${stderr.slice(-1000)} ${stdout.slice(0, 500)}`);
+    return { stdout, stderr };
+  };
+  const trtforge = (words, options) => JSON.parse(ran('dist/main.js', [...words, '--json'], options).stdout);
+  return { ran, trtforge };
 }
 
 /** Awaits a rejection with this code whose message matches, and gives its first line. */

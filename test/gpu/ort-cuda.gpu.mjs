@@ -6,35 +6,21 @@
 //
 // Exit code 0 when every check passed, 1 when one failed, 3 when there is no GPU or no TensorRT here. Without the provider's libraries all is skipped.
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { toBinary } from '@bufbuild/protobuf';
 import { buildModel, GraphBuilder } from '../../dist/onnx/builder.js';
 import { ModelProtoSchema } from '../../dist/onnx/onnx_pb.js';
 import { openOrtSession } from '../../dist/runtime/ort-session.js';
-import { openChecks } from './harness.mjs';
+import { openChecks, programsIn } from './harness.mjs';
 
 const { folder, check, skip, finish } = openChecks();
-const path = (relative) => fileURLToPath(new URL(relative, import.meta.url));
 const at = (name) => join(folder, name);
 const CHUNKS = 40;
 const streaming = at('encoder_streaming.onnx');
 const resnet = at('resnet50.onnx');
 
-/** Runs node with these words; other exit codes than these fail. */
-function ran(script, words, { codes = [0], env = {} } = {}) {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [path(script), ...words], {
-    cwd: folder,
-    encoding: 'utf8',
-    env: { ...process.env, XDG_CACHE_HOME: at('cache'), ...env },
-    maxBuffer: 256 << 20,
-  });
-  assert.ok(codes.includes(status), `exit ${status}: ${stderr.slice(-1000)} ${stdout.slice(0, 500)}`);
-  return { stdout, stderr };
-}
-const trtforge = (words, more) => JSON.parse(ran('../../dist/main.js', [...words, '--json'], more).stdout);
+const { ran, trtforge } = programsIn(folder);
 
 /** One node of the CPU between two of the GPU: `Det` has no CUDA kernel. */
 function mixedModel() {
@@ -61,8 +47,8 @@ if (missing !== undefined) {
 }
 
 await check('a streaming encoder with a recording of the CPU, and ResNet-50', () => {
-  ran('../../build/examples/models/main.js', ['streaming-encoder', '--size', 'small', '-o', folder]);
-  ran('../../build/examples/models/main.js', ['resnet50', '--size', 'full', '-o', resnet]);
+  ran('build/examples/models/main.js', ['streaming-encoder', '--size', 'small', '-o', folder]);
+  ran('build/examples/models/main.js', ['resnet50', '--size', 'full', '-o', resnet]);
   const contract = at('encoder_streaming.contract.json');
   const words = ['--contract', contract, '--chunks', `${CHUNKS}`, '--seed', '42', '-o', at('reference')];
   assert.equal(trtforge(['record', streaming, ...words]).chunks, CHUNKS);
@@ -104,7 +90,7 @@ await check('closed loop: CUDA agrees with the CPU in full float32, and only wit
 function run(model, provider, name, env = {}) {
   const file = at(`${name}.npz`);
   const { stderr } = ran(
-    '../../dist/main.js',
+    'dist/main.js',
     [
       ...['run', model, '--inputs', 'random', '--seed', '7', '--shapes', 'input:4x3x224x224'],
       ...['--provider', provider, '-o', file],
@@ -152,7 +138,7 @@ await check('a node without a CUDA kernel runs on the CPU and is told', async ()
 await check('a GPU that is not there is an error, never the CPU', () => {
   const refused = (words, env) => {
     const { stderr } = ran(
-      '../../dist/main.js',
+      'dist/main.js',
       ['run', mixedModel(), '--inputs', 'random', '--provider', 'cuda', ...words, '-o', at('no.npz')],
       { codes: [3], env },
     );

@@ -6,18 +6,15 @@
 //
 // Exit code 0 when every check passed, 1 when one failed, 3 when there is no GPU or no TensorRT here.
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { readContract } from '../../dist/stream/contract/file.js';
 import { parityResultSchema } from '../../dist/stream/parity/schema.js';
-import { contractProfile, openChecks } from './harness.mjs';
+import { contractProfile, openChecks, programsIn } from './harness.mjs';
 
 const { major, folder, check, skip, finish } = openChecks();
 const SIZE = 'small';
 const CHUNKS = '60';
-const path = (relative) => fileURLToPath(new URL(relative, import.meta.url));
 const at = (name) => join(folder, name);
 const model = at('encoder_streaming.onnx');
 const contract = at('encoder_streaming.contract.json');
@@ -27,21 +24,10 @@ if (major < 10) {
   finish();
 }
 
-/** Runs node with these words and gives the JSON object it prints; other exit codes than these fail. */
-function ran(script, words, codes = [0]) {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [path(script), ...words], {
-    cwd: folder,
-    encoding: 'utf8',
-    env: { ...process.env, XDG_CACHE_HOME: at('cache') },
-    maxBuffer: 256 << 20,
-  });
-  assert.ok(codes.includes(status), `exit ${status}: ${stderr.slice(-1000)} ${stdout.slice(0, 500)}`);
-  return stdout;
-}
-const trtforge = (words, codes) => JSON.parse(ran('../../dist/main.js', [...words, '--json'], codes));
+const { ran, trtforge } = programsIn(folder);
 
 await check('a model, two bundles that could decode it, and a recording', () => {
-  const made = (words) => ran('../../build/examples/models/main.js', words);
+  const made = (words) => ran('build/examples/models/main.js', words);
   made(['streaming-encoder', '--size', SIZE, '-o', folder]);
   made(['parakeet', '--size', SIZE, '-o', at('bundle')]);
   made(['parakeet', '--size', SIZE, '--seed', '2', '-o', at('other')]);
@@ -85,7 +71,7 @@ function verify(name, ...words) {
       ...['verify', at(`${name}.engine`), '--reference', at('reference'), '--contract', contract],
       ...['--mode', 'closed-loop', ...words],
     ],
-    [0, 1],
+    { codes: [0, 1] },
   );
   writeFileSync(at(`${name}.json`), JSON.stringify(result));
   const { exitCode, ...parity } = result;
@@ -141,7 +127,7 @@ await check('the decoder of another bundle in its place is told from the engine'
 
 await check('the gate: yes to the engine without TF32, no to the one with it', () => {
   writeFileSync(at('gate.yaml'), 'schema: trtforge.gate-policy/1\nextends: streaming-parity\n');
-  const judged = (name, codes) => trtforge(['gate', at('gate.yaml'), at(`${name}.json`)], codes);
+  const judged = (name, codes) => trtforge(['gate', at('gate.yaml'), at(`${name}.json`)], { codes });
   assert.equal(judged('exact', [0]).outcome, 'pass');
   const { outcome, findings } = judged('tf32', [1]);
   assert.equal(outcome, 'fail');

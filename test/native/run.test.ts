@@ -178,10 +178,10 @@ describe.each(generations)('engines over a library of generation %s', (standin) 
   });
 
   test.each([
-    { where: 'copies are slow', times: { STANDIN_COPY_US: '40' }, best: 'mapped', slow: 'copied' },
+    { where: 'copies are slow', times: { STANDIN_COPY_US: '100' }, best: 'mapped', slow: 'copied' },
     {
       where: 'memory behind the bus is slow',
-      times: { STANDIN_BUS_US: '40' },
+      times: { STANDIN_BUS_US: '100' },
       best: 'copied',
       slow: 'mapped',
     },
@@ -191,17 +191,13 @@ describe.each(generations)('engines over a library of generation %s', (standin) 
       best: 'copied',
       slow: 'copied',
     },
-  ])(
-    'small tensors are copied or used in pinned memory, as measured: $where',
-    { retry: 5 },
-    ({ times, best, slow }) => {
-      const { result } = scenarios.play(standin, 'small', [], times);
-      const are = (way: string) => ({ graph: true, given: [7, 11, 15], are: way, ms: expect.any(Number) });
-      expect(result).toEqual({ copied: are('copied'), mapped: are('mapped'), measured: are(best) });
-      // One tensor in and one out, each late by so much.
-      expect((result as Record<string, { ms: number }>)[slow]?.ms).toBeGreaterThan(0.08);
-    },
-  );
+  ])('small tensors are copied or used in pinned memory, as measured: $where', ({ times, best, slow }) => {
+    const { result } = scenarios.play(standin, 'small', [], times);
+    const are = (way: string) => ({ graph: true, given: [7, 11, 15], are: way, ms: expect.any(Number) });
+    expect(result).toEqual({ copied: are('copied'), mapped: are('mapped'), measured: are(best) });
+    // One tensor in and one out, each 100 microseconds late.
+    expect((result as Record<string, { ms: number }>)[slow]?.ms).toBeGreaterThan(0.2);
+  });
 
   test('a context with profiling gives the times of its layers, without the rehearsal', () => {
     const result = found.layerTimes;

@@ -10,9 +10,6 @@ import { models } from '../machine.mjs';
 /** Engines of each side: which kernels a builder takes differs from build to build, and with them the time. */
 const BUILDS = { resnet50: 2, encoder: 1 };
 
-/** Two builds of one model differ by 1.5 % in their distance to FP32. */
-const AS_CLOSE = 1.02;
-
 /** A batch that a CPU computes in a moment. */
 const COMPARED_BATCH = 2;
 
@@ -48,7 +45,7 @@ async function oneModel(machine, name, tell) {
   for (const plan of plans.weak) peer.push(await distance(machine, plan, truth));
   const spread = [...ours, ...peer].map((each) => each.toExponential(3)).join(', ');
   const what = `${name}: distance to FP32 (L2 of the difference over L2), typed by convert, weakly typed (${spread})`;
-  tell(figure(what, '', median(ours), median(peer), { atMost: AS_CLOSE }));
+  tell(figure(what, '', median(ours), median(peer), { atMost: 1 }));
 }
 
 /** Every typed engine against every weakly typed one; the figure is the median of the pairs. */

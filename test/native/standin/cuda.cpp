@@ -79,14 +79,10 @@ int enqueue(Stream* stream, double us, std::function<void()> action) {
   return 0;
 }
 
+// Who yields on a busy machine waits for others' time slices, so the last moments are spent here.
 int waitUntil(double atUs) {
-  for (double left = atUs - nowUs(); left > 0; left = atUs - nowUs()) {
-    if (left > 200)
-      std::this_thread::sleep_for(std::chrono::duration<double, std::micro>(left - 100));
-    else if (left > 100)
-      std::this_thread::yield();
-    // Who yields on a busy machine waits for others' time slices; a short time is spent here.
-  }
+  for (double left = atUs - nowUs(); left > 0; left = atUs - nowUs())
+    if (left > 300) std::this_thread::sleep_for(std::chrono::duration<double, std::micro>(left - 200));
   return 0;
 }
 
