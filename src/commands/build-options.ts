@@ -118,6 +118,7 @@ export const buildOptions = {
     flags: '--avg-timing <n>',
     describe: 'how many runs a kernel time is averaged over',
     parse: integer(1),
+    default: defaultRecipe.avgTimingIterations,
     aliases: ['--avgTiming'],
   }),
   tilingOptimizationLevel: choice({
@@ -195,7 +196,7 @@ function settingsOf(options: BuildOptionValues): NonNullable<BuildWishes['settin
     memoryPools: poolsOf(options),
     optimizationLevel: options.optimizationLevel ?? null,
     maxAuxStreams: options.maxAuxStreams ?? null,
-    avgTimingIterations: options.avgTiming ?? null,
+    avgTimingIterations: options.avgTiming,
     tilingOptimizationLevel: options.tilingOptimizationLevel ?? null,
     maxTactics: options.maxTactics ?? null,
     l2LimitForTiling: options.l2LimitForTiling ?? null,

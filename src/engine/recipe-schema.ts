@@ -53,6 +53,7 @@ export const recipeSchema = z.strictObject({
   /** 0 (fastest build) to 5 (fastest engine). */
   optimizationLevel: z.int().min(0).max(5).nullable(),
   maxAuxStreams: z.int().nonnegative().nullable(),
+  /** Runs over which a tactic's time is averaged; null leaves it to the library. */
   avgTimingIterations: z.int().positive().nullable(),
   tilingOptimizationLevel: z.enum(['none', 'fast', 'moderate', 'full']).nullable(),
   maxTactics: z.int().positive().nullable(),

@@ -5,7 +5,10 @@ export type ConversionRecipe = z.infer<typeof conversionSchema>;
 export type Recipe = z.infer<typeof recipeSchema>;
 export type ProfileRange = z.infer<typeof profileRangeSchema>;
 
-/** The recipe when nothing is asked for: strongly typed, the graph as it is, the library's defaults. */
+/** TensorRT's own number of averaged timing runs (NvInfer.h). */
+export const LIBRARY_AVERAGES = 1;
+
+/** The recipe when nothing is asked for: strongly typed, the graph as it is, tactics timed as often as trtexec does, else the library's defaults. */
 export const defaultRecipe: Recipe = {
   precision: 'as-is',
   conversion: null,
@@ -20,7 +23,8 @@ export const defaultRecipe: Recipe = {
   },
   optimizationLevel: null,
   maxAuxStreams: null,
-  avgTimingIterations: null,
+  // As trtexec has it. With none TensorRT 10.6 takes a third longer to time the same tactics (docs/evidence/2026-11-21-h200.md).
+  avgTimingIterations: 8,
   tilingOptimizationLevel: null,
   maxTactics: null,
   l2LimitForTiling: null,

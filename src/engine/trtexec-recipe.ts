@@ -7,12 +7,9 @@ import type {
   TrtexecSwitch,
 } from '../trtexec/request.js';
 import type { BuildRequest } from './build-request.js';
-import type { Recipe } from './recipe.js';
+import { LIBRARY_AVERAGES, type Recipe } from './recipe.js';
 
 const PRECISIONS: readonly string[] = ['fp16', 'bf16', 'int8', 'fp8', 'int4'] satisfies TrtexecPrecision[];
-
-/** The library's own default (NvInfer.h); trtexec has 8. Passed always, so that both builders choose kernels by the same rule. */
-const LIBRARY_AVERAGES = 1;
 
 /** Files that trtexec reads and writes; all in a folder of its own. */
 export interface TrtexecFiles {

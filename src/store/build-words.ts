@@ -1,6 +1,6 @@
 import type { BuildWishes } from '../engine/prepare.js';
 import { type ProfileRequest, parseProfile } from '../engine/profile.js';
-import { defaultRecipe, type ProfileRange, type Recipe } from '../engine/recipe.js';
+import { defaultRecipe, LIBRARY_AVERAGES, type ProfileRange, type Recipe } from '../engine/recipe.js';
 import { targetText } from '../engine/target.js';
 import type { BuildOrLoadWishes } from './build-or-load.js';
 
@@ -83,7 +83,8 @@ const settingWriters: { readonly [K in SettingName]: (setting: Recipe[K]) => rea
     ),
   optimizationLevel: (level) => word('--optimization-level', level),
   maxAuxStreams: (streams) => word('--max-aux-streams', streams),
-  avgTimingIterations: (iterations) => word('--avg-timing', iterations),
+  avgTimingIterations: (iterations) =>
+    unlessDefault('avgTimingIterations', '--avg-timing', iterations ?? LIBRARY_AVERAGES),
   tilingOptimizationLevel: (level) => word('--tiling-optimization-level', level),
   maxTactics: (tactics) => word('--max-tactics', tactics),
   l2LimitForTiling: (bytes) => word('--l2-limit-for-tiling', bytes === null ? null : `${bytes}B`),
@@ -105,8 +106,8 @@ const settingWord = <K extends SettingName>(name: K, recipe: Recipe): readonly s
 export const word = (name: string, said: string | number | null | undefined): readonly string[] =>
   said === null || said === undefined ? [] : [name, String(said)];
 
-const unlessDefault = (setting: keyof Recipe, name: string, said: string): readonly string[] =>
-  said === defaultRecipe[setting] ? [] : [name, said];
+const unlessDefault = (setting: keyof Recipe, name: string, said: string | number): readonly string[] =>
+  said === defaultRecipe[setting] ? [] : [name, String(said)];
 
 function profileText(profile: string | ProfileRequest): string {
   return [...(typeof profile === 'string' ? parseProfile(profile) : profile)]

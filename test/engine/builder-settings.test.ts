@@ -14,7 +14,7 @@ const toolchain = (version: string, product: Toolchain['product'] = 'tensorrt'):
 
 const weak = { stronglyTyped: false };
 const resolve = (version: string, recipe: Partial<Recipe>) =>
-  builderSettings({ ...defaultRecipe, ...recipe }, toolchain(version));
+  builderSettings({ ...defaultRecipe, avgTimingIterations: null, ...recipe }, toolchain(version));
 const calls = (version: string, recipe: Partial<Recipe>) =>
   resolve(version, recipe).settings.map(({ call, arguments: numbers }) => [call, ...numbers]);
 
@@ -73,9 +73,18 @@ describe('the same recipe in the numbers of each version', () => {
     ]);
   });
 
-  test('defaults become no call at all', () => {
+  test('what is left to the library becomes no call', () => {
     expect(calls('11.1.0.106', {})).toEqual([]);
   });
+
+  test.each(['8.6.1.6', '10.6.0.26', '11.1.0.106'])(
+    '%s times tactics as often as trtexec lets it, unless told otherwise',
+    (version) => {
+      expect(calls(version, { ...defaultRecipe, stronglyTyped: version !== '8.6.1.6' })).toEqual([
+        ['setAvgTimingIterations', 8],
+      ]);
+    },
+  );
 
   test('pools, numbers, choices and lists', () => {
     const recipe: Partial<Recipe> = {

@@ -49,7 +49,7 @@ describe('canonical JSON', () => {
 
 describe('an identity', () => {
   test('stays what it was: stores outlive versions of trtforge', () => {
-    expect(identityDigest(identity({}))).toBe(
+    expect(identityDigest(identity({ recipe: { avgTimingIterations: null } }))).toBe(
       'ecae12dd2b3998f75d4119675143f26113544b9847bfbad7f532d949112e2c6e',
     );
   });
@@ -60,6 +60,7 @@ describe('an identity', () => {
     ['a profile', { recipe: { profiles: [{ x: { min: [1], opt: [8], max: [32], values: false } }] } }],
     ['the workspace', { recipe: { memoryPools: { ...defaultRecipe.memoryPools, workspace: 1 << 30 } } }],
     ['a flag', { recipe: { flags: ['refit'] } }],
+    ['the number of averaged timing runs', { recipe: { avgTimingIterations: 1 } }],
     ['a plug-in', { recipe: { pluginDigests: ['c'.repeat(64)] } }],
     ['the version of TensorRT', { target: { version: '1.7.2.1' } }],
     ['the compute capability', { target: { computeCapabilities: [89, 120] } }],
