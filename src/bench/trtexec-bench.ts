@@ -1,7 +1,6 @@
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { withLibraries } from '../engine/build-plan.js';
 import { readLayers } from '../engine/layers.js';
 import { machineFacts } from '../engine/machine.js';
 import { type TrtexecProgram, trtexecToMeasure } from '../engine/trtexec-program.js';
@@ -13,6 +12,7 @@ import { cacheFolder } from '../system/folders.js';
 import { removeIfThere } from '../system/remove.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { integerTensor, numbersOf } from '../tensor/values.js';
+import { withLibraries } from '../toolchain/process-environment.js';
 import type { Toolchain } from '../toolchain/toolchain.js';
 import { majorOf } from '../toolchain/version.js';
 import { benchArguments } from '../trtexec/bench-flags.js';

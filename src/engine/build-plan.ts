@@ -1,9 +1,8 @@
-import { dirname } from 'node:path';
 import { TrtforgeError } from '../errors.js';
 import type { EventListener } from '../events.js';
 import { openFile } from '../system/byte-source.js';
 import { runSupervised } from '../system/supervise.js';
-import type { Toolchain } from '../toolchain/toolchain.js';
+import { builderEnvironment } from '../toolchain/process-environment.js';
 import type { BuildChildRequest, BuildOutcome, BuildRequest } from './build-request.js';
 import { builderSettings } from './builder-settings.js';
 
@@ -31,7 +30,7 @@ export async function buildPlan(request: BuildRequest, options: BuildOptions): P
   const child: BuildChildRequest = { build: request, verbose };
   const outcome = await runSupervised(new URL('../../dist/engine/build-child.js', import.meta.url), child, {
     ...supervise,
-    env: withHugePages(withLibraries(request.toolchain, env)),
+    env: builderEnvironment(request.toolchain, env),
     doing: `building ${request.modelPath}`,
   });
   return outcome as BuildOutcome;
@@ -43,28 +42,4 @@ function checkTarget({ toolchain, computeCapabilities }: BuildRequest): void {
     'TF_TARGET_UNSUPPORTED',
     `TensorRT ${toolchain.version} builds for the GPU it runs on, so compute capabilities (${computeCapabilities.map((capability) => `sm_${capability}`).join(', ')}) cannot be asked for.`,
   );
-}
-
-/**
- * glibc then asks the kernel for huge pages: a builder touches gigabytes once. Measured: 3 to 15 % of a build
- * (docs/evidence/2026-11-21-h200.md). Who sets the tunable keeps what they set. https://sourceware.org/glibc/manual/latest/html_node/Memory-Allocation-Tunables.html
- */
-export function withHugePages(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  const { GLIBC_TUNABLES: given = '' } = env;
-  if (given.includes('glibc.malloc.hugetlb=')) return env;
-  return {
-    ...env,
-    GLIBC_TUNABLES: [given, 'glibc.malloc.hugetlb=1'].filter((each) => each !== '').join(':'),
-  };
-}
-
-/** TensorRT loads its builder resources by bare name: the loader must know the folder before the process starts. */
-export function withLibraries({ libraries }: Toolchain, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  const folders = new Set(
-    [libraries.inference, libraries.parser, libraries.plugins].flatMap((path) =>
-      path === null ? [] : [dirname(path)],
-    ),
-  );
-  const known = env.LD_LIBRARY_PATH === undefined ? [] : [env.LD_LIBRARY_PATH];
-  return { ...env, LD_LIBRARY_PATH: [...folders, ...known].join(':') };
 }

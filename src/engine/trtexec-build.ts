@@ -5,12 +5,13 @@ import { openFile } from '../system/byte-source.js';
 import { makeFolder } from '../system/folders.js';
 import { publishFile, writeFailed } from '../system/publish.js';
 import { removeIfThere } from '../system/remove.js';
+import { builderEnvironment } from '../toolchain/process-environment.js';
 import { agree } from '../toolchain/version.js';
 import { buildArguments } from '../trtexec/flags.js';
 import type { TrtexecLog } from '../trtexec/log-result.js';
 import { runTrtexec, type TrtexecRun } from '../trtexec/run.js';
 import { buildMisreadings, requireSuccess, requireUnderstood } from '../trtexec/verdict.js';
-import { type BuildOptions, withLibraries } from './build-plan.js';
+import type { BuildOptions } from './build-plan.js';
 import type { BuildOutcome, BuildRequest } from './build-request.js';
 import { networkValues } from './network-values.js';
 import { planHeaderOf } from './plan-header.js';
@@ -48,7 +49,7 @@ export async function buildWithTrtexec(
         trtexec,
         arguments: buildArguments(asked, toolchain.version),
         expectedVersion: toolchain.version,
-        environment: withLibraries(toolchain, env),
+        environment: builderEnvironment(toolchain, env),
         logPath: join(logFolder, `${logName(modelPath)}.log`),
         timeoutMs: NO_TIMEOUT,
         doing,

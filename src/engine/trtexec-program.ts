@@ -1,9 +1,9 @@
 import { TrtforgeError } from '../errors.js';
 import { runCommand } from '../system/command.js';
+import { withLibraries } from '../toolchain/process-environment.js';
 import type { Toolchain } from '../toolchain/toolchain.js';
 import { trtexecVersion } from '../toolchain/trtexec.js';
 import { compareVersions, majorOf } from '../toolchain/version.js';
-import { withLibraries } from './build-plan.js';
 
 /** The trtexec to run, and the version whose words it takes and whose banner it must print. */
 export interface TrtexecProgram {

@@ -1,8 +1,8 @@
-import { withLibraries } from '../engine/build-plan.js';
 import { readPlanHeader } from '../engine/plan-header.js';
 import { type EventListener, ignoreEvents } from '../events.js';
 import { type SupervisedSession, startSupervised } from '../system/supervised-session.js';
 import type { NamedTensors } from '../tensor/tensor.js';
+import { withLibraries } from '../toolchain/process-environment.js';
 import type { EngineBinding, SessionFacts } from './engine-interface.js';
 import type { EngineChildOptions, EngineOpened, EngineRan, EngineRequest } from './engine-protocol.js';
 import type { RunOptions, Session } from './session.js';

@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildAddon } from '../../scripts/build-native.mjs';
-import { type BuildOptions, buildPlan, withHugePages } from '../../src/engine/build-plan.js';
+import { type BuildOptions, buildPlan } from '../../src/engine/build-plan.js';
 import { type BuildRequest, buildOutcomeSchema } from '../../src/engine/build-request.js';
 import { defaultRecipe, type ProfileRange, type Recipe } from '../../src/engine/recipe.js';
 import { TrtforgeError } from '../../src/errors.js';
@@ -128,14 +128,6 @@ describeWith('toolchain', 'buildPlan over tensorrt-rtx', (libraries) => {
     const error = await refusal(build(staticModel(folder), {}, { computeCapabilities: [89, 90] }));
     expect(error.code).toBe('TF_TARGET_UNSUPPORTED');
     expect(error.message).toContain('sm_90');
-  });
-
-  test('asks the C library for huge pages, unless the user has set that already', () => {
-    const tunables = (given?: string) =>
-      withHugePages(given === undefined ? {} : { GLIBC_TUNABLES: given }).GLIBC_TUNABLES;
-    expect(tunables()).toBe('glibc.malloc.hugetlb=1');
-    expect(tunables('glibc.malloc.arena_max=1')).toBe('glibc.malloc.arena_max=1:glibc.malloc.hugetlb=1');
-    expect(tunables('glibc.malloc.hugetlb=0')).toBe('glibc.malloc.hugetlb=0');
   });
 
   test('the library speaks: phases with progress, log lines with severity', async () => {

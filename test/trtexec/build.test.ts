@@ -22,6 +22,14 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const range = { min: [1, 64], opt: [8, 64], max: [32, 64], values: false };
 const profiles = [{ x: range }];
 
+const toolchainOf = (version: StandInVersion, trtexec: string): BuildRequest['toolchain'] => ({
+  product: 'tensorrt',
+  version: standInVersions[version],
+  libraries: { inference: '/nowhere/libnvinfer.so', parser: null, plugins: null },
+  trtexec,
+  foundBy: 'the test',
+});
+
 function build(
   version: StandInVersion,
   recipe: Partial<Recipe> = {},
@@ -29,13 +37,10 @@ function build(
   request: Partial<BuildRequest> = {},
 ) {
   const full: BuildRequest = {
-    toolchain: {
-      product: 'tensorrt',
-      version: standInVersions[version],
-      libraries: { inference: '/nowhere/libnvinfer.so', parser: null, plugins: null },
-      trtexec: standInTrtexec(folder, { version, ...(fault === undefined ? {} : { fault }) }),
-      foundBy: 'the test',
-    },
+    toolchain: toolchainOf(
+      version,
+      standInTrtexec(folder, { version, ...(fault === undefined ? {} : { fault }) }),
+    ),
     modelPath,
     planPath,
     recipe: { ...defaultRecipe, stronglyTyped: version !== '8.6', profiles, ...recipe },
@@ -94,6 +99,18 @@ describe('a build with trtexec', () => {
     expect(outcome.timingCache).toBe('hit');
     expect(readFileSync(timingCachePath, 'utf8')).toBe('a timing cache');
     expect((await build('8.6', {}, undefined, { timingCachePath })).timingCache).toBe('new');
+  });
+
+  test('trtexec gets what the native builder gets: the folder of the libraries, and huge pages', async () => {
+    const [told, trtexec] = [join(folder, 'told.txt'), join(folder, 'telling-trtexec')];
+    const standIn = standInTrtexec(folder, { version: '10.6' });
+    writeFileSync(
+      trtexec,
+      `#!/bin/sh\necho "$GLIBC_TUNABLES $LD_LIBRARY_PATH" > ${told}\nexec ${standIn} "$@"\n`,
+      { mode: 0o755 },
+    );
+    await build('10.6', {}, undefined, { toolchain: toolchainOf('10.6', trtexec) });
+    expect(readFileSync(told, 'utf8')).toMatch(/glibc\.malloc\.hugetlb=1 \/nowhere/);
   });
 
   test('every line is in the log, named after the model', () => {
