@@ -39,14 +39,14 @@ export const command = defineCommand({
     const { colors } = output;
     const by = result.tensorrtVersion === null ? '' : ` (TensorRT ${result.tensorrtVersion})`;
     output.line(`${colors.bold(result.log)}${by}: ${OUTCOME[result.outcome]}`);
+    for (const line of runLines(result)) output.line(line);
     renderIssues(result.issues, output);
     if (result.unexplained.length > 0) {
       output.line();
       output.line('Error lines that trtforge does not know:');
       for (const { line, text } of result.unexplained) output.line(`  ${colors.dim(`${line}:`)} ${text}`);
     }
-    if (result.issues.length === 0 && result.unexplained.length === 0)
-      output.line('Nothing in it needs explaining.');
+    if (result.issues.length === 0 && result.unexplained.length === 0) output.line(nothingIn(result));
   },
 });
 
@@ -56,3 +56,29 @@ const OUTCOME = {
   died: 'stops without a verdict',
   unknown: 'no trtexec run in it',
 } as const;
+
+/** Runs by how they ended, where there are several; those that did not pass are named. */
+function runLines({ runs }: ExplainResult): readonly string[] {
+  if (runs.length < 2) return [];
+  const counts = (['passed', 'failed', 'died'] as const).flatMap((outcome) => {
+    const count = runs.filter((run) => run.outcome === outcome).length;
+    return count === 0 ? [] : [`${count} ${outcome === 'died' ? 'without a verdict' : outcome}`];
+  });
+  const wrong = runs.filter(({ outcome }) => outcome !== 'passed').slice(0, NAMED_RUNS);
+  return [
+    `It holds ${runs.length} runs: ${counts.join(', ')}.`,
+    ...wrong.map(
+      ({ line, outcome, commandLine }) => `  line ${line}: ${OUTCOME[outcome]}: ${commandLine ?? 'trtexec'}`,
+    ),
+  ];
+}
+
+/** Runs that did not pass and are named. */
+const NAMED_RUNS = 20;
+
+function nothingIn({ lines, outcome }: ExplainResult): string {
+  if (lines === 0) return 'It is empty. trtexec writes errors to stderr: keep both streams (2>&1).';
+  return outcome === 'unknown'
+    ? 'Not one line of it is known to trtforge.'
+    : 'Nothing in it needs explaining.';
+}

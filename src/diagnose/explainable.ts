@@ -1,9 +1,12 @@
 import { openFile } from '../system/byte-source.js';
 import { pythonJson } from '../system/python-json.js';
-import { type ExplainResult, explainLines } from './explain.js';
+import { LineCutter } from '../trtexec/stream-lines.js';
+import { type ExplainResult, explainLines, explanation } from './explain.js';
+import { LogReading } from './log-reading.js';
 import type { ModelNodes } from './model-nodes.js';
+import { FIRST_BYTES, refuseBinary } from './text-only.js';
 
-/** Results of trtforge are far smaller; a larger file is taken for a log. */
+/** Results of trtforge are far smaller; a larger document is taken for a log. */
 const LARGEST_RESULT = 64 << 20;
 
 /** How deep strings are looked for in a result. */
@@ -11,33 +14,59 @@ const DEEPEST = 12;
 
 /**
  * What is no log file but can be explained as one: `-` is standard input, read to its end, and a JSON document (a result or error of trtforge, a report)
- * is the lines of its texts. Undefined for anything else. Errors: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE.
+ * is the lines of its texts. Undefined for anything else. Errors: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_USAGE for what is no text.
  */
 export async function readExplainable(
   path: string,
   model?: ModelNodes,
   standardInput: AsyncIterable<Buffer | string> = process.stdin,
 ): Promise<ExplainResult | undefined> {
-  if (path === '-') return explainText('standard input', await wholeOf(standardInput), model);
+  if (path === '-') return explainStream(standardInput, model);
   if (!path.endsWith('.json')) return undefined;
   const source = openFile(path);
   try {
     if (source.size > LARGEST_RESULT) return undefined;
     const bytes = Buffer.alloc(source.size);
-    return explainText(path, bytes.toString('utf8', 0, source.read(bytes, 0, source.size)), model);
+    const text = bytes.toString('utf8', 0, source.read(bytes, 0, source.size));
+    return explainLines(path, linesIn(text), model);
   } finally {
     source.close();
   }
 }
 
-async function wholeOf(stream: AsyncIterable<Buffer | string>): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of stream) chunks.push(Buffer.from(chunk));
-  return Buffer.concat(chunks).toString('utf8');
-}
+const STANDARD_INPUT = 'standard input';
 
-function explainText(name: string, text: string, model?: ModelNodes): ExplainResult {
-  return explainLines(name, linesIn(text), model);
+/** A verbose build prints hundreds of megabytes, so lines are read as they come; only what may be a JSON document is kept until its end. */
+async function explainStream(
+  stream: AsyncIterable<Buffer | string>,
+  model?: ModelNodes,
+): Promise<ExplainResult> {
+  const reading = new LogReading(model);
+  const lines = new LineCutter((cut) => {
+    for (const line of cut) reading.take(line);
+  });
+  let document: Buffer[] | null = null;
+  let bytes = 0;
+  let isBegun = false;
+  for await (const chunk of stream) {
+    const piece = Buffer.from(chunk);
+    if (!isBegun) {
+      refuseBinary(STANDARD_INPUT, piece.subarray(0, FIRST_BYTES));
+      if (/^\s*\{/.test(piece.toString('latin1', 0, FIRST_BYTES))) document = [];
+    }
+    isBegun = true;
+    bytes += piece.length;
+    if (document === null) lines.write(piece);
+    else document.push(piece);
+    if (document !== null && bytes > LARGEST_RESULT) {
+      for (const kept of document) lines.write(kept);
+      document = null;
+    }
+  }
+  if (document !== null)
+    return explainLines(STANDARD_INPUT, linesIn(Buffer.concat(document).toString('utf8')), model);
+  lines.end();
+  return explanation(STANDARD_INPUT, reading);
 }
 
 function* linesIn(text: string): Generator<string> {

@@ -6,10 +6,10 @@ import type { ModelNodes } from './model-nodes.js';
 import { inOrder } from './severity.js';
 
 /** How many lines an issue lists; a tactic can be skipped thousands of times. */
-const LISTED_LINES = 20;
+export const LISTED_LINES = 20;
 
 /** How many error lines that nobody knows are listed. */
-const LISTED_UNEXPLAINED = 100;
+export const LISTED_UNEXPLAINED = 100;
 
 /** How many different names of nodes an issue remembers. */
 const MENTIONS = 50;
@@ -58,7 +58,8 @@ export class IssueFinder {
     if (line.severity === 'V') return;
     const code = BANNER.exec(line.message)?.[1];
     if (code !== undefined) this.version = versionOfCode(Number(code));
-    const text = line.text.slice(0, LONGEST_MATCHED);
+    // The message alone: a second one may be glued to the line.
+    const text = line.message.slice(0, LONGEST_MATCHED);
     for (const { id, unless } of RETRACTABLE) if (unless?.test(text) === true) this.#takenBack.add(id);
     const match = this.#match(text);
     if (match !== undefined) {

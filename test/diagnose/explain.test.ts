@@ -3,11 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { type ExplainResult, explainLog, explainResultSchema } from '../../src/diagnose/explain.js';
 import { readExplainable } from '../../src/diagnose/explainable.js';
 import { knownIssues } from '../../src/diagnose/known-issues/index.js';
+import { refusal } from '../support/refusal.js';
 
 const folder = fileURLToPath(new URL('../fixtures/trtexec-logs/', import.meta.url));
 const explain = (name: string) => explainLog(join(folder, `${name}.log`));
@@ -36,7 +38,7 @@ describe('recorded logs are explained', () => {
     ['8.6-err_bad_input_name', 'failed', ['input-name-unknown', 'int64-weights']],
     ['10.6-err_min_gt_max', 'failed', ['profile-not-ordered']],
     ['10.6-err_loadinputs_size', 'failed', ['input-file-size']],
-    ['10.6-err_no_file', 'failed', ['model-unreadable']],
+    ['10.6-err_no_file', 'failed', ['model-file-missing']],
     ['10.6-err_trunc_onnx', 'failed', ['model-unreadable']],
     ['10.6-err_no_gpu', 'failed', ['no-gpu']],
     ['10.6-err_text_plan', 'failed', ['plan-corrupt']],
@@ -138,6 +140,71 @@ describe('an explanation', () => {
     ]);
   });
 
+  test('holds two messages of one line, glued by two streams, apart', () => {
+    const at = '[11/20/2026-10:00:00]';
+    const result = explainText(
+      `${at} [I] fine${at} [E] Cannot find input tensor with name "nope" in the network inputs!${at} [E] Specified optimization profiles must satisfy MIN<=OPT<=MAX.\n`,
+    );
+    expect(result.issues).toMatchObject([
+      { id: 'input-name-unknown', count: 1 },
+      { id: 'profile-not-ordered', count: 1 },
+    ]);
+  });
+
+  test('of several runs is as bad as the worst of them, and no run excuses another', () => {
+    const log = (name: string) => readFileSync(join(folder, `${name}.log`), 'utf8');
+    const names = ['10.6-build_fp16', '10.6-err_vc_no_lean', '8.6-err_mempool_g', '10.6-bench_r50_b1'];
+    const result = explainResultSchema.parse(explainText(names.map(log).join('')));
+    expect(result).toMatchObject({ outcome: 'failed', tensorrtVersion: '10.6.0', unexplained: [] });
+    expect(result.commandLine).toContain('--versionCompatible');
+    expect(result.runs.map(({ outcome }) => outcome)).toEqual(['passed', 'failed', 'passed', 'passed']);
+    expect(result.runs[1]?.line).toBe(log('10.6-build_fp16').split('\n').length);
+    // The run after it passes; that one failed, and 8.6 still reads sizes its own way.
+    expect(result.issues.slice(0, 2)).toMatchObject([
+      { id: 'lean-runtime-missing', severity: 'error' },
+      { id: 'workspace-suffix-ignored', severity: 'error' },
+    ]);
+  });
+
+  test('of runs with the same trouble tells it once, with the lines of all', () => {
+    const log = readFileSync(join(folder, '10.6-err_no_shapes.log'), 'utf8');
+    const { issues, runs, lines } = explainText(log + log);
+    expect(issues).toMatchObject([{ id: 'shapes-overridden', count: 2 }]);
+    expect(issues[0]?.lines.map(({ line }) => line)).toEqual([143, 143 + lines / 2]);
+    expect(runs).toHaveLength(2);
+  });
+
+  test('of a run that died names it, though the next one passed', () => {
+    const [dead, sound] = ['10.6-err_ultralytics_header', '10.6-planversion'].map((name) =>
+      readFileSync(join(folder, `${name}.log`), 'utf8'),
+    );
+    expect(explainText(`${dead}${sound}`)).toMatchObject({
+      outcome: 'died',
+      lastLine: 'LLVM ERROR: out of memory',
+      issues: [{ id: 'process-died', remedy: expect.stringContaining('foreign headers') }],
+    });
+  });
+
+  test('of nothing has no lines', () => {
+    expect(explainText('')).toMatchObject({ lines: 0, outcome: 'unknown', runs: [], issues: [] });
+  });
+
+  test.each<[string, (text: Buffer) => Buffer, RegExp]>([
+    ['gzip', gzipSync, /compressed by gzip.*gzip -dc/s],
+    [
+      'UTF-16 with its mark',
+      (text) => Buffer.from(`\ufeff${text}`, 'utf16le'),
+      /text in UTF-16.*iconv -f utf-16/s,
+    ],
+  ])('is not made of %s, and says how to get at it', async (_what, encode, message) => {
+    const bytes = encode(readFileSync(join(folder, '10.6-planversion.log')));
+    const { message: said, remedy } = refusal(() => explainText(bytes));
+    expect(`${said} ${remedy}`).toMatch(message);
+    await expect(readExplainable('-', undefined, Readable.from([bytes]))).rejects.toMatchObject({
+      code: 'TF_USAGE',
+    });
+  });
+
   test('is not made of a file that is no text', () => {
     for (const bytes of [
       Buffer.from('[I] passed', 'utf16le'),
@@ -182,6 +249,27 @@ describe('what else can be explained', () => {
     const result = await readExplainable('-', undefined, input);
     expect(result).toMatchObject({ log: 'standard input', outcome: 'passed' });
     expect(idsOf(result)).toEqual(['shapes-overridden']);
+  });
+
+  test('standard input that is a JSON document, in pieces', async () => {
+    const text = JSON.stringify({ error: { message: `No.\n${line}` } });
+    const input = Readable.from([Buffer.from(text.slice(0, 9)), Buffer.from(text.slice(9))]);
+    expect(idsOf(await readExplainable('-', undefined, input))).toEqual(['gpu-out-of-memory']);
+  });
+
+  test('standard input is read line by line, whatever its length', async () => {
+    const piece = Buffer.from(`[11/20/2026-10:00:00] [V] ${'x'.repeat(1 << 16)}\n`);
+    async function* verbose() {
+      for (let index = 0; index < 2000; index++) yield piece;
+      yield Buffer.from(line);
+    }
+    const before = process.memoryUsage().rss;
+    expect(await readExplainable('-', undefined, verbose())).toMatchObject({
+      lines: 2001,
+      issues: [{ id: 'gpu-out-of-memory' }],
+    });
+    // 130 MB went through.
+    expect(process.memoryUsage().rss - before).toBeLessThan(80 << 20);
   });
 
   test('a JSON result or error, by the texts in it', async () => {

@@ -116,6 +116,7 @@ describe('lines that alarm, of runs that are fine', () => {
       'shapes-overridden',
       'workspace-parsed-tiny',
       'workspace-suffix-ignored',
+      'workspace-unit-bytes',
     ]);
     const line = '[E] [TRT] Cask Pooling Runner Execute Failure';
     expect(ofPassedRun(101500, '', [line])).toEqual(['multi-gpu-process: warning']);

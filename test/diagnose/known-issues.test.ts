@@ -9,6 +9,10 @@ const banner = (code: number, flags = '') =>
 /** One line for each issue, as users of TensorRT reported or trtexec's source prints it; a banner before it where the version matters. */
 const lines: Readonly<Record<string, string | readonly string[]>> = {
   'workspace-parsed-tiny': '[I] Memory Pools: workspace: 0.03125 MiB, dlaSRAM: default',
+  'workspace-unit-bytes': [
+    banner(100600, ' --memPoolSize=workspace:8388608MiB'),
+    '[I] Memory Pools: workspace: 8 MiB, dlaSRAM: default',
+  ],
   'workspace-suffix-ignored': banner(8601, ' --memPoolSize=workspace:8G'),
   'no-implementation-foreign-node':
     '[E] Error[10]: IBuilder::buildSerializedNetwork: Error Code 10: Internal Error (Could not find any implementation for node {ForeignNode[/model/Cast_2.../model/Sigmoid]} due to insufficient workspace.)',
@@ -55,6 +59,8 @@ const lines: Readonly<Record<string, string | readonly string[]>> = {
     'The engine plan file is generated on an incompatible device, expecting compute 8.6 got compute 7.5, please rebuild.',
   'plan-other-gpu-model': 'Using an engine plan file across different models of devices is not recommended',
   'plan-empty': 'Assertion failure: false && "Attempting to access an empty engine!"',
+  'engine-file-missing': '[11/20/2026-21:37:38] [E] Error opening engine file: missing.plan',
+  'engine-not-saved': '[11/20/2026-21:37:38] [E] Saving engine to file failed.',
   'timing-cache-rejected': '[W] [TRT] Detected invalid timing cache, setup a local cache instead',
   'multi-gpu-process': 'Cask Pooling Runner Execute Failure',
   'myelin-cache-line': '[E] [TRT] 1: [myelinCache.h::deserializeFromBuffer::52] Error Code 1: Myelin',
@@ -97,6 +103,10 @@ const lines: Readonly<Record<string, string | readonly string[]>> = {
     'ERROR: builtin_op_importers.cpp:4531 In function importRange: [8] Assertion failed: inputs.at(0).isInt32()',
   'if-branches-differ': 'IIfConditionalOutputLayer inputs must have the same shape. Shapes are [2] and [3].',
   'external-data-missing': 'Failed to open file: model.onnx_data',
+  'model-file-missing': [
+    'Could not open file missing.onnx',
+    '[11/20/2026-21:36:43] [E] [TRT] ModelImporter.cpp:901: Failed to parse ONNX model from file: missing.onnx!',
+  ],
   'model-unreadable': 'Failed to parse ONNX model from file: missing.onnx!',
   'types-differ': "/Add: element type (half) differs from input 1's element type (float)",
   'weak-typing-refused': 'Parameter check failed, condition: !config.getFlag(BuilderFlag::kFP16)',

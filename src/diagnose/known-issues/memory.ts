@@ -14,10 +14,24 @@ export const memoryIssues: readonly KnownIssue[] = [
     source: 'measured',
   },
   {
+    id: 'workspace-unit-bytes',
+    severity: 'error',
+    hiddenBySuccess: true,
+    pattern: /^&&&& RUNNING .*--memPoolSize=\S*?:(?<number>\d+)(?<suffix>[KkMmGg]i?[Bb])(?=[\s,]|$)/,
+    majors: [10, 99],
+    unless: /Memory Pools: workspace: (?:0(?:\.\d+)?|[\d.]+e-\d+) MiB/,
+    cause:
+      'The size {number}{suffix} is read as {number} bytes: from TensorRT 10 on only the last character is the unit, and nothing warns. The line «Memory Pools» says what was used.',
+    remedy: 'Write the bare number of MiB, which every version reads alike.',
+    versions: '10.0 and later',
+    source: 'measured',
+  },
+  {
     id: 'workspace-suffix-ignored',
     severity: 'error',
     hiddenBySuccess: true,
-    pattern: /&&&& RUNNING .*--memPoolSize=\S*?:(?<number>\d+)(?<suffix>(?:[KkGg]i?)?[Bb]|[KkGg])(?=[\s,]|$)/,
+    pattern:
+      /^&&&& RUNNING .*--memPoolSize=\S*?:(?<number>\d+)(?<suffix>(?:[KkGg]i?)?[Bb]|[KkGg])(?=[\s,]|$)/,
     majors: [8, 9],
     cause:
       'The size {number}{suffix} has a suffix that trtexec 8.6 and 9 ignore: they read {number} MiB. The line «Memory Pools» says what was used.',

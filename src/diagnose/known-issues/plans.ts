@@ -1,11 +1,13 @@
 import { type KnownIssue, tensorrtIssue } from './issue.js';
 
+const SAMPLE_ENGINES = 'https://github.com/NVIDIA/TensorRT/blob/v11.1/samples/common/sampleEngines.cpp';
+
 export const planIssues: readonly KnownIssue[] = [
   {
     id: 'plan-other-version',
     severity: 'error',
     pattern:
-      /stdVersionRead == (?:kSERIALIZATION_VERSION|serializationVersion)|Version tag does not match|engine plan file is not compatible with this version of TensorRT/,
+      /stdVersionRead == (?:kSERIALIZATION_VERSION|serializationVersion)|Version tag does not match|engine plan file is not compatible with this version of TensorRT|^Serialization version is not supported/,
     cause: 'The plan was built with another TensorRT version.',
     remedy:
       'Build it again with this version, or once with version-compatible and its runtime inside: without that, only the lean runtime of the same version runs it. `trtforge inspect PLAN` shows the version it was built with.',
@@ -36,7 +38,7 @@ export const planIssues: readonly KnownIssue[] = [
     id: 'plan-corrupt',
     severity: 'error',
     pattern:
-      /magicTagRead == kMAGIC_TAG|magicTag == rt::kPLAN_MAGIC_TAG|blobSize > numericCast|Failed to read header from the stream/,
+      /magicTagRead == kMAGIC_TAG|magicTag == rt::kPLAN_MAGIC_TAG|blobSize > numericCast|Failed to read header from the stream|Failed to verify a plan tag|^Plan file is (?:empty|incorrect)/,
     cause:
       'The file is not a plan of this product, or it is cut short: an interrupted download, a Git LFS pointer, or a foreign header in front.',
     remedy: '`trtforge inspect FILE` says what it is; fetch or build it again.',
@@ -71,7 +73,26 @@ export const planIssues: readonly KnownIssue[] = [
       'The build failed while trtexec streamed the plan into its file, and an empty or cut file is left behind although the log says «Engine built».',
     remedy: 'Read the errors before it, and delete the file: it is no engine.',
     versions: '10.13.3 and later',
-    source: 'https://github.com/NVIDIA/TensorRT/blob/v11.1/samples/common/sampleEngines.cpp',
+    source: SAMPLE_ENGINES,
+  },
+  {
+    id: 'engine-file-missing',
+    severity: 'error',
+    pattern: /Error (?:opening|loading) engine file: (?<file>\S.{0,1000})/,
+    cause: 'The engine file {file} is not there, or may not be read.',
+    remedy: 'Check the path: it counts from the folder that trtexec was started in.',
+    versions: 'all',
+    source: SAMPLE_ENGINES,
+  },
+  {
+    id: 'engine-not-saved',
+    severity: 'error',
+    pattern:
+      /Saving engine to file failed|Cannot write to FileStreamWriter|Failed to open engine file for reading/,
+    cause: 'The engine was built and could not be written where --saveEngine says.',
+    remedy: 'Check that the folder is there, may be written, and has room; what lies there is no engine.',
+    versions: 'all',
+    source: SAMPLE_ENGINES,
   },
   {
     id: 'timing-cache-rejected',

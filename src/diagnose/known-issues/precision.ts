@@ -75,7 +75,7 @@ export const precisionIssues: readonly KnownIssue[] = [
     severity: 'error',
     hiddenBySuccess: true,
     pattern:
-      /&&&& RUNNING (?![^\n]{0,8000}--(?:calib|stronglyTyped|loadEngine))[^\n]{0,8000} --(?:int8|best)(?: |$)/,
+      /^&&&& RUNNING (?![^\n]{0,8000}--(?:calib|stronglyTyped|loadEngine))[^\n]{0,8000} --(?:int8|best)(?: |$)/,
     majors: [8, 10],
     cause:
       'trtexec was told --int8 (or --best, which includes it) without a calibration cache, and no line says that the model has Q/DQ nodes: it makes up random ranges, and what the engine computes is meaningless. Its speed is real.',

@@ -72,7 +72,7 @@ export const runningIssues: readonly KnownIssue[] = [
   {
     id: 'transfers-serialized',
     severity: 'warning',
-    pattern: /&&&& RUNNING [^\n]{0,8000} --exposeDMA/,
+    pattern: /^&&&& RUNNING [^\n]{0,8000} --exposeDMA/,
     cause: '--exposeDMA makes copies and compute wait for each other: throughput falls by nearly half.',
     remedy: 'Leave it out unless you study the copies themselves.',
     versions: 'all',

@@ -76,7 +76,7 @@ export const shapeIssues: readonly KnownIssue[] = [
     id: 'shape-outside-profile',
     severity: 'error',
     pattern:
-      /exceed min ~ max range at index|Supplied binding dimension|Static dimension mismatch while setting input shape/,
+      /exceed min ~ max range at index|Supplied binding dimension|Static dimension mismatch while setting input shape|built with static shapes for input tensor .{1,500} but the provided shapes do not match/,
     cause: "A request has a shape outside the range of the engine's profile.",
     remedy: 'Send a shape within the profile, or build one that includes it.',
     versions: 'all',
