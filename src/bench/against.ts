@@ -5,6 +5,7 @@ import type { AgainstSide, BenchAgainst } from './against-result.js';
 import { gpuOf, type OpenSubject, subjectOf, withEngine } from './bench-engine.js';
 import { benchRun } from './bench-run.js';
 import { checkRequest } from './check-request.js';
+import { withFileShapes } from './file-shapes.js';
 import { namedState } from './gpu-state.js';
 import { gateOf, verdictOf } from './judge-ratio.js';
 import { measureInChild, type StartMeasurer } from './measurer.js';
@@ -50,7 +51,7 @@ export async function benchAgainst(
       start,
       async (second) => {
         const a = sideOf(candidate, first);
-        const b = sideOf(sameShapes(reference, a.shapeCase), second);
+        const b = sideOf(sameShapes(reference, a.shapeCase, second.opened), second);
         const pids = [first.found.pid, second.found.pid];
         for (let round = 0; round < rounds; round++) {
           for (const side of round % 2 === 0 ? [a, b] : [b, a])
@@ -64,17 +65,26 @@ export async function benchAgainst(
 }
 
 function sideOf(request: BenchRequest, subject: OpenSubject): Side {
-  const [shapeCase] = shapeCases(subject.opened.inputs, request.shapes);
+  const { inputs } = subject.opened;
+  const [shapeCase] = shapeCases(inputs, withFileShapes(inputs, request));
   if (shapeCase === undefined) throw new TrtforgeError('TF_USAGE', 'There is no batch to measure.');
   return { request, subject, shapeCase, rounds: [] };
 }
 
-/** Both run the same shapes: two engines may have different optima. */
-function sameShapes(reference: BenchRequest, { shapes }: ShapeCase): BenchRequest {
-  if (reference.shapes.kind !== 'optimum') return reference;
+/** Both run the same shapes: two engines may have different optima. Of inputs with other names nothing but the batch can be the same. */
+function sameShapes(
+  reference: BenchRequest,
+  { shapes }: ShapeCase,
+  { inputs }: OpenSubject['opened'],
+): BenchRequest {
+  const isSame = inputs.length === shapes.length && inputs.every(({ name }) => isAmong(shapes, name));
+  if (reference.shapes.kind === 'batches' && !isSame) return reference;
   const asked = shapes.map(({ name, shape, values }) => [name, values ?? shape] as const);
   return { ...reference, shapes: { kind: 'shapes', shapes: new Map(asked) } };
 }
+
+const isAmong = (named: readonly { readonly name: string }[], wanted: string): boolean =>
+  named.some(({ name }) => name === wanted);
 
 /** After the first round a side is warm but for its fresh contexts. */
 function roundMode(mode: ModeRequest, round: number, rounds: number): ModeRequest {

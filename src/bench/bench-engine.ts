@@ -4,6 +4,7 @@ import { inPhase } from '../events.js';
 import { environmentFor } from '../runtime/supervised-engine.js';
 import { benchRun } from './bench-run.js';
 import { checkRequest } from './check-request.js';
+import { withFileShapes } from './file-shapes.js';
 import { type GpuLease, leaseGpu } from './gpu-lease.js';
 import { namedState } from './gpu-state.js';
 import { joinLayers } from './layer-times.js';
@@ -35,7 +36,7 @@ export function benchEngine(
   start: StartMeasurer = measureInChild,
 ): Promise<BenchResult> {
   return withEngine(request, context, start, async (subject) => {
-    const cases = shapeCases(subject.opened.inputs, request.shapes);
+    const cases = shapeCases(subject.opened.inputs, withFileShapes(subject.opened.inputs, request));
     const runs: BenchRun[] = [];
     for (const shapeCase of cases) runs.push(await measureCase(subject, request, context, shapeCase, cases));
     const layers = request.layers ? await measureLayers(subject, request, context, cases[0]) : null;

@@ -85,9 +85,12 @@ function openedEngine({ plan, toolchain, native, bindings }: LoadedEngine): Open
 /** The same numbers that any other way of measuring feeds; values of shape tensors travel with the shapes. */
 function inputData({ engine, inputs, fill, shapes, profile }: Omit<LayerRequest, 'runs'>): NativeHostData[] {
   const onDevice = inputs.filter((input) => !input.hostValues);
+  const files = fill.files.filter(
+    ({ name }) => !inputs.some((input) => input.hostValues && input.name === name),
+  );
   return gatherInputs(onDevice, {
     file: engine,
-    sources: sourcesOf(fill),
+    sources: sourcesOf({ ...fill, files }),
     seed: fill.seed,
     ranges: fill.ranges,
     shapes: new Map(

@@ -22,6 +22,7 @@ import { runTrtexec, type TrtexecRun } from '../trtexec/run.js';
 import { benchMisreadings, requireSuccess, requireUnderstood } from '../trtexec/verdict.js';
 import { gatherInputs } from '../verify/run-inputs.js';
 import { checkRequest } from './check-request.js';
+import { withFileShapes } from './file-shapes.js';
 import { joinLayers } from './layer-times.js';
 import { type BenchContext, type BenchRequest, sourcesOf } from './request.js';
 import type { BenchResult, BenchRun, GpuState, LayerTimes } from './result.js';
@@ -73,7 +74,11 @@ export async function benchTrtexec(request: BenchRequest, context: BenchContext)
   // Refused before anything is written.
   const program = await trtexecToMeasure(toolchain, environment);
   const inputs = plan.passport === null ? null : passportBindings(plan.passport);
-  const calls = callsOf(inputs, request.shapes, request.engine);
+  const calls = callsOf(
+    inputs,
+    inputs === null ? request.shapes : withFileShapes(inputs, request),
+    request.engine,
+  );
   const scratch = mkdtempSync(join(tmpdir(), 'trtforge-trtexec-'));
   try {
     const setting: Setting = { request, context, plan, toolchain, program, inputs, scratch };

@@ -97,9 +97,10 @@ export const benchOptions = {
     flags: '--layers',
     describe: 'time each layer too, in runs of their own, with the ONNX nodes behind it',
   }),
-  samples: text({
+  samples: option({
     flags: '--samples <file>',
     describe: 'write every sample to a .npz or .json file',
+    parse: parseSamplesPath,
   }),
   against: text({
     flags: '--against <engine>',
@@ -159,8 +160,22 @@ const modeWords: Readonly<Record<string, ModeChange>> = {
   'no-transfers': { transfers: false },
 };
 
+const MODE_WORDS_REMEDY = `Words are ${Object.keys(modeWords).join(', ')} and streams=N.`;
+
 function parseModeWords(list: string): ModeChange {
-  return Object.assign({}, ...splitAtCommas(list).map(modeChange)) as ModeChange;
+  const changes = splitAtCommas(list).map(modeChange);
+  if (changes.length > 0) return Object.assign({}, ...changes) as ModeChange;
+  throw new TrtforgeError('TF_USAGE', `«${list}» is not a list of modes of measuring.`, {
+    remedy: MODE_WORDS_REMEDY,
+  });
+}
+
+/** What another ending would hold is anyone's guess. */
+function parseSamplesPath(path: string): string {
+  if (/\.(npz|json)$/i.test(path)) return path;
+  throw new TrtforgeError('TF_USAGE', `«${path}» ends neither in .npz nor in .json.`, {
+    remedy: 'Write samples.npz or samples.json.',
+  });
 }
 
 function modeChange(word: string): ModeChange {
@@ -169,7 +184,7 @@ function modeChange(word: string): ModeChange {
   const streams = /^streams=(.+)$/.exec(word)?.[1];
   if (streams !== undefined) return { streams: integer(1, 256)(streams) };
   throw new TrtforgeError('TF_USAGE', `«${word}» is not a mode of measuring.`, {
-    remedy: `Words are ${Object.keys(modeWords).join(', ')} and streams=N.`,
+    remedy: MODE_WORDS_REMEDY,
   });
 }
 
@@ -234,8 +249,11 @@ export function againstRequest(engine: string, options: BenchOptionValues): Agai
     .filter(([, given]) => given)
     .map(([name]) => name);
   if (without.length > 0 || (options.batch?.length ?? 0) > 1) {
-    const what = without.length > 0 ? without.join(' and ') : 'a list of batches';
-    throw new TrtforgeError('TF_USAGE', `A comparison takes one shape and tells no ${what}.`, {
+    const why =
+      without.length > 0
+        ? `A comparison of two engines cannot honour ${without.join(' and ')}.`
+        : 'A comparison of two engines measures one batch; a list of them is given.';
+    throw new TrtforgeError('TF_USAGE', why, {
       remedy: 'Leave it out here and measure each engine with it.',
     });
   }

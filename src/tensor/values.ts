@@ -1,5 +1,5 @@
 import { TrtforgeError } from '../errors.js';
-import { type Dtype, elementCount, packedBytes } from './dtype.js';
+import { type Dtype, dtypes, elementCount, packedBytes } from './dtype.js';
 import { bfloat16ToFloat32, float16ToFloat32, float32ToBfloat16, float32ToFloat16 } from './float16.js';
 import { isPackedInteger, isSmallFloat, smallFloatToFloat32, unpackIntegers } from './low-precision.js';
 import type { Tensor } from './tensor.js';
@@ -122,7 +122,20 @@ export type IntegerDtype = (typeof integerDtypes)[number];
 export const isIntegerDtype = (dtype: Dtype): dtype is IntegerDtype =>
   (integerDtypes as readonly Dtype[]).includes(dtype);
 
-/** A tensor of one of the integer types; numbers wrap around as typed arrays let them. */
+/** Place of the first number that an integer type cannot hold; -1 when it holds all of them. */
+export function firstBeyond(dtype: IntegerDtype, values: ArrayLike<number>): number {
+  const { bits, kind } = dtypes[dtype];
+  const isSigned = kind === 'int';
+  // The largest 64-bit numbers are no doubles; the powers of two above them are.
+  const [least, above] = [isSigned ? -(2 ** (bits - 1)) : 0, 2 ** (isSigned ? bits - 1 : bits)];
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i]!;
+    if (!(value >= least && value < above)) return i;
+  }
+  return -1;
+}
+
+/** A tensor of one of the integer types; numbers wrap around as typed arrays let them (see `firstBeyond`). */
 export function integerTensor(
   dtype: IntegerDtype,
   shape: readonly number[],

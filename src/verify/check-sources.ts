@@ -56,6 +56,7 @@ export function checkSources(
       if (inputs !== null && header !== null) checkHeader(bindingOf(inputs, name, from), header, from);
     }
   }
+  refuseIdleRanges(ranges, given, sources);
   if (inputs === null) return;
   refuseUnknown(inputs, [...(shapes?.keys() ?? []), ...ranges.flatMap(({ name }) => name ?? [])]);
   if (!sources.some(({ kind }) => kind === 'random')) refuseMissing(inputs, given);
@@ -129,6 +130,28 @@ function checkHeader(input: KnownInput, header: NonNullable<Described['header']>
   checkConvertible(input, header.dtype, from);
   const { name, shape } = input;
   if (shape !== null) checkDims({ name, shape }, header.shape);
+}
+
+/** A range says what to draw: where nothing is drawn it would be dropped without a word. */
+function refuseIdleRanges(
+  ranges: NonNullable<RunRequest['ranges']>,
+  given: ReadonlyMap<string, string>,
+  sources: readonly RunSource[],
+): void {
+  if (ranges.length > 0 && !sources.some(({ kind }) => kind === 'random')) {
+    throw new TrtforgeError('TF_USAGE', 'A range of values is given, and no input is drawn.', {
+      remedy: 'Add --inputs random, or leave --val-range out.',
+    });
+  }
+  for (const { name } of ranges) {
+    const file = name === null ? undefined : given.get(name);
+    if (file === undefined) continue;
+    throw new TrtforgeError(
+      'TF_USAGE',
+      `The input ${name} is given by ${file}, so the range of values for it means nothing.`,
+      { remedy: 'Leave one of them out.' },
+    );
+  }
 }
 
 function refuseTwice(name: string, earlier: string | undefined, from: string): void {

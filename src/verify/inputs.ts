@@ -7,8 +7,10 @@ import { readNpy } from '../tensor/npy.js';
 import { isRandomDtype, type RandomStream, randomStream, randomTensor } from '../tensor/random.js';
 import type { NamedTensors, Tensor } from '../tensor/tensor.js';
 import {
+  firstBeyond,
   float32Values,
   floatTensor,
+  type IntegerDtype,
   integerTensor,
   isIntegerDtype,
   numbersOf,
@@ -95,13 +97,30 @@ function longestAxis(inputs: readonly Binding[], shapes: ReadonlyMap<string, rea
 export const sampleOf = (plan: readonly PlannedInput[], seed: number, sample: number): NamedTensors =>
   new Map(plan.map((input) => [input.name, input.tensor(seed, sample)]));
 
-/** A tensor in the dtype of a binding: floats and integers are converted among themselves; anything else is TF_SESSION_INPUT. */
+/** A tensor in the dtype of a binding: floats and integers are converted among themselves; anything else, and an integer that does not fit, is TF_SESSION_INPUT. */
 export function inDtype(input: Binding, tensor: Tensor, origin: string): Tensor {
   const { dtype } = input;
   checkConvertible(input, tensor.dtype, origin);
   if (tensor.dtype === dtype) return tensor;
   if (isFloatDtype(dtype)) return floatTensor(dtype, tensor.shape, float32Values(tensor));
-  return isIntegerDtype(dtype) ? integerTensor(dtype, tensor.shape, numbersOf(tensor)) : tensor;
+  return isIntegerDtype(dtype) ? integersOf(input, dtype, tensor.shape, numbersOf(tensor), origin) : tensor;
+}
+
+/** Throws TF_SESSION_INPUT for a number that the type cannot hold: it would wrap around and be another. */
+function integersOf(
+  { name }: Binding,
+  dtype: IntegerDtype,
+  shape: readonly number[],
+  values: ArrayLike<number>,
+  origin: string,
+): Tensor {
+  const at = firstBeyond(dtype, values);
+  if (at < 0) return integerTensor(dtype, shape, values);
+  throw new TrtforgeError(
+    'TF_SESSION_INPUT',
+    `${origin} holds ${values[at]} (element ${at}), which the input ${name} of type ${dtype} cannot.`,
+    { remedy: `Give values that ${dtype} holds.` },
+  );
 }
 
 /** Throws TF_SESSION_INPUT unless values of a dtype can be given to an input: floats to floats, integers to integers. */
@@ -124,16 +143,43 @@ function refuseUnknownNames(inputs: readonly Binding[], { ranges = [], files = [
   }
 }
 
-function askedRange({ name }: Binding, { ranges = [] }: InputWishes): InputRange | undefined {
+function askedRange({ name, dtype }: Binding, { ranges = [] }: InputWishes): InputRange | undefined {
   const range =
     ranges.findLast((candidate) => candidate.name === name) ??
     ranges.findLast((candidate) => candidate.name === null);
   if (range === undefined) return undefined;
   const { low, high } = range;
+  if (isIntegerDtype(dtype)) checkIntegerRange(name, dtype, low, high);
   return { spread: { kind: 'uniform', low, high }, reason: `${low} to ${high}, as asked for` };
 }
 
-function draw(
+/** Throws TF_SESSION_INPUT for a range without an integer, and for one with integers that the type cannot hold. */
+function checkIntegerRange(name: string, dtype: IntegerDtype, low: number, high: number): void {
+  const [least, most] = [Math.ceil(low), Math.floor(high)];
+  if (least <= most && firstBeyond(dtype, [least, most]) < 0) return;
+  const why = least <= most ? 'cannot hold all of that' : 'has no number in it';
+  throw new TrtforgeError(
+    'TF_SESSION_INPUT',
+    `The values of the input ${name} are to be ${low} to ${high}, but its type, ${dtype}, ${why}.`,
+    { remedy: `Give the input a range of its own: --val-range ${name}:[0,1].` },
+  );
+}
+
+/** A shape that is a slip of the pen asks for more memory than there can be. */
+function draw(input: Binding, shape: readonly number[], range: InputRange, stream: RandomStream): Tensor {
+  try {
+    return drawn(input, shape, range, stream);
+  } catch (cause) {
+    if (!(cause instanceof RangeError)) throw cause;
+    throw new TrtforgeError(
+      'TF_SHAPE_INVALID',
+      `The input ${input.name} of shape [${shape.join(', ')}] is too large to be drawn.`,
+      { cause, remedy: 'Give a smaller shape: --shapes name:1x3x224x224.' },
+    );
+  }
+}
+
+function drawn(
   input: Binding,
   shape: readonly number[],
   { spread }: InputRange,

@@ -11,6 +11,7 @@ import { openSafetensors } from '../tensor/safetensors.js';
 import { type TensorReader, tensorReader } from '../tensor/tensor-reader.js';
 import { tensorFrom } from '../tensor/values.js';
 import { readExportedOutput } from '../trtexec/exports.js';
+import { nameOfNpy } from './npy-name.js';
 
 export const outputFormats = ['npz', 'npy', 'safetensors', 'polygraphy', 'trtexec'] as const;
 export type OutputFormat = (typeof outputFormats)[number];
@@ -118,10 +119,7 @@ function npyRun(
   return closing(source, () => ({
     runs: [
       new Map([
-        [
-          basename(path).replace(/\.npy$/i, ''),
-          npyReader(source, slot, voidDtype === undefined ? {} : { voidDtype }),
-        ],
+        [nameOfNpy(basename(path)), npyReader(source, slot, voidDtype === undefined ? {} : { voidDtype })],
       ]),
     ],
     close: () => source.close(),

@@ -9,7 +9,7 @@ import { openSupervisedEngine, type SupervisedEngineOptions } from '../runtime/s
 import type { NamedTensors } from '../tensor/tensor.js';
 import { checkSources, inputsInPassport } from './check-sources.js';
 import { type GatheredInput, gatherForModel, gatherInputs, tensorsOf } from './run-inputs.js';
-import { writeOutputs } from './run-outputs.js';
+import { checkPlace, writeOutputs } from './run-outputs.js';
 import { repeatRun } from './run-repeat.js';
 import type { RunRequest } from './run-request.js';
 import type { RunResult } from './run-result.js';
@@ -45,6 +45,7 @@ export async function runFile(request: RunRequest, context: RunContext = {}): Pr
   };
   const isEngine = isEngineFile(request.file);
   checkWishes(request, isEngine);
+  checkPlace(request.output);
   checkSources(request, isEngine ? inputsInPassport(request.file) : null);
   const ran = await (isEngine ? runEngine : runModel)(request, { ...context, emit });
   return {

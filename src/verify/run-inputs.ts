@@ -9,7 +9,7 @@ import { elementCount } from '../tensor/dtype.js';
 import { readNpy } from '../tensor/npy.js';
 import { openNpz } from '../tensor/npz.js';
 import type { NamedTensors, Tensor } from '../tensor/tensor.js';
-import { integerTensor, isIntegerDtype } from '../tensor/values.js';
+import { float32Values, integerTensor, isIntegerDtype, numbersOf } from '../tensor/values.js';
 import { bindingOf, refuseMissing } from './check-sources.js';
 import { inDtype, planInputs } from './inputs.js';
 import type { RunRequest } from './run-request.js';
@@ -58,7 +58,7 @@ function readSources(inputs: readonly Binding[], { sources }: RunRequest): Map<s
     if (source.kind === 'random') continue;
     if (source.kind === 'tensor') {
       const binding = bindingOf(inputs, source.name, source.path);
-      given.set(source.name, converted(binding, readTensor(binding, source.path), source.path));
+      given.set(source.name, converted(binding, readInput(binding, source.path), source.path));
       continue;
     }
     const voidDtypes = Object.fromEntries(inputs.map(({ name, dtype }) => [name, dtype]));
@@ -75,8 +75,8 @@ function readSources(inputs: readonly Binding[], { sources }: RunRequest): Map<s
   return given;
 }
 
-/** `x=@file.npz` takes the tensor of that name from the archive. */
-function readTensor({ name, dtype }: Binding, path: string): Tensor {
+/** A tensor for an input, as its file has it: `x=@file.npz` takes the tensor of that name from the archive. Throws what reading the file throws. */
+export function readInput({ name, dtype }: Binding, path: string): Tensor {
   if (!path.endsWith('.npz')) return readNpy(path, { voidDtype: dtype });
   const archive = openNpz(path, { voidDtypes: { [name]: dtype } });
   try {
@@ -86,9 +86,33 @@ function readTensor({ name, dtype }: Binding, path: string): Tensor {
   }
 }
 
-function converted(binding: Binding, tensor: Tensor, path: string): Gathered {
-  const note = tensor.dtype === binding.dtype ? '' : `, converted from ${tensor.dtype}`;
-  return { tensor: inDtype(binding, tensor, path), from: `${path}${note}` };
+/** Names the file where a tensor cannot be the input: what was asked for is a file, not a shape. */
+function converted(binding: Binding, given: Tensor, path: string): Gathered {
+  const tensor = inDtype(binding, given, path);
+  const { name, shape } = binding;
+  if (shape !== null && !fitsDeclared(shape, tensor.shape)) {
+    throw new TrtforgeError(
+      'TF_SESSION_INPUT',
+      `${path} is ${list(tensor.shape)}, but the input ${name} is ${list(shape.map((size) => size ?? '?'))}.`,
+      { remedy: 'Give a tensor of the rank and the fixed dimensions of the input.' },
+    );
+  }
+  return { tensor, from: `${path}${conversionNote(given, tensor)}` };
+}
+
+const fitsDeclared = (declared: NonNullable<Binding['shape']>, shape: readonly number[]): boolean =>
+  shape.length === declared.length &&
+  declared.every((size, axis) => typeof size !== 'number' || size === shape[axis]);
+
+/** Says of a conversion also how many finite values became infinite by it. */
+function conversionNote(given: Tensor, tensor: Tensor): string {
+  if (given.dtype === tensor.dtype) return '';
+  const note = `, converted from ${given.dtype}`;
+  if (isIntegerDtype(tensor.dtype)) return note;
+  const [before, after] = [numbersOf(given), float32Values(tensor)];
+  let lost = 0;
+  for (let i = 0; i < after.length; i++) if (!Number.isFinite(after[i]) && Number.isFinite(before[i])) lost++;
+  return lost === 0 ? note : `${note}, in which ${lost} of ${after.length} values became infinite`;
 }
 
 /** Draws what is missing. An engine's open dimensions get the optimum of the profile, and values of shape tensors are that optimum. */

@@ -1,27 +1,35 @@
 import { join } from 'node:path';
+import { TrtforgeError } from '../errors.js';
+import { statIfThere } from '../system/stat.js';
 import { elementCount } from '../tensor/dtype.js';
 import { writeNpy } from '../tensor/npy.js';
 import { writeNpz } from '../tensor/npz.js';
 import type { NamedTensors, Tensor } from '../tensor/tensor.js';
 import { numbersOf } from '../tensor/values.js';
+import { npyFileName } from './npy-name.js';
 import type { RunResult } from './run-result.js';
 
 type RunOutput = RunResult['outputs'][number];
 
+/** Throws TF_USAGE for a place that looks like one file and is none that holds all outputs: it would become a folder of that name. */
+export function checkPlace(place: string | undefined): void {
+  if (place === undefined || !/\.(npy|json|safetensors)$/i.test(place)) return;
+  if (statIfThere(place)?.isDirectory() === true) return;
+  throw new TrtforgeError('TF_USAGE', `Outputs cannot be written to ${place}.`, {
+    remedy: 'Give a folder (one npy for each output) or a file that ends in .npz.',
+  });
+}
+
 /** Writes outputs as one npz, or one npy each into a folder, and says of each what is in it. */
 export function writeOutputs(tensors: NamedTensors, place: string | undefined): RunOutput[] {
-  const isArchive = place?.endsWith('.npz') ?? false;
+  const isArchive = /\.npz$/i.test(place ?? '');
   if (place !== undefined && isArchive) writeNpz(place, tensors);
   return [...tensors].map(([name, tensor]) => {
-    const file = place === undefined ? null : isArchive ? place : join(place, fileName(name));
+    const file = place === undefined ? null : isArchive ? place : join(place, npyFileName(name));
     if (file !== null && !isArchive) writeNpy(file, tensor);
     return { ...describeTensor(name, tensor), file };
   });
 }
-
-/** Names of tensors may hold slashes and colons; such characters are written as %2F. */
-const fileName = (name: string): string =>
-  `${name.replace(/[^A-Za-z0-9._-]/gu, (character) => encodeURIComponent(character)).replace(/^\./, '%2E')}.npy`;
 
 function describeTensor(name: string, tensor: Tensor): Omit<RunOutput, 'file'> {
   const { dtype, shape } = tensor;

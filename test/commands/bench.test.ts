@@ -17,7 +17,7 @@ import { type BenchAgainst, benchAgainstSchema } from '../../src/bench/against-r
 import { type BenchResult, benchResultSchema } from '../../src/bench/result.js';
 import { writeNpy } from '../../src/tensor/npy.js';
 import { readNpz } from '../../src/tensor/npz.js';
-import { float32Values, tensorFrom } from '../../src/tensor/values.js';
+import { float32Values, integerTensor, tensorFrom } from '../../src/tensor/values.js';
 import { standinEngine } from '../support/standin-engine.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-bench-'));
@@ -52,6 +52,9 @@ beforeAll(async () => {
     ],
   });
   engine.writePlan(at('b.engine'), { kind: 'affine', inner: 4, profiles: [[1, 8, 64]] });
+  engine.writePlan(at('shape.engine'), { kind: 'shape', inner: 4 });
+  writeNpy(at('wide.npy'), tensorFrom('float32', [16, 4], new Float32Array(64)));
+  writeNpy(at('s.npy'), integerTensor('int32', [2], [3, 4]));
   writeNpy(at('x.npy'), tensorFrom('float32', [2, 4], new Float32Array(8)));
   writeFileSync(at('text.engine'), 'this is not a plan, and it is long enough to hold a header of one');
 }, 180_000);
@@ -150,6 +153,30 @@ describe('trtforge bench ENGINE', () => {
     });
   });
 
+  it('takes the shape of a file, in the profile that holds it, and the values of a shape tensor', () => {
+    const { answer } = json<BenchResult>([at('a.engine'), '--inputs', `x=@${at('wide.npy')}`, ...QUICK]);
+    expect(answer.runs[0]).toMatchObject({ batch: 16, profile: 1, shapes: [{ name: 'x', shape: [16, 4] }] });
+    const shaped = json<BenchResult>([at('shape.engine'), '--inputs', `s=@${at('s.npy')}`, ...QUICK]);
+    expect(shaped.answer.runs[0]?.shapes).toEqual([
+      { name: 'x', shape: [8, 4] },
+      { name: 's', shape: [3, 4] },
+    ]);
+    const batched = ['--batch', '2', '--inputs', `s=@${at('s.npy')}`, ...QUICK];
+    expect(json<object>([at('shape.engine'), ...batched]).answer.error).toMatchObject({
+      code: 'TF_USAGE',
+      message: expect.stringMatching(/values of s, which decide shapes/),
+    });
+    const other = json<object>([
+      at('a.engine'),
+      '--batch',
+      '2',
+      '--inputs',
+      `x=@${at('wide.npy')}`,
+      ...QUICK,
+    ]);
+    expect(other.answer.error).toMatchObject({ code: 'TF_SHAPE_INVALID' });
+  });
+
   it('uses several streams and says what that does to times', () => {
     const { answer } = json<BenchResult>([at('a.engine'), '--streams', '2', ...QUICK]);
     expect(answer.mode.streams).toBe(2);
@@ -198,6 +225,8 @@ describe('trtforge bench ENGINE', () => {
     ['a comparison of an ONNX model', ['m.onnx', '--against', 'a.engine'], 2, 'TF_USAGE'],
     ['trtexec for an ONNX model', ['m.onnx', '--with', 'trtexec'], 2, 'TF_USAGE'],
     ['--batch beside --shapes', ['a.engine', '--batch', '1', '--shapes', 'x:1x4'], 2, 'TF_USAGE'],
+    ['samples of another ending', ['a.engine', '--samples', 'times.csv'], 2, 'TF_USAGE'],
+    ['no mode at all', ['a.engine', '--against', 'a.engine', '--against-mode', ''], 2, 'TF_USAGE'],
     ['a limit without a comparison', ['a.engine', '--fail-above', '1.02'], 2, 'TF_USAGE'],
     ['layers in a comparison', ['a.engine', '--against-mode', 'graph', '--layers'], 2, 'TF_USAGE'],
     ['a mode nobody knows', ['a.engine', '--against-mode', 'grph'], 2, 'TF_USAGE'],

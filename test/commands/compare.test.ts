@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,6 +9,7 @@ import { writeNpz } from '../../src/tensor/npz.js';
 import type { Tensor } from '../../src/tensor/tensor.js';
 import { floatTensor, integerTensor, tensorFrom } from '../../src/tensor/values.js';
 import { type CompareResult, compareResultSchema } from '../../src/verify/compare-result.js';
+import { writeOutputs } from '../../src/verify/run-outputs.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-compare-'));
 const polygraphy = (name: string) =>
@@ -136,6 +137,23 @@ describe('trtforge compare', () => {
       const words = ['--map', `${name}=float32`, '--allow-dtype-difference'];
       expect(compare(tensors(`${name}.npy`), tensors('float32.npy'), ...words)).toMatchObject({ status: 0 });
     }
+  });
+
+  it('knows outputs that run wrote into a folder by their own names', () => {
+    const names = ['/encoder/y:0', '.hidden', 'a b', '100%', 'größe', 'plain'];
+    const tensors = new Map(names.map((name) => [name, y]));
+    const out = join(folder, 'named');
+    writeOutputs(tensors, out);
+    expect(readdirSync(out)).toContain('%2Fencoder%2Fy%3A0.npy');
+    const result = answer(out, npz('named', Object.fromEntries(tensors)));
+    expect(result.outputs.map(({ name }) => name)).toEqual(names);
+    expect(result).toMatchObject({ outcome: 'pass', candidate: { unmatched: [] } });
+  });
+
+  it('leaves the name of a file alone that nobody wrote so', () => {
+    const out = mkdtempSync(join(folder, 'foreign-'));
+    for (const name of ['50%', 'a%20b', 'x%2fy']) writeNpy(join(out, `${name}.npy`), y);
+    expect(answer(out, out).outputs.map(({ name }) => name)).toEqual(['50%', 'a b', 'x%2fy']);
   });
 
   it('says of which type void elements are', () => {

@@ -73,6 +73,8 @@ beforeAll(async () => {
     ),
   );
   writeNpy(at('i.npy'), ids([2], [5, -6]));
+  writeNpy(at('flat.npy'), floats('float32', [4], [1, 2, 3, 4]));
+  writeNpy(at('huge.npy'), tensorFrom('float64', [1, 4], Float64Array.of(1, 1e300, -1e39, Number.NaN)));
   writeNpz(
     at('both.npz'),
     new Map([
@@ -160,6 +162,10 @@ describe('trtforge run MODEL', () => {
       shape: [2, 4],
       from: `${at('x64.npy')}, converted from float64`,
     });
+    const lost = json([model, `x=@${at('huge.npy')}`, '--inputs', 'random']);
+    expect(lost.answer.inputs[0].from).toBe(
+      `${at('huge.npy')}, converted from float64, in which 2 of 4 values became infinite`,
+    );
     expect(mixed.answer.times).toMatchObject({ iterations: 3, rest: { min: expect.any(Number) } });
   });
 
@@ -171,6 +177,24 @@ describe('trtforge run MODEL', () => {
       [`x=@${at('i.npy')}`, '--inputs', 'random'],
       'TF_SESSION_INPUT',
       /int64, but the input x/,
+    ],
+    [
+      'a file of another rank',
+      [`x=@${at('flat.npy')}`, '--inputs', 'random'],
+      'TF_SESSION_INPUT',
+      /flat\.npy is \[4\], but the input x is \[n, 4\]/,
+    ],
+    [
+      'a range where nothing is drawn',
+      [at('both.npz'), '--val-range', '[0,1]'],
+      'TF_USAGE',
+      /no input is drawn/,
+    ],
+    [
+      'a range for what a file gives',
+      [`x=@${at('x.npy')}`, '--inputs', 'random', '--val-range', 'x:[0,1]'],
+      'TF_USAGE',
+      /x is given by .*x\.npy, so the range/,
     ],
     [
       'shapes that contradict',
@@ -193,6 +217,12 @@ describe('trtforge run MODEL', () => {
       /--cuda-graph is for engines/,
     ],
     ['no iterations', ['--iterations', '0'], 'TF_USAGE', /from 1/],
+    [
+      'one npy for all outputs',
+      [at('both.npz'), '-o', at('y.npy')],
+      'TF_USAGE',
+      /cannot be written to .*y\.npy/,
+    ],
   ])('%s ends with exit code 2', (_, words, code, message) => {
     const { status, error } = json([model, ...words]);
     expect(error).toMatchObject({ code, message: expect.stringMatching(message) });

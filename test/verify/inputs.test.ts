@@ -7,7 +7,7 @@ import { feedInputs, valueFacts } from '../../src/onnx/value-facts.js';
 import type { Binding } from '../../src/runtime/session.js';
 import type { Dtype } from '../../src/tensor/dtype.js';
 import { writeNpy } from '../../src/tensor/npy.js';
-import { numbersOf } from '../../src/tensor/values.js';
+import { type IntegerDtype, integerTensor, numbersOf } from '../../src/tensor/values.js';
 import { type InputWishes, planInputs } from '../../src/verify/inputs.js';
 import { castTo, floats, ids, modelFile } from '../runtime/models.js';
 
@@ -254,8 +254,56 @@ describe('what the user says comes first', () => {
       /n is 2 elsewhere/,
     ],
     ['a range for no input', { ranges: [{ name: 'q', low: 0, high: 1 }] }, /no input q/],
+    [
+      'a shape that no memory holds',
+      { shapes: new Map([['x', [2 ** 40, 2 ** 10]]]) },
+      /x of shape \[1099511627776, 1024\] is too large to be drawn/,
+    ],
   ])('%s is refused', async (_case, wishes, message) => {
-    await expect(plan(two, wishes)).rejects.toThrow(message);
+    const drawn = plan(two, wishes).then((inputs) => inputs.get('x')?.tensor(0, 0));
+    await expect(drawn).rejects.toThrow(message);
+  });
+
+  it.each<[string, Dtype, number, number, RegExp | null]>([
+    ['what the type just holds', 'int8', -128, 127, null],
+    ['one more than that', 'int8', -128, 128, /x are to be -128 to 128, but its type, int8, cannot hold/],
+    ['less than nothing', 'uint8', -1, 3, /uint8, cannot hold/],
+    ['the powers of two beyond 64 bits', 'int64', 0, 2 ** 63, /int64, cannot hold/],
+    ['no integer at all', 'int32', 0.2, 0.8, /int32, has no number in it/],
+  ])('a range for integers is held against their type: %s', async (_case, dtype, low, high, refusal) => {
+    const drawn = plan(
+      (graph) => {
+        graph.input('x', dtype, ['n', 4]);
+        graph.node('Identity', { inputs: ['x'], outputs: ['y'] });
+        graph.output('y', dtype, ['n', 4]);
+      },
+      { ranges: [{ name: null, low, high }], shapes: new Map([['x', [500, 4]]]) },
+    ).then((inputs) => numbersOf(inputs.get('x')!.tensor(0, 0)));
+    if (refusal !== null) return expect(drawn).rejects.toThrow(refusal);
+    const values = Array.from(await drawn);
+    expect([Math.min(...values), Math.max(...values)]).toEqual([low, high]);
+  });
+
+  it.each<[string, IntegerDtype, readonly number[], Dtype, RegExp | null]>([
+    ['as they are', 'int64', [-128, 127], 'int8', null],
+    ['too large', 'int64', [1, 2 ** 31], 'int32', /x\.npy holds 2147483648 \(element 1\), which the input x/],
+    ['below zero', 'int32', [-1, 1], 'uint8', /holds -1 \(element 0\).*of type uint8 cannot/],
+    ['unsigned ones of 64 bits', 'uint64', [0, 2 ** 63], 'int64', /element 1/],
+  ])('integers of a file never wrap around: %s', async (_case, given, values, dtype, refusal) => {
+    const path = join(mkdtempSync(join(tmpdir(), 'trtforge-inputs-')), 'x.npy');
+    writeNpy(path, integerTensor(given, [values.length], values));
+    const taken = plan(
+      (graph) => {
+        graph.input('x', dtype, ['n']);
+        graph.node('Identity', { inputs: ['x'], outputs: ['y'] });
+        graph.output('y', dtype, ['n']);
+      },
+      { files: [{ name: 'x', path }] },
+    ).then((inputs) => inputs.get('x')!.tensor(0, 0));
+    if (refusal !== null) return expect(taken).rejects.toThrow(refusal);
+    const tensor = await taken;
+    expect(tensor.dtype).toBe(dtype);
+    expect(Array.from(numbersOf(tensor))).toEqual(values);
   });
 
   it('an input without a rank needs a shape', async () => {

@@ -1,0 +1,126 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { benchAgainst } from '../../src/bench/against.js';
+import type { MeasureRequest, Measurer, OpenedEngine, StartMeasurer } from '../../src/bench/measurer.js';
+import { defaultRequest, type ShapeWish } from '../../src/bench/request.js';
+import type { EngineBinding } from '../../src/runtime/engine-interface.js';
+import { planBytes } from '../support/standin-engine.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-against-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const at = (name: string) => join(folder, name);
+for (const name of ['a', 'b']) writeFileSync(at(`${name}.engine`), planBytes('10', { kind: 'affine' }));
+
+/** An input whose batch and length are open. */
+const audio = (name: string, length: number): EngineBinding => ({
+  name,
+  dtype: 'float32',
+  shape: [null, null],
+  hostValues: false,
+  profiles: [{ min: [1, 1], opt: [4, length], max: [64, 1000] }],
+});
+
+const opened = (inputs: readonly EngineBinding[]): OpenedEngine => ({
+  facts: {
+    name: '',
+    layers: 1,
+    profiles: 1,
+    auxStreams: 0,
+    deviceMemoryBytes: 0,
+    deviceMemoryBytesPerProfile: [0],
+    streamableWeightsBytes: 0,
+    refittable: false,
+    tensors: [],
+    libraryVersion: '10.3.0',
+    loadMs: 1,
+    gpuMemory: { freeBefore: 1, freeAfter: 1, total: 1 },
+  },
+  inputs,
+  backend: 'TensorRT 10.3.0',
+  fileBytes: 100,
+  passport: null,
+});
+
+/** Measures nothing: every inference takes 2 ms. What was asked for is told to `asked`. */
+function measuring(
+  engines: Readonly<Record<string, readonly EngineBinding[]>>,
+  asked: (request: MeasureRequest) => void,
+): StartMeasurer {
+  const column = (value: (at: number) => number) => Float64Array.from({ length: 60 }, (_, at) => value(at));
+  return (): Measurer => ({
+    gpu: async () => ({
+      gpu: { index: 0, uuid: 'GPU-0', name: 'none', computeCapability: 90, memoryBytes: 1 } as never,
+      driver: null,
+      state: null,
+      pid: 1,
+    }),
+    open: async ({ engine }) => opened(engines[engine] ?? []),
+    measure: async (request) => {
+      asked(request);
+      return {
+        measurement: {
+          streams: new Int32Array(60),
+          inputStart: column((i) => 2 * i),
+          inputEnd: column((i) => 2 * i),
+          computeStart: column((i) => 2 * i),
+          computeEnd: column((i) => 2 * i + 2),
+          outputStart: column((i) => 2 * i + 2),
+          outputEnd: column((i) => 2 * i + 2),
+          enqueueMs: column(() => 0.01),
+          wallMs: 120,
+          warmUpInferences: 1,
+          graph: false,
+          graphRefusal: null,
+          gpuMemory: { peakUsed: 1, total: 1 },
+        },
+        during: [],
+        after: null,
+      };
+    },
+    layers: () => Promise.reject(new Error('nobody asks for layers')),
+    close: async () => {},
+  });
+}
+
+/** The shapes that each engine was measured at, once each. */
+async function measuredShapes(wish: ShapeWish, engines: Readonly<Record<string, readonly EngineBinding[]>>) {
+  const shapes = new Map<string, unknown>();
+  const start = measuring(engines, (request) => {
+    shapes.set(
+      request.engine,
+      request.shapes.map(({ name, shape }) => [name, shape]),
+    );
+  });
+  const side = (name: string) => ({ ...defaultRequest(at(`${name}.engine`)), shapes: wish });
+  const result = await benchAgainst(
+    { candidate: side('a'), reference: side('b'), rounds: 3, failAbove: undefined },
+    {
+      emit: () => {},
+      signal: new AbortController().signal,
+      environment: { XDG_CACHE_HOME: at('cache') },
+    },
+    start,
+  );
+  return { a: shapes.get(at('a.engine')), b: shapes.get(at('b.engine')), warnings: result.warnings };
+}
+
+describe('two engines measured in turns', () => {
+  const optima = { [at('a.engine')]: [audio('x', 100)], [at('b.engine')]: [audio('x', 200)] };
+
+  it.each<[string, ShapeWish, readonly number[]]>([
+    ['their optima differ', { kind: 'optimum' }, [4, 100]],
+    ['a batch is asked for', { kind: 'batches', batches: [8] }, [8, 100]],
+    ['shapes are asked for', { kind: 'shapes', shapes: new Map([['x', [2, 50]]]) }, [2, 50]],
+  ])('do the same work when %s', async (_case, wish, shape) => {
+    const { a, b } = await measuredShapes(wish, optima);
+    expect([a, b]).toEqual([[['x', shape]], [['x', shape]]]);
+  });
+
+  it('have the batch alone in common where their inputs have other names', async () => {
+    const renamed = { [at('a.engine')]: [audio('x', 100)], [at('b.engine')]: [audio('z', 200)] };
+    const { a, b } = await measuredShapes({ kind: 'batches', batches: [8] }, renamed);
+    expect([a, b]).toEqual([[['x', [8, 100]]], [['z', [8, 200]]]]);
+  });
+});
