@@ -366,11 +366,6 @@ export const catalogue = {
       'trtexec is of another version than the toolchain it was to be used with; its first line says so.',
     remedy: 'Use the trtexec that came with the toolchain: trtforge toolchain list shows which is which.',
   },
-  TF_TRTEXEC_TIMEOUT: {
-    exitCode: ExitCode.inconclusive,
-    meaning: 'trtexec took longer than it was given, and was stopped with every process it had started.',
-    remedy: 'Give it more time. A large model may be silent for ten minutes after its last line.',
-  },
   TF_TRTEXEC_MISREAD: {
     exitCode: ExitCode.internal,
     meaning:
@@ -578,6 +573,12 @@ export const catalogue = {
     exitCode: ExitCode.inconclusive,
     meaning: 'The work was cancelled before it was done. Nothing half-written is left behind.',
     remedy: 'Run the command again.',
+  },
+  TF_TIMEOUT: {
+    exitCode: ExitCode.inconclusive,
+    meaning:
+      'The work took longer than --timeout gives it, and was ended with every process it had started. Nothing half-written is left behind.',
+    remedy: 'Give it more time. A large model may be silent for ten minutes after its last line.',
   },
   TF_INTERNAL: {
     exitCode: ExitCode.internal,

@@ -120,7 +120,6 @@ async function measure(setting: Setting, call: TrtexecCall, isFirst: boolean): P
       logPath:
         context.trtexecLog ??
         join(cacheFolder(context.environment), 'bench_logs', logName(request.engine, call)),
-      timeoutMs: null,
       doing,
     },
     { emit: watch.emit, signal: context.signal },

@@ -10,6 +10,7 @@ import { TrtforgeError } from '../errors.js';
 import { graphFlag } from './bench-options.js';
 import { builderOption, buildOptions } from './build-options.js';
 import { storeOptions } from './store-options.js';
+import { timeoutOption } from './timeout-option.js';
 
 /** Batches beyond this are no streams of one GPU any more. */
 const MAX_BATCH = 65_536;
@@ -117,6 +118,7 @@ export const streamsOptions = {
   optimizationLevel: buildOptions.optimizationLevel,
   plugin: buildOptions.plugin,
   ...builderOption,
+  ...timeoutOption,
   cacheDir: storeOptions.cacheDir,
   noCache: storeOptions.noCache,
 };

@@ -4,7 +4,6 @@ import type { StreamsResult } from '../bench/streams/result.js';
 import { requireGpu, streamsEffects } from '../bench/streams/setup.js';
 import { planStreams, streams } from '../bench/streams/streams.js';
 import { defineCommand, type TextOutput } from '../cli/command.js';
-import { explaining } from '../diagnose/failure.js';
 import {
   refuseWithLogs,
   streamsLimits,
@@ -12,6 +11,7 @@ import {
   streamsRequest,
   streamsSetup,
 } from './streams-options.js';
+import { withinTime } from './timeout-option.js';
 
 export const command = defineCommand({
   name: 'streams',
@@ -34,11 +34,9 @@ export const command = defineCommand({
     const plan = planStreams(streamsRequest(model, options));
     requireGpu(options.device);
     const setup = streamsSetup(model, options);
-    const { result } = await explaining(
-      (emit) => streams(plan, streamsEffects(plan, setup, { ...context, emit })),
-      { emit: context.emit, model },
+    return withinTime(options.timeout, context, (limited) =>
+      streams(plan, streamsEffects(plan, setup, limited)),
     );
-    return result;
   },
   render,
 });

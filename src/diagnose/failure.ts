@@ -135,7 +135,7 @@ const OF_THE_LIBRARY: ReadonlySet<string> = new Set<ErrorCode>([
   'TF_RUN_FAILED',
   'TF_TRTEXEC_FAILED',
   'TF_TRTEXEC_MISREAD',
-  'TF_TRTEXEC_TIMEOUT',
+  'TF_TIMEOUT',
 ]);
 
 async function explained(

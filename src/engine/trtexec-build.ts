@@ -21,9 +21,6 @@ import { type TrtexecFiles, trtexecBuildRequest } from './trtexec-recipe.js';
 /** trtexec prints the size of an engine with six significant digits. */
 const PRINTED_PRECISION = 1e-5;
 
-/** A build may be silent for ten minutes and take hours: nothing but the caller's signal ends it. */
-const NO_TIMEOUT = null;
-
 /**
  * Builds a plan with trtexec, in the version's own flags, into a folder of its own beside `planPath`; the plan moves to `planPath` only after trtexec's
  * exit code, its last line, its echo of what it was told, and the plan's header and size all agree. An older file at `planPath` proves nothing.
@@ -51,7 +48,6 @@ export async function buildWithTrtexec(
         expectedVersion: toolchain.version,
         environment: builderEnvironment(toolchain, env),
         logPath: join(logFolder, `${logName(modelPath)}.log`),
-        timeoutMs: NO_TIMEOUT,
         doing,
       },
       options,

@@ -1,6 +1,7 @@
 import { accessSync, constants, readFileSync } from 'node:fs';
 import { TrtforgeError } from '../errors.js';
 import type { EventListener } from '../events.js';
+import { throwIfCancelled } from '../system/cancel.js';
 import { agree } from '../toolchain/version.js';
 import { beginLog, type LogFile } from './log-file.js';
 import { LogReader } from './log-reader.js';
@@ -28,8 +29,6 @@ export interface TrtexecRunRequest {
   readonly folder?: string | undefined;
   /** Both streams in the order their lines arrived; null for none. */
   readonly logPath: string | null;
-  /** Null waits as long as it takes: a build may be silent for ten minutes, so silence alone is no reason. */
-  readonly timeoutMs: number | null;
   /** For the error's sentence: «building resnet50.onnx with trtexec». */
   readonly doing: string;
 }
@@ -55,14 +54,14 @@ export interface TrtexecRun {
 
 /**
  * Runs trtexec in a process group of its own, tells its lines as events and writes them to a log, and waits until it ends.
- * Errors: TF_TRTEXEC_NOT_FOUND, TF_TRTEXEC_VERSION (stopped at its first line), TF_TRTEXEC_TIMEOUT, TF_CANCELLED, TF_WRITE_FAILED. However it
- * ends, no process of the group is left.
+ * Errors: TF_TRTEXEC_NOT_FOUND, TF_TRTEXEC_VERSION (stopped at its first line), TF_CANCELLED with the last lines in its details, TF_WRITE_FAILED.
+ * However it ends, no process of the group is left. Nothing but the signal (`AbortSignal.timeout`) limits its time: a build may be silent for ten minutes.
  */
 export async function runTrtexec(
   request: TrtexecRunRequest,
   options: TrtexecRunOptions,
 ): Promise<TrtexecRun> {
-  if (options.signal?.aborted) throw cancelled(request);
+  throwIfCancelled(options.signal, request.doing);
   checkProgram(request.trtexec);
   return new Run(request, options).done();
 }
@@ -74,9 +73,6 @@ function checkProgram(path: string): void {
     throw new TrtforgeError('TF_TRTEXEC_NOT_FOUND', `${path} is not there or may not be run.`, { cause });
   }
 }
-
-const cancelled = ({ doing }: TrtexecRunRequest) =>
-  new TrtforgeError('TF_CANCELLED', `Cancelled while ${doing}.`);
 
 class Run {
   readonly #request: TrtexecRunRequest;
@@ -104,11 +100,9 @@ class Run {
   done(): Promise<TrtexecRun> {
     const { child } = this.#group;
     const { signal, emit } = this.#options;
-    const { timeoutMs, doing } = this.#request;
-    const onAbort = () => this.#stop(cancelled(this.#request));
+    const { doing } = this.#request;
+    const onAbort = () => this.#stop(this.#cancelled());
     signal?.addEventListener('abort', onAbort, { once: true });
-    const timer =
-      timeoutMs === null ? undefined : setTimeout(() => this.#stop(this.#timedOut(timeoutMs)), timeoutMs);
     const memory = setInterval(() => this.#lookAtMemory(), MEMORY_INTERVAL_MS);
     for (const stream of [child.stdout, child.stderr]) {
       if (stream !== null) onLines(stream, (lines) => this.#take(lines));
@@ -125,7 +119,6 @@ class Run {
         if (child.pid === undefined) reject(this.#stopped);
       });
       child.on('close', (exitCode, killedBy) => {
-        clearTimeout(timer);
         clearTimeout(this.#killer);
         clearInterval(memory);
         signal?.removeEventListener('abort', onAbort);
@@ -173,13 +166,11 @@ class Run {
     );
   }
 
-  #timedOut(timeoutMs: number): TrtforgeError {
-    const tail = this.#lastLines.length === 0 ? '' : ` Its last lines:\n${this.#lastLines.join('\n')}`;
-    return new TrtforgeError(
-      'TF_TRTEXEC_TIMEOUT',
-      `trtexec was stopped while ${this.#request.doing}: it took longer than ${timeoutMs / 1000} s.${tail}`,
-      { details: { timeoutMs, lastLines: [...this.#lastLines], log: this.#request.logPath } },
-    );
+  #cancelled(): TrtforgeError {
+    const { doing, logPath } = this.#request;
+    return new TrtforgeError('TF_CANCELLED', `Cancelled while ${doing}.`, {
+      details: { lastLines: [...this.#lastLines], log: logPath },
+    });
   }
 
   /** Asks the whole group to end, and kills it when it does not. */

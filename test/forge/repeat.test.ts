@@ -169,13 +169,14 @@ const given: Readonly<Record<RepeatedOption, readonly string[]>> = {
 
 /** Options that no line of a run's report repeats, and why. */
 const notRepeated = {
+  timeout: 'a limit of patience, which decides nothing of the result',
   runRoot: 'the line names the folder that was chosen, wherever the option or the default put it',
   ...bundleOnly(
     'it belongs to --meta, and the report of a bundle says for each component what builds it by itself',
   ),
 } as const;
 
-type RepeatedOption = Exclude<keyof typeof forgeOptions, keyof typeof bundleOptions | 'runRoot'>;
+type RepeatedOption = Exclude<keyof typeof forgeOptions, keyof typeof bundleOptions | 'runRoot' | 'timeout'>;
 
 function bundleOnly(why: string): Readonly<Record<keyof typeof bundleOptions, string>> {
   return Object.fromEntries(Object.keys(bundleOptions).map((name) => [name, why])) as Record<

@@ -25,7 +25,6 @@ function start(
       expectedVersion: standInVersions[version],
       environment: process.env,
       logPath: join(folder, 'logs', `${version}-${fault}.log`),
-      timeoutMs: null,
       doing: 'building m.onnx',
       ...request,
     },
@@ -123,9 +122,10 @@ describe('a run', () => {
 
 describe('a run that must end', () => {
   test('after its time, with everything it had started', async () => {
-    const error = await failure(start('10.6', 'hangs', { timeoutMs: 1500 }));
-    expect(error.code).toBe('TF_TRTEXEC_TIMEOUT');
-    expect(error.message).toMatch(/longer than 1\.5 s\. Its last lines:\n/);
+    const error = await failure(start('10.6', 'hangs', {}, { signal: AbortSignal.timeout(1500) }));
+    expect(error.code).toBe('TF_CANCELLED');
+    expect(error.details?.log).toMatch(/10\.6-hangs\.log$/);
+    expect(error.details?.lastLines).toContainEqual(expect.stringContaining('[I] '));
     await expectGone();
   });
 
@@ -142,8 +142,10 @@ describe('a run that must end', () => {
 
   test('by SIGKILL when it does not listen', async () => {
     const started = performance.now();
-    const error = await failure(start('10.6', 'ignores-sigterm', { timeoutMs: 1500 }, { graceMs: 300 }));
-    expect(error.code).toBe('TF_TRTEXEC_TIMEOUT');
+    const error = await failure(
+      start('10.6', 'ignores-sigterm', {}, { signal: AbortSignal.timeout(1500), graceMs: 300 }),
+    );
+    expect(error.code).toBe('TF_CANCELLED');
     expect(performance.now() - started).toBeLessThan(10_000);
     await expectGone();
   });
@@ -162,7 +164,6 @@ describe('a run that must end', () => {
       expectedVersion: null,
       environment: process.env,
       logPath: null,
-      timeoutMs: null,
       doing: 'building',
     };
     const script = `import { runTrtexec } from '${module}'; runTrtexec(${JSON.stringify(request)}, { emit: () => {} });`;

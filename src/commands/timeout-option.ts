@@ -1,0 +1,40 @@
+import type { CommandContext } from '../cli/command.js';
+import { option } from '../cli/option.js';
+import { number } from '../cli/values.js';
+import { TrtforgeError } from '../errors.js';
+
+export const timeoutOption = {
+  timeout: option({
+    flags: '--timeout <s>',
+    describe:
+      'end the command after so many seconds, with every process it has started (default: no limit; a large model may be silent for ten minutes)',
+    parse: number(0.001, 2_000_000),
+  }),
+};
+
+/** Does a command's work, and ends it when it takes longer. Errors: TF_TIMEOUT, with the last lines of what was running where it says them. */
+export async function withinTime<T>(
+  seconds: number | undefined,
+  context: CommandContext,
+  work: (context: CommandContext) => Promise<T>,
+): Promise<T> {
+  if (seconds === undefined) return work(context);
+  const limit = AbortSignal.timeout(seconds * 1000);
+  try {
+    return await work({ ...context, signal: AbortSignal.any([context.signal, limit]) });
+  } catch (error) {
+    const isLate = error instanceof TrtforgeError && error.code === 'TF_CANCELLED' && limit.aborted;
+    throw isLate ? timedOut(seconds, error) : error;
+  }
+}
+
+function timedOut(seconds: number, error: TrtforgeError): TrtforgeError {
+  const { lastLines, log } = error.details ?? {};
+  const where = typeof log === 'string' ? ` Its log is ${log}.` : '';
+  const tail =
+    Array.isArray(lastLines) && lastLines.length > 0 ? ` Its last lines:\n${lastLines.join('\n')}` : '';
+  return new TrtforgeError('TF_TIMEOUT', `After ${seconds} s: ${error.message}${where}${tail}`, {
+    details: { ...error.details, seconds },
+    cause: error,
+  });
+}
