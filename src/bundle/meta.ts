@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { TrtforgeError } from '../errors.js';
 import { readText } from '../system/read-text.js';
+import { faultText } from '../system/schema-fault.js';
 import { type Layout, parseLayouts } from './layout-contract.js';
 
 /** Real files are some hundred KiB, most of it the labels. */
@@ -55,14 +56,7 @@ export function readMeta(path: string): BundleMeta {
 /** The same from text; `path` is for messages. */
 export function parseMeta(text: string, path: string): BundleMeta {
   const parsed = metaSchema.safeParse(parseJson(text, path));
-  if (!parsed.success) {
-    const issue = parsed.error.issues[0];
-    const field = issue?.path.join('.') ?? '';
-    throw invalid(
-      path,
-      `${field === '' ? 'it' : `«${field}»`}: ${issue?.message ?? 'is wrong'}`.slice(0, 200),
-    );
-  }
+  if (!parsed.success) throw invalid(path, faultText(parsed.error));
   const { data } = parsed;
   const labels = data.labels?.length ?? null;
   const vocabulary = data.tokenizer_vocab_size ?? labels;

@@ -4,6 +4,7 @@ import { parseProfile } from '../engine/profile.js';
 import type { ProfileRange } from '../engine/recipe.js';
 import { TrtforgeError } from '../errors.js';
 import { readText } from '../system/read-text.js';
+import { faultText } from '../system/schema-fault.js';
 
 /** Minimum, optimum and maximum of one open dimension. */
 export interface SizeRange {
@@ -59,11 +60,7 @@ export function readProfilesFile(path: string): ProfilesFile {
 export function parseProfilesFile(text: string, path: string): ProfilesFile {
   if (text.length > LARGEST_FILE) throw invalid(path, 'it is larger than any such file');
   const parsed = fileSchema.safeParse(parseYaml(text, path) ?? {});
-  if (!parsed.success) {
-    const issue = parsed.error.issues[0];
-    const place = issue?.path.length ? `${issue.path.join('.')}: ` : '';
-    throw invalid(path, `${place}${issue?.message ?? 'its content is of another kind'}`.slice(0, 200));
-  }
+  if (!parsed.success) throw invalid(path, faultText(parsed.error));
   const { components } = parsed.data;
   return {
     path,

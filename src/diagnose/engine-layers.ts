@@ -10,6 +10,7 @@ import { verifyEngine } from '../engine/verify-engine.js';
 import { catalogue, TrtforgeError } from '../errors.js';
 import type { EventListener } from '../events.js';
 import { environmentFor } from '../runtime/supervised-engine.js';
+import { faultText } from '../system/schema-fault.js';
 import { runSupervised } from '../system/supervise.js';
 import type { Toolchain } from '../toolchain/toolchain.js';
 
@@ -126,10 +127,9 @@ function ourResult(text: string, path: string): LayersResult {
   // The command line adds fields of its own around a result. Earlier results had no digest.
   const checked = earlierOrNow.safeParse(document);
   if (checked.success) return { ...checked.data, layersFrom: path };
-  const issue = checked.error.issues[0];
   throw new TrtforgeError(
     'TF_LAYERS_INVALID',
-    `${path} is not the layer information of an engine: ${issue?.path.map(String).join('.') || 'the document'}: ${issue?.message}.`,
+    `${path} is not the layer information of an engine: ${faultText(checked.error)}.`,
     { cause: checked.error },
   );
 }

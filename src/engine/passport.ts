@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
 import { systemErrorCode, TrtforgeError } from '../errors.js';
+import { faultText } from '../system/schema-fault.js';
 import { identityDigest } from './identity.js';
 import { type Passport, passportPath } from './passport-file.js';
 import { passportSchema } from './passport-schema.js';
@@ -18,11 +19,7 @@ export function readPassport(planPath: string): Passport {
 /** Reads a passport's text; `path` is for messages. Throws TF_PASSPORT_INVALID. */
 export function parsePassport(text: string, path: string): Passport {
   const parsed = passportSchema.safeParse(parseJson(text, path));
-  if (!parsed.success) {
-    const issue = parsed.error.issues[0];
-    const place = issue?.path.join('.') ?? '';
-    throw invalid(path, `${place === '' ? 'it' : place} ${issue?.message ?? 'is wrong'}`.slice(0, 200));
-  }
+  if (!parsed.success) throw invalid(path, faultText(parsed.error));
   const { digest, document } = parsed.data.identity;
   if (identityDigest(document) !== digest) {
     throw invalid(path, 'its identity digest does not fit the model, recipe and target it names');

@@ -1,8 +1,11 @@
 import { basename } from 'node:path';
+import { TrtforgeError } from '../errors.js';
 import type { EventListener } from '../events.js';
 import { openFile } from '../system/byte-source.js';
 import { sha256OfRange } from '../system/digest.js';
 import { cacheFolder } from '../system/folders.js';
+import { didYouMean } from '../system/nearest-word.js';
+import { faultText, schemaFault } from '../system/schema-fault.js';
 import { chooseToolchain, type FoundToolchain, findToolchains, toolchainNamed } from '../toolchain/find.js';
 import { majorOf } from '../toolchain/version.js';
 import type { EngineRequest } from './build-engine.js';
@@ -13,6 +16,7 @@ import { readModelContent } from './model-content.js';
 import { type ProfileRequest, parseProfile, resolveProfiles } from './profile.js';
 import type { ModelContent } from './read-model.js';
 import { defaultRecipe, type Recipe } from './recipe.js';
+import { recipeSchema } from './recipe-schema.js';
 import { parseTarget, resolveTarget, type TargetRequest } from './target.js';
 
 /** What a user wants built; all but the model has a default. */
@@ -119,13 +123,12 @@ function usualProduct(found: readonly FoundToolchain[]): TargetRequest['product'
 
 function resolveRecipe(wishes: BuildWishes, content: ModelContent, toolchain: FoundToolchain): Recipe {
   const precision = wishes.precision ?? 'as-is';
-  const settings = { ...defaultRecipe, ...wishes.settings };
+  const settings = checkedRecipe({ ...defaultRecipe, ...wishes.settings, precision });
   // TensorRT 8.6 has no strongly typed networks: there the precision is a permission to the builder, and the graph stays as it is.
   const stronglyTyped =
     wishes.weaklyTyped !== true && !(toolchain.product === 'tensorrt' && majorOf(toolchain.version) <= 8);
   return {
     ...settings,
-    precision,
     conversion:
       precision === 'as-is' || !stronglyTyped ? null : conversionRecipe(precision, wishes.conversion),
     stronglyTyped,
@@ -135,6 +138,15 @@ function resolveRecipe(wishes: BuildWishes, content: ModelContent, toolchain: Fo
     previewFeatures: [...new Set(settings.previewFeatures)].sort(),
     pluginDigests: (wishes.plugins ?? []).map(digestFile).sort(),
   };
+}
+
+/** Types hold TypeScript's callers to the recipe; JavaScript's can misspell a setting, which would change the identity and nothing else. */
+function checkedRecipe(recipe: Recipe): Recipe {
+  const checked = recipeSchema.safeParse(recipe);
+  if (checked.success) return checked.data;
+  const { unknownKey } = schemaFault(checked.error);
+  const hint = unknownKey === null ? '' : didYouMean(unknownKey, Object.keys(recipeSchema.shape));
+  throw new TrtforgeError('TF_USAGE', `Settings of a build: ${faultText(checked.error)}.${hint}`);
 }
 
 const asProfile = (profile: string | ProfileRequest): ProfileRequest =>

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { TrtforgeError } from '../errors.js';
 import { publishFile } from '../system/publish.js';
 import { readText } from '../system/read-text.js';
+import { faultText } from '../system/schema-fault.js';
 
 const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()]);
 
@@ -37,10 +38,9 @@ export function readBaseline(path: string): Baseline {
   }
   const checked = baselineSchema.safeParse(content);
   if (checked.success) return checked.data;
-  const issue = checked.error.issues[0];
   throw new TrtforgeError(
     'TF_GATE_BASELINE_INVALID',
-    `${path} is no baseline of a gate: ${issue?.path.join('.') || 'the document'}: ${issue?.message}.`,
+    `${path} is no baseline of a gate: ${faultText(checked.error)}.`,
     { cause: checked.error },
   );
 }

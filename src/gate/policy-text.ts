@@ -1,8 +1,9 @@
 import { type Document, isNode, LineCounter, parseDocument } from 'yaml';
 import type { z } from 'zod';
 import { TrtforgeError } from '../errors.js';
+import { didYouMean } from '../system/nearest-word.js';
 import { readText } from '../system/read-text.js';
-import { didYouMean } from './nearest-word.js';
+import { schemaFault } from '../system/schema-fault.js';
 import {
   limitSchema,
   type PolicyFile,
@@ -56,37 +57,11 @@ function firstProblem(
   path: string,
   lineOf: (place: readonly PropertyKey[]) => number | null,
 ): TrtforgeError {
-  const issues = error.issues.map(deepest);
-  // A misspelt key is also a missing one; the misspelling is what to correct.
-  const issue = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0];
-  const unknown = issue?.code === 'unrecognized_keys' ? (issue.keys[0] ?? '') : null;
-  const place = issue?.path ?? [];
-  const line = lineOf(unknown === null ? place : [...place, unknown]);
+  const { place, unknownKey, why } = schemaFault(error);
+  const line = lineOf(unknownKey === null ? place : [...place, unknownKey]);
   const where = `${path}${line === null ? '' : `, line ${line}`}${place.length === 0 ? '' : `, ${place.join('.')}`}`;
-  if (unknown !== null)
-    return new TrtforgeError(
-      'TF_GATE_POLICY_INVALID',
-      `${where}: there is no «${unknown}» here.${didYouMean(unknown, keysAt(place))}`,
-    );
-  return new TrtforgeError('TF_GATE_POLICY_INVALID', `${where}: ${complaint(issue)}.`);
-}
-
-/** What zod says of a value, as a sentence about a file. */
-function complaint(issue: z.core.$ZodIssue | undefined): string {
-  const { message = 'this is not valid' } = issue ?? {};
-  const types = /^Invalid input: expected (.+), received (.+)$/.exec(message);
-  if (types === null) return message;
-  return types[2] === 'undefined' ? 'it is missing' : `${types[1]} is expected here, not ${types[2]}`;
-}
-
-/** Of a union's complaints the one that got furthest: the branch that was meant. */
-function deepest(issue: z.core.$ZodIssue): z.core.$ZodIssue {
-  if (issue.code !== 'invalid_union') return issue;
-  const inner = issue.errors
-    .flat()
-    .map((each) => ({ ...deepest(each), path: [...issue.path, ...each.path] }))
-    .find((each) => each.code === 'unrecognized_keys' || each.path.length > issue.path.length);
-  return inner ?? issue;
+  const hint = unknownKey === null ? '' : didYouMean(unknownKey, keysAt(place));
+  return new TrtforgeError('TF_GATE_POLICY_INVALID', `${where}: ${why}.${hint}`);
 }
 
 /** The keys that an object of the policy may have, by where it stands. */

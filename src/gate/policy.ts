@@ -1,7 +1,7 @@
 import { dirname, isAbsolute, join } from 'node:path';
-import type { z } from 'zod';
 import { TrtforgeError } from '../errors.js';
-import { didYouMean } from './nearest-word.js';
+import { didYouMean } from '../system/nearest-word.js';
+import { faultText } from '../system/schema-fault.js';
 import { type Check, checkSchema, type PolicyFile, type Selector, type Waiver } from './policy-schema.js';
 import { readPolicyText } from './policy-text.js';
 import { presets } from './presets.js';
@@ -134,7 +134,7 @@ function extend(draft: Draft, base: string, from: string, chain: readonly string
 
 function resolveCheck({ line, ...written }: WrittenCheck, draft: Draft, path: string): PolicyCheck {
   const whole = checkSchema.safeParse(written);
-  if (!whole.success) throw invalid(path, `check «${written.id}»: ${firstIssue(whole.error)}`);
+  if (!whole.success) throw invalid(path, `check «${written.id}»: ${faultText(whole.error)}`);
   const { result, ...check } = whole.data;
   if ([check.fail, check.inconclusive, check.warn, check.regression].every((rule) => rule === undefined))
     throw invalid(
@@ -151,11 +151,6 @@ function resolveCheck({ line, ...written }: WrittenCheck, draft: Draft, path: st
     );
   return { ...check, select, resultName: result, line };
 }
-
-const firstIssue = (error: z.ZodError): string => {
-  const issue = error.issues[0];
-  return `${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'it is not valid'}`;
-};
 
 const invalid = (path: string, what: string, hint = ''): TrtforgeError =>
   new TrtforgeError('TF_GATE_POLICY_INVALID', `${path} is no policy: ${what}.${hint}`);

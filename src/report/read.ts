@@ -4,6 +4,7 @@ import { REPORT_FILE as BUNDLE_REPORT_FILE } from '../bundle/build-report.js';
 import { type BundleReport, bundleReportSchema } from '../bundle/report-schema.js';
 import { TrtforgeError } from '../errors.js';
 import { readText } from '../system/read-text.js';
+import { faultText } from '../system/schema-fault.js';
 import { statIfThere } from '../system/stat.js';
 import { type ForgeResult, forgeResultSchema } from './result.js';
 
@@ -38,11 +39,9 @@ export function parseResult(text: string, path: string): ForgeResult | BundleRep
     typeof json === 'object' && json !== null && 'schema' in json && json.schema === 'trtforge.bundle/1';
   const checked = (isBundle ? bundleReportSchema : forgeResultSchema).safeParse(json);
   if (checked.success) return checked.data;
-  const issue = checked.error.issues[0];
-  const where = issue?.path.map(String).join('.') || 'the document';
   throw new TrtforgeError(
     'TF_REPORT_INVALID',
-    `${path} is not a result of ${isBundle ? 'forge --meta' : 'forge'}: ${where}: ${issue?.message}.`,
+    `${path} is not a result of ${isBundle ? 'forge --meta' : 'forge'}: ${faultText(checked.error)}.`,
     {
       cause: checked.error,
     },

@@ -75,7 +75,7 @@ describe('a policy file', () => {
     ['a limit that forbids nothing', check.replace('{ above: 1 }', '{}'), /empty/],
     ['a selection of everything', check.replace('{ name: r }', '{}'), /empty/],
     ['a check that forbids nothing', check.replace(', fail: { above: 1 }', ''), /«a» forbids nothing/],
-    ['a check without a field', check.replace('field: v, ', ''), /check «a»: field/],
+    ['a check without a field', check.replace('field: v, ', ''), /check «a»: «field»: it is missing/],
     ['a limit that is no number', check.replace('above: 1', 'above: low'), /number/],
     ['a limit that is not a number', check.replace('above: 1', 'above: .nan'), /number/],
     [

@@ -180,7 +180,7 @@ describe('reading a result', () => {
     writeFileSync(join(bundle, 'report.json'), JSON.stringify(samples.fail));
     expect([readResult(bundle), readResult(path)]).toEqual([samples.fail, sampleBundle()]);
     writeFileSync(path, JSON.stringify({ ...sampleBundle(), outcome: 'good' }));
-    expect(() => readResult(path)).toThrow(/is not a result of forge --meta: outcome/);
+    expect(() => readResult(path)).toThrow(/is not a result of forge --meta: «outcome»/);
   });
 
   test('a damaged result is read or refused, and what is read can be rendered', () => {

@@ -293,6 +293,17 @@ describe('requests that cannot be met stop before any build', () => {
     expect(count()).toBe(0);
   });
 
+  test.each([
+    ['a setting that there is not', { optimisationLevel: 5 }, /«optimisationLevel».* «optimizationLevel»\?/],
+    ['text for a number', { optimizationLevel: '5' }, /«optimizationLevel»: number is expected here/],
+    ['one memory pool of five', { memoryPools: { workspace: 1 } }, /«memoryPools\.\w+»: it is missing/],
+  ])('settings of a caller without types: %s', async (_, settings, message) => {
+    const { build, count } = countingBuilder();
+    const error = await refusal(obtain({ settings: settings as BuildOrLoadWishes['settings'] & {} }, build));
+    expect([error.code, count()]).toEqual(['TF_USAGE', 0]);
+    expect(error.message).toMatch(message);
+  });
+
   test('cancelled before it starts', async () => {
     const { build, count } = countingBuilder();
     const signal = AbortSignal.abort();

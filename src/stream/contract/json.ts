@@ -1,14 +1,13 @@
 import type { z } from 'zod';
 import { TrtforgeError } from '../../errors.js';
+import { faultText } from '../../system/schema-fault.js';
 import { type Dtype, dtypes } from '../../tensor/dtype.js';
 
 /** Parses with a schema that leaves out what it does not know, or throws TF_CONTRACT_INVALID with the first field that is wrong. */
 export function parseForm<T>(path: string, schema: z.ZodType<T>, content: unknown): T {
   const parsed = schema.safeParse(content);
   if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  const field = issue?.path.join('.') || 'the whole';
-  throw contractInvalid(path, `${field}: ${issue?.message ?? 'it is of another form'}`);
+  throw contractInvalid(path, faultText(parsed.error));
 }
 
 /** Leaves of `given` that `taken` lacks, as paths; positions in lists are not told apart (`inputs[].description`). */

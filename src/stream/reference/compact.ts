@@ -6,6 +6,7 @@ import { sha256 } from '../../system/digest.js';
 import { makeFolder } from '../../system/folders.js';
 import { beginFile, publishFile, syncFolder, UNPUBLISHED_SUFFIX, writeFailed } from '../../system/publish.js';
 import { removeIfThere } from '../../system/remove.js';
+import { faultText } from '../../system/schema-fault.js';
 import { writeNpz } from '../../tensor/npz.js';
 import type { NamedTensors, Tensor } from '../../tensor/tensor.js';
 import { jsonText } from './json.js';
@@ -82,8 +83,7 @@ function readHeader(path: string): CompactHeader {
   }
   const parsed = compactHeaderSchema.safeParse(content);
   if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  throw invalid(`${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'of another schema'}`);
+  throw invalid(faultText(parsed.error));
 }
 
 /** Begins a compact reference in a folder beside its place, which it takes when finished. Throws TF_USAGE when other files are in the way. */
