@@ -168,6 +168,7 @@ const columns = [
 function detailsOf(judged: CompareResult['outputs'][number] | undefined): readonly string[] {
   if (judged === undefined) return [];
   const checks = judged.checks.map(({ statistic, measured, limit, pass, bound, or }) => {
+    if (measured === 'NaN') return `${statistic} says nothing: no value is finite on both sides`;
     const relation = bound === 'at-least' ? (pass ? 'reaches' : 'is below') : pass ? 'is within' : 'is above';
     const isWithin = `${statistic} ${formatMeasure(measured)} ${relation} ${formatMeasure(limit)}`;
     return or === undefined

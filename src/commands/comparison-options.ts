@@ -9,7 +9,7 @@ const tolerances = (list: string) => splitAtCommas(list).map(parseTolerance);
 export const toleranceOptions = {
   atol: option({
     flags: '--atol <tolerances>',
-    describe: 'absolute tolerance, 1e-3 for all outputs or out:1e-3 for one; several by comma',
+    describe: 'absolute tolerance, 1e-3 for all outputs of floats or out:1e-3 for one; several by comma',
     parse: tolerances,
     repeat: true,
   }),

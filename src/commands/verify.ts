@@ -153,9 +153,11 @@ function outputLines({ statistics, checks, tolerance }: VerifiedOutput): readonl
         .trimEnd(),
     );
   for (const { statistic, measured, limit, pass } of checks) {
-    lines.push(
-      `${statistic} ${formatMeasure(measured)} ${pass ? 'is within' : 'is above'} ${formatMeasure(limit)}`,
-    );
+    if (measured === 'NaN') lines.push(`${statistic} says nothing: no value is finite on both sides`);
+    else
+      lines.push(
+        `${statistic} ${formatMeasure(measured)} ${pass ? 'is within' : 'is above'} ${formatMeasure(limit)}`,
+      );
   }
   if (tolerance !== null) {
     lines.push(

@@ -1,5 +1,6 @@
 import { type Dtype, dtypes, elementCount } from './dtype.js';
 import { PIECE } from './float-reader.js';
+import type { Tolerance } from './pair-sums.js';
 import type { TensorReader } from './tensor-reader.js';
 import { elementsOf, numbersOf } from './values.js';
 import { type FarPair, WorstPairs } from './worst-pairs.js';
@@ -7,6 +8,8 @@ import { type FarPair, WorstPairs } from './worst-pairs.js';
 export interface ExactComparison {
   readonly elements: number;
   readonly different: number;
+  /** Of these, elements with |candidate - reference| > absolute + relative * |reference|. */
+  readonly outside: number;
   /** Largest |candidate - reference|; Infinity where one of them is no number. */
   readonly largest: number;
   readonly worst: readonly FarPair[];
@@ -18,10 +21,12 @@ export function compareExactly(
   reference: TensorReader,
   name: string,
   most: number,
+  { absolute, relative }: Tolerance = { absolute: 0, relative: 0 },
 ): ExactComparison {
   const elements = elementCount(reference.shape);
   const worst = new WorstPairs(most);
   let different = 0;
+  let outside = 0;
   let largest = 0;
   for (let start = 0; start < elements; start += PIECE) {
     const count = Math.min(PIECE, elements - start);
@@ -36,11 +41,37 @@ export function compareExactly(
       if (error === 0) continue;
       const size = Number.isNaN(error) ? Number.POSITIVE_INFINITY : error;
       different++;
+      if (size > absolute + relative * Math.abs(Number(b))) outside++;
       largest = Math.max(largest, size);
       worst.add({ index: start + i, candidate: Number(a), reference: Number(b), error: size });
     }
   }
-  return { elements, different, largest, worst: worst.list() };
+  return { elements, different, outside, largest, worst: worst.list() };
+}
+
+/** How many elements of a tensor are outside a tolerance when zeros are put in the place of what was to be compared with it. */
+export function zerosOutside(
+  reference: TensorReader,
+  { absolute, relative }: Tolerance,
+  name: string,
+): number {
+  const elements = elementCount(reference.shape);
+  const isComplex = dtypes[reference.dtype].kind === 'complex';
+  let outside = 0;
+  for (let start = 0; start < elements; start += PIECE) {
+    const count = Math.min(PIECE, elements - start);
+    const theirs = piece(reference, start, count);
+    if (isComplex) {
+      if (theirs.bytes.some((byte) => byte !== 0)) outside += count;
+      continue;
+    }
+    const values = numbers(theirs, name);
+    for (let i = 0; i < count; i++) {
+      const size = Math.abs(Number(values[i]));
+      if (size > absolute + relative * size) outside++;
+    }
+  }
+  return outside;
 }
 
 interface Piece {

@@ -107,6 +107,9 @@ function describeArchive(path: string, inputs: readonly KnownInput[] | null): re
   const voidDtypes = Object.fromEntries((inputs ?? []).map(({ name, dtype }) => [name, dtype]));
   const archive = openNpz(path, { voidDtypes });
   try {
+    if (archive.names.length === 0) {
+      throw new TrtforgeError('TF_TENSOR_FILE_INVALID', `${path} holds no tensor: it has no .npy member.`);
+    }
     return archive.names.map((name) => {
       if (inputs === null) return { name, from: path, header: null };
       bindingOf(inputs, name, path);

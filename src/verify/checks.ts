@@ -52,6 +52,15 @@ export function resolveChecks(output: string, asked: readonly AskedCheck[]): rea
   });
 }
 
+const UNBOUNDED = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY] as const;
+
+/** What a threshold can be: a cosine above 1 would fail whatever is compared. */
+const possible: Readonly<Partial<Record<CheckKind, readonly [number, number]>>> = {
+  quantile: [0, 1],
+  cosine: [-1, 1],
+  l2: [0, Number.POSITIVE_INFINITY],
+};
+
 /** Reads `cosine`, `cosine=0.99`, `quantile=0.95`, and `logits:cosine=0.99` for one output (the last colon separates). Throws TF_USAGE. */
 export function parseCheck(text: string): AskedCheck {
   const match = /^(?:(.+):)?([a-z0-9]+)(?:=(.+))?$/i.exec(text.trim());
@@ -60,8 +69,9 @@ export function parseCheck(text: string): AskedCheck {
   const threshold = given === undefined ? null : Number(given);
   const takesNumber = kind === 'quantile' || (kind !== undefined && kind in similarities);
   const isNumber = threshold === null || (given?.trim() !== '' && Number.isFinite(threshold) && takesNumber);
-  const isFraction = kind !== 'quantile' || threshold === null || (threshold >= 0 && threshold <= 1);
-  if (kind === undefined || !isNumber || !isFraction) {
+  const [least, most] = kind === undefined ? [0, 0] : (possible[kind] ?? UNBOUNDED);
+  const isPossible = threshold === null || (threshold >= least && threshold <= most);
+  if (kind === undefined || !isNumber || !isPossible) {
     throw new TrtforgeError('TF_USAGE', `«${text}» is not a check.`, {
       remedy: `Checks are ${checkKinds.join(', ')}; quantile, l2, cosine, psnr and snr take a number: cosine=0.99, quantile=0.95; logits:cosine=0.99 is for one output. The limits of the others are --atol and --rtol.`,
     });

@@ -1,5 +1,5 @@
 import { type Comparison, comparePairs } from '../tensor/comparison.js';
-import { dtypes, elementCount } from '../tensor/dtype.js';
+import { type Dtype, dtypes, elementCount } from '../tensor/dtype.js';
 import { ErrorHistogram } from '../tensor/error-histogram.js';
 import {
   type FloatPairs,
@@ -11,6 +11,7 @@ import {
 import { magnitudesOf } from '../tensor/magnitudes.js';
 import { type FarPair, WorstPairs } from '../tensor/worst-pairs.js';
 import { atMost, type CheckResult, evaluate, USUAL_QUANTILE, zerosSurelyFail } from './checks.js';
+import { errorStatistics, sidesOf } from './error-statistics.js';
 import { judgeExact } from './judge-exact.js';
 import {
   described,
@@ -20,14 +21,16 @@ import {
   located,
   WORST_ELEMENTS,
 } from './judged.js';
-import { measure, type VerifiedOutput } from './result.js';
 import { type JustifiedTolerance, type Limits, limitsFor } from './tolerance.js';
 
-/** Holds one output of all samples against the reference: floats within a tolerance, integers and booleans exactly. */
+/** Holds one output of all samples against the reference: floats within a tolerance, integers and booleans exactly unless a check names them. */
 export function judgeOutput(request: JudgeRequest): JudgedOutput {
-  const dtype = request.reference[0]?.dtype ?? 'float32';
-  return dtypes[dtype].kind === 'float' ? judgeFloats(request) : judgeExact(request);
+  const isFloat = dtypes[referenceDtype(request)].kind === 'float';
+  const isChecked = request.checks?.some(({ name }) => name === request.name) === true;
+  return isFloat || isChecked ? judgeFloats(request) : judgeExact(request);
 }
+
+const referenceDtype = ({ reference }: JudgeRequest): Dtype => reference[0]?.dtype ?? 'float32';
 
 function judgeFloats(request: JudgeRequest): JudgedOutput {
   const { name, precision } = request;
@@ -53,7 +56,8 @@ function judgeFloats(request: JudgeRequest): JudgedOutput {
       pass: !failed,
       checks,
       tolerance: { absolute, relative, why },
-      statistics: floatStatistics(comparison),
+      statistics: errorStatistics(comparison),
+      sides: sidesOf(comparison),
       histogram: histogram.histogram(),
       zerosPass,
       nonFinite: comparison.nonFinite,
@@ -116,13 +120,25 @@ function whyFailed(
   return reasons;
 }
 
+/** From here on float32 does not hold every integer. */
+const EXACT_INTEGERS = 2 ** 24;
+
+function isRounded(request: JudgeRequest, { candidate, reference }: Comparison): boolean {
+  const { kind } = dtypes[referenceDtype(request)];
+  const largest = [candidate.min, candidate.max, reference.min, reference.max].map(Math.abs);
+  return kind !== 'float' && Math.max(...largest) >= EXACT_INTEGERS;
+}
+
 function whyInconclusive(
-  { allowLoose, reference: samples }: JudgeRequest,
+  request: JudgeRequest,
   comparison: Comparison,
   tolerance: JustifiedTolerance,
   zerosPass: boolean,
 ): string | undefined {
+  const { allowLoose, reference: samples } = request;
   const { reference, elements } = comparison;
+  if (isRounded(request, comparison))
+    return `checks compare integers as float32, which rounds those beyond ${EXACT_INTEGERS}: a tolerance (--atol ${request.name}:0) is exact.`;
   if (elements === 0) return 'the output is empty.';
   if (comparison.finite === 0)
     return 'the reference gives nothing but NaN and infinity, so nothing can be held against it.';
@@ -141,28 +157,6 @@ function whyInconclusive(
 function nonFiniteSentence({ nonFinite }: Comparison): string {
   const { nanInCandidate, infiniteInCandidate, nanInReference, infiniteInReference } = nonFinite;
   return `the candidate has ${nanInCandidate} NaN and ${infiniteInCandidate} infinite elements, the reference ${nanInReference} and ${infiniteInReference}.`;
-}
-
-function floatStatistics(comparison: Comparison): VerifiedOutput['statistics'] {
-  const { absolute, relative } = comparison;
-  const named: readonly (readonly [string, number | null])[] = [
-    ['max', absolute.max],
-    ['mean', absolute.mean],
-    ['median', absolute.median],
-    ['p90', absolute.p90],
-    ['p95', absolute.p95],
-    ['p99', absolute.p99],
-    ['max relative', relative.max],
-    ['mean relative', relative.mean],
-    ['median relative', relative.median],
-    ['p99 relative', relative.p99],
-    ['outside tolerance', comparison.outside],
-    ['cosine similarity', comparison.cosineSimilarity],
-    ['SNR in dB', comparison.signalToNoise],
-    ['PSNR in dB', comparison.peakSignalToNoise],
-    ['L2', comparison.l2],
-  ];
-  return named.flatMap(([name, value]) => (value === null ? [] : [{ name, amount: measure(value) }]));
 }
 
 /** Which samples failed by themselves; a single one is what was compared already. */

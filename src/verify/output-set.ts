@@ -92,11 +92,14 @@ function openOne(path: string, options: OutputSetOptions): OutputSet {
         format === 'npz'
           ? openNpz(path, voidDtype === undefined ? {} : { voidDtype })
           : openSafetensors(path);
-      return closing(file, () => ({
-        ...set,
-        runs: [new Map(file.names.map((name) => [name, file.reader(name, slot)]))],
-        close: () => file.close(),
-      }));
+      return closing(file, () => {
+        if (file.names.length === 0) throw unknown(path, 'it holds no tensor');
+        return {
+          ...set,
+          runs: [new Map(file.names.map((name) => [name, file.reader(name, slot)]))],
+          close: () => file.close(),
+        };
+      });
     }
     case 'trtexec':
       return { ...set, typed: false, runs: [exported(path)], close: () => {} };

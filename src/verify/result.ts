@@ -13,6 +13,13 @@ export function measure(value: number): Measure {
 export const outcomeSchema = z.enum(['pass', 'fail', 'inconclusive']);
 export type VerifyOutcome = z.infer<typeof outcomeSchema>;
 
+const sideStatisticsSchema = z.object({
+  min: measureSchema,
+  max: measureSchema,
+  mean: measureSchema,
+  deviation: measureSchema,
+});
+
 export const verifiedOutputSchema = z.object({
   name: z.string(),
   /** Of the reference. */
@@ -37,7 +44,7 @@ export const verifiedOutputSchema = z.object({
       or: z.object({ statistic: z.string(), measured: measureSchema, limit: z.number() }).optional(),
     }),
   ),
-  /** null for integers and booleans, which are held against each other exactly. */
+  /** null for integers and booleans that are held against each other exactly: all for which none was asked by name. */
   tolerance: z.object({ absolute: z.number(), relative: z.number(), why: z.string() }).nullable(),
   /** The error's statistics in the order to print them. */
   statistics: z.array(z.object({ name: z.string(), amount: measureSchema })),
@@ -48,6 +55,8 @@ export const verifiedOutputSchema = z.object({
   }),
   /** Whether a candidate of zeros would pass the same checks: then they tell nothing. */
   zerosPass: z.boolean(),
+  /** The values themselves, where both are finite; absent for complex numbers. */
+  sides: z.object({ candidate: sideStatisticsSchema, reference: sideStatisticsSchema }).optional(),
   /** NaN and infinities on each side; absent for integers and booleans. */
   nonFinite: z
     .object({

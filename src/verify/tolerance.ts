@@ -105,6 +105,28 @@ export const allowedDifferences: Readonly<Record<VerifyPrecision, number>> = {
   bf16: 0.01,
 };
 
+/** What integers and booleans may be off, and the share of them that may be off by more. */
+export interface ExactLimits {
+  readonly tolerance: Tolerance;
+  /** The same where it was asked for. */
+  readonly asked: JustifiedTolerance | null;
+  readonly share: number;
+}
+
+/** The limits for integers and booleans: every element within what is asked for this output by name, else no difference in more than the usual share. */
+export function exactLimitsFor(
+  output: string,
+  precision: VerifyPrecision,
+  { atol, rtol }: { readonly atol: readonly AskedTolerance[]; readonly rtol: readonly AskedTolerance[] },
+): ExactLimits {
+  const own = (asked: readonly AskedTolerance[]) => asked.findLast(({ name }) => name === output)?.value;
+  const [absolute, relative] = [own(atol), own(rtol)];
+  if (absolute === undefined && relative === undefined)
+    return { tolerance: { absolute: 0, relative: 0 }, asked: null, share: allowedDifferences[precision] };
+  const asked = { absolute: absolute ?? 0, relative: relative ?? 0, why: 'as asked for' };
+  return { tolerance: asked, asked, share: 0 };
+}
+
 /** The precision of an engine, by its recipe; a model built as it is gets the tolerances of FP32. */
 export const precisionOfRecipe = (precision: string): VerifyPrecision =>
   precision === 'fp16' || precision === 'bf16' ? precision : 'fp32';

@@ -79,6 +79,7 @@ describe('trtforge compare', () => {
     ['what the usual FP16 limits allow', ['--precision', 'fp16'], 0],
     ['a tolerance for an output that is not there', ['--atol', 'z:1'], 2],
     ['a check that is none', ['--check', 'median=3'], 2],
+    ['a check that nothing could pass', ['--check', 'cosine=2'], 2],
     ['a renaming that is none', ['--map', 'y'], 2],
     ['a renaming of nothing', ['--map', 'q=y'], 2],
     ['an output that is not there', ['--outputs', 'q'], 2],
@@ -196,6 +197,7 @@ describe('trtforge compare', () => {
       },
       'TF_TENSOR_FILE_INVALID',
     ],
+    ['an archive without a tensor', () => npz('none', {}), 'TF_TENSOR_FILE_INVALID'],
     ['an empty folder', () => mkdtempSync(join(folder, 'empty-')), 'TF_TENSOR_FILE_INVALID'],
     [
       'a folder of mixed files',

@@ -367,6 +367,7 @@ describe('what is wrong with inputs is said before a GPU is asked for', () => {
     writeFileSync(at('known.engine.passport.json'), JSON.stringify({ ...passport, plan }));
     writeFileSync(at('text.npy'), 'no array');
     writeFileSync(at('text.npz'), 'no archive');
+    writeNpz(at('none.npz'), new Map());
     writeNpy(at('rank.npy'), floats('float32', [4], [1, 2, 3, 4]));
     writeNpy(at('half.npy'), floats('bfloat16', [1, 4], [1, 2, 3, 4]));
   });
@@ -374,6 +375,7 @@ describe('what is wrong with inputs is said before a GPU is asked for', () => {
   it.each<[string, string[], string, RegExp]>([
     ['a file that is not there', [`x=@${at('none.npy')}`], 'TF_FILE_NOT_FOUND', /none\.npy/],
     ['a file that is no npy', [`x=@${at('text.npy')}`], 'TF_TENSOR_FILE_INVALID', /text\.npy/],
+    ['an archive without a tensor', [at('none.npz')], 'TF_TENSOR_FILE_INVALID', /none\.npz holds no tensor/],
     ['a file that is no npz', [at('text.npz')], 'TF_ARCHIVE_INVALID', /text\.npz/],
     ['a name given twice', [`x=@${at('x.npy')}`, `x=@${at('x64.npy')}`], 'TF_USAGE', /x is given twice/],
     [

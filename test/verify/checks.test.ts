@@ -5,6 +5,7 @@ import { tensorFrom } from '../../src/tensor/values.js';
 import { parseCheck } from '../../src/verify/checks.js';
 import { judgeOutput } from '../../src/verify/judge-output.js';
 import type { JudgeRules } from '../../src/verify/judged.js';
+import type { VerifiedOutput } from '../../src/verify/result.js';
 
 interface PolygraphyCase {
   readonly candidate: readonly number[];
@@ -36,6 +37,8 @@ function judge(candidate: readonly number[], reference: readonly number[], rules
   }).output;
 }
 
+const statistic = (output: VerifiedOutput, wanted: string) =>
+  output.statistics.find(({ name }) => name === wanted)?.amount;
 const all = (value: number) => [{ name: null, value }];
 
 describe.each(Object.entries(cases))("Polygraphy's own numbers: %s", (_name, expected) => {
@@ -202,11 +205,80 @@ describe('integers', () => {
     expect(judgeWide([large, 1n], [large, 1n]).outcome).toBe('pass');
     expect(judgeWide([large + 1n, 1n], [large, 1n])).toMatchObject({
       outcome: 'fail',
-      statistics: [
-        { name: 'max', amount: 1 },
-        { name: 'different elements', amount: 1 },
-      ],
       worst: [{ sample: 0, index: [0], error: 1 }],
     });
+    expect(statistic(judgeWide([large + 1n, 1n], [large, 1n]), 'max')).toBe(1);
+  });
+
+  const judgeBytes = (
+    candidate: readonly number[],
+    reference: readonly number[],
+    rules: Partial<JudgeRules> = {},
+  ) =>
+    judgeOutput({
+      name: 'y',
+      precision: 'fp32',
+      atol: [],
+      rtol: [],
+      candidate: [tensorReader(tensorFrom('int8', [candidate.length], Int8Array.from(candidate)))],
+      reference: [tensorReader(tensorFrom('int8', [reference.length], Int8Array.from(reference)))],
+      ...rules,
+    }).output;
+  const ours = [11, -20, 29, 40];
+  const theirs = [10, -20, 30, 40];
+  const named = (value: number) => [{ name: 'y', value }];
+
+  it.each<[string, Partial<JudgeRules>, 'pass' | 'fail' | 'inconclusive']>([
+    ['nothing asked for', {}, 'fail'],
+    ['a tolerance that names them', { atol: named(1) }, 'pass'],
+    ['one that is too small', { atol: named(0.5) }, 'fail'],
+    ['a relative one that names them', { rtol: named(0.1) }, 'pass'],
+    ['one for all outputs, which is meant for floats', { atol: all(1) }, 'fail'],
+    ['one for all outputs and one that names them', { atol: [...all(1e-9), ...named(1)] }, 'pass'],
+    ['a tolerance that zeros would keep', { atol: named(40) }, 'inconclusive'],
+    ['the same, allowed', { atol: named(40), allowLoose: true }, 'pass'],
+    ['a check that names them', { checks: [parseCheck('y:cosine=0.99')] }, 'pass'],
+    ['one of those that fails', { checks: [parseCheck('y:cosine=0.9999')] }, 'fail'],
+    ['a check for all outputs, which is meant for floats', { checks: [parseCheck('cosine=0.99')] }, 'fail'],
+  ])('with %s', (_case, rules, outcome) => {
+    expect(judgeBytes(ours, theirs, rules).outcome).toBe(outcome);
+  });
+
+  it('say how a tolerance counts for them when one was given that does not', () => {
+    expect(judgeBytes(ours, theirs, { atol: all(1) }).reasons[0]).toMatch(/2 of 4 .* --atol y:1\.$/);
+    expect(judgeBytes(ours, theirs).reasons[0]).toBe('y: 2 of 4 elements differ.');
+  });
+
+  it('have the statistics that floats have, and say what zeros would have scored', () => {
+    const output = judgeBytes(ours, theirs, { atol: named(1) });
+    expect(Object.fromEntries(output.statistics.map(({ name, amount }) => [name, amount]))).toMatchObject({
+      max: 1,
+      mean: 0.5,
+      deviation: 0.5,
+      'different elements': 2,
+      'outside tolerance': 0,
+      'max relative': expect.closeTo(0.1, 6),
+      L2: expect.closeTo(Math.SQRT2, 6),
+    });
+    expect(output.sides?.reference).toMatchObject({ min: -20, max: 40, mean: 15 });
+    expect(output.zerosPass).toBe(false);
+    const mostlyZeros = [1, ...new Array<number>(199).fill(0)];
+    const rare = judgeBytes(mostlyZeros, mostlyZeros, { precision: 'fp16' });
+    expect(rare).toMatchObject({ outcome: 'inconclusive', zerosPass: true });
+    expect(judgeBytes([0, 0], [0, 0])).toMatchObject({ outcome: 'pass', zerosPass: true });
+  });
+
+  it('beyond what float32 holds are not passed by a check that compares them as such', () => {
+    const wide = judgeOutput({
+      name: 'y',
+      precision: 'fp32',
+      atol: [],
+      rtol: [],
+      checks: [parseCheck('y:elemwise')],
+      candidate: [tensorReader(tensorFrom('int32', [2], Int32Array.of(2 ** 24 + 1, 5)))],
+      reference: [tensorReader(tensorFrom('int32', [2], Int32Array.of(2 ** 24, 5)))],
+    }).output;
+    expect(wide.outcome).toBe('inconclusive');
+    expect(wide.reasons[0]).toMatch(/integers as float32.*--atol y:0/);
   });
 });
