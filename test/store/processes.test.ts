@@ -50,8 +50,7 @@ describe('a builder that is killed', () => {
   test('in the middle of its build leaves nothing that is believed, and one of those who wait takes over', async () => {
     const scene = new Scene(root);
     const doomed = await scene.startHanging();
-    const waiting = Array.from({ length: 6 }, () => scene.start({ buildMs: 300 }));
-    await new Promise((resolve) => setTimeout(resolve, 1500));
+    const waiting = await Promise.all(Array.from({ length: 6 }, () => scene.startWaiting({ buildMs: 300 })));
     expect(scene.builds()).toBe(1);
     doomed.child.kill('SIGKILL');
     expect(await doomed.answer).toEqual({ signal: 'SIGKILL' });
@@ -85,8 +84,7 @@ describe('a builder that is killed', () => {
   test('one that is asked to stop goes at once and leaves the lease free', async () => {
     const scene = new Scene(root);
     const doomed = await scene.startHanging();
-    const waiting = scene.start();
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    const waiting = await scene.startWaiting();
     waiting.child.kill('SIGTERM');
     expect(await waiting.answer).toMatchObject({ code: 'TF_CANCELLED' });
     doomed.child.kill('SIGKILL');
@@ -105,8 +103,8 @@ describe('a builder of another machine', () => {
     };
     await scene.run({ identity: sampleIdentity('c'.repeat(64)) });
     writeFileSync(join(scene.store, 'leases', `${name}.lease`), JSON.stringify(foreign));
-    const waiting = scene.start();
-    await new Promise((resolve) => setTimeout(resolve, 1500));
+    const waiting = await scene.startWaiting();
+    await new Promise((resolve) => setTimeout(resolve, 1000));
     expect(scene.builds()).toBe(1);
     rmSync(join(scene.store, 'leases', `${name}.lease`));
     expect(sourceOf(await waiting.answer)).toBe('built');

@@ -88,10 +88,13 @@ export class Scene {
   }
 
   /** A process that is in the middle of its build. */
-  async startHanging(task: Task = {}): Promise<ReturnType<Scene['start']>> {
-    const started = this.start({ ...task, hang: true });
-    await new Promise((resolve) => started.child.stdout?.once('data', resolve));
-    return started;
+  startHanging(task: Task = {}): Promise<ReturnType<Scene['start']>> {
+    return said('building', this.start({ ...task, hang: true }));
+  }
+
+  /** A process that waits for another's build. */
+  startWaiting(task: Task = {}): Promise<ReturnType<Scene['start']>> {
+    return said('waiting', this.start(task));
   }
 
   /** Files of the store that no engine owns: unfinished plans, leases, temporary files. */
@@ -101,4 +104,15 @@ export class Scene {
       (path) => path.includes('.unpublished') || path.endsWith('.lease') || path.endsWith('.next'),
     );
   }
+}
+
+/** The process, once it has said a word. */
+function said(word: string, started: ReturnType<Scene['start']>): Promise<ReturnType<Scene['start']>> {
+  let text = '';
+  return new Promise((resolve) =>
+    started.child.stdout?.on('data', (chunk) => {
+      text += String(chunk);
+      if (text.includes(word)) resolve(started);
+    }),
+  );
 }

@@ -76,6 +76,11 @@ function fillDisk(path) {
   fs.closeSync(file);
 }
 
+/** Says that another process is building what this one wants. */
+function tell({ type, phase }) {
+  if (type === 'phase-start' && phase === 'wait') process.stdout.write('waiting\n');
+}
+
 const stopping = new AbortController();
 process.on('SIGTERM', () => stopping.abort());
 
@@ -98,7 +103,7 @@ try {
       forceRebuild: task.forceRebuild ?? false,
       output: task.output ?? null,
     },
-    { emit: () => {}, signal: stopping.signal, build },
+    { emit: tell, signal: stopping.signal, build },
   );
   process.stdout.write(`${JSON.stringify(result)}\n`, () => process.exit(0));
 } catch (error) {
