@@ -12,7 +12,8 @@
  */
 export { type AgainstRequest, benchAgainst } from './bench/against.js';
 export { benchEngine } from './bench/bench-engine.js';
-export { type BenchContext, type BenchRequest, defaultMode } from './bench/request.js';
+export { type BenchTool, benchWith } from './bench/bench-with.js';
+export { type BenchContext, type BenchRequest, defaultMode, defaultRequest } from './bench/request.js';
 export type { BenchResult } from './bench/result.js';
 export { streamsFromLogs } from './bench/streams/repair.js';
 export type { StreamsResult } from './bench/streams/result.js';
@@ -22,7 +23,12 @@ export { buildBundle } from './bundle/build-bundle.js';
 export type { BundleContext, BundleRequest } from './bundle/bundle-request.js';
 export type { BundleReport } from './bundle/report-schema.js';
 export { layersOfEngine, layersOfFile } from './diagnose/engine-layers.js';
-export { type ExplainResult, explainLog } from './diagnose/explain.js';
+export { type ExplainResult, explainLines, explainLog } from './diagnose/explain.js';
+export type { ExplainedIssue } from './diagnose/explained-issue.js';
+export { type Explained, type ExplainingOptions, explaining } from './diagnose/failure.js';
+export { knownIssues } from './diagnose/known-issues/index.js';
+export type { KnownIssue } from './diagnose/known-issues/issue.js';
+export { openModelNodes } from './diagnose/model-nodes.js';
 export { readLayers } from './engine/layers.js';
 export { diffEngines } from './engine/layers-diff.js';
 export type { EngineLayers } from './engine/layers-schema.js';
@@ -73,6 +79,16 @@ export type { NamedTensors, Tensor } from './tensor/tensor.js';
 export { chooseToolchain, type FoundToolchain, findToolchains } from './toolchain/find.js';
 export { type InstalledToolchain, type InstallRequest, installToolchain } from './toolchain/install.js';
 export type { Toolchain } from './toolchain/toolchain.js';
+export {
+  type ExportedOutput,
+  type ExportedProfile,
+  type ExportedTimes,
+  readExportedOutput,
+  readExportedProfile,
+  readExportedTimes,
+} from './trtexec/exports.js';
+export { readTrtexecLog } from './trtexec/log.js';
+export type { TrtexecLog } from './trtexec/log-result.js';
 export { compareOutputs } from './verify/compare.js';
 export type { CompareRequest } from './verify/compare-request.js';
 export type { VerifyRequest } from './verify/request.js';

@@ -23,6 +23,7 @@ import { benchMisreadings, requireSuccess, requireUnderstood } from '../trtexec/
 import { gatherInputs } from '../verify/run-inputs.js';
 import { checkRequest } from './check-request.js';
 import { withFileShapes } from './file-shapes.js';
+import { leaseGpu } from './gpu-lease.js';
 import { joinLayers } from './layer-times.js';
 import { type BenchContext, type BenchRequest, sourcesOf } from './request.js';
 import type { BenchResult, BenchRun, GpuState, LayerTimes } from './result.js';
@@ -79,13 +80,18 @@ export async function benchTrtexec(request: BenchRequest, context: BenchContext)
     inputs === null ? request.shapes : withFileShapes(inputs, request),
     request.engine,
   );
+  // Without driver or addon nobody knows the GPU's own name, and its ordinal has to do.
+  const name = gpuAt(request.device)?.uuid ?? `device-${request.device}`;
+  const lease = await leaseGpu(name, request.wait, context);
   const scratch = mkdtempSync(join(tmpdir(), 'trtforge-trtexec-'));
   try {
     const setting: Setting = { request, context, plan, toolchain, program, inputs, scratch };
     const measured: Measured[] = [];
     for (const [index, call] of calls.entries()) measured.push(await measure(setting, call, index === 0));
-    return resultOf(setting, measured);
+    const result = resultOf(setting, measured);
+    return lease.warning === null ? result : { ...result, warnings: [lease.warning, ...result.warnings] };
   } finally {
+    lease.release();
     removeIfThere(scratch);
   }
 }

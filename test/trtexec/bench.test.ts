@@ -5,11 +5,13 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type BenchRequest, defaultMode } from '../../src/bench/request.js';
 import { benchResultSchema } from '../../src/bench/result.js';
 import { benchTrtexec } from '../../src/bench/trtexec-bench.js';
+import { gpuAt } from '../../src/bench/trtexec-gpu.js';
 import { identityDigest } from '../../src/engine/identity.js';
 import type { Passport } from '../../src/engine/passport-file.js';
 import { defaultRecipe } from '../../src/engine/recipe.js';
 import type { TrtforgeError } from '../../src/errors.js';
-import { ignoreEvents } from '../../src/events.js';
+import { type EventListener, ignoreEvents } from '../../src/events.js';
+import { LeaseFolder } from '../../src/store/lease.js';
 import { sha256 } from '../../src/system/digest.js';
 import { type FoundToolchain, findToolchains } from '../../src/toolchain/find.js';
 import type { ModeRequest } from '../../src/trtexec/request.js';
@@ -77,9 +79,14 @@ const installed: FoundToolchain = {
   cudaMajor: null,
 };
 
-function bench(version: StandInVersion, request: Partial<BenchRequest> = {}, fault?: string) {
+function bench(
+  version: StandInVersion,
+  request: Partial<BenchRequest> = {},
+  fault?: string,
+  emit: EventListener = ignoreEvents,
+) {
   const trtexec = standInTrtexec(folder, { version, ...(fault === undefined ? {} : { fault }) });
-  return benchWith({ ...installed, version: standInVersions[version], trtexec }, version, request);
+  return benchWith({ ...installed, version: standInVersions[version], trtexec }, version, request, {}, emit);
 }
 
 /** A lean runtime came without trtexec: the one of a version is named beside it. */
@@ -94,6 +101,7 @@ function benchWith(
   version: StandInVersion,
   request: Partial<BenchRequest>,
   environment: NodeJS.ProcessEnv = {},
+  emit: EventListener = ignoreEvents,
 ) {
   vi.mocked(findToolchains).mockResolvedValue([toolchain]);
   return benchTrtexec(
@@ -112,7 +120,7 @@ function benchWith(
       ...request,
     },
     {
-      emit: ignoreEvents,
+      emit,
       signal: new AbortController().signal,
       environment: { ...process.env, ...environment, XDG_CACHE_HOME: join(folder, 'cache') },
       trtexecLog: join(folder, 'trtexec.log'),
@@ -169,6 +177,23 @@ describe('a measurement with trtexec', () => {
     const { warnings } = await bench('10.6', {}, 'other-times');
     expect(warnings).toContain('trtexec printed 1598 queries and exported 300.');
     expect(warnings.find((warning) => /mean GPU compute time/.test(warning))).toBeDefined();
+  });
+
+  test('benches on one GPU know of each other, whichever tool measures', async () => {
+    const gpus = new LeaseFolder(join(folder, 'cache/trtforge/gpu-leases'));
+    const name = gpuAt(0)?.uuid ?? 'device-0';
+    const { lease } = gpus.tryAcquire(name);
+    const beside = await bench('10.6');
+    expect(beside.warnings).toContainEqual(expect.stringMatching(/^Another bench measures on this GPU/));
+    const events: string[] = [];
+    const waiting = bench('10.6', { wait: true }, undefined, (event) => {
+      if (event.type !== 'phase-start') return;
+      events.push(event.phase);
+      if (event.phase === 'wait for the GPU') setTimeout(() => lease?.release(), 50);
+    });
+    expect((await waiting).warnings).not.toContainEqual(expect.stringMatching(/^Another bench/));
+    expect(events[0]).toBe('wait for the GPU');
+    expect(gpus.tryAcquire(name).lease).not.toBeNull();
   });
 
   test('a graph that was refused is told', async () => {
