@@ -3,7 +3,7 @@ import type { StreamsLimits } from '../bench/streams/decision.js';
 import { seedMode } from '../bench/streams/effects.js';
 import type { StreamsSetup } from '../bench/streams/setup.js';
 import type { StreamsRequest } from '../bench/streams/streams.js';
-import { choice, flag, type OptionValues, option, text } from '../cli/option.js';
+import { choice, flag, longName, type OptionTable, type OptionValues, option, text } from '../cli/option.js';
 import { integer, number, splitAtCommas } from '../cli/values.js';
 import { defaultRecipe } from '../engine/recipe.js';
 import { TrtforgeError } from '../errors.js';
@@ -133,26 +133,19 @@ function parseRates(list: string): readonly number[] {
   });
 }
 
-/** Throws TF_USAGE for limits that contradict each other. */
-export function streamsLimits(options: StreamsOptionValues): StreamsLimits {
-  const { fps, maxBatch, maxBatchLimit, minGain, timeLimit } = options;
-  if (maxBatch > maxBatchLimit) {
-    throw new TrtforgeError(
-      'TF_USAGE',
-      `--max-batch ${maxBatch} is above --max-batch-limit ${maxBatchLimit}.`,
-      {
-        remedy: 'Begin with a smaller batch, or raise the limit.',
-      },
-    );
-  }
-  return {
-    fps: fps ?? [30],
-    firstMaxBatch: maxBatch,
-    maxBatchLimit,
-    minGainPercent: minGain,
-    timeLimitSeconds: timeLimit ?? null,
-  };
-}
+export const streamsLimits = ({
+  fps,
+  maxBatch,
+  maxBatchLimit,
+  minGain,
+  timeLimit,
+}: StreamsOptionValues): StreamsLimits => ({
+  fps: fps ?? [30],
+  firstMaxBatch: maxBatch,
+  maxBatchLimit,
+  minGainPercent: minGain,
+  timeLimitSeconds: timeLimit ?? null,
+});
 
 export function streamsRequest(model: string, options: StreamsOptionValues): StreamsRequest {
   const { name, root, input, height, width, fresh, sensitivity } = options;
@@ -195,15 +188,27 @@ export function streamsSetup(model: string, options: StreamsOptionValues): Strea
   };
 }
 
-/** Throws TF_USAGE for what has no meaning when only logs are read. */
-export function refuseWithLogs({ fresh, sensitivity }: StreamsOptionValues): void {
-  const given = Object.entries({ '--fresh': fresh, '--sensitivity': sensitivity }).filter(([, is]) => is);
+/** What means something when only logs are read. */
+const WITH_LOGS: ReadonlySet<string> = new Set(['fromLogs', 'fps', 'name', 'root', 'timeout']);
+
+/** Throws TF_USAGE for options that are heard only where something is built or measured. */
+export function refuseWithLogs(options: StreamsOptionValues): void {
+  const table: OptionTable = streamsOptions;
+  const given = Object.entries(options).flatMap(([name, value]) => {
+    const spec = table[name];
+    return spec === undefined || WITH_LOGS.has(name) || isDefault(spec, value) ? [] : [`--${longName(spec)}`];
+  });
   if (given.length === 0) return;
   throw new TrtforgeError(
     'TF_USAGE',
-    `--from-logs measures nothing, so ${given.map(([flags]) => flags).join(' and ')} has no meaning with it.`,
-    {
-      remedy: 'Leave one of them out.',
-    },
+    `--from-logs builds and measures nothing, so ${given.join(', ')} ${given.length === 1 ? 'has' : 'have'} no meaning with it.`,
+    { remedy: 'Leave them out; --fps, --name and --root are heard.' },
   );
 }
+
+const isDefault = (spec: OptionTable[string], value: unknown): boolean =>
+  value === undefined ||
+  value === false ||
+  value === spec.default ||
+  (spec.env !== undefined && typeof value === 'string') ||
+  (Array.isArray(value) && value.length === 0);

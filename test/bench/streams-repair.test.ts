@@ -128,6 +128,41 @@ describe('from the logs that trtexec wrote', () => {
     expect(warnings).toEqual(expect.arrayContaining([expect.stringMatching(why)]));
   });
 
+  test('a batch measured on the engine of a larger one is no engine of its own', () => {
+    recordedSizing();
+    const onB64 = (text: string) =>
+      text
+        .replaceAll('data=64x', 'data=24x')
+        .replaceAll('=r50.plan', '=models/r50/benchmarks/engines/r50_dynamic_b64.engine');
+    place('10.6-bench_r50_b64.log', 'b24/trtexec_b24.log', onB64);
+    const { engines, maxBatch, warnings } = repair([600]);
+    expect(engines.map((engine) => engine.maxBatch)).toEqual([64]);
+    expect(maxBatch).toBe(64);
+    expect(warnings).toContainEqual(
+      expect.stringMatching(/b24\.log was measured on the engine of max batch 64/),
+    );
+  });
+
+  test('batch 1 of an engine for larger ones alone is no answer', () => {
+    const onB64 = (text: string) => text.replaceAll('=r50.plan', '=models/my models/r50_dynamic_b64.engine');
+    place('10.6-bench_seed_b1.log', 'b1/trtexec_b1.log', onB64);
+    expect(refusal(() => repair()).code).toBe('TF_FILE_NOT_FOUND');
+  });
+
+  test('a log that is a folder, or in UTF-16, is left out and named', () => {
+    recordedSizing();
+    mkdirSync(join(folder, 'models/r50/benchmarks/b128/trtexec_b128.log'), { recursive: true });
+    place('10.6-bench_r50_b64.log', 'b256/trtexec_b256.log', (text) => text.replaceAll('', '\0'));
+    const { maxBatch, warnings } = repair();
+    expect(maxBatch).toBe(64);
+    expect(warnings).toEqual(
+      expect.arrayContaining([
+        expect.stringMatching(/b128\.log cannot be read/),
+        expect.stringMatching(/b256\.log is cut short/),
+      ]),
+    );
+  });
+
   test('without any log it says where it looked', () => {
     const error = refusal(() => repair());
     expect(error.code).toBe('TF_FILE_NOT_FOUND');

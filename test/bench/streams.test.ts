@@ -22,6 +22,7 @@ import {
 } from '../../src/bench/streams/streams.js';
 import { TrtforgeError } from '../../src/errors.js';
 import { ignoreEvents } from '../../src/events.js';
+import { refusal } from '../support/refusal.js';
 import { PaperGpu, type Rates, writePictureModel } from '../support/streams.js';
 
 const root = mkdtempSync(join(tmpdir(), 'trtforge-streams-'));
@@ -185,6 +186,56 @@ Ready for: Steps 6-7 — read references/pipeline-run.md models/net/`);
     const { warnings } = await size(plan, new PaperGpu(plan.paths, () => 1280));
     expect(data(plan)).toMatchObject({ deepstream: { run1: { streams: null } } });
     expect(warnings[0]).toMatch(/were of .*_b256\.engine and are left out/);
+  });
+
+  test.each<[string, string, unknown]>([
+    ['Python’s NaN and a missing run', '{"run1":{"streams":5,"total_fps":NaN,"fps_per_stream":30}}', 5],
+    ['no object', 'null', null],
+    ['words', '{"run1":"five","run2":{"streams":"six"}}', null],
+  ])(
+    'of runs with %s what can be read stays, in the documented shape',
+    async (_what, deepstream, streamsOfRun1) => {
+      const plan = planStreams(request());
+      mkdirSync(dirname(plan.paths.data), { recursive: true });
+      writeFileSync(plan.paths.data, `{"engine":"${plan.paths.shownEngine(64)}","deepstream":${deepstream}}`);
+      await size(plan, new PaperGpu(plan.paths, () => 1280));
+      const empty = { streams: null, total_fps: null, fps_per_stream: null };
+      expect((data(plan) as { deepstream: unknown }).deepstream).toEqual({
+        run1: streamsOfRun1 === 5 ? { ...empty, streams: 5, fps_per_stream: 30 } : empty,
+        run2: empty,
+      });
+    },
+  );
+
+  test.each(['{"engine": ', '[1, 2]'])(
+    'a data file that holds «%s» is written anew, and that is told',
+    async (text) => {
+      const plan = planStreams(request());
+      mkdirSync(dirname(plan.paths.data), { recursive: true });
+      writeFileSync(plan.paths.data, text);
+      const { warnings } = await size(plan, new PaperGpu(plan.paths, () => 1280));
+      expect(warnings[0]).toMatch(/benchmark_data\.json holds no benchmark data\. It is written anew/);
+      expect(data(plan)).toMatchObject({ peak_gpu_streams: 42 });
+    },
+  );
+
+  test.each<[string, Partial<StreamsRequest['limits']>, RegExp]>([
+    ['no frame rate', { fps: [] }, /no frame rates/],
+    ['a frame rate of 0', { fps: [30, 0] }, /«30, 0»/],
+    ['a frame rate that is none', { fps: [Number.NaN] }, /no frame rates/],
+    ['a batch of 0, which never doubles', { firstMaxBatch: 0 }, /«0» is no batch/],
+    ['half a batch', { firstMaxBatch: 1.5 }, /«1.5» is no batch/],
+    ['a limit below the first batch', { maxBatchLimit: 32 }, /64 is above the limit of 32/],
+  ])('%s is refused before anything is read', (_what, wrong, message) => {
+    const limits = { ...request().limits, ...wrong };
+    for (const attempt of [
+      () => planStreams(request({ limits, model: 'not there' })),
+      () => streamsFromLogs({ model: 'not there', names: {}, limits }),
+    ]) {
+      const error = refusal(attempt);
+      expect(error.code).toBe('TF_USAGE');
+      expect(error.message).toMatch(message);
+    }
   });
 
   test('doubts of the bench and of the engine are passed on', async () => {
@@ -382,6 +433,16 @@ describe('the batches beside', () => {
     expect(warnings).toEqual(expect.arrayContaining([expect.stringMatching(/^Batch 50 gives 61 % fewer/)]));
     expect(existsSync(join(plan.paths.benchmarks, 'sensitivity/b34/trtexec_b34.log'))).toBe(true);
     expect(existsSync(plan.paths.log(34))).toBe(false);
+  });
+
+  test('that fail leave the sizing as it is, and it says so', async () => {
+    const plan = planStreams(request({ sensitivity: true }));
+    const gpu = new PaperGpu(plan.paths, jagged);
+    gpu.failures.set('measure 50 on 64', new TrtforgeError('TF_GPU_MEMORY', 'no room'));
+    const result = await size(plan, gpu);
+    expect(result).toMatchObject({ sensitivity: null, peakGpuStreams: 42, exitCode: 4 });
+    expect(result.warnings.at(-1)).toBe('The batches beside could not be measured: TF_GPU_MEMORY no room');
+    expect(data(plan)).toMatchObject({ peak_gpu_streams: 42 });
   });
 
   test('is resumed too, and stays within the engine’s batches', async () => {

@@ -1,7 +1,7 @@
-import { ExitCode } from '../../errors.js';
+import { ExitCode, TrtforgeError } from '../../errors.js';
 import {
-  type BenchmarkData,
   benchmarkData,
+  type EarlierData,
   readBenchmarkData,
   summaryBlock,
   writeBenchmarkData,
@@ -82,7 +82,7 @@ const baselineNote = (baseline: StreamsMeasurement | null, maxBatch: number | nu
   baseline === null || baseline.batch === maxBatch
     ? []
     : [
-        `Batch 1 was measured on the engine of max batch ${baseline.engineMaxBatch ?? 'unknown'}, whose kernels are chosen for that batch: an engine built for batch 1 is faster there.`,
+        `Batch 1 was measured on ${baseline.engineMaxBatch === null ? 'an engine for larger batches' : `the engine of max batch ${baseline.engineMaxBatch}`}, whose kernels are chosen for those: an engine built for batch 1 is faster there.`,
       ];
 
 /** Rates whose PEAK no measured engine holds in one batch. */
@@ -114,25 +114,38 @@ const sum = (parts: readonly (number | null)[]): number | null =>
   parts.reduce((total, part) => (total === null || part === null ? null : total + part), 0);
 
 /** Runs of DeepStream that stood there for another engine, which would be wrong beside this one. */
-function droppedRuns(before: Partial<BenchmarkData> | null, engine: string): readonly string[] {
-  const { run1, run2 } = before?.deepstream ?? {};
-  const isMeasured = (run1?.streams ?? run2?.streams ?? null) !== null;
-  return isMeasured && before?.engine !== engine
-    ? [
-        `The DeepStream runs in benchmark_data.json were of ${before?.engine ?? 'another engine'} and are left out now.`,
-      ]
-    : [];
+function droppedRuns(before: EarlierData | null, engine: string): readonly string[] {
+  if (before === null || before.engine === engine) return [];
+  const { run1, run2 } = before.deepstream;
+  return (run1.streams ?? run2.streams) === null
+    ? []
+    : [
+        `The DeepStream runs in benchmark_data.json were of ${before.engine ?? 'another engine'} and are left out now.`,
+      ];
+}
+
+/** What an earlier file holds; one that cannot be read is written anew, which is told. */
+function earlierData(path: string): { readonly before: EarlierData | null; readonly spoilt: string[] } {
+  try {
+    return { before: readBenchmarkData(path), spoilt: [] };
+  } catch (error) {
+    if (!(error instanceof TrtforgeError)) throw error;
+    return {
+      before: null,
+      spoilt: [`${error.message} It is written anew, and DeepStream's runs in it are lost.`],
+    };
+  }
 }
 
 /** Writes benchmark_data.json and adds the summary. Without an answer the file that is there stays. Throws TF_WRITE_FAILED. */
 export function finishResult(paths: StreamsPaths, body: StreamsBody): StreamsResult {
-  const before = readBenchmarkData(paths.data);
-  const dropped = body.engine === null ? [] : droppedRuns(before, body.engine);
-  const told = { ...body, warnings: [...dropped, ...body.warnings] };
-  if (body.engine !== null) writeBenchmarkData(paths.data, benchmarkData(told, before));
+  if (body.engine === null) return { ...body, data: null, summary: summaryBlock(body, paths.shownModel()) };
+  const { before, spoilt } = earlierData(paths.data);
+  const told = { ...body, warnings: [...spoilt, ...droppedRuns(before, body.engine), ...body.warnings] };
+  writeBenchmarkData(paths.data, benchmarkData(told, before));
   return {
     ...told,
-    data: body.engine === null ? null : paths.data,
+    data: paths.data,
     summary: summaryBlock(told, paths.shownModel()),
   };
 }

@@ -1,5 +1,8 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { z } from 'zod';
+import { TrtforgeError } from '../../errors.js';
 import { publishFile } from '../../system/publish.js';
+import { pythonJson } from '../../system/python-json.js';
 import type { StreamsBody } from './result.js';
 
 /** A DeepStream run as its step writes it into benchmark_data.json. */
@@ -31,7 +34,7 @@ export interface BenchmarkData {
 const noRun: PipelineRun = { streams: null, total_fps: null, fps_per_stream: null };
 
 /** The data of a result. What DeepStream's own steps wrote of the same engine stays; of another engine it would be wrong. */
-export function benchmarkData(result: StreamsBody, before: Partial<BenchmarkData> | null): BenchmarkData {
+export function benchmarkData(result: StreamsBody, before: EarlierData | null): BenchmarkData {
   const { model, engine, maxBatch, baseline, engines, peakGpuStreams } = result;
   const peak = engines.find((one) => one.maxBatch === maxBatch)?.peak ?? null;
   const isSame = before !== null && before.engine === engine;
@@ -49,7 +52,7 @@ export function benchmarkData(result: StreamsBody, before: Partial<BenchmarkData
       },
     },
     peak_gpu_streams: peakGpuStreams,
-    deepstream: isSame && before.deepstream !== undefined ? before.deepstream : { run1: noRun, run2: noRun },
+    deepstream: isSame ? before.deepstream : { run1: noRun, run2: noRun },
     x_trtforge: {
       schema: 'trtforge.benchmark-data/1',
       fps: result.fps,
@@ -76,13 +79,26 @@ export function benchmarkData(result: StreamsBody, before: Partial<BenchmarkData
   };
 }
 
-/** What an earlier run left there; null where nothing readable is. */
-export function readBenchmarkData(path: string): Partial<BenchmarkData> | null {
+/** A figure that is there; what is no number, Python's NaN among it, is null. */
+const figureSchema = z.number().nullable().catch(null);
+const runSchema = z
+  .object({ streams: figureSchema, total_fps: figureSchema, fps_per_stream: figureSchema })
+  .catch(noRun);
+
+/** What of an earlier file is kept, whatever the rest of it looks like. */
+const earlierSchema = z.object({
+  engine: z.string().nullable().catch(null),
+  deepstream: z.object({ run1: runSchema, run2: runSchema }).catch({ run1: noRun, run2: noRun }),
+});
+export type EarlierData = z.infer<typeof earlierSchema>;
+
+/** What an earlier run left there; null where nothing is. Throws TF_FILE_UNREADABLE for what is no such document. */
+export function readBenchmarkData(path: string): EarlierData | null {
+  if (!existsSync(path)) return null;
   try {
-    const content: unknown = JSON.parse(readFileSync(path, 'utf8'));
-    return typeof content === 'object' && content !== null && !Array.isArray(content) ? content : null;
-  } catch {
-    return null;
+    return earlierSchema.parse(pythonJson(readFileSync(path, 'utf8')));
+  } catch (cause) {
+    throw new TrtforgeError('TF_FILE_UNREADABLE', `${path} holds no benchmark data.`, { cause });
   }
 }
 

@@ -1,3 +1,5 @@
+import { TrtforgeError } from '../../errors.js';
+
 /**
  * What to do next while the largest useful batch is searched for: no clock, no disk, no GPU in here.
  * The rule is DeepStream's: PEAK_GPU_STREAMS = floor(images per second / frames per second), and while PEAK is above the engine's largest batch, the
@@ -11,6 +13,25 @@ export interface StreamsLimits {
   /** Least gain of images per second that a doubling must bring, in percent; negative allows a loss. */
   readonly minGainPercent: number;
   readonly timeLimitSeconds: number | null;
+}
+
+/** Throws TF_USAGE for limits that contradict each other, or that no doubling would ever meet. */
+export function checkLimits({ fps, firstMaxBatch, maxBatchLimit }: StreamsLimits): void {
+  if (fps.length === 0 || fps.some((each) => !(each > 0 && Number.isFinite(each))))
+    throw new TrtforgeError('TF_USAGE', `«${fps.join(', ')}» are no frame rates to size streams for.`, {
+      remedy: 'Give at least one frame rate above 0: 30.',
+    });
+  const wrong = [firstMaxBatch, maxBatchLimit].find((batch) => !Number.isSafeInteger(batch) || batch < 1);
+  if (wrong !== undefined)
+    throw new TrtforgeError('TF_USAGE', `«${wrong}» is no batch to begin or to end with.`, {
+      remedy: 'Give whole numbers from 1 on.',
+    });
+  if (firstMaxBatch > maxBatchLimit)
+    throw new TrtforgeError(
+      'TF_USAGE',
+      `The first engine's max batch ${firstMaxBatch} is above the limit of ${maxBatchLimit}.`,
+      { remedy: 'Begin with a smaller batch (--max-batch), or raise the limit (--max-batch-limit).' },
+    );
 }
 
 /** One engine as far as it has come. */

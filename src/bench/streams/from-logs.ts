@@ -2,7 +2,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { TrtforgeError } from '../../errors.js';
 import { readTrtexecLog } from '../../trtexec/log.js';
-import { readStreamsLog } from './log.js';
+import { readStreamsLog, type StreamsLog } from './log.js';
 import { maxBatchOfEngine, type StreamsPaths } from './names.js';
 import { figuresOf, isOfAnotherBatch } from './record.js';
 import type { StreamsMeasurement } from './result.js';
@@ -20,8 +20,8 @@ export interface LoggedSizing {
 }
 
 /**
- * Reads `b{N}/trtexec_b{N}.log`, trtexec's or ours. A log that is cut short or of another batch than its folder is left out and named; batches are
- * compared as numbers. Throws TF_FILE_NOT_FOUND when no whole log is there.
+ * Reads `b{N}/trtexec_b{N}.log`, trtexec's or ours. A log that is cut short, of another batch than its folder, or of an engine with another largest
+ * batch is left out and named; batches are compared as numbers. Throws TF_FILE_NOT_FOUND when no whole log is there.
  */
 export function sizingFromLogs(paths: StreamsPaths): LoggedSizing {
   const warnings: string[] = [];
@@ -30,9 +30,14 @@ export function sizingFromLogs(paths: StreamsPaths): LoggedSizing {
     if ('why' in read) warnings.push(read.why);
     return 'measurement' in read ? [read.measurement] : [];
   });
-  const larger = measured.filter(({ batch }) => batch > 1);
+  const larger = measured.filter((one) => one.batch > 1 && isOwnPeak(one));
   // A model that was sized with max batch 1 has but one log, which is both.
-  const peaks = larger.length === 0 ? measured : larger;
+  const peaks = larger.length === 0 ? measured.filter(isOwnPeak) : larger;
+  const others = measured.filter((one) => one.batch > 1 && !isOwnPeak(one));
+  for (const { log, engineMaxBatch } of others)
+    warnings.push(
+      `${log} was measured on the engine of max batch ${engineMaxBatch}, so it is no engine's largest batch and is left out.`,
+    );
   if (peaks.length === 0) {
     throw new TrtforgeError(
       'TF_FILE_NOT_FOUND',
@@ -49,12 +54,13 @@ export function sizingFromLogs(paths: StreamsPaths): LoggedSizing {
       peak,
       buildSeconds: builtSeconds(paths, peak.batch, peaks[0]?.batch === peak.batch),
     })),
-    warnings: [
-      ...warnings,
-      ...measured.flatMap((one) => one.warnings.map((why) => `Batch ${one.batch}: ${why}`)),
-    ],
+    warnings,
   };
 }
+
+/** Whether a batch is the largest of the engine that its log names; a log that names none is believed. */
+const isOwnPeak = ({ batch, engineMaxBatch }: StreamsMeasurement): boolean =>
+  engineMaxBatch === null || engineMaxBatch === batch;
 
 function batchesIn(folder: string): readonly number[] {
   const names = existsSync(folder) ? readdirSync(folder) : [];
@@ -72,7 +78,8 @@ function measurementFromLog(
   path: string,
   batch: number,
 ): { readonly measurement: StreamsMeasurement } | { readonly why: string } {
-  const log = readStreamsLog(path);
+  const log = readableLog(path);
+  if (log === null) return { why: `${path} cannot be read, so it is left out.` };
   const figures = figuresOf(log, batch);
   if (figures === null) {
     const why = isOfAnotherBatch(log, batch)
@@ -102,6 +109,15 @@ function measurementFromLog(
       warnings,
     },
   };
+}
+
+function readableLog(path: string): StreamsLog | null {
+  try {
+    return readStreamsLog(path);
+  } catch (error) {
+    if (error instanceof TrtforgeError) return null;
+    throw error;
+  }
 }
 
 /** The time of the newest build log of this engine; null where none says. The first engine's has no batch in its name. */

@@ -46,7 +46,7 @@ export function readStreamsLog(path: string): StreamsLog {
     gpuMeanMs,
     gpuP99Ms: gpu?.percentiles.find(({ percent }) => percent === 99)?.ms ?? null,
     firstDims: [...new Set(Object.values(measurement.shapes).flatMap((shape) => shape[0] ?? []))],
-    engine: log.build.loadEngine,
+    engine: log.build.loadEngine ?? engineInCommand(log.commandLine),
     transfers: measurement.transfers,
     graph: run.graphCaptured ?? measurement.cudaGraph,
     spinWait: measurement.spinWait,
@@ -57,6 +57,10 @@ export function readStreamsLog(path: string): StreamsLog {
     warnings: log.warnings.map(({ message }) => message.replace(/^\s*\*\s*/, '')).filter(isDoubt),
   };
 }
+
+/** From 10 on trtexec echoes no build options where it builds nothing, and the engine stands on its command line alone. */
+const engineInCommand = (command: string | null): string | null =>
+  / --loadEngine=(.+?)(?= --|$)/.exec(command ?? '')?.[1] ?? null;
 
 /** Remarks that trtexec makes on its own figures; the rest of its warnings are about loading. */
 const isDoubt = (message: string): boolean =>

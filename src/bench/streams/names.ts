@@ -1,4 +1,5 @@
 import { basename, join, posix, resolve, sep } from 'node:path';
+import { TrtforgeError } from '../../errors.js';
 
 /** How a model and its files are called in DeepStream's layout `models/{name}/…`. */
 export interface StreamsNames {
@@ -20,12 +21,17 @@ export interface NameWishes {
  * MODEL_NAME and MODEL_FILENAME of an ONNX path. The skill derives them with `sed 's|models/\([^/]*\)/.*|\1|'` and `basename PATH .onnx`, which
  * is right only for paths that begin with `models/NAME/`. For others: the folder after the last `models/` that has a `model/` in it, then after the
  * last `models/`, then the file's own name. The root is the folder that holds that `models/`, or the working folder.
+ * Throws TF_USAGE for a wished name that is not the name of one folder.
  */
 export function streamsNames(
   onnxPath: string,
   wishes: NameWishes = {},
   workingFolder: string = process.cwd(),
 ): StreamsNames {
+  if (wishes.name !== undefined && !/^(?!\.{1,2}$)[^/\0]+$/.test(wishes.name))
+    throw new TrtforgeError('TF_USAGE', `«${wishes.name}» cannot be the folder of a model below models/.`, {
+      remedy: 'Give a plain name, without slashes.',
+    });
   const modelFile = basename(onnxPath).replace(/\.onnx$/i, '');
   const placed = place(onnxPath, workingFolder);
   const modelName = wishes.name ?? placed?.name ?? modelFile;

@@ -1,5 +1,5 @@
 import { bodyOf, finishResult, unique } from './assemble.js';
-import type { StreamsLimits } from './decision.js';
+import { checkLimits, type StreamsLimits } from './decision.js';
 import { sizingFromLogs } from './from-logs.js';
 import { type NameWishes, StreamsPaths, streamsNames } from './names.js';
 import type { StreamsResult } from './result.js';
@@ -11,8 +11,9 @@ export interface FromLogsRequest {
   readonly limits: StreamsLimits;
 }
 
-/** Writes benchmark_data.json anew from the logs alone: no GPU, engine or model is needed. Errors: those of `sizingFromLogs`, TF_WRITE_FAILED. */
+/** Writes benchmark_data.json anew from the logs alone: no GPU, engine or model is needed. Errors: those of `checkLimits`, `streamsNames` and `sizingFromLogs`, TF_WRITE_FAILED. */
 export function streamsFromLogs({ model, names: wishes, limits }: FromLogsRequest): StreamsResult {
+  checkLimits(limits);
   const names = streamsNames(model, wishes);
   const paths = new StreamsPaths(names);
   const { baseline, engines, warnings } = sizingFromLogs(paths);

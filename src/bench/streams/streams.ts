@@ -1,7 +1,8 @@
+import { ExitCode, TrtforgeError } from '../../errors.js';
 import { type EventListener, inPhase } from '../../events.js';
 import { inspectModel } from '../../onnx/inspect.js';
 import { answersOf, bodyOf, finishResult, unique } from './assemble.js';
-import type { StreamsLimits } from './decision.js';
+import { checkLimits, type StreamsLimits } from './decision.js';
 import type { StreamsBuilder, StreamsMeter } from './effects.js';
 import { type InputWishes, type StreamsInputs, streamsInputs } from './input.js';
 import { type NameWishes, type StreamsNames, StreamsPaths, streamsNames } from './names.js';
@@ -38,8 +39,9 @@ export interface StreamsEffects {
   readonly now?: () => number;
 }
 
-/** Derives names, places and shapes. Errors: those of `inspectModel` and `streamsInputs`. */
+/** Derives names, places and shapes. Errors: those of `checkLimits`, `streamsNames`, `inspectModel` and `streamsInputs`. */
 export function planStreams(request: StreamsRequest): StreamsPlan {
+  checkLimits(request.limits);
   const names = streamsNames(request.model, request.names);
   const inputs = streamsInputs(inspectModel(request.model), request.input);
   return { request, names, paths: new StreamsPaths(names), inputs };
@@ -61,28 +63,37 @@ export async function streams(plan: StreamsPlan, effects: StreamsEffects): Promi
   return finishResult(paths, resultOf(plan, effects, sizing, sensitivity));
 }
 
+/** The batches beside, or why they could not be measured: the sizing stands without them. */
+type Beside = StreamsResult['sensitivity'] | TrtforgeError;
+
 /** The batch that a pipeline would run, and its neighbours, on the engine of the first frame rate. */
 async function sensitivityOf(
   { request, paths }: StreamsPlan,
   { meter, emit }: StreamsEffects,
   { engines }: Sizing,
-): Promise<StreamsResult['sensitivity']> {
+): Promise<Beside> {
   const [answer] = answersOf(request.limits, engines.map(stageOf));
   const chosen = engines.find(({ engine }) => engine.maxBatch === answer?.maxBatch);
   if (answer === undefined || chosen === undefined) return null;
   const batch = Math.max(answer.streams, 1);
   const measure = () => measureSensitivity(meter, chosen.engine, batch, { paths, fresh: request.fresh });
-  return inPhase('sensitivity', emit, measure, `around batch ${batch}`);
+  try {
+    return await inPhase('sensitivity', emit, measure, `around batch ${batch}`);
+  } catch (error) {
+    if (!(error instanceof TrtforgeError) || error.code === 'TF_CANCELLED') throw error;
+    return error;
+  }
 }
 
 function resultOf(
   { request, names, paths, inputs }: StreamsPlan,
   { builderName, meter }: StreamsEffects,
   sizing: Sizing,
-  sensitivity: StreamsResult['sensitivity'],
+  beside: Beside,
 ): StreamsBody {
   const { engines, baseline, stop } = sizing;
-  const extra = sensitivity ?? [];
+  const failure = beside instanceof TrtforgeError ? beside : null;
+  const sensitivity = beside instanceof TrtforgeError ? null : beside;
   const body = bodyOf(names, paths, request.limits, {
     engines: engines.map(engineResult),
     stages: engines.map(stageOf),
@@ -110,8 +121,12 @@ function resultOf(
       ...engines.flatMap(({ engine }) =>
         engine.warnings.map((why) => `Max batch ${engine.maxBatch}: ${why}`),
       ),
-      ...sensitivityWarnings(extra),
+      ...sensitivityWarnings(sensitivity ?? []),
+      ...(failure === null
+        ? []
+        : [`The batches beside could not be measured: ${failure.code} ${failure.message}`]),
     ]),
+    exitCode: failure === null ? body.exitCode : ExitCode.inconclusive,
   };
 }
 
