@@ -51,12 +51,16 @@ const mid: Rates = (batch) => (batch === 1 ? 600 : 2900);
 function size(
   plan: StreamsPlan,
   gpu: PaperGpu,
-  { mode = seedMode, now }: { readonly mode?: StreamsMode; readonly now?: () => number } = {},
+  {
+    mode = seedMode,
+    now,
+    model: gpuModel,
+  }: { readonly mode?: StreamsMode; readonly now?: () => number; readonly model?: string } = {},
 ) {
   return streams(plan, {
     builder: gpu.builder,
     builderName: 'native',
-    meter: gpu.meter(mode),
+    meter: gpu.meter(mode, gpuModel),
     emit: ignoreEvents,
     signal: new AbortController().signal,
     ...(now === undefined ? {} : { now }),
@@ -261,6 +265,16 @@ describe('stopping early', () => {
       0,
     ],
     [
+      'a build that fails after a tactic found no room',
+      'build 128',
+      new TrtforgeError(
+        'TF_BUILD_FAILED',
+        'It says:\n  Skipping tactic 3 due to insufficient memory on requested size of 4300\n  no kernel for Conv_1',
+      ),
+      'failed',
+      4,
+    ],
+    [
       'a build that fails',
       'build 128',
       new TrtforgeError('TF_BUILD_FAILED', 'no kernel for Conv_1'),
@@ -405,6 +419,14 @@ describe('resuming', () => {
     other.identity = 'b';
     await size(plan, other);
     expect(other.did).toEqual(all);
+  });
+
+  test('another model of GPU is measured anew with the same engines', async () => {
+    const plan = planStreams(request());
+    await size(plan, new PaperGpu(plan.paths, mid));
+    const other = new PaperGpu(plan.paths, mid);
+    await size(plan, other, { model: 'Another GPU' });
+    expect(other.did).toEqual(all.filter((deed) => deed.startsWith('measure')));
   });
 
   test('a smaller limit does not reach for a larger engine that lies there', async () => {

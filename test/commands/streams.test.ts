@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -7,8 +7,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildAddon } from '../../scripts/build-native.mjs';
 import { streamsResultSchema } from '../../src/bench/streams/schema.js';
 import { writeSampleModel } from '../support/sample-engine.js';
+import { standinEngine } from '../support/standin-engine.js';
 import { writePictureModel } from '../support/streams.js';
-import { recordedLogs } from '../support/trtexec.js';
+import { recordedLogs, standInTrtexec } from '../support/trtexec.js';
 
 const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 const root = mkdtempSync(join(tmpdir(), 'trtforge-streams-command-'));
@@ -123,5 +124,82 @@ describe('trtforge streams --from-logs needs no GPU', () => {
     expect(stdout).toContain('PEAK_GPU_STREAMS 1134, 64 in one batch of b64');
     expect(stdout).toContain('stopped: from-logs.');
     expect(stdout).toMatch(/warning PEAK_GPU_STREAMS is an upper bound/);
+  });
+});
+
+describe('trtforge streams over a stand-in GPU, built and measured by trtexec', () => {
+  const home = join(root, 'home');
+  let environment: NodeJS.ProcessEnv = {};
+  let onnx: string;
+  beforeAll(async () => {
+    const engine = await standinEngine('10');
+    mkdirSync(join(home, 'lib'), { recursive: true });
+    for (const [file, stem] of [
+      ['inference', 'nvinfer'],
+      ['parser', 'nvonnxparser'],
+    ] as const) {
+      copyFileSync(engine.bench.path(`10/${file}.so`), join(home, `lib/lib${stem}.so.10.3.0`));
+      symlinkSync(`lib${stem}.so.10.3.0`, join(home, `lib/lib${stem}.so.10`));
+    }
+    environment = engine.environment({
+      TENSORRT_HOME: home,
+      TRTEXEC: standInTrtexec(root, { version: '10.6', says: '10.3.0.26' }),
+      XDG_CACHE_HOME: join(root, 'cache'),
+      NO_COLOR: '1',
+    });
+    onnx = await writePictureModel(join(root, 'sized'));
+  }, 180_000);
+
+  const size = (...words: readonly string[]) =>
+    spawnSync(
+      process.execPath,
+      [main, 'streams', onnx, '--builder', 'trtexec', '--with', 'trtexec', '--precision', 'as-is', ...words],
+      { encoding: 'utf8', env: environment },
+    );
+  // The recorded run gives 532.026 batches a second, whatever the batch.
+  const words = ['--fps', '300', '--max-batch', '4', '--max-batch-limit', '8', '--no-cache'];
+  const folder = (...parts: readonly string[]) => join(root, 'sized/models/net', ...parts);
+
+  test('goes the whole way, and prints the scripts’ words', () => {
+    const { status, stdout, stderr } = size(...words);
+    expect(stderr).not.toMatch(/error/);
+    expect(status).toBe(0);
+    expect(stdout.split('\n').slice(0, 9)).toEqual([
+      '=== TRT Engine Build Complete ===',
+      'Model:   net',
+      'Engine:  models/net/benchmarks/engines/net_dynamic_b8.engine',
+      '         (single engine — used for trtexec baseline and all DS runs)',
+      '',
+      'trtexec Results:',
+      '  BS=1:       532.026 QPS  |  GPU mean: 1.87829ms',
+      '  BS=8: 532.026 QPS  |  4256.21 img/s  |  GPU mean: 1.87829ms  P99: 1.89185ms',
+      '',
+    ]);
+    expect(stdout).toContain('stopped: max-batch-limit.');
+    for (const file of [
+      'benchmarks/engines/net_dynamic_b4.engine',
+      'benchmarks/engines/net_dynamic_b8.engine',
+      'benchmarks/b1/trtexec_b1.log',
+      'benchmarks/b4/trtexec_b4.log',
+      'benchmarks/b8/trtexec_b8.log',
+    ])
+      expect(existsSync(folder(file)), file).toBe(true);
+  });
+
+  test('the next call reads what lies there, and so does --from-logs', () => {
+    const { stdout, status } = size(...words, '--json');
+    expect(status).toBe(0);
+    const again = JSON.parse(stdout) as { engines: { source: string; peak: { source: string } }[] };
+    expect(again.engines.map(({ source, peak }) => [source, peak.source])).toEqual([
+      ['disk', 'disk'],
+      ['disk', 'disk'],
+    ]);
+    const repaired = spawnSync(process.execPath, [main, 'streams', folder(), '--from-logs', '--fps', '300'], {
+      encoding: 'utf8',
+      env: environment,
+    });
+    expect(repaired.status).toBe(0);
+    expect(repaired.stdout).toContain('  BS=8: 532.026 QPS  |  4256.21 img/s');
+    expect(repaired.stdout).toContain('PEAK_GPU_STREAMS (GPU-only upper bound): 14 streams @300fps');
   });
 });

@@ -129,10 +129,11 @@ export class PaperGpu {
     },
   };
 
-  meter(mode: StreamsMode = seedMode): StreamsMeter {
+  meter(mode: StreamsMode = seedMode, gpu = 'Test GPU'): StreamsMeter {
     return {
       tool: 'trtforge',
       mode,
+      gpu,
       measure: async (engine, batch, logPath) => {
         this.#note(`measure ${batch} on ${engine.maxBatch}`);
         const { result, run } = benchResult(batch, this.#rates(batch, engine.maxBatch), mode);

@@ -1,12 +1,13 @@
 // Stands in for trtexec: says what the recorded runs of a version say, with the echo of the options it is given, and writes a plan with a real header.
 //   node trtexec-standin.mjs CONFIG.json [trtexec's own options]
-// CONFIG: { version: '8.6' | '10.6' | '11.1', fault?: string, planBytes?: number, pidFile?: string }
+// CONFIG: { version: '8.6' | '10.6' | '11.1', says?: '10.3.0.26', fault?: string, planBytes?: number, pidFile?: string }
 import { spawn } from 'node:child_process';
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 
 const {
   version,
+  says,
   fault = 'none',
   planBytes = 4096,
   pidFile,
@@ -34,6 +35,11 @@ const dialect = {
     bench: '11.1-err_lean_no_driver',
   },
 }[version];
+if (says !== undefined) {
+  const [major, minor, patch, build] = says.split('.').map(Number);
+  dialect.banner = `[TensorRT v${major * 10_000 + minor * 100 + patch}] [b${build}]`;
+  dialect.header = [major, minor, patch, build];
+}
 const options = args.map((arg) => {
   const at = arg.indexOf('=');
   return at < 0 ? [arg.slice(2), ''] : [arg.slice(2, at), arg.slice(at + 1)];

@@ -17,6 +17,8 @@ export function standInTrtexec(
   folder: string,
   config: {
     readonly version: StandInVersion;
+    /** Another version of that dialect in its banner and plans: `10.3.0.26`. */
+    readonly says?: string;
     readonly fault?: string;
     readonly planBytes?: number;
     readonly pidFile?: string;

@@ -48,6 +48,8 @@ export interface MeasuredFacts {
 export interface StreamsMeter {
   readonly tool: 'trtforge' | 'trtexec';
   readonly mode: StreamsMode;
+  /** Model of the GPU that measures; null where nobody knows. */
+  readonly gpu: string | null;
   /** Measures one batch and leaves its log at `logPath`. Errors: those of loading and measuring. */
   measure(engine: StreamsEngine, batch: number, logPath: string): Promise<MeasuredFacts>;
 }

@@ -3,6 +3,7 @@ import type { EventListener } from '../../events.js';
 import { publishFile } from '../../system/publish.js';
 import type { Bencher, BenchTool } from '../bench-with.js';
 import type { BenchResult, BenchRun } from '../result.js';
+import { gpuAt } from '../trtexec-gpu.js';
 import type { MeasuredFacts, StreamsEngine, StreamsMeter, StreamsMode } from './effects.js';
 import { type StreamsInputs, shapesAt } from './input.js';
 import { streamsLogText } from './log-text.js';
@@ -29,6 +30,7 @@ const ITERATIONS = 10;
 export const streamsMeter = (tool: BenchTool, options: MeterOptions): StreamsMeter => ({
   tool,
   mode: options.mode,
+  gpu: gpuAt(options.device)?.name ?? null,
   async measure(engine, batch, logPath) {
     const trtexecLog = tool === 'trtexec' ? logPath : undefined;
     const { result, run } = await benchOnce(options, engine, batch, trtexecLog);

@@ -12,16 +12,18 @@ import { measurementRecordSchema } from './schema.js';
 /** Beside the log: what the log cannot say, and which engine and mode it belongs to. */
 export const recordPath = (logPath: string): string => logPath.replace(/\.log$/, '.json');
 
-/** The measurement that lies on disk when its log is whole and it is of this engine, batch, tool and mode; null otherwise. */
+/** The measurement that lies on disk when its log is whole and it is of this engine, batch, tool, mode and GPU model; null otherwise. */
 export function storedMeasurement(
   engine: StreamsEngine,
   batch: number,
-  { tool, mode }: Pick<StreamsMeter, 'tool' | 'mode'>,
+  { tool, mode, gpu }: Pick<StreamsMeter, 'tool' | 'mode' | 'gpu'>,
   logPath: string,
 ): StreamsMeasurement | null {
   const record = readRecord(recordPath(logPath));
   if (record === null || record.batch !== batch || record.engine.sha256 !== engine.sha256) return null;
   if (record.tool !== tool || !sameMode(record.mode, mode)) return null;
+  // An engine also runs on other models of its architecture, as fast as those are.
+  if (gpu !== null && record.gpu !== null && record.gpu !== gpu) return null;
   if (!existsSync(logPath) || sha256OfFile(logPath) !== record.log.sha256) return null;
   return measurementOf(record, readStreamsLog(logPath), logPath, 'disk');
 }

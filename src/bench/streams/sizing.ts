@@ -44,7 +44,7 @@ export interface Sizing {
 
 /**
  * Builds and measures until the decision says stop. What earlier calls left on disk is taken over as long as it is what this call would have done
- * next: the engine sound and of the same identity, its log whole and of the same engine, tool and mode.
+ * next: the engine sound and of the same identity, its log whole and of the same engine, tool, mode and GPU model.
  * Errors: those of the first build and of measuring on the first engine, and TF_CANCELLED; beyond the first engine a failure is a reason to stop.
  */
 export async function sizeStreams(request: SizingRequest, effects: SizingEffects): Promise<Sizing> {
@@ -161,5 +161,7 @@ export const stageOf = ({ engine, peak }: SizedEngine): EngineStage => ({
 
 /** The GPU's memory, or what the library says when its kernels find no room in it. */
 const isOutOfMemory = ({ code, message }: TrtforgeError): boolean =>
-  code === 'TF_GPU_MEMORY' ||
-  /out of memory|OutOfMemory|insufficient (?:workspace|memory)|cudaErrorMemoryAllocation/i.test(message);
+  code === 'TF_GPU_MEMORY' || message.split('\n').some((line) => NO_ROOM.test(line) && !/tactic/i.test(line));
+
+/** A tactic that is only left out for want of memory is no reason: builds pass with it. */
+const NO_ROOM = /out of memory|OutOfMemory|insufficient (?:workspace|memory)|cudaErrorMemoryAllocation/i;
