@@ -158,7 +158,7 @@ void Engine::setWeightBudget(const OpenRequest& request, Listener& listener) {
   if (library_.has(Slot::ICudaEngine_getStreamableWeightsSize_0)) facts_.streamableWeightsBytes = object_.call<std::int64_t>(Slot::ICudaEngine_getStreamableWeightsSize_0);
   using Budget = OpenRequest::Budget;
   if (facts_.streamableWeightsBytes <= 0) {
-    if (request.budget == Budget::kBytes)
+    if (request.budget != Budget::kAll)
       throw Failure("TF_OPTION_UNSUPPORTED", request.planPath + " was not built with weight streaming, so a budget for its weights means nothing.");
     return;
   }
@@ -169,9 +169,11 @@ void Engine::setWeightBudget(const OpenRequest& request, Listener& listener) {
     set = object_.call<bool>(Slot::ICudaEngine_setWeightStreamingBudgetV2_1, budget);
   } else {
     // 10.0: -1 lets the library choose, 0 turns streaming off.
-    const std::int64_t old = request.budget == Budget::kAutomatic ? -1 : request.budget == Budget::kAll ? 0 : budget;
+    const std::int64_t old = request.budget == Budget::kAutomatic ? -1 : request.budget == Budget::kAll ? 0 : std::max<std::int64_t>(budget, 1);
     set = object_.call<bool>(Slot::ICudaEngine_setWeightStreamingBudget_1, old);
+    if (set && request.budget == Budget::kAutomatic) budget = object_.call<std::int64_t>(Slot::ICudaEngine_getWeightStreamingBudget_0);
   }
+  facts_.weightBudgetBytes = budget;
   streamsWeights_ = budget < facts_.streamableWeightsBytes;
   if (set) return;
   if (ranOutOfMemory(listener)) throw outOfMemory(device_, listener, "weights of " + request.planPath, static_cast<std::size_t>(budget));

@@ -27,6 +27,7 @@ struct EngineFacts {
   std::int64_t deviceMemoryBytes = 0;
   std::vector<std::int64_t> deviceMemoryBytesPerProfile;
   std::int64_t streamableWeightsBytes = 0;
+  std::int64_t weightBudgetBytes = 0;  // of these, what stays on the GPU
   bool refittable = false;
   std::vector<EngineTensor> tensors;
   std::string libraryVersion;

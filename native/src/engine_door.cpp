@@ -70,6 +70,7 @@ napi_value factsValue(napi_env env, const EngineFacts& facts) {
       .set("deviceMemoryBytes", facts.deviceMemoryBytes)
       .set("deviceMemoryBytesPerProfile", js::array(env, facts.deviceMemoryBytesPerProfile))
       .set("streamableWeightsBytes", facts.streamableWeightsBytes)
+      .set("weightBudgetBytes", facts.weightBudgetBytes)
       .set("refittable", facts.refittable)
       .set("tensors", js::array(env, facts.tensors, [env](const EngineTensor& tensor) { return tensorValue(env, tensor); }))
       .set("libraryVersion", facts.libraryVersion)

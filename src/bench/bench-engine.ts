@@ -60,7 +60,7 @@ export async function withEngine<T>(
   use: (subject: OpenSubject) => Promise<T>,
   isLeased = false,
 ): Promise<T> {
-  const { engine, toolchain, device, plugins, allowHostCode } = request;
+  const { engine, toolchain, device, plugins, allowHostCode, weightBudget } = request;
   // The child holds the whole file against its passport; what can be known without a GPU is said first.
   checkRequest(request);
   const environment = await environmentFor(engine, { toolchain }, context.environment);
@@ -71,7 +71,7 @@ export async function withEngine<T>(
     const found = await measurer.gpu(device);
     lease = isLeased ? undefined : await leaseGpu(found.gpu.uuid, request.wait, context);
     const opened = await inPhase('load', context.emit, () =>
-      measurer.open({ engine, toolchain, device, plugins, allowHostCode }),
+      measurer.open({ engine, toolchain, device, plugins, allowHostCode, weightBudget }),
     );
     return await use({ measurer, found, opened, leaseWarning: lease?.warning ?? null });
   } finally {
@@ -154,6 +154,9 @@ export function subjectOf(path: string, { facts, fileBytes, passport }: OpenedEn
     name: passport?.name ?? null,
     identity: passport?.identity ?? null,
     contextBytes: facts.deviceMemoryBytes,
+    ...(facts.streamableWeightsBytes > 0
+      ? { streamableWeightsBytes: facts.streamableWeightsBytes, weightBudgetBytes: facts.weightBudgetBytes }
+      : {}),
     loadedBytes: Math.max(0, freeBefore - freeAfter),
     loadMs: facts.loadMs,
     layers: facts.layers,

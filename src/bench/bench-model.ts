@@ -194,7 +194,7 @@ function resultOf(
 
 /** What only a GPU can honour is refused by the name of its option, not dropped. */
 function refuseGpuWishes(request: BenchRequest): void {
-  const { mode, device, provider, layers, plugins, toolchain, allowHostCode, wait } = request;
+  const { mode, device, provider, layers, plugins, toolchain, allowHostCode, weightBudget, wait } = request;
   const wishes: Readonly<Record<string, boolean>> = {
     '--no-data-transfers': mode.transfers !== defaultMode.transfers,
     '--graph': mode.graph,
@@ -205,6 +205,7 @@ function refuseGpuWishes(request: BenchRequest): void {
     '--plugin': plugins.length > 0,
     '--toolchain': toolchain !== undefined,
     '--allow-host-code': allowHostCode,
+    '--weight-budget': weightBudget !== undefined,
     '--wait': wait,
   };
   const wrong = Object.keys(wishes).find((name) => wishes[name]);

@@ -26,6 +26,7 @@ export interface OpenRequest {
   readonly device: number;
   readonly plugins: readonly string[];
   readonly allowHostCode: boolean;
+  readonly weightBudget?: number | 'automatic' | undefined;
 }
 
 export interface OpenedEngine {

@@ -48,6 +48,8 @@ export interface BenchRequest {
   /** Plug-in libraries. */
   readonly plugins: readonly string[];
   readonly allowHostCode: boolean;
+  /** Of engines with weight streaming: bytes of weights that stay on the GPU; default all. */
+  readonly weightBudget?: number | 'automatic';
   readonly shapes: ShapeWish;
   readonly inputs: InputWish;
   readonly mode: ModeRequest;

@@ -121,6 +121,9 @@ const subjectSchema = z.object({
   identity: z.string().nullable(),
   /** Activation memory of one context at the largest profile, bytes. */
   contextBytes: z.number().nullable(),
+  /** Of an engine with weight streaming: weights that can be streamed, and how much of them stays on the GPU; absent for others. */
+  streamableWeightsBytes: z.number().optional(),
+  weightBudgetBytes: z.number().optional(),
   /** What loading it took from the GPU, bytes; null where nobody asked. */
   loadedBytes: z.number().nullable(),
   loadMs: z.number().nullable(),

@@ -68,6 +68,11 @@ export async function benchTrtexec(request: BenchRequest, context: BenchContext)
       },
     );
   }
+  if (request.weightBudget !== undefined) {
+    throw new TrtforgeError('TF_OPTION_UNSUPPORTED', 'A weight budget is not passed to trtexec.', {
+      remedy: 'Leave it out, or measure with --with trtforge.',
+    });
+  }
   checkRequest(request);
   const plan = await readPlanOnDisk(request.engine, false);
   const { allowHostCode, toolchain: named } = request;

@@ -12,7 +12,7 @@ import {
 } from '../cli/values.js';
 import { TrtforgeError } from '../errors.js';
 import type { ModeRequest } from '../trtexec/request.js';
-import { placeOptions, seedOption } from './comparison-options.js';
+import { placeOptions, seedOption, weightBudgetOption } from './comparison-options.js';
 
 /** Rounds of a comparison; each measures both once. */
 const DEFAULT_ROUNDS = 10;
@@ -130,6 +130,7 @@ export const benchOptions = {
     default: 0,
   }),
   provider: placeOptions.provider,
+  weightBudget: weightBudgetOption,
   toolchain: text({
     flags: '--toolchain <name>',
     describe:
@@ -203,6 +204,7 @@ export function benchRequest(engine: string, options: BenchOptionValues): BenchR
     ...(options.provider === undefined ? {} : { provider: options.provider }),
     plugins: options.plugin,
     allowHostCode: options.allowHostCode,
+    ...(options.weightBudget === undefined ? {} : { weightBudget: options.weightBudget }),
     shapes: shapeWish(options),
     inputs: { seed: options.seed, ranges: options.valRange, files: options.inputs },
     mode: {

@@ -22,11 +22,18 @@ export function renderBench(result: BenchResult, output: TextOutput): void {
   renderWarnings(warnings, output);
 }
 
-const memoryOf = ({ subject: { contextBytes, loadedBytes } }: BenchResult): string =>
-  [
+const memoryOf = ({ subject }: BenchResult): string => {
+  const { contextBytes, loadedBytes, streamableWeightsBytes, weightBudgetBytes } = subject;
+  return [
     ...(loadedBytes === null ? [] : [`, ${formatBytes(loadedBytes)} of GPU memory loaded`]),
     ...(contextBytes === null ? [] : [`, ${formatBytes(contextBytes)} per context`]),
+    ...(weightBudgetBytes === undefined
+      ? []
+      : [
+          `, ${formatBytes(weightBudgetBytes)} of ${formatBytes(streamableWeightsBytes ?? 0)} of weights kept on the GPU`,
+        ]),
   ].join('');
+};
 
 function modeText({ kind, graph, spinWait, streams }: BenchMode): string {
   const words = [kind === 'end-to-end' ? 'end to end' : kind === 'gpu-only' ? 'GPU only' : 'with transfers'];

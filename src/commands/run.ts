@@ -1,12 +1,12 @@
 import { defineCommand, type TextOutput } from '../cli/command.js';
 import { choice, flag, option, text } from '../cli/option.js';
-import { integer, parseNamedFile, parseShapes, parseSize, parseValueRange } from '../cli/values.js';
+import { integer, parseNamedFile, parseShapes, parseValueRange } from '../cli/values.js';
 import { TrtforgeError } from '../errors.js';
-import { formatMs, formatStatistic, plural } from '../report/quantity.js';
+import { formatBytes, formatMs, formatStatistic, plural } from '../report/quantity.js';
 import { runFile } from '../verify/run-file.js';
 import type { RunSource } from '../verify/run-request.js';
 import type { RunResult } from '../verify/run-result.js';
-import { placeOptions, seedOption } from './comparison-options.js';
+import { placeOptions, seedOption, weightBudgetOption } from './comparison-options.js';
 
 export const command = defineCommand({
   name: 'run',
@@ -70,11 +70,7 @@ export const command = defineCommand({
       describe: 'engines: replay runs from a CUDA graph (default: auto, as soon as shapes repeat)',
       choices: ['auto', 'always', 'never'],
     }),
-    weightBudget: option({
-      flags: '--weight-budget <size>',
-      describe: 'engines with weight streaming: how much of the weights stays on the GPU: 4G, automatic',
-      parse: (value) => (value === 'automatic' ? value : parseSize(value)),
-    }),
+    weightBudget: weightBudgetOption,
     allowHostCode: flag({
       flags: '--allow-host-code',
       describe: 'version-compatible engines carry their own runtime: let that code run here',
@@ -133,7 +129,11 @@ function parseSource(value: string): RunSource {
 function render(result: RunResult, output: TextOutput): void {
   const { bold, dim, yellow, red } = output.colors;
   const profile = result.profile === null ? '' : `, profile ${result.profile}`;
-  output.line(`${bold(result.file)}  ${dim(`${result.backend}${profile}`)}`);
+  const weights =
+    result.weightBudgetBytes === undefined
+      ? ''
+      : `, ${formatBytes(result.weightBudgetBytes)} of streamed weights kept on the GPU`;
+  output.line(`${bold(result.file)}  ${dim(`${result.backend}${profile}${weights}`)}`);
   for (const { name, dtype, shape, from } of result.inputs)
     output.line(`  ${name}  ${dim(`${dtype} [${shape.join(', ')}]`)}  ${from}`);
   output.line();

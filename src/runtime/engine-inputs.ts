@@ -12,6 +12,8 @@ export interface CallShape {
 
 /** Throws TF_SESSION_INPUT unless there is one tensor for each input, of its dtype, rank and fixed dimensions, and with the bytes its shape needs. */
 export function callShapeOf(inputs: readonly EngineBinding[], tensors: NamedTensors): CallShape {
+  if (!(tensors instanceof Map))
+    throw wrong('The tensors of a run are given as a Map, from names to tensors.');
   refuseUnknown(inputs, tensors.keys());
   const checked = inputs.map((input) => {
     const tensor = tensors.get(input.name);

@@ -47,7 +47,7 @@ export interface LoadedEngine {
 
 /**
  * Checks a plan (size, header, SHA-256 against its passport), finds the TensorRT and the GPU for it, and loads it. The caller closes it.
- * Throws TF_FILE_…, TF_PASSPORT_…, TF_ENGINE_…, TF_PLAN_INVALID, TF_PLAN_FOREIGN_HEADER, TF_NATIVE_…, TF_GPU_UNAVAILABLE, TF_TOOLCHAIN_NOT_FOUND,
+ * Throws TF_SIZE_INVALID, TF_FILE_…, TF_PASSPORT_…, TF_ENGINE_…, TF_PLAN_INVALID, TF_PLAN_FOREIGN_HEADER, TF_NATIVE_…, TF_GPU_UNAVAILABLE, TF_TOOLCHAIN_NOT_FOUND,
  * TF_LIBRARY_…, TF_PLAN_LOAD_FAILED, TF_GPU_MEMORY, TF_SESSION_BINDING, TF_CANCELLED.
  */
 export async function loadEngine(planPath: string, options: LoadOptions = {}): Promise<LoadedEngine> {
@@ -66,6 +66,7 @@ async function load(planPath: string, options: LoadOptions): Promise<Omit<Loaded
   const { emit = ignoreEvents, signal, plugins = [], allowHostCode = false } = options;
   const doing = `loading ${planPath}`;
   throwIfCancelled(signal, doing);
+  checkWeightBudget(options.weightBudget);
   const plan = await readPlanOnDisk(planPath, options.requirePassport ?? true);
   if (plan.passport === null) {
     const message = `${planPath} has no passport: nothing says what it was built from, nor that it is whole.`;
@@ -105,6 +106,16 @@ async function load(planPath: string, options: LoadOptions): Promise<Omit<Loaded
     await native.close().done;
     throw error;
   }
+}
+
+/** The addon would take any word for «automatic» and any number for bytes. */
+function checkWeightBudget(budget: LoadOptions['weightBudget']): void {
+  if (budget === undefined || budget === 'automatic') return;
+  if (Number.isSafeInteger(budget) && budget >= 0) return;
+  throw new TrtforgeError(
+    'TF_SIZE_INVALID',
+    `A weight budget of ${budget} is neither bytes nor «automatic».`,
+  );
 }
 
 function gpuOf(addon: EngineAddon, device: number): Gpu {

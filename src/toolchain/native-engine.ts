@@ -51,6 +51,8 @@ export interface NativeEngineFacts {
   readonly deviceMemoryBytesPerProfile: readonly number[];
   /** 0 for engines without weight streaming. */
   readonly streamableWeightsBytes: number;
+  /** Of these, what stays on the GPU: the budget that was set, or that the library chose. */
+  readonly weightBudgetBytes: number;
   readonly refittable: boolean;
   readonly tensors: readonly NativeEngineTensor[];
   readonly libraryVersion: string;

@@ -26,6 +26,7 @@ interface Ran {
   readonly backend: string;
   readonly profile: number | null;
   readonly cudaGraph: RunResult['cudaGraph'];
+  readonly weightBudgetBytes?: number;
   readonly inputs: readonly GatheredInput[];
   readonly outputs: NamedTensors;
   readonly openMs: number;
@@ -47,7 +48,7 @@ export async function runFile(request: RunRequest, context: RunContext = {}): Pr
   checkWishes(request, isEngine);
   checkPlace(request.output);
   checkSources(request, isEngine ? inputsInPassport(request.file) : null);
-  const ran = await (isEngine ? runEngine : runModel)(request, { ...context, emit });
+  const ran: Ran = await (isEngine ? runEngine : runModel)(request, { ...context, emit });
   return {
     schema: 'trtforge.run/1',
     file: request.file,
@@ -55,6 +56,7 @@ export async function runFile(request: RunRequest, context: RunContext = {}): Pr
     backend: ran.backend,
     profile: ran.profile,
     cudaGraph: ran.cudaGraph,
+    ...(ran.weightBudgetBytes === undefined ? {} : { weightBudgetBytes: ran.weightBudgetBytes }),
     seed: request.seed ?? 0,
     inputs: ran.inputs.map(({ name, tensor, from }) => ({
       name,
@@ -88,7 +90,10 @@ async function runEngine(request: RunRequest, context: RunContext & { emit: Even
       }),
     );
     const cudaGraph = { asked: request.cudaGraph ?? ('auto' as const), refusals: [...cudaGraphRefusals] };
-    return { kind: 'engine', backend: session.backend, profile, cudaGraph, inputs, outputs, openMs, ms };
+    const { streamableWeightsBytes, weightBudgetBytes } = session.facts.engine;
+    const weights = streamableWeightsBytes > 0 ? { weightBudgetBytes } : {};
+    const { backend } = session;
+    return { kind: 'engine', backend, profile, cudaGraph, ...weights, inputs, outputs, openMs, ms };
   } finally {
     await session.close();
   }

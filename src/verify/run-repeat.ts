@@ -23,7 +23,10 @@ export function repeatRun(request: RunRequest): string {
   add('--device', request.device);
   add('--cuda-graph', request.cudaGraph);
   const { weightBudget } = request;
-  add('--weight-budget', typeof weightBudget === 'number' ? `${weightBudget}B` : weightBudget);
+  add(
+    '--weight-budget',
+    typeof weightBudget === 'number' && weightBudget > 0 ? `${weightBudget}B` : weightBudget,
+  );
   if (request.allowHostCode) words.push('--allow-host-code');
   for (const plugin of request.plugins ?? []) add('--plugin', plugin);
   add('--toolchain', request.toolchain);

@@ -19,6 +19,8 @@ export const runResultSchema = z.object({
       refusals: z.array(z.string()),
     })
     .nullable(),
+  /** Of an engine with weight streaming: bytes of these weights that stay on the GPU; absent for others. */
+  weightBudgetBytes: z.number().optional(),
   seed: z.int().nonnegative(),
   inputs: z.array(
     z.object({

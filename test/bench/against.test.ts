@@ -31,6 +31,7 @@ const opened = (inputs: readonly EngineBinding[]): OpenedEngine => ({
     deviceMemoryBytes: 0,
     deviceMemoryBytesPerProfile: [0],
     streamableWeightsBytes: 0,
+    weightBudgetBytes: 0,
     refittable: false,
     tensors: [],
     libraryVersion: '10.3.0',

@@ -52,6 +52,7 @@ beforeAll(async () => {
     ],
   });
   engine.writePlan(at('b.engine'), { kind: 'affine', inner: 4, profiles: [[1, 8, 64]] });
+  engine.writePlan(at('streamed.engine'), { kind: 'affine', inner: 4, streamable: 1 << 20 });
   engine.writePlan(at('shape.engine'), { kind: 'shape', inner: 4 });
   writeNpy(at('wide.npy'), tensorFrom('float32', [16, 4], new Float32Array(64)));
   writeNpy(at('s.npy'), integerTensor('int32', [2], [3, 4]));
@@ -177,6 +178,14 @@ describe('trtforge bench ENGINE', () => {
     expect(other.answer.error).toMatchObject({ code: 'TF_SHAPE_INVALID' });
   });
 
+  it('keeps as much of streamed weights on the GPU as asked for, and says so', () => {
+    const half = json<BenchResult>([at('streamed.engine'), '--weight-budget', '1K', ...QUICK]).answer;
+    expect(benchResultSchema.safeParse(half).error).toBeUndefined();
+    expect(half.subject).toMatchObject({ streamableWeightsBytes: 1 << 20, weightBudgetBytes: 1024 });
+    const { stdout } = bench([at('streamed.engine'), ...QUICK]);
+    expect(stdout).toContain('1.00 MiB of 1.00 MiB of weights kept on the GPU');
+  });
+
   it('uses several streams and says what that does to times', () => {
     const { answer } = json<BenchResult>([at('a.engine'), '--streams', '2', ...QUICK]);
     expect(answer.mode.streams).toBe(2);
@@ -225,6 +234,18 @@ describe('trtforge bench ENGINE', () => {
     ['a comparison of an ONNX model', ['m.onnx', '--against', 'a.engine'], 2, 'TF_USAGE'],
     ['trtexec for an ONNX model', ['m.onnx', '--with', 'trtexec'], 2, 'TF_USAGE'],
     ['--batch beside --shapes', ['a.engine', '--batch', '1', '--shapes', 'x:1x4'], 2, 'TF_USAGE'],
+    [
+      'a budget of weights for trtexec',
+      ['a.engine', '--with', 'trtexec', '--weight-budget', '1K'],
+      2,
+      'TF_OPTION_UNSUPPORTED',
+    ],
+    [
+      'a budget of weights that are not streamed',
+      ['a.engine', '--weight-budget', '1K'],
+      2,
+      'TF_OPTION_UNSUPPORTED',
+    ],
     ['samples of another ending', ['a.engine', '--samples', 'times.csv'], 2, 'TF_USAGE'],
     ['no mode at all', ['a.engine', '--against', 'a.engine', '--against-mode', ''], 2, 'TF_USAGE'],
     ['a limit without a comparison', ['a.engine', '--fail-above', '1.02'], 2, 'TF_USAGE'],

@@ -50,6 +50,7 @@ beforeAll(async () => {
       [4, 8, 64],
     ],
   });
+  engine.writePlan(at('streamed.engine'), { kind: 'affine', inner: 4, streamable: 1 << 20 });
   engine.writePlan(at('shape.engine'), { kind: 'shape', inner: 4 });
   engine.writePlan(at('large.engine'), { kind: 'affine', inner: 1 << 20 });
   model = await modelFile((graph) => {
@@ -297,6 +298,17 @@ describe('trtforge run ENGINE', () => {
     expect(leftovers().filter((name) => !before.includes(name))).toEqual([]);
   });
 
+  it.each([
+    ['all of them', [], 1 << 20],
+    ['as many as asked for', ['--weight-budget', '1K'], 1024],
+    ['as few as can be', ['--weight-budget', '0'], 0],
+    ['what the library chooses', ['--weight-budget', 'automatic'], 1 << 19],
+  ])('keeps weights that are streamed on the GPU and says how many: %s', (_, words, bytes) => {
+    const { answer } = json([at('streamed.engine'), '--inputs', 'random', ...words]);
+    expect(answer.weightBudgetBytes).toBe(bytes);
+    expect(runResultSchema.safeParse(answer).error).toBeUndefined();
+  });
+
   it('takes the optimum of a profile for values that decide shapes', () => {
     const { answer } = json([at('shape.engine'), '--inputs', 'random']);
     expect(answer.error).toBeUndefined();
@@ -337,6 +349,14 @@ describe('trtforge run ENGINE', () => {
       5,
       'TF_CHILD_DIED',
       /was killed by SIGABRT/,
+    ],
+    [
+      'a budget for weights that are not streamed',
+      ['--weight-budget', 'automatic'],
+      {},
+      2,
+      'TF_OPTION_UNSUPPORTED',
+      /not built with weight streaming/,
     ],
     ['an option of models', ['--threads', '2'], {}, 2, 'TF_USAGE', /--threads is for ONNX models/],
     ['a provider', ['--provider', 'cuda'], {}, 2, 'TF_USAGE', /--provider is for ONNX models/],

@@ -87,12 +87,14 @@ describe.each(generations)('engines over a library of generation %s', (standin) 
       name: refused('TF_SESSION_INPUT', 'no tensor z'),
       direction: refused('TF_SESSION_INPUT', 'no tensor x'),
       budget: { code: 'TF_OPTION_UNSUPPORTED' },
+      noBudget: { code: 'TF_OPTION_UNSUPPORTED' },
     });
-    const streaming = [false, expect.stringContaining('streams its weights')];
+    const streaming = (bytes: unknown) => [false, expect.stringContaining('streams its weights'), bytes];
+    const refusal = { code: 'TF_OPTION_UNSUPPORTED' };
     expect((result as Record<string, unknown>).budgets).toMatchObject(
       wide
-        ? { all: [true, null], automatic: streaming, bytes: streaming }
-        : { all: [true, null], automatic: [true, null], bytes: { code: 'TF_OPTION_UNSUPPORTED' } },
+        ? { all: [true, null, 4096], automatic: streaming(2048), bytes: streaming(100) }
+        : { all: [true, null, 0], automatic: refusal, bytes: refusal },
     );
   });
 

@@ -127,6 +127,16 @@ describe('loading an engine', () => {
     }
   });
 
+  it.each([-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 'auto' as 'automatic', '4G' as 'automatic'])(
+    'a weight budget of %s is refused and never reaches the library',
+    async (weightBudget) => {
+      expect(await refusal(engine(), { weightBudget })).toMatchObject({
+        code: 'TF_SIZE_INVALID',
+        opened: 0,
+      });
+    },
+  );
+
   it('wants a passport, unless told otherwise, and then says that there is none', async () => {
     const path = engine();
     rmSync(`${path}.passport.json`);

@@ -136,6 +136,15 @@ describe('a session over an engine', () => {
     await session.close();
   });
 
+  it('tensors in a plain object, which only JavaScript can give, are refused as that', async () => {
+    const { session } = await open();
+    await expect(session.run({ x: x(1) } as never)).rejects.toMatchObject({
+      code: 'TF_SESSION_INPUT',
+      message: expect.stringMatching(/given as a Map/),
+    });
+    await session.close();
+  });
+
   it('checks the values of shape tensors against the profile, and keeps calls apart by them', async () => {
     const spec: FakeSpec = {
       tensors: [

@@ -111,6 +111,7 @@ export class FakeAddon implements EngineAddon {
         deviceMemoryBytes: 0,
         deviceMemoryBytesPerProfile: [0],
         streamableWeightsBytes: 0,
+        weightBudgetBytes: 0,
         refittable: false,
         tensors,
         libraryVersion: '1.7.1.116',

@@ -84,11 +84,12 @@ export const faults = {
         const streaming = await open('streaming', { weightBudget });
         const made = (await affine(streaming)).call;
         await streaming.close().done;
-        return [made.graph, made.graphRefusal];
+        return [made.graph, made.graphRefusal, streaming.facts.weightBudgetBytes];
       });
     }
     found.budgets = budgets;
     found.budget = await outcome(() => open('affine', { weightBudget: 100 }));
+    found.noBudget = await outcome(() => open('affine', { weightBudget: 'automatic' }));
     return found;
   },
 };
