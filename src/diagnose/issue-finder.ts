@@ -18,8 +18,17 @@ const MENTIONS = 50;
 const LONGEST_MATCHED = 8 << 10;
 
 /** Lines that only report that something before them failed. */
-const CONSEQUENCE =
-  /^(?:Engine set up failed|Inference set up failed|Building engine failed|Engine could not be created from network|Failed to create engine from model or file|Network And Config setup failed|Parsing model failed|Failed to parse onnx file|Got invalid engine!|Engine deserialization failed|Builder creation failed|Required optimization profile is invalid|Could not create network|Failed to create (?:runtime|builder|context))/;
+const CONSEQUENCE = new RegExp(
+  [
+    '^(?:Engine set up failed|Inference set up failed|Building engine failed|Engine could not be created from network|Failed to create engine from model or file|Network And Config setup failed|Parsing model failed|Failed to parse onnx file|Got invalid engine!|Engine deserialization failed|Builder creation failed|Required optimization profile is invalid|Could not create network|Failed to create (?:runtime|builder|context))',
+    // What the ONNX parser prints around the node it refused, and what the library says of having no engine.
+    '--- (?:Begin|End) node ---',
+    '^\\S{1,200}\\.cpp:\\d{1,9}: (?:input|output|name|op_type): "',
+    'In function (?:(?:check|import)FallbackPlugin|parse(?:Graph|Node|Model):)',
+    'Internal Error \\((?:Engine deserialization failed|Assertion engine != nullptr failed)',
+    'Network must have at least one output|Network validation failed',
+  ].join('|'),
+);
 
 /** The first and the last line of trtexec's own. */
 const BANNER = /^&&&& (?:RUNNING|PASSED|FAILED) \S+ \[TensorRT v(\d{1,9})\]/;

@@ -32,22 +32,24 @@ const CHUNK_BYTES = 1 << 20;
 /** A longer line is cut here: no message is that long, and a file without line ends must not fill the memory. */
 export const LONGEST_LINE = 64 << 10;
 
-const PREFIX = /^\[(\d\d\/\d\d\/\d{4}-\d\d:\d\d:\d\d)\] \[([IWEFV])\] (\[TRT\] )?(.*)$/s;
+/** trtexec writes `[date] [E] [TRT] `, TensorRT's Python logger `[date] [TRT] [E] `, Polygraphy `[E] `. */
+const PREFIX =
+  /^(?:\[(\d\d\/\d\d\/\d{4}-\d\d:\d\d:\d\d)\] )?(?:\[([IWEFV])\] (\[TRT\] )?|(\[TRT\] )\[([IWEFV])\] )(.*)$/s;
 
 /** Where a second message begins inside a line: both streams write to one terminal or file, and neither waits for the other's line end. */
 const GLUED =
-  /(?<=.)(?=\[\d\d\/\d\d\/\d{4}-\d\d:\d\d:\d\d\] \[[IWEFV]\] |&&&& (?:RUNNING|PASSED|FAILED) \S*(?:trtexec|tensorrt_rtx))/s;
+  /(?<=.)(?=\[\d\d\/\d\d\/\d{4}-\d\d:\d\d:\d\d\] (?:\[TRT\] )?\[[IWEFV]\] |&&&& (?:RUNNING|PASSED|FAILED) \S*(?:trtexec|tensorrt_rtx))/s;
 
 /** The messages of one raw line; `\r\n` and control characters at its end are dropped, an overlong line is cut. */
 export function parseLine(raw: string, number: number): readonly TrtexecLine[] {
   const text = raw.slice(0, LONGEST_LINE).replace(/[\r\0]+$/, '');
   return text.split(GLUED).map((part) => {
-    const [, time = null, severity, library, message = part] = PREFIX.exec(part) ?? [];
+    const [, time = null, first, behind, before, second, message = part] = PREFIX.exec(part) ?? [];
     return {
       number,
       time,
-      severity: (severity as TrtexecSeverity | undefined) ?? null,
-      fromLibrary: library !== undefined,
+      severity: ((first ?? second) as TrtexecSeverity | undefined) ?? null,
+      fromLibrary: behind !== undefined || before !== undefined,
       message,
     };
   });

@@ -205,6 +205,53 @@ describe('an explanation', () => {
     });
   });
 
+  const PARSER_8 = [
+    '[05/25/2022-15:35:26] [E] [TRT] ModelImporter.cpp:748: While parsing node number 205 [Range -> "652"]:',
+    '[05/25/2022-15:35:26] [E] [TRT] ModelImporter.cpp:749: --- Begin node ---',
+    '[05/25/2022-15:35:26] [E] [TRT] ModelImporter.cpp:750: input: "1055"',
+    'output: "652"',
+    '[05/25/2022-15:35:26] [E] [TRT] ModelImporter.cpp:751: --- End node ---',
+    '[05/25/2022-15:35:26] [E] [TRT] ModelImporter.cpp:754: ERROR: ModelImporter.cpp:162 In function parseGraph:',
+    '[6] Invalid Node - Range_271',
+    '[05/25/2022-15:35:26] [E] Failed to parse onnx file',
+  ];
+  const PLUGIN_10 = [
+    '[06/13/2025-19:41:36] [TRT] [E] ModelImporter.cpp:961: While parsing node number 11 [GridSample -> "y"]:',
+    '[06/13/2025-19:41:36] [TRT] [E] ModelImporter.cpp:964: --- Begin node ---',
+    '[06/13/2025-19:41:36] [TRT] [E] ModelImporter.cpp:965: --- End node ---',
+    '[06/13/2025-19:41:36] [TRT] [E] ModelImporter.cpp:967: ERROR: onnxOpCheckers.cpp:818 In function checkFallbackPluginImporter:',
+    '[6] creator && "Plugin not found, are the plugin name, version, and namespace correct?"',
+  ];
+  test.each<[string, readonly string[], readonly string[], readonly number[]]>([
+    ['a node that the parser of 8.4 refused', PARSER_8, ['node-rejected', 'importer-assertion'], []],
+    ['a missing plug-in, by Python’s logger', PLUGIN_10, ['node-rejected', 'plugin-not-found'], []],
+    [
+      'a plan whose plug-in is not loaded, by Python’s logger',
+      [
+        '[03/05/2024-13:55:15] [TRT] [E] 1: [pluginV2Runner.cpp::nvinfer1::rt::load::293] Error Code 1: Serialization (Serialization assertion creator failed.Cannot deserialize plugin since corresponding IPluginCreator not found in Plugin Registry)',
+        '[03/05/2024-13:55:15] [TRT] [E] 4: [runtime.cpp::nvinfer1::Runtime::deserializeCudaEngine::50] Error Code 4: Internal Error (Engine deserialization failed.)',
+      ],
+      ['plugin-not-found'],
+      [],
+    ],
+    [
+      'a region without kernels in 8.5',
+      [
+        '[04/28/2023-14:06:47] [E] Error[10]: [optimizer.cpp::computeCosts::3728] Error Code 10: Internal Error (Could not find any implementation for node {ForeignNode[177...Reshape_81 + (Unnamed Layer* 146) [Shuffle]]}.)',
+        '[04/28/2023-14:06:47] [E] Error[2]: [builder.cpp::buildSerializedNetwork::751] Error Code 2: Internal Error (Assertion engine != nullptr failed. )',
+      ],
+      ['no-implementation-foreign-node'],
+      [],
+    ],
+    ['an error of Polygraphy that nobody knows', ['[E] Something new'], [], [1]],
+    ['an error of Python’s logger that nobody knows', ['[03/05/2024-13:55:15] [TRT] [E] New'], [], [1]],
+    ['verbose lines of Python’s logger', ['[03/05/2024-13:55:15] [TRT] [V] CUDA out of memory'], [], []],
+  ])('as users post them: %s', (_what, lines, issues, unexplained) => {
+    const result = explainText(`${lines.join('\n')}\n`);
+    expect(result.issues.map(({ id }) => id)).toEqual(issues);
+    expect(result.unexplained.map(({ line }) => line)).toEqual(unexplained);
+  });
+
   test('is not made of a file that is no text', () => {
     for (const bytes of [
       Buffer.from('[I] passed', 'utf16le'),

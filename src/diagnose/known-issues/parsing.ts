@@ -47,7 +47,7 @@ export const parsingIssues: readonly KnownIssue[] = [
     id: 'plugin-not-found',
     severity: 'error',
     pattern:
-      /(?:could not|Cannot) find plugin:?(?<plugin> [^\s,]{1,300})|Plugin not found, are the plugin name, version, and namespace correct/,
+      /(?:could not|Cannot) find plugin:?(?<plugin> [^\s,]{1,300})|Plugin not found, are the plugin name, version, and namespace correct|IPluginCreator not found in Plugin Registry/,
     cause:
       'The model or plan uses an operator or plug-in{plugin} that neither this TensorRT nor a loaded library has.',
     remedy:
