@@ -14,7 +14,8 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/support/build-first.ts'],
     testTimeout: 60_000,
-    hookTimeout: 120_000,
+    // A hook may compile the addon, behind others that wait for the same, on a slow machine.
+    hookTimeout: 600_000,
     pool: 'forks',
     // Vitest leaves one core free, which is half of a machine with two.
     maxWorkers: '100%',

@@ -58,7 +58,7 @@ beforeAll(async () => {
   writeNpy(at('s.npy'), integerTensor('int32', [2], [3, 4]));
   writeNpy(at('x.npy'), tensorFrom('float32', [2, 4], new Float32Array(8)));
   writeFileSync(at('text.engine'), 'this is not a plan, and it is long enough to hold a header of one');
-}, 180_000);
+});
 
 const QUICK = ['--warm-up', '10', '--duration', '0.15'];
 

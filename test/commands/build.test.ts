@@ -104,7 +104,7 @@ describeWith('toolchain', 'trtforge build with a real tensorrt-rtx', (toolchain)
 
   beforeAll(async () => {
     await buildAddon({ say: () => {} });
-  }, 180_000);
+  });
 
   test('two that start together build one engine, and later ones find it', { timeout: 120_000 }, async () => {
     const both = await Promise.all([build(), build()]);

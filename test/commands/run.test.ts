@@ -83,7 +83,7 @@ beforeAll(async () => {
       ['i', ids([1], [7])],
     ]),
   );
-}, 180_000);
+});
 
 function run(words: readonly string[], more: NodeJS.ProcessEnv = {}) {
   const main = new URL('../../dist/main.js', import.meta.url).pathname;

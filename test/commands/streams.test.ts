@@ -18,7 +18,7 @@ beforeAll(async () => {
   await buildAddon({ say: () => {} });
   model = await writePictureModel(root);
   await writeSampleModel(join(root, 'fixed.onnx'), { batch: 4 });
-}, 180_000);
+});
 afterAll(() => rmSync(root, { recursive: true }));
 
 function streams(...words: readonly string[]) {
@@ -148,7 +148,7 @@ describe('trtforge streams over a stand-in GPU, built and measured by trtexec', 
       NO_COLOR: '1',
     });
     onnx = await writePictureModel(join(root, 'sized'));
-  }, 180_000);
+  });
 
   const size = (...words: readonly string[]) =>
     spawnSync(

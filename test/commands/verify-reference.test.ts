@@ -264,7 +264,7 @@ describe('an engine against a recorded stream, over stand-in libraries', () => {
       chunk.index < 12 ? chunk : { ...chunk, outputs: recording(2)[chunk.index - 1]!.outputs },
     );
     await writeReference(at('wrong.jsonl'), wrong);
-  }, 180_000);
+  });
   afterAll(() => {
     environment = process.env;
   });

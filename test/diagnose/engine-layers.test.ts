@@ -10,7 +10,7 @@ import { sha256 } from '../../src/system/digest.js';
 import { standinEngine } from '../support/standin-engine.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-engine-layers-'));
-beforeAll(() => buildAddon({ say: () => {} }), 180_000);
+beforeAll(() => buildAddon({ say: () => {} }));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 function plan(): string {

@@ -19,7 +19,7 @@ let bench: StandinBench;
 beforeAll(async () => {
   await buildAddon({ say: () => {} });
   bench = await StandinBench.compile(join(folder, 'standins'), { only: ['10'], sanitize: false });
-}, 180_000);
+});
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const request = (modelPath: string) => ({

@@ -17,7 +17,7 @@ let bench: StandinBench;
 beforeAll(async () => {
   await buildAddon({ say: () => {} });
   bench = await StandinBench.compile(folder, { only: ['8', '10'], sanitize: false });
-}, 180_000);
+});
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 function build(standin: Standin, wishes: Record<string, string>, options: Partial<BuildOptions> = {}) {

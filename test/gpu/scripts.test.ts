@@ -16,7 +16,7 @@ const run = (script: string) =>
   });
 
 describe('the scripts for a GPU machine, where there is no GPU', () => {
-  beforeAll(() => buildAddon({ say: () => {} }), 180_000);
+  beforeAll(() => buildAddon({ say: () => {} }));
 
   it.each(checks)('%s finds what it imports, says that there is no GPU, and ends with 3', (file) => {
     const { status, stdout, stderr } = run(`${folder}${file}`);

@@ -19,7 +19,7 @@ let bench: StandinBench;
 
 beforeAll(async () => {
   bench = await StandinBench.compile(folder);
-}, 180_000);
+});
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const build = (

@@ -24,7 +24,7 @@ function nvmlOfAge(api: number): string {
 
 beforeAll(async () => {
   bench = await StandinBench.compile(folder, { only: [] });
-}, 180_000);
+});
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const ask = (wishes: Record<string, string> = {}, of: unknown = uuid) => {

@@ -14,7 +14,7 @@ let bench: StandinBench;
 
 beforeAll(async () => {
   bench = await StandinBench.compile(folder, { only: [...generations] });
-}, 180_000);
+});
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 interface Answer {

@@ -5,7 +5,7 @@ import { sanitizerLibrary } from './standin-library.js';
 let scenarios: EngineScenarios;
 beforeAll(async () => {
   scenarios = await EngineScenarios.prepare();
-}, 300_000);
+});
 afterAll(() => scenarios.remove());
 
 describe.each(generations)('engines over a library of generation %s', (standin) => {

@@ -5,7 +5,7 @@ import { EngineScenarios, generations, INNER, refused } from './engine-scenarios
 let scenarios: EngineScenarios;
 beforeAll(async () => {
   scenarios = await EngineScenarios.prepare();
-}, 300_000);
+});
 afterAll(() => scenarios.remove());
 
 describe.each(generations)('engines over a library of generation %s', (standin) => {

@@ -7,9 +7,7 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
-  rmdirSync,
   rmSync,
-  statSync,
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -17,6 +15,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { readTables, slotsHeader } from '../../native/abi/slots-header.mjs';
 import { buildAddon } from '../../scripts/build-native.mjs';
+import { LeaseFolder } from '../../src/store/lease.js';
 import type { NativeBuildRequest, NativeSetting } from '../../src/toolchain/addon.js';
 import type { NativeOpenRequest } from '../../src/toolchain/native-engine.js';
 import type { NativeEvent } from '../../src/toolchain/native-job.js';
@@ -64,24 +63,14 @@ export function sanitizerLibrary(): string | undefined {
 /** The addon compiled with these flags, kept between test runs; test files that need it at the same time wait for one compilation. */
 async function sanitizedAddon(flags: readonly string[]): Promise<string> {
   const output = fileURLToPath(new URL('../../build/sanitized/trtforge.node', import.meta.url));
-  const lock = `${output}.lock`;
-  const abandonedMs = 300_000;
-  mkdirSync(dirname(output), { recursive: true });
-  for (;;) {
-    try {
-      mkdirSync(lock);
-      break;
-    } catch {
-      const age = Date.now() - (statSync(lock, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
-      if (age > abandonedMs) rmSync(lock, { recursive: true, force: true });
-      await sleep(200);
-    }
-  }
+  const leases = new LeaseFolder(join(dirname(output), 'leases'));
+  let attempt = leases.tryAcquire('compile');
+  for (; attempt.lease === null; attempt = leases.tryAcquire('compile')) await sleep(200);
   try {
     await buildAddon({ output, flags: [...flags], say: () => {} });
     return output;
   } finally {
-    rmdirSync(lock);
+    attempt.lease.release();
   }
 }
 

@@ -13,7 +13,7 @@ import { planBytes, standinEngine } from '../support/standin-engine.js';
 
 const root = mkdtempSync(join(tmpdir(), 'trtforge-in-use-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
-beforeAll(() => buildAddon({ say: () => {} }), 180_000);
+beforeAll(() => buildAddon({ say: () => {} }));
 
 /** Opens, closes and refuses sessions over a plan as it is told, a line each; answers with a line. */
 const SCRIPT = `

@@ -10,7 +10,7 @@ import { standinEngine } from '../support/standin-engine.js';
 const script = new URL('./standin-session.mjs', import.meta.url).pathname;
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-standin-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
-beforeAll(() => buildAddon({ say: () => {} }), 180_000);
+beforeAll(() => buildAddon({ say: () => {} }));
 
 /** Checks run in one process of their own, since the stand-in GPU must be known to its loader from the start. */
 async function run(standin: Standin, names: readonly string[]): Promise<ReadonlyMap<string, unknown>> {
