@@ -162,6 +162,8 @@ async function explained(
 const IN_REMEDY = 2;
 
 function remedyOf(error: TrtforgeError, issues: readonly ExplainedIssue[]): string {
+  // What trtexec misread was told right: what is known to help whoever told it wrong helps nobody here.
+  if (error.code === 'TF_TRTEXEC_MISREAD') return error.remedy;
   const telling = issues.filter(({ severity, id }) => severity === 'error' && id !== 'process-died');
   if (telling.length === 0) return error.remedy;
   return telling

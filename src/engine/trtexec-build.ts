@@ -94,9 +94,11 @@ function checkPlan(
   { log, logPath }: TrtexecRun,
 ): { readonly bytes: number; readonly version: string } {
   const failed = (what: string) =>
-    new TrtforgeError('TF_BUILD_FAILED', `trtexec ended as if all were well, but ${what}.`, {
-      details: { log: logPath },
-    });
+    new TrtforgeError(
+      'TF_BUILD_FAILED',
+      `trtexec ended as if all were well, but ${what}${logPath === null ? '' : ` (log: ${logPath})`}.`,
+      { details: { log: logPath } },
+    );
   if (!existsSync(path)) throw failed('wrote no plan');
   const source = openFile(path);
   try {

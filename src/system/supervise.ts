@@ -100,7 +100,8 @@ export function deathOf(
   });
 }
 
-function remedyForDeath(signal: NodeJS.Signals | null): string {
+/** What helps where a process was killed by a signal. */
+export function remedyForDeath(signal: NodeJS.Signals | null): string {
   if (signal === 'SIGKILL')
     return 'SIGKILL usually means the machine ran out of memory (see dmesg): free memory or build with fewer or smaller profiles.';
   return catalogue.TF_CHILD_DIED.remedy;

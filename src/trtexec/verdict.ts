@@ -1,10 +1,14 @@
 import { type ErrorCode, TrtforgeError } from '../errors.js';
+import { remedyForDeath } from '../system/supervise.js';
 import type { TrtexecLog } from './log-result.js';
 import type { TrtexecBenchRequest, TrtexecBuildRequest } from './request.js';
 import type { TrtexecRun } from './run.js';
 
 /** trtexec prints six significant digits. */
 const PRINTED_PRECISION = 1e-5;
+
+/** How a shell ends when its program was killed. */
+const SHELL_SIGKILL = 137;
 
 /** Lines of errors that a message carries. */
 const ERRORS_TOLD = 8;
@@ -42,6 +46,7 @@ export function requireSuccess(
   if (signal !== null || (exitCode !== null && exitCode > 128)) {
     const how = signal === null ? `ended with exit code ${exitCode}` : `was killed by ${signal}`;
     throw new TrtforgeError('TF_CHILD_DIED', `trtexec ${how} while ${doing}${where}.${lastWords(run)}`, {
+      remedy: remedyForDeath(exitCode === SHELL_SIGKILL ? 'SIGKILL' : signal),
       details,
     });
   }

@@ -61,6 +61,19 @@ describe('recorded runs, judged', () => {
     expect(error.code).toBe('TF_LIBRARY_LOAD_FAILED');
   });
 
+  test.each<[string, number | null, NodeJS.Signals | null]>([
+    ['by a signal', null, 'SIGKILL'],
+    ['behind a shell', 137, null],
+  ])('killed %s: the remedy speaks of memory', (_how, exitCode, signal) => {
+    const error = refusal(() =>
+      requireSuccess(ended('10.6-build_typed', exitCode, signal), 'building', 'TF_BUILD_FAILED'),
+    );
+    expect([error.code, error.remedy]).toEqual([
+      'TF_CHILD_DIED',
+      expect.stringContaining('ran out of memory'),
+    ]);
+  });
+
   test('exit code 0 on a log that stops is no success', () => {
     const cut = readFileSync(join(recordedLogs, '10.6-build_typed.log'), 'utf8').split('\n').slice(0, 120);
     expect(refusal(() => requireSuccess(ended(cut, 0), 'building', 'TF_BUILD_FAILED')).message).toMatch(
