@@ -2,6 +2,7 @@ import { defineCommand, type TextOutput } from '../cli/command.js';
 import { text } from '../cli/option.js';
 import { type ExplainResult, explainLog } from '../diagnose/explain.js';
 import { readExplainable } from '../diagnose/explainable.js';
+import { LISTED_RUNS } from '../diagnose/log-reading.js';
 import { openModelNodes } from '../diagnose/model-nodes.js';
 import { openModel } from '../onnx/model.js';
 import { renderIssues } from './issue-text.js';
@@ -66,7 +67,7 @@ function runLines({ runs }: ExplainResult): readonly string[] {
   });
   const wrong = runs.filter(({ outcome }) => outcome !== 'passed').slice(0, NAMED_RUNS);
   return [
-    `It holds ${runs.length} runs: ${counts.join(', ')}.`,
+    `${runs.length < LISTED_RUNS ? 'It holds' : 'It begins with'} ${runs.length} runs: ${counts.join(', ')}.`,
     ...wrong.map(
       ({ line, outcome, commandLine }) => `  line ${line}: ${OUTCOME[outcome]}: ${commandLine ?? 'trtexec'}`,
     ),
