@@ -42,6 +42,8 @@ export async function benchAgainst(
   context: BenchContext,
   start: StartMeasurer = measureInChild,
 ): Promise<BenchAgainst> {
+  if (!(Number.isSafeInteger(rounds) && rounds >= 2))
+    throw new TrtforgeError('TF_USAGE', `${rounds} rounds give no interval: a comparison takes two or more.`);
   // The other one is opened when the GPU is in use already: too late to learn that its file is missing.
   checkRequest(reference);
   return withEngine(candidate, context, start, (first) =>

@@ -8,6 +8,7 @@ import { type OrtSession, openOrtSession } from '../runtime/ort-session.js';
 import type { ModeRequest } from '../trtexec/request.js';
 import { checkSources } from '../verify/check-sources.js';
 import { gatherForModel, tensorsOf } from '../verify/run-inputs.js';
+import { checkMode } from './check-request.js';
 import { type ModelCase, modelCases } from './model-shapes.js';
 import { type BenchContext, type BenchRequest, defaultMode, sourcesOf } from './request.js';
 import type { BenchResult, BenchRun } from './result.js';
@@ -26,6 +27,7 @@ export async function benchModel(
   { emit, signal }: BenchContext,
 ): Promise<BenchResult> {
   refuseGpuWishes(request);
+  checkMode(request.mode);
   checkSources({ sources: sourcesOf(request.inputs) }, null);
   const started = performance.now();
   const session = await inPhase('load', emit, () =>

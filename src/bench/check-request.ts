@@ -1,11 +1,26 @@
 import { readPlanHeader } from '../engine/plan-header.js';
+import { TrtforgeError } from '../errors.js';
+import type { ModeRequest } from '../trtexec/request.js';
 import { checkSources, inputsInPassport } from '../verify/check-sources.js';
 import { type BenchRequest, sourcesOf } from './request.js';
 
-/** Refuses what is wrong whatever GPU there is: a file that is no plan, inputs that cannot be fed. Throws TF_PLAN_INVALID and what `checkSources` throws. */
-export function checkRequest({ engine, inputs, shapes }: BenchRequest): void {
+/** Refuses what is wrong whatever GPU there is: a file that is no plan, inputs that cannot be fed. Throws TF_USAGE, TF_PLAN_INVALID and what `checkSources` throws. */
+export function checkRequest({ engine, inputs, shapes, mode }: BenchRequest): void {
+  checkMode(mode);
   readPlanHeader(engine);
   const { ranges } = inputs;
   const asked = shapes.kind === 'shapes' ? { shapes: shapes.shapes } : {};
   checkSources({ sources: sourcesOf(inputs), ranges, ...asked }, inputsInPassport(engine));
+}
+
+/** Throws TF_USAGE for a way of measuring that gives no sample, or no end. */
+export function checkMode({ streams, iterations, warmUpMs, durationMs, idleMs }: ModeRequest): void {
+  const counts = { streams, iterations };
+  const times = { warmUpMs, durationMs, idleMs };
+  const count = Object.entries(counts).find(([, value]) => !(Number.isSafeInteger(value) && value >= 1));
+  const time = Object.entries(times).find(([, value]) => !(Number.isFinite(value) && value >= 0));
+  const [name, value] = count ?? time ?? [];
+  if (name === undefined) return;
+  const range = count === undefined ? 'a number of milliseconds from 0' : 'a whole number from 1';
+  throw new TrtforgeError('TF_USAGE', `${name} is ${value}, and must be ${range}.`);
 }

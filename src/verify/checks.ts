@@ -31,6 +31,16 @@ export type ResolvedCheck =
 
 export const USUAL_QUANTILE = 0.99;
 
+/** Throws TF_USAGE for a threshold that a check cannot have; NaN would pass whatever is compared. */
+export function checkThresholds(asked: readonly AskedCheck[]): void {
+  const wrong = asked.find(({ kind, threshold }) => !isPossible(kind, threshold));
+  if (wrong === undefined) return;
+  throw new TrtforgeError(
+    'TF_USAGE',
+    `The check ${wrong.kind} cannot have the threshold ${wrong.threshold}.`,
+  );
+}
+
 /** The checks that hold for an output; of several of a kind the output's own goes first, then the last one said. */
 export function resolveChecks(output: string, asked: readonly AskedCheck[]): readonly ResolvedCheck[] {
   return checkKinds.flatMap((kind): ResolvedCheck[] => {
@@ -61,6 +71,11 @@ const possible: Readonly<Partial<Record<CheckKind, readonly [number, number]>>> 
   l2: [0, Number.POSITIVE_INFINITY],
 };
 
+function isPossible(kind: CheckKind, threshold: number | null): boolean {
+  const [least, most] = possible[kind] ?? UNBOUNDED;
+  return threshold === null || (Number.isFinite(threshold) && threshold >= least && threshold <= most);
+}
+
 /** Reads `cosine`, `cosine=0.99`, `quantile=0.95`, and `logits:cosine=0.99` for one output (the last colon separates). Throws TF_USAGE. */
 export function parseCheck(text: string): AskedCheck {
   const match = /^(?:(.+):)?([a-z0-9]+)(?:=(.+))?$/i.exec(text.trim());
@@ -69,9 +84,7 @@ export function parseCheck(text: string): AskedCheck {
   const threshold = given === undefined ? null : Number(given);
   const takesNumber = kind === 'quantile' || (kind !== undefined && kind in similarities);
   const isNumber = threshold === null || (given?.trim() !== '' && Number.isFinite(threshold) && takesNumber);
-  const [least, most] = kind === undefined ? [0, 0] : (possible[kind] ?? UNBOUNDED);
-  const isPossible = threshold === null || (threshold >= least && threshold <= most);
-  if (kind === undefined || !isNumber || !isPossible) {
+  if (kind === undefined || !isNumber || !isPossible(kind, threshold)) {
     throw new TrtforgeError('TF_USAGE', `«${text}» is not a check.`, {
       remedy: `Checks are ${checkKinds.join(', ')}; quantile, l2, cosine, psnr and snr take a number: cosine=0.99, quantile=0.95; logits:cosine=0.99 is for one output. The limits of the others are --atol and --rtol.`,
     });

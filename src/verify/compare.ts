@@ -7,7 +7,7 @@ import { compareCommand } from './compare-command.js';
 import type { CompareRequest } from './compare-request.js';
 import type { CompareResult } from './compare-result.js';
 import { judgeOutput } from './judge-output.js';
-import type { JudgedOutput } from './judged.js';
+import { checkRules, type JudgedOutput } from './judged.js';
 import { worst } from './outcome.js';
 import { type OutputRun, type OutputSet, openOutputSet } from './output-set.js';
 import { measure, type VerifyOutcome } from './result.js';
@@ -19,13 +19,14 @@ export interface CompareContext {
 
 /**
  * Holds recorded outputs (candidate) against others (reference), output by output, all runs together, with the judge that `verifyModel` uses.
- * Memory does not grow with the tensors. Throws TF_VERIFY_MISMATCH when nothing can be compared, TF_CANCELLED, and what `openOutputSet` throws.
+ * Memory does not grow with the tensors. Throws TF_USAGE, TF_VERIFY_MISMATCH when nothing can be compared, TF_CANCELLED, and what `openOutputSet` throws.
  */
 export async function compareOutputs(
   request: CompareRequest,
   context: CompareContext = {},
 ): Promise<CompareResult> {
   const { voidDtype } = request;
+  checkRules(request);
   const candidate = openOutputSet(request.candidate, { runner: request.candidateRunner, voidDtype });
   try {
     const reference = openOutputSet(request.reference, { runner: request.referenceRunner, voidDtype });

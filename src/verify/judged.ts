@@ -1,9 +1,9 @@
 import { elementCount } from '../tensor/dtype.js';
 import type { TensorReader } from '../tensor/tensor-reader.js';
 import type { FarPair } from '../tensor/worst-pairs.js';
-import type { AskedCheck } from './checks.js';
+import { type AskedCheck, checkThresholds } from './checks.js';
 import { measure, type VerifiedOutput } from './result.js';
-import type { AskedTolerance, VerifyPrecision } from './tolerance.js';
+import { type AskedTolerance, checkTolerances, type VerifyPrecision } from './tolerance.js';
 
 /** What decides about outputs, as a user may say it. */
 export interface JudgeRules {
@@ -16,6 +16,12 @@ export interface JudgeRules {
   readonly strictNonFinite?: boolean;
   /** Neither limits that a candidate of zeros would keep nor a reference that is one number everywhere make the verdict inconclusive. */
   readonly allowLoose?: boolean;
+}
+
+/** Throws TF_USAGE for tolerances and thresholds that no comparison can be held against. */
+export function checkRules({ atol = [], rtol = [], checks = [] }: Partial<JudgeRules>): void {
+  checkTolerances([...atol, ...rtol]);
+  checkThresholds(checks);
 }
 
 export interface JudgeRequest extends JudgeRules {

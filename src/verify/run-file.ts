@@ -47,6 +47,7 @@ export async function runFile(request: RunRequest, context: RunContext = {}): Pr
   const isEngine = isEngineFile(request.file);
   checkWishes(request, isEngine);
   checkPlace(request.output);
+  checkIterations(request);
   checkSources(request, isEngine ? inputsInPassport(request.file) : null);
   const ran: Ran = await (isEngine ? runEngine : runModel)(request, { ...context, emit });
   return {
@@ -151,6 +152,14 @@ async function runModel(request: RunRequest, { emit, signal }: RunContext & { em
   } finally {
     await session.close();
   }
+}
+
+function checkIterations({ iterations = 1 }: RunRequest): void {
+  if (Number.isSafeInteger(iterations) && iterations >= 1) return;
+  throw new TrtforgeError(
+    'TF_USAGE',
+    `${iterations} iterations cannot be run: it takes a whole number from 1.`,
+  );
 }
 
 /** Options that the kind of file cannot honour are refused, not dropped. */

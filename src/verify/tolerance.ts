@@ -1,3 +1,4 @@
+import { TrtforgeError } from '../errors.js';
 import { type GraphTypes, inferDtypes } from '../onnx/dtype-inference.js';
 import type { ModelProto } from '../onnx/onnx_pb.js';
 import type { Tolerance } from '../tensor/pair-sums.js';
@@ -98,8 +99,18 @@ export function limitsFor(
 const askedFor = (output: string, asked: readonly AskedTolerance[]): number | undefined =>
   (asked.findLast(({ name }) => name === output) ?? asked.findLast(({ name }) => name === null))?.value;
 
+/** Throws TF_USAGE for a tolerance that decides nothing: nothing is larger than NaN, so everything would pass. */
+export function checkTolerances(asked: readonly AskedTolerance[]): void {
+  const wrong = asked.find(({ value }) => !(Number.isFinite(value) && value >= 0));
+  if (wrong === undefined) return;
+  throw new TrtforgeError(
+    'TF_USAGE',
+    `A tolerance${wrong.name === null ? '' : ` for ${wrong.name}`} is ${wrong.value}, and must be a number from 0.`,
+  );
+}
+
 /** How many integers or booleans may differ: none in the same precision; near ties of an ArgMax fall the other way in 16 bits. */
-export const allowedDifferences: Readonly<Record<VerifyPrecision, number>> = {
+const allowedDifferences: Readonly<Record<VerifyPrecision, number>> = {
   fp32: 0,
   fp16: 0.01,
   bf16: 0.01,

@@ -10,7 +10,7 @@ import type { NamedTensors, Tensor } from '../tensor/tensor.js';
 import { tensorReader } from '../tensor/tensor-reader.js';
 import { inDtype, type PlannedInput, planInputs, sampleOf } from './inputs.js';
 import { judgeOutput } from './judge-output.js';
-import type { JudgedOutput } from './judged.js';
+import { checkRules, type JudgedOutput } from './judged.js';
 import { worst } from './outcome.js';
 import { repeatCommand } from './repeat-command.js';
 import type { VerifyRequest } from './request.js';
@@ -29,17 +29,19 @@ const DEFAULT_SAMPLES = 3;
 /**
  * Holds a candidate, a model or an engine, against a reference model, output by output, on the same seeded inputs, one after the other. Models run on
  * ONNX Runtime on the CPU, with 16-bit values rounded after every step, as a GPU stores them (see rounded-model.ts); engines on their GPU.
- * Throws TF_VERIFY_MISMATCH when the models have no output in common or other inputs, and what opening, planning and running throw.
+ * Throws TF_USAGE, TF_VERIFY_MISMATCH when the models have no output in common or other inputs, and what opening, planning and running throw.
  */
 export async function verifyModel(
   request: VerifyRequest,
   context: VerifyContext = {},
 ): Promise<VerifyResult> {
+  checkRules(request);
   const { seed = 0, samples = DEFAULT_SAMPLES } = request;
   const precision = request.precision ?? detectPrecision(request.candidate);
   const steps = stepCounter(2 * samples + 1, context.emit ?? ignoreEvents);
 
   const referenceRun = await runAll(request.reference, request, context, async (session, run) => {
+    checkToleranceNames(request, session.outputs);
     const model = openModel(request.reference);
     let plan: readonly PlannedInput[];
     try {
@@ -100,6 +102,23 @@ export async function verifyModel(
     reasons: [...contract.reasons, ...judged.flatMap(({ output }) => output.reasons)],
     repeat: repeatCommand({ ...request, seed, samples, precision }),
   };
+}
+
+/** A name that is misspelt would leave its output to the usual limits without a word. */
+function checkToleranceNames(
+  { reference, atol = [], rtol = [] }: VerifyRequest,
+  outputs: readonly Binding[],
+): void {
+  const known = outputs.map(({ name }) => name);
+  const wrong = [...atol, ...rtol].find(({ name }) => name !== null && !known.includes(name));
+  if (wrong === undefined) return;
+  throw new TrtforgeError(
+    'TF_USAGE',
+    `${reference} has no output ${wrong.name}; it has ${known.join(', ')}.`,
+    {
+      remedy: 'Give tolerances by the names of the outputs.',
+    },
+  );
 }
 
 /** What computes: a 16-bit type in the model's values, or what the engine's recipe or builder flags ask for. */

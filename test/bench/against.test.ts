@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { benchAgainst } from '../../src/bench/against.js';
+import { benchEngine } from '../../src/bench/bench-engine.js';
 import type { MeasureRequest, Measurer, OpenedEngine, StartMeasurer } from '../../src/bench/measurer.js';
-import { defaultRequest, type ShapeWish } from '../../src/bench/request.js';
+import { defaultMode, defaultRequest, type ShapeWish } from '../../src/bench/request.js';
 import type { EngineBinding } from '../../src/runtime/engine-interface.js';
 import { planBytes } from '../support/standin-engine.js';
 
@@ -117,6 +118,29 @@ describe('two engines measured in turns', () => {
   ])('do the same work when %s', async (_case, wish, shape) => {
     const { a, b } = await measuredShapes(wish, optima);
     expect([a, b]).toEqual([[['x', shape]], [['x', shape]]]);
+  });
+
+  it.each([0, 1, 2.5, Number.NaN])('are refused with %s rounds, which give no interval', async (rounds) => {
+    const side = defaultRequest(at('a.engine'));
+    const comparison = benchAgainst(
+      { candidate: side, reference: side, rounds, failAbove: undefined },
+      { emit: () => {}, signal: new AbortController().signal, environment: {} },
+      () => expect.unreachable(),
+    );
+    await expect(comparison).rejects.toMatchObject({ code: 'TF_USAGE' });
+  });
+
+  it.each([
+    { streams: 0 },
+    { iterations: 0 },
+    { durationMs: Number.NaN },
+    { warmUpMs: -1 },
+    { idleMs: Number.POSITIVE_INFINITY },
+  ])('are refused in a mode that gives no sample: %o', async (wrong) => {
+    const side = { ...defaultRequest(at('a.engine')), mode: { ...defaultMode, ...wrong } };
+    const context = { emit: () => {}, signal: new AbortController().signal, environment: {} };
+    const refused = { code: 'TF_USAGE', message: expect.stringContaining(Object.keys(wrong)[0] ?? '') };
+    await expect(benchEngine(side, context, () => expect.unreachable())).rejects.toMatchObject(refused);
   });
 
   it('have the batch alone in common where their inputs have other names', async () => {

@@ -8,6 +8,8 @@ import { writeNpy } from '../../src/tensor/npy.js';
 import { writeNpz } from '../../src/tensor/npz.js';
 import type { Tensor } from '../../src/tensor/tensor.js';
 import { floatTensor, integerTensor, tensorFrom } from '../../src/tensor/values.js';
+import { compareOutputs } from '../../src/verify/compare.js';
+import type { CompareRequest } from '../../src/verify/compare-request.js';
 import { type CompareResult, compareResultSchema } from '../../src/verify/compare-result.js';
 import { writeOutputs } from '../../src/verify/run-outputs.js';
 
@@ -155,6 +157,16 @@ describe('trtforge compare', () => {
     const out = mkdtempSync(join(folder, 'foreign-'));
     for (const name of ['50%', 'a%20b', 'x%2fy']) writeNpy(join(out, `${name}.npy`), y);
     expect(answer(out, out).outputs.map(({ name }) => name)).toEqual(['50%', 'a b', 'x%2fy']);
+  });
+
+  it.each<[string, Partial<CompareRequest>]>([
+    ['a tolerance of NaN', { atol: [{ name: null, value: Number.NaN }] }],
+    ['a tolerance below zero', { rtol: [{ name: null, value: -1 }] }],
+    ['an infinite tolerance', { atol: [{ name: 'y', value: Number.POSITIVE_INFINITY }] }],
+    ['a threshold of NaN', { checks: [{ name: null, kind: 'cosine', threshold: Number.NaN }] }],
+  ])('never passes by %s, which the library alone can be given', async (_case, rules) => {
+    const request = { candidate: near, reference, ...rules };
+    await expect(compareOutputs(request)).rejects.toMatchObject({ code: 'TF_USAGE' });
   });
 
   it('says of which type void elements are', () => {

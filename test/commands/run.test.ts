@@ -16,6 +16,7 @@ import { buildAddon } from '../../scripts/build-native.mjs';
 import { readNpy, writeNpy } from '../../src/tensor/npy.js';
 import { readNpz, writeNpz } from '../../src/tensor/npz.js';
 import { float32Values, tensorFrom } from '../../src/tensor/values.js';
+import { runFile } from '../../src/verify/run-file.js';
 import { runResultSchema } from '../../src/verify/run-result.js';
 import { standins } from '../native/standin-library.js';
 import { floats, ids, modelFile } from '../runtime/models.js';
@@ -229,6 +230,17 @@ describe('trtforge run MODEL', () => {
     expect(error).toMatchObject({ code, message: expect.stringMatching(message) });
     expect(status).toBe(2);
   });
+
+  it.each([0, -1, 1.5, Number.NaN])(
+    '%s iterations are refused where the library is asked',
+    async (iterations) => {
+      await expect(runFile({ file: model, sources: [{ kind: 'random' }], iterations })).rejects.toMatchObject(
+        {
+          code: 'TF_USAGE',
+        },
+      );
+    },
+  );
 
   it('a file that is neither is refused by what it is', () => {
     writeFileSync(at('text.engine'), 'hello '.repeat(100));

@@ -89,6 +89,19 @@ describe('a model held against another', () => {
   });
 });
 
+describe('tolerances that would decide nothing are refused', () => {
+  it.each([
+    ['NaN, which nothing is larger than', { atol: [{ name: null, value: Number.NaN }] }, /is NaN/],
+    ['one below zero', { rtol: [{ name: 'y', value: -1 }] }, /for y is -1/],
+    ['one for an output that is not there', { atol: [{ name: 'x2', value: 1 }] }, /no output x2; it has y/],
+  ])('%s', async (_case, wishes, message) => {
+    const model = await scale([1, 2, 3]);
+    await expect(verify(model, model, wishes)).rejects.toThrow(
+      expect.objectContaining({ code: 'TF_USAGE', message: expect.stringMatching(message) }),
+    );
+  });
+});
+
 describe('16-bit candidates', () => {
   /** x * 2000 * 2000 / 2000 / 2000 in half precision: overflows in the middle. */
   const detour = modelFile((graph) => {
