@@ -62,6 +62,48 @@ export function unpackIntegers(
   }
 }
 
+/** Small floats of one byte. */
+export type ByteFloat = Exclude<SmallFloat, 'float4_e2m1fn'>;
+
+export const isByteFloat = (dtype: Dtype): dtype is ByteFloat =>
+  isSmallFloat(dtype) && dtypes[dtype].bits === 8;
+
+/**
+ * The bytes of small floats from float32 values, each rounded to the nearest finite one (of two as near, to the even bits) as a saturating cast does; NaN stays
+ * NaN.
+ */
+export function float32ToByteFloat(dtype: ByteFloat, values: Float32Array): Uint8Array {
+  const patterns = finitePatterns(dtype);
+  const notANumber = smallFloatTable(dtype).findIndex((value) => Number.isNaN(value));
+  return Uint8Array.from(values, (value) => (Number.isNaN(value) ? notANumber : nearest(patterns, value)));
+}
+
+interface Pattern {
+  readonly bits: number;
+  readonly value: number;
+}
+
+/** From the least value to the greatest; zero without a sign. */
+function finitePatterns(dtype: SmallFloat): readonly Pattern[] {
+  return [...smallFloatTable(dtype)]
+    .map((value, bits) => ({ bits, value }))
+    .filter(({ value }) => Number.isFinite(value) && !Object.is(value, -0))
+    .sort((a, b) => a.value - b.value);
+}
+
+function nearest(patterns: readonly Pattern[], wanted: number): number {
+  let [low, high] = [0, patterns.length - 1];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (patterns[middle]!.value < wanted) low = middle + 1;
+    else high = middle;
+  }
+  const [above, below] = [patterns[low]!, patterns[Math.max(0, low - 1)]!];
+  const [up, down] = [above.value - wanted, wanted - below.value];
+  if (up === down) return above.bits % 2 === 0 ? above.bits : below.bits;
+  return Math.abs(up) < Math.abs(down) ? above.bits : below.bits;
+}
+
 const tables = new Map<SmallFloat, Float32Array>();
 
 /** The value of every bit pattern of a small float: 256 of them, or 16. */

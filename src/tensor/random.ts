@@ -1,4 +1,5 @@
 import { type Dtype, elementCount } from './dtype.js';
+import { type ByteFloat, isByteFloat, smallFloats } from './low-precision.js';
 import type { Tensor } from './tensor.js';
 import {
   floatTensor,
@@ -78,7 +79,7 @@ export type Spread =
   | { readonly kind: 'normal'; readonly mean: number; readonly deviation: number }
   | { readonly kind: 'uniform'; readonly low: number; readonly high: number };
 
-type FloatDtype = 'float16' | 'bfloat16' | 'float32' | 'float64';
+type FloatDtype = 'float16' | 'bfloat16' | 'float32' | 'float64' | ByteFloat;
 
 /** Dtypes that random tensors can be made of. */
 export type RandomDtype = IntegerDtype | FloatDtype | 'bool';
@@ -86,6 +87,7 @@ export type RandomDtype = IntegerDtype | FloatDtype | 'bool';
 const randomDtypes: ReadonlySet<Dtype> = new Set<Dtype>([
   ...integerDtypes,
   ...(['float16', 'bfloat16', 'float32', 'float64', 'bool'] as const),
+  ...smallFloats.filter(isByteFloat),
 ]);
 
 export const isRandomDtype = (dtype: Dtype): dtype is RandomDtype => randomDtypes.has(dtype);

@@ -1,7 +1,15 @@
 import { TrtforgeError } from '../errors.js';
 import { type Dtype, dtypes, elementCount, packedBytes } from './dtype.js';
 import { bfloat16ToFloat32, float16ToFloat32, float32ToBfloat16, float32ToFloat16 } from './float16.js';
-import { isPackedInteger, isSmallFloat, smallFloatToFloat32, unpackIntegers } from './low-precision.js';
+import {
+  type ByteFloat,
+  float32ToByteFloat,
+  isByteFloat,
+  isPackedInteger,
+  isSmallFloat,
+  smallFloatToFloat32,
+  unpackIntegers,
+} from './low-precision.js';
 import type { Tensor } from './tensor.js';
 
 interface ElementArrays {
@@ -93,12 +101,13 @@ export function float32Values(tensor: Tensor, name = 'the tensor'): Float32Array
   return values;
 }
 
-/** A tensor of one of the float types from float32 values, rounded to nearest even. */
+/** A tensor of one of the float types from float32 values, rounded to nearest even; those of one byte hold no more than their largest number. */
 export function floatTensor(
-  dtype: 'float16' | 'bfloat16' | 'float32' | 'float64',
+  dtype: 'float16' | 'bfloat16' | 'float32' | 'float64' | ByteFloat,
   shape: readonly number[],
   values: Float32Array,
 ): Tensor {
+  if (isByteFloat(dtype)) return { dtype, shape, bytes: float32ToByteFloat(dtype, values) };
   if (dtype === 'float32') return tensorFrom(dtype, shape, values);
   if (dtype === 'float64') return tensorFrom(dtype, shape, Float64Array.from(values));
   const bits = new Uint16Array(values.length);

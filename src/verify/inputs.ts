@@ -3,6 +3,7 @@ import type { ModelLike } from '../onnx/model.js';
 import { inlineFunctions } from '../precision/inline-functions.js';
 import type { Binding } from '../runtime/session.js';
 import { type Dtype, dtypes, elementCount } from '../tensor/dtype.js';
+import { type ByteFloat, isByteFloat } from '../tensor/low-precision.js';
 import { readNpy } from '../tensor/npy.js';
 import { isRandomDtype, type RandomStream, randomStream, randomTensor } from '../tensor/random.js';
 import type { NamedTensors, Tensor } from '../tensor/tensor.js';
@@ -212,5 +213,5 @@ function maskOf(shape: readonly number[], stream: RandomStream): Float32Array {
   return mask;
 }
 
-const isFloatDtype = (dtype: Dtype): dtype is 'float16' | 'bfloat16' | 'float32' | 'float64' =>
-  ['float16', 'bfloat16', 'float32', 'float64'].includes(dtype);
+const isFloatDtype = (dtype: Dtype): dtype is 'float16' | 'bfloat16' | 'float32' | 'float64' | ByteFloat =>
+  ['float16', 'bfloat16', 'float32', 'float64'].includes(dtype) || isByteFloat(dtype);

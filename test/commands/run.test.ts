@@ -51,6 +51,7 @@ beforeAll(async () => {
       [4, 8, 64],
     ],
   });
+  engine.writePlan(at('fp8.engine'), { kind: 'copy', inner: 4, dtype: 6 });
   engine.writePlan(at('streamed.engine'), { kind: 'affine', inner: 4, streamable: 1 << 20 });
   engine.writePlan(at('shape.engine'), { kind: 'shape', inner: 4 });
   engine.writePlan(at('large.engine'), { kind: 'affine', inner: 1 << 20 });
@@ -308,6 +309,17 @@ describe('trtforge run ENGINE', () => {
     const y = float32Values(readNpz(at('large.npz')).get('y')!);
     expect(y.findIndex((value, index) => value !== 2 * values[index]! + 1)).toBe(-1);
     expect(leftovers().filter((name) => !before.includes(name))).toEqual([]);
+  });
+
+  it('draws 8-bit floats, and takes them from a file of another float type', () => {
+    const { answer } = json([at('fp8.engine'), '--inputs', 'random', '-o', at('fp8.npz')]);
+    expect(answer.outputs).toMatchObject([{ dtype: 'float8_e4m3fn', nan: 0, infinite: 0 }]);
+    expect(answer.outputs[0].max).toBeGreaterThan(0);
+    expect(readNpz(at('fp8.npz'), { voidDtype: 'float8_e4m3fn' }).get('y')?.shape).toEqual([8, 4]);
+    writeNpy(at('ninth.npy'), floats('float32', [1, 4], [0.9, -1.1, 1000, 0]));
+    const given = json([at('fp8.engine'), `x=@${at('ninth.npy')}`]).answer;
+    expect(given.inputs[0].from).toBe(`${at('ninth.npy')}, converted from float32`);
+    expect(given.outputs).toMatchObject([{ min: -1.125, max: 448 }]);
   });
 
   it.each([
