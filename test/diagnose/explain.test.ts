@@ -112,6 +112,9 @@ describe('recorded logs are explained', () => {
   test('what the log says is in the explanation', () => {
     expect(explain('10.6-err_mempool_mib').issues[0]?.cause).toContain('0.03125 MiB');
     expect(explain('10.6-err_bad_input_name').issues[0]?.cause).toContain('(nope)');
+    expect(explain('10.6-err_no_file').issues[0]?.cause).toContain('missing.onnx is not there');
+    // A builder resource of something else lay in its place.
+    expect(explain('11.1-build2').issues[0]?.cause).toContain('libnvinfer_builder_resource');
     // The second build took 19 s, the first 63: only the compiler's part of the cache was refused.
     expect(explain('8.6-build_fp16_warm').issues[0]?.cause).toContain('still uses the rest');
     expect(explain('10.6-err_ultralytics_header').issues[0]?.remedy).toContain('foreign headers');

@@ -67,8 +67,10 @@ export const installationIssues: readonly KnownIssue[] = [
     id: 'installation-mixed',
     severity: 'error',
     pattern: /validateCaskKLibSize|createCaskKernelLibraryImpl/,
-    cause: 'Libraries of different TensorRT builds are loaded together.',
-    remedy: 'Leave one TensorRT on the loader path; `trtforge doctor` lists them all.',
+    cause:
+      'The library of kernels for this GPU (libnvinfer_builder_resource) is not the one of this libnvinfer: it is damaged, of another GPU or version, or libraries of different TensorRT builds are loaded together.',
+    remedy:
+      'Install libnvinfer and its builder resources from one package of one version, and leave one TensorRT on the loader path; `trtforge doctor` lists them all.',
     versions: '10.x',
     source: tensorrtIssue(4569),
   },
