@@ -2,7 +2,7 @@ import { TrtforgeError } from '../errors.js';
 import { inPhase } from '../events.js';
 import type { ModeRequest } from '../trtexec/request.js';
 import type { AgainstSide, BenchAgainst } from './against-result.js';
-import { gpuOf, type OpenSubject, subjectOf, withEngine } from './bench-engine.js';
+import { gpuOf, noPassport, type OpenSubject, subjectOf, withEngine } from './bench-engine.js';
 import { benchRun } from './bench-run.js';
 import { checkRequest } from './check-request.js';
 import { withFileShapes } from './file-shapes.js';
@@ -191,10 +191,13 @@ function warningsOf(a: Side, b: Side, sides: readonly AgainstSide[]): string[] {
       : [
           `The batches differ (${a.shapeCase.batch} and ${b.shapeCase.batch}), and times are per inference, not per item.`,
         ];
+  const unknown = [a, b]
+    .filter(({ subject }) => subject.opened.passport === null)
+    .map(({ request }) => noPassport(request.engine));
   const lease = a.subject.leaseWarning === null ? [] : [a.subject.leaseWarning];
   const doubts = sides.flatMap(({ subject, doubts: list }) => distrust(subject.path, list));
   const refusals = sides.flatMap(({ subject, mode: { graphRefusal } }) =>
     graphRefusal === null ? [] : [`${subject.path} ran without a CUDA graph: ${graphRefusal}`],
   );
-  return [...new Set([...batches, ...lease, ...refusals, ...doubts])];
+  return [...new Set([...batches, ...unknown, ...lease, ...refusals, ...doubts])];
 }

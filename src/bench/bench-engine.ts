@@ -169,6 +169,9 @@ export const gpuOf = ({ gpu, driver }: GpuFound): BenchResult['gpu'] => ({
   driver,
 });
 
+export const noPassport = (engine: string): string =>
+  `${engine} has no passport: nothing says what it was built from.`;
+
 function warningsOf(
   { engine, mode }: BenchRequest,
   { opened, leaseWarning }: OpenSubject,
@@ -182,9 +185,7 @@ function warningsOf(
   const doubts = runs.flatMap(({ batch, doubts: list }) => distrust(`batch ${batch}`, list));
   return [
     ...new Set([
-      ...(opened.passport === null
-        ? [`${engine} has no passport: nothing says what it was built from.`]
-        : []),
+      ...(opened.passport === null ? [noPassport(engine)] : []),
       ...(leaseWarning === null ? [] : [leaseWarning]),
       ...refusals,
       ...doubts,

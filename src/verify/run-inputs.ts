@@ -132,7 +132,7 @@ function drawInputs(
     if (asked !== undefined && !same(asked, tensor.shape)) {
       throw new TrtforgeError(
         'TF_SHAPE_INVALID',
-        `${name} should be ${list(asked)}, but ${from} is ${list(tensor.shape)}.`,
+        `${name} should be ${list(asked)}, but it is ${list(tensor.shape)} in ${from}.`,
         { remedy: 'Shapes are for inputs that are drawn; leave out the shape or the file.' },
       );
     }

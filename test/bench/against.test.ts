@@ -116,7 +116,9 @@ describe('two engines measured in turns', () => {
     ['a batch is asked for', { kind: 'batches', batches: [8] }, [8, 100]],
     ['shapes are asked for', { kind: 'shapes', shapes: new Map([['x', [2, 50]]]) }, [2, 50]],
   ])('do the same work when %s', async (_case, wish, shape) => {
-    const { a, b } = await measuredShapes(wish, optima);
+    const { a, b, warnings } = await measuredShapes(wish, optima);
+    const unknown = (name: string) => `${at(name)} has no passport: nothing says what it was built from.`;
+    expect(warnings).toEqual(expect.arrayContaining([unknown('a.engine'), unknown('b.engine')]));
     expect([a, b]).toEqual([[['x', shape]], [['x', shape]]]);
   });
 

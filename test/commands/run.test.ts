@@ -209,7 +209,7 @@ describe('trtforge run MODEL', () => {
       'a shape that is not that of the file',
       [`x=@${at('x.npy')}`, '--inputs', 'random', '--shapes', 'x:3x4'],
       'TF_SHAPE_INVALID',
-      /x should be \[3, 4\], but .*x\.npy is \[2, 4\]/,
+      /x should be \[3, 4\], but it is \[2, 4\] in .*x\.npy/,
     ],
     ['a file that is not there', [`x=@${at('none.npy')}`], 'TF_FILE_NOT_FOUND', /none\.npy/],
     ['a word that is no input', ['x.npy'], 'TF_USAGE', /«x\.npy» is no input/],
