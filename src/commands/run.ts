@@ -153,7 +153,6 @@ function render(result: RunResult, output: TextOutput): void {
   output.line(
     dim(`loaded in ${formatMs(openMs)}; ${plural(iterations, 'run')}: ${formatMs(first)}${repeated}`),
   );
-  for (const warning of [...result.warnings, ...(result.cudaGraph?.refusals ?? [])])
-    output.line(`${yellow('warning')} ${warning}`);
+  for (const warning of result.warnings) output.line(`${yellow('warning')} ${warning}`);
   output.line(`${dim('again:')} ${result.repeat}`);
 }

@@ -46,7 +46,10 @@ export interface OutputSetOptions {
  */
 export function openOutputSet(path: string, options: OutputSetOptions = {}): OutputSet {
   const isFolder = statIfThere(path)?.isDirectory() === true;
-  return isFolder ? openFolder(path, options) : openOne(path, options);
+  const set = isFolder ? openFolder(path, options) : openOne(path, options);
+  if (set.runs.some((run) => run.size > 0)) return set;
+  set.close();
+  throw unknown(path, 'it holds no tensor');
 }
 
 function openFolder(folder: string, options: OutputSetOptions): OutputSet {
@@ -80,6 +83,13 @@ function openFolder(folder: string, options: OutputSetOptions): OutputSet {
 
 function openOne(path: string, options: OutputSetOptions): OutputSet {
   const format = formatOf(path);
+  if (options.runner !== undefined && format !== 'polygraphy') {
+    throw new TrtforgeError(
+      'TF_USAGE',
+      `${path} is ${format} and tells no runners; ${options.runner} is asked for.`,
+      { remedy: "Leave the runner out: it chooses among Polygraphy's results." },
+    );
+  }
   const slot = loadedSlot();
   const set = { path, format, runner: null, typed: true };
   switch (format) {
@@ -93,7 +103,6 @@ function openOne(path: string, options: OutputSetOptions): OutputSet {
           ? openNpz(path, voidDtype === undefined ? {} : { voidDtype })
           : openSafetensors(path);
       return closing(file, () => {
-        if (file.names.length === 0) throw unknown(path, 'it holds no tensor');
         return {
           ...set,
           runs: [new Map(file.names.map((name) => [name, file.reader(name, slot)]))],

@@ -85,6 +85,7 @@ describe('trtforge compare', () => {
     ['a renaming that is none', ['--map', 'y'], 2],
     ['a renaming of nothing', ['--map', 'q=y'], 2],
     ['an output that is not there', ['--outputs', 'q'], 2],
+    ['a runner of files that tell none', ['--runner-a', 'trt-runner'], 2],
   ])('exits as it should with %s', (_case, words, code) => {
     expect(compare(near, reference, ...words).status).toBe(code);
   });
@@ -210,6 +211,14 @@ describe('trtforge compare', () => {
       'TF_TENSOR_FILE_INVALID',
     ],
     ['an archive without a tensor', () => npz('none', {}), 'TF_TENSOR_FILE_INVALID'],
+    [
+      "Polygraphy's inputs without one",
+      () => {
+        writeFileSync(join(folder, 'no-inputs.json'), '[]');
+        return join(folder, 'no-inputs.json');
+      },
+      'TF_TENSOR_FILE_INVALID',
+    ],
     ['an empty folder', () => mkdtempSync(join(folder, 'empty-')), 'TF_TENSOR_FILE_INVALID'],
     [
       'a folder of mixed files',

@@ -396,6 +396,10 @@ describe('trtforge run ENGINE', () => {
     });
     expect(status).toBe(0);
     expect(answer.cudaGraph.refusals).toHaveLength(1);
+    const { stdout } = run([at('affine.engine'), '--inputs', 'random', '--iterations', '4'], {
+      STANDIN_CAPTURE: 'refused',
+    });
+    expect(stdout.split(answer.cudaGraph.refusals[0])).toHaveLength(2);
   });
 });
 
