@@ -53,6 +53,7 @@ export async function keptEngine(
 export interface ComponentBuild {
   readonly stores: EngineStores;
   readonly forceRebuild: boolean;
+  readonly verbose: boolean;
   readonly converted: { readonly path: string; readonly ms: number } | undefined;
   readonly build: PlanBuilder;
   readonly log: ComponentLog;
@@ -64,7 +65,7 @@ export interface ComponentBuild {
  */
 export async function obtainComponent(
   target: PreparedComponent,
-  { stores, forceRebuild, converted, build, log }: ComponentBuild,
+  { stores, forceRebuild, verbose, converted, build, log }: ComponentBuild,
   context: WorkContext,
 ): Promise<ComponentEngine> {
   const { component, profile, prepared, enginePath } = target;
@@ -89,7 +90,7 @@ export async function obtainComponent(
   };
   const obtained = await obtainEngine(
     { ...prepared, ...stores, converted, forceRebuild, output: enginePath },
-    { emit, env: context.environment, build: checked, ...signalOf(context) },
+    { emit, env: context.environment, verbose, build: checked, ...signalOf(context) },
   );
   return {
     status: obtained.source,

@@ -11,6 +11,8 @@ export interface BundleRequest
     StoreWishes {
   /** Who builds (default: native). */
   readonly builder?: BuilderName | undefined;
+  /** Whether a build tells the library's verbose lines too. */
+  readonly verbose?: boolean | undefined;
   /** Which of the visible GPUs builds and runs; default: the first. */
   readonly device?: number | undefined;
   /** Build even though the engine is there. */

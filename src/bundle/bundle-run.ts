@@ -179,6 +179,7 @@ export class BundleRun {
         {
           stores,
           forceRebuild: this.request.forceRebuild ?? false,
+          verbose: this.request.verbose ?? false,
           converted: this.#runsTyped(target) ? await this.#typedModel(state, context) : undefined,
           build: this.#given.build ?? planBuilder(this.request.builder ?? 'native', trtexecLogs),
           log: state.buildLog,

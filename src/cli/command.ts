@@ -8,6 +8,8 @@ export interface CommandContext {
   /** Aborted by Ctrl-C. Work that sees it ends its children, removes half-written files and throws TF_CANCELLED. */
   readonly signal: AbortSignal;
   readonly environment: NodeJS.ProcessEnv;
+  /** Whether the library's verbose lines are wanted. */
+  readonly verbose?: boolean;
 }
 
 /** What every result of a command has; the fields that follow are the command's own (`schema` names them). */

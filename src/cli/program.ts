@@ -198,7 +198,7 @@ async function execution(
       return ExitCode.pass;
     }
     throwIfCancelled(signal, 'starting');
-    const context = { signal, environment: console.environment };
+    const context = { signal, environment: console.environment, verbose: globals.verbose === true };
     // Whatever a command asks of TensorRT: when it fails, the error says which known issue its lines show.
     const { result } = await explaining((emit) => command.run(inputs, options.values, { ...context, emit }), {
       emit: progress.listen,

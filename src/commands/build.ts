@@ -73,6 +73,7 @@ async function build(
         ...bundleWishes(options, options.outdir),
         ...storeWishes(options),
         builder: options.builder,
+        verbose: context.verbose ?? false,
         // A build alone runs nothing but the engines it has built.
         smoke: 'engine',
       },
@@ -86,6 +87,7 @@ async function build(
     ...storeWishes(options),
     output: options.output,
     builder: options.builder,
+    verbose: context.verbose ?? false,
   };
   const { result, issues } = await explaining(
     (heard) => buildOrLoad(wishes, { emit: heard, signal, environment }),

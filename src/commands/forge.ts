@@ -82,12 +82,13 @@ async function run(
         ...bundleWishes(options, options.runRoot),
         ...storeWishes(options),
         builder: options.builder,
+        verbose: context.verbose ?? false,
         check: skip.includes('verify') ? undefined : { seed, samples },
       },
       context,
     );
   }
-  return forge(forgeWishes(model ?? '', options), context);
+  return forge({ ...forgeWishes(model ?? '', options), verbose: context.verbose ?? false }, context);
 }
 
 function refuseSkippedBuild(skip: readonly SkippablePhase[]): void {

@@ -33,9 +33,10 @@ export const command = defineCommand({
     }
     const plan = planStreams(streamsRequest(model, options));
     requireGpu(options.device);
-    const setup = streamsSetup(model, options);
+    const { build, ...setup } = streamsSetup(model, options);
+    const verbose = context.verbose ?? false;
     return withinTime(options.timeout, context, (limited) =>
-      streams(plan, streamsEffects(plan, setup, limited)),
+      streams(plan, streamsEffects(plan, { ...setup, build: { ...build, verbose } }, limited)),
     );
   },
   render,

@@ -35,6 +35,7 @@ export const buildPhase = (run: Run): ForgePhase => ({
         {
           emit,
           env: run.environment,
+          verbose: run.options.verbose ?? false,
           ...(signal === undefined ? {} : { signal }),
           build: run.build ?? planBuilder(run.options.builder ?? 'native', dirname(run.root.log('build'))),
         },

@@ -8,6 +8,8 @@ import { openStores, type StoreWishes } from './open-stores.js';
 export interface BuildOrLoadWishes extends BuildWishes, StoreWishes {
   /** Who builds what the stores do not have (default: native). */
   readonly builder?: BuilderName | undefined;
+  /** Whether a build tells the library's verbose lines too: tens of thousands on a large model. */
+  readonly verbose?: boolean | undefined;
   /** Build even though the store has the engine. */
   readonly forceRebuild?: boolean | undefined;
   /** Where to put the engine; default: it stays in the store. */
@@ -46,7 +48,13 @@ export async function buildOrLoad(
         forceRebuild: wishes.forceRebuild ?? false,
         output: wishes.output ?? null,
       },
-      { emit, env: environment, build: planBuilder(wishes.builder ?? 'native'), ...rest },
+      {
+        emit,
+        env: environment,
+        verbose: wishes.verbose ?? false,
+        build: planBuilder(wishes.builder ?? 'native'),
+        ...rest,
+      },
     );
   } finally {
     close();

@@ -1,5 +1,14 @@
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -184,6 +193,28 @@ describe('trtforge streams over a stand-in GPU, built and measured by trtexec', 
       'benchmarks/b8/trtexec_b8.log',
     ])
       expect(existsSync(folder(file)), file).toBe(true);
+  });
+
+  test('--verbose asks trtexec for its verbose lines, here as in build; nothing else does', () => {
+    const verbose = size(...words, '--fresh', '--max-batch-limit', '4', '-v');
+    expect(verbose.status).toBe(0);
+    const commandOf = (path: string) => readFileSync(path, 'utf8').split('\n')[0] ?? '';
+    const logs = () =>
+      readdirSync(folder('benchmarks/engines')).filter((name) => /^net_dynamic_build_\d.*\.log$/.test(name));
+    expect(commandOf(folder('benchmarks/engines', logs().sort().at(-1) ?? ''))).toMatch(/ --verbose$/);
+    const built = (...more: readonly string[]) => {
+      const log = join(root, 'cache/trtforge/build_logs');
+      rmSync(log, { recursive: true, force: true });
+      const { status } = spawnSync(
+        process.execPath,
+        [main, 'build', onnx, '--builder', 'trtexec', '--shapes', 'images:1x3x64x64', '--no-cache', ...more],
+        { encoding: 'utf8', env: environment, cwd: root },
+      );
+      expect(status).toBe(0);
+      return commandOf(join(log, readdirSync(log)[0] ?? ''));
+    };
+    expect(built('-o', join(root, 'v.engine'), '-v')).toMatch(/ --verbose$/);
+    expect(built('-o', join(root, 'q.engine'))).not.toContain('--verbose');
   });
 
   test('the next call reads what lies there, and so does --from-logs', () => {
