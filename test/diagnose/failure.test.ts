@@ -125,7 +125,7 @@ describe('a child that died', () => {
     ];
     const error = await failure(deathOf('building m.onnx', lines, null, 'SIGABRT'));
     expect(issuesOf(error).map(({ id }) => id)).toEqual(['installation-mixed', 'process-died']);
-    expect(error.remedy).toMatch(/Libraries of different TensorRT builds/);
+    expect(error.remedy).toMatch(/libnvinfer_builder_resource\) is not the one of this libnvinfer/);
   });
 });
 
