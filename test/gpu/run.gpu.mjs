@@ -322,16 +322,21 @@ else
   await check('weight streaming: a part of the weights on the GPU gives the same', async () => {
     const input = floats([4, 2048], (at) => Math.cos(at));
     const answers = [];
+    const budgets = [];
     let facts;
     for (const weightBudget of [undefined, 16 << 20, 'automatic']) {
       await using(open('streamed', weightBudget === undefined ? {} : { weightBudget }), async (session) => {
         facts = session.facts.engine;
+        budgets.push(facts.weightBudgetBytes);
         const outputs = await session.run(named({ x: input }));
         await session.run(named({ x: input }));
         answers.push(Buffer.from(outputs.get('y').bytes));
       });
     }
-    assert.ok(facts.streamableWeightsBytes > 0);
+    const streamable = facts.streamableWeightsBytes;
+    assert.ok(streamable > 0);
+    assert.deepEqual(budgets.slice(0, 2), [streamable, Math.min(16 << 20, streamable)]);
+    assert.ok(budgets[2] >= 0 && budgets[2] <= streamable, `${budgets[2]} bytes chosen`);
     for (const answer of answers) {
       const numbers = new Float32Array(
         answer.buffer.slice(answer.byteOffset, answer.byteOffset + answer.length),
@@ -341,7 +346,7 @@ else
       );
       assert.ok(numbers.every((each, at) => Math.abs(each - first[at]) <= 1e-3));
     }
-    return { streamable: facts.streamableWeightsBytes };
+    return { streamable, automatic: budgets[2] };
   });
 
 finish();
