@@ -95,19 +95,21 @@ export function deathOf(
   const how = signal === null ? `ended with exit code ${exitCode}` : `was killed by ${signal}`;
   const tail = lastLines.length === 0 ? '' : ` Its last lines:\n${lastLines.join('\n')}`;
   return new TrtforgeError('TF_CHILD_DIED', `The process ${doing} ${how}.${tail}`, {
-    remedy: remedyForDeath(signal),
+    remedy: remedyForDeath(signal, lastLines),
     details: { signal, exitCode, lastLines },
   });
 }
 
-/** What helps where a process was killed by a signal. */
-export function remedyForDeath(signal: NodeJS.Signals | null): string {
+/** What helps where a process was killed by a signal, or died, with these last lines. */
+export function remedyForDeath(signal: NodeJS.Signals | null, lastLines: readonly string[]): string {
   if (signal === 'SIGKILL')
-    return 'SIGKILL usually means the machine ran out of memory (see dmesg): free memory or build with fewer or smaller profiles.';
+    return 'SIGKILL comes from outside: mostly the machine ran out of memory (see dmesg), or someone ended the process. Free memory, or use smaller shapes and fewer profiles.';
+  if (lastLines.length === 0)
+    return 'It said nothing before. Run it again with --verbose: the library’s lines show how far it came.';
   return catalogue.TF_CHILD_DIED.remedy;
 }
 
-/** Keeps the child's last lines, whether it logged them as events or printed them on its way down. */
+/** Keeps a library's last lines in a child, whether they were logged as events or printed on its way down; our own are not among them. */
 export function lastLines(
   child: ChildProcess,
   emit: EventListener,
@@ -135,7 +137,8 @@ export function lastLines(
   collect(child.stderr);
   return {
     note: (event) => {
-      if (event.type === 'log' && event.severity !== 'verbose') keep(event.message);
+      if (event.type === 'log' && event.severity !== 'verbose' && event.source !== 'trtforge')
+        keep(event.message);
     },
     all: () => kept,
   };

@@ -103,8 +103,10 @@ function oneRequest(
       finish(() => reject(signal?.aborted ? cancelled(options) : error));
     });
     child.send({ request: value }, (error) => {
-      // A child that is gone reports itself through its end; anything else would leave the request waiting.
-      if (error !== null && child.connected) finish(() => reject(notStarted(options.doing, error)));
+      if (error === null) return;
+      // The channel of a dying child closes before its end is told; any other would leave the request waiting.
+      const other = setTimeout(() => finish(() => reject(notStarted(options.doing, error))), GRACE_MS);
+      void ending.promise.then(() => clearTimeout(other));
     });
   });
 }

@@ -55,8 +55,21 @@ describe('a supervised child', () => {
     );
   });
 
-  test('that exits without an answer ends as an error with the exit code', async () => {
-    expect((await run('exit')).outcome).toMatchObject({ code: 'TF_CHILD_DIED', details: { exitCode: 7 } });
+  test('that exits without an answer ends as an error with the exit code; what we said is not the library’s', async () => {
+    expect((await run('exit')).outcome).toMatchObject({
+      code: 'TF_CHILD_DIED',
+      message: 'The process trying exit ended with exit code 7.',
+      remedy: expect.stringMatching(/said nothing.*--verbose/),
+      details: { exitCode: 7, lastLines: [] },
+    });
+  });
+
+  test('that is killed says who kills processes so', async () => {
+    expect((await run('kill')).outcome).toMatchObject({
+      code: 'TF_CHILD_DIED',
+      remedy: expect.stringMatching(/ran out of memory.*or someone ended the process/),
+      details: { signal: 'SIGKILL' },
+    });
   });
 
   test('stops when asked', async () => {

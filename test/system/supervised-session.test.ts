@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { WorkEvent } from '../../src/events.js';
 import { startSupervised } from '../../src/system/supervised-session.js';
@@ -43,6 +44,19 @@ describe('a child process that answers many requests', () => {
     });
     await expect(session.request('crash')).rejects.toThrow(death);
     await expect(session.request([1])).rejects.toThrow(death);
+    await session.close();
+  });
+
+  it('tells of a death that a request meets on its way', async () => {
+    const session = start();
+    const pid = Number(await session.request('pid'));
+    process.kill(pid, 'SIGKILL');
+    // Its end is told by the event loop, which does not turn here; until then it is a zombie with a closed channel.
+    while (!/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8')));
+    await expect(session.request([1])).rejects.toMatchObject({
+      code: 'TF_CHILD_DIED',
+      details: { signal: 'SIGKILL' },
+    });
     await session.close();
   });
 

@@ -20,7 +20,11 @@ const behaviours = {
     writeSync(2, 'terminate called: tactic exploded\n');
     process.abort();
   },
-  exit: async () => process.exit(7),
+  exit: async (_request, { emit }) => {
+    emit({ type: 'log', source: 'trtforge', severity: 'warning', message: 'of our own' });
+    process.exit(7);
+  },
+  kill: async () => process.kill(process.pid, 'SIGKILL'),
   wait: (_request, { signal }) =>
     new Promise((_resolve, reject) => {
       const timer = setInterval(() => {}, 1000);

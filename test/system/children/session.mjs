@@ -3,6 +3,7 @@ import { serveSession } from '../../../dist/system/supervised-child.js';
 let sum = 0;
 serveSession(async (request, emit) => {
   if (request === 'crash') process.abort();
+  if (request === 'pid') return process.pid;
   if (request === 'fail') throw new Error('not today');
   if (request === 'block') for (;;) sum++;
   emit({ type: 'log', source: 'child', severity: 'info', message: `adding ${request.length} numbers` });
