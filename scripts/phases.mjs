@@ -69,6 +69,16 @@ export function runProgram(program, parameters, { cwd, show = false, env = proce
   return child.stdout;
 }
 
+/** What a script was asked; an option it does not know ends it with exit status 2 and one line. */
+export function asked(parse) {
+  try {
+    return parse();
+  } catch (error) {
+    process.stderr.write(`${error.message}\n`);
+    return process.exit(2);
+  }
+}
+
 /** Runs a script's body: a SetupError becomes its message and exit status 1; other errors keep their stack. */
 export function runScript(body) {
   try {

@@ -6,14 +6,14 @@ import { readdirSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
+import { asked } from './phases.mjs';
 import { root } from './setup.mjs';
 
 const folder = join(root, 'test', 'gpu');
 const LIMIT_MS = 300_000;
-const { values, positionals } = parseArgs({
-  options: { record: { type: 'string' } },
-  allowPositionals: true,
-});
+const { values, positionals } = asked(() =>
+  parseArgs({ options: { record: { type: 'string' } }, allowPositionals: true }),
+);
 
 const nameOf = (file) => basename(file, '.gpu.mjs');
 const files = readdirSync(folder).filter((file) => file.endsWith('.gpu.mjs'));

@@ -13,6 +13,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { asked } from '../../scripts/phases.mjs';
 import { build } from './cases/build.mjs';
 import { calls } from './cases/calls.mjs';
 import { closedLoop } from './cases/closed-loop.mjs';
@@ -23,16 +24,15 @@ import { openMachine } from './machine.mjs';
 import { markdown } from './report.mjs';
 
 const cases = { 'gpu-time': gpuTime, throughput, calls, 'closed-loop': closedLoop, fp16, build };
-const { values } = parseArgs({
-  options: {
-    only: { type: 'string', multiple: true },
-    rounds: { type: 'string', default: '3' },
-    out: { type: 'string', default: 'bench-gpu' },
-    work: { type: 'string' },
-    resnet50: { type: 'string' },
-    encoder: { type: 'string' },
-  },
-});
+const options = {
+  only: { type: 'string', multiple: true },
+  rounds: { type: 'string', default: '3' },
+  out: { type: 'string', default: 'bench-gpu' },
+  work: { type: 'string' },
+  resnet50: { type: 'string' },
+  encoder: { type: 'string' },
+};
+const { values } = asked(() => parseArgs({ options }));
 const unknown = (values.only ?? []).filter((name) => !(name in cases));
 const rounds = Number(values.rounds);
 if (unknown.length > 0 || !Number.isSafeInteger(rounds) || rounds < 1) {
