@@ -448,7 +448,7 @@ export const catalogue = {
   TF_GPU_MEMORY: {
     exitCode: ExitCode.cannotHere,
     meaning:
-      'The GPU has no room for an engine, the activations of a context or the buffers of a call; bytes needed and free are given.',
+      'The GPU has no room for an engine, the activations of a context or the buffers of a call, or to build: what is needed and free is given where it is known.',
     remedy:
       'End other processes on this GPU, use a smaller batch or fewer contexts, or build the engine with weight streaming.',
   },

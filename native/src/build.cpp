@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "config.hpp"
+#include "engine.hpp"
 #include "files.hpp"
 #include "gpus.hpp"
 #include "network.hpp"
@@ -30,6 +31,13 @@ Owned require(Owned object, Listener& listener, const char* what) {
 }
 
 std::vector<TensorFacts> factsOf(const std::vector<NetworkTensor>& tensors) { return {tensors.begin(), tensors.end()}; }
+
+// Kernels that needed too much memory are left out in warnings, also of builds that go well; tensorrt-rtx builds without a GPU.
+Failure noPlan(const InferenceLibrary& library, const BuildRequest& request, Listener& listener) {
+  if (!library.rtx() && ranOutOfMemory(listener, true))
+    return listener.failure("TF_GPU_MEMORY", "The GPU ran out of memory while " + library.name() + " built " + request.modelPath + ".");
+  return listener.failure("TF_BUILD_FAILED", library.name() + " could not build " + request.modelPath + ".");
+}
 
 // Sets a progress monitor for as long as the build takes.
 class Progress {
@@ -94,7 +102,7 @@ BuildResult build(const BuildRequest& request, Listener& listener) {
 
   const Owned plan(library, builder.call<void*>(Slot::IBuilder_buildSerializedNetwork_2, network.get(), config.get()));
   listener.throwIfCancelled();
-  if (!plan) throw listener.failure("TF_BUILD_FAILED", library.name() + " could not build " + request.modelPath + ".");
+  if (!plan) throw noPlan(library, request, listener);
 
   BuildResult result;
   const auto size = plan.call<std::size_t>(Slot::IHostMemory_size_0);

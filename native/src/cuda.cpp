@@ -2,11 +2,13 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <memory>
 #include <mutex>
 
+#include "gpus.hpp"
 #include "library.hpp"
 
 namespace trtforge::cuda {
@@ -20,6 +22,18 @@ constexpr int kThreadLocalCapture = 1;
 constexpr auto kPollFor = std::chrono::microseconds(200);
 
 std::atomic<bool> processEnds{false};
+
+// `1.50 GiB`
+std::string shownBytes(std::size_t bytes) {
+  constexpr const char* kUnits[] = {"KiB", "MiB", "GiB", "TiB"};
+  if (bytes < 1024) return std::to_string(bytes) + " B";
+  double amount = static_cast<double>(bytes) / 1024;
+  int unit = 0;
+  for (; amount >= 1024 && unit < 3; ++unit) amount /= 1024;
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f %s", amount, kUnits[unit]);
+  return text;
+}
 
 template <class Function>
 void find(const SharedLibrary& library, const char* name, Function& function) {
@@ -92,7 +106,9 @@ const Driver& loadedDriver() {
 
 const Driver& driver() {
   const Driver& all = loadedDriver();
-  if (const int code = all.init(0); code != kSuccess) unavailable("the CUDA driver does not start: " + textOf(code) + ".");
+  const int code = all.init(0);
+  if (code == kNoDevice) unavailable(noGpuShown());
+  if (code != kSuccess) unavailable("the CUDA driver does not start: " + textOf(code) + ".");
   return all;
 }
 
@@ -118,7 +134,7 @@ const Device& Device::at(int ordinal) {
   const Driver& all = driver();
   int count = 0;
   if (const int code = all.deviceGetCount(&count); code != kSuccess) unavailable("the CUDA driver cannot count its GPUs: " + textOf(code) + ".");
-  if (count == 0) unavailable("the CUDA driver shows no GPU (CUDA_VISIBLE_DEVICES may hide them).");
+  if (count == 0) unavailable(noGpuShown());
   if (ordinal < 0 || ordinal >= count)
     unavailable("there is no GPU " + std::to_string(ordinal) + ": the CUDA driver shows " + std::to_string(count) + ", counted from 0.");
   // Registered after the driver's own, and so called before it: from then on the driver is left alone.
@@ -128,8 +144,9 @@ const Device& Device::at(int ordinal) {
 
 Device::Device(const Driver& driver, int ordinal) : driver_(driver), ordinal_(ordinal) {
   if (const int code = driver_.deviceGet(&device_, ordinal); code != kSuccess) unavailable("GPU " + std::to_string(ordinal) + " cannot be opened: " + textOf(code) + ".");
-  if (const int code = driver_.primaryContextRetain(&context_, device_); code != kSuccess)
-    unavailable("a context on GPU " + std::to_string(ordinal) + " cannot be made: " + textOf(code) + ".");
+  const int code = driver_.primaryContextRetain(&context_, device_);
+  if (code == kOutOfMemory) throw Failure("TF_GPU_MEMORY", "GPU " + std::to_string(ordinal) + " has no room left, not even for a CUDA context: other processes hold its memory.");
+  if (code != kSuccess) unavailable("a context on GPU " + std::to_string(ordinal) + " cannot be made: " + textOf(code) + ".");
 }
 
 Device::Memory Device::memory() const {
@@ -142,8 +159,8 @@ Device::Memory Device::memory() const {
 Failure Device::outOfMemory(const std::string& what, std::size_t needed) const {
   Memory now;
   driver_.memoryInfo(&now.free, &now.total);
-  Failure failure("TF_GPU_MEMORY", "GPU " + std::to_string(ordinal_) + " has no room for the " + what + ": " + std::to_string(needed) + " bytes are needed and " +
-                                       std::to_string(now.free) + " of " + std::to_string(now.total) + " are free.");
+  Failure failure("TF_GPU_MEMORY", "GPU " + std::to_string(ordinal_) + " has no room for the " + what + ": " + shownBytes(needed) + " needed, " + shownBytes(now.free) + " of " +
+                                       shownBytes(now.total) + " free.");
   failure.numbers = {{"neededBytes", static_cast<double>(needed)}, {"freeBytes", static_cast<double>(now.free)}, {"totalBytes", static_cast<double>(now.total)}};
   return failure;
 }
@@ -183,7 +200,7 @@ HostBlock::HostBlock(const Device& device, std::size_t bytes, const std::string&
   const std::size_t room = bytes == 0 ? 1 : bytes;
   const int code = device.api().hostAllocate(&memory_, room, kPortable | kDeviceMapped);
   if (code == kOutOfMemory)
-    throw Failure("TF_GPU_MEMORY", "This machine cannot pin " + std::to_string(room) + " bytes of host memory for the " + what + ".");
+    throw Failure("TF_GPU_MEMORY", "This machine cannot pin " + shownBytes(room) + " of host memory for the " + what + ".");
   check(code, "Allocating pinned memory");
 }
 

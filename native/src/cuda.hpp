@@ -21,6 +21,7 @@ using Address = unsigned long long;
 constexpr int kSuccess = 0;
 constexpr int kOutOfMemory = 2;
 constexpr int kDeinitialized = 4;
+constexpr int kNoDevice = 100;
 constexpr int kNotReady = 600;
 
 // Bits of the scheduling flags of a context: how a thread waits for the GPU.

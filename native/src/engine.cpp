@@ -87,8 +87,8 @@ void checkHeader(const std::vector<char>& plan, const OpenRequest& request, cons
 
 }  // namespace
 
-bool ranOutOfMemory(Listener& listener) {
-  return listener.heard({"out of memory", "Out of memory", "OutOfMemory", "outOfMemory", "could not be allocated", "OUT_OF_MEMORY"});
+bool ranOutOfMemory(Listener& listener, bool errorsAlone) {
+  return listener.heard({"out of memory", "Out of memory", "OutOfMemory", "outOfMemory", "could not be allocated", "OUT_OF_MEMORY"}, errorsAlone);
 }
 
 Failure outOfMemory(const cuda::Device& device, Listener& listener, const std::string& what, std::size_t atLeast) {

@@ -84,7 +84,7 @@ class Engine {
 };
 
 // True where the library's lines since the listener began speak of memory that ran out.
-bool ranOutOfMemory(Listener& listener);
+bool ranOutOfMemory(Listener& listener, bool errorsAlone = false);
 // TF_GPU_MEMORY with those lines, and with the bytes they name where those are more than `atLeast`.
 Failure outOfMemory(const cuda::Device& device, Listener& listener, const std::string& what, std::size_t atLeast);
 

@@ -1,6 +1,7 @@
 #include "gpus.hpp"
 
 #include <cstdio>
+#include <cstdlib>
 
 #include "library.hpp"
 
@@ -10,6 +11,7 @@ namespace {
 
 // Numbers of the CUDA driver API.
 constexpr int kSuccess = 0;
+constexpr int kNoDevice = 100;
 constexpr int kMultiprocessors = 16;
 constexpr int kCapabilityMajor = 75;
 constexpr int kCapabilityMinor = 76;
@@ -89,16 +91,26 @@ void fill(GpuList& list, const Driver& driver) {
   list.cudaVersion = std::to_string(version / 1000) + "." + std::to_string(version / 10 % 100);
   const int initialised = driver.call("cuInit", 0u);
   int count = 0;
-  if (initialised != kSuccess)
+  if (initialised == kNoDevice)
+    list.reason = noGpuShown();
+  else if (initialised != kSuccess)
     list.reason = "the CUDA driver does not start: " + driver.errorText(initialised) + ".";
   else if (const int counted = driver.call("cuDeviceGetCount", &count); counted != kSuccess)
     list.reason = "the CUDA driver cannot count its GPUs: " + driver.errorText(counted) + ".";
   else if (count == 0)
-    list.reason = "the CUDA driver shows no GPU (CUDA_VISIBLE_DEVICES may hide them).";
+    list.reason = noGpuShown();
   for (int index = 0; index < count; ++index) list.gpus.push_back(describe(driver, index));
 }
 
 }  // namespace
+
+std::string noGpuShown() {
+  const std::string shown = "the CUDA driver shows no GPU";
+  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (visible == nullptr) return shown + ".";
+  if (*visible == '\0') return shown + " (CUDA_VISIBLE_DEVICES is empty, which hides every GPU).";
+  return shown + " (CUDA_VISIBLE_DEVICES is «" + visible + "», which may hide them).";
+}
 
 GpuList listGpus() {
   GpuList list;

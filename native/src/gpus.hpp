@@ -25,6 +25,9 @@ struct GpuList {
 // Never throws for a missing driver or GPU: the list then says why it is empty.
 GpuList listGpus();
 
+// Why the driver shows no GPU: `the CUDA driver shows no GPU (CUDA_VISIBLE_DEVICES is empty, which hides every GPU).`
+std::string noGpuShown();
+
 // TensorRT ends the whole process where it finds no GPU, so this is asked first. Throws TF_BUILDER_UNAVAILABLE with the reason.
 void requireGpu(const std::string& product);
 

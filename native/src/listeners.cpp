@@ -118,9 +118,10 @@ std::string Listener::complaintSince(Mark mark, const std::vector<std::string>& 
   return "";
 }
 
-bool Listener::heard(const std::vector<std::string>& texts) {
+bool Listener::heard(const std::vector<std::string>& texts, bool errorsAlone) {
   std::lock_guard<std::mutex> lock(mutex_);
-  return std::any_of(lines_.begin(), lines_.end(), [&](const Line& line) { return containsAny(line.text, texts); });
+  const int least = errorsAlone ? kError : kWarning;
+  return std::any_of(lines_.begin(), lines_.end(), [&](const Line& line) { return line.severity <= least && containsAny(line.text, texts); });
 }
 
 }  // namespace trtforge

@@ -33,8 +33,8 @@ class Listener {
   };
   Mark mark();
   std::string complaintSince(Mark mark, const std::vector<std::string>& warnings);
-  // True when a line of at least warning severity contains one of the texts.
-  bool heard(const std::vector<std::string>& texts);
+  // True when a line of at least warning severity, or of error severity alone, contains one of the texts.
+  bool heard(const std::vector<std::string>& texts, bool errorsAlone = false);
 
  private:
   std::function<void(Event)> forward_;

@@ -6,7 +6,13 @@ import { sha256OfRange } from '../system/digest.js';
 import { cacheFolder } from '../system/folders.js';
 import { didYouMean } from '../system/nearest-word.js';
 import { faultText, schemaFault } from '../system/schema-fault.js';
-import { chooseToolchain, type FoundToolchain, findToolchains, toolchainNamed } from '../toolchain/find.js';
+import {
+  chooseToolchain,
+  type FoundToolchain,
+  surveyToolchains,
+  thisMachine,
+  toolchainNamed,
+} from '../toolchain/find.js';
 import { majorOf } from '../toolchain/version.js';
 import type { EngineRequest } from './build-engine.js';
 import { type ConversionWishes, conversionRecipe } from './conversion.js';
@@ -107,10 +113,10 @@ async function chooseTarget(
 ): Promise<{ readonly request: TargetRequest; readonly toolchain: FoundToolchain }> {
   const asked = typeof target === 'string' ? parseTarget(target) : target;
   if (typeof toolchain === 'object') return { request: asked ?? anyOf(toolchain.product), toolchain };
-  const found = await findToolchains(environment);
+  const { toolchains: found, damaged } = await surveyToolchains(thisMachine(environment));
   const named = toolchain === undefined ? undefined : toolchainNamed(found, toolchain);
   const request = asked ?? anyOf(named?.product ?? usualProduct(found));
-  return { request, toolchain: named ?? chooseToolchain(found, { product: request.product }) };
+  return { request, toolchain: named ?? chooseToolchain(found, { product: request.product }, damaged) };
 }
 
 const anyOf = (product: TargetRequest['product']): TargetRequest => ({ product, computeCapabilities: null });

@@ -161,15 +161,22 @@ function checkPlugins({ path, passport }: PlanOnDisk, plugins: readonly string[]
 /** What to do about refusals whose words are always the same. */
 const remedies = [
   {
+    code: 'TF_LIBRARY_LOAD_FAILED',
+    words: /as a plug-in library/,
+    remedy:
+      'Give a plug-in library made for this TensorRT, and what it needs itself on the loader’s path: ldd FILE shows what is missing.',
+  },
+  {
+    code: 'TF_PLAN_LOAD_FAILED',
     words: /plug-?in/i,
     remedy: 'Give the plug-in libraries that the engine was built with: --plugin FILE (plugins).',
   },
-  { words: /engine with lean runtime/i, remedy: HOST_CODE_REMEDY },
+  { code: 'TF_PLAN_LOAD_FAILED', words: /engine with lean runtime/i, remedy: HOST_CODE_REMEDY },
 ] as const;
 
 function withRemedy(error: unknown): unknown {
-  if (!(error instanceof TrtforgeError) || error.code !== 'TF_PLAN_LOAD_FAILED') return error;
-  const known = remedies.find(({ words }) => words.test(error.message));
+  if (!(error instanceof TrtforgeError)) return error;
+  const known = remedies.find(({ code, words }) => code === error.code && words.test(error.message));
   if (known === undefined) return error;
   return new TrtforgeError(error.code, error.message, {
     cause: error,

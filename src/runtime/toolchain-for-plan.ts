@@ -1,6 +1,12 @@
 import { loadsIn } from '../engine/plan-loads.js';
 import { TrtforgeError } from '../errors.js';
-import { chooseToolchain, findToolchains, toolchainNamed, unknownVersion } from '../toolchain/find.js';
+import {
+  chooseToolchain,
+  surveyToolchains,
+  thisMachine,
+  toolchainNamed,
+  unknownVersion,
+} from '../toolchain/find.js';
 import type { Toolchain } from '../toolchain/toolchain.js';
 import type { PlanOnDisk } from './plan-on-disk.js';
 
@@ -19,12 +25,12 @@ export const HOST_CODE_REMEDY =
 export async function toolchainForPlan(plan: PlanOnDisk, choice: ToolchainChoice): Promise<Toolchain> {
   const { toolchain, environment } = choice;
   if (typeof toolchain === 'object') return fitting(plan, [toolchain], choice);
-  const found = await findToolchains(environment);
+  const { toolchains: found, damaged } = await surveyToolchains(thisMachine(environment));
   if (toolchain !== undefined) return fitting(plan, [toolchainNamed(found, toolchain)], choice);
   const { product, version } = plan.header;
   const candidates = found.filter((each) => each.product === product && unknownVersion(each) === null);
   if (candidates.length === 0) {
-    chooseToolchain(found, { product, purpose: 'run', ...(version === null ? {} : { version }) });
+    chooseToolchain(found, { product, purpose: 'run', ...(version === null ? {} : { version }) }, damaged);
   }
   return fitting(plan, candidates, choice);
 }

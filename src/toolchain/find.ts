@@ -79,10 +79,13 @@ export interface ToolchainWish {
   readonly purpose?: 'build' | 'run';
 }
 
-/** The first found that fits the wish. Throws TF_TOOLCHAIN_NOT_FOUND that says what is there instead and what to do. */
+/**
+ * The first found that fits the wish. Throws TF_TOOLCHAIN_NOT_FOUND that says what is there instead, damaged libraries among it, and what to do.
+ */
 export function chooseToolchain(
   found: readonly FoundToolchain[],
   { product, version, purpose = 'build' }: ToolchainWish,
+  damaged: readonly DamagedLibrary[] = [],
 ): FoundToolchain {
   const ofProduct = found.filter((toolchain) => toolchain.product === product);
   const ofVersion = ofProduct.filter((each) => version === undefined || isInLine(each.version, version));
@@ -98,10 +101,16 @@ export function chooseToolchain(
       : ofProduct.length === 0
         ? `no ${product} is installed where trtforge looks`
         : `found are ${ofProduct.map((each) => each.version).join(', ')}`;
-  throw new TrtforgeError('TF_TOOLCHAIN_NOT_FOUND', `There is no ${what} to ${purpose} with: ${why}.`, {
-    remedy: remedyFor(product, version),
-    details: { product, version: version ?? null, found: found.map((each) => each.name) },
-  });
+  const unusable = damaged.length === 0 ? '' : ` ${damaged.map((each) => each.why).join(' ')}`;
+  const repair = damaged.length === 0 ? '' : 'Install the package of the library named again. ';
+  throw new TrtforgeError(
+    'TF_TOOLCHAIN_NOT_FOUND',
+    `There is no ${what} to ${purpose} with: ${why}.${unusable}`,
+    {
+      remedy: `${repair}${remedyFor(product, version, purpose)}`,
+      details: { product, version: version ?? null, found: found.map((each) => each.name) },
+    },
+  );
 }
 
 /** Why trtforge cannot drive a version, or null when it can: it needs the version's table of virtual functions. */
@@ -119,16 +128,19 @@ export function unableToBuild(toolchain: FoundToolchain): string | null {
   return null;
 }
 
-function remedyFor(product: Toolchain['product'], version: string | undefined): string {
+function remedyFor(
+  product: Toolchain['product'],
+  version: string | undefined,
+  purpose: 'build' | 'run',
+): string {
   const list = 'trtforge toolchain list shows what is found and where.';
   if (product === 'tensorrt-rtx') {
     const wanted = version !== undefined && /^\d+(\.\d+){3}$/.test(version) ? ` --version ${version}` : '';
     return `Run trtforge toolchain install tensorrt-rtx${wanted} --accept-license. ${list}`;
   }
-  return `Install TensorRT ${version ?? ''} from NVIDIA (Debian package, archive or container) and set TENSORRT_HOME to its folder, or add --target tensorrt-rtx to build without it. ${list}`.replace(
-    'TensorRT  ',
-    'TensorRT ',
-  );
+  const instead = purpose === 'build' ? ', or add --target tensorrt-rtx to build without it' : '';
+  const wanted = version === undefined ? '' : ` ${version}`;
+  return `Install TensorRT${wanted} from NVIDIA (Debian package, archive or container) and set TENSORRT_HOME to its folder${instead}. ${list}`;
 }
 
 interface Candidate {

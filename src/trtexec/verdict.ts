@@ -46,7 +46,7 @@ export function requireSuccess(
   if (signal !== null || (exitCode !== null && exitCode > 128)) {
     const how = signal === null ? `ended with exit code ${exitCode}` : `was killed by ${signal}`;
     throw new TrtforgeError('TF_CHILD_DIED', `trtexec ${how} while ${doing}${where}.${lastWords(run)}`, {
-      remedy: remedyForDeath(exitCode === SHELL_SIGKILL ? 'SIGKILL' : signal),
+      remedy: remedyForDeath(exitCode === SHELL_SIGKILL ? 'SIGKILL' : signal, run.lastLines),
       details,
     });
   }

@@ -9,6 +9,7 @@ import { command } from '../../src/commands/inspect.js';
 import type { LayersResult } from '../../src/engine/layers-result-schema.js';
 import type { WorkEvent } from '../../src/events.js';
 import { buildModel, type Dimension, GraphBuilder, writeModel } from '../../src/onnx/index.js';
+import { mutations } from '../support/mutations.js';
 import { samplePassport, samplePlan } from '../support/sample-engine.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-inspect-'));
@@ -248,6 +249,36 @@ describe('inspect of an engine’s layers', () => {
         message: expect.stringMatching(/they bind data, .*they lack its image\.$/),
       });
     }
+  });
+
+  it('damaged files of layers, of either dialect or our own, are shown and compared or refused', async () => {
+    const { Layers, Bindings } = JSON.parse(readFileSync(recent, 'utf8')) as Record<string, unknown[]>;
+    const tensors = [
+      { Name: 'data', IOMode: 'Input', DataType: 'Half', Dimensions: [-1, 3, 224, 224], ProfileInfo: [] },
+      { Name: 'logits', IOMode: 'Output', DataType: 'Float', Dimensions: [-1, 1000] },
+    ];
+    const some = Layers?.slice(2, 10);
+    const [whole, damaged] = [join(folder, 'whole.json'), join(folder, 'damaged.json')];
+    writeFileSync(whole, JSON.stringify({ Layers: some, Bindings }));
+    const originals = [
+      readFileSync(whole, 'utf8'),
+      JSON.stringify({ Layers: some, 'I/O Tensors': tensors }),
+      JSON.stringify(await inspect(whole)),
+    ];
+    let refused = 0;
+    for (const original of originals)
+      for (const bytes of mutations(Buffer.from(original), 150, 5)) {
+        writeFileSync(damaged, bytes);
+        try {
+          textOf(await inspect(damaged));
+          textOf(await inspect(whole, { against: damaged }));
+        } catch (error) {
+          expect(error).toMatchObject({ code: 'TF_LAYERS_INVALID' });
+          refused++;
+        }
+      }
+    expect(refused).toBeGreaterThan(50);
+    expect(refused).toBeLessThan(440);
   });
 
   it.each<[string, () => readonly [string, Record<string, unknown>], string, RegExp]>([

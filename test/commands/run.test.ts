@@ -1,6 +1,8 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import {
   copyFileSync,
+  cpSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -53,6 +55,8 @@ beforeAll(async () => {
   });
   engine.writePlan(at('fp8.engine'), { kind: 'copy', inner: 4, dtype: 6 });
   engine.writePlan(at('streamed.engine'), { kind: 'affine', inner: 4, streamable: 1 << 20 });
+  // The stand-in refuses plug-in libraries of this name.
+  writeFileSync(at('missing.so'), '');
   engine.writePlan(at('shape.engine'), { kind: 'shape', inner: 4 });
   engine.writePlan(at('large.engine'), { kind: 'affine', inner: 1 << 20 });
   model = await modelFile((graph) => {
@@ -87,8 +91,9 @@ beforeAll(async () => {
   );
 });
 
+const main = new URL('../../dist/main.js', import.meta.url).pathname;
+
 function run(words: readonly string[], more: NodeJS.ProcessEnv = {}) {
-  const main = new URL('../../dist/main.js', import.meta.url).pathname;
   const { status, stdout, stderr } = spawnSync(process.execPath, [main, 'run', ...words], {
     encoding: 'utf8',
     env: { ...environment, ...more },
@@ -360,11 +365,66 @@ describe('trtforge run ENGINE', () => {
     ],
     ['a GPU that is not there', ['--device', '5'], {}, 3, 'TF_GPU_UNAVAILABLE', /no GPU 5/],
     ['no GPU at all', [], { STANDIN_GPU: 'none' }, 3, 'TF_GPU_UNAVAILABLE', /shows none/],
+    [
+      'every GPU hidden',
+      [],
+      { CUDA_VISIBLE_DEVICES: '' },
+      3,
+      'TF_GPU_UNAVAILABLE',
+      /shows none: .*CUDA_VISIBLE_DEVICES is empty, which hides every GPU/,
+    ],
     ['no driver', [], { LD_LIBRARY_PATH: '' }, 3, 'TF_GPU_UNAVAILABLE', /no NVIDIA driver/],
     ['a plug-in that is not there', ['--plugin', at('gone.so')], {}, 2, 'TF_FILE_NOT_FOUND', /gone\.so/],
-    ['memory exhausted while loading', [], { STANDIN_LOAD: 'memory' }, 3, 'TF_GPU_MEMORY', /no room/],
+    [
+      'a plug-in library that does not load',
+      ['--plugin', at('missing.so')],
+      {},
+      3,
+      'TF_LIBRARY_LOAD_FAILED',
+      /missing\.so could not be loaded as a plug-in library/,
+    ],
+    [
+      'memory exhausted while loading',
+      [],
+      { STANDIN_LOAD: 'memory' },
+      3,
+      'TF_GPU_MEMORY',
+      /no room for the engine .*affine\.engine: 1\.00 GiB needed, 149\.00 GiB of 150\.00 GiB free\.$/,
+    ],
+    [
+      'memory exhausted by the context',
+      [],
+      { STANDIN_CONTEXT: 'memory' },
+      3,
+      'TF_GPU_MEMORY',
+      /no room for the execution context: 4\.00 KiB needed/,
+    ],
+    [
+      'memory exhausted by other processes',
+      [],
+      { STANDIN_GPU_BYTES: String(2 ** 30 + 2048) },
+      3,
+      'TF_GPU_MEMORY',
+      /no room for the activations of a context: 4\.00 KiB needed, \d\.\d\d KiB of 1\.00 GiB free/,
+    ],
     ['a plan that the library refuses', [], { STANDIN_LOAD: 'fails' }, 3, 'TF_PLAN_LOAD_FAILED', /says/],
     ['no context', [], { STANDIN_CONTEXT: 'missing' }, 3, 'TF_CONTEXT_FAILED', /context/i],
+    [
+      'a GPU without memory for a context',
+      [],
+      { STANDIN_GPU: 'full' },
+      3,
+      'TF_GPU_MEMORY',
+      /GPU 0 has no room left, not even for a CUDA context: other processes hold its memory/,
+    ],
+    [
+      'a GPU that has gone astray',
+      [],
+      { STANDIN_FAULT: '1' },
+      3,
+      'TF_RUN_FAILED',
+      /an illegal memory access was encountered \(CUDA error 700\)/,
+    ],
     ['a run that the library refuses', [], { STANDIN_ENQUEUE: '1' }, 3, 'TF_RUN_FAILED', /./],
     [
       'an abort inside the library',
@@ -388,6 +448,146 @@ describe('trtforge run ENGINE', () => {
     const { status, error } = json([at('affine.engine'), '--inputs', 'random', ...words], wishes);
     expect(error).toMatchObject({ code, message: expect.stringMatching(message) });
     expect(status).toBe(exitCode);
+  });
+
+  it.each<[string, (plan: Buffer) => Buffer, number, string, RegExp, RegExp]>([
+    [
+      'text',
+      () => Buffer.from('no plan'),
+      2,
+      'TF_PLAN_INVALID',
+      /spoilt\.engine is not a TensorRT plan/,
+      /Give the .engine/,
+    ],
+    [
+      'nothing but the beginning',
+      (plan) => plan.subarray(0, 20),
+      2,
+      'TF_PLAN_INVALID',
+      /spoilt\.engine is cut short/,
+      /Give the .engine/,
+    ],
+    [
+      'metadata of an exporter in front',
+      (plan) => {
+        const json = Buffer.from('{"description":"Ultralytics YOLO"}');
+        const length = Buffer.alloc(4);
+        length.writeUInt32LE(json.length);
+        return Buffer.concat([length, json, plan]);
+      },
+      2,
+      'TF_PLAN_FOREIGN_HEADER',
+      /begins with 38 bytes of Ultralytics metadata.*would end the process/,
+      /inspect .*spoilt\.engine --strip-header OUT/,
+    ],
+    [
+      'another version',
+      (plan) => Buffer.concat([plan.subarray(0, 24), Buffer.of(10, 9, 0, 1), plan.subarray(28)]),
+      3,
+      'TF_ENGINE_VERSION_MISMATCH',
+      /built by tensorrt 10\.9\.0\.1; tensorrt 10\.3\.0 cannot load it/,
+      /Use the version that built it/,
+    ],
+    [
+      'another product',
+      (plan) => {
+        const other = Buffer.from(plan);
+        other.write('vtrt', 'latin1');
+        return other;
+      },
+      3,
+      'TF_TOOLCHAIN_NOT_FOUND',
+      /no tensorrt-rtx 10\.3\.0\.0 to run with/,
+      /toolchain install tensorrt-rtx/,
+    ],
+  ])('an engine that is none, or not for here: %s', (_, spoil, exitCode, code, message, remedy) => {
+    writeFileSync(at('spoilt.engine'), spoil(readFileSync(at('affine.engine'))));
+    const { status, error } = json([at('spoilt.engine'), '--inputs', 'random'], {
+      TRTFORGE_TOOLCHAINS: at('none'),
+    });
+    expect(error).toMatchObject({
+      code,
+      message: expect.stringMatching(message),
+      remedy: expect.stringMatching(remedy),
+    });
+    expect(status).toBe(exitCode);
+  });
+
+  it.each<[string, (library: string) => void, string, RegExp]>([
+    [
+      'is gone',
+      (library) => rmSync(library),
+      'TF_TOOLCHAIN_NOT_FOUND',
+      /is a link to a file that is not there/,
+    ],
+    [
+      'is cut short',
+      (library) => writeFileSync(library, readFileSync(library).subarray(0, 4000)),
+      'TF_TOOLCHAIN_NOT_FOUND',
+      /libnvinfer\.so\.10\.3\.0 is not a usable library/,
+    ],
+    [
+      'is another under its name',
+      (library) => copyFileSync(at('home/lib/libnvonnxparser.so.10.3.0'), library),
+      'TF_LIBRARY_LOAD_FAILED',
+      /libnvinfer\.so\.10 has no function getInferLibVersion/,
+    ],
+  ])('a TensorRT whose library %s is named with the file', (_, spoil, code, message) => {
+    cpSync(at('home'), at('spoilt'), { recursive: true, verbatimSymlinks: true });
+    spoil(at('spoilt/lib/libnvinfer.so.10.3.0'));
+    const { status, error } = json([at('affine.engine'), '--inputs', 'random'], {
+      TENSORRT_HOME: at('spoilt'),
+    });
+    rmSync(at('spoilt'), { recursive: true });
+    expect(error).toMatchObject({ code, message: expect.stringMatching(message) });
+    expect(status).toBe(3);
+  });
+
+  /** A run that would take a quarter of an hour, its child at work. */
+  async function longRun() {
+    const words = [
+      main,
+      'run',
+      at('affine.engine'),
+      '--inputs',
+      'random',
+      '--iterations',
+      '1000000',
+      '--json',
+    ];
+    const started = spawn(process.execPath, words, {
+      env: { ...environment, STANDIN_COMPUTE_US: '1000' },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const said: Buffer[] = [];
+    started.stdout.on('data', (chunk: Buffer) => said.push(chunk));
+    const ended = new Promise((resolve) => started.once('close', resolve));
+    await new Promise<void>((resolve) => {
+      started.stderr.on('data', (chunk: Buffer) => {
+        if (/^run …/m.test(chunk.toString())) resolve();
+      });
+    });
+    const { pid } = started;
+    const child = Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ')[0]);
+    return { started, child, ended, answer: () => JSON.parse(Buffer.concat(said).toString()) };
+  }
+
+  it('a child that is killed ends the command with the signal and who sends it', async () => {
+    const { child, ended, answer } = await longRun();
+    process.kill(child, 'SIGKILL');
+    expect(await ended).toBe(5);
+    expect(answer().error).toMatchObject({
+      code: 'TF_CHILD_DIED',
+      message: expect.stringMatching(/affine\.engine was killed by SIGKILL/),
+      remedy: expect.stringMatching(/ran out of memory/),
+    });
+  });
+
+  it('a command that is killed leaves no child behind', async () => {
+    const { started, child, ended } = await longRun();
+    started.kill('SIGKILL');
+    await ended;
+    await expect.poll(() => existsSync(`/proc/${child}`), { timeout: 10_000 }).toBe(false);
   });
 
   it('a graph that is refused is said once, and the run goes on', () => {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildAddon } from '../../scripts/build-native.mjs';
 import { layersOfEngine, layersOfFile } from '../../src/diagnose/engine-layers.js';
+import { diffEngines } from '../../src/engine/layers-diff.js';
 import { layersResultSchema } from '../../src/engine/layers-result-schema.js';
 import { ignoreEvents } from '../../src/events.js';
 import { sha256 } from '../../src/system/digest.js';
@@ -51,21 +52,26 @@ describe('layers of an engine', () => {
 });
 
 describe.each(['8', '10', '11'] as const)('layers of an engine that loads (stand-in %s)', (standin) => {
-  const said = JSON.stringify({
-    Layers: [
-      {
-        Name: 'a + b',
-        LayerType: 'Conv',
-        Inputs: [],
-        Outputs: [],
-        Metadata: '[ONNX Layer: a]\u001e[ONNX Layer: b]',
-      },
-    ],
-    Bindings: ['x', 'y'],
-  });
-  const layersOf = async (layers: string, wishes: Record<string, string> = {}) => {
+  const tensor = (name: string, mode: string) => ({ Name: name, IOMode: mode, DataType: 'Float' });
+  const saidOf = (...types: readonly string[]) =>
+    JSON.stringify({
+      Layers: [
+        {
+          Name: 'a + b',
+          LayerType: 'Conv',
+          Inputs: [],
+          Outputs: types.map((type) => ({ Name: 'y', Dimensions: [1, 64], 'Format/Datatype': type })),
+          Metadata: '[ONNX Layer: a]\u001e[ONNX Layer: b]',
+        },
+      ],
+      ...(standin === '11'
+        ? { 'I/O Tensors': [tensor('x', 'Input'), tensor('y', 'Output')] }
+        : { Bindings: ['x', 'y'] }),
+    });
+  const said = saidOf();
+  const layersOf = async (layers: string, wishes: Record<string, string> = {}, name = 'net') => {
     const engine = await standinEngine(standin);
-    const path = engine.writePlan(join(folder, `net-${standin}.plan`), {
+    const path = engine.writePlan(join(folder, `${name}-${standin}.plan`), {
       kind: 'affine',
       memory: 4096,
       layers,
@@ -78,6 +84,7 @@ describe.each(['8', '10', '11'] as const)('layers of an engine that loads (stand
     const result = await layersOf(said);
     expect(layersResultSchema.parse(result)).toEqual(result);
     expect(result).toMatchObject({
+      dialect: standin === '11' ? 'io-tensors' : 'bindings',
       layers: [{ name: 'a + b', onnxNodes: ['a', 'b'] }],
       bindings: [{ name: 'x' }, { name: 'y' }],
       loaded: { profiles: 1, deviceMemoryBytes: 4096, library: expect.stringMatching(/^tensorrt /) },
@@ -103,6 +110,18 @@ describe.each(['8', '10', '11'] as const)('layers of an engine that loads (stand
     expect(layersOfFile(saved, other)).toMatchObject({ file: other, layersFrom: saved });
     writeFileSync(other, Buffer.concat([bytes, Buffer.alloc(8)]));
     expect(() => layersOfFile(saved, other)).toThrow(/this one has/);
+  });
+
+  it('of two engines are held against each other', async () => {
+    const single = await layersOf(saidOf('Row major linear FP32'));
+    const half = await layersOf(saidOf('Row major linear FP16'), {}, 'half');
+    expect(diffEngines(single, half)).toMatchObject({ matched: 1, same: 0 });
+    expect(diffEngines(single, half).changed[0]?.changes).toContainEqual({
+      what: 'precision',
+      a: 'float32',
+      b: 'float16',
+    });
+    expect(diffEngines(single, single)).toMatchObject({ matched: 1, same: 1, changed: [] });
   });
 
   it('that make no sense are refused by name', async () => {

@@ -83,6 +83,21 @@ describe('a build by trtexec that fails', () => {
 });
 
 describe('a build by the library that fails', () => {
+  it('for want of GPU memory is TF_GPU_MEMORY, not a fault of the model, and says what makes room', async () => {
+    const work = explaining(
+      (emit) =>
+        buildPlan(
+          { ...request(dynamicModel(folder)), toolchain: bench.toolchain('10') },
+          { emit, env: bench.environment({ STANDIN_BUILD: 'memory' }) },
+        ),
+      { emit: ignoreEvents },
+    );
+    const error = await failureOf(work);
+    expect(error).toMatchObject({ code: 'TF_GPU_MEMORY', exitCode: 3 });
+    expect(error.message).toMatch(/^The GPU ran out of memory while TensorRT 10\.3\.0 built .*\.onnx\./);
+    expect(error.remedy).toMatch(/Stop other processes on the GPU, lower the maximum shapes/);
+  });
+
   it('because the process was killed: the signal is told, with what it last said', async () => {
     const model = dynamicModel(folder);
     const work = explaining(

@@ -21,7 +21,7 @@ describe('whether a runtime loads a plan, by versions alone', () => {
     ['10.9.0.34', 'tensorrt', '11.1.0.1', 'if-version-compatible'],
     ['8.6.1.6', 'tensorrt', '10.0.1.6', 'if-version-compatible'],
     ['8.6.1.6', 'tensorrt', '11.1.0.1', 'no'],
-    ['10.6.0.26', 'tensorrt-rtx', '1.7.1.116', 'no'],
+    ['10.6.0.26', 'tensorrt-rtx', '10.6.0.26', 'no'],
   ])('a plan of TensorRT %s in %s %s: %s', (version, product, runtimeVersion, loads) => {
     expect(loadsIn({ product: 'tensorrt', version }, { product, version: runtimeVersion }).loads).toBe(loads);
   });

@@ -18,7 +18,7 @@ const everyGeneration = Object.keys(standins) as Standin[];
 let bench: StandinBench;
 
 beforeAll(async () => {
-  bench = await StandinBench.compile(folder);
+  bench = await StandinBench.sanitized(folder);
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -44,7 +44,7 @@ const sanitizer = sanitizerLibrary();
 test.skipIf(sanitizer === undefined)(
   'AddressSanitizer watches these tests (libasan is not installed)',
   async () => {
-    expect(readFileSync(bench.path('trtforge.node')).includes('__asan_init')).toBe(true);
+    expect(readFileSync(bench.addon).includes('__asan_init')).toBe(true);
   },
 );
 
@@ -211,6 +211,14 @@ describe.each(everyGeneration)('the addon over a library of generation %s', (sta
     expect(unreturned(answer)).toEqual([]);
   });
 
+  test('GPU memory that runs out while it builds is said to be so, and nothing is left behind', () => {
+    const answer = build(standin, {}, { STANDIN_BUILD: 'memory' });
+    // tensorrt-rtx builds on the CPU.
+    expect(answer.error?.code).toBe(standin === 'rtx1' ? 'TF_BUILD_FAILED' : 'TF_GPU_MEMORY');
+    expect(answer.error?.message).toContain('Error Code 1: Cuda Runtime (out of memory)');
+    expect(unreturned(answer)).toEqual([]);
+  });
+
   test('an abort inside the library ends the process, its last words on stderr', () => {
     const answer = build(standin, {}, { STANDIN_BUILD: 'aborts' });
     expect(answer.signal).toBe('SIGABRT');
@@ -341,6 +349,17 @@ test('the GPUs of a machine are listed by the driver', () => {
     driverVersion: '580.65.06',
     reason: null,
   });
+});
+
+test.each([
+  ['', 'shows no GPU (CUDA_VISIBLE_DEVICES is empty, which hides every GPU).'],
+  ['7', 'shows no GPU (CUDA_VISIBLE_DEVICES is «7», which may hide them).'],
+])('CUDA_VISIBLE_DEVICES «%s» that hides every GPU is named', (visible, reason) => {
+  const wishes = { CUDA_VISIBLE_DEVICES: visible, ...(visible === '' ? {} : { STANDIN_GPU: 'none' }) };
+  const { result } = bench.call<GpuList>('gpus', null, wishes);
+  expect(result).toMatchObject({ gpus: [], reason: `the CUDA driver ${reason}` });
+  const { error } = build('10', {}, wishes);
+  expect(error).toMatchObject({ code: 'TF_BUILDER_UNAVAILABLE', message: expect.stringContaining(reason) });
 });
 
 test.each([

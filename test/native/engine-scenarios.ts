@@ -15,7 +15,6 @@ export const INNER = 40_009;
 
 const player = fileURLToPath(new URL('./scenarios/play.mjs', import.meta.url));
 const wrapper = fileURLToPath(new URL('../../dist/toolchain/addon.js', import.meta.url));
-const compiled = fileURLToPath(new URL('../../build/standin-sanitized', import.meta.url));
 
 const plans: Readonly<Record<string, NetworkPlan>> = {
   affine: { kind: 'affine' },
@@ -70,13 +69,16 @@ export class EngineScenarios {
   }
 
   static async prepare(): Promise<EngineScenarios> {
-    const bench = await StandinBench.compile(compiled, { only: [...generations], cached: true });
     const folder = mkdtempSync(join(tmpdir(), 'trtforge-runs-'));
+    const bench = await StandinBench.sanitized(folder);
     for (const standin of generations) {
       mkdirSync(join(folder, `plans-${standin}`));
       for (const [name, network] of Object.entries(plans))
         writeFileSync(join(folder, `plans-${standin}`, `${name}.plan`), planBytes(standin, network));
       writeFileSync(join(folder, `plans-${standin}`, 'text.plan'), 'not a plan, whatever its name says\n');
+      const whole = planBytes(standin, { kind: 'affine' });
+      for (let bytes = 0; bytes < 34; bytes++)
+        writeFileSync(join(folder, `plans-${standin}`, `cut${bytes}.plan`), whole.subarray(0, bytes));
     }
     return new EngineScenarios(folder, bench);
   }
@@ -93,13 +95,13 @@ export class EngineScenarios {
   ): Played<T> {
     const sanitizer = sanitizerLibrary();
     const bench = this.#bench;
-    const addon = bench.path('trtforge.node');
+    const { addon } = bench;
     const words = [addon, bench.library(standin), this.path(`plans-${standin}`), name, ...args.map(String)];
     const done = spawnSync(process.execPath, ['--expose-gc', player, wrapper, ...words], {
       encoding: 'utf8',
       timeout: 120_000,
       env: {
-        ...bench.environment({ STANDIN_CALLS: this.path('calls'), ...wishes }),
+        ...bench.environment(wishes),
         ASAN_OPTIONS: 'detect_leaks=0:abort_on_error=1:alloc_dealloc_mismatch=1:quarantine_size_mb=16',
         ...(sanitizer === undefined ? {} : { LD_PRELOAD: sanitizer }),
       },

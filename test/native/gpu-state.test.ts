@@ -23,7 +23,7 @@ function nvmlOfAge(api: number): string {
 }
 
 beforeAll(async () => {
-  bench = await StandinBench.compile(folder, { only: [] });
+  bench = await StandinBench.sanitized(folder);
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -121,7 +121,7 @@ describe.each([
   test('lists the same processes and throttle reasons', () => {
     const { result } = ask({
       STANDIN_NVML: 'reasons=0x4,processes=4242:1048576+77:2097152+78:-',
-      LD_LIBRARY_PATH: `${nvmlOfAge(api)}:${join(folder, 'cuda')}`,
+      LD_LIBRARY_PATH: `${nvmlOfAge(api)}:${bench.drivers}`,
     });
     expect(result).toEqual({ ...calm, throttleReasons: 4, memoryUsedBytes: 1.5 * 2 ** 30, processes });
   });

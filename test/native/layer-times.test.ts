@@ -13,7 +13,7 @@ const generations: readonly Standin[] = ['8', '10', '11'];
 let bench: StandinBench;
 
 beforeAll(async () => {
-  bench = await StandinBench.compile(folder, { only: [...generations] });
+  bench = await StandinBench.sanitized(folder);
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -28,18 +28,14 @@ function layerTimes(standin: Standin, runs: readonly string[], profiling = true)
   writeFileSync(planPath, planBytes(standin, { kind: 'affine' }));
   const open = openRequest(bench.library(standin), planPath);
   const sanitizer = sanitizerLibrary();
-  const done = spawnSync(
-    process.execPath,
-    [driver, bench.path('trtforge.node'), JSON.stringify({ open, runs, profiling })],
-    {
-      encoding: 'utf8',
-      env: {
-        ...bench.environment(),
-        ASAN_OPTIONS: 'detect_leaks=0:abort_on_error=1',
-        ...(sanitizer === undefined ? {} : { LD_PRELOAD: sanitizer }),
-      },
+  const done = spawnSync(process.execPath, [driver, bench.addon, JSON.stringify({ open, runs, profiling })], {
+    encoding: 'utf8',
+    env: {
+      ...bench.environment(),
+      ASAN_OPTIONS: 'detect_leaks=0:abort_on_error=1',
+      ...(sanitizer === undefined ? {} : { LD_PRELOAD: sanitizer }),
     },
-  );
+  });
   expect(done.signal, done.stderr).toBeNull();
   return JSON.parse(done.stdout) as Answer;
 }

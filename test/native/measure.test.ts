@@ -14,7 +14,7 @@ const generations: readonly Standin[] = ['8', '10', '11'];
 let bench: StandinBench;
 
 beforeAll(async () => {
-  bench = await StandinBench.compile(folder, { only: [...generations] });
+  bench = await StandinBench.sanitized(folder);
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -84,7 +84,7 @@ function drive({
     exitAfterMs: rest.exitAfterMs,
   };
   const sanitizer = sanitizerLibrary();
-  const done = spawnSync(process.execPath, [driver, bench.path('trtforge.node'), JSON.stringify(request)], {
+  const done = spawnSync(process.execPath, [driver, bench.addon, JSON.stringify(request)], {
     encoding: 'utf8',
     maxBuffer: 2 ** 28,
     env: {
@@ -305,6 +305,18 @@ test.each([
     { wishes: { STANDIN_ENQUEUE: '9' } },
     'TF_RUN_FAILED',
     'illegal memory access',
+  ],
+  [
+    'a GPU that has gone astray',
+    { wishes: { STANDIN_FAULT: '1' } },
+    'TF_RUN_FAILED',
+    'an illegal memory access was encountered (CUDA error 700)',
+  ],
+  [
+    'memory that cannot be pinned',
+    { mode: { transfers: true }, wishes: { STANDIN_PINNED: 'none' } },
+    'TF_GPU_MEMORY',
+    'cannot pin 512 B of host memory',
   ],
   [
     'one of several threads whose engine fails',

@@ -60,18 +60,25 @@ export function sanitizerLibrary(): string | undefined {
   return path?.startsWith('/') && existsSync(path) ? path : undefined;
 }
 
-/** The addon compiled with these flags, kept between test runs; test files that need it at the same time wait for one compilation. */
-async function sanitizedAddon(flags: readonly string[]): Promise<string> {
-  const output = fileURLToPath(new URL('../../build/sanitized/trtforge.node', import.meta.url));
-  const leases = new LeaseFolder(join(dirname(output), 'leases'));
-  let attempt = leases.tryAcquire('compile');
-  for (; attempt.lease === null; attempt = leases.tryAcquire('compile')) await sleep(200);
+/** One process at a time does the work of a name; test files that need the same thing wait for one compilation. */
+async function alone<T>(name: string, work: () => Promise<T>): Promise<T> {
+  const leases = new LeaseFolder(fileURLToPath(new URL('../../build/sanitized/leases', import.meta.url)));
+  let attempt = leases.tryAcquire(name);
+  for (; attempt.lease === null; attempt = leases.tryAcquire(name)) await sleep(200);
   try {
-    await buildAddon({ output, flags: [...flags], say: () => {} });
-    return output;
+    return await work();
   } finally {
     attempt.lease.release();
   }
+}
+
+/** The addon compiled with these flags, kept between test runs. */
+function sanitizedAddon(flags: readonly string[]): Promise<string> {
+  const output = fileURLToPath(new URL('../../build/sanitized/trtforge.node', import.meta.url));
+  return alone('addon', async () => {
+    await buildAddon({ output, flags: [...flags], say: () => {} });
+    return output;
+  });
 }
 
 export interface Answer<T> {
@@ -93,7 +100,15 @@ export class StandinBench {
   private constructor(
     private readonly folder: string,
     private readonly sanitizer: string | undefined,
+    private readonly work = folder,
   ) {}
+
+  /** The stand-ins of every generation and the addon, compiled once for all tests that want the sanitizer; what a test writes goes into its own folder. */
+  static async sanitized(work: string): Promise<StandinBench> {
+    const folder = fileURLToPath(new URL('../../build/standin-sanitized', import.meta.url));
+    const { sanitizer } = await alone('standins', () => StandinBench.compile(folder, { cached: true }));
+    return new StandinBench(folder, sanitizer, work);
+  }
 
   /** `only` and `sanitize: false` compile less, for tests that bring the addon themselves; `cached` compiles only when the sources changed. */
   static async compile(
@@ -104,7 +119,7 @@ export class StandinBench {
     const flags =
       sanitizer === undefined ? ['-O1'] : ['-O1', '-g', '-fsanitize=address', '-fno-omit-frame-pointer'];
     mkdirSync(folder, { recursive: true });
-    const stamp = cached ? sourcesDigest(flags) : '';
+    const stamp = cached ? sourcesDigest([...flags, ...only]) : '';
     const stampFile = join(folder, 'digest');
     // Another process may be running the one that is there.
     const placeAddon = async () => {
@@ -141,6 +156,16 @@ export class StandinBench {
     return new StandinBench(folder, sanitizer);
   }
 
+  /** The addon as compiled. */
+  get addon(): string {
+    return join(this.folder, 'trtforge.node');
+  }
+
+  /** The folder of the stand-ins for libcuda and NVML. */
+  get drivers(): string {
+    return join(this.folder, 'cuda');
+  }
+
   library = (standin: Standin): string => join(this.folder, standin, 'inference.so');
 
   /** A stand-in as an installation; the environment its processes need says what it should do. */
@@ -158,8 +183,8 @@ export class StandinBench {
 
   environment = (wishes: Record<string, string> = {}): NodeJS.ProcessEnv => ({
     PATH: process.env.PATH,
-    STANDIN_CALLS: join(this.folder, 'calls'),
-    LD_LIBRARY_PATH: join(this.folder, 'cuda'),
+    STANDIN_CALLS: join(this.work, 'calls'),
+    LD_LIBRARY_PATH: this.drivers,
     ...wishes,
   });
 
@@ -170,13 +195,13 @@ export class StandinBench {
     wishes: Record<string, string> = {},
     cancelAfterMs?: number,
   ): Answer<T> {
-    const callsFile = join(this.folder, 'calls');
+    const callsFile = join(this.work, 'calls');
     rmSync(callsFile, { force: true });
     const done = spawnSync(
       process.execPath,
       [
         driver,
-        join(this.folder, 'trtforge.node'),
+        this.addon,
         call,
         JSON.stringify(request),
         ...(cancelAfterMs === undefined ? [] : [String(cancelAfterMs)]),
@@ -210,7 +235,7 @@ export class StandinBench {
       parserLibrary: join(this.folder, standin, 'parser.so'),
       pluginLibrary: null,
       modelPath: '/models/m.onnx',
-      planPath: join(this.folder, 'plan'),
+      planPath: join(this.work, 'plan'),
       networkFlags: 0,
       settings: [],
       profiles: [[{ input: 'x', values: false, min: [1, 64], opt: [8, 64], max: [32, 64] }]],
@@ -224,7 +249,7 @@ export class StandinBench {
     };
   }
 
-  path = (name: string): string => join(this.folder, name);
+  path = (name: string): string => join(this.work, name);
 }
 
 export const setting = (call: string, ...args: number[]): NativeSetting => ({

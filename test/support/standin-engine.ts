@@ -6,14 +6,16 @@
  * run what you test in a child process with `environment` (`spawnSync(process.execPath, [...], { env: environment({...}) })`), or in vitest under a worker
  * started so. Setting LD_LIBRARY_PATH inside a running process does nothing.
  *
- * What the stand-ins do at a wish (all are environment variables of the child; the first five may change while it runs):
+ * What the stand-ins do at a wish (all are environment variables of the child; the first seven may change while it runs):
  *   STANDIN_ENQUEUE=N            enqueueV3 is refused from the Nth of the process on
  *   STANDIN_CAPTURE=refused      the library synchronises while a stream captures
+ *   STANDIN_FAULT=1              whoever waits for the GPU is told of an illegal memory access
+ *   STANDIN_PINNED=none          no memory can be pinned
  *   STANDIN_ALLOCATION_FAILS=N   allocations of device memory fail from the Nth on, counted from when the wish was made
  *   STANDIN_CONTEXT=missing|memory, STANDIN_LOAD=fails|memory   no context; no engine
  *   STANDIN_RUN=aborts           the process aborts in enqueueV3
  *   STANDIN_COMPUTE_US=N, STANDIN_COPY_US=N   how long an inference and a copy take on the stand-in GPU's clock
- *   STANDIN_GPU_BYTES=N          size of the GPU's memory; STANDIN_GPU=none|broken: no GPU
+ *   STANDIN_GPU_BYTES=N          size of the GPU's memory; STANDIN_GPU=none|broken|full: no GPU, or no memory for a context
  *   STANDIN_CALLS=FILE           what the libraries were asked, a line each
  */
 import { writeFileSync } from 'node:fs';

@@ -314,6 +314,21 @@ describe('choosing', () => {
     expect(error.remedy).toMatch(remedy);
   });
 
+  it('a library that has disappeared or is damaged is named, with the way to have it again', async () => {
+    const here = machine();
+    mkdirSync(join(here.root, 'opt/tensorrt/lib'), { recursive: true });
+    symlinkSync('libnvinfer.so.10.6.0', join(here.root, 'opt/tensorrt/lib/libnvinfer.so.10'));
+    const { toolchains, damaged } = await surveyToolchains(here);
+    for (const purpose of ['build', 'run'] as const) {
+      const error = caught(() => chooseToolchain(toolchains, { product: 'tensorrt', purpose }, damaged));
+      expect(error.code).toBe('TF_TOOLCHAIN_NOT_FOUND');
+      expect(error.message).toMatch(/looks\. .*libnvinfer\.so\.10 is a link to a file that is not there\.$/);
+      expect(error.remedy).toMatch(/^Install the package of the library named again\. /);
+      // What is built for another product runs no plan of this one.
+      expect(error.remedy.includes('--target tensorrt-rtx')).toBe(purpose === 'build');
+    }
+  });
+
   it('an unknown name lists the names there are', async () => {
     const error = caught(() => toolchainNamed([], 'tensorrt-9'));
     expect(error.message).toBe('There is no toolchain named tensorrt-9; found is none.');

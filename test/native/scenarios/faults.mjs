@@ -2,6 +2,27 @@
 import { affine, contextOf, device, freeBytes, hosts, open, outcome, shape } from './workbench.mjs';
 
 export const faults = {
+  // Memory that runs short while closed calls' buffers are kept for others: they are let go, and the call is made.
+  async pressure() {
+    const engine = await open('affine');
+    const context = await contextOf(engine);
+    const kept = await affine(engine, { context, rows: 1, graph: false });
+    kept.call.close();
+    const bytes = 64 * 64 * 4;
+    const free = await freeBytes();
+    const used = engine.facts.gpuMemory.total - free;
+    process.env.STANDIN_GPU_BYTES = String(used + 2 * bytes - 256);
+    const made = await outcome(() => affine(engine, { context, rows: 64, graph: false }));
+    delete process.env.STANDIN_GPU_BYTES;
+    const { call, ...refusal } = made;
+    if (call === undefined) return refusal;
+    new Float32Array(call.buffer('x')).fill(3);
+    call.runSync([], []);
+    const y = new Float32Array(call.buffer('y'))[64 * 64 - 1];
+    await engine.close().done;
+    return { y };
+  },
+
   async allocations() {
     const before = await freeBytes();
     const outcomes = [];
@@ -44,6 +65,10 @@ export const faults = {
     found.forgotten = await wishing({ STANDIN_LOAD: 'forgets' }, () => open('nonzero'));
     found.text = await outcome(() => open('text'));
     found.missing = await outcome(() => open('absent'));
+    const lengths = Array.from({ length: 34 }, (_, bytes) => bytes);
+    found.cut = await Promise.all(
+      lengths.map((bytes) => outcome(() => open(`cut${bytes}`)).then(({ code }) => code)),
+    );
     found.device = await outcome(() => open('affine', { device: 3 }));
     found.hostCode = await outcome(() => open('hostcode'));
     const allowed = await open('hostcode', { allowHostCode: true });
@@ -69,6 +94,17 @@ export const faults = {
     found.enqueue = await wishing({ STANDIN_ENQUEUE: '1' }, () => plain.runSync([], []));
     found.enqueueAsync = await wishing({ STANDIN_ENQUEUE: '1' }, () => plain.run([], []).done);
     found.prepare = await wishing({ STANDIN_ENQUEUE: '1' }, () => affine(engine, { context, rows: 4 }));
+    const astray = { STANDIN_FAULT: '1' };
+    const memory = engine.allocate(64);
+    found.astray = [
+      await wishing(astray, () => plain.runSync([], [])),
+      await wishing(astray, () => plain.run([], []).done),
+      await wishing(astray, () => affine(engine, { context, rows: 5 })),
+      await wishing(astray, () => memory.read(0, 64).done),
+      await wishing(astray, () => memory.write(new Uint8Array(64), 0).done),
+    ];
+    memory.close();
+    found.pinned = await wishing({ STANDIN_PINNED: 'none' }, () => affine(engine, { context, rows: 6 }));
     found.afterwards = await outcome(() => plain.runSync([], []));
     found.size = await outcome(() => plain.runSync([{ name: 'x', data: new Float32Array(5) }], []));
     found.name = await outcome(() => plain.runSync([{ name: 'z', data: new Float32Array(5) }], []));

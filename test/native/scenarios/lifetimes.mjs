@@ -86,6 +86,10 @@ export const lifetimes = {
     closed.context = await outcome(() => contextOf(engine));
     closed.second = await outcome(() => second.call.runSync([], []));
     closed.layers = await outcome(() => engine.layers().done);
+    const third = await open('affine');
+    const making = outcome(contextOf(third));
+    await third.close().done;
+    closed.making = await making;
     closed.allocate = await outcome(() => engine.allocate(4));
     second.call.close();
     closed.free = (await freeBytes()) - before;
@@ -122,7 +126,7 @@ export const lifetimes = {
       if (new Float32Array(call.buffer('y'))[0] !== 2 * round + 1) throw new Error(`round ${round} is wrong`);
       if (round % 2 === 0) call.close();
       await engine.close().done;
-      if (round % 50 === 49) {
+      if (round % 100 === 99) {
         held.push({ free: engine.facts.gpuMemory.freeBefore, resident: process.memoryUsage.rss() });
       }
     }

@@ -11,21 +11,18 @@ export const given = more;
 /** What a thread needs to be told so that it works over the same. */
 export const surroundings = [wrapper, addonPath, inferenceLibrary, folder];
 
+export const openRequest = (plan) => ({
+  inferenceLibrary,
+  pluginLibrary: null,
+  pluginPaths: [],
+  planPath: `${folder}/${plan}.plan`,
+  device: 0,
+  allowHostCode: false,
+  weightBudget: null,
+  verbose: false,
+});
 export const open = (plan, request = {}) =>
-  addon.openEngine(
-    {
-      inferenceLibrary,
-      pluginLibrary: null,
-      pluginPaths: [],
-      planPath: `${folder}/${plan}.plan`,
-      device: 0,
-      allowHostCode: false,
-      weightBudget: null,
-      verbose: false,
-      ...request,
-    },
-    () => {},
-  ).done;
+  addon.openEngine({ ...openRequest(plan), ...request }, () => {}).done;
 export const shape = (name, dims, values = null) => ({ name, shape: dims, values });
 export const hosts = (...names) => names.map((name) => ({ name, kind: 'host' }));
 export const device = (name, memory, offset = 0) => ({ name, kind: 'device', memory, offset });

@@ -226,6 +226,11 @@ Public* buildNetwork(Worker*, Public* network, Public* config) {
     say(theLogger, 1, "Error Code 10: Could not find any implementation for node {ForeignNode[a...b]}.");
     return nullptr;
   }
+  if (wished == "memory") {
+    say(theLogger, 2, "Requested amount of GPU memory (2833252352 bytes) could not be allocated. There may not be enough free memory for allocation to succeed.");
+    say(theLogger, 1, "[defaultAllocator.cpp::allocate::31] Error Code 1: Cuda Runtime (out of memory)");
+    return nullptr;
+  }
   if (!reportProgress()) return nullptr;
   std::string plan(kGeneration == 3 ? "vtrt" : "ftrt", 4);
   plan.resize(64, '\0');

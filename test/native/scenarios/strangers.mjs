@@ -1,0 +1,92 @@
+// The doors of the compiled module, without the wrapper that types them: whatever is passed in, an error of ours comes back or a result, never a crash.
+import { createRequire } from 'node:module';
+import { openRequest, shape, surroundings } from './workbench.mjs';
+
+const [, addonPath] = surroundings;
+
+export const strangers = {
+  async strangers() {
+    const raw = createRequire(import.meta.url)(addonPath);
+    const { handle: engine } = await raw.openEngine(openRequest('affine'), () => {}).done;
+    const context = await raw.createContext(engine, { profile: 0, profiling: false }).done;
+    const bindings = ['x', 'y'].map((name) => ({ name, memory: null, offset: 0 }));
+    const shapes = [shape('x', [2, 64])];
+    const prepared = { shapes, bindings, graph: true, smallTensors: 'copied' };
+    const { handle: call, slots } = await raw.prepareCall(context, prepared).done;
+    const pinned = (name) =>
+      new Float32Array(
+        raw.callBuffer(
+          call,
+          slots.findIndex((slot) => slot.name === name),
+        ),
+      );
+    const memory = raw.engineAllocate(engine, 64);
+    const nothing = [undefined, null, true, 17, -1, Number.NaN, 2 ** 60, 10n, 'x', Symbol('x')];
+    const objects = [
+      [],
+      {},
+      () => {},
+      new Uint8Array(3),
+      new ArrayBuffer(8),
+      [undefined],
+      [[]],
+      { length: 2 ** 32 - 1 },
+    ];
+    const angry = new Proxy(
+      {},
+      {
+        get: () => {
+          throw new Error('not to be read');
+        },
+      },
+    );
+    const given = [
+      ...nothing,
+      ...objects,
+      angry,
+      engine,
+      context,
+      call,
+      memory,
+      prepared,
+      shapes,
+      [{ name: 'x' }],
+      [{ name: 'x', data: 7 }],
+    ];
+    const strange = [];
+    let refused = 0;
+    const attempt = async (name, words) => {
+      try {
+        const result = raw[name](...words);
+        await result?.done;
+      } catch (error) {
+        // JavaScript itself reads nothing out of undefined and null.
+        const ofJavaScript = error instanceof TypeError || error?.message === 'not to be read';
+        if (ofJavaScript || /^TF_/.test(error?.code ?? '')) refused++;
+        else strange.push([name, words.map((word) => typeof word), String(error)]);
+      }
+    };
+    for (const name of Object.keys(raw).filter((door) => !door.endsWith('Close') && door !== 'gpus')) {
+      await attempt(name, []);
+      for (const first of given) {
+        await attempt(name, [first]);
+        for (const second of given) await attempt(name, [first, second]);
+      }
+      for (const handle of [engine, context, call, memory])
+        for (const second of given) for (const third of given) await attempt(name, [handle, second, third]);
+    }
+    for (const [name, own] of Object.entries({
+      engineClose: engine,
+      contextClose: context,
+      callClose: call,
+      memoryClose: memory,
+    }))
+      for (const first of given.filter((value) => value !== own)) await attempt(name, [first]);
+    // What was passed through the right doors by the right handle still works.
+    pinned('x').fill(4);
+    raw.callLaunch(call);
+    const y = pinned('y')[127];
+    await raw.engineClose(engine).done;
+    return { strange, refused: refused > 10_000, y };
+  },
+};
