@@ -7,7 +7,7 @@ import { streamsEffects } from '../../src/bench/streams/setup.js';
 import { planStreams, type StreamsRequest, streams } from '../../src/bench/streams/streams.js';
 import { readPassport } from '../../src/engine/passport.js';
 import { type EventListener, ignoreEvents } from '../../src/events.js';
-import { type FoundToolchain, findToolchains } from '../../src/toolchain/find.js';
+import { type FoundToolchain, surveyToolchains } from '../../src/toolchain/find.js';
 import { readTrtexecLog } from '../../src/trtexec/log.js';
 import { sampleToolchain } from '../support/sample-engine.js';
 import { writePictureModel } from '../support/streams.js';
@@ -16,7 +16,7 @@ import { standInTrtexec } from '../support/trtexec.js';
 /** Stand-ins are no installations, so the search for TensorRT gives them. */
 vi.mock('../../src/toolchain/find.js', async (original) => ({
   ...(await original<typeof import('../../src/toolchain/find.js')>()),
-  findToolchains: vi.fn(),
+  surveyToolchains: vi.fn(),
 }));
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-streams-trtexec-'));
@@ -58,7 +58,7 @@ const request = (more: Partial<StreamsRequest['limits']> = {}): StreamsRequest =
 
 function size(fault?: string, emit: EventListener = ignoreEvents) {
   const chosen = toolchain(fault);
-  vi.mocked(findToolchains).mockResolvedValue([chosen]);
+  vi.mocked(surveyToolchains).mockResolvedValue({ toolchains: [chosen], damaged: [] });
   const plan = planStreams(request());
   const effects = streamsEffects(
     plan,

@@ -13,7 +13,7 @@ import type { TrtforgeError } from '../../src/errors.js';
 import { type EventListener, ignoreEvents } from '../../src/events.js';
 import { LeaseFolder } from '../../src/store/lease.js';
 import { sha256 } from '../../src/system/digest.js';
-import { type FoundToolchain, findToolchains } from '../../src/toolchain/find.js';
+import { type FoundToolchain, surveyToolchains } from '../../src/toolchain/find.js';
 import type { ModeRequest } from '../../src/trtexec/request.js';
 import { sampleIdentity, samplePassport, sampleToolchain } from '../support/sample-engine.js';
 import { type StandInVersion, standInTrtexec, standInVersions } from '../support/trtexec.js';
@@ -21,7 +21,7 @@ import { type StandInVersion, standInTrtexec, standInVersions } from '../support
 /** Stand-ins are no installations, so the search for TensorRT gives them. */
 vi.mock('../../src/toolchain/find.js', async (original) => ({
   ...(await original<typeof import('../../src/toolchain/find.js')>()),
-  findToolchains: vi.fn(),
+  surveyToolchains: vi.fn(),
 }));
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-trtexec-bench-'));
@@ -103,7 +103,7 @@ function benchWith(
   environment: NodeJS.ProcessEnv = {},
   emit: EventListener = ignoreEvents,
 ) {
-  vi.mocked(findToolchains).mockResolvedValue([toolchain]);
+  vi.mocked(surveyToolchains).mockResolvedValue({ toolchains: [toolchain], damaged: [] });
   return benchTrtexec(
     {
       engine: engines.get(version) ?? '',
