@@ -25,7 +25,7 @@ const PRINTED_PRECISION = 1e-5;
  * Builds a plan with trtexec, in the version's own flags, into a folder of its own beside `planPath`; the plan moves to `planPath` only after trtexec's
  * exit code, its last line, its echo of what it was told, and the plan's header and size all agree. An older file at `planPath` proves nothing.
  * Errors: TF_TRTEXEC_NOT_FOUND, TF_TRTEXEC_VERSION, TF_TRTEXEC_MISREAD, TF_OPTION_UNSUPPORTED, TF_MODEL_REJECTED, TF_BUILDER_UNAVAILABLE,
- * TF_BUILD_FAILED, TF_PLAN_INVALID, TF_FILE_NOT_FOUND, TF_WRITE_FAILED, TF_CANCELLED, TF_CHILD_DIED.
+ * TF_BUILD_FAILED, TF_GPU_MEMORY, TF_LIBRARY_LOAD_FAILED, TF_PLAN_INVALID, TF_FILE_NOT_FOUND, TF_WRITE_FAILED, TF_CANCELLED, TF_CHILD_DIED.
  */
 export async function buildWithTrtexec(
   request: BuildRequest,

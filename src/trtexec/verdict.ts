@@ -22,7 +22,7 @@ export interface Misreading {
 
 /**
  * Throws unless a run ended well by its own account: exit code 0, no signal, and `&&&& PASSED`. `doing` completes «trtexec failed while …».
- * Errors: TF_CHILD_DIED for a signal or an abort, TF_MODEL_REJECTED where its parser refused the model, TF_LIBRARY_LOAD_FAILED,
+ * Errors: TF_CHILD_DIED for a signal or an abort, TF_MODEL_REJECTED where its parser refused the model, TF_LIBRARY_LOAD_FAILED, TF_GPU_MEMORY,
  * TF_BUILDER_UNAVAILABLE without GPU or builder, else `otherwise`.
  */
 export function requireSuccess(
@@ -64,8 +64,10 @@ export function requireSuccess(
 function codeOf(log: TrtexecLog, otherwise: 'TF_BUILD_FAILED' | 'TF_TRTEXEC_FAILED'): ErrorCode {
   const says = (pattern: RegExp) => log.errors.some(({ message }) => pattern.test(message));
   if (says(/^(?:Failed to parse onnx file|Parsing model failed)/)) return 'TF_MODEL_REJECTED';
-  if (says(/error while loading shared libraries|Could not (?:open|load) library/i))
+  if (says(/error while loading shared libraries|(?:Could not|Unable to) (?:open|load) library/i))
     return 'TF_LIBRARY_LOAD_FAILED';
+  // A tactic that is left out for want of memory is told as well, also where something else is the end of the build.
+  if (says(/^(?!.*tactic).*(?:out of memory|OutOfMemory|cudaErrorMemoryAllocation)/i)) return 'TF_GPU_MEMORY';
   if (
     says(
       /Builder creation failed|no CUDA-capable device|CUDA driver version is insufficient|Cannot find any available devices/,

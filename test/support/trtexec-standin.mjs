@@ -263,6 +263,20 @@ function main() {
       'Building engine failed',
       'Engine set up failed',
     ]);
+  if (fault === 'out-of-memory')
+    return fail([
+      'Error[2]: [virtualMemoryBuffer.cpp::resizePhysical::145] Error Code 2: OutOfMemory (Requested size was 34359738368 bytes.)',
+      'Engine could not be created from network',
+    ]);
+  if (fault === 'leaves-tactics-out')
+    return fail([
+      'Error Code 2: OutOfMemory (Requested size was 34359738368 bytes.) Skipping tactic 0x0',
+      'Engine could not be created from network',
+    ]);
+  if (fault === 'lacks-a-library')
+    return fail([
+      'Uncaught exception detected: Unable to open library: libnvinfer_plugin.so.8 due to libcublas.so.12: cannot open shared object file: No such file or directory',
+    ]);
   if (fault === 'refuses-model')
     return fail([
       'ModelImporter.cpp:901: Failed to parse ONNX model',
