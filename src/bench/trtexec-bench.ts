@@ -10,8 +10,6 @@ import { type PlanOnDisk, readPlanOnDisk } from '../runtime/plan-on-disk.js';
 import { toolchainForPlan } from '../runtime/toolchain-for-plan.js';
 import { cacheFolder } from '../system/folders.js';
 import { removeIfThere } from '../system/remove.js';
-import type { Tensor } from '../tensor/tensor.js';
-import { integerTensor, numbersOf } from '../tensor/values.js';
 import { withLibraries } from '../toolchain/process-environment.js';
 import type { Toolchain } from '../toolchain/toolchain.js';
 import { majorOf } from '../toolchain/version.js';
@@ -20,6 +18,7 @@ import { readExportedProfile, readExportedTimes } from '../trtexec/exports.js';
 import type { TrtexecBenchRequest } from '../trtexec/request.js';
 import { runTrtexec, type TrtexecRun } from '../trtexec/run.js';
 import { benchMisreadings, requireSuccess, requireUnderstood } from '../trtexec/verdict.js';
+import { inDtype } from '../verify/inputs.js';
 import { gatherInputs } from '../verify/run-inputs.js';
 import { checkRequest } from './check-request.js';
 import { withFileShapes } from './file-shapes.js';
@@ -180,21 +179,18 @@ function inputFiles(
     shapes: new Map(call.shapes.map(({ name, shape }) => [name, shape])),
     profile: call.profile,
   });
-  const written = gathered.flatMap(({ name, tensor }, index) => {
+  const written = gathered.flatMap(({ name, tensor, from }, index) => {
+    const input = inputs.find((each) => each.name === name);
     // Values of shape tensors travel with --shapes.
-    if (inputs.find((input) => input.name === name)?.hostValues) return [];
+    if (input === undefined || input.hostValues) return [];
     const path = join(scratch, `input-${index}.bin`);
-    writeFileSync(path, asBound(tensor, toolchain).bytes);
+    // 8.6 has no 64-bit integers: its parser makes such inputs 32-bit, and trtexec would take every second half of the file.
+    const is32bit = tensor.dtype === 'int64' && majorOf(toolchain.version) <= 8;
+    writeFileSync(path, (is32bit ? inDtype({ ...input, dtype: 'int32' }, tensor, from) : tensor).bytes);
     return [[name, path] as const];
   });
   return Object.fromEntries(written);
 }
-
-/** 8.6 has no 64-bit integers: its parser makes such inputs 32-bit, and trtexec would take every second half of the file. */
-const asBound = (tensor: Tensor, { version }: Toolchain): Tensor =>
-  tensor.dtype === 'int64' && majorOf(version) <= 8
-    ? integerTensor('int32', tensor.shape, numbersOf(tensor))
-    : tensor;
 
 function runOf(
   request: BenchRequest,

@@ -13,6 +13,8 @@ import type { TrtforgeError } from '../../src/errors.js';
 import { type EventListener, ignoreEvents } from '../../src/events.js';
 import { LeaseFolder } from '../../src/store/lease.js';
 import { sha256 } from '../../src/system/digest.js';
+import { writeNpy } from '../../src/tensor/npy.js';
+import { integerTensor } from '../../src/tensor/values.js';
 import { type FoundToolchain, surveyToolchains } from '../../src/toolchain/find.js';
 import type { ModeRequest } from '../../src/trtexec/request.js';
 import { sampleIdentity, samplePassport, sampleToolchain } from '../support/sample-engine.js';
@@ -34,12 +36,17 @@ beforeAll(() => {
 const range = { min: [1, 3], opt: [32, 3], max: [64, 3], values: false };
 
 /** A plan of a version with one input `data`, open from 1 to 64, and with its passport or without. */
-function writeEngine(version: StandInVersion, withPassport: boolean, flags: readonly string[] = []): string {
+function writeEngine(
+  version: StandInVersion,
+  withPassport: boolean,
+  flags: readonly string[] = [],
+  dtype = 'float32',
+): string {
   const plan = Buffer.alloc(4096, 7);
   plan.fill(0, 0, 28);
   plan.write('ftrt', 0, 'latin1');
   plan.set(standInVersions[version].split('.').map(Number), 24);
-  const path = join(folder, `${[version, withPassport ? 'passport' : 'bare', ...flags].join('-')}.engine`);
+  const path = join(folder, `${[version, withPassport ? dtype : 'bare', ...flags].join('-')}.engine`);
   writeFileSync(path, plan);
   if (!withPassport) return path;
   const document = {
@@ -61,7 +68,7 @@ function writeEngine(version: StandInVersion, withPassport: boolean, flags: read
     plan: {
       ...sample.plan,
       sha256: sha256(plan),
-      inputs: [{ name: 'data', dtype: 'float32', shape: [null, 3] }],
+      inputs: [{ name: 'data', dtype, shape: [null, 3] }],
     },
   };
   writeFileSync(`${path}.passport.json`, JSON.stringify(passport));
@@ -160,6 +167,30 @@ describe('a measurement with trtexec', () => {
       shapes: [{ name: 'data', shape: [64, 3] }],
     });
     expect(result.warnings.filter((warning) => warning.startsWith('trtexec printed'))).toEqual([]);
+  });
+
+  test('64-bit integers go to 8.6 as the 32-bit ones that it computes with, and are refused where they do not fit', async () => {
+    const engine = writeEngine('8.6', true, [], 'int64');
+    const given = (first: number) => {
+      const path = join(folder, 'data.npy');
+      writeNpy(
+        path,
+        integerTensor(
+          'int64',
+          [64, 3],
+          Array.from({ length: 192 }, (_, at) => (at === 0 ? first : 1)),
+        ),
+      );
+      return { engine, inputs: { seed: 0, ranges: [], files: [{ name: 'data', path }] } };
+    };
+    expect((await bench('8.6', given(2 ** 31 - 1))).runs[0]?.shapes).toEqual([
+      { name: 'data', shape: [64, 3] },
+    ]);
+    const error = await failure(bench('8.6', given(2 ** 40)));
+    expect(error.code).toBe('TF_SESSION_INPUT');
+    expect(error.message).toMatch(
+      /data\.npy holds 1099511627776 \(element 0\), which the input data of type int32 cannot/,
+    );
   });
 
   test('8.6 and 11.1 are asked in their own words for the same mode', async () => {
