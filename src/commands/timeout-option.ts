@@ -33,7 +33,7 @@ function timedOut(seconds: number, error: TrtforgeError): TrtforgeError {
   const where = typeof log === 'string' ? ` Its log is ${log}.` : '';
   const tail =
     Array.isArray(lastLines) && lastLines.length > 0 ? ` Its last lines:\n${lastLines.join('\n')}` : '';
-  return new TrtforgeError('TF_TIMEOUT', `After ${seconds} s: ${error.message}${where}${tail}`, {
+  return new TrtforgeError('TF_TIMEOUT', `Not done after ${seconds} s. ${error.message}${where}${tail}`, {
     details: { ...error.details, seconds },
     cause: error,
   });

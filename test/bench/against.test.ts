@@ -7,6 +7,7 @@ import { benchEngine } from '../../src/bench/bench-engine.js';
 import type { MeasureRequest, Measurer, OpenedEngine, StartMeasurer } from '../../src/bench/measurer.js';
 import { defaultMode, defaultRequest, type ShapeWish } from '../../src/bench/request.js';
 import type { EngineBinding } from '../../src/runtime/engine-interface.js';
+import { fakeFacts } from '../runtime/fake-engine.js';
 import { planBytes } from '../support/standin-engine.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-against-'));
@@ -24,21 +25,7 @@ const audio = (name: string, length: number): EngineBinding => ({
 });
 
 const opened = (inputs: readonly EngineBinding[]): OpenedEngine => ({
-  facts: {
-    name: '',
-    layers: 1,
-    profiles: 1,
-    auxStreams: 0,
-    deviceMemoryBytes: 0,
-    deviceMemoryBytesPerProfile: [0],
-    streamableWeightsBytes: 0,
-    weightBudgetBytes: 0,
-    refittable: false,
-    tensors: [],
-    libraryVersion: '10.3.0',
-    loadMs: 1,
-    gpuMemory: { freeBefore: 1, freeAfter: 1, total: 1 },
-  },
+  facts: fakeFacts,
   inputs,
   backend: 'TensorRT 10.3.0',
   fileBytes: 100,

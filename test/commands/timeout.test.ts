@@ -53,7 +53,7 @@ describe('--timeout', () => {
     const error = await failure(withinTime(1.5, context(), ({ signal }) => hang(signal, pidFile)));
     expect(error.code).toBe('TF_TIMEOUT');
     expect(error.message).toMatch(
-      /^After 1\.5 s: Cancelled while building m\.onnx\. Its log is .*hangs\.log\./,
+      /^Not done after 1\.5 s\. Cancelled while building m\.onnx\. Its log is .*hangs\.log\./,
     );
     expect(error.message).toMatch(/Its last lines:\n\S/);
     const pids = JSON.parse(readFileSync(pidFile, 'utf8')) as number[];

@@ -32,6 +32,23 @@ export interface FakeSpec {
   readonly profiles?: number;
 }
 
+/** What an engine says of itself where nothing depends on it. */
+export const fakeFacts: NativeEngine['facts'] = {
+  name: 'fake',
+  layers: 1,
+  profiles: 1,
+  auxStreams: 0,
+  deviceMemoryBytes: 0,
+  deviceMemoryBytesPerProfile: [0],
+  streamableWeightsBytes: 0,
+  weightBudgetBytes: 0,
+  refittable: false,
+  tensors: [],
+  libraryVersion: '1.7.1.116',
+  loadMs: 1,
+  gpuMemory: { freeBefore: 2, freeAfter: 1, total: 3 },
+};
+
 /** An addon in memory: the contract of native-engine.ts over typed arrays, so that what the sessions do with it can be seen. */
 export class FakeAddon implements EngineAddon {
   readonly opened: NativeOpenRequest[] = [];
@@ -103,21 +120,7 @@ export class FakeAddon implements EngineAddon {
   #engine(): NativeEngine {
     const { tensors, profiles = 1 } = this.#spec;
     return {
-      facts: {
-        name: 'fake',
-        layers: 1,
-        profiles,
-        auxStreams: 0,
-        deviceMemoryBytes: 0,
-        deviceMemoryBytesPerProfile: [0],
-        streamableWeightsBytes: 0,
-        weightBudgetBytes: 0,
-        refittable: false,
-        tensors,
-        libraryVersion: '1.7.1.116',
-        loadMs: 1,
-        gpuMemory: { freeBefore: 2, freeAfter: 1, total: 3 },
-      },
+      facts: { ...fakeFacts, profiles, tensors },
       createContext: ({ profile }) =>
         this.job('context', () => {
           this.log.push(`context ${profile}`);
