@@ -5,6 +5,7 @@ import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import type { StreamsLimits } from '../../src/bench/streams/decision.js';
 import { modelOfFolder } from '../../src/bench/streams/from-logs.js';
 import { streamsFromLogs } from '../../src/bench/streams/repair.js';
+import { mutations } from '../support/mutations.js';
 import { refusal } from '../support/refusal.js';
 import { recordedLogs } from '../support/trtexec.js';
 
@@ -42,6 +43,23 @@ function recordedSizing(): void {
 }
 
 describe('from the logs that trtexec wrote', () => {
+  test('whatever an earlier benchmark_data.json holds, the figures are those of the logs', () => {
+    recordedSizing();
+    const path = join(folder, 'models/r50/reports/benchmark_data.json');
+    const { answers, engine } = repair();
+    const whole = JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>;
+    const run = { streams: 64, total_fps: 1920.5, fps_per_stream: 30.01 };
+    const earlier = Buffer.from(JSON.stringify({ ...whole, deepstream: { run1: run, run2: run } }));
+    for (const damaged of mutations(earlier, 300)) {
+      writeFileSync(path, damaged);
+      expect(repair()).toMatchObject({ answers, engine });
+      const { deepstream } = JSON.parse(readFileSync(path, 'utf8')) as { deepstream: Record<string, object> };
+      for (const each of [deepstream.run1, deepstream.run2])
+        for (const value of Object.values(each ?? { missing: 'run' }))
+          expect(value === null || typeof value === 'number').toBe(true);
+    }
+  });
+
   test('benchmark_data.json and the summary are made again', () => {
     recordedSizing();
     const result = repair();
