@@ -64,7 +64,11 @@ export function requireSuccess(
 function codeOf(log: TrtexecLog, otherwise: 'TF_BUILD_FAILED' | 'TF_TRTEXEC_FAILED'): ErrorCode {
   const says = (pattern: RegExp) => log.errors.some(({ message }) => pattern.test(message));
   if (says(/^(?:Failed to parse onnx file|Parsing model failed)/)) return 'TF_MODEL_REJECTED';
-  if (says(/error while loading shared libraries|(?:Could not|Unable to) (?:open|load) library/i))
+  if (
+    says(
+      /error while loading shared libraries|Could not (?:open|load) library|^Uncaught exception detected: Unable to open library/i,
+    )
+  )
     return 'TF_LIBRARY_LOAD_FAILED';
   // A tactic that is left out for want of memory is told as well, also where something else is the end of the build.
   if (says(/^(?!.*tactic).*(?:out of memory|OutOfMemory|cudaErrorMemoryAllocation)/i)) return 'TF_GPU_MEMORY';
