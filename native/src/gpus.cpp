@@ -3,15 +3,16 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "cuda.hpp"
 #include "library.hpp"
 
 namespace trtforge {
 
 namespace {
 
+using cuda::kNoDevice;
+using cuda::kSuccess;
 // Numbers of the CUDA driver API.
-constexpr int kSuccess = 0;
-constexpr int kNoDevice = 100;
 constexpr int kMultiprocessors = 16;
 constexpr int kCapabilityMajor = 75;
 constexpr int kCapabilityMinor = 76;

@@ -2,23 +2,12 @@ import { benchAgainst } from '../bench/against.js';
 import type { BenchAgainst } from '../bench/against-result.js';
 import { benchTools, benchWith } from '../bench/bench-with.js';
 import type { BenchResult } from '../bench/result.js';
-import { type CommandContext, defineCommand } from '../cli/command.js';
-import { choice, type OptionValues } from '../cli/option.js';
+import { defineCommand } from '../cli/command.js';
+import { choice } from '../cli/option.js';
 import { type ExitCode, outcomeExitCodes, TrtforgeError } from '../errors.js';
 import { againstRequest, type BenchOptionValues, benchOptions, benchRequest } from './bench-options.js';
 import { renderAgainst, renderBench } from './bench-text.js';
-import { timeoutOption, withinTime } from './timeout-option.js';
-
-const benchCommandOptions = {
-  ...benchOptions,
-  with: choice({
-    flags: '--with <tool>',
-    describe: 'what measures: trtforge itself, or the trtexec of the toolchain',
-    choices: benchTools,
-    default: 'trtforge',
-  }),
-  ...timeoutOption,
-};
+import { limited, timeoutOption } from './timeout-option.js';
 
 export const command = defineCommand({
   name: 'bench',
@@ -35,43 +24,45 @@ export const command = defineCommand({
     'trtforge bench model.onnx --batch 1,8',
     'trtforge bench model.onnx --provider cuda',
   ],
-  options: benchCommandOptions,
-  run: ([engine = ''], options, context): Promise<BenchResult | AgainstOutcome> =>
-    withinTime(options.timeout, context, (limited) => bench(engine, options, limited)),
-  render: (result, output) =>
+  options: {
+    ...benchOptions,
+    with: choice({
+      flags: '--with <tool>',
+      describe: 'what measures: trtforge itself, or the trtexec of the toolchain',
+      choices: benchTools,
+      default: 'trtforge',
+    }),
+    ...timeoutOption,
+  },
+  run: limited(async ([engine = ''], options, context): Promise<BenchResult | AgainstOutcome> => {
+    if (isModel(engine)) {
+      refuseComparison(engine, options);
+      const { benchModel } = await import('../bench/bench-model.js');
+      return benchModel(benchRequest(engine, options), context);
+    }
+    if (options.provider !== undefined) {
+      throw new TrtforgeError('TF_USAGE', `--provider is for ONNX models; ${engine} is an engine.`, {
+        remedy: 'Leave the option out.',
+      });
+    }
+    if (isModel(options.against ?? '')) {
+      throw new TrtforgeError('TF_USAGE', `${options.against} is an ONNX model; engines are compared.`, {
+        remedy: `Build it first: trtforge build ${options.against} -o model.engine.`,
+      });
+    }
+    const against = againstRequest(engine, options);
+    if (against === undefined) return benchWith(options.with, benchRequest(engine, options), context);
+    if (options.with !== 'trtforge') {
+      throw new TrtforgeError('TF_USAGE', `${options.with} cannot measure two engines in turns.`, {
+        remedy: 'Leave --with out of a comparison.',
+      });
+    }
+    const result = await benchAgainst(against, context);
+    return { ...result, exitCode: exitCodeOf(result) };
+  }),
+  render: (result: BenchResult | AgainstOutcome, output) =>
     result.schema === 'trtforge.bench/1' ? renderBench(result, output) : renderAgainst(result, output),
 });
-
-async function bench(
-  engine: string,
-  options: OptionValues<typeof benchCommandOptions>,
-  context: CommandContext,
-): Promise<BenchResult | AgainstOutcome> {
-  if (isModel(engine)) {
-    refuseComparison(engine, options);
-    const { benchModel } = await import('../bench/bench-model.js');
-    return benchModel(benchRequest(engine, options), context);
-  }
-  if (options.provider !== undefined) {
-    throw new TrtforgeError('TF_USAGE', `--provider is for ONNX models; ${engine} is an engine.`, {
-      remedy: 'Leave the option out.',
-    });
-  }
-  if (isModel(options.against ?? '')) {
-    throw new TrtforgeError('TF_USAGE', `${options.against} is an ONNX model; engines are compared.`, {
-      remedy: `Build it first: trtforge build ${options.against} -o model.engine.`,
-    });
-  }
-  const against = againstRequest(engine, options);
-  if (against === undefined) return benchWith(options.with, benchRequest(engine, options), context);
-  if (options.with !== 'trtforge') {
-    throw new TrtforgeError('TF_USAGE', `${options.with} cannot measure two engines in turns.`, {
-      remedy: 'Leave --with out of a comparison.',
-    });
-  }
-  const result = await benchAgainst(against, context);
-  return { ...result, exitCode: exitCodeOf(result) };
-}
 
 const isModel = (path: string): boolean => /\.onnx$/i.test(path);
 

@@ -1,8 +1,8 @@
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { BundleReport } from '../bundle/report-schema.js';
-import { type CommandContext, defineCommand, type TextOutput } from '../cli/command.js';
-import { choice, type OptionValues, text } from '../cli/option.js';
+import { defineCommand, type TextOutput } from '../cli/command.js';
+import { choice, text } from '../cli/option.js';
 import type { BuildReport } from '../diagnose/build-report-schema.js';
 import { explaining } from '../diagnose/failure.js';
 import { type EngineExtension, engineExtensions } from '../engine/engine-name.js';
@@ -16,30 +16,7 @@ import { renderBundle } from './bundle-text.js';
 import { renderIssues } from './issue-text.js';
 import { missLines } from './miss-text.js';
 import { storeOptions, storeWishes } from './store-options.js';
-import { timeoutOption, withinTime } from './timeout-option.js';
-
-const buildCommandOptions = {
-  ...buildOptions,
-  output: text({
-    flags: '-o, --output <file>',
-    describe: 'put the engine there, its passport beside it (default: it stays in the store)',
-    aliases: ['--saveEngine'],
-  }),
-  extension: choice({
-    flags: '--extension <ext>',
-    describe: 'how the readable name ends',
-    choices: engineExtensions,
-    default: 'engine',
-  }),
-  ...storeOptions,
-  ...builderOption,
-  ...bundleOptions,
-  ...timeoutOption,
-  outdir: text({
-    flags: '--outdir <folder>',
-    describe: 'with --meta: where engines, logs and the report go',
-  }),
-};
+import { limited, timeoutOption } from './timeout-option.js';
 
 export const command = defineCommand({
   name: 'build',
@@ -52,49 +29,63 @@ export const command = defineCommand({
     'trtforge build model.onnx -o model.engine --workspace 4G --json',
     'trtforge build --meta out/model_meta.json --outdir engines --precision fp16',
   ],
-  options: buildCommandOptions,
-  run: ([path], options, context): Promise<BuildReport | BundleReport> =>
-    withinTime(options.timeout, context, (limited) => build(path, options, limited)),
+  options: {
+    ...buildOptions,
+    output: text({
+      flags: '-o, --output <file>',
+      describe: 'put the engine there, its passport beside it (default: it stays in the store)',
+      aliases: ['--saveEngine'],
+    }),
+    extension: choice({
+      flags: '--extension <ext>',
+      describe: 'how the readable name ends',
+      choices: engineExtensions,
+      default: 'engine',
+    }),
+    ...storeOptions,
+    ...builderOption,
+    ...bundleOptions,
+    ...timeoutOption,
+    outdir: text({
+      flags: '--outdir <folder>',
+      describe: 'with --meta: where engines, logs and the report go',
+    }),
+  },
+  run: limited(async ([path], options, context): Promise<BuildReport | BundleReport> => {
+    const { emit, signal, environment } = context;
+    refuseMixedPlaces(options);
+    if (isBundle(path, options)) {
+      const { forgeBundle } = await import('../forge/forge-bundle.js');
+      return forgeBundle(
+        {
+          ...bundleWishes(options, options.outdir),
+          ...storeWishes(options),
+          builder: options.builder,
+          verbose: context.verbose ?? false,
+          // A build alone runs nothing but the engines it has built.
+          smoke: 'engine',
+        },
+        context,
+      );
+    }
+    const model = path ?? '';
+    const wishes = {
+      ...buildWishes(model, options),
+      extension: options.extension,
+      ...storeWishes(options),
+      output: options.output,
+      builder: options.builder,
+      verbose: context.verbose ?? false,
+    };
+    const { result, issues } = await explaining(
+      (heard) => buildOrLoad(wishes, { emit: heard, signal, environment }),
+      { emit, model },
+    );
+    return { ...buildResult(result), issues: [...issues] };
+  }),
   render: (result: BuildReport | BundleReport, output) =>
     result.schema === 'trtforge.bundle/1' ? renderBundle(result, output) : render(result, output),
 });
-
-async function build(
-  path: string | undefined,
-  options: OptionValues<typeof buildCommandOptions>,
-  context: CommandContext,
-): Promise<BuildReport | BundleReport> {
-  const { emit, signal, environment } = context;
-  refuseMixedPlaces(options);
-  if (isBundle(path, options)) {
-    const { forgeBundle } = await import('../forge/forge-bundle.js');
-    return forgeBundle(
-      {
-        ...bundleWishes(options, options.outdir),
-        ...storeWishes(options),
-        builder: options.builder,
-        verbose: context.verbose ?? false,
-        // A build alone runs nothing but the engines it has built.
-        smoke: 'engine',
-      },
-      context,
-    );
-  }
-  const model = path ?? '';
-  const wishes = {
-    ...buildWishes(model, options),
-    extension: options.extension,
-    ...storeWishes(options),
-    output: options.output,
-    builder: options.builder,
-    verbose: context.verbose ?? false,
-  };
-  const { result, issues } = await explaining(
-    (heard) => buildOrLoad(wishes, { emit: heard, signal, environment }),
-    { emit, model },
-  );
-  return { ...buildResult(result), issues: [...issues] };
-}
 
 interface Places extends Pick<BundleOptionValues, 'meta'> {
   readonly output: string | undefined;

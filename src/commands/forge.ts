@@ -1,5 +1,5 @@
 import type { BundleReport } from '../bundle/report-schema.js';
-import { type CommandContext, defineCommand, type TextOutput } from '../cli/command.js';
+import { defineCommand, type TextOutput } from '../cli/command.js';
 import { type OptionValues, option, text } from '../cli/option.js';
 import { splitAtCommas } from '../cli/values.js';
 import { TrtforgeError } from '../errors.js';
@@ -18,7 +18,7 @@ import { bundleOptions, bundleWishes, isBundle } from './bundle-options.js';
 import { renderBundle } from './bundle-text.js';
 import { comparisonOptions, comparisonWishes } from './comparison-options.js';
 import { storeOptions, storeWishes } from './store-options.js';
-import { timeoutOption, withinTime } from './timeout-option.js';
+import { limited, timeoutOption } from './timeout-option.js';
 
 export const forgeOptions = {
   ...buildOptions,
@@ -61,35 +61,28 @@ export const command = defineCommand({
     'trtforge forge --meta out/model_meta.json --outdir engines --precision fp16',
   ],
   options: forgeOptions,
-  run: ([model], options, context): Promise<ForgeResult | BundleReport> =>
-    withinTime(options.timeout, context, (limited) => run(model, options, limited)),
+  run: limited(async ([model], options, context): Promise<ForgeResult | BundleReport> => {
+    const skip = options.skip.flat();
+    if (isBundle(model, options)) {
+      refuseSkippedBuild(skip);
+      const { seed, samples } = options;
+      const { forgeBundle } = await import('../forge/forge-bundle.js');
+      return forgeBundle(
+        {
+          ...bundleWishes(options, options.runRoot),
+          ...storeWishes(options),
+          builder: options.builder,
+          verbose: context.verbose ?? false,
+          check: skip.includes('verify') ? undefined : { seed, samples },
+        },
+        context,
+      );
+    }
+    return forge({ ...forgeWishes(model ?? '', options), verbose: context.verbose ?? false }, context);
+  }),
   render: (result: ForgeResult | BundleReport, output) =>
     result.schema === 'trtforge.bundle/1' ? renderBundle(result, output) : render(result, output),
 });
-
-async function run(
-  model: string | undefined,
-  options: OptionValues<typeof forgeOptions>,
-  context: CommandContext,
-): Promise<ForgeResult | BundleReport> {
-  const skip = options.skip.flat();
-  if (isBundle(model, options)) {
-    refuseSkippedBuild(skip);
-    const { seed, samples } = options;
-    const { forgeBundle } = await import('../forge/forge-bundle.js');
-    return forgeBundle(
-      {
-        ...bundleWishes(options, options.runRoot),
-        ...storeWishes(options),
-        builder: options.builder,
-        verbose: context.verbose ?? false,
-        check: skip.includes('verify') ? undefined : { seed, samples },
-      },
-      context,
-    );
-  }
-  return forge({ ...forgeWishes(model ?? '', options), verbose: context.verbose ?? false }, context);
-}
 
 function refuseSkippedBuild(skip: readonly SkippablePhase[]): void {
   if (!skip.includes('build')) return;

@@ -11,7 +11,7 @@ import {
   streamsRequest,
   streamsSetup,
 } from './streams-options.js';
-import { withinTime } from './timeout-option.js';
+import { limited } from './timeout-option.js';
 
 export const command = defineCommand({
   name: 'streams',
@@ -24,7 +24,7 @@ export const command = defineCommand({
     'trtforge streams models/yolo --from-logs',
   ],
   options: streamsOptions,
-  run: async ([model = ''], options, context): Promise<StreamsResult> => {
+  run: limited(async ([model = ''], options, context): Promise<StreamsResult> => {
     if (options.fromLogs) {
       refuseWithLogs(options);
       const onnx = /\.onnx$/i.test(model) ? model : modelOfFolder(model);
@@ -35,10 +35,8 @@ export const command = defineCommand({
     requireGpu(options.device);
     const { build, ...setup } = streamsSetup(model, options);
     const verbose = context.verbose ?? false;
-    return withinTime(options.timeout, context, (limited) =>
-      streams(plan, streamsEffects(plan, { ...setup, build: { ...build, verbose } }, limited)),
-    );
-  },
+    return streams(plan, streamsEffects(plan, { ...setup, build: { ...build, verbose } }, context));
+  }),
   render,
 });
 

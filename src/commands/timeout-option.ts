@@ -12,6 +12,16 @@ export const timeoutOption = {
   }),
 };
 
+type Run<Inputs, Options, T> = (inputs: Inputs, options: Options, context: CommandContext) => Promise<T>;
+
+/** A command's `run` that `--timeout` can end. */
+export const limited =
+  <Inputs, Options extends { readonly timeout: number | undefined }, T>(
+    run: Run<Inputs, Options, T>,
+  ): Run<Inputs, Options, T> =>
+  (inputs, options, context) =>
+    withinTime(options.timeout, context, (inner) => run(inputs, options, inner));
+
 /** Does a command's work, and ends it when it takes longer. Errors: TF_TIMEOUT, with the last lines of what was running where it says them. */
 export async function withinTime<T>(
   seconds: number | undefined,

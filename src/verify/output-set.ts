@@ -102,13 +102,11 @@ function openOne(path: string, options: OutputSetOptions): OutputSet {
         format === 'npz'
           ? openNpz(path, voidDtype === undefined ? {} : { voidDtype })
           : openSafetensors(path);
-      return closing(file, () => {
-        return {
-          ...set,
-          runs: [new Map(file.names.map((name) => [name, file.reader(name, slot)]))],
-          close: () => file.close(),
-        };
-      });
+      return closing(file, () => ({
+        ...set,
+        runs: [new Map(file.names.map((name) => [name, file.reader(name, slot)]))],
+        close: () => file.close(),
+      }));
     }
     case 'trtexec':
       return { ...set, typed: false, runs: [exported(path)], close: () => {} };
