@@ -5,16 +5,18 @@
 //
 // Exit code 0 when every check passed, 1 when one failed, 3 when there is no GPU or no TensorRT here.
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { planBuilder } from '../../dist/engine/plan-builders.js';
+import { defaultRecipe } from '../../dist/engine/recipe.js';
 import { openEngineSession } from '../../dist/runtime/engine-session.js';
 import { loadEngine } from '../../dist/runtime/load-engine.js';
 import { float32Values, tensorFrom } from '../../dist/tensor/values.js';
 import { assertAffine, buildEngines, floats, named, rows, using, WIDTH } from './engines.mjs';
-import { openChecks, refused } from './harness.mjs';
+import { openChecks, refused, writeLayers } from './harness.mjs';
 
 const checks = openChecks();
-const { toolchain, folder, check, skip, finish } = checks;
+const { toolchain, major, folder, check, skip, finish } = checks;
 const ROUNDS = 1000;
 /** Rounds after which libraries have loaded what they load once. */
 const SETTLED = 200;
@@ -149,6 +151,37 @@ await check('memory exhausted while a call is prepared, and the session goes on 
     return facts;
   }),
 );
+
+const { trtexec } = toolchain;
+const starving = writeLayers(folder, 'starving', 2, 2048);
+for (const builder of ['native', 'trtexec']) {
+  for (const smallest of [256 << 20, 1 << 20]) {
+    const name = `memory exhausted while ${builder} builds, less than ${smallest >> 20} MiB free`;
+    if (builder === 'trtexec' && (trtexec === null || !existsSync(trtexec))) {
+      skip(name, 'TRTEXEC names no trtexec');
+      continue;
+    }
+    await check(name, () =>
+      withoutMemory(smallest, () => {
+        const request = {
+          toolchain,
+          modelPath: starving,
+          planPath: join(folder, 'starved.engine'),
+          recipe: {
+            ...defaultRecipe,
+            stronglyTyped: major >= 10,
+            profiles: [{ x: { min: [1, 2048], opt: [65536, 2048], max: [65536, 2048], values: false } }],
+          },
+          computeCapabilities: [],
+          timingCachePath: null,
+          pluginPaths: [],
+        };
+        const building = planBuilder(builder, join(folder, 'logs'))(request, { emit: () => {} });
+        return refused('TF_GPU_MEMORY', /memory|room/, building);
+      }),
+    );
+  }
+}
 
 await check('an abort: before, in the queue, in a child', async () => {
   await using(open('affine'), async (session) => {
