@@ -101,7 +101,7 @@ export const streamsOptions = {
   }),
   device: option({
     flags: '--device <number>',
-    describe: 'which of the visible GPUs measures',
+    describe: 'which of the visible GPUs builds and measures',
     parse: integer(0),
     default: 0,
   }),

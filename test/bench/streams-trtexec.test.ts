@@ -25,6 +25,7 @@ let model: string;
 beforeAll(async () => {
   model = await writePictureModel(folder);
 });
+const gpus = join(folder, 'gpus');
 const environment = { ...process.env, XDG_CACHE_HOME: join(folder, 'cache') };
 
 function toolchain(fault?: string): FoundToolchain {
@@ -34,7 +35,11 @@ function toolchain(fault?: string): FoundToolchain {
     product: 'tensorrt',
     version: '10.6.0.26',
     libraries: { inference: '/nowhere/libnvinfer.so', parser: '/nowhere/libnvonnxparser.so', plugins: null },
-    trtexec: standInTrtexec(folder, { version: '10.6', ...(fault === undefined ? {} : { fault }) }),
+    trtexec: standInTrtexec(folder, {
+      version: '10.6',
+      gpuFile: gpus,
+      ...(fault === undefined ? {} : { fault }),
+    }),
     cudaMajor: null,
   };
 }
@@ -56,10 +61,14 @@ const request = (more: Partial<StreamsRequest['limits']> = {}): StreamsRequest =
   sensitivity: false,
 });
 
-function size(fault?: string, emit: EventListener = ignoreEvents) {
+function size(
+  fault?: string,
+  emit: EventListener = ignoreEvents,
+  { device = 0, fresh = false, visible = '0' } = {},
+) {
   const chosen = toolchain(fault);
   vi.mocked(surveyToolchains).mockResolvedValue({ toolchains: [chosen], damaged: [] });
-  const plan = planStreams(request());
+  const plan = planStreams({ ...request(), fresh });
   const effects = streamsEffects(
     plan,
     {
@@ -74,9 +83,13 @@ function size(fault?: string, emit: EventListener = ignoreEvents) {
       builder: 'trtexec',
       meter: 'trtexec',
       mode: { warmUpMs: 500, durationMs: 3000, graph: true, spinWait: true },
-      device: 0,
+      device,
     },
-    { emit, signal: new AbortController().signal, environment },
+    {
+      emit,
+      signal: new AbortController().signal,
+      environment: { ...environment, CUDA_VISIBLE_DEVICES: visible },
+    },
   );
   return { plan, result: streams(plan, effects) };
 }
@@ -136,5 +149,13 @@ describe('built and measured by trtexec', () => {
     const path = plan.paths.engine(4);
     writeFileSync(path, readFileSync(path).subarray(0, 1000));
     expect((await size().result).engines.map(({ source }) => source)).toEqual(['built']);
+  });
+
+  test('the GPU that measures is the one that builds', async () => {
+    writeFileSync(gpus, '');
+    await size(undefined, ignoreEvents, { device: 1, fresh: true, visible: '6,7' }).result;
+    const runs = readFileSync(gpus, 'utf8').trim().split('\n');
+    // Builds see their GPU alone, trtexec measures on the one of that number.
+    expect([...new Set(runs)]).toEqual(['7 -', '6,7 1']);
   });
 });

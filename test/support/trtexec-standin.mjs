@@ -1,8 +1,8 @@
 // Stands in for trtexec: says what the recorded runs of a version say, with the echo of the options it is given, and writes a plan with a real header.
 //   node trtexec-standin.mjs CONFIG.json [trtexec's own options]
-// CONFIG: { version: '8.6' | '10.6' | '11.1', says?: '10.3.0.26', fault?: string, planBytes?: number, pidFile?: string }
+// CONFIG: { version: '8.6' | '10.6' | '11.1', says?: '10.3.0.26', fault?: string, planBytes?: number, pidFile?: string, gpuFile?: string }
 import { spawn } from 'node:child_process';
-import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 
 const {
@@ -11,6 +11,7 @@ const {
   fault = 'none',
   planBytes = 4096,
   pidFile,
+  gpuFile,
 } = JSON.parse(readFileSync(process.argv[2], 'utf8'));
 const args = process.argv.slice(3);
 const fixture = (path) => new URL(`../fixtures/${path}`, import.meta.url);
@@ -46,6 +47,10 @@ const options = args.map((arg) => {
 });
 const given = (name) => options.some(([key]) => key === name);
 const said = (name, otherwise) => options.find(([key]) => key === name)?.[1] ?? otherwise;
+
+// Of the GPUs it sees, the one it is told to use.
+if (gpuFile !== undefined)
+  appendFileSync(gpuFile, `${process.env.CUDA_VISIBLE_DEVICES ?? 'all'} ${said('device', '-')}\n`);
 
 // Streams of a terminal: information on one, warnings and errors on the other.
 const say = (line) => (/\] \[[WEF]\] /.test(line) ? process.stderr : process.stdout).write(`${line}\n`);

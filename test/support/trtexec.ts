@@ -22,6 +22,8 @@ export function standInTrtexec(
     readonly fault?: string;
     readonly planBytes?: number;
     readonly pidFile?: string;
+    /** Takes a line for each run: CUDA_VISIBLE_DEVICES and what --device says. */
+    readonly gpuFile?: string;
   },
 ): string {
   const name = `trtexec-${config.version}-${config.fault ?? 'sound'}`;

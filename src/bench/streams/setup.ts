@@ -9,10 +9,11 @@ import { streamsMeter } from './meter.js';
 import type { StreamsEffects, StreamsPlan } from './streams.js';
 
 export interface StreamsSetup {
-  readonly build: StreamsBuildWishes;
+  readonly build: Omit<StreamsBuildWishes, 'device'>;
   readonly builder: BuilderName;
   readonly meter: BenchTool;
   readonly mode: StreamsMode;
+  /** Which of the visible GPUs builds and measures. */
   readonly device: number;
 }
 
@@ -41,7 +42,15 @@ export function streamsEffects(
   };
   const { firstMaxBatch } = request.limits;
   return {
-    builder: new EngineBuilder({ wishes: build, builder, inputs, paths, firstMaxBatch, ...context }),
+    // Kernels are chosen by timing them, so the GPU that measures is the one that builds.
+    builder: new EngineBuilder({
+      wishes: { ...build, device },
+      builder,
+      inputs,
+      paths,
+      firstMaxBatch,
+      ...context,
+    }),
     builderName: builder,
     meter: streamsMeter(meter, meterOptions),
     emit: context.emit,
