@@ -1,11 +1,12 @@
 import { TrtforgeError } from '../errors.js';
 import type { EngineBinding } from '../runtime/engine-interface.js';
 import { numbersOf } from '../tensor/values.js';
+import { inputHeader } from '../verify/check-sources.js';
 import { readInput } from '../verify/run-inputs.js';
 import type { BenchRequest, ShapeWish } from './request.js';
 
 /**
- * The shapes asked for, and those of the files given for other inputs; of a shape tensor its values. Batches are for all inputs alike, so a file of
+ * The shapes asked for, and those of the files given for other inputs, from their headers; of a shape tensor its values. Batches are for all inputs alike, so a file of
  * another batch is refused where it is read. Throws TF_USAGE for values of a shape tensor beside batches, and what reading a file throws.
  */
 export function withFileShapes(
@@ -26,8 +27,12 @@ export function withFileShapes(
   for (const { name, path } of files) {
     const binding = given.find((each) => each.name === name);
     if (binding === undefined || asked.has(name)) continue;
-    const tensor = readInput(binding, path);
-    asked.set(name, binding.hostValues ? Array.from(numbersOf(tensor)) : tensor.shape);
+    asked.set(
+      name,
+      binding.hostValues
+        ? Array.from(numbersOf(readInput(binding, path)))
+        : inputHeader(name, path, binding.dtype).shape,
+    );
   }
   return asked.size === 0 ? shapes : { kind: 'shapes', shapes: asked };
 }

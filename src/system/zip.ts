@@ -231,7 +231,7 @@ async function* inflated(
   try {
     for await (const chunk of inflate) yield chunk as Buffer;
   } catch (cause) {
-    throw cause instanceof TrtforgeError ? cause : damaged(source, entry, cause);
+    throw cause instanceof TrtforgeError ? cause : damagedMember(source, entry, cause);
   } finally {
     input.destroy();
     inflate.destroy();
@@ -243,15 +243,16 @@ function inflateAtOnce(source: ByteSource, entry: ZipEntry, raw: Buffer): Buffer
     const maxOutputLength = Math.max(1, entry.size);
     return inflateRawSync(raw, { maxOutputLength, finishFlush: constants.Z_SYNC_FLUSH });
   } catch (cause) {
-    throw damaged(source, entry, cause);
+    throw damagedMember(source, entry, cause);
   }
 }
 
 function checkContent(source: ByteSource, entry: ZipEntry, size: number, checksum: number): void {
-  if (size !== entry.size || checksum !== entry.crc32) throw damaged(source, entry, undefined);
+  if (size !== entry.size || checksum !== entry.crc32) throw damagedMember(source, entry, undefined);
 }
 
-function damaged(source: ByteSource, entry: ZipEntry, cause: unknown): TrtforgeError {
+/** Its content is not what the directory says. */
+export function damagedMember(source: ByteSource, entry: ZipEntry, cause: unknown): TrtforgeError {
   return invalid(source, `its member ${entry.name} is damaged (size or checksum is wrong)`, cause);
 }
 

@@ -11,8 +11,9 @@ export interface NpyHeader {
   readonly shape: readonly number[];
   readonly fortranOrder: boolean;
   readonly bigEndian: boolean;
-  /** Where the elements begin, in bytes. */
+  /** Where the elements begin and how many bytes they take. */
   readonly dataOffset: number;
+  readonly dataBytes: number;
 }
 
 export interface NpyOptions {
@@ -30,7 +31,7 @@ export function readNpy(path: string, options: NpyOptions = {}): Tensor {
   const source = openFile(path);
   try {
     const header = readNpyHeader(source, options);
-    const bytes = new Uint8Array(dataBytes(path, header, source.size));
+    const bytes = new Uint8Array(header.dataBytes);
     if (source.read(bytes, header.dataOffset, bytes.length) !== bytes.length)
       throw invalid(path, 'it is cut short');
     return toTensor(header, bytes);
@@ -41,9 +42,9 @@ export function readNpy(path: string, options: NpyOptions = {}): Tensor {
 
 /** Reads an npy file that is in memory; the tensor may share its bytes. `path` names it in errors. */
 export function parseNpy(path: string, content: Uint8Array, options: NpyOptions = {}): Tensor {
-  const header = parseHeader(path, content, options);
-  const length = dataBytes(path, header, content.length);
-  return toTensor(header, new Uint8Array(content.buffer, content.byteOffset + header.dataOffset, length));
+  const header = parseHeader(path, content, content.length, options);
+  const { dataOffset, dataBytes } = header;
+  return toTensor(header, new Uint8Array(content.buffer, content.byteOffset + dataOffset, dataBytes));
 }
 
 /** Room for the one tensor of a set of files that had to be read as a whole (compressed, column-major, big-endian). */
@@ -59,12 +60,15 @@ export const loadedSlot = (): LoadedSlot => ({ key: null, tensor: null });
  * is needed for another. Throws TF_TENSOR_FILE_INVALID, TF_TENSOR_UNSUPPORTED.
  */
 export function npyReader(source: ByteSource, slot: LoadedSlot, options: NpyOptions = {}): TensorReader {
-  const header = readNpyHeader(source, options);
-  const length = dataBytes(source.path, header, source.size);
+  return elementsReader(source, readNpyHeader(source, options), slot);
+}
+
+/** The same where the header has been read. */
+export function elementsReader(source: ByteSource, header: NpyHeader, slot: LoadedSlot): TensorReader {
   const isPlain = !header.bigEndian && (!header.fortranOrder || header.shape.length < 2);
   if (isPlain) return storedTensor(source, header.dataOffset, header);
   return slotTensor(header, slot, () => {
-    const bytes = new Uint8Array(length);
+    const bytes = new Uint8Array(header.dataBytes);
     storedTensor(source, header.dataOffset, header).readBytes(0, bytes);
     return toTensor(header, bytes);
   });
@@ -91,10 +95,14 @@ export function slotTensor(
   return reader;
 }
 
-/** Reads only the header of an npy file. */
+/** Bytes from the beginning of an npy file that its header is within. */
+export const HEADER_ROOM = MAX_HEADER_BYTES + 12;
+
+/** Reads only the header of an npy file. Throws as `readNpy` does, also where the elements it tells of are not all there. */
 export function readNpyHeader(source: ByteSource, options: NpyOptions = {}): NpyHeader {
-  const start = new Uint8Array(Math.min(source.size, MAX_HEADER_BYTES + 12));
-  return parseHeader(source.path, start.subarray(0, source.read(start, 0, start.length)), options);
+  const start = new Uint8Array(Math.min(source.size, HEADER_ROOM));
+  const read = source.read(start, 0, start.length);
+  return parseHeader(source.path, start.subarray(0, read), source.size, options);
 }
 
 /** The bytes of an npy file that come before the elements: 64-byte aligned, version 1.0. */
@@ -115,7 +123,8 @@ export function writeNpy(path: string, tensor: Tensor): void {
   publishFile(path, Buffer.concat([npyHeader(tensor), tensor.bytes]));
 }
 
-function parseHeader(path: string, start: Uint8Array, options: NpyOptions): NpyHeader {
+/** `start` is the beginning of a file of `size` bytes. */
+function parseHeader(path: string, start: Uint8Array, size: number, options: NpyOptions): NpyHeader {
   const bytes = Buffer.from(start.buffer, start.byteOffset, start.byteLength);
   if (bytes.length < 10 || bytes.toString('latin1', 0, 6) !== MAGIC) {
     throw invalid(path, 'it does not begin as an npy file does');
@@ -128,11 +137,19 @@ function parseHeader(path: string, start: Uint8Array, options: NpyOptions): NpyH
   const dataOffset = 8 + lengthBytes + length;
   if (length > MAX_HEADER_BYTES || dataOffset > bytes.length) throw invalid(path, 'its header is cut short');
   const text = bytes.toString('utf8', 8 + lengthBytes, dataOffset);
-  return { ...parseDescription(path, text, options), dataOffset };
+  const description = parseDescription(path, text, options);
+  const { dtype, shape } = description;
+  const dataBytes = packedBytes(dtype, elementCount(shape));
+  if (dataOffset + dataBytes > size) {
+    throw invalid(path, `[${shape}] of ${dtype} needs ${dataBytes} bytes, ${size - dataOffset} are there`);
+  }
+  return { ...description, dataOffset, dataBytes };
 }
 
+type Description = Omit<NpyHeader, 'dataOffset' | 'dataBytes'>;
+
 /** The header is a Python dictionary of exactly these three keys; anything else is refused, never evaluated. */
-function parseDescription(path: string, text: string, options: NpyOptions): Omit<NpyHeader, 'dataOffset'> {
+function parseDescription(path: string, text: string, options: NpyOptions): Description {
   const order = /'fortran_order'\s*:\s*(True|False)/.exec(text)?.[1];
   const tuple = /'shape'\s*:\s*\(([\d\sL,]*)\)/.exec(text)?.[1];
   const type = /'descr'\s*:\s*'([^']*)'/.exec(text)?.[1];
@@ -202,17 +219,6 @@ function unsupportedKind(name: string): string {
   if (/^[US]/.test(name)) return `text (numpy type ${name})`;
   if (name.startsWith('O')) return 'Python objects';
   return `elements of numpy type ${name.slice(0, 20)}`;
-}
-
-function dataBytes(path: string, header: NpyHeader, size: number): number {
-  const length = packedBytes(header.dtype, elementCount(header.shape));
-  if (header.dataOffset + length > size) {
-    throw invalid(
-      path,
-      `[${header.shape}] of ${header.dtype} needs ${length} bytes, ${size - header.dataOffset} are there`,
-    );
-  }
-  return length;
 }
 
 function toTensor(header: NpyHeader, bytes: Uint8Array): Tensor {

@@ -1,9 +1,19 @@
 import { TrtforgeError } from '../errors.js';
 import { type ByteSource, bytesSource, openFile } from '../system/byte-source.js';
 import { beginFile } from '../system/publish.js';
-import { readZipDirectory, readZipEntry, type ZipEntry, zipEntryOffset } from '../system/zip.js';
+import { readZipDirectory, readZipEntry, type ZipEntry } from '../system/zip.js';
+import { memberStart, storedMember } from '../system/zip-member.js';
 import { zipWriter } from '../system/zip-writer.js';
-import { type NpyOptions, npyHeader, npyReader, parseNpy, readNpyHeader, slotTensor } from './npy.js';
+import {
+  elementsReader,
+  HEADER_ROOM,
+  type NpyHeader,
+  type NpyOptions,
+  npyHeader,
+  parseNpy,
+  readNpyHeader,
+  slotTensor,
+} from './npy.js';
 import type { NamedTensors, Tensor } from './tensor.js';
 import { type TensorFile, tensorNotFound } from './tensor-file.js';
 
@@ -40,10 +50,7 @@ export function npzOver(source: ByteSource, options: NpzOptions = {}): TensorFil
     path: source.path,
     names: [...members.keys()],
     describe: (name) => {
-      const entry = find(name);
-      const member =
-        entry.method === 'stored' ? slice(source, entry) : bytesSource(source.path, content(entry));
-      const { dtype, shape } = readNpyHeader(member, npyOptions(name));
+      const { dtype, shape } = readNpyHeader(memberOf(source, find(name)), npyOptions(name));
       return { dtype, shape };
     },
     read: (name) => {
@@ -52,10 +59,12 @@ export function npzOver(source: ByteSource, options: NpzOptions = {}): TensorFil
     },
     reader: (name, slot) => {
       const entry = find(name);
-      if (entry.method === 'stored') return npyReader(slice(source, entry), slot, npyOptions(name));
-      // Only its beginning tells type and shape, and a compressed member has no beginning of its own.
-      const load = () => parseNpy(`${entry.name} in ${source.path}`, content(entry), npyOptions(name));
-      return slotTensor(load(), slot, load);
+      const member = memberOf(source, entry);
+      const header = readNpyHeader(member, npyOptions(name));
+      // Piece by piece, a checksum is complete only when the tensor's bytes are the member's.
+      if (entry.method === 'stored' && fills(member, header)) return elementsReader(member, header, slot);
+      const load = () => parseNpy(member.path, content(entry), npyOptions(name));
+      return slotTensor(header, slot, load);
     },
     close: () => source.close(),
   };
@@ -121,14 +130,13 @@ function sizeLimit(source: ByteSource, entry: ZipEntry): number {
   return Math.max(entry.size, entry.compressedSize);
 }
 
-/** A stored member as a source of its own, so that its header can be read without the rest. */
-function slice(source: ByteSource, entry: ZipEntry): ByteSource {
-  const start = zipEntryOffset(source, entry);
-  return {
-    path: `${entry.name} in ${source.path}`,
-    size: entry.size,
-    read: (target, position, length) =>
-      source.read(target, start + position, Math.max(0, Math.min(length, entry.size - position))),
-    close: () => {},
-  };
+/** A member as a source of its own; of a compressed one only the beginning can be read. */
+function memberOf(source: ByteSource, entry: ZipEntry): ByteSource {
+  if (entry.method === 'stored') return storedMember(source, entry);
+  sizeLimit(source, entry);
+  const start = memberStart(source, entry, HEADER_ROOM);
+  return { ...bytesSource(`${entry.name} in ${source.path}`, start), size: entry.size };
 }
+
+const fills = (member: ByteSource, { dataOffset, dataBytes }: NpyHeader): boolean =>
+  dataOffset + dataBytes === member.size;

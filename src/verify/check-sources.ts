@@ -5,7 +5,7 @@ import { checkDims, refuseUnknown } from '../runtime/engine-inputs.js';
 import type { Binding } from '../runtime/session.js';
 import { openFile } from '../system/byte-source.js';
 import { type Dtype, dtypes } from '../tensor/dtype.js';
-import { isVoidRefusal, loadedSlot, npyReader } from '../tensor/npy.js';
+import { isVoidRefusal, readNpyHeader } from '../tensor/npy.js';
 import { openNpz } from '../tensor/npz.js';
 import { checkConvertible } from './inputs.js';
 import type { RunRequest, RunSource } from './run-request.js';
@@ -89,20 +89,25 @@ function describe(source: RunSource, inputs: readonly KnownInput[] | null): read
   if (source.kind === 'archive') return describeArchive(source.path, inputs);
   const { name, path } = source;
   const voidDtype = inputs === null ? undefined : bindingOf(inputs, name, path).dtype;
-  return [{ name, from: path, header: unlessVoid(() => headerIn(path, name, voidDtype)) }];
+  return [{ name, from: path, header: unlessVoid(() => inputHeader(name, path, voidDtype)) }];
 }
 
-function headerIn(path: string, name: string, voidDtype: Dtype | undefined): Described['header'] {
+/** Type and shape of the tensor that a file gives for an input (see `readInput`), from its header alone. Throws what reading the file throws. */
+export function inputHeader(
+  name: string,
+  path: string,
+  voidDtype: Dtype | undefined,
+): NonNullable<Described['header']> {
   const options = voidDtype === undefined ? {} : { voidDtype };
   const file = path.endsWith('.npz') ? openNpz(path, options) : openFile(path);
   try {
-    return 'describe' in file ? file.describe(name) : npyReader(file, loadedSlot(), options);
+    return 'describe' in file ? file.describe(name) : readNpyHeader(file, options);
   } finally {
     file.close();
   }
 }
 
-/** Types are looked at where they can be held against something: a compressed tensor has to be unpacked for it. */
+/** Types are looked at where they can be held against something. */
 function describeArchive(path: string, inputs: readonly KnownInput[] | null): readonly Described[] {
   const voidDtypes = Object.fromEntries((inputs ?? []).map(({ name, dtype }) => [name, dtype]));
   const archive = openNpz(path, { voidDtypes });

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -198,6 +198,31 @@ describe('trtforge compare', () => {
     const result = answer(path, reference, '--outputs', 'y');
     expect(result).toMatchObject({ outcome: 'pass', candidate: { format: 'trtexec' } });
     expect(result.warnings[0]).toMatch(/six significant digits/);
+  });
+
+  it('never passes an archive whose elements were damaged after it was written', () => {
+    const many = tensorFrom(
+      'float32',
+      [100_000],
+      Float32Array.from({ length: 100_000 }, (_, i) => Math.sin(i)),
+    );
+    const path = npz('whole', { y, many });
+    const bytes = readFileSync(path);
+    bytes[300_000]! ^= 1;
+    const damaged = join(folder, 'damaged.npz');
+    writeFileSync(damaged, bytes);
+    const words = ['--precision', 'fp16', '--json'];
+    expect(compare(path, path, ...words).status).toBe(0);
+    for (const pair of [
+      [damaged, path],
+      [path, damaged],
+    ] as const) {
+      const { status, stdout } = compare(...pair, ...words);
+      expect(status).toBe(2);
+      const { error } = JSON.parse(stdout) as { readonly error: { readonly message: string } };
+      expect(error).toMatchObject({ code: 'TF_ARCHIVE_INVALID' });
+      expect(error.message).toContain('its member many.npy is damaged');
+    }
   });
 
   it.each([

@@ -4,10 +4,14 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { TrtforgeError } from '../../src/errors.js';
 import { bytesSource } from '../../src/system/byte-source.js';
+import { packedBytes } from '../../src/tensor/dtype.js';
+import { loadedSlot, npyHeader } from '../../src/tensor/npy.js';
 import { npzOver, openNpz, readNpz, writeNpz } from '../../src/tensor/npz.js';
 import type { Tensor } from '../../src/tensor/tensor.js';
 import { elementsOf, float32Values, tensorFrom } from '../../src/tensor/values.js';
 import { mutations } from '../support/mutations.js';
+import { refusal } from '../support/refusal.js';
+import { zipBytes } from '../toolchain/fake-wheel.js';
 import { fixture, fixtureBytes, ramp } from './fixtures.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-npz-'));
@@ -82,4 +86,45 @@ it('a member that claims to unpack a thousandfold is refused before memory is as
   const path = join(folder, 'bomb.npz');
   writeFileSync(path, bytes);
   expect(() => readNpz(path)).toThrow(/claims 2147483647 bytes/);
+});
+
+describe('a tensor read piece by piece', () => {
+  const values = Float32Array.from({ length: 40_000 }, (_, i) => i / 7);
+  const tensor = tensorFrom('float32', [200, 200], values);
+  const plain = Buffer.concat([npyHeader(tensor), tensor.bytes]);
+  const columns = Buffer.from(plain);
+  columns.write('True , ', columns.indexOf('False, '), 'latin1');
+  const longer = Buffer.concat([plain, Buffer.from('behind the elements')]);
+
+  function readInPieces(archive: Uint8Array): Uint8Array {
+    const file = npzOver(bytesSource('archive.npz', archive));
+    const { dtype, readBytes } = file.reader('x', loadedSlot());
+    const bytes = new Uint8Array(packedBytes(dtype, 40_000));
+    for (let at = 0; at < bytes.length; at += 12_345) readBytes(at, bytes.subarray(at, at + 12_345));
+    return bytes;
+  }
+
+  it.each([
+    ['stored', plain],
+    ['deflate', plain],
+    ['stored', columns],
+    ['deflate', columns],
+    ['stored', longer],
+    ['deflate', longer],
+  ] as const)(
+    'is what it is as a whole, and refused wherever the archive is damaged: %s %#',
+    (method, member) => {
+      const archive = zipBytes({ 'x.npy': member }, method);
+      const { bytes } = npzOver(bytesSource('archive.npz', archive)).read('x');
+      expect(readInPieces(archive)).toEqual(new Uint8Array(bytes));
+      const directory = archive.indexOf(Buffer.from([0x50, 0x4b, 1, 2]));
+      for (let place = 250; place < directory; place += Math.floor(directory / 9)) {
+        const damaged = Buffer.from(archive);
+        damaged[place]! ^= 0x10;
+        const whole = refusal(() => npzOver(bytesSource('archive.npz', damaged)).read('x'));
+        expect(whole.code).toBe('TF_ARCHIVE_INVALID');
+        expect(refusal(() => readInPieces(damaged)).message).toBe(whole.message);
+      }
+    },
+  );
 });
