@@ -163,7 +163,7 @@ function told({ request, subject, shapeCase, rounds }: Side): AgainstSide {
   const last = rounds.at(-1)?.run.mode;
   const { warmUpMs, durationMs } = request.mode;
   return {
-    subject: subjectOf(request.engine, subject.opened),
+    subject: subjectOf(request, subject.opened),
     backend: subject.opened.backend,
     gpuMs: together('computeMs'),
     endToEndMs: request.mode.transfers ? together('latencyMs') : null,

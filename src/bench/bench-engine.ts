@@ -132,7 +132,7 @@ function resultOf(
   const { gpuMs, endToEndMs, qps, itemsPerSecond, mode } = first;
   return {
     schema: 'trtforge.bench/1',
-    subject: subjectOf(request.engine, subject.opened),
+    subject: subjectOf(request, subject.opened),
     backend: subject.opened.backend,
     gpu: gpuOf(subject.found),
     gpuMs,
@@ -146,10 +146,13 @@ function resultOf(
   };
 }
 
-export function subjectOf(path: string, { facts, fileBytes, passport }: OpenedEngine): BenchSubject {
+export function subjectOf(
+  { engine, weightBudget }: BenchRequest,
+  { facts, fileBytes, passport }: OpenedEngine,
+): BenchSubject {
   const { freeBefore, freeAfter } = facts.gpuMemory;
   return {
-    path,
+    path: engine,
     bytes: fileBytes,
     name: passport?.name ?? null,
     identity: passport?.identity ?? null,
@@ -157,6 +160,7 @@ export function subjectOf(path: string, { facts, fileBytes, passport }: OpenedEn
     ...(facts.streamableWeightsBytes > 0
       ? { streamableWeightsBytes: facts.streamableWeightsBytes, weightBudgetBytes: facts.weightBudgetBytes }
       : {}),
+    ...(weightBudget === undefined ? {} : { weightBudgetAsked: weightBudget }),
     loadedBytes: Math.max(0, freeBefore - freeAfter),
     loadMs: facts.loadMs,
     layers: facts.layers,

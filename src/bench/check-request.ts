@@ -1,12 +1,14 @@
 import { readPlanHeader } from '../engine/plan-header.js';
 import { TrtforgeError } from '../errors.js';
+import { checkWeightBudget } from '../runtime/weight-budget.js';
 import type { ModeRequest } from '../trtexec/request.js';
 import { checkSources, inputsInPassport } from '../verify/check-sources.js';
 import { type BenchRequest, sourcesOf } from './request.js';
 
-/** Refuses what is wrong whatever GPU there is: a file that is no plan, inputs that cannot be fed. Throws TF_USAGE, TF_PLAN_INVALID and what `checkSources` throws. */
-export function checkRequest({ engine, inputs, shapes, mode }: BenchRequest): void {
+/** Refuses what is wrong whatever GPU there is: a file that is no plan, inputs that cannot be fed. Throws TF_USAGE, TF_SIZE_INVALID, TF_PLAN_INVALID and what `checkSources` throws. */
+export function checkRequest({ engine, inputs, shapes, mode, weightBudget }: BenchRequest): void {
   checkMode(mode);
+  checkWeightBudget(weightBudget);
   readPlanHeader(engine);
   const { ranges } = inputs;
   const asked = shapes.kind === 'shapes' ? { shapes: shapes.shapes } : {};

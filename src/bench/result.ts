@@ -121,9 +121,11 @@ const subjectSchema = z.object({
   identity: z.string().nullable(),
   /** Activation memory of one context at the largest profile, bytes. */
   contextBytes: z.number().nullable(),
-  /** Of an engine with weight streaming: weights that can be streamed, and how much of them stays on the GPU; absent for others. */
+  /** Of an engine with weight streaming: weights that can be streamed, and how much of them may stay on the GPU; absent for others, and where trtexec does not say. */
   streamableWeightsBytes: z.number().optional(),
   weightBudgetBytes: z.number().optional(),
+  /** The budget that was asked for, bytes or the word; absent where none was. */
+  weightBudgetAsked: z.union([z.number(), z.literal('automatic')]).optional(),
   /** What loading it took from the GPU, bytes; null where nobody asked. */
   loadedBytes: z.number().nullable(),
   loadMs: z.number().nullable(),

@@ -30,6 +30,7 @@ import { spreadOf } from './statistics.js';
 import { callsOf, passportBindings, type TrtexecCall } from './trtexec-calls.js';
 import { GpuWatch, gpuAt } from './trtexec-gpu.js';
 import { disagreements, exportedAsTimes, measuredMode } from './trtexec-result.js';
+import { checkStreamable, requireStreamed, weightFacts } from './trtexec-weights.js';
 import { judgeTrust } from './trust.js';
 
 /** What is the same for every run of one bench. */
@@ -67,13 +68,9 @@ export async function benchTrtexec(request: BenchRequest, context: BenchContext)
       },
     );
   }
-  if (request.weightBudget !== undefined) {
-    throw new TrtforgeError('TF_OPTION_UNSUPPORTED', 'A weight budget is not passed to trtexec.', {
-      remedy: 'Leave it out, or measure with --with trtforge.',
-    });
-  }
   checkRequest(request);
   const plan = await readPlanOnDisk(request.engine, false);
+  checkStreamable(request, plan.passport);
   const { allowHostCode, toolchain: named } = request;
   const toolchain = await toolchainForPlan(plan, { toolchain: named, allowHostCode, environment });
   // Refused before anything is written.
@@ -116,6 +113,7 @@ async function measure(setting: Setting, call: TrtexecCall, isFirst: boolean): P
     runtime: toolchain.flavour ?? 'full',
     allowHostCode: request.allowHostCode,
     plugins: { static: request.plugins, dynamic: [], serialize: [] },
+    weightBudget: request.weightBudget,
     device: request.device,
     verbose: false,
   };
@@ -136,6 +134,7 @@ async function measure(setting: Setting, call: TrtexecCall, isFirst: boolean): P
   ).finally(() => watch.end());
   requireSuccess(trtexec, doing, 'TF_TRTEXEC_FAILED');
   requireUnderstood(benchMisreadings(asked, trtexec.log), trtexec);
+  requireStreamed(request, trtexec.log);
   return {
     ...runOf(request, call, trtexec, watch, join(scratch, 'times.json')),
     trtexec,
@@ -272,6 +271,7 @@ function resultOf(
       name: passport?.name ?? null,
       identity: passport?.identity.digest ?? null,
       contextBytes: log.engine.contextBytes,
+      ...weightFacts(request, log),
       loadedBytes: null,
       loadMs: seconds === null ? null : seconds * 1000,
       layers: first.layers?.layers.length ?? null,

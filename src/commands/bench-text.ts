@@ -23,17 +23,25 @@ export function renderBench(result: BenchResult, output: TextOutput): void {
 }
 
 const memoryOf = ({ subject }: BenchResult): string => {
-  const { contextBytes, loadedBytes, streamableWeightsBytes, weightBudgetBytes } = subject;
+  const { contextBytes, loadedBytes } = subject;
   return [
     ...(loadedBytes === null ? [] : [`, ${formatBytes(loadedBytes)} of GPU memory loaded`]),
     ...(contextBytes === null ? [] : [`, ${formatBytes(contextBytes)} per context`]),
-    ...(weightBudgetBytes === undefined
-      ? []
-      : [
-          `, ${formatBytes(weightBudgetBytes)} of ${formatBytes(streamableWeightsBytes ?? 0)} of weights kept on the GPU`,
-        ]),
+    weightsText(subject),
   ].join('');
 };
+
+/** trtexec says what may stay on the GPU and not how much there is; its 10.0 not even that where the library chooses. */
+function weightsText({
+  streamableWeightsBytes: all,
+  weightBudgetBytes: kept,
+  weightBudgetAsked: asked,
+}: BenchResult['subject']): string {
+  if (kept === undefined) return asked === undefined ? '' : `, budget of streamed weights ${asked}`;
+  const share =
+    all === undefined ? `at most ${formatBytes(kept)}` : `${formatBytes(kept)} of ${formatBytes(all)}`;
+  return `, ${share} of weights kept on the GPU`;
+}
 
 function modeText({ kind, graph, spinWait, streams }: BenchMode): string {
   const words = [kind === 'end-to-end' ? 'end to end' : kind === 'gpu-only' ? 'GPU only' : 'with transfers'];

@@ -12,6 +12,7 @@ import { type EngineBindings, engineBindings } from './engine-bindings.js';
 import { finished } from './native-job.js';
 import { type PlanOnDisk, readPlanOnDisk } from './plan-on-disk.js';
 import { HOST_CODE_REMEDY, toolchainForPlan } from './toolchain-for-plan.js';
+import { checkWeightBudget } from './weight-budget.js';
 
 /** What loading needs of the addon. */
 export type EngineAddon = Pick<Addon, 'gpus'> & NativeRuntime;
@@ -106,16 +107,6 @@ async function load(planPath: string, options: LoadOptions): Promise<Omit<Loaded
     await native.close().done;
     throw error;
   }
-}
-
-/** The addon would take any word for «automatic» and any number for bytes. */
-function checkWeightBudget(budget: LoadOptions['weightBudget']): void {
-  if (budget === undefined || budget === 'automatic') return;
-  if (Number.isSafeInteger(budget) && budget >= 0) return;
-  throw new TrtforgeError(
-    'TF_SIZE_INVALID',
-    `A weight budget of ${budget} is neither bytes nor «automatic».`,
-  );
 }
 
 function gpuOf(addon: EngineAddon, device: number): Gpu {

@@ -1,5 +1,6 @@
 import { TrtforgeError } from '../errors.js';
 import { addPlugins, addProcess, CommandLine, shapeText } from './command-line.js';
+import { isAvailable, trtexecValues } from './flag-table.js';
 import type { TrtexecBenchRequest } from './request.js';
 
 /**
@@ -23,6 +24,7 @@ export function benchArguments(request: TrtexecBenchRequest, version: string): r
   line.add('percentile', '90,95,99');
   addExports(line, request);
   addRuntime(line, request);
+  addWeightBudget(line, request, version);
   addProcess(line, request);
   return line.arguments;
 }
@@ -40,6 +42,20 @@ function addRuntime(line: CommandLine, { runtime, allowHostCode, plugins }: Trte
   }
   if (allowHostCode) line.add('versionCompatible');
   addPlugins(line, plugins);
+}
+
+/** Every trtexec that has the flag refuses it alone: what allows streaming in a build must be said again. */
+function addWeightBudget(line: CommandLine, { weightBudget }: TrtexecBenchRequest, version: string): void {
+  if (weightBudget === undefined) return;
+  line.add('weightStreamingBudget', budgetText(weightBudget, version));
+  line.add('allowWeightStreaming');
+}
+
+/** A budget in a version's words: bytes as a bare number, -1 for automatic. To 10.0 a 0 turns streaming off and a share is what is streamed: 100 % is the least. */
+export function budgetText(budget: number | 'automatic', version: string): string {
+  if (budget === 'automatic') return '-1';
+  if (budget > 0 || isAvailable(trtexecValues['weightStreamingBudget 0'], version)) return String(budget);
+  return '100%';
 }
 
 /** Each way of measuring has a flag before 11 to turn it on (or off) and one from 11 on to do the opposite. */

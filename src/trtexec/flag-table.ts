@@ -111,6 +111,8 @@ export const trtexecValues = {
   'preview aliasedPluginIO1003': since('10.3'),
   'preview runtimeActivationResize': since('10.10'),
   'preview multiDeviceRuntime': before('11.0', '10.16'),
+  // 10.0 turns streaming off with it.
+  'weightStreamingBudget 0': since('10.1'),
 } as const satisfies Readonly<Record<string, Availability>>;
 
 export type TrtexecValue = keyof typeof trtexecValues;

@@ -46,6 +46,7 @@ const NUMBERS: readonly NumberRule[] = [
   rule('Max Scratch Memory: ', number, ['scratchBytes']),
   rule('Total Activation Memory: ', number, ['activationBytes']),
   rule('Total Weights Memory: ', number, ['weightsBytes']),
+  rule('Weight streaming is enabled with a device memory limit of ', '(\\d+) bytes', ['weightBudget']),
   rule('Created execution context with device memory size: ', `${number} MiB`, ['contextBytes'], MIB),
   rule(
     '[MemUsageStats] Peak memory usage of TRT CPU/GPU memory allocators: CPU ',
@@ -87,6 +88,7 @@ export class LoggedFacts {
     if (text !== undefined) this.facts[text.field] = message.slice(text.start.length, LONGEST_TEXT).trim();
     this.takeCapability(message);
     this.takeGraph(message);
+    this.takeWeightBudget(message);
   }
 
   private takeCapability(message: string): void {
@@ -106,6 +108,13 @@ export class LoggedFacts {
     )
       this.facts.graphCaptured = false;
     else if (message.startsWith('Successfully captured CUDA graph')) this.facts.graphCaptured ??= true;
+  }
+
+  /** Where 10.0 sets a budget without saying how many bytes that is. */
+  private takeWeightBudget(message: string): void {
+    if (message.startsWith('Weight streaming has been disabled at runtime')) this.facts.weightBudget = 'all';
+    if (message.startsWith('The weight streaming budget will automatically be chosen'))
+      this.facts.weightBudget = 'automatic';
   }
 
   device(): LoggedDevice {
@@ -128,6 +137,7 @@ export class LoggedFacts {
       'activationBytes',
       'weightsBytes',
       'contextBytes',
+      'weightBudget',
       'peakCpuBytes',
       'peakGpuBytes',
       'timingCacheLoadedBytes',

@@ -98,6 +98,11 @@ export interface LoggedEngine {
   readonly activationBytes: number | null;
   readonly weightsBytes: number | null;
   readonly contextBytes: number | null;
+  /**
+   * Of an engine that can stream its weights, what trtexec set: the bytes of them that may stay on the GPU (without a budget all there are, from 10.1 on).
+   * 10.0 gives no bytes for `automatic` and for `all`. Null for other engines.
+   */
+  readonly weightBudget: number | 'automatic' | 'all' | null;
   readonly peakCpuBytes: number | null;
   readonly peakGpuBytes: number | null;
   readonly timingCacheLoadedBytes: number | null;

@@ -106,6 +106,8 @@ export interface TrtexecBenchRequest extends ModeRequest {
   readonly runtime: 'full' | 'lean' | 'dispatch';
   /** Version-compatible plans carry code of their own. */
   readonly allowHostCode: boolean;
+  /** Of engines with weight streaming: bytes of weights that stay on the GPU, 0 for as few as there can be; undefined: all. */
+  readonly weightBudget?: number | 'automatic' | undefined;
   readonly plugins: TrtexecPlugins;
   readonly device: number;
   readonly verbose: boolean;

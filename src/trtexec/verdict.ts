@@ -1,5 +1,6 @@
 import { type ErrorCode, TrtforgeError } from '../errors.js';
 import { remedyForDeath } from '../system/supervise.js';
+import { budgetText } from './bench-flags.js';
 import type { TrtexecLog } from './log-result.js';
 import type { TrtexecBenchRequest, TrtexecBuildRequest } from './request.js';
 import type { TrtexecRun } from './run.js';
@@ -221,7 +222,25 @@ export function benchMisreadings(request: TrtexecBenchRequest, log: TrtexecLog):
       { option: `--shapes of «${input}»`, asked: dims.join('x'), echoed: echoed?.join('x') ?? 'nothing' },
     ];
   });
-  return [...options, ...shapes];
+  return [...options, ...shapes, ...budgetMisreadings(request, log)];
+}
+
+/** The echo, and what was then set: only the log knows what the library chose by itself, or what the least is that 10.0 takes. */
+function budgetMisreadings(
+  { weightBudget }: TrtexecBenchRequest,
+  { version, options, engine }: TrtexecLog,
+): Misreading[] {
+  if (weightBudget === undefined || version === null) return [];
+  const asked = budgetText(weightBudget, version);
+  const isBytes = /^\d+$/.test(asked);
+  const expected = isBytes ? `${asked} bytes` : asked === '-1' ? 'Automatic' : '100.000000%';
+  const told = { option: '--weightStreamingBudget', asked };
+  const echoed = options.inference['Weight Streaming Budget'];
+  const set = engine.weightBudget;
+  return [
+    ...(echoed === undefined || echoed === expected ? [] : [{ ...told, echoed }]),
+    ...(set === null || !isBytes || String(set) === asked ? [] : [{ ...told, echoed: `a limit of ${set}` }]),
+  ];
 }
 
 const isSameSetting = (asked: number | boolean, echoed: number | boolean): boolean =>

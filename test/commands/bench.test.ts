@@ -19,6 +19,7 @@ import { writeNpy } from '../../src/tensor/npy.js';
 import { readNpz } from '../../src/tensor/npz.js';
 import { float32Values, integerTensor, tensorFrom } from '../../src/tensor/values.js';
 import { standinEngine } from '../support/standin-engine.js';
+import { standInTrtexec } from '../support/trtexec.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-bench-'));
 const at = (name: string) => join(folder, name);
@@ -60,6 +61,8 @@ beforeAll(async () => {
   writeFileSync(at('text.engine'), 'this is not a plan, and it is long enough to hold a header of one');
 });
 
+/** What the stand-in library says it is. */
+const VERSION = '10.3.0.26';
 const QUICK = ['--warm-up', '10', '--duration', '0.15'];
 
 function bench(words: readonly string[], more: NodeJS.ProcessEnv = {}) {
@@ -181,9 +184,17 @@ describe('trtforge bench ENGINE', () => {
   it('keeps as much of streamed weights on the GPU as asked for, and says so', () => {
     const half = json<BenchResult>([at('streamed.engine'), '--weight-budget', '1K', ...QUICK]).answer;
     expect(benchResultSchema.safeParse(half).error).toBeUndefined();
-    expect(half.subject).toMatchObject({ streamableWeightsBytes: 1 << 20, weightBudgetBytes: 1024 });
+    const told = { weightBudgetAsked: 1024, weightBudgetBytes: 1024 };
+    expect(half.subject).toMatchObject({ streamableWeightsBytes: 1 << 20, ...told });
     const { stdout } = bench([at('streamed.engine'), ...QUICK]);
     expect(stdout).toContain('1.00 MiB of 1.00 MiB of weights kept on the GPU');
+    const trtexec = standInTrtexec(folder, { version: '10.6', says: VERSION, streamable: 1 << 20 });
+    const words = [at('streamed.engine'), '--with', 'trtexec', '--shapes', 'x:2x4', '--weight-budget'];
+    const measured = json<BenchResult>([...words, '1K'], { TRTEXEC: trtexec }).answer;
+    expect(measured.subject).toMatchObject(told);
+    expect(bench([...words, '1M'], { TRTEXEC: trtexec }).stdout).toContain(
+      'at most 1.00 MiB of weights kept on the GPU',
+    );
   });
 
   it('uses several streams and says what that does to times', () => {
@@ -235,17 +246,18 @@ describe('trtforge bench ENGINE', () => {
     ['trtexec for an ONNX model', ['m.onnx', '--with', 'trtexec'], 2, 'TF_USAGE'],
     ['--batch beside --shapes', ['a.engine', '--batch', '1', '--shapes', 'x:1x4'], 2, 'TF_USAGE'],
     [
-      'a budget of weights for trtexec',
-      ['a.engine', '--with', 'trtexec', '--weight-budget', '1K'],
-      2,
-      'TF_OPTION_UNSUPPORTED',
-    ],
-    [
       'a budget of weights that are not streamed',
       ['a.engine', '--weight-budget', '1K'],
       2,
       'TF_OPTION_UNSUPPORTED',
     ],
+    [
+      'a budget in a comparison with an engine whose weights are not streamed',
+      ['streamed.engine', '--against', at('a.engine'), '--weight-budget', '1K'],
+      2,
+      'TF_OPTION_UNSUPPORTED',
+    ],
+    ['a budget that is no size', ['streamed.engine', '--weight-budget', 'half'], 2, 'TF_SIZE_INVALID'],
     ['samples of another ending', ['a.engine', '--samples', 'times.csv'], 2, 'TF_USAGE'],
     ['no mode at all', ['a.engine', '--against', 'a.engine', '--against-mode', ''], 2, 'TF_USAGE'],
     ['a limit without a comparison', ['a.engine', '--fail-above', '1.02'], 2, 'TF_USAGE'],
@@ -265,6 +277,14 @@ describe('trtforge bench A --against B', () => {
     expect(answer).toMatchObject({ metric: 'gpuMs', rounds: 4, batch: 2, verdict: 'equal', gate: null });
     expect(answer.ratios.gpuMs.ratio).toBeCloseTo(1, 3);
     expect(answer.ratios.endToEndMs).toBeNull();
+  });
+
+  it('gives both sides the budget for streamed weights', () => {
+    const words = ['--against-mode', 'spin-wait', '--weight-budget', '1K', '--rounds', '3'];
+    const { answer } = json<BenchAgainst>([at('streamed.engine'), ...words, ...QUICK]);
+    expect(benchAgainstSchema.safeParse(answer).error).toBeUndefined();
+    for (const { subject } of [answer.candidate, answer.reference])
+      expect(subject).toMatchObject({ weightBudgetAsked: 1024, weightBudgetBytes: 1024 });
   });
 
   it.each([

@@ -5,8 +5,9 @@
 //
 // Exit code 0 when every check passed, 1 when one failed, 3 when there is no GPU, no TensorRT or no trtexec here.
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { benchEngine } from '../../dist/bench/bench-engine.js';
 import { benchTrtexec } from '../../dist/bench/trtexec-bench.js';
 import { readLayers } from '../../dist/engine/layers.js';
 import { planBuilder } from '../../dist/engine/plan-builders.js';
@@ -180,8 +181,13 @@ await check('both builders give one identity, and the passport says who built', 
 });
 
 const mode = { streams: 1, warmUpMs: 200, durationMs: 1000, iterations: 10, idleMs: 0 };
-const bench = (more = {}, shapes = { kind: 'batches', batches: [1, 64] }) =>
-  benchTrtexec(
+const bench = (
+  more = {},
+  shapes = { kind: 'batches', batches: [1, 64] },
+  request = {},
+  measurer = benchTrtexec,
+) =>
+  measurer(
     {
       engine,
       toolchain: undefined,
@@ -194,6 +200,7 @@ const bench = (more = {}, shapes = { kind: 'batches', batches: [1, 64] }) =>
       layers: false,
       samples: undefined,
       wait: false,
+      ...request,
     },
     { emit: () => {}, signal: new AbortController().signal, environment },
   );
@@ -220,6 +227,58 @@ for (const [name, more] of [
     };
   });
 }
+
+if (major <= 8) skip('a budget for streamed weights', 'TensorRT has weight streaming from 10.0 on');
+else
+  await check('a budget for streamed weights: trtexec sets what was asked, as trtforge does', async () => {
+    const streamed = join(folder, 'streamed.engine');
+    const wishes = {
+      model: writeLayers(folder, 'wide', 2, 2048),
+      target: 'tensorrt',
+      toolchain: found,
+      profiles: ['x:1x2048/8x2048/16x2048'],
+      store: false,
+      remote: false,
+      timingCache: null,
+      settings: { flags: ['weight-streaming'], optimizationLevel: 1 },
+      output: streamed,
+    };
+    await buildOrLoad(wishes, { environment });
+    const { streamableWeightsBytes: streamable } = await loadedFacts(addon, toolchain, streamed);
+    assert.ok(streamable > 0);
+    const half = Math.floor(streamable / 2);
+    const measured = (weightBudget, measurer) =>
+      bench(
+        { graph: false },
+        { kind: 'optimum' },
+        { engine: streamed, ...(weightBudget === undefined ? {} : { weightBudget }) },
+        measurer,
+      );
+    const all = await measured(undefined);
+    assert.equal(all.subject.streamableWeightsBytes, streamable);
+    assert.equal(all.subject.weightBudgetBytes, streamable);
+    const part = await measured(half);
+    assert.equal(part.subject.weightBudgetAsked, half);
+    assert.equal(part.subject.weightBudgetBytes, half);
+    const ours = await measured(half, benchEngine);
+    assert.equal(ours.subject.weightBudgetBytes, half);
+    const least = await measured(0);
+    assert.equal(least.subject.weightBudgetBytes, 0);
+    const { subject: chosen } = await measured('automatic');
+    assert.equal(chosen.weightBudgetAsked, 'automatic');
+    assert.ok(chosen.weightBudgetBytes >= 0 && chosen.weightBudgetBytes <= streamable);
+    // Without a passport nobody knows before trtexec runs, and trtexec says nothing of weights that are not streamed.
+    const bare = join(folder, 'bare.engine');
+    copyFileSync(engine, bare);
+    const shapes = { kind: 'shapes', shapes: new Map([['x', [8, 256]]]) };
+    const why = /not built with weight streaming/;
+    await refused('TF_OPTION_UNSUPPORTED', why, bench({}, shapes, { engine: bare, weightBudget: 1024 }));
+    return {
+      streamable,
+      automatic: chosen.weightBudgetBytes,
+      gpuMs: [all, part, ours, least].map(({ gpuMs }) => gpuMs.median),
+    };
+  });
 
 await check('all four exports are read', async () => {
   const at = (name) => join(folder, name);

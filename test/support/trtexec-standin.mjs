@@ -1,6 +1,7 @@
 // Stands in for trtexec: says what the recorded runs of a version say, with the echo of the options it is given, and writes a plan with a real header.
 //   node trtexec-standin.mjs CONFIG.json [trtexec's own options]
-// CONFIG: { version: '8.6' | '10.6' | '11.1', says?: '10.3.0.26', fault?: string, planBytes?: number, pidFile?: string, gpuFile?: string }
+// CONFIG: { version: '8.6' | '10.6' | '11.1', says?: '10.3.0.26', fault?: string, planBytes?: number, pidFile?: string, gpuFile?: string,
+//           streamable?: number of bytes of weights that the engine can stream }
 import { spawn } from 'node:child_process';
 import { appendFileSync, copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
@@ -12,6 +13,7 @@ const {
   planBytes = 4096,
   pidFile,
   gpuFile,
+  streamable = 0,
 } = JSON.parse(readFileSync(process.argv[2], 'utf8'));
 const args = process.argv.slice(3);
 const fixture = (path) => new URL(`../fixtures/${path}`, import.meta.url);
@@ -121,6 +123,27 @@ function profilesEcho() {
   );
 }
 
+/** 10.0 turns streaming off with 0, later ones with -2. */
+const isFirst10 = dialect.header.slice(0, 2).join('.') === '10.0';
+
+function budgetEcho() {
+  const budget = fault === 'ignores-budget' ? '100%' : said('weightStreamingBudget', '100%');
+  if (budget === '-1') return 'Automatic';
+  if (budget.includes('%')) return `${Number.parseFloat(budget).toFixed(6)}%`;
+  return isFirst10 && budget === '0' ? 'Disabled' : `${budget} bytes`;
+}
+
+/** Said only of engines that can stream their weights; the least that 10.0 takes is a quarter here, and what later ones choose a half. */
+function weightBudget() {
+  const budget = said('weightStreamingBudget', isFirst10 ? '0' : '-2');
+  if (isFirst10 && budget === '0') return tell('I', 'Weight streaming has been disabled at runtime.');
+  if (isFirst10 && budget === '-1')
+    return tell('I', 'The weight streaming budget will automatically be chosen by TensorRT.');
+  const chosen = { '-2': streamable, '-1': streamable / 2, '100%': streamable / 4 }[budget] ?? Number(budget);
+  const bytes = fault === 'clamps-budget' ? chosen / 2 : chosen;
+  tell('I', `Weight streaming is enabled with a device memory limit of ${bytes} bytes.`);
+}
+
 const enabled = (on) => (on ? 'Enabled' : 'Disabled');
 const isNew = version === '11.1';
 const echo = {
@@ -149,6 +172,7 @@ const echo = {
     `Data transfers: ${enabled(isNew ? given('includeDataTransfers') : !given('noDataTransfers'))}`,
   'Spin-wait': () =>
     `Spin-wait: ${enabled(fault === 'misreads-mode' ? false : isNew ? !given('noSpinWait') : given('useSpinWait'))}`,
+  'Weight Streaming Budget': () => `Weight Streaming Budget: ${budgetEcho()}`,
   'CUDA Graph': () => `CUDA Graph: ${enabled(isNew ? !given('noCudaGraph') : given('useCudaGraph'))}`,
 };
 
@@ -208,6 +232,7 @@ function bench(lines) {
     lines.findIndex((line) => /Start parsing network model|Starting inference|^Cuda failure/.test(line)),
   );
   for (const line of echoed) replay(line);
+  if (streamable > 0) weightBudget();
   if (fault === 'refuses-graph' && (isNew || given('useCudaGraph')))
     tell(
       'W',
@@ -254,6 +279,10 @@ function main() {
   const unknown = options.filter(([key]) => !knownOptions().has(key));
   if (unknown.length > 0) {
     for (const [key, value] of unknown) tell('E', `Unknown option: --${key} ${value}`);
+    return end(1);
+  }
+  if (given('weightStreamingBudget') && !given('allowWeightStreaming')) {
+    tell('E', 'The weight streaming budget can only be set with --allowWeightStreaming specified.');
     return end(1);
   }
   const isBuild = given('saveEngine');

@@ -24,6 +24,8 @@ export function standInTrtexec(
     readonly pidFile?: string;
     /** Takes a line for each run: CUDA_VISIBLE_DEVICES and what --device says. */
     readonly gpuFile?: string;
+    /** Bytes of weights that the engine can stream. */
+    readonly streamable?: number;
   },
 ): string {
   const name = `trtexec-${config.version}-${config.fault ?? 'sound'}`;

@@ -33,6 +33,7 @@ beforeAll(() => {
   for (const version of ['8.6', '10.6', '11.1'] as const) engines.set(version, writeEngine(version, true));
 });
 
+const MIB = 1 << 20;
 const range = { min: [1, 3], opt: [32, 3], max: [64, 3], values: false };
 
 /** A plan of a version with one input `data`, open from 1 to 64, and with its passport or without. */
@@ -41,12 +42,13 @@ function writeEngine(
   withPassport: boolean,
   flags: readonly string[] = [],
   dtype = 'float32',
+  says: string = standInVersions[version],
 ): string {
   const plan = Buffer.alloc(4096, 7);
   plan.fill(0, 0, 28);
   plan.write('ftrt', 0, 'latin1');
-  plan.set(standInVersions[version].split('.').map(Number), 24);
-  const path = join(folder, `${[version, withPassport ? dtype : 'bare', ...flags].join('-')}.engine`);
+  plan.set(says.split('.').map(Number), 24);
+  const path = join(folder, `${[says, withPassport ? dtype : 'bare', ...flags].join('-')}.engine`);
   writeFileSync(path, plan);
   if (!withPassport) return path;
   const document = {
@@ -54,7 +56,7 @@ function writeEngine(
     recipe: { ...defaultRecipe, profiles: [{ data: range }], flags: [...flags] },
     target: {
       product: 'tensorrt' as const,
-      version: standInVersions[version],
+      version: says,
       cudaMajor: null,
       computeCapabilities: [90],
       os: 'linux' as const,
@@ -96,6 +98,17 @@ function bench(
   return benchWith({ ...installed, version: standInVersions[version], trtexec }, version, request, {}, emit);
 }
 
+/** An engine with a mebibyte of streamed weights, measured by a trtexec that says it is of a version, with a fault. */
+function benchStreamed(
+  weightBudget: BenchRequest['weightBudget'],
+  { says = '10.6.0.26', version = '10.6' as StandInVersion, fault = 'none', streamable = MIB } = {},
+) {
+  const trtexec = standInTrtexec(folder, { version, says, fault, streamable });
+  const engine = writeEngine(version, true, ['weight-streaming'], 'float32', says);
+  const asked = weightBudget === undefined ? {} : { weightBudget };
+  return benchWith({ ...installed, version: says, trtexec }, version, { engine, ...asked });
+}
+
 /** A lean runtime came without trtexec: the one of a version is named beside it. */
 function benchLean(library: string, version: StandInVersion, request: Partial<BenchRequest> = {}) {
   const lean: FoundToolchain = { ...installed, version: library, flavour: 'lean' };
@@ -134,6 +147,8 @@ function benchWith(
     },
   );
 }
+
+const commandLine = () => readFileSync(join(folder, 'trtexec.log'), 'utf8').split('\n')[0];
 
 const failure = (attempt: Promise<unknown>): Promise<TrtforgeError> =>
   attempt.then(
@@ -254,9 +269,74 @@ describe('a measurement with trtexec', () => {
   });
 });
 
-describe('a measurement over a lean runtime', () => {
-  const commandLine = () => readFileSync(join(folder, 'trtexec.log'), 'utf8').split('\n')[0];
+describe('a budget for streamed weights', () => {
+  test.each([
+    ['10.6', '10.6.0.26', 1000, '1000', 1000],
+    ['10.6', '10.6.0.26', 0, '0', 0],
+    ['10.6', '10.6.0.26', 'automatic', '-1', MIB / 2],
+    ['11.1', '11.1.0.106', 1000, '1000', 1000],
+    ['11.1', '11.1.0.106', 'automatic', '-1', MIB / 2],
+    ['10.6', '10.0.1.6', 300_000, '300000', 300_000],
+    ['10.6', '10.0.1.6', 0, '100%', MIB / 4],
+    ['10.6', '10.0.1.6', 'automatic', '-1', undefined],
+  ] as const)(
+    'in the words of %s, as %s: %s is %s, and what was set is told',
+    async (version, says, asked, word, set) => {
+      const { subject } = benchResultSchema.parse(await benchStreamed(asked, { version, says }));
+      expect(commandLine()).toContain(` --weightStreamingBudget=${word} --allowWeightStreaming`);
+      expect([subject.weightBudgetAsked, subject.weightBudgetBytes]).toEqual([asked, set]);
+      expect(subject.streamableWeightsBytes).toBeUndefined();
+    },
+  );
 
+  test.each([
+    ['10.6.0.26', { streamableWeightsBytes: MIB, weightBudgetBytes: MIB }],
+    ['10.0.1.6', {}],
+  ])('%s: without one all weights stay on the GPU', async (says, told) => {
+    const { subject } = await benchStreamed(undefined, { says });
+    const { streamableWeightsBytes, weightBudgetBytes, weightBudgetAsked } = subject;
+    const expected = { streamableWeightsBytes: undefined, weightBudgetBytes: undefined, ...told };
+    expect({ streamableWeightsBytes, weightBudgetBytes }).toEqual(expected);
+    expect(weightBudgetAsked).toBeUndefined();
+    expect(commandLine()).not.toMatch(/--\w+Streaming/);
+  });
+
+  test.each([
+    ['ignores-budget', 1000, 'trtexec was told --weightStreamingBudget 1000 and echoes 100.000000%.'],
+    ['ignores-budget', 0, 'trtexec was told --weightStreamingBudget 0 and echoes 100.000000%.'],
+    ['ignores-budget', 'automatic', 'trtexec was told --weightStreamingBudget -1 and echoes 100.000000%.'],
+    ['clamps-budget', 1000, 'trtexec was told --weightStreamingBudget 1000 and echoes a limit of 500.'],
+  ] as const)('a trtexec that %s of %s is not trusted', async (fault, asked, message) => {
+    const error = await failure(benchStreamed(asked, { fault }));
+    expect([error.code, error.message]).toEqual(['TF_TRTEXEC_MISREAD', message]);
+  });
+
+  test('weights that are not streamed have none, by the passport before trtexec runs and by its log after', async () => {
+    const shapes = { kind: 'shapes' as const, shapes: new Map([['data', [64, 3]]]) };
+    writeFileSync(join(folder, 'trtexec.log'), 'nobody ran');
+    const known = await failure(bench('10.6', { weightBudget: 1000 }));
+    expect(commandLine()).toBe('nobody ran');
+    const bare = { engine: writeEngine('10.6', false), shapes };
+    const found = await failure(bench('10.6', { ...bare, weightBudget: 'automatic' }));
+    expect(commandLine()).toContain('--weightStreamingBudget=-1');
+    for (const error of [known, found])
+      expect([error.code, error.message]).toEqual([
+        'TF_OPTION_UNSUPPORTED',
+        expect.stringContaining('was not built with weight streaming'),
+      ]);
+    const engine = writeEngine('8.6', false);
+    const old = await failure(bench('8.6', { engine, shapes, weightBudget: 1000 }));
+    expect(old.message).toBe(
+      'trtexec 8.6.1.6 has no --weightStreamingBudget; trtexec 10.0 and newer has it.',
+    );
+  });
+
+  test.each([-1, -2, Number.NaN, 1.5, 2 ** 60])('%s bytes are none', async (bytes) => {
+    expect((await failure(benchStreamed(bytes))).code).toBe('TF_SIZE_INVALID');
+  });
+});
+
+describe('a measurement over a lean runtime', () => {
   test('trtexec of its major is told to open that library, in its own words, and the result names both', async () => {
     const engine = writeEngine('10.6', true, ['version-compatible']);
     const result = benchResultSchema.parse(await benchLean('11.3.0.99', '11.1', { engine }));

@@ -255,6 +255,35 @@ describe('measurements, per version', () => {
     expect(mode(request, version)).toEqual(expected);
   });
 
+  test.each([
+    ['10.0.1.6', 1 << 20, '1048576'],
+    ['10.0.1.6', 0, '100%'],
+    ['10.0.1.6', 'automatic', '-1'],
+    ['10.1.0.27', 0, '0'],
+    ['10.6.0.26', 2 ** 40, '1099511627776'],
+    ['10.6.0.26', 'automatic', '-1'],
+    ['11.1.0.106', 1, '1'],
+    ['11.1.0.106', 0, '0'],
+    ['11.1.0.106', 'automatic', '-1'],
+  ] as const)('%s is told a budget of streamed weights of %s as %s', (version, weightBudget, word) => {
+    expect(benchArguments({ ...measured, weightBudget }, version).slice(-2)).toEqual([
+      `--weightStreamingBudget=${word}`,
+      '--allowWeightStreaming',
+    ]);
+  });
+
+  test.each([
+    ['8.6.1.6', 1000],
+    ['9.3.0.1', 0],
+    ['9.3.0.1', 'automatic'],
+  ] as const)('%s cannot be told a budget of %s', (version, weightBudget) => {
+    const error = refusal(() => benchArguments({ ...measured, weightBudget }, version));
+    expect([error.code, error.message]).toEqual([
+      'TF_OPTION_UNSUPPORTED',
+      `trtexec ${version} has no --weightStreamingBudget; trtexec 10.0 and newer has it.`,
+    ]);
+  });
+
   test('what has a default is said all the same', () => {
     expect(benchArguments(measured, '10.6.0.26')).toEqual([
       '--loadEngine=m.plan',
