@@ -79,6 +79,9 @@ void Call::addSlot(const EngineTensor& tensor, const std::vector<std::int64_t>* 
   slot.callerOwns = binding.memory != nullptr;
   slot.device = binding.memory;
   slot.offset = binding.offset;
+  if (slot.callerOwns && &slot.device->device() != &engine.device())
+    throw Failure("TF_SESSION_INPUT", "The device memory given for " + tensor.name + " is on GPU " + std::to_string(slot.device->device().ordinal()) + ", and the engine on GPU " +
+                                          std::to_string(engine.device().ordinal()) + ".");
   if (slot.callerOwns && slot.offset % kAddressAlignment != 0)
     throw Failure("TF_SESSION_INPUT", "The device memory given for " + tensor.name + " begins at byte " + std::to_string(slot.offset) + ", which is no multiple of 256.");
   if (slot.callerOwns && (slot.offset > slot.device->bytes() || (shape != nullptr && slot.device->bytes() - slot.offset < bytes)))

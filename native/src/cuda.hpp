@@ -140,6 +140,8 @@ class DeviceBlock {
   void* get() const { return reinterpret_cast<void*>(address_); }
   Address address() const { return address_; }
   std::size_t bytes() const { return bytes_; }
+  // Of a block that holds memory.
+  const Device& device() const { return *device_; }
 
  private:
   void swap(DeviceBlock& other) noexcept {

@@ -355,7 +355,7 @@ test.each([
   ['', 'shows no GPU (CUDA_VISIBLE_DEVICES is empty, which hides every GPU).'],
   ['7', 'shows no GPU (CUDA_VISIBLE_DEVICES is «7», which may hide them).'],
 ])('CUDA_VISIBLE_DEVICES «%s» that hides every GPU is named', (visible, reason) => {
-  const wishes = { CUDA_VISIBLE_DEVICES: visible, ...(visible === '' ? {} : { STANDIN_GPU: 'none' }) };
+  const wishes = { CUDA_VISIBLE_DEVICES: visible };
   const { result } = bench.call<GpuList>('gpus', null, wishes);
   expect(result).toMatchObject({ gpus: [], reason: `the CUDA driver ${reason}` });
   const { error } = build('10', {}, wishes);

@@ -18,6 +18,7 @@ const wrapper = fileURLToPath(new URL('../../dist/toolchain/addon.js', import.me
 
 const plans: Readonly<Record<string, NetworkPlan>> = {
   affine: { kind: 'affine' },
+  fixed: { kind: 'affine', rows: 2 },
   described: {
     kind: 'affine',
     memory: 8192,
@@ -112,8 +113,12 @@ export class EngineScenarios {
   }
 
   /** What one process finds in several scenarios, by their names. */
-  playAll(standin: Standin, script: readonly Step[]): Record<string, unknown> {
-    return this.play<Record<string, unknown>>(standin, JSON.stringify(script)).result;
+  playAll(
+    standin: Standin,
+    script: readonly Step[],
+    wishes: Record<string, string> = {},
+  ): Record<string, unknown> {
+    return this.play<Record<string, unknown>>(standin, JSON.stringify(script), [], wishes).result;
   }
 
   remove(): void {

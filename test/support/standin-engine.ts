@@ -15,7 +15,8 @@
  *   STANDIN_CONTEXT=missing|memory, STANDIN_LOAD=fails|memory   no context; no engine
  *   STANDIN_RUN=aborts           the process aborts in enqueueV3
  *   STANDIN_COMPUTE_US=N, STANDIN_COPY_US=N   how long an inference and a copy take on the stand-in GPU's clock
- *   STANDIN_GPU_BYTES=N          size of the GPU's memory; STANDIN_GPU=none|broken|full: no GPU, or no memory for a context
+ *   STANDIN_GPUS=N               how many GPUs there are (1), each with name, UUID, memory and context of its own; CUDA_VISIBLE_DEVICES chooses among them
+ *   STANDIN_GPU_BYTES=N[,N…]     size of the memory of each; STANDIN_GPU=none|broken|full: no GPU, or no memory for a context
  *   STANDIN_CALLS=FILE           what the libraries were asked, a line each
  */
 import { writeFileSync } from 'node:fs';

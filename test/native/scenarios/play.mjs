@@ -2,13 +2,14 @@
 // Prints what the scenario found, as JSON.
 import { copies } from './copies.mjs';
 import { faults } from './faults.mjs';
+import { gpus } from './gpus.mjs';
 import { lifetimes } from './lifetimes.mjs';
 import { results } from './results.mjs';
 import { strangers } from './strangers.mjs';
 import { given, outcome } from './workbench.mjs';
 
 const scenario = process.argv[6];
-const scenarios = { ...results, ...copies, ...lifetimes, ...faults, ...strangers };
+const scenarios = { ...results, ...copies, ...lifetimes, ...faults, ...gpus, ...strangers };
 
 /** One scenario by its name, or several as JSON: `[[name, arguments, wishes], …]`, whose wishes hold while each runs. */
 async function play() {

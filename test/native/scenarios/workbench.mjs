@@ -23,6 +23,7 @@ export const openRequest = (plan) => ({
 });
 export const open = (plan, request = {}) =>
   addon.openEngine({ ...openRequest(plan), ...request }, () => {}).done;
+export const measure = (engine, request) => addon.measure(engine, request).done;
 export const shape = (name, dims, values = null) => ({ name, shape: dims, values });
 export const hosts = (...names) => names.map((name) => ({ name, kind: 'host' }));
 export const device = (name, memory, offset = 0) => ({ name, kind: 'device', memory, offset });
@@ -42,8 +43,8 @@ export const affine = async (engine, { rows = 2, graph = true, profile = 0, cont
     .done;
   return { context: made, call };
 };
-export const freeBytes = async () => {
-  const engine = await open('affine');
+export const freeBytes = async (device = 0) => {
+  const engine = await open('affine', { device });
   const { freeBefore } = engine.facts.gpuMemory;
   await engine.close().done;
   return freeBefore;

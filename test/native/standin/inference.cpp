@@ -211,6 +211,7 @@ bool reportProgress() {
 
 Public* buildNetwork(Worker*, Public* network, Public* config) {
   record(std::string("buildSerializedNetwork ") + network->worker->name + " " + config->worker->name);
+  record("builds on " + workingGpu());
   const std::string wished = wish("STANDIN_BUILD");
   // TensorRT logs from threads of its own.
   std::thread([] { for (int i = 0; i < 100; ++i) say(theLogger, 3, "a line from another thread"); }).join();
@@ -247,6 +248,7 @@ Table builderTable = Table()
 // --- runtime
 Public* load(Worker* runtime, const void* bytes, std::size_t size) {
   note("deserializeCudaEngine", static_cast<std::int64_t>(size));
+  record("loads on " + workingGpu());
   Public* network = nullptr;
   if (loadNetwork(bytes, size, runtime->number == 1, network)) return network;
   say(theLogger, 1, "Serialization assertion magicTagRead == kMAGIC_TAG failed. Magic tag does not match");

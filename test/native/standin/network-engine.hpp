@@ -1,5 +1,7 @@
 // The engines of networks.hpp: what their plans say of tensors, profiles and memory.
 #pragma once
+#include <memory>
+
 #include "network-runs.hpp"
 
 namespace standin {
@@ -68,7 +70,10 @@ inline Public* netContext(Worker* self) {
   if (wished == "missing") say(theLogger, 1, "ICudaEngine::createExecutionContext: Error Code 4: the context could not be made");
   if (wished == "memory") say(theLogger, 1, "ICudaEngine::createExecutionContext: Error Code 2: OutOfMemory (no further information)");
   if (wished == "missing" || wished == "memory") return nullptr;
-  return publish(new NetContext(netContextTable.slots(), static_cast<NetEngine*>(self)));
+  auto context = std::make_unique<NetContext>(netContextTable.slots(), static_cast<NetEngine*>(self));
+  if (context->mark.made() == 0) return publish(context.release());
+  say(theLogger, 1, "ICudaEngine::createExecutionContext: Error Code 1: " + cudaText(context->mark.made()));
+  return nullptr;
 }
 inline Public* netContext1(Worker* self, std::int32_t strategy) {
   record("createExecutionContext " + std::to_string(strategy));
@@ -117,8 +122,11 @@ inline bool loadNetwork(const void* bytes, std::size_t size, bool hostCodeAllowe
     say(theLogger, 1, "IRuntime::deserializeCudaEngine: Error Code 1: Serialization (Serialization assertion stdVersionRead == kSERIALIZATION_VERSION failed.)");
   else if (network.hostcode != 0 && !hostCodeAllowed)
     say(theLogger, 1, "IRuntime::deserializeCudaEngine: Error Code 3: Usage Error (Cannot deserialize engine with lean runtime since IRuntime::getEngineHostCodeAllowed() is false.)");
-  else
-    engine = publish(new NetEngine(netEngineTable.slots(), std::move(network)));
+  else {
+    auto loaded = std::make_unique<NetEngine>(netEngineTable.slots(), std::move(network));
+    if (loaded->weights.made() == 0) engine = publish(loaded.release());
+    else say(theLogger, 1, "IRuntime::deserializeCudaEngine: Error Code 1: " + cudaText(loaded->weights.made()));
+  }
   return true;
 }
 

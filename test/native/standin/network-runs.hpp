@@ -40,10 +40,22 @@ inline bool refuse(const std::string& line) {
   return false;
 }
 
+// Whether something that its kernels touch is not on the stream's GPU; shape tensors are on the host.
+inline bool astray(const NetContext& context, void* stream) {
+  if (!touches(stream, context.engine->weights.get()) || !touches(stream, context.memory)) return true;
+  for (const NetTensor& tensor : context.engine->network.tensors) {
+    const auto address = context.addresses.find(tensor.name);
+    if (!tensor.host && address != context.addresses.end() && address->second != nullptr && !touches(stream, address->second)) return true;
+  }
+  return false;
+}
+
 template <class Index>
 bool computeNonzero(NetContext& context, void* stream) {
   const Network& network = context.engine->network;
   if (cuda<int (*)(void*)>("cuStreamSynchronize")(stream) != 0) return refuse("Cuda Runtime (operation not permitted when stream is capturing)");
+  // It copies what it found by way of the host.
+  if (astray(context, stream)) return refuse(cudaText(700));
   const auto* x = static_cast<const float*>(context.addresses["x"]);
   std::vector<Index> found;
   for (std::int64_t i = 0; i < volume(shapeIn(context, network.tensors[0])); ++i)
@@ -57,6 +69,7 @@ bool computeNonzero(NetContext& context, void* stream) {
     memory = call<void*>(allocator, Slot::IOutputAllocator_reallocateOutputAsync_5, "y", memory, bytes, std::uint64_t{256}, stream);
 #endif
     if (memory == nullptr) return refuse("Internal Error (the allocator gave no memory)");
+    if (!touches(stream, memory)) return refuse(cudaText(700));
     const Dims shape = dimsOf({static_cast<std::int64_t>(found.size())});
     call<void>(allocator, Slot::IOutputAllocator_notifyShape_2, "y", &shape);
   }
@@ -111,6 +124,7 @@ inline bool netEnqueue(Worker* self, void* stream) {
   NetContext& context = contextOf(self);
   const Network& network = context.engine->network;
   if (!mayEnqueue(context, stream)) return false;
+  if (const int code = context.mark.record(stream); code != 0) return refuse(cudaText(code));
   if (network.kind == "nonzero") {
     if (kIndex == 3 ? !computeNonzero<std::int32_t>(context, stream) : !computeNonzero<std::int64_t>(context, stream)) return false;
   } else {
@@ -127,7 +141,7 @@ inline bool netEnqueue(Worker* self, void* stream) {
         kernel.out[outs++] = context.addresses[tensor.name];
       }
     }
-    cuda<int (*)(void*, double, void (*)(void*), const void*, std::size_t)>("standinLaunchCopy")(stream, us, NetKernel::run, &kernel, sizeof kernel);
+    if (const int code = launch(stream, us, NetKernel::run, &kernel, sizeof kernel, astray(context, stream)); code != 0) return refuse(cudaText(code));
   }
   if (context.profiler != nullptr && context.emits) netReport(self);
   return true;

@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "objects.hpp"
+#include "network-gpu.hpp"
 
 namespace standin {
 
@@ -83,6 +83,7 @@ inline Network networkOf(const std::string& text) {
 struct NetEngine : Worker {
   NetEngine(void** table, Network network) : Worker{table, "ICudaEngine", nullptr, "", 0}, network(std::move(network)) {}
   Network network;
+  Weights weights;
   std::int64_t budget = 0;
   std::map<int, int> profileUsers;  // 8.6: one context each
   std::vector<std::int64_t> values[2][3];
@@ -91,6 +92,7 @@ struct NetEngine : Worker {
 struct NetContext : Worker {
   NetContext(void** table, NetEngine* engine) : Worker{table, "IExecutionContext", nullptr, "", 0}, engine(engine), version(new std::atomic<std::int64_t>(0)) {}
   NetEngine* engine;
+  Mark mark;
   // Never freed: graphs look at it after the context is gone.
   std::atomic<std::int64_t>* version;
   int profile = 0;

@@ -1,4 +1,5 @@
-// A stand-in for libnvidia-ml: one GPU, healthy and alone unless the test wishes otherwise in STANDIN_NVML, `name=value` separated by commas.
+// A stand-in for libnvidia-ml: the GPUs of the machine, whatever CUDA_VISIBLE_DEVICES hides, healthy and alone unless the test wishes otherwise in
+// STANDIN_NVML, `name=value` for all of them or `name@1=value` for one, separated by commas.
 // A value `-` is "not supported"; `processes` are `pid:bytes` joined by `+`, bytes `-` where NVML does not know them.
 // STANDIN_NVML_API is the age of its list of processes: 1, 2, 3, or 535 for the drivers with longer entries.
 #include <cstddef>
@@ -6,6 +7,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <vector>
+
+#include "gpus.hpp"
 
 #ifndef STANDIN_NVML_API
 #define STANDIN_NVML_API 3
@@ -14,14 +18,16 @@
 namespace {
 
 constexpr int kInvalidArgument = 2, kNotSupported = 3, kNotFound = 6, kInsufficientSize = 7, kUninitialised = 1;
-using Device = void*;
+struct Board {
+  int gpu;
+  bool slice;  // of that GPU in MIG mode
+};
+using Device = const Board*;
 
 int users = 0;
-char gpu, slice;
 
-std::string wish(const std::string& name, const char* otherwise) {
-  const char* all = std::getenv("STANDIN_NVML");
-  std::string rest = all == nullptr ? "" : all;
+std::string wish(const std::string& name, const std::string& otherwise) {
+  std::string rest = standin::wish("STANDIN_NVML", "");
   while (!rest.empty()) {
     const std::size_t end = rest.find(',');
     const std::string one = rest.substr(0, end);
@@ -30,11 +36,21 @@ std::string wish(const std::string& name, const char* otherwise) {
   }
   return otherwise;
 }
+std::string wish(Device device, const std::string& name, const std::string& otherwise) {
+  return wish(name + "@" + std::to_string(device->gpu), wish(name, otherwise));
+}
+
+const std::vector<Board>& boards(bool slices) {
+  static std::vector<Board> all[2];
+  auto& list = all[slices ? 1 : 0];
+  while (static_cast<int>(list.size()) < standin::machineGpus()) list.push_back({static_cast<int>(list.size()), slices});
+  return list;
+}
 
 template <class Number>
-int answer(const char* name, const char* otherwise, Number* value) {
+int answer(Device device, const char* name, const char* otherwise, Number* value) {
   if (users == 0) return kUninitialised;
-  const std::string text = wish(name, otherwise);
+  const std::string text = wish(device, name, otherwise);
   if (text == "-") return kNotSupported;
   *value = static_cast<Number>(std::strtoull(text.c_str(), nullptr, 0));
   return 0;
@@ -43,11 +59,11 @@ int answer(const char* name, const char* otherwise, Number* value) {
 // Boards tell clocks, heat and power; a MIG slice does not.
 template <class Number>
 int ofBoard(Device device, const char* name, const char* otherwise, Number* value) {
-  return device == &gpu ? answer(name, otherwise, value) : kNotSupported;
+  return device->slice ? kNotSupported : answer(device, name, otherwise, value);
 }
 
-int listProcesses(unsigned* count, unsigned char* entries, std::size_t length) {
-  std::string rest = wish("processes", "");
+int listProcesses(Device device, unsigned* count, unsigned char* entries, std::size_t length) {
+  std::string rest = wish(device, "processes", "");
   if (rest == "-") return kNotSupported;
   const unsigned room = *count;
   *count = 0;
@@ -86,12 +102,16 @@ int nvmlSystemGetDriverVersion(char* version, unsigned length) {
 
 int nvmlDeviceGetHandleByUUID(const char* uuid, Device* device) {
   if (users == 0) return kUninitialised;
-  const bool mig = wish("handle", "gpu") == "slice";
-  if (std::strcmp(uuid, mig ? "MIG-00112233-4455-6677-8899-aabbccddeeff" : "GPU-00112233-4455-6677-8899-aabbccddeeff") != 0) return kNotFound;
-  return *device = mig ? &slice : &gpu, 0;
+  for (const Board& board : boards(wish("handle", "gpu") == "slice")) {
+    if (uuid != (board.slice ? "MIG-" : "GPU-") + standin::uuidText(board.gpu).substr(4)) continue;
+    return *device = &board, 0;
+  }
+  return kNotFound;
 }
-int nvmlDeviceIsMigDeviceHandle(Device device, unsigned* is) { return *is = device == &slice, 0; }
-int nvmlDeviceGetDeviceHandleFromMigDeviceHandle(Device device, Device* parent) { return device == &slice ? (*parent = &gpu, 0) : kInvalidArgument; }
+int nvmlDeviceIsMigDeviceHandle(Device device, unsigned* is) { return *is = device->slice, 0; }
+int nvmlDeviceGetDeviceHandleFromMigDeviceHandle(Device device, Device* parent) {
+  return device->slice ? (*parent = &boards(false)[static_cast<std::size_t>(device->gpu)], 0) : kInvalidArgument;
+}
 
 int nvmlDeviceGetClockInfo(Device device, int type, unsigned* mhz) { return ofBoard(device, type == 1 ? "sm" : "memory", type == 1 ? "1980" : "3201", mhz); }
 int nvmlDeviceGetMaxClockInfo(Device device, int type, unsigned* mhz) {
@@ -112,15 +132,15 @@ int nvmlDeviceGetUtilizationRates(Device device, unsigned* rates) {
   rates[1] = 99;
   return ofBoard(device, "utilization", "0", rates);
 }
-int nvmlDeviceGetMemoryInfo(Device, std::uint64_t* memory) {
+int nvmlDeviceGetMemoryInfo(Device device, std::uint64_t* memory) {
   memory[0] = std::uint64_t{150} << 30;
-  return answer("used-with-reserved", "1610612736", memory + 2);
+  return answer(device, "used-with-reserved", "1610612736", memory + 2);
 }
 #if STANDIN_NVML_API == 3
-int nvmlDeviceGetMemoryInfo_v2(Device, std::uint64_t* memory) {
+int nvmlDeviceGetMemoryInfo_v2(Device device, std::uint64_t* memory) {
   if (static_cast<unsigned>(memory[0]) != (40u | 2u << 24)) return 25;  // another version of the structure
   memory[1] = std::uint64_t{150} << 30;
-  return answer("used", "1073741824", memory + 4);
+  return answer(device, "used", "1073741824", memory + 4);
 }
 #endif
 int nvmlDeviceGetPersistenceMode(Device device, unsigned* on) { return ofBoard(device, "persistence", "1", on); }
@@ -133,16 +153,16 @@ int nvmlDeviceGetTotalEccErrors(Device device, int kind, int counter, std::uint6
 }
 
 #if STANDIN_NVML_API == 1
-int nvmlDeviceGetComputeRunningProcesses(Device, unsigned* count, unsigned char* entries) { return listProcesses(count, entries, 16); }
+int nvmlDeviceGetComputeRunningProcesses(Device device, unsigned* count, unsigned char* entries) { return listProcesses(device, count, entries, 16); }
 #else
 // The newer functions exist beside it and write longer entries, so calling the wrong one shows.
 int nvmlDeviceGetComputeRunningProcesses(Device, unsigned*, unsigned char*) { return kInvalidArgument; }
-int nvmlDeviceGetComputeRunningProcesses_v2(Device, unsigned* count, unsigned char* entries) { return listProcesses(count, entries, 24); }
+int nvmlDeviceGetComputeRunningProcesses_v2(Device device, unsigned* count, unsigned char* entries) { return listProcesses(device, count, entries, 24); }
 #endif
 #if STANDIN_NVML_API == 3
-int nvmlDeviceGetComputeRunningProcesses_v3(Device, unsigned* count, unsigned char* entries) { return listProcesses(count, entries, 24); }
+int nvmlDeviceGetComputeRunningProcesses_v3(Device device, unsigned* count, unsigned char* entries) { return listProcesses(device, count, entries, 24); }
 #elif STANDIN_NVML_API == 535
-int nvmlDeviceGetComputeRunningProcesses_v3(Device, unsigned* count, unsigned char* entries) { return listProcesses(count, entries, 32); }
+int nvmlDeviceGetComputeRunningProcesses_v3(Device device, unsigned* count, unsigned char* entries) { return listProcesses(device, count, entries, 32); }
 #endif
 
 }

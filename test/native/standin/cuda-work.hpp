@@ -1,0 +1,73 @@
+// Streams, events and graphs of the stand-in GPUs, each of the GPU that was current when it was made. Work is done when it is enqueued and takes its time on
+// paper: a stream knows when it will be free, an event when it will have happened, and who waits for it waits by the clock.
+#pragma once
+#include <chrono>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "cuda-gpus.hpp"
+
+namespace standin {
+
+inline double nowUs() { return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+struct Work {
+  double us;
+  std::function<void()> action;
+};
+
+struct Graph : Held {
+  using Held::Held;
+  std::vector<Work> work;
+};
+
+struct Stream : Held {
+  using Held::Held;
+  double freeAtUs = 0;
+  Graph* capture = nullptr;
+  bool invalidated = false;
+};
+
+struct Event : Held {
+  Event(Gpu* gpu, unsigned flags) : Held(gpu), flags(flags) {}
+  unsigned flags;
+  double atUs = 0;
+};
+
+inline std::recursive_mutex workMutex;
+
+// Several threads may copy on one stream.
+inline int enqueue(Stream* stream, double us, std::function<void()> action) {
+  std::lock_guard<std::recursive_mutex> lock(workMutex);
+  if (stream->capture != nullptr) {
+    stream->capture->work.push_back({us, std::move(action)});
+    return 0;
+  }
+  if (stream->gpu->astray) return kIllegalAddress;
+  action();
+  stream->freeAtUs = std::max(stream->freeAtUs, nowUs()) + us;
+  return 0;
+}
+
+// A kernel has gone astray, or STANDIN_FAULT says so, which CUDA tells whoever waits.
+inline bool faulty(const Gpu* gpu) { return gpu->astray || *wish("STANDIN_FAULT", "") != '\0'; }
+
+// Who yields on a busy machine waits for others' time slices, so the last moments are spent here.
+inline int waitUntil(const Gpu* gpu, double atUs) {
+  if (faulty(gpu)) return kIllegalAddress;
+  for (double left = atUs - nowUs(); left > 0; left = atUs - nowUs())
+    if (left > 300) std::this_thread::sleep_for(std::chrono::duration<double, std::micro>(left - 200));
+  return 0;
+}
+
+inline int stateAt(const Gpu* gpu, double atUs) { return faulty(gpu) ? kIllegalAddress : nowUs() < atUs ? kNotReady : 0; }
+
+// What a capturing stream may not be asked ends the capture.
+inline bool refusedByCapture(Stream* stream) {
+  if (stream->capture == nullptr) return false;
+  return stream->invalidated = true;
+}
+
+}  // namespace standin
