@@ -2,6 +2,7 @@ import { TrtforgeError } from '../errors.js';
 import type { EventListener } from '../events.js';
 import { type EngineAddon, type LoadedEngine, loadEngine } from '../runtime/load-engine.js';
 import type { Gpu } from '../toolchain/addon.js';
+import { chosenGpu } from '../toolchain/chosen-gpu.js';
 import type {
   NativeContext,
   NativeEngine,
@@ -39,8 +40,7 @@ export function measureHere(
   return {
     gpu: async (device) => {
       const list = addon.gpus();
-      gpu = list.gpus.find(({ index }) => index === device);
-      if (gpu === undefined) throw noGpu(device, list.gpus.length, list.reason);
+      gpu = chosenGpu(list, device, 'Measuring an engine needs an NVIDIA GPU');
       return { gpu, driver: list.driverVersion, state: state(), pid: process.pid };
     },
     open: async (request) => {
@@ -60,14 +60,6 @@ export function measureHere(
       engine = undefined;
     },
   };
-}
-
-function noGpu(device: number, count: number, reason: string | null): TrtforgeError {
-  const why =
-    count === 0
-      ? (reason ?? 'the driver shows none').replace(/\.$/, '')
-      : `there is no device ${device}; the driver shows ${count}`;
-  return new TrtforgeError('TF_GPU_UNAVAILABLE', `An engine can be measured only on an NVIDIA GPU: ${why}.`);
 }
 
 function openedEngine({ plan, toolchain, native, bindings }: LoadedEngine): OpenedEngine {

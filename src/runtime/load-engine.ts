@@ -5,6 +5,7 @@ import { markWhileOpen } from '../store/use-marks.js';
 import { openFile } from '../system/byte-source.js';
 import { throwIfCancelled } from '../system/cancel.js';
 import { type Addon, type Gpu, loadAddon } from '../toolchain/addon.js';
+import { chosenGpu } from '../toolchain/chosen-gpu.js';
 import type { NativeEngine, NativeRuntime } from '../toolchain/native-engine.js';
 import type { NativeEvent } from '../toolchain/native-job.js';
 import type { Toolchain } from '../toolchain/toolchain.js';
@@ -74,7 +75,7 @@ async function load(planPath: string, options: LoadOptions): Promise<Omit<Loaded
     emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
   }
   const addon = options.addon ?? loadAddon();
-  const gpu = gpuOf(addon, options.device ?? 0);
+  const gpu = chosenGpu(addon.gpus(), options.device ?? 0, 'Running an engine needs an NVIDIA GPU');
   checkComputeCapability(plan, gpu);
   checkPlugins(plan, plugins);
   const environment = options.environment ?? process.env;
@@ -107,19 +108,6 @@ async function load(planPath: string, options: LoadOptions): Promise<Omit<Loaded
     await native.close().done;
     throw error;
   }
-}
-
-function gpuOf(addon: EngineAddon, device: number): Gpu {
-  const { gpus, reason } = addon.gpus();
-  const gpu = gpus.find(({ index }) => index === device);
-  if (gpu !== undefined) return gpu;
-  const why =
-    gpus.length === 0
-      ? `and this machine shows none${reason === null ? '' : `: ${reason.replace(/\.$/, '')}`}`
-      : `and there is no GPU ${device} here: ${gpus.map(({ index, name }) => `${index} is ${name}`).join(', ')}`;
-  throw new TrtforgeError('TF_GPU_UNAVAILABLE', `Running an engine needs an NVIDIA GPU, ${why}.`, {
-    details: { device, gpus: gpus.length, reason },
-  });
 }
 
 /** What the passport says of the GPUs that a plan is for; without one the library itself decides. */

@@ -1,7 +1,7 @@
 import type { BuilderName } from '../../engine/plan-builders.js';
-import { TrtforgeError } from '../../errors.js';
 import type { EventListener } from '../../events.js';
 import { loadAddon } from '../../toolchain/addon.js';
+import { chosenGpu } from '../../toolchain/chosen-gpu.js';
 import { type BenchTool, benchers } from '../bench-with.js';
 import { EngineBuilder, type StreamsBuildWishes } from './builder.js';
 import type { StreamsMode } from './effects.js';
@@ -60,17 +60,10 @@ export function streamsEffects(
 
 /** Refuses before minutes of building that nobody could measure. Throws TF_GPU_UNAVAILABLE, TF_NATIVE_NOT_BUILT, TF_NATIVE_UNSUPPORTED. */
 export function requireGpu(device: number): void {
-  const { gpus, reason } = loadAddon().gpus();
-  if (gpus.some(({ index }) => index === device)) return;
-  const why =
-    gpus.length === 0
-      ? `this machine shows none${reason === null ? '' : `: ${reason.replace(/\.$/, '')}`}`
-      : `there is no GPU ${device} here, the driver shows ${gpus.length}`;
-  throw new TrtforgeError(
-    'TF_GPU_UNAVAILABLE',
-    `Sizing streams needs an NVIDIA GPU to measure on, and ${why}.`,
-    {
-      remedy: 'Run it on the GPU that will serve; --from-logs reads what was measured elsewhere.',
-    },
+  chosenGpu(
+    loadAddon().gpus(),
+    device,
+    'Sizing streams needs an NVIDIA GPU to measure on',
+    'Run it on the GPU that will serve; --from-logs reads what was measured elsewhere.',
   );
 }

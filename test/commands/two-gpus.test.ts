@@ -1,0 +1,186 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { buildAddon } from '../../scripts/build-native.mjs';
+import type { BenchAgainst } from '../../src/bench/against-result.js';
+import type { BenchResult } from '../../src/bench/result.js';
+import type { StreamsResult } from '../../src/bench/streams/result.js';
+import { standinEngine } from '../support/standin-engine.js';
+import { writePictureModel } from '../support/streams.js';
+import { standInTrtexec } from '../support/trtexec.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-two-gpus-'));
+const at = (name: string) => join(folder, name);
+const main = new URL('../../dist/main.js', import.meta.url).pathname;
+const uuid = 'GPU-01112233-4455-6677-8899-aabbccddeeff';
+let environment: NodeJS.ProcessEnv = {};
+let model: string;
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** The stand-in of TensorRT 10.3 laid out as an installation, on a machine of two GPUs: the first is warm and has company, the second neither. */
+beforeAll(async () => {
+  await buildAddon({ say: () => {} });
+  const engine = await standinEngine('10');
+  mkdirSync(at('home/lib'), { recursive: true });
+  for (const [file, stem] of [
+    ['inference', 'nvinfer'],
+    ['parser', 'nvonnxparser'],
+  ] as const) {
+    copyFileSync(engine.bench.path(`10/${file}.so`), at(`home/lib/lib${stem}.so.10.3.0`));
+    symlinkSync(`lib${stem}.so.10.3.0`, at(`home/lib/lib${stem}.so.10`));
+  }
+  environment = engine.environment({
+    TENSORRT_HOME: at('home'),
+    TRTEXEC: standInTrtexec(folder, { version: '10.6', says: '10.3.0.26', gpuFile: at('trtexec-gpus') }),
+    XDG_CACHE_HOME: at('cache'),
+    NO_COLOR: '1',
+    STANDIN_GPUS: '2',
+    STANDIN_GPU_BYTES: '17179869184,8589934592',
+    STANDIN_NVML: 'temperature@0=50,temperature@1=30,utilization@0=90,processes@0=4242:1048576',
+    STANDIN_CALLS: at('calls'),
+    STANDIN_COMPUTE_US: '1000',
+  });
+  for (const name of ['a', 'b']) engine.writePlan(at(`${name}.engine`), { kind: 'affine', inner: 4 });
+  model = await writePictureModel(at('sized'));
+});
+
+const QUICK = ['--warm-up', '10', '--duration', '0.15'];
+
+/** One command as JSON, and the GPUs that its children loaded engines on. */
+function ask<T>(words: readonly string[], more: NodeJS.ProcessEnv = {}) {
+  rmSync(at('calls'), { force: true });
+  const { status, stdout, stderr } = spawnSync(process.execPath, [main, ...words, '--json'], {
+    encoding: 'utf8',
+    env: { ...environment, ...more },
+  });
+  if (stdout === '') throw new Error(stderr);
+  const calls = existsSync(at('calls')) ? readFileSync(at('calls'), 'utf8').split('\n') : [];
+  const loaded = calls.flatMap((call) => /^loads on (.*)$/.exec(call)?.[1] ?? []);
+  return { status, answer: JSON.parse(stdout) as T, loaded: [...new Set(loaded)] };
+}
+
+const chosen = [
+  ['--device 1', ['--device', '1'], {}],
+  ['CUDA_VISIBLE_DEVICES=1', [], { CUDA_VISIBLE_DEVICES: '1' }],
+  ['CUDA_VISIBLE_DEVICES=1,0', [], { CUDA_VISIBLE_DEVICES: '1,0' }],
+  ['its UUID', ['--device', '1'], { CUDA_VISIBLE_DEVICES: `0,${uuid}` }],
+] as const;
+
+describe.each(chosen)('the second GPU, by %s', (_, words, visible) => {
+  it('is the one that bench measures on and asks about', () => {
+    const { status, answer, loaded } = ask<BenchResult>(
+      ['bench', at('a.engine'), ...words, ...QUICK],
+      visible,
+    );
+    expect([status, loaded]).toEqual([0, ['NVIDIA Stand-in 1']]);
+    expect(answer.gpu).toMatchObject({ name: 'NVIDIA Stand-in 1', uuid });
+    const { before, after } = answer.runs[0]?.gpuStates ?? {};
+    expect([before?.temperatureC, after?.temperatureC]).toEqual([30, 30]);
+    // Somebody else's process is on the first GPU.
+    expect(answer.warnings.join('\n')).not.toContain('4242');
+  });
+});
+
+describe('of two GPUs', () => {
+  it.each(chosen.slice(0, 2))(
+    'run, inspect and a comparison use the one chosen by %s',
+    (_, words, visible) => {
+      const engine = at('a.engine');
+      const commands = [
+        ['run', engine, '--inputs', 'random'],
+        ['inspect', engine, '--layers'],
+        ['bench', engine, '--against', at('b.engine'), '--rounds', '3', ...QUICK],
+      ];
+      for (const command of commands) {
+        const { status, loaded, answer } = ask<BenchAgainst>([...command, ...words], visible);
+        expect([command[0], status, loaded], JSON.stringify(answer)).toEqual([
+          command[0],
+          0,
+          ['NVIDIA Stand-in 1'],
+        ]);
+      }
+    },
+  );
+
+  it('the first is used where none is chosen, and its company told', () => {
+    const { answer, loaded } = ask<BenchResult>(['bench', at('a.engine'), ...QUICK]);
+    expect(loaded).toEqual(['NVIDIA Stand-in']);
+    expect(answer.warnings.join('\n')).toContain('4242');
+  });
+
+  it.each([
+    ['run', ['--shapes', 'x:2x4']],
+    ['bench', []],
+    ['inspect', ['--layers']],
+    ['streams', []],
+  ])('%s refuses a third and names both', (command, words) => {
+    const file = command === 'streams' ? model : at('a.engine');
+    const { status, answer, loaded } = ask<{ error: unknown }>([command, file, ...words, '--device', '2']);
+    expect([status, loaded]).toEqual([3, []]);
+    expect(answer.error).toMatchObject({
+      code: 'TF_GPU_UNAVAILABLE',
+      message: expect.stringContaining(
+        'there is no GPU 2 here: 0 is NVIDIA Stand-in, 1 is NVIDIA Stand-in 1.',
+      ),
+    });
+  });
+
+  it('stream sizing builds and measures on the one that is chosen', () => {
+    writeFileSync(at('trtexec-gpus'), '');
+    const sizing = [
+      '--fps',
+      '300',
+      '--max-batch',
+      '4',
+      '--max-batch-limit',
+      '4',
+      '--no-cache',
+      '--precision',
+      'as-is',
+    ];
+    const words = [model, '--builder', 'trtexec', '--with', 'trtexec', '--device', '1', ...sizing];
+    const { status, answer } = ask<StreamsResult>(['streams', ...words]);
+    expect([status, answer.engines[0]?.source]).toEqual([0, 'built']);
+    const runs = readFileSync(at('trtexec-gpus'), 'utf8').trim().split('\n');
+    expect([...new Set(runs)]).toEqual(['1 -', 'all 1']);
+  });
+});
+
+describe('a bench on the second GPU', () => {
+  let first: ChildProcess;
+  const begin = () =>
+    new Promise<void>((resolve) => {
+      const words = [main, 'bench', at('a.engine'), '--device', '1', '--duration', '90'];
+      first = spawn(process.execPath, words, { env: environment, stdio: ['ignore', 'ignore', 'pipe'] });
+      first.stderr?.on('data', (chunk: Buffer) => {
+        if (chunk.toString().includes('measure')) resolve();
+      });
+    });
+
+  it('is no hindrance on the first, and one on the same by whatever number', async () => {
+    await begin();
+    const ended = new Promise<number | null>((resolve) => first.once('close', resolve));
+    const warned = (words: readonly string[], visible: NodeJS.ProcessEnv = {}) =>
+      ask<BenchResult>(['bench', at('b.engine'), ...words, ...QUICK], visible).answer.warnings.some(
+        (warning) => warning.startsWith('Another bench measures on this GPU'),
+      );
+    expect(warned(['--device', '1'])).toBe(true);
+    expect(warned([], { CUDA_VISIBLE_DEVICES: '1' })).toBe(true);
+    expect(warned(['--with', 'trtexec', '--shapes', 'x:2x4'], { CUDA_VISIBLE_DEVICES: uuid })).toBe(true);
+    expect(warned([])).toBe(false);
+    expect(warned(['--device', '1'], { CUDA_VISIBLE_DEVICES: '1,0' })).toBe(false);
+    first.kill('SIGINT');
+    await ended;
+  }, 60_000);
+});
