@@ -2,7 +2,7 @@ import { type Gathered, namedQuantiles } from './comparison-statistics.js';
 import type { ErrorHistogram } from './error-histogram.js';
 import { ErrorQuantiles } from './error-quantiles.js';
 import { sampledKeys, sampleErrors } from './error-sample.js';
-import type { FloatPairs } from './float-reader.js';
+import { type FloatPairs, pairFormat } from './float-reader.js';
 import { type PairKernel, pairKernel } from './pair-kernel.js';
 import { BLOCK_PAIRS, CHUNK_PAIRS, STEP_PAIRS } from './pair-kernel-layout.js';
 import { addPairs, emptySums, type PairSums, type Tolerance } from './pair-sums.js';
@@ -10,7 +10,8 @@ import { addCounts, type FinitePairs, finitePairs, noneCounted } from './plain-c
 
 /**
  * Gathers everything in one pass over the tensors, a chunk at a time through the vector kernel, in constant memory but for the few values that the
- * quantiles are then chosen from. Sums are float32 within a block of the kernel and float64 between, so their relative error is some 1e-7; all else is exact.
+ * quantiles are then chosen from. Sums of float32 are float32 within a block of the kernel and float64 between, so their relative error is some 1e-7; all else
+ * is exact.
  * A chunk that is not all finite, and the few pairs that do not fill a vector, go through plain code.
  */
 export function gatherInChunks(
@@ -20,7 +21,7 @@ export function gatherInChunks(
   histogram?: ErrorHistogram,
 ): Gathered {
   const { length } = pairs.reference;
-  const kernel = pairKernel();
+  const kernel = pairKernel(pairFormat(pairs));
   const sums = emptySums();
   const nonFinite = noneCounted();
   const sampled = fractions.length === 0 ? 0 : sampleErrors(kernel, pairs);

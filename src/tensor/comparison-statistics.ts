@@ -2,7 +2,7 @@ import type { PairSums, Tolerance } from './pair-sums.js';
 
 /**
  * How far a candidate's floats are from a reference's, with Polygraphy's definitions: absolute error |c - r|, relative error |c - r| / |r|, where a
- * reference of 0 counts as 2^-52; both in float32. Quantiles are exact, linear between neighbours as numpy's. Where Polygraphy lets NaN and infinities
+ * reference of 0 counts as 2^-52; both in float32, or in float64 where one side holds numbers that float32 rounds. Quantiles are exact, linear between neighbours as numpy's. Where Polygraphy lets NaN and infinities
  * spoil every number, here they are counted apart and the statistics are those of the pairs that are finite on both sides.
  */
 export interface Comparison {

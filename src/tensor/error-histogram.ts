@@ -1,3 +1,4 @@
+import { type FloatArray, type FloatFormat, float32Format, formatOf, keyFraction } from './float-format.js';
 import type { PairKernel } from './pair-kernel.js';
 import { STEP_PAIRS } from './pair-kernel-layout.js';
 import { WorstPairs } from './worst-pairs.js';
@@ -12,24 +13,20 @@ export interface Histogram {
   readonly nonFinite: number;
 }
 
-/** float32's exponent field: 0 is zero and subnormal, 254 the largest finite numbers, 255 infinity and NaN. */
-const EXPONENTS = 256;
+/** Exponents of the wider format: 0 is zero and subnormal, the last but one that of the largest finite numbers, the last infinity. */
+const EXPONENTS = 2048;
 const SHOWN_OCTAVES = 40;
-/** The pattern of infinity; those of NaN are above it. */
-const INFINITE = 0x7f800000;
-
-/** Keys of the kernel are the upper 16 bits of a float32: 128 to an exponent. */
-const KEY_BITS = 7;
 /** The kernel's counters have 32 bits. */
 const MOST_PENDING = 2 ** 31;
 
 /**
- * Counts the absolute errors |c - r| (float32) of pairs by their order of magnitude while they are compared, and shows the pairs to `worst`. Pairs that
- * are both NaN or the same infinity count as zeros.
+ * Counts the absolute errors |c - r| of pairs, in the pairs' format, by their order of magnitude while they are compared, and shows the pairs to `worst`.
+ * Pairs that are both NaN or the same infinity count as zeros.
  */
 export class ErrorHistogram {
   readonly #worst: WorstPairs;
   readonly #counts = new Float64Array(EXPONENTS);
+  #format = float32Format;
   #zeros = 0;
   #nonFinite = 0;
   /** Errors that the kernel has counted and this has not. */
@@ -40,26 +37,31 @@ export class ErrorHistogram {
   }
 
   /** Takes in pairs in plain code; `start` is the index of the first. */
-  show(candidate: Float32Array, reference: Float32Array, start: number): void {
+  show(candidate: FloatArray, reference: FloatArray, start: number): void {
     const counts = this.#counts;
     const worst = this.#worst;
+    const format = formatOf(reference);
+    const error = format.make(1);
+    const words = new Uint16Array(error.buffer);
+    const [top, fraction] = [words.length - 1, keyFraction(format)];
+    this.#format = format;
     for (let i = 0; i < candidate.length; i++) {
       const c = candidate[i]!;
       const r = reference[i]!;
       error[0] = Math.abs(c - r);
-      const pattern = errorBits[0]!;
-      if (pattern === 0) this.#zeros++;
-      else if (c - c === 0 && r - r === 0) counts[pattern >>> 23]!++;
+      if (error[0] === 0) this.#zeros++;
+      else if (c - c === 0 && r - r === 0) counts[words[top]! >>> fraction]!++;
       else if (Object.is(c, r)) {
         this.#zeros++;
         continue;
       } else this.#nonFinite++;
-      if (error[0]! > worst.threshold || pattern >= INFINITE) worst.show(start + i, c, r);
+      if (error[0]! > worst.threshold || !(error[0]! < Number.POSITIVE_INFINITY)) worst.show(start + i, c, r);
     }
   }
 
   /** Before the first chunk of a comparison. */
   begin(kernel: PairKernel): void {
+    this.#format = kernel.format;
     kernel.clearKeys();
   }
 
@@ -80,12 +82,13 @@ export class ErrorHistogram {
   /** After the last chunk. */
   end(kernel: PairKernel): void {
     const keys = kernel.clearKeys();
-    for (let key = 0; key < keys.length; key++) this.#counts[key >>> KEY_BITS]! += keys[key]!;
+    const fraction = keyFraction(kernel.format);
+    for (let key = 0; key < keys.length; key++) this.#counts[key >>> fraction]! += keys[key]!;
     this.#pending = 0;
   }
 
   histogram(): Histogram {
-    return { bins: binsOf(this.#counts), zeros: this.#zeros, nonFinite: this.#nonFinite };
+    return { bins: binsOf(this.#format, this.#counts), zeros: this.#zeros, nonFinite: this.#nonFinite };
   }
 
   /** The key of zero is that of the tiniest errors too. */
@@ -97,7 +100,8 @@ export class ErrorHistogram {
   #showWorst(kernel: PairKernel, count: number, start: number): void {
     const { absolute, candidate, reference } = kernel;
     const worst = this.#worst;
-    const next = (from: number) => kernel.stepAbove('absolute', from, count, floatUpTo(worst.threshold));
+    const next = (from: number) =>
+      kernel.stepAbove('absolute', from, count, floatUpTo(kernel.format, worst.threshold));
     for (let step = next(0); step < count; step = next(step + STEP_PAIRS)) {
       for (let i = step; i < step + STEP_PAIRS; i++)
         if (absolute[i]! > worst.threshold) worst.show(start + i, candidate[i]!, reference[i]!);
@@ -105,18 +109,16 @@ export class ErrorHistogram {
   }
 }
 
-const error = new Float32Array(1);
-const errorBits = new Int32Array(error.buffer);
-
-/** The largest float32 that is not above a number that is not negative. */
-function floatUpTo(limit: number): number {
-  error[0] = limit;
-  if (error[0] > limit) errorBits[0]!--;
-  return error[0];
+/** The largest number of a format that is not above one that is not negative. */
+function floatUpTo({ round }: FloatFormat, limit: number): number {
+  if (round(limit) <= limit) return round(limit);
+  const above = Float32Array.of(limit);
+  new Int32Array(above.buffer)[0]!--;
+  return above[0]!;
 }
 
 /** One bin an octave from the smallest error shown to the largest; what is smaller than shown joins the first. */
-function binsOf(counts: Float64Array): Histogram['bins'] {
+function binsOf({ bias }: FloatFormat, counts: Float64Array): Histogram['bins'] {
   const top = counts.findLastIndex((count) => count > 0);
   if (top < 0) return [];
   const smallest = counts.findIndex((count) => count > 0);
@@ -124,7 +126,10 @@ function binsOf(counts: Float64Array): Histogram['bins'] {
   return Array.from({ length: top - bottom + 1 }, (_, i) => {
     const exponent = bottom + i;
     const below = i === 0 ? counts.subarray(0, bottom).reduce((sum, count) => sum + count, 0) : 0;
-    const from = exponent === 0 ? 0 : 2 ** (exponent - 127);
-    return { from, to: 2 ** (exponent - 126), count: counts[exponent]! + below };
+    const from = exponent === 0 ? 0 : powerOf(exponent - bias);
+    return { from, to: powerOf(exponent + 1 - bias), count: counts[exponent]! + below };
   });
 }
+
+/** The largest errors of float64 have no power of two above them. */
+const powerOf = (exponent: number): number => Math.min(Number.MAX_VALUE, 2 ** exponent);

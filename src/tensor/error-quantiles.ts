@@ -1,8 +1,16 @@
 import type { KeyCounts } from './error-sample.js';
+import {
+  type FloatArray,
+  type FloatFormat,
+  float32Format,
+  float64Format,
+  KEYS,
+  keyWord,
+} from './float-format.js';
 import type { FloatPairs } from './float-reader.js';
 import { neighbours, quantileAt, selectRanks } from './order-statistics.js';
 import type { KernelArray, KernelBracket, PairKernel } from './pair-kernel.js';
-import { BRACKETS, CHUNK_PAIRS, KEYS } from './pair-kernel-layout.js';
+import { BRACKETS, CHUNK_PAIRS } from './pair-kernel-layout.js';
 import { ranksByCounting } from './rank-counting.js';
 
 /** A sample's quantile is off by more than this many standard deviations once in 2,000 times; then the slower way is taken. */
@@ -30,7 +38,7 @@ export class ErrorQuantiles {
     this.#fractions = fractions;
     this.#brackets = shareWithin(sample, brackets) > LARGEST_SHARE ? undefined : brackets;
     this.#above = new Float64Array(fractions.length);
-    this.#kept = keptBefore[which];
+    this.#kept = keptBefore[kernel.format.name][which];
     this.#kept.clear();
   }
 
@@ -65,7 +73,11 @@ export class ErrorQuantiles {
         .find((found) => found !== undefined);
       if (place === undefined) return undefined;
       const { key, within } = place;
-      const bucket = buckets.get(key) ?? { values: new Float32Array(counts[key]!), length: 0, places: [] };
+      const bucket = buckets.get(key) ?? {
+        values: this.#kernel.format.make(counts[key]!),
+        length: 0,
+        places: [],
+      };
       buckets.set(key, bucket);
       bucket.places.push({ rank, within });
     }
@@ -81,24 +93,30 @@ interface Place {
 
 /** The kept values that have one key, and the places that are looked for among them. */
 interface Bucket {
-  readonly values: Float32Array;
+  readonly values: FloatArray;
   length: number;
   readonly places: Place[];
 }
 
 /** Room for kept values that serves one comparison after the other, up to a size that is not worth holding. */
 class Kept {
-  #room = new Float32Array(1 << 16);
+  readonly #format: FloatFormat;
+  #room: FloatArray;
   #length = 0;
 
+  constructor(format: FloatFormat) {
+    this.#format = format;
+    this.#room = format.make(0);
+  }
+
   clear(): void {
-    if (this.#room.length > LARGEST_ROOM) this.#room = new Float32Array(1 << 16);
+    if (this.#room.length > LARGEST_ROOM) this.#room = this.#format.make(0);
     this.#length = 0;
   }
 
-  add(values: Float32Array, count: number): void {
+  add(values: FloatArray, count: number): void {
     if (this.#length + count > this.#room.length) {
-      const larger = new Float32Array(2 * (this.#length + count));
+      const larger = this.#format.make(Math.max(SMALLEST_ROOM, 2 * (this.#length + count)));
       larger.set(this.values());
       this.#room = larger;
     }
@@ -106,13 +124,15 @@ class Kept {
     this.#length += count;
   }
 
-  values(): Float32Array {
+  values(): FloatArray {
     return this.#room.subarray(0, this.#length);
   }
 }
 
+const SMALLEST_ROOM = 1 << 16;
 const LARGEST_ROOM = 4 << 20;
-const keptBefore = { absolute: new Kept(), relative: new Kept() } as const;
+const keptOf = (format: FloatFormat) => ({ absolute: new Kept(format), relative: new Kept(format) });
+const keptBefore = { float32: keptOf(float32Format), float64: keptOf(float64Format) } as const;
 
 /** Which key the value at position `within` of a bracket has, and its position among those of that key. */
 function placeInBracket(
@@ -132,11 +152,11 @@ function placeInBracket(
 /** Picks the kept values of each bucket out, and chooses among them. */
 function selectWithin(
   kernel: PairKernel,
-  kept: Float32Array,
+  kept: FloatArray,
   buckets: ReadonlyMap<number, Bucket>,
 ): ReadonlyMap<number, number> {
-  const { collected } = kernel;
-  const upper = new Uint16Array(collected.buffer, collected.byteOffset, 2 * collected.length);
+  const { collected, format } = kernel;
+  const words = new Uint16Array(collected.buffer, collected.byteOffset, collected.byteLength / 2);
   const ignored = new Float64Array(BRACKETS);
   const keys = [...buckets.keys()];
   for (let first = 0; first < keys.length; first += BRACKETS) {
@@ -146,7 +166,7 @@ function selectWithin(
       kernel.absolute.set(part);
       const found = kernel.classify('absolute', part.length, brackets, ignored);
       for (let i = 0; i < found; i++) {
-        const bucket = buckets.get(upper[2 * i + 1]!);
+        const bucket = buckets.get(words[keyWord(format, i)]!);
         if (bucket !== undefined) bucket.values[bucket.length++] = collected[i]!;
       }
     }

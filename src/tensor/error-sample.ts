@@ -1,6 +1,7 @@
+import { infiniteKey, KEYS, keyWord } from './float-format.js';
 import type { FloatPairs } from './float-reader.js';
 import type { KernelArray, PairKernel } from './pair-kernel.js';
-import { BLOCK_PAIRS, CHUNK_PAIRS, KEYS } from './pair-kernel-layout.js';
+import { BLOCK_PAIRS, CHUNK_PAIRS } from './pair-kernel-layout.js';
 
 /** Neighbours sampled at a place: they come with it from memory at little cost. */
 const NEIGHBOURS = 16;
@@ -8,8 +9,6 @@ const NEIGHBOURS = 16;
 const STRETCH = 2048;
 const FEWEST_PLACES = 128;
 const MOST_PLACES = CHUNK_PAIRS / NEIGHBOURS;
-/** Keys from here on are infinity and NaN. */
-const FINITE_KEYS = 0x7f80;
 
 /** How many sampled errors have which key. */
 export interface KeyCounts {
@@ -45,19 +44,18 @@ export function sampleErrors(kernel: PairKernel, { candidate, reference }: Float
 /** The keys of the sampled errors; those that are not finite are left out. The counts are overwritten when the kernel counts again. */
 export function sampledKeys(kernel: PairKernel, which: KernelArray, taken: number): KeyCounts {
   const counts = kernel.countKeys(kernel[which].subarray(0, taken));
+  const beyond = infiniteKey(kernel.format);
   let total = taken;
-  for (let key = FINITE_KEYS; key < KEYS; key++) {
+  for (let key = beyond; key < KEYS; key++) {
     total -= counts[key]!;
     counts[key] = 0;
   }
   const max = kernel.maximum(`${which}Max`);
-  return { counts, total, top: Number.isFinite(max) ? keyOf(max) : FINITE_KEYS - 1 };
+  return { counts, total, top: Number.isFinite(max) ? keyOf(kernel, max) : beyond - 1 };
 }
 
-const one = new Float32Array(1);
-const oneHalves = new Uint16Array(one.buffer);
-
-function keyOf(error: number): number {
+function keyOf({ format }: PairKernel, error: number): number {
+  const one = format.make(1);
   one[0] = error;
-  return oneHalves[1]!;
+  return new Uint16Array(one.buffer)[keyWord(format, 0)]!;
 }

@@ -33,11 +33,9 @@ export function compareExactly(
     const [ours, theirs] = [piece(candidate, start, count), piece(reference, start, count)];
     if (candidate.dtype === reference.dtype && Buffer.compare(ours.bytes, theirs.bytes) === 0) continue;
     const [c, r] = [numbers(ours, name), numbers(theirs, name)];
-    const isWide = c instanceof BigInt64Array || c instanceof BigUint64Array;
-    const bothWide = isWide && (r instanceof BigInt64Array || r instanceof BigUint64Array);
     for (let i = 0; i < count; i++) {
       const [a, b] = [c[i]!, r[i]!];
-      const error = bothWide ? wideError(a as bigint, b as bigint) : Math.abs(Number(a) - Number(b));
+      const error = difference(a, b);
       if (error === 0) continue;
       const size = Number.isNaN(error) ? Number.POSITIVE_INFINITY : error;
       different++;
@@ -93,4 +91,14 @@ const numbers = (tensor: Piece, name: string): ArrayLike<number> | BigInt64Array
     ? elementsOf({ ...tensor, dtype: tensor.dtype })
     : numbersOf(tensor, name);
 
-const wideError = (a: bigint, b: bigint): number => Number(a < b ? b - a : a - b);
+/** |a - b|, to the last bit of 64-bit integers whatever the other side is. */
+function difference(a: number | bigint, b: number | bigint): number {
+  if (typeof a === 'number' && typeof b === 'number') return Math.abs(a - b);
+  const [one, other] = [whole(a), whole(b)];
+  // A double with a fraction is small enough that nothing near it is rounded.
+  if (one === undefined || other === undefined) return Math.abs(Number(a) - Number(b));
+  return Number(one < other ? other - one : one - other);
+}
+
+const whole = (value: number | bigint): bigint | undefined =>
+  typeof value === 'bigint' ? value : Number.isInteger(value) ? BigInt(value) : undefined;

@@ -1,12 +1,15 @@
-import { dtypes, elementCount } from './dtype.js';
+import { type Dtype, dtypes, elementCount } from './dtype.js';
+import { type FloatArray, type FloatFormat, float32Format, float64Format, formatOf } from './float-format.js';
 import type { TensorReader } from './tensor-reader.js';
-import { float32Values } from './values.js';
+import { numbersOf } from './values.js';
 
-/** Numbers as float32, read piece by piece. */
+/** Numbers as floats, read piece by piece. */
 export interface FloatReader {
   readonly length: number;
-  /** Fills `target` with the values from `start` on. */
-  read(start: number, target: Float32Array): void;
+  /** What holds the numbers as they are, or as nearly as a double can. */
+  readonly format: FloatFormat;
+  /** Fills `target` with the values from `start` on, rounded where it is the narrower. */
+  read(start: number, target: FloatArray): void;
 }
 
 /** Candidate and reference, of the same length. */
@@ -18,42 +21,66 @@ export interface FloatPairs {
 /** Values per step of those that read a whole tensor. */
 export const PIECE = 32_768;
 
-/** The elements of a tensor as float32 (see `float32Values`); float32 goes from where it lies straight to the target. */
+/** What both sides are compared in: float64 as soon as float32 would round one of them. */
+export const pairFormat = ({ candidate, reference }: FloatPairs): FloatFormat =>
+  widest([candidate, reference]);
+
+const widest = (readers: readonly FloatReader[]): FloatFormat =>
+  readers.some(({ format }) => format === float64Format) ? float64Format : float32Format;
+
+/** Whether a type has values that float32 cannot hold. */
+const isWide = (dtype: Dtype): boolean =>
+  dtype === 'float64' || (dtypes[dtype].bits >= 32 && ['int', 'uint'].includes(dtypes[dtype].kind));
+
+/** The elements of a tensor as floats (see `numbersOf`); floats go from where they lie straight to a target of their type. */
 export function floatReader(tensor: TensorReader, name = 'the tensor'): FloatReader {
   const { dtype, shape } = tensor;
-  const length = elementCount(shape);
-  if (dtype === 'float32') {
-    return {
-      length,
-      read: (start, target) =>
-        tensor.readBytes(4 * start, new Uint8Array(target.buffer, target.byteOffset, target.byteLength)),
-    };
-  }
   const { bits } = dtypes[dtype];
   return {
-    length,
+    length: elementCount(shape),
+    format: isWide(dtype) ? float64Format : float32Format,
     read: (start, target) => {
+      const { name: wanted, bytes: width } = formatOf(target);
+      if (wanted === dtype) {
+        tensor.readBytes(width * start, new Uint8Array(target.buffer, target.byteOffset, target.byteLength));
+        return;
+      }
       const firstByte = Math.floor((start * bits) / 8);
       // Elements of less than a byte may begin within one.
       const before = start - (firstByte * 8) / Math.max(1, bits);
       const count = before + target.length;
       const bytes = new Uint8Array(Math.ceil((count * bits) / 8));
       tensor.readBytes(firstByte, bytes);
-      target.set(float32Values({ dtype, shape: [count], bytes }, name).subarray(before));
+      target.set(numbersOf({ dtype, shape: [count], bytes }, name).subarray(before));
     },
   };
 }
 
-export const floatsOf = (values: Float32Array): FloatReader => ({
+export const floatsOf = (values: FloatArray): FloatReader => ({
   length: values.length,
+  format: formatOf(values),
   read: (start, target) => target.set(values.subarray(start, start + target.length)),
 });
 
 /** Zeros: the candidate that every sensible tolerance must refuse. */
 export const zeroFloats = (length: number): FloatReader => ({
   length,
+  format: float32Format,
   read: (_start, target) => {
     target.fill(0);
+  },
+});
+
+/** Numbers whose squares are beyond the largest double have such squares no more when they are multiplied by this. */
+export const SHRUNK = 2 ** -600;
+
+/** Every number times `scale`, in float64. */
+export const scaledFloats = (reader: FloatReader, scale: number): FloatReader => ({
+  length: reader.length,
+  format: float64Format,
+  read: (start, target) => {
+    reader.read(start, target);
+    for (let i = 0; i < target.length; i++) target[i]! *= scale;
   },
 });
 
@@ -69,6 +96,7 @@ export function joinedFloats(parts: readonly FloatReader[]): FloatReader {
   }
   return {
     length,
+    format: widest(parts),
     read: (start, target) => {
       for (const [index, part] of parts.entries()) {
         const first = starts[index] ?? 0;
@@ -81,18 +109,20 @@ export function joinedFloats(parts: readonly FloatReader[]): FloatReader {
 }
 
 /** All values, in memory. */
-export function allFloats(reader: FloatReader): Float32Array {
-  const values = new Float32Array(reader.length);
+export function allFloats(reader: FloatReader, format = reader.format): FloatArray {
+  const values = format.make(reader.length);
   reader.read(0, values);
   return values;
 }
 
 /** Hands over a few thousand pairs at a time, with the index of the first; the arrays are used again for the next. */
 export function eachPiece(
-  { candidate, reference }: FloatPairs,
-  take: (candidate: Float32Array, reference: Float32Array, start: number) => void,
+  pairs: FloatPairs,
+  take: (candidate: FloatArray, reference: FloatArray, start: number) => void,
 ): void {
-  const [ours, theirs] = [new Float32Array(PIECE), new Float32Array(PIECE)];
+  const { candidate, reference } = pairs;
+  const format = pairFormat(pairs);
+  const [ours, theirs] = [format.make(PIECE), format.make(PIECE)];
   for (let start = 0; start < reference.length; start += PIECE) {
     const count = Math.min(PIECE, reference.length - start);
     const [c, r] = [ours.subarray(0, count), theirs.subarray(0, count)];

@@ -1,4 +1,5 @@
-import { allFloats, type FloatReader } from './float-reader.js';
+import type { FloatArray } from './float-format.js';
+import { allFloats, type FloatReader, SHRUNK, scaledFloats } from './float-reader.js';
 import { pairKernel } from './pair-kernel.js';
 import { BLOCK_PAIRS, CHUNK_PAIRS, LARGE } from './pair-kernel-layout.js';
 
@@ -10,11 +11,16 @@ export interface Magnitudes {
   readonly peak: number;
 }
 
-/** Looks at every number once, in constant memory: through both sides of the pair kernel, whose sums are float32 within a block (relative error some 1e-7). */
+/**
+ * Looks at every number once, in constant memory: through both sides of the pair kernel, whose sums of float32 are float32 within a block (relative error
+ * some 1e-7). A second time where squares are beyond what a double holds.
+ */
 export function magnitudesOf(numbers: FloatReader): Magnitudes {
   const found = { squares: 0, peak: 0, count: 0 };
   if (numbers.length < LARGE) addPlain(allFloats(numbers), found);
   else for (let start = 0; start < numbers.length; start += 2 * CHUNK_PAIRS) addPieces(numbers, start, found);
+  if (found.squares === Number.POSITIVE_INFINITY)
+    return { rms: magnitudesOf(scaledFloats(numbers, SHRUNK)).rms / SHRUNK, peak: found.peak };
   return { rms: Math.sqrt(found.squares / Math.max(1, found.count)), peak: found.peak };
 }
 
@@ -26,7 +32,7 @@ interface Found {
 
 /** Two pieces of the numbers, one where candidates are in the kernel and one where references are. */
 function addPieces(numbers: FloatReader, start: number, found: Found): void {
-  const kernel = pairKernel();
+  const kernel = pairKernel(numbers.format);
   const pieces = [kernel.candidate, kernel.reference].map((room, side) => {
     const from = start + side * CHUNK_PAIRS;
     const piece = room.subarray(0, Math.max(0, Math.min(CHUNK_PAIRS, numbers.length - from)));
@@ -53,7 +59,7 @@ function addPieces(numbers: FloatReader, start: number, found: Found): void {
   found.count += pieces.reduce((sum, { length }) => sum + length, 0);
 }
 
-function addPlain(values: Float32Array, found: Found): void {
+function addPlain(values: FloatArray, found: Found): void {
   // By index: an iterator over a typed array takes five times as long.
   for (let i = 0; i < values.length; i++) {
     const value = values[i]!;

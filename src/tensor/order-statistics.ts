@@ -1,8 +1,10 @@
+import type { FloatArray } from './float-format.js';
+
 /**
  * Exact order statistics without sorting everything: quickselect on several ranks at once, in place.
  * A quantile q of n values is the value at position q * (n - 1) of the sorted list, linear between neighbours: numpy's default.
  */
-export function quantilesInPlace(values: Float32Array, quantiles: readonly number[]): number[] {
+export function quantilesInPlace(values: FloatArray, quantiles: readonly number[]): number[] {
   if (values.length === 0) return quantiles.map(() => Number.NaN);
   const ranks = new Set<number>();
   for (const quantile of quantiles) for (const rank of neighbours(quantile, values.length)) ranks.add(rank);
@@ -29,7 +31,7 @@ export function neighbours(quantile: number, count: number): readonly [number, n
 }
 
 /** Rearranges `values` so that each of the sorted `ranks` holds what it would hold if all were sorted. */
-export function selectRanks(values: Float32Array, ranks: Uint32Array): void {
+export function selectRanks(values: FloatArray, ranks: Uint32Array): void {
   const stack: [number, number, number, number][] = [[0, values.length - 1, 0, ranks.length]];
   for (let job = stack.pop(); job !== undefined; job = stack.pop()) {
     let [left, right, from, to] = job;
@@ -51,7 +53,7 @@ export function selectRanks(values: Float32Array, ranks: Uint32Array): void {
 }
 
 /** Splits into less, equal, greater around a median of three; gives where equal begins and where greater begins. Ties cost nothing. */
-function partition(values: Float32Array, left: number, right: number): readonly [number, number] {
+function partition(values: FloatArray, left: number, right: number): readonly [number, number] {
   const pivot = medianOfThree(values[left]!, values[(left + right) >>> 1]!, values[right]!);
   let less = left;
   let at = left;
@@ -72,7 +74,7 @@ function partition(values: Float32Array, left: number, right: number): readonly 
 const medianOfThree = (a: number, b: number, c: number): number =>
   Math.max(Math.min(a, b), Math.min(Math.max(a, b), c));
 
-function insertionSort(values: Float32Array, left: number, right: number): void {
+function insertionSort(values: FloatArray, left: number, right: number): void {
   for (let i = left + 1; i <= right; i++) {
     const value = values[i]!;
     let at = i;

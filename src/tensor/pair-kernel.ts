@@ -1,40 +1,29 @@
-import {
-  classify,
-  collect,
-  countKeys,
-  countZeros,
-  measureErrors,
-  measureSides,
-  stepAbove,
-} from './pair-kernel-code.js';
+import { type FloatArray, type FloatFormat, KEYS } from './float-format.js';
+import { kernelPlan, measureErrors, measureSides } from './pair-kernel-code.js';
 import {
   BRACKETS,
-  beyondBothOffset,
   CHUNK_PAIRS,
   type ExtremeSlot,
-  extremeOffset,
   extremeSlots,
-  KEY_COUNTS,
-  KEYS,
-  outsideOffset,
-  PAGES,
-  place,
   STEP_PAIRS,
   type SumSlot,
   sumSlots,
 } from './pair-kernel-layout.js';
+import { classify, collect, countKeys, countZeros, stepAbove } from './pair-kernel-selection.js';
 import { instantiateModule } from './wasm-assembler.js';
 
 /** What is put behind values to fill a vector: below every bracket. */
 const PADDING = -1;
 
+/** Vector code for pairs of numbers of one format. */
 export interface PairKernel {
+  readonly format: FloatFormat;
   /** Views of the kernel's memory, CHUNK_PAIRS long. */
-  readonly candidate: Float32Array;
-  readonly reference: Float32Array;
-  readonly absolute: Float32Array;
-  readonly relative: Float32Array;
-  readonly collected: Float32Array;
+  readonly candidate: FloatArray;
+  readonly reference: FloatArray;
+  readonly absolute: FloatArray;
+  readonly relative: FloatArray;
+  readonly collected: FloatArray;
   /** Forgets what was measured, sums as well as extremes. */
   reset(): void;
   /**
@@ -74,22 +63,23 @@ export interface PairKernel {
   /** The counts of keys, as a copy, which begin anew. */
   clearKeys(): Uint32Array;
   /** How many of the values have which key. The answer is overwritten by the next call, and the counts begin anew. */
-  countKeys(values: Float32Array): Uint32Array;
+  countKeys(values: FloatArray): Uint32Array;
 }
 
 export type KernelArray = 'absolute' | 'relative';
 
-/** Errors whose key (the upper 16 bits of the float32) k has `after` < k <= `last`. */
+/** Errors whose key (see KEYS) k has `after` < k <= `last`. */
 export interface KernelBracket {
   readonly after: number;
   readonly last: number;
 }
 
-let kernel: PairKernel | undefined;
+const kernels = new Map<FloatFormat, PairKernel>();
 
-/** The kernel, compiled when first needed (about a millisecond). */
-export function pairKernel(): PairKernel {
-  kernel ??= instantiate();
+/** The kernel for a format, compiled when first needed (about a millisecond). */
+export function pairKernel(format: FloatFormat): PairKernel {
+  const kernel = kernels.get(format) ?? instantiate(format);
+  kernels.set(format, kernel);
   return kernel;
 }
 
@@ -106,35 +96,41 @@ interface KernelExports {
   readonly stepAbove: (start: number, end: number, limit: number) => number;
 }
 
-function instantiate(): PairKernel {
-  const run = instantiateModule<KernelExports>(PAGES, [
-    measureSides(),
-    measureErrors('measureErrors', false),
-    measureErrors('measureErrorsWithZeros', true),
-    classify('classifyTwo', 2),
-    classify('classifyFour', 4),
-    collect(),
-    countKeys(),
-    countZeros(),
-    stepAbove(),
+function instantiate(format: FloatFormat): PairKernel {
+  const plan = kernelPlan(format);
+  const { bytes, layout } = plan;
+  const { place } = layout;
+  const run = instantiateModule<KernelExports>(layout.pages, [
+    measureSides(plan),
+    measureErrors(plan, 'measureErrors', false),
+    measureErrors(plan, 'measureErrorsWithZeros', true),
+    classify(plan, 'classifyTwo', 2),
+    classify(plan, 'classifyFour', 4),
+    collect(plan),
+    countKeys(plan),
+    countZeros(plan),
+    stepAbove(plan),
   ]);
   const { buffer } = run.memory;
-  const values = (offset: number, length = CHUNK_PAIRS) => new Float32Array(buffer, offset, length);
+  const values = (offset: number, length = CHUNK_PAIRS) => format.view(buffer, offset, length);
+  const vector = 16 / bytes;
   const slots = new Float64Array(buffer, place.slots, 2 * sumSlots.length);
-  const extremes = values(extremeOffset('candidateMin'), 4 * extremeSlots.length);
-  const outside = new Int32Array(buffer, outsideOffset, 4);
-  const beyondBoth = new Int32Array(buffer, beyondBothOffset, 4);
+  const extremes = values(layout.extreme('candidateMin'), vector * extremeSlots.length);
+  const outside = new Int32Array(buffer, layout.outside, 4);
+  const beyondBoth = new Int32Array(buffer, layout.beyondBoth, 4);
   const thresholds = new Int16Array(buffer, place.thresholds, 16 * BRACKETS);
   const counts = new Int32Array(buffer, place.counts, 4 * BRACKETS);
   const lanes = (slot: ExtremeSlot, choose: (a: number, b: number) => number) => {
-    const at = 4 * extremeSlots.indexOf(slot);
-    const low = choose(extremes[at]!, extremes[at + 1]!);
-    return choose(low, choose(extremes[at + 2]!, extremes[at + 3]!));
+    const at = vector * extremeSlots.indexOf(slot);
+    let chosen = extremes[at]!;
+    for (let lane = 1; lane < vector; lane++) chosen = choose(chosen, extremes[at + lane]!);
+    return chosen;
   };
-  const keyCounts = new Uint32Array(buffer, KEY_COUNTS, KEYS);
+  const keyCounts = new Uint32Array(buffer, layout.keyCounts, KEYS);
   const collected = values(place.collected);
   const arrays = { absolute: values(place.absolute), relative: values(place.relative) };
   return {
+    format,
     candidate: values(place.candidate),
     reference: values(place.reference),
     ...arrays,
@@ -147,18 +143,18 @@ function instantiate(): PairKernel {
         const isMinimum = slot.endsWith('Min') || slot === 'smallestReference';
         extremes.fill(
           isMinimum ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY,
-          4 * index,
-          4 * index + 4,
+          vector * index,
+          vector * (index + 1),
         );
       }
     },
     measure: (start, count, atol, rtol, zeros) => {
-      const [from, to] = [4 * start, 4 * (start + count)];
+      const [from, to] = [bytes * start, bytes * (start + count)];
       run.measureSides(from, to);
       if (zeros) run.measureErrorsWithZeros(from, to, atol, rtol);
       else run.measureErrors(from, to, atol, rtol);
     },
-    measureSides: (start, count) => run.measureSides(4 * start, 4 * (start + count)),
+    measureSides: (start, count) => run.measureSides(bytes * start, bytes * (start + count)),
     sum: (slot) => {
       const at = 2 * sumSlots.indexOf(slot);
       return slots[at]! + slots[at + 1]!;
@@ -177,26 +173,26 @@ function instantiate(): PairKernel {
       }
       counts.fill(0);
       const classify = brackets.length > 2 ? run.classifyFour : run.classifyTwo;
-      classify(place[which], place[which] + 4 * padded);
+      classify(place[which], place[which] + bytes * padded);
       const end = run.collect(place[which], padded / 8);
       for (let i = 0; i < brackets.length; i++) {
         above[i]! += counts[4 * i]! + counts[4 * i + 1]! + counts[4 * i + 2]! + counts[4 * i + 3]!;
       }
-      return (end - place.collected) / 4;
+      return (end - place.collected) / bytes;
     },
     addKeys: (which, count) => {
       const before = keyCounts[0]!;
-      run.countKeys(place[which], place[which] + 4 * count);
+      run.countKeys(place[which], place[which] + bytes * count);
       return keyCounts[0]! - before;
     },
     countZeros: (which, count) => {
-      run.countZeros(place[which], place[which] + 4 * count);
-      return counts[0]! + counts[1]! + counts[2]! + counts[3]!;
+      run.countZeros(place[which], place[which] + bytes * count);
+      return sumOf(counts);
     },
     stepAbove: (which, start, count, limit) => {
       if (start >= count) return count;
-      const end =
-        (run.stepAbove(place[which] + 4 * start, place[which] + 4 * count, limit) - place[which]) / 4;
+      const first = place[which];
+      const end = (run.stepAbove(first + bytes * start, first + bytes * count, limit) - first) / bytes;
       // The last step is where the search ends in either case.
       const step = end - STEP_PAIRS;
       return end < count || arrays[which].subarray(step, end).some((error) => error > limit) ? step : count;
@@ -211,11 +207,12 @@ function instantiate(): PairKernel {
       for (let start = 0; start < given.length; start += CHUNK_PAIRS) {
         const part = given.subarray(start, start + CHUNK_PAIRS);
         collected.set(part);
-        run.countKeys(place.collected, place.collected + 4 * part.length);
+        run.countKeys(place.collected, place.collected + bytes * part.length);
       }
       return keyCounts;
     },
   };
 }
 
+/** Of counts in 32 bits, or in 64 of which the upper half is zero. */
 const sumOf = (lanes: Int32Array): number => lanes[0]! + lanes[1]! + lanes[2]! + lanes[3]!;

@@ -1,3 +1,5 @@
+import { type FloatArray, type FloatFormat, formatOf } from './float-format.js';
+
 /** Everything about finite pairs that adds up (or is a maximum), gathered block by block. */
 export interface PairSums {
   count: number;
@@ -32,13 +34,15 @@ export interface Tolerance {
 /** Stands for a reference of zero in relative errors; Polygraphy's number, 2^-52. */
 const ZERO_REFERENCE = 2.220446049250313e-16;
 
-/** |c - r|, rounded to float32. */
-export const absoluteError = (candidate: number, reference: number): number =>
-  Math.fround(Math.abs(candidate - reference));
+/** |c - r| as a format holds it. */
+export const absoluteError = ({ round }: FloatFormat, candidate: number, reference: number): number =>
+  round(Math.abs(candidate - reference));
 
-/** |c - r| / |r|, each step rounded to float32. */
-export const relativeError = (candidate: number, reference: number): number =>
-  Math.fround(absoluteError(candidate, reference) / (reference === 0 ? ZERO_REFERENCE : Math.abs(reference)));
+/** |c - r| / |r|, each step as a format holds it. */
+export const relativeError = (format: FloatFormat, candidate: number, reference: number): number =>
+  format.round(
+    absoluteError(format, candidate, reference) / (reference === 0 ? ZERO_REFERENCE : Math.abs(reference)),
+  );
 
 export const emptySums = (): PairSums => ({
   count: 0,
@@ -62,28 +66,30 @@ export const emptySums = (): PairSums => ({
 });
 
 /**
- * Adds a block of finite pairs to `sums`, in float64, and writes the absolute and relative error of each (float32, as Polygraphy computes them) into
- * `absolute` and `relative`.
+ * Adds a block of finite pairs to `sums`, in float64, and writes the absolute and relative error of each, in the format of the arrays (as Polygraphy
+ * computes them), into `absolute` and `relative`.
  */
 export function addPairs(
   sums: PairSums,
-  candidate: Float32Array,
-  reference: Float32Array,
-  absolute: Float32Array,
-  relative: Float32Array,
+  candidate: FloatArray,
+  reference: FloatArray,
+  absolute: FloatArray,
+  relative: FloatArray,
   tolerance: Tolerance,
 ): void {
-  // The tolerances themselves are float32 in the vector kernel; both paths must judge an element alike.
-  const allowed = Math.fround(tolerance.absolute);
-  const slope = Math.fround(tolerance.relative);
+  const format = formatOf(reference);
+  const { round } = format;
+  // The vector kernel rounds the tolerances too; both paths must judge an element alike.
+  const allowed = round(tolerance.absolute);
+  const slope = round(tolerance.relative);
   for (let i = 0; i < candidate.length; i++) {
     const c = candidate[i]!;
     const r = reference[i]!;
     const size = Math.abs(r);
-    const error = absoluteError(c, r);
-    const ratio = relativeError(c, r);
-    const forgiven = Math.fround(slope * size);
-    const excess = Math.fround(error - forgiven);
+    const error = absoluteError(format, c, r);
+    const ratio = relativeError(format, c, r);
+    const forgiven = round(slope * size);
+    const excess = round(error - forgiven);
     absolute[i] = error;
     relative[i] = ratio;
     sums.candidate += c;

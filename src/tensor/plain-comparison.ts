@@ -1,20 +1,22 @@
 import { type Gathered, type NonFiniteCounts, namedQuantiles } from './comparison-statistics.js';
+import { type FloatArray, formatOf } from './float-format.js';
 import { quantilesInPlace } from './order-statistics.js';
 import { addPairs, emptySums, type Tolerance } from './pair-sums.js';
 
 /** The plain way: both errors of every pair in memory. */
 export function gatherAtOnce(
-  candidate: Float32Array,
-  reference: Float32Array,
+  candidate: FloatArray,
+  reference: FloatArray,
   tolerance: Tolerance,
   fractions: readonly number[],
 ): Gathered {
   const pairs = finitePairs(candidate, reference);
-  const absolute = new Float32Array(pairs.candidate.length);
-  const relative = new Float32Array(pairs.candidate.length);
+  const { make } = formatOf(reference);
+  const absolute = make(pairs.candidate.length);
+  const relative = make(pairs.candidate.length);
   const sums = emptySums();
   addPairs(sums, pairs.candidate, pairs.reference, absolute, relative, tolerance);
-  const place = (values: Float32Array, value: number) => {
+  const place = (values: FloatArray, value: number) => {
     const index = values.indexOf(value);
     return pairs.indices === undefined ? index : (pairs.indices[index] ?? -1);
   };
@@ -30,8 +32,8 @@ export function gatherAtOnce(
 }
 
 export interface FinitePairs {
-  readonly candidate: Float32Array;
-  readonly reference: Float32Array;
+  readonly candidate: FloatArray;
+  readonly reference: FloatArray;
   /** Where each pair was, or undefined when all are there. */
   readonly indices: Uint32Array | undefined;
   readonly counts: NonFiniteCounts;
@@ -53,7 +55,7 @@ export function addCounts(total: Counters, counts: NonFiniteCounts): void {
 }
 
 /** Leaves out the pairs that are not finite on both sides, and counts them. The arrays are the given ones when nothing is left out. */
-export function finitePairs(candidate: Float32Array, reference: Float32Array): FinitePairs {
+export function finitePairs(candidate: FloatArray, reference: FloatArray): FinitePairs {
   const counts = noneCounted();
   const kept = new Uint32Array(candidate.length);
   let finite = 0;
@@ -74,9 +76,15 @@ export function finitePairs(candidate: Float32Array, reference: Float32Array): F
   if (finite === candidate.length) return { candidate, reference, indices: undefined, counts };
   const indices = kept.subarray(0, finite);
   return {
-    candidate: Float32Array.from(indices, (index) => candidate[index]!),
-    reference: Float32Array.from(indices, (index) => reference[index]!),
+    candidate: picked(candidate, indices),
+    reference: picked(reference, indices),
     indices,
     counts,
   };
+}
+
+function picked(values: FloatArray, indices: Uint32Array): FloatArray {
+  const few = formatOf(values).make(indices.length);
+  for (let i = 0; i < few.length; i++) few[i] = values[indices[i]!]!;
+  return few;
 }

@@ -176,8 +176,11 @@ const narrowIntegers = {
   uint32: Uint32Array,
 } as const;
 
+/** Numbers in an array of a type that holds them. */
+export type NumberArray = Float32Array | Float64Array | Int32Array | Uint32Array;
+
 /** The elements as exact numbers; 64-bit integers beyond 2^53 lose their last bits. Throws TF_TENSOR_UNSUPPORTED like `float32Values`. */
-export function numbersOf(tensor: Tensor, name = 'the tensor'): ArrayLike<number> {
+export function numbersOf(tensor: Tensor, name = 'the tensor'): NumberArray {
   const { dtype } = tensor;
   if (dtype === 'int64' || dtype === 'uint64') {
     const elements = elementsOf({ ...tensor, dtype });

@@ -5,7 +5,7 @@
  */
 export type Code = readonly number[];
 
-export const valueTypes = { i32: 0x7f, i64: 0x7e, f32: 0x7d, v128: 0x7b } as const;
+export const valueTypes = { i32: 0x7f, i64: 0x7e, f32: 0x7d, f64: 0x7c, v128: 0x7b } as const;
 export type ValueType = keyof typeof valueTypes;
 
 /** Unsigned LEB128. */
@@ -69,6 +69,7 @@ export const i32 = {
 export const i64 = {
   constant: (value: number): Code => [0x42, ...signed(value)],
   load: loadOf([0x29], 3),
+  store: storeOf([0x37], 3),
   subtract: operation(0x7d),
   and: operation(0x83),
   trailingZeros: operation(0x7a),
@@ -80,6 +81,10 @@ export const f32 = {
   constant: (value: number): Code => [0x43, ...new Uint8Array(Float32Array.of(value).buffer)],
 } as const;
 
+export const f64 = {
+  constant: (value: number): Code => [0x44, ...new Uint8Array(Float64Array.of(value).buffer)],
+} as const;
+
 export const v128 = {
   load: loadOf([0xfd, ...unsigned(0x00)], 4),
   store: storeOf([0xfd, ...unsigned(0x0b)], 4),
@@ -89,13 +94,13 @@ export const v128 = {
   xor: vector(0x51),
   anyTrue: vector(0x53),
   constant: (bytes: Code): Code => [0xfd, ...unsigned(0x0c), ...bytes],
-  /** The upper two 32-bit lanes in the place of the lower. */
-  upperHalf: (value: Code): Code => [
-    ...value,
-    ...value,
+  /** Sixteen bytes by their place in the two operands together, 0 to 31. */
+  shuffle: (first: Code, second: Code, places: readonly number[]): Code => [
+    ...first,
+    ...second,
     0xfd,
     ...unsigned(0x0d),
-    ...Array.from({ length: 16 }, (_, i) => (i + 8) % 16),
+    ...places,
   ],
 } as const;
 
@@ -113,7 +118,22 @@ export const f32x4 = {
   pseudoMax: vector(0xeb),
 } as const;
 
-export const f64x2 = { add: vector(0xf0), promoteLow: vector(0x5f) } as const;
+/** Named as those of f32x4. */
+export const f64x2 = {
+  splat: vector(0x14),
+  equals: vector(0x47),
+  greaterThan: vector(0x4a),
+  abs: vector(0xec),
+  add: vector(0xf0),
+  subtract: vector(0xf1),
+  multiply: vector(0xf2),
+  divide: vector(0xf3),
+  pseudoMin: vector(0xf6),
+  pseudoMax: vector(0xf7),
+  promoteLow: vector(0x5f),
+} as const;
+
+export const i64x2 = { subtract: vector(0xd1) } as const;
 
 export const i8x16 = {
   /** Each byte of the second picks one of the first's; 16 and above pick zero. */

@@ -94,7 +94,7 @@ function compareSamples(request: JudgeRequest, { tolerance }: ExactLimits): Foun
   };
 }
 
-/** Statistics of the values as float32, as Polygraphy gives them of integers and booleans too; none of complex numbers. */
+/** Statistics of the values as floats, as Polygraphy gives them of integers and booleans too; none of complex numbers. */
 function asNumbers(
   request: JudgeRequest,
   tolerance: ExactLimits['tolerance'],

@@ -120,8 +120,8 @@ function whyFailed(
   return reasons;
 }
 
-/** From here on float32 does not hold every integer. */
-const EXACT_INTEGERS = 2 ** 24;
+/** From here on a double does not hold every integer. */
+const EXACT_INTEGERS = 2 ** 53;
 
 function isRounded(request: JudgeRequest, { candidate, reference }: Comparison): boolean {
   const { kind } = dtypes[referenceDtype(request)];
@@ -138,7 +138,7 @@ function whyInconclusive(
   const { allowLoose, reference: samples } = request;
   const { reference, elements } = comparison;
   if (isRounded(request, comparison))
-    return `checks compare integers as float32, which rounds those beyond ${EXACT_INTEGERS}: a tolerance (--atol ${request.name}:0) is exact.`;
+    return `checks compare integers as float64, which rounds those beyond 2^53: a tolerance (--atol ${request.name}:0) is exact.`;
   if (elements === 0) return 'the output is empty.';
   if (comparison.finite === 0)
     return 'the reference gives nothing but NaN and infinity, so nothing can be held against it.';

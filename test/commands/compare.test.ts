@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { writeNpy } from '../../src/tensor/npy.js';
 import { writeNpz } from '../../src/tensor/npz.js';
 import type { Tensor } from '../../src/tensor/tensor.js';
-import { floatTensor, integerTensor, tensorFrom } from '../../src/tensor/values.js';
+import { float32Values, floatTensor, integerTensor, tensorFrom } from '../../src/tensor/values.js';
 import { compareOutputs } from '../../src/verify/compare.js';
 import type { CompareRequest } from '../../src/verify/compare-request.js';
 import { type CompareResult, compareResultSchema } from '../../src/verify/compare-result.js';
@@ -104,6 +104,33 @@ describe('trtforge compare', () => {
     expect(answer(...repeat.split(' ').slice(2)).repeat).toBe(repeat);
   });
 
+  it('compares float64 as such: errors that float32 does not see count, also where only one side is float64', () => {
+    const off = ramp.length * 300;
+    const reference64 = tensorFrom(
+      'float64',
+      [off],
+      Float64Array.from({ length: off }, (_, i) => Math.cos(i)),
+    );
+    const candidate64 = tensorFrom(
+      'float64',
+      [off],
+      Float64Array.from({ length: off }, (_, i) => Math.cos(i) + (i % 2) * 1e-12),
+    );
+    const [a, b] = [npz('candidate64', { y: candidate64 }), npz('reference64', { y: reference64 })];
+    const result = answer(a, b, '--atol', '1e-13');
+    expect(result).toMatchObject({ outcome: 'fail', warnings: [] });
+    const [output] = result.outputs;
+    expect(output?.statistics).toContainEqual({ name: 'max', amount: expect.closeTo(1e-12, 15) });
+    expect(output?.statistics).toContainEqual({ name: 'outside tolerance', amount: off / 2 });
+    expect(output?.histogram).toMatchObject({ zeros: off / 2 });
+    expect(answer(a, b, '--atol', '2e-12')).toMatchObject({ outcome: 'pass' });
+    const narrow = npz('narrow', { y: floatTensor('float32', [off], float32Values(reference64)) });
+    const mixed = answer(narrow, b, '--allow-dtype-difference');
+    const max = mixed.outputs[0]?.statistics.find(({ name }) => name === 'max')?.amount;
+    expect(max).toBeGreaterThan(1e-8);
+    expect(max).toBeLessThan(2 ** -25);
+  });
+
   it('names what only one side has: missing outputs fail, more of them do not', () => {
     const more = npz('more', { y, classes, extra: classes });
     expect(answer(more, reference)).toMatchObject({ outcome: 'pass', candidate: { unmatched: ['extra'] } });
@@ -198,6 +225,11 @@ describe('trtforge compare', () => {
     const result = answer(path, reference, '--outputs', 'y');
     expect(result).toMatchObject({ outcome: 'pass', candidate: { format: 'trtexec' } });
     expect(result.warnings[0]).toMatch(/six significant digits/);
+    // 0.1 is not what float32 holds, but what trtexec prints of it.
+    const tenth = npz('tenth', { y: tensorFrom('float32', [2], Float32Array.of(0.1, 0.7)) });
+    writeFileSync(path, '[\n  { "name" : "y", "dimensions" : "2", "values" : [ 0.1, 0.7 ] }\n]\n');
+    expect(answer(path, tenth, '--atol', '0').outputs[0]?.histogram.zeros).toBe(2);
+    expect(answer(tenth, path, '--atol', '0').outputs[0]?.histogram.zeros).toBe(2);
   });
 
   it('never passes an archive whose elements were damaged after it was written', () => {

@@ -4,6 +4,12 @@ import { describe, expect, it } from 'vitest';
 import { type Comparison, compareFloats, comparePairs } from '../../src/tensor/comparison.js';
 import { comparisonOf, fractionsOf } from '../../src/tensor/comparison-statistics.js';
 import { ErrorHistogram, type Histogram } from '../../src/tensor/error-histogram.js';
+import {
+  type FloatArray,
+  type FloatFormat,
+  float32Format,
+  float64Format,
+} from '../../src/tensor/float-format.js';
 import { floatsOf } from '../../src/tensor/float-reader.js';
 import { openNpz } from '../../src/tensor/npz.js';
 import { quantilesInPlace } from '../../src/tensor/order-statistics.js';
@@ -93,10 +99,20 @@ describe('comparison of floats', () => {
   });
 });
 
-describe('the kernel for large tensors', () => {
+/** Every format that numbers are compared in, and how near sums of large tensors are to those of plain code. */
+const formats = [
+  { format: float32Format, near: 3e-6 },
+  { format: float64Format, near: 1e-12 },
+] as const;
+
+function floatsFrom(format: FloatFormat, length: number, element: (i: number) => number): FloatArray {
+  const values = format.make(length);
+  for (let i = 0; i < length; i++) values[i] = element(i);
+  return values;
+}
+
+describe.each(formats)('the kernel for large tensors of $format.name', ({ format, near }) => {
   const random = randomNumbers(11);
-  const make = (length: number, element: (i: number) => number) =>
-    Float32Array.from({ length }, (_, i) => element(i));
   const noise = () => (random() + random() + random() - 1.5) * 1e-3;
 
   it.each<[string, number, (i: number) => number, (reference: number, i: number) => number]>([
@@ -134,17 +150,17 @@ describe('the kernel for large tensors', () => {
     ['nothing finite', 10_000, () => Number.NaN, () => 1],
     ['one outlier in a period', 64_000, () => 1, (r, i) => (i % 64 === 0 ? r + 1 : r + noise())],
   ])('agrees with the plain way: %s', (_case, length, referenceAt, candidateAt) => {
-    const reference = make(length, referenceAt);
-    const candidate = make(length, (i) => candidateAt(reference[i]!, i));
+    const reference = floatsFrom(format, length, referenceAt);
+    const candidate = floatsFrom(format, length, (i) => candidateAt(reference[i]!, i));
     const plain = comparisonOf(gatherAtOnce(candidate, reference, tolerance, fractionsOf('all')), tolerance);
-    expectSame(compareFloats(candidate, reference, tolerance, 'all'), plain);
+    expectSame(compareFloats(candidate, reference, tolerance, 'all'), plain, near);
     const { median, p90, p99 } = compareFloats(candidate, reference, tolerance).relative;
     expect([median, p90, p99]).toEqual([plain.relative.median, null, plain.relative.p99]);
   });
 });
 
-/** Sums in float32 blocks agree to a millionth; everything else is the same number. */
-function expectSame(actual: Comparison, expected: Comparison): void {
+/** Sums agree as nearly as their format lets them, to a millionth in float32 blocks; everything else is the same number. */
+function expectSame(actual: Comparison, expected: Comparison, near: number): void {
   const approximate = /mean|deviation|l2|cosineSimilarity|signalToNoise|peakSignalToNoise/;
   const visit = (path: string, a: unknown, e: unknown) => {
     if (typeof e === 'object' && e !== null) {
@@ -154,14 +170,14 @@ function expectSame(actual: Comparison, expected: Comparison): void {
     } else if (approximate.test(path) && typeof e === 'number' && Number.isFinite(e)) {
       // What comes from sums with cancellation is as exact as the terms are large.
       const terms = /deviation/.test(path) ? 1e-4 : /(reference|candidate).mean/.test(path) ? 0.05 : 0;
-      const scale = Math.abs(e) + terms * Math.abs(expected.reference.max || 0) + 1e-9;
-      expect([path, Math.abs((a as number) - e) <= 3e-6 * scale]).toEqual([path, true]);
+      const scale = Math.abs(e) + terms * Math.abs(expected.reference.max || 0) + near / 3000;
+      expect([path, Math.abs((a as number) - e) <= near * scale]).toEqual([path, true]);
     } else expect([path, a]).toEqual([path, e]);
   };
   visit('', actual, expected);
 }
 
-function histogramOf(candidate: Float32Array, reference: Float32Array, worst = new WorstPairs(0)): Histogram {
+function histogramOf(candidate: FloatArray, reference: FloatArray, worst = new WorstPairs(0)): Histogram {
   const histogram = new ErrorHistogram(worst);
   const pairs = { candidate: floatsOf(candidate), reference: floatsOf(reference) };
   comparePairs(pairs, tolerance, 'none', histogram);
@@ -214,16 +230,20 @@ describe('histogram of errors', () => {
   ])('of large tensors is that of plain code, and so are the worst pairs: %s', (_case, size) => {
     const numbers = randomNumbers(5);
     const count = 100_003;
-    const reference = Float32Array.from({ length: count }, (_, at) =>
-      size(at) < 1e-30 ? 0 : numbers() - 0.5,
-    );
-    const candidate = reference.map((value, at) => value + size(at) * (numbers() < 0.5 ? 1 : numbers()));
-    const [worst, plainWorst] = [new WorstPairs(5), new WorstPairs(5)];
-    const plain = new ErrorHistogram(plainWorst);
-    plain.show(candidate, reference, 0);
-    expect(histogramOf(candidate, reference, worst)).toEqual(plain.histogram());
-    expect(worst.list()).toEqual(plainWorst.list());
-    expect(plain.histogram().bins.length > 0 || plain.histogram().zeros === count).toBe(true);
+    for (const { format } of formats) {
+      const reference = floatsFrom(format, count, (at) => (size(at) < 1e-30 ? 0 : numbers() - 0.5));
+      const candidate = floatsFrom(
+        format,
+        count,
+        (at) => reference[at]! + size(at) * (numbers() < 0.5 ? 1 : numbers()),
+      );
+      const [worst, plainWorst] = [new WorstPairs(5), new WorstPairs(5)];
+      const plain = new ErrorHistogram(plainWorst);
+      plain.show(candidate, reference, 0);
+      expect(histogramOf(candidate, reference, worst)).toEqual(plain.histogram());
+      expect(worst.list()).toEqual(plainWorst.list());
+      expect(plain.histogram().bins.length > 0 || plain.histogram().zeros === count).toBe(true);
+    }
   });
 });
 

@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { compareExactly } from '../../src/tensor/exact-comparison.js';
+import type { Tensor } from '../../src/tensor/tensor.js';
 import { tensorReader } from '../../src/tensor/tensor-reader.js';
-import { tensorFrom } from '../../src/tensor/values.js';
+import { integerTensor, tensorFrom } from '../../src/tensor/values.js';
 import { parseCheck } from '../../src/verify/checks.js';
 import { judgeOutput } from '../../src/verify/judge-output.js';
 import type { JudgeRules } from '../../src/verify/judged.js';
@@ -268,17 +270,59 @@ describe('integers', () => {
     expect(judgeBytes([0, 0], [0, 0])).toMatchObject({ outcome: 'pass', zerosPass: true });
   });
 
-  it('beyond what float32 holds are not passed by a check that compares them as such', () => {
-    const wide = judgeOutput({
-      name: 'y',
-      precision: 'fp32',
-      atol: [],
-      rtol: [],
-      checks: [parseCheck('y:elemwise')],
-      candidate: [tensorReader(tensorFrom('int32', [2], Int32Array.of(2 ** 24 + 1, 5)))],
-      reference: [tensorReader(tensorFrom('int32', [2], Int32Array.of(2 ** 24, 5)))],
-    }).output;
-    expect(wide.outcome).toBe('inconclusive');
-    expect(wide.reasons[0]).toMatch(/integers as float32.*--atol y:0/);
+  it('beyond what float32 holds are told apart by checks, and those that no double holds are not passed', () => {
+    const rules = { precision: 'fp32', checks: [parseCheck('y:max')], rtol: all(1e-17) } as const;
+    const judgeWide = (candidate: Tensor, reference: Tensor, atol: number) =>
+      judgeOutput({
+        ...rules,
+        name: 'y',
+        atol: all(atol),
+        candidate: [tensorReader(candidate)],
+        reference: [tensorReader(reference)],
+      }).output;
+    const int32 = (...values: number[]) => integerTensor('int32', [values.length], values);
+    expect(judgeWide(int32(2 ** 24 + 1, 5), int32(2 ** 24, 5), 0.5).outcome).toBe('fail');
+    expect(judgeWide(int32(2 ** 24 + 1, 5), int32(2 ** 24, 5), 1).outcome).toBe('pass');
+    const int64 = (value: bigint) => tensorFrom('int64', [2], BigInt64Array.of(value, 5n));
+    const doubtful = judgeWide(int64(2n ** 53n + 1n), int64(2n ** 53n), 0.5);
+    expect(doubtful.outcome).toBe('inconclusive');
+    expect(doubtful.reasons[0]).toMatch(/integers as float64.*2\^53.*--atol y:0/);
+  });
+
+  it.each<[string, Tensor, Tensor]>([
+    [
+      'int64 against uint64',
+      tensorFrom('int64', [2], BigInt64Array.of(-1n, 2n ** 62n)),
+      tensorFrom('uint64', [2], BigUint64Array.of(2n ** 64n - 1n, 2n ** 62n)),
+    ],
+    [
+      'int64 against a double that has no room for its last bit',
+      tensorFrom('int64', [2], BigInt64Array.of(2n ** 53n + 1n, 4n)),
+      tensorFrom('float64', [2], Float64Array.of(2 ** 53, 4)),
+    ],
+    [
+      'uint64 against float32',
+      tensorFrom('uint64', [2], BigUint64Array.of(2n ** 63n + 1n, 7n)),
+      tensorFrom('float32', [2], Float32Array.of(2 ** 63, 7)),
+    ],
+    [
+      'int64 against a fraction',
+      tensorFrom('int64', [2], BigInt64Array.of(4n, 7n)),
+      tensorFrom('float64', [2], Float64Array.of(4.5, 7)),
+    ],
+    [
+      'uint64 against int8',
+      tensorFrom('uint64', [2], BigUint64Array.of(255n, 7n)),
+      tensorFrom('int8', [2], Int8Array.of(-1, 7)),
+    ],
+  ])('are compared to the last bit also with another type: %s', (_case, candidate, reference) => {
+    for (const [ours, theirs] of [
+      [candidate, reference],
+      [reference, candidate],
+    ] as const) {
+      const found = compareExactly(tensorReader(ours), tensorReader(theirs), 'y', 2);
+      expect([found.different, found.worst[0]?.index]).toEqual([1, 0]);
+      expect(found.largest).toBeGreaterThan(0);
+    }
   });
 });

@@ -13,7 +13,7 @@ const hasPolygraphy = spawnSync(python, ['-c', 'import numpy, polygraphy.compara
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-with-polygraphy-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-const TOLERANCES = [1e-6, 1e-4, 1e-2] as const;
+const TOLERANCES = [1e-12, 1e-10, 1e-6, 1e-4, 1e-2] as const;
 const STATISTICS = ['elemwise', 'max', 'mean', 'median', 'quantile'] as const;
 
 /** Saves results of two runners with random outputs, and says what Polygraphy finds with each tolerance and statistic. */
@@ -24,6 +24,8 @@ from polygraphy.comparator import compare
 folder, rng = sys.argv[1], np.random.default_rng(int(sys.argv[2]))
 r = {"y": rng.standard_normal((7, 901)).astype(np.float32), "z": rng.random(5000).astype(np.float16)}
 c = {n: (v.astype(np.float32) * (1 + 1e-3 * rng.standard_normal(v.shape))).astype(v.dtype) for n, v in r.items()}
+r["wide"] = rng.standard_normal(4000)
+c["wide"] = r["wide"] + 1e-11 * rng.standard_normal(4000)
 for name, outputs in (("a", c), ("b", r)):
     results = RunResults(); results.add([outputs], runner_name=name); results.save(f"{folder}/{name}.json")
 func = getattr(compare, "SimpleCompareFunc", None) or compare.CompareFunc.simple

@@ -160,7 +160,7 @@ function largestOver(pairs: FloatPairs, limit: number): number {
 }
 
 function at(reader: FloatReader, index: number): number {
-  const value = new Float32Array(1);
+  const value = reader.format.make(1);
   reader.read(index, value);
   return value[0]!;
 }

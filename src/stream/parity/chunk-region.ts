@@ -1,7 +1,8 @@
 import { elementCount } from '../../tensor/dtype.js';
+import { type FloatArray, formatOf } from '../../tensor/float-format.js';
 import { type FloatReader, floatsOf } from '../../tensor/float-reader.js';
 import type { NamedTensors, Tensor } from '../../tensor/tensor.js';
-import { float32Values, numbersOf } from '../../tensor/values.js';
+import { elementsOf, float32Values, numbersOf } from '../../tensor/values.js';
 import type { StatePair } from '../contract/contract.js';
 import { lastInUse } from '../contract/state.js';
 
@@ -40,14 +41,16 @@ function shortest(lengths: ArrayLike<number>, size: number): number {
   return Math.max(0, least);
 }
 
-/** The elements of a region (of everything for null), in order, as float32. */
+/** The elements of a region (of everything for null), in order, as float32; those of float64 as they are. */
 export function regionFloats(tensor: Tensor, region: Region | null): FloatReader {
-  const values = float32Values(tensor);
+  const { dtype } = tensor;
+  const values = dtype === 'float64' ? elementsOf({ ...tensor, dtype }) : float32Values(tensor);
   if (region === null) return floatsOf(values);
   const { rows, run, stride, offset } = layout(tensor.shape, region);
   if (run < SHORT_RUN) return floatsOf(gathered(values, rows, run, stride, offset));
   return {
     length: rows * run,
+    format: formatOf(values),
     read: (start, target) => {
       for (let filled = 0; filled < target.length; ) {
         const row = Math.floor((start + filled) / run);
@@ -86,14 +89,8 @@ function layout(shape: readonly number[], { axis, from, to }: Region) {
   };
 }
 
-function gathered(
-  values: Float32Array,
-  rows: number,
-  run: number,
-  stride: number,
-  offset: number,
-): Float32Array {
-  const kept = new Float32Array(rows * run);
+function gathered(values: FloatArray, rows: number, run: number, stride: number, offset: number): FloatArray {
+  const kept = formatOf(values).make(rows * run);
   for (let row = 0, to = 0; row < rows; row++) {
     const start = row * stride + offset;
     for (let i = 0; i < run; i++) kept[to++] = values[start + i]!;

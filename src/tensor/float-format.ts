@@ -1,0 +1,51 @@
+/** Numbers as a comparison works on them. */
+export type FloatArray = Float32Array | Float64Array;
+
+/** One of the two formats in which numbers are compared (IEEE 754), and what its bits mean. */
+export interface FloatFormat {
+  readonly name: 'float32' | 'float64';
+  readonly bytes: 4 | 8;
+  readonly exponentBits: 8 | 11;
+  /** What is taken from the exponent's bits to have the exponent. */
+  readonly bias: 127 | 1023;
+  /** A result of arithmetic in float64 as this format holds it. */
+  readonly round: (value: number) => number;
+  readonly make: (length: number) => FloatArray;
+  readonly view: (buffer: ArrayBuffer, byteOffset: number, length: number) => FloatArray;
+}
+
+export const float32Format: FloatFormat = {
+  name: 'float32',
+  bytes: 4,
+  exponentBits: 8,
+  bias: 127,
+  round: Math.fround,
+  make: (length) => new Float32Array(length),
+  view: (buffer, byteOffset, length) => new Float32Array(buffer, byteOffset, length),
+};
+
+export const float64Format: FloatFormat = {
+  name: 'float64',
+  bytes: 8,
+  exponentBits: 11,
+  bias: 1023,
+  round: (value) => value,
+  make: (length) => new Float64Array(length),
+  view: (buffer, byteOffset, length) => new Float64Array(buffer, byteOffset, length),
+};
+
+export const formatOf = (values: FloatArray): FloatFormat =>
+  values instanceof Float64Array ? float64Format : float32Format;
+
+/** Keys are the upper 16 bits of a number that is not negative: ordered as the numbers, 128 to the octave in float32 and 16 in float64. */
+export const KEYS = 1 << 15;
+
+/** Bits of a key that are below the exponent. */
+export const keyFraction = ({ exponentBits }: FloatFormat): number => 15 - exponentBits;
+
+/** Keys from here on are infinity and NaN. */
+export const infiniteKey = (format: FloatFormat): number =>
+  ((1 << format.exponentBits) - 1) << keyFraction(format);
+
+/** Where the upper 16 bits of number `index` are among 16-bit words. */
+export const keyWord = ({ bytes }: FloatFormat, index: number): number => ((index + 1) * bytes) / 2 - 1;
