@@ -54,13 +54,13 @@ export function zerosOutside(
   name: string,
 ): number {
   const elements = elementCount(reference.shape);
-  const isComplex = dtypes[reference.dtype].kind === 'complex';
+  const { kind, bits } = dtypes[reference.dtype];
   let outside = 0;
   for (let start = 0; start < elements; start += PIECE) {
     const count = Math.min(PIECE, elements - start);
     const theirs = piece(reference, start, count);
-    if (isComplex) {
-      if (theirs.bytes.some((byte) => byte !== 0)) outside += count;
+    if (kind === 'complex') {
+      outside += nonZero(theirs.bytes, bits / 8);
       continue;
     }
     const values = numbers(theirs, name);
@@ -70,6 +70,14 @@ export function zerosOutside(
     }
   }
   return outside;
+}
+
+/** How many elements of `width` bytes have one that is not zero. */
+function nonZero(bytes: Uint8Array, width: number): number {
+  let count = 0;
+  for (let at = 0; at < bytes.length; at += width)
+    if (bytes.subarray(at, at + width).some((byte) => byte !== 0)) count++;
+  return count;
 }
 
 interface Piece {

@@ -205,6 +205,13 @@ function parseType(path: string, type: string, options: NpyOptions): Dtype {
       details: { voidBytes: Number(voidBytes) },
     });
   }
+  if (Object.values(numpyNames).includes(voidDtype)) {
+    throw new TrtforgeError(
+      'TF_TENSOR_UNSUPPORTED',
+      `${path} holds void elements of ${voidBytes} bytes, which are not ${voidDtype}: numpy has a name for that.`,
+      { remedy: 'numpy writes bfloat16 and float8 as void: save them as float32, which holds them all.' },
+    );
+  }
   if (dtypes[voidDtype].bits !== 8 * Number(voidBytes)) {
     throw invalid(path, `its elements have ${voidBytes} bytes and cannot be ${voidDtype}`);
   }

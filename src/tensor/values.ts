@@ -101,6 +101,23 @@ export function float32Values(tensor: Tensor, name = 'the tensor'): Float32Array
   return values;
 }
 
+/**
+ * The values of a float tensor as float32 that rounds to a narrower type as they themselves would: a float64 that lies between two float32 is the odd one
+ * of them, which is never halfway between two numbers of fewer bits (rounding to odd; Boldo and Melquiond, 2008).
+ */
+export function narrowableValues(tensor: Tensor): Float32Array {
+  const values = float32Values(tensor);
+  if (tensor.dtype !== 'float64') return values;
+  const bits = new Int32Array(values.buffer, values.byteOffset, values.length);
+  const wide = elementsOf({ ...tensor, dtype: tensor.dtype });
+  for (let i = 0; i < values.length; i++) {
+    const [value, nearest] = [wide[i]!, values[i]!];
+    if (nearest === value || Number.isNaN(value) || (bits[i]! & 1) === 1) continue;
+    bits[i]! += Math.abs(nearest) < Math.abs(value) ? 1 : -1;
+  }
+  return values;
+}
+
 /** A tensor of one of the float types from float32 values, rounded to nearest even; those of one byte hold no more than their largest number. */
 export function floatTensor(
   dtype: 'float16' | 'bfloat16' | 'float32' | 'float64' | ByteFloat,

@@ -8,12 +8,14 @@ import { readNpy } from '../tensor/npy.js';
 import { isRandomDtype, type RandomStream, randomStream, randomTensor } from '../tensor/random.js';
 import type { NamedTensors, Tensor } from '../tensor/tensor.js';
 import {
+  elementsOf,
   firstBeyond,
   float32Values,
   floatTensor,
   type IntegerDtype,
   integerTensor,
   isIntegerDtype,
+  narrowableValues,
   numbersOf,
   tensorFrom,
 } from '../tensor/values.js';
@@ -103,13 +105,26 @@ export function inDtype(input: Binding, tensor: Tensor, origin: string): Tensor 
   const { dtype } = input;
   checkConvertible(input, tensor.dtype, origin);
   if (tensor.dtype === dtype) return tensor;
-  if (isFloatDtype(dtype)) return floatTensor(dtype, tensor.shape, float32Values(tensor));
-  return isIntegerDtype(dtype) ? integersOf(input, dtype, tensor.shape, numbersOf(tensor), origin) : tensor;
+  if (isFloatDtype(dtype)) {
+    const values = dtypes[dtype].bits < 32 ? narrowableValues(tensor) : float32Values(tensor);
+    return floatTensor(dtype, tensor.shape, values);
+  }
+  if (!isIntegerDtype(dtype)) return tensor;
+  if (dtypes[dtype].bits === 64 && dtypes[tensor.dtype].bits === 64) return otherSign(input, tensor, origin);
+  return integersOf(input, dtype, tensor.shape, numbersOf(tensor), origin);
+}
+
+/** int64 as uint64 or the other way, to the last bit. */
+function otherSign(input: Binding, tensor: Tensor, origin: string): Tensor {
+  const elements = elementsOf({ ...tensor, dtype: tensor.dtype as 'int64' | 'uint64' });
+  const at = elements.findIndex((value) => BigInt.asIntN(64, value) < 0n);
+  if (at >= 0) throw beyond(input, origin, elements[at]!, at);
+  return { ...tensor, dtype: input.dtype };
 }
 
 /** Throws TF_SESSION_INPUT for a number that the type cannot hold: it would wrap around and be another. */
 function integersOf(
-  { name }: Binding,
+  input: Binding,
   dtype: IntegerDtype,
   shape: readonly number[],
   values: ArrayLike<number>,
@@ -117,12 +132,15 @@ function integersOf(
 ): Tensor {
   const at = firstBeyond(dtype, values);
   if (at < 0) return integerTensor(dtype, shape, values);
-  throw new TrtforgeError(
+  throw beyond(input, origin, values[at]!, at);
+}
+
+const beyond = ({ name, dtype }: Binding, origin: string, value: number | bigint, at: number) =>
+  new TrtforgeError(
     'TF_SESSION_INPUT',
-    `${origin} holds ${values[at]} (element ${at}), which the input ${name} of type ${dtype} cannot.`,
+    `${origin} holds ${value} (element ${at}), which the input ${name} of type ${dtype} cannot.`,
     { remedy: `Give values that ${dtype} holds.` },
   );
-}
 
 /** Throws TF_SESSION_INPUT unless values of a dtype can be given to an input: floats to floats, integers to integers. */
 export function checkConvertible(input: Binding, dtype: Dtype, origin: string): void {

@@ -6,6 +6,7 @@ import { list, same } from '../runtime/engine-inputs.js';
 import type { EngineBinding } from '../runtime/engine-interface.js';
 import type { Binding } from '../runtime/session.js';
 import { elementCount } from '../tensor/dtype.js';
+import { type ByteFloat, isByteFloat, smallFloatTable } from '../tensor/low-precision.js';
 import { readNpy } from '../tensor/npy.js';
 import { openNpz } from '../tensor/npz.js';
 import type { NamedTensors, Tensor } from '../tensor/tensor.js';
@@ -104,15 +105,32 @@ const fitsDeclared = (declared: NonNullable<Binding['shape']>, shape: readonly n
   shape.length === declared.length &&
   declared.every((size, axis) => typeof size !== 'number' || size === shape[axis]);
 
-/** Says of a conversion also how many finite values became infinite by it. */
+/** Says of a conversion also how many values were beyond what the new type holds. */
 function conversionNote(given: Tensor, tensor: Tensor): string {
   if (given.dtype === tensor.dtype) return '';
   const note = `, converted from ${given.dtype}`;
-  if (isIntegerDtype(tensor.dtype)) return note;
-  const [before, after] = [numbersOf(given), float32Values(tensor)];
-  let lost = 0;
-  for (let i = 0; i < after.length; i++) if (!Number.isFinite(after[i]) && Number.isFinite(before[i])) lost++;
-  return lost === 0 ? note : `${note}, in which ${lost} of ${after.length} values became infinite`;
+  const { dtype } = tensor;
+  if (isIntegerDtype(dtype)) return note;
+  const before = numbersOf(given);
+  const lost = isByteFloat(dtype) ? countBeyond(before, dtype) : countInfinite(before, float32Values(tensor));
+  const fate = isByteFloat(dtype) ? `are beyond ${dtype} and became the nearest it holds` : 'became infinite';
+  return lost === 0 ? note : `${note}, in which ${lost} of ${before.length} values ${fate}`;
+}
+
+function countInfinite(before: ArrayLike<number>, after: Float32Array): number {
+  let count = 0;
+  for (let i = 0; i < after.length; i++)
+    if (!Number.isFinite(after[i]) && Number.isFinite(before[i])) count++;
+  return count;
+}
+
+/** Floats of one byte hold no more than their largest number, and e8m0 nothing below its smallest. */
+function countBeyond(values: ArrayLike<number>, dtype: ByteFloat): number {
+  const held = smallFloatTable(dtype).filter(Number.isFinite);
+  const [least, most] = [Math.min(...held), Math.max(...held)];
+  let count = 0;
+  for (let i = 0; i < values.length; i++) if (values[i]! < least || values[i]! > most) count++;
+  return count;
 }
 
 /** Draws what is missing. An engine's open dimensions get the optimum of the profile, and values of shape tensors are that optimum. */

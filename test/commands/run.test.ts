@@ -323,7 +323,9 @@ describe('trtforge run ENGINE', () => {
     expect(readNpz(at('fp8.npz'), { voidDtype: 'float8_e4m3fn' }).get('y')?.shape).toEqual([8, 4]);
     writeNpy(at('ninth.npy'), floats('float32', [1, 4], [0.9, -1.1, 1000, 0]));
     const given = json([at('fp8.engine'), `x=@${at('ninth.npy')}`]).answer;
-    expect(given.inputs[0].from).toBe(`${at('ninth.npy')}, converted from float32`);
+    expect(given.inputs[0].from).toBe(
+      `${at('ninth.npy')}, converted from float32, in which 1 of 4 values are beyond float8_e4m3fn and became the nearest it holds`,
+    );
     expect(given.outputs).toMatchObject([{ min: -1.125, max: 448 }]);
   });
 

@@ -53,6 +53,33 @@ describe.each(['stored.npz', 'deflated.npz'])('reading %s', (file) => {
   });
 });
 
+describe('void elements', () => {
+  it.each([
+    ['bfloat16', 'float16', 2],
+    ['bfloat16', 'int16', 2],
+    ['float8_e4m3fn', 'int8', 1],
+    ['float8_e5m2', 'bool', 1],
+  ] as const)(
+    'of a file of %s are never taken for %s, which numpy has a name for',
+    (dtype, wanted, bytes) => {
+      const path = join(folder, `${dtype}.npz`);
+      writeNpz(path, new Map([['x', { dtype, shape: [4], bytes: new Uint8Array(4 * bytes) }]]));
+      const file = openNpz(path, { voidDtypes: { x: wanted } });
+      for (const read of [
+        () => file.read('x'),
+        () => file.describe('x'),
+        () => file.reader('x', loadedSlot()),
+      ]) {
+        const { code, message } = refusal(read);
+        expect(code).toBe('TF_TENSOR_UNSUPPORTED');
+        expect(message).toContain(`void elements of ${bytes} bytes, which are not ${wanted}`);
+      }
+      file.close();
+      expect(readNpz(path, { voidDtype: dtype }).get('x')).toMatchObject({ dtype, shape: [4] });
+    },
+  );
+});
+
 describe('writing', () => {
   const tensors = new Map<string, Tensor>([
     ['x', tensorFrom('float32', [2, 3, 4], Float32Array.from(ramp))],

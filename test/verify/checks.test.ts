@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { compareExactly } from '../../src/tensor/exact-comparison.js';
+import { compareExactly, zerosOutside } from '../../src/tensor/exact-comparison.js';
 import type { Tensor } from '../../src/tensor/tensor.js';
 import { tensorReader } from '../../src/tensor/tensor-reader.js';
 import { integerTensor, tensorFrom } from '../../src/tensor/values.js';
@@ -287,6 +287,17 @@ describe('integers', () => {
     const doubtful = judgeWide(int64(2n ** 53n + 1n), int64(2n ** 53n), 0.5);
     expect(doubtful.outcome).toBe('inconclusive');
     expect(doubtful.reasons[0]).toMatch(/integers as float64.*2\^53.*--atol y:0/);
+  });
+
+  it('count complex zeros element by element', () => {
+    const complex = (...parts: number[]): Tensor => ({
+      dtype: 'complex64',
+      shape: [parts.length / 2],
+      bytes: new Uint8Array(Float32Array.from(parts).buffer),
+    });
+    const outside = (tensor: Tensor) => zerosOutside(tensorReader(tensor), { absolute: 0, relative: 0 }, 'y');
+    expect(outside(complex(0, 1, 0, 0, 2, 0, 0, 0))).toBe(2);
+    expect(outside(complex(0, 0))).toBe(0);
   });
 
   it.each<[string, Tensor, Tensor]>([

@@ -7,9 +7,17 @@ import { feedInputs, valueFacts } from '../../src/onnx/value-facts.js';
 import type { Binding } from '../../src/runtime/session.js';
 import type { Dtype } from '../../src/tensor/dtype.js';
 import { writeNpy } from '../../src/tensor/npy.js';
-import { type IntegerDtype, integerTensor, numbersOf } from '../../src/tensor/values.js';
-import { type InputWishes, planInputs } from '../../src/verify/inputs.js';
+import {
+  elementsOf,
+  float32Values,
+  type IntegerDtype,
+  integerTensor,
+  numbersOf,
+  tensorFrom,
+} from '../../src/tensor/values.js';
+import { type InputWishes, inDtype, planInputs } from '../../src/verify/inputs.js';
 import { castTo, floats, ids, modelFile } from '../runtime/models.js';
+import { refusal } from '../support/refusal.js';
 
 async function plan(describe: (graph: GraphBuilder) => void, wishes: InputWishes = {}) {
   const model = openModel(await modelFile(describe));
@@ -304,6 +312,48 @@ describe('what the user says comes first', () => {
     const tensor = await taken;
     expect(tensor.dtype).toBe(dtype);
     expect(Array.from(numbersOf(tensor))).toEqual(values);
+  });
+
+  const binding = (dtype: Dtype) => ({ name: 'x', dtype, shape: ['n'] }) as const;
+
+  it.each([
+    ['uint64', 'int64'],
+    ['int64', 'uint64'],
+  ] as const)('%s becomes %s to the last bit, or is refused', (from, to) => {
+    const arrays = { int64: BigInt64Array, uint64: BigUint64Array };
+    const given = (value: bigint) => tensorFrom(from, [2], arrays[from].of(1n, value));
+    for (const value of [0n, 2n ** 53n + 1n, 2n ** 63n - 1n]) {
+      const tensor = inDtype(binding(to), given(value), 'x.npy');
+      expect([...elementsOf({ ...tensor, dtype: to })]).toEqual([1n, value]);
+    }
+    const odd = from === 'uint64' ? 2n ** 63n + 1n : -(2n ** 53n) - 1n;
+    expect(refusal(() => inDtype(binding(to), given(odd), 'x.npy'))).toMatchObject({
+      code: 'TF_SESSION_INPUT',
+      message: `x.npy holds ${odd} (element 1), which the input x of type ${to} cannot.`,
+    });
+  });
+
+  it('float64 is rounded once on its way to 16 bits', () => {
+    // Just beside a tie of float16, which float32 takes for the tie itself.
+    const [tie, tiny, huge] = [1 + 2 ** -11, 2 ** -45, Number.MAX_VALUE];
+    const beside = [
+      tie,
+      tie + tiny,
+      tie - tiny,
+      -tie - tiny,
+      3 * 2 ** -25 - 2 ** -60,
+      huge,
+      -huge,
+      1e-300,
+      0.1,
+    ];
+    const tensor = tensorFrom('float64', [beside.length], Float64Array.from(beside));
+    const { bytes } = inDtype(binding('float16'), tensor, 'x.npy');
+    const halves = float32Values({ dtype: 'float16', shape: [beside.length], bytes });
+    const up = 1 + 2 ** -10;
+    expect([...halves]).toEqual([1, up, 1, -up, 2 ** -24, Infinity, -Infinity, 0, 0.0999755859375]);
+    const brain = tensorFrom('float64', [2], Float64Array.of(1 + 2 ** -8 + tiny, 1 + 2 ** -8));
+    expect([...float32Values(inDtype(binding('bfloat16'), brain, 'x.npy'))]).toEqual([1 + 2 ** -7, 1]);
   });
 
   it('an input without a rank needs a shape', async () => {
