@@ -51,10 +51,7 @@ Driver load(const SharedLibrary& library) {
   need(library, "cuDeviceGetCount", all.deviceGetCount);
   need(library, "cuDeviceGet", all.deviceGet);
   need(library, "cuDevicePrimaryCtxRetain", all.primaryContextRetain);
-  need(library, "cuDevicePrimaryCtxGetState", all.primaryContextGetState);
-  need(library, "cuDevicePrimaryCtxSetFlags_v2", all.primaryContextSetFlags);
   need(library, "cuCtxSetCurrent", all.contextSetCurrent);
-  find(library, "cuCtxSetFlags", all.contextSetFlags);
   need(library, "cuCtxGetFlags", all.contextGetFlags);
   need(library, "cuMemGetInfo_v2", all.memoryInfo);
   need(library, "cuMemAlloc_v2", all.memoryAllocate);
@@ -170,15 +167,6 @@ unsigned Device::schedule() const {
   makeCurrent();
   check(driver_.contextGetFlags(&flags), "Asking how threads wait for the GPU");
   return flags & kScheduleMask;
-}
-
-bool Device::setSchedule(unsigned schedule) const {
-  unsigned flags = 0;
-  makeCurrent();
-  if (driver_.contextGetFlags(&flags) != kSuccess) return false;
-  const unsigned wanted = (flags & ~kScheduleMask) | schedule;
-  if (driver_.contextSetFlags != nullptr && driver_.contextSetFlags(wanted) == kSuccess) return true;
-  return driver_.primaryContextSetFlags(device_, wanted) == kSuccess;
 }
 
 DeviceBlock::DeviceBlock(const Device& device, std::size_t bytes, const std::string& what) : device_(&device), bytes_(bytes) {

@@ -26,7 +26,6 @@ constexpr int kNotReady = 600;
 
 // Bits of the scheduling flags of a context: how a thread waits for the GPU.
 constexpr unsigned kScheduleMask = 0x07;
-constexpr unsigned kScheduleSpin = 0x01;
 constexpr unsigned kScheduleYield = 0x02;
 constexpr unsigned kScheduleBlocking = 0x04;
 
@@ -36,10 +35,7 @@ struct Driver {
   int (*deviceGetCount)(int*);
   int (*deviceGet)(int*, int);
   int (*primaryContextRetain)(ContextHandle*, int);
-  int (*primaryContextGetState)(int, unsigned* flags, int* active);
-  int (*primaryContextSetFlags)(int, unsigned);
   int (*contextSetCurrent)(ContextHandle);
-  int (*contextSetFlags)(unsigned);  // of the current context; null before CUDA 12.1
   int (*contextGetFlags)(unsigned*);
   int (*memoryInfo)(std::size_t* free, std::size_t* total);
   int (*memoryAllocate)(Address*, std::size_t);
@@ -110,8 +106,6 @@ class Device {
   const Driver& api() const { return driver_; }
   // How threads wait (kSchedule…); 0 lets the driver choose.
   unsigned schedule() const;
-  // False where the driver cannot change it while the context lives.
-  bool setSchedule(unsigned schedule) const;
 
  private:
   Device(const Driver& driver, int ordinal);

@@ -28,6 +28,9 @@ export const onlyGpu = (environment: NodeJS.ProcessEnv, device: number): NodeJS.
   CUDA_VISIBLE_DEVICES: visibleEntry(environment, device),
 });
 
-/** How CUDA_VISIBLE_DEVICES names the GPU: what is visible already is a list of indices or UUIDs, else indices of all count. */
+/**
+ * How CUDA_VISIBLE_DEVICES names the GPU: what is visible already is a list of indices or UUIDs, else indices of all count. A number beyond the list
+ * names none: the driver then shows none, and the child says so.
+ */
 export const visibleEntry = ({ CUDA_VISIBLE_DEVICES: visible }: NodeJS.ProcessEnv, device: number): string =>
-  visible?.split(',')[device]?.trim() ?? String(device);
+  visible === undefined ? String(device) : (visible.split(',')[device]?.trim() ?? 'none');

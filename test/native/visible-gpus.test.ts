@@ -75,4 +75,11 @@ describe('of two GPUs', () => {
     expect(result?.bytes).toBe(64);
     expect(calls.filter((call) => call.startsWith('builds on'))).toEqual([`builds on ${name}`]);
   });
+
+  test('a child that is to see one that its parent does not see builds on none', () => {
+    const { CUDA_VISIBLE_DEVICES = '' } = onlyGpu({ CUDA_VISIBLE_DEVICES: '1' }, 1);
+    const wishes = { ...two, CUDA_VISIBLE_DEVICES };
+    const { error } = bench.call<NativeBuildResult>('build', bench.buildRequest('10'), wishes);
+    expect(error?.code).toBe('TF_BUILDER_UNAVAILABLE');
+  });
 });

@@ -13,14 +13,18 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 beforeAll(() => buildAddon({ say: () => {} }));
 
 /** Checks run in one process of their own, since the stand-in GPU must be known to its loader from the start. */
-async function run(standin: Standin, names: readonly string[]): Promise<ReadonlyMap<string, unknown>> {
+async function run(
+  standin: Standin,
+  names: readonly string[],
+  wishes: Record<string, string> = {},
+): Promise<ReadonlyMap<string, unknown>> {
   const engine = await standinEngine(standin);
   engine.writePlan(join(folder, 'affine.engine'), { kind: 'affine', inner: 4 });
   engine.writePlan(join(folder, 'state.engine'), { kind: 'state', inner: 4, rows: 2 });
   engine.writePlan(join(folder, 'nonzero.engine'), { kind: 'nonzero', rows: 4 });
   const toolchain = JSON.stringify(engine.bench.toolchain(standin));
   const { stdout, stderr } = spawnSync(process.execPath, [script, toolchain, folder, ...names], {
-    env: engine.environment(),
+    env: engine.environment(wishes),
     encoding: 'utf8',
   });
   const lines = stdout.split('\n').filter((line) => line.startsWith('{'));
@@ -69,4 +73,27 @@ describe('the compiled addon over a stand-in of generation 10', () => {
     });
     expect(found.get('contexts')).toEqual({ first: Array.from({ length: 30 }, (_, at) => 2 * at + 1) });
   }, 120_000);
+});
+
+describe('sessions on two GPUs of one process', () => {
+  const two = { STANDIN_GPUS: '2', STANDIN_GPU_BYTES: '17179869184,8589934592', UV_THREADPOOL_SIZE: '1' };
+
+  it.each(['8', '10', '11'] as const)('over a stand-in of generation %s', async (standin) => {
+    const found = (await run(standin, ['gpus'], two)).get('gpus') as { readonly backends: readonly string[] };
+    expect(found).toMatchObject({
+      foreign: 'The state belongs to another session.',
+      wrong: [],
+      kept: [40, 80],
+      absent:
+        'Running an engine needs an NVIDIA GPU, and there is no GPU 2 here: 0 is NVIDIA Stand-in, 1 is NVIDIA Stand-in 1.',
+      outputs: [1, 3],
+      totals: [2 ** 34, 2 ** 33],
+      alone: 'nothing was refused',
+      left: [0, 0],
+    });
+    expect(found.backends.map((backend) => / \((.*)\)$/.exec(backend)?.[1])).toEqual([
+      'NVIDIA Stand-in',
+      'NVIDIA Stand-in 1',
+    ]);
+  });
 });

@@ -2,12 +2,19 @@
 // argv: toolchain (JSON), folder of plans. `engine-standin.test.ts` starts it and holds the lines against what is right.
 import { join } from 'node:path';
 import { openEngineSession } from '../../dist/runtime/engine-session.js';
+import { openSupervisedEngine } from '../../dist/runtime/supervised-engine.js';
 
 const toolchain = JSON.parse(process.argv[2]);
 const plan = (name) => join(process.argv[3], `${name}.engine`);
 const say = (check, facts) => console.log(JSON.stringify({ check, ...facts }));
 const open = (name, options = {}) =>
   openEngineSession(plan(name), { toolchain, requirePassport: false, ...options });
+const freeOn = async (device) => {
+  const session = await open('affine', { device });
+  const { freeBefore } = session.facts.engine.gpuMemory;
+  await session.close();
+  return freeBefore;
+};
 const sessions = [];
 const opened = async (...asked) => {
   const session = await open(...asked);
@@ -26,6 +33,13 @@ const code = (attempt) =>
     .then(
       () => 'nothing was refused',
       (error) => error.code ?? String(error),
+    );
+const refusal = (attempt) =>
+  Promise.resolve()
+    .then(attempt)
+    .then(
+      () => 'nothing was refused',
+      (error) => error.message,
     );
 const x = (rows, from = 0) =>
   floats(
@@ -96,6 +110,44 @@ const checks = {
       Array.from({ length: 30 }, (_, at) => session.run(new Map([['x', x(1 + (at % 5), at)]]))),
     );
     return { first: outputs.map((each) => numbers(each.get('y'))[0]) };
+  },
+  async gpus() {
+    const devices = [0, 1];
+    const before = await Promise.all(devices.map(freeOn));
+    const [first, second] = await Promise.all(devices.map((device) => open('state', { device })));
+    const states = [first, second].map((session) => session.state({ state: 'state_out' }));
+    const foreign = await refusal(() => first.prepare({}, { state: states[1] }));
+    const steps = [
+      await first.prepare({}, { state: states[0] }),
+      await second.prepare({}, { state: states[1] }),
+    ];
+    const wrong = [];
+    for (let at = 1; at <= 40; at++) {
+      for (const [gpu, step] of steps.entries()) {
+        step.inputs.x.fill(gpu + 1);
+        if (at % 2 === gpu) step.runSync();
+        else await step.run();
+        if (step.outputs.y.some((value) => value !== 2 * at * (gpu + 1))) wrong.push([at, gpu]);
+      }
+    }
+    const kept = await Promise.all(states.map(async (state) => numbers(await state.read('state'))[0]));
+    const absent = await refusal(() => open('affine', { device: 2 }));
+    const children = await Promise.all(
+      devices.map((device) =>
+        openSupervisedEngine(plan('affine'), { toolchain, requirePassport: false, device }),
+      ),
+    );
+    const outputs = await Promise.all(
+      children.map(async (child, gpu) => numbers((await child.run(new Map([['x', x(1, gpu)]]))).get('y'))[0]),
+    );
+    const backends = children.map(({ backend }) => backend);
+    const totals = children.map(({ facts }) => facts.engine.gpuMemory.total);
+    await Promise.all(children.map((child) => child.close()));
+    await second.close();
+    const alone = code(() => steps[0].runSync());
+    await first.close();
+    const left = (await Promise.all(devices.map(freeOn))).map((free, gpu) => free - before[gpu]);
+    return { foreign, wrong, kept, absent, outputs, backends, totals, alone: await alone, left };
   },
   async rounds() {
     const rss = [];

@@ -17,7 +17,6 @@ constexpr int kInvalidValue = 1, kOutOfMemory = 2, kNoDevice = 100, kInvalidDevi
 struct Gpu {
   explicit Gpu(int index) : index(index) {}
   const int index;  // in the machine, whatever is shown
-  unsigned contextFlags = 0;
   // Every stream, event, graph and piece of pinned memory takes a byte of it, so that one that is left behind shows.
   std::atomic<std::size_t> usedBytes{std::size_t{1} << 30};
   // A kernel touched what is not there: nothing goes on in this context.

@@ -11,8 +11,6 @@ namespace {
 
 using namespace standin;
 
-constexpr unsigned kScheduleMask = 7;
-
 // Appends a line to the file the test reads.
 void note(const char* line) {
   static std::mutex mutex;
@@ -70,18 +68,13 @@ int cuDevicePrimaryCtxRetain(Gpu** context, int device) {
   if (gpuAt(device) == nullptr) return kInvalidDevice;
   return gpuWished("full") ? kOutOfMemory : (*context = gpuAt(device), 0);
 }
-int cuDevicePrimaryCtxGetState(int device, unsigned* flags, int* active) {
-  if (gpuAt(device) == nullptr) return kInvalidDevice;
-  return *flags = gpuAt(device)->contextFlags, *active = 1, 0;
-}
-int cuDevicePrimaryCtxSetFlags_v2(int device, unsigned flags) { return gpuAt(device) == nullptr ? kInvalidDevice : (gpuAt(device)->contextFlags = flags, 0); }
 int cuCtxGetDevice(int* device) {
   for (*device = 0; current != nullptr && gpuAt(*device) != current;) ++*device;
   return current == nullptr ? kInvalidContext : 0;
 }
 int cuCtxSetCurrent(Gpu* context) { return current = context, 0; }
-int cuCtxSetFlags(unsigned flags) { return current == nullptr ? kInvalidContext : (current->contextFlags = flags & kScheduleMask, 0); }
-int cuCtxGetFlags(unsigned* flags) { return current == nullptr ? kInvalidContext : (*flags = current->contextFlags, 0); }
+// Threads wait as the driver chooses.
+int cuCtxGetFlags(unsigned* flags) { return current == nullptr ? kInvalidContext : (*flags = 0, 0); }
 
 int cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
   if (current == nullptr) return kInvalidContext;

@@ -23,19 +23,27 @@ class Weights {
   int made_ = 0;
 };
 
-// An event of an execution context, which it records whenever it enqueues.
+// -1 where none is current.
+inline int currentDevice() {
+  int device = -1;
+  return cuda<int (*)(int*)>("cuCtxGetDevice")(&device) == 0 ? device : -1;
+}
+
+// An event of an execution context, which it records whenever it enqueues. Whoever uses the context must be on its GPU; one that goes elsewhere is left behind.
 class Mark {
  public:
-  Mark() { made_ = cuda<int (*)(void**, unsigned)>("cuEventCreate")(&event_, 2); }
+  Mark() : device_(currentDevice()) { made_ = cuda<int (*)(void**, unsigned)>("cuEventCreate")(&event_, 2); }
   ~Mark() {
-    if (made_ == 0) cuda<int (*)(void*)>("cuEventDestroy_v2")(event_);
+    if (made_ == 0 && here()) cuda<int (*)(void*)>("cuEventDestroy_v2")(event_);
   }
   Mark(const Mark&) = delete;
   Mark& operator=(const Mark&) = delete;
   int made() const { return made_; }
+  bool here() const { return currentDevice() == device_; }
   int record(void* stream) const { return cuda<int (*)(void*, void*)>("cuEventRecord")(event_, stream); }
 
  private:
+  int device_;
   void* event_ = nullptr;
   int made_ = 0;
 };

@@ -182,6 +182,7 @@ inline bool netSetShape(Worker* self, const char* name, const Dims* shape) {
   const auto& rows = network.profiles[static_cast<std::size_t>(context.profile)];
   bool fits = tensor != nullptr && tensor->input && given.size() == tensor->shape.size();
   for (std::size_t i = 0; fits && i < given.size(); ++i) fits = tensor->shape[i] < 0 ? given[i] >= rows[0] && given[i] <= rows[2] : given[i] == tensor->shape[i];
+  if (!context.mark.here()) return say(theLogger, 1, "IExecutionContext::setInputShape: Error Code 1: " + cudaText(400)), false;
   if (!fits) {
     say(theLogger, 1, std::string("IExecutionContext::setInputShape: Error Code 3: API Usage Error (Set dimension ") + shown(*shape) + " for tensor " + name + " does not satisfy any optimization profiles.)");
     return false;
@@ -216,6 +217,7 @@ inline Dims netShape(Worker* self, const char* name) {
 
 inline std::int32_t netInferShapes(Worker* self, std::int32_t, const char** missing) {
   const NetContext& context = contextOf(self);
+  if (!context.mark.here()) return -1;
   for (const NetTensor& tensor : context.engine->network.tensors)
     if (tensor.input && (volume(shapeIn(context, tensor)) < 0 || (tensor.host && context.addresses.count(tensor.name) == 0))) {
       *missing = tensor.name.c_str();
