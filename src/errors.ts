@@ -216,7 +216,8 @@ export const catalogue = {
     exitCode: ExitCode.cannotHere,
     meaning:
       'TensorRT builds for the GPU it runs on, and this machine has none or one of another architecture.',
-    remedy: 'Build on a machine with such a GPU, or use --target tensorrt-rtx, which builds without one.',
+    remedy:
+      'Choose such a GPU with --device, build on a machine that has one, or use --target tensorrt-rtx, which builds without.',
   },
   TF_PROFILE_MISSING: {
     exitCode: ExitCode.badInput,
@@ -442,7 +443,7 @@ export const catalogue = {
   TF_GPU_UNAVAILABLE: {
     exitCode: ExitCode.cannotHere,
     meaning:
-      'Running an engine, or a model on CUDA, needs an NVIDIA GPU, and the driver shows none, or not the one asked for, or ONNX Runtime left it unused; the message says why.',
+      'Building with TensorRT, running an engine, or a model on CUDA, needs an NVIDIA GPU, and the driver shows none, or not the one asked for, or ONNX Runtime left it unused; the message says why.',
     remedy: 'Run trtforge doctor to see what the driver shows; CUDA_VISIBLE_DEVICES may hide a GPU.',
   },
   TF_GPU_MEMORY: {

@@ -1,13 +1,15 @@
 import { readPlanHeader } from '../engine/plan-header.js';
 import { TrtforgeError } from '../errors.js';
 import { checkWeightBudget } from '../runtime/weight-budget.js';
+import { checkDevice } from '../toolchain/chosen-gpu.js';
 import type { ModeRequest } from '../trtexec/request.js';
 import { checkSources, inputsInPassport } from '../verify/check-sources.js';
 import { type BenchRequest, sourcesOf } from './request.js';
 
 /** Refuses what is wrong whatever GPU there is: a file that is no plan, inputs that cannot be fed. Throws TF_USAGE, TF_SIZE_INVALID, TF_PLAN_INVALID and what `checkSources` throws. */
-export function checkRequest({ engine, inputs, shapes, mode, weightBudget }: BenchRequest): void {
+export function checkRequest({ engine, device, inputs, shapes, mode, weightBudget }: BenchRequest): void {
   checkMode(mode);
+  checkDevice(device);
   checkWeightBudget(weightBudget);
   readPlanHeader(engine);
   const { ranges } = inputs;

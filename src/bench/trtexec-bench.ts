@@ -28,7 +28,7 @@ import { type BenchContext, type BenchRequest, sourcesOf } from './request.js';
 import type { BenchResult, BenchRun, GpuState, LayerTimes } from './result.js';
 import { spreadOf } from './statistics.js';
 import { callsOf, passportBindings, type TrtexecCall } from './trtexec-calls.js';
-import { GpuWatch, gpuAt } from './trtexec-gpu.js';
+import { GpuWatch, gpuAt, refuseAbsentIfSeen } from './trtexec-gpu.js';
 import { disagreements, exportedAsTimes, measuredMode } from './trtexec-result.js';
 import { checkStreamable, requireStreamed, weightFacts } from './trtexec-weights.js';
 import { judgeTrust } from './trust.js';
@@ -55,7 +55,7 @@ interface Measured {
  * Measures an engine with trtexec: the same request, the same result. Every default is said in the words of its version, its echo of them is checked,
  * and the figures come from the samples it exports; what it printed is held against them.
  * Errors: those of loading a plan, TF_TRTEXEC_NOT_FOUND, TF_TRTEXEC_VERSION, TF_TRTEXEC_MISREAD, TF_TRTEXEC_FAILED, TF_TRTEXEC_EXPORT_INVALID,
- * TF_OPTION_UNSUPPORTED, TF_PASSPORT_MISSING, TF_PROFILE_MISFIT, TF_CHILD_DIED, TF_CANCELLED.
+ * TF_OPTION_UNSUPPORTED, TF_PASSPORT_MISSING, TF_PROFILE_MISFIT, TF_GPU_UNAVAILABLE, TF_CHILD_DIED, TF_CANCELLED.
  */
 export async function benchTrtexec(request: BenchRequest, context: BenchContext): Promise<BenchResult> {
   const { environment } = context;
@@ -69,6 +69,7 @@ export async function benchTrtexec(request: BenchRequest, context: BenchContext)
     );
   }
   checkRequest(request);
+  refuseAbsentIfSeen(request.device);
   const plan = await readPlanOnDisk(request.engine, false);
   checkStreamable(request, plan.passport);
   const { allowHostCode, toolchain: named } = request;

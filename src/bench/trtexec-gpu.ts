@@ -1,5 +1,6 @@
 import type { WorkEvent } from '../events.js';
 import { loadAddon } from '../toolchain/addon.js';
+import { chosenGpu, onDevice, visibleGpus } from '../toolchain/chosen-gpu.js';
 import { namedState } from './gpu-state.js';
 import type { GpuState } from './result.js';
 
@@ -51,10 +52,12 @@ export class GpuWatch {
 
 /** The GPU of an ordinal; null without driver or addon, which trtexec does not need. */
 export function gpuAt(device: number): { readonly name: string; readonly uuid: string } | null {
-  try {
-    const gpu = loadAddon().gpus().gpus[device];
-    return gpu === undefined ? null : { name: gpu.name, uuid: gpu.uuid };
-  } catch {
-    return null;
-  }
+  const [gpu] = onDevice(visibleGpus(), device).gpus;
+  return gpu === undefined ? null : { name: gpu.name, uuid: gpu.uuid };
+}
+
+/** Throws TF_GPU_UNAVAILABLE where there are GPUs and this is none of them; where none is seen, trtexec says itself what is wrong. */
+export function refuseAbsentIfSeen(device: number): void {
+  const list = visibleGpus();
+  if (list.gpus.length > 0) chosenGpu(list, device, 'Measuring an engine needs an NVIDIA GPU');
 }

@@ -96,7 +96,10 @@ function componentPart(run: BundleRun, state: ComponentState): ComponentReport {
     onnx_bytes: files?.onnxBytes ?? null,
     engine: state.enginePath,
     commands: {
-      build: onlyOn(run, state.trtexecCommand ?? buildCommand(run, state)),
+      build:
+        state.trtexecCommand === undefined
+          ? [...buildCommand(run, state)]
+          : onlyOn(run, state.trtexecCommand),
       smoke: smokeCommand(run, state),
     },
     engine_bytes: passport?.plan.bytes ?? null,
@@ -155,9 +158,9 @@ function buildCommand(run: BundleRun, { onnx, target, enginePath }: ComponentSta
   ];
 }
 
-/** A build takes the first GPU it sees. */
+/** trtexec, as it was called here, takes the first GPU it sees. */
 const onlyOn = ({ request, environment }: BundleRun, words: readonly string[]): string[] =>
-  request.device === undefined || words.length === 0
+  request.device === undefined
     ? [...words]
     : ['env', `CUDA_VISIBLE_DEVICES=${visibleEntry(environment, request.device)}`, ...words];
 

@@ -13,8 +13,6 @@ export interface BundleRequest
   readonly builder?: BuilderName | undefined;
   /** Whether a build tells the library's verbose lines too. */
   readonly verbose?: boolean | undefined;
-  /** Which of the visible GPUs builds and runs; default: the first. */
-  readonly device?: number | undefined;
   /** Build even though the engine is there. */
   readonly forceRebuild?: boolean | undefined;
   /** Path of `model_meta.json`. */

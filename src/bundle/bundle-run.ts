@@ -1,4 +1,5 @@
 import { dirname, join } from 'node:path';
+import { whyNotRun } from '../engine/machine.js';
 import { planBuilder } from '../engine/plan-builders.js';
 import { type PreparedBuild, prepareBuild } from '../engine/prepare.js';
 import { TrtforgeError } from '../errors.js';
@@ -6,6 +7,7 @@ import { inPhase } from '../events.js';
 import { openStores } from '../store/open-stores.js';
 import { throwIfCancelled } from '../system/cancel.js';
 import type { GpuList } from '../toolchain/addon.js';
+import { onDevice, refuseAbsentGpu, visibleGpus } from '../toolchain/chosen-gpu.js';
 import {
   keptEngine,
   obtainComponent,
@@ -20,7 +22,6 @@ import { type BundleFindings, refuseMismatches } from './check-bundle.js';
 import { usualComponents } from './component.js';
 import { takeTrtexecLog } from './component-log.js';
 import { type ComponentState, stateOf, temporaryFolder } from './component-state.js';
-import { onDevice, refuseAbsentGpu, visibleGpus, whyNotRun } from './machine.js';
 import { availableMemory, estimateBuildBytes, runWithin } from './memory-plan.js';
 import { type BundleMeta, readMeta } from './meta.js';
 import { digestFiles } from './model-files.js';
@@ -77,7 +78,7 @@ export class BundleRun {
 
   async go(): Promise<void> {
     const { emit } = this.#context;
-    refuseAbsentGpu(this.#visible, this.request.device);
+    refuseAbsentGpu(this.#visible, this.request.device, 'Building and running a bundle needs an NVIDIA GPU');
     await this.clock.time('read', null, () => inPhase('bundle', emit, () => this.#read(), this.request.meta));
     await this.clock.time('prepare', null, () => inPhase('resolve', emit, () => this.#prepare()));
     await this.#build();

@@ -27,7 +27,6 @@ export function bundleWords(request: BundleRequest): string[] {
     ...storeWords({ ...request, timingCache }),
     ...(only.length === 0 ? [] : ['--only', only.join(',')]),
     ...word('--profiles', request.profilesFile),
-    ...word('--device', request.device),
     ...rangeWords(request.ranges),
     ...(request.stage === true ? ['--stage'] : []),
     ...(request.keepTemp === true ? ['--keep-temp'] : []),

@@ -125,7 +125,7 @@ export const benchOptions = {
   wait: flag({ flags: '--wait', describe: 'wait while another bench measures on this GPU' }),
   device: option({
     flags: '--device <number>',
-    describe: 'which of the visible GPUs',
+    describe: 'which of the visible GPUs measures',
     parse: integer(0),
     default: 0,
   }),

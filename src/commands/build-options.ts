@@ -37,6 +37,12 @@ export const buildOptions = {
     describe:
       'which TensorRT, by its name in trtforge toolchain list or its folder (default: the first for the target)',
   }),
+  device: option({
+    flags: '--device <number>',
+    describe:
+      'which of the visible GPUs: TensorRT builds on it, for its compute capability, and engines run on it; tensorrt-rtx builds without one (default: 0)',
+    parse: integer(0),
+  }),
   precision: choice({
     flags: '--precision <type>',
     describe: "as-is builds the graph's own types; fp16 and bf16 convert it first",
@@ -180,6 +186,7 @@ export function buildWishes(model: string, options: BuildOptionValues): BuildWis
     model,
     target: options.target,
     toolchain: options.toolchain,
+    device: options.device,
     precision: options.precision,
     weaklyTyped: options.weaklyTyped,
     conversion: conversionWishes(options),

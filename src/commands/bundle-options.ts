@@ -58,11 +58,6 @@ export const bundleOptions = {
   minBatch: batch('min'),
   optBatch: batch('opt'),
   maxBatch: batch('max'),
-  device: option({
-    flags: '--device <number>',
-    describe: 'with --meta: which of the visible GPUs builds and runs (default: 0)',
-    parse: integer(0),
-  }),
   stage: flag({
     flags: '--stage',
     describe:
@@ -141,7 +136,6 @@ export function bundleWishes(
     only: only.flat(),
     profilesFile: options.profiles,
     ranges: rangesOf(options),
-    device: options.device,
     stage,
     keepTemp,
     memoryBudget,

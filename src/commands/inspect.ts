@@ -48,7 +48,7 @@ const options = {
   }),
   device: option({
     flags: '--device <number>',
-    describe: 'which GPU loads the engine (default: 0)',
+    describe: 'which of the visible GPUs loads the engine (default: 0)',
     parse: integer(0),
   }),
   plugin: text({ flags: '--plugin <library>', describe: 'a plug-in library the engine needs', repeat: true }),

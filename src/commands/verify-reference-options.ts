@@ -153,7 +153,6 @@ export const streamWishes = (options: OptionValues<typeof referenceOptions>) => 
   '--beside': options.beside[0],
   '--batches': options.batches[0],
   '--provider': options.provider,
-  '--device': options.device,
   '--toolchain': options.toolchain,
   '--plugin': options.plugin[0],
   '--allow-host-code': options.allowHostCode || undefined,

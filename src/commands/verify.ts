@@ -16,12 +16,11 @@ import { renderContractCheck, renderReference } from './verify-reference-text.js
 
 export const command = defineCommand({
   name: 'verify',
-  summary: 'hold a model against another on the same inputs, or a model or engine against a recorded stream',
+  summary: 'hold a model or engine against a model on the same inputs, or against a recorded stream',
   arguments: [
     {
       name: 'CANDIDATE',
-      describe:
-        'the ONNX model to judge: a converted, quantized or simplified one; with --reference an engine too',
+      describe: 'what to judge: an ONNX model (a converted, quantized or simplified one) or an engine',
     },
   ],
   examples: [
@@ -83,6 +82,7 @@ export const command = defineCommand({
             shapes: new Map(options.shapes.flat().map(({ name, dims }) => [name, dims])),
             ...comparisonWishes(options),
             ...(precision === undefined ? {} : { precision }),
+            device: options.device,
           },
           { emit, signal },
         ),

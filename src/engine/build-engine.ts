@@ -29,7 +29,7 @@ export interface EngineRequest {
   readonly extension: EngineExtension;
   /** The calibration whose digest the recipe's conversion holds. */
   readonly calibration?: Calibration | undefined;
-  /** Which of the visible GPUs builds; default: the first. */
+  /** Which of the visible GPUs builds, and is the only one its builder sees; default: the first. */
   readonly device?: number | undefined;
   /** The model as the recipe converts it, where the caller has it already. */
   readonly converted?: { readonly path: string; readonly ms: number } | undefined;

@@ -1,4 +1,5 @@
-import { loadAddon } from '../toolchain/addon.js';
+import type { GpuList } from '../toolchain/addon.js';
+import { onDevice, visibleGpus, whyNoGpu } from '../toolchain/chosen-gpu.js';
 
 /** What the driver says of the GPU that TensorRT uses: the first it shows, where none is chosen. */
 export interface MachineFacts {
@@ -7,19 +8,24 @@ export interface MachineFacts {
   readonly driver: string | null;
 }
 
-/** Asks the CUDA driver, if there is one; a machine without this GPU, driver or addon has nothing to say. */
+/** Asks the CUDA driver, if there is one; a machine without this GPU, driver or addon has nothing to say. Throws TF_USAGE for what numbers no GPU. */
 export function machineFacts(device = 0): MachineFacts {
-  try {
-    const { gpus, driverVersion } = loadAddon().gpus();
-    const gpu = gpus.find(({ index }) => index === device);
-    return {
-      gpu: gpu?.name ?? null,
-      gpuComputeCapability: gpu?.computeCapability ?? null,
-      driver: driverVersion,
-    };
-  } catch {
-    return { gpu: null, gpuComputeCapability: null, driver: null };
-  }
+  const { gpus, driverVersion } = onDevice(visibleGpus(), device);
+  const [gpu] = gpus;
+  return {
+    gpu: gpu?.name ?? null,
+    gpuComputeCapability: gpu?.computeCapability ?? null,
+    driver: driverVersion,
+  };
+}
+
+/** Why engines for these compute capabilities cannot run on the GPU of a list of one, completing «because …»; null when they can. */
+export function whyNotRun(list: GpuList, computeCapabilities: readonly number[]): string | null {
+  const [gpu] = list.gpus;
+  if (gpu === undefined) return `this machine has no usable NVIDIA GPU (${whyNoGpu(list)})`;
+  if (computeCapabilities.includes(gpu.computeCapability)) return null;
+  const served = computeCapabilities.map((sm) => `sm_${sm}`).join(', ');
+  return `the engine serves ${served} and GPU ${gpu.index} is ${gpu.name}, sm_${gpu.computeCapability}`;
 }
 
 /** The environment of a child that is to see one GPU, and that as its first: the one this process sees as `device`. */

@@ -6,6 +6,7 @@ import { sha256OfRange } from '../system/digest.js';
 import { cacheFolder } from '../system/folders.js';
 import { didYouMean } from '../system/nearest-word.js';
 import { faultText, schemaFault } from '../system/schema-fault.js';
+import { checkDevice, chosenGpu, visibleGpus } from '../toolchain/chosen-gpu.js';
 import {
   chooseToolchain,
   type FoundToolchain,
@@ -51,7 +52,10 @@ export interface BuildWishes {
   readonly modelName?: string | undefined;
   readonly modelVersion?: string | undefined;
   readonly extension?: EngineExtension | undefined;
-  /** Which of the visible GPUs builds; default: the first. */
+  /**
+   * Which of the visible GPUs TensorRT builds on, which decides the target's compute capability; default: the first. What runs the engine afterwards
+   * runs there too. tensorrt-rtx builds without a GPU.
+   */
   readonly device?: number | undefined;
   /** A file, `auto` (default) for the one trtforge keeps per target, null for none. */
   readonly timingCache?: string | null | undefined;
@@ -73,12 +77,16 @@ export interface PreparedBuild extends EngineRequest {
 
 /**
  * Decides everything about a build: reads the model's inputs and digest, chooses toolchain and target, holds the profiles against the inputs.
- * Builds nothing. Errors: those of `openModel`, TF_TOOLCHAIN_NOT_FOUND, TF_TARGET_UNSUPPORTED, TF_TARGET_UNAVAILABLE, TF_PROFILE_…, TF_USAGE.
+ * Builds nothing. Errors: those of `openModel`, TF_TOOLCHAIN_NOT_FOUND, TF_TARGET_UNSUPPORTED, TF_TARGET_UNAVAILABLE, TF_GPU_UNAVAILABLE (TensorRT, and
+ * the GPU that was chosen is not there), TF_PROFILE_…, TF_USAGE.
  */
 export async function prepareBuild(wishes: BuildWishes, context: PrepareContext): Promise<PreparedBuild> {
   const { environment = process.env } = context;
   const folder = cacheFolder(environment);
+  checkDevice(wishes.device);
   const { request, toolchain } = await chooseTarget(wishes, environment);
+  if (request.product === 'tensorrt' && wishes.device !== undefined)
+    chosenGpu(visibleGpus(), wishes.device, 'Building with TensorRT needs an NVIDIA GPU');
   const content = await readModelContent(wishes.model, { ...context, cacheFolder: folder });
   const recipe = resolveRecipe(wishes, content, toolchain);
   const target = resolveTarget(request, toolchain, {
@@ -108,23 +116,26 @@ export async function prepareBuild(wishes: BuildWishes, context: PrepareContext)
 }
 
 async function chooseTarget(
-  { target, toolchain }: BuildWishes,
+  { target, toolchain, device }: BuildWishes,
   environment: NodeJS.ProcessEnv,
 ): Promise<{ readonly request: TargetRequest; readonly toolchain: FoundToolchain }> {
   const asked = typeof target === 'string' ? parseTarget(target) : target;
   if (typeof toolchain === 'object') return { request: asked ?? anyOf(toolchain.product), toolchain };
   const { toolchains: found, damaged } = await surveyToolchains(thisMachine(environment));
   const named = toolchain === undefined ? undefined : toolchainNamed(found, toolchain);
-  const request = asked ?? anyOf(named?.product ?? usualProduct(found));
+  const request = asked ?? anyOf(named?.product ?? usualProduct(found, device));
   return { request, toolchain: named ?? chooseToolchain(found, { product: request.product }, damaged) };
 }
 
 const anyOf = (product: TargetRequest['product']): TargetRequest => ({ product, computeCapabilities: null });
 
-/** TensorRT serves only a GPU that is here; without one, what can be built is an engine of tensorrt-rtx. */
-function usualProduct(found: readonly FoundToolchain[]): TargetRequest['product'] {
+/** TensorRT serves only a GPU that is here; without one, what can be built is an engine of tensorrt-rtx. Who chooses the second GPU counts on having two. */
+function usualProduct(
+  found: readonly FoundToolchain[],
+  device: number | undefined = 0,
+): TargetRequest['product'] {
   const hasTensorrt = found.some(({ product, flavour }) => product === 'tensorrt' && flavour === 'full');
-  return hasTensorrt && machineFacts().gpu !== null ? 'tensorrt' : 'tensorrt-rtx';
+  return hasTensorrt && (device > 0 || visibleGpus().gpus.length > 0) ? 'tensorrt' : 'tensorrt-rtx';
 }
 
 function resolveRecipe(wishes: BuildWishes, content: ModelContent, toolchain: FoundToolchain): Recipe {

@@ -90,7 +90,7 @@ function notForRtx(sm: number): TrtforgeError {
 export interface BuildMachine {
   readonly platform: NodeJS.Platform;
   readonly arch: NodeJS.Architecture;
-  /** Of the GPU that TensorRT would build on; null without one. */
+  /** Of the GPU that TensorRT would build on, the first or the one that was chosen; null without one. */
   readonly gpuComputeCapability: number | null;
 }
 
@@ -125,7 +125,7 @@ function capabilitiesFor(request: TargetRequest, gpu: number | null): readonly n
   if (gpu !== null && wanted !== gpu) {
     throw new TrtforgeError(
       'TF_TARGET_UNAVAILABLE',
-      `The target is ${describeComputeCapability(wanted)}, but the GPU of this machine is ${describeComputeCapability(gpu)}.`,
+      `The target is ${describeComputeCapability(wanted)}, but the GPU it would be built on is ${describeComputeCapability(gpu)}.`,
     );
   }
   return [wanted];

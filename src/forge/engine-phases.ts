@@ -1,8 +1,8 @@
 import { benchEngine } from '../bench/bench-engine.js';
 import { defaultMode, defaultRequest } from '../bench/request.js';
+import { whyNotRun } from '../engine/machine.js';
 import { formatMs } from '../report/quantity.js';
 import { verifyModel } from '../verify/verify.js';
-import { whyNotRunHere } from './environment.js';
 import type { Forged, ForgePhase, Run } from './forged.js';
 import type { SkippablePhase } from './options.js';
 import { writeJson } from './run-root.js';
@@ -24,6 +24,7 @@ export const verifyEnginePhase = (run: Run): ForgePhase => ({
         ...run.options.verify,
         reference: run.options.model,
         candidate: obtained.engine,
+        device: run.options.device,
         ...(conversion === undefined ? {} : { precision: conversion.precision }),
       },
       { emit, environment: run.environment, ...(signal === undefined ? {} : { signal }) },
@@ -42,6 +43,7 @@ export const benchPhase = (run: Run): ForgePhase => ({
     const bench = await benchEngine(
       {
         ...defaultRequest(obtained.engine),
+        device: run.options.device ?? 0,
         plugins: run.options.plugins ?? [],
         wait: true,
         mode: {
@@ -69,5 +71,5 @@ const whyLeftOut = ({ options }: Run, phase: SkippablePhase): string | null =>
 
 function whyNotHere({ machine }: Run, { prepared, obtained }: Partial<Forged>): string | null {
   if (prepared === undefined || obtained === undefined) return 'there is no engine';
-  return whyNotRunHere(machine, prepared.identity.target.computeCapabilities);
+  return whyNotRun(machine.gpus, prepared.identity.target.computeCapabilities);
 }

@@ -1,8 +1,8 @@
 import { arch, cpus, platform, release, totalmem } from 'node:os';
-import { TrtforgeError } from '../errors.js';
 import { formatBytes } from '../report/quantity.js';
 import type { ForgeResult } from '../report/result.js';
-import { type GpuList, loadAddon } from '../toolchain/addon.js';
+import type { GpuList } from '../toolchain/addon.js';
+import { visibleGpus, whyNoGpu } from '../toolchain/chosen-gpu.js';
 import type { Toolchain } from '../toolchain/toolchain.js';
 
 /** The machine as far as a result depends on it. It names neither the host nor the user: reports are shown around. */
@@ -12,6 +12,7 @@ export interface Machine {
   readonly processors: number;
   readonly memoryBytes: number;
   readonly node: string;
+  /** Every GPU that the driver shows, or the one of a run. */
   readonly gpus: GpuList;
 }
 
@@ -25,16 +26,6 @@ export function lookAtMachine(): Machine {
     node: process.versions.node,
     gpus: visibleGpus(),
   };
-}
-
-/** Without the addon no GPU can be used either, so its absence is the reason there is none. */
-function visibleGpus(): GpuList {
-  try {
-    return loadAddon().gpus();
-  } catch (error) {
-    if (!(error instanceof TrtforgeError)) throw error;
-    return { gpus: [], cudaVersion: null, driverVersion: null, reason: error.message };
-  }
 }
 
 /** What the report says of the surroundings of a run. */
@@ -55,9 +46,7 @@ export function environmentPart(
     { name: 'memory', text: formatBytes(machine.memoryBytes) },
     {
       name: 'GPU',
-      text:
-        gpus.map((gpu) => `${gpu.name} (sm_${gpu.computeCapability})`).join(', ') ||
-        `none: ${whyNoGpu(machine)}`,
+      text: gpus.map(gpuText).join(', ') || `none: ${whyNoGpu(machine.gpus)}`,
     },
     ...(driverVersion === null ? [] : [{ name: 'driver', text: driverVersion }]),
     ...(cudaVersion === null ? [] : [{ name: 'CUDA', text: cudaVersion }]),
@@ -75,14 +64,5 @@ export function environmentPart(
   ];
 }
 
-/** Why an engine for these compute capabilities cannot be run on this machine; null when a GPU of one of them is here. */
-export function whyNotRunHere(machine: Machine, computeCapabilities: readonly number[]): string | null {
-  const { gpus } = machine.gpus;
-  if (gpus.length === 0) return `this machine has no usable NVIDIA GPU (${whyNoGpu(machine)})`;
-  if (gpus.some((gpu) => computeCapabilities.includes(gpu.computeCapability))) return null;
-  const here = gpus.map((gpu) => `${gpu.name}, sm_${gpu.computeCapability}`).join('; ');
-  return `the engine serves ${computeCapabilities.map((sm) => `sm_${sm}`).join(', ')} and this machine has ${here}`;
-}
-
-/** The driver's own words up to the details. */
-const whyNoGpu = ({ gpus }: Machine): string => (gpus.reason ?? 'none is visible').split(/: |\.$/)[0] ?? '';
+const gpuText = ({ index, name, computeCapability }: GpuList['gpus'][number]): string =>
+  `${name} (sm_${computeCapability})${index === 0 ? '' : `, number ${index}`}`;

@@ -3,6 +3,7 @@ import { targetText } from '../engine/target.js';
 import { ignoreEvents, inPhase } from '../events.js';
 import type { ForgeResult } from '../report/result.js';
 import { openFile } from '../system/byte-source.js';
+import { onDevice } from '../toolchain/chosen-gpu.js';
 import { packageVersion } from '../version.js';
 import { buildPart } from './build-part.js';
 import { buildPhase } from './build-phase.js';
@@ -44,16 +45,18 @@ const phasesOf = (run: Run): readonly ForgePhase[] => [
  * ```ts
  * const { verdict, engine, report } = await forge({ model: 'resnet50.onnx', precision: 'fp16', target: 'tensorrt-rtx:sm_89' });
  * ```
- * Throws only when it cannot begin: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_WRITE_FAILED. What stops a phase later is in `error`, and the report is
+ * Throws only when it cannot begin: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_WRITE_FAILED, TF_USAGE (device). What stops a phase later is in `error`, and the report is
  * written all the same.
  */
 export async function forge(options: ForgeOptions, context: ForgeContext = {}): Promise<ForgeResult> {
   openFile(options.model).close();
   const { emit = ignoreEvents, signal } = context;
+  const machine = context.machine ?? lookAtMachine();
   const run: Run = {
     options,
     root: runRootAt(options.runRoot ?? defaultRunRoot(options.model, options.precision ?? 'as-is')),
-    machine: context.machine ?? lookAtMachine(),
+    machine: { ...machine, gpus: onDevice(machine.gpus, options.device ?? 0) },
+    visible: machine.gpus,
     environment: context.environment ?? process.env,
     build: context.build,
   };

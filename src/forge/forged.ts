@@ -3,6 +3,7 @@ import type { PreparedBuild } from '../engine/prepare.js';
 import type { ModelFacts } from '../onnx/model-facts.js';
 import type { ConversionResult } from '../precision/conversion.js';
 import type { ObtainedEngine } from '../store/obtain-engine.js';
+import type { GpuList } from '../toolchain/addon.js';
 import type { VerifyResult } from '../verify/result.js';
 import type { Machine } from './environment.js';
 import type { ForgeContext, ForgeOptions } from './options.js';
@@ -25,7 +26,9 @@ export interface Forged {
 export interface Run {
   readonly options: ForgeOptions;
   readonly root: RunRoot;
+  /** With no other GPU than that of the run; `visible` are all. */
   readonly machine: Machine;
+  readonly visible: GpuList;
   readonly environment: NodeJS.ProcessEnv;
   readonly build: ForgeContext['build'];
 }

@@ -2,13 +2,15 @@ import { identityDigest } from '../engine/identity.js';
 import { prepareBuild } from '../engine/prepare.js';
 import { targetText } from '../engine/target.js';
 import { plural } from '../report/quantity.js';
+import { refuseAbsentGpu } from '../toolchain/chosen-gpu.js';
 import type { ForgePhase, Run } from './forged.js';
 
-/** Decides toolchain, target, profiles and identity before any minute is spent on a request that cannot be met. */
-export const resolvePhase = ({ options, environment }: Run): ForgePhase => ({
+/** Decides GPU, toolchain, target, profiles and identity before any minute is spent on a request that cannot be met. */
+export const resolvePhase = ({ options, environment, visible }: Run): ForgePhase => ({
   name: 'resolve',
   skip: () => (options.skip?.includes('build') ? 'no engine was asked for' : null),
   run: async (_, { emit, signal }) => {
+    refuseAbsentGpu(visible, options.device, 'Building and running an engine needs an NVIDIA GPU');
     const prepared = await prepareBuild(options, { emit, signal, environment });
     const { recipe, target } = prepared.identity;
     const identity = identityDigest(prepared.identity).slice(0, 12);

@@ -49,7 +49,7 @@ export interface LoadedEngine {
 
 /**
  * Checks a plan (size, header, SHA-256 against its passport), finds the TensorRT and the GPU for it, and loads it. The caller closes it.
- * Throws TF_SIZE_INVALID, TF_FILE_…, TF_PASSPORT_…, TF_ENGINE_…, TF_PLAN_INVALID, TF_PLAN_FOREIGN_HEADER, TF_NATIVE_…, TF_GPU_UNAVAILABLE, TF_TOOLCHAIN_NOT_FOUND,
+ * Throws TF_SIZE_INVALID, TF_FILE_…, TF_PASSPORT_…, TF_ENGINE_…, TF_PLAN_INVALID, TF_PLAN_FOREIGN_HEADER, TF_NATIVE_…, TF_USAGE (device), TF_GPU_UNAVAILABLE, TF_TOOLCHAIN_NOT_FOUND,
  * TF_LIBRARY_…, TF_PLAN_LOAD_FAILED, TF_GPU_MEMORY, TF_SESSION_BINDING, TF_CANCELLED.
  */
 export async function loadEngine(planPath: string, options: LoadOptions = {}): Promise<LoadedEngine> {

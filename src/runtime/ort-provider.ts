@@ -1,4 +1,5 @@
 import { TrtforgeError } from '../errors.js';
+import { checkDevice } from '../toolchain/chosen-gpu.js';
 
 export const ortProviders = ['cpu', 'cuda'] as const;
 /** Which of ONNX Runtime's execution providers is asked for. */
@@ -30,8 +31,9 @@ export const providerInBackend = (backend: string): string | undefined =>
 export const executionProviders = (provider: string): readonly string[] =>
   [...new Set([provider, 'CPU'])].map((each) => `${each}ExecutionProvider`);
 
-/** Throws TF_USAGE for a GPU where the CPU is asked for. */
+/** Throws TF_USAGE for a GPU where the CPU is asked for, and for what numbers none. */
 export function checkPlace(path: string, { provider, device }: OrtPlace): void {
+  checkDevice(device);
   if (device === undefined || provider === 'cuda') return;
   throw new TrtforgeError(
     'TF_USAGE',

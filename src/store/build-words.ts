@@ -11,6 +11,7 @@ export function buildWords(options: Omit<BuildWishes, 'model'>): readonly string
     ...word('--precision', precision),
     ...word('--target', target === undefined || typeof target === 'string' ? target : targetText(target)),
     ...word('--toolchain', typeof toolchain === 'object' ? toolchain.name : toolchain),
+    ...word('--device', options.device),
     ...(weaklyTyped ? ['--weakly-typed'] : []),
     ...conversionWords(options),
     ...(options.profiles ?? []).flatMap((profile) => ['--profile', profileText(profile)]),

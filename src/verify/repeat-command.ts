@@ -20,6 +20,7 @@ export function repeatCommand(request: VerifyRequest): string {
   for (const { name, path } of request.files ?? []) add('--inputs', `${name}=@${path}`);
   for (const tolerance of request.atol ?? []) add('--atol', toleranceText(tolerance));
   for (const tolerance of request.rtol ?? []) add('--rtol', toleranceText(tolerance));
+  add('--device', request.device);
   add('--threads', threads);
   return words.map(shellWord).join(' ');
 }

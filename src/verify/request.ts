@@ -15,6 +15,8 @@ export interface VerifyRequest extends InputWishes {
   readonly samples?: number;
   readonly atol?: readonly AskedTolerance[];
   readonly rtol?: readonly AskedTolerance[];
+  /** Of an engine: which of the visible GPUs runs it; default 0. */
+  readonly device?: number | undefined;
   /** Threads of ONNX Runtime; default one a core. */
   readonly threads?: number;
 }

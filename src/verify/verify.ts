@@ -8,6 +8,7 @@ import type { Binding, Session } from '../runtime/session.js';
 import { openSupervisedEngine } from '../runtime/supervised-engine.js';
 import type { NamedTensors, Tensor } from '../tensor/tensor.js';
 import { tensorReader } from '../tensor/tensor-reader.js';
+import { checkDevice } from '../toolchain/chosen-gpu.js';
 import { inDtype, type PlannedInput, planInputs, sampleOf } from './inputs.js';
 import { judgeOutput } from './judge-output.js';
 import { checkRules, type JudgedOutput } from './judged.js';
@@ -36,6 +37,7 @@ export async function verifyModel(
   context: VerifyContext = {},
 ): Promise<VerifyResult> {
   checkRules(request);
+  checkPlace(request);
   const { seed = 0, samples = DEFAULT_SAMPLES } = request;
   const precision = request.precision ?? detectPrecision(request.candidate);
   const steps = stepCounter(2 * samples + 1, context.emit ?? ignoreEvents);
@@ -104,6 +106,17 @@ export async function verifyModel(
   };
 }
 
+/** Throws TF_USAGE for a GPU where nothing runs on one, and for what numbers none. */
+function checkPlace({ candidate, device }: VerifyRequest): void {
+  checkDevice(device);
+  if (device === undefined || isPlanFile(candidate)) return;
+  throw new TrtforgeError(
+    'TF_USAGE',
+    `--device is for engines; ${candidate} is a model, which is held against another on the CPU.`,
+    { remedy: 'Leave the option out.' },
+  );
+}
+
 /** A name that is misspelt would leave its output to the usual limits without a word. */
 function checkToleranceNames(
   { reference, atol = [], rtol = [] }: VerifyRequest,
@@ -147,7 +160,11 @@ async function runAll<T>(
 ): Promise<ModelRun<T>> {
   const shared = { ...(emit === undefined ? {} : { emit }), ...(signal === undefined ? {} : { signal }) };
   const session = isPlanFile(path)
-    ? await openSupervisedEngine(path, { ...shared, ...(environment === undefined ? {} : { environment }) })
+    ? await openSupervisedEngine(path, {
+        ...shared,
+        ...(request.device === undefined ? {} : { device: request.device }),
+        ...(environment === undefined ? {} : { environment }),
+      })
     : await openOrtSession(path, {
         ...shared,
         ...(request.threads === undefined ? {} : { threads: request.threads }),

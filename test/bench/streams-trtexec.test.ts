@@ -9,14 +9,19 @@ import { readPassport } from '../../src/engine/passport.js';
 import { type EventListener, ignoreEvents } from '../../src/events.js';
 import { type FoundToolchain, surveyToolchains } from '../../src/toolchain/find.js';
 import { readTrtexecLog } from '../../src/trtexec/log.js';
+import { twoGpus } from '../support/gpus.js';
 import { sampleToolchain } from '../support/sample-engine.js';
 import { writePictureModel } from '../support/streams.js';
 import { standInTrtexec } from '../support/trtexec.js';
 
-/** Stand-ins are no installations, so the search for TensorRT gives them. */
+/** Stand-ins are no installations, so the search for TensorRT gives them; trtexec's stand-in needs no GPU, and who builds on one must see it. */
 vi.mock('../../src/toolchain/find.js', async (original) => ({
   ...(await original<typeof import('../../src/toolchain/find.js')>()),
   surveyToolchains: vi.fn(),
+}));
+vi.mock('../../src/toolchain/chosen-gpu.js', async (original) => ({
+  ...(await original<typeof import('../../src/toolchain/chosen-gpu.js')>()),
+  visibleGpus: () => twoGpus,
 }));
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-streams-trtexec-'));
@@ -74,7 +79,7 @@ function size(
     {
       build: {
         model,
-        target: 'tensorrt:sm_90',
+        target: 'tensorrt',
         toolchain: chosen,
         precision: 'as-is',
         store: false,

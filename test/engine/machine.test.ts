@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { onlyGpu } from '../../src/engine/machine.js';
+import { onlyGpu, whyNotRun } from '../../src/engine/machine.js';
+import { onDevice } from '../../src/toolchain/chosen-gpu.js';
+import { noGpus, twoGpus } from '../support/gpus.js';
 
 describe('the environment of a child that sees one GPU', () => {
   test.each([
@@ -14,5 +16,15 @@ describe('the environment of a child that sees one GPU', () => {
       CUDA_VISIBLE_DEVICES: visible,
       HOME: '/h',
     });
+  });
+});
+
+describe('whether an engine runs here', () => {
+  test.each([
+    [twoGpus, 1, null],
+    [twoGpus, 0, 'the engine serves sm_75, sm_90 and GPU 0 is NVIDIA L4, sm_89'],
+    [noGpus, 0, 'this machine has no usable NVIDIA GPU (There is no driver)'],
+  ])('is decided by the GPU of the run: %#', (list, device, why) => {
+    expect(whyNotRun(onDevice(list, device), [75, 90])).toBe(why);
   });
 });

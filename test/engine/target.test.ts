@@ -89,7 +89,7 @@ describe('a target made whole', () => {
 
   test.each([
     ['tensorrt', null, /this machine shows none/],
-    ['tensorrt:sm_86', 90, /sm_86 .* but the GPU of this machine is sm_90/],
+    ['tensorrt:sm_86', 90, /sm_86 .* but the GPU it would be built on is sm_90/],
   ])('%s with a GPU of %s is refused', (text, gpu, message) => {
     const error = refusal(() => resolveTarget(parseTarget(text), trt, machine(gpu)));
     expect(error.code).toBe('TF_TARGET_UNAVAILABLE');

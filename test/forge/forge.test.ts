@@ -264,7 +264,7 @@ describeWith('toolchain', 'forge with tensorrt-rtx', (libraries) => {
         driverVersion: '580',
         reason: null,
       },
-      'the engine serves sm_89 and this machine has NVIDIA H200, sm_90',
+      'the engine serves sm_89 and GPU 0 is NVIDIA H200, sm_90',
     ],
   ])('on a machine with %s, running the engine is skipped with that reason', async (name, gpus, reason) => {
     const result = await forge({ ...options, model, runRoot: runRoot(name) }, { machine: machine(gpus) });

@@ -28,6 +28,7 @@ describe('the commands that repeat a run', () => {
       precision: 'bf16',
       target: { product: 'tensorrt-rtx', computeCapabilities: [89, 120] },
       toolchain: 'tensorrt-rtx-1.7.1.116',
+      device: 1,
       weaklyTyped: true,
       conversion: {
         keepNodes: [/^\/head\/'a b'$/u, /x|y/u],
@@ -114,6 +115,7 @@ describe('the commands that repeat a run', () => {
 const given: Readonly<Record<RepeatedOption, readonly string[]>> = {
   target: ['--target', 'tensorrt-rtx:sm_89'],
   toolchain: ['--toolchain', 'tensorrt-10.6.0.26'],
+  device: ['--device', '1'],
   precision: ['--precision', 'bf16'],
   weaklyTyped: ['--weakly-typed'],
   keepNodes: ['--keep-nodes', '^a/(b|c)$'],
