@@ -5,7 +5,7 @@ import {
   float32Format,
   float64Format,
   KEYS,
-  keyWord,
+  wordsOf,
 } from './float-format.js';
 import type { FloatPairs } from './float-reader.js';
 import { neighbours, quantileAt, selectRanks } from './order-statistics.js';
@@ -157,6 +157,7 @@ function selectWithin(
 ): ReadonlyMap<number, number> {
   const { collected, format } = kernel;
   const words = new Uint16Array(collected.buffer, collected.byteOffset, collected.byteLength / 2);
+  const stride = wordsOf(format);
   const ignored = new Float64Array(BRACKETS);
   const keys = [...buckets.keys()];
   for (let first = 0; first < keys.length; first += BRACKETS) {
@@ -166,7 +167,7 @@ function selectWithin(
       kernel.absolute.set(part);
       const found = kernel.classify('absolute', part.length, brackets, ignored);
       for (let i = 0; i < found; i++) {
-        const bucket = buckets.get(words[keyWord(format, i)]!);
+        const bucket = buckets.get(words[stride * i + stride - 1]!);
         if (bucket !== undefined) bucket.values[bucket.length++] = collected[i]!;
       }
     }

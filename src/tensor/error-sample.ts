@@ -1,4 +1,4 @@
-import { infiniteKey, KEYS, keyWord } from './float-format.js';
+import { infiniteKey, KEYS, wordsOf } from './float-format.js';
 import type { FloatPairs } from './float-reader.js';
 import type { KernelArray, PairKernel } from './pair-kernel.js';
 import { BLOCK_PAIRS, CHUNK_PAIRS } from './pair-kernel-layout.js';
@@ -57,5 +57,5 @@ export function sampledKeys(kernel: PairKernel, which: KernelArray, taken: numbe
 function keyOf({ format }: PairKernel, error: number): number {
   const one = format.make(1);
   one[0] = error;
-  return new Uint16Array(one.buffer)[keyWord(format, 0)]!;
+  return new Uint16Array(one.buffer)[wordsOf(format) - 1]!;
 }

@@ -47,5 +47,5 @@ export const keyFraction = ({ exponentBits }: FloatFormat): number => 15 - expon
 export const infiniteKey = (format: FloatFormat): number =>
   ((1 << format.exponentBits) - 1) << keyFraction(format);
 
-/** Where the upper 16 bits of number `index` are among 16-bit words. */
-export const keyWord = ({ bytes }: FloatFormat, index: number): number => ((index + 1) * bytes) / 2 - 1;
+/** How many 16-bit words a number has; the last of them is its key. */
+export const wordsOf = ({ bytes }: FloatFormat): number => bytes / 2;
