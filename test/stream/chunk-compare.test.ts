@@ -9,6 +9,7 @@ import {
 import { placeInTensor, regionFloats, validRegion } from '../../src/stream/parity/chunk-region.js';
 import { allFloats } from '../../src/tensor/float-reader.js';
 import { randomStream } from '../../src/tensor/random.js';
+import { tensorFrom } from '../../src/tensor/values.js';
 import { floats, ids } from '../runtime/models.js';
 
 const request = (
@@ -134,6 +135,22 @@ describe('one output of one chunk', () => {
     const found = compareTensor({ ...request([1, 2], [1, 2]), ...more });
     expect(found).toMatchObject({ pass: false, failure });
     expect(found.reason).toMatch(reason);
+  });
+
+  it.each([null, { axis: 1, from: 1, to: 3 }])('float64 is compared in float64, region %o', (region) => {
+    const float64 = (...values: number[]) => tensorFrom('float64', [2, 4], Float64Array.from(values));
+    const found = compareTensor({
+      tensor: 'y',
+      candidate: float64(1, 2, 3 + 1e-12, 4, 5, 1e-14, 7, 8),
+      reference: float64(1, 2, 3, 4, 5, 0, 7, 8),
+      region,
+      tolerance: { absolute: 1e-13, relative: 0.001 },
+      rule: 'tensor',
+    });
+    expect(found.maxAbs).toBeCloseTo(1e-12, 15);
+    // Over a reference of zero the floor of 1e-12 counts.
+    expect(found).toMatchObject({ pass: false, outside: 0, worstAt: [0, 2], maxRel: 0.01 });
+    expect(found.compared).toBe(region === null ? 8 : 4);
   });
 
   it('knows a layer-first state from a batch-first one', () => {

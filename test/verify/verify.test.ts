@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { WorkEvent } from '../../src/events.js';
 import type { GraphBuilder } from '../../src/onnx/index.js';
+import { tensorFrom } from '../../src/tensor/values.js';
 import type { VerifyRequest } from '../../src/verify/request.js';
 import { verifyResultSchema } from '../../src/verify/result.js';
 import { verifyModel } from '../../src/verify/verify.js';
@@ -58,6 +59,27 @@ describe('a model held against another', () => {
     const first = await verify(reference, candidate);
     expect(await verify(reference, candidate)).toEqual(first);
     expect((await verify(reference, candidate, { seed: 1 })).outputs).not.toEqual(first.outputs);
+  });
+
+  it('compares outputs of float64 in float64', async () => {
+    const added = (amount: number) =>
+      modelFile((graph) => {
+        graph.input('x', 'float64', ['n', 3]);
+        graph.initializer('w', tensorFrom('float64', [3], Float64Array.of(0, 0, amount)));
+        graph.node('Add', { inputs: ['x', 'w'], outputs: ['y'] });
+        graph.output('y', 'float64', ['n', 3]);
+      });
+    const [reference, candidate] = [await added(0), await added(1e-13)];
+    const atol = (value: number) => [{ name: null, value }];
+    const more = { shapes: new Map([['x', [700, 3]]]) };
+    expect(await verify(reference, candidate, { ...more, atol: atol(2e-13) })).toMatchObject({
+      outcome: 'pass',
+      outputs: [{ dtype: 'float64', elements: 6300, histogram: { zeros: 4200 } }],
+    });
+    expect(await verify(reference, candidate, { ...more, atol: atol(5e-14) })).toMatchObject({
+      outcome: 'fail',
+      failures: [{ chunk: 0 }, { chunk: 1 }, { chunk: 2 }],
+    });
   });
 
   it('fails with the place of the largest error', async () => {
