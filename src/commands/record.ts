@@ -73,12 +73,18 @@ export const command = defineCommand({
       describe: 'models: threads of ONNX Runtime (default: one a core)',
       parse: integer(1, 1024),
     }),
+    device: option({
+      flags: '--device <number>',
+      describe: 'engines: which of the visible GPUs runs it (default: 0)',
+      parse: integer(0),
+    }),
   },
   run: async ([file], options, context): Promise<Result & { exitCode?: ExitCode }> => {
-    const { convert, draftContract: draft, output, schedule, contract, skipDamaged } = options;
+    const { convert, draftContract: draft, output, schedule, contract, skipDamaged, device } = options;
     if (convert !== undefined) {
       if (file !== undefined || draft !== undefined)
         throw wrongUse('--convert takes a reference and no model.', 'Leave FILE and --draft-contract out.');
+      if (device !== undefined) throw wrongUse('--convert runs nothing on a GPU.', 'Leave --device out.');
       return convertReference(convert, needed(output, `--convert ${convert}`), { ...context, skipDamaged });
     }
     if (skipDamaged) throw wrongUse('--skip-damaged is for --convert.', 'Leave it out.');
@@ -87,11 +93,11 @@ export const command = defineCommand({
     if (draft !== undefined) {
       if (output !== undefined || contract !== undefined)
         throw wrongUse('--draft-contract records nothing.', 'Leave -o and --contract out.');
-      return draftContract(file, draft, schedule ?? [], context);
+      return draftContract(file, draft, schedule ?? [], { ...context, device });
     }
     const { chunks, seed, batch, threads } = options;
-    const request = { file, contract, schedule, chunks, seed, batch, threads, output: needed(output, file) };
-    const result = await recordFile(request, context);
+    const wishes = { contract, schedule, chunks, seed, batch, threads, device };
+    const result = await recordFile({ file, ...wishes, output: needed(output, file) }, context);
     const isSound = result.violations.length === 0 && result.warnings.length === 0;
     return { ...result, exitCode: isSound ? ExitCode.pass : ExitCode.failed };
   },

@@ -72,7 +72,7 @@ export async function runReference(
 /** Holds a file against a contract without running it. */
 export async function runContractOnly(
   file: string,
-  { contract, reference }: Pick<ReferenceOptions, 'contract' | 'reference'>,
+  { contract, reference, device }: Pick<ReferenceOptions, 'contract' | 'reference' | 'device'>,
   { emit, signal }: CommandContext,
 ): Promise<ContractCheck & { readonly exitCode: ExitCode }> {
   if (contract === undefined) {
@@ -80,6 +80,6 @@ export async function runContractOnly(
       remedy: `Give it: trtforge verify ${file} --contract-only --contract FILE.`,
     });
   }
-  const check = await checkContractOnly({ file, contract, reference }, { emit, signal });
+  const check = await checkContractOnly({ file, contract, reference }, { emit, signal, device });
   return { ...check, exitCode: outcomeExitCodes[check.outcome] };
 }

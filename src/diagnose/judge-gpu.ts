@@ -24,10 +24,11 @@ export function judgeGpu({ gpus: view, toolchains }: DoctorFacts): readonly Find
       ),
     ];
   }
+  const isOneOfSeveral = view.gpus.length > 1;
   const found = view.gpus.map((each) =>
     gpu.ok(
       `device-${each.index}`,
-      `${each.name}, ${describeComputeCapability(each.computeCapability)}, ${gibibytes(each.memoryBytes)}`,
+      `${isOneOfSeveral ? `${each.index}: ` : ''}${each.name}, ${describeComputeCapability(each.computeCapability)}, ${gibibytes(each.memoryBytes)}`,
     ),
   );
   const cuda = view.cudaVersion === null ? '' : `, CUDA up to ${view.cudaVersion}`;

@@ -41,3 +41,12 @@ export function checkPlace(path: string, { provider, device }: OrtPlace): void {
     { remedy: 'Leave it out, or give --provider cuda.' },
   );
 }
+
+/** The same where models run on nothing but the CPU. */
+export function checkOnCpu(path: string, device: number | undefined): void {
+  checkDevice(device);
+  if (device === undefined) return;
+  throw new TrtforgeError('TF_USAGE', `--device is for engines; ${path} is a model and runs on the CPU.`, {
+    remedy: 'Leave it out.',
+  });
+}

@@ -3,6 +3,7 @@ import { isPlanFile } from '../engine/plan-header.js';
 import { TrtforgeError } from '../errors.js';
 import { type EventListener, ignoreEvents } from '../events.js';
 import { openModel } from '../onnx/model.js';
+import { checkOnCpu } from '../runtime/ort-provider.js';
 import { openOrtSession } from '../runtime/ort-session.js';
 import type { Binding, Session } from '../runtime/session.js';
 import { openSupervisedEngine } from '../runtime/supervised-engine.js';
@@ -106,16 +107,9 @@ export async function verifyModel(
   };
 }
 
-/** Throws TF_USAGE for a GPU where nothing runs on one, and for what numbers none. */
-function checkPlace({ candidate, device }: VerifyRequest): void {
-  checkDevice(device);
-  if (device === undefined || isPlanFile(candidate)) return;
-  throw new TrtforgeError(
-    'TF_USAGE',
-    `--device is for engines; ${candidate} is a model, which is held against another on the CPU.`,
-    { remedy: 'Leave the option out.' },
-  );
-}
+/** Before the reference has run. */
+const checkPlace = ({ candidate, device }: VerifyRequest): void =>
+  isPlanFile(candidate) ? checkDevice(device) : checkOnCpu(candidate, device);
 
 /** A name that is misspelt would leave its output to the usual limits without a word. */
 function checkToleranceNames(

@@ -327,6 +327,11 @@ describe('a bundle that cannot be built', () => {
     expect(builder.models).toEqual([]);
   });
 
+  test('by what is no GPU at all is refused before it begins', async () => {
+    await expect(run(recordingBuilder(), { device: -1 })).rejects.toMatchObject({ code: 'TF_USAGE' });
+    expect(existsSync(join(outdir, 'build_report.json'))).toBe(false);
+  });
+
   test('because the meta file contradicts the models says every mismatch, and builds nothing', async () => {
     changeMeta(meta, { features: { n_mels: 80 }, joint_vocab_size: 99 });
     const builder = recordingBuilder();

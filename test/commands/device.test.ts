@@ -116,6 +116,7 @@ const commands = (): readonly (readonly [string, readonly string[]])[] => [
   ['forge', ['forge', model, ...profile, '--run-root', at('refused')]],
   ['streams', ['streams', picture]],
   ['verify', ['verify', at('affine.engine'), '--against', model]],
+  ['record', ['record', at('affine.engine'), '--schedule', '4', '-o', at('refused.jsonl')]],
   ['run', ['run', at('affine.engine'), '--inputs', 'random']],
   ['inspect', ['inspect', at('affine.engine'), '--layers']],
   ['bench', ['bench', at('affine.engine')]],
@@ -213,9 +214,33 @@ describe('the GPU that was chosen', () => {
     expect(row?.text).toBe(`${name} (sm_90)${device === 1 ? ', number 1' : ''}`);
   });
 
-  test('is not heard for models, which are held against each other on the CPU', () => {
-    const { status, answer } = trtforge(['verify', model, '--against', model, '--device', '0']);
-    expect([status, answer.error?.message]).toEqual([2, expect.stringContaining('--device is for engines')]);
+  test('records an engine, and loads one whose passport is missing', () => {
+    copyFileSync(at('affine.engine'), at('bare.engine'));
+    const words = ['--schedule', '4', '--chunks', '2', '-o', at('recorded.jsonl'), '--device', '1'];
+    const { status, answer } = trtforge(['record', at('bare.engine'), ...words]);
+    expect(status, answer.error?.message).toBe(0);
+    expect(answer).toMatchObject({
+      backend: 'TensorRT 10.3.0 (NVIDIA Stand-in 1)',
+      repeat: expect.stringContaining(' --device 1 '),
+    });
+    const draft = ['record', at('bare.engine'), '--draft-contract', at('contract.json'), '--schedule', '4'];
+    expect(trtforge([...draft, '--device', '2']).answer.error?.message).toContain('no GPU 2 here');
+    expect(trtforge([...draft, '--device', '1']).status).toBe(0);
+    const check = ['verify', at('bare.engine'), '--contract-only', '--contract', at('contract.json')];
+    expect(trtforge([...check, '--device', '2']).answer.error?.message).toContain('no GPU 2 here');
+    expect(trtforge([...check, '--device', '1']).status).toBe(0);
+  });
+
+  test('is not heard where nothing runs on one', () => {
+    const onCpu = /^--device is for engines; .* is a model and runs on the CPU\.$/;
+    for (const [words, why] of [
+      [['verify', model, '--against', model], onCpu],
+      [['record', model, '-o', at('model.jsonl')], onCpu],
+      [['record', '--convert', at('recorded.jsonl'), '-o', at('again')], /runs nothing on a GPU/],
+    ] as const) {
+      const { status, answer } = trtforge([...words, '--device', '0']);
+      expect([status, answer.error?.message]).toEqual([2, expect.stringMatching(why)]);
+    }
   });
 });
 

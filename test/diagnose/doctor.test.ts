@@ -43,6 +43,18 @@ describe('a healthy machine', () => {
       result.support.filter(({ here }) => here).map(({ computeCapability }) => computeCapability),
     ).toEqual([90]);
   });
+
+  it('gives several GPUs the numbers that --device takes', () => {
+    const [first] = withGpu.gpus;
+    const two = {
+      ...withGpu,
+      gpus: [first!, { ...first!, index: 1, name: 'NVIDIA L4', computeCapability: 89 }],
+    };
+    expect([0, 1].map((index) => finding(facts({ gpus: two }), `gpu.device-${index}`)?.what)).toEqual([
+      expect.stringMatching(/^0: NVIDIA H200, sm_90/),
+      expect.stringMatching(/^1: NVIDIA L4, sm_89/),
+    ]);
+  });
 });
 
 describe('an empty machine', () => {

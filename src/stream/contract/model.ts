@@ -22,6 +22,8 @@ export interface ModelContext {
   readonly emit?: EventListener | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly environment?: NodeJS.ProcessEnv | undefined;
+  /** Of an engine that must be loaded: which of the visible GPUs; default 0. */
+  readonly device?: number | undefined;
   /** Whether the digest is needed; it reads every weight. Default false. */
   readonly digest?: boolean | undefined;
 }
@@ -57,9 +59,10 @@ async function stateOnnx(path: string, context: ModelContext): Promise<StatedMod
 async function stateEngine(path: string, context: ModelContext): Promise<StatedModel> {
   const passport = passportOf(path);
   if (passport !== null) return fromPassport(path, passport);
-  const { emit, signal, environment } = context;
+  const { emit, signal, environment, device } = context;
   const session = await openSupervisedEngine(path, {
     requirePassport: false,
+    ...(device === undefined ? {} : { device }),
     ...(emit === undefined ? {} : { emit }),
     ...(signal === undefined ? {} : { signal }),
     ...(environment === undefined ? {} : { environment }),

@@ -4,6 +4,7 @@ import { readPassport } from '../../engine/passport.js';
 import { isEngineFile } from '../../engine/plan-header.js';
 import { TrtforgeError } from '../../errors.js';
 import { type EventListener, ignoreEvents, inPhase } from '../../events.js';
+import { checkOnCpu } from '../../runtime/ort-provider.js';
 import { openOrtSession } from '../../runtime/ort-session.js';
 import type { Session } from '../../runtime/session.js';
 import { openSupervisedEngine } from '../../runtime/supervised-engine.js';
@@ -33,6 +34,8 @@ export interface RecordFileRequest {
   readonly batch: number;
   readonly output: string;
   readonly threads?: number | undefined;
+  /** Of an engine: which of the visible GPUs runs it; default 0. */
+  readonly device?: number | undefined;
 }
 
 /** Records a reference from a model or an engine. Throws what opening, contract, running and writing throw. */
@@ -41,8 +44,11 @@ export async function recordFile(
   context: ModelContext = {},
 ): Promise<RecordResult> {
   const { emit = ignoreEvents, signal } = context;
-  const { file, chunks, seed, batch, output } = request;
-  const stated = await inPhase('identify', emit, () => stateModel(file, { ...context, digest: true }));
+  const { file, chunks, seed, batch, output, device } = request;
+  if (!isEngineFile(file)) checkOnCpu(file, device);
+  const stated = await inPhase('identify', emit, () =>
+    stateModel(file, { ...context, device, digest: true }),
+  );
   const contract =
     request.contract === undefined
       ? contractFromModel(modelName(file), stated, request.schedule)
@@ -160,6 +166,7 @@ function openSession(
   return openSupervisedEngine(request.file, {
     ...common,
     requirePassport: false,
+    ...(request.device === undefined ? {} : { device: request.device }),
     ...(environment === undefined ? {} : { environment }),
   });
 }
@@ -213,7 +220,7 @@ async function fileDigest(path: string): Promise<string> {
 }
 
 function repeat(request: RecordFileRequest, sizes: readonly number[]): string {
-  const { file, contract, chunks, seed, batch, output } = request;
+  const { file, contract, chunks, seed, batch, output, device } = request;
   return [
     'trtforge',
     'record',
@@ -226,6 +233,7 @@ function repeat(request: RecordFileRequest, sizes: readonly number[]): string {
     '--seed',
     `${seed}`,
     ...(batch === 1 ? [] : ['--batch', `${batch}`]),
+    ...(device === undefined ? [] : ['--device', `${device}`]),
     '-o',
     output,
   ]
