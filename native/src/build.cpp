@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "config.hpp"
+#include "cuda.hpp"
 #include "engine.hpp"
 #include "files.hpp"
 #include "gpus.hpp"
@@ -76,7 +77,11 @@ BuildResult build(const BuildRequest& request, Listener& listener) {
   const auto started = std::chrono::steady_clock::now();
   const InferenceLibrary& library = inferenceLibrary(request.inferenceLibrary);
   library.requireTable();
-  if (!library.rtx()) requireGpu(library.name());
+  if (!library.rtx()) {
+    requireGpu(library.name());
+    // On a GPU without room for a CUDA context the library's builder ends the process, so the context is made before.
+    cuda::Device::at(0);
+  }
   initialiseStandardPlugins(library, request.pluginLibrary, listener);
 
   // Destroyed in the reverse order of these lines: what the library hands out goes before what it came from.

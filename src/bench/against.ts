@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { TrtforgeError } from '../errors.js';
 import { inPhase } from '../events.js';
 import type { ModeRequest } from '../trtexec/request.js';
@@ -53,7 +54,7 @@ export async function benchAgainst(
       start,
       async (second) => {
         const a = sideOf(candidate, first);
-        const b = sideOf(sameShapes(reference, a.shapeCase, second.opened), second);
+        const b = sideOf(sameShapes(reference, a, second.opened), second);
         const pids = [first.found.pid, second.found.pid];
         for (let round = 0; round < rounds; round++) {
           for (const side of round % 2 === 0 ? [a, b] : [b, a])
@@ -73,14 +74,20 @@ function sideOf(request: BenchRequest, subject: OpenSubject): Side {
   return { request, subject, shapeCase, rounds: [] };
 }
 
-/** Both run the same shapes: two engines may have different optima. Of inputs with other names nothing but the batch can be the same. */
+/**
+ * Both run the same shapes unless the reference asks for others of its own: two engines may have different optima. Of inputs with other names nothing but
+ * the batch can be the same.
+ */
 function sameShapes(
   reference: BenchRequest,
-  { shapes }: ShapeCase,
+  { request: candidate, shapeCase: { shapes } }: Side,
   { inputs }: OpenSubject['opened'],
 ): BenchRequest {
+  const isAlike =
+    isDeepStrictEqual(reference.inputs.files, candidate.inputs.files) &&
+    (reference.shapes.kind === 'optimum' || isDeepStrictEqual(reference.shapes, candidate.shapes));
   const isSame = inputs.length === shapes.length && inputs.every(({ name }) => isAmong(shapes, name));
-  if (reference.shapes.kind === 'batches' && !isSame) return reference;
+  if (!isAlike || (reference.shapes.kind === 'batches' && !isSame)) return reference;
   const asked = shapes.map(({ name, shape, values }) => [name, values ?? shape] as const);
   return { ...reference, shapes: { kind: 'shapes', shapes: new Map(asked) } };
 }

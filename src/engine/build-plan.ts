@@ -20,7 +20,7 @@ export interface BuildOptions {
  * Builds a plan in a child process, so that an abort inside the library ends as an error and its memory comes back.
  * What can be refused without the library is refused before the child starts.
  * Errors: TF_OPTION_UNSUPPORTED, TF_TARGET_UNSUPPORTED, TF_PROFILE_INVALID, TF_MODEL_REJECTED, TF_BUILDER_UNAVAILABLE, TF_BUILD_FAILED,
- * TF_LIBRARY_LOAD_FAILED, TF_LIBRARY_UNSUPPORTED, TF_FILE_NOT_FOUND, TF_WRITE_FAILED, TF_CANCELLED, TF_CHILD_DIED.
+ * TF_LIBRARY_LOAD_FAILED, TF_LIBRARY_UNSUPPORTED, TF_FILE_NOT_FOUND, TF_WRITE_FAILED, TF_GPU_MEMORY, TF_CANCELLED, TF_CHILD_DIED.
  */
 export async function buildPlan(request: BuildRequest, options: BuildOptions): Promise<BuildOutcome> {
   builderSettings(request.recipe, request.toolchain);

@@ -74,7 +74,11 @@ function measuring(
 }
 
 /** The shapes that each engine was measured at, once each. */
-async function measuredShapes(wish: ShapeWish, engines: Readonly<Record<string, readonly EngineBinding[]>>) {
+async function measuredShapes(
+  wish: ShapeWish,
+  engines: Readonly<Record<string, readonly EngineBinding[]>>,
+  wishOfReference = wish,
+) {
   const shapes = new Map<string, unknown>();
   const start = measuring(engines, (request) => {
     shapes.set(
@@ -82,9 +86,9 @@ async function measuredShapes(wish: ShapeWish, engines: Readonly<Record<string, 
       request.shapes.map(({ name, shape }) => [name, shape]),
     );
   });
-  const side = (name: string) => ({ ...defaultRequest(at(`${name}.engine`)), shapes: wish });
+  const side = (name: string, shapes: ShapeWish) => ({ ...defaultRequest(at(`${name}.engine`)), shapes });
   const result = await benchAgainst(
-    { candidate: side('a'), reference: side('b'), rounds: 3, failAbove: undefined },
+    { candidate: side('a', wish), reference: side('b', wishOfReference), rounds: 3, failAbove: undefined },
     {
       emit: () => {},
       signal: new AbortController().signal,
@@ -107,6 +111,21 @@ describe('two engines measured in turns', () => {
     const unknown = (name: string) => `${at(name)} has no passport: nothing says what it was built from.`;
     expect(warnings).toEqual(expect.arrayContaining([unknown('a.engine'), unknown('b.engine')]));
     expect([a, b]).toEqual([[['x', shape]], [['x', shape]]]);
+  });
+
+  it.each<[string, ShapeWish, readonly number[]]>([
+    [
+      'a batch of its own is measured at it, and the result says so',
+      { kind: 'batches', batches: [2] },
+      [2, 200],
+    ],
+    ['shapes of its own is measured at them', { kind: 'shapes', shapes: new Map([['x', [3, 7]]]) }, [3, 7]],
+    ['nothing is measured at the other one’s', { kind: 'optimum' }, [8, 100]],
+  ])('a reference that asks for %s', async (_case, own, shape) => {
+    const { a, b, warnings } = await measuredShapes({ kind: 'batches', batches: [8] }, optima, own);
+    expect([a, b]).toEqual([[['x', [8, 100]]], [['x', shape]]]);
+    const differ = warnings.filter((warning) => warning.startsWith('The batches differ'));
+    expect(differ).toHaveLength(shape[0] === 8 ? 0 : 1);
   });
 
   it.each([0, 1, 2.5, Number.NaN])('are refused with %s rounds, which give no interval', async (rounds) => {

@@ -143,6 +143,8 @@ describe('the other forms of a fault', () => {
       ['topk-too-many'],
     ],
     ['CUDA initialization failure with error: 350', ['cuda-initialization-failed']],
+    ['CUDA initialization failure with error: 2. Please check your CUDA installation', ['gpu-out-of-memory']],
+    ['[W] [TRT] Unable to determine GPU memory usage: out of memory', ['gpu-out-of-memory']],
     [
       'ModelImporter.cpp:151: ERROR: onnxOpCheckers.cpp:1233 In function checkSplitToSequence:',
       ['importer-assertion'],

@@ -219,6 +219,13 @@ describe.each(everyGeneration)('the addon over a library of generation %s', (sta
     expect(unreturned(answer)).toEqual([]);
   });
 
+  test('a GPU without room for a CUDA context is TF_GPU_MEMORY before the library, which would abort, is asked', () => {
+    const { error, signal, calls } = build(standin, {}, { STANDIN_GPU: 'full' });
+    expect(signal).toBeNull();
+    expect(error?.code).toBe(standin === 'rtx1' ? undefined : 'TF_GPU_MEMORY');
+    expect(calls.some((call) => call.startsWith('createInferBuilder'))).toBe(standin === 'rtx1');
+  });
+
   test('an abort inside the library ends the process, its last words on stderr', () => {
     const answer = build(standin, {}, { STANDIN_BUILD: 'aborts' });
     expect(answer.signal).toBe('SIGABRT');

@@ -45,9 +45,9 @@ export const installationIssues: readonly KnownIssue[] = [
   {
     id: 'cuda-initialization-failed',
     severity: 'error',
-    pattern: /CUDA initialization failure with error: (?<number>\d+)/,
+    pattern: /CUDA initialization failure with error: (?!2\b)(?<number>\d+)/,
     cause:
-      'CUDA could not start (error {number}): no GPU is visible, its memory is full, or driver and kernel module do not match.',
+      'CUDA could not start (error {number}): no GPU is visible, or driver and kernel module do not match.',
     remedy: 'Check nvidia-smi, CUDA_VISIBLE_DEVICES and the container flags.',
     versions: 'all',
     source: tensorrtIssue(149),
@@ -56,7 +56,7 @@ export const installationIssues: readonly KnownIssue[] = [
     id: 'no-gpu',
     severity: 'error',
     pattern:
-      /Cannot find any available devices \(GPUs\)|Unable to determine GPU memory usage|no CUDA-capable device is detected/,
+      /Cannot find any available devices \(GPUs\)|Unable to determine GPU memory usage(?!: out of memory)|no CUDA-capable device is detected/,
     cause: 'No usable GPU was found.',
     remedy:
       'Check nvidia-smi, CUDA_VISIBLE_DEVICES and the container flags. Without a GPU, build with --target tensorrt-rtx.',

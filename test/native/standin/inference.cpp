@@ -273,6 +273,11 @@ void* createInferBuilder_INTERNAL(void* logger, std::int32_t version) {
   theLogger = logger;
   note("createInferBuilder", version);
   say(logger, 3, "stand-in builder");
+  // TensorRT-RTX builds on the CPU.
+  if (STANDIN_GENERATION != 3 && std::strcmp(wish("STANDIN_GPU"), "full") == 0) {
+    say(logger, 1, "CUDA initialization failure with error: 2");
+    std::abort();
+  }
   if (std::strcmp(wish("STANDIN_BUILDER"), "missing") == 0) {
     say(logger, 1, "Unable to load library: libnvinfer_builder_resource_sm90.so");
     return nullptr;
