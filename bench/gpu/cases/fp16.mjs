@@ -38,7 +38,6 @@ async function oneModel(machine, name, tell) {
   for (let build = 0; build < BUILDS[name]; build++)
     for (const [side, [model, recipe]] of Object.entries(sides))
       plans[side].push(await machine.plan(`${name}.${side}.${build}`, model, recipe, null));
-  for (const batch of batches) tell(await againstEachOther(machine, { name, batch, profile, ...plans }));
   const truth = await reference32(machine, name, profile);
   const [ours, peer] = [[], []];
   for (const plan of plans.typed) ours.push(await distance(machine, plan, truth));
@@ -46,6 +45,7 @@ async function oneModel(machine, name, tell) {
   const spread = [...ours, ...peer].map((each) => each.toExponential(3)).join(', ');
   const what = `${name}: distance to FP32 (L2 of the difference over L2), typed by convert, weakly typed (${spread})`;
   tell(figure(what, '', median(ours), median(peer), { atMost: 1 }));
+  for (const batch of batches) tell(await againstEachOther(machine, { name, batch, profile, ...plans }));
 }
 
 /** The first typed engine against the first weakly typed one, the second against the second and so on; the figure is the median of the pairs. */
