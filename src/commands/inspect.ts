@@ -85,6 +85,7 @@ export const command = defineCommand({
   run: async ([file = ''], options, context): Promise<InspectResult> => {
     const { format } = options;
     if (wantsLayers(file, options)) return { ...(await inspectLayers(file, options, context)), format };
+    refuseWithoutLoading(options);
     if (isPlanFile(file)) {
       if (format === 'deepstream' || options.checkWeights) {
         throw wrongKind(`${file} is a plan; --format deepstream and --check-weights are for ONNX models.`);
@@ -111,6 +112,18 @@ const isLayersFile = (file: string) => file.toLowerCase().endsWith('.json');
 
 const wantsLayers = (file: string, { layers, layersFrom, against }: InspectOptions): boolean =>
   layers || layersFrom !== undefined || against !== undefined || isLayersFile(file);
+
+/** How an engine is loaded means nothing where none is. */
+function refuseWithoutLoading({ device, plugin, toolchain, allowHostCode }: InspectOptions): void {
+  const wishes = {
+    '--device': device,
+    '--plugin': plugin[0],
+    '--toolchain': toolchain,
+    '--allow-host-code': allowHostCode || undefined,
+  };
+  const wrong = Object.entries(wishes).find(([, wish]) => wish !== undefined);
+  if (wrong !== undefined) throw wrongKind(`${wrong[0]} is for loading an engine, which --layers does.`);
+}
 
 async function inspectLayers(
   file: string,

@@ -1,5 +1,4 @@
 import type { CommandContext } from '../cli/command.js';
-import { isEngineFile } from '../engine/plan-header.js';
 import { type ExitCode, outcomeExitCodes, TrtforgeError } from '../errors.js';
 import { renderParityHtml } from '../report/parity-page.js';
 import { type ContractCheck, checkContractOnly } from '../stream/contract/check.js';
@@ -22,8 +21,6 @@ export async function runReference(
 ): Promise<ParityResult & { readonly exitCode: ExitCode }> {
   checkWishes(candidate, options);
   const { mode = 'closed-loop', provider, toolchain, batches } = options;
-  const device = options.device === undefined ? {} : { device: options.device };
-  const isEngine = isEngineFile(candidate);
   const others = options.beside.map((path) => runNumbers(readSummary(path)));
   const ran = await verifyAgainstReference(
     {
@@ -39,10 +36,9 @@ export async function runReference(
       engine: {
         plugins: options.plugin,
         allowHostCode: options.allowHostCode,
-        ...(isEngine ? device : {}),
         ...(toolchain === undefined ? {} : { toolchain }),
       },
-      ...(isEngine ? {} : device),
+      ...(options.device === undefined ? {} : { device: options.device }),
       ...(provider === undefined ? {} : { provider }),
       ...(options.rule === undefined ? {} : { rule: options.rule }),
       ...(options.drift === undefined ? {} : { policy: options.drift.policy }),

@@ -214,7 +214,7 @@ describe('the GPU that was chosen', () => {
     expect(row?.text).toBe(`${name} (sm_90)${device === 1 ? ', number 1' : ''}`);
   });
 
-  test('records an engine, and loads one whose passport is missing', () => {
+  test('records an engine, holds it against that, and loads it where its passport is missing', () => {
     copyFileSync(at('affine.engine'), at('bare.engine'));
     const words = ['--schedule', '4', '--chunks', '2', '-o', at('recorded.jsonl'), '--device', '1'];
     const { status, answer } = trtforge(['record', at('bare.engine'), ...words]);
@@ -222,6 +222,19 @@ describe('the GPU that was chosen', () => {
     expect(answer).toMatchObject({
       backend: 'TensorRT 10.3.0 (NVIDIA Stand-in 1)',
       repeat: expect.stringContaining(' --device 1 '),
+    });
+    const against = trtforge([
+      'verify',
+      at('bare.engine'),
+      '--reference',
+      at('recorded.jsonl'),
+      '--device',
+      '1',
+    ]);
+    expect(against.answer).toMatchObject({
+      ok: true,
+      candidateBackend: 'TensorRT 10.3.0 (NVIDIA Stand-in 1)',
+      repeat: expect.stringMatching(/ --device 1( |$)/),
     });
     const draft = ['record', at('bare.engine'), '--draft-contract', at('contract.json'), '--schedule', '4'];
     expect(trtforge([...draft, '--device', '2']).answer.error?.message).toContain('no GPU 2 here');
@@ -236,6 +249,7 @@ describe('the GPU that was chosen', () => {
     for (const [words, why] of [
       [['verify', model, '--against', model], onCpu],
       [['record', model, '-o', at('model.jsonl')], onCpu],
+      [['inspect', model], /^--device is for loading an engine/],
       [['record', '--convert', at('recorded.jsonl'), '-o', at('again')], /runs nothing on a GPU/],
     ] as const) {
       const { status, answer } = trtforge([...words, '--device', '0']);
@@ -258,7 +272,7 @@ describe('from a program, what numbers no GPU', () => {
         reference: at('none.jsonl'),
         mode: 'functional',
         contract: null,
-        engine: { device, requirePassport: false },
+        device,
       }),
     runFile: (device) => runFile({ file: engine(), sources: [{ kind: 'random' }], device }, context()),
     openEngineSession: (device) => openEngineSession(engine(), { device }),

@@ -44,7 +44,11 @@ async function inspect(
   emit: (event: WorkEvent) => void = () => {},
 ) {
   const context = { emit, signal: new AbortController().signal, environment: {} };
-  return command.run([file], { format: 'text', checkWeights: false, ...options } as never, context);
+  return command.run(
+    [file],
+    { format: 'text', checkWeights: false, plugin: [], ...options } as never,
+    context,
+  );
 }
 
 function textOf(result: CommandResult): string {

@@ -29,6 +29,7 @@ export async function engineParity(
   const session = await openEngineSession(request.candidate, {
     ...options,
     ...context,
+    ...(request.device === undefined ? {} : { device: request.device }),
     requirePassport,
     addon: remembered.addon,
   });

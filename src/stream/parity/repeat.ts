@@ -22,7 +22,7 @@ export function parityCommand(request: ParityRequest): string {
   add('--chunks', request.limit);
   add('--threads', request.threads);
   add('--provider', request.provider);
-  add('--device', request.device ?? engine.device);
+  add('--device', request.device);
   add('--toolchain', typeof engine.toolchain === 'string' ? engine.toolchain : undefined);
   for (const plugin of engine.plugins ?? []) add('--plugin', plugin);
   if (engine.allowHostCode === true) words.push('--allow-host-code');

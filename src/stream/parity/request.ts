@@ -9,8 +9,7 @@ export const parityModes = ['functional', 'closed-loop'] as const;
 /** `functional`: every chunk is given the recorded state. `closed-loop`: only the first one; later ones are given what the candidate left. */
 export type ParityMode = (typeof parityModes)[number];
 
-/** What is held against a reference, and how. Plain data: it crosses to the process that runs the engine. */
-/** Where a model runs; engines have their GPU in `engine`. */
+/** What is held against a reference, how, and where: `device` is the GPU of engines too. Plain data: it crosses to the process that runs the engine. */
 export interface ParityRequest extends OrtPlace {
   /** An ONNX model or an engine. */
   readonly candidate: string;
@@ -42,7 +41,7 @@ export interface ParityRequest extends OrtPlace {
   readonly threads?: number;
   readonly engine?: Pick<
     EngineSessionOptions,
-    'device' | 'toolchain' | 'plugins' | 'allowHostCode' | 'weightBudget' | 'cudaGraph' | 'requirePassport'
+    'toolchain' | 'plugins' | 'allowHostCode' | 'weightBudget' | 'cudaGraph' | 'requirePassport'
   >;
   /** Batch sizes to time after the stream, on engines. */
   readonly batches?: readonly number[];
