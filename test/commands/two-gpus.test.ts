@@ -16,6 +16,11 @@ import { buildAddon } from '../../scripts/build-native.mjs';
 import type { BenchAgainst } from '../../src/bench/against-result.js';
 import type { BenchResult } from '../../src/bench/result.js';
 import type { StreamsResult } from '../../src/bench/streams/result.js';
+import { buildOrLoad } from '../../src/store/build-or-load.js';
+import type { ReferenceChunk } from '../../src/stream/reference/recorded-stream.js';
+import { writeReference } from '../../src/stream/reference/write.js';
+import { floats } from '../runtime/models.js';
+import { writeSampleModel } from '../support/sample-engine.js';
 import { standinEngine } from '../support/standin-engine.js';
 import { writePictureModel } from '../support/streams.js';
 import { standInTrtexec } from '../support/trtexec.js';
@@ -27,6 +32,25 @@ const uuid = 'GPU-01112233-4455-6677-8899-aabbccddeeff';
 let environment: NodeJS.ProcessEnv = {};
 let model: string;
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Four chunks of ones, as the stand-in computes them: `state_out = state + x`, `y = 2 * state_out`. */
+const recording = (): ReferenceChunk[] =>
+  Array.from({ length: 4 }, (_, index) => {
+    const filled = (value: number) => floats('float32', [2, 4], Array(8).fill(value));
+    const lengths = { chunkLength: null, encodedLength: null, stateLength: null, stateLengthRaw: null };
+    return {
+      index,
+      inputs: new Map([
+        ['x', filled(1)],
+        ['state', filled(index)],
+      ]),
+      outputs: new Map([
+        ['y', filled(2 * index + 2)],
+        ['state_out', filled(index + 1)],
+      ]),
+      meta: { line: index + 1, ...lengths, stepMs: null, recorded: {} },
+    };
+  });
 
 /** The stand-in of TensorRT 10.3 laid out as an installation, on a machine of two GPUs: the first is warm and has company, the second neither. */
 beforeAll(async () => {
@@ -52,12 +76,21 @@ beforeAll(async () => {
     STANDIN_COMPUTE_US: '1000',
   });
   for (const name of ['a', 'b']) engine.writePlan(at(`${name}.engine`), { kind: 'affine', inner: 4 });
+  engine.writePlan(at('state.engine'), { kind: 'state', inner: 4, rows: 2 });
+  await writeReference(at('state.jsonl'), recording());
+  await writeSampleModel(at('sample.onnx'));
   model = await writePictureModel(at('sized'));
 });
 
 const QUICK = ['--warm-up', '10', '--duration', '0.15'];
 
-/** One command as JSON, and the GPUs that its children loaded engines on. */
+/** The GPUs that children built or loaded engines on since `calls` was removed. */
+function gpusOf(did: 'builds on ' | 'loads on '): readonly string[] {
+  const calls = existsSync(at('calls')) ? readFileSync(at('calls'), 'utf8').split('\n') : [];
+  return [...new Set(calls.flatMap((call) => (call.startsWith(did) ? [call.slice(did.length)] : [])))];
+}
+
+/** One command as JSON, and the GPUs that it loaded engines on. */
 function ask<T>(words: readonly string[], more: NodeJS.ProcessEnv = {}) {
   rmSync(at('calls'), { force: true });
   const { status, stdout, stderr } = spawnSync(process.execPath, [main, ...words, '--json'], {
@@ -65,9 +98,7 @@ function ask<T>(words: readonly string[], more: NodeJS.ProcessEnv = {}) {
     env: { ...environment, ...more },
   });
   if (stdout === '') throw new Error(stderr);
-  const calls = existsSync(at('calls')) ? readFileSync(at('calls'), 'utf8').split('\n') : [];
-  const loaded = calls.flatMap((call) => /^loads on (.*)$/.exec(call)?.[1] ?? []);
-  return { status, answer: JSON.parse(stdout) as T, loaded: [...new Set(loaded)] };
+  return { status, answer: JSON.parse(stdout) as T, loaded: gpusOf('loads on ') };
 }
 
 const chosen = [
@@ -94,12 +125,13 @@ describe.each(chosen)('the second GPU, by %s', (_, words, visible) => {
 
 describe('of two GPUs', () => {
   it.each(chosen.slice(0, 2))(
-    'run, inspect and a comparison use the one chosen by %s',
+    'run, inspect, verify and a comparison use the one chosen by %s',
     (_, words, visible) => {
       const engine = at('a.engine');
       const commands = [
         ['run', engine, '--inputs', 'random'],
         ['inspect', engine, '--layers'],
+        ['verify', at('state.engine'), '--reference', at('state.jsonl'), '--batches', '2'],
         ['bench', engine, '--against', at('b.engine'), '--rounds', '3', ...QUICK],
       ];
       for (const command of commands) {
@@ -154,6 +186,30 @@ describe('of two GPUs', () => {
     expect([status, answer.engines[0]?.source]).toEqual([0, 'built']);
     const runs = readFileSync(at('trtexec-gpus'), 'utf8').trim().split('\n');
     expect([...new Set(runs)]).toEqual(['1 -', 'all 1']);
+  });
+
+  // What the stand-in builds is too small to be an engine; where it was built is what counts.
+  it.each([
+    [{}, undefined, 'NVIDIA Stand-in'],
+    [{}, 1, 'NVIDIA Stand-in 1'],
+    [{ CUDA_VISIBLE_DEVICES: '1,0' }, 1, 'NVIDIA Stand-in'],
+    [{ CUDA_VISIBLE_DEVICES: uuid }, 0, 'NVIDIA Stand-in 1'],
+  ])('the library builds, of %j number %s, on %s', async (visible, device, name) => {
+    const wishes = { model: at('sample.onnx'), device, target: 'tensorrt:sm_90' };
+    rmSync(at('calls'), { force: true });
+    const building = buildOrLoad(
+      { ...wishes, profiles: ['x:1x64/8x64/32x64'], store: false, remote: false, output: at('o.engine') },
+      { environment: { ...environment, ...visible } },
+    );
+    await expect(building).rejects.toMatchObject({ code: 'TF_BUILD_FAILED' });
+    expect(gpusOf('builds on ')).toEqual([name]);
+  });
+
+  it('a build has the first of those that are visible', () => {
+    const words = ['build', at('sample.onnx'), '--shapes', 'x:8x64', '--no-cache', '-o', at('o.engine')];
+    const { answer } = ask<{ error: unknown }>(words, { CUDA_VISIBLE_DEVICES: '1,0' });
+    expect(answer.error).toMatchObject({ code: 'TF_BUILD_FAILED' });
+    expect(gpusOf('builds on ')).toEqual(['NVIDIA Stand-in 1']);
   });
 });
 
