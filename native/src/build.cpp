@@ -79,8 +79,9 @@ BuildResult build(const BuildRequest& request, Listener& listener) {
   library.requireTable();
   if (!library.rtx()) {
     requireGpu(library.name());
-    // On a GPU without room for a CUDA context the library's builder ends the process, so the context is made before.
-    cuda::Device::at(0);
+    // On a GPU without room for a CUDA context the library's builder ends the process, so the context is made before. The library builds on the GPU that is
+    // current, which may be another one that this thread worked on.
+    cuda::Device::at(0).makeCurrent();
   }
   initialiseStandardPlugins(library, request.pluginLibrary, listener);
 

@@ -16,7 +16,6 @@ import { buildAddon } from '../../scripts/build-native.mjs';
 import type { BenchAgainst } from '../../src/bench/against-result.js';
 import type { BenchResult } from '../../src/bench/result.js';
 import type { StreamsResult } from '../../src/bench/streams/result.js';
-import { buildOrLoad } from '../../src/store/build-or-load.js';
 import type { ReferenceChunk } from '../../src/stream/reference/recorded-stream.js';
 import { writeReference } from '../../src/stream/reference/write.js';
 import { floats } from '../runtime/models.js';
@@ -188,28 +187,18 @@ describe('of two GPUs', () => {
     expect([...new Set(runs)]).toEqual(['1 -', 'all 1']);
   });
 
-  // What the stand-in builds is too small to be an engine; where it was built is what counts.
   it.each([
-    [{}, undefined, 'NVIDIA Stand-in'],
-    [{}, 1, 'NVIDIA Stand-in 1'],
-    [{ CUDA_VISIBLE_DEVICES: '1,0' }, 1, 'NVIDIA Stand-in'],
-    [{ CUDA_VISIBLE_DEVICES: uuid }, 0, 'NVIDIA Stand-in 1'],
-  ])('the library builds, of %j number %s, on %s', async (visible, device, name) => {
-    const wishes = { model: at('sample.onnx'), device, target: 'tensorrt:sm_90' };
-    rmSync(at('calls'), { force: true });
-    const building = buildOrLoad(
-      { ...wishes, profiles: ['x:1x64/8x64/32x64'], store: false, remote: false, output: at('o.engine') },
-      { environment: { ...environment, ...visible } },
-    );
-    await expect(building).rejects.toMatchObject({ code: 'TF_BUILD_FAILED' });
-    expect(gpusOf('builds on ')).toEqual([name]);
-  });
-
-  it('a build has the first of those that are visible', () => {
-    const words = ['build', at('sample.onnx'), '--shapes', 'x:8x64', '--no-cache', '-o', at('o.engine')];
-    const { answer } = ask<{ error: unknown }>(words, { CUDA_VISIBLE_DEVICES: '1,0' });
+    [{}, [], 'NVIDIA Stand-in'],
+    [{}, ['--device', '1'], 'NVIDIA Stand-in 1'],
+    [{ CUDA_VISIBLE_DEVICES: '1,0' }, [], 'NVIDIA Stand-in 1'],
+    [{ CUDA_VISIBLE_DEVICES: '1,0' }, ['--device', '1'], 'NVIDIA Stand-in'],
+    [{ CUDA_VISIBLE_DEVICES: uuid }, ['--device', '0'], 'NVIDIA Stand-in 1'],
+  ])('build, of %j with %j, is done on %s', (visible, words, name) => {
+    const building = ['build', at('sample.onnx'), '--shapes', 'x:8x64', '--no-cache', '-o', at('o.engine')];
+    const { answer } = ask<{ error: unknown }>([...building, ...words], visible);
+    // What the stand-in builds is too small to be an engine; where it was built is what counts.
     expect(answer.error).toMatchObject({ code: 'TF_BUILD_FAILED' });
-    expect(gpusOf('builds on ')).toEqual(['NVIDIA Stand-in 1']);
+    expect(gpusOf('builds on ')).toEqual([name]);
   });
 });
 

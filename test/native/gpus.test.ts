@@ -22,6 +22,7 @@ describe.each(generations)('engines on two GPUs of one process, generation %s', 
         ['largeOnes', [INNER], {}],
         ['collectedOnBoth', [], {}],
         ['threadsOnBoth', [], {}],
+        ['builds', [], {}],
         ['refusals', [], {}],
       ],
       two,
@@ -88,6 +89,10 @@ describe.each(generations)('engines on two GPUs of one process, generation %s', 
 
   test('a thread of JavaScript that ends frees its GPU, not that of the thread that goes on', () => {
     expect(found.threadsOnBoth).toEqual({ codes: [0, 1], left: nothingLeft });
+  });
+
+  test('a build is on the first GPU, whichever the thread worked on', () => {
+    expect(found.builds).toBe('builds on NVIDIA Stand-in');
   });
 
   test('a GPU that is not there, memory of the other GPU and memory it has not are refused', () => {

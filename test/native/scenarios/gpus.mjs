@@ -1,8 +1,10 @@
 // Engines on two GPUs of one process: each works and lets go on its own, whichever GPU the thread worked on last. One thread of the pool does all jobs.
+import { readFileSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import {
   affine,
   device as bound,
+  build,
   collect,
   contextOf,
   freeBytes,
@@ -238,6 +240,16 @@ export const gpus = {
     parentPort.postMessage('running');
     if (given[0] === 'ended') for (;;) await call.run([], []).done;
     return {};
+  },
+
+  // Builds use the first GPU that is visible, also on a thread that worked on the other.
+  async builds() {
+    const engine = await open('affine', { device: 1 });
+    await engine.layers().done;
+    await build();
+    await engine.close().done;
+    const calls = readFileSync(process.env.STANDIN_CALLS, 'utf8').split('\n');
+    return calls.findLast((call) => call.startsWith('builds on'));
   },
 
   async refusals() {

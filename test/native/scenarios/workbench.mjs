@@ -23,6 +23,26 @@ export const openRequest = (plan) => ({
 });
 export const open = (plan, request = {}) =>
   addon.openEngine({ ...openRequest(plan), ...request }, () => {}).done;
+export const build = () =>
+  addon.build(
+    {
+      inferenceLibrary,
+      parserLibrary: inferenceLibrary.replace(/[^/]*$/, 'parser.so'),
+      pluginLibrary: null,
+      modelPath: '/models/m.onnx',
+      planPath: `${folder}/built.plan`,
+      networkFlags: 0,
+      settings: [],
+      profiles: [[{ input: 'x', values: false, min: [1, 64], opt: [8, 64], max: [32, 64] }]],
+      computeCapabilities: [],
+      pluginPaths: [],
+      timingCachePath: null,
+      timingCacheOutputPath: null,
+      verbose: false,
+      keepBuilder: false,
+    },
+    () => {},
+  ).done;
 export const measure = (engine, request) => addon.measure(engine, request).done;
 export const shape = (name, dims, values = null) => ({ name, shape: dims, values });
 export const hosts = (...names) => names.map((name) => ({ name, kind: 'host' }));
