@@ -29,7 +29,12 @@ async function engine(name, depth, width, batches) {
   if (process.env.BENCH_PLANS && existsSync(given)) return given;
   const planPath = join(folder, `${name}.engine`);
   const profiles = batches.map((sizes) => ({ x: range(...sizes.map((batch) => [batch, width])) }));
-  const recipe = { stronglyTyped: major >= 10, profiles, profilingVerbosity: 'detailed' };
+  const recipe = {
+    stronglyTyped: major >= 10,
+    profiles,
+    profilingVerbosity: 'detailed',
+    optimizationLevel: 1,
+  };
   await buildWith(toolchain, writeLayers(folder, name, depth, width), planPath, recipe);
   return planPath;
 }
