@@ -1,14 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -31,16 +22,8 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 beforeAll(async () => {
   await buildAddon({ say: () => {} });
   const engine = await standinEngine('10');
-  mkdirSync(at('home/lib'), { recursive: true });
-  for (const [file, stem] of [
-    ['inference', 'nvinfer'],
-    ['parser', 'nvonnxparser'],
-  ] as const) {
-    copyFileSync(engine.bench.path(`10/${file}.so`), at(`home/lib/lib${stem}.so.10.3.0`));
-    symlinkSync(`lib${stem}.so.10.3.0`, at(`home/lib/lib${stem}.so.10`));
-  }
   environment = engine.environment({
-    TENSORRT_HOME: at('home'),
+    TENSORRT_HOME: engine.install(at('home')),
     XDG_CACHE_HOME: at('cache'),
     STANDIN_COMPUTE_US: '2000',
   });

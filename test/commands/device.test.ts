@@ -2,12 +2,10 @@ import { spawnSync } from 'node:child_process';
 import {
   copyFileSync,
   existsSync,
-  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
-  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -50,16 +48,8 @@ let picture: string;
 beforeAll(async () => {
   await buildAddon({ say: () => {} });
   const engine = await standinEngine('10');
-  mkdirSync(at('home/lib'), { recursive: true });
-  for (const [file, stem] of [
-    ['inference', 'nvinfer'],
-    ['parser', 'nvonnxparser'],
-  ] as const) {
-    copyFileSync(engine.bench.path(`10/${file}.so`), at(`home/lib/lib${stem}.so.10.3.0`));
-    symlinkSync(`lib${stem}.so.10.3.0`, at(`home/lib/lib${stem}.so.10`));
-  }
   environment = engine.environment({
-    TENSORRT_HOME: at('home'),
+    TENSORRT_HOME: engine.install(at('home')),
     TRTFORGE_TOOLCHAINS: at('none'),
     TRTEXEC: standInTrtexec(folder, { version: '10.6', says: '10.3.0.26', gpuFile: at('gpus') }),
     XDG_CACHE_HOME: at('cache'),

@@ -3,12 +3,10 @@ import {
   copyFileSync,
   cpSync,
   existsSync,
-  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
-  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -36,15 +34,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 beforeAll(async () => {
   await buildAddon({ say: () => {} });
   const engine = await standinEngine('10');
-  mkdirSync(at('home/lib'), { recursive: true });
-  for (const [file, stem] of [
-    ['inference', 'nvinfer'],
-    ['parser', 'nvonnxparser'],
-  ] as const) {
-    copyFileSync(engine.bench.path(`10/${file}.so`), at(`home/lib/lib${stem}.so.10.3.0`));
-    symlinkSync(`lib${stem}.so.10.3.0`, at(`home/lib/lib${stem}.so.10`));
-  }
-  environment = engine.environment({ TENSORRT_HOME: at('home') });
+  environment = engine.environment({ TENSORRT_HOME: engine.install(at('home')) });
   engine.writePlan(at('affine.engine'), {
     kind: 'affine',
     inner: 4,

@@ -1,14 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-} from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -137,21 +128,12 @@ describe('trtforge streams --from-logs needs no GPU', () => {
 });
 
 describe('trtforge streams over a stand-in GPU, built and measured by trtexec', () => {
-  const home = join(root, 'home');
   let environment: NodeJS.ProcessEnv = {};
   let onnx: string;
   beforeAll(async () => {
     const engine = await standinEngine('10');
-    mkdirSync(join(home, 'lib'), { recursive: true });
-    for (const [file, stem] of [
-      ['inference', 'nvinfer'],
-      ['parser', 'nvonnxparser'],
-    ] as const) {
-      copyFileSync(engine.bench.path(`10/${file}.so`), join(home, `lib/lib${stem}.so.10.3.0`));
-      symlinkSync(`lib${stem}.so.10.3.0`, join(home, `lib/lib${stem}.so.10`));
-    }
     environment = engine.environment({
-      TENSORRT_HOME: home,
+      TENSORRT_HOME: engine.install(join(root, 'home')),
       TRTEXEC: standInTrtexec(root, { version: '10.6', says: '10.3.0.26' }),
       XDG_CACHE_HOME: join(root, 'cache'),
       NO_COLOR: '1',

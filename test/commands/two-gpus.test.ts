@@ -1,14 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -55,16 +46,8 @@ const recording = (): ReferenceChunk[] =>
 beforeAll(async () => {
   await buildAddon({ say: () => {} });
   const engine = await standinEngine('10');
-  mkdirSync(at('home/lib'), { recursive: true });
-  for (const [file, stem] of [
-    ['inference', 'nvinfer'],
-    ['parser', 'nvonnxparser'],
-  ] as const) {
-    copyFileSync(engine.bench.path(`10/${file}.so`), at(`home/lib/lib${stem}.so.10.3.0`));
-    symlinkSync(`lib${stem}.so.10.3.0`, at(`home/lib/lib${stem}.so.10`));
-  }
   environment = engine.environment({
-    TENSORRT_HOME: at('home'),
+    TENSORRT_HOME: engine.install(at('home')),
     TRTEXEC: standInTrtexec(folder, { version: '10.6', says: '10.3.0.26', gpuFile: at('trtexec-gpus') }),
     XDG_CACHE_HOME: at('cache'),
     NO_COLOR: '1',

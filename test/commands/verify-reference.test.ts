@@ -1,13 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import {
-  copyFileSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -242,15 +234,7 @@ describe('an engine against a recorded stream, over stand-in libraries', () => {
   beforeAll(async () => {
     await buildAddon({ say: () => {} });
     const engine = await standinEngine('10');
-    mkdirSync(at('home/lib'), { recursive: true });
-    for (const [file, stem] of [
-      ['inference', 'nvinfer'],
-      ['parser', 'nvonnxparser'],
-    ] as const) {
-      copyFileSync(engine.bench.path(`10/${file}.so`), at(`home/lib/lib${stem}.so.10.3.0`));
-      symlinkSync(`lib${stem}.so.10.3.0`, at(`home/lib/lib${stem}.so.10`));
-    }
-    environment = engine.environment({ TENSORRT_HOME: at('home') });
+    environment = engine.environment({ TENSORRT_HOME: engine.install(at('home')) });
     engine.writePlan(at('state.engine'), {
       kind: 'state',
       inner: 4,

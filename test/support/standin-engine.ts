@@ -19,7 +19,8 @@
  *   STANDIN_GPU_BYTES=N[,N…]     size of the memory of each; STANDIN_GPU=none|broken|full: no GPU, or no memory for a context
  *   STANDIN_CALLS=FILE           what the libraries were asked, a line each
  */
-import { writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Standin, StandinBench, standins } from '../native/standin-library.js';
 
@@ -54,6 +55,8 @@ export interface StandinEngine {
   readonly bench: StandinBench;
   /** For a child process. */
   environment(wishes?: Record<string, string>): NodeJS.ProcessEnv;
+  /** Lays the libraries out as an installation, for TENSORRT_HOME; gives `home`. */
+  install(home: string): string;
   /** Writes a plan and returns its path. */
   writePlan(path: string, network: NetworkPlan): string;
 }
@@ -69,6 +72,19 @@ export async function standinEngine(standin: Standin): Promise<StandinEngine> {
     inferenceLibrary: bench.library(standin),
     bench,
     environment: (wishes = {}) => ({ ...process.env, ...bench.environment(wishes) }),
+    install(home) {
+      const { version } = standins[standin];
+      mkdirSync(join(home, 'lib'), { recursive: true });
+      for (const [file, stem] of [
+        ['inference', 'nvinfer'],
+        ['parser', 'nvonnxparser'],
+      ] as const) {
+        const library = `lib${stem}.so.${version}`;
+        copyFileSync(bench.path(`${standin}/${file}.so`), join(home, 'lib', library));
+        symlinkSync(library, join(home, 'lib', `lib${stem}.so.${version.split('.')[0]}`));
+      }
+      return home;
+    },
     writePlan(path, network) {
       writeFileSync(path, planBytes(standin, network));
       return path;
