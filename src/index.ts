@@ -29,6 +29,7 @@ export { type Explained, type ExplainingOptions, explaining } from './diagnose/f
 export { knownIssues } from './diagnose/known-issues/index.js';
 export type { KnownIssue } from './diagnose/known-issues/issue.js';
 export { openModelNodes } from './diagnose/model-nodes.js';
+export { type SilentlyBuilt, silentIssuesOf } from './diagnose/silent-issues.js';
 export { readLayers } from './engine/layers.js';
 export { diffEngines } from './engine/layers-diff.js';
 export type { EngineLayers } from './engine/layers-schema.js';

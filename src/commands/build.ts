@@ -81,7 +81,15 @@ export const command = defineCommand({
       (heard) => buildOrLoad(wishes, { emit: heard, signal, environment }),
       { emit, model },
     );
-    return { ...buildResult(result), issues: [...issues] };
+    // Of what is found in the store this was told when it was built; loaded only now, for finding takes milliseconds.
+    const silent =
+      result.source === 'built'
+        ? (await import('../diagnose/silent-issues.js')).silentIssuesOf(
+            model,
+            result.passport.identity.document.target,
+          )
+        : [];
+    return { ...buildResult(result), issues: [...issues, ...silent] };
   }),
   render: (result: BuildReport | BundleReport, output) =>
     result.schema === 'trtforge.bundle/1' ? renderBundle(result, output) : render(result, output),

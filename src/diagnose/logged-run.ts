@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { ExplainedIssue } from './explained-issue.js';
 import { type FinderLine, IssueFinder } from './issue-finder.js';
 import type { ModelNodes } from './model-nodes.js';
+import { silentIssuesOf } from './silent-issues.js';
 
 /** `died`: the run began and its last line is missing. `unknown`: there is no trtexec run. */
 export const runOutcomeSchema = z.enum(['passed', 'failed', 'died', 'unknown']);
@@ -73,6 +74,9 @@ export class RunReading {
       ...finder.issues({ model, passed: outcome === 'passed' }),
       ...(outcome === 'died' ? [died(this.#lastLine, this.#command)] : []),
       ...(outcome === 'passed' && finder.unexplained.length > 0 ? [passedWithErrors(finder)] : []),
+      ...(outcome === 'passed' && model !== undefined && finder.version !== null
+        ? silentIssuesOf(model, { product: 'tensorrt', version: finder.version })
+        : []),
     ];
   }
 }

@@ -19,6 +19,8 @@ export interface ModelNodes {
   named(mention: string): ModelPlace | null;
   /** All that lies between two nodes: what the compiler took as one when it prints `ForeignNode[first...last]`. */
   between(first: string, last: string): ModelPlace | null;
+  /** The nodes of any graph that are picked out. */
+  struck(find: (view: GraphView) => readonly NodeProto[]): ModelPlace | null;
 }
 
 /** Opens a model for look-ups; undefined where it cannot be read, since the failure at hand matters more. */
@@ -69,6 +71,11 @@ export function modelNodes(proto: ModelProto): ModelNodes {
       if (from === undefined || to === undefined || from.view !== to.view) return null;
       return region(from.view, from.index, to.index);
     },
+    struck: (pick) =>
+      place(
+        'name',
+        views.flatMap((view) => pick(view).map((node) => ({ view, index: view.nodes.indexOf(node) }))),
+      ),
   };
 }
 

@@ -1,4 +1,5 @@
 import { join, relative } from 'node:path';
+import { silentIssuesOf } from '../diagnose/silent-issues.js';
 import { targetText } from '../engine/target.js';
 import { ignoreEvents, inPhase } from '../events.js';
 import type { ForgeResult } from '../report/result.js';
@@ -93,6 +94,8 @@ function resultOf(
     bench: found.bench ?? null,
   };
   const version = packageVersion();
+  const silent =
+    obtained === undefined ? [] : silentIssuesOf(options.model, obtained.passport.identity.document.target);
   return {
     schema: 'trtforge.forge/1',
     version,
@@ -108,7 +111,7 @@ function resultOf(
     report: root.report,
     ...judge(parts),
     ...parts,
-    issues: [...issues],
+    issues: [...issues, ...silent],
     environment: environmentPart(machine, {
       trtforge: version,
       toolchain: prepared?.toolchain ?? null,

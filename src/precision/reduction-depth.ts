@@ -1,5 +1,6 @@
 import { attributeOf } from '../onnx/node-types.js';
 import type { GraphProto, ValueInfoProto } from '../onnx/onnx_pb.js';
+import { smallIntegers } from '../onnx/small-integers.js';
 import type { Operation, Value } from './flow.js';
 
 /**
@@ -39,7 +40,7 @@ function reduced({ node, inputs }: Operation): number | undefined {
   if (node.opType === 'ReduceMax' || node.opType === 'ReduceMin') return undefined;
   const shape = shapeOf(inputs[0]);
   if (shape === undefined) return undefined;
-  const axes = attributeOf(node, 'axes')?.ints.map(Number) ?? smallIntegers(inputs[1]);
+  const axes = attributeOf(node, 'axes')?.ints.map(Number) ?? smallIntegers(inputs[1]?.tensor);
   if (axes === undefined && inputs[1] !== undefined) return undefined;
   return product(axes === undefined || axes.length === 0 ? shape : axes.map((axis) => shape.at(axis)));
 }
@@ -65,18 +66,6 @@ function declarations(graph: GraphProto): ReadonlyMap<string, ValueInfoProto> {
     declared.set(graph, known);
   }
   return known;
-}
-
-/** The values of a small constant of integers, where the exporter wrote them into the file. */
-function smallIntegers(value: Value | undefined): readonly number[] | undefined {
-  const tensor = value?.tensor;
-  if (tensor === undefined || tensor.dataType !== 7) return undefined;
-  if (tensor.int64Data.length > 0) return tensor.int64Data.map(Number);
-  const bytes = tensor.rawData;
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  return Array.from({ length: bytes.byteLength >> 3 }, (_, index) =>
-    Number(view.getBigInt64(index * 8, true)),
-  );
 }
 
 function product(dims: readonly (number | undefined)[] | undefined): number | undefined {
