@@ -10,10 +10,16 @@
  * Long work takes `{ emit, signal }`: events while it runs, an AbortSignal to stop it. Every failure is a `TrtforgeError` with a stable code
  * and a remedy. Results are plain data with a `schema` field.
  */
-export { type AgainstRequest, benchAgainst } from './bench/against.js';
+export { benchAgainst } from './bench/against.js';
 export { benchEngine } from './bench/bench-engine.js';
 export { type BenchTool, benchWith } from './bench/bench-with.js';
-export { type BenchContext, type BenchRequest, defaultMode, defaultRequest } from './bench/request.js';
+export {
+  type AgainstRequest,
+  type BenchContext,
+  type BenchRequest,
+  defaultMode,
+  defaultRequest,
+} from './bench/request.js';
 export type { BenchResult } from './bench/result.js';
 export { streamsFromLogs } from './bench/streams/repair.js';
 export type { StreamsResult } from './bench/streams/result.js';
@@ -56,6 +62,7 @@ export type {
   PreparedCall,
 } from './runtime/engine-interface.js';
 export { openEngineSession } from './runtime/engine-session.js';
+export type { EngineWishes } from './runtime/engine-wishes.js';
 export { openOrtSession } from './runtime/ort-session.js';
 export type { Binding, RunOptions, Session } from './runtime/session.js';
 export { openSupervisedEngine, type SupervisedEngine } from './runtime/supervised-engine.js';

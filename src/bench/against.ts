@@ -5,27 +5,18 @@ import type { ModeRequest } from '../trtexec/request.js';
 import type { AgainstSide, BenchAgainst } from './against-result.js';
 import { gpuOf, noPassport, type OpenSubject, subjectOf, withEngine } from './bench-engine.js';
 import { benchRun } from './bench-run.js';
-import { checkRequest } from './check-request.js';
+import { checkAgainst } from './check-against.js';
 import { withFileShapes } from './file-shapes.js';
 import { namedState } from './gpu-state.js';
 import { gateOf, verdictOf } from './judge-ratio.js';
 import { measureInChild, type StartMeasurer } from './measurer.js';
 import { pairedRatio } from './ratio.js';
-import type { BenchContext, BenchRequest } from './request.js';
+import type { AgainstRequest, BenchContext, BenchRequest } from './request.js';
 import type { BenchRun } from './result.js';
 import { type ShapeCase, shapeCases } from './shape-cases.js';
 import { medianOf, spreadOf } from './statistics.js';
 import type { Times } from './times.js';
 import { distrust } from './trust.js';
-
-export interface AgainstRequest {
-  readonly candidate: BenchRequest;
-  /** The same engine in another mode is a comparison too. */
-  readonly reference: BenchRequest;
-  readonly rounds: number;
-  /** Fails when the candidate's time is above this multiple of the reference's. */
-  readonly failAbove: number | undefined;
-}
 
 interface Side {
   readonly request: BenchRequest;
@@ -36,18 +27,17 @@ interface Side {
 
 /**
  * Measures two engines in turns (A B, B A, A B, …) on one GPU, each in a process of its own, and gives the ratio of their times with its interval.
- * Each round takes the requests' duration divided by the number of rounds. Errors: those of `benchEngine`.
+ * Each round takes the requests' duration divided by the number of rounds. Errors: those of `benchEngine`; TF_USAGE for two GPUs, lists of batches, layers and
+ * samples.
  */
 export async function benchAgainst(
   { candidate, reference, rounds, failAbove }: AgainstRequest,
   context: BenchContext,
   start: StartMeasurer = measureInChild,
 ): Promise<BenchAgainst> {
-  if (!(Number.isSafeInteger(rounds) && rounds >= 2))
-    throw new TrtforgeError('TF_USAGE', `${rounds} rounds give no interval: a comparison takes two or more.`);
-  // The other one is opened when the GPU is in use already: too late to learn that its file is missing.
-  checkRequest(reference);
-  return withEngine(candidate, context, start, (first) =>
+  checkAgainst({ candidate, reference, rounds, failAbove });
+  const leasing = { ...candidate, wait: candidate.wait || reference.wait };
+  return withEngine(leasing, context, start, (first) =>
     withEngine(
       reference,
       context,

@@ -147,7 +147,7 @@ function resultOf(
 }
 
 export function subjectOf(
-  { engine, weightBudget }: BenchRequest,
+  { engine, plugins, weightBudget }: BenchRequest,
   { facts, fileBytes, passport }: OpenedEngine,
 ): BenchSubject {
   const { freeBefore, freeAfter } = facts.gpuMemory;
@@ -156,6 +156,7 @@ export function subjectOf(
     bytes: fileBytes,
     name: passport?.name ?? null,
     identity: passport?.identity ?? null,
+    ...(plugins.length === 0 ? {} : { plugins: [...plugins] }),
     contextBytes: facts.deviceMemoryBytes,
     ...(facts.streamableWeightsBytes > 0
       ? { streamableWeightsBytes: facts.streamableWeightsBytes, weightBudgetBytes: facts.weightBudgetBytes }

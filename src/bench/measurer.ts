@@ -8,6 +8,7 @@ import type {
   NativeMeasurement,
   NativeShape,
 } from '../toolchain/native-engine.js';
+import type { Toolchain } from '../toolchain/toolchain.js';
 import type { ModeRequest } from '../trtexec/request.js';
 import type { InputWish } from './request.js';
 
@@ -22,7 +23,7 @@ export interface GpuFound {
 
 export interface OpenRequest {
   readonly engine: string;
-  readonly toolchain: string | undefined;
+  readonly toolchain: Toolchain | string | undefined;
   readonly device: number;
   readonly plugins: readonly string[];
   readonly allowHostCode: boolean;

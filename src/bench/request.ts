@@ -1,5 +1,6 @@
 import type { EventListener } from '../events.js';
 import type { OrtProvider } from '../runtime/ort-provider.js';
+import type { Toolchain } from '../toolchain/toolchain.js';
 import type { ModeRequest } from '../trtexec/request.js';
 import type { RunSource } from '../verify/run-request.js';
 
@@ -39,8 +40,8 @@ export const sourcesOf = ({ files }: InputWish): readonly RunSource[] => [
 export interface BenchRequest {
   /** Path of a plan. */
   readonly engine: string;
-  /** A toolchain by name or folder; undefined: the one the engine was built with. */
-  readonly toolchain: string | undefined;
+  /** A toolchain, or its name or folder; undefined: the first that loads the engine. */
+  readonly toolchain: Toolchain | string | undefined;
   /** Ordinal of the CUDA device. */
   readonly device: number;
   /** Of ONNX models: what of ONNX Runtime runs them; default `cpu`. */
@@ -49,7 +50,7 @@ export interface BenchRequest {
   readonly plugins: readonly string[];
   readonly allowHostCode: boolean;
   /** Of engines with weight streaming: bytes of weights that stay on the GPU; default all. */
-  readonly weightBudget?: number | 'automatic';
+  readonly weightBudget?: number | 'automatic' | undefined;
   readonly shapes: ShapeWish;
   readonly inputs: InputWish;
   readonly mode: ModeRequest;
@@ -59,6 +60,19 @@ export interface BenchRequest {
   readonly samples: string | undefined;
   /** Wait while another bench measures on the same GPU; otherwise that is a warning. */
   readonly wait: boolean;
+}
+
+/** What `benchAgainst` is asked. */
+export interface AgainstRequest {
+  readonly candidate: BenchRequest;
+  /**
+   * On the same GPU: another `device` is TF_USAGE. The same engine in another mode is a comparison too. Measured at the candidate's
+   * shapes where it asks for the same ones or `{ kind: 'optimum' }`, at its own where it asks for other shapes, another batch or other files of inputs.
+   */
+  readonly reference: BenchRequest;
+  readonly rounds: number;
+  /** Fails when the candidate's time is above this multiple of the reference's. */
+  readonly failAbove: number | undefined;
 }
 
 export interface BenchContext {

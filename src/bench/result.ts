@@ -119,6 +119,8 @@ const subjectSchema = z.object({
   /** From the passport; null where there is none. */
   name: z.string().nullable(),
   identity: z.string().nullable(),
+  /** Plug-in libraries that were loaded with it; absent for none. */
+  plugins: z.array(z.string()).optional(),
   /** Activation memory of one context at the largest profile, bytes. */
   contextBytes: z.number().nullable(),
   /** Of an engine with weight streaming: weights that can be streamed, and how much of them may stay on the GPU; absent for others, and where trtexec does not say. */

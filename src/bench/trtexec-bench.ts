@@ -272,6 +272,7 @@ function resultOf(
       name: passport?.name ?? null,
       identity: passport?.identity.digest ?? null,
       contextBytes: log.engine.contextBytes,
+      ...(request.plugins.length === 0 ? {} : { plugins: [...request.plugins] }),
       ...weightFacts(request, log),
       loadedBytes: null,
       loadMs: seconds === null ? null : seconds * 1000,

@@ -1,5 +1,5 @@
 import type { Passport } from '../engine/passport-file.js';
-import { TrtforgeError } from '../errors.js';
+import { notStreamed } from '../runtime/weight-budget.js';
 import type { TrtexecLog } from '../trtexec/log-result.js';
 import type { BenchRequest } from './request.js';
 import type { BenchSubject } from './result.js';
@@ -14,13 +14,6 @@ export function checkStreamable({ engine, weightBudget }: BenchRequest, passport
 export function requireStreamed({ engine, weightBudget }: BenchRequest, log: TrtexecLog): void {
   if (weightBudget !== undefined && log.engine.weightBudget === null) throw notStreamed(engine);
 }
-
-const notStreamed = (engine: string): TrtforgeError =>
-  new TrtforgeError(
-    'TF_OPTION_UNSUPPORTED',
-    `${engine} was not built with weight streaming, so a budget for its weights means nothing.`,
-    { remedy: 'Leave the budget out, or build the engine with --builder-flag weight-streaming.' },
-  );
 
 /** What a log says of streamed weights. How many can be streamed it says only where no budget was asked for: then all of them stay on the GPU. */
 export function weightFacts(

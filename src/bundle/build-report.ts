@@ -5,6 +5,7 @@ import { visibleEntry } from '../engine/machine.js';
 import type { ProfileRequest } from '../engine/profile.js';
 import { targetText } from '../engine/target.js';
 import { ExitCode, type TrtforgeError } from '../errors.js';
+import { engineWords } from '../runtime/engine-wishes.js';
 import { buildWords, storeWords, word } from '../store/build-words.js';
 import { packageVersion } from '../version.js';
 import type { BundleRun } from './bundle-run.js';
@@ -171,8 +172,11 @@ function smokeCommand({ request }: BundleRun, { target, smoke, enginePath }: Com
     'trtforge',
     'run',
     enginePath,
+    '--inputs',
+    'random',
     ...(shapes.length === 0 ? [] : ['--shapes', shapes.join(',')]),
     ...word('--device', request.device),
+    ...engineWords(request),
   ];
 }
 

@@ -2,13 +2,15 @@ import type { PlanBuilder } from '../engine/build-engine.js';
 import type { BuilderName } from '../engine/plan-builders.js';
 import type { BuildWishes } from '../engine/prepare.js';
 import type { EventListener } from '../events.js';
+import type { EngineWishes } from '../runtime/engine-wishes.js';
 import type { StoreWishes } from '../store/open-stores.js';
 import type { ProfileWishes } from './component-profile.js';
 
 /** What a user wants built of a bundle; all but the meta file and the folder has a default. */
 export interface BundleRequest
   extends Omit<BuildWishes, 'model' | 'profiles' | 'modelName' | 'extension' | 'converted' | 'timingCache'>,
-    StoreWishes {
+    StoreWishes,
+    Pick<EngineWishes, 'allowHostCode' | 'weightBudget'> {
   /** Who builds (default: native). */
   readonly builder?: BuilderName | undefined;
   /** Whether a build tells the library's verbose lines too. */

@@ -4,6 +4,7 @@ import { planBuilder } from '../engine/plan-builders.js';
 import { type PreparedBuild, prepareBuild } from '../engine/prepare.js';
 import { TrtforgeError } from '../errors.js';
 import { inPhase } from '../events.js';
+import { requireStreaming } from '../runtime/weight-budget.js';
 import { openStores } from '../store/open-stores.js';
 import { throwIfCancelled } from '../system/cancel.js';
 import type { GpuList } from '../toolchain/addon.js';
@@ -26,7 +27,7 @@ import { availableMemory, estimateBuildBytes, runWithin } from './memory-plan.js
 import { type BundleMeta, readMeta } from './meta.js';
 import { digestFiles } from './model-files.js';
 import { inspectBundle, locateBundle, modelFolder, profiledComponents } from './read-bundle.js';
-import { type SmokeSubject, smokeRun } from './smoke.js';
+import { builtEngine, type SmokeSubject, smokeRun } from './smoke.js';
 import { stageComponent } from './stage.js';
 import { StepClock } from './step-clock.js';
 import { typedModel } from './typed-model.js';
@@ -122,6 +123,7 @@ export class BundleRun {
           },
           { emit: context.emit, signal: context.signal, environment },
         );
+        requireStreaming(found.component.onnx, prepared.identity.recipe.flags, this.request.weightBudget);
         const target = {
           ...found,
           prepared: { ...prepared, timingCache: this.timingCacheFor(prepared) },
@@ -256,10 +258,9 @@ export class BundleRun {
   }
 
   async #subjectOf(state: ComponentState, context: WorkContext): Promise<SmokeSubject> {
-    const { prepared, enginePath } = state.target!;
+    const { prepared } = state.target!;
     const instead = this.#whyNotRun(prepared);
-    if (instead === null)
-      return { kind: 'engine', path: enginePath, toolchain: prepared.toolchain, device: this.device };
+    if (instead === null) return builtEngine(state.target!, this.request);
     const { path } = await this.#typedModel(state, context);
     return { kind: path === prepared.modelPath ? 'model' : 'typed model', path, instead };
   }

@@ -1,3 +1,4 @@
+import { loadWords } from '../runtime/engine-wishes.js';
 import { buildWords, storeWords, word } from '../store/build-words.js';
 import type { BundleRequest } from './bundle-request.js';
 import type { ProfileWishes, RangeWish } from './component-profile.js';
@@ -31,6 +32,7 @@ export function bundleWords(request: BundleRequest): string[] {
     ...(request.stage === true ? ['--stage'] : []),
     ...(request.keepTemp === true ? ['--keep-temp'] : []),
     ...word('--memory-budget', memoryBudget === undefined ? undefined : `${Math.round(memoryBudget)}B`),
+    ...loadWords(request),
     ...(isForge ? checkWords(check) : []),
   ];
 }

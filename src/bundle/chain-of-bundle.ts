@@ -12,7 +12,7 @@ import {
 import { featuresOf } from './check-bundle.js';
 import type { ComponentState } from './component-state.js';
 import type { BundleMeta } from './meta.js';
-import { openSubject } from './smoke.js';
+import { builtEngine, openSubject } from './smoke.js';
 import { transducerFacts } from './transducer-facts.js';
 import { signalOf, type WorkContext } from './work-context.js';
 
@@ -20,7 +20,7 @@ import { signalOf, type WorkContext } from './work-context.js';
 interface ChainedBundle {
   readonly meta: BundleMeta | undefined;
   readonly components: readonly ComponentState[];
-  readonly device: number;
+  readonly request: BundleRequest;
 }
 
 interface ChainMeans {
@@ -81,11 +81,7 @@ export function chainOf(
   else
     candidates.push({
       name: 'engines',
-      open: (name) => {
-        const { enginePath, prepared } = by[name].target!;
-        const { toolchain } = prepared;
-        return openSubject({ kind: 'engine', path: enginePath, toolchain, device: bundle.device }, context);
-      },
+      open: (name) => openSubject(builtEngine(by[name].target!, bundle.request), context),
     });
   const request: ChainRequest = {
     facts,

@@ -1,12 +1,14 @@
-import type { PreparedBuild } from '../engine/prepare.js';
 import type { ProfileRequest } from '../engine/profile.js';
 import { openModel } from '../onnx/model.js';
+import type { EngineWishes } from '../runtime/engine-wishes.js';
 import { openOrtSession } from '../runtime/ort-session.js';
 import type { Session } from '../runtime/session.js';
 import { openSupervisedEngine } from '../runtime/supervised-engine.js';
 import type { NamedTensors } from '../tensor/tensor.js';
 import { float32Values } from '../tensor/values.js';
 import { inDtype, planInputs, sampleOf } from '../verify/inputs.js';
+import type { PreparedComponent } from './build-component.js';
+import type { BundleRequest } from './bundle-request.js';
 import type { Component } from './component.js';
 import type { ComponentLog } from './component-log.js';
 import type { SmokeRun } from './report-schema.js';
@@ -17,21 +19,37 @@ export type SmokeSubject =
   | {
       readonly kind: 'engine';
       readonly path: string;
-      readonly toolchain: PreparedBuild['toolchain'];
-      readonly device: number;
+      readonly loading: EngineWishes & { readonly device: number };
     }
   | { readonly kind: 'typed model' | 'model'; readonly path: string; readonly instead: string };
 
 export const openSubject = (subject: SmokeSubject, context: WorkContext): Promise<Session> =>
   subject.kind === 'engine'
     ? openSupervisedEngine(subject.path, {
-        emit: context.emit,
-        environment: context.environment,
-        toolchain: subject.toolchain,
-        device: subject.device,
-        ...signalOf(context),
+        ...context,
+        ...subject.loading,
       })
     : openOrtSession(subject.path, { emit: context.emit, ...signalOf(context) });
+
+/** An engine is loaded with the libraries that it was built with. */
+export const builtEngine = (
+  { prepared, enginePath }: Pick<PreparedComponent, 'prepared' | 'enginePath'>,
+  {
+    device = 0,
+    allowHostCode,
+    weightBudget,
+  }: Pick<BundleRequest, 'device' | 'allowHostCode' | 'weightBudget'>,
+): SmokeSubject => ({
+  kind: 'engine',
+  path: enginePath,
+  loading: {
+    device,
+    toolchain: prepared.toolchain,
+    plugins: prepared.pluginPaths,
+    allowHostCode,
+    weightBudget,
+  },
+});
 
 /** Runs a component once at the opt shapes of its profile, with seeded inputs that suit its graph. Throws what opening and running throw. */
 export async function smokeRun(
@@ -42,7 +60,7 @@ export async function smokeRun(
   context: WorkContext,
 ): Promise<SmokeRun> {
   const started = performance.now();
-  log.line(`Running ${subject.path} once at its opt shapes.`);
+  log.line(`Running ${subject.path} once at its opt shapes${loadedWith(subject)}.`);
   const session = await openSubject(subject, { ...context, emit: log.listen(context.emit) });
   try {
     const inputs = smokeInputs(component, profile, session);
@@ -71,6 +89,11 @@ export async function smokeRun(
   } finally {
     await session.close();
   }
+}
+
+function loadedWith(subject: SmokeSubject): string {
+  const { plugins = [] } = subject.kind === 'engine' ? subject.loading : {};
+  return plugins.length === 0 ? '' : `, with the plug-ins of ${plugins.join(' and ')}`;
 }
 
 /** Seeded inputs for the opt shapes; what they are like is read from the model as it was given. */

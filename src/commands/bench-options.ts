@@ -1,6 +1,5 @@
 import { basename } from 'node:path';
-import type { AgainstRequest } from '../bench/against.js';
-import { type BenchRequest, defaultMode, type ShapeWish } from '../bench/request.js';
+import { type AgainstRequest, type BenchRequest, defaultMode, type ShapeWish } from '../bench/request.js';
 import { flag, type OptionValues, option, text } from '../cli/option.js';
 import {
   integer,
@@ -12,7 +11,8 @@ import {
 } from '../cli/values.js';
 import { TrtforgeError } from '../errors.js';
 import type { ModeRequest } from '../trtexec/request.js';
-import { placeOptions, seedOption, weightBudgetOption } from './comparison-options.js';
+import { placeOptions, seedOption } from './comparison-options.js';
+import { engineOptions } from './engine-options.js';
 
 /** Rounds of a comparison; each measures both once. */
 const DEFAULT_ROUNDS = 10;
@@ -130,21 +130,7 @@ export const benchOptions = {
     default: 0,
   }),
   provider: placeOptions.provider,
-  weightBudget: weightBudgetOption,
-  toolchain: text({
-    flags: '--toolchain <name>',
-    describe:
-      'which TensorRT, by its name in trtforge toolchain list or its folder (default: the first that loads the engine)',
-  }),
-  plugin: text({
-    flags: '--plugin <library>',
-    describe: 'a plug-in library the engine needs',
-    repeat: true,
-  }),
-  allowHostCode: flag({
-    flags: '--allow-host-code',
-    describe: 'load a version-compatible engine, which carries code of its own',
-  }),
+  ...engineOptions,
 };
 
 export type BenchOptionValues = OptionValues<typeof benchOptions>;
@@ -204,7 +190,7 @@ export function benchRequest(engine: string, options: BenchOptionValues): BenchR
     ...(options.provider === undefined ? {} : { provider: options.provider }),
     plugins: options.plugin,
     allowHostCode: options.allowHostCode,
-    ...(options.weightBudget === undefined ? {} : { weightBudget: options.weightBudget }),
+    weightBudget: options.weightBudget,
     shapes: shapeWish(options),
     inputs: { seed: options.seed, ranges: options.valRange, files: options.inputs },
     mode: {
@@ -235,7 +221,7 @@ function shapeWish({ batch, shapes }: BenchOptionValues): ShapeWish {
   return { kind: 'shapes', shapes: new Map(named.map(({ name, dims }) => [name, dims])) };
 }
 
-/** The comparison that is asked for; undefined when none is. Throws TF_USAGE for options that have no meaning in it or without it. */
+/** The comparison that is asked for; undefined when none is. Throws TF_USAGE for options that have no meaning without it. */
 export function againstRequest(engine: string, options: BenchOptionValues): AgainstRequest | undefined {
   const { against, againstMode, rounds, failAbove } = options;
   if (against === undefined && againstMode === undefined) {
@@ -245,18 +231,6 @@ export function againstRequest(engine: string, options: BenchOptionValues): Agai
     if (alone.length === 0) return undefined;
     throw new TrtforgeError('TF_USAGE', `${alone.join(' and ')} needs a comparison.`, {
       remedy: `Add --against ENGINE, or --against-mode graph to compare ${basename(engine)} with itself.`,
-    });
-  }
-  const without = Object.entries({ '--layers': options.layers, '--samples': options.samples !== undefined })
-    .filter(([, given]) => given)
-    .map(([name]) => name);
-  if (without.length > 0 || (options.batch?.length ?? 0) > 1) {
-    const why =
-      without.length > 0
-        ? `A comparison of two engines cannot honour ${without.join(' and ')}.`
-        : 'A comparison of two engines measures one batch; a list of them is given.';
-    throw new TrtforgeError('TF_USAGE', why, {
-      remedy: 'Leave it out here and measure each engine with it.',
     });
   }
   const candidate = benchRequest(engine, options);

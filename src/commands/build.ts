@@ -2,7 +2,7 @@ import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { BundleReport } from '../bundle/report-schema.js';
 import { defineCommand, type TextOutput } from '../cli/command.js';
-import { choice, text } from '../cli/option.js';
+import { choice, type OptionValues, text } from '../cli/option.js';
 import type { BuildReport } from '../diagnose/build-report-schema.js';
 import { explaining } from '../diagnose/failure.js';
 import { type EngineExtension, engineExtensions } from '../engine/engine-name.js';
@@ -13,6 +13,7 @@ import { buildResult } from '../store/build-result.js';
 import { builderOption, buildOptions, buildWishes } from './build-options.js';
 import { type BundleOptionValues, bundleOptions, bundleWishes, isBundle } from './bundle-options.js';
 import { renderBundle } from './bundle-text.js';
+import { loadOptions, loadOptionsGiven } from './engine-options.js';
 import { renderIssues } from './issue-text.js';
 import { missLines } from './miss-text.js';
 import { storeOptions, storeWishes } from './store-options.js';
@@ -44,6 +45,7 @@ export const command = defineCommand({
     }),
     ...storeOptions,
     ...builderOption,
+    ...loadOptions,
     ...bundleOptions,
     ...timeoutOption,
     outdir: text({
@@ -68,6 +70,7 @@ export const command = defineCommand({
         context,
       );
     }
+    refuseLoading(options);
     const model = path ?? '';
     const wishes = {
       ...buildWishes(model, options),
@@ -94,6 +97,19 @@ export const command = defineCommand({
   render: (result: BuildReport | BundleReport, output) =>
     result.schema === 'trtforge.bundle/1' ? renderBundle(result, output) : render(result, output),
 });
+
+/** One model is built and nothing run; of a bundle every engine is run once. */
+function refuseLoading(options: OptionValues<typeof loadOptions>): void {
+  const [wrong] = loadOptionsGiven(options);
+  if (wrong === undefined) return;
+  throw new TrtforgeError(
+    'TF_USAGE',
+    `${wrong} is for running an engine; build runs those of a bundle only.`,
+    {
+      remedy: 'Leave it out here, and give it to what runs the engine: run, bench, verify, forge.',
+    },
+  );
+}
 
 interface Places extends Pick<BundleOptionValues, 'meta'> {
   readonly output: string | undefined;

@@ -4,6 +4,7 @@ import { flag, type OptionValues, option, text } from '../cli/option.js';
 import { integer, parseSize, splitAtCommas } from '../cli/values.js';
 import { TrtforgeError } from '../errors.js';
 import { type BuildOptionValues, buildWishes } from './build-options.js';
+import { type loadOptions, loadWishes } from './engine-options.js';
 
 type End = 'min' | 'opt' | 'max';
 
@@ -107,7 +108,7 @@ function refuseWithoutMeta(options: BundleOptionValues): void {
 
 /** The options as the bundle room takes them. Throws TF_USAGE for what is about a single model. */
 export function bundleWishes(
-  options: BundleOptionValues & BuildOptionValues,
+  options: BundleOptionValues & BuildOptionValues & OptionValues<typeof loadOptions>,
   outdir: string | undefined,
 ): Omit<BundleRequest, 'check' | 'smoke'> {
   const { meta = '', onnxDir, only, stage, keepTemp, memoryBudget } = options;
@@ -130,6 +131,7 @@ export function bundleWishes(
   }
   return {
     ...wishes,
+    ...loadWishes(options),
     meta,
     onnxDir,
     outdir,

@@ -1,12 +1,5 @@
 import { choice, type OptionValues, option } from '../cli/option.js';
-import {
-  integer,
-  parseNamedFile,
-  parseSize,
-  parseTolerance,
-  parseValueRange,
-  splitAtCommas,
-} from '../cli/values.js';
+import { integer, parseNamedFile, parseTolerance, parseValueRange, splitAtCommas } from '../cli/values.js';
 import { ortProviders } from '../runtime/ort-provider.js';
 import type { VerifyRequest } from '../verify/request.js';
 
@@ -42,14 +35,6 @@ export const placeOptions = {
     parse: integer(0),
   }),
 };
-
-/** How much of an engine's weights stays on the GPU. */
-export const weightBudgetOption = option({
-  flags: '--weight-budget <size>',
-  describe:
-    'engines with weight streaming: how much of the weights stays on the GPU: 4G, 0 for as little as there can be, automatic (default: all)',
-  parse: (value) => (value === 'automatic' ? value : value === '0' ? 0 : parseSize(value)),
-});
 
 /** What random inputs are drawn with, everywhere. */
 export const seedOption = option({

@@ -17,6 +17,7 @@ import { builderOption, buildOptions, buildWishes } from './build-options.js';
 import { bundleOptions, bundleWishes, isBundle } from './bundle-options.js';
 import { renderBundle } from './bundle-text.js';
 import { comparisonOptions, comparisonWishes } from './comparison-options.js';
+import { loadOptions, loadWishes } from './engine-options.js';
 import { storeOptions, storeWishes } from './store-options.js';
 import { limited, timeoutOption } from './timeout-option.js';
 
@@ -25,6 +26,7 @@ export const forgeOptions = {
   ...storeOptions,
   ...builderOption,
   ...comparisonOptions,
+  ...loadOptions,
   ...bundleOptions,
   ...timeoutOption,
   runRoot: text({
@@ -48,6 +50,7 @@ export const forgeWishes = (model: string, given: OptionValues<typeof forgeOptio
   runRoot: given.runRoot,
   skip: given.skip.flat(),
   verify: comparisonWishes(given),
+  ...loadWishes(given),
 });
 
 export const command = defineCommand({

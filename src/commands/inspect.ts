@@ -10,6 +10,7 @@ import { deepstreamSummary } from '../onnx/deepstream-summary.js';
 import { modelFacts } from '../onnx/inspect.js';
 import { openModel } from '../onnx/model.js';
 import type { ModelFacts } from '../onnx/model-facts.js';
+import { engineOptions, engineOptionsGiven, engineWishes } from './engine-options.js';
 import { renderModel, renderPlan } from './inspect-text.js';
 import { renderDiff, renderLayers } from './layers-text.js';
 
@@ -51,15 +52,7 @@ const options = {
     describe: 'which of the visible GPUs loads the engine (default: 0)',
     parse: integer(0),
   }),
-  plugin: text({ flags: '--plugin <library>', describe: 'a plug-in library the engine needs', repeat: true }),
-  toolchain: text({
-    flags: '--toolchain <name>',
-    describe: 'which TensorRT loads the engine; default: the first that can',
-  }),
-  allowHostCode: flag({
-    flags: '--allow-host-code',
-    describe: 'let a version-compatible engine run the runtime inside it',
-  }),
+  ...engineOptions,
 };
 type InspectOptions = OptionValues<typeof options>;
 
@@ -114,15 +107,9 @@ const wantsLayers = (file: string, { layers, layersFrom, against }: InspectOptio
   layers || layersFrom !== undefined || against !== undefined || isLayersFile(file);
 
 /** How an engine is loaded means nothing where none is. */
-function refuseWithoutLoading({ device, plugin, toolchain, allowHostCode }: InspectOptions): void {
-  const wishes = {
-    '--device': device,
-    '--plugin': plugin[0],
-    '--toolchain': toolchain,
-    '--allow-host-code': allowHostCode || undefined,
-  };
-  const wrong = Object.entries(wishes).find(([, wish]) => wish !== undefined);
-  if (wrong !== undefined) throw wrongKind(`${wrong[0]} is for loading an engine, which --layers does.`);
+function refuseWithoutLoading(options: InspectOptions): void {
+  const [wrong] = [...(options.device === undefined ? [] : ['--device']), ...engineOptionsGiven(options)];
+  if (wrong !== undefined) throw wrongKind(`${wrong} is for loading an engine, which --layers does.`);
 }
 
 async function inspectLayers(
@@ -134,6 +121,8 @@ async function inspectLayers(
   if (options.format === 'deepstream' || options.checkWeights || options.stripHeader !== undefined) {
     throw wrongKind('--layers, --layers-from and --against go with none of the other views.');
   }
+  const asked = [...(layersFrom === undefined ? [file] : []), ...(against === undefined ? [] : [against])];
+  if (asked.every(isLayersFile)) refuseWithoutLoading(options);
   const one = await layersOf(file, layersFrom, options, context);
   if (against === undefined) return one;
   // A comparison lists no findings; that its layers may be of another engine is to be known all the same.
@@ -146,7 +135,7 @@ async function inspectLayers(
 async function layersOf(
   file: string,
   layersFrom: string | undefined,
-  { device, plugin, toolchain, allowHostCode }: InspectOptions,
+  options: InspectOptions,
   context: CommandContext,
 ): Promise<LayersResult> {
   const { layersOfEngine, layersOfFile } = await import('../diagnose/engine-layers.js');
@@ -156,7 +145,7 @@ async function layersOf(
   }
   if (!isPlanFile(file)) throw wrongKind(`${file} is no engine; its layers cannot be listed.`);
   if (layersFrom !== undefined) return layersOfFile(layersFrom, file);
-  return layersOfEngine(file, { ...context, device, plugins: plugin, toolchain, allowHostCode });
+  return layersOfEngine(file, { ...context, device: options.device, ...engineWishes(options) });
 }
 
 async function inspectOnnx(

@@ -5,6 +5,7 @@ import { ExitCode, TrtforgeError } from '../errors.js';
 import { formatBytes, formatMs, plural } from '../report/quantity.js';
 import { convertReference, draftContract, recordFile } from '../stream/reference/record-file.js';
 import type { ConvertedReference, DraftedContract, RecordResult } from '../stream/reference/record-result.js';
+import { cudaGraphOption, engineOptions, engineOptionsGiven, engineWishes } from './engine-options.js';
 
 type Result = RecordResult | ConvertedReference | DraftedContract;
 
@@ -78,13 +79,16 @@ export const command = defineCommand({
       describe: 'engines: which of the visible GPUs runs it (default: 0)',
       parse: integer(0),
     }),
+    ...engineOptions,
+    cudaGraph: cudaGraphOption,
   },
   run: async ([file], options, context): Promise<Result & { exitCode?: ExitCode }> => {
     const { convert, draftContract: draft, output, schedule, contract, skipDamaged, device } = options;
     if (convert !== undefined) {
       if (file !== undefined || draft !== undefined)
         throw wrongUse('--convert takes a reference and no model.', 'Leave FILE and --draft-contract out.');
-      if (device !== undefined) throw wrongUse('--convert runs nothing on a GPU.', 'Leave --device out.');
+      const [wrong] = [...(device === undefined ? [] : ['--device']), ...engineOptionsGiven(options)];
+      if (wrong !== undefined) throw wrongUse('--convert runs nothing on a GPU.', `Leave ${wrong} out.`);
       return convertReference(convert, needed(output, `--convert ${convert}`), { ...context, skipDamaged });
     }
     if (skipDamaged) throw wrongUse('--skip-damaged is for --convert.', 'Leave it out.');
@@ -93,10 +97,19 @@ export const command = defineCommand({
     if (draft !== undefined) {
       if (output !== undefined || contract !== undefined)
         throw wrongUse('--draft-contract records nothing.', 'Leave -o and --contract out.');
-      return draftContract(file, draft, schedule ?? [], { ...context, device });
+      return draftContract(file, draft, schedule ?? [], { ...context, device, ...engineWishes(options) });
     }
     const { chunks, seed, batch, threads } = options;
-    const wishes = { contract, schedule, chunks, seed, batch, threads, device };
+    const wishes = {
+      contract,
+      schedule,
+      chunks,
+      seed,
+      batch,
+      threads,
+      device,
+      ...engineWishes(options),
+    };
     const result = await recordFile({ file, ...wishes, output: needed(output, file) }, context);
     const isSound = result.violations.length === 0 && result.warnings.length === 0;
     return { ...result, exitCode: isSound ? ExitCode.pass : ExitCode.failed };

@@ -1,12 +1,13 @@
 import { defineCommand, type TextOutput } from '../cli/command.js';
-import { choice, flag, option, text } from '../cli/option.js';
+import { option, text } from '../cli/option.js';
 import { integer, parseNamedFile, parseShapes, parseValueRange } from '../cli/values.js';
 import { TrtforgeError } from '../errors.js';
 import { formatBytes, formatMs, formatStatistic, plural } from '../report/quantity.js';
 import { runFile } from '../verify/run-file.js';
 import type { RunSource } from '../verify/run-request.js';
 import type { RunResult } from '../verify/run-result.js';
-import { placeOptions, seedOption, weightBudgetOption } from './comparison-options.js';
+import { placeOptions, seedOption } from './comparison-options.js';
+import { cudaGraphOption, engineOptions, engineWishes } from './engine-options.js';
 
 export const command = defineCommand({
   name: 'run',
@@ -65,26 +66,8 @@ export const command = defineCommand({
       describe: 'engines: the optimization profile (default: the smallest that takes the shapes)',
       parse: integer(0),
     }),
-    cudaGraph: choice({
-      flags: '--cuda-graph <when>',
-      describe: 'engines: replay runs from a CUDA graph (default: auto, as soon as shapes repeat)',
-      choices: ['auto', 'always', 'never'],
-    }),
-    weightBudget: weightBudgetOption,
-    allowHostCode: flag({
-      flags: '--allow-host-code',
-      describe: 'version-compatible engines carry their own runtime: let that code run here',
-    }),
-    plugin: text({
-      flags: '--plugin <library>',
-      describe: 'engines: a plug-in library it needs',
-      repeat: true,
-    }),
-    toolchain: text({
-      flags: '--toolchain <name>',
-      describe:
-        'engines: which TensorRT, by its name in trtforge toolchain list or its folder (default: the one that built it)',
-    }),
+    cudaGraph: cudaGraphOption,
+    ...engineOptions,
     ...placeOptions,
     threads: option({
       flags: '--threads <count>',
@@ -104,11 +87,7 @@ export const command = defineCommand({
         iterations: options.iterations,
         profile: options.profile,
         device: options.device,
-        cudaGraph: options.cudaGraph,
-        weightBudget: options.weightBudget,
-        allowHostCode: options.allowHostCode,
-        plugins: options.plugin,
-        toolchain: options.toolchain,
+        ...engineWishes(options),
         provider: options.provider,
         threads: options.threads,
       },

@@ -92,19 +92,6 @@ export const referenceOptions = {
     repeat: true,
   }),
   ...placeOptions,
-  toolchain: text({
-    flags: '--toolchain <name>',
-    describe: 'engines: which TensorRT (default: the one that built it)',
-  }),
-  plugin: text({
-    flags: '--plugin <library>',
-    describe: 'engines: a plug-in library it needs',
-    repeat: true,
-  }),
-  allowHostCode: flag({
-    flags: '--allow-host-code',
-    describe: 'version-compatible engines carry their own runtime: let that code run here',
-  }),
 };
 
 export type ReferenceOptions = OptionValues<typeof referenceOptions> &
@@ -113,12 +100,7 @@ export type ReferenceOptions = OptionValues<typeof referenceOptions> &
 /** Options that the kind of candidate cannot honour are refused, not dropped. */
 export function checkWishes(candidate: string, options: ReferenceOptions): void {
   const isEngine = isEngineFile(candidate);
-  const engineOnly = {
-    '--batches': options.batches[0],
-    '--toolchain': options.toolchain,
-    '--plugin': options.plugin[0],
-    '--allow-host-code': options.allowHostCode || undefined,
-  };
+  const engineOnly = { '--batches': options.batches[0] };
   if (options.swap !== undefined && options.decoder === undefined)
     throw new TrtforgeError('TF_USAGE', '--swap exchanges decoders, and there is only one.', {
       remedy: "Give the reference's own bundle too: --decoder META --swap META.",
@@ -153,9 +135,6 @@ export const streamWishes = (options: OptionValues<typeof referenceOptions>) => 
   '--beside': options.beside[0],
   '--batches': options.batches[0],
   '--provider': options.provider,
-  '--toolchain': options.toolchain,
-  '--plugin': options.plugin[0],
-  '--allow-host-code': options.allowHostCode || undefined,
 });
 
 const LIMITS = { p95: 'p95', max: 'max', mean: 'mean', slope: 'slope', latency: 'latencyMs' } as const;

@@ -10,17 +10,18 @@ import { readSummary, runNumbers, summaryOfResult } from '../stream/parity/summa
 import { besideRuns } from '../stream/why/runs.js';
 import { publishFile } from '../system/publish.js';
 import { shellWord } from '../system/shell-word.js';
+import { type EngineOptionValues, engineWishes } from './engine-options.js';
 import { checkWishes, type ReferenceOptions } from './verify-reference-options.js';
 
 /** Runs the candidate over the reference and writes what was asked for beside the result. */
 export async function runReference(
   candidate: string,
   reference: string,
-  options: ReferenceOptions,
+  options: ReferenceOptions & EngineOptionValues,
   { emit, signal, environment }: CommandContext,
 ): Promise<ParityResult & { readonly exitCode: ExitCode }> {
   checkWishes(candidate, options);
-  const { mode = 'closed-loop', provider, toolchain, batches } = options;
+  const { mode = 'closed-loop', provider, batches } = options;
   const others = options.beside.map((path) => runNumbers(readSummary(path)));
   const ran = await verifyAgainstReference(
     {
@@ -33,11 +34,7 @@ export async function runReference(
       dumpLimit: options.dumpLimit,
       sensitivity: options.sensitivity,
       batches: batches.flat(),
-      engine: {
-        plugins: options.plugin,
-        allowHostCode: options.allowHostCode,
-        ...(toolchain === undefined ? {} : { toolchain }),
-      },
+      ...engineWishes(options),
       ...(options.device === undefined ? {} : { device: options.device }),
       ...(provider === undefined ? {} : { provider }),
       ...(options.rule === undefined ? {} : { rule: options.rule }),
@@ -68,14 +65,24 @@ export async function runReference(
 /** Holds a file against a contract without running it. */
 export async function runContractOnly(
   file: string,
-  { contract, reference, device }: Pick<ReferenceOptions, 'contract' | 'reference' | 'device'>,
-  { emit, signal }: CommandContext,
+  options: Pick<ReferenceOptions, 'contract' | 'reference' | 'device'> & EngineOptionValues,
+  { emit, signal, environment }: CommandContext,
 ): Promise<ContractCheck & { readonly exitCode: ExitCode }> {
+  const { contract, reference, device } = options;
   if (contract === undefined) {
     throw new TrtforgeError('TF_USAGE', '--contract-only needs a contract to hold the model against.', {
       remedy: `Give it: trtforge verify ${file} --contract-only --contract FILE.`,
     });
   }
-  const check = await checkContractOnly({ file, contract, reference }, { emit, signal, device });
+  const check = await checkContractOnly(
+    { file, contract, reference },
+    {
+      emit,
+      signal,
+      environment,
+      device,
+      ...engineWishes(options),
+    },
+  );
   return { ...check, exitCode: outcomeExitCodes[check.outcome] };
 }

@@ -10,6 +10,7 @@ import type { ParityResult } from '../stream/parity/schema.js';
 import type { VerifiedOutput, VerifyResult } from '../verify/result.js';
 import { verifyModel } from '../verify/verify.js';
 import { comparisonOptions, comparisonWishes } from './comparison-options.js';
+import { cudaGraphOption, engineOptions, engineWishes } from './engine-options.js';
 import { runContractOnly, runReference } from './verify-reference.js';
 import { given, referenceOptions, streamWishes } from './verify-reference-options.js';
 import { renderContractCheck, renderReference } from './verify-reference-text.js';
@@ -26,6 +27,7 @@ export const command = defineCommand({
   examples: [
     'trtforge verify model.fp16.onnx --against model.onnx',
     'trtforge verify model.fp16.onnx --against model.onnx --shapes input_ids:4x128 --samples 8 --seed 1',
+    'trtforge verify model.engine --against model.onnx --plugin libplugins.so --device 1',
     'trtforge verify new.onnx --against old.onnx --atol 1e-3 --atol logits:1e-2 --inputs image=@cat.npy --json',
     'trtforge verify encoder.engine --reference reference.jsonl --contract encoder.contract.json --mode closed-loop --report parity.html',
     'trtforge verify encoder.fp16.onnx --reference reference.jsonl --decoder bundle/model_meta.json',
@@ -50,6 +52,8 @@ export const command = defineCommand({
     }),
     ...comparisonOptions,
     ...referenceOptions,
+    ...engineOptions,
+    cudaGraph: cudaGraphOption,
   },
   run: async ([candidate = ''], options, context): Promise<VerifyAnswer> => {
     const { against, precision, reference } = options;
@@ -83,6 +87,7 @@ export const command = defineCommand({
             ...comparisonWishes(options),
             ...(precision === undefined ? {} : { precision }),
             device: options.device,
+            ...engineWishes(options),
           },
           { emit, signal },
         ),

@@ -5,6 +5,7 @@ import type { LayersChildAnswer, LayersChildRequest } from './engine-layers.js';
 
 serve(async (request, { emit, signal }): Promise<LayersChildAnswer> => {
   const { planPath, ...options } = request as LayersChildRequest;
+  const { plugins = [] } = options;
   const engine = await loadEngine(planPath, { ...options, requirePassport: false, emit, signal });
   const { native, gpu, toolchain, plan } = engine;
   const { facts } = native;
@@ -14,6 +15,7 @@ serve(async (request, { emit, signal }): Promise<LayersChildAnswer> => {
       planSha256: plan.passport?.plan.sha256 ?? planDigest(plan.header),
       loaded: {
         library: `${toolchain.product} ${facts.libraryVersion}`,
+        ...(plugins.length === 0 ? {} : { plugins: [...plugins] }),
         gpu: { name: gpu.name, computeCapability: gpu.computeCapability },
         profiles: facts.profiles,
         auxStreams: facts.auxStreams,

@@ -9,30 +9,23 @@ import { planDigest, readPlanHeader } from '../engine/plan-header.js';
 import { verifyEngine } from '../engine/verify-engine.js';
 import { catalogue, TrtforgeError } from '../errors.js';
 import type { EventListener } from '../events.js';
+import type { EngineWishes } from '../runtime/engine-wishes.js';
 import { environmentFor } from '../runtime/supervised-engine.js';
 import { faultText } from '../system/schema-fault.js';
 import { runSupervised } from '../system/supervise.js';
-import type { Toolchain } from '../toolchain/toolchain.js';
 
-export interface LayersOptions {
+export interface LayersOptions extends Omit<EngineWishes, 'cudaGraph'> {
   readonly emit: EventListener;
   readonly signal?: AbortSignal;
   readonly environment?: NodeJS.ProcessEnv;
   /** Ordinal among the visible GPUs; default 0. */
   readonly device?: number | undefined;
-  readonly plugins?: readonly string[] | undefined;
-  /** The one to load with, or its name; default: the first that can. */
-  readonly toolchain?: Toolchain | string | undefined;
-  readonly allowHostCode?: boolean | undefined;
 }
 
 /** What `engine-layers-child` is sent. */
-export interface LayersChildRequest {
+export interface LayersChildRequest extends Omit<EngineWishes, 'cudaGraph'> {
   readonly planPath: string;
   readonly device: number;
-  readonly plugins: readonly string[];
-  readonly toolchain: Toolchain | string | undefined;
-  readonly allowHostCode: boolean;
   readonly environment: NodeJS.ProcessEnv;
 }
 
@@ -48,13 +41,22 @@ export interface LayersChildAnswer {
  */
 export async function layersOfEngine(planPath: string, options: LayersOptions): Promise<LayersResult> {
   const { planBytes } = readPlanHeader(planPath);
-  const { emit, signal, toolchain, environment = process.env } = options;
+  const {
+    emit,
+    signal,
+    toolchain,
+    plugins,
+    allowHostCode,
+    weightBudget,
+    environment = process.env,
+  } = options;
   const request: LayersChildRequest = {
     planPath,
     device: options.device ?? 0,
-    plugins: options.plugins ?? [],
+    plugins,
     toolchain,
-    allowHostCode: options.allowHostCode ?? false,
+    allowHostCode,
+    weightBudget,
     environment: { ...environment },
   };
   const answer = await runSupervised(childModule, request, {

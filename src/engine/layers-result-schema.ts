@@ -35,6 +35,8 @@ export const layersSummarySchema = z.strictObject({
 export const loadedFactsSchema = z.strictObject({
   /** `tensorrt 10.6.0` */
   library: z.string(),
+  /** Plug-in libraries that were loaded with it; absent for none. */
+  plugins: z.array(z.string()).optional(),
   gpu: z.strictObject({ name: z.string(), computeCapability: z.int() }),
   profiles: count,
   auxStreams: count,

@@ -25,6 +25,7 @@ export const verifyEnginePhase = (run: Run): ForgePhase => ({
         reference: run.options.model,
         candidate: obtained.engine,
         device: run.options.device,
+        ...loadingOf(run, prepared),
         ...(conversion === undefined ? {} : { precision: conversion.precision }),
       },
       { emit, environment: run.environment, ...(signal === undefined ? {} : { signal }) },
@@ -38,13 +39,13 @@ export const verifyEnginePhase = (run: Run): ForgePhase => ({
 export const benchPhase = (run: Run): ForgePhase => ({
   name: 'bench',
   skip: (soFar) => whyNotHere(run, soFar) ?? whyLeftOut(run, 'bench'),
-  run: async ({ obtained }, { emit, signal = new AbortController().signal }) => {
+  run: async ({ prepared, obtained }, { emit, signal = new AbortController().signal }) => {
     if (obtained === undefined) throw new Error('The engine is measured only after the build phase.');
     const bench = await benchEngine(
       {
         ...defaultRequest(obtained.engine),
         device: run.options.device ?? 0,
-        plugins: run.options.plugins ?? [],
+        ...loadingOf(run, prepared),
         wait: true,
         mode: {
           ...defaultMode,
@@ -64,6 +65,14 @@ export const benchPhase = (run: Run): ForgePhase => ({
       detail: `${gpuMs === null ? '' : `${formatMs(gpuMs.median)} on the GPU, `}${Math.round(itemsPerSecond)} items a second`,
     };
   },
+});
+
+/** An engine is loaded with what it was built with. A toolchain that was named is named to whoever repeats the phase. */
+const loadingOf = ({ options }: Run, prepared: Forged['prepared'] | undefined) => ({
+  toolchain: options.toolchain ?? prepared?.toolchain,
+  plugins: options.plugins ?? [],
+  allowHostCode: options.allowHostCode ?? false,
+  weightBudget: options.weightBudget,
 });
 
 const whyLeftOut = ({ options }: Run, phase: SkippablePhase): string | null =>

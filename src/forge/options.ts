@@ -1,5 +1,6 @@
 import type { PlanBuilder } from '../engine/build-engine.js';
 import type { EventListener } from '../events.js';
+import type { EngineWishes } from '../runtime/engine-wishes.js';
 import type { BuildOrLoadWishes } from '../store/build-or-load.js';
 import type { VerifyRequest } from '../verify/request.js';
 import type { Machine } from './environment.js';
@@ -14,7 +15,9 @@ export type ComparisonWishes = Pick<
 >;
 
 /** What a user wants forged; all but the model has a default. */
-export interface ForgeOptions extends Omit<BuildOrLoadWishes, 'output' | 'converted'> {
+export interface ForgeOptions
+  extends Omit<BuildOrLoadWishes, 'output' | 'converted'>,
+    Pick<EngineWishes, 'allowHostCode' | 'weightBudget'> {
   /** The folder the run writes (default: `runs/<model>-<precision>`). */
   readonly runRoot?: string | undefined;
   readonly skip?: readonly SkippablePhase[] | undefined;

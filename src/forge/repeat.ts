@@ -1,4 +1,5 @@
 import type { ForgeResult } from '../report/result.js';
+import { loadWords } from '../runtime/engine-wishes.js';
 import { buildWords, conversionWords, quotedName, storeWords, word } from '../store/build-words.js';
 import { shellWord } from '../system/shell-word.js';
 import type { ForgeOptions } from './options.js';
@@ -22,6 +23,7 @@ export function repeatCommands(options: ForgeOptions, root: RunRoot, verify: str
         ...buildWords(options),
         ...storeWords(options),
         ...comparisonWords(options),
+        ...loadWords(options),
         ...skip.flatMap((phase) => ['--skip', phase]),
         '--run-root',
         root.path,

@@ -2,6 +2,7 @@ import { identityDigest } from '../engine/identity.js';
 import { prepareBuild } from '../engine/prepare.js';
 import { targetText } from '../engine/target.js';
 import { plural } from '../report/quantity.js';
+import { requireStreaming } from '../runtime/weight-budget.js';
 import { refuseAbsentGpu } from '../toolchain/chosen-gpu.js';
 import type { ForgePhase, Run } from './forged.js';
 
@@ -13,6 +14,7 @@ export const resolvePhase = ({ options, environment, visible }: Run): ForgePhase
     refuseAbsentGpu(visible, options.device, 'Building and running an engine needs an NVIDIA GPU');
     const prepared = await prepareBuild(options, { emit, signal, environment });
     const { recipe, target } = prepared.identity;
+    requireStreaming(options.model, recipe.flags, options.weightBudget);
     const identity = identityDigest(prepared.identity).slice(0, 12);
     return {
       found: { prepared },

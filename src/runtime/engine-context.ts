@@ -10,12 +10,12 @@ import { EngineCall } from './engine-call.js';
 import { type CallShape, callShapeFrom, callShapeOf, fits, list, same } from './engine-inputs.js';
 import type {
   CallShapes,
-  CudaGraph,
   EngineContext,
   EngineRunOptions,
   PreparedCall,
   PrepareOptions,
 } from './engine-interface.js';
+import type { CudaGraph } from './engine-wishes.js';
 import type { LoadedEngine } from './load-engine.js';
 import { finished } from './native-job.js';
 import { PendingWork } from './pending-work.js';

@@ -1,10 +1,10 @@
+import type { EventListener } from '../events.js';
 import type { NamedTensors, Tensor } from '../tensor/tensor.js';
 import type { ElementArray } from '../tensor/values.js';
 import type { NativeEngineFacts } from '../toolchain/native-engine.js';
 import type { Toolchain } from '../toolchain/toolchain.js';
+import type { CudaGraph, EngineWishes } from './engine-wishes.js';
 import type { Binding, RunOptions, Session } from './session.js';
-
-export type CudaGraph = 'auto' | 'always' | 'never';
 
 /** min, opt and max of one input in one optimization profile: dimensions, or the values of a shape tensor. */
 export interface BindingRange {
@@ -138,25 +138,16 @@ export interface SessionFacts {
   readonly cudaGraphRefusals: readonly string[];
 }
 
-export interface EngineSessionOptions {
+export interface EngineSessionOptions extends EngineWishes {
   /** Ordinal of the GPU among the visible ones; default 0. */
-  readonly device?: number;
+  readonly device?: number | undefined;
   /** Default true: a plan without passport is refused, since nothing says what it is. */
   readonly requirePassport?: boolean;
-  /** A toolchain, or the name of one; default the first that loads the plan. */
-  readonly toolchain?: Toolchain | string;
-  readonly plugins?: readonly string[];
-  /** Version-compatible plans carry code that runs in this process: only where this is true. */
-  readonly allowHostCode?: boolean;
-  /** Bytes of weights kept on the GPU, for engines built with weight streaming; default all. */
-  readonly weightBudget?: number | 'automatic';
   /** Contexts that `run` spreads over; default 1. */
   readonly contexts?: number;
-  /** Default `auto`: as soon as shapes repeat. */
-  readonly cudaGraph?: CudaGraph;
   /** How many calls `run` keeps ready per context, and how much pinned memory they may hold; default 16 and 2 GiB. */
   readonly keepCalls?: { readonly count?: number; readonly bytes?: number };
-  readonly emit?: import('../events.js').EventListener;
-  readonly signal?: AbortSignal;
-  readonly environment?: NodeJS.ProcessEnv;
+  readonly emit?: EventListener | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly environment?: NodeJS.ProcessEnv | undefined;
 }

@@ -10,6 +10,7 @@ import type { NativeEngine, NativeRuntime } from '../toolchain/native-engine.js'
 import type { NativeEvent } from '../toolchain/native-job.js';
 import type { Toolchain } from '../toolchain/toolchain.js';
 import { type EngineBindings, engineBindings } from './engine-bindings.js';
+import type { EngineWishes } from './engine-wishes.js';
 import { finished } from './native-job.js';
 import { type PlanOnDisk, readPlanOnDisk } from './plan-on-disk.js';
 import { HOST_CODE_REMEDY, toolchainForPlan } from './toolchain-for-plan.js';
@@ -18,14 +19,10 @@ import { checkWeightBudget } from './weight-budget.js';
 /** What loading needs of the addon. */
 export type EngineAddon = Pick<Addon, 'gpus'> & NativeRuntime;
 
-export interface LoadOptions {
+export interface LoadOptions extends Omit<EngineWishes, 'cudaGraph'> {
   readonly device?: number | undefined;
   /** Default true. */
   readonly requirePassport?: boolean | undefined;
-  readonly toolchain?: Toolchain | string | undefined;
-  readonly plugins?: readonly string[] | undefined;
-  readonly allowHostCode?: boolean | undefined;
-  readonly weightBudget?: number | 'automatic' | undefined;
   readonly emit?: EventListener | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly environment?: NodeJS.ProcessEnv | undefined;

@@ -12,9 +12,9 @@ import { toolchainForPlan } from './toolchain-for-plan.js';
 const CHILD = new URL('../../dist/runtime/engine-child.js', import.meta.url);
 
 export interface SupervisedEngineOptions extends EngineChildOptions {
-  readonly emit?: EventListener;
-  readonly signal?: AbortSignal;
-  readonly environment?: NodeJS.ProcessEnv;
+  readonly emit?: EventListener | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly environment?: NodeJS.ProcessEnv | undefined;
 }
 
 export interface RepeatedRun {

@@ -1,3 +1,4 @@
+import { engineWords } from '../runtime/engine-wishes.js';
 import { quotedName } from '../store/build-words.js';
 import { shellWord } from '../system/shell-word.js';
 import { prefix, toleranceText } from './option-text.js';
@@ -21,6 +22,7 @@ export function repeatCommand(request: VerifyRequest): string {
   for (const tolerance of request.atol ?? []) add('--atol', toleranceText(tolerance));
   for (const tolerance of request.rtol ?? []) add('--rtol', toleranceText(tolerance));
   add('--device', request.device);
+  words.push(...engineWords(request));
   add('--threads', threads);
   return words.map(shellWord).join(' ');
 }

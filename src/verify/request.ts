@@ -1,8 +1,9 @@
+import type { EngineWishes } from '../runtime/engine-wishes.js';
 import type { InputWishes } from './inputs.js';
 import type { AskedTolerance, VerifyPrecision } from './tolerance.js';
 
-/** What `verifyModel` is asked. */
-export interface VerifyRequest extends InputWishes {
+/** What `verifyModel` is asked; the wishes for an engine are for a candidate that is one. */
+export interface VerifyRequest extends InputWishes, EngineWishes {
   /** An ONNX file. */
   readonly reference: string;
   /** An ONNX file or an engine. */

@@ -3,9 +3,10 @@ import { TrtforgeError } from '../errors.js';
 import { type EventListener, ignoreEvents, inPhase } from '../events.js';
 import { chooseProfile } from '../runtime/choose-profile.js';
 import { callShapeOf } from '../runtime/engine-inputs.js';
+import { engineWishesOf, refuseEngineWishes } from '../runtime/engine-wishes.js';
 import { placementWarnings } from '../runtime/ort-placement.js';
 import { openOrtSession } from '../runtime/ort-session.js';
-import { openSupervisedEngine, type SupervisedEngineOptions } from '../runtime/supervised-engine.js';
+import { openSupervisedEngine } from '../runtime/supervised-engine.js';
 import type { NamedTensors } from '../tensor/tensor.js';
 import { checkSources, inputsInPassport } from './check-sources.js';
 import { type GatheredInput, gatherForModel, gatherInputs, tensorsOf } from './run-inputs.js';
@@ -76,7 +77,12 @@ async function runEngine(request: RunRequest, context: RunContext & { emit: Even
   const { emit, signal } = context;
   const started = performance.now();
   const session = await inPhase('load', emit, () =>
-    openSupervisedEngine(request.file, engineOptions(request, context)),
+    openSupervisedEngine(request.file, {
+      requirePassport: false,
+      device: request.device,
+      ...engineWishesOf(request),
+      ...context,
+    }),
   );
   try {
     const inputs = gatherInputs(session.inputs, request);
@@ -98,25 +104,6 @@ async function runEngine(request: RunRequest, context: RunContext & { emit: Even
   } finally {
     await session.close();
   }
-}
-
-function engineOptions(
-  request: RunRequest,
-  { emit, signal, environment }: RunContext,
-): SupervisedEngineOptions {
-  const { device, cudaGraph, weightBudget, allowHostCode, plugins, toolchain } = request;
-  return {
-    requirePassport: false,
-    ...(device === undefined ? {} : { device }),
-    ...(cudaGraph === undefined ? {} : { cudaGraph }),
-    ...(weightBudget === undefined ? {} : { weightBudget }),
-    ...(allowHostCode === undefined ? {} : { allowHostCode }),
-    ...(plugins === undefined ? {} : { plugins }),
-    ...(toolchain === undefined ? {} : { toolchain }),
-    ...(emit === undefined ? {} : { emit }),
-    ...(signal === undefined ? {} : { signal }),
-    ...(environment === undefined ? {} : { environment }),
-  };
 }
 
 async function runModel(request: RunRequest, { emit, signal }: RunContext & { emit: EventListener }) {
@@ -164,16 +151,10 @@ function checkIterations({ iterations = 1 }: RunRequest): void {
 
 /** Options that the kind of file cannot honour are refused, not dropped. */
 function checkWishes(request: RunRequest, isEngine: boolean): void {
-  const engineOnly = {
-    '--profile': request.profile,
-    '--cuda-graph': request.cudaGraph,
-    '--weight-budget': request.weightBudget,
-    '--allow-host-code': request.allowHostCode || undefined,
-    '--plugin': request.plugins?.[0],
-    '--toolchain': request.toolchain,
-  };
+  if (!isEngine) refuseEngineWishes(request.file, request);
   const modelOnly = { '--threads': request.threads, '--provider': request.provider };
-  const wrong = Object.entries(isEngine ? modelOnly : engineOnly).find(([, wish]) => wish !== undefined);
+  const wishes = isEngine ? modelOnly : { '--profile': request.profile };
+  const wrong = Object.entries(wishes).find(([, wish]) => wish !== undefined);
   if (wrong === undefined) return;
   throw new TrtforgeError(
     'TF_USAGE',

@@ -1,3 +1,4 @@
+import { engineWords } from '../runtime/engine-wishes.js';
 import { quotedName } from '../store/build-words.js';
 import { shellWord } from '../system/shell-word.js';
 import type { RunRequest } from './run-request.js';
@@ -21,15 +22,7 @@ export function repeatRun(request: RunRequest): string {
   add('--profile', request.profile);
   add('--provider', request.provider);
   add('--device', request.device);
-  add('--cuda-graph', request.cudaGraph);
-  const { weightBudget } = request;
-  add(
-    '--weight-budget',
-    typeof weightBudget === 'number' && weightBudget > 0 ? `${weightBudget}B` : weightBudget,
-  );
-  if (request.allowHostCode) words.push('--allow-host-code');
-  for (const plugin of request.plugins ?? []) add('--plugin', plugin);
-  add('--toolchain', request.toolchain);
+  words.push(...engineWords(request));
   add('--threads', request.threads);
   add('-o', request.output);
   return words.map(shellWord).join(' ');

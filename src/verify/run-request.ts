@@ -1,4 +1,4 @@
-import type { CudaGraph } from '../runtime/engine-interface.js';
+import type { EngineWishes } from '../runtime/engine-wishes.js';
 import type { OrtProvider } from '../runtime/ort-provider.js';
 import type { InputWishes } from './inputs.js';
 
@@ -10,7 +10,8 @@ export type RunSource =
   /** Whatever no file gives is drawn. */
   | { readonly kind: 'random' };
 
-export interface RunRequest extends Pick<InputWishes, 'shapes' | 'ranges'> {
+/** What `runFile` is asked; of the wishes for an engine none is taken for a model. */
+export interface RunRequest extends Pick<InputWishes, 'shapes' | 'ranges'>, EngineWishes {
   /** A plan or an ONNX model. */
   readonly file: string;
   readonly sources: readonly RunSource[];
@@ -22,13 +23,8 @@ export interface RunRequest extends Pick<InputWishes, 'shapes' | 'ranges'> {
   readonly iterations?: number;
   /** Engines, and models with the provider `cuda`: which of the visible GPUs; default 0. */
   readonly device?: number | undefined;
-  /** Engines only, all of these. */
+  /** Engines only. */
   readonly profile?: number | undefined;
-  readonly cudaGraph?: CudaGraph | undefined;
-  readonly weightBudget?: number | 'automatic' | undefined;
-  readonly allowHostCode?: boolean | undefined;
-  readonly plugins?: readonly string[] | undefined;
-  readonly toolchain?: string | undefined;
   /** Models only: what of ONNX Runtime runs them (default `cpu`), and its threads. */
   readonly provider?: OrtProvider | undefined;
   readonly threads?: number | undefined;

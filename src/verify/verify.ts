@@ -3,6 +3,7 @@ import { isPlanFile } from '../engine/plan-header.js';
 import { TrtforgeError } from '../errors.js';
 import { type EventListener, ignoreEvents } from '../events.js';
 import { openModel } from '../onnx/model.js';
+import { engineWishesOf, refuseEngineWishes } from '../runtime/engine-wishes.js';
 import { checkOnCpu } from '../runtime/ort-provider.js';
 import { openOrtSession } from '../runtime/ort-session.js';
 import type { Binding, Session } from '../runtime/session.js';
@@ -38,7 +39,7 @@ export async function verifyModel(
   context: VerifyContext = {},
 ): Promise<VerifyResult> {
   checkRules(request);
-  checkPlace(request);
+  checkSides(request);
   const { seed = 0, samples = DEFAULT_SAMPLES } = request;
   const precision = request.precision ?? detectPrecision(request.candidate);
   const steps = stepCounter(2 * samples + 1, context.emit ?? ignoreEvents);
@@ -107,9 +108,20 @@ export async function verifyModel(
   };
 }
 
-/** Before the reference has run. */
-const checkPlace = ({ candidate, device }: VerifyRequest): void =>
-  isPlanFile(candidate) ? checkDevice(device) : checkOnCpu(candidate, device);
+/** Before the reference has run: what it must be, and where the candidate runs. */
+function checkSides(request: VerifyRequest): void {
+  const { reference, candidate, device } = request;
+  if (isPlanFile(reference)) {
+    throw new TrtforgeError('TF_USAGE', `${reference} is an engine; the reference is an ONNX model.`, {
+      remedy: `Hold two engines against each other by what they give: trtforge run ${reference} --inputs random -o a.npz, the same of the other one, and trtforge compare.`,
+    });
+  }
+  if (isPlanFile(candidate)) checkDevice(device);
+  else {
+    checkOnCpu(candidate, device);
+    refuseEngineWishes(candidate, request);
+  }
+}
 
 /** A name that is misspelt would leave its output to the usual limits without a word. */
 function checkToleranceNames(
@@ -152,15 +164,17 @@ async function runAll<T>(
   { emit, signal, environment }: VerifyContext,
   work: (session: Session, run: (inputs: NamedTensors) => Promise<NamedTensors>) => Promise<T>,
 ): Promise<ModelRun<T>> {
-  const shared = { ...(emit === undefined ? {} : { emit }), ...(signal === undefined ? {} : { signal }) };
   const session = isPlanFile(path)
     ? await openSupervisedEngine(path, {
-        ...shared,
-        ...(request.device === undefined ? {} : { device: request.device }),
-        ...(environment === undefined ? {} : { environment }),
+        device: request.device,
+        ...engineWishesOf(request),
+        emit,
+        signal,
+        environment,
       })
     : await openOrtSession(path, {
-        ...shared,
+        ...(emit === undefined ? {} : { emit }),
+        ...(signal === undefined ? {} : { signal }),
         ...(request.threads === undefined ? {} : { threads: request.threads }),
       });
   try {

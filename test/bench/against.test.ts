@@ -5,7 +5,13 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { benchAgainst } from '../../src/bench/against.js';
 import { benchEngine } from '../../src/bench/bench-engine.js';
 import type { MeasureRequest, Measurer, OpenedEngine, StartMeasurer } from '../../src/bench/measurer.js';
-import { defaultMode, defaultRequest, type ShapeWish } from '../../src/bench/request.js';
+import {
+  type AgainstRequest,
+  type BenchRequest,
+  defaultMode,
+  defaultRequest,
+  type ShapeWish,
+} from '../../src/bench/request.js';
 import type { EngineBinding } from '../../src/runtime/engine-interface.js';
 import { fakeFacts } from '../runtime/fake-engine.js';
 import { planBytes } from '../support/standin-engine.js';
@@ -89,15 +95,23 @@ async function measuredShapes(
   const side = (name: string, shapes: ShapeWish) => ({ ...defaultRequest(at(`${name}.engine`)), shapes });
   const result = await benchAgainst(
     { candidate: side('a', wish), reference: side('b', wishOfReference), rounds: 3, failAbove: undefined },
-    {
-      emit: () => {},
-      signal: new AbortController().signal,
-      environment: { XDG_CACHE_HOME: at('cache') },
-    },
+    context(),
     start,
   );
   return { a: shapes.get(at('a.engine')), b: shapes.get(at('b.engine')), warnings: result.warnings };
 }
+
+const context = () => ({
+  emit: () => {},
+  signal: new AbortController().signal,
+  environment: { XDG_CACHE_HOME: at('cache') },
+});
+
+/** How a comparison is refused before anything is opened. */
+const refusal = (wishes: Partial<AgainstRequest> & Pick<AgainstRequest, 'candidate' | 'reference'>) =>
+  benchAgainst({ rounds: 3, failAbove: undefined, ...wishes }, context(), () => expect.unreachable()).catch(
+    (error: unknown) => error,
+  );
 
 describe('two engines measured in turns', () => {
   const optima = { [at('a.engine')]: [audio('x', 100)], [at('b.engine')]: [audio('x', 200)] };
@@ -136,6 +150,53 @@ describe('two engines measured in turns', () => {
       () => expect.unreachable(),
     );
     await expect(comparison).rejects.toMatchObject({ code: 'TF_USAGE' });
+  });
+
+  it('are refused on two GPUs: that is no ratio of engines', async () => {
+    const [candidate, reference] = ['a', 'b'].map((name) => defaultRequest(at(`${name}.engine`)));
+    await expect(
+      refusal({ candidate: candidate!, reference: { ...reference!, device: 1 } }),
+    ).resolves.toMatchObject({
+      code: 'TF_USAGE',
+      message: `${at('a.engine')} is to be measured on GPU 0 and ${at('b.engine')} on GPU 1: a ratio across two GPUs says nothing of the engines.`,
+    });
+  });
+
+  it.each<[Partial<BenchRequest>, RegExp]>([
+    [{ layers: true }, /cannot honour --layers\./],
+    [{ samples: at('times.npz') }, /cannot honour --samples\./],
+    [{ shapes: { kind: 'batches', batches: [1, 8] } }, /measures one batch/],
+    [{ device: -1 }, /device is -1/],
+  ])('are refused with %o, of either side', async (wish, why) => {
+    const side = defaultRequest(at('a.engine'));
+    const asking = { ...side, ...wish };
+    for (const sides of [
+      { candidate: asking, reference: side },
+      { candidate: side, reference: asking },
+    ])
+      expect(await refusal(sides)).toMatchObject({ code: 'TF_USAGE', message: expect.stringMatching(why) });
+  });
+
+  it.each([0, Number.NaN, Number.POSITIVE_INFINITY])('are refused with a limit of %s', async (failAbove) => {
+    const side = defaultRequest(at('a.engine'));
+    expect(await refusal({ candidate: side, reference: side, failAbove })).toMatchObject({
+      code: 'TF_USAGE',
+    });
+  });
+
+  it('in two modes are measured at the same shapes with the same numbers', async () => {
+    const asked: MeasureRequest[] = [];
+    const start = measuring(optima, (request) => asked.push(request));
+    const candidate: BenchRequest = {
+      ...defaultRequest(at('a.engine')),
+      shapes: { kind: 'batches', batches: [8] },
+      inputs: { seed: 7, ranges: [{ name: null, low: -1, high: 1 }], files: [] },
+    };
+    const reference = { ...candidate, mode: { ...defaultMode, graph: true } };
+    await benchAgainst({ candidate, reference, rounds: 2, failAbove: undefined }, context(), start);
+    expect(new Set(asked.map(({ mode }) => mode.graph))).toEqual(new Set([true, false]));
+    for (const { shapes, fill } of asked)
+      expect([shapes[0]?.shape, fill]).toEqual([[8, 100], candidate.inputs]);
   });
 
   it.each([

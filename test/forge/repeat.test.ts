@@ -64,6 +64,8 @@ describe('the commands that repeat a run', () => {
         previewFeatures: ['some-feature'],
       },
       plugins: ['lib/my plugin.so'],
+      allowHostCode: true,
+      weightBudget: 4096,
       modelName: 'odd name',
       modelVersion: 'v1',
       store: '/some/where else',
@@ -91,8 +93,14 @@ describe('the commands that repeat a run', () => {
         threads: 2,
       },
     };
-    const comparison = { verify: expect.anything(), runRoot: undefined, skip: [] };
-    expect(await readBack(commandOf(options, /Build/))).toEqual({ ...options, ...comparison });
+    const ofForge = {
+      verify: expect.anything(),
+      runRoot: undefined,
+      skip: [],
+      allowHostCode: false,
+      weightBudget: undefined,
+    };
+    expect(await readBack(commandOf(options, /Build/))).toEqual({ ...options, ...ofForge });
     expect(await readBack(commandOf(options, /whole way/))).toEqual(options);
   });
 
@@ -167,6 +175,8 @@ const given: Readonly<Record<RepeatedOption, readonly string[]>> = {
   rtol: ['--rtol', 'y:0.5'],
   threads: ['--threads', '3'],
   skip: ['--skip', 'verify,bench'],
+  allowHostCode: ['--allow-host-code'],
+  weightBudget: ['--weight-budget', '0'],
 };
 
 /** Options that no line of a run's report repeats, and why. */

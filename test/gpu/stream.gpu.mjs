@@ -81,7 +81,7 @@ async function closedLoop(name, planPath) {
     reference,
     mode: 'closed-loop',
     contract,
-    engine: { toolchain, requirePassport: false },
+    toolchain,
   });
   if (process.env.STREAM_RESULTS !== undefined) {
     mkdirSync(process.env.STREAM_RESULTS, { recursive: true });
@@ -160,7 +160,7 @@ await check('batches of 1 to 8, and what going from one profile to another costs
     mode: 'closed-loop',
     contract,
     batches: [1, 2, 4, 8, 16],
-    engine: { toolchain, requirePassport: false },
+    toolchain,
   });
   assert.equal(passed, chunks);
   const [last, ...run] = profiles.batches.toReversed();

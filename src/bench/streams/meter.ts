@@ -1,6 +1,7 @@
 import { TrtforgeError } from '../../errors.js';
 import type { EventListener } from '../../events.js';
 import { publishFile } from '../../system/publish.js';
+import type { Toolchain } from '../../toolchain/toolchain.js';
 import type { Bencher, BenchTool } from '../bench-with.js';
 import type { BenchResult, BenchRun } from '../result.js';
 import { gpuAt } from '../trtexec-gpu.js';
@@ -11,7 +12,7 @@ import { streamsLogText } from './log-text.js';
 export interface MeterOptions {
   readonly mode: StreamsMode;
   readonly inputs: StreamsInputs;
-  readonly toolchain: string | undefined;
+  readonly toolchain: Toolchain | string | undefined;
   readonly device: number;
   readonly plugins: readonly string[];
   readonly bench: Bencher;

@@ -33,8 +33,7 @@ export function streamsEffects(
   const meterOptions = {
     mode,
     inputs,
-    // The bench finds the toolchain of an engine by its passport; only a name is passed on.
-    toolchain: typeof toolchain === 'string' ? toolchain : undefined,
+    toolchain,
     device,
     plugins: plugins ?? [],
     bench: benchers[meter],

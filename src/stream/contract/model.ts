@@ -6,6 +6,8 @@ import { TrtforgeError } from '../../errors.js';
 import { type EventListener, ignoreEvents } from '../../events.js';
 import { openModel } from '../../onnx/model.js';
 import { feedInputs, valueFacts } from '../../onnx/value-facts.js';
+import { type EngineWishes, engineWishesOf, refuseEngineWishes } from '../../runtime/engine-wishes.js';
+import { checkOnCpu } from '../../runtime/ort-provider.js';
 import { openSupervisedEngine } from '../../runtime/supervised-engine.js';
 import { type Dtype, dtypes } from '../../tensor/dtype.js';
 import type { ModelBinding, ModelBindings } from './bindings.js';
@@ -18,11 +20,12 @@ export interface StatedModel extends ModelBindings {
   readonly digest: string | null;
 }
 
-export interface ModelContext {
+/** The wishes for an engine are for one that must be loaded. */
+export interface ModelContext extends EngineWishes {
   readonly emit?: EventListener | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly environment?: NodeJS.ProcessEnv | undefined;
-  /** Of an engine that must be loaded: which of the visible GPUs; default 0. */
+  /** Which of the visible GPUs; default 0. */
   readonly device?: number | undefined;
   /** Whether the digest is needed; it reads every weight. Default false. */
   readonly digest?: boolean | undefined;
@@ -33,7 +36,10 @@ export interface ModelContext {
  * throws, among them TF_GPU_UNAVAILABLE.
  */
 export async function stateModel(path: string, context: ModelContext = {}): Promise<StatedModel> {
-  return isEngineFile(path) ? stateEngine(path, context) : stateOnnx(path, context);
+  if (isEngineFile(path)) return stateEngine(path, context);
+  checkOnCpu(path, context.device);
+  refuseEngineWishes(path, context);
+  return stateOnnx(path, context);
 }
 
 async function stateOnnx(path: string, context: ModelContext): Promise<StatedModel> {
@@ -62,10 +68,11 @@ async function stateEngine(path: string, context: ModelContext): Promise<StatedM
   const { emit, signal, environment, device } = context;
   const session = await openSupervisedEngine(path, {
     requirePassport: false,
-    ...(device === undefined ? {} : { device }),
-    ...(emit === undefined ? {} : { emit }),
-    ...(signal === undefined ? {} : { signal }),
-    ...(environment === undefined ? {} : { environment }),
+    device,
+    ...engineWishesOf(context),
+    emit,
+    signal,
+    environment,
   });
   try {
     return { path, kind: 'engine', inputs: session.inputs, outputs: session.outputs, digest: null };

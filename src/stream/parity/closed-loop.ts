@@ -1,5 +1,6 @@
 import { TrtforgeError } from '../../errors.js';
-import type { CudaGraph, EngineSession, EngineState, PreparedCall } from '../../runtime/engine-interface.js';
+import type { EngineSession, EngineState, PreparedCall } from '../../runtime/engine-interface.js';
+import type { CudaGraph } from '../../runtime/engine-wishes.js';
 import type { RunOptions } from '../../runtime/session.js';
 import { copiedTensor, type NamedTensors, type Tensor } from '../../tensor/tensor.js';
 import type { StatePair } from '../contract/contract.js';

@@ -1,6 +1,7 @@
 import { medianOf } from '../../bench/statistics.js';
 import type { EngineSession } from '../../runtime/engine-interface.js';
 import { openEngineSession } from '../../runtime/engine-session.js';
+import { engineWishesOf } from '../../runtime/engine-wishes.js';
 import type { EngineAddon } from '../../runtime/load-engine.js';
 import { readPlanOnDisk } from '../../runtime/plan-on-disk.js';
 import type { NamedTensors } from '../../tensor/tensor.js';
@@ -25,12 +26,11 @@ export async function engineParity(
 ): Promise<ParityResult> {
   const remembered = rememberEngine(addon);
   const { passport } = await readPlanOnDisk(request.candidate, false);
-  const { requirePassport = false, ...options } = request.engine ?? {};
   const session = await openEngineSession(request.candidate, {
-    ...options,
+    ...engineWishesOf(request),
     ...context,
-    ...(request.device === undefined ? {} : { device: request.device }),
-    requirePassport,
+    device: request.device,
+    requirePassport: false,
     addon: remembered.addon,
   });
   let runner: EngineRunner | undefined;

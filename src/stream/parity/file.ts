@@ -2,6 +2,7 @@ import { digestModel } from '../../engine/model-digest.js';
 import { isEngineFile } from '../../engine/plan-header.js';
 import { ignoreEvents } from '../../events.js';
 import { openModel } from '../../onnx/model.js';
+import { refuseEngineWishes } from '../../runtime/engine-wishes.js';
 import { placementWarnings } from '../../runtime/ort-placement.js';
 import { openOrtSession } from '../../runtime/ort-session.js';
 import { environmentFor } from '../../runtime/supervised-engine.js';
@@ -31,17 +32,17 @@ export async function verifyAgainstReference(
 
 async function onEngine(request: ParityRequest, context: ParityFileContext): Promise<ParityResult> {
   const { emit = ignoreEvents, signal, environment = process.env } = context;
-  const toolchain = request.engine?.toolchain;
   const result = await runSupervised(CHILD, request, {
     emit,
     doing: `running ${request.candidate} on ${request.reference}`,
-    env: await environmentFor(request.candidate, { toolchain }, environment),
+    env: await environmentFor(request.candidate, request, environment),
     ...(signal === undefined ? {} : { signal }),
   });
   return result as ParityResult;
 }
 
 async function onModel(request: ParityRequest, { emit, signal }: ParityFileContext): Promise<ParityResult> {
+  refuseEngineWishes(request.candidate, request);
   const context = { ...(emit === undefined ? {} : { emit }), ...(signal === undefined ? {} : { signal }) };
   using reference = openReference(request.reference);
   const session = await openOrtSession(request.candidate, {

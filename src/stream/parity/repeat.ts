@@ -1,3 +1,4 @@
+import { engineWords } from '../../runtime/engine-wishes.js';
 import { shellWord } from '../../system/shell-word.js';
 import { toleranceText } from '../../verify/option-text.js';
 import type { DriftPolicy } from './drift-policy.js';
@@ -5,7 +6,7 @@ import type { ParityRequest } from './request.js';
 
 /** The command line that holds the same candidate against the same reference again, with everything spelled out that decides it. */
 export function parityCommand(request: ParityRequest): string {
-  const { candidate, reference, mode, contract, engine = {} } = request;
+  const { candidate, reference, mode, contract } = request;
   const words = ['trtforge', 'verify', candidate, '--reference', reference, '--mode', mode];
   const add = (option: string, value: string | number | undefined) => {
     if (value !== undefined) words.push(option, String(value));
@@ -23,9 +24,7 @@ export function parityCommand(request: ParityRequest): string {
   add('--threads', request.threads);
   add('--provider', request.provider);
   add('--device', request.device);
-  add('--toolchain', typeof engine.toolchain === 'string' ? engine.toolchain : undefined);
-  for (const plugin of engine.plugins ?? []) add('--plugin', plugin);
-  if (engine.allowHostCode === true) words.push('--allow-host-code');
+  words.push(...engineWords(request));
   if (request.batches !== undefined && request.batches.length > 0)
     add('--batches', request.batches.join(','));
   return words.map(shellWord).join(' ');

@@ -1,4 +1,4 @@
-import type { EngineSessionOptions } from '../../runtime/engine-interface.js';
+import type { EngineWishes } from '../../runtime/engine-wishes.js';
 import type { OrtPlace } from '../../runtime/ort-provider.js';
 import type { AskedTolerance } from '../../verify/tolerance.js';
 import type { Contract } from '../contract/contract.js';
@@ -9,8 +9,8 @@ export const parityModes = ['functional', 'closed-loop'] as const;
 /** `functional`: every chunk is given the recorded state. `closed-loop`: only the first one; later ones are given what the candidate left. */
 export type ParityMode = (typeof parityModes)[number];
 
-/** What is held against a reference, how, and where: `device` is the GPU of engines too. Plain data: it crosses to the process that runs the engine. */
-export interface ParityRequest extends OrtPlace {
+/** What is held against a reference, how, and where: `device` is the GPU of engines too, and the wishes for an engine are for a candidate that is one. Plain data: it crosses to the process that runs the engine. */
+export interface ParityRequest extends OrtPlace, EngineWishes {
   /** An ONNX model or an engine. */
   readonly candidate: string;
   /** A reference, as `openReference` reads it. */
@@ -39,10 +39,6 @@ export interface ParityRequest extends OrtPlace {
   readonly sensitivity?: boolean;
   /** Threads of ONNX Runtime. */
   readonly threads?: number;
-  readonly engine?: Pick<
-    EngineSessionOptions,
-    'toolchain' | 'plugins' | 'allowHostCode' | 'weightBudget' | 'cudaGraph' | 'requirePassport'
-  >;
   /** Batch sizes to time after the stream, on engines. */
   readonly batches?: readonly number[];
   /** Whether to time the engine on the GPU's clock after the stream; default true. */

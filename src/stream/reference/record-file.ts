@@ -4,7 +4,7 @@ import { readPassport } from '../../engine/passport.js';
 import { isEngineFile } from '../../engine/plan-header.js';
 import { TrtforgeError } from '../../errors.js';
 import { type EventListener, ignoreEvents, inPhase } from '../../events.js';
-import { checkOnCpu } from '../../runtime/ort-provider.js';
+import { type EngineWishes, engineWishesOf, engineWords } from '../../runtime/engine-wishes.js';
 import { openOrtSession } from '../../runtime/ort-session.js';
 import type { Session } from '../../runtime/session.js';
 import { openSupervisedEngine } from '../../runtime/supervised-engine.js';
@@ -22,7 +22,7 @@ import type { DamagedLine, Provenance } from './recorded-stream.js';
 import { openReference } from './reference.js';
 import { writeReference } from './write.js';
 
-export interface RecordFileRequest {
+export interface RecordFileRequest extends EngineWishes {
   /** ONNX model (ONNX Runtime on the CPU, in float32) or engine. */
   readonly file: string;
   /** Default: drafted from the model's names. */
@@ -45,9 +45,8 @@ export async function recordFile(
 ): Promise<RecordResult> {
   const { emit = ignoreEvents, signal } = context;
   const { file, chunks, seed, batch, output, device } = request;
-  if (!isEngineFile(file)) checkOnCpu(file, device);
   const stated = await inPhase('identify', emit, () =>
-    stateModel(file, { ...context, device, digest: true }),
+    stateModel(file, { ...context, ...engineWishesOf(request), device, digest: true }),
   );
   const contract =
     request.contract === undefined
@@ -154,20 +153,19 @@ function openSession(
   request: RecordFileRequest,
   { emit, signal, environment }: ModelContext,
 ): Promise<Session> {
-  const common = {
-    ...(emit === undefined ? {} : { emit }),
-    ...(signal === undefined ? {} : { signal }),
-  };
   if (!isEngineFile(request.file))
     return openOrtSession(request.file, {
-      ...common,
+      ...(emit === undefined ? {} : { emit }),
+      ...(signal === undefined ? {} : { signal }),
       ...(request.threads === undefined ? {} : { threads: request.threads }),
     });
   return openSupervisedEngine(request.file, {
-    ...common,
     requirePassport: false,
-    ...(request.device === undefined ? {} : { device: request.device }),
-    ...(environment === undefined ? {} : { environment }),
+    device: request.device,
+    ...engineWishesOf(request),
+    emit,
+    signal,
+    environment,
   });
 }
 
@@ -234,6 +232,7 @@ function repeat(request: RecordFileRequest, sizes: readonly number[]): string {
     `${seed}`,
     ...(batch === 1 ? [] : ['--batch', `${batch}`]),
     ...(device === undefined ? [] : ['--device', `${device}`]),
+    ...engineWords(request),
     '-o',
     output,
   ]
