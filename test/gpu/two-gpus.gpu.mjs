@@ -6,7 +6,7 @@
 // Exit code 0 when every check passed, 1 when one failed, 3 when there is no GPU or no TensorRT here. With one GPU every check is skipped by name.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { float32Values } from '../../dist/tensor/values.js';
@@ -143,10 +143,60 @@ await check('run --device 1 and inspect --layers --device 1', () => {
   assert.ok(layers.layers.length > 0);
 });
 
+/** A command that works on the second GPU: what it answers, and how much more memory each GPU had in use meanwhile, at most. */
+async function watched(words) {
+  const before = [0, 1].map(usedBytes);
+  let most = [0, 0];
+  let over = false;
+  const work = started([...words, '--device', '1']).finally(() => {
+    over = true;
+  });
+  while (!over) {
+    most = most.map((bytes, device) => Math.max(bytes, usedBytes(device) - before[device]));
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  const answer = await work;
+  assert.ok(!answer.error, answer.error?.message);
+  const MiB = most.map((bytes) => Math.round(bytes / 2 ** 20));
+  assert.ok(MiB[0] < 64 && MiB[1] > 200, `${MiB[0]} MiB on the first GPU, ${MiB[1]} on the second`);
+  return { answer, MiB };
+}
+
+const model = join(folder, 'models/r50/model/r50.onnx');
+ran('build/examples/models/main.js', ['resnet50', '--size', 'tiny', '-o', model]);
+const small = ['--profile', 'input:1x3x32x32/4x3x32x32/4x3x32x32', '--no-cache'];
+
+const buildsThere = async (name, builder) => {
+  const engine = join(folder, `${name}.engine`);
+  const { answer, MiB } = await watched(['build', model, ...small, '-o', engine, ...builder]);
+  assert.deepEqual([answer.source, existsSync(engine)], ['built', true]);
+  const ran = trtforge(['run', engine, '--inputs', 'random', '--device', '1']);
+  assert.equal(ran.outputs.length, 1);
+  return { MiB, buildMs: answer.buildMs };
+};
+
+await check('build --device 1 builds there', () => buildsThere('native', []));
+
+await check('forge --device 1 builds, verifies and measures there, and its report names it', async () => {
+  const runRoot = join(folder, 'run');
+  const { answer, MiB } = await watched(['forge', model, ...small, '--run-root', runRoot]);
+  const { engineVerification, bench: measured, environment, report } = answer;
+  assert.equal(uuidOf(measured), second.uuid);
+  assert.match(engineVerification.repeat, / --device 1( |$)/);
+  const gpu = environment.find(({ name }) => name === 'GPU').text;
+  assert.match(gpu, /, number 1$/);
+  assert.ok(readFileSync(report, 'utf8').includes(gpu), `${report} does not name ${gpu}`);
+  return { MiB, gpu, outcome: engineVerification.outcome };
+});
+
 const trtexec = process.env.TRTEXEC ?? null;
 if (trtexec === null || !existsSync(trtexec))
-  skip('streams and bench with trtexec', 'TRTEXEC names no trtexec');
+  skip('build, streams and bench with trtexec', 'TRTEXEC names no trtexec');
 else {
+  await check('build --builder trtexec --device 1 builds there', () =>
+    buildsThere('theirs', ['--builder', 'trtexec']),
+  );
+
   await check('bench --with trtexec --device 1', () => {
     const there = bench(['--device', '1', '--with', 'trtexec']);
     assert.equal(uuidOf(there), second.uuid);
@@ -154,8 +204,6 @@ else {
   });
 
   await check('streams --device 1 builds and measures there, natively and with trtexec', async () => {
-    const model = join(folder, 'models/r50/model/r50.onnx');
-    ran('build/examples/models/main.js', ['resnet50', '--size', 'tiny', '-o', model]);
     const quick = [
       '--max-batch',
       '4',
@@ -168,26 +216,13 @@ else {
       '--fps',
       '1',
     ];
-    let most = [0, 0];
-    const before = [0, 1].map(usedBytes);
+    const used = [];
     for (const builder of [[], ['--builder', 'trtexec', '--with', 'trtexec', '--name', 'theirs']]) {
-      let over = false;
-      const flow = started(['streams', model, ...quick, '--no-cache', '--device', '1', ...builder]).finally(
-        () => {
-          over = true;
-        },
-      );
-      while (!over) {
-        most = most.map((bytes, device) => Math.max(bytes, usedBytes(device) - before[device]));
-        await new Promise((resolve) => setTimeout(resolve, 100));
-      }
-      const { error, baseline } = await flow;
-      assert.equal(error, undefined, error?.message);
-      assert.ok(baseline.qps > 0);
+      const { answer, MiB } = await watched(['streams', model, ...quick, '--no-cache', ...builder]);
+      assert.ok(answer.baseline.qps > 0);
+      used.push(MiB);
     }
-    const MiB = most.map((bytes) => Math.round(bytes / 2 ** 20));
-    assert.ok(MiB[0] < 64 && MiB[1] > 200, `${MiB[0]} MiB on the first GPU, ${MiB[1]} on the second`);
-    return { MiB };
+    return { MiB: used };
   });
 }
 
