@@ -117,7 +117,10 @@ function resultOf(
       toolchain: prepared?.toolchain ?? null,
       backend: found.verification?.candidateBackend ?? null,
     }),
-    repeat: repeatCommands(options, root, found.verification?.repeat ?? null),
+    repeat: repeatCommands(options, root, {
+      verify: found.verification?.repeat ?? null,
+      verifyEngine: found.engineVerification?.repeat ?? null,
+    }),
     files: filesOf(root, found),
   };
 }

@@ -7,8 +7,18 @@ import type { RunRoot } from './run-root.js';
 
 type Repeat = ForgeResult['repeat'];
 
-/** The command lines that repeat a run: as a whole, and each of its steps; `verify` is the comparison's own, null without one. */
-export function repeatCommands(options: ForgeOptions, root: RunRoot, verify: string | null): Repeat {
+/** The comparisons' own command lines; null where there was none. */
+interface Comparisons {
+  readonly verify: string | null;
+  readonly verifyEngine: string | null;
+}
+
+/** The command lines that repeat a run: as a whole, and each of its steps. */
+export function repeatCommands(
+  options: ForgeOptions,
+  root: RunRoot,
+  { verify, verifyEngine }: Comparisons,
+): Repeat {
   const { model, precision } = options;
   const converts = precision === 'fp16' || precision === 'bf16';
   const typed = converts ? root.typedModel(model, precision) : null;
@@ -55,6 +65,7 @@ export function repeatCommands(options: ForgeOptions, root: RunRoot, verify: str
           },
         ]),
     ...(verify === null ? [] : [{ step: 'Compare', command: verify }]),
+    ...(verifyEngine === null ? [] : [{ step: 'Compare the engine', command: verifyEngine }]),
     { step: 'Render the report again', command: line('report', root.path) },
   ];
 }

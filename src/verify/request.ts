@@ -8,7 +8,7 @@ export interface VerifyRequest extends InputWishes, EngineWishes {
   readonly reference: string;
   /** An ONNX file or an engine. */
   readonly candidate: string;
-  /** What the tolerances are for; default: the lowest precision that the candidate computes in. */
+  /** What the tolerances are for; default: the lowest precision that the candidate computes in, which of an engine its passport says. */
   readonly precision?: VerifyPrecision;
   /** Default 0. */
   readonly seed?: number;

@@ -1,4 +1,5 @@
 import { readPassport } from '../engine/passport.js';
+import type { Passport } from '../engine/passport-file.js';
 import { isPlanFile } from '../engine/plan-header.js';
 import { TrtforgeError } from '../errors.js';
 import { type EventListener, ignoreEvents } from '../events.js';
@@ -140,9 +141,23 @@ function checkToleranceNames(
   );
 }
 
+/** Of an engine without passport nobody knows what it computes in. */
+function passportOf(path: string): Passport {
+  try {
+    return readPassport(path);
+  } catch (error) {
+    if (!(error instanceof TrtforgeError) || error.code !== 'TF_PASSPORT_MISSING') throw error;
+    throw new TrtforgeError(error.code, error.message, {
+      cause: error,
+      remedy:
+        'Say whose tolerances to use: --precision fp32, fp16 or bf16 (precision); or keep FILE.passport.json beside FILE.',
+    });
+  }
+}
+
 /** What computes: a 16-bit type in the model's values, or what the engine's recipe or builder flags ask for. */
 function detectPrecision(path: string): VerifyPrecision {
-  if (isPlanFile(path)) return precisionOfRecipe(readPassport(path).identity.document.recipe.precision);
+  if (isPlanFile(path)) return precisionOfRecipe(passportOf(path).identity.document.recipe.precision);
   const model = openModel(path);
   try {
     return precisionOf(model.proto);
@@ -166,6 +181,7 @@ async function runAll<T>(
 ): Promise<ModelRun<T>> {
   const session = isPlanFile(path)
     ? await openSupervisedEngine(path, {
+        requirePassport: false,
         device: request.device,
         ...engineWishesOf(request),
         emit,

@@ -228,6 +228,15 @@ describe('the GPU that was chosen', () => {
       candidateBackend: 'TensorRT 10.3.0 (NVIDIA Stand-in 1)',
       repeat: expect.stringMatching(/ --device 1( |$)/),
     });
+    const judged = ['verify', at('bare.engine'), '--against', model, '--device', '1'];
+    expect(trtforge(judged).answer.error).toMatchObject({
+      code: 'TF_PASSPORT_MISSING',
+      remedy: expect.stringContaining('--precision fp32'),
+    });
+    expect(trtforge([...judged, '--precision', 'fp32']).answer).toMatchObject({
+      outcome: 'pass',
+      repeat: expect.stringContaining(' --precision fp32 '),
+    });
     const draft = ['record', at('bare.engine'), '--draft-contract', at('contract.json'), '--schedule', '4'];
     expect(trtforge([...draft, '--device', '2']).answer.error?.message).toContain('no GPU 2 here');
     expect(trtforge([...draft, '--device', '1']).status).toBe(0);

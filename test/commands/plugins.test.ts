@@ -226,6 +226,8 @@ describe('forge', () => {
       outcome: 'pass',
       repeat: expect.stringContaining(` --plugin ${at('a.so')}`),
     });
+    const again = result.repeat.find(({ step }) => step === 'Compare the engine');
+    expect(again?.command).toBe(result.engineVerification?.repeat);
     expect(result.bench?.subject.plugins).toEqual([at('a.so')]);
     expect(loadedLibraries()).toEqual([at('a.so')]);
   });

@@ -8,8 +8,10 @@ import { runRootAt } from '../../src/forge/run-root.js';
 import { observeOnOrt } from '../../src/runtime/calibrate.js';
 import { readBack, readWords } from './read-back.js';
 
+const none = { verify: null, verifyEngine: null };
+
 const commandOf = (options: ForgeOptions, step: RegExp): string =>
-  repeatCommands(options, runRootAt('runs/it is here'), null).find((each) => step.test(each.step))!.command;
+  repeatCommands(options, runRootAt('runs/it is here'), none).find((each) => step.test(each.step))!.command;
 
 describe('the commands that repeat a run', () => {
   test('a plain run is a plain command', () => {
@@ -111,7 +113,7 @@ describe('the commands that repeat a run', () => {
   });
 
   test('what was left out is not repeated as a step', () => {
-    const steps = repeatCommands({ model: 'm.onnx', skip: ['build'] }, runRootAt('r'), null).map(
+    const steps = repeatCommands({ model: 'm.onnx', skip: ['build'] }, runRootAt('r'), none).map(
       ({ step }) => step,
     );
     expect(steps.some((step) => /Build|Convert/.test(step))).toBe(false);
