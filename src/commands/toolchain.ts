@@ -5,10 +5,11 @@ import { driverInChild, lookForGpus } from '../diagnose/gpu.js';
 import { type ListedToolchain, listToolchains, type ToolchainList } from '../diagnose/toolchain-list.js';
 import { TrtforgeError } from '../errors.js';
 import { exportFormats, exportsOf, exportText } from '../toolchain/exports.js';
-import { surveyToolchains, thisMachine, toolchainNamed } from '../toolchain/find.js';
+import { surveyToolchains, thisMachine } from '../toolchain/find.js';
 import { toolchainsFolder } from '../toolchain/folders.js';
 import { installToolchain } from '../toolchain/install.js';
 import { readManifest, removeToolchain } from '../toolchain/manifest.js';
+import { toolchainNamed } from '../toolchain/named.js';
 import { pipWheelSource } from '../toolchain/pip.js';
 import { tensorrtRtxLicense } from '../toolchain/release.js';
 import type {
@@ -191,8 +192,9 @@ const remove = defineCommand({
   arguments: [nameArgument],
   options: { folder: folderOption },
   run: async ([name = ''], { folder }, context): Promise<ToolchainRemoveResult> => {
-    const { toolchains } = await surveyToolchains(machineOf(context, folder));
-    const toolchain = toolchainNamed(toolchains, name);
+    const machine = machineOf(context, folder);
+    const { toolchains } = await surveyToolchains(machine);
+    const toolchain = toolchainNamed(toolchains, name, machine);
     const place = dirname(toolchain.folder);
     if (readManifest(place) === undefined) {
       throw new TrtforgeError(
@@ -228,8 +230,9 @@ const env = defineCommand({
     'trtforge toolchain env tensorrt-10.6.0.26 --format dockerfile',
   ],
   run: async ([name = ''], { format, folder }, context): Promise<ToolchainEnvResult> => {
-    const { toolchains } = await surveyToolchains(machineOf(context, folder));
-    const toolchain = toolchainNamed(toolchains, name);
+    const machine = machineOf(context, folder);
+    const { toolchains } = await surveyToolchains(machine);
+    const toolchain = toolchainNamed(toolchains, name, machine);
     const { home, libraryFolder, binaryFolder } = exportsOf(toolchain);
     return {
       schema: 'trtforge.toolchain-env/1',

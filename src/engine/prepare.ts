@@ -7,13 +7,8 @@ import { cacheFolder } from '../system/folders.js';
 import { didYouMean } from '../system/nearest-word.js';
 import { faultText, schemaFault } from '../system/schema-fault.js';
 import { checkDevice, chosenGpu, visibleGpus } from '../toolchain/chosen-gpu.js';
-import {
-  chooseToolchain,
-  type FoundToolchain,
-  surveyToolchains,
-  thisMachine,
-  toolchainNamed,
-} from '../toolchain/find.js';
+import { chooseToolchain, type FoundToolchain, surveyToolchains, thisMachine } from '../toolchain/find.js';
+import { toolchainNamed } from '../toolchain/named.js';
 import { majorOf } from '../toolchain/version.js';
 import type { EngineRequest } from './build-engine.js';
 import { type ConversionWishes, conversionRecipe } from './conversion.js';
@@ -121,8 +116,9 @@ async function chooseTarget(
 ): Promise<{ readonly request: TargetRequest; readonly toolchain: FoundToolchain }> {
   const asked = typeof target === 'string' ? parseTarget(target) : target;
   if (typeof toolchain === 'object') return { request: asked ?? anyOf(toolchain.product), toolchain };
-  const { toolchains: found, damaged } = await surveyToolchains(thisMachine(environment));
-  const named = toolchain === undefined ? undefined : toolchainNamed(found, toolchain);
+  const machine = thisMachine(environment);
+  const { toolchains: found, damaged } = await surveyToolchains(machine);
+  const named = toolchain === undefined ? undefined : toolchainNamed(found, toolchain, machine);
   const request = asked ?? anyOf(named?.product ?? usualProduct(found, device));
   return { request, toolchain: named ?? chooseToolchain(found, { product: request.product }, damaged) };
 }

@@ -1,12 +1,7 @@
 import { loadsIn } from '../engine/plan-loads.js';
 import { TrtforgeError } from '../errors.js';
-import {
-  chooseToolchain,
-  surveyToolchains,
-  thisMachine,
-  toolchainNamed,
-  unknownVersion,
-} from '../toolchain/find.js';
+import { chooseToolchain, surveyToolchains, thisMachine, unknownVersion } from '../toolchain/find.js';
+import { toolchainNamed } from '../toolchain/named.js';
 import type { Toolchain } from '../toolchain/toolchain.js';
 import type { PlanOnDisk } from './plan-on-disk.js';
 
@@ -25,8 +20,9 @@ export const HOST_CODE_REMEDY =
 export async function toolchainForPlan(plan: PlanOnDisk, choice: ToolchainChoice): Promise<Toolchain> {
   const { toolchain, environment } = choice;
   if (typeof toolchain === 'object') return fitting(plan, [toolchain], choice);
-  const { toolchains: found, damaged } = await surveyToolchains(thisMachine(environment));
-  if (toolchain !== undefined) return fitting(plan, [toolchainNamed(found, toolchain)], choice);
+  const machine = thisMachine(environment);
+  const { toolchains: found, damaged } = await surveyToolchains(machine);
+  if (toolchain !== undefined) return fitting(plan, [toolchainNamed(found, toolchain, machine)], choice);
   const { product, version } = plan.header;
   const candidates = found.filter((each) => each.product === product && unknownVersion(each) === null);
   if (candidates.length === 0) {

@@ -49,11 +49,15 @@ export async function findToolchains(
 }
 
 /** `findToolchains` over any surroundings, with what was found damaged. */
-export async function surveyToolchains(surroundings: Surroundings): Promise<Survey> {
+export const surveyToolchains = async (surroundings: Surroundings): Promise<Survey> =>
+  surveyPlaces(await places(surroundings), surroundings);
+
+/** What lies in these places. */
+export function surveyPlaces(where: readonly Place[], surroundings: Surroundings): Survey {
   const candidates = new Map<string, Candidate>();
   const damaged = new Map<string, DamagedLibrary>();
   const seen = new Set<string>();
-  for (const place of await places(surroundings)) {
+  for (const place of where) {
     if (seen.has(`${place.folder}\n${place.foundBy}`)) continue;
     seen.add(`${place.folder}\n${place.foundBy}`);
     const { groups, damaged: bad } = readLibraryFolder(place.folder);
@@ -242,17 +246,6 @@ function named(toolchains: readonly FoundToolchain[]): readonly FoundToolchain[]
     count.set(base, number);
     return { ...toolchain, name: number === 1 ? base : `${base}@${number}` };
   });
-}
-
-/** The toolchain of a name, or of a folder. Throws TF_TOOLCHAIN_NOT_FOUND with the names there are. */
-export function toolchainNamed(found: readonly FoundToolchain[], name: string): FoundToolchain {
-  const match = found.find((each) => each.name === name || each.folder === name);
-  if (match !== undefined) return match;
-  const names = found.map((each) => each.name);
-  throw new TrtforgeError(
-    'TF_TOOLCHAIN_NOT_FOUND',
-    `There is no toolchain named ${name}; found ${names.length === 0 ? 'is none' : `are ${names.join(', ')}`}.`,
-  );
 }
 
 function listed(folder: string): readonly string[] {

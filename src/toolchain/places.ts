@@ -53,10 +53,14 @@ export async function places(surroundings: Surroundings): Promise<readonly Place
   ];
 }
 
+/** The folders of an installation that may hold its libraries, itself among them. */
+export const installationPlaces = (home: string, foundBy: string): readonly Place[] =>
+  LIBRARY_SUBFOLDERS.map((sub) => ({ folder: join(home, sub), foundBy }));
+
 function variablePlaces({ environment }: Surroundings): readonly Place[] {
   return HOME_VARIABLES.flatMap((variable) => {
     const home = environment[variable];
-    return home ? LIBRARY_SUBFOLDERS.map((sub) => ({ folder: join(home, sub), foundBy: variable })) : [];
+    return home ? installationPlaces(home, variable) : [];
   });
 }
 
@@ -105,9 +109,7 @@ function archivePlaces({ root, home, workingFolder }: Surroundings): readonly Pl
   return [...new Set(parents)].flatMap((parent) =>
     folders(parent)
       .filter((name) => /^tensorrt-(rtx-)?\d/i.test(name))
-      .flatMap((name) =>
-        LIBRARY_SUBFOLDERS.map((sub) => ({ folder: join(parent, name, sub), foundBy: 'archive (tar)' })),
-      ),
+      .flatMap((name) => installationPlaces(join(parent, name), 'archive (tar)')),
   );
 }
 

@@ -2,7 +2,8 @@ import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { TrtforgeError } from '../../src/errors.js';
-import { chooseToolchain, surveyToolchains, toolchainNamed } from '../../src/toolchain/find.js';
+import { chooseToolchain, surveyToolchains } from '../../src/toolchain/find.js';
+import { toolchainNamed } from '../../src/toolchain/named.js';
 import type { Surroundings } from '../../src/toolchain/places.js';
 import { placeLibrary, placeTensorrt } from './fake-library.js';
 import { fakeMachine } from './fake-machine.js';
@@ -126,7 +127,7 @@ describe('places where TensorRT is found', () => {
       'tensorrt-10.6.0.26@2',
       'tensorrt-8.6.1',
     ]);
-    expect(toolchainNamed(found, 'tensorrt-10.6.0.26@2').foundBy).toBe('Debian package');
+    expect(toolchainNamed(found, 'tensorrt-10.6.0.26@2', here).foundBy).toBe('Debian package');
   });
 });
 
@@ -330,8 +331,60 @@ describe('choosing', () => {
   });
 
   it('an unknown name lists the names there are', async () => {
-    const error = caught(() => toolchainNamed([], 'tensorrt-9'));
+    const error = caught(() => toolchainNamed([], 'tensorrt-9', machine()));
     expect(error.message).toBe('There is no toolchain named tensorrt-9; found is none.');
+  });
+});
+
+describe('a toolchain that is named by a folder', () => {
+  it.each([
+    ['an installation where nobody looks', 'srv/trt', 'srv/trt/lib'],
+    ['the libraries in it', 'srv/trt/lib', 'srv/trt/lib'],
+    ['an installation with a slash at its end', 'srv/trt/', 'srv/trt/lib'],
+    ['an installation below the working folder', '../srv/trt', 'srv/trt/lib'],
+  ])('is %s', async (_what, name, folder) => {
+    const here = machine();
+    placeTensorrt(join(here.root, 'srv/trt/lib'), { version: '10.6.0.26' });
+    const path = name.startsWith('..') ? name : `${here.root}/${name}`;
+    const found = await survey(here);
+    expect(found).toEqual([]);
+    expect(toolchainNamed(found, path, here)).toMatchObject({
+      version: '10.6.0.26',
+      folder: join(here.root, folder),
+      foundBy: 'its folder',
+    });
+  });
+
+  it('is the one that was found there, by its own name', async () => {
+    const here = machine();
+    for (const folder of ['opt/tensorrt/lib', 'opt/TensorRT-10.6.0.26/lib'])
+      placeTensorrt(join(here.root, folder), { version: '10.6.0.26' });
+    const found = await survey(here);
+    const name = (folder: string) => toolchainNamed(found, join(here.root, folder), here).name;
+    expect(name('opt/TensorRT-10.6.0.26')).toBe('tensorrt-10.6.0.26@2');
+    expect(name('opt/tensorrt/lib')).toBe('tensorrt-10.6.0.26');
+  });
+
+  it('is the full one where its runtimes lie beside it', () => {
+    const here = machine();
+    const at = (file: string) => join(here.root, 'srv/trt/lib', file);
+    const symbols = { getInferLibVersion: 100600 };
+    for (const file of ['libnvinfer_dispatch.so.10', 'libnvinfer_lean.so.10', 'libnvinfer.so.10'])
+      placeLibrary(at(file), { symbols });
+    expect(toolchainNamed([], join(here.root, 'srv/trt'), here).flavour).toBe('full');
+  });
+
+  it('is refused with what is wrong with the libraries there', () => {
+    const here = machine();
+    const folder = join(here.root, 'srv/trt');
+    expect(caught(() => toolchainNamed([], folder, here)).message).toMatch(/srv\/trt holds no TensorRT/);
+    mkdirSync(join(folder, 'lib'), { recursive: true });
+    writeFileSync(join(folder, 'lib/libnvinfer.so.10'), 'text');
+    const error = caught(() => toolchainNamed([], folder, here));
+    expect([error.code, error.message]).toEqual([
+      'TF_TOOLCHAIN_NOT_FOUND',
+      expect.stringMatching(/holds no TensorRT .*libnvinfer\.so\.10/),
+    ]);
   });
 });
 
