@@ -131,7 +131,7 @@ function componentPart(run: BundleRun, state: ComponentState): ComponentReport {
     peak_memory_bytes: passport?.built.peakMemoryBytes ?? null,
     staging: state.staged === undefined ? null : { method: state.staged.method, files: state.staged.files },
     smoke: smoke ?? null,
-    warnings: [...(engine?.warnings ?? []), ...notFinite(state)],
+    warnings: [...(engine?.warnings ?? []), ...state.told, ...notFinite(state)],
     failure: failure === undefined ? null : failureOf(failure, state.name),
   };
 }

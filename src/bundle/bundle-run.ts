@@ -151,7 +151,11 @@ export class BundleRun {
           bytes: estimateBuildBytes(typedWeightBytes(prepared)),
           run: () =>
             this.clock.time('build', state.name, () =>
-              this.#attempt(state, (context) => this.#buildOne(state, stores, context)),
+              this.#attempt(
+                state,
+                (context) => this.#buildOne(state, stores, context),
+                () => (state.engine?.status === 'built' ? prepared.identity.target : null),
+              ),
             ),
         };
       });
@@ -286,14 +290,27 @@ export class BundleRun {
     }
   }
 
-  /** Work on one component; a failure is remembered there, with the known issues its lines show, and thrown on. */
-  async #attempt<T>(state: ComponentState, work: (context: WorkContext) => Promise<T>): Promise<T> {
+  /**
+   * Work on one component; a failure is remembered there, with the known issues its lines show, and thrown on. Issues that work shows which goes well are
+   * remembered too. `built` tells what made a new engine.
+   */
+  async #attempt<T>(
+    state: ComponentState,
+    work: (context: WorkContext) => Promise<T>,
+    built?: () => PreparedBuild['identity']['target'] | null,
+  ): Promise<T> {
     const context = forComponent(this.#context, state.name);
     const { explain } = this.#given;
     try {
       if (explain === undefined) return await work(context);
-      return (await explain((emit) => work({ ...context, emit }), { emit: context.emit, model: state.onnx }))
-        .result;
+      const { result, issues } = await explain((emit) => work({ ...context, emit }), {
+        emit: context.emit,
+        model: state.onnx,
+        built,
+      });
+      for (const { id, severity, cause, remedy } of issues)
+        if (severity !== 'note') state.told.add(`${cause} ${remedy} (${id})`);
+      return result;
     } catch (error) {
       if (error instanceof TrtforgeError) state.failure ??= error;
       throw error;

@@ -27,6 +27,8 @@ export interface ComponentState {
   trtexecCommand?: readonly string[];
   smoke?: SmokeRun;
   failure?: TrtforgeError;
+  /** Known issues that work on it showed although it went well, each in a sentence or two. */
+  readonly told: Set<string>;
 }
 
 export function stateOf(name: string, onnx: string, outdir: string): ComponentState {
@@ -37,6 +39,7 @@ export function stateOf(name: string, onnx: string, outdir: string): ComponentSt
     enginePath: join(outdir, `${name}.engine`),
     buildLog: new ComponentLog(join(logs, `${name}.log`)),
     smokeLog: new ComponentLog(join(logs, `${name}_smoke.log`)),
+    told: new Set(),
   };
 }
 

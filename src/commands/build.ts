@@ -82,17 +82,14 @@ export const command = defineCommand({
     };
     const { result, issues } = await explaining(
       (heard) => buildOrLoad(wishes, { emit: heard, signal, environment }),
-      { emit, model },
+      {
+        emit,
+        model,
+        // Of what is found in the store it was told when it was built.
+        built: ({ source, passport }) => (source === 'built' ? passport.identity.document.target : null),
+      },
     );
-    // Of what is found in the store this was told when it was built; loaded only now, for finding takes milliseconds.
-    const silent =
-      result.source === 'built'
-        ? (await import('../diagnose/silent-issues.js')).silentIssuesOf(
-            model,
-            result.passport.identity.document.target,
-          )
-        : [];
-    return { ...buildResult(result), issues: [...issues, ...silent] };
+    return { ...buildResult(result), issues: [...issues] };
   }),
   render: (result: BuildReport | BundleReport, output) =>
     result.schema === 'trtforge.bundle/1' ? renderBundle(result, output) : render(result, output),

@@ -5,6 +5,7 @@ import type { ExplainedIssue } from './explained-issue.js';
 import type { FinderLine, IssueFinder } from './issue-finder.js';
 import { placeSentences } from './place-text.js';
 import { inOrder } from './severity.js';
+import type { SilentlyBuilt } from './silent-issues.js';
 
 /** What a piece of work that calls TensorRT gave, and the known issues its log shows although it went well. */
 export interface Explained<T> {
@@ -12,13 +13,15 @@ export interface Explained<T> {
   readonly issues: readonly ExplainedIssue[];
 }
 
-export interface ExplainingOptions {
+export interface ExplainingOptions<T = unknown> {
   /** Hears every event, as it would without. */
   readonly emit: EventListener;
   /** The ONNX file at work: nodes that error lines name are looked up in it. */
   readonly model?: string | undefined;
   /** TensorRT's version where it is known: some texts mean different things in different majors. */
   readonly version?: string | undefined;
+  /** What the result was built by, where it is a new engine of the model: issues that no line shows are told too. */
+  readonly built?: ((result: T) => SilentlyBuilt | null) | undefined;
 }
 
 /**
@@ -31,7 +34,7 @@ export interface ExplainingOptions {
  */
 export async function explaining<T>(
   work: (emit: EventListener) => Promise<T>,
-  options: ExplainingOptions,
+  options: ExplainingOptions<T>,
 ): Promise<Explained<T>> {
   const listener = new IssueListener(options.version ?? null);
   try {
@@ -39,10 +42,19 @@ export async function explaining<T>(
       listener.hear(event);
       options.emit(event);
     });
-    return { result, issues: await listener.issues(options.model, true) };
+    const issues = await listener.issues(options.model, true);
+    return { result, issues: inOrder([...issues, ...(await silentIn(result, options))]) };
   } catch (error) {
     throw error instanceof TrtforgeError ? await explained(error, listener, options.model) : error;
   }
+}
+
+/** Loaded only for a new engine: finding one in the store takes milliseconds. */
+async function silentIn<T>(result: T, { model, built }: ExplainingOptions<T>): Promise<ExplainedIssue[]> {
+  const builder = built?.(result) ?? null;
+  if (builder === null || model === undefined) return [];
+  const { silentIssuesOf } = await import('./silent-issues.js');
+  return silentIssuesOf(model, builder);
 }
 
 /** Error lines are remembered so that an error which repeats them does not count them twice. */

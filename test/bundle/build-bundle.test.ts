@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { buildBundle } from '../../src/bundle/build-bundle.js';
-import type { BundleContext, BundleRequest } from '../../src/bundle/bundle-request.js';
+import type { BundleContext, BundleRequest, Explaining } from '../../src/bundle/bundle-request.js';
 import { bundleReportSchema } from '../../src/bundle/report-schema.js';
 import type { PlanBuilder } from '../../src/engine/build-engine.js';
 import { verifyEngine } from '../../src/engine/verify-engine.js';
@@ -61,6 +61,31 @@ const statuses = (report: Awaited<ReturnType<typeof buildBundle>>) =>
 const written = () => JSON.parse(readFileSync(join(outdir, 'build_report.json'), 'utf8'));
 
 describe('a bundle', () => {
+  test('tells whoever knows issues what made each new engine, and has no issues of what lay there', async () => {
+    const built: unknown[] = [];
+    const explain: Explaining = async (work, options) => {
+      const result = await work(options.emit);
+      const target = options.built?.(result) ?? null;
+      if (target === null) return { result, issues: [] };
+      built.push([options.model, target.product, target.version]);
+      const issue = {
+        id: 'struck',
+        severity: 'warning',
+        cause: 'It is struck.',
+        remedy: 'Verify it.',
+      } as const;
+      return { result, issues: [issue, { ...issue, id: 'harmless', severity: 'note' }] };
+    };
+    const first = await run(recordingBuilder(), {}, { explain });
+    const version = sampleToolchain.version;
+    expect(built).toEqual(first.components.map(({ onnx }) => [onnx, 'tensorrt-rtx', version]));
+    for (const { warnings } of first.components)
+      expect(warnings).toEqual(['It is struck. Verify it. (struck)']);
+    const again = await run(recordingBuilder(), {}, { explain });
+    expect(built).toHaveLength(3);
+    expect(again.components.flatMap(({ warnings }) => warnings)).toEqual([]);
+  });
+
   test('becomes engines with passports, logs and a report that is what was returned', async () => {
     const builder = recordingBuilder();
     const report = await run(builder);

@@ -67,6 +67,24 @@ describe('a bundle through forge', () => {
     expect(written('report.md')).toContain('**What to do:**');
   });
 
+  test('says of each component what its builder’s lines show although it passed, and nothing of harmless ones', async () => {
+    const { build } = recordingBuilder();
+    const says = (model: string) =>
+      model.includes('joint')
+        ? 'Memory Pools: workspace: 0.03 MiB'
+        : 'Tactic Device request: 200MB Available: 100MB. Device memory is insufficient to use tactic.';
+    const talking: PlanBuilder = (request, options) => {
+      options.emit({ type: 'log', source: 'trtexec', severity: 'info', message: says(request.modelPath) });
+      return build(request, options);
+    };
+    const report = await forge(talking);
+    const warnings = Object.fromEntries(report.components.map((each) => [each.component, each.warnings]));
+    expect(report.outcome).toBe('pass');
+    expect(warnings.joint).toEqual([expect.stringMatching(/\(workspace-parsed-tiny\)$/)]);
+    expect([warnings.encoder, warnings.predictor]).toEqual([[], []]);
+    expect(written('report.html')).toContain('workspace-parsed-tiny');
+  });
+
   test('has them when the meta file contradicts the models', async () => {
     changeMeta(meta, { features: { n_mels: 80 }, model_name: '<img src=x onerror=alert(1)>' });
     await forge(recordingBuilder().build);
