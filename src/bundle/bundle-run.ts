@@ -9,6 +9,7 @@ import { openStores } from '../store/open-stores.js';
 import { throwIfCancelled } from '../system/cancel.js';
 import type { GpuList } from '../toolchain/addon.js';
 import { onDevice, refuseAbsentGpu, visibleGpus } from '../toolchain/chosen-gpu.js';
+import { type Attempt, attempt } from './attempt.js';
 import {
   keptEngine,
   obtainComponent,
@@ -290,30 +291,7 @@ export class BundleRun {
     }
   }
 
-  /**
-   * Work on one component; a failure is remembered there, with the known issues its lines show, and thrown on. Issues that work shows which goes well are
-   * remembered too. `built` tells what made a new engine.
-   */
-  async #attempt<T>(
-    state: ComponentState,
-    work: (context: WorkContext) => Promise<T>,
-    built?: () => PreparedBuild['identity']['target'] | null,
-  ): Promise<T> {
-    const context = forComponent(this.#context, state.name);
-    const { explain } = this.#given;
-    try {
-      if (explain === undefined) return await work(context);
-      const { result, issues } = await explain((emit) => work({ ...context, emit }), {
-        emit: context.emit,
-        model: state.onnx,
-        built,
-      });
-      for (const { id, severity, cause, remedy } of issues)
-        if (severity !== 'note') state.told.add(`${cause} ${remedy} (${id})`);
-      return result;
-    } catch (error) {
-      if (error instanceof TrtforgeError) state.failure ??= error;
-      throw error;
-    }
+  #attempt(state: ComponentState, work: Attempt['work'], built?: Attempt['built']): Promise<void> {
+    return attempt(state, { work, built }, this.#context, this.#given.explain);
   }
 }
