@@ -3,7 +3,7 @@ import { isOnnxDomain } from '../onnx/graph.js';
 import { attributeOf } from '../onnx/node-types.js';
 import type { NodeProto } from '../onnx/onnx_pb.js';
 import { constantTensor, smallIntegers } from '../onnx/small-integers.js';
-import { compareVersions } from '../toolchain/version.js';
+import { isWithin } from '../toolchain/version.js';
 import type { ExplainedIssue } from './explained-issue.js';
 import { type KnownIssue, tensorrtIssue } from './known-issues/issue.js';
 import { type ModelNodes, openModelNodes } from './model-nodes.js';
@@ -59,7 +59,7 @@ export function silentIssuesOf(
   model: string | ModelNodes,
   { product, version }: SilentlyBuilt,
 ): ExplainedIssue[] {
-  const possible = product === 'tensorrt' ? silentIssues.filter((issue) => isIn(issue, version)) : [];
+  const possible = product === 'tensorrt' ? silentIssues.filter((issue) => isWithin(version, issue)) : [];
   if (possible.length === 0) return [];
   const nodes = typeof model === 'string' ? openModelNodes(model) : model;
   return possible.flatMap(({ id, cause, remedy, versions, source, find }) => {
@@ -68,9 +68,6 @@ export function silentIssuesOf(
     return [{ id, severity: 'warning', cause, remedy, versions, source, count: 1, lines: [], model: place }];
   });
 }
-
-const isIn = ({ since, until }: SilentIssue, version: string): boolean =>
-  compareVersions(version, since) >= 0 && (until === null || compareVersions(version, until) < 0);
 
 function ofType(type: string): SilentIssue['find'] {
   return ({ nodes }) => nodes.filter(({ domain, opType }) => isOnnxDomain(domain) && opType === type);

@@ -45,6 +45,7 @@ export const buildPhase = (run: Run): ForgePhase => ({
       close();
     }
   },
+  built: ({ obtained }) => obtained?.passport.identity.document.target ?? null,
 });
 
 const storeOf = ({ options, environment }: Run): LocalStore | null =>

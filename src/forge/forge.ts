@@ -1,5 +1,4 @@
 import { join, relative } from 'node:path';
-import { silentIssuesOf } from '../diagnose/silent-issues.js';
 import { targetText } from '../engine/target.js';
 import { ignoreEvents, inPhase } from '../events.js';
 import type { ForgeResult } from '../report/result.js';
@@ -94,8 +93,6 @@ function resultOf(
     bench: found.bench ?? null,
   };
   const version = packageVersion();
-  const silent =
-    obtained === undefined ? [] : silentIssuesOf(options.model, obtained.passport.identity.document.target);
   return {
     schema: 'trtforge.forge/1',
     version,
@@ -111,7 +108,7 @@ function resultOf(
     report: root.report,
     ...judge(parts),
     ...parts,
-    issues: [...issues, ...silent],
+    issues: [...issues],
     environment: environmentPart(machine, {
       trtforge: version,
       toolchain: prepared?.toolchain ?? null,

@@ -1,5 +1,6 @@
 import type { ExplainedIssue } from '../diagnose/explained-issue.js';
 import { explaining, issuesOf } from '../diagnose/failure.js';
+import type { SilentlyBuilt } from '../diagnose/silent-issues.js';
 import { TrtforgeError } from '../errors.js';
 import { type EventListener, inPhase, type WorkEvent } from '../events.js';
 import type { ForgeResult, ReportPhase } from '../report/result.js';
@@ -26,6 +27,8 @@ export interface Phase<S> {
   /** What is known beforehand, shown while it runs: «last built in 4.2 s». */
   expect?(soFar: Partial<S>): Promise<string | undefined>;
   run(soFar: Partial<S>, context: PhaseContext): Promise<PhaseOutcome<S>>;
+  /** What made the engine that a phase has found, where it finds one: issues that no line shows are told too. */
+  built?(found: Partial<S>): SilentlyBuilt | null;
 }
 
 export interface PhasesOutcome<S> {
@@ -106,7 +109,12 @@ async function runPhase<S>(
     const { result, issues } = await inPhase(
       phase.name,
       context.emit,
-      () => explaining((heard) => phase.run(soFar, { ...context, emit: heard }), { ...context, emit }),
+      () =>
+        explaining((heard) => phase.run(soFar, { ...context, emit: heard }), {
+          ...context,
+          emit,
+          built: (outcome) => phase.built?.(outcome.found) ?? null,
+        }),
       expected,
     );
     return { record: record('done', result.detail), found: result.found, error: null, issues };

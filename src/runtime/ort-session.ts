@@ -32,9 +32,9 @@ const CHILD = new URL('../../dist/runtime/ort-child.js', import.meta.url);
 
 export interface OrtSessionOptions extends OrtPlace {
   /** Threads within one operator; default one a processor core. */
-  readonly threads?: number;
-  readonly emit?: EventListener;
-  readonly signal?: AbortSignal;
+  readonly threads?: number | undefined;
+  readonly emit?: EventListener | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** A session on ONNX Runtime, in a process of its own: what crashes there is an error here, and its memory comes back when it is closed. */

@@ -5,6 +5,7 @@ import type { NamedTensors } from '../tensor/tensor.js';
 import { withLibraries } from '../toolchain/process-environment.js';
 import type { EngineBinding, SessionFacts } from './engine-interface.js';
 import type { EngineChildOptions, EngineOpened, EngineRan, EngineRequest } from './engine-protocol.js';
+import { type EngineWishes, engineWishesOf } from './engine-wishes.js';
 import type { RunOptions, Session } from './session.js';
 import { type Exchange, openExchange, receiveTensors, sendTensors } from './tensor-exchange.js';
 import { toolchainForPlan } from './toolchain-for-plan.js';
@@ -36,6 +37,21 @@ export interface SupervisedEngine extends Session {
     options: RunOptions & { readonly profile?: number; readonly iterations: number },
   ): Promise<RepeatedRun>;
 }
+
+/** The same for an engine that need not have a passport, loaded as a request wishes that has these among others. */
+export const openWishedEngine = (
+  planPath: string,
+  request: EngineWishes & Pick<SupervisedEngineOptions, 'device'>,
+  { emit, signal, environment }: Pick<SupervisedEngineOptions, 'emit' | 'signal' | 'environment'>,
+): Promise<SupervisedEngine> =>
+  openSupervisedEngine(planPath, {
+    requirePassport: false,
+    device: request.device,
+    ...engineWishesOf(request),
+    emit,
+    signal,
+    environment,
+  });
 
 /** Loads an engine in a child process. Throws what `openEngineSession` throws, and TF_CHILD_DIED. */
 export async function openSupervisedEngine(

@@ -17,6 +17,12 @@ export function compareVersions(a: string, b: string): number {
   return 0;
 }
 
+/** Whether `version` is `since` or newer, and older than `until`; null for no end. */
+export const isWithin = (
+  version: string,
+  { since, until }: { readonly since: string; readonly until: string | null },
+): boolean => compareVersions(version, since) >= 0 && (until === null || compareVersions(version, until) < 0);
+
 /** Whether `version` is `wanted` or one of its line: 10.6.0.26 is in 10, 10.6 and 10.6.0, not in 10.60. */
 export function isInLine(version: string, wanted: string): boolean {
   const [have, want] = [parts(version), parts(wanted)];

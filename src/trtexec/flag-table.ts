@@ -1,4 +1,4 @@
-import { compareVersions } from '../toolchain/version.js';
+import { isWithin } from '../toolchain/version.js';
 
 /** From which version on trtexec takes something, and the first version that no longer does. */
 export interface Availability {
@@ -117,8 +117,8 @@ export const trtexecValues = {
 
 export type TrtexecValue = keyof typeof trtexecValues;
 
-export const isAvailable = ({ since: from, until }: Availability, version: string): boolean =>
-  compareVersions(version, from) >= 0 && (until === null || compareVersions(version, until) < 0);
+export const isAvailable = (availability: Availability, version: string): boolean =>
+  isWithin(version, availability);
 
 /** The versions for a sentence: `trtexec 10.4 and newer`, `trtexec 8.6 to 10.x`. */
 export function availabilityText({ since: from, until }: Availability): string {

@@ -3,10 +3,10 @@ import { TrtforgeError } from '../errors.js';
 import { type EventListener, ignoreEvents, inPhase } from '../events.js';
 import { chooseProfile } from '../runtime/choose-profile.js';
 import { callShapeOf } from '../runtime/engine-inputs.js';
-import { engineWishesOf, refuseEngineWishes } from '../runtime/engine-wishes.js';
+import { refuseEngineWishes } from '../runtime/engine-wishes.js';
 import { placementWarnings } from '../runtime/ort-placement.js';
 import { openOrtSession } from '../runtime/ort-session.js';
-import { openSupervisedEngine } from '../runtime/supervised-engine.js';
+import { openWishedEngine } from '../runtime/supervised-engine.js';
 import type { NamedTensors } from '../tensor/tensor.js';
 import { checkSources, inputsInPassport } from './check-sources.js';
 import { type GatheredInput, gatherForModel, gatherInputs, tensorsOf } from './run-inputs.js';
@@ -76,14 +76,7 @@ export async function runFile(request: RunRequest, context: RunContext = {}): Pr
 async function runEngine(request: RunRequest, context: RunContext & { emit: EventListener }): Promise<Ran> {
   const { emit, signal } = context;
   const started = performance.now();
-  const session = await inPhase('load', emit, () =>
-    openSupervisedEngine(request.file, {
-      requirePassport: false,
-      device: request.device,
-      ...engineWishesOf(request),
-      ...context,
-    }),
-  );
+  const session = await inPhase('load', emit, () => openWishedEngine(request.file, request, context));
   try {
     const inputs = gatherInputs(session.inputs, request);
     const tensors = tensorsOf(inputs);
@@ -108,15 +101,10 @@ async function runEngine(request: RunRequest, context: RunContext & { emit: Even
 
 async function runModel(request: RunRequest, { emit, signal }: RunContext & { emit: EventListener }) {
   const { threads, provider, device, iterations = 1 } = request;
-  const place = {
-    ...(threads === undefined ? {} : { threads }),
-    ...(provider === undefined ? {} : { provider }),
-    ...(device === undefined ? {} : { device }),
-  };
   const cancel = signal === undefined ? {} : { signal };
   const started = performance.now();
   const session = await inPhase('load', emit, () =>
-    openOrtSession(request.file, { emit, ...cancel, ...place }),
+    openOrtSession(request.file, { emit, signal, threads, provider, device }),
   );
   try {
     const inputs = gatherForModel(session.inputs, request);

@@ -4,11 +4,11 @@ import { isPlanFile } from '../engine/plan-header.js';
 import { TrtforgeError } from '../errors.js';
 import { type EventListener, ignoreEvents } from '../events.js';
 import { openModel } from '../onnx/model.js';
-import { engineWishesOf, refuseEngineWishes } from '../runtime/engine-wishes.js';
+import { refuseEngineWishes } from '../runtime/engine-wishes.js';
 import { checkOnCpu } from '../runtime/ort-provider.js';
 import { openOrtSession } from '../runtime/ort-session.js';
 import type { Binding, Session } from '../runtime/session.js';
-import { openSupervisedEngine } from '../runtime/supervised-engine.js';
+import { openWishedEngine } from '../runtime/supervised-engine.js';
 import type { NamedTensors, Tensor } from '../tensor/tensor.js';
 import { tensorReader } from '../tensor/tensor-reader.js';
 import { checkDevice } from '../toolchain/chosen-gpu.js';
@@ -176,23 +176,13 @@ interface ModelRun<T> {
 async function runAll<T>(
   path: string,
   request: VerifyRequest,
-  { emit, signal, environment }: VerifyContext,
+  context: VerifyContext,
   work: (session: Session, run: (inputs: NamedTensors) => Promise<NamedTensors>) => Promise<T>,
 ): Promise<ModelRun<T>> {
+  const { emit, signal } = context;
   const session = isPlanFile(path)
-    ? await openSupervisedEngine(path, {
-        requirePassport: false,
-        device: request.device,
-        ...engineWishesOf(request),
-        emit,
-        signal,
-        environment,
-      })
-    : await openOrtSession(path, {
-        ...(emit === undefined ? {} : { emit }),
-        ...(signal === undefined ? {} : { signal }),
-        ...(request.threads === undefined ? {} : { threads: request.threads }),
-      });
+    ? await openWishedEngine(path, request, context)
+    : await openOrtSession(path, { emit, signal, threads: request.threads });
   try {
     const run = (inputs: NamedTensors) => session.run(inputs, signal === undefined ? {} : { signal });
     const found = await work(session, run);

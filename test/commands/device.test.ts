@@ -27,10 +27,9 @@ import {
   verifyModel,
 } from '../../src/index.js';
 import { forgeResultSchema } from '../../src/report/result.js';
-import { standins } from '../native/standin-library.js';
-import { floats, modelFile } from '../runtime/models.js';
+import { affineModel, manyLayers, standinIdentity } from '../support/affine-engine.js';
 import { noDevices } from '../support/gpus.js';
-import { sampleIdentity, sampleOutcome, samplePassport } from '../support/sample-engine.js';
+import { sampleOutcome, samplePassport } from '../support/sample-engine.js';
 import { standinEngine } from '../support/standin-engine.js';
 import { writePictureModel } from '../support/streams.js';
 import { standInTrtexec } from '../support/trtexec.js';
@@ -61,26 +60,11 @@ beforeAll(async () => {
   engine.writePlan(at('affine.engine'), {
     kind: 'affine',
     inner: 4,
-    // No plan is as small as this one would be without.
-    layers: JSON.stringify({ Layers: Array(100).fill('affine') }),
+    layers: manyLayers,
   });
-  const document = sampleIdentity();
-  const target = {
-    ...document.target,
-    product: 'tensorrt' as const,
-    version: standins['10'].version,
-    computeCapabilities: [90],
-  };
-  const passport = samplePassport(readFileSync(at('affine.engine')), { ...document, target });
+  const passport = samplePassport(readFileSync(at('affine.engine')), standinIdentity());
   writeFileSync(at('affine.engine.passport.json'), JSON.stringify(passport));
-  model = await modelFile((graph) => {
-    graph.input('x', 'float32', ['n', 4]);
-    for (const [name, value] of Object.entries({ two: 2, one: 1 }))
-      graph.initializer(name, floats('float32', [], [value]));
-    graph.node('Mul', { inputs: ['x', 'two'], outputs: ['m'] });
-    graph.node('Add', { inputs: ['m', 'one'], outputs: ['y'] });
-    graph.output('y', 'float32', ['n', 4]);
-  });
+  model = await affineModel();
   picture = await writePictureModel(at('sized'));
 });
 

@@ -1,23 +1,13 @@
 import { spawnSync } from 'node:child_process';
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildAddon } from '../../scripts/build-native.mjs';
 import type { BundleReport } from '../../src/bundle/report-schema.js';
 import { forgeResultSchema } from '../../src/report/result.js';
-import { standins } from '../native/standin-library.js';
-import { floats, modelFile } from '../runtime/models.js';
-import { sampleIdentity, sampleOutcome, samplePassport } from '../support/sample-engine.js';
+import { affineModel, manyLayers, standinIdentity } from '../support/affine-engine.js';
+import { sampleOutcome, samplePassport } from '../support/sample-engine.js';
 import { standinEngine } from '../support/standin-engine.js';
 
 const main = new URL('../../dist/main.js', import.meta.url).pathname;
@@ -35,16 +25,8 @@ let model: string;
 beforeAll(async () => {
   await buildAddon({ say: () => {} });
   const engine = await standinEngine('10');
-  mkdirSync(at('home/lib'), { recursive: true });
-  for (const [file, stem] of [
-    ['inference', 'nvinfer'],
-    ['parser', 'nvonnxparser'],
-  ] as const) {
-    copyFileSync(engine.bench.path(`10/${file}.so`), at(`home/lib/lib${stem}.so.10.3.0`));
-    symlinkSync(`lib${stem}.so.10.3.0`, at(`home/lib/lib${stem}.so.10`));
-  }
   environment = engine.environment({
-    TENSORRT_HOME: at('home'),
+    TENSORRT_HOME: engine.install(at('home')),
     TRTFORGE_TOOLCHAINS: at('none'),
     XDG_CACHE_HOME: at('cache'),
     STANDIN_CALLS: at('calls'),
@@ -52,33 +34,23 @@ beforeAll(async () => {
     NO_COLOR: '1',
   });
   for (const name of ['a', 'b']) writeFileSync(at(`${name}.so`), name);
-  // No plan is as small as these would be without.
-  const layers = JSON.stringify({ Layers: Array(100).fill('affine') });
-  const document = sampleIdentity();
-  const target = {
-    ...document.target,
-    product: 'tensorrt' as const,
-    version: standins['10'].version,
-    computeCapabilities: [90],
-  };
+  const document = standinIdentity();
   for (const [name, pluginDigests, hostCode] of [
     ['affine', ['b'.repeat(64)], false],
     ['leave', [], true],
   ] as const) {
-    const path = engine.writePlan(at(`${name}.engine`), { kind: 'affine', inner: 4, layers, hostCode });
+    const path = engine.writePlan(at(`${name}.engine`), {
+      kind: 'affine',
+      inner: 4,
+      layers: manyLayers,
+      hostCode,
+    });
     const recipe = { ...document.recipe, pluginDigests: [...pluginDigests] };
-    const passport = samplePassport(readFileSync(path), { ...document, recipe, target });
+    const passport = samplePassport(readFileSync(path), { ...document, recipe });
     writeFileSync(`${path}.passport.json`, JSON.stringify(passport));
     copyFileSync(path, at(`bare-${name}.engine`));
   }
-  model = await modelFile((graph) => {
-    graph.input('x', 'float32', ['n', 4]);
-    for (const [name, value] of Object.entries({ two: 2, one: 1 }))
-      graph.initializer(name, floats('float32', [], [value]));
-    graph.node('Mul', { inputs: ['x', 'two'], outputs: ['m'] });
-    graph.node('Add', { inputs: ['m', 'one'], outputs: ['y'] });
-    graph.output('y', 'float32', ['n', 4]);
-  });
+  model = await affineModel();
 });
 
 interface Answer extends Readonly<Record<string, unknown>> {

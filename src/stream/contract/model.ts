@@ -6,9 +6,9 @@ import { TrtforgeError } from '../../errors.js';
 import { type EventListener, ignoreEvents } from '../../events.js';
 import { openModel } from '../../onnx/model.js';
 import { feedInputs, valueFacts } from '../../onnx/value-facts.js';
-import { type EngineWishes, engineWishesOf, refuseEngineWishes } from '../../runtime/engine-wishes.js';
+import { type EngineWishes, refuseEngineWishes } from '../../runtime/engine-wishes.js';
 import { checkOnCpu } from '../../runtime/ort-provider.js';
-import { openSupervisedEngine } from '../../runtime/supervised-engine.js';
+import { openWishedEngine } from '../../runtime/supervised-engine.js';
 import { type Dtype, dtypes } from '../../tensor/dtype.js';
 import type { ModelBinding, ModelBindings } from './bindings.js';
 
@@ -65,15 +65,7 @@ async function stateOnnx(path: string, context: ModelContext): Promise<StatedMod
 async function stateEngine(path: string, context: ModelContext): Promise<StatedModel> {
   const passport = passportOf(path);
   if (passport !== null) return fromPassport(path, passport);
-  const { emit, signal, environment, device } = context;
-  const session = await openSupervisedEngine(path, {
-    requirePassport: false,
-    device,
-    ...engineWishesOf(context),
-    emit,
-    signal,
-    environment,
-  });
+  const session = await openWishedEngine(path, context, context);
   try {
     return { path, kind: 'engine', inputs: session.inputs, outputs: session.outputs, digest: null };
   } finally {

@@ -47,9 +47,9 @@ async function onModel(request: ParityRequest, { emit, signal }: ParityFileConte
   using reference = openReference(request.reference);
   const session = await openOrtSession(request.candidate, {
     ...context,
-    ...(request.threads === undefined ? {} : { threads: request.threads }),
-    ...(request.provider === undefined ? {} : { provider: request.provider }),
-    ...(request.device === undefined ? {} : { device: request.device }),
+    threads: request.threads,
+    provider: request.provider,
+    device: request.device,
   });
   try {
     const modelDigest =

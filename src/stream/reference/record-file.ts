@@ -7,7 +7,7 @@ import { type EventListener, ignoreEvents, inPhase } from '../../events.js';
 import { type EngineWishes, engineWishesOf, engineWords } from '../../runtime/engine-wishes.js';
 import { openOrtSession } from '../../runtime/ort-session.js';
 import type { Session } from '../../runtime/session.js';
-import { openSupervisedEngine } from '../../runtime/supervised-engine.js';
+import { openWishedEngine } from '../../runtime/supervised-engine.js';
 import { openFile } from '../../system/byte-source.js';
 import { sha256, sha256InPieces } from '../../system/digest.js';
 import { shellWord } from '../../system/shell-word.js';
@@ -149,24 +149,11 @@ function sizesOf({ schedule }: Contract, { inputs }: StatedModel): readonly numb
   );
 }
 
-function openSession(
-  request: RecordFileRequest,
-  { emit, signal, environment }: ModelContext,
-): Promise<Session> {
-  if (!isEngineFile(request.file))
-    return openOrtSession(request.file, {
-      ...(emit === undefined ? {} : { emit }),
-      ...(signal === undefined ? {} : { signal }),
-      ...(request.threads === undefined ? {} : { threads: request.threads }),
-    });
-  return openSupervisedEngine(request.file, {
-    requirePassport: false,
-    device: request.device,
-    ...engineWishesOf(request),
-    emit,
-    signal,
-    environment,
-  });
+function openSession(request: RecordFileRequest, context: ModelContext): Promise<Session> {
+  const { file, threads } = request;
+  if (isEngineFile(file)) return openWishedEngine(file, request, context);
+  const { emit, signal } = context;
+  return openOrtSession(file, { emit, signal, threads });
 }
 
 async function provenanceOf(

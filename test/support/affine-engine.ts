@@ -1,0 +1,25 @@
+import { standins } from '../native/standin-library.js';
+import { floats, modelFile } from '../runtime/models.js';
+import { sampleIdentity } from './sample-engine.js';
+
+/** y = 2x + 1 over rows of four: the model of the stand-in engine `affine` with `inner: 4`; gives the file's path. */
+export const affineModel = (): Promise<string> =>
+  modelFile((graph) => {
+    graph.input('x', 'float32', ['n', 4]);
+    for (const [name, value] of Object.entries({ two: 2, one: 1 }))
+      graph.initializer(name, floats('float32', [], [value]));
+    graph.node('Mul', { inputs: ['x', 'two'], outputs: ['m'] });
+    graph.node('Add', { inputs: ['m', 'one'], outputs: ['y'] });
+    graph.output('y', 'float32', ['n', 4]);
+  });
+
+/** What the inspector says of it: no plan is as small as a stand-in's would be without. */
+export const manyLayers = JSON.stringify({ Layers: Array(100).fill('affine') });
+
+/** The sample's identity as of an engine that the stand-in of TensorRT 10 has built for its GPU. */
+export function standinIdentity() {
+  const document = sampleIdentity();
+  const { version } = standins['10'];
+  const target = { ...document.target, product: 'tensorrt' as const, version, computeCapabilities: [90] };
+  return { ...document, target };
+}
