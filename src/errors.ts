@@ -456,7 +456,8 @@ export const catalogue = {
   TF_CONTEXT_FAILED: {
     exitCode: ExitCode.cannotHere,
     meaning: 'The library could not make an execution context of an engine; its last error lines are given.',
-    remedy: 'Read the library’s lines; on 8.6 a profile of an engine serves one context at a time.',
+    remedy:
+      'Read the library’s lines; on 8.6 a profile of an engine serves one context at a time, unless the engine was built with --preview-feature profile-sharing-0806.',
   },
   TF_RUN_FAILED: {
     exitCode: ExitCode.cannotHere,

@@ -7,6 +7,8 @@ const sideSchema = z.object({
   /** All rounds together; null where no GPU was timed or nothing copied. */
   gpuMs: spreadSchema.nullable(),
   endToEndMs: spreadSchema.nullable(),
+  /** Median compute time of each round in milliseconds, in order; each round has an execution context of its own. */
+  roundMs: z.array(z.number().nonnegative()),
   /** Mean of the rounds. */
   qps: z.number().nonnegative(),
   itemsPerSecond: z.number().nonnegative(),

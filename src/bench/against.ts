@@ -16,7 +16,7 @@ import type { BenchRun } from './result.js';
 import { type ShapeCase, shapeCases } from './shape-cases.js';
 import { medianOf, spreadOf } from './statistics.js';
 import type { Times } from './times.js';
-import { distrust } from './trust.js';
+import { distrust, roundsDiffer } from './trust.js';
 
 interface Side {
   readonly request: BenchRequest;
@@ -153,10 +153,12 @@ function told({ request, subject, shapeCase, rounds }: Side): AgainstSide {
   const together = (column: 'computeMs' | 'latencyMs') =>
     spreadOf(Float64Array.from(rounds.flatMap(({ times }) => Array.from(times[column])))) ?? null;
   const qps = rounds.reduce((sum, { run }) => sum + run.qps, 0) / rounds.length;
+  const roundMs = rounds.map(({ times }) => medianOf(times.computeMs));
   // Rounds are short, so what asks for longer measuring is not held against one of them.
   const doubts = rounds
     .flatMap(({ run }) => run.doubts)
-    .filter(({ rule }) => rule !== 'few-samples' && rule !== 'slow-start');
+    .filter(({ rule }) => rule !== 'few-samples' && rule !== 'slow-start')
+    .concat(roundsDiffer(roundMs) ?? []);
   const last = rounds.at(-1)?.run.mode;
   const { warmUpMs, durationMs } = request.mode;
   return {
@@ -164,6 +166,7 @@ function told({ request, subject, shapeCase, rounds }: Side): AgainstSide {
     backend: subject.opened.backend,
     gpuMs: together('computeMs'),
     endToEndMs: request.mode.transfers ? together('latencyMs') : null,
+    roundMs,
     qps,
     itemsPerSecond: qps * shapeCase.batch,
     mode: {

@@ -46,6 +46,16 @@ export function judgeTrust(evidence: Evidence): Doubt[] {
 export const distrust = (what: string, doubts: readonly Doubt[]): string[] =>
   doubts.map(({ why }) => `Do not trust ${what} because ${why}`);
 
+/** One engine measured in several rounds, each with contexts of its own: `medians` in milliseconds, in order. */
+export function roundsDiffer(medians: readonly number[]): Doubt | undefined {
+  const [least, most] = [Math.min(...medians), Math.max(...medians)];
+  if (most <= least * (1 + limits.variation)) return undefined;
+  return {
+    rule: 'rounds-differ',
+    why: `its rounds differ by ${percent(most / least - 1)} (${ms(least)} to ${ms(most)}): clocks, or where a context’s memory lies; measure more rounds (--rounds).`,
+  };
+}
+
 type Rule = (evidence: Evidence) => Doubt | undefined;
 
 const percent = (share: number): string => `${Number((share * 100).toPrecision(2))} %`;

@@ -11,6 +11,9 @@ const PRINTED_PRECISION = 1e-5;
 /** How a shell ends when its program was killed. */
 const SHELL_SIGKILL = 137;
 
+/** How trtexec 8.6 ends when a call of its own into CUDA fails: with this line and abort(), where 10.x ends with exit code 1. */
+const ABORTED_ITSELF = /^Cuda failure: /;
+
 /** Lines of errors that a message carries. */
 const ERRORS_TOLD = 8;
 
@@ -23,7 +26,7 @@ export interface Misreading {
 
 /**
  * Throws unless a run ended well by its own account: exit code 0, no signal, and `&&&& PASSED`. `doing` completes «trtexec failed while …».
- * Errors: TF_CHILD_DIED for a signal or an abort, TF_MODEL_REJECTED where its parser refused the model, TF_LIBRARY_LOAD_FAILED, TF_GPU_MEMORY,
+ * Errors: TF_CHILD_DIED for a signal or an abort that CUDA's answer does not explain, TF_MODEL_REJECTED where its parser refused the model, TF_LIBRARY_LOAD_FAILED, TF_GPU_MEMORY,
  * TF_BUILDER_UNAVAILABLE without GPU or builder, else `otherwise`.
  */
 export function requireSuccess(
@@ -46,8 +49,11 @@ export function requireSuccess(
   // A shell's 128 + n is a death by signal n too: trtexec may have been started by a wrapper script.
   if (signal !== null || (exitCode !== null && exitCode > 128)) {
     const how = signal === null ? `ended with exit code ${exitCode}` : `was killed by ${signal}`;
-    throw new TrtforgeError('TF_CHILD_DIED', `trtexec ${how} while ${doing}${where}.${lastWords(run)}`, {
-      remedy: remedyForDeath(exitCode === SHELL_SIGKILL ? 'SIGKILL' : signal, run.lastLines),
+    const code = saysAnError(log, ABORTED_ITSELF) ? codeOf(log, 'TF_CHILD_DIED') : 'TF_CHILD_DIED';
+    throw new TrtforgeError(code, `trtexec ${how} while ${doing}${where}.${lastWords(run)}`, {
+      ...(code === 'TF_CHILD_DIED' && {
+        remedy: remedyForDeath(exitCode === SHELL_SIGKILL ? 'SIGKILL' : signal, run.lastLines),
+      }),
       details,
     });
   }
@@ -62,8 +68,11 @@ export function requireSuccess(
   );
 }
 
-function codeOf(log: TrtexecLog, otherwise: 'TF_BUILD_FAILED' | 'TF_TRTEXEC_FAILED'): ErrorCode {
-  const says = (pattern: RegExp) => log.errors.some(({ message }) => pattern.test(message));
+const saysAnError = ({ errors }: TrtexecLog, pattern: RegExp): boolean =>
+  errors.some(({ message }) => pattern.test(message));
+
+function codeOf(log: TrtexecLog, otherwise: ErrorCode): ErrorCode {
+  const says = (pattern: RegExp) => saysAnError(log, pattern);
   if (says(/^(?:Failed to parse onnx file|Parsing model failed)/)) return 'TF_MODEL_REJECTED';
   if (
     says(

@@ -38,10 +38,11 @@ const opened = (inputs: readonly EngineBinding[]): OpenedEngine => ({
   passport: null,
 });
 
-/** Measures nothing: every inference takes 2 ms. What was asked for is told to `asked`. */
+/** Measures nothing: every inference takes `inferenceMs`. What was asked for is told to `asked`. */
 function measuring(
   engines: Readonly<Record<string, readonly EngineBinding[]>>,
   asked: (request: MeasureRequest) => void,
+  inferenceMs: (engine: string) => number = () => 2,
 ): StartMeasurer {
   const column = (value: (at: number) => number) => Float64Array.from({ length: 60 }, (_, at) => value(at));
   return (): Measurer => ({
@@ -54,17 +55,18 @@ function measuring(
     open: async ({ engine }) => opened(engines[engine] ?? []),
     measure: async (request) => {
       asked(request);
+      const ms = inferenceMs(request.engine);
       return {
         measurement: {
           streams: new Int32Array(60),
-          inputStart: column((i) => 2 * i),
-          inputEnd: column((i) => 2 * i),
-          computeStart: column((i) => 2 * i),
-          computeEnd: column((i) => 2 * i + 2),
-          outputStart: column((i) => 2 * i + 2),
-          outputEnd: column((i) => 2 * i + 2),
+          inputStart: column((i) => ms * i),
+          inputEnd: column((i) => ms * i),
+          computeStart: column((i) => ms * i),
+          computeEnd: column((i) => ms * i + ms),
+          outputStart: column((i) => ms * i + ms),
+          outputEnd: column((i) => ms * i + ms),
           enqueueMs: column(() => 0.01),
-          wallMs: 120,
+          wallMs: 60 * ms,
           warmUpInferences: 1,
           graph: false,
           graphRefusal: null,
@@ -197,6 +199,26 @@ describe('two engines measured in turns', () => {
     expect(new Set(asked.map(({ mode }) => mode.graph))).toEqual(new Set([true, false]));
     for (const { shapes, fill } of asked)
       expect([shapes[0]?.shape, fill]).toEqual([[8, 100], candidate.inputs]);
+  });
+
+  it('tell the time of each round, and that an engine differs from itself between rounds', async () => {
+    const times = { [at('a.engine')]: [2, 2.01, 1.99, 2], [at('b.engine')]: [2, 2.16, 2, 2.08] };
+    const inferenceMs = (engine: string) => times[engine]?.shift() ?? Number.NaN;
+    const [candidate, reference] = ['a', 'b'].map((name) => defaultRequest(at(`${name}.engine`)));
+    const result = await benchAgainst(
+      { candidate: candidate!, reference: reference!, rounds: 4, failAbove: undefined },
+      context(),
+      measuring(optima, () => {}, inferenceMs),
+    );
+    const rounded = ({ roundMs }: (typeof result)['candidate']) => roundMs.map((ms) => Number(ms.toFixed(6)));
+    expect(rounded(result.candidate)).toEqual([2, 2.01, 1.99, 2]);
+    expect(rounded(result.reference)).toEqual([2, 2.16, 2, 2.08]);
+    const doubted = (name: string) =>
+      result.warnings.filter((text) => text.startsWith(`Do not trust ${at(name)}`));
+    expect(doubted('a.engine').filter((text) => text.includes('rounds'))).toEqual([]);
+    expect(doubted('b.engine')).toContain(
+      `Do not trust ${at('b.engine')} because its rounds differ by 8 % (2 ms to 2.16 ms): clocks, or where a context’s memory lies; measure more rounds (--rounds).`,
+    );
   });
 
   it.each([

@@ -246,6 +246,20 @@ describe('an explanation', () => {
       ['no-implementation-foreign-node'],
       [],
     ],
+    [
+      'a second context on a profile of 8.6, as TensorRT 8.6.1 said it on an H200',
+      [
+        '[E] 3: [executionContext.cpp::setOptimizationProfileInternal::1362] Error Code 3: Internal Error (Profile 0 has been chosen by another IExecutionContext. Use another profileIndex or destroy the IExecutionContext that use this profile.)',
+      ],
+      ['profile-taken'],
+      [],
+    ],
+    [
+      'the end of trtexec 8.6 on a GPU that others have filled',
+      ['[11/21/2026-23:58:01] [I] Export profile to JSON file:', 'Cuda failure: out of memory'],
+      ['gpu-out-of-memory'],
+      [],
+    ],
     ['an error of Polygraphy that nobody knows', ['[E] Something new'], [], [1]],
     ['an error of Python’s logger that nobody knows', ['[03/05/2024-13:55:15] [TRT] [E] New'], [], [1]],
     ['verbose lines of Python’s logger', ['[03/05/2024-13:55:15] [TRT] [V] CUDA out of memory'], [], []],

@@ -15,6 +15,7 @@ import { defaultMode, defaultRequest } from '../../dist/bench/request.js';
 import { benchResultSchema } from '../../dist/bench/result.js';
 import { loadEngine } from '../../dist/runtime/load-engine.js';
 import { readNpz } from '../../dist/tensor/npz.js';
+import { PROFILE_SHARING } from './engines.mjs';
 import { buildWith, openChecks, refused, writeLayers } from './harness.mjs';
 
 const { toolchain, gpu, addon, major, folder, check, finish } = openChecks();
@@ -24,7 +25,7 @@ const wide = 4096;
 /** A GiB of input and as much output at the largest batch. */
 const most = 65536;
 
-async function engine(name, depth, width, batches) {
+async function engine(name, depth, width, batches, more = {}) {
   const given = join(process.env.BENCH_PLANS ?? '', `${name}.engine`);
   if (process.env.BENCH_PLANS && existsSync(given)) return given;
   const planPath = join(folder, `${name}.engine`);
@@ -34,6 +35,7 @@ async function engine(name, depth, width, batches) {
     profiles,
     profilingVerbosity: 'detailed',
     optimizationLevel: 1,
+    ...more,
   };
   await buildWith(toolchain, writeLayers(folder, name, depth, width), planPath, recipe);
   return planPath;
@@ -63,7 +65,8 @@ let tiny = '';
 let deep = '';
 let large = '';
 await check('engines to measure', async () => {
-  tiny = await engine('tiny', 4, 64, [[1, 8, 64]]);
+  const sharing = major >= 10 ? {} : { previewFeatures: [PROFILE_SHARING] };
+  tiny = await engine('tiny', 4, 64, [[1, 8, 64]], sharing);
   deep = await engine('deep', 24, 1024, [
     [1, 64, 64],
     [65, 256, 512],
@@ -123,6 +126,11 @@ await check('streams: 1, 2 and 4 on a tiny network', async () => {
   return { qps };
 });
 
+if (major < 10)
+  await check('streams on an engine that does not share its profiles are refused', () =>
+    refused('TF_CONTEXT_FAILED', /chosen by another IExecutionContext/, measure(deep, { streams: 2 })),
+  );
+
 await check('iterations last longer than the duration when they must', async () => {
   const { gpuMs } = await measure(deep, { durationMs: 0, warmUpMs: 0, iterations: 200 });
   assert.ok(gpuMs.count >= 200, `${gpuMs.count} samples`);
@@ -175,8 +183,10 @@ await check('an engine against itself is equal', async () => {
   const one = request(deep, { transfers: false, graph: true, spinWait: true, durationMs: 3000 });
   const result = await against(one, one, { failAbove: 1.05 });
   assert.equal(benchAgainstSchema.safeParse(result).error, undefined);
-  assert.equal(result.gate.outcome, 'pass', JSON.stringify(result.ratios));
-  return { verdict: result.verdict, ratios: result.ratios };
+  const { ratios, candidate, reference } = result;
+  const facts = { ratios, roundMs: [candidate.roundMs, reference.roundMs] };
+  assert.equal(result.gate.outcome, 'pass', JSON.stringify(facts));
+  return { verdict: result.verdict, ...facts };
 });
 
 await check('a graph against no graph on a tiny network: the rate tells', async () => {

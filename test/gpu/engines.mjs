@@ -15,6 +15,8 @@ const FLOAT = 1;
 const [INT8, INT32, INT64, BOOL, HALF, BFLOAT] = [3, 6, 7, 9, 10, 16];
 /** Kinds of attributes, as ONNX numbers them. */
 const [INT, INTS] = [2, 7];
+/** What lets several contexts of TensorRT 8.6 have one profile at the same time; later versions need no leave. */
+export const PROFILE_SHARING = 'profile-sharing-0806';
 const range = (min, opt, max) => ({ min, opt, max, values: false });
 const batches = (min, opt, max, width = WIDTH) => ({
   x: range([min, width], [opt, width], [max, width]),
@@ -129,6 +131,7 @@ const profilesOf = {
   compatible: [batches(1, 4, 8)],
 };
 const recipesOf = (modern) => ({
+  affine: modern ? {} : { previewFeatures: [PROFILE_SHARING] },
   types: modern ? {} : { precision: 'fp16' },
   branches: { maxAuxStreams: MOST_AUX_STREAMS, optimizationLevel: 3, flags: ['no-tf32'] },
   lone: { maxAuxStreams: 0, optimizationLevel: 3, flags: ['no-tf32'] },

@@ -334,7 +334,7 @@ test.each([
 test('8.6 has one context for each profile of open shapes, and says so to a second stream', () => {
   const { error, calls } = measure({ standin: '8', mode: { streams: 2 } });
   expect(error?.code).toBe('TF_CONTEXT_FAILED');
-  expect(error?.message).toContain('has been chosen for another context');
+  expect(error?.message).toContain('has been chosen by another IExecutionContext');
   expect(unreturned(calls)).toEqual([]);
   expect(
     measured({ standin: '8', plan: { kind: 'affine', rows: 2 }, mode: { streams: 2 } }).streams,

@@ -74,6 +74,19 @@ describe('recorded runs, judged', () => {
     ]);
   });
 
+  test.each([
+    ['out of memory', 'TF_GPU_MEMORY'],
+    ['no CUDA-capable device is detected', 'TF_BUILDER_UNAVAILABLE'],
+    ['an illegal memory access was encountered', 'TF_CHILD_DIED'],
+  ])('trtexec 8.6 aborts where CUDA answers «%s»: %s', (answer, code) => {
+    const lines = ['&&&& RUNNING TensorRT.trtexec [TensorRT v8601] # trtexec', `Cuda failure: ${answer}`];
+    const error = refusal(() => requireSuccess(ended(lines, null, 'SIGABRT'), 'building', 'TF_BUILD_FAILED'));
+    expect(error.code).toBe(code);
+    expect(error.message).toMatch(
+      new RegExp(`^trtexec was killed by SIGABRT while building.*${answer}$`, 's'),
+    );
+  });
+
   test('exit code 0 on a log that stops is no success', () => {
     const cut = readFileSync(join(recordedLogs, '10.6-build_typed.log'), 'utf8').split('\n').slice(0, 120);
     expect(refusal(() => requireSuccess(ended(cut, 0), 'building', 'TF_BUILD_FAILED')).message).toMatch(

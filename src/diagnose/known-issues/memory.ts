@@ -87,7 +87,7 @@ export const memoryIssues: readonly KnownIssue[] = [
     id: 'gpu-out-of-memory',
     severity: 'error',
     pattern:
-      /Requested amount of GPU memory \((?<bytes>\d+) bytes\) could not be allocated|Error Code \d+: OutOfMemory|Cuda Runtime \(out of memory\)|CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|CUDA out of memory|CUDA initialization failure with error: 2\b|Unable to determine GPU memory usage: out of memory/,
+      /Requested amount of GPU memory \((?<bytes>\d+) bytes\) could not be allocated|Error Code \d+: OutOfMemory|Cuda Runtime \(out of memory\)|CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|CUDA out of memory|CUDA initialization failure with error: 2\b|^Cuda failure: out of memory|Unable to determine GPU memory usage: out of memory/,
     cause:
       'The GPU has no room for an allocation the library needs: other processes hold it, or the largest shape of the profile is too large.',
     remedy:

@@ -13,6 +13,17 @@ export const runningIssues: readonly KnownIssue[] = [
     source: tensorrtIssue(2603),
   },
   {
+    id: 'profile-taken',
+    severity: 'error',
+    pattern: /Profile (?<profile>\d+) has been chosen by another IExecutionContext/,
+    cause:
+      'Two contexts want profile {profile} at the same time. An engine of TensorRT 8.6 lends a profile to one context at a time, unless it was built to share it.',
+    remedy:
+      'Build it with `--preview-feature profile-sharing-0806` (trtexec: --preview=+profileSharing0806), or run one inference at a time (one context, one stream). From 9.0 on every engine shares its profiles.',
+    versions: '8.6',
+    source: 'https://github.com/NVIDIA/TensorRT/blob/v8.6.1/include/NvInfer.h',
+  },
+  {
     id: 'illegal-memory-access',
     severity: 'error',
     pattern:

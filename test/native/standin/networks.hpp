@@ -163,7 +163,7 @@ inline bool netSetProfile(Worker* self, std::int32_t profile, void*) {
   std::lock_guard<std::mutex> lock(netMutex);
   if (kGeneration == 0 && context.engine->network.rows < 0) {
     if (context.engine->profileUsers[profile] > 0) {
-      say(theLogger, 1, "IExecutionContext::setOptimizationProfileAsync: Error Code 3: Profile " + std::to_string(profile) + " has been chosen for another context.");
+      say(theLogger, 1, "3: [executionContext.cpp::setOptimizationProfileInternal::1362] Error Code 3: Internal Error (Profile " + std::to_string(profile) + " has been chosen by another IExecutionContext. Use another profileIndex or destroy the IExecutionContext that use this profile.)");
       return false;
     }
     ++context.engine->profileUsers[profile];
