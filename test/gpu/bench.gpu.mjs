@@ -179,15 +179,33 @@ await check('layers: times beside types, tactics and ONNX nodes', async () => {
 const against = (candidate, reference, more = {}) =>
   benchAgainst({ candidate, reference, rounds: 6, failAbove: undefined, ...more }, context());
 
-await check('an engine against itself is equal', async () => {
-  const one = request(deep, { transfers: false, graph: true, spinWait: true, durationMs: 3000 });
+const againstItself = async (path, batch) => {
+  const mode = { transfers: false, graph: true, spinWait: true, durationMs: 3000 };
+  const one = request(path, mode, { shapes: { kind: 'batches', batches: [batch] } });
   const result = await against(one, one, { failAbove: 1.05 });
   assert.equal(benchAgainstSchema.safeParse(result).error, undefined);
-  const { ratios, candidate, reference } = result;
-  const facts = { ratios, roundMs: [candidate.roundMs, reference.roundMs] };
-  assert.equal(result.gate.outcome, 'pass', JSON.stringify(facts));
-  return { verdict: result.verdict, ...facts };
+  const { verdict, gate, ratios, candidate, reference } = result;
+  const roundMs = [candidate.roundMs, reference.roundMs];
+  return { verdict, outcome: gate.outcome, ratios, roundMs, doubts: [candidate, reference].map(rulesOf) };
+};
+const rulesOf = ({ doubts }) => doubts.map(({ rule }) => rule);
+
+await check('an engine against itself is equal', async () => {
+  const facts = await againstItself(large, 4096);
+  assert.deepEqual([facts.verdict, facts.outcome], ['equal', 'pass'], JSON.stringify(facts));
+  return facts;
 });
+
+await check(
+  'an engine of many small kernels against itself is equal, or its rounds are said to differ',
+  async () => {
+    const facts = await againstItself(deep, 64);
+    const differs = facts.doubts.map((rules) => rules.includes('rounds-differ'));
+    const expected = differs.includes(true) ? ['equal', 'inconclusive'] : ['equal'];
+    assert.ok(expected.includes(facts.verdict), JSON.stringify(facts));
+    return facts;
+  },
+);
 
 await check('a graph against no graph on a tiny network: the rate tells', async () => {
   const mode = { transfers: false, spinWait: true, durationMs: 2000 };
