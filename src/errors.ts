@@ -165,7 +165,7 @@ export const catalogue = {
   TF_NATIVE_NOT_BUILT: {
     exitCode: ExitCode.cannotHere,
     meaning: 'The C++ addon is not compiled, or the compiled file does not load into this Node.',
-    remedy: 'Run: npm run build:native (it needs g++).',
+    remedy: 'Run node scripts/build-native.mjs in the folder of trtforge (it needs g++).',
   },
   TF_COMPILER_MISSING: {
     exitCode: ExitCode.cannotHere,

@@ -1,4 +1,5 @@
 import { describeComputeCapability } from '../engine/gpu-architecture.js';
+import { compileAddon } from '../toolchain/addon.js';
 import type { DoctorFacts } from './doctor-facts.js';
 import { type Finding, findingsOf, gibibytes } from './finding.js';
 import { serves } from './support.js';
@@ -48,7 +49,7 @@ function bySmiOnly({ source, reason }: NonNullable<DoctorFacts['gpus']>): readon
     gpu.warning(
       'driver-silent',
       `nvidia-smi shows the GPUs, but trtforge cannot ask the CUDA driver: ${reason ?? 'no reason given'}`,
-      'Check that libcuda.so.1 is on the loader path and that the addon is compiled (npm run build:native).',
+      `Check that libcuda.so.1 is on the loader path and that the addon is compiled (${compileAddon}).`,
     ),
   ];
 }

@@ -1,3 +1,5 @@
+import { catalogue } from '../errors.js';
+import { compileAddon } from '../toolchain/addon.js';
 import type { DoctorFacts, MachineFacts, OnnxRuntimeFacts, StoreFacts, ToolFacts } from './doctor-facts.js';
 import { type Finding, findingsOf, gibibytes } from './finding.js';
 
@@ -69,8 +71,8 @@ function judgeTools({ addon, compiler, pip }: ToolFacts, platform: string): read
   if (addon.isBuilt) return [machine.ok('addon', 'The addon that drives TensorRT is compiled.'), pipFinding];
   const remedy =
     compiler === null
-      ? 'Install g++ (Debian, Ubuntu: apt install g++), then run npm run build:native.'
-      : 'Run npm run build:native.';
+      ? `Install g++ (Debian, Ubuntu: apt install g++), then run ${compileAddon}`
+      : `Run ${compileAddon}`;
   return [
     machine.warning('addon', `The addon that drives TensorRT is not compiled (${addon.path}).`, remedy),
     pipFinding,
@@ -85,8 +87,8 @@ export function judgeOnnxRuntime(facts: OnnxRuntimeFacts | null | undefined): re
     return [
       onnxruntime.warning(
         'missing',
-        'onnxruntime-node is not installed: verify has nothing to run models with.',
-        'Run npm install without --omit=optional.',
+        'onnxruntime-node is not installed: run, verify, record and bench have nothing to run models with.',
+        catalogue.TF_ONNXRUNTIME_MISSING.remedy,
       ),
     ];
   }

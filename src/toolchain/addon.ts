@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { TrtforgeError } from '../errors.js';
+import { shellWord } from '../system/shell-word.js';
 import type { CompiledRuntime } from './compiled-runtime.js';
 import { endWithProcess } from './end-with-process.js';
 import type { NativeGpuState, NativeRuntime } from './native-engine.js';
@@ -123,6 +124,11 @@ type TimingCacheUse = 'none' | 'new' | 'hit' | 'rejected';
 /** Where the compiled addon is; the same from `src/` and from `dist/`. */
 export const addonPath: string = fileURLToPath(new URL('../../build/trtforge.node', import.meta.url));
 
+/** The command that compiles it, from any folder: in a clone as where the package is installed. */
+export const compileAddon = `node ${shellWord(fileURLToPath(new URL('../../scripts/build-native.mjs', import.meta.url)))}`;
+
+const REMEDY = `Run: ${compileAddon} (it needs g++).`;
+
 /** What the compiled module exports: as `Addon`, but failures are plain Errors that carry `code` and `details`. */
 type CompiledAddon = Addon & CompiledRuntime;
 
@@ -143,13 +149,18 @@ function requireAddon(path: string): CompiledAddon {
     );
   }
   if (!existsSync(path)) {
-    throw new TrtforgeError('TF_NATIVE_NOT_BUILT', `trtforge's addon is not compiled: ${path} is missing.`);
+    throw new TrtforgeError('TF_NATIVE_NOT_BUILT', `trtforge's addon is not compiled: ${path} is missing.`, {
+      remedy: REMEDY,
+    });
   }
   try {
     return createRequire(import.meta.url)(path) as CompiledAddon;
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
-    throw new TrtforgeError('TF_NATIVE_NOT_BUILT', `trtforge's addon does not load: ${why}`, { cause });
+    throw new TrtforgeError('TF_NATIVE_NOT_BUILT', `trtforge's addon does not load: ${why}`, {
+      remedy: REMEDY,
+      cause,
+    });
   }
 }
 

@@ -1,4 +1,5 @@
 import { basename, dirname, relative } from 'node:path';
+import { shellWord } from '../system/shell-word.js';
 import type { FoundToolchain } from './find.js';
 
 export const exportFormats = ['shell', 'pixi', 'dockerfile'] as const;
@@ -37,10 +38,10 @@ export function exportText(toolchain: FoundToolchain, format: ExportFormat): str
 function shellLines({ name }: FoundToolchain, exports: ToolchainExports): readonly string[] {
   const { home, libraryFolder, binaryFolder } = exports;
   const prepend = (variable: string, folder: string) =>
-    `export ${variable}=${shellQuote(folder)}"\${${variable}:+:$${variable}}"`;
+    `export ${variable}=${shellWord(folder)}"\${${variable}:+:$${variable}}"`;
   return [
     `# ${name}`,
-    `export ${home.variable}=${shellQuote(home.folder)}`,
+    `export ${home.variable}=${shellWord(home.folder)}`,
     ...(libraryFolder === null ? [] : [prepend('LD_LIBRARY_PATH', libraryFolder)]),
     ...(binaryFolder === null ? [] : [prepend('PATH', binaryFolder)]),
   ];
@@ -79,7 +80,7 @@ function dockerLines(toolchain: FoundToolchain, exports: ToolchainExports): read
   };
   const isCopied = binaryFolder?.startsWith(`${home.folder}/`) === true;
   return [
-    `# ${name}: docker build --build-context tensorrt=${shellQuote(home.folder)} .`,
+    `# ${name}: docker build --build-context tensorrt=${shellWord(home.folder)} .`,
     "# The image then holds NVIDIA's libraries: their licence says whom it may be given to.",
     `COPY --from=tensorrt . ${inside}/`,
     `ENV ${home.variable}=${inside}`,
@@ -90,8 +91,5 @@ function dockerLines(toolchain: FoundToolchain, exports: ToolchainExports): read
 
 const isSystemFolder = (folder: string): boolean =>
   /^\/(usr\/)?lib(64)?(\/[a-z0-9_]+-linux-gnu)?$|^\/usr\/local\/lib$/.test(folder);
-
-const shellQuote = (text: string): string =>
-  /^[\w./@:+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 
 const tomlQuote = (text: string): string => JSON.stringify(text);

@@ -64,7 +64,9 @@ describe('loading the addon', () => {
   test('an addon that is not compiled says how to compile it', () => {
     expect(failure(() => loadAddon(join(folder, 'absent.node')))).toMatchObject({
       code: 'TF_NATIVE_NOT_BUILT',
-      remedy: expect.stringContaining('npm run build:native'),
+      remedy: expect.stringContaining(
+        `node ${fileURLToPath(new URL('../../scripts/build-native.mjs', import.meta.url))}`,
+      ),
     });
   });
 

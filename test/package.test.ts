@@ -1,0 +1,64 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { isBuiltin } from 'node:module';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const read = (path: string) => readFileSync(join(root, path), 'utf8');
+
+interface Manifest {
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly optionalDependencies: Readonly<Record<string, string>>;
+}
+const manifest = JSON.parse(read('package.json')) as Manifest;
+
+/** What `npm pack` would put into the package. */
+function packed(): readonly string[] {
+  const answer = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
+    cwd: root,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'ignore'],
+    maxBuffer: 2 ** 26,
+  });
+  const report = JSON.parse(answer) as Record<string, unknown>;
+  const [first] = Object.values(report) as [{ readonly files: readonly { readonly path: string }[] }];
+  return first.files.map(({ path }) => path);
+}
+
+/** Packages that a module asks for: by import, import() or a function made with createRequire. */
+function packagesOf(source: string): readonly string[] {
+  const asked =
+    /(?:^(?:import|export)\s[^'"]*?from |^import |\bimport\(|require\(|require\.resolve\(|createRequire\(import\.meta\.url\)(?:\.resolve)?\()'([^'./][^']*)'/gm;
+  return [...source.matchAll(asked)]
+    .map(([, name = '']) => name)
+    .filter((name) => !isBuiltin(name))
+    .map((name) =>
+      name
+        .split('/')
+        .slice(0, name.startsWith('@') ? 2 : 1)
+        .join('/'),
+    );
+}
+
+describe('the package that npm packs', () => {
+  const files = packed();
+
+  test('asks for nothing that an installation does not bring', () => {
+    const brought = Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies });
+    const asked = new Set(
+      files.filter((path) => /\.m?js$/.test(path)).flatMap((path) => packagesOf(read(path))),
+    );
+    expect([...asked].filter((name) => !brought.includes(name))).toEqual([]);
+    expect([...asked]).toContain('node-api-headers');
+  });
+
+  test('holds every page of the documentation that its README and its messages name', () => {
+    const texts = files.filter((path) => path === 'README.md' || path.endsWith('.js')).map(read);
+    const pages = new Set(texts.flatMap((text) => text.match(/\bdocs\/(?!evidence)[\w-]+\.md/g) ?? []));
+    expect(pages).toContain('docs/gate.md');
+    // onnx-tensorrt's own page is named as a source.
+    expect([...pages].filter((page) => !files.includes(page) && page !== 'docs/operators.md')).toEqual([]);
+  });
+});
