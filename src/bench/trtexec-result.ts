@@ -1,4 +1,5 @@
 import type { ExportedTimes } from '../trtexec/exports.js';
+import { GRAPH_REFUSED } from '../trtexec/log-facts.js';
 import type { PrintedTimes, TrtexecLog } from '../trtexec/log-result.js';
 import type { ModeRequest } from '../trtexec/request.js';
 import type { BenchMode } from './result.js';
@@ -29,11 +30,7 @@ export function exportedAsTimes(exported: ExportedTimes, log: TrtexecLog): Times
 
 /** How trtexec measured, by its own echo where it gives one. */
 export function measuredMode(asked: ModeRequest, log: TrtexecLog): BenchMode {
-  const refusal = log.warnings.find(({ message }) =>
-    /not permitted under CUDA graph capture|CUDA graph capture failed|useCudaGraph flag has been ignored/.test(
-      message,
-    ),
-  );
+  const refusal = log.warnings.find(({ message }) => GRAPH_REFUSED.test(message));
   const echo = log.measurement;
   const graph = (echo.cudaGraph ?? asked.graph) && log.run.graphCaptured !== false;
   return {

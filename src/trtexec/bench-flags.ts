@@ -3,6 +3,11 @@ import { addPlugins, addProcess, CommandLine, shapeText } from './command-line.j
 import { isAvailable, trtexecValues } from './flag-table.js';
 import type { TrtexecBenchRequest } from './request.js';
 
+/** How many inferences a line of the trace averages. */
+export const RUNS_AVERAGED = 10;
+
+export const PERCENTILES = '90,95,99';
+
 /**
  * The arguments that measure an engine with trtexec of a version. Nothing is left to a version's own default: 11 measures without transfers, with
  * spin wait and a CUDA graph unless told otherwise, 8.6 to 10 the other way round, so the same request says it in each one's words.
@@ -11,7 +16,7 @@ import type { TrtexecBenchRequest } from './request.js';
 export function benchArguments(request: TrtexecBenchRequest, version: string): readonly string[] {
   const line = new CommandLine(version);
   line.add('loadEngine', request.loadEngine);
-  const shapes = Object.entries(request.shapes).map(([name, dims]) => shapeText(name, dims));
+  const shapes = Object.entries(request.shapes).map(([name, dims]) => shapeText(line, name, dims));
   if (shapes.length > 0) line.add('shapes', shapes.join(','));
   if (request.profile !== 0) line.add('useProfile', request.profile);
   addMode(line, request);
@@ -20,8 +25,8 @@ export function benchArguments(request: TrtexecBenchRequest, version: string): r
   line.add('warmUp', request.warmUpMs);
   line.add('infStreams', request.streams);
   line.add('idleTime', request.idleMs);
-  line.add('avgRuns', 10);
-  line.add('percentile', '90,95,99');
+  line.add('avgRuns', RUNS_AVERAGED);
+  line.add('percentile', PERCENTILES);
   addExports(line, request);
   addRuntime(line, request);
   addWeightBudget(line, request, version);

@@ -46,8 +46,11 @@ export class CommandLine {
   }
 }
 
-/** `x:1x3x224x224`, `x:scalar`. trtexec splits at commas before it looks at quotes, so some names cannot be written. */
-export function shapeText(name: string, dims: readonly number[]): string {
+/**
+ * `x:1x3x224x224`, `x:scalar`. trtexec splits at commas before it looks at quotes, so some names cannot be written.
+ * Errors: TF_OPTION_UNSUPPORTED, also for a scalar where the version has no word for it.
+ */
+export function shapeText(line: CommandLine, name: string, dims: readonly number[]): string {
   if (/[,'*]/.test(name)) {
     throw new TrtforgeError(
       'TF_OPTION_UNSUPPORTED',
@@ -55,6 +58,7 @@ export function shapeText(name: string, dims: readonly number[]): string {
       { remedy: 'Use --builder native, or rename the input.' },
     );
   }
+  if (dims.length === 0) line.checkValue('shapes scalar');
   return `${name}:${dims.length === 0 ? 'scalar' : dims.join('x')}`;
 }
 

@@ -96,8 +96,12 @@ export const trtexecFlags = {
 
 export type TrtexecFlag = keyof typeof trtexecFlags;
 
-/** Values that only some versions of a flag take. */
+/**
+ * Values that only some versions of a flag take. `multiDeviceRuntime` of 10.16 is none: its parser takes it, and nothing hands it to the builder.
+ */
 export const trtexecValues = {
+  // Before, every shape is a list of numbers, and the word ends trtexec with «stoi».
+  'shapes scalar': since('10.0'),
   'hardwareCompatibilityLevel sameComputeCapability': since('10.9'),
   'memPoolSize tacticSharedMem': since('10.0'),
   'tacticSources CUBLAS': before('11.0'),
@@ -110,7 +114,6 @@ export const trtexecValues = {
   'preview profileSharing0806': before('11.0'),
   'preview aliasedPluginIO1003': since('10.3'),
   'preview runtimeActivationResize': since('10.10'),
-  'preview multiDeviceRuntime': before('11.0', '10.16'),
   // 10.0 turns streaming off with it.
   'weightStreamingBudget 0': since('10.1'),
 } as const satisfies Readonly<Record<string, Availability>>;

@@ -43,7 +43,6 @@ const PREVIEWS: Readonly<Record<string, TrtexecValue>> = {
   'profile-sharing-0806': 'preview profileSharing0806',
   'aliased-plugin-io-10-03': 'preview aliasedPluginIO1003',
   'runtime-activation-resize-10-10': 'preview runtimeActivationResize',
-  'multidevice-runtime-10-16': 'preview multiDeviceRuntime',
 };
 
 const TILING = ['none', 'fast', 'moderate', 'full'] as const;
@@ -63,7 +62,7 @@ export function buildArguments(request: TrtexecBuildRequest, version: string): r
   addPools(line, request.memoryPools);
   addNumbers(line, request);
   addChoices(line, request);
-  addTactics(line, request);
+  addTactics(line, request, version);
   if (request.timingCache !== null) line.add('timingCacheFile', request.timingCache);
   addPlugins(line, request.plugins);
   addProcess(line, request);
@@ -105,7 +104,7 @@ function addProfiles(line: CommandLine, { profiles }: TrtexecBuildRequest): void
     // 8.6 knows one profile and no word for it.
     if (profiles.length > 1) line.add('profile', index);
     for (const end of ['min', 'opt', 'max'] as const) {
-      const shapes = Object.entries(profile).map(([name, range]) => shapeText(name, range[end]));
+      const shapes = Object.entries(profile).map(([name, range]) => shapeText(line, name, range[end]));
       if (shapes.length > 0) line.add(`${end}Shapes`, shapes.join(','));
     }
   }
@@ -150,16 +149,24 @@ function addChoices(line: CommandLine, request: TrtexecBuildRequest): void {
   if (runtimePlatform === 'windows-amd64') line.add('runtimePlatform', 'WindowsAMD64');
 }
 
-function addTactics(line: CommandLine, { tacticSources, previewFeatures }: TrtexecBuildRequest): void {
+function addTactics(
+  line: CommandLine,
+  { tacticSources, previewFeatures }: TrtexecBuildRequest,
+  version: string,
+): void {
   if (tacticSources !== null) line.add('tacticSources', tacticText(line, tacticSources));
-  const features = previewFeatures.map((feature) => {
+  const features = previewFeatures.flatMap((feature) => {
     const known = PREVIEWS[feature];
     if (known === undefined) throw notInTrtexec(`preview feature ${feature}`);
     line.checkValue(known);
-    return `+${known.slice('preview '.length)}`;
+    return isTold(feature, version) ? [`+${known.slice('preview '.length)}`] : [];
   });
   if (features.length > 0) line.add('preview', features.join(','));
 }
+
+/** Whether trtexec of a version is told of a preview feature: from 10.0 on every engine shares its profiles, and it takes the word for that, warns, and does nothing. */
+export const isTold = (feature: string, version: string): boolean =>
+  feature !== 'profile-sharing-0806' || !isAvailable({ since: '10.0', until: null }, version);
 
 /** trtexec adds to and removes from the default, so the exact list names every source there is. */
 function tacticText(line: CommandLine, wanted: readonly string[]): string {

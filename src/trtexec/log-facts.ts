@@ -55,7 +55,7 @@ const NUMBERS: readonly NumberRule[] = [
     MIB,
   ),
   rule('Loaded ', '(\\d+) bytes of (?:timing )?cache', ['timingCacheLoadedBytes']),
-  rule('Saved ', '(\\d+) bytes of timing cache', ['timingCacheSavedBytes']),
+  rule('Saved ', '(\\d+) bytes of (?:timing )?cache', ['timingCacheSavedBytes']),
   rule('Warmup completed ', `(\\d+) queries over ${number} ms`, ['warmUpQueries', 'warmUpMs']),
   rule('Timing trace has ', `(\\d+) queries over ${number} s`, ['queries', 'seconds']),
   rule('=== Profile (', '(\\d+) iterations', ['profiledIterations']),
@@ -68,6 +68,10 @@ const TEXTS: readonly { readonly start: string; readonly field: TextField }[] = 
 ];
 
 const LONGEST_TEXT = 200;
+
+/** How a CUDA graph is refused: 8.6 to 10.16 go on without `--useCudaGraph`, or leave it out where CUDA is before 11.1 or a DLA is used; 11 measures without. */
+export const GRAPH_REFUSED =
+  /not permitted under CUDA graph capture|CUDA graph capture failed|CUDA graph capture on the stream has failed|useCudaGraph flag has been ignored|Ignored --useCudaGraph flag|CUDA graphs and DLA offloading/;
 
 /** Collects what single lines say of device, engine and run; a later line replaces an earlier one of its kind. */
 export class LoggedFacts {
@@ -100,13 +104,8 @@ export class LoggedFacts {
 
   /** A refusal stands although the words of a capture follow it: trtexec then measures without. */
   private takeGraph(message: string): void {
-    if (!/CUDA [Gg]raph/.test(message)) return;
-    if (
-      /not permitted under CUDA graph capture|CUDA graph capture failed|useCudaGraph flag has been ignored/.test(
-        message,
-      )
-    )
-      this.facts.graphCaptured = false;
+    if (!/CUDA [Gg]raph/i.test(message)) return;
+    if (GRAPH_REFUSED.test(message)) this.facts.graphCaptured = false;
     else if (message.startsWith('Successfully captured CUDA graph')) this.facts.graphCaptured ??= true;
   }
 

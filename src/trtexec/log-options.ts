@@ -4,7 +4,13 @@ import type { EchoedBuild, EchoedMeasurement, EchoedRange, OptionSection } from 
 const MOST_OPTIONS = 200;
 const LONGEST_VALUE = 4096;
 
-const MIB = 1 << 20;
+const UNITS: Readonly<Record<string, number>> = { KiB: 1 << 10, MiB: 1 << 20 };
+
+/** As C++ streams print a double: six significant digits, with an exponent where it is large or small. */
+const NUMBER = String.raw`-?\d+(?:\.\d+)?(?:e[-+]\d+)?`;
+const LEADING = new RegExp(`^\\s*(${NUMBER})`);
+const DURATION = new RegExp(`^(${NUMBER})s(?: \\(\\+ (${NUMBER})ms warm up\\))?`);
+const POOL = new RegExp(`(\\w+): (?:default|(${NUMBER}) (MiB|KiB))`, 'g');
 
 const SECTIONS: Readonly<Record<string, OptionSection>> = {
   'Model Options': 'model',
@@ -84,7 +90,7 @@ export class EchoedOptions {
   measurement(): EchoedMeasurement {
     const { inference, reporting } = this.sections;
     const number = (key: string) => leadingNumber(inference.get(key));
-    const duration = /^(-?[\d.]+)s(?: \(\+ (\d+)ms warm up\))?/.exec(inference.get('Duration') ?? '');
+    const duration = DURATION.exec(inference.get('Duration') ?? '');
     return {
       iterations: number('Iterations'),
       durationSeconds: leadingNumber(duration?.[1]),
@@ -107,11 +113,12 @@ export class EchoedOptions {
   }
 }
 
-const enabled = (value: string | undefined): boolean | null =>
+/** Switches are echoed as `Enabled` and `Disabled`; null for another word, and for none. */
+export const enabled = (value: string | undefined): boolean | null =>
   value === 'Enabled' ? true : value === 'Disabled' ? false : null;
 
 function leadingNumber(text: string | undefined): number | null {
-  const found = /^\s*(-?\d+(?:\.\d+)?)/.exec(text ?? '')?.[1];
+  const found = LEADING.exec(text ?? '')?.[1];
   return found === undefined ? null : Number(found);
 }
 
@@ -125,12 +132,13 @@ function namedDims(value: string): { readonly name: string; readonly dims: reado
   return { name, dims: dims.filter((each) => each !== undefined) };
 }
 
+/** All are in MiB but `tacticSharedMem`, which is in KiB from 10.1 on. */
 function poolsOf(value: string): Readonly<Record<string, number | null>> {
-  const pools = [...value.matchAll(/(\w+): (default|([\d.e+]+) MiB)/g)].slice(0, MOST_OPTIONS);
+  const pools = [...value.matchAll(POOL)].slice(0, MOST_OPTIONS);
   return Object.fromEntries(
-    pools.map(([, name = '', , mebibytes]) => [
+    pools.map(([, name = '', size, unit = '']) => [
       name,
-      mebibytes === undefined ? null : Math.round(Number(mebibytes) * MIB),
+      size === undefined ? null : Math.round(Number(size) * (UNITS[unit] ?? 1)),
     ]),
   );
 }

@@ -15,6 +15,9 @@ const BANNER = /^&&&& (RUNNING|PASSED|FAILED) (\S*(?:trtexec|tensorrt_rtx)) (.*)
 const DYING =
   /^(?:Cuda failure|LLVM ERROR|terminate called|Assertion failure|Segmentation fault|Aborted|Killed|Could not open file|free\(\)|malloc\(\)|.*error while loading shared libraries)/;
 
+/** What trtexec from 9.1 on says as information before it ends with exit code 1, without a line «FAILED». */
+const ENDING = /^Cannot find (?:any available devices|device ID )/;
+
 /** One run of trtexec as far as its lines have come. */
 class RunState {
   readonly options = new EchoedOptions();
@@ -66,7 +69,8 @@ export class LogReader {
     // Ten runs' average: by far the most lines of an ordinary log, and the exported samples say more.
     if (line.message.startsWith('Average on ')) return;
     if (line.severity === 'W') this.note('warning', line);
-    else if (line.severity === 'E' || line.severity === 'F') this.note('error', line);
+    else if (line.severity === 'E' || line.severity === 'F' || ENDING.test(line.message))
+      this.note('error', line);
     else this.takeInformation(line.message);
     state.facts.take(line.message);
   }

@@ -116,7 +116,7 @@ export interface LoggedRun {
   readonly warmUpMs: number | null;
   readonly queries: number | null;
   readonly seconds: number | null;
-  /** Whether a CUDA graph was captured; null where none was tried. */
+  /** Whether a CUDA graph was captured; null where none was tried, and before 10.0, which tells only of refusals. */
   readonly graphCaptured: boolean | null;
   /** Inferences behind the per-layer table; null without one. */
   readonly profiledIterations: number | null;

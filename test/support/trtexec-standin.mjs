@@ -94,12 +94,24 @@ function poolsEcho() {
   };
   if (fault === 'misreads-pools')
     return `Memory Pools: ${names.map((name) => `${name}: 0.03125 MiB`).join(', ')}`;
-  return `Memory Pools: ${names.map((name) => `${name}: ${asked.has(name) ? `${Number(size(asked.get(name)).toPrecision(6))} MiB` : 'default'}`).join(', ')}`;
+  const printed = (name) => {
+    if (!asked.has(name)) return 'default';
+    const [unit, perMiB] = name === 'tacticSharedMem' && !isFirst10 ? ['KiB', 1024] : ['MiB', 1];
+    return `${Number((size(asked.get(name)) * perMiB).toPrecision(6))} ${unit}`;
+  };
+  return `Memory Pools: ${names.map((name) => `${name}: ${printed(name)}`).join(', ')}`;
 }
 
 function precisionEcho() {
-  if (version === '11.1' || given('stronglyTyped')) return 'Precision: Strongly Typed';
-  return `Precision: ${['FP32', ...['fp16', 'bf16', 'int8', 'fp8', 'int4'].filter(given).map((name) => name.toUpperCase())].join('+')}`;
+  const [major, minor] = dialect.header;
+  const isEarly = major === 10 && minor < 2;
+  if (version === '11.1' || (given('stronglyTyped') && !isEarly)) return 'Precision: Strongly Typed';
+  const types = ['fp16', 'bf16', 'int8', 'fp8', 'int4'].filter(given).map((name) => name.toUpperCase());
+  const typing = given('stronglyTyped') ? ' (Strongly Typed)' : '';
+  const constraints = given('precisionConstraints')
+    ? ` (${said('precisionConstraints')} precision constraints)`
+    : '';
+  return `Precision: ${['FP32', ...types].join('+')}${typing}${constraints}`;
 }
 
 /** Shapes stand behind the --profile they belong to. */
@@ -144,6 +156,45 @@ function weightBudget() {
   tell('I', `Weight streaming is enabled with a device memory limit of ${bytes} bytes.`);
 }
 
+/** `+JIT_CONVOLUTIONS,-CUDNN` in the order and the words of the echo. */
+function sourcesEcho() {
+  const words = {
+    CUBLAS: 'cublas',
+    CUBLAS_LT: 'cublasLt',
+    CUDNN: 'cudnn',
+    EDGE_MASK_CONVOLUTIONS: 'edge mask convolutions',
+    JIT_CONVOLUTIONS: 'JIT convolutions',
+  };
+  const asked = said('tacticSources', '').split(',');
+  const printed = Object.entries(words).flatMap(([name, word]) =>
+    asked.includes(`+${name}`) ? `${word} [ON], ` : asked.includes(`-${name}`) ? `${word} [OFF], ` : [],
+  );
+  return `Tactic sources: ${given('tacticSources') ? printed.join('') : 'Using default tactic sources'}`;
+}
+
+function previewsEcho() {
+  const words = {
+    fasterDynamicShapes0805: 'kFASTER_DYNAMIC_SHAPES_0805',
+    disableExternalTacticSourcesForCore0805: 'kDISABLE_EXTERNAL_TACTIC_SOURCES_FOR_CORE_0805',
+    ...(version === '8.6' ? { profileSharing0806: 'kPROFILE_SHARING_0806' } : {}),
+    aliasedPluginIO1003: 'kALIASED_PLUGIN_IO_10_03',
+    runtimeActivationResize: 'kRUNTIME_ACTIVATION_RESIZE_10_10',
+  };
+  const asked = said('preview', '').split(',');
+  const printed = Object.entries(words).flatMap(([name, word]) =>
+    asked.includes(`+${name}`) ? `${word} [ON], ` : [],
+  );
+  return `Preview Features: ${given('preview') ? printed.join('') : 'Use default preview flags.'}`;
+}
+
+const VERBOSITY = { layer_names_only: 0, none: 1, detailed: 2 };
+const pluginsEcho = () =>
+  options
+    .filter(([key]) => key === 'staticPlugins')
+    .map(([, path]) => ` ${path}`)
+    .toReversed()
+    .join('');
+
 const enabled = (on) => (on ? 'Enabled' : 'Disabled');
 const isNew = version === '11.1';
 const echo = {
@@ -161,6 +212,34 @@ const echo = {
   'Exclude Lean Runtime': () => `Exclude Lean Runtime: ${enabled(given('excludeLeanRuntime'))}`,
   'Weight Streaming': () => `Weight Streaming: ${enabled(given('allowWeightStreaming'))}`,
   'DirectIO mode': () => `DirectIO mode: ${enabled(given('directIO'))}`,
+  'Restricted mode': () => `Restricted mode: ${enabled(given('restricted'))}`,
+  'Allow GPU fallback for DLA': () => `Allow GPU fallback for DLA: ${enabled(given('allowGPUFallback'))}`,
+  Heuristic: () => `Heuristic: ${enabled(given('heuristic'))}`,
+  'Enable Compilation Cache': () => `Enable Compilation Cache: ${enabled(!given('noCompilationCache'))}`,
+  'Enable Monitor Memory': () => `Enable Monitor Memory: ${enabled(given('monitorMemory'))}`,
+  'Distributive Independence': () =>
+    `Distributive Independence: ${enabled(given('distributiveIndependence'))}`,
+  errorOnTimingCacheMiss: () => `errorOnTimingCacheMiss: ${enabled(given('errorOnTimingCacheMiss'))}`,
+  timingCacheMode: () =>
+    `timingCacheMode: ${given('noBuilderCache') ? 'disable' : given('timingCacheFile') ? 'global' : 'local'}`,
+  timingCacheFile: () => `timingCacheFile: ${said('timingCacheFile', '')}`,
+  'Profiling verbosity': () =>
+    `Profiling verbosity: ${VERBOSITY[said('profilingVerbosity', 'layer_names_only')]}`,
+  'Tactic sources': sourcesEcho,
+  'Preview Features': previewsEcho,
+  'Runtime Platform': () =>
+    `Runtime Platform: ${said('runtimePlatform') === 'WindowsAMD64' ? 'Windows AMD64' : 'Same As Build'}`,
+  'TensorRT runtime': () => `TensorRT runtime: ${said('useRuntime', 'full')}`,
+  Device: () => `Device: ${said('device', 0)}`,
+  Plugins: () => `Plugins:${pluginsEcho()}`,
+  'Loaded static plugins': () => `Loaded static plugins:${pluginsEcho()}`,
+  'Optimization Profile Index': () => `Optimization Profile Index: ${said('useProfile', 0)}`,
+  'Separate profiling': () => `Separate profiling: ${enabled(given('separateProfileRun'))}`,
+  Averages: () => `Averages: ${said('avgRuns', 10)} inferences`,
+  Percentiles: () => `Percentiles: ${said('percentile', '90,95,99')}`,
+  'Export timing to JSON file': () => `Export timing to JSON file: ${said('exportTimes', '')}`,
+  'Export output to JSON file': () => `Export output to JSON file: ${said('exportOutput', '')}`,
+  'Export profile to JSON file': () => `Export profile to JSON file: ${said('exportProfile', '')}`,
   'Skip inference': () => `Skip inference: ${enabled(given('skipInference'))}`,
   'Save engine': () => `Save engine: ${said('saveEngine', '')}`,
   'Load engine': () => `Load engine: ${said('loadEngine', '')}`,

@@ -147,11 +147,25 @@ describe('builds, per version', () => {
 
   test('one profile is written alike everywhere', () => {
     for (const version of ['8.6.1.6', '10.6.0.26'])
-      expect(added({ profiles: [{ x: range, 'a:0': { min: [], opt: [], max: [] } }] }, version)).toEqual([
-        '--minShapes=x:1x3,a:0:scalar',
-        '--optShapes=x:8x3,a:0:scalar',
-        '--maxShapes=x:32x3,a:0:scalar',
+      expect(added({ profiles: [{ x: range, 'a:0': { min: [1], opt: [2], max: [4] } }] }, version)).toEqual([
+        '--minShapes=x:1x3,a:0:1',
+        '--optShapes=x:8x3,a:0:2',
+        '--maxShapes=x:32x3,a:0:4',
       ]);
+  });
+
+  const scalar = { min: [], opt: [], max: [] };
+
+  test('a scalar has a word from 10.0 on', () => {
+    expect(added({ profiles: [{ x: range, 'a:0': scalar }] }, '10.0.1.6')).toContain(
+      '--minShapes=x:1x3,a:0:scalar',
+    );
+  });
+
+  test('what every engine of a version is, its trtexec is not told: 10 takes the word, warns, and tells the builder nothing', () => {
+    const previewFeatures = ['profile-sharing-0806'];
+    expect(added({ previewFeatures }, '9.3.0.1')).toEqual(['--preview=+profileSharing0806']);
+    expect(added({ previewFeatures }, '10.0.1.6')).toEqual([]);
   });
 
   test('several profiles are numbered, each before its shapes', () => {
@@ -185,6 +199,9 @@ describe('builds, per version', () => {
     ['10.6.0.26', { previewFeatures: ['runtime-activation-resize-10-10'] }, /trtexec 10.10 and newer/],
     ['10.6.0.26', { switches: ['enable-tactic-heuristic'] }, /--heuristic; trtexec 8.6 to 9.x/],
     ['10.6.0.26', { previewFeatures: ['no-such'] }, /No version of trtexec/],
+    // The parser of 10.16 takes +multiDeviceRuntime, and nothing hands it to the builder.
+    ['10.16.0.72', { previewFeatures: ['multidevice-runtime-10-16'] }, /No version of trtexec/],
+    ['8.6.1.6', { profiles: [{ x: scalar }] }, /--shapes=scalar; trtexec 10.0 and newer/],
     ['10.6.0.26', { precisions: ['int8'] }, /random ranges/],
     ['10.6.0.26', { stronglyTyped: true, precisions: ['fp16'] }, /types from the graph/],
     ['10.6.0.26', { profiles: [{ 'a,b': range }] }, /cannot be written/],

@@ -221,6 +221,25 @@ describe('a measurement', () => {
     expect(log.run.graphCaptured).toBe(captured);
   });
 
+  test.each([
+    // In the words of 8.6 to 10.16, of 8.6 to 11.1, of 8.6 to 10.16 with CUDA before 11.1, and of 11.1.
+    'The specified --useCudaGraph flag has been ignored. The inference will be launched without using CUDA graph launch.',
+    'The CUDA graph capture on the stream has failed.',
+    'Graph profiling only works with CUDA 11.1 and beyond. Ignored --useCudaGraph flag and disabled CUDA graph.',
+    'CUDA graph capture failed. The inference will be launched without using CUDA graph.',
+  ])('«%s»: no graph', (message) => {
+    expect(readTrtexecLog([`[11/20/2026-21:32:52] [W] ${message}`]).run.graphCaptured).toBe(false);
+  });
+
+  test.each([
+    // 8.6 to 10.15, and 10.16 on.
+    ['Loaded 7 bytes of timing cache from t', 'Saved 9 bytes of timing cache to t'],
+    ['Loaded 7 bytes of cache from file: t', 'Saved 9 bytes of cache to file: t'],
+  ])('«%s», «%s»', (...lines) => {
+    const { engine } = readTrtexecLog(lines.map((line) => `[11/20/2026-21:32:52] [I] ${line}`));
+    expect(engine).toMatchObject({ timingCacheLoadedBytes: 7, timingCacheSavedBytes: 9 });
+  });
+
   test('per-layer tables say how many inferences they sum', () => {
     expect(read('10.6-profile_b32').run.profiledIterations).toBe(612);
     expect(read('8.6-profile_b8').run.profiledIterations).toBe(975);

@@ -87,6 +87,53 @@ describe('recorded runs, judged', () => {
     );
   });
 
+  test.each([
+    // The CHECK macro prints the number alone, to 10.6.
+    ['100600', 'Cuda failure: 2', 'TF_GPU_MEMORY'],
+    ['100600', 'Cuda failure: 100', 'TF_BUILDER_UNAVAILABLE'],
+    ['100600', 'Cuda failure: out of memory', 'TF_GPU_MEMORY'],
+    ['100600', 'Cuda failure: invalid device ordinal', 'TF_GPU_UNAVAILABLE'],
+    // From 10.7 on with the place.
+    ['110100', 'Cuda failure at /s/samples/common/sampleDevice.cpp:99: out of memory', 'TF_GPU_MEMORY'],
+    [
+      '110100',
+      'Cuda failure at /s/sampleDevice.cpp:99: an illegal memory access was encountered',
+      'TF_BUILD_FAILED',
+    ],
+    // Said as information; nothing else says why it ends.
+    ['100600', '[11/20/2026-21:40:19] [I] Cannot find device ID 3!', 'TF_GPU_UNAVAILABLE'],
+    [
+      '110100',
+      '[11/20/2026-21:40:19] [I] Cannot find any available devices (GPUs)!',
+      'TF_BUILDER_UNAVAILABLE',
+    ],
+    [
+      '100600',
+      '[11/20/2026-21:40:19] [E] Uncaught exception detected: Unable to open library: ./p.so due to ./p.so: undefined symbol: f',
+      'TF_LIBRARY_LOAD_FAILED',
+    ],
+    [
+      '8601',
+      '[11/20/2026-21:40:19] [E] Uncaught exception detected: libnvinfer_plugin.so.8: error loading symbol: initLibNvInferPlugins',
+      'TF_LIBRARY_LOAD_FAILED',
+    ],
+  ])('v%s ends with exit code 1 after «%s»: %s', (version, line, code) => {
+    const lines = [`&&&& RUNNING TensorRT.trtexec [TensorRT v${version}] # trtexec`, line];
+    const error = refusal(() => requireSuccess(ended(lines, 1), 'building', 'TF_BUILD_FAILED'));
+    expect(error.code).toBe(code);
+    expect(error.message).toContain(line.replace(/^\[.*\] \[.\] /, ''));
+  });
+
+  test('an assertion of 8.6 aborts it, and the error before it says why', () => {
+    const lines = [
+      '&&&& RUNNING TensorRT.trtexec [TensorRT v8601] # trtexec',
+      '[11/20/2026-21:40:19] [E] Could not load library libnvonnxparser.so.8: Unable to open library: libnvonnxparser.so.8 due to libnvonnxparser.so.8: cannot open shared object file: No such file or directory',
+      '[11/20/2026-21:40:19] [E] Assertion failure: parser.onnxParser != nullptr',
+    ];
+    const error = refusal(() => requireSuccess(ended(lines, null, 'SIGABRT'), 'building', 'TF_BUILD_FAILED'));
+    expect(error.code).toBe('TF_LIBRARY_LOAD_FAILED');
+  });
+
   test('exit code 0 on a log that stops is no success', () => {
     const cut = readFileSync(join(recordedLogs, '10.6-build_typed.log'), 'utf8').split('\n').slice(0, 120);
     expect(refusal(() => requireSuccess(ended(cut, 0), 'building', 'TF_BUILD_FAILED')).message).toMatch(
