@@ -235,7 +235,7 @@ export const catalogue = {
     exitCode: ExitCode.badInput,
     meaning: 'A component of a bundle has no ONNX file where it is looked for; each one is named.',
     remedy:
-      'Put NAME.onnx beside the meta file, say where the models are with --onnx-dir, or list the components in a --profiles file.',
+      'Give the meta file that has NAME.onnx beside it; build and forge also take --onnx-dir, and a --profiles file that lists other components.',
   },
   TF_BUNDLE_MISMATCH: {
     exitCode: ExitCode.badInput,
@@ -467,7 +467,8 @@ export const catalogue = {
   },
   TF_SESSION_CLOSED: {
     exitCode: ExitCode.badInput,
-    meaning: 'An engine, a context, a prepared call or device memory was used after it was closed.',
+    meaning:
+      'A session, an engine, a context, a prepared call or device memory was used after it was closed.',
     remedy: 'Keep it open until its last use is over.',
   },
   TF_SESSION_BINDING: {

@@ -32,6 +32,7 @@ export interface ComponentPlace {
  * not there.
  */
 export function locateComponents(
+  meta: string,
   folder: string,
   names: readonly string[],
   files: Readonly<Record<string, string | undefined>> = {},
@@ -41,7 +42,7 @@ export function locateComponents(
   if (missing.length === 0) return places;
   throw new TrtforgeError(
     'TF_BUNDLE_COMPONENT_MISSING',
-    `The bundle lacks ${missing.map(({ name, onnx }) => `${name} (${onnx})`).join(', ')}.`,
+    `The bundle of ${meta} lacks ${missing.map(({ name, onnx }) => `${name} (${onnx})`).join(', ')}.`,
     { details: { missing: missing.map(({ name, onnx }) => ({ component: name, path: onnx })) } },
   );
 }

@@ -31,7 +31,9 @@ export async function openDecoder(
   context: Pick<WorkContext, 'emit' | 'signal'> & { readonly threads?: number },
 ): Promise<BundleDecoder> {
   const meta = readMeta(metaPath);
-  const [predictor, joint] = locateComponents(dirname(metaPath), ['predictor', 'joint']).map(readComponent);
+  const [predictor, joint] = locateComponents(metaPath, dirname(metaPath), ['predictor', 'joint']).map(
+    readComponent,
+  );
   if (predictor === undefined || joint === undefined)
     throw new TrtforgeError('TF_INTERNAL', `${metaPath} has two components, and they were not read.`);
   refuseMismatches(meta, checkBundle(meta, [predictor, joint]));

@@ -42,7 +42,7 @@ export async function locateBundle(request: BundleRequest, meta: BundleMeta): Pr
   );
   const isThere = (name: string) => existsSync(join(folder, files[name] ?? `${name}.onnx`));
   const wanted = roster.filter((name) => asked.includes(name) || isThere(name));
-  return { meta, file, roster, asked, places: locateComponents(folder, wanted, files) };
+  return { meta, file, roster, asked, places: locateComponents(request.meta, folder, wanted, files) };
 }
 
 /** YAML is loaded only for who gives some. */

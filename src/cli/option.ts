@@ -77,3 +77,7 @@ export function longName(spec: OptionSpec<unknown>): string {
 }
 
 export const takesValue = (spec: OptionSpec<unknown>): boolean => spec.flags.includes('<');
+
+/** Names of the options that were given, of those that mean nothing in some way to use a command. */
+export const given = (wishes: Readonly<Record<string, unknown>>): readonly string[] =>
+  Object.entries(wishes).flatMap(([name, wish]) => (wish === undefined ? [] : [name]));

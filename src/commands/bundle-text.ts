@@ -33,7 +33,8 @@ function renderComponent(component: ComponentReport, { line, colors }: TextOutpu
   line(
     `${bold(component.component)}  ${tone(`${statusWords[status]}${took}`)}${engine_bytes === null ? '' : `  ${formatBytes(engine_bytes)}`}`,
   );
-  if (component.identity !== null && status !== 'not-reached') line(`  engine    ${component.engine}`);
+  if (component.identity !== null && !['failed', 'not-reached'].includes(status))
+    line(`  engine    ${component.engine}`);
   for (const [input, opt] of Object.entries(profile.opt)) {
     const dims = [profile.min[input] ?? [], opt, profile.max[input] ?? []].map((shape) => shape.join('x'));
     line(dim(`  profile   ${input}:${dims.join('/')}`));
@@ -58,7 +59,7 @@ function renderCheck(check: ChainCheck, { line, colors }: TextOutput): void {
   for (const { component, token_changes, duration_changes, relative_rms } of check.components)
     line(
       dim(
-        `  ${component.padEnd(10)} alone moves the logits by ${formatStatistic(relative_rms)} of their size, changes ${token_changes} tokens, ${duration_changes} durations`,
+        `  ${component.padEnd(10)} alone moves the logits by ${formatStatistic(relative_rms)} of their size, changes ${plural(token_changes, 'token')}, ${plural(duration_changes, 'duration')}`,
       ),
     );
   if (check.drifts !== null) line(`  most drift comes from the ${check.drifts}`);

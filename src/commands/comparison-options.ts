@@ -36,7 +36,7 @@ export const placeOptions = {
   }),
 };
 
-/** What random inputs are drawn with, everywhere. */
+/** What random inputs are drawn with by commands that always draw them. */
 export const seedOption = option({
   flags: '--seed <number>',
   describe: 'of the random inputs',
@@ -46,12 +46,15 @@ export const seedOption = option({
 
 /** What a comparison draws its inputs from, and what it allows; for commands that compare. */
 export const comparisonOptions = {
-  seed: seedOption,
+  seed: option({
+    flags: '--seed <number>',
+    describe: 'of the random inputs (default: 0)',
+    parse: integer(0),
+  }),
   samples: option({
     flags: '--samples <count>',
-    describe: 'how many sets of inputs',
+    describe: 'how many sets of inputs (default: 3)',
     parse: integer(1, 10_000),
-    default: 3,
     aliases: ['--iterations'],
   }),
   valRange: option({
@@ -80,8 +83,9 @@ type ComparisonOptionValues = OptionValues<typeof comparisonOptions>;
 /** The options as the verify room takes them. */
 export function comparisonWishes(
   options: ComparisonOptionValues,
-): Pick<VerifyRequest, 'seed' | 'samples' | 'ranges' | 'files' | 'atol' | 'rtol' | 'threads'> {
-  const { seed, samples, valRange, inputs, atol, rtol, threads } = options;
+): Pick<VerifyRequest, 'ranges' | 'files' | 'atol' | 'rtol' | 'threads'> &
+  Required<Pick<VerifyRequest, 'seed' | 'samples'>> {
+  const { seed = 0, samples = 3, valRange, inputs, atol, rtol, threads } = options;
   return {
     seed,
     samples,

@@ -68,7 +68,7 @@ export const command = defineCommand({
     const skip = options.skip.flat();
     if (isBundle(model, options)) {
       refuseSkippedBuild(skip);
-      const { seed, samples } = options;
+      const { seed, samples } = comparisonWishes(options);
       const { forgeBundle } = await import('../forge/forge-bundle.js');
       return forgeBundle(
         {

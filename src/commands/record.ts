@@ -1,5 +1,5 @@
 import { defineCommand, type TextOutput } from '../cli/command.js';
-import { flag, option, text } from '../cli/option.js';
+import { flag, given, option, text } from '../cli/option.js';
 import { integer } from '../cli/values.js';
 import { ExitCode, TrtforgeError } from '../errors.js';
 import { formatBytes, formatMs, plural } from '../report/quantity.js';
@@ -37,21 +37,18 @@ export const command = defineCommand({
     }),
     chunks: option({
       flags: '--chunks <count>',
-      describe: 'how many chunks to record',
+      describe: 'how many chunks to record (default: 50)',
       parse: integer(1, 10_000_000),
-      default: 50,
     }),
     seed: option({
       flags: '--seed <number>',
-      describe: 'of the signal; the same seed gives the same signal everywhere',
+      describe: 'of the signal; the same seed gives the same signal everywhere (default: 0)',
       parse: integer(0),
-      default: 0,
     }),
     batch: option({
       flags: '--batch <count>',
-      describe: 'streams side by side',
+      describe: 'streams side by side (default: 1)',
       parse: integer(1, 65_536),
-      default: 1,
     }),
     output: text({
       flags: '-o, --output <place>',
@@ -84,28 +81,30 @@ export const command = defineCommand({
   },
   run: async ([file], options, context): Promise<Result & { exitCode?: ExitCode }> => {
     const { convert, draftContract: draft, output, schedule, contract, skipDamaged, device } = options;
+    const { chunks, seed, batch, threads } = options;
+    const ofRecording = { '--chunks': chunks, '--seed': seed, '--batch': batch, '--threads': threads };
     if (convert !== undefined) {
       if (file !== undefined || draft !== undefined)
         throw wrongUse('--convert takes a reference and no model.', 'Leave FILE and --draft-contract out.');
-      const [wrong] = [...(device === undefined ? [] : ['--device']), ...engineOptionsGiven(options)];
-      if (wrong !== undefined) throw wrongUse('--convert runs nothing on a GPU.', `Leave ${wrong} out.`);
+      const ofRuns = { '--contract': contract, '--schedule': schedule, ...ofRecording, '--device': device };
+      const [wrong] = [...given(ofRuns), ...engineOptionsGiven(options)];
+      if (wrong !== undefined) throw wrongUse('--convert records nothing.', `Leave ${wrong} out.`);
       return convertReference(convert, needed(output, `--convert ${convert}`), { ...context, skipDamaged });
     }
     if (skipDamaged) throw wrongUse('--skip-damaged is for --convert.', 'Leave it out.');
     if (file === undefined)
       throw wrongUse('There is nothing to record.', 'Name a model or an engine, or --convert REFERENCE.');
     if (draft !== undefined) {
-      if (output !== undefined || contract !== undefined)
-        throw wrongUse('--draft-contract records nothing.', 'Leave -o and --contract out.');
+      const [wrong] = given({ '-o': output, '--contract': contract, ...ofRecording });
+      if (wrong !== undefined) throw wrongUse('--draft-contract records nothing.', `Leave ${wrong} out.`);
       return draftContract(file, draft, schedule ?? [], { ...context, device, ...engineWishes(options) });
     }
-    const { chunks, seed, batch, threads } = options;
     const wishes = {
       contract,
       schedule,
-      chunks,
-      seed,
-      batch,
+      chunks: chunks ?? 50,
+      seed: seed ?? 0,
+      batch: batch ?? 1,
       threads,
       device,
       ...engineWishes(options),

@@ -1,4 +1,4 @@
-import { choice, flag, type OptionValues, option, text } from '../cli/option.js';
+import { choice, flag, given, type OptionValues, option, text } from '../cli/option.js';
 import { integer, splitAtCommas } from '../cli/values.js';
 import { isEngineFile } from '../engine/plan-header.js';
 import { TrtforgeError } from '../errors.js';
@@ -114,10 +114,6 @@ export function checkWishes(candidate: string, options: ReferenceOptions): void 
     { remedy: 'Leave the option out.' },
   );
 }
-
-/** Names of the options that were given. */
-export const given = (wishes: Readonly<Record<string, unknown>>): readonly string[] =>
-  Object.entries(wishes).flatMap(([name, wish]) => (wish === undefined ? [] : [name]));
 
 /** Options that mean something only with a recorded stream. */
 export const streamWishes = (options: OptionValues<typeof referenceOptions>) => ({

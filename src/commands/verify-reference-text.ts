@@ -5,6 +5,9 @@ import type { ContractCheck } from '../stream/contract/check.js';
 import type { ParityOutput, ParityResult, SensitivityResult } from '../stream/parity/schema.js';
 import { taskLine } from '../stream/task/words.js';
 
+/** What is named of long lists. */
+const MOST_NAMED = 8;
+
 export function renderReference(result: ParityResult, output: TextOutput): void {
   const { bold, dim, green, red, yellow } = output.colors;
   const colored = { pass: green('pass'), fail: red('FAIL'), inconclusive: yellow('inconclusive') };
@@ -45,7 +48,8 @@ export function renderReference(result: ParityResult, output: TextOutput): void 
   }
   for (const warning of result.warnings) output.line(`${yellow('warning')} ${warning}`);
   output.line();
-  for (const reason of result.reasons) output.line(`- ${reason}`);
+  const told = new Set(result.explanations.map(({ sentence }) => sentence));
+  for (const reason of result.reasons) if (!told.has(reason)) output.line(`- ${reason}`);
   for (const path of result.dumps) output.line(`written: ${path}`);
   output.line(`${colored[result.outcome]}  ${dim('again:')} ${result.repeat}`);
 }
@@ -110,6 +114,11 @@ export function renderContractCheck(check: ContractCheck, output: TextOutput): v
     );
   }
   for (const { sentence, why } of check.notExecutable) output.line(dim(`not checked: «${sentence}»: ${why}`));
+  if (check.ignored.length > 0) {
+    const named = check.ignored.slice(0, MOST_NAMED).join(', ');
+    const more = check.ignored.length > MOST_NAMED ? `, … ${check.ignored.length} in all` : '';
+    output.line(dim(`passed over: ${named}${more}`));
+  }
   output.line();
   output.line(check.outcome === 'pass' ? green('pass') : red('FAIL'));
 }

@@ -1,5 +1,5 @@
 import { defineCommand, type TextOutput } from '../cli/command.js';
-import { choice, option, text } from '../cli/option.js';
+import { choice, given, option, text } from '../cli/option.js';
 import { parseShapes } from '../cli/values.js';
 import { type ExitCode, outcomeExitCodes, TrtforgeError } from '../errors.js';
 import { inPhase } from '../events.js';
@@ -12,7 +12,7 @@ import { verifyModel } from '../verify/verify.js';
 import { comparisonOptions, comparisonWishes } from './comparison-options.js';
 import { cudaGraphOption, engineOptions, engineWishes } from './engine-options.js';
 import { runContractOnly, runReference } from './verify-reference.js';
-import { given, referenceOptions, streamWishes } from './verify-reference-options.js';
+import { referenceOptions, streamWishes } from './verify-reference-options.js';
 import { renderContractCheck, renderReference } from './verify-reference-text.js';
 
 export const command = defineCommand({
@@ -58,15 +58,26 @@ export const command = defineCommand({
   run: async ([candidate = ''], options, context): Promise<VerifyAnswer> => {
     const { against, precision, reference } = options;
     const { emit, signal } = context;
-    if (options.contractOnly) return runContractOnly(candidate, options, context);
+    const ofModels = {
+      '--against': against,
+      '--precision': precision,
+      '--shapes': options.shapes[0],
+      '--seed': options.seed,
+      '--samples': options.samples,
+      '--val-range': options.valRange[0],
+      '--inputs': options.inputs[0],
+    };
+    if (options.contractOnly) {
+      const ofBoth = { '--atol': options.atol[0], '--rtol': options.rtol[0], '--threads': options.threads };
+      const [wrong] = given({ ...ofModels, ...streamWishes(options), ...ofBoth });
+      if (wrong !== undefined)
+        throw new TrtforgeError('TF_USAGE', `--contract-only runs nothing, so ${wrong} decides nothing.`, {
+          remedy: 'Leave one of them out.',
+        });
+      return runContractOnly(candidate, options, context);
+    }
     if (reference !== undefined) {
-      refuse('--against', {
-        '--against': against,
-        '--precision': precision,
-        '--shapes': options.shapes[0],
-        '--val-range': options.valRange[0],
-        '--inputs': options.inputs[0],
-      });
+      refuse('--against', ofModels);
       return runReference(candidate, reference, options, context);
     }
     refuse('--reference', streamWishes(options));

@@ -71,6 +71,7 @@ export async function buildEngine(
       {
         toolchain: request.toolchain,
         modelPath: converted?.path ?? request.modelPath,
+        ...(converted === undefined ? {} : { givenModel: request.modelPath }),
         planPath: places.planPath,
         recipe,
         computeCapabilities: target.product === 'tensorrt-rtx' ? target.computeCapabilities : [],

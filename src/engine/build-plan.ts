@@ -31,7 +31,7 @@ export async function buildPlan(request: BuildRequest, options: BuildOptions): P
   const outcome = await runSupervised(new URL('../../dist/engine/build-child.js', import.meta.url), child, {
     ...supervise,
     env: builderEnvironment(request.toolchain, env),
-    doing: `building ${request.modelPath}`,
+    doing: `building ${request.givenModel ?? request.modelPath}`,
   });
   return outcome as BuildOutcome;
 }

@@ -34,7 +34,7 @@ export async function buildWithTrtexec(
   options: BuildOptions,
   logFolder: string,
 ): Promise<BuildOutcome> {
-  const { toolchain, modelPath, planPath } = request;
+  const { toolchain, modelPath, givenModel = modelPath, planPath } = request;
   const { env = process.env } = options;
   const trtexec = trtexecOf(toolchain, env);
   openFile(modelPath).close();
@@ -42,7 +42,7 @@ export async function buildWithTrtexec(
   try {
     const files = placeFiles(scratch, request);
     const asked = trtexecBuildRequest(request, files, options.verbose ?? false);
-    const doing = `building ${modelPath}`;
+    const doing = `building ${givenModel}`;
     const run = await runTrtexec(
       {
         trtexec,

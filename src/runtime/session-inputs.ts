@@ -1,8 +1,9 @@
 import { TrtforgeError } from '../errors.js';
+import { elementCount, packedBytes } from '../tensor/dtype.js';
 import type { NamedTensors } from '../tensor/tensor.js';
 import type { Binding } from './session.js';
 
-/** Throws TF_SESSION_INPUT unless there is one tensor for each input, of its dtype and of a shape that fits; a symbol stands for one number throughout. */
+/** Throws TF_SESSION_INPUT unless there is one tensor for each input, of its dtype, of a shape that fits and with the bytes it needs; a symbol stands for one number throughout. */
 export function checkInputs(inputs: readonly Binding[], tensors: NamedTensors): void {
   for (const name of tensors.keys()) {
     if (!inputs.some((input) => input.name === name)) {
@@ -19,6 +20,12 @@ export function checkInputs(inputs: readonly Binding[], tensors: NamedTensors): 
       throw wrong(`The input ${input.name} is ${input.dtype}, the tensor given for it is ${tensor.dtype}.`);
     }
     checkShape(input, tensor.shape, symbols);
+    const needed = packedBytes(input.dtype, elementCount(tensor.shape));
+    if (tensor.bytes.length !== needed) {
+      throw wrong(
+        `The input ${input.name} of shape [${tensor.shape.join(', ')}] and type ${input.dtype} needs ${needed} bytes, the tensor given for it has ${tensor.bytes.length}.`,
+      );
+    }
   }
 }
 

@@ -40,7 +40,12 @@ export function startSupervised(module: URL, options: Omit<SuperviseOptions, 'si
   });
   const request = (value: unknown, signal?: AbortSignal): Promise<unknown> => {
     if (closing !== undefined)
-      return Promise.reject(new TrtforgeError('TF_INTERNAL', 'A closed session was used.'));
+      return Promise.reject(
+        new TrtforgeError(
+          'TF_SESSION_CLOSED',
+          `The session for ${options.doing} was used after it was closed.`,
+        ),
+      );
     const answer = queue.then(() =>
       oneRequest(child, ending, value, { ...options, ...(signal && { signal }) }),
     );

@@ -86,6 +86,18 @@ describe('a bundle', () => {
     expect(again.components.flatMap(({ warnings }) => warnings)).toEqual([]);
   });
 
+  test('tells the builder which model a converted one was made from', async () => {
+    const builder = recordingBuilder();
+    const given: (string | undefined)[] = [];
+    const build: PlanBuilder = (request, options) => {
+      given.push(request.givenModel);
+      return builder.build(request, options);
+    };
+    await run({ build }, { precision: 'fp16', only: ['joint'] });
+    expect(given).toEqual([join(folder, 'joint.onnx')]);
+    expect(builder.models[0]).not.toBe(given[0]);
+  });
+
   test('becomes engines with passports, logs and a report that is what was returned', async () => {
     const builder = recordingBuilder();
     const report = await run(builder);
@@ -342,7 +354,9 @@ describe('a bundle that cannot be built', () => {
     rmSync(join(folder, 'predictor.onnx'));
     const { failure, exitCode } = await failed(run(recordingBuilder()));
     expect([failure?.code, exitCode]).toEqual(['TF_BUNDLE_COMPONENT_MISSING', 2]);
-    expect(failure?.message).toContain(`predictor (${join(folder, 'predictor.onnx')})`);
+    expect(failure?.message).toBe(
+      `The bundle of ${meta} lacks predictor (${join(folder, 'predictor.onnx')}).`,
+    );
   });
 
   test('by a GPU that is not there says so, and builds nothing', async () => {

@@ -110,6 +110,9 @@ describe('trtforge record', () => {
     ['a schedule of words', ['model.onnx', '--schedule', 'long', '-o', 'b']],
     ['a schedule of nothing', ['model.onnx', '--schedule', '0', '-o', 'b']],
     ['skipping without a conversion', ['model.onnx', '--skip-damaged', '-o', 'b']],
+    ['a number of chunks of a conversion', ['--convert', 'a', '--chunks', '3', '-o', 'b']],
+    ['a schedule of a conversion', ['--convert', 'a', '--schedule', '41,57', '-o', 'b']],
+    ['a seed of a draft', ['model.onnx', '--draft-contract', 'a', '--seed', '1']],
   ])('refuses %s before any work', (_, words) => {
     expect(record(...words)).toMatchObject({ status: 2, stderr: expect.stringContaining('TF_USAGE') });
   });

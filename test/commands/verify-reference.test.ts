@@ -189,6 +189,17 @@ describe('a model against a recorded stream', () => {
   });
 
   it.each([
+    ['--seed is for --against', ['--reference', 'r.jsonl', '--seed', '1']],
+    ['--samples is for --against', ['--reference', 'r.jsonl', '--samples', '2']],
+    ['--contract-only runs nothing, so --decoder', ['--contract-only', '--decoder', 'm.json']],
+    ['--contract-only runs nothing, so --atol', ['--contract-only', '--atol', '1e-3']],
+  ])('%s decides nothing there, and is refused', (message, words) => {
+    const { status, stderr } = verify(model, ...words);
+    expect(status).toBe(2);
+    expect(stderr).toContain(message);
+  });
+
+  it.each([
     ['one that is not there', 'none.jsonl', 'TF_FILE_NOT_FOUND'],
     ['one that is damaged', 'bad.jsonl', 'TF_REFERENCE_INVALID'],
   ])('names what is wrong with a reference: %s', (_case, name, code) => {

@@ -24,6 +24,7 @@ function build(standin: Standin, wishes: Record<string, string>, options: Partia
   const request = {
     toolchain: bench.toolchain(standin),
     modelPath: dynamicModel(folder),
+    givenModel: 'given.onnx',
     planPath: join(folder, 'plan'),
     recipe: {
       ...defaultRecipe,
@@ -66,6 +67,8 @@ test('an abort inside the library is TF_CHILD_DIED with the signal and its last 
   const error = await refusal(build('10', { STANDIN_BUILD: 'aborts' }));
   expect(error.code).toBe('TF_CHILD_DIED');
   expect(error.details).toMatchObject({ signal: 'SIGABRT' });
+  // The model that was given: its converted copy lies where nobody looks.
+  expect(error.message).toContain('building given.onnx');
   expect(error.message).toContain('was killed by SIGABRT');
   expect(error.message).toContain("terminate called after throwing an instance of 'nvinfer1::Standin'");
 });

@@ -77,6 +77,13 @@ describe('the page of a bundle', () => {
     expect(banner).toContain('It stopped in its step «build predictor».');
     expect(banner).toContain('Node LSTM_12 has no implementation.');
     expect(banner).toContain('encoder has its engine and is not built again');
+    const forced = { ...stoppedBundle(), repeat: ['trtforge', 'forge', '--force-rebuild'] };
+    expect(markdown(forced)).toContain(
+      'not built again when the same command is repeated without --force-rebuild.',
+    );
+    const { failure } = stoppedBundle();
+    const cancelled = { ...stoppedBundle(), failure: { ...failure!, code: 'TF_CANCELLED' } };
+    expect(markdown(cancelled)).toContain('The bundle was not built: predictor was cancelled');
     expect(banner).toMatch(/What to do: +Read build_logs\/predictor\.log\. +TF_BUILD_FAILED *, exit 3/);
     expect(banner).toMatch(
       /no-implementation +No tactic implements the node\. Give the builder more workspace\./,

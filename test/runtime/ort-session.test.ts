@@ -68,6 +68,11 @@ describe('a session on ONNX Runtime', () => {
       { x: floats('float32', [1, 2], [1, 2]), i: ids([3], [0, 0, 0]) },
       /\(n is 1\)/,
     ],
+    [
+      'fewer bytes than its shape needs',
+      { x: { ...floats('float32', [1, 2], [1, 2]), bytes: new Uint8Array(4) }, i: ids([1], [0]) },
+      /x of shape \[1, 2\] and type float32 needs 8 bytes, the tensor given for it has 4/,
+    ],
   ])('refuses %s by name', async (_case, inputs, message) => {
     const path = await modelFile((graph) => {
       graph.input('x', 'float32', ['n', 2]);

@@ -207,8 +207,8 @@ describe('our own form', () => {
 
   test('needs no more than bindings', () => {
     const text =
-      '{"schema":"trtforge.contract/1","name":"m","inputs":[{"name":"x"}],"outputs":[{"name":"y"}],"mine":1}';
-    expect(parseContract('m.json', text)).toMatchObject({ state: [], law: null, ignored: ['mine'] });
+      '{"schema":"trtforge.contract/1","name":"m","inputs":[{"name":"x"}],"outputs":[{"name":"y"}]}';
+    expect(parseContract('m.json', text)).toMatchObject({ state: [], law: null, ignored: [] });
   });
 });
 
@@ -238,12 +238,38 @@ describe('a file that is no contract', () => {
     [
       'state of a tensor that is not there',
       JSON.stringify({ ...own, state: [{ input: 'x', output: 'z' }] }),
-      'an output of the state names z',
+      'state.0.output names «z», and there is no such output (y)',
     ],
     [
       'a promise about a tensor that is not there',
       JSON.stringify({ ...own, assertions: [{ id: 'a', tensor: 'q', kind: 'equal', value: 1 }] }),
-      'the assertion a names q',
+      'the assertion a names «q», and there is no such input or output (x, y)',
+    ],
+    [
+      'growth over a tensor that is not there',
+      JSON.stringify({ ...own, assertions: [{ id: 'a', tensor: 'y', kind: 'monotonic', than: 'q' }] }),
+      'the assertion a names «q»',
+    ],
+    [
+      'a tolerance of a tensor that is not there',
+      JSON.stringify({ ...own, tolerances: [{ tensor: 'q', absolute: 1 }] }),
+      'tolerances.0.tensor names «q»',
+    ],
+    [
+      'a profile of an input that is not there',
+      JSON.stringify({ ...own, profiles: [{ name: 'p', ranges: { q: [] } }] }),
+      'the profile p names «q»',
+    ],
+    ['a misspelt field of ours', JSON.stringify({ ...own, asertions: [] }), 'there is no «asertions» here'],
+    [
+      'a misspelt field within',
+      JSON.stringify({ ...own, state: [{ input: 'x', output: 'y', padside: 'left' }] }),
+      '«state.0»: there is no «padside» here',
+    ],
+    [
+      'our form of another version',
+      JSON.stringify({ ...own, schema: 'trtforge.contract/2' }),
+      'its schema is trtforge.contract/2, and what is read is trtforge.contract/1',
     ],
   ])('%s', (_, text, why) => {
     const error = refusal(() => parseContract('c.json', text));

@@ -163,6 +163,8 @@ describe('recording a reference', () => {
     const old = join(CONTRACT, '../layer-first.contract.json');
     await expect(recordFile(request({ contract: old, output: join(folder, 'x/no') }))).rejects.toMatchObject({
       code: 'TF_CONTRACT_INVALID',
+      message: expect.stringMatching(/^.*layer-first\.contract\.json and the model contradict each other\. /),
+      remedy: expect.stringMatching(/^Give the contract of this model\. .*--draft-contract/),
     });
     await expect(
       recordFile(request({ contract: undefined, output: join(folder, 'x/no') })),

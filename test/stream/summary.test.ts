@@ -87,6 +87,12 @@ describe('summaries that scripts of the streaming encoder wrote', () => {
     expect(summary.failures[0]).toEqual({ chunk: 0, errors: ['shape'] });
   });
 
+  it('are not results of other commands, which are named', () => {
+    expect(() => parseSummary('s.json', '{"schema":"trtforge.error/1","error":{}}')).toThrow(
+      /s\.json is no parity summary: it is a trtforge\.error\/1 and no trtforge\.parity\/1/,
+    );
+  });
+
   it('hold NaN and Infinity as Python writes them', () => {
     expect(pythonJson('{"a": NaN, "b": [Infinity, -Infinity, 1], "c": "NaN, -Infinity"}')).toEqual({
       a: Number.NaN,

@@ -48,6 +48,10 @@ describe('the first failure of a tensor, looked at closely', () => {
     expect(said(error)).toEqual(expect.arrayContaining([...expected]));
   });
 
+  it('an error as large as the tensor everywhere is not put down to precision', () => {
+    expect(said((_place, value) => -2 * value)).not.toContain('uniform-error');
+  });
+
   it('junk where the reference has nothing to say', () => {
     const padded = reference.map((value, at) => (at % 6 === 5 ? 0 : value));
     expect(said(({ k }) => (k === 5 ? 0.3 : 0.001), padded)).toContain('padding-junk');

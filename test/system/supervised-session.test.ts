@@ -76,6 +76,6 @@ describe('a child process that answers many requests', () => {
   it('refuses to work once it is closed', async () => {
     const session = start();
     await session.close();
-    await expect(session.request([1])).rejects.toThrow(/closed session/);
+    await expect(session.request([1])).rejects.toMatchObject({ code: 'TF_SESSION_CLOSED', exitCode: 2 });
   });
 });

@@ -35,7 +35,7 @@ export function bundleVerdict(report: BundleReport): BundleVerdict {
 export function bundleHeadline({ outcome, components, checks, failure, total_sec }: BundleReport): string {
   const time = formatMs(total_sec * 1000);
   if (outcome === 'error')
-    return `The bundle was not built${failure?.component ? `: ${failure.component} failed` : ''} (${time}).`;
+    return `The bundle was not built${failure?.component ? `: ${failure.component} ${failure.code === 'TF_CANCELLED' ? 'was cancelled' : 'failed'}` : ''} (${time}).`;
   const engines = `${plural(components.length, 'engine')} in ${time}`;
   if (outcome === 'fail') return `${engines}, but the bundle decodes otherwise than its models.`;
   if (checks.length === 0) return `${engines}.`;
@@ -55,7 +55,7 @@ function stopReasons(report: BundleReport): readonly string[] {
     ...(done.length === 0
       ? []
       : [
-          `${done.map(({ component }) => component).join(' and ')} ${done.length === 1 ? 'has its engine and is' : 'have their engines and are'} not built again when the same command is repeated.`,
+          `${done.map(({ component }) => component).join(' and ')} ${done.length === 1 ? 'has its engine and is' : 'have their engines and are'} not built again when the same command is repeated${report.repeat.includes('--force-rebuild') ? ' without --force-rebuild' : ''}.`,
         ]),
   ];
 }

@@ -2,12 +2,14 @@ import { publishFile } from '../../system/publish.js';
 import { readText } from '../../system/read-text.js';
 import type { Contract } from './contract.js';
 import { isEncoderForm, readEncoderForm } from './encoder.js';
-import { contractInvalid, ignoredFields, parseForm } from './json.js';
+import { contractInvalid, parseForm } from './json.js';
 import { type ContractFile, contractSchema } from './schema.js';
 import { isWholeModelForm, readWholeModelForm } from './whole-model.js';
 
 /** A contract is a page or two; what is larger is another file. */
 const MAX_BYTES = 16 << 20;
+
+const OWN_SCHEMA = 'trtforge.contract/1';
 
 /**
  * Reads a streaming contract in any form: ours (`trtforge.contract/1`), the binding contract of a streaming encoder (layer-first or batch-first), the
@@ -23,14 +25,16 @@ export function parseContract(path: string, text: string): Contract {
   try {
     content = JSON.parse(text);
   } catch {
-    throw contractInvalid(path, 'it is not JSON');
+    throw contractInvalid(path, 'it is not JSON, or was cut short');
   }
   if (typeof content !== 'object' || content === null || Array.isArray(content))
     throw contractInvalid(path, 'it is no JSON object');
   const fields = content as Readonly<Record<string, unknown>>;
   const { schema } = fields;
+  if (typeof schema === 'string' && schema.startsWith('trtforge.') && schema !== OWN_SCHEMA)
+    throw contractInvalid(path, `its schema is ${schema}, and what is read is ${OWN_SCHEMA}`);
   const contract =
-    schema === 'trtforge.contract/1'
+    schema === OWN_SCHEMA
       ? readOwnForm(path, content)
       : isWholeModelForm(fields)
         ? readWholeModelForm(path, content)
@@ -53,29 +57,39 @@ export const contractFileOf = ({ origin: _, ignored: __, ...file }: Contract): C
 
 function readOwnForm(path: string, content: unknown): Contract {
   const file: ContractFile = parseForm(path, contractSchema, content);
-  return { ...file, origin: { path, form: 'trtforge' }, ignored: ignoredFields(content, file) };
+  return { ...file, origin: { path, form: 'trtforge' }, ignored: [] };
 }
 
 /** A name that stands for no tensor would make a promise that nobody checks. */
 function checkReferences(path: string, contract: Contract): void {
   const inputs = namesOf(path, 'input', contract.inputs);
   const outputs = namesOf(path, 'output', contract.outputs);
-  const need = (known: ReadonlySet<string>, name: string | null, what: string) => {
-    if (name !== null && !known.has(name))
-      throw contractInvalid(path, `${what} names ${name}, which is none`);
-  };
-  for (const { input, output, validLength } of contract.state) {
-    need(inputs, input, 'an input of the state');
-    need(outputs, output, 'an output of the state');
-    need(outputs, validLength, 'a valid length of the state');
-  }
   const all = new Set([...inputs, ...outputs]);
-  for (const { id, tensor } of contract.assertions) need(all, tensor, `the assertion ${id}`);
-  need(inputs, contract.lengths.signal, 'the length of the signal');
-  need(inputs, contract.lengths.stateIn, 'the incoming length of the state');
-  need(outputs, contract.lengths.result, 'the length of the result');
-  need(outputs, contract.lengths.stateOut, 'the outgoing length of the state');
-  need(inputs, contract.schedule?.tensor ?? null, 'the schedule');
+  const known = { input: inputs, output: outputs, 'input or output': all };
+  const need = (kind: keyof typeof known, name: string | null, where: string) => {
+    if (name === null || known[kind].has(name)) return;
+    const listed = [...known[kind]].join(', ');
+    throw contractInvalid(path, `${where} names «${name}», and there is no such ${kind} (${listed})`);
+  };
+  for (const [at, { input, output, validLength }] of contract.state.entries()) {
+    need('input', input, `state.${at}.input`);
+    need('output', output, `state.${at}.output`);
+    need('output', validLength, `state.${at}.validLength`);
+  }
+  for (const assertion of contract.assertions) {
+    need('input or output', assertion.tensor, `the assertion ${assertion.id}`);
+    if (assertion.kind === 'monotonic')
+      need('input or output', assertion.than, `the assertion ${assertion.id}`);
+  }
+  for (const [at, { tensor }] of contract.tolerances.entries())
+    need('output', tensor, `tolerances.${at}.tensor`);
+  for (const { name, ranges } of contract.profiles)
+    for (const input of Object.keys(ranges)) need('input', input, `the profile ${name}`);
+  need('input', contract.lengths.signal, 'lengths.signal');
+  need('input', contract.lengths.stateIn, 'lengths.stateIn');
+  need('output', contract.lengths.result, 'lengths.result');
+  need('output', contract.lengths.stateOut, 'lengths.stateOut');
+  need('input', contract.schedule?.tensor ?? null, 'schedule.tensor');
 }
 
 function namesOf(path: string, what: string, bindings: Contract['inputs']): ReadonlySet<string> {

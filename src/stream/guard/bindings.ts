@@ -27,11 +27,18 @@ export class BindingChecker {
       if (dtype !== null && tensor.dtype !== dtype)
         violations.push(violation('dtype', name, step, `${tensor.dtype} where ${dtype} was promised`));
       if (shape === null || this.#fits(tensor.shape, shape)) continue;
-      const promised = shape.map((size) => size ?? '?').join(', ');
+      const promised = shape.map((size) => this.#named(size)).join(', ');
       violations.push(
         violation('shape', name, step, `[${tensor.shape.join(', ')}] where [${promised}] was promised`),
       );
     }
+  }
+
+  /** A symbol with the number that an earlier tensor of this step gave it. */
+  #named(size: number | string | null): number | string {
+    if (typeof size !== 'string') return size ?? '?';
+    const known = this.#symbols.get(size);
+    return known === undefined ? size : `${size} = ${known}`;
   }
 
   #fits(actual: readonly number[], promised: readonly (number | string | null)[]): boolean {

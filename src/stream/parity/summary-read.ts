@@ -62,6 +62,8 @@ export function parseSummary(path: string, text: string): ParitySummary {
   const fields = recordOf(content);
   if (fields === null) throw invalid(path, 'it is no JSON object');
   if (fields.schema === 'trtforge.parity/1') return summaryOfResult(path, fields as unknown as ParityResult);
+  if (typeof fields.schema === 'string' && fields.schema.startsWith('trtforge.'))
+    throw invalid(path, `it is a ${fields.schema} and no trtforge.parity/1`);
   return ofSeed(path, fields);
 }
 

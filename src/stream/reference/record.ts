@@ -6,7 +6,7 @@ import { dtypes } from '../../tensor/dtype.js';
 import type { NamedTensors } from '../../tensor/tensor.js';
 import { float32Values, numbersOf } from '../../tensor/values.js';
 import { checkAssertions, type Step } from '../contract/assertions.js';
-import { compareBindings } from '../contract/bindings.js';
+import { compareBindings, remedies } from '../contract/bindings.js';
 import type { Contract, Violation } from '../contract/contract.js';
 import { checkData } from '../contract/data.js';
 import { openAxis, signalAmong } from '../contract/pairs.js';
@@ -120,9 +120,9 @@ function refuseContradictions(contract: Contract, session: Session): void {
   if (first === undefined) return;
   throw new TrtforgeError(
     'TF_CONTRACT_INVALID',
-    `Contract and model contradict each other. ${first.message}`,
+    `${contract.origin.path ?? 'The contract'} and the model contradict each other. ${first.message}`,
     {
-      remedy: first.remedy,
+      remedy: `Give the contract of this model. ${remedies.contract}`,
       details: { finding: first },
     },
   );

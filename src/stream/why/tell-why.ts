@@ -131,6 +131,8 @@ export function explainDrift(
 /** What the close look at the first failure of a tensor says. */
 export function explainTensor(diagnosis: TensorDiagnosis): readonly Explanation[] {
   const { tensor, chunk, slices, masked, place, frames } = diagnosis;
+  // Where no direction is left the error is as large as the tensor: nothing that rounding does.
+  const isOther = frames.total > 1 && frames.diverged.length === frames.total;
   const said: Explanation[] = [];
   const say = (
     id: string,
@@ -155,7 +157,7 @@ export function explainTensor(diagnosis: TensorDiagnosis): readonly Explanation[
       "Check the contract's pad side and capacity of this tensor against how the reference was made.",
       { axis: slices.axis, maxAbs: slices.maxAbs },
     );
-  } else if (slices?.says === 'uniform') {
+  } else if (slices?.says === 'uniform' && !isOther) {
     say(
       'uniform-error',
       'note',
@@ -169,8 +171,8 @@ export function explainTensor(diagnosis: TensorDiagnosis): readonly Explanation[
       'frames-diverge',
       'error',
       `In chunk ${chunk}, ${frames.diverged.length} of ${frames.total} ${frames.isPosition ? 'positions' : 'indices'} of axis ${frames.axis} of ${tensor} point another way than the reference (cosine below 0.99): ${named(frames.diverged)}.`,
-      frames.diverged.length === frames.total
-        ? 'All of them do: look at the inputs and the state that this chunk was given.'
+      isOther
+        ? 'All of them do: other weights, or other inputs or another state than this chunk was given when it was recorded.'
         : frames.isPosition
           ? 'Compare what those positions read: padding that leaks in, a state of the wrong length, or a kernel that is wrong on this GPU.'
           : 'What is special about them is where to look; a contract that names the axis of positions tells more.',
