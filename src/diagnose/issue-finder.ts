@@ -20,7 +20,7 @@ const LONGEST_MATCHED = 8 << 10;
 /** Lines that only report that something before them failed. */
 const CONSEQUENCE = new RegExp(
   [
-    '^(?:Engine set up failed|Inference set up failed|Building engine failed|Engine could not be created from network|Failed to create engine from model or file|Network And Config setup failed|Parsing model failed|Failed to parse onnx file|Got invalid engine!|Engine deserialization failed|Builder creation failed|Required optimization profile is invalid|Could not create network|Failed to create (?:runtime|builder|context))',
+    '^(?:Engine set up failed|Inference set up failed|Building engine failed|Engine could not be created from network|Failed to create engine from model or file|Network And Config setup failed|Parsing model failed|Failed to parse onnx file|Got invalid engine!|Engine deserialization failed|Builder creation failed|Required optimization profile is invalid|Could not create network|Failed to create (?:runtime|builder|context)|Error occurred during inference|(?:Network|Config|Builder config|runtime) creation failed|Engine refit failed|Reading engine file (?:via .{1,50} )?failed|Set optimization profile failed|Please ensure that the engine is built with preview feature|Unable to create execution context|Invalid tensor names found in --loadInputs)',
     // What the ONNX parser prints around the node it refused, and what the library says of having no engine.
     '--- (?:Begin|End) node ---',
     '^\\S{1,200}\\.cpp:\\d{1,9}: (?:input|output|name|op_type): "',

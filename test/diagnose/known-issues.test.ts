@@ -24,6 +24,8 @@ const lines: Readonly<Record<string, string | readonly string[]>> = {
     '[E] Error Code: 9: Skipping tactic 0x0000000000000000 due to exception cudaEventElapsedTime',
   'gpu-out-of-memory':
     '[E] Error[2]: Requested amount of GPU memory (8589934592 bytes) could not be allocated.',
+  'host-memory-pageable':
+    '[W] Allocate pageable host memory instead of pinned host memory. H2D and D2H copy latencies may become longer.',
   'tensor-too-large': 'Tensor x exceeds the maximum element count of 2147483647',
   'host-out-of-memory': 'terminate called after throwing an instance of std::bad_alloc',
   'builder-resource-missing':
@@ -33,6 +35,7 @@ const lines: Readonly<Record<string, string | readonly string[]>> = {
   'driver-too-old': 'CUDA initialization failure with error: 35',
   'cuda-initialization-failed': 'CUDA initialization failure with error: 999',
   'no-gpu': '[E] Cannot find any available devices (GPUs)!',
+  'gpu-number-unknown': '[I] Cannot find device ID 3!',
   'installation-mixed': 'Assertion validateCaskKLibSize(buffer.size) failed.',
   'library-mismatch': '[W] [TRT] TensorRT was linked against cuDNN 8.6.0 but loaded cuDNN 8.4.1',
   'plugin-not-found': 'getPluginCreator could not find plugin: EfficientNMS_TRT version: 1',
@@ -44,6 +47,8 @@ const lines: Readonly<Record<string, string | readonly string[]>> = {
     'Failed to load library libonnxruntime_providers_tensorrt.so with error: libnvinfer.so.10: cannot open shared object file',
   'library-not-found':
     'trtexec: error while loading shared libraries: libnvinfer.so.8: cannot open shared object file: No such file or directory',
+  'library-unloadable':
+    '[E] Uncaught exception detected: Unable to open library: /opt/p.so due to /opt/p.so: cannot open shared object file: No such file or directory',
   'nvrtc-architecture-unknown': 'nvrtc: error: invalid value for --gpu-architecture (-arch)',
   'python-flag-removed':
     "AttributeError: type object 'tensorrt_bindings.tensorrt.BuilderFlag' has no attribute 'FP16'",
@@ -86,9 +91,12 @@ const lines: Readonly<Record<string, string | readonly string[]>> = {
   'profile-out-of-range': 'Selected profile index 3 exceeds the number of profiles that the engine holds.',
   'profile-defaulted': '[W] 2 profiles detected but not set. Running with profile 0',
   'profile-copied': '[W] optShapes is being broadcasted to minShapes for tensor data',
+  'option-too-new': [banner(8601), '[E] Unknown option: --bf16 '],
   'option-removed-precision': '[E] Unknown option: --fp16 ',
   'option-removed': '[E] Unknown option: --workspace 4096',
   'option-unknown': '[E] Unknown option: --nosuchflag ',
+  'option-value-invalid':
+    '[E] stoi conversion failure: failed to parse minShapes/optShapes/maxShapes. Please double check your input string.',
   'rms-normalization-unknown':
     '[E] [TRT] 3: getPluginCreator could not find plugin: RMSNormalization version: 1',
   'operator-unsupported': '[8] No importer registered for op: DCN',
@@ -125,9 +133,12 @@ const lines: Readonly<Record<string, string | readonly string[]>> = {
   'int8-random-ranges': banner(100600, ' --saveEngine=m.plan --int8'),
   'fp16-not-native':
     '[W] [TRT] Half2 support requested on hardware without native FP16 support, performance will be negatively affected.',
+  'dla-not-there': '[E] Cannot create DLA engine, 0 not available',
   'dla-fallback':
     '[W] [TRT] Default DLA is enabled but layer Gather in embedding is not supported on DLA, falling back to GPU.',
   'graph-capture-refused': 'operation not permitted when stream is capturing',
+  'profile-taken':
+    '[E] [TRT] IExecutionContext::setOptimizationProfileAsync: Error Code 3: API Usage Error (Profile 0 has been chosen by another IExecutionContext. Use another profileIndex or destroy the IExecutionContext that use this profile.)',
   'illegal-memory-access': 'Cuda Runtime (an illegal memory access was encountered)',
   'enqueue-bound': '[W] * Throughput may be bound by Enqueue Time rather than GPU Compute',
   'compute-time-unstable': '[W] * GPU compute time is unstable, with coefficient of variance = 7.3%.',
@@ -135,6 +146,13 @@ const lines: Readonly<Record<string, string | readonly string[]>> = {
   'multiple-dynamic-values':
     'Myelin graph with multiple dynamic values may have poor performance if they differ.',
   'streams-overlap': '[W] * Multiple inference streams are used. Latencies may not be accurate',
+  'timing-not-reported':
+    '[I] The e2e network timing is not reported since it is inaccurate due to the extra synchronizations when the profiler is enabled.',
+  'layers-overlap':
+    '[W] The engine uses 2 auxiliary streams, so the "Total" latency may not be accurate because some layers may have run in parallel!',
+  'first-load-slow':
+    '[I] First deserialization time divided by average time is 2.7. Exceeds tolerance of 2x.',
+  'refit-weights-missing': '[E] Missing (conv1, Kernel) for refitting.',
   'transfers-serialized': banner(100600, ' --exposeDMA'),
   'accuracy-check-failed': 'Accuracy loss for tensor y (cos): 0.3 [FAIL: >= threshold 0.1]',
   'cache-length-not-zero': 'AssertionError: STREAMING CONTRACT VIOLATION: cache_len != 0, got [1]',
@@ -157,6 +175,50 @@ describe('every known issue', () => {
     const { issues } = explained(...[text].flat(), '&&&& PASSED TensorRT.trtexec [TensorRT v8601] # x');
     expect(issues.map((issue) => issue.id)).toEqual([id]);
     expect(`${issues[0]?.cause} ${issues[0]?.remedy}`).not.toMatch(/[{}]|undefined|\(\)| {2}/);
+  });
+
+  it.each([
+    // 8.6, 9.x and 10.0 to 10.6 say what CUDA answered, or its number where the macro CHECK asked; later ones where, too.
+    ['Cuda failure: out of memory', 'gpu-out-of-memory'],
+    ['Cuda failure: 2', 'gpu-out-of-memory'],
+    ['Cuda failure at /s/samples/common/sampleDevice.h:301: out of memory', 'gpu-out-of-memory'],
+    ['Cuda failure: 35', 'driver-too-old'],
+    ['Cuda failure: 100', 'no-gpu'],
+    ['Cuda failure: 101', 'gpu-number-unknown'],
+    ['Cuda failure: invalid device ordinal', 'gpu-number-unknown'],
+    ['Cuda failure: 209', 'architecture-not-in-library'],
+    ['Cuda failure: 700', 'illegal-memory-access'],
+    [
+      'Cuda failure at /s/samples/common/sampleDevice.h:301: unspecified launch failure',
+      'illegal-memory-access',
+    ],
+    // 8.6 says no more of a shape that is none; a number that is too large is an exception in all versions.
+    ['[E] stoi', 'option-value-invalid'],
+    ['[E] Uncaught exception detected: stoi', 'option-value-invalid'],
+    ['[E] Unknown memory pool: foo', 'option-value-invalid'],
+    ['[E] Percentile 101.000000is not in [0,100]', 'option-value-invalid'],
+    ["[E] Found invalid number of 's when parsing 'x:1. Expected: 2, received: 1", 'option-value-invalid'],
+    [
+      '[W] Values missing for input shape tensor: sizesAutomatically setting values to: 1x1',
+      'shape-missing-at-run',
+    ],
+    ['[W] The CUDA graph capture on the stream has failed.', 'graph-capture-refused'],
+  ])('«%s» is %s', (line, id) => {
+    const { issues } = explained(line, '&&&& PASSED TensorRT.trtexec [TensorRT v100600] # x');
+    expect(issues.map((issue) => issue.id)).toEqual([id]);
+  });
+
+  it.each([
+    [8601, 'option-too-new'],
+    [100001, 'option-too-new'],
+    [110100, 'option-removed-precision'],
+  ])('--int4 is unknown to v%d for another reason than to 11: %s', (code, id) => {
+    const { issues } = explained(
+      banner(code),
+      '[E] Unknown option: --int4 ',
+      `&&&& FAILED TensorRT.trtexec [TensorRT v${code}] # x`,
+    );
+    expect(issues.map((issue) => issue.id)).toEqual([id]);
   });
 
   it('costs time that grows with the line only as the line does', () => {

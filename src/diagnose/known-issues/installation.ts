@@ -36,7 +36,8 @@ export const installationIssues: readonly KnownIssue[] = [
   {
     id: 'driver-too-old',
     severity: 'error',
-    pattern: /CUDA initialization failure with error: 35\b|CUDA driver version is insufficient/,
+    pattern:
+      /CUDA initialization failure with error: 35\b|CUDA driver version is insufficient|^Cuda failure: 35$/,
     cause: 'The NVIDIA driver is older than the CUDA version of the library, or there is no driver at all.',
     remedy: 'Update the driver (CUDA 13 needs 580 or later). In a container: start it with --gpus all.',
     versions: 'all',
@@ -56,12 +57,22 @@ export const installationIssues: readonly KnownIssue[] = [
     id: 'no-gpu',
     severity: 'error',
     pattern:
-      /Cannot find any available devices \(GPUs\)|Unable to determine GPU memory usage(?!: out of memory)|no CUDA-capable device is detected/,
+      /Cannot find any available devices \(GPUs\)|Unable to determine GPU memory usage(?!: out of memory)|no CUDA-capable device is detected|^Cuda failure: 100$/,
     cause: 'No usable GPU was found.',
     remedy:
       'Check nvidia-smi, CUDA_VISIBLE_DEVICES and the container flags. Without a GPU, build with --target tensorrt-rtx.',
     versions: 'all',
     source: 'measured',
+  },
+  {
+    id: 'gpu-number-unknown',
+    severity: 'error',
+    pattern: /Cannot find device ID \d|invalid device ordinal|^Cuda failure: 101$/,
+    cause: 'There is no GPU of the number that was asked for: CUDA counts those that it can see, from 0.',
+    remedy:
+      'Check --device, and CUDA_VISIBLE_DEVICES, which hides GPUs and numbers the others anew; `trtforge doctor` lists them.',
+    versions: 'all',
+    source: 'https://github.com/NVIDIA/TensorRT/blob/v11.1/samples/common/sampleDevice.cpp',
   },
   {
     id: 'installation-mixed',
@@ -88,7 +99,7 @@ export const installationIssues: readonly KnownIssue[] = [
     id: 'architecture-not-in-library',
     severity: 'error',
     pattern:
-      /no kernel image is available for execution on the device|Internal cuTensor permutate execute failed/,
+      /no kernel image is available for execution on the device|Internal cuTensor permutate execute failed|^Cuda failure: 209$/,
     cause: 'A library or plug-in was compiled for other GPU architectures than this one.',
     remedy: 'Install the build for this GPU, or compile the plug-in for its architecture.',
     versions: 'all',
@@ -144,6 +155,16 @@ export const installationIssues: readonly KnownIssue[] = [
     },
     versions: 'all',
     source: 'https://github.com/microsoft/onnxruntime/issues/13501',
+  },
+  {
+    id: 'library-unloadable',
+    severity: 'error',
+    pattern: /Unable to open library: (?<library>\S{1,300}) due to (?<why>.{1,500})/,
+    cause: 'trtexec could not load {library}: {why}',
+    remedy:
+      'A file that is not found needs its full path, or its folder on LD_LIBRARY_PATH; a symbol that is not found is of another TensorRT: compile the plug-in against this one.',
+    versions: '8.6 and later',
+    source: 'https://github.com/NVIDIA/TensorRT/blob/v11.1/samples/common/common.h',
   },
   {
     id: 'nvrtc-architecture-unknown',

@@ -87,7 +87,7 @@ export const memoryIssues: readonly KnownIssue[] = [
     id: 'gpu-out-of-memory',
     severity: 'error',
     pattern:
-      /Requested amount of GPU memory \((?<bytes>\d+) bytes\) could not be allocated|Error Code \d+: OutOfMemory|Cuda Runtime \(out of memory\)|CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|CUDA out of memory|CUDA initialization failure with error: 2\b|^Cuda failure: out of memory|Unable to determine GPU memory usage: out of memory/,
+      /Requested amount of GPU memory \((?<bytes>\d+) bytes\) could not be allocated|Error Code \d+: OutOfMemory|Cuda Runtime \(out of memory\)|CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|CUDA out of memory|CUDA initialization failure with error: 2\b|^Cuda failure(?: at .{1,500}?)?: (?:out of memory|2$)|Unable to determine GPU memory usage: out of memory/,
     cause:
       'The GPU has no room for an allocation the library needs: other processes hold it, or the largest shape of the profile is too large.',
     remedy:
@@ -101,6 +101,16 @@ export const memoryIssues: readonly KnownIssue[] = [
     },
     versions: 'all',
     source: tensorrtIssue(948),
+  },
+  {
+    id: 'host-memory-pageable',
+    severity: 'warning',
+    pattern: /Allocate pageable host memory instead of pinned host memory/,
+    cause:
+      'The machine gave trtexec no page-locked memory for inputs and outputs, so it copies from ordinary memory: the times of the copies, and latency with them, are longer than a program with pinned buffers would see.',
+    remedy: 'Free host memory or raise the limit of locked memory (ulimit -l), or measure without transfers.',
+    versions: '10.8 and later',
+    source: 'https://github.com/NVIDIA/TensorRT/blob/v11.1/samples/common/sampleDevice.h',
   },
   {
     id: 'tensor-too-large',

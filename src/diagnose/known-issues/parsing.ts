@@ -2,6 +2,17 @@ import { type KnownIssue, tensorrtIssue } from './issue.js';
 
 export const parsingIssues: readonly KnownIssue[] = [
   {
+    id: 'option-too-new',
+    severity: 'error',
+    pattern:
+      /Unknown option: --(?<flag>bf16|int4|profile|useProfile|stronglyTyped|strip(?:All)?Weights|allowWeightStreaming|weightStreamingBudget|runtimePlatform|maxTactics|monitorMemory|tilingOptimizationLevel|l2LimitForTiling|distributiveIndependence|noCompilationCache|errorOnTimingCacheMiss|getPlanVersionOnly|includeDataTransfers|noSpinWait|noCudaGraph)\b/,
+    majors: [8, 10],
+    cause: 'This trtexec is too old for --{flag}, which a later version has.',
+    remedy: 'Let trtforge translate, which names the version that is needed; or use that version.',
+    versions: '8.6 to 10.16',
+    source: 'https://github.com/NVIDIA/TensorRT/blob/v8.6.1/samples/common/sampleOptions.cpp',
+  },
+  {
     id: 'option-removed-precision',
     severity: 'error',
     pattern:
@@ -32,6 +43,17 @@ export const parsingIssues: readonly KnownIssue[] = [
     remedy: 'Check the spelling and the version.',
     versions: 'all',
     source: 'measured',
+  },
+  {
+    id: 'option-value-invalid',
+    severity: 'error',
+    pattern:
+      /^(?:Uncaught exception detected: )?(?<what>sto[ifd](?: conversion failure: .{1,300})?$|Unknown (?:memory pool|sparsity mode|precision constraints|profilingVerbosity|tactic source|hardwareCompatibilityLevel|preview feature|useRuntime|runtime platform|allocationStrategy|accuracyAlgorithm|tuning search algorithm): .{1,300}|Invalid (?:DataType|TensorFormat|IOFormat|Device Type) .{1,200}|Error parsing ".{1,300}|Negative memory pool size: .{1,50}|Percentile .{1,50}is not in \[0,100\]|Found invalid number of 's when parsing .{1,300}|(?:Tactic source|Preview features) must be prefixed .{1,200})/,
+    cause:
+      'trtexec could not read a value on its command line: «{what}». A bare «stoi», «stof» or «stod» means that it expected a number: in a shape such as x:1x3x224x224, a count, a time, a size.',
+    remedy: 'Correct the value on the command line, which the first line of the log repeats.',
+    versions: '8.6 and later',
+    source: 'https://github.com/NVIDIA/TensorRT/blob/v11.1/samples/common/sampleOptions.cpp',
   },
   {
     id: 'rms-normalization-unknown',

@@ -94,6 +94,15 @@ export const precisionIssues: readonly KnownIssue[] = [
     source: tensorrtIssue(218),
   },
   {
+    id: 'dla-not-there',
+    severity: 'error',
+    pattern: /Cannot create DLA engine, (?<core>-?\d+) not available/,
+    cause: 'This device has no DLA core {core}; only Jetson and Drive have any.',
+    remedy: 'Leave --useDLACore out.',
+    versions: '8.6 and later',
+    source: 'https://github.com/NVIDIA/TensorRT/blob/v11.1/samples/common/sampleEngines.cpp',
+  },
+  {
     id: 'dla-fallback',
     severity: 'warning',
     pattern: /[Ll]ayer (?<node>.{1,500}?) is not (?:supported|running) on DLA/,

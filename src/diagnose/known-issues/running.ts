@@ -5,7 +5,7 @@ export const runningIssues: readonly KnownIssue[] = [
     id: 'graph-capture-refused',
     severity: 'warning',
     pattern:
-      /operation not permitted when stream is capturing|operations that are not permitted under CUDA graph capture mode|CUDA graph capture failed|useCudaGraph flag has been ignored/,
+      /operation not permitted when stream is capturing|operations that are not permitted under CUDA graph capture mode|CUDA graph capture failed|CUDA graph capture on the stream has failed|useCudaGraph flag has been ignored/,
     cause:
       'The engine does something a CUDA graph cannot hold (loops, data-dependent shapes, weight streaming, some plug-ins), or another thread used the device while it was captured.',
     remedy: 'Run once before capturing and keep other threads off the device; else run without a graph.',
@@ -27,7 +27,7 @@ export const runningIssues: readonly KnownIssue[] = [
     id: 'illegal-memory-access',
     severity: 'error',
     pattern:
-      /an illegal memory access was encountered|unspecified launch failure|CUDA_ERROR_(?:ILLEGAL_ADDRESS|LAUNCH_FAILED)/,
+      /an illegal memory access was encountered|unspecified launch failure|CUDA_ERROR_(?:ILLEGAL_ADDRESS|LAUNCH_FAILED)|^Cuda failure: 7(?:00|19)$/,
     cause: 'A buffer is smaller than the engine writes or reads, or a plug-in is wrong.',
     remedy:
       'Check the size and type of every binding for the shapes at hand; compute-sanitizer names the kernel.',
@@ -79,6 +79,46 @@ export const runningIssues: readonly KnownIssue[] = [
     remedy: 'Read the throughput; measure latency with one stream.',
     versions: 'all',
     source: 'https://github.com/NVIDIA/TensorRT/blob/v11.1/samples/common/sampleReporting.cpp',
+  },
+  {
+    id: 'timing-not-reported',
+    severity: 'warning',
+    pattern: /^The e2e network timing is not reported since it is inaccurate/,
+    cause:
+      '--dumpProfile or --exportProfile profiled the only run there was, and a profiler slows it: trtexec prints no latency and no throughput.',
+    remedy: 'Add --separateProfileRun, as trtforge does; trtexec 11 always profiles in a run of its own.',
+    versions: '8.6 to 10.16',
+    source: 'https://github.com/NVIDIA/TensorRT/blob/v10.16/samples/trtexec/trtexec.cpp',
+  },
+  {
+    id: 'layers-overlap',
+    severity: 'note',
+    pattern: /The engine uses (?<streams>\d+) auxiliary streams, so the "Total" latency/,
+    cause:
+      'Layers run on {streams} auxiliary streams beside the main one, so their times add up to more than the whole takes.',
+    remedy:
+      'Read the times of layers against each other; build with --max-aux-streams 0 where the sum is to be the whole.',
+    versions: '8.6 and later',
+    source: 'https://github.com/NVIDIA/TensorRT/blob/v11.1/samples/common/sampleReporting.cpp',
+  },
+  {
+    id: 'first-load-slow',
+    severity: 'error',
+    pattern: /First deserialization time divided by average time is (?<ratio>[\d.]+)\. Exceeds tolerance/,
+    cause:
+      'trtexec --timeDeserialize ends as failed where the first load of the engine takes over twice the average, here {ratio} times: it says so as information only.',
+    remedy: 'Nothing is wrong with the engine; run it again with the file in the page cache.',
+    versions: '8.6 and later',
+    source: 'https://github.com/NVIDIA/TensorRT/blob/v11.1/samples/common/sampleInference.cpp',
+  },
+  {
+    id: 'refit-weights-missing',
+    severity: 'error',
+    pattern: /Missing \((?<layer>.{1,300}), (?<role>\w{1,50})\) for refitting/,
+    cause: 'Refitting the engine needs the {role} weights of {layer} as well.',
+    remedy: 'Give every weight that the refitter asks for; trtexec --dumpRefit lists them.',
+    versions: '8.6 and later',
+    source: 'https://github.com/NVIDIA/TensorRT/blob/v11.1/samples/common/sampleEngines.cpp',
   },
   {
     id: 'transfers-serialized',

@@ -17,9 +17,9 @@ export const shapeIssues: readonly KnownIssue[] = [
     id: 'shape-missing-at-run',
     severity: 'warning',
     pattern:
-      /Shape missing for input with dynamic shape: (?<input>\S+?)(?:Automatically|\. ?Automatically| |$)/,
+      /(?:Shape missing for input with dynamic shape|Values missing for input shape tensor): (?<input>\S+?)(?:Automatically|\. ?Automatically| |$)/,
     cause:
-      'No shape was given for the dynamic input {input}; ones were put in for the open dimensions, so the measurement is of that shape.',
+      'No shape was given for the dynamic input {input}, or no values for a shape tensor; ones were put in for what is open, so the measurement is of that shape.',
     remedy: 'Give the shape to measure.',
     versions: 'all',
     source: 'measured',
