@@ -142,7 +142,7 @@ function layerOf(line: string, path: string): ExportedProfile['layers'][number] 
   return { name, timeMs, averageMs, medianMs: optional(median), percentage: optional(percentage) };
 }
 
-/** Reads what `--exportOutput` wrote: text, so not exact. Errors: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_TRTEXEC_EXPORT_INVALID. */
+/** Reads what `--exportOutput` wrote: text, so not exact, and before 10.16 no numbers for uint8, whose bytes it writes as they are. Errors: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_TRTEXEC_EXPORT_INVALID. */
 export function readExportedOutput(path: string): readonly ExportedOutput[] {
   const source = openFile(path);
   let text: string;
@@ -173,7 +173,10 @@ function tensorOf(name: string, dimensions: string, list: string, path: string):
   if (!shape.every(Number.isSafeInteger) || count !== values.length)
     throw invalid(path, `tensor «${name}» has ${values.length} values for the shape ${dimensions}`);
   if (texts.some((each, index) => Number.isNaN(values[index]) && !/^-?nan(?:\(.*\))?$/i.test(each)))
-    throw invalid(path, `tensor «${name}» has a value that is no number`);
+    throw invalid(
+      path,
+      `tensor «${name}» has a value that is no number; before 10.16 trtexec writes uint8 as characters`,
+    );
   return { name, shape, values };
 }
 

@@ -15,7 +15,8 @@ const ERRORS_TOLD = 8;
 /**
  * Throws unless a run ended well by its own account: exit code 0, no signal, and `&&&& PASSED`. `doing` completes «trtexec failed while …».
  * Errors: TF_CHILD_DIED for a signal or an abort that its own lines do not explain, TF_MODEL_REJECTED where its parser refused the model, TF_LIBRARY_LOAD_FAILED, TF_GPU_MEMORY,
- * TF_GPU_UNAVAILABLE where the GPU it was told to use is not there, TF_BUILDER_UNAVAILABLE without GPU or builder, else `otherwise`.
+ * TF_GPU_UNAVAILABLE where the GPU it was told to use is not there, TF_BUILDER_UNAVAILABLE without GPU or builder, TF_PLAN_LOAD_FAILED for an engine that
+ * the library refuses, else `otherwise`.
  */
 export function requireSuccess(
   run: TrtexecRun,
@@ -76,6 +77,7 @@ const MEANINGS: readonly (readonly [ErrorCode, RegExp])[] = [
     'TF_BUILDER_UNAVAILABLE',
     /Builder creation failed|no CUDA-capable device|CUDA driver version is insufficient|^Cannot find any available devices|^Cuda failure: (?:35|100)$/,
   ],
+  ['TF_PLAN_LOAD_FAILED', /^Engine deserialization failed/],
 ];
 
 const codeOf = (log: TrtexecLog, otherwise: ErrorCode): ErrorCode =>

@@ -202,6 +202,10 @@ describe('every known issue', () => {
       '[W] Values missing for input shape tensor: sizesAutomatically setting values to: 1x1',
       'shape-missing-at-run',
     ],
+    ['[E] Cannot open engine file: /no/such/folder/m.plan', 'engine-not-saved'],
+    // 8.6 and 9, and from 10.0 on.
+    ['[E] Engine blob is empty. Nothing to deserialize!', 'plan-corrupt'],
+    ['[E] Engine is empty. Nothing to deserialize!', 'plan-corrupt'],
     ['[W] The CUDA graph capture on the stream has failed.', 'graph-capture-refused'],
   ])('«%s» is %s', (line, id) => {
     const { issues } = explained(line, '&&&& PASSED TensorRT.trtexec [TensorRT v100600] # x');

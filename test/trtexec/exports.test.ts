@@ -109,6 +109,14 @@ describe('exportOutput', () => {
     ]);
   });
 
+  test('bytes that trtexec before 10.16 writes as they are, are refused for what they are', () => {
+    const path = written(
+      'bytes.json',
+      '[\n  { "name" : "a"\n  , "dimensions" : "2"\n  , "values" : [ A, B ]\n  }\n]\n',
+    );
+    expect(refusal(() => readExportedOutput(path)).message).toMatch(/before 10\.16 trtexec writes uint8/);
+  });
+
   test('values that do not fill the shape are refused', () => {
     const path = written(
       'short.json',

@@ -47,6 +47,8 @@ describe('recorded runs, judged', () => {
     ['10.6-err_vc_no_lean', 1, 'TF_BUILD_FAILED'],
     ['10.6-err_ultralytics_header', 134, 'TF_CHILD_DIED'],
     ['10.6-err_min_gt_max', 1, 'TF_BUILD_FAILED'],
+    ['10.6-err_text_plan', 1, 'TF_PLAN_LOAD_FAILED'],
+    ['8.6-err_truncated_plan', 1, 'TF_PLAN_LOAD_FAILED'],
   ])('%s, exit code %d: %s', (name, exitCode, code) => {
     const error = refusal(() => requireSuccess(ended(name, exitCode), 'building m.onnx', 'TF_BUILD_FAILED'));
     expect(error.code).toBe(code);

@@ -38,7 +38,7 @@ export const planIssues: readonly KnownIssue[] = [
     id: 'plan-corrupt',
     severity: 'error',
     pattern:
-      /magicTagRead == kMAGIC_TAG|magicTag == rt::kPLAN_MAGIC_TAG|blobSize > numericCast|Failed to read header from the stream|Failed to verify a plan tag|^Plan file is (?:empty|incorrect)/,
+      /magicTagRead == kMAGIC_TAG|magicTag == rt::kPLAN_MAGIC_TAG|blobSize > numericCast|Failed to read header from the stream|Failed to verify a plan tag|^Plan file is (?:empty|incorrect)|^Engine (?:blob )?is empty\. Nothing to deserialize/,
     cause:
       'The file is not a plan of this product, or it is cut short: an interrupted download, a Git LFS pointer, or a foreign header in front.',
     remedy: '`trtforge inspect FILE` says what it is; fetch or build it again.',
@@ -88,7 +88,7 @@ export const planIssues: readonly KnownIssue[] = [
     id: 'engine-not-saved',
     severity: 'error',
     pattern:
-      /Saving engine to file failed|Cannot write to FileStreamWriter|Failed to open engine file for reading/,
+      /Saving engine to file failed|^Cannot open engine file: |Cannot write to FileStreamWriter|Failed to open engine file for reading/,
     cause: 'The engine was built and could not be written where --saveEngine says.',
     remedy: 'Check that the folder is there, may be written, and has room; what lies there is no engine.',
     versions: 'all',
