@@ -91,14 +91,28 @@ async function commandLinePage() {
   return `${lines.join('\n').trimEnd()}\n`;
 }
 
+/** What no command prints, but files hold. */
+const files = new Set(['gate-baseline', 'passport', 'toolchain']);
+
+/** What every command prints around its result with --json; a result that a file holds may lack it. */
+function framed(schema) {
+  const frame = {
+    ok: { type: 'boolean' },
+    command: { type: 'string' },
+    exitCode: { type: 'integer', minimum: 0, maximum: 5 },
+  };
+  return { ...schema, properties: { ...frame, ...schema.properties } };
+}
+
 const { z } = await import('zod');
 mkdirSync(join(root, 'docs'), { recursive: true });
 mkdirSync(join(root, 'schemas'), { recursive: true });
 writeFileSync(join(root, 'docs', 'errors.md'), errorsPage());
 writeFileSync(join(root, 'docs', 'command-line.md'), await commandLinePage());
 for (const [name, schema] of Object.entries(await resultSchemas())) {
+  const plain = z.toJSONSchema(schema, { unrepresentable: 'any' });
   writeFileSync(
     join(root, 'schemas', `${name}.json`),
-    `${JSON.stringify(z.toJSONSchema(schema, { unrepresentable: 'any' }), null, 2)}\n`,
+    `${JSON.stringify(files.has(name) ? plain : framed(plain), null, 2)}\n`,
   );
 }

@@ -13,11 +13,16 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { encoderModel } from './stream/streaming-encoder.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const fresh = mkdtempSync(join(tmpdir(), 'trtforge-docs-'));
 execFileSync(process.execPath, [join(root, 'scripts/generate-docs.mjs'), '--into', fresh]);
 afterAll(() => rmSync(fresh, { recursive: true }));
+
+const CONTRACT = join(root, 'test/fixtures/contracts/batch-first.contract.json');
+const MODEL = await encoderModel();
 
 const filesOf = (folder: string) => readdirSync(folder).sort();
 
@@ -63,6 +68,19 @@ describe('the documentation', () => {
         readFileSync(join(fresh, 'schemas', name), 'utf8'),
       );
     }
+  });
+
+  test.each([
+    ['toolchain-list', ['toolchain', 'list']],
+    ['explain', ['explain', join(root, 'test/fixtures/trtexec-logs/8.6-err_unknown_flag.log')]],
+    ['contract-check', ['verify', MODEL, '--contract-only', '--contract', CONTRACT]],
+  ])('has a JSON Schema that takes what a command prints with --json: %s', (name, words) => {
+    const main = join(root, 'dist/main.js');
+    const { stdout } = spawnSync(process.execPath, [main, ...words, '--json'], { encoding: 'utf8' });
+    const schema = JSON.parse(readFileSync(join(root, 'schemas', `${name}.json`), 'utf8'));
+    const answer = JSON.parse(stdout);
+    expect(answer.schema).toBe(`trtforge.${name}/1`);
+    expect(z.fromJSONSchema(schema).safeParse(answer).error?.issues).toBeUndefined();
   });
 
   test('has TypeScript that the package declares, and declarations without a fault', () => {
