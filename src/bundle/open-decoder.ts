@@ -28,7 +28,7 @@ export interface BundleDecoder {
  */
 export async function openDecoder(
   metaPath: string,
-  context: Pick<WorkContext, 'emit' | 'signal'> & { readonly threads?: number },
+  context: Pick<WorkContext, 'emit' | 'signal'>,
 ): Promise<BundleDecoder> {
   const meta = readMeta(metaPath);
   const [predictor, joint] = locateComponents(metaPath, dirname(metaPath), ['predictor', 'joint']).map(
@@ -45,8 +45,8 @@ export async function openDecoder(
       : transducerFacts(meta, { predictor, joint }, smallest);
   if (typeof facts === 'string' || encoderInput === undefined)
     throw new TrtforgeError('TF_BUNDLE_MISMATCH', `${metaPath} cannot be decoded with: ${facts}.`);
-  const { emit, threads } = context;
-  const options = { emit, ...signalOf(context), ...(threads === undefined ? {} : { threads }) };
+  // A frame is too little work to share, and threads that spin while they wait take the cores from the encoder, whose steps are timed.
+  const options = { emit: context.emit, ...signalOf(context), threads: 1 };
   const predictorSession = await openOrtSession(predictor.onnx, options);
   try {
     const jointSession = await openOrtSession(joint.onnx, options);

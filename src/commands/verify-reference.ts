@@ -13,6 +13,9 @@ import { shellWord } from '../system/shell-word.js';
 import { type EngineOptionValues, engineWishes } from './engine-options.js';
 import { checkWishes, type ReferenceOptions } from './verify-reference-options.js';
 
+const NOTHING_FOLLOWS =
+  'Nothing follows from what was laid --beside: it has other errors than this run, or the same provider, and the two are not engines of one model built with and without TF32.';
+
 /** Runs the candidate over the reference and writes what was asked for beside the result. */
 export async function runReference(
   candidate: string,
@@ -54,6 +57,7 @@ export async function runReference(
     ...ran,
     explanations: [...told, ...ran.explanations],
     reasons: [...ran.reasons, ...reasons],
+    warnings: [...ran.warnings, ...(others.length > 0 && told.length === 0 ? [NOTHING_FOLLOWS] : [])],
     repeat: [ran.repeat, ...options.beside.map((path) => `--beside ${shellWord(path)}`)].join(' '),
   };
   if (options.summaryJson !== undefined)

@@ -118,6 +118,9 @@ describe('a model against a recorded stream', () => {
     const { explanations, repeat } = verify(drifting, ...words, '--beside', at('cuda.json')).answer();
     expect(repeat).toMatch(/ --beside \S+cuda\.json$/);
     expect(explanations[0]).toMatchObject({ id: 'same-provider-twice', severity: 'error' });
+    writeFileSync(at('same.json'), one.stdout);
+    const { warnings } = verify(drifting, ...words, '--beside', at('same.json')).answer();
+    expect(warnings.at(-1)).toMatch(/^Nothing follows from what was laid --beside/);
   });
 
   it('passes the same one in functional mode, with limits of its own', () => {

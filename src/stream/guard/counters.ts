@@ -49,7 +49,7 @@ export class GuardCounters implements GuardListener {
     const sample = (name: string, own: Readonly<Record<string, string>>, value: number) =>
       lines.push(`trtforge_guard_${name}${labelText({ ...labels, ...own })} ${numberText(value)}`);
 
-    metric('steps_total', 'counter', 'Steps that a guarded session was asked for.');
+    metric('steps_total', 'counter', 'Steps that a guarded session began.');
     sample('steps_total', {}, this.steps);
     metric('failed_steps_total', 'counter', 'Steps in which the session itself failed.');
     sample('failed_steps_total', {}, this.failedSteps);

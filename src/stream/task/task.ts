@@ -17,13 +17,13 @@ import { TransducerTask } from './transducer.js';
  * Throws TF_PARITY_MISFIT when one side does not have the output, and what `openDecoder` throws.
  */
 export async function openTask(
-  request: Pick<ParityRequest, 'decoder' | 'swap' | 'taskOutput' | 'reference' | 'candidate' | 'threads'>,
+  request: Pick<ParityRequest, 'decoder' | 'swap' | 'taskOutput' | 'reference' | 'candidate'>,
   plan: StreamPlan,
   header: Pick<ReferenceHeader, 'outputs'>,
   rounding: Rounding,
   { emit = ignoreEvents, signal }: { readonly emit?: EventListener; readonly signal?: AbortSignal },
 ): Promise<TaskJudge | null> {
-  const { decoder, swap, taskOutput, threads } = request;
+  const { decoder, swap, taskOutput } = request;
   if (decoder === undefined && taskOutput === undefined) return null;
   const output = taskOutput ?? mainOutput(plan);
   const sides = [
@@ -42,7 +42,7 @@ export async function openTask(
   }
   const share = closeCallShare[rounding];
   if (decoder === undefined) return new ArgmaxTask(output!, share);
-  const context = { emit, signal, ...(threads === undefined ? {} : { threads }) };
+  const context = { emit, signal };
   const opened = await openDecoder(decoder, context);
   const { result } = plan.contract.lengths;
   if (swap === undefined) return new TransducerTask(output!, result, opened, share);
