@@ -1,6 +1,15 @@
-import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { isBuiltin } from 'node:module';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
@@ -60,5 +69,51 @@ describe('the package that npm packs', () => {
     expect(pages).toContain('docs/gate.md');
     // onnx-tensorrt's own page is named as a source.
     expect([...pages].filter((page) => !files.includes(page) && page !== 'docs/operators.md')).toEqual([]);
+  });
+});
+
+/** Places that only trtforge's own tests put something else into; a program has no need to name what stands there. */
+const SEAMS = ['StartMeasurer', 'EngineAddon'];
+
+describe('a program that emits declarations', () => {
+  test("can name what the door's functions take and give", async () => {
+    const library = (await import(join(root, 'dist/index.js'))) as Readonly<Record<string, unknown>>;
+    const functions = Object.entries(library)
+      .filter(([name, value]) => typeof value === 'function' && /^[a-z]/.test(name))
+      .map(([name]) => name);
+    const lines = functions.flatMap((name) => [
+      `const ${name}Asked = [] as unknown as Parameters<typeof door.${name}>;`,
+      `export const ${name}Given = ${name}Asked.at(0);`,
+      `export const ${name}Result = await door.${name}(...${name}Asked);`,
+    ]);
+    const folder = mkdtempSync(join(tmpdir(), 'trtforge-door-'));
+    try {
+      // As npm lays it out: what trtforge depends on lies beside it.
+      mkdirSync(join(folder, 'node_modules/trtforge'), { recursive: true });
+      for (const part of ['dist', 'package.json'])
+        symlinkSync(join(root, part), join(folder, 'node_modules/trtforge', part));
+      for (const name of readdirSync(join(root, 'node_modules')).filter((each) => !each.startsWith('.')))
+        symlinkSync(join(root, 'node_modules', name), join(folder, 'node_modules', name));
+      writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
+      writeFileSync(join(folder, 'door.ts'), ["import * as door from 'trtforge';", ...lines].join('\n'));
+      const compilerOptions = {
+        target: 'es2023',
+        module: 'nodenext',
+        strict: true,
+        verbatimModuleSyntax: true,
+        declaration: true,
+        outDir: 'out',
+        types: ['node'],
+        preserveSymlinks: true,
+      };
+      writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions }));
+      const tsc = join(root, 'node_modules/typescript/bin/tsc');
+      const { stdout } = spawnSync(process.execPath, [tsc, '-p', folder], { encoding: 'utf8' });
+      const complaints = stdout.split('\n').filter((line) => line !== '');
+      expect(functions).toContain('buildOrLoad');
+      expect(complaints.filter((line) => !SEAMS.some((seam) => line.includes(`'${seam}'`)))).toEqual([]);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 });

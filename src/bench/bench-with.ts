@@ -14,6 +14,7 @@ export const benchers = {
 export type BenchTool = keyof typeof benchers;
 export const benchTools = ['trtforge', 'trtexec'] as const satisfies readonly BenchTool[];
 
+/** Measures an engine with trtforge's own meter (as `benchEngine`) or with the toolchain's trtexec; one result for both, with their errors. */
 export const benchWith = (
   tool: BenchTool,
   request: BenchRequest,

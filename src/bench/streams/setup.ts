@@ -17,7 +17,7 @@ export interface StreamsSetup {
   readonly device: number;
 }
 
-interface SetupContext {
+export interface SetupContext {
   readonly emit: EventListener;
   readonly signal: AbortSignal;
   readonly environment: NodeJS.ProcessEnv;
