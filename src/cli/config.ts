@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { TrtforgeError } from '../errors.js';
+import { didYouMean } from '../system/nearest-word.js';
 
 /** What a config file says: option name (kebab-case) to value or list of values. */
 export interface Config {
@@ -38,7 +39,7 @@ export async function loadConfig(
     if (!allowed.has(key))
       throw new TrtforgeError(
         'TF_CONFIG_INVALID',
-        `${path} has the key «${key}»${place}, which is no option.`,
+        `${path} has the key «${key}»${place}, which is no option.${didYouMean(key, allowed)}`,
       );
     if (own.has(key)) values[key] = value;
   };

@@ -37,11 +37,12 @@ export async function runProgram(
   signal: AbortSignal = new AbortController().signal,
 ): Promise<ExitCode> {
   const json = argv.includes('--json');
-  const name = argv.find((word) => !word.startsWith('-'));
+  const words = argv[0] === 'help' ? [...argv.slice(1), '--help'] : argv;
+  const name = words.find((word) => !word.startsWith('-'));
   const entry = program.entries.find((candidate) => candidate.name === name);
   try {
     const parser = await buildParser(program, entry, console, signal);
-    await parser.tree.parseAsync([...argv], { from: 'user' });
+    await parser.tree.parseAsync(await wordsUpToUnknown(words, program.entries), { from: 'user' });
     return parser.exitCode();
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return ExitCode.pass;
@@ -50,6 +51,21 @@ export async function runProgram(
     return reportError(usageError(error), { json, command: name ?? null }, console);
   }
 }
+
+/** commander answers --help before it sees that there is no such command: then the words end with the one that it does not know. */
+async function wordsUpToUnknown(words: readonly string[], entries: readonly CommandEntry[]) {
+  const [first, second] = words;
+  const entry = entries.find(({ name }) => name === first);
+  if (entry === undefined) return isWord(first) ? [first] : [...words];
+  const loaded = isWord(second) && second !== 'help' ? await entry.load() : undefined;
+  const isKnown =
+    loaded === undefined ||
+    !('subcommands' in loaded) ||
+    loaded.subcommands.some(({ name }) => name === second);
+  return isKnown ? [...words] : words.slice(0, 2);
+}
+
+const isWord = (word: string | undefined): word is string => word !== undefined && !word.startsWith('-');
 
 async function buildParser(
   program: Program,

@@ -113,9 +113,11 @@ function render(result: ForgeResult, { line, colors }: TextOutput): void {
   if (result.engineVerification !== null) line(`The engine: ${accuracySentence(result.engineVerification)}`);
   if (result.bench !== null) line(speedSentence(result.bench));
   line();
-  line(`${tone(colors.bold(outcomeWord[verdict.outcome].toUpperCase()))}  ${verdict.headline}`);
+  line(
+    `${tone(colors.bold(outcomeWord[verdict.outcome].toUpperCase()))}  ${verdict.headline}${error === null ? '' : ` ${colors.dim(error.code)}`}`,
+  );
   for (const reason of verdict.reasons) line(`  ${colors.dim('·')} ${reason}`);
-  if (error !== null) line(`  ${colors.dim('→')} ${error.remedy} ${colors.dim(error.code)}`);
+  if (error !== null) line(`  ${colors.dim('→')} ${error.remedy}`);
   line();
   if (result.engine !== null) line(`engine  ${result.engine}`);
   line(`report  ${result.report}`);

@@ -83,7 +83,7 @@ export const command = defineCommand({
     refuse('--reference', streamWishes(options));
     if (against === undefined) {
       throw new TrtforgeError('TF_USAGE', 'There is no reference to hold the candidate against.', {
-        remedy: `Give it: trtforge verify ${candidate} --against MODEL, or --reference for a recorded stream.`,
+        remedy: `Give it: trtforge verify ${candidate} --against MODEL, --reference for a recorded stream, or --contract-only to hold it against its contract alone.`,
       });
     }
     const result = await inPhase(

@@ -129,7 +129,9 @@ function explained(
   model?: ModelNodes,
 ): ExplainedIssue {
   const filled = (text: string) =>
-    text.replaceAll(/\{(\w+)\}/g, (_whole, name: string) => groups[name] ?? '');
+    text.replaceAll(/( ?)\{(\w+)\}/g, (_whole, space: string, name: string) =>
+      groups[name] === undefined ? '' : `${space}${groups[name]}`,
+    );
   const { id, versions, source } = issue;
   const meaning = passed ? (issue.whenPassed ?? issue) : issue;
   const isHarmless = passed && meaning.severity === 'error' && issue.hiddenBySuccess !== true;

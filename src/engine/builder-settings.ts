@@ -1,5 +1,14 @@
 import { TrtforgeError } from '../errors.js';
-import { type Feature, generationOf, isAtLeast, numberOf, sinceIn, versionsWith } from '../toolchain/abi.js';
+import { didYouMean } from '../system/nearest-word.js';
+import {
+  abiTable,
+  type Feature,
+  generationOf,
+  isAtLeast,
+  numberOf,
+  sinceIn,
+  versionsWith,
+} from '../toolchain/abi.js';
 import type { Generation, NativeSetting } from '../toolchain/addon.js';
 import type { Toolchain } from '../toolchain/toolchain.js';
 import type { Recipe } from './recipe.js';
@@ -45,6 +54,11 @@ const nameOf = ({ product, version }: Toolchain): string =>
 /** `sparse-weights` as TensorRT spells it: `kSPARSE_WEIGHTS`. */
 const enumerator = (name: string): string => `k${name.toUpperCase().replaceAll('-', '_')}`;
 
+/** The other way round. */
+const wordOf = (enumerator: string): string => enumerator.slice(1).toLowerCase().replaceAll('_', '-');
+
+const isNone = (versions: string): boolean => versions.startsWith('no ');
+
 class VersionedCalls {
   constructor(
     readonly generation: Generation,
@@ -62,19 +76,25 @@ class VersionedCalls {
   /** The number of an enumerator, refused where this version has no such value. */
   number(option: string, enumeration: string, name: string): number {
     const number = numberOf(this.generation, this.toolchain.version, enumeration, name);
-    if (number === null) throw this.refused(option, { enum: enumeration, name });
-    return number;
+    if (number !== null) return number;
+    const versions = versionsWith({ enum: enumeration, name });
+    const known = Object.keys(abiTable(this.generation).enums[enumeration] ?? {}).map(wordOf);
+    throw this.refusedWith(option, versions, isNone(versions) ? didYouMean(wordOf(name), known).trim() : '');
   }
 
   refused(option: string, feature: Feature): TrtforgeError {
     return this.refusedWith(option, versionsWith(feature));
   }
 
-  refusedWith(option: string, versions: string): TrtforgeError {
+  /** `hint` says what to do where more is known than that the option is to be left out. */
+  refusedWith(option: string, versions: string, hint = ''): TrtforgeError {
     return new TrtforgeError(
       'TF_OPTION_UNSUPPORTED',
-      `${nameOf(this.toolchain)} has no ${option}; ${versions} ${versions.startsWith('no ') ? 'has' : 'have'} it.`,
-      { details: { option, version: this.toolchain.version, availableIn: versions } },
+      `${nameOf(this.toolchain)} has no ${option}; ${versions} ${isNone(versions) ? 'has' : 'have'} it.`,
+      {
+        ...(hint === '' ? {} : { remedy: hint }),
+        details: { option, version: this.toolchain.version, availableIn: versions },
+      },
     );
   }
 }

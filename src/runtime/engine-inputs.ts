@@ -17,7 +17,7 @@ export function callShapeOf(inputs: readonly EngineBinding[], tensors: NamedTens
   refuseUnknown(inputs, tensors.keys());
   const checked = inputs.map((input) => {
     const tensor = tensors.get(input.name);
-    if (tensor === undefined) throw wrong(`There is no tensor for the input ${input.name}.`);
+    if (tensor === undefined) throw wrong(`There is no tensor for the input «${input.name}».`);
     checkTensor(input, tensor);
     return tensor;
   });
@@ -105,7 +105,7 @@ export function refuseUnknown(inputs: readonly { readonly name: string }[], name
   for (const name of names) {
     if (inputs.some((input) => input.name === name)) continue;
     const known = inputs.map((input) => input.name).join(', ');
-    throw wrong(`There is no input ${name}; the inputs are ${known}.`);
+    throw wrong(`There is no input «${name}»; the inputs are ${known}.`);
   }
 }
 

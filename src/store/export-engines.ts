@@ -10,6 +10,7 @@ import { makeFolder } from '../system/folders.js';
 import { beginFile, copyPart, type PendingFile, writeFailed } from '../system/publish.js';
 import { tarEnd, tarHeader, tarPadding } from '../system/tar.js';
 import type { CacheExport } from './cache-result.js';
+import { isCalled, nothingCalled } from './called.js';
 import { ForeignEngines } from './foreign.js';
 import type { LocalStore } from './local.js';
 import { openRemoteStore } from './open-stores.js';
@@ -62,13 +63,9 @@ async function choose(store: LocalStore, names: readonly string[]): Promise<read
   const wanted = new Set<string>();
   const foreign = await new ForeignEngines(store.place).list();
   for (const name of names.length === 0 ? [''] : names) {
-    const fitting = listed.filter((engine) => fits(name, engine.identity, engine.name ?? ''));
-    const isForeign = foreign.some(({ record }) => fits(name, record.sha256, record.name));
-    if (fitting.length === 0 && !isForeign && name !== '')
-      throw new TrtforgeError('TF_USAGE', `No engine of ${store.place} is called «${name}».`, {
-        remedy:
-          'trtforge cache ls shows names and identities; part of a name or the start of an identity will do.',
-      });
+    const fitting = listed.filter((engine) => isCalled(name, engine.identity, engine.name ?? ''));
+    const isForeign = foreign.some(({ record }) => isCalled(name, record.sha256, record.name));
+    if (fitting.length === 0 && !isForeign && name !== '') throw nothingCalled(store.place, name);
     for (const { identity } of fitting) wanted.add(identity);
   }
   const chosen: Exported[] = [];
@@ -82,9 +79,6 @@ async function choose(store: LocalStore, names: readonly string[]): Promise<read
   }
   return chosen;
 }
-
-const fits = (wanted: string, digest: string, name: string): boolean =>
-  name.includes(wanted) || (wanted.length >= 6 && digest.startsWith(wanted));
 
 function freePath({ name, identity }: Passport, taken: ReadonlySet<string>): string {
   const path = `${modelFolder(name)}/${name}`;
@@ -154,7 +148,7 @@ async function exportForeign(
   if (to.endsWith('.tar')) return [];
   const engines: CacheExport['engines'] = [];
   for (const { path, record } of await new ForeignEngines(store.place).list()) {
-    if (names.length > 0 && !names.some((name) => fits(name, record.sha256, record.name))) continue;
+    if (names.length > 0 && !names.some((name) => isCalled(name, record.sha256, record.name))) continue;
     const target = join(to, 'foreign', record.sha256.slice(0, 12), record.name);
     try {
       makeFolder(dirname(target));

@@ -1,14 +1,16 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { chmodSync, closeSync, mkdtempSync, openSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import type { Passport } from '../engine/passport-file.js';
 import { generateKeys, keyIdOf, signPassport } from '../engine/signature.js';
 import { verifyEngineInPieces } from '../engine/verify-engine.js';
 import { systemErrorCode, TrtforgeError } from '../errors.js';
+import { makeFolder } from '../system/folders.js';
 import { publishFile, writeFailed } from '../system/publish.js';
 import { removeIfThere } from '../system/remove.js';
 import type { CacheKeys, CacheSigning } from './cache-result.js';
+import { isCalled, nothingCalled } from './called.js';
 import type { LocalStore } from './local.js';
 import type { RemoteStore } from './remote/remote-store.js';
 import type { TransferOptions } from './remote/transfer.js';
@@ -16,6 +18,12 @@ import type { TransferOptions } from './remote/transfer.js';
 /** Makes a pair of keys: `path` for its owner alone, `path.pub` for everybody. Throws TF_USAGE where a file is there already, TF_WRITE_FAILED. */
 export function makeKeys(path: string): CacheKeys {
   const { privateKey, publicKey, keyId } = generateKeys();
+  const folder = dirname(path);
+  try {
+    makeFolder(folder);
+  } catch (cause) {
+    throw writeFailed(folder, cause);
+  }
   try {
     // 'wx' with the mode at once: at no moment can another user read it, and no key is ever written over.
     closeSync(openSync(path, 'wx', 0o600));
@@ -47,13 +55,13 @@ export async function signEngines(
   options: TransferOptions,
 ): Promise<CacheSigning> {
   const listed = (await store.list()).filter(({ problem }) => problem === null);
+  const isMeant = (wanted: string) => (engine: (typeof listed)[number]) =>
+    isCalled(wanted, engine.identity, engine.name ?? '');
+  const unknown = names.find((wanted) => !listed.some(isMeant(wanted)));
+  if (unknown !== undefined) throw nothingCalled(store.place, unknown);
   const chosen = listed.filter(
-    ({ identity, name }) =>
-      names.length === 0 ||
-      names.some((wanted) => name?.includes(wanted) || (wanted.length >= 6 && identity.startsWith(wanted))),
+    (engine) => names.length === 0 || names.some((wanted) => isMeant(wanted)(engine)),
   );
-  if (names.length > 0 && chosen.length === 0)
-    throw new TrtforgeError('TF_USAGE', `No engine of ${store.place} is called ${names.join(', ')}.`);
   const signed: CacheSigning['signed'] = [];
   for (const { identity } of chosen) {
     const passport =

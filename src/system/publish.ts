@@ -146,6 +146,7 @@ const WHY_NOT_WRITTEN: Readonly<Record<string, string>> = {
   ENOTDIR: 'a part of its path is a file',
   EEXIST: 'a file is where its folder should be',
   EISDIR: 'it is a folder',
+  EBUSY: 'it is a folder that is in use',
 };
 
 /** The error of a file that could not be written; one that says so already stays what it is. */

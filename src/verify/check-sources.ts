@@ -77,7 +77,7 @@ export function refuseMissing(inputs: readonly Binding[], given: ReadonlyMap<str
   if (names.length === 0) return;
   throw new TrtforgeError(
     'TF_SESSION_INPUT',
-    `There is no tensor for the ${names.length === 1 ? 'input' : 'inputs'} ${names.join(', ')}.`,
+    `There is no tensor for the ${names.length === 1 ? 'input' : 'inputs'} ${names.map((name) => `«${name}»`).join(', ')}.`,
     {
       remedy: `Give ${names.length === 1 ? 'it' : 'them'}: ${names.map((name) => `${name}=@${name}.npy`).join(' ')}, or add --inputs random.`,
     },

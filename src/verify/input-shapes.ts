@@ -27,7 +27,7 @@ export function resolveShapes(
 ): ResolvedShapes {
   for (const name of asked.keys()) {
     if (!inputs.some((input) => input.name === name)) {
-      throw new TrtforgeError('TF_SHAPE_INVALID', `There is no input ${name} to give a shape.`, {
+      throw new TrtforgeError('TF_SHAPE_INVALID', `There is no input «${name}» to give a shape.`, {
         remedy: `The inputs are ${inputs.map((input) => input.name).join(', ')}.`,
       });
     }
@@ -46,7 +46,7 @@ function takeSymbols(input: Binding, shape: readonly number[] | undefined, sizes
   const refuse = (why: string) =>
     new TrtforgeError(
       'TF_SHAPE_INVALID',
-      `The shape [${shape}] does not fit the input ${input.name}: ${why}.`,
+      `The shape [${shape}] does not fit the input «${input.name}»: ${why}.`,
     );
   if (shape.length !== declared.length) throw refuse(`it has ${declared.length} dimensions`);
   declared.forEach((dim, axis) => {

@@ -94,7 +94,7 @@ function converted(binding: Binding, given: Tensor, path: string): Gathered {
   if (shape !== null && !fitsDeclared(shape, tensor.shape)) {
     throw new TrtforgeError(
       'TF_SESSION_INPUT',
-      `${path} is ${list(tensor.shape)}, but the input ${name} is ${list(shape.map((size) => size ?? '?'))}.`,
+      `${path} is ${list(tensor.shape)}, but the input «${name}» is ${list(shape.map((size) => size ?? '?'))}.`,
       { remedy: 'Give a tensor of the rank and the fixed dimensions of the input.' },
     );
   }

@@ -111,6 +111,19 @@ describe('the command line', () => {
     expect(out).not.toContain('--minShapes');
   });
 
+  test('a key of the config file that is no option may be one written wrongly', async () => {
+    writeFileSync('trtforge.config.yaml', 'precison: fp16\n');
+    const { exitCode, err } = await run('echo');
+    expect(exitCode).toBe(2);
+    expect(err).toContain('«precison», which is no option. Did you mean «precision»?');
+  });
+
+  test.each(['echo', 'box', 'box open'])('help %s shows what %s --help shows', async (command) => {
+    const shown = await run(`${command} --help`);
+    expect(await run(`help ${command}`)).toEqual(shown);
+    expect(shown).toMatchObject({ exitCode: 0, out: expect.stringContaining(`Usage: trtforge ${command}`) });
+  });
+
   test.each([
     ['--json', null],
     ['box --json', 'box'],
@@ -155,6 +168,10 @@ describe('the command line', () => {
     ['echo --min-shapes x:1x', '«x:1x» is not a shape'],
     ['box', 'Usage: trtforge box'],
     ['box opne', 'Did you mean open?'],
+    ['ecko --help', 'Did you mean echo?'],
+    ['help ecko', 'Did you mean echo?'],
+    ['box opne --help', 'Did you mean open?'],
+    ['help box opne', 'Did you mean open?'],
     ['fail', "Missing required argument 'HOW'"],
     ['fail gate more', 'Too many arguments'],
   ])('«%s» stops with exit 2', async (line, said) => {

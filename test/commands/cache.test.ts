@@ -226,8 +226,15 @@ describe('trtforge cache keygen', () => {
     expect(readFileSync(join(folder, 'trtforge-signing.pem')).equals(before)).toBe(true);
   });
 
-  test('into a folder that is not there is an error', async () => {
-    expect(answer(['keygen', '-o', 'no/where.pem'])).toMatchObject({ error: { code: 'TF_WRITE_FAILED' } });
+  test('makes the folder they go to, and says where none can be', async () => {
+    const pair = cacheKeygenSchema.parse(answer(['keygen', '-o', 'keys/of/team.pem']));
+    expect(statSync(pair.privateKey).mode & 0o777).toBe(0o600);
+    expect(answer(['keygen', '-o', 'keys/of/team.pem/mine.pem'])).toMatchObject({
+      error: {
+        code: 'TF_WRITE_FAILED',
+        message: expect.stringContaining('a file is where its folder should be'),
+      },
+    });
   });
 });
 

@@ -75,7 +75,7 @@ describe('trtforge verify', () => {
 
   it.each([
     ['no reference', [], /no reference/],
-    ['an unknown input', ['--inputs', 'q=@nothing.npy'], /no input q/],
+    ['an unknown input', ['--inputs', 'q=@nothing.npy'], /no input «q»/],
     ['a nonsense tolerance', ['--atol', 'y:much'], /not a tolerance/],
   ])('refuses %s with exit 2', (_case, words, message) => {
     const against = words.length === 0 ? [] : ['--against', paths.reference];

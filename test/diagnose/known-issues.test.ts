@@ -225,6 +225,15 @@ describe('every known issue', () => {
     expect(issues.map((issue) => issue.id)).toEqual([id]);
   });
 
+  it.each([
+    ['IShuffleLayer /l.0/Reshape_4: reshaping failed', 'the node /l.0/Reshape_4 cannot work'],
+    ['embeddings.add: dimensions not compatible for elementwise.', 'the node embeddings.add cannot work'],
+    ['', 'the node cannot work'],
+  ])('a profile that contradicts itself, «%s», names the node where the line does', (rest, said) => {
+    const line = `[W] [TRT] Profile kMAX values are not self-consistent. ${rest}`;
+    expect(explained(line).issues[0]?.cause).toContain(said);
+  });
+
   it('costs time that grows with the line only as the line does', () => {
     const words = knownIssues.flatMap(({ pattern }) =>
       pattern.source.split('|').map((part) => part.replace(/\(\?[<:!=][^)]*|[\\^$().*+?[\]{}]/g, '')),

@@ -143,6 +143,12 @@ describe('an option this version lacks is refused with the versions that have it
     expect(error.message).toContain(text);
   });
 
+  test('a flag that no version has may be another one written wrongly', () => {
+    const remedy = (flag: string) => refusal(() => resolve('10.16.0.72', { flags: [flag] })).remedy;
+    expect(remedy('sparse-weigths')).toBe('Did you mean «sparse-weights»?');
+    expect(remedy('quantum')).toBe('Leave the option out, or use a version that has it.');
+  });
+
   test('a version without a table is TF_LIBRARY_UNSUPPORTED', () => {
     expect(refusal(() => resolve('9.3.0', {})).code).toBe('TF_LIBRARY_UNSUPPORTED');
   });

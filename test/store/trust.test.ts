@@ -137,8 +137,8 @@ describe('a store whose engines must be signed', () => {
     expect(await verifyCache(opened, { trust })).toMatchObject({ exitCode: 0, sound: 1 });
     expect((await opened.list())[0]?.signedBy).toBe(ours.keyId);
     expect(await obtain(store, required)).toMatchObject({ source: 'local', engine });
-    await expect(signEngines(opened, ['nothing'], trust.signingKey, quiet)).rejects.toThrow(
-      /is called nothing/,
+    await expect(signEngines(opened, ['sample', 'nothing'], trust.signingKey, quiet)).rejects.toThrow(
+      /is called «nothing»/,
     );
   });
 

@@ -280,7 +280,7 @@ describe('faults of a reference are found and named', () => {
     }));
     await expect(parity({}, {}, without)).rejects.toMatchObject({
       code: 'TF_PARITY_MISFIT',
-      message: 'Chunk 0 of memory records no input length.',
+      message: 'Chunk 0 of memory records no input «length».',
     });
   });
 
@@ -434,7 +434,7 @@ describe('faults of a reference are found and named', () => {
       inputs: new Map<string, Tensor>([...each.inputs, ['extra', ids([1], [1])]]),
     }));
     expect((await parity({}, { limit: 2 }, more)).warnings).toEqual([
-      'The candidate has no input extra, which the reference records.',
+      'The candidate has no input «extra», which the reference records.',
     ]);
   });
 });

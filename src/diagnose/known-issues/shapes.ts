@@ -115,7 +115,7 @@ export const shapeIssues: readonly KnownIssue[] = [
   {
     id: 'profile-not-self-consistent',
     severity: 'warning',
-    pattern: /Profile (?<which>kMIN|kOPT|kMAX) values are not self-consistent\.(?: \w+ (?<node>\S+):)?/,
+    pattern: /Profile (?<which>kMIN|kOPT|kMAX) values are not self-consistent\.(?: (?:\w+ )?(?<node>\S+):)?/,
     cause:
       'With the {which} shapes of the profile the node {node} cannot work: inputs that share a dimension disagree there, or the exporter fixed a dimension. The build passes, and the engine refuses those shapes when it runs.',
     remedy:

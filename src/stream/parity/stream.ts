@@ -205,7 +205,7 @@ class Stream {
       const known = new Set(this.#plan.inputs.map(({ name }) => name));
       for (const name of chunk.inputs.keys())
         if (!known.has(name))
-          this.#warnings.add(`The candidate has no input ${name}, which the reference records.`);
+          this.#warnings.add(`The candidate has no input «${name}», which the reference records.`);
     }
     return inputs;
   }
@@ -221,7 +221,7 @@ class Stream {
     const tensor = chunk.inputs.get(binding.name);
     const place = `Chunk ${chunk.index} of ${this.#plan.reference}`;
     if (tensor !== undefined) return inDtype(binding, asListed(binding, tensor), place);
-    throw new TrtforgeError('TF_PARITY_MISFIT', `${place} records no input ${binding.name}.`, {
+    throw new TrtforgeError('TF_PARITY_MISFIT', `${place} records no input «${binding.name}».`, {
       remedy: `The candidate takes ${this.#plan.inputs.map(({ name }) => name).join(', ')}; record a reference of the same model with trtforge record.`,
     });
   }

@@ -83,7 +83,7 @@ export class StreamInputs {
     if (!isRandomDtype(dtype))
       throw new TrtforgeError(
         'TF_SESSION_INPUT',
-        `No numbers can be drawn for the input ${name} of ${dtype}.`,
+        `No numbers can be drawn for the input «${name}» of ${dtype}.`,
       );
     const normal = { kind: 'normal', mean: 0, deviation: 1 } as const;
     return randomTensor(dtype, shape, normal, randomStream(this.#seed, `${name}/${chunk.chunk}`));
@@ -94,7 +94,7 @@ export class StreamInputs {
     if (!isRandomDtype(dtype))
       throw new TrtforgeError(
         'TF_SESSION_INPUT',
-        `No numbers can be drawn for the input ${name} of ${dtype}.`,
+        `No numbers can be drawn for the input «${name}» of ${dtype}.`,
       );
     const frames = shape[axis] ?? 0;
     const width = packedBytes(dtype, 1);
@@ -133,7 +133,7 @@ export class StreamInputs {
       if (axis === 0 || this.#isBatch(size, other)) return this.#batch;
       throw new TrtforgeError(
         'TF_SHAPE_INVALID',
-        `Nothing says how large dimension ${axis} (${size ?? '?'}) of the input ${binding.name} is.`,
+        `Nothing says how large dimension ${axis} (${size ?? '?'}) of the input «${binding.name}» is.`,
         { remedy: 'Give a contract that names it: --contract FILE.' },
       );
     });
