@@ -26,6 +26,7 @@ BuildRequest buildRequest(const Reader& from) {
   request.modelPath = from["modelPath"].text();
   request.planPath = from["planPath"].text();
   request.networkFlags = static_cast<std::uint32_t>(from["networkFlags"].integer());
+  request.parserFlags = static_cast<std::uint32_t>(from["parserFlags"].integer());
   for (const Reader& setting : from["settings"].elements())
     request.settings.push_back({setting["option"].text(), setting["call"].text(), setting["arguments"].integers()});
   for (const Reader& profile : from["profiles"].elements()) {

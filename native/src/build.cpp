@@ -91,7 +91,7 @@ BuildResult build(const BuildRequest& request, Listener& listener) {
   const Owned network = require(Owned(library, builder.call<void*>(Slot::IBuilder_createNetworkV2_1, request.networkFlags)), listener, "network");
   Parser parser(library, request.parserLibrary, network, listener);
   listener.throwIfCancelled();
-  parser.parse(request.modelPath, listener);
+  parser.parse(request.modelPath, request.parserFlags, listener);
 
   const std::vector<NetworkTensor> inputs = networkInputs(library, network);
   const std::vector<NetworkTensor> outputs = networkOutputs(library, network);

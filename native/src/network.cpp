@@ -47,8 +47,9 @@ Parser::~Parser() {
   if (object_ != nullptr) call<void>(Slot::IParser_destroy_deleting_0);
 }
 
-void Parser::parse(const std::string& modelPath, Listener& listener) {
+void Parser::parse(const std::string& modelPath, std::uint32_t flags, Listener& listener) {
   constexpr int kWarnings = 2;
+  if (flags != 0) call<void>(Slot::IParser_setFlags_1, flags);
   const bool parsed = call<bool>(Slot::IParser_parseFromFile_2, modelPath.c_str(), kWarnings);
   const std::vector<ParserError> refused = errors();
   if (parsed && refused.empty()) return;

@@ -23,8 +23,8 @@ class Parser {
   Parser(const Parser&) = delete;
   Parser& operator=(const Parser&) = delete;
 
-  // Throws TF_MODEL_REJECTED with every error of the parser.
-  void parse(const std::string& modelPath, Listener& listener);
+  // With bits of OnnxParserFlags, or 0 for the parser's own. Throws TF_MODEL_REJECTED with every error of the parser.
+  void parse(const std::string& modelPath, std::uint32_t flags, Listener& listener);
 
  private:
   template <class Result, class... Arguments>

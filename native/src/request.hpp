@@ -22,6 +22,7 @@ struct BuildRequest {
   std::string inferenceLibrary, parserLibrary, pluginLibrary;
   std::string modelPath, planPath;
   std::uint32_t networkFlags = 0;
+  std::uint32_t parserFlags = 0;  // 0: the parser's own
   std::vector<Setting> settings;
   std::vector<std::vector<ProfileInput>> profiles;
   std::vector<std::int64_t> computeCapabilities;

@@ -1,4 +1,5 @@
 import { regionOf } from '../engine/layer-names.js';
+import { versionOfCode } from '../toolchain/version.js';
 import type { ExplainedIssue, ModelPlace } from './explained-issue.js';
 import { knownIssues } from './known-issues/index.js';
 import type { KnownIssue } from './known-issues/issue.js';
@@ -154,11 +155,4 @@ function placeOf(mentions: ReadonlySet<string>, model: ModelNodes): ModelPlace |
     if (place !== null) return place;
   }
   return null;
-}
-
-/** 8601 is 8.6.1 (thousands, hundreds, rest); 100600 is 10.6.0 (ten thousands). */
-function versionOfCode(code: number): string {
-  const [major, rest] =
-    code >= 10_000 ? [Math.floor(code / 10_000), code % 10_000] : [Math.floor(code / 1000), code % 1000];
-  return `${major}.${Math.floor(rest / 100)}.${rest % 100}`;
 }

@@ -5,7 +5,7 @@ import { dtypeFromTensorrt } from '../tensor/dtype.js';
 import { type Addon, loadAddon, type NativeBuildRequest, type NativeTensor } from '../toolchain/addon.js';
 import type { NativeEvent } from '../toolchain/native-job.js';
 import type { BuildOutcome, BuildRequest } from './build-request.js';
-import { builderSettings } from './builder-settings.js';
+import { type BuilderSettings, builderSettings } from './builder-settings.js';
 import { withNodeNames } from './parser-errors.js';
 
 export interface InProcessOptions {
@@ -28,15 +28,14 @@ export async function buildInProcess(
   const addon = options.addon ?? loadAddon();
   const library = addon.probe(request.toolchain.libraries.inference);
   // What the library says of itself decides: numbers of flags differ between majors.
-  const { networkFlags, settings } = builderSettings(request.recipe, { ...request.toolchain, ...library });
+  const resolved = builderSettings(request.recipe, { ...request.toolchain, ...library });
   const cache = request.timingCachePath === null ? null : beginFile(request.timingCachePath);
   const warnings = new Set<string>();
   const tell = eventTeller(library.product, options.emit, warnings);
   try {
     const job = addon.build(
       nativeRequest(request, cache, {
-        networkFlags,
-        settings,
+        ...resolved,
         verbose: options.verbose ?? false,
         keepBuilder: options.keepBuilder ?? false,
       }),
@@ -65,7 +64,7 @@ export async function buildInProcess(
 function nativeRequest(
   request: BuildRequest,
   cache: PendingFile | null,
-  resolved: Pick<NativeBuildRequest, 'networkFlags' | 'settings' | 'verbose' | 'keepBuilder'>,
+  resolved: BuilderSettings & Pick<NativeBuildRequest, 'verbose' | 'keepBuilder'>,
 ): NativeBuildRequest {
   const { inference, parser, plugins } = request.toolchain.libraries;
   if (parser === null) {

@@ -17,6 +17,8 @@ import type { Recipe } from './recipe.js';
 export interface BuilderSettings {
   /** Bits of `NetworkDefinitionCreationFlags`. */
   readonly networkFlags: number;
+  /** Bits of `OnnxParserFlags`; 0 leaves the parser its own. */
+  readonly parserFlags: number;
   readonly settings: readonly NativeSetting[];
 }
 
@@ -38,6 +40,7 @@ export function builderSettings(recipe: Recipe, toolchain: Toolchain): BuilderSe
   const version = new VersionedCalls(generation, toolchain);
   return {
     networkFlags: networkFlags(recipe, version),
+    parserFlags: parserFlags(recipe, version),
     settings: [
       ...flagSettings(recipe, version),
       ...poolSettings(recipe, version),
@@ -113,6 +116,16 @@ function networkFlags(recipe: Recipe, version: VersionedCalls): number {
         throw version.refusedWith('weakly typed networks', 'TensorRT 8.6, TensorRT 10.x');
       return 0;
   }
+}
+
+/**
+ * Before 10 the parser writes InstanceNormalization as a plug-in, which version- and hardware-compatible engines cannot hold: NvOnnxParser.h requires the
+ * flag for them, and trtexec sets it. Later parsers write none.
+ */
+function parserFlags({ flags, hardwareCompatibility }: Recipe, version: VersionedCalls): number {
+  const isCompatible = flags.includes('version-compatible') || hardwareCompatibility !== 'none';
+  if (version.generation !== '8' || !isCompatible) return 0;
+  return 1 << version.number('native InstanceNormalization', 'OnnxParserFlag', 'kNATIVE_INSTANCENORM');
 }
 
 function flagSettings(recipe: Recipe, version: VersionedCalls): NativeSetting[] {

@@ -6,7 +6,7 @@ import { makeFolder } from '../system/folders.js';
 import { publishFile, writeFailed } from '../system/publish.js';
 import { removeIfThere } from '../system/remove.js';
 import { builderEnvironment } from '../toolchain/process-environment.js';
-import { agree } from '../toolchain/version.js';
+import { agree, isWithin } from '../toolchain/version.js';
 import { buildMisreadings } from '../trtexec/build-misreadings.js';
 import { buildArguments } from '../trtexec/flags.js';
 import type { TrtexecLog } from '../trtexec/log-result.js';
@@ -38,6 +38,7 @@ export async function buildWithTrtexec(
   const { env = process.env } = options;
   const trtexec = trtexecOf(toolchain, env);
   openFile(modelPath).close();
+  refuseRetyped(modelPath, toolchain.version);
   const scratch = makeScratch(dirname(planPath));
   try {
     const files = placeFiles(scratch, request);
@@ -62,6 +63,20 @@ export async function buildWithTrtexec(
   } finally {
     removeIfThere(scratch);
   }
+}
+
+/** The first trtexec that leaves int8 inputs as they are: earlier ones make them float, so the engine would not take what the model does. */
+const KEEPS_INT8 = '10.1';
+
+function refuseRetyped(modelPath: string, version: string): void {
+  if (isWithin(version, { since: KEEPS_INT8, until: null })) return;
+  const retyped = networkValues(modelPath).inputs.find(({ dtype }) => dtype === 'int8');
+  if (retyped === undefined) return;
+  throw new TrtforgeError(
+    'TF_OPTION_UNSUPPORTED',
+    `trtexec ${version} would make the int8 input «${retyped.name}» of ${modelPath} float; trtexec ${KEEPS_INT8} and newer leave it.`,
+    { remedy: 'Build with --builder native, which leaves the types of inputs alone.' },
+  );
 }
 
 function makeScratch(folder: string): string {

@@ -83,6 +83,8 @@ export interface NativeBuildRequest {
   readonly planPath: string;
   /** Bits of `NetworkDefinitionCreationFlags`. */
   readonly networkFlags: number;
+  /** Bits of `OnnxParserFlags`; 0 leaves the parser its own. */
+  readonly parserFlags: number;
   readonly settings: readonly NativeSetting[];
   readonly profiles: readonly (readonly NativeProfileInput[])[];
   /** tensorrt-rtx only; empty means the library's default. */

@@ -51,6 +51,18 @@ describe('typing of the network', () => {
     expect(error.message).toContain(text);
   });
 
+  test.each<[string, Partial<Recipe>, number]>([
+    ['8.6.1.6', { ...weak }, 0],
+    ['8.6.1.6', { ...weak, flags: ['version-compatible'] }, 1],
+    ['8.6.1.6', { ...weak, hardwareCompatibility: 'ampere-plus' }, 1],
+    ['10.6.0.26', { flags: ['version-compatible'] }, 0],
+  ])(
+    'on %s %j: parser flags %i, by which compatible engines of 8.6 hold no InstanceNormalization plug-in',
+    (version, recipe, flags) => {
+      expect(resolve(version, recipe).parserFlags).toBe(flags);
+    },
+  );
+
   test('in a weakly typed network the precision is a builder flag', () => {
     expect(calls('8.6.1.6', { ...weak, precision: 'fp16' })).toEqual([['setFlag', 0]]);
     expect(calls('10.3.0', { ...weak, precision: 'bf16' })).toEqual([['setFlag', 17]]);

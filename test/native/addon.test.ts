@@ -105,6 +105,7 @@ describeWith('toolchain', 'the addon over tensorrt-rtx', (libraries) => {
     modelPath,
     planPath: join(folder, 'plan'),
     networkFlags: 0,
+    parserFlags: 0,
     settings: [],
     profiles: [],
     computeCapabilities: [89],

@@ -84,6 +84,13 @@ describe.each(everyGeneration)('the addon over a library of generation %s', (sta
     expect(answer.calls.filter((call) => call.startsWith('destroy')).at(-1)).toBe('destroy IBuilder');
   });
 
+  test('flags of the parser arrive before the model; none leaves it its own', () => {
+    const parsed = (parserFlags: number) =>
+      build(standin, { parserFlags }).calls.filter((call) => /setFlags|parseFromFile/.test(call));
+    expect(parsed(1)).toEqual(['IParser setFlags 1', 'parseFromFile /models/m.onnx 2']);
+    expect(parsed(0)).toEqual(['parseFromFile /models/m.onnx 2']);
+  });
+
   test('profiles arrive with their selectors and 32- or 64-bit dimensions', () => {
     const { calls } = build(standin);
     expect(calls.filter((call) => call.startsWith('setDimensions'))).toEqual([

@@ -237,6 +237,7 @@ export class StandinBench {
       modelPath: '/models/m.onnx',
       planPath: join(this.work, 'plan'),
       networkFlags: 0,
+      parserFlags: 0,
       settings: [],
       profiles: [[{ input: 'x', values: false, min: [1, 64], opt: [8, 64], max: [32, 64] }]],
       computeCapabilities: [],

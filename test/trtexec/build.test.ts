@@ -1,12 +1,14 @@
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { create, toBinary } from '@bufbuild/protobuf';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { BuildRequest } from '../../src/engine/build-request.js';
 import { defaultRecipe, type Recipe } from '../../src/engine/recipe.js';
 import { buildWithTrtexec } from '../../src/engine/trtexec-build.js';
 import type { TrtforgeError } from '../../src/errors.js';
 import { ignoreEvents } from '../../src/events.js';
+import { ModelProtoSchema } from '../../src/onnx/onnx_pb.js';
 import { writeSampleModel } from '../support/sample-engine.js';
 import { type StandInVersion, standInTrtexec, standInVersions } from '../support/trtexec.js';
 
@@ -60,7 +62,45 @@ const failure = (attempt: Promise<unknown>): Promise<TrtforgeError> =>
 
 const pools = (workspace: number) => ({ memoryPools: { ...defaultRecipe.memoryPools, workspace } });
 
+/** `y = Cast(x)` of an int8 input. */
+function int8Model(): string {
+  const path = join(folder, 'int8.onnx');
+  const tensor = (name: string, elemType: number) => ({
+    name,
+    type: {
+      value: {
+        case: 'tensorType' as const,
+        value: { elemType, shape: { dim: [{ value: { case: 'dimValue' as const, value: 4n } }] } },
+      },
+    },
+  });
+  const model = create(ModelProtoSchema, {
+    irVersion: 8n,
+    opsetImport: [{ version: 17n }],
+    graph: {
+      name: 'int8',
+      input: [tensor('x', 3)],
+      output: [tensor('y', 1)],
+      node: [{ opType: 'Cast', input: ['x'], output: ['y'], attribute: [{ name: 'to', type: 2, i: 1n }] }],
+    },
+  });
+  writeFileSync(path, toBinary(ModelProtoSchema, model));
+  return path;
+}
+
 describe('a build with trtexec', () => {
+  test('an int8 input, which trtexec before 10.1 makes float, is refused there', async () => {
+    const request = { modelPath: int8Model() };
+    const error = await failure(build('8.6', { profiles: [] }, undefined, request));
+    expect([error.code, error.message]).toEqual([
+      'TF_OPTION_UNSUPPORTED',
+      expect.stringContaining('make the int8 input «x»'),
+    ]);
+    expect((await build('10.6', { profiles: [] }, undefined, request)).inputs).toMatchObject([
+      { name: 'x', dtype: 'int8' },
+    ]);
+  });
+
   test.each([
     ['8.6', '8.6.1.6'],
     ['10.6', '10.6.0.26'],

@@ -64,7 +64,7 @@ const echoing = (code: string, section: string, ...lines: readonly string[]) =>
 describe('what a build echoes, in the words of each version', () => {
   // Version, line of the echo, request that means the same, request that means something else.
   test.each<[string, string, Partial<TrtexecBuildRequest>, Partial<TrtexecBuildRequest>]>([
-    ['90100', 'Precision: FP32 (Strongly Typed)', { stronglyTyped: true }, {}],
+    ['9100', 'Precision: FP32 (Strongly Typed)', { stronglyTyped: true }, {}],
     ['100001', 'Precision: FP32 (Strongly Typed)', { stronglyTyped: true }, {}],
     ['100200', 'Precision: Strongly Typed', { stronglyTyped: true }, {}],
     ['110100', 'Precision: Strongly Typed', { stronglyTyped: true }, {}],

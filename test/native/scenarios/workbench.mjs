@@ -32,6 +32,7 @@ export const build = () =>
       modelPath: '/models/m.onnx',
       planPath: `${folder}/built.plan`,
       networkFlags: 0,
+      parserFlags: 0,
       settings: [],
       profiles: [[{ input: 'x', values: false, min: [1, 64], opt: [8, 64], max: [32, 64] }]],
       computeCapabilities: [],

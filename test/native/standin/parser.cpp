@@ -25,6 +25,7 @@ Table errorTable = Table()
                        .put(Slot::IParserError_nodeOperator_0, opType);
 Error errors[] = {{errorTable.slots(), 0}, {errorTable.slots(), 1}};
 
+void setFlags(void*, std::uint32_t flags) { record("IParser setFlags " + std::to_string(flags)); }
 bool refuses() { return std::strcmp(wish("STANDIN_MODEL"), "refused") == 0; }
 bool parseFromFile(void*, const char* path, int verbosity) {
   record(std::string("parseFromFile ") + path + " " + std::to_string(verbosity));
@@ -37,6 +38,7 @@ void destroyParser(Worker* self) {
   delete self;
 }
 Table parserTable = Table()
+                        .put(Slot::IParser_setFlags_1, setFlags)
                         .put(Slot::IParser_parseFromFile_2, parseFromFile)
                         .put(Slot::IParser_getNbErrors_0, errorCount)
                         .put(Slot::IParser_getError_1, errorAt)
