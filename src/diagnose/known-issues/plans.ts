@@ -72,7 +72,7 @@ export const planIssues: readonly KnownIssue[] = [
     cause:
       'The build failed while trtexec streamed the plan into its file, and an empty or cut file is left behind although the log says «Engine built».',
     remedy: 'Read the errors before it, and delete the file: it is no engine.',
-    versions: '10.13.3 and later',
+    versions: '10.13 and later',
     source: SAMPLE_ENGINES,
   },
   {
@@ -88,7 +88,7 @@ export const planIssues: readonly KnownIssue[] = [
     id: 'engine-not-saved',
     severity: 'error',
     pattern:
-      /Saving engine to file failed|^Cannot open engine file: |Cannot write to FileStreamWriter|Failed to open engine file for reading/,
+      /Saving engine to file failed|^Cannot open engine file: |Cannot write to FileStreamWriter|Failed to open engine file for reading|^Error when reading engine file/,
     cause: 'The engine was built and could not be written where --saveEngine says.',
     remedy: 'Check that the folder is there, may be written, and has room; what lies there is no engine.',
     versions: 'all',

@@ -57,7 +57,7 @@ export const precisionIssues: readonly KnownIssue[] = [
     pattern: /Weakly-typed networks have been deprecated/,
     cause: 'Precision flags are gone in TensorRT 11.',
     remedy: 'Build from a typed model: `trtforge convert`.',
-    versions: '10.12 to 10.16',
+    versions: '10.14 to 10.16',
     source: 'https://github.com/NVIDIA/TensorRT/blob/v11.1/CHANGELOG.md',
   },
   {
@@ -67,7 +67,7 @@ export const precisionIssues: readonly KnownIssue[] = [
     cause:
       'The network is strongly typed, so the {flag} flag was dropped: the engine computes in the types the ONNX has, FP32 for an FP32 model.',
     remedy: '`trtforge convert MODEL --precision fp16` writes the types into the model.',
-    versions: '10.0 to 10.16',
+    versions: '9.1 to 10.16',
     source: 'https://github.com/NVIDIA/TensorRT/blob/v10.16/samples/common/sampleEngines.cpp',
   },
   {

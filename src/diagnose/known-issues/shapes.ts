@@ -138,7 +138,7 @@ export const shapeIssues: readonly KnownIssue[] = [
     pattern: /Selected profile index (?<profile>\d+) exceeds the number of profiles/,
     cause: 'The engine has no optimization profile {profile}.',
     remedy: 'Profiles count from 0; `trtforge inspect ENGINE --layers` shows how many there are.',
-    versions: '10.0 and later',
+    versions: '9.1 and later',
     source: 'https://github.com/NVIDIA/TensorRT/blob/v11.1/samples/common/sampleInference.cpp',
   },
   {
@@ -148,7 +148,7 @@ export const shapeIssues: readonly KnownIssue[] = [
     cause:
       'The engine has {count} profiles and none was chosen: profile 0 is measured, whatever shapes the others are for.',
     remedy: 'Choose with --useProfile=N; trtforge chooses by the shape.',
-    versions: '10.0 and later',
+    versions: '9.1 and later',
     source: 'https://github.com/NVIDIA/TensorRT/blob/v11.1/samples/common/sampleInference.cpp',
   },
   {
