@@ -185,6 +185,24 @@ describe('a model against a recorded stream', () => {
     expect(streamed.answer()).toMatchObject({ contract: { path: at('contract.json') }, warnings: [] });
   });
 
+  it('fails the contract where the candidate has not what it promises, as a guard would', async () => {
+    const session = await openOrtSession(model, { threads: 1 });
+    const contract = contractOfSession(session);
+    await session.close();
+    const promised = { name: 'promised', dtype: 'float32', shape: [1], role: 'other' } as const;
+    writeContract(at('more.json'), { ...contract, outputs: [...contract.outputs, promised] });
+    const words = ['--reference', at('r.jsonl'), '--chunks', '12', '--json'];
+    const { status, answer } = verify(model, ...words, '--contract', at('more.json'));
+    expect(status).toBe(1);
+    expect(answer()).toMatchObject({ verdicts: { contract: 'fail', numeric: 'pass' } });
+    expect(answer().explanations[0]).toMatchObject({ id: 'missing-binding', severity: 'error' });
+    // What a contract does not name breaks nothing.
+    const less = contract.outputs.filter(({ role }) => role !== 'result');
+    const lengths = { ...contract.lengths, result: null };
+    writeContract(at('less.json'), { ...contract, outputs: less, assertions: [], lengths });
+    expect(verify(model, ...words, '--contract', at('less.json')).answer().verdicts.contract).toBe('pass');
+  });
+
   it('refuses options of a stream where there is none', () => {
     const { status, stderr } = verify(model, '--against', model, '--mode', 'functional');
     expect(status).toBe(2);

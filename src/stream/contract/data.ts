@@ -174,7 +174,10 @@ function sizesInData(
     about: tensor,
     message,
     why,
-    remedy: id === 'size-outside-profile' ? 'Add the size to a profile and build again.' : remedies[wrong],
+    remedy:
+      id === 'size-outside-profile'
+        ? 'Add the size to a profile and build again.'
+        : "Record again with the contract's schedule, or correct the schedule.",
   });
   const profilesOf = [
     { wrong: 'contract', where: 'the contract', ranges: contractRanges },

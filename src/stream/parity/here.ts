@@ -82,6 +82,7 @@ export async function runParity(
   const judged = task?.result();
   const sensitivity = request.sensitivity === true ? await disturbState(plan, runner, reference, stream) : [];
   const inReference = checkData(contract, stream.recorded, candidate);
+  const broken = brokenBindings(request.contract, candidate);
   const {
     gpuTimes = [],
     profiles = null,
@@ -108,8 +109,9 @@ export async function runParity(
       ...(judged?.swap == null ? [] : [explainSwapped(judged.swap)]),
       ...explainSensitivity(sensitivity),
       ...otherWeights(reference, candidate),
-      ...contradictions(request.contract, candidate, reference),
+      ...contradictions(request.contract, candidate, reference, broken),
     ],
+    breaksContract: broken.size > 0,
     warnings: [...(request.contract === null ? [DRAFTED] : []), ...warnings],
   });
 }
@@ -143,14 +145,25 @@ function otherWeights({ header }: Reference, { modelDigest }: OpenCandidate): Pa
   ];
 }
 
-/** Contract, candidate and reference tensor by tensor, before any number: told as reasons, since what the chunks show decides. */
+/** Tensors that the contract promises and the candidate lacks or has otherwise: a guard would refuse every step. What a contract does not name breaks nothing. */
+function brokenBindings(contract: Contract | null, candidate: OpenCandidate): ReadonlySet<string> {
+  if (contract === null) return new Set();
+  const promised = new Set([...contract.inputs, ...contract.outputs].map(({ name }) => name));
+  const broken = compareBindings(contract, candidate, null).filter(({ severity }) => severity === 'error');
+  return new Set(broken.map(({ about }) => about).filter((name) => promised.has(name)));
+}
+
+/** Contract, candidate and reference tensor by tensor, before any number. */
 function contradictions(
   contract: Contract | null,
   candidate: OpenCandidate,
   { header }: Reference,
+  broken: ReadonlySet<string>,
 ): ParityResult['explanations'] {
   if (contract === null) return [];
-  return compareBindings(contract, candidate, header).map((finding) => told(finding, 'warning'));
+  return compareBindings(contract, candidate, header).map((finding) =>
+    told(finding, broken.has(finding.about) ? 'error' : 'warning'),
+  );
 }
 
 /** Findings after which lengths of the candidate prove nothing: the reference has none to hold them against. */

@@ -33,6 +33,8 @@ export interface ParityRun {
   readonly isReferenceSound: boolean;
   readonly gpuTimes: ParityResult['gpuTimes'];
   readonly profiles: ParityResult['profiles'];
+  /** Whether the candidate lacks a tensor that the contract promises, or has it otherwise. */
+  readonly breaksContract: boolean;
   /** What is known beforehand: other weights, for one. */
   readonly explanations: readonly Explanation[];
   readonly warnings: readonly string[];
@@ -61,7 +63,10 @@ export function parityResult(run: ParityRun): ParityResult {
     }),
   ];
   const passed = chunks.filter(({ pass }) => pass).length;
-  const verdicts = { ...verdictsOf(stream, drift, explanations), task: outcomeOfTask(run.task) };
+  const verdicts = {
+    ...verdictsOf(stream, drift, explanations, run.breaksContract),
+    task: outcomeOfTask(run.task),
+  };
   const outcome = worst(Object.values(verdicts).filter((verdict) => verdict !== null));
   return {
     schema: 'trtforge.parity/1',
@@ -264,9 +269,11 @@ function verdictsOf(
   { chunks, violations }: StreamOutcome,
   drift: ParityDrift | null,
   explanations: readonly Explanation[],
+  breaksContract: boolean,
 ): Pick<ParityResult['verdicts'], 'contract' | 'numeric'> {
   const failures = failuresOf(chunks);
-  const broken = violations.length > 0 || failures.some(({ kind }) => BREAKS_CONTRACT.has(kind));
+  const broken =
+    breaksContract || violations.length > 0 || failures.some(({ kind }) => BREAKS_CONTRACT.has(kind));
   const compared = chunks.some(({ tensors }) => tensors.some((tensor) => tensor.compared > 0));
   const numeric: VerifyOutcome[] = [
     !compared ? 'inconclusive' : failures.some(({ kind }) => !BREAKS_CONTRACT.has(kind)) ? 'fail' : 'pass',
