@@ -1,3 +1,5 @@
+import { TrtforgeError } from '../errors.js';
+
 /** What a model is converted to, in the words of the command line and the recipe. */
 export type ConvertedPrecision = 'fp16' | 'bf16';
 
@@ -46,9 +48,13 @@ export type GivenOptions = Partial<Omit<ConversionOptions, 'precision'>> & {
 
 const lowTypes: Readonly<Record<ConvertedPrecision, LowType>> = { fp16: 'float16', bf16: 'bfloat16' };
 
-/** Fills in what was not said. The default of `dataMax` leaves a factor of 64 between calibration and FP16's largest value for data never seen. */
+/** Fills in what was not said. Throws TF_USAGE for a precision that no type of the compiler kept out. The default of `dataMax` leaves a factor of 64 between calibration and FP16's largest value for data never seen. */
 export function resolveOptions(given: GivenOptions): ConversionOptions {
-  const precision = lowTypes[given.precision];
+  const precision: LowType | undefined = lowTypes[given.precision];
+  if (precision === undefined)
+    throw new TrtforgeError('TF_USAGE', `«${given.precision}» is no precision to convert to.`, {
+      remedy: `Give ${Object.keys(lowTypes).join(' or ')}.`,
+    });
   const largest = largestFinite[precision];
   return {
     precision,

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { attribute as a, GraphBuilder, type ModelSpec } from '../../src/onnx/builder.js';
 import type { ConvertOptions } from '../../src/precision/convert.js';
+import { resolveOptions } from '../../src/precision/options.js';
 import { rules } from '../../src/precision/rules.js';
 import { converted, floats, integers, noise, written } from './judge.js';
 
@@ -229,4 +230,9 @@ it('integers are left alone', async () => {
     product(g);
   };
   expect(await keptIn(counts)).toEqual({});
+});
+
+it('a precision that nothing converts to is refused by name', () => {
+  const given = JSON.parse('{ "precision": "fp8" }') as { readonly precision: 'fp16' };
+  expect(() => resolveOptions(given)).toThrow('«fp8» is no precision to convert to.');
 });
