@@ -88,7 +88,8 @@ export const command = defineCommand({
         throw wrongUse('--convert takes a reference and no model.', 'Leave FILE and --draft-contract out.');
       const ofRuns = { '--contract': contract, '--schedule': schedule, ...ofRecording, '--device': device };
       const [wrong] = [...given(ofRuns), ...engineOptionsGiven(options)];
-      if (wrong !== undefined) throw wrongUse('--convert records nothing and runs nothing on a GPU.', `Leave ${wrong} out.`);
+      if (wrong !== undefined)
+        throw wrongUse('--convert records nothing and runs nothing on a GPU.', `Leave ${wrong} out.`);
       return convertReference(convert, needed(output, `--convert ${convert}`), { ...context, skipDamaged });
     }
     if (skipDamaged) throw wrongUse('--skip-damaged is for --convert.', 'Leave it out.');
