@@ -2,6 +2,7 @@ import { TrtforgeError } from '../errors.js';
 import { didYouMean } from '../system/nearest-word.js';
 import {
   abiTable,
+  enumerator,
   type Feature,
   generationOf,
   isAtLeast,
@@ -54,10 +55,7 @@ export function builderSettings(recipe: Recipe, toolchain: Toolchain): BuilderSe
 const nameOf = ({ product, version }: Toolchain): string =>
   `${product === 'tensorrt' ? 'TensorRT' : product} ${version}`;
 
-/** `sparse-weights` as TensorRT spells it: `kSPARSE_WEIGHTS`. */
-const enumerator = (name: string): string => `k${name.toUpperCase().replaceAll('-', '_')}`;
-
-/** The other way round. */
+/** `kSPARSE_WEIGHTS` as trtforge spells it: `sparse-weights`. */
 const wordOf = (enumerator: string): string => enumerator.slice(1).toLowerCase().replaceAll('_', '-');
 
 const isNone = (versions: string): boolean => versions.startsWith('no ');

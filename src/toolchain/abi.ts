@@ -89,6 +89,9 @@ export function versionsWith(feature: Feature): string {
   return named.length === 0 ? 'no version of TensorRT' : named.join(', ');
 }
 
+/** `sparse-weights` as TensorRT spells it: `kSPARSE_WEIGHTS`. */
+export const enumerator = (name: string): string => `k${name.toUpperCase().replaceAll('-', '_')}`;
+
 /** The number of an enumerator in a version of a generation; null where that version lacks it. */
 export function numberOf(
   generation: Generation,

@@ -1,6 +1,7 @@
 import { TrtforgeError } from '../errors.js';
+import { isWithin } from '../toolchain/version.js';
 import { addPlugins, addProcess, CommandLine, shapeText } from './command-line.js';
-import { isAvailable, trtexecValues } from './flag-table.js';
+import { trtexecValues } from './flag-table.js';
 import type { TrtexecBenchRequest } from './request.js';
 
 /** How many inferences a line of the trace averages. */
@@ -59,7 +60,7 @@ function addWeightBudget(line: CommandLine, { weightBudget }: TrtexecBenchReques
 /** A budget in a version's words: bytes as a bare number, -1 for automatic. To 10.0 a 0 turns streaming off and a share is what is streamed: 100 % is the least. */
 export function budgetText(budget: number | 'automatic', version: string): string {
   if (budget === 'automatic') return '-1';
-  if (budget > 0 || isAvailable(trtexecValues['weightStreamingBudget 0'], version)) return String(budget);
+  if (budget > 0 || isWithin(version, trtexecValues['weightStreamingBudget 0'])) return String(budget);
   return '100%';
 }
 

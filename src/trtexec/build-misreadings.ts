@@ -1,3 +1,4 @@
+import { enumerator } from '../toolchain/abi.js';
 import { isTold } from './flags.js';
 import { enabled } from './log-options.js';
 import type { TrtexecLog } from './log-result.js';
@@ -148,7 +149,7 @@ function listMisreadings(
   { options: { build }, version }: TrtexecLog,
 ): readonly Misreading[] {
   const told = previewFeatures.filter((feature) => version !== null && isTold(feature, version));
-  const features = told.map((feature) => `k${feature.toUpperCase().replaceAll('-', '_')}`);
+  const features = told.map(enumerator);
   const sources = tacticSources?.map((source) => SOURCES[source] ?? source) ?? null;
   return differing([
     ['--tacticSources', listed(sources), turnedOn(build['Tactic sources'])],

@@ -1,8 +1,8 @@
 import { TrtforgeError } from '../errors.js';
+import { isWithin } from '../toolchain/version.js';
 import {
   type Availability,
   availabilityText,
-  isAvailable,
   type TrtexecFlag,
   type TrtexecValue,
   trtexecFlags,
@@ -22,11 +22,11 @@ export class CommandLine {
   }
 
   takes(flag: TrtexecFlag): boolean {
-    return isAvailable(trtexecFlags[flag], this.version);
+    return isWithin(this.version, trtexecFlags[flag]);
   }
 
   takesValue(value: TrtexecValue): boolean {
-    return isAvailable(trtexecValues[value], this.version);
+    return isWithin(this.version, trtexecValues[value]);
   }
 
   checkValue(value: TrtexecValue): void {
@@ -34,7 +34,7 @@ export class CommandLine {
   }
 
   check(option: string, available: Availability): void {
-    if (!isAvailable(available, this.version)) throw this.refused(option, availabilityText(available));
+    if (!isWithin(this.version, available)) throw this.refused(option, availabilityText(available));
   }
 
   refused(option: string, versions: string): TrtforgeError {

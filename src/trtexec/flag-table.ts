@@ -1,5 +1,3 @@
-import { isWithin } from '../toolchain/version.js';
-
 /** From which version on trtexec takes something, and the first version that no longer does. */
 export interface Availability {
   readonly since: string;
@@ -119,9 +117,6 @@ export const trtexecValues = {
 } as const satisfies Readonly<Record<string, Availability>>;
 
 export type TrtexecValue = keyof typeof trtexecValues;
-
-export const isAvailable = (availability: Availability, version: string): boolean =>
-  isWithin(version, availability);
 
 /** The versions for a sentence: `trtexec 10.4 and newer`, `trtexec 8.6 to 10.x`. */
 export function availabilityText({ since: from, until }: Availability): string {

@@ -1,6 +1,7 @@
 import { TrtforgeError } from '../errors.js';
+import { isWithin } from '../toolchain/version.js';
 import { addPlugins, addProcess, CommandLine, shapeText } from './command-line.js';
-import { isAvailable, type TrtexecFlag, type TrtexecValue } from './flag-table.js';
+import type { TrtexecFlag, TrtexecValue } from './flag-table.js';
 import type { TrtexecBuildRequest, TrtexecPool, TrtexecSwitch } from './request.js';
 
 const MIB = 1 << 20;
@@ -79,7 +80,7 @@ function addTypes(line: CommandLine, request: TrtexecBuildRequest, version: stri
       );
     }
     if (line.takes('stronglyTyped')) line.add('stronglyTyped');
-    else if (!isAvailable({ since: '11.0', until: null }, version))
+    else if (!isWithin(version, { since: '11.0', until: null }))
       throw line.refused('strongly typed networks', 'trtexec 9.1 and newer');
   } else if (!line.takes('fp16')) throw line.refused('weakly typed networks', 'trtexec 8.6 to 10.x');
   for (const precision of precisions) {
@@ -166,7 +167,7 @@ function addTactics(
 
 /** Whether trtexec of a version is told of a preview feature: from 10.0 on every engine shares its profiles, and it takes the word for that, warns, and does nothing. */
 export const isTold = (feature: string, version: string): boolean =>
-  feature !== 'profile-sharing-0806' || !isAvailable({ since: '10.0', until: null }, version);
+  feature !== 'profile-sharing-0806' || !isWithin(version, { since: '10.0', until: null });
 
 /** trtexec adds to and removes from the default, so the exact list names every source there is. */
 function tacticText(line: CommandLine, wanted: readonly string[]): string {

@@ -104,7 +104,7 @@ export class LoggedFacts {
 
   /** A refusal stands although the words of a capture follow it: trtexec then measures without. */
   private takeGraph(message: string): void {
-    if (!/CUDA [Gg]raph/i.test(message)) return;
+    if (!/CUDA graph/i.test(message)) return;
     if (GRAPH_REFUSED.test(message)) this.facts.graphCaptured = false;
     else if (message.startsWith('Successfully captured CUDA graph')) this.facts.graphCaptured ??= true;
   }

@@ -7,35 +7,8 @@ import { buildArguments } from '../../src/trtexec/flags.js';
 import type { TrtexecBenchRequest, TrtexecBuildRequest } from '../../src/trtexec/request.js';
 import { refusal } from '../support/refusal.js';
 import { recordedLogs } from '../support/trtexec.js';
+import { measured as measuredAtOptimum, noPlugins, plain } from '../support/trtexec-requests.js';
 
-const noPlugins = { static: [], dynamic: [], serialize: [] };
-
-const plain: TrtexecBuildRequest = {
-  onnx: 'm.onnx',
-  saveEngine: 'm.plan',
-  stronglyTyped: false,
-  precisions: [],
-  switches: [],
-  profiles: [],
-  memoryPools: {},
-  optimizationLevel: null,
-  maxAuxStreams: null,
-  avgTimingIterations: 1,
-  maxTactics: null,
-  tilingOptimizationLevel: null,
-  l2LimitForTiling: null,
-  profilingVerbosity: 'layer-names-only',
-  hardwareCompatibility: 'none',
-  runtimePlatform: 'same-as-build',
-  tacticSources: null,
-  previewFeatures: [],
-  layerPrecisions: [],
-  layerOutputTypes: [],
-  timingCache: null,
-  plugins: noPlugins,
-  device: 0,
-  verbose: false,
-};
 const always = ['--onnx=m.onnx', '--saveEngine=m.plan', '--skipInference', '--avgTiming=1'];
 
 /** What a request adds to the plain one, sorted by nothing: in trtexec's own order. */
@@ -215,26 +188,7 @@ describe('builds, per version', () => {
   );
 });
 
-const measured: TrtexecBenchRequest = {
-  loadEngine: 'm.plan',
-  shapes: { x: [64, 3] },
-  profile: 0,
-  transfers: false,
-  graph: true,
-  spinWait: true,
-  streams: 1,
-  warmUpMs: 200,
-  durationMs: 3000,
-  iterations: 10,
-  idleMs: 0,
-  inputFiles: {},
-  exports: {},
-  runtime: 'full',
-  allowHostCode: false,
-  plugins: noPlugins,
-  device: 0,
-  verbose: false,
-};
+const measured: TrtexecBenchRequest = { ...measuredAtOptimum, shapes: { x: [64, 3] } };
 const defaults = [
   '--iterations=10',
   '--duration=3',

@@ -3,56 +3,7 @@ import { benchMisreadings } from '../../src/trtexec/bench-misreadings.js';
 import { buildMisreadings } from '../../src/trtexec/build-misreadings.js';
 import { readTrtexecLog } from '../../src/trtexec/log.js';
 import type { TrtexecBenchRequest, TrtexecBuildRequest } from '../../src/trtexec/request.js';
-
-const noPlugins = { static: [], dynamic: [], serialize: [] };
-
-const plain: TrtexecBuildRequest = {
-  onnx: 'm.onnx',
-  saveEngine: 'm.plan',
-  stronglyTyped: false,
-  precisions: [],
-  switches: [],
-  profiles: [],
-  memoryPools: {},
-  optimizationLevel: null,
-  maxAuxStreams: null,
-  avgTimingIterations: 1,
-  maxTactics: null,
-  tilingOptimizationLevel: null,
-  l2LimitForTiling: null,
-  profilingVerbosity: 'layer-names-only',
-  hardwareCompatibility: 'none',
-  runtimePlatform: 'same-as-build',
-  tacticSources: null,
-  previewFeatures: [],
-  layerPrecisions: [],
-  layerOutputTypes: [],
-  timingCache: null,
-  plugins: noPlugins,
-  device: 0,
-  verbose: false,
-};
-
-const measured: TrtexecBenchRequest = {
-  loadEngine: 'm.plan',
-  shapes: {},
-  profile: 0,
-  transfers: false,
-  graph: true,
-  spinWait: true,
-  streams: 1,
-  warmUpMs: 200,
-  durationMs: 3000,
-  iterations: 10,
-  idleMs: 0,
-  inputFiles: {},
-  exports: {},
-  runtime: 'full',
-  allowHostCode: false,
-  plugins: noPlugins,
-  device: 0,
-  verbose: false,
-};
+import { measured, noPlugins, plain } from '../support/trtexec-requests.js';
 
 /** A log that echoes lines of one section. */
 const echoing = (code: string, section: string, ...lines: readonly string[]) =>

@@ -1,7 +1,7 @@
 import { TrtforgeError } from '../../errors.js';
 import type { Binding } from '../../runtime/session.js';
 import { elementCount, packedBytes } from '../../tensor/dtype.js';
-import { isRandomDtype, randomStream, randomTensor } from '../../tensor/random.js';
+import { isRandomDtype, type RandomDtype, randomStream, randomTensor } from '../../tensor/random.js';
 import type { NamedTensors, Tensor } from '../../tensor/tensor.js';
 import type { Contract } from '../contract/contract.js';
 import { filledTensor } from '../contract/state.js';
@@ -80,22 +80,14 @@ export class StreamInputs {
     const { schedule } = this.#contract;
     if (name === schedule?.tensor && chunk.start !== null)
       return this.#slice(binding, shape, schedule.axis, chunk.start);
-    if (!isRandomDtype(dtype))
-      throw new TrtforgeError(
-        'TF_SESSION_INPUT',
-        `No numbers can be drawn for the input «${name}» of ${dtype}.`,
-      );
+    const drawn = drawable(binding);
     const normal = { kind: 'normal', mean: 0, deviation: 1 } as const;
-    return randomTensor(dtype, shape, normal, randomStream(this.#seed, `${name}/${chunk.chunk}`));
+    return randomTensor(drawn, shape, normal, randomStream(this.#seed, `${name}/${chunk.chunk}`));
   }
 
   /** Frames by their place in the stream, so that overlapping chunks agree on the frames they share. */
   #slice({ name, dtype }: Binding, shape: readonly number[], axis: number, start: number): Tensor {
-    if (!isRandomDtype(dtype))
-      throw new TrtforgeError(
-        'TF_SESSION_INPUT',
-        `No numbers can be drawn for the input «${name}» of ${dtype}.`,
-      );
+    const drawn = drawable({ name, dtype });
     const frames = shape[axis] ?? 0;
     const width = packedBytes(dtype, 1);
     const [outer, inner] = [elementCount(shape.slice(0, axis)), elementCount(shape.slice(axis + 1))];
@@ -103,7 +95,7 @@ export class StreamInputs {
     const normal = { kind: 'normal', mean: 0, deviation: 1 } as const;
     for (let frame = 0; frame < frames; frame++) {
       const stream = randomStream(this.#seed, `${name}/frame ${start + frame}`);
-      const column = randomTensor(dtype, [outer, inner], normal, stream).bytes;
+      const column = randomTensor(drawn, [outer, inner], normal, stream).bytes;
       for (let row = 0; row < outer; row++)
         bytes.set(
           column.subarray(row * inner * width, (row + 1) * inner * width),
@@ -149,4 +141,9 @@ export class StreamInputs {
         typeof symbol === 'string' && (symbol === ofContract || symbol === ofSession || symbol === 'B'),
     );
   }
+}
+
+function drawable({ name, dtype }: Pick<Binding, 'name' | 'dtype'>): RandomDtype {
+  if (isRandomDtype(dtype)) return dtype;
+  throw new TrtforgeError('TF_SESSION_INPUT', `No numbers can be drawn for the input «${name}» of ${dtype}.`);
 }
