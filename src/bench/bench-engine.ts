@@ -19,7 +19,7 @@ import type { BenchContext, BenchRequest } from './request.js';
 import type { BenchResult, BenchRun, BenchSubject, LayerTimes } from './result.js';
 import { samplesPath, writeSamples } from './samples-file.js';
 import { type ShapeCase, shapeCases } from './shape-cases.js';
-import { distrust } from './trust.js';
+import { distrust, followsAnother } from './trust.js';
 
 /** Runs that layers are timed over. */
 const LAYER_RUNS = 20;
@@ -96,7 +96,9 @@ function measureCase(
       const measured = await measurer.measure({ engine, inputs: opened.inputs, profile, shapes, fill, mode });
       const before = found.state === null ? null : namedState(found.state);
       const facts = { engine, shapeCase, mode, before, ownPids: [found.pid] };
-      const { run, times } = benchRun(measured, facts);
+      const { run: judged, times } = benchRun(measured, facts);
+      const doubt = shapeCase === cases[0] ? undefined : followsAnother(opened.backend, times);
+      const run = { ...judged, doubts: judged.doubts.concat(doubt ?? []) };
       if (samples === undefined) return run;
       const path = samplesPath(samples, batch, cases.length > 1);
       writeSamples(path, times);

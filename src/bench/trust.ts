@@ -52,7 +52,19 @@ export function roundsDiffer(medians: readonly number[]): Doubt | undefined {
   if (most <= least * (1 + limits.variation)) return undefined;
   return {
     rule: 'rounds-differ',
-    why: `its rounds differ by ${percent(most / least - 1)} (${ms(least)} to ${ms(most)}): clocks, or where a context’s memory lies; measure more rounds (--rounds).`,
+    why: `its rounds differ by ${percent(most / least - 1)} (${ms(least)} to ${ms(most)}): clocks, or what the GPU did before; measure more rounds (--rounds).`,
+  };
+}
+
+/**
+ * Of a measurement after another one in the same process. An engine of 98 small layers took 0.217 ms then and 0.200 ms where another process had used the GPU since,
+ * with TensorRT 8.6.1 on an H200; 10.6 shows nothing of it (docs/evidence/2026-11-22-h200.md).
+ */
+export function followsAnother(backend: string, { computeMs }: Times): Doubt | undefined {
+  if (!backend.startsWith('TensorRT 8.') || medianOf(computeMs) >= limits.shortMs) return undefined;
+  return {
+    rule: 'follows-another',
+    why: `another batch was measured before in the same process, and an engine of ${backend} with many small layers is up to a tenth slower then: measure this batch alone (--batch).`,
   };
 }
 

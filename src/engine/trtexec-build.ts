@@ -162,8 +162,10 @@ function outcomeOf(
   };
 }
 
-function timingCacheWord({ engine, warnings, errors }: TrtexecLog): BuildOutcome['timingCache'] {
+/** 8.6 says of a sound cache that it «will not be used» where it means its compiler's part, and then that the global cache is in use: that decides. */
+export function timingCacheWord({ engine, warnings, errors }: TrtexecLog): BuildOutcome['timingCache'] {
   const says = (pattern: RegExp) => [...warnings, ...errors].some(({ message }) => pattern.test(message));
-  if (says(/timing cache will not be used/i)) return 'rejected';
+  const isRefused = says(/timing cache will not be used|Detected invalid timing cache/i);
+  if (isRefused && engine.timingCacheInUse !== 'global') return 'rejected';
   return engine.timingCacheLoadedBytes !== null && !says(/Could not read (?:timing )?cache/) ? 'hit' : 'new';
 }

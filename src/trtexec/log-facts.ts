@@ -93,6 +93,7 @@ export class LoggedFacts {
     this.takeCapability(message);
     this.takeGraph(message);
     this.takeWeightBudget(message);
+    this.takeTimingCache(message);
   }
 
   private takeCapability(message: string): void {
@@ -114,6 +115,11 @@ export class LoggedFacts {
     if (message.startsWith('Weight streaming has been disabled at runtime')) this.facts.weightBudget = 'all';
     if (message.startsWith('The weight streaming budget will automatically be chosen'))
       this.facts.weightBudget = 'automatic';
+  }
+
+  private takeTimingCache(message: string): void {
+    if (message.startsWith('Global timing cache in use')) this.facts.timingCacheInUse = 'global';
+    else if (message.startsWith('Local timing cache in use')) this.facts.timingCacheInUse = 'local';
   }
 
   device(): LoggedDevice {
@@ -141,6 +147,7 @@ export class LoggedFacts {
       'peakGpuBytes',
       'timingCacheLoadedBytes',
       'timingCacheSavedBytes',
+      'timingCacheInUse',
       'planVersion',
     ]);
   }

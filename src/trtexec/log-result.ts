@@ -107,6 +107,8 @@ export interface LoggedEngine {
   readonly peakGpuBytes: number | null;
   readonly timingCacheLoadedBytes: number | null;
   readonly timingCacheSavedBytes: number | null;
+  /** What the builder says it uses: the cache it was given (`global`) or one of its own that ends with it; null where it says neither. */
+  readonly timingCacheInUse: 'global' | 'local' | null;
   /** `Plan was created with TensorRT version`, when that was asked. */
   readonly planVersion: string | null;
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { benchAgainst } from '../../src/bench/against.js';
 import { benchEngine } from '../../src/bench/bench-engine.js';
-import type { MeasureRequest, Measurer, OpenedEngine, StartMeasurer } from '../../src/bench/measurer.js';
+import type { MeasureRequest } from '../../src/bench/measurer.js';
 import {
   type AgainstRequest,
   type BenchRequest,
@@ -13,73 +13,13 @@ import {
   type ShapeWish,
 } from '../../src/bench/request.js';
 import type { EngineBinding } from '../../src/runtime/engine-interface.js';
-import { fakeFacts } from '../runtime/fake-engine.js';
 import { planBytes } from '../support/standin-engine.js';
+import { audio, measuring } from './fake-measurer.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-against-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const at = (name: string) => join(folder, name);
 for (const name of ['a', 'b']) writeFileSync(at(`${name}.engine`), planBytes('10', { kind: 'affine' }));
-
-/** An input whose batch and length are open. */
-const audio = (name: string, length: number): EngineBinding => ({
-  name,
-  dtype: 'float32',
-  shape: [null, null],
-  hostValues: false,
-  profiles: [{ min: [1, 1], opt: [4, length], max: [64, 1000] }],
-});
-
-const opened = (inputs: readonly EngineBinding[]): OpenedEngine => ({
-  facts: fakeFacts,
-  inputs,
-  backend: 'TensorRT 10.3.0',
-  fileBytes: 100,
-  passport: null,
-});
-
-/** Measures nothing: every inference takes `inferenceMs`. What was asked for is told to `asked`. */
-function measuring(
-  engines: Readonly<Record<string, readonly EngineBinding[]>>,
-  asked: (request: MeasureRequest) => void,
-  inferenceMs: (engine: string) => number = () => 2,
-): StartMeasurer {
-  const column = (value: (at: number) => number) => Float64Array.from({ length: 60 }, (_, at) => value(at));
-  return (): Measurer => ({
-    gpu: async () => ({
-      gpu: { index: 0, uuid: 'GPU-0', name: 'none', computeCapability: 90, memoryBytes: 1 } as never,
-      driver: null,
-      state: null,
-      pid: 1,
-    }),
-    open: async ({ engine }) => opened(engines[engine] ?? []),
-    measure: async (request) => {
-      asked(request);
-      const ms = inferenceMs(request.engine);
-      return {
-        measurement: {
-          streams: new Int32Array(60),
-          inputStart: column((i) => ms * i),
-          inputEnd: column((i) => ms * i),
-          computeStart: column((i) => ms * i),
-          computeEnd: column((i) => ms * i + ms),
-          outputStart: column((i) => ms * i + ms),
-          outputEnd: column((i) => ms * i + ms),
-          enqueueMs: column(() => 0.01),
-          wallMs: 60 * ms,
-          warmUpInferences: 1,
-          graph: false,
-          graphRefusal: null,
-          gpuMemory: { peakUsed: 1, total: 1 },
-        },
-        during: [],
-        after: null,
-      };
-    },
-    layers: () => Promise.reject(new Error('nobody asks for layers')),
-    close: async () => {},
-  });
-}
 
 /** The shapes that each engine was measured at, once each. */
 async function measuredShapes(
@@ -217,7 +157,7 @@ describe('two engines measured in turns', () => {
       result.warnings.filter((text) => text.startsWith(`Do not trust ${at(name)}`));
     expect(doubted('a.engine').filter((text) => text.includes('rounds'))).toEqual([]);
     expect(doubted('b.engine')).toContain(
-      `Do not trust ${at('b.engine')} because its rounds differ by 8 % (2 ms to 2.16 ms): clocks, or where a context’s memory lies; measure more rounds (--rounds).`,
+      `Do not trust ${at('b.engine')} because its rounds differ by 8 % (2 ms to 2.16 ms): clocks, or what the GPU did before; measure more rounds (--rounds).`,
     );
   });
 

@@ -5,12 +5,13 @@ import { create, toBinary } from '@bufbuild/protobuf';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { BuildRequest } from '../../src/engine/build-request.js';
 import { defaultRecipe, type Recipe } from '../../src/engine/recipe.js';
-import { buildWithTrtexec } from '../../src/engine/trtexec-build.js';
+import { buildWithTrtexec, timingCacheWord } from '../../src/engine/trtexec-build.js';
 import type { TrtforgeError } from '../../src/errors.js';
 import { ignoreEvents } from '../../src/events.js';
 import { ModelProtoSchema } from '../../src/onnx/onnx_pb.js';
+import { readTrtexecLog } from '../../src/trtexec/log.js';
 import { writeSampleModel } from '../support/sample-engine.js';
-import { type StandInVersion, standInTrtexec, standInVersions } from '../support/trtexec.js';
+import { recordedLogs, type StandInVersion, standInTrtexec, standInVersions } from '../support/trtexec.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-trtexec-build-'));
 const logs = join(folder, 'logs');
@@ -139,6 +140,28 @@ describe('a build with trtexec', () => {
     expect(outcome.timingCache).toBe('hit');
     expect(readFileSync(timingCachePath, 'utf8')).toBe('a timing cache');
     expect((await build('8.6', {}, undefined, { timingCachePath })).timingCache).toBe('new');
+  });
+
+  test.each([
+    // Built in 19 s after 63 s, whatever 8.6 says of its compiler's part of the cache.
+    ['8.6-build_fp16_warm', 'hit'],
+    ['8.6-build_fp16', 'new'],
+    ['10.6-build_fp16_warm', 'hit'],
+  ])('%s: the timing cache is %s', (name, word) => {
+    expect(timingCacheWord(readTrtexecLog(join(recordedLogs, `${name}.log`)))).toBe(word);
+  });
+
+  test.each([
+    'Error[4]: The timing cache will not be used!',
+    '[TRT] Detected invalid timing cache, setup a local cache instead',
+  ])('«%s» and a local cache in its place: rejected', (said) => {
+    const lines = [
+      '[I] Loaded 7 bytes of timing cache from t',
+      `[E] ${said}`,
+      '[I] [TRT] Local timing cache in use. Profiling results in this builder pass will not be stored.',
+    ];
+    const log = readTrtexecLog(lines.map((line) => `[11/20/2026-21:32:52] ${line}`));
+    expect(timingCacheWord(log)).toBe('rejected');
   });
 
   test('trtexec gets what the native builder gets: the folder of the libraries, and huge pages', async () => {
