@@ -5,6 +5,7 @@ import { guard, guardCall } from '../../src/stream/guard/guard.js';
 import { openGuardTelemetry } from '../../src/stream/guard/telemetry.js';
 import type { GuardOptions } from '../../src/stream/guard/watch.js';
 import type { NamedTensors } from '../../src/tensor/tensor.js';
+import { integerTensor } from '../../src/tensor/values.js';
 import { CAPACITY, callOf, contract, float, inputs, integers, outputs, sessionOf } from './guard-case.js';
 
 const run = (given: NamedTensors, answer: NamedTensors, options: GuardOptions = {}) =>
@@ -59,6 +60,15 @@ describe('a guarded session', () => {
     expect(error).toMatchObject({ code: 'TF_CONTRACT_BROKEN', exitCode: 1 });
     expect(error.message).toMatch(message);
     expect(session.counters.violations(rule)).toBe(1);
+  });
+
+  it('takes int32 lengths where int64 was promised, as TensorRT before 10 has them, and holds them to their promises', async () => {
+    const narrow = (length: number) => integerTensor('int32', [1], [length]);
+    const session = guard(sessionOf(outputs({ cache_len_out: narrow(3) })), contract);
+    await session.run(inputs({ cache_len: narrow(2) }));
+    expect(session.counters.violations()).toBe(0);
+    const error = await refusalOf(session.run(inputs({ cache_len: narrow(9) })));
+    expect(error.message).toMatch(/\[9\] where 0 to 8/);
   });
 
   it.each([

@@ -418,6 +418,17 @@ describe('faults of a reference are found and named', () => {
     expect(await parity({}, { limit: 3 }, narrow)).toMatchObject({ failed: 0 });
   });
 
+  it.each(['functional', 'closed-loop'] as const)(
+    'a candidate with int32 lengths where int64 was recorded goes on with its own: %s',
+    async (mode) => {
+      expect(await parity({ lengthType: 'int32' }, { mode })).toMatchObject({
+        passed: 40,
+        failed: 0,
+        verdicts: { contract: 'pass', numeric: 'pass' },
+      });
+    },
+  );
+
   it('a list of whole numbers serves as the floats that the candidate takes', async () => {
     const listed = recorded.map((each) => {
       const cache = each.inputs.get('cache')!;

@@ -7,6 +7,7 @@ import { fitToCapacity, nextState } from '../../src/stream/contract/state.js';
 import type { Reference, ReferenceChunk } from '../../src/stream/reference/recorded-stream.js';
 import { randomStream } from '../../src/tensor/random.js';
 import type { NamedTensors, Tensor } from '../../src/tensor/tensor.js';
+import { integerTensor } from '../../src/tensor/values.js';
 import { floats, ids, modelFile } from '../runtime/models.js';
 
 /** Positions that the cache holds. */
@@ -29,6 +30,8 @@ export interface TinyFaults {
   readonly layerFirst?: boolean;
   /** The main output is NaN. */
   readonly isNaN?: boolean;
+  /** What lengths are; `int32` is what TensorRT before 10 makes of int64. */
+  readonly lengthType?: 'int64' | 'int32';
 }
 
 /**
@@ -39,15 +42,15 @@ export const tinyModel = (faults: TinyFaults = {}): Promise<string> =>
   modelFile((graph) => describe(graph, faults));
 
 function describe(graph: GraphBuilder, faults: TinyFaults): void {
-  const { drift = 0, step = 1, junk = 0, bias = 0 } = faults;
+  const { drift = 0, step = 1, junk = 0, bias = 0, lengthType = 'int64' } = faults;
   graph.input('signal', 'float32', ['B', 2, 'T']);
-  graph.input('length', 'int64', ['B']);
+  graph.input('length', lengthType, ['B']);
   graph.input('cache', 'float32', ['B', 2, CAPACITY, 3]);
-  graph.input('cache_len', 'int64', ['B']);
+  graph.input('cache_len', lengthType, ['B']);
   graph.input('sum', 'float32', ['B', 2, 1]);
   const constant = (name: string, tensor: Tensor) => graph.initializer(name, tensor);
-  constant('one', ids([1], [step]));
-  constant('capacity', ids([1], [CAPACITY]));
+  constant('one', integerTensor(lengthType, [1], [step]));
+  constant('capacity', integerTensor(lengthType, [1], [CAPACITY]));
   // Signals are 1 on average: the sum wanders about zero.
   constant('usual', floats('float32', [], [1 - drift]));
   constant('bias', floats('float32', [], [faults.isNaN === true ? Number.NaN : bias]));
@@ -79,9 +82,9 @@ function describe(graph: GraphBuilder, faults: TinyFaults): void {
   op('Add', ['summed', 'bias'], 'output');
   op('Identity', ['length'], 'lengths');
   graph.output('output', 'float32', ['B', 2, 'T']);
-  graph.output('lengths', 'int64', ['B']);
+  graph.output('lengths', lengthType, ['B']);
   graph.output('cache_out', 'float32', faults.layerFirst === true ? null : ['B', 2, 'C', 3]);
-  graph.output('cache_len_out', 'int64', ['B']);
+  graph.output('cache_len_out', lengthType, ['B']);
   graph.output('sum_out', 'float32', ['B', 2, 1]);
 }
 

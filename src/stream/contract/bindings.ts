@@ -126,12 +126,15 @@ export const remedies = {
   undecided: 'Bring a third witness: give a contract, a model and a reference together.',
 } as const;
 
-/** TensorRT before 10 has no int64: lengths are int32 there and mean the same. */
 function dtypeFinding(what: string, name: string, dissenting: Dissent): ContractFinding {
   const made = finding('dtype', name, dissenting, (text) => `The dtype of the ${what} is ${text}`);
-  const kinds = dissenting.said.map(({ value }) => dtypes[value as Dtype].kind);
-  return kinds.every((kind) => kind === 'int') ? { ...made, severity: 'warning' } : made;
+  const said = dissenting.said.map(({ value }) => value as Dtype);
+  return meanTheSame(said) ? { ...made, severity: 'warning' } : made;
 }
+
+/** TensorRT before 10 has no int64: lengths are int32 there and mean the same. */
+export const meanTheSame = (all: readonly Dtype[]): boolean =>
+  all.every((dtype) => dtypes[dtype].kind === 'int');
 
 /**
  * `batch-first` or `layer-first` where shapes of a tensor fit each other only when the first two axes are swapped; null where they fit as they are.

@@ -2,7 +2,7 @@ import { TrtforgeError } from '../../errors.js';
 import { type Dtype, elementCount, packedBytes } from '../../tensor/dtype.js';
 import type { NamedTensors, Tensor } from '../../tensor/tensor.js';
 import { float32Values, floatTensor, integerTensor, isIntegerDtype, numbersOf } from '../../tensor/values.js';
-import type { Contract, StatePair } from './contract.js';
+import type { Contract, ContractBinding, StatePair } from './contract.js';
 
 /** A tensor of `shape` with every element `value`. Throws TF_CONTRACT_INVALID for a dtype that has no such value. */
 export function filledTensor(dtype: Dtype, shape: readonly number[], value: number): Tensor {
@@ -17,16 +17,19 @@ export function filledTensor(dtype: Dtype, shape: readonly number[], value: numb
   });
 }
 
+type TypedInput = Pick<ContractBinding, 'name' | 'dtype'>;
+
 /**
  * The state that the next step is given, by input name: each output cut or filled up to its capacity, and in the dtype of the input it becomes.
+ * `inputs` are the session's: TensorRT before 10 takes int32 where the contract says int64.
  * Throws TF_SESSION_INPUT when an output is missing or too small to hold positions.
  */
 export function nextState(
-  contract: Pick<Contract, 'state' | 'inputs'>,
+  { state, inputs }: Pick<Contract, 'state'> & { readonly inputs: readonly TypedInput[] },
   outputs: NamedTensors,
 ): ReadonlyMap<string, Tensor> {
   return new Map(
-    contract.state.map((pair): [string, Tensor] => {
+    state.map((pair): [string, Tensor] => {
       const tensor = outputs.get(pair.output);
       if (tensor === undefined) {
         throw new TrtforgeError(
@@ -34,7 +37,7 @@ export function nextState(
           `There is no output ${pair.output} to become the next ${pair.input}.`,
         );
       }
-      const dtype = contract.inputs.find(({ name }) => name === pair.input)?.dtype ?? tensor.dtype;
+      const dtype = inputs.find(({ name }) => name === pair.input)?.dtype ?? tensor.dtype;
       return [pair.input, inDtype(fitToCapacity(pair, tensor), dtype)];
     }),
   );

@@ -1,4 +1,5 @@
 import type { NamedTensors } from '../../tensor/tensor.js';
+import { meanTheSame } from '../contract/bindings.js';
 import type { ContractBinding } from '../contract/contract.js';
 import type { GuardViolation } from './violation.js';
 
@@ -24,7 +25,7 @@ export class BindingChecker {
         violations.push(violation('missing', name, step, 'it is not there'));
         continue;
       }
-      if (dtype !== null && tensor.dtype !== dtype)
+      if (dtype !== null && tensor.dtype !== dtype && !meanTheSame([tensor.dtype, dtype]))
         violations.push(violation('dtype', name, step, `${tensor.dtype} where ${dtype} was promised`));
       if (shape === null || this.#fits(tensor.shape, shape)) continue;
       const promised = shape.map((size) => this.#named(size)).join(', ');

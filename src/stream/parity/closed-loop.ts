@@ -164,7 +164,7 @@ const zeros = ({
 });
 
 function copyInto(name: string, target: Tensor, source: Tensor): void {
-  if (target.bytes.length !== source.bytes.length) {
+  if (target.dtype !== source.dtype || target.bytes.length !== source.bytes.length) {
     throw new TrtforgeError(
       'TF_SESSION_INPUT',
       `${name} is ${source.dtype} of ${source.bytes.length} bytes; the engine takes ${target.dtype} of ${target.bytes.length}.`,

@@ -120,11 +120,14 @@ class Stream {
     const keep = isOwnState && this.#runner.keepsState;
     const stepped = await this.#runner.step(inputs, keep ? 'kept' : state, signal ? { signal } : {});
     const { times } = stepped;
+    const { contract, inputs: bindings } = this.#plan;
     const handling = performance.now();
     const isLooped = this.#plan.mode === 'closed-loop';
     // On the device nothing is left to do; what is read back here is for the comparison and takes none of the stream's time.
     const next =
-      isLooped && this.#pairs.length > 0 ? nextState(this.#plan.contract, stepped.outputs) : undefined;
+      isLooped && this.#pairs.length > 0
+        ? nextState({ state: contract.state, inputs: bindings }, stepped.outputs)
+        : undefined;
     const stateMs = this.#runner.keepsState || next === undefined ? 0 : performance.now() - handling;
     const outputs = this.#fitted(stepped.outputs);
     const step: Step = {
@@ -132,7 +135,7 @@ class Stream {
       inputs: new Map([...inputs, ...state]),
       outputs: stepped.outputs,
     };
-    const violations = checkAssertions(this.#plan.contract, step, this.#before);
+    const violations = checkAssertions(contract, step, this.#before);
     const tensors = this.#compare(chunk, outputs);
     if (tensors.some(({ failure }) => failure === 'non-finite'))
       this.#nonFinite ??= inspectNonFinite(chunk.index, step.inputs, outputs, chunk.outputs);

@@ -69,7 +69,7 @@ export async function recordReference(
       const meta = { chunkLength: chunk.frames, stateLengthRaw: null };
       lengths.take({ index: chunk.chunk, inputs: fed, outputs, meta });
       writer.write(recordedChunk(contract, chunk, { fed, outputs, stepMs }));
-      state = nextState(contract, outputs);
+      state = nextState({ state: contract.state, inputs: session.inputs }, outputs);
       emit({ type: 'progress', phase: 'record', done: chunk.chunk + 1, total: planned.length });
     }
     const told = log.told();
