@@ -5,7 +5,7 @@ import { outcomeExitCodes, TrtforgeError } from '../errors.js';
 import { inPhase } from '../events.js';
 import { plural } from '../report/quantity.js';
 import { formatMeasure } from '../report/sentences.js';
-import { parseCheck } from '../verify/checks.js';
+import { checkText, parseCheck } from '../verify/checks.js';
 import { compareOutputs } from '../verify/compare.js';
 import type { CompareResult } from '../verify/compare-result.js';
 import { toleranceOptions } from './comparison-options.js';
@@ -167,18 +167,10 @@ const columns = [
 /** What decided, and for a failed output where it is worst. */
 function detailsOf(judged: CompareResult['outputs'][number] | undefined): readonly string[] {
   if (judged === undefined) return [];
-  const checks = judged.checks.map(({ statistic, measured, limit, pass, bound, or }) => {
-    if (measured === 'NaN') return `${statistic} says nothing: no value is finite on both sides`;
-    const relation = bound === 'at-least' ? (pass ? 'reaches' : 'is below') : pass ? 'is within' : 'is above';
-    const isWithin = `${statistic} ${formatMeasure(measured)} ${relation} ${formatMeasure(limit)}`;
-    return or === undefined
-      ? isWithin
-      : `${statistic} ${formatMeasure(measured)} of ${formatMeasure(limit)} or ${formatMeasure(or.measured)} of ${formatMeasure(or.limit)} relative: ${pass ? 'within one' : 'above both'}`;
-  });
   const worst = judged.outcome === 'fail' ? (judged.worst ?? []) : [];
   const runs = worst.some(({ sample }) => sample > 0);
   return [
-    ...checks,
+    ...judged.checks.map(checkText),
     ...worst.map(
       ({ sample, index, candidate, reference, error }) =>
         `[${index.join(', ')}]${runs ? ` of run ${sample}` : ''}: ${formatMeasure(candidate)} for ${formatMeasure(reference)}, off by ${formatMeasure(error)}`,

@@ -7,6 +7,7 @@ import { plural } from '../report/quantity.js';
 import { formatMeasure } from '../report/sentences.js';
 import type { ContractCheck } from '../stream/contract/check.js';
 import type { ParityResult } from '../stream/parity/schema.js';
+import { checkText } from '../verify/checks.js';
 import type { VerifiedOutput, VerifyResult } from '../verify/result.js';
 import { verifyModel } from '../verify/verify.js';
 import { comparisonOptions, comparisonWishes } from './comparison-options.js';
@@ -168,13 +169,7 @@ function outputLines({ statistics, checks, tolerance }: VerifiedOutput): readonl
         .join('')
         .trimEnd(),
     );
-  for (const { statistic, measured, limit, pass } of checks) {
-    if (measured === 'NaN') lines.push(`${statistic} says nothing: no value is finite on both sides`);
-    else
-      lines.push(
-        `${statistic} ${formatMeasure(measured)} ${pass ? 'is within' : 'is above'} ${formatMeasure(limit)}`,
-      );
-  }
+  lines.push(...checks.map(checkText));
   if (tolerance !== null) {
     lines.push(
       `allowed: ${formatMeasure(tolerance.absolute)} + ${formatMeasure(tolerance.relative)} * |reference| (${tolerance.why})`,

@@ -1,7 +1,7 @@
 import { TrtforgeError } from '../errors.js';
 import type { Comparison } from '../tensor/comparison.js';
 import type { Tolerance } from '../tensor/pair-sums.js';
-import { measure, type VerifiedOutput } from './result.js';
+import { type Measure, measure, type VerifiedOutput } from './result.js';
 
 /** Checks that can be asked for, with the threshold that Polygraphy uses when none is given. */
 const similarities = { l2: 1e-5, cosine: 0.997, psnr: 30, snr: 20 } as const;
@@ -19,7 +19,7 @@ export interface AskedCheck {
 /** One check of one output, with its numbers. */
 export type ResolvedCheck =
   /** An absolute error's statistic within a limit of its own. */
-  | { readonly kind: 'error'; readonly statistic: 'p99' | 'max'; readonly limit: number }
+  | { readonly kind: 'error'; readonly statistic: 'p99' | 'max' | 'RMS'; readonly limit: number }
   /** Every element within atol + rtol * |reference|: numpy.allclose's rule. */
   | { readonly kind: 'excess' }
   /** No element beyond both tolerances: Polygraphy's rule. */
@@ -98,7 +98,7 @@ export type CheckResult = VerifiedOutput['checks'][number];
 export function evaluate(check: ResolvedCheck, comparison: Comparison, tolerance: Tolerance): CheckResult {
   switch (check.kind) {
     case 'error':
-      return atMost(check.statistic, comparison.absolute[check.statistic], check.limit);
+      return atMost(check.statistic, errorOf(check.statistic, comparison), check.limit);
     case 'excess':
       return atMost('max beyond rtol', comparison.excess, tolerance.absolute);
     case 'elemwise':
@@ -115,6 +115,23 @@ export function evaluate(check: ResolvedCheck, comparison: Comparison, tolerance
       return either(check, comparison, tolerance);
   }
 }
+
+const errorOf = (statistic: 'p99' | 'max' | 'RMS', { absolute, l2, finite }: Comparison): number =>
+  statistic === 'RMS' ? l2 / Math.sqrt(finite) : absolute[statistic];
+
+/** A check with what was measured and its limit: `p99 is 0.02, above the limit 0.01`. */
+export function checkText({ statistic, measured, limit, pass, bound, or }: CheckResult): string {
+  if (measured === 'NaN') return `${statistic} is unknown: no value is finite on both sides`;
+  const amount = (measure: Measure) => shortNumber(Number(measure));
+  if (or !== undefined)
+    return `${statistic} is ${amount(measured)} (limit ${amount(limit)}) and ${or.statistic} ${amount(or.measured)} (limit ${amount(or.limit)}): ${pass ? 'one is within' : 'both are above'}`;
+  const side = pass ? 'within' : bound === 'at-least' ? 'below' : 'above';
+  return `${statistic} is ${amount(measured)}, ${side} the limit ${amount(limit)}`;
+}
+
+/** Three digits, which is more than an error means. */
+export const shortNumber = (value: number): string =>
+  value !== 0 && Math.abs(value) < 1e-3 ? value.toExponential(2) : String(Number(value.toPrecision(3)));
 
 function either(
   check: Extract<ResolvedCheck, { readonly kind: 'max' | 'mean' | 'median' | 'quantile' }>,

@@ -1,4 +1,5 @@
-import type { Comparison } from '../tensor/comparison.js';
+import { type Comparison, comparePairs } from '../tensor/comparison.js';
+import type { FloatPairs, FloatReader } from '../tensor/float-reader.js';
 import { measure, type VerifiedOutput } from './result.js';
 
 /** Polygraphy's statistics of an output's errors, and those of its logs, in the order to print them; what was not looked for is left out. */
@@ -28,13 +29,23 @@ export function errorStatistics(comparison: Comparison): VerifiedOutput['statist
   return named.flatMap(([name, value]) => (value === null ? [] : [{ name, amount: measure(value) }]));
 }
 
-/** What the values are on either side, where both are finite. */
-export function sidesOf({ candidate, reference }: Comparison): NonNullable<VerifiedOutput['sides']> {
+/** What the values are on either side: all finite ones of each, whatever the other side has there. */
+export function sidesOf(
+  { candidate, reference, finite, elements, tolerance }: Comparison,
+  pairs: FloatPairs,
+): NonNullable<VerifiedOutput['sides']> {
+  // Compared with itself, a side has nothing beside its numbers that could leave them out.
+  const alone = (side: FloatReader) =>
+    comparePairs({ candidate: side, reference: side }, tolerance, 'none').reference;
+  const isWhole = finite === elements;
   const told = ({ min, max, mean, deviation }: Comparison['candidate']) => ({
     min: measure(min),
     max: measure(max),
     mean: measure(mean),
     deviation: measure(deviation),
   });
-  return { candidate: told(candidate), reference: told(reference) };
+  return {
+    candidate: told(isWhole ? candidate : alone(pairs.candidate)),
+    reference: told(isWhole ? reference : alone(pairs.reference)),
+  };
 }

@@ -3,7 +3,7 @@ import { dtypes, elementCount } from '../tensor/dtype.js';
 import { compareExactly, zerosOutside } from '../tensor/exact-comparison.js';
 import { floatReader, joinedFloats } from '../tensor/float-reader.js';
 import type { FarPair } from '../tensor/worst-pairs.js';
-import { atMost } from './checks.js';
+import { atMost, checkText } from './checks.js';
 import { errorStatistics, sidesOf } from './error-statistics.js';
 import { described, type JudgedOutput, type JudgeRequest, located, WORST_ELEMENTS } from './judged.js';
 import { toleranceText } from './option-text.js';
@@ -31,7 +31,9 @@ export function judgeExact(request: JudgeRequest): JudgedOutput {
       : zerosPass && !zeros.areReference && request.allowLoose !== true
         ? 'this tolerance cannot fail: a candidate that gives only zeros would pass too.'
         : undefined;
-  const reasons = decides.pass ? (doubt === undefined ? [] : [doubt]) : [whyFailed(request, limits, found)];
+  const reasons = decides.pass
+    ? [doubt].flatMap((reason) => reason ?? [])
+    : [whyFailed(request, limits, found, checkText(decides))];
   return {
     output: {
       ...described(request, elements),
@@ -109,7 +111,7 @@ function asNumbers(
   // These two are counted exactly.
   const counted = new Set(['max', 'outside tolerance']);
   const statistics = errorStatistics(comparison).filter(({ name }) => !counted.has(name));
-  return { statistics, sides: sidesOf(comparison) };
+  return { statistics, sides: sidesOf(comparison, pairs) };
 }
 
 /** How many zeros would be outside the limits in the place of the candidate, and whether the reference is nothing but zeros. */
@@ -123,12 +125,13 @@ function whyFailed(
   { name, atol, rtol, checks = [] }: JudgeRequest,
   limits: ExactLimits,
   found: Found,
+  check: string,
 ): string {
   const { elements, different, outside } = found;
-  if (limits.asked !== null) return `${outside} of ${elements} elements are outside the tolerance.`;
+  if (limits.asked !== null) return `${outside} of ${elements} elements are outside the tolerance: ${check}.`;
   const isForAll = [...atol, ...rtol, ...checks].length > 0;
   const hint = isForAll
     ? ` Integers and booleans are held against each other exactly; a tolerance or check that names the output counts for them: --atol ${toleranceText({ name, value: 1 })}.`
     : '';
-  return `${different} of ${elements} elements differ.${hint}`;
+  return `${different} of ${elements} elements differ: ${check}.${hint}`;
 }

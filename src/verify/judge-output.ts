@@ -10,7 +10,15 @@ import {
 } from '../tensor/float-reader.js';
 import { magnitudesOf } from '../tensor/magnitudes.js';
 import { type FarPair, WorstPairs } from '../tensor/worst-pairs.js';
-import { atMost, type CheckResult, evaluate, USUAL_QUANTILE, zerosSurelyFail } from './checks.js';
+import {
+  atMost,
+  type CheckResult,
+  checkText,
+  evaluate,
+  shortNumber,
+  USUAL_QUANTILE,
+  zerosSurelyFail,
+} from './checks.js';
 import { errorStatistics, sidesOf } from './error-statistics.js';
 import { judgeExact } from './judge-exact.js';
 import {
@@ -38,7 +46,12 @@ function judgeFloats(request: JudgeRequest): JudgedOutput {
     candidate: joinedFloats(request.candidate.map((tensor) => floatReader(tensor, name))),
     reference: joinedFloats(request.reference.map((tensor) => floatReader(tensor, name))),
   };
-  const limits = limitsFor(name, precision, () => magnitudesOf(pairs.reference), request);
+  const limits = limitsFor(
+    name,
+    precision,
+    () => ({ elements: pairs.reference.length, ...magnitudesOf(pairs.reference) }),
+    request,
+  );
   const furthest = new WorstPairs(WORST_ELEMENTS);
   const histogram = new ErrorHistogram(furthest);
   const comparison = comparePairs(pairs, limits.tolerance, quantilesFor(limits), histogram);
@@ -57,7 +70,7 @@ function judgeFloats(request: JudgeRequest): JudgedOutput {
       checks,
       tolerance: { absolute, relative, why },
       statistics: errorStatistics(comparison),
-      sides: sidesOf(comparison),
+      sides: sidesOf(comparison, pairs),
       histogram: histogram.histogram(),
       zerosPass,
       nonFinite: comparison.nonFinite,
@@ -92,31 +105,27 @@ function wouldZerosPass(reference: FloatReader, comparison: Comparison, limits: 
   return checks.every((check) => evaluate(check, ofZeros, tolerance).pass);
 }
 
+/** Every check that failed with its numbers, then where the largest error is. */
 function whyFailed(
   comparison: Comparison,
   checks: readonly CheckResult[],
   [worst]: readonly FarPair[],
 ): string[] {
   const { absolute, outside, elements } = comparison;
-  const reasons: string[] = [];
-  if (checks.some(({ statistic, pass }) => statistic === 'non-finite' && !pass))
-    reasons.push(nonFiniteSentence(comparison));
-  const failed = checks.filter(({ statistic, pass }) => statistic !== 'non-finite' && !pass);
-  const isAtLeast = failed.find(({ bound }) => bound === 'at-least');
-  if (isAtLeast !== undefined) {
-    const { statistic, measured, limit } = isAtLeast;
-    reasons.push(`the ${statistic} is ${measured}, and at least ${limit} is asked for.`);
-  }
-  if (worst !== undefined && absolute.maxIndex >= 0 && Number.isFinite(worst.error)) {
-    const pair = `${short(worst.candidate)} where the reference is ${short(worst.reference)}`;
-    reasons.push(
-      `the largest error is ${short(absolute.max)}, ${pair} (element ${absolute.maxIndex}); ${outside} of ${elements} elements are outside the tolerance.`,
-    );
-  } else if (absolute.maxIndex >= 0 && absolute.max > 0) {
-    reasons.push(
-      `the largest error is ${short(absolute.max)} (element ${absolute.maxIndex}); ${outside} of ${elements} elements are outside the tolerance.`,
-    );
-  }
+  const failed = checks.filter(({ pass }) => !pass);
+  const reasons = failed
+    .filter(({ statistic }) => statistic !== 'non-finite')
+    .map((check) => `${checkText(check)}.`);
+  if (reasons.length < failed.length) reasons.unshift(nonFiniteSentence(comparison));
+  if (absolute.maxIndex < 0 || !(absolute.max > 0)) return reasons;
+  const values =
+    worst !== undefined && Number.isFinite(worst.error)
+      ? `, ${shortNumber(worst.candidate)} where the reference is ${shortNumber(worst.reference)}`
+      : '';
+  const beyond = outside > 0 ? `; ${outside} of ${elements} elements are outside the tolerance` : '';
+  reasons.push(
+    `the largest error is ${shortNumber(absolute.max)}${values} (element ${absolute.maxIndex})${beyond}.`,
+  );
   return reasons;
 }
 
@@ -145,11 +154,11 @@ function whyInconclusive(
   if (allowLoose === true) return undefined;
   const isTensor = samples.some(({ shape }) => elementCount(shape) > 1);
   if (isTensor && reference.min === reference.max) {
-    return `the reference is ${short(reference.min)} everywhere, so equal outputs show nothing.`;
+    return `the reference is ${shortNumber(reference.min)} everywhere, so equal outputs show nothing.`;
   }
   if (zerosPass) {
     const peak = Math.max(Math.abs(reference.min), Math.abs(reference.max));
-    return `this tolerance cannot fail: a candidate that gives only zeros would pass too, with an absolute tolerance of ${short(tolerance.absolute)} for outputs up to ${short(peak)}.`;
+    return `this tolerance cannot fail: a candidate that gives only zeros would pass too, with an absolute tolerance of ${shortNumber(tolerance.absolute)} for outputs up to ${shortNumber(peak)}.`;
   }
   return undefined;
 }
@@ -176,5 +185,3 @@ function failuresBySample(
     return [{ chunk, kind, maxAbs: comparison.absolute.max }];
   });
 }
-
-const short = (value: number): string => String(Number(value.toPrecision(3)));

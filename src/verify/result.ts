@@ -55,7 +55,7 @@ export const verifiedOutputSchema = z.object({
   }),
   /** Whether a candidate of zeros would pass the same checks: then they tell nothing. */
   zerosPass: z.boolean(),
-  /** The values themselves, where both are finite; absent for complex numbers. */
+  /** The finite values of each side; absent for complex numbers. */
   sides: z.object({ candidate: sideStatisticsSchema, reference: sideStatisticsSchema }).optional(),
   /** NaN and infinities on each side; absent for integers and booleans. */
   nonFinite: z

@@ -46,20 +46,29 @@ const POLYGRAPHY_TOLERANCE = 1e-5;
 /** A few elements of millions may be this much worse than nearly all others: 4 times the bound, of the largest reference. */
 const OUTLIER_FACTOR = 4;
 
+/** With fewer elements fewer than ten lie beyond the 99th percentile: it is little else than the maximum, and decides by chance. */
+const FEWEST_FOR_P99 = 1000;
+
+/** The 99th percentile of normally distributed errors, in units of their root mean square. */
+const P99_OF_NORMAL = 2.576;
+
+/** The RMS of the errors of few elements that passes what p99 passes of many, plus three standard errors of an RMS of so few. */
+const rmsFactor = (elements: number): number => (2 / P99_OF_NORMAL) * (1 + 3 / Math.sqrt(2 * elements));
+
 /**
- * The limits for an output whose reference has the given root mean square and peak (largest magnitude).
+ * The limits for an output whose reference has the given number of elements, root mean square and peak (largest magnitude).
  *
  * The bounds are meant as atol = rtol = bound for outputs around 1, so a typical element, of the size of the RMS, may be off by 2 * bound * RMS: by
  * default 99 % of all elements must be within that, and every one within 4 * bound * peak. Relative to RMS and peak, a bound means the same for
  * probabilities and for pixels. The largest error has a limit of its own, as rounding errors are spread like a bell and the largest of a million is
- * twice the largest of a hundred.
+ * twice the largest of a hundred. Below 1,000 elements the RMS of the errors has the place of the 99 %.
  *
  * What a user asks for is taken as it is: every element must be within atol + rtol * |reference|, or the checks asked for must hold.
  */
 export function limitsFor(
   output: string,
   precision: VerifyPrecision,
-  reference: () => { readonly rms: number; readonly peak: number },
+  reference: () => { readonly elements: number; readonly rms: number; readonly peak: number },
   asked: {
     readonly atol: readonly AskedTolerance[];
     readonly rtol: readonly AskedTolerance[];
@@ -82,7 +91,7 @@ export function limitsFor(
       checks: [{ kind: 'excess' }],
     };
   }
-  const { rms, peak } = reference();
+  const { elements, rms, peak } = reference();
   return {
     tolerance: {
       absolute: bound * rms,
@@ -90,7 +99,9 @@ export function limitsFor(
       why: `${why}; taken relative to the size of this output`,
     },
     checks: [
-      { kind: 'error', statistic: 'p99', limit: 2 * bound * rms },
+      elements < FEWEST_FOR_P99
+        ? { kind: 'error', statistic: 'RMS', limit: rmsFactor(elements) * bound * rms }
+        : { kind: 'error', statistic: 'p99', limit: 2 * bound * rms },
       { kind: 'error', statistic: 'max', limit: OUTLIER_FACTOR * bound * peak },
     ],
   };

@@ -54,7 +54,7 @@ describe('trtforge compare', () => {
     expect(status).toBe(1);
     expect(stdout).toMatch(/output +type +max +mean +p99 +max rel +cosine +PSNR +outside/);
     expect(stdout).toMatch(/FAIL +y +float32 \[2, 3, 4\]/);
-    expect(stdout).toMatch(/max 1\.00e-4 is above/);
+    expect(stdout).toMatch(/max is 1\.00e-4, above the limit/);
     expect(stdout).toMatch(/\[\d, \d, \d\]: .* off by 1\.00e-4/);
     expect(stdout).toContain(`again: trtforge compare ${near} ${reference}`);
   });

@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { compareExactly, zerosOutside } from '../../src/tensor/exact-comparison.js';
+import { randomStream, randomTensor } from '../../src/tensor/random.js';
 import type { Tensor } from '../../src/tensor/tensor.js';
 import { tensorReader } from '../../src/tensor/tensor-reader.js';
-import { integerTensor, tensorFrom } from '../../src/tensor/values.js';
-import { parseCheck } from '../../src/verify/checks.js';
+import { integerTensor, numbersOf, tensorFrom } from '../../src/tensor/values.js';
+import { parseCheck, shortNumber } from '../../src/verify/checks.js';
 import { judgeOutput } from '../../src/verify/judge-output.js';
 import type { JudgeRules } from '../../src/verify/judged.js';
 import type { VerifiedOutput } from '../../src/verify/result.js';
@@ -149,8 +150,77 @@ describe('the baseline of zeros', () => {
   });
 });
 
+describe('outputs of few elements', () => {
+  const FP16_BOUND = 5e-3;
+  /** Normally distributed errors; how many of 200 draws fail. */
+  const failures = (elements: number, deviation: number) => {
+    let failed = 0;
+    for (let seed = 0; seed < 200; seed++) {
+      const range = { kind: 'normal', mean: 0, deviation } as const;
+      const errors = Array.from(
+        numbersOf(randomTensor('float32', [elements], range, randomStream(seed, 'errors'))),
+      );
+      const reference = errors.map((_, index) => Math.SQRT2 * Math.sin(index + 1));
+      const candidate = reference.map((value, index) => value + (errors[index] ?? 0));
+      if (!judge(candidate, reference, { precision: 'fp16' }).pass) failed++;
+    }
+    return failed;
+  };
+
+  it.each([3, 16, 48, 384])('of %i: rounding within the bound never fails by chance', (elements) => {
+    expect(failures(elements, 0.5 * FP16_BOUND)).toBe(0);
+  });
+
+  it.each([48, 384])('of %i: errors of twice the bound never pass by chance', (elements) => {
+    expect(failures(elements, 2 * FP16_BOUND)).toBe(200);
+  });
+});
+
+describe('the reasons of a failure', () => {
+  const many = Array.from({ length: 2000 }, (_, index) => Math.sin(index));
+  const off = (by: (index: number) => number) => many.map((value, index) => value + by(index));
+
+  it.each<[string, readonly number[], readonly number[], Partial<JudgeRules>]>([
+    ['p99', off((index) => (index % 50 === 0 ? 1e-3 : 0)), many, {}],
+    ['p99 of errors within the tolerance', off((index) => (many[index] ?? 0) * 1.6e-5), many, {}],
+    ['max', off((index) => (index === 7 ? 0.1 : 0)), many, {}],
+    ['RMS', [1, 2, 3.001], [1, 2, 3], {}],
+    ['atol and rtol', [1, 2, 3.1], [1, 2, 3], { atol: all(0.01) }],
+    ['Polygraphy', [1, 2, 3.1], [1, 2, 3], { checks: ['mean', 'cosine=1', 'snr=99'].map(parseCheck) }],
+    ['NaN', [1, Number.NaN, 3], [1, 2, 3], {}],
+  ])(
+    'name every check that failed, with what was measured and its limit: %s',
+    (_case, ours, theirs, rules) => {
+      const { outcome, checks, reasons } = judge(ours, theirs, rules);
+      const failed = checks.filter(({ pass, statistic }) => !pass && statistic !== 'non-finite');
+      expect(outcome).toBe('fail');
+      for (const { statistic, measured, limit } of failed) {
+        const numbers = [measured, limit].map((value) => shortNumber(Number(value)));
+        const named = reasons.filter((reason) =>
+          [statistic, ...numbers].every((part) => reason.includes(part)),
+        );
+        expect(named).toHaveLength(1);
+      }
+      expect(reasons.join()).not.toContain(' 0 of ');
+    },
+  );
+});
+
 describe('NaN and infinity', () => {
   const { NaN: nan, POSITIVE_INFINITY: inf } = Number;
+
+  it.each([3, 3000])('leave the statistics of the other side as they are, of %i elements', (elements) => {
+    const values = Array.from({ length: elements }, (_, index) => (index % 3) + 1);
+    const wholly = judge(
+      values.map(() => inf),
+      values,
+    );
+    expect(wholly.sides?.reference).toMatchObject({ min: 1, max: 3, mean: expect.closeTo(2, 6) });
+    expect(wholly.sides?.candidate).toMatchObject({ min: 'NaN', max: 'NaN', mean: 'NaN' });
+    const partly = judge([nan, ...values.slice(1)], values);
+    expect(partly.sides?.reference).toMatchObject({ min: 1, max: 3, mean: expect.closeTo(2, 6) });
+    expect(partly.sides?.candidate).toMatchObject({ max: 3 });
+  });
 
   it('pass where both have the same, unless strict', () => {
     const values = [1, nan, inf, 2];
@@ -248,7 +318,7 @@ describe('integers', () => {
 
   it('say how a tolerance counts for them when one was given that does not', () => {
     expect(judgeBytes(ours, theirs, { atol: all(1) }).reasons[0]).toMatch(/2 of 4 .* --atol y:1\.$/);
-    expect(judgeBytes(ours, theirs).reasons[0]).toBe('y: 2 of 4 elements differ.');
+    expect(judgeBytes(ours, theirs).reasons[0]).toMatch(/2 of 4 .* 0\.5, .* limit 0\.$/);
   });
 
   it('have the statistics that floats have, and say what zeros would have scored', () => {
