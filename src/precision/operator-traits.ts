@@ -123,6 +123,9 @@ const keptOperators: Readonly<Record<string, string>> = {
   SoftmaxCrossEntropyLoss: loss,
 };
 
+/** Whether an operator gives other numbers every time. */
+export const drawsNumbers = (operator: string): boolean => keptOperators[operator] === random;
+
 /** Why an operator stays FP32 by default, where it does: by its type, or because it adds up what it scatters. */
 export function keptByDefault(operator: string, node: NodeProto): string | undefined {
   const why = keptOperators[operator];

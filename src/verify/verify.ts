@@ -10,15 +10,15 @@ import { openOrtSession } from '../runtime/ort-session.js';
 import type { Binding, Session } from '../runtime/session.js';
 import { openWishedEngine } from '../runtime/supervised-engine.js';
 import type { NamedTensors, Tensor } from '../tensor/tensor.js';
-import { tensorReader } from '../tensor/tensor-reader.js';
 import { checkDevice } from '../toolchain/chosen-gpu.js';
 import { inDtype, type PlannedInput, planInputs, sampleOf } from './inputs.js';
-import { judgeOutput } from './judge-output.js';
+import { judgeRuns, outcomesOf } from './judge-runs.js';
 import { checkRules, type JudgedOutput } from './judged.js';
 import { worst } from './outcome.js';
 import { repeatCommand } from './repeat-command.js';
+import { unrepeatable } from './repeatable.js';
 import type { VerifyRequest } from './request.js';
-import { measure, type VerifyOutcome, type VerifyResult } from './result.js';
+import { measure, type VerifyResult } from './result.js';
 import { precisionOf, precisionOfRecipe, type VerifyPrecision } from './tolerance.js';
 
 export interface VerifyContext {
@@ -54,39 +54,33 @@ export async function verifyModel(
     } finally {
       model.close();
     }
-    const outputs: NamedTensors[] = [];
-    for (let sample = 0; sample < samples; sample++) {
+    const outputs = await runSamples(samples, (sample) => {
       steps.next(`reference, sample ${sample + 1} of ${samples}`);
-      outputs.push(await run(sampleOf(plan, seed, sample)));
-    }
+      return run(sampleOf(plan, seed, sample));
+    });
     return { plan, outputs, bindings: session.outputs, inputs: session.inputs };
   });
   const { plan } = referenceRun.found;
 
   const candidateRun = await runAll(request.candidate, request, context, async (session, run) => {
     checkSameInputs(request, referenceRun.found.inputs, session.inputs);
-    const outputs: NamedTensors[] = [];
-    for (let sample = 0; sample < samples; sample++) {
+    const outputs = await runSamples(samples, (sample) => {
       steps.next(`candidate, sample ${sample + 1} of ${samples}`);
-      outputs.push(await run(forCandidate(session.inputs, sampleOf(plan, seed, sample))));
-    }
+      return run(forCandidate(session.inputs, sampleOf(plan, seed, sample)));
+    });
     return { outputs, bindings: session.outputs };
   });
 
   steps.next('comparing');
-  const contract = compareContracts(request, referenceRun.found, candidateRun.found);
-  const judged = contract.comparable.map((name) =>
-    judgeOutput({
-      name,
-      precision,
-      atol: request.atol ?? [],
-      rtol: request.rtol ?? [],
-      candidate: tensorsOf(candidateRun.found.outputs, name).map(tensorReader),
-      reference: tensorsOf(referenceRun.found.outputs, name).map(tensorReader),
-    }),
-  );
-  const numeric = worst(judged.map(({ output }) => output.outcome));
-  const contractOutcome: VerifyOutcome = contract.reasons.length === 0 ? 'pass' : 'fail';
+  const judgement = judgeRuns(request, precision, referenceRun.found, candidateRun.found);
+  const doubts = await unrepeatable(request, precision, judgement, referenceRun.found, async (count) => {
+    const again = await runAll(request.reference, request, context, (_, run) =>
+      runSamples(count, (sample) => run(sampleOf(plan, seed, sample))),
+    );
+    return again.found;
+  });
+  const judged = judgement.judged.map((one) => doubted(one, doubts.get(one.output.name)));
+  const verdicts = outcomesOf(judgement, doubts);
   return {
     schema: 'trtforge.verify/1',
     reference: request.reference,
@@ -99,12 +93,15 @@ export async function verifyModel(
     samples,
     inputs: plan.map(({ name, dtype, shape, from }) => ({ name, dtype, shape: [...shape], from })),
     outputs: judged.map(({ output }) => output),
-    verdicts: { contract: contractOutcome, numeric, task: null },
+    verdicts: { ...verdicts, task: null },
     chunks: samples,
     failures: failuresOf(judged),
     drift: null,
-    outcome: worst([contractOutcome, numeric]),
-    reasons: [...contract.reasons, ...judged.flatMap(({ output }) => output.reasons)],
+    outcome: worst([verdicts.contract, verdicts.numeric]),
+    reasons: [
+      ...judgement.broken.map(({ name, reason }) => doubts.get(name) ?? reason),
+      ...judged.flatMap(({ output }) => output.reasons),
+    ],
     repeat: repeatCommand({ ...request, seed, samples, precision }),
   };
 }
@@ -166,6 +163,21 @@ function detectPrecision(path: string): VerifyPrecision {
   }
 }
 
+async function runSamples(
+  count: number,
+  run: (sample: number) => Promise<NamedTensors>,
+): Promise<readonly NamedTensors[]> {
+  const outputs: NamedTensors[] = [];
+  for (let sample = 0; sample < count; sample++) outputs.push(await run(sample));
+  return outputs;
+}
+
+/** An output that failed by what is no fault of the candidate. It has not passed either. */
+const doubted = (judged: JudgedOutput, doubt: string | undefined): JudgedOutput =>
+  doubt === undefined
+    ? judged
+    : { output: { ...judged.output, outcome: 'inconclusive', reasons: [doubt] }, failures: [] };
+
 interface ModelRun<T> {
   readonly found: T;
   readonly backend: string;
@@ -216,51 +228,6 @@ function forCandidate(inputs: readonly Binding[], sample: NamedTensors): NamedTe
       return [input.name, inDtype(input, tensor, 'the reference')];
     }),
   );
-}
-
-interface Outputs {
-  readonly outputs: readonly NamedTensors[];
-  readonly bindings: readonly Binding[];
-}
-
-/** Outputs that both have in the same shape can be compared; everything else breaks the contract, with a reason each. */
-function compareContracts(
-  request: VerifyRequest,
-  reference: Outputs,
-  candidate: Outputs,
-): { readonly comparable: readonly string[]; readonly reasons: readonly string[] } {
-  const given = new Set(candidate.bindings.map(({ name }) => name));
-  const expected = reference.bindings.map(({ name }) => name);
-  const common = expected.filter((name) => given.has(name));
-  if (common.length === 0) {
-    throw new TrtforgeError(
-      'TF_VERIFY_MISMATCH',
-      `${request.candidate} and ${request.reference} have no output in common: ${[...given].join(', ')} against ${expected.join(', ')}.`,
-    );
-  }
-  const reasons = expected
-    .filter((name) => !given.has(name))
-    .map((name) => `The candidate has no output ${name}.`);
-  const comparable = common.filter((name) => {
-    const shapes = ({ outputs }: Outputs) =>
-      tensorsOf(outputs, name).map(({ shape }) => `[${shape.join(', ')}]`);
-    const expectedShapes = shapes(reference);
-    const different = shapes(candidate).findIndex((shape, sample) => shape !== expectedShapes[sample]);
-    if (different >= 0) {
-      reasons.push(
-        `${name} is ${shapes(candidate)[different]} in the candidate and ${expectedShapes[different]} in the reference.`,
-      );
-    }
-    return different < 0;
-  });
-  return { comparable, reasons };
-}
-
-function tensorsOf(samples: readonly NamedTensors[], name: string): readonly Tensor[] {
-  return samples.flatMap((tensors) => {
-    const tensor = tensors.get(name);
-    return tensor === undefined ? [] : [tensor];
-  });
 }
 
 const failuresOf = (judged: readonly JudgedOutput[]): VerifyResult['failures'] =>

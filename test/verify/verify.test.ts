@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { WorkEvent } from '../../src/events.js';
-import type { GraphBuilder } from '../../src/onnx/index.js';
+import { type AttributeValue, attribute, GraphBuilder, type ModelSpec } from '../../src/onnx/index.js';
 import { tensorFrom } from '../../src/tensor/values.js';
 import type { VerifyRequest } from '../../src/verify/request.js';
 import { verifyResultSchema } from '../../src/verify/result.js';
@@ -180,6 +180,106 @@ describe('no verdict is better than a wrong one', () => {
     const result = await verify(reference, reference, more);
     expect(result).toMatchObject({ outcome: 'inconclusive', verdicts: { numeric: 'inconclusive' } });
     expect(result.reasons[0]).toMatch(reason);
+  });
+});
+
+describe('a reference that does not repeat itself', () => {
+  /** y = x + noise, and z = x * weight, which no noise reaches. */
+  const noisy = (noise: (graph: GraphBuilder) => void, weight = 2, spec: ModelSpec = {}) =>
+    modelFile((graph) => {
+      graph.input('x', 'float32', [8, 16]);
+      noise(graph);
+      graph.node('Add', { inputs: ['x', 'noise'], outputs: ['y'] });
+      graph.initializer('w', floats('float32', [], [weight]));
+      graph.node('Mul', { inputs: ['x', 'w'], outputs: ['z'] });
+      graph.output('y', 'float32', null);
+      graph.output('z', 'float32', null);
+    }, spec);
+  const normal =
+    (more: Record<string, AttributeValue> = {}) =>
+    (graph: GraphBuilder) =>
+      graph.node('RandomNormalLike', { name: 'draw', inputs: ['x'], outputs: ['noise'], attributes: more });
+  const dropout = (training: boolean) => (graph: GraphBuilder) => {
+    graph.initializer('ratio', floats('float32', [], [0.5]));
+    graph.initializer('training', tensorFrom('bool', [], Uint8Array.of(training ? 1 : 0)));
+    graph.node('Dropout', { name: 'drop', inputs: ['x', 'ratio', 'training'], outputs: ['noise'] });
+  };
+  const inBody = (graph: GraphBuilder) => {
+    graph.initializer('yes', tensorFrom('bool', [], Uint8Array.of(1)));
+    const body = new GraphBuilder('body');
+    body.node('RandomUniformLike', { inputs: ['x'], outputs: ['inner'] });
+    body.output('inner', 'float32', null);
+    graph.node('If', {
+      inputs: ['yes'],
+      outputs: ['noise'],
+      attributes: { then_branch: attribute.body(body), else_branch: attribute.body(body) },
+    });
+  };
+  /** Of another opset than the model's, so that only running it shows what it does. */
+  const inFunction: ModelSpec = {
+    opset: 18,
+    opsets: { 'ai.test': 1 },
+    functions: [
+      {
+        domain: 'ai.test',
+        name: 'Noise',
+        inputs: ['value'],
+        outputs: ['out'],
+        opsets: { '': 17 },
+        nodes: (() => {
+          const graph = new GraphBuilder('Noise');
+          graph.node('RandomNormalLike', { inputs: ['value'], outputs: ['out'] });
+          return graph;
+        })(),
+      },
+    ],
+  };
+  const called = (graph: GraphBuilder) =>
+    graph.node('Noise', { domain: 'ai.test', inputs: ['x'], outputs: ['noise'] });
+
+  it.each<[string, (graph: GraphBuilder) => void, ModelSpec]>([
+    ['RandomNormalLike', normal(), {}],
+    ['Dropout in training mode', dropout(true), {}],
+    ['a body', inBody, {}],
+    ['what only a second run shows', called, inFunction],
+  ])('is inconclusive against itself: %s', async (_case, noise, spec) => {
+    const model = await noisy(noise, 2, spec);
+    const result = await verify(model, model);
+    expect(result).toMatchObject({ outcome: 'inconclusive', verdicts: { numeric: 'inconclusive' } });
+    expect(result.outputs.map(({ name, outcome, pass }) => [name, outcome, pass])).toEqual([
+      ['y', 'inconclusive', false],
+      ['z', 'pass', true],
+    ]);
+    expect(result.failures).toEqual([]);
+    expect(result.reasons).toHaveLength(1);
+  });
+
+  it.each<[string, (graph: GraphBuilder) => void]>([
+    ['a seed', normal({ seed: attribute.float(3) })],
+    ['Dropout that is off', dropout(false)],
+  ])('passes against itself where it repeats: %s', async (_case, noise) => {
+    const model = await noisy(noise);
+    expect((await verify(model, model)).outcome).toBe('pass');
+  });
+
+  it('still fails in an output that no random number reaches', async () => {
+    const result = await verify(await noisy(normal()), await noisy(normal(), 2.1));
+    expect(result).toMatchObject({ outcome: 'fail', failures: [{ tensor: 'z' }, {}, {}] });
+    expect(result.outputs.map(({ outcome }) => outcome)).toEqual(['inconclusive', 'fail']);
+  });
+
+  it('is inconclusive where its shapes do not repeat', async () => {
+    const model = await modelFile((graph) => {
+      graph.input('x', 'float32', [400]);
+      graph.node('RandomNormalLike', { inputs: ['x'], outputs: ['noise'] });
+      graph.node('Relu', { inputs: ['noise'], outputs: ['positive'] });
+      graph.node('NonZero', { inputs: ['positive'], outputs: ['y'] });
+      graph.output('y', 'int64', null);
+    });
+    expect(await verify(model, model)).toMatchObject({
+      outcome: 'inconclusive',
+      verdicts: { contract: 'inconclusive' },
+    });
   });
 });
 
