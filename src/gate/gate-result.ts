@@ -34,6 +34,7 @@ export const gateFindingSchema = z.object({
     'missing-field',
     'missing-baseline',
     'error-result',
+    'own-outcome',
   ]),
   outcome: findingOutcomeSchema,
   /** What it would be without its waiver; the same as `outcome` where there is none. */

@@ -5,8 +5,9 @@ import { type Baseline, type BaselineValue, mergeBaseline, readBaseline, writeBa
 import type { GateFinding, GateOutcome, GateResult, GateWaiver } from './gate-result.js';
 import { type GivenResult, readGivenResults } from './given-result.js';
 import { judgeCheck, severity } from './judge-check.js';
+import { OWN_OUTCOME, ownOutcome } from './own-outcome.js';
 import { loadPolicy, type Policy } from './policy.js';
-import { applyWaivers, type JudgedFinding } from './waivers.js';
+import { applyWaivers } from './waivers.js';
 
 export interface GateRequest {
   /** The policy file. */
@@ -82,7 +83,7 @@ function judge(
 ): Judgement {
   const checks = policy.checks.map((check) => judgeCheck(check, { results, baseline, updating }));
   const reads = checks.flatMap(({ read }) => read);
-  const all = [...results.flatMap(errorFinding), ...checks.flatMap(({ findings }) => findings)];
+  const all = [...results.flatMap(ownOutcome), ...checks.flatMap(({ findings }) => findings)];
   const { findings, waivers } = applyWaivers(all, policy, day);
   const count = (outcome: GateFinding['outcome']) =>
     findings.filter((each) => each.outcome === outcome).length;
@@ -107,38 +108,14 @@ function judge(
   };
 }
 
-/** A command that ended in an error has no result: that fails, whatever the policy asks. */
-function errorFinding({ name, schema, content }: GivenResult): readonly JudgedFinding[] {
-  if (schema === null || !schema.startsWith('trtforge.error/')) return [];
-  const error = content.error as { readonly code?: unknown; readonly message?: unknown } | undefined;
-  const said = [error?.code, error?.message].filter((each) => typeof each === 'string').join(' ');
-  return [
-    {
-      worse: null,
-      finding: {
-        check: null,
-        why: null,
-        result: name,
-        field: null,
-        at: null,
-        unit: null,
-        baseline: null,
-        rule: 'error-result',
-        outcome: 'fail',
-        unwaived: 'fail',
-        message: `${name} is no result but an error: ${said}`,
-        waiver: null,
-        line: null,
-      },
-    },
-  ];
-}
-
 function worstOf(findings: readonly GateFinding[], waivers: readonly GateWaiver[]): GateOutcome {
   const outcomes = new Set([...findings, ...waivers].map(({ outcome }) => outcome));
   for (const outcome of ['fail', 'inconclusive', 'warn'] as const) if (outcomes.has(outcome)) return outcome;
-  // Where everything was skipped nothing was judged, and that is no pass.
-  return findings.every(({ outcome }) => outcome === 'skipped') ? 'inconclusive' : 'pass';
+  // Where all that the policy asks was skipped nothing was judged, and that is no pass.
+  const asked = findings.filter(({ check }) => check !== OWN_OUTCOME);
+  return (asked.length > 0 ? asked : findings).every(({ outcome }) => outcome === 'skipped')
+    ? 'inconclusive'
+    : 'pass';
 }
 
 const isGood = (outcome: GateOutcome): boolean => outcome === 'pass' || outcome === 'warn';

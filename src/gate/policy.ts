@@ -2,6 +2,7 @@ import { dirname, isAbsolute, join } from 'node:path';
 import { TrtforgeError } from '../errors.js';
 import { didYouMean } from '../system/nearest-word.js';
 import { faultText } from '../system/schema-fault.js';
+import { OWN_OUTCOME } from './own-outcome.js';
 import { type Check, checkSchema, type PolicyFile, type Selector, type Waiver } from './policy-schema.js';
 import { readPolicyText } from './policy-text.js';
 import { presets } from './presets.js';
@@ -61,8 +62,7 @@ export function loadPolicy(path: string): Policy {
   };
   addFile(draft, path, [path], true);
   const checks = [...draft.checks.values()].map((check) => resolveCheck(check, draft, path));
-  if (checks.length === 0) throw invalid(path, 'it has no checks, so nothing could ever fail');
-  const ids = checks.map(({ id }) => id);
+  const ids = [OWN_OUTCOME, ...checks.map(({ id }) => id)];
   for (const waiver of draft.waivers) {
     if (!ids.includes(waiver.check))
       throw invalid(
@@ -106,6 +106,11 @@ function add(
   for (const [name, selector] of Object.entries(policy.results ?? {})) draft.results.set(name, selector);
   const seen = new Set<string>();
   for (const [index, check] of (policy.checks ?? []).entries()) {
+    if (check.id === OWN_OUTCOME)
+      throw invalid(
+        path,
+        `«${OWN_OUTCOME}» is the id of the check that every policy has, and no other may have it`,
+      );
     if (seen.has(check.id)) throw invalid(path, `two checks have the id «${check.id}»`);
     seen.add(check.id);
     draft.checks.set(check.id, { ...draft.checks.get(check.id), ...check, line: lineOf('checks', index) });

@@ -82,25 +82,8 @@ const streamingAcceptance: PolicyFile = {
   ],
 };
 
-/** Every result says pass itself: the exit code that its command ended with. */
-const commandsPassed: PolicyFile = {
-  schema: 'trtforge.gate-policy/1',
-  results: { 'any-result': { schema: 'trtforge.*' } },
-  checks: [
-    {
-      id: 'exit-code',
-      why: 'What the command that wrote the result ended with: 1 a comparison failed, 3 this machine cannot, 4 inconclusive.',
-      result: 'any-result',
-      field: 'exitCode',
-      inconclusive: { is: 4 },
-      fail: { 'none-of': [0, 4] },
-    },
-  ],
-};
-
 /** Ready rules, for `extends`. */
 export const presets: Readonly<Record<string, PolicyFile>> = {
   'streaming-parity': streamingParity,
   'streaming-acceptance': streamingAcceptance,
-  'commands-passed': commandsPassed,
 };

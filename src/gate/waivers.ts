@@ -5,8 +5,8 @@ import { matchesStars } from './stars.js';
 
 const DAY_MS = 86_400_000;
 
-/** What a waiver can excuse: a measured miss. What is missing, not a number or an error is never excused. */
-const EXCUSABLE: ReadonlySet<GateFinding['rule']> = new Set(['limit', 'regression']);
+/** What a waiver can excuse: a measured miss, and what a result reports of itself. What is missing, not a number or an error is never excused. */
+const EXCUSABLE: ReadonlySet<GateFinding['rule']> = new Set(['limit', 'regression', 'own-outcome']);
 const MISSES: ReadonlySet<GateFinding['outcome']> = new Set(['fail', 'inconclusive', 'warn']);
 
 /** A finding, and which way its value would be worse; null where values only differ. */

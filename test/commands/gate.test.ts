@@ -89,12 +89,12 @@ describe('trtforge gate', () => {
 
   it('says which rules the policy leaves out', () => {
     const rules = policyOf({
-      extends: 'commands-passed',
-      without: ['exit-code'],
+      extends: 'streaming-parity',
+      without: ['cache-contract', 'encoder-error', 'finite-outputs', 'task'],
       checks: [{ ...check, fail: { above: 20 } }],
     });
     const { stdout } = gate({ 'p.yaml': rules, 'bench.json': bench(10) }, ['p.yaml', 'bench.json']);
-    expect(stdout).toContain('The policy leaves out exit-code.');
+    expect(stdout).toContain('The policy leaves out cache-contract, encoder-error, finite-outputs, task.');
   });
 
   it('makes a baseline, holds the next run against it, and leaves it when that fails', () => {

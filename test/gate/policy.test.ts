@@ -90,7 +90,11 @@ describe('a policy file', () => {
       /10%/,
     ],
     ['a result that is not described', check.replace('{ name: r }', 'rr'), /«rr».*«results»/s],
-    ['no checks at all', 'checks: []\n', /no checks/],
+    [
+      'a check with the id of the one that every policy has',
+      check.replace('id: a', 'id: own-outcome'),
+      /own-outcome/,
+    ],
     ['a waiver without a reason', `${check}waivers: [{ check: a, expires: 2027-01-01 }]\n`, /reason/],
     [
       'a waiver with an empty reason',
@@ -154,10 +158,11 @@ describe('a policy file', () => {
   it('extends other files, relative to itself, but never itself', () => {
     const folder = folderOf({
       'a.yaml': `schema: trtforge.gate-policy/1\nextends: [b.yaml]\n${check}`,
-      'b.yaml': 'schema: trtforge.gate-policy/1\nextends: commands-passed\n',
+      'b.yaml':
+        'schema: trtforge.gate-policy/1\nextends: streaming-parity\nwithout: [cache-contract, finite-outputs, task]\n',
     });
     const policy = loadPolicy(join(folder, 'a.yaml'));
-    expect(policy.checks.map(({ id }) => id)).toEqual(['exit-code', 'a']);
+    expect(policy.checks.map(({ id }) => id)).toEqual(['encoder-error', 'a']);
     writeFileSync(join(folder, 'b.yaml'), 'schema: trtforge.gate-policy/1\nextends: a.yaml\n');
     expect(refusal(() => loadPolicy(join(folder, 'a.yaml'))).message).toMatch(/extends itself/);
     expect(refusal(() => loadPolicy(join(folder, 'none.yaml')))).toMatchObject({ code: 'TF_FILE_NOT_FOUND' });

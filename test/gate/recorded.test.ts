@@ -22,34 +22,56 @@ describe('recorded parity results', () => {
     expect(parityResultSchema.safeParse(result).error).toBeUndefined();
   });
 
-  it.each(['streaming-parity', 'streaming-acceptance', 'commands-passed'])('FP32 passes %s', (rules) => {
+  it.each(['streaming-parity', 'streaming-acceptance'])('FP32 passes %s', (rules) => {
     expect(under(rules, fp32).outcome).toBe('pass');
   });
 
   it('FP16 fails by its numbers, and not by its contract', () => {
     const result = under('streaming-acceptance', fp16, { without: ['chunk-latency'] });
-    expect(failing(result)).toEqual(['encoder-error', 'encoder-error-p95', 'encoder-error-mean']);
-    expect(result.findings[0]?.message).toMatch(/drift\.max of parity is 0\.00455\d+, above 0\.001\./);
-    expect(failing(under('commands-passed', fp16))).toEqual(['exit-code']);
+    expect(failing(result)).toEqual([
+      'own-outcome',
+      'encoder-error',
+      'encoder-error-p95',
+      'encoder-error-mean',
+    ]);
+    expect(result.findings[0]?.at).toBe('verdicts.numeric');
+    expect(result.findings[1]?.message).toMatch(/drift\.max of parity is 0\.00455\d+, above 0\.001\./);
   });
 
-  it('FP16 passes where the policy allows it what FP16 costs', () => {
+  it('FP16 passes where the policy allows it what FP16 costs, and waives what verify found by its own limits', () => {
     const checks = [{ id: 'encoder-error', fail: { above: 1e-2 }, warn: { above: 5e-3 } }];
-    expect(under('streaming-parity', fp16, { checks }).outcome).toBe('pass');
+    const waivers = [
+      { check: 'own-outcome', at: 'verdicts.numeric', reason: 'limits of FP32', expires: '2027-03-01' },
+    ];
+    expect(failing(under('streaming-parity', fp16, { checks }))).toEqual(['own-outcome']);
+    expect(under('streaming-parity', fp16, { checks, waivers }).outcome).toBe('pass');
   });
 
   it.each([
-    ['a broken contract', { verdicts: { contract: 'fail', numeric: 'pass', task: null } }, 'cache-contract'],
-    ['another decision', { verdicts: { contract: 'pass', numeric: 'pass', task: 'fail' } }, 'task'],
-    ['no drift at all', { drift: null }, 'encoder-error'],
-    ['an error that is not a number', { drift: { ...(fp32.drift as object), max: 'NaN' } }, 'encoder-error'],
+    [
+      'a broken contract',
+      { verdicts: { contract: 'fail', numeric: 'pass', task: null } },
+      ['own-outcome', 'cache-contract'],
+    ],
+    [
+      'another decision',
+      { verdicts: { contract: 'pass', numeric: 'pass', task: 'fail' } },
+      ['own-outcome', 'task'],
+    ],
+    ['numbers that verify failed', { outcome: 'fail', exitCode: 1 }, ['own-outcome']],
+    ['no drift at all', { drift: null }, ['encoder-error']],
+    [
+      'an error that is not a number',
+      { drift: { ...(fp32.drift as object), max: 'NaN' } },
+      ['encoder-error'],
+    ],
     [
       'outputs that are not finite',
       { outputs: [{ nonFinite: { candidate: 3, reference: 0 } }] },
-      'finite-outputs',
+      ['finite-outputs'],
     ],
-  ])('%s fails, however good the rest is', (_, change, check) => {
-    expect(failing(under('streaming-parity', { ...fp32, ...change }))).toEqual([check]);
+  ])('%s fails, however good the rest is', (_, change, checks) => {
+    expect(failing(under('streaming-parity', { ...fp32, ...change }))).toEqual(checks);
   });
 
   it('warns between the two limits of the rules', () => {
