@@ -6,6 +6,7 @@ import { statIfThere } from '../system/stat.js';
 import { runSupervised } from '../system/supervise.js';
 import { addonPath } from '../toolchain/addon.js';
 import { debianPackages } from '../toolchain/debian-packages.js';
+import { pythonEnvironment, pythonOf } from '../toolchain/pip.js';
 import type { Surroundings } from '../toolchain/places.js';
 import { pythonPackages } from '../toolchain/python-packages.js';
 import { programPlaces, trtexecVersion } from '../toolchain/trtexec.js';
@@ -61,13 +62,16 @@ function availableMemory(root: string): number | undefined {
 }
 
 async function lookAtTools({ run, environment }: Surroundings): Promise<ToolFacts> {
-  const firstLine = async (command: string, args: readonly string[]) => {
-    const { exitCode, stdout } = await run(command, args, { timeoutMs: COMMAND_TIMEOUT_MS, environment });
+  const firstLine = async (command: string, args: readonly string[], env = environment) => {
+    const { exitCode, stdout } = await run(command, args, {
+      timeoutMs: COMMAND_TIMEOUT_MS,
+      environment: env,
+    });
     return exitCode === 0 ? (stdout.split('\n')[0] ?? '').trim() : null;
   };
   const [compiler, pip] = await Promise.all([
     firstLine(environment.CXX || 'g++', ['--version']),
-    firstLine(environment.PYTHON || 'python3', ['-m', 'pip', '--version']),
+    firstLine(pythonOf(environment), ['-m', 'pip', '--version'], pythonEnvironment(environment)),
   ]);
   return { addon: { path: addonPath, isBuilt: existsSync(addonPath) }, compiler, pip };
 }

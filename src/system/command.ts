@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { resolve as resolvePath } from 'node:path';
 import { systemErrorCode } from '../errors.js';
 
 /** What a short command did. A command that is absent or hangs is an outcome, not an error: who asks has another way or says so. */
@@ -19,10 +20,14 @@ export type CommandRunner = (
 /** More output than any question asked here has an answer for; the rest is dropped. */
 const MAX_OUTPUT_BYTES = 4 << 20;
 
-/** Runs a short command without a shell, its input closed; kills it (SIGKILL) after `timeoutMs`. Never rejects. */
+/**
+ * Runs a short command without a shell, its input closed, in the root folder, because programs load code from their working folder (`python3 -m pip`: `pip.py`);
+ * kills it (SIGKILL) after `timeoutMs`. Never rejects.
+ */
 export const runCommand: CommandRunner = (command, args, { timeoutMs, environment }) =>
   new Promise((resolve) => {
-    const child = spawn(command, args, {
+    const child = spawn(command.includes('/') ? resolvePath(command) : command, args, {
+      cwd: '/',
       stdio: ['ignore', 'pipe', 'pipe'],
       env: environment ?? process.env,
     });

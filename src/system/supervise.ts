@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { catalogue, type ErrorCode, TrtforgeError } from '../errors.js';
 import type { EventListener, WorkEvent } from '../events.js';
+import { withLoaderPath } from './loader-path.js';
 
 /** How many of a dead child's last lines its error carries. */
 const LAST_LINES = 20;
@@ -71,7 +72,7 @@ export function forkModule(module: URL, options: Pick<SuperviseOptions, 'env'>):
   return fork(module, [], {
     serialization: 'advanced',
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-    env: options.env ?? process.env,
+    env: withLoaderPath(options.env ?? process.env),
     execArgv: [],
   });
 }

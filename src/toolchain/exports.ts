@@ -57,8 +57,8 @@ function pixiLines({ name }: FoundToolchain, exports: ToolchainExports): readonl
     `${home.variable} = ${tomlQuote(home.folder)}`,
     ...(libraryFolder === null
       ? []
-      : [`LD_LIBRARY_PATH = ${tomlQuote(`${libraryFolder}:$LD_LIBRARY_PATH`)}`]),
-    ...(binaryFolder === null ? [] : [`PATH = ${tomlQuote(`${binaryFolder}:$PATH`)}`]),
+      : [`LD_LIBRARY_PATH = ${tomlQuote(`${libraryFolder}\${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}`)}`]),
+    ...(binaryFolder === null ? [] : [`PATH = ${tomlQuote(`${binaryFolder}\${PATH:+:$PATH}`)}`]),
   ];
 }
 

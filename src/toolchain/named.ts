@@ -1,10 +1,10 @@
 import { isAbsolute, join, relative } from 'node:path';
 import { TrtforgeError } from '../errors.js';
 import { type FoundToolchain, surveyPlaces } from './find.js';
-import { installationPlaces, type Surroundings } from './places.js';
+import { placesIn, type Surroundings } from './places.js';
 
 /**
- * The toolchain of a name; or, where a slash says that a folder is meant, the one in it: an installation or its libraries, also where trtforge does not look
+ * The toolchain of a name; or, where a slash, `.` or `..` names a folder, the one in it: an installation, an archive or an environment, also where trtforge does not look
  * by itself. Throws TF_TOOLCHAIN_NOT_FOUND.
  */
 export function toolchainNamed(
@@ -14,7 +14,7 @@ export function toolchainNamed(
 ): FoundToolchain {
   const match = found.find((each) => each.name === name);
   if (match !== undefined) return match;
-  if (name.includes('/')) return toolchainIn(found, name, surroundings);
+  if (name.includes('/') || /^\.\.?$/.test(name)) return toolchainIn(found, name, surroundings);
   const names = found.map((each) => each.name);
   throw new TrtforgeError(
     'TF_TOOLCHAIN_NOT_FOUND',
@@ -28,7 +28,7 @@ function toolchainIn(
   surroundings: Surroundings,
 ): FoundToolchain {
   const home = isAbsolute(path) ? join(path) : join(surroundings.workingFolder, path);
-  const inside = installationPlaces(home, 'its folder');
+  const inside = placesIn(home, 'its folder');
   const known = found.filter(({ folder }) => inside.some((place) => relative(place.folder, folder) === ''));
   const { toolchains, damaged } =
     known.length > 0 ? { toolchains: known, damaged: [] } : surveyPlaces(inside, surroundings);

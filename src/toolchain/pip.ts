@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve as resolvePath } from 'node:path';
 import { systemErrorCode, TrtforgeError } from '../errors.js';
 import type { EventListener } from '../events.js';
 import { makeFolder } from '../system/folders.js';
@@ -19,6 +19,18 @@ interface WheelRequest {
 /** Where wheels come from: pip here, a folder in tests. Resolves with the path of the wheel. */
 export type WheelSource = (request: WheelRequest) => Promise<string>;
 
+/** The interpreter that has pip. A path is absolute, because it is started in another folder than ours. */
+export function pythonOf({ PYTHON }: NodeJS.ProcessEnv): string {
+  if (!PYTHON) return 'python3';
+  return PYTHON.includes('/') ? resolvePath(PYTHON) : PYTHON;
+}
+
+/** What Python is started with: `-m` and scripts do not load modules from their folder (Python 3.11 and later; earlier ones rely on the folder being ours). */
+export const pythonEnvironment = (environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv => ({
+  ...environment,
+  PYTHONSAFEPATH: '1',
+});
+
 const POLL_MS = 250;
 const LAST_LINES = 6;
 
@@ -27,15 +39,16 @@ const LAST_LINES = 6;
  * Only a binary wheel is accepted: no code of the package runs. Errors: TF_DOWNLOAD_FAILED, TF_CANCELLED.
  */
 export function pipWheelSource(environment: NodeJS.ProcessEnv): WheelSource {
-  const python = environment.PYTHON || 'python3';
+  const python = pythonOf(environment);
   return async (request) => {
-    const { packageName, version, folder, signal } = request;
+    const { packageName, version, signal } = request;
+    const folder = resolvePath(request.folder);
     const temporary = join(folder, 'tmp');
     makeFolder(temporary);
     const args = ['-m', 'pip', 'download', '--no-deps', '--only-binary', ':all:', '--no-input'];
     args.push('--progress-bar', 'off', '--dest', folder, `${packageName}==${version}`);
-    const env = { ...environment, TMPDIR: temporary };
-    const { exitCode, lines, startError } = await runPip(python, args, env, request);
+    const env = { ...pythonEnvironment(environment), TMPDIR: temporary };
+    const { exitCode, lines, startError } = await runPip(python, args, env, { ...request, folder });
     if (signal.aborted)
       throw new TrtforgeError('TF_CANCELLED', `Cancelled while downloading ${packageName}.`);
     const wheel = exitCode === 0 ? readdirSync(folder).find((name) => name.endsWith('.whl')) : undefined;
@@ -57,7 +70,7 @@ function runPip(
   { folder, bytes, emit, signal }: WheelRequest,
 ): Promise<PipOutcome> {
   return new Promise((resolve) => {
-    const child = spawn(python, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(python, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
     const lines: string[] = [];
     const take = (chunk: Buffer) => {
       for (const line of chunk

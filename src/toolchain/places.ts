@@ -49,12 +49,25 @@ export async function places(surroundings: Surroundings): Promise<readonly Place
     ...systemPlaces(surroundings),
     ...archivePlaces(surroundings),
     ...condaPlaces(surroundings),
-    ...pipPlaces(surroundings),
+    ...packagesIn(pythonPrefixes(surroundings), 'pip package'),
   ];
 }
 
+/**
+ * What a folder that the user names may hold: an installation, unpacked archives, the environments of venv and Pixi. The working folder is never looked at
+ * unless it is named: who unpacks a stranger's repository there does not run the libraries in it.
+ */
+export const placesIn = (folder: string, foundBy: string): readonly Place[] => [
+  ...installationPlaces(folder, foundBy),
+  ...archivesIn(folder, foundBy),
+  ...environmentsIn(folder).flatMap((prefix) => [
+    { folder: join(prefix, 'lib'), foundBy },
+    ...packagesIn([prefix], foundBy),
+  ]),
+];
+
 /** The folders of an installation that may hold its libraries, itself among them. */
-export const installationPlaces = (home: string, foundBy: string): readonly Place[] =>
+const installationPlaces = (home: string, foundBy: string): readonly Place[] =>
   LIBRARY_SUBFOLDERS.map((sub) => ({ folder: join(home, sub), foundBy }));
 
 function variablePlaces({ environment }: Surroundings): readonly Place[] {
@@ -104,42 +117,50 @@ function systemPlaces({ root }: Surroundings): readonly Place[] {
 }
 
 /** NVIDIA's archives unpack to `TensorRT-10.6.0.26` or `TensorRT-RTX-1.7.1.116`. */
-function archivePlaces({ root, home, workingFolder }: Surroundings): readonly Place[] {
-  const parents = [`${root}/opt`, `${root}/usr/local`, `${root}/usr/src`, home, workingFolder];
-  return [...new Set(parents)].flatMap((parent) =>
-    folders(parent)
-      .filter((name) => /^tensorrt-(rtx-)?\d/i.test(name))
-      .flatMap((name) => installationPlaces(join(parent, name), 'archive (tar)')),
+function archivePlaces({ root, home }: Surroundings): readonly Place[] {
+  return [`${root}/opt`, `${root}/usr/local`, `${root}/usr/src`, home].flatMap((parent) =>
+    archivesIn(parent, 'archive (tar)'),
   );
 }
 
-function pipPlaces(surroundings: Surroundings): readonly Place[] {
-  return sitePackages(surroundings).flatMap((site) =>
-    PIP_FOLDERS.map((name) => ({ folder: join(site, name), foundBy: 'pip package' })),
+const archivesIn = (parent: string, foundBy: string): readonly Place[] =>
+  folders(parent)
+    .filter((name) => /^tensorrt-(rtx-)?\d/i.test(name))
+    .flatMap((name) => installationPlaces(join(parent, name), foundBy));
+
+const environmentsIn = (folder: string): readonly string[] => {
+  const pixi = join(folder, '.pixi', 'envs');
+  return [join(folder, '.venv'), ...folders(pixi).map((name) => join(pixi, name))];
+};
+
+/** An active environment is named by the user: `pixi shell` and `conda activate` set CONDA_PREFIX. */
+function condaPlaces({ environment }: Surroundings): readonly Place[] {
+  const { CONDA_PREFIX } = environment;
+  return CONDA_PREFIX ? [{ folder: join(CONDA_PREFIX, 'lib'), foundBy: 'conda package' }] : [];
+}
+
+const packagesIn = (prefixes: readonly string[], foundBy: string): readonly Place[] =>
+  sitePackagesOf(prefixes).flatMap((site) =>
+    PIP_FOLDERS.map((name) => ({ folder: join(site, name), foundBy })),
   );
-}
 
-function condaPlaces({ environment, workingFolder }: Surroundings): readonly Place[] {
-  const pixi = join(workingFolder, '.pixi', 'envs');
-  const prefixes = [environment.CONDA_PREFIX, ...folders(pixi).map((name) => join(pixi, name))];
-  return prefixes.filter(isSet).map((prefix) => ({ folder: join(prefix, 'lib'), foundBy: 'conda package' }));
-}
+/** The package folders of Pythons that are active or usual: venv, conda and Pixi, pyenv, the user's and the system's. */
+export const sitePackages = (surroundings: Surroundings): readonly string[] =>
+  sitePackagesOf(pythonPrefixes(surroundings));
 
-/** The package folders of Pythons that are active or usual: venv, conda, Pixi, pyenv, the user's and the system's. */
-export function sitePackages(surroundings: Surroundings): readonly string[] {
-  const { environment, root, home, workingFolder } = surroundings;
+function pythonPrefixes({ environment, root, home }: Surroundings): readonly string[] {
   const { VIRTUAL_ENV, CONDA_PREFIX, PYENV_ROOT } = environment;
   const pyenv = join(PYENV_ROOT || join(home, '.pyenv'), 'versions');
-  const pixi = join(workingFolder, '.pixi', 'envs');
-  const prefixes = [
+  return [
     ...[VIRTUAL_ENV, CONDA_PREFIX].filter(isSet),
-    join(workingFolder, '.venv'),
-    ...folders(pixi).map((name) => join(pixi, name)),
     ...folders(pyenv).map((name) => join(pyenv, name)),
     join(home, '.local'),
     `${root}/usr/local`,
     `${root}/usr`,
   ];
+}
+
+function sitePackagesOf(prefixes: readonly string[]): readonly string[] {
   return [...new Set(prefixes)].flatMap((prefix) =>
     folders(join(prefix, 'lib'))
       .filter((name) => /^python3(\.\d+)?$/.test(name))

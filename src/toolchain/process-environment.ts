@@ -1,4 +1,5 @@
 import { dirname } from 'node:path';
+import { withLoaderPath } from '../system/loader-path.js';
 import type { Toolchain } from './toolchain.js';
 
 /** TensorRT loads its builder resources by bare name: the loader must know the folder before the process starts. */
@@ -8,8 +9,7 @@ export function withLibraries({ libraries }: Toolchain, env: NodeJS.ProcessEnv):
       path === null ? [] : [dirname(path)],
     ),
   );
-  const known = env.LD_LIBRARY_PATH === undefined ? [] : [env.LD_LIBRARY_PATH];
-  return { ...env, LD_LIBRARY_PATH: [...folders, ...known].join(':') };
+  return withLoaderPath(env, [...folders]);
 }
 
 /**

@@ -1,6 +1,7 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import type { CommandRunner } from '../system/command.js';
+import { withLoaderPath } from '../system/loader-path.js';
 import type { Surroundings } from './places.js';
 import { versionOfCode } from './version.js';
 
@@ -22,10 +23,7 @@ export async function trtexecVersion(
   environment: NodeJS.ProcessEnv,
   libraryFolder: string | null = null,
 ): Promise<string | null> {
-  const paths = [libraryFolder, environment.LD_LIBRARY_PATH].filter(
-    (each) => each !== null && each !== undefined,
-  );
-  const env = { ...environment, ...(paths.length === 0 ? {} : { LD_LIBRARY_PATH: paths.join(':') }) };
+  const env = withLoaderPath(environment, libraryFolder === null ? [] : [libraryFolder]);
   const { stdout, stderr } = await run(path, ['--help'], { timeoutMs: TIMEOUT_MS, environment: env });
   return trtexecVersionIn(stdout) ?? trtexecVersionIn(stderr);
 }

@@ -73,9 +73,22 @@ describe('exports for Pixi and Docker', () => {
     expect(lines.slice(lines.indexOf('[activation.env]'))).toEqual([
       '[activation.env]',
       'TENSORRT_HOME = "/opt/TensorRT-10.6.0.26"',
-      'LD_LIBRARY_PATH = "/opt/TensorRT-10.6.0.26/lib:$LD_LIBRARY_PATH"',
-      'PATH = "/opt/TensorRT-10.6.0.26/bin:$PATH"',
+      `LD_LIBRARY_PATH = "/opt/TensorRT-10.6.0.26/lib\${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"`,
+      `PATH = "/opt/TensorRT-10.6.0.26/bin\${PATH:+:$PATH}"`,
     ]);
+  });
+
+  it.each([[undefined], ['/old']])('Pixi: no empty item where LD_LIBRARY_PATH is %s', (given) => {
+    // Pixi writes `export NAME="value"` for each line of the table.
+    const table = exportText(archive, 'pixi').split('[activation.env]\n')[1] ?? '';
+    const script = table.replace(/^(\w+) = /gm, 'export $1=');
+    const { libraries } = afterShell(script, {
+      PATH: '/bin',
+      ...(given === undefined ? {} : { LD_LIBRARY_PATH: given }),
+    });
+    expect(libraries?.split(':')).toEqual(
+      ['/opt/TensorRT-10.6.0.26/lib', given].filter((item) => item !== undefined),
+    );
   });
 
   it('Dockerfile: the folder copied in, the variables of the copy', () => {

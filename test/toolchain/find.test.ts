@@ -67,9 +67,9 @@ describe('places where TensorRT is found', () => {
       'pip package',
     ],
     [
-      'pip in a Pixi environment',
+      'pip in an active Pixi environment',
       'work/.pixi/envs/rtx5090/lib/python3.12/site-packages/tensorrt_libs',
-      () => ({}),
+      (m) => ({ CONDA_PREFIX: join(m.root, 'work/.pixi/envs/rtx5090') }),
       'pip package',
     ],
     ['a conda package', 'conda/lib', (m) => ({ CONDA_PREFIX: join(m.root, 'conda') }), 'conda package'],
@@ -363,6 +363,19 @@ describe('a toolchain that is named by a folder', () => {
     const name = (folder: string) => toolchainNamed(found, join(here.root, folder), here).name;
     expect(name('opt/TensorRT-10.6.0.26')).toBe('tensorrt-10.6.0.26@2');
     expect(name('opt/tensorrt/lib')).toBe('tensorrt-10.6.0.26');
+  });
+
+  it.each([
+    ['an unpacked archive', 'TensorRT-10.6.0.26/lib'],
+    ['.venv', '.venv/lib/python3.12/site-packages/tensorrt_libs'],
+    ['a Pixi environment', '.pixi/envs/default/lib/python3.12/site-packages/tensorrt_libs'],
+    ['a conda package of a Pixi environment', '.pixi/envs/default/lib'],
+  ])('is %s of the working folder when that is named, and never otherwise', async (_what, folder) => {
+    const here = machine();
+    placeTensorrt(join(here.workingFolder, folder), { version: '10.6.0.26' });
+    const found = await survey(here);
+    expect(found).toEqual([]);
+    expect(toolchainNamed(found, '.', here).folder).toBe(join(here.workingFolder, folder));
   });
 
   it('is the full one where its runtimes lie beside it', () => {

@@ -1,7 +1,8 @@
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { TrtforgeError } from '../../src/errors.js';
 import type { WorkEvent } from '../../src/events.js';
 import { pipWheelSource } from '../../src/toolchain/pip.js';
 
@@ -20,8 +21,14 @@ function fakePython(script: string): string {
   return path;
 }
 
-function download(python: string, more: { emit?: (event: WorkEvent) => void; signal?: AbortSignal } = {}) {
-  return pipWheelSource({ ...process.env, PYTHON: python })({
+interface More {
+  readonly emit?: (event: WorkEvent) => void;
+  readonly signal?: AbortSignal;
+  readonly env?: NodeJS.ProcessEnv;
+}
+
+function download(python: string, more: More = {}) {
+  return pipWheelSource({ ...process.env, PYTHON: python, ...more.env })({
     packageName: 'tensorrt-rtx-cu13-libs',
     version: '1.7.1.116',
     folder: join(folder, 'wheels'),
@@ -41,6 +48,19 @@ describe.skipIf(process.platform === 'win32')('getting a wheel with pip', () => 
       /^-m pip download --no-deps --only-binary :all: .*tensorrt-rtx-cu13-libs==1\.7\.1\.116$/m,
     );
     expect(readFileSync(join(folder, 'tmpdir'), 'utf8').trim()).toBe(join(folder, 'wheels', 'tmp'));
+  });
+
+  it('runs no pip.py of the working folder', async () => {
+    const before = process.cwd();
+    mkdirSync(join(folder, 'work'));
+    writeFileSync(join(folder, 'work', 'pip.py'), `open(${JSON.stringify(join(folder, 'ran'))}, 'w')\n`);
+    process.chdir(join(folder, 'work'));
+    try {
+      await expect(download('python3', { env: { PIP_NO_INDEX: '1' } })).rejects.toBeInstanceOf(TrtforgeError);
+    } finally {
+      process.chdir(before);
+    }
+    expect(existsSync(join(folder, 'ran'))).toBe(false);
   });
 
   it('tells how many bytes have come', async () => {

@@ -23,6 +23,14 @@ describe('the environment of a process that loads TensorRT', () => {
     expect(withLibraries(toolchain, {}).LD_LIBRARY_PATH).toBe('/opt/trt/lib:/opt/plugins');
   });
 
+  test.each(['', ':', '/usr/lib:', ':/usr/lib', '/usr/lib::/lib'])(
+    'has no empty item, which would be the working folder: LD_LIBRARY_PATH=%s',
+    (given) => {
+      const items = withLibraries(toolchain, { LD_LIBRARY_PATH: given }).LD_LIBRARY_PATH?.split(':');
+      expect(items).toEqual(['/opt/trt/lib', '/opt/plugins', ...given.split(':').filter(Boolean)]);
+    },
+  );
+
   test('asks the C library for huge pages where it builds, unless the user has set that already', () => {
     const built = (given?: string) =>
       builderEnvironment(toolchain, given === undefined ? {} : { GLIBC_TUNABLES: given });
