@@ -25,7 +25,7 @@ export const referenceOptions = {
   }),
   contractOnly: flag({
     flags: '--contract-only',
-    describe: 'run nothing: hold names, types, shapes, profiles and recorded lengths against the contract',
+    describe: 'run nothing: hold names, types, shapes, profiles, recorded lengths and states against the contract',
   }),
   rule: choice({
     flags: '--rule <rule>',

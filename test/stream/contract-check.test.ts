@@ -182,6 +182,7 @@ function lengthsOf({
     result: 3,
     violations: [],
     wrongSides: [],
+    otherStates: [],
   }));
 }
 const idsOf = (recording: RecordedLengths[]) =>

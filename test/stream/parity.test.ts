@@ -5,6 +5,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openOrtSession } from '../../src/runtime/ort-session.js';
 import type { Session } from '../../src/runtime/session.js';
 import type { Contract } from '../../src/stream/contract/contract.js';
+import { checkData } from '../../src/stream/contract/data.js';
+import { recordedLengths } from '../../src/stream/contract/recorded-lengths.js';
 import { type ChunkRunner, sessionRunner } from '../../src/stream/parity/chunk-runner.js';
 import { runParity } from '../../src/stream/parity/here.js';
 import type { ParityRequest } from '../../src/stream/parity/request.js';
@@ -12,7 +14,7 @@ import { type ParityResult, parityResultSchema } from '../../src/stream/parity/s
 import type { ReferenceChunk } from '../../src/stream/reference/recorded-stream.js';
 import { readNpz } from '../../src/tensor/npz.js';
 import type { Tensor } from '../../src/tensor/tensor.js';
-import { float32Values } from '../../src/tensor/values.js';
+import { float32Values, floatTensor } from '../../src/tensor/values.js';
 import { floats, ids } from '../runtime/models.js';
 import {
   CAPACITY,
@@ -64,6 +66,20 @@ async function parity(
   } finally {
     await session.close();
   }
+}
+
+/** The reference in which one chunk begins with another cache. */
+const startingWith = (chunk: number, cache: Tensor) =>
+  recorded.map(
+    (each): ReferenceChunk =>
+      each.index === chunk ? { ...each, inputs: new Map([...each.inputs, ['cache', cache]]) } : each,
+  );
+
+/** Behind the four positions that are valid when chunk 4 begins. */
+function withJunkBehind(state: Tensor): Tensor {
+  const values = float32Values(state).slice();
+  values[4 * 3] = 9;
+  return floats('float32', state.shape, [...values]);
 }
 
 /** The reference with the main output (or another) of one chunk changed. */
@@ -362,6 +378,42 @@ describe('faults of a reference are found and named', () => {
     const functional = await parity({}, { mode: 'functional', limit: 6 }, gap);
     expect(functional).toMatchObject({ outcome: 'pass', failed: 0 });
     expect(functional.explanations).toMatchObject([{ id: 'stream-broken', severity: 'warning' }]);
+  });
+
+  it('a state tensor that begins as something else than it was left: named in both modes and without a run', async () => {
+    const cleared = startingWith(4, floats('float32', [1, 2, CAPACITY, 3], Array(2 * CAPACITY * 3).fill(0)));
+    const result = await parity({}, { limit: 6 }, cleared);
+    expect(result.explanations[0]).toMatchObject({
+      id: 'stream-broken',
+      severity: 'error',
+      evidence: { about: 'cache' },
+    });
+    expect(result.explanations[0]?.sentence).toMatch(/Chunk 4 .* chunk 3 .*cache_out/);
+    const functional = await parity({}, { mode: 'functional', limit: 6 }, cleared);
+    expect(functional.explanations).toContainEqual(
+      expect.objectContaining({ id: 'stream-broken', severity: 'warning' }),
+    );
+    const findings = checkData(contract, await recordedLengths(contract, referenceOf(cleared)), null);
+    expect(findings.map(({ id, about }) => [id, about])).toEqual([['stream-broken', 'cache']]);
+  });
+
+  it.each([
+    ['zeros as whole numbers', (state: Tensor) => ids(state.shape, Array(2 * CAPACITY * 3).fill(0)), true],
+    [
+      'one bit',
+      (state: Tensor) => ({ ...state, bytes: state.bytes.with(0, (state.bytes[0] ?? 0) ^ 1) }),
+      true,
+    ],
+    [
+      'the rounding of another type',
+      (state: Tensor) => floatTensor('float16', state.shape, float32Values(state)),
+      false,
+    ],
+    ['positions that do not count, cleared or not', withJunkBehind, false],
+  ])('a state that differs by %s', async (_, change, isBroken) => {
+    const state = recorded[4]!.inputs.get('cache')!;
+    const found = await recordedLengths(contract, referenceOf(startingWith(4, change(state))));
+    expect(checkData(contract, found, null).map(({ id }) => id)).toEqual(isBroken ? ['stream-broken'] : []);
   });
 
   it.each([

@@ -225,8 +225,10 @@ const wrongSides = (recorded: readonly RecordedLengths[]): readonly ContractFind
 
 /** Each chunk must be the next, and begin with the state that the one before left. */
 function brokenStream(recorded: readonly RecordedLengths[]): readonly ContractFinding[] {
-  const isOtherState = ({ stateIn }: RecordedLengths, before: RecordedLengths): boolean =>
+  const isOtherLength = ({ stateIn }: RecordedLengths, before: RecordedLengths): boolean =>
     before.stateOut !== null && stateIn !== null && stateIn !== before.stateOut;
+  const isOtherState = (each: RecordedLengths, before: RecordedLengths): boolean =>
+    isOtherLength(each, before) || each.otherStates.length > 0;
   const at = recorded.findIndex((each, position) => {
     const before = recorded[position - 1];
     return before !== undefined && (isOtherState(each, before) || each.chunk !== before.chunk + 1);
@@ -245,13 +247,16 @@ function brokenStream(recorded: readonly RecordedLengths[]): readonly ContractFi
         remedy: 'Use this reference in functional mode only, or record it again without gaps.',
       },
     ];
+  const tensors = chunk.otherStates.map(({ input }) => input);
   return [
     {
       id: 'stream-broken',
       wrong: 'data',
       severity: 'warning',
-      about: 'state length',
-      message: `Chunk ${chunk.chunk} begins with a state of ${chunk.stateIn}, but chunk ${before.chunk} ended with ${before.stateOut}.`,
+      about: isOtherLength(chunk, before) ? 'state length' : tensors.join(', '),
+      message: isOtherLength(chunk, before)
+        ? `Chunk ${chunk.chunk} begins with a state of ${chunk.stateIn}, but chunk ${before.chunk} ended with ${before.stateOut}.`
+        : `Chunk ${chunk.chunk} begins with another ${chunk.otherStates.map(({ input, output, maxAbs }) => `${input} than chunk ${before.chunk} left in ${output} (largest difference ${maxAbs.toPrecision(3)})`).join(' and another ')}.`,
       why: 'In a stream the state that goes in is the state that came out.',
       remedy: 'Use this reference in functional mode only, or record it again without gaps.',
     },

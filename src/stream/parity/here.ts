@@ -12,7 +12,7 @@ import { explainSwapped } from '../task/swap.js';
 import { openTask } from '../task/task.js';
 import type { ChunkRunner } from './chunk-runner.js';
 import { type ParityRun, parityResult } from './parity.js';
-import { fedBackPairs, type StreamPlan, streamPlan } from './plan.js';
+import { type StreamPlan, streamPlan } from './plan.js';
 import type { ParityRequest } from './request.js';
 import type { ParityResult } from './schema.js';
 import { disturbState, explainSensitivity } from './state-sensitivity.js';
@@ -56,17 +56,9 @@ export async function runParity(
   const contract: Contract = request.contract ?? contractFromModel(request.candidate, candidate);
   const plan = streamPlan(request, contract, candidate);
   const runner = candidate.runner(plan);
-  const fedBack = new Set(fedBackPairs(plan).map(({ input }) => input));
   const { header } = reference;
   const chunks = reference.chunks({
     recycle: true,
-    // A closed loop needs recorded state only to begin with; it is most of a reference. Lengths are small and tell whether the recording is a stream.
-    select: (side, name, position) =>
-      side === 'outputs' ||
-      plan.mode === 'functional' ||
-      position === 0 ||
-      !fedBack.has(name) ||
-      name === contract.lengths.stateIn,
     ...(request.limit === undefined ? {} : { limit: request.limit }),
     ...(signal === undefined ? {} : { signal }),
   });

@@ -53,7 +53,7 @@ export async function recordReference(
   const planned = planChunks(contract, request.sizes, request.chunks);
   const inputs = new StreamInputs(contract, session.inputs, request);
   const log = new StepLog(contract);
-  const lengths = new LengthsReader(contract);
+  const lengths = new LengthsReader(contract, []);
   const writer = beginReference(request.output, request.provenance);
   try {
     let state: NamedTensors = inputs.initialState(request.sizes[0] ?? 1);
