@@ -1,7 +1,7 @@
 import { TrtforgeError } from '../errors.js';
 import type { ValueFacts } from '../onnx/model-facts.js';
 import type { Component } from './component.js';
-import type { Layout } from './layout-contract.js';
+import { type Layout, movedAxes } from './layout-contract.js';
 import type { BundleMeta } from './meta.js';
 import type { BundleMismatch } from './report-schema.js';
 
@@ -48,7 +48,7 @@ class Findings {
     if (!known) this.mismatches.push({ component: component.name, tensor, message });
   }
 
-  /** Ranks, fixed numbers and mel bins of every tensor that the contract names and the model has. */
+  /** Ranks, named axes, fixed numbers and mel bins of every tensor that the contract names and the model has. */
   layouts(component: Component): void {
     for (const side of ['input', 'output'] as const) {
       const values = side === 'input' ? component.inputs : component.outputs;
@@ -74,6 +74,13 @@ class Findings {
       );
       return;
     }
+    const moved = movedAxes(dims, shape);
+    if (moved.length > 0)
+      this.add(
+        component,
+        name,
+        `«${name}» is ${shapeText(shape)}; the meta file's contract says ${contract}, with ${moved.join(', ')} on another axis.`,
+      );
     for (const [axis, word] of dims.entries()) {
       const size = shape[axis];
       const expected = /^\d+$/.test(word) ? Number(word) : word === 'n_mels' ? this.meta.mels : null;

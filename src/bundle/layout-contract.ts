@@ -33,3 +33,18 @@ export function roleOfWord(word: string): AxisRole | undefined {
   if (/^(?:u|u_\w+|tokens?|token_len|target_len(?:gth)?|labels?_len)$/i.test(word)) return 'tokens';
   return undefined;
 }
+
+/** Words of a layout that a model names too, on another axis. Only what either side names once is compared: `B` and `batch` are one name. */
+export function movedAxes(
+  dims: readonly string[],
+  shape: readonly (number | string | null)[],
+): readonly string[] {
+  const nameOf = (word: number | string | null): string | null =>
+    typeof word !== 'string' || /^\d+$/.test(word) ? null : (roleOfWord(word) ?? word.toLowerCase());
+  const [layout, model] = [dims.map(nameOf), shape.map(nameOf)];
+  return dims.filter((_, axis) => {
+    const name = layout[axis] ?? null;
+    const isOnce = [layout, model].every((names) => names.filter((each) => each === name).length === 1);
+    return name !== null && isOnce && model.indexOf(name) !== axis;
+  });
+}

@@ -76,6 +76,17 @@ describe('a bundle', () => {
     expect(warnings).toEqual([expect.stringMatching(/mel bins/), expect.stringMatching(/logits/)]);
   });
 
+  test.each([
+    ['[B, L, H]', 'predictor', 'h'],
+    ['[L, B, H]', undefined, undefined],
+  ])('whose states are said to be %s', (layout, component, tensor) => {
+    const layouts = { ...fields.tensor_layout_contract, predictor_input: `h: ${layout}` };
+    const { mismatches } = checkBundle(meta({ tensor_layout_contract: layouts }), bundle());
+    expect(mismatches.map((each) => [each.component, each.tensor])).toEqual(
+      component === undefined ? [] : [[component, tensor]],
+    );
+  });
+
   const wrong: [string, ReturnType<typeof meta>, Component[], RegExp][] = [
     [
       'mel bins',

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
-import { parseLayouts, roleOfWord } from '../../src/bundle/layout-contract.js';
+import { movedAxes, parseLayouts, roleOfWord } from '../../src/bundle/layout-contract.js';
 import { parseMeta, readMeta } from '../../src/bundle/meta.js';
 import { TrtforgeError } from '../../src/errors.js';
 import { writeBundle } from '../support/bundle.js';
@@ -139,4 +139,14 @@ describe('a layout contract in free text', () => {
     ['D_enc', undefined],
     ['H', undefined],
   ])('the word %s is %s', (word, role) => expect(roleOfWord(word)).toBe(role));
+
+  test.each([
+    ['the batch where layers are', ['B', 'L', 'H'], [2, 'B', 24], ['B']],
+    ['the batch by another word', ['batch', 'L', 'H'], [2, 'N', 24], ['batch']],
+    ['two axes exchanged', ['B', 'T', 'D'], ['B', 'D', 'T'], ['T', 'D']],
+    ['every axis where it is', ['L', 'B', 'H'], [2, 'B', 24], []],
+    ['a layout all of words against numbers', ['B', 'L', 'H'], [2, 1, 24], []],
+    ['names that only one side has', ['B', 'n_mels', 'T'], ['x', 128, null], []],
+    ['a name that the model has twice', ['B', 'T', 'D'], ['T', 'T_out', 'D'], []],
+  ])('%s: %j against %j', (_, dims, shape, moved) => expect(movedAxes(dims, shape)).toEqual(moved));
 });
