@@ -1,6 +1,10 @@
 import type { TextOutput } from '../cli/command.js';
 import type { ExplainedIssue } from '../diagnose/explained-issue.js';
+import { REASON } from '../diagnose/issue-finder.js';
 import { placeSentences } from '../diagnose/place-text.js';
+
+/** Reasons that are shown of one issue; the result lists more. */
+const LISTED_REASONS = 3;
 
 /** The text view of known issues: what each is, where it shows, why, what helps. */
 export function renderIssues(issues: readonly ExplainedIssue[], output: TextOutput): void {
@@ -19,6 +23,8 @@ export function renderIssues(issues: readonly ExplainedIssue[], output: TextOutp
     );
     output.line(`  ${issue.cause}`);
     for (const sentence of placeSentences(issue.model)) output.line(`  ${sentence}`);
+    const reasons = issue.lines.filter(({ text }) => REASON.test(text)).slice(0, LISTED_REASONS);
+    for (const { text } of reasons) output.line(`  ${colors.dim(text)}`);
     output.line(`  ${colors.cyan('→')} ${issue.remedy}`);
   }
 }

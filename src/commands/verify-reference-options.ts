@@ -25,7 +25,8 @@ export const referenceOptions = {
   }),
   contractOnly: flag({
     flags: '--contract-only',
-    describe: 'run nothing: hold names, types, shapes, profiles, recorded lengths and states against the contract',
+    describe:
+      'run nothing: hold names, types, shapes, profiles, recorded lengths and states against the contract',
   }),
   rule: choice({
     flags: '--rule <rule>',

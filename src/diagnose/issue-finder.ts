@@ -31,6 +31,12 @@ const CONSEQUENCE = new RegExp(
   ].join('|'),
 );
 
+/** What the parser prints below an error: the code and the reason of each step that failed. */
+export const REASON = /^\[\d{1,3}\] \S/;
+
+/** Lines below an error that nobody knows that are listed with it. */
+const CONTINUED = 3;
+
 /** The first and the last line of trtexec's own. */
 const BANNER = /^&&&& (?:RUNNING|PASSED|FAILED) \S+ \[TensorRT v(\d{1,9})\]/;
 
@@ -63,6 +69,8 @@ export class IssueFinder {
   readonly unexplained: { line: number; text: string }[] = [];
   readonly #found = new Map<string, Found>();
   readonly #takenBack = new Set<string>();
+  /** The list that the last error stands in, and how many more lines without a severity of their own belong to it whatever they say. */
+  #error: { readonly lines: { line: number; text: string }[]; continued: number } | null = null;
 
   take(line: FinderLine): void {
     if (line.severity === 'V') return;
@@ -73,12 +81,22 @@ export class IssueFinder {
     for (const { id, unless } of RETRACTABLE) if (unless?.test(text) === true) this.#takenBack.add(id);
     const match = this.#match(text);
     if (match !== undefined) {
-      this.#note(match, line);
+      this.#error = { lines: this.#note(match, line), continued: 0 };
       return;
     }
     const isError = line.severity === 'E' || line.severity === 'F';
-    if (isError && !CONSEQUENCE.test(line.message) && this.unexplained.length < LISTED_UNEXPLAINED)
-      this.unexplained.push({ line: line.number, text: line.text });
+    if (isError) {
+      const isConsequence = CONSEQUENCE.test(line.message);
+      this.#error = { lines: this.unexplained, continued: isConsequence ? 0 : CONTINUED };
+      if (!isConsequence) this.#list(this.unexplained, line);
+    } else if (line.severity !== null || code !== undefined || text.trim() === '') this.#error = null;
+    else if (this.#error !== null && (REASON.test(text) || this.#error.continued-- > 0))
+      this.#list(this.#error.lines, line);
+  }
+
+  #list(lines: { line: number; text: string }[], { number, text }: FinderLine): void {
+    if (lines.length < (lines === this.unexplained ? LISTED_UNEXPLAINED : LISTED_LINES))
+      lines.push({ line: number, text });
   }
 
   has(...ids: readonly string[]): boolean {
@@ -105,16 +123,17 @@ export class IssueFinder {
     return undefined;
   }
 
-  #note({ issue, groups }: { issue: KnownIssue; groups: Groups }, line: FinderLine): void {
+  #note({ issue, groups }: { issue: KnownIssue; groups: Groups }, line: FinderLine): Found['lines'] {
     let found = this.#found.get(issue.id);
     if (found === undefined) {
       found = { issue, groups, lines: [], mentions: new Set(), count: 0 };
       this.#found.set(issue.id, found);
     }
     found.count++;
-    if (found.lines.length < LISTED_LINES) found.lines.push({ line: line.number, text: line.text });
+    this.#list(found.lines, line);
     const mention = groups.region ?? groups.node ?? groups.index;
     if (mention !== undefined && found.mentions.size < MENTIONS) found.mentions.add(mention);
+    return found.lines;
   }
 }
 

@@ -5,7 +5,9 @@ import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
+import { createColors } from 'picocolors';
 import { afterAll, describe, expect, test } from 'vitest';
+import { renderIssues } from '../../src/commands/issue-text.js';
 import { type ExplainResult, explainLog, explainResultSchema } from '../../src/diagnose/explain.js';
 import { readExplainable } from '../../src/diagnose/explainable.js';
 import { knownIssues } from '../../src/diagnose/known-issues/index.js';
@@ -86,6 +88,13 @@ describe('recorded logs are explained', () => {
       unexplained: [],
     });
     explainResultSchema.parse(result);
+  });
+
+  test.each(recorded)('%s: %s, and what failed has an error, what is well has none', (name, outcome) => {
+    const isFault = outcome !== 'passed' || name.includes('err_');
+    const errors = explain(name).issues.filter(({ severity }) => severity === 'error');
+    if (outcome !== 'passed') expect(errors).not.toEqual([]);
+    if (!isFault) expect(errors).toEqual([]);
   });
 
   test('none is left out of the table', () => {
@@ -261,12 +270,54 @@ describe('an explanation', () => {
       [],
     ],
     ['an error of Polygraphy that nobody knows', ['[E] Something new'], [], [1]],
+    [
+      'an error that nobody knows, with what stands below it',
+      ['[E] [TRT] Something new:', '[8] Assertion failed: a', 'a second line', '', 'of another program'],
+      [],
+      [1, 2, 3],
+    ],
+    [
+      'a reason below a line that only says that something failed',
+      [
+        '[E] [TRT] ModelImporter.cpp:736: ERROR: ModelImporter.cpp:172 In function parseGraph:',
+        '[8] Assertion failed: a',
+        'b',
+      ],
+      [],
+      [2],
+    ],
+    [
+      'a timing cache that is not read, in the words of a plan',
+      [
+        '&&&& RUNNING TensorRT.trtexec [TensorRT v100600] # trtexec --onnx=m.onnx --timingCacheFile=c',
+        '[E] [TRT] Error[1]: Error Code 1: Serialization (Serialization assertion magicTagRead == kMAGIC_TAG failed.Magic tag does not match)',
+        '[W] [TRT] The timing cache will not be used!',
+        '&&&& PASSED TensorRT.trtexec [TensorRT v100600] # trtexec --onnx=m.onnx --timingCacheFile=c',
+      ],
+      ['timing-cache-rejected'],
+      [],
+    ],
     ['an error of Python’s logger that nobody knows', ['[03/05/2024-13:55:15] [TRT] [E] New'], [], [1]],
     ['verbose lines of Python’s logger', ['[03/05/2024-13:55:15] [TRT] [V] CUDA out of memory'], [], []],
   ])('as users post them: %s', (_what, lines, issues, unexplained) => {
     const result = explainText(`${lines.join('\n')}\n`);
     expect(result.issues.map(({ id }) => id)).toEqual(issues);
     expect(result.unexplained.map(({ line }) => line)).toEqual(unexplained);
+  });
+
+  test('of a node that the parser refused has the reason below it', () => {
+    const head = '[E] [TRT] ModelImporter.cpp:736: ERROR: onnx2trt_utils.cpp:342 In function convMultiInput:';
+    const reason = '[8] Assertion failed: checkSpatialDims(kernelWeights.shape)';
+    const { issues, unexplained } = explainText(`${head}\n${reason}\nb\n`);
+    expect(issues).toMatchObject([{ id: 'importer-assertion', severity: 'error', count: 1 }]);
+    expect(issues[0]?.lines).toEqual([
+      { line: 1, text: head },
+      { line: 2, text: reason },
+    ]);
+    expect(unexplained).toEqual([]);
+    const shown: string[] = [];
+    renderIssues(issues, { line: (text = '') => shown.push(text), colors: createColors(false) });
+    expect(shown.join('\n')).toContain(reason);
   });
 
   test('is not made of a file that is no text', () => {

@@ -207,6 +207,17 @@ describe('every known issue', () => {
     ['[E] Engine blob is empty. Nothing to deserialize!', 'plan-corrupt'],
     ['[E] Engine is empty. Nothing to deserialize!', 'plan-corrupt'],
     ['[W] The CUDA graph capture on the stream has failed.', 'graph-capture-refused'],
+    // 10.6, and 8.6.
+    [
+      '[E] Error[3]: IExecutionContext::setInputShape: Error Code 3: API Usage Error (Parameter check failed, condition: satisfyProfile. Set dimension [6,128,100] for tensor x does not satisfy any optimization profiles. Valid range for profile 0: [10,128,100]..[30,128,100].)',
+      'shape-outside-profile',
+    ],
+    [
+      '[E] Error[3]: [executionContext.cpp::setInputShape::2309] Error Code 3: API Usage Error (Parameter check failed at: runtime/api/executionContext.cpp::setInputShape::2309, condition: satisfyProfile Runtime dimension does not satisfy any optimization profile.)',
+      'shape-outside-profile',
+    ],
+    ['[E] Error[4]: input has 4 dimensions but profile 0 has 3.', 'profile-wrong-rank'],
+    ['[E] Error[1]: read 999968 out of 52703540 bytes', 'plan-corrupt'],
   ])('«%s» is %s', (line, id) => {
     const { issues } = explained(line, '&&&& PASSED TensorRT.trtexec [TensorRT v100600] # x');
     expect(issues.map((issue) => issue.id)).toEqual([id]);

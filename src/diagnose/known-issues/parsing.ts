@@ -149,11 +149,10 @@ export const parsingIssues: readonly KnownIssue[] = [
     id: 'importer-assertion',
     severity: 'error',
     pattern:
-      /In function (?:import|check)(?!FallbackPlugin)(?<operator>\w+):|Invalid Node - (?<node>\S+)|In node (?<index>\d+) with name: .{0,300}? and operator: (?<type>\w+)|(?<code>(?:UNSUPPORTED|INVALID)_NODE\w*)/,
+      /In function (?!(?:import|check)FallbackPlugin|parse(?:Graph|Node|Model):)(?:import|check)?(?<operator>\w+):|Invalid Node - (?<node>\S+)|In node (?<index>\d+) with name: .{0,300}? and operator: (?<type>\w+)|(?<code>(?:UNSUPPORTED|INVALID)_NODE\w*)/,
     cause:
       'The parser refused a node ({operator}{node}{type}{code}): an attribute, a type or a constant is not what this version takes.',
-    remedy:
-      'The assertion in the line says which. Fold constants, change the opset, or use a newer TensorRT.',
+    remedy: 'The assertion below says which. Fold constants, change the opset, or use a newer TensorRT.',
     versions: 'all',
     source: tensorrtIssue(2570),
   },

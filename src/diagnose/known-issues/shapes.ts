@@ -46,7 +46,7 @@ export const shapeIssues: readonly KnownIssue[] = [
     id: 'profile-wrong-rank',
     severity: 'error',
     pattern:
-      /dynamic input is missing dimensions in profile|number of dimensions is (?<network>-?\d+) but profile \d+ has (?<profile>-?\d+)|does not match network definition/,
+      /dynamic input is missing dimensions in profile|(?:number of dimensions is|has) (?<network>-?\d+)(?: dimensions)? but profile \d+ has (?<profile>-?\d+)|does not match network definition/,
     cause:
       'A profile gives an input another number of dimensions, or other fixed dimensions, than the model does.',
     remedy: '`trtforge inspect MODEL` lists each input with its dimensions.',
@@ -76,7 +76,7 @@ export const shapeIssues: readonly KnownIssue[] = [
     id: 'shape-outside-profile',
     severity: 'error',
     pattern:
-      /exceed min ~ max range at index|Supplied binding dimension|Static dimension mismatch while setting input shape|built with static shapes for input tensor .{1,500} but the provided shapes do not match/,
+      /does not satisfy any optimization profile|exceed min ~ max range at index|Supplied binding dimension|Static dimension mismatch while setting input shape|built with static shapes for input tensor .{1,500} but the provided shapes do not match/,
     cause: "A request has a shape outside the range of the engine's profile.",
     remedy: 'Send a shape within the profile, or build one that includes it.',
     versions: 'all',
