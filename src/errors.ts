@@ -58,6 +58,16 @@ export const catalogue = {
       'A file could not be written: no space, no permission, a read-only file system. Nothing half-written is left behind.',
     remedy: 'Free space or choose another folder.',
   },
+  TF_OUTPUT_IS_INPUT: {
+    exitCode: ExitCode.badInput,
+    meaning: 'A result was to replace a file that the same command reads, under whatever name or link.',
+    remedy: 'Choose another output path.',
+  },
+  TF_OUTPUT_OF_OTHER_KIND: {
+    exitCode: ExitCode.badInput,
+    meaning: 'A result was to replace a file that holds something of another kind, or that was edited.',
+    remedy: 'Choose another output path, or replace the file with --force.',
+  },
   TF_SIZE_INVALID: {
     exitCode: ExitCode.badInput,
     meaning: 'A size is not a number with an optional unit B, K, M, G, T (or KiB, MiB, GiB, TiB).',
@@ -118,11 +128,6 @@ export const catalogue = {
       'A model refers to an external-data file outside its own folder (absolute path, .., or a link that leaves it). It is not opened: such a path could read any file of the machine.',
     remedy:
       "Move the weight files into the model's folder and export or re-save the model with relative paths.",
-  },
-  TF_ONNX_WRITES_INPUT: {
-    exitCode: ExitCode.badInput,
-    meaning: 'A model was to be written over one of the files it is read from.',
-    remedy: 'Choose another output path.',
   },
   TF_PLAN_INVALID: {
     exitCode: ExitCode.badInput,

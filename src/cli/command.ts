@@ -44,6 +44,8 @@ export interface ArgumentSpec {
   readonly describe: string;
   readonly optional?: true;
   readonly many?: true;
+  /** As of an option. */
+  readonly writes?: true;
 }
 
 /**

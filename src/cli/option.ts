@@ -1,3 +1,5 @@
+import type { FileKind } from '../system/user-files.js';
+
 /** How one option looks to the user and what it means. Every value is parsed and checked before any work starts. */
 export interface OptionSpec<T> {
   /** `--min-shapes <shapes>`; kebab-case; a boolean option has no `<value>`. */
@@ -11,6 +13,11 @@ export interface OptionSpec<T> {
   readonly default?: T | readonly T[];
   /** An environment variable that stands in when neither the command line nor the config file gives the option. */
   readonly env?: string;
+  /**
+   * What it names is written (true: a file, or files in a folder; a kind: one file of that kind). It must not be what another option or argument names,
+   * and what it replaces must be of its kind. Without this mark a file that an option names is one that the command reads.
+   */
+  readonly writes?: true | FileKind;
   /** Names that other tools use for the same option (`--minShapes`); accepted, not shown. */
   readonly aliases?: readonly string[];
 }

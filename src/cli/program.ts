@@ -4,6 +4,7 @@ import { ExitCode, TrtforgeError } from '../errors.js';
 import { throwIfCancelled } from '../system/cancel.js';
 import type { ArgumentSpec, Command, CommandEntry, CommandGroup } from './command.js';
 import { configText, type KnownKeys, loadConfig } from './config.js';
+import { protectingNamedFiles } from './named-files.js';
 import { longName, type OptionTable, takesValue } from './option.js';
 import { type Console, reportError, reportResult } from './output.js';
 import { createProgress } from './progress.js';
@@ -24,6 +25,7 @@ interface GlobalOptions {
   readonly verbose?: boolean;
   readonly config?: string;
   readonly printConfig?: boolean;
+  readonly force?: boolean;
 }
 
 /**
@@ -178,6 +180,7 @@ const globalOptions = [
   ['-v, --verbose', "print the library's verbose log lines too"],
   ['--config <file>', 'read options from this file instead of trtforge.config.{json,yaml}'],
   ['--print-config', 'print the options as resolved, and stop'],
+  ['--force', 'let results replace files that hold something of another kind, or were edited'],
 ] as const;
 
 function addGlobalOptions(parser: Parser): void {
@@ -216,10 +219,17 @@ async function execution(
     throwIfCancelled(signal, 'starting');
     const context = { signal, environment: console.environment, verbose: globals.verbose === true };
     // Whatever a command asks of TensorRT: when it fails, the error says which known issue its lines show.
-    const { result } = await explaining((emit) => command.run(inputs, options.values, { ...context, emit }), {
-      emit: progress.listen,
-      model: inputs.find((input) => input.endsWith('.onnx')),
-    });
+    const work = () =>
+      explaining((emit) => command.run(inputs, options.values, { ...context, emit }), {
+        emit: progress.listen,
+        model: inputs.find((input) => input.endsWith('.onnx')),
+      });
+    const { result } = await protectingNamedFiles(
+      command,
+      inputs,
+      { ...options.shown, config: config.path },
+      { force: globals.force === true, work },
+    );
     progress.end();
     return reportResult(command, result, view, console);
   } catch (error) {

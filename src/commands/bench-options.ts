@@ -101,6 +101,7 @@ export const benchOptions = {
     flags: '--samples <file>',
     describe: 'write every sample to a .npz or .json file',
     parse: parseSamplesPath,
+    writes: true,
   }),
   against: text({
     flags: '--against <engine>',

@@ -35,6 +35,7 @@ export const command = defineCommand({
     output: text({
       flags: '-o, --output <file>',
       describe: 'put the engine there, its passport beside it (default: it stays in the store)',
+      writes: 'a TensorRT plan',
       aliases: ['--saveEngine'],
     }),
     extension: choice({
@@ -51,6 +52,7 @@ export const command = defineCommand({
     outdir: text({
       flags: '--outdir <folder>',
       describe: 'with --meta: where engines, logs and the report go',
+      writes: true,
     }),
   },
   run: limited(async ([path], options, context): Promise<BuildReport | BundleReport> => {

@@ -41,7 +41,7 @@ export const exportCommand = defineCommand({
   name: 'export',
   summary: 'take engines out of the store, with passports and signatures: into a folder, a .tar, a bucket',
   arguments: [
-    { name: 'TO', describe: 'a folder, FILE.tar or s3://bucket/prefix' },
+    { name: 'TO', describe: 'a folder, FILE.tar or s3://bucket/prefix', writes: true },
     {
       name: 'ENGINES',
       describe: 'parts of names or starts of identities (default: all)',

@@ -16,6 +16,7 @@ export const keygen = defineCommand({
       flags: '-o, --output <file>',
       describe: 'the private key; the public one gets FILE.pub',
       default: 'trtforge-signing.pem',
+      writes: true,
     }),
   },
   run: async (_inputs, { output }): Promise<CacheKeys> =>

@@ -20,7 +20,11 @@ export const command = defineCommand({
     'trtforge convert model.onnx -o model.fp16.onnx --precision fp16 --io-types convert --json',
   ],
   options: {
-    output: text({ flags: '-o, --output <file>', describe: 'where the converted model goes' }),
+    output: text({
+      flags: '-o, --output <file>',
+      describe: 'where the converted model goes',
+      writes: 'an ONNX model',
+    }),
     precision: choice({
       flags: '--precision <type>',
       describe: 'the 16-bit type',

@@ -32,6 +32,7 @@ export const forgeOptions = {
   runRoot: text({
     flags: '--run-root <folder>',
     describe: 'where report, engine, typed model and logs go (default: runs/MODEL-PRECISION)',
+    writes: true,
     aliases: ['--outdir'],
   }),
   skip: option({

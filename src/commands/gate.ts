@@ -35,14 +35,19 @@ export const command = defineCommand({
     baseline: text({
       flags: '--baseline <file>',
       describe: 'what regression checks are held against',
+      writes: true,
     }),
     updateBaseline: flag({
       flags: '--update-baseline',
       describe: 'make the values of these results the baseline, unless one breaks a limit',
     }),
-    output: text({ flags: '-o, --output <file>', describe: 'also write the JSON result there' }),
-    junit: text({ flags: '--junit <file>', describe: 'write JUnit XML there' }),
-    markdown: text({ flags: '--markdown <file>', describe: 'write a Markdown summary there' }),
+    output: text({
+      flags: '-o, --output <file>',
+      describe: 'also write the JSON result there',
+      writes: true,
+    }),
+    junit: text({ flags: '--junit <file>', describe: 'write JUnit XML there', writes: true }),
+    markdown: text({ flags: '--markdown <file>', describe: 'write a Markdown summary there', writes: true }),
     github: flag({
       flags: '--github',
       describe: 'print GitHub annotations, and append the summary to $GITHUB_STEP_SUMMARY',

@@ -53,6 +53,7 @@ export const command = defineCommand({
     output: text({
       flags: '-o, --output <place>',
       describe: 'file.jsonl, or a folder: compact, state stored once',
+      writes: true,
     }),
     convert: text({
       flags: '--convert <reference>',
@@ -65,6 +66,7 @@ export const command = defineCommand({
     draftContract: text({
       flags: '--draft-contract <file>',
       describe: 'write the contract that the names of the model suggest, and record nothing',
+      writes: 'JSON (trtforge.contract)',
     }),
     threads: option({
       flags: '--threads <count>',

@@ -31,6 +31,7 @@ export const command = defineCommand({
     output: text({
       flags: '-o, --output <file>',
       describe: 'where to write it; - is stdout (default: report.html or its kin beside the result)',
+      writes: true,
     }),
   },
   run: async ([run = ''], options): Promise<RenderedReport> => {

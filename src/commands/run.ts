@@ -33,6 +33,7 @@ export const command = defineCommand({
       flags: '-o, --output <place>',
       describe:
         'where outputs go: a folder (one npy each) or a file.npz (default: only what is in them is said)',
+      writes: true,
     }),
     inputs: option({
       flags: '--inputs <what>',

@@ -64,6 +64,7 @@ export const storeOptions = {
     flags: '--timing-cache <file>',
     describe: 'a file of measured kernel times to use and extend; none for none',
     default: 'auto',
+    writes: 'binary data',
     aliases: ['--timingCacheFile'],
   }),
 };

@@ -68,6 +68,7 @@ export const referenceOptions = {
   dump: text({
     flags: '--dump <folder>',
     describe: 'write failing chunks there as npz, with inputs, got_ and ref_ outputs',
+    writes: true,
   }),
   dumpLimit: option({
     flags: '--dump-limit <count>',
@@ -78,8 +79,13 @@ export const referenceOptions = {
   summaryJson: text({
     flags: '--summary-json <file>',
     describe: 'also write the summary that scripts of the streaming encoder read',
+    writes: 'JSON (mode)',
   }),
-  report: text({ flags: '--report <file>', describe: 'also write a page with the drift chart there' }),
+  report: text({
+    flags: '--report <file>',
+    describe: 'also write a page with the drift chart there',
+    writes: 'an HTML page',
+  }),
   beside: text({
     flags: '--beside <file>',
     describe:

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { inPhase } from '../events.js';
 import { FileMemo } from '../system/file-memo.js';
+import { noteInput } from '../system/user-files.js';
 import type { ContentOptions, ModelContent } from './read-model.js';
 
 /** Goes up when the digest is worked out another way. */
@@ -12,7 +13,7 @@ const MEMO = 'models-1';
  */
 export async function readModelContent(path: string, options: ContentOptions): Promise<ModelContent> {
   const memo = new FileMemo<ModelContent>(join(options.cacheFolder, MEMO), isModelContent);
-  const known = memo.recall(path);
+  const known = memo.recall(path, noteInput);
   if (known !== undefined) return known;
   // Loaded only now: protobuf takes longer to load than a remembered model to be found.
   const { readModel } = await import('./read-model.js');

@@ -2,7 +2,7 @@ import { TrtforgeError } from '../errors.js';
 import { type ByteSource, openFile } from '../system/byte-source.js';
 import { sha256OfRange } from '../system/digest.js';
 import { publishPart } from '../system/publish.js';
-import { statIfThere } from '../system/stat.js';
+import { protectingInputs } from '../system/user-files.js';
 
 /** The first 28 bytes of a plan: tag, serialization version, size, version of the library. */
 const HEADER_BYTES = 28;
@@ -109,7 +109,7 @@ export function planDigest(header: PlanHeader): string {
 
 /**
  * Writes the plan of `input` to `output` without its foreign header, atomically. Returns its size.
- * Throws TF_USAGE when there is no foreign header or the output is the input, TF_PLAN_INVALID, TF_WRITE_FAILED.
+ * Throws TF_USAGE when there is no foreign header, TF_OUTPUT_IS_INPUT, TF_PLAN_INVALID, TF_WRITE_FAILED.
  */
 export function stripForeignHeader(
   input: string,
@@ -121,14 +121,9 @@ export function stripForeignHeader(
       remedy: 'Use the file as it is.',
     });
   }
-  if (isSameFile(input, output)) {
-    throw new TrtforgeError('TF_USAGE', `${output} is the file that the header is to be stripped from.`, {
-      remedy: 'Choose another output path.',
-    });
-  }
   const source = openFile(input);
   try {
-    publishPart(output, source, header.planOffset, header.planBytes);
+    protectingInputs([input], () => publishPart(output, source, header.planOffset, header.planBytes));
   } finally {
     source.close();
   }
@@ -172,11 +167,6 @@ function parseObject(bytes: Uint8Array): Record<string, unknown> | undefined {
   } catch {
     return undefined;
   }
-}
-
-function isSameFile(a: string, b: string): boolean {
-  const [first, second] = [a, b].map((path) => statIfThere(path));
-  return first !== undefined && second !== undefined && first.dev === second.dev && first.ino === second.ino;
 }
 
 const invalid = (path: string, what: string) => new TrtforgeError('TF_PLAN_INVALID', `${path} ${what}.`);

@@ -3,6 +3,7 @@ import { dirname } from 'node:path';
 import { makeFolder } from '../system/folders.js';
 import { besidePath, moveInto, syncFolder, writeFailed } from '../system/publish.js';
 import { removeIfThere } from '../system/remove.js';
+import { assertMayReplace } from '../system/user-files.js';
 import { type Passport, passportPath } from './passport-file.js';
 
 /**
@@ -17,6 +18,7 @@ export function publishEngine(pendingPath: string, passport: Passport, planPath:
     syncFile(pendingPassport);
     syncFile(pendingPath);
     makeFolder(dirname(planPath));
+    assertMayReplace(planPath, pendingPath);
     rmSync(passportPath(planPath), { force: true });
     moveInto(pendingPath, planPath);
     moveInto(pendingPassport, passportPath(planPath));

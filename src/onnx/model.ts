@@ -1,7 +1,10 @@
+import { dirname, join } from 'node:path';
 import { TrtforgeError } from '../errors.js';
 import { type ByteSource, openFile } from '../system/byte-source.js';
+import { noteInput } from '../system/user-files.js';
 import { DecodeError, decodeModel } from './decode.js';
-import { ExternalFiles } from './external-data.js';
+import { ExternalFiles, isExternal } from './external-data.js';
+import { visitTensors } from './graph.js';
 import type { ModelProto, TensorProto } from './onnx_pb.js';
 import { markerOf } from './payload.js';
 import { refuseOtherFormats } from './recognize.js';
@@ -32,7 +35,14 @@ export interface OnnxModel extends ModelLike {
  * Throws TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_ONNX_NOT_A_MODEL, TF_ONNX_TRUNCATED, TF_ONNX_CORRUPT.
  */
 export function openModel(path: string, options: ScanOptions = {}): OnnxModel {
-  return modelOf(openFile(path), options);
+  const model = modelOf(openFile(path), options);
+  noteInput(path);
+  const locations = new Set<string>();
+  for (const { tensor } of visitTensors(model.proto))
+    if (isExternal(tensor))
+      locations.add(tensor.externalData.find(({ key }) => key === 'location')?.value ?? '');
+  for (const location of locations) noteInput(join(dirname(path), location));
+  return model;
 }
 
 /** The same over any source of bytes; closes it when it throws. */

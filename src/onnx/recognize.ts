@@ -1,5 +1,6 @@
 import { TrtforgeError } from '../errors.js';
 import type { ByteSource } from '../system/byte-source.js';
+import { isText } from '../system/user-files.js';
 
 const HEAD_BYTES = 4096;
 
@@ -62,9 +63,4 @@ export function refuseOtherFormats(source: ByteSource): void {
       html ? 'The download went wrong; download the file again.' : 'Give the binary .onnx file.',
     );
   }
-}
-
-/** True when no byte is a control character other than white space; in protobuf the tags of the first fields always are. */
-function isText(head: Uint8Array): boolean {
-  return head.every((byte) => byte >= 32 || byte === 9 || byte === 10 || byte === 13);
 }

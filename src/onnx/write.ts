@@ -5,7 +5,7 @@ import { TrtforgeError } from '../errors.js';
 import { type EventListener, ignoreEvents } from '../events.js';
 import { bytesSource } from '../system/byte-source.js';
 import { beginFile, type PendingFile } from '../system/publish.js';
-import { statIfThere } from '../system/stat.js';
+import { assertMayReplace, assertNotInput, protectingInputs } from '../system/user-files.js';
 import { dtypes } from '../tensor/dtype.js';
 import { isExternal } from './external-data.js';
 import { visitTensors } from './graph.js';
@@ -51,7 +51,7 @@ export interface WrittenModel {
 
 /**
  * Writes a model, streaming its weights: memory does not grow with the model. Both files appear whole or not at all, the weights first.
- * Throws TF_ONNX_WRITES_INPUT, TF_WRITE_FAILED, TF_CANCELLED, and what reading the weights throws.
+ * Throws TF_OUTPUT_IS_INPUT, TF_WRITE_FAILED, TF_CANCELLED, and what reading the weights throws.
  */
 export async function writeModel(
   model: ModelLike,
@@ -61,7 +61,11 @@ export async function writeModel(
 ): Promise<WrittenModel> {
   const streams = weightStreams(model, options.replacements);
   const layout = planLayout(model, streams, path, options.externalData ?? 'auto');
-  refuseInputs(model, [path, ...(layout.external === null ? [] : [layout.external.path])]);
+  // Both before the first weight is copied.
+  protectingInputs(model.files(), () => {
+    assertNotInput(path);
+    if (layout.external !== null) assertNotInput(layout.external.path);
+  });
 
   const progress = new WriteProgress(layout.bytes + (layout.external?.bytes ?? 0), emit, options.signal);
   const pending: PendingFile[] = [];
@@ -95,6 +99,7 @@ export async function writeModel(
 
 /** With two files, an older model at `path` goes first: at no moment does an old model stand beside new weights. */
 function publish(pending: readonly PendingFile[], path: string): void {
+  for (const file of pending) assertMayReplace(file.path, file.temporaryPath);
   if (pending.length > 1) rmSync(path, { force: true });
   for (const file of pending) file.publish();
 }
@@ -234,22 +239,4 @@ async function copyStream(stream: WeightStream, file: PendingFile, progress: Wri
 
 function padTo(file: PendingFile, offset: number): void {
   if (offset > file.position) file.write(new Uint8Array(offset - file.position));
-}
-
-/** A model must not be written over a file that it is read from, by whatever name. */
-function refuseInputs(model: ModelLike, outputs: readonly string[]): void {
-  const identity = (path: string) => {
-    const stats = statIfThere(path);
-    return stats === undefined ? undefined : `${stats.dev}:${stats.ino}`;
-  };
-  const inputs = new Map(model.files().map((path) => [identity(path), path]));
-  for (const output of outputs) {
-    const input = inputs.get(identity(output) ?? 'new');
-    if (input !== undefined) {
-      throw new TrtforgeError(
-        'TF_ONNX_WRITES_INPUT',
-        `${output} is one of the files the model is read from (${input}).`,
-      );
-    }
-  }
 }

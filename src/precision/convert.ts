@@ -6,6 +6,7 @@ import { type OnnxModel, openModel } from '../onnx/model.js';
 import type { GraphProto, ModelProto, TensorProto } from '../onnx/onnx_pb.js';
 import { declaredType } from '../onnx/value-type.js';
 import { type WriteOptions, type WrittenModel, writeModel } from '../onnx/write.js';
+import { assertNotInput, protectingInputs } from '../system/user-files.js';
 import type { ConversionResult } from './conversion.js';
 import { operatorName } from './flow.js';
 import { type ConversionOptions, type GivenOptions, resolveOptions } from './options.js';
@@ -32,11 +33,21 @@ export async function convertModel(
   options: ConvertOptions,
   context: ConvertContext = {},
 ): Promise<ConversionResult> {
+  return protectingInputs([inputPath], () => convert(inputPath, outputPath, options, context));
+}
+
+async function convert(
+  inputPath: string,
+  outputPath: string,
+  options: ConvertOptions,
+  context: ConvertContext,
+): Promise<ConversionResult> {
   const emit = context.emit ?? ignoreEvents;
   const started = performance.now();
   const resolved = resolveOptions(options);
   const model = openModel(inputPath);
   try {
+    assertNotInput(outputPath);
     const interfaceBefore = interfaceTypes(model.proto.graph);
     const opsetBefore = opsetsOf(model.proto.opsetImport).get('') ?? 0;
     const before = inferDtypes(model.proto).violations;

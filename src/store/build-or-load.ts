@@ -2,6 +2,7 @@ import type { PlanBuilder } from '../engine/build-engine.js';
 import { type BuilderName, planBuilder } from '../engine/plan-builders.js';
 import { type BuildWishes, prepareBuild } from '../engine/prepare.js';
 import { type EventListener, ignoreEvents } from '../events.js';
+import { protectingInputs } from '../system/user-files.js';
 import { type ObtainedEngine, obtainEngine } from './obtain-engine.js';
 import { openStores, type StoreWishes } from './open-stores.js';
 
@@ -37,6 +38,11 @@ export async function buildOrLoad(
   wishes: BuildOrLoadWishes,
   context: BuildOrLoadContext = {},
 ): Promise<ObtainedEngine> {
+  const { model, plugins = [], trustKeys = [], signKey } = wishes;
+  return protectingInputs([model, ...plugins, ...trustKeys, signKey], () => obtain(wishes, context));
+}
+
+async function obtain(wishes: BuildOrLoadWishes, context: BuildOrLoadContext): Promise<ObtainedEngine> {
   const { environment = process.env, emit = ignoreEvents, ...rest } = context;
   const { close, ...stores } = await openStores(wishes, environment);
   try {

@@ -8,6 +8,7 @@ import type { EngineSignature } from '../engine/signature-schema.js';
 import { TrtforgeError } from '../errors.js';
 import { inPhase } from '../events.js';
 import { throwIfCancelled } from '../system/cancel.js';
+import { assertNotInput } from '../system/user-files.js';
 import { waitForTurn } from './build-turn.js';
 import { type LocalStore, unwritable } from './local.js';
 import type { EngineStores } from './open-stores.js';
@@ -69,7 +70,7 @@ interface MadeEngine {
 
 /**
  * The engine of a request: from the store when it is there and sound, else built once, however many processes ask, and kept.
- * Errors: those of `buildEngine`; TF_STORE_UNWRITABLE before any work when the engine would have no place; TF_WRITE_FAILED; TF_CANCELLED.
+ * Errors: those of `buildEngine`; TF_OUTPUT_IS_INPUT and TF_STORE_UNWRITABLE before any work when the engine would have no place; TF_WRITE_FAILED; TF_CANCELLED.
  */
 export async function obtainEngine(
   request: ObtainRequest,
@@ -94,7 +95,9 @@ class Run {
   }
 
   async go(): Promise<ObtainedEngine> {
-    const { store, output } = this.#request;
+    const { store, output, timingCache } = this.#request;
+    for (const path of [output, output && passportPath(output), timingCache])
+      if (path !== null && path !== 'auto') assertNotInput(path);
     const hit = await this.#timed('lookupMs', () => this.#lookUp());
     if (hit !== undefined) return this.#deliver(hit);
     if (store === null) return this.#buildWithout(output ?? this.#defaultOutput());

@@ -57,12 +57,14 @@ export class FileMemo<T> {
     this.#isValue = isValue;
   }
 
-  /** What was remembered about `subject` (a path), provided that none of the files has changed since. */
-  recall(subject: string): T | undefined {
+  /** What was remembered about `subject` (a path), provided that none of the files has changed since; `onFile` gets their paths then. */
+  recall(subject: string, onFile: (path: string) => void = () => {}): T | undefined {
     try {
       const entry: unknown = JSON.parse(readFileSync(this.#fileOf(subject), 'utf8'));
       if (!isEntry(entry) || !this.#isValue(entry.value)) return undefined;
-      return unchanged(entry.files) ? entry.value : undefined;
+      if (!unchanged(entry.files)) return undefined;
+      for (const { path } of entry.files) onFile(path);
+      return entry.value;
     } catch {
       return undefined;
     }

@@ -4,6 +4,7 @@ import { basename, dirname, join } from 'node:path';
 import { systemErrorCode, TrtforgeError } from '../errors.js';
 import type { ByteSource } from './byte-source.js';
 import { makeFolder } from './folders.js';
+import { assertMayReplace, assertNotInput } from './user-files.js';
 
 /** Marks files that a writer has not published; whoever cleans a folder may remove old ones. */
 export const UNPUBLISHED_SUFFIX = '.unpublished';
@@ -56,6 +57,7 @@ export function beginFile(path: string): PendingFile {
     });
   };
 
+  assertNotInput(path);
   guarded(() => {
     makeFolder(folder);
     descriptor = openSync(temporaryPath, 'wx', 0o666);
@@ -96,9 +98,10 @@ const REFUSALS = ['EEXIST', 'EPERM', 'EACCES', 'EBUSY'];
 
 /**
  * Renames a file over what is there, in one step where the file system does that; elsewhere the old file steps aside first, and comes back when
- * the new one cannot take its place. Throws Node's system errors.
+ * the new one cannot take its place. Throws Node's system errors, TF_OUTPUT_IS_INPUT, TF_OUTPUT_OF_OTHER_KIND.
  */
 export function moveInto(from: string, to: string): void {
+  assertMayReplace(to, from);
   try {
     renameSync(from, to);
     return;

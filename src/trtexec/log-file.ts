@@ -2,6 +2,7 @@ import { closeSync, openSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { makeFolder } from '../system/folders.js';
 import { writeFailed } from '../system/publish.js';
+import { assertNotInput } from '../system/user-files.js';
 
 /** A log being written while its program runs. Not published by rename like other files: a log is read while it grows, and all of it is true at any time. */
 export interface LogFile {
@@ -19,6 +20,7 @@ export function beginLog(path: string): LogFile {
     }
   };
   const descriptor = guarded(() => {
+    assertNotInput(path);
     makeFolder(dirname(path));
     return openSync(path, 'w', 0o666);
   });

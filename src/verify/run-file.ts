@@ -7,6 +7,7 @@ import { refuseEngineWishes } from '../runtime/engine-wishes.js';
 import { placementWarnings } from '../runtime/ort-placement.js';
 import { openOrtSession } from '../runtime/ort-session.js';
 import { openWishedEngine } from '../runtime/supervised-engine.js';
+import { protectingInputs } from '../system/user-files.js';
 import type { NamedTensors } from '../tensor/tensor.js';
 import { checkSources, inputsInPassport } from './check-sources.js';
 import { type GatheredInput, gatherForModel, gatherInputs, tensorsOf } from './run-inputs.js';
@@ -39,6 +40,11 @@ interface Ran {
  * What is wrong with the inputs whatever machine this is comes first. Throws TF_USAGE for wishes that the kind of file cannot honour, and what opening, reading inputs, running and writing throw.
  */
 export async function runFile(request: RunRequest, context: RunContext = {}): Promise<RunResult> {
+  const given = request.sources.map((source) => (source.kind === 'random' ? undefined : source.path));
+  return protectingInputs([request.file, ...given], () => run(request, context));
+}
+
+async function run(request: RunRequest, context: RunContext): Promise<RunResult> {
   const warnings: string[] = [];
   const emit: EventListener = (event) => {
     if (event.type === 'log' && event.severity === 'warning' && event.source === 'trtforge')

@@ -106,7 +106,7 @@ describe('trtforge convert', () => {
     [[model, '-o', output, '--precision', 'fp8'], 'TF_USAGE', 'fp8'],
     [[model, '-o', output, '--keep-nodes', '['], 'TF_USAGE', 'regular expression'],
     [[model, '-o', output, '--data-max', '512'], 'TF_USAGE', 'calibration'],
-    [[model, '-o', model], 'TF_ONNX_WRITES_INPUT', 'net.onnx'],
+    [[model, '-o', model], 'TF_OUTPUT_IS_INPUT', 'net.onnx'],
     [[join(folder, 'absent.onnx'), '-o', output], 'TF_FILE_NOT_FOUND', 'absent.onnx'],
   ])('refuses %j with exit 2', (words, code, names) => {
     const { status, stdout } = trtforge(...words, '--json');

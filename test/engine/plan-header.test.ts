@@ -157,7 +157,7 @@ describe('stripForeignHeader', () => {
     const plain = file(trtPlan());
     const headed = file(behindHeader(trtPlan(), ultralytics));
     expect(codeOf(() => stripForeignHeader(plain, join(folder, 'never')))).toBe('TF_USAGE');
-    expect(codeOf(() => stripForeignHeader(headed, headed))).toBe('TF_USAGE');
+    expect(codeOf(() => stripForeignHeader(headed, headed))).toBe('TF_OUTPUT_IS_INPUT');
     expect(readPlanHeader(headed).foreignHeader?.kind).toBe('ultralytics');
   });
 });

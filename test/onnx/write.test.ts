@@ -76,7 +76,7 @@ describe('writeModel', () => {
     await writeModel(everywhereModel(), path, { externalData: 'always' });
     const before = readFileSync(path);
     const model = openModel(path);
-    await expect(writeModel(model, path)).rejects.toMatchObject({ code: 'TF_ONNX_WRITES_INPUT' });
+    await expect(writeModel(model, path)).rejects.toMatchObject({ code: 'TF_OUTPUT_IS_INPUT' });
     model.close();
     expect(readFileSync(path).equals(before)).toBe(true);
     expect(existsSync(`${path}.data`)).toBe(true);

@@ -73,6 +73,26 @@ describe('build or load', () => {
     });
   });
 
+  test('puts no engine over what it reads: the model, its weights elsewhere, a plug-in, the first time and when it is remembered', async () => {
+    const { build, count } = countingBuilder();
+    const external = await writeSampleModel(join(folder, 'external.onnx'), { external: true });
+    const plugin = join(folder, 'plugin.so');
+    writeFileSync(plugin, 'library');
+    const inputs = [external, `${external}.data`, plugin];
+    const before = inputs.map((path) => readFileSync(path));
+    const wishes = { model: external, plugins: [plugin] };
+    // Past the time in which a file is too young to be remembered.
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    for (const store of [undefined, false, undefined] as const)
+      for (const output of inputs)
+        expect((await refusal(obtain({ ...wishes, store, output }, build))).code).toBe('TF_OUTPUT_IS_INPUT');
+    expect((await refusal(obtain({ ...wishes, timingCache: `${external}.data` }, build))).code).toBe(
+      'TF_OUTPUT_IS_INPUT',
+    );
+    expect(count()).toBe(0);
+    expect(inputs.map((path) => readFileSync(path))).toEqual(before);
+  });
+
   test('a model that only moved its weights is the same; one changed weight is another', async () => {
     const { build, count } = countingBuilder();
     const first = await obtain({}, build);

@@ -1,5 +1,6 @@
 import { publishFile } from '../../system/publish.js';
 import { readText } from '../../system/read-text.js';
+import { assertUnedited } from '../../system/user-files.js';
 import type { Contract } from './contract.js';
 import { isEncoderForm, readEncoderForm } from './encoder.js';
 import { contractInvalid, parseForm } from './json.js';
@@ -47,9 +48,12 @@ export function parseContract(path: string, text: string): Contract {
   return contract;
 }
 
-/** Writes a contract as `trtforge.contract/1`. Throws TF_WRITE_FAILED. */
-export const writeContract = (path: string, contract: Contract): void =>
-  publishFile(path, `${JSON.stringify(contractFileOf(contract), null, 2)}\n`);
+/** Writes a contract as `trtforge.contract/1`, over another one only with --force. Throws TF_WRITE_FAILED, TF_OUTPUT_OF_OTHER_KIND. */
+export function writeContract(path: string, contract: Contract): void {
+  const content = `${JSON.stringify(contractFileOf(contract), null, 2)}\n`;
+  assertUnedited(path, content);
+  publishFile(path, content);
+}
 
 /** A contract as its file holds it: where it was read from and what was ignored there are left out. */
 export const contractFileOf = ({ origin: _, ignored: __, ...file }: Contract): ContractFile =>

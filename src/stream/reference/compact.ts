@@ -7,6 +7,7 @@ import { makeFolder } from '../../system/folders.js';
 import { beginFile, publishFile, syncFolder, UNPUBLISHED_SUFFIX, writeFailed } from '../../system/publish.js';
 import { removeIfThere } from '../../system/remove.js';
 import { faultText } from '../../system/schema-fault.js';
+import { assertNotInput } from '../../system/user-files.js';
 import { writeNpz } from '../../tensor/npz.js';
 import type { NamedTensors, Tensor } from '../../tensor/tensor.js';
 import { jsonText } from './json.js';
@@ -185,6 +186,7 @@ class TensorStore {
 }
 
 function refuseOtherFiles(path: string): void {
+  assertNotInput(path);
   if (!existsSync(path) || isCompactReference(path)) return;
   if (statSync(path).isDirectory() && readdirSync(path).length === 0) return;
   throw new TrtforgeError(

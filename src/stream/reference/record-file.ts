@@ -11,6 +11,7 @@ import { openWishedEngine } from '../../runtime/supervised-engine.js';
 import { openFile } from '../../system/byte-source.js';
 import { sha256, sha256InPieces } from '../../system/digest.js';
 import { shellWord } from '../../system/shell-word.js';
+import { protectingInputs } from '../../system/user-files.js';
 import { packageVersion } from '../../version.js';
 import type { Contract } from '../contract/contract.js';
 import { contractFromModel } from '../contract/draft.js';
@@ -43,6 +44,10 @@ export async function recordFile(
   request: RecordFileRequest,
   context: ModelContext = {},
 ): Promise<RecordResult> {
+  return protectingInputs([request.file, request.contract], () => record(request, context));
+}
+
+async function record(request: RecordFileRequest, context: ModelContext): Promise<RecordResult> {
   const { emit = ignoreEvents, signal } = context;
   const { file, chunks, seed, batch, output, device } = request;
   const stated = await inPhase('identify', emit, () =>
@@ -102,7 +107,9 @@ export async function convertReference(
     });
     const { provenance } = reference.header;
     const written = await inPhase('convert', emit, () =>
-      writeReference(output, chunks, { provenance, ...(signal === undefined ? {} : { signal }) }),
+      protectingInputs([from], () =>
+        writeReference(output, chunks, { provenance, ...(signal === undefined ? {} : { signal }) }),
+      ),
     );
     const { form, bytes, tensorBytes } = written;
     const warnings =
