@@ -69,6 +69,7 @@ async function commandLinePage() {
     'Generated from the option tables by `npm run docs`. Every command also takes `--json` (exactly one JSON object on stdout),',
     '`--events` (progress as JSON lines on stderr), `--quiet`, `--verbose`, `--config FILE` and `--print-config`.',
     "A config file `trtforge.config.{json,yaml}` holds option names as keys, at the top or under a command's name;",
+    'one that is found in the working folder sets no option that decides what code runs or whose engines are trusted (`--config FILE` names it): see [SECURITY.md](../SECURITY.md);',
     'flags win over the file, the file over the environment.',
     '',
     'SIGINT (Ctrl-C) and SIGTERM end a command with `TF_CANCELLED`, exit code 4, and with `--json` its object; a second signal ends it at once.',

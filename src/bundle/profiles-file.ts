@@ -1,10 +1,9 @@
-import { parse } from 'yaml';
 import { z } from 'zod';
 import { parseProfile } from '../engine/profile.js';
 import type { ProfileRange } from '../engine/recipe.js';
 import { TrtforgeError } from '../errors.js';
-import { readText } from '../system/read-text.js';
 import { faultText } from '../system/schema-fault.js';
+import { parseYaml, readYaml } from '../system/yaml.js';
 
 /** Minimum, optimum and maximum of one open dimension. */
 export interface SizeRange {
@@ -31,8 +30,6 @@ export interface ProfilesFile {
   readonly components: ReadonlyMap<string, ComponentProfile> | null;
 }
 
-const LARGEST_FILE = 1 << 20;
-
 const range = z.union([z.int().positive(), z.string()]);
 const symbols = z.record(z.string(), range).nullish();
 const fileSchema = z.strictObject({
@@ -52,14 +49,15 @@ const fileSchema = z.strictObject({
 });
 
 /** Reads a `--profiles` file (YAML or JSON). Throws TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_BUNDLE_PROFILES_INVALID. */
-export function readProfilesFile(path: string): ProfilesFile {
-  return parseProfilesFile(readText(path, LARGEST_FILE, 'TF_BUNDLE_PROFILES_INVALID'), path);
-}
+export const readProfilesFile = (path: string): ProfilesFile =>
+  profilesOf(readYaml(path, 'TF_BUNDLE_PROFILES_INVALID').content, path);
 
 /** The same from text; `path` is for messages. */
-export function parseProfilesFile(text: string, path: string): ProfilesFile {
-  if (text.length > LARGEST_FILE) throw invalid(path, 'it is larger than any such file');
-  const parsed = fileSchema.safeParse(parseYaml(text, path) ?? {});
+export const parseProfilesFile = (text: string, path: string): ProfilesFile =>
+  profilesOf(parseYaml(text, path, 'TF_BUNDLE_PROFILES_INVALID').content, path);
+
+function profilesOf(content: unknown, path: string): ProfilesFile {
+  const parsed = fileSchema.safeParse(content ?? {});
   if (!parsed.success) throw invalid(path, faultText(parsed.error));
   const { components } = parsed.data;
   return {
@@ -79,14 +77,6 @@ export function parseProfilesFile(text: string, path: string): ProfilesFile {
             ]),
           ),
   };
-}
-
-function parseYaml(text: string, path: string): unknown {
-  try {
-    return parse(text, { maxAliasCount: 10, logLevel: 'error' });
-  } catch (cause) {
-    throw invalid(path, (cause instanceof Error ? cause.message : String(cause)).split('\n')[0] ?? '', cause);
-  }
 }
 
 function rangesOf(
@@ -123,5 +113,5 @@ function inputsOf(
   );
 }
 
-const invalid = (path: string, why: string, cause?: unknown) =>
-  new TrtforgeError('TF_BUNDLE_PROFILES_INVALID', `${path} is not a profiles file: ${why}.`, { cause });
+const invalid = (path: string, why: string) =>
+  new TrtforgeError('TF_BUNDLE_PROFILES_INVALID', `${path} is not a profiles file: ${why}.`);

@@ -1,7 +1,8 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { TrtforgeError } from '../errors.js';
 import { didYouMean } from '../system/nearest-word.js';
+import type { OptionSpec } from './option.js';
 
 /** What a config file says: option name (kebab-case) to value or list of values. */
 export interface Config {
@@ -13,13 +14,13 @@ const noConfig: Config = { path: '', values: {} };
 
 const FILE_NAMES = ['trtforge.config.json', 'trtforge.config.yaml', 'trtforge.config.yml'];
 
-/** The option names of every command, so that a key nobody takes is an error wherever it stands. Asked for only when there is a file. */
-export type KnownKeys = () => Promise<ReadonlyMap<string, ReadonlySet<string>>>;
+/** The options of every command by their names, so that a key nobody takes is an error wherever it stands. Asked for only when there is a file. */
+export type KnownKeys = () => Promise<ReadonlyMap<string, ReadonlyMap<string, OptionSpec<unknown>>>>;
 
 /**
- * Reads the config file that was named, or the first of `trtforge.config.{json,yaml,yml}` in the folder; none is fine.
+ * Reads the config file that was named, or the `trtforge.config.{json,yaml,yml}` of the folder; none is fine.
  * Keys at the top are options of any command that has them; a section with a command's name holds options of that command only.
- * Errors: TF_CONFIG_INVALID, TF_FILE_NOT_FOUND.
+ * A file that was only found decides nothing about code and trust: whoever wrote the folder wrote it. Errors: TF_CONFIG_INVALID, TF_FILE_NOT_FOUND.
  */
 export async function loadConfig(
   named: string | undefined,
@@ -27,20 +28,26 @@ export async function loadConfig(
   knownKeys: KnownKeys,
   folder = process.cwd(),
 ): Promise<Config> {
-  const path =
-    named ?? FILE_NAMES.map((name) => join(folder, name)).find((candidate) => existsSync(candidate));
+  const path = named ?? foundIn(folder);
   if (path === undefined) return noConfig;
   const content = await readConfig(path);
   const commands = await knownKeys();
-  const anyCommand = new Set([...commands.values()].flatMap((names) => [...names]));
-  const own = commands.get(command) ?? new Set<string>();
+  const anyCommand = new Map([...commands.values()].flatMap((options) => [...options]));
+  const own = commands.get(command) ?? new Map<string, OptionSpec<unknown>>();
   const values: Record<string, unknown> = {};
-  const take = (key: string, value: unknown, allowed: ReadonlySet<string>, place: string) => {
-    if (!allowed.has(key))
+  const take = (
+    key: string,
+    value: unknown,
+    allowed: ReadonlyMap<string, OptionSpec<unknown>>,
+    place: string,
+  ) => {
+    const spec = allowed.get(key);
+    if (spec === undefined)
       throw new TrtforgeError(
         'TF_CONFIG_INVALID',
-        `${path} has the key «${key}»${place}, which is no option.${didYouMean(key, allowed)}`,
+        `${path} has the key «${key}»${place}, which is no option.${didYouMean(key, allowed.keys())}`,
       );
+    if (named === undefined && spec.trust) throw notTrusted(path, key);
     if (own.has(key)) values[key] = value;
   };
   const sections = Object.entries(content).filter(([key]) => commands.has(key));
@@ -59,16 +66,25 @@ export async function loadConfig(
   return { path, values };
 }
 
+function foundIn(folder: string): string | undefined {
+  const [first, second] = FILE_NAMES.map((name) => join(folder, name)).filter((path) => existsSync(path));
+  if (first !== undefined && second !== undefined)
+    throw new TrtforgeError('TF_CONFIG_INVALID', `Both ${first} and ${second} exist.`, {
+      remedy: 'Keep one of them, or name one with --config.',
+    });
+  return first;
+}
+
+const notTrusted = (path: string, key: string): TrtforgeError =>
+  new TrtforgeError(
+    'TF_CONFIG_INVALID',
+    `${path} was found, not named, so it cannot set "${key}", which decides what code runs or whose engines are trusted.`,
+    { remedy: `Pass --config ./${basename(path)} if you trust the file, or pass --${key} itself.` },
+  );
+
 async function readConfig(path: string): Promise<Readonly<Record<string, unknown>>> {
-  const { parse } = await import('yaml');
-  if (!existsSync(path))
-    throw new TrtforgeError('TF_FILE_NOT_FOUND', `The configuration file ${path} does not exist.`);
-  let content: unknown;
-  try {
-    content = parse(readFileSync(path, 'utf8'));
-  } catch (cause) {
-    throw new TrtforgeError('TF_CONFIG_INVALID', `${path} cannot be read: ${firstLine(cause)}.`, { cause });
-  }
+  const { readYaml } = await import('../system/yaml.js');
+  const { content } = readYaml(path, 'TF_CONFIG_INVALID');
   if (content === null || content === undefined) return {};
   if (!isRecord(content))
     throw new TrtforgeError('TF_CONFIG_INVALID', `${path} does not hold keys and values.`);
@@ -83,7 +99,3 @@ export async function configText(shown: Readonly<Record<string, unknown>>): Prom
 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
-
-/** The parser's complaint without the excerpt that it announces. */
-const firstLine = (cause: unknown): string =>
-  (cause instanceof Error ? cause.message : String(cause)).split('\n')[0]!.replace(/[.:]$/, '');

@@ -20,6 +20,8 @@ export interface OptionSpec<T> {
   readonly writes?: true | FileKind;
   /** Names that other tools use for the same option (`--minShapes`); accepted, not shown. */
   readonly aliases?: readonly string[];
+  /** It decides what code runs or whose engines are trusted: a config file that was only found cannot set it. */
+  readonly trust?: true;
 }
 
 /** Declares an option whose parsed value is a T. */
@@ -48,7 +50,7 @@ export function text(spec: Omit<OptionSpec<string>, 'parse'>): OptionSpec<string
 
 /** An option without a value: absent is false. */
 export function flag(
-  spec: Pick<OptionSpec<boolean>, 'flags' | 'describe' | 'env' | 'aliases'>,
+  spec: Pick<OptionSpec<boolean>, 'flags' | 'describe' | 'env' | 'aliases' | 'trust'>,
 ): ValueOption<boolean> {
   return spec as ValueOption<boolean>;
 }

@@ -238,12 +238,15 @@ async function execution(
   }
 }
 
-async function knownKeys(program: Program): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
-  const keys = new Map<string, ReadonlySet<string>>();
+async function knownKeys(program: Program): ReturnType<KnownKeys> {
+  const keys = new Map<string, ReadonlyMap<string, OptionTable[string]>>();
   const note = (loaded: Command | CommandGroup, prefix: string) => {
     if ('subcommands' in loaded)
       for (const subcommand of loaded.subcommands) note(subcommand, `${prefix}${loaded.name} `);
-    else keys.set(`${prefix}${loaded.name}`, new Set(Object.values(loaded.options).map(longName)));
+    else {
+      const options = Object.values(loaded.options).map((spec) => [longName(spec), spec] as const);
+      keys.set(`${prefix}${loaded.name}`, new Map(options));
+    }
   };
   for (const entry of program.entries) note(await entry.load(), '');
   return keys;

@@ -26,7 +26,9 @@ export function resolveOptions<O extends OptionTable>(
     values[key] = source === undefined ? defaultOf(spec) : readValue(spec, source);
     const unparsed =
       source === undefined ? defaultOf(spec) : spec.repeat ? source.values : source.values.at(-1);
-    if (unparsed !== undefined) shown[longName(spec)] = unparsed;
+    // Left out where nobody set it, so that what --print-config shows may stand in the config file that is found.
+    const isShown = unparsed !== undefined && !(spec.trust && source === undefined);
+    if (isShown) shown[longName(spec)] = unparsed;
   }
   return { values: values as OptionValues<O>, shown };
 }

@@ -34,6 +34,7 @@ export const buildOptions = {
   }),
   toolchain: text({
     flags: '--toolchain <name>',
+    trust: true,
     describe:
       'which TensorRT, by its name in trtforge toolchain list or its folder (default: the first for the target)',
   }),
@@ -154,6 +155,7 @@ export const buildOptions = {
   }),
   plugin: text({
     flags: '--plugin <library>',
+    trust: true,
     describe: 'a plug-in library the model needs',
     repeat: true,
   }),

@@ -11,6 +11,7 @@ export const placeOptions = {
   cacheDir,
   remote: text({
     flags: '--remote <address>',
+    trust: true,
     describe:
       'the bucket instead of the folder: s3://bucket/prefix, http://host:9000/bucket; default for ARTIFACTS_BUCKET',
   }),

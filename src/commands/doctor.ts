@@ -12,6 +12,7 @@ export const command = defineCommand({
   options: {
     cacheDir: text({
       flags: '--cache-dir <folder>',
+      trust: true,
       describe: 'the store to look at',
       env: 'TENSORRT_CACHE_DIR',
     }),

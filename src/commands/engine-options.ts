@@ -12,6 +12,7 @@ export const loadOptions = {
   }),
   allowHostCode: flag({
     flags: '--allow-host-code',
+    trust: true,
     describe: 'version-compatible engines carry their own runtime: let that code run here',
   }),
 };
@@ -21,11 +22,13 @@ export const engineOptions = {
   ...loadOptions,
   plugin: text({
     flags: '--plugin <library>',
+    trust: true,
     describe: 'engines: a plug-in library it needs',
     repeat: true,
   }),
   toolchain: text({
     flags: '--toolchain <name>',
+    trust: true,
     describe:
       'engines: which TensorRT, by its name in trtforge toolchain list or its folder (default: the first that loads it)',
   }),

@@ -6,6 +6,7 @@ import type { StoreWishes } from '../store/open-stores.js';
 
 export const cacheDir = text({
   flags: '--cache-dir <folder>',
+  trust: true,
   describe: 'the engine store (default: ~/.cache/trtforge/engines)',
   env: 'TENSORRT_CACHE_DIR',
 });
@@ -22,11 +23,13 @@ export const maxSize = option({
 export const trustOptions = {
   requireSignature: flag({
     flags: '--require-signature',
+    trust: true,
     describe: 'load engines only that a trusted key signed',
     env: 'TRTFORGE_REQUIRE_SIGNATURE',
   }),
   trustKey: text({
     flags: '--trust-key <file>',
+    trust: true,
     describe:
       'a public key whose signatures are trusted; repeat it for more (default: TRTFORGE_TRUSTED_KEYS)',
     repeat: true,
@@ -35,6 +38,7 @@ export const trustOptions = {
 
 export const signKey = text({
   flags: '--sign-key <file>',
+  trust: true,
   describe: 'the private key that signs engines built here (default: TRTFORGE_SIGNING_KEY)',
 });
 
@@ -43,12 +47,14 @@ export const storeOptions = {
   cacheDir,
   cacheFrom: text({
     flags: '--cache-from <folder>',
+    trust: true,
     describe:
       'another store that is asked after it and never written; repeat it for more (default: TRTFORGE_CACHE_FROM)',
     repeat: true,
   }),
   remote: text({
     flags: '--remote <address>',
+    trust: true,
     describe:
       'a store shared by machines: s3://bucket/prefix or http://host:9000/bucket (default: ARTIFACTS_BUCKET); none for none',
   }),

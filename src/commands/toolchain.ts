@@ -21,6 +21,7 @@ import { isVersion } from '../toolchain/version.js';
 
 const folderOption = text({
   flags: '--folder <folder>',
+  trust: true,
   describe: 'where trtforge keeps toolchains',
   env: 'TRTFORGE_TOOLCHAINS',
 });
@@ -93,9 +94,10 @@ const install = defineCommand({
       describe: 'which release; the newest that trtforge knows by default',
       parse: parseFullVersion,
     }),
-    acceptLicense: flag({ flags: '--accept-license', describe: "accept NVIDIA's licence" }),
+    acceptLicense: flag({ flags: '--accept-license', describe: "accept NVIDIA's licence", trust: true }),
     wheel: text({
       flags: '--wheel <file>',
+      trust: true,
       describe: 'a wheel already at hand, instead of a download with pip',
     }),
     folder: folderOption,

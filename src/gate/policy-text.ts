@@ -1,9 +1,8 @@
-import { type Document, isNode, LineCounter, parseDocument } from 'yaml';
 import type { z } from 'zod';
 import { TrtforgeError } from '../errors.js';
 import { didYouMean } from '../system/nearest-word.js';
-import { readText } from '../system/read-text.js';
 import { schemaFault } from '../system/schema-fault.js';
+import { parseYaml, readYaml, type YamlFile } from '../system/yaml.js';
 import {
   limitSchema,
   type PolicyFile,
@@ -20,36 +19,18 @@ export interface PolicyText {
   lineOf(kind: 'checks' | 'waivers', index: number): number | null;
 }
 
-const LARGEST_BYTES = 4 << 20;
-
 /** Reads and checks one policy file. Errors: TF_GATE_POLICY_INVALID (with the line), TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE. */
-export function readPolicyText(path: string): PolicyText {
-  return parsePolicyText(readText(path, LARGEST_BYTES, 'TF_GATE_POLICY_INVALID'), path);
-}
+export const readPolicyText = (path: string): PolicyText =>
+  checked(readYaml(path, 'TF_GATE_POLICY_INVALID'), path);
 
 /** The same of a text; `path` is for messages. */
-export function parsePolicyText(text: string, path: string): PolicyText {
-  const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, logLevel: 'error' });
-  const fault = document.errors[0];
-  if (fault !== undefined)
-    throw new TrtforgeError(
-      'TF_GATE_POLICY_INVALID',
-      `${path} is not YAML, line ${fault.linePos?.[0].line ?? 1}: ${fault.message.split('\n')[0]?.replace(/ at line.*$/, '')}.`,
-    );
-  const checked = policyFileSchema.safeParse(contentOf(document, path));
-  const line = (place: readonly PropertyKey[]) => lineAt(document, lines, place);
-  if (!checked.success) throw firstProblem(checked.error, path, line);
-  return { policy: checked.data, lineOf: (kind, index) => line([kind, index]) };
-}
+export const parsePolicyText = (text: string, path: string): PolicyText =>
+  checked(parseYaml(text, path, 'TF_GATE_POLICY_INVALID'), path);
 
-function contentOf(document: Document, path: string): unknown {
-  try {
-    return document.toJS();
-  } catch (cause) {
-    // Aliases without an anchor, or so many that they would fill the memory.
-    throw new TrtforgeError('TF_GATE_POLICY_INVALID', `${path} cannot be read: ${String(cause)}.`, { cause });
-  }
+function checked({ content, lineOf }: YamlFile, path: string): PolicyText {
+  const parsed = policyFileSchema.safeParse(content);
+  if (!parsed.success) throw firstProblem(parsed.error, path, lineOf);
+  return { policy: parsed.data, lineOf: (kind, index) => lineOf([kind, index]) };
 }
 
 function firstProblem(
@@ -75,13 +56,4 @@ function keysAt(place: readonly PropertyKey[]): readonly string[] {
   if (part === 'regression')
     return inner === undefined ? Object.keys(regressionSchema.shape) : ['relative', 'absolute'];
   return Object.keys(limitSchema.shape);
-}
-
-/** The line of the innermost part of a place that is in the file. */
-function lineAt(document: Document, lines: LineCounter, place: readonly PropertyKey[]): number | null {
-  for (let length = place.length; length > 0; length--) {
-    const node: unknown = document.getIn(place.slice(0, length), true);
-    if (isNode(node) && node.range) return lines.linePos(node.range[0]).line;
-  }
-  return null;
 }

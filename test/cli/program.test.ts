@@ -38,6 +38,7 @@ const echo = defineCommand({
     noCache: flag({ flags: '--no-cache', describe: 'do not look' }),
     dry: flag({ flags: '--dry-run', describe: 'only say' }),
     name: text({ flags: '--name <name>', describe: 'name' }),
+    library: text({ flags: '--library <file>', describe: 'code', env: 'ECHO_LIBRARY', trust: true }),
   },
   run: async (inputs, options): Promise<Echo> => ({ schema: 'trtforge.echo/1', inputs, options }),
   render: (result, output) => output.line(`echo ${result.inputs.join(' ')}`),
@@ -225,6 +226,37 @@ describe('options', () => {
     expect((await run('echo')).err).toContain('trtforge.config.yaml: level: «high» is not a whole number');
     writeFileSync('trtforge.config.yaml', 'level: [\n');
     expect((await run('echo')).err).toContain('TF_CONFIG_INVALID');
+  });
+
+  test.each(['library: evil.so\n', 'echo:\n  library: evil.so\n', '"library": ""\n'])(
+    'that decide what code runs come from no file that was only found: %j',
+    async (content) => {
+      writeFileSync('trtforge.config.yaml', content);
+      const { out, exitCode } = await run('echo --json');
+      const { error } = JSON.parse(out) as { error: { code: string; message: string; remedy: string } };
+      expect([exitCode, error.code]).toEqual([2, 'TF_CONFIG_INVALID']);
+      expect(error.message).toContain('library');
+      expect(error.remedy).toContain('--config ./trtforge.config.yaml');
+      expect((await run('echo --library own.so')).exitCode).toBe(2);
+      expect((await optionsOf('echo --config ./trtforge.config.yaml')).library).toBe(
+        content.includes('evil') ? 'evil.so' : '',
+      );
+    },
+  );
+
+  test('that decide what code runs come from flags and the environment', async () => {
+    writeFileSync('trtforge.config.yaml', 'level: 5\n');
+    expect((await optionsOf('echo', { ECHO_LIBRARY: 'own.so' })).library).toBe('own.so');
+    expect((await optionsOf('echo --library own.so')).library).toBe('own.so');
+  });
+
+  test('come from one found file: two are an error that names both', async () => {
+    writeFileSync('trtforge.config.yaml', 'level: 5\n');
+    writeFileSync('trtforge.config.json', '{"level": 4}');
+    const { exitCode, err } = await run('echo');
+    expect([exitCode, err.includes('TF_CONFIG_INVALID')]).toEqual([2, true]);
+    expect(err).toMatch(/trtforge\.config\.json.*trtforge\.config\.yaml/);
+    expect((await optionsOf('echo --config trtforge.config.yaml')).level).toBe(5);
   });
 
   test('are shown as resolved by --print-config, in the form the file takes', async () => {
