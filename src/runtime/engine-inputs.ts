@@ -3,6 +3,7 @@ import { elementCount, packedBytes } from '../tensor/dtype.js';
 import type { NamedTensors, Tensor } from '../tensor/tensor.js';
 import { numbersOf } from '../tensor/values.js';
 import type { CallShapes, EngineBinding } from './engine-interface.js';
+import { assertTensor, assertTensorMap, isTensor } from './session-inputs.js';
 
 /** What decides a call: for each input, in the engine's order, its dimensions, and the values of those that are read on the host (else null). */
 export interface CallShape {
@@ -12,8 +13,7 @@ export interface CallShape {
 
 /** Throws TF_SESSION_INPUT unless there is one tensor for each input, of its dtype, rank and fixed dimensions, and with the bytes its shape needs. */
 export function callShapeOf(inputs: readonly EngineBinding[], tensors: NamedTensors): CallShape {
-  if (!(tensors instanceof Map))
-    throw wrong('The tensors of a run are given as a Map, from names to tensors.');
+  assertTensorMap('inputs', tensors);
   refuseUnknown(inputs, tensors.keys());
   const checked = inputs.map((input) => {
     const tensor = tensors.get(input.name);
@@ -29,22 +29,29 @@ export function callShapeOf(inputs: readonly EngineBinding[], tensors: NamedTens
 
 /** The same from shapes alone; inputs of fixed shape may be left out. Host values need a tensor. Throws TF_SESSION_INPUT. */
 export function callShapeFrom(inputs: readonly EngineBinding[], shapes: CallShapes): CallShape {
-  const given = shapes instanceof Map ? shapes : new Map(Object.entries(shapes));
+  if (typeof shapes !== 'object' || shapes === null)
+    throw wrong('The shapes of a call are an object or a Map, from names of inputs to shapes or tensors.');
+  const given: ReadonlyMap<string, unknown> =
+    shapes instanceof Map ? shapes : new Map(Object.entries(shapes));
   refuseUnknown(inputs, given.keys());
   const dims: (readonly number[])[] = [];
   const values: (readonly number[] | null)[] = [];
   for (const input of inputs) {
-    const wish = given.get(input.name) as readonly number[] | Tensor | undefined;
-    if (wish === undefined || 'bytes' in wish) {
-      if (wish !== undefined) checkTensor(input, wish);
-      if (wish === undefined && input.hostValues) throw valuesNeeded(input);
-      dims.push(wish === undefined ? fixedShape(input) : [...wish.shape]);
-      values.push(wish !== undefined && input.hostValues ? valuesOf(wish) : null);
-    } else {
+    const wish = given.get(input.name);
+    if (wish === undefined) {
+      if (input.hostValues) throw valuesNeeded(input);
+      dims.push(fixedShape(input));
+      values.push(null);
+    } else if (Array.isArray(wish)) {
       if (input.hostValues) throw valuesNeeded(input);
       checkDims(input, wish);
       dims.push([...wish]);
       values.push(null);
+    } else {
+      assertTensor(input.name, wish);
+      checkTensor(input, wish);
+      dims.push([...wish.shape]);
+      values.push(input.hostValues ? valuesOf(wish) : null);
     }
   }
   return { dims, values };
@@ -52,11 +59,11 @@ export function callShapeFrom(inputs: readonly EngineBinding[], shapes: CallShap
 
 /** Whether tensors are of these shapes and values, and of the inputs' dtypes and sizes: what a repeated run is recognised by. */
 export function fits(inputs: readonly EngineBinding[], shape: CallShape, tensors: NamedTensors): boolean {
-  if (tensors.size !== inputs.length) return false;
+  if (!(tensors instanceof Map) || tensors.size !== inputs.length) return false;
   for (let at = 0; at < inputs.length; at++) {
     const input = inputs[at]!;
     const tensor = tensors.get(input.name);
-    if (tensor === undefined || tensor.dtype !== input.dtype || !same(tensor.shape, shape.dims[at]!))
+    if (!isTensor(tensor) || tensor.dtype !== input.dtype || !same(tensor.shape, shape.dims[at]!))
       return false;
     if (tensor.bytes.length !== packedBytes(input.dtype, elementCount(tensor.shape))) return false;
     const values = shape.values[at]!;
@@ -68,6 +75,7 @@ export function fits(inputs: readonly EngineBinding[], shape: CallShape, tensors
 /** Throws TF_SESSION_INPUT for a tensor of another dtype or shape than its binding, or with too few or too many bytes. */
 export function checkTensor(input: EngineBinding, tensor: Tensor): void {
   const { name, dtype } = input;
+  assertTensor(name, tensor);
   if (tensor.dtype !== dtype) throw wrong(`${name} is ${dtype}, the tensor given for it is ${tensor.dtype}.`);
   checkDims(input, tensor.shape);
   const expected = packedBytes(dtype, elementCount(tensor.shape));

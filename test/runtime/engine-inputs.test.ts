@@ -3,10 +3,11 @@ import { describe, expect, it } from 'vitest';
 import { TrtforgeError } from '../../src/errors.js';
 import { type CacheEntry, CallCache } from '../../src/runtime/call-cache.js';
 import { chooseProfile } from '../../src/runtime/choose-profile.js';
-import { callShapeFrom, callShapeOf, fits } from '../../src/runtime/engine-inputs.js';
+import { callShapeFrom, callShapeOf, checkTensor, fits } from '../../src/runtime/engine-inputs.js';
 import type { EngineBinding } from '../../src/runtime/engine-interface.js';
+import { checkInputs } from '../../src/runtime/session-inputs.js';
 import { type Dtype, dtypes, elementCount, packedBytes } from '../../src/tensor/dtype.js';
-import type { Tensor } from '../../src/tensor/tensor.js';
+import type { NamedTensors, Tensor } from '../../src/tensor/tensor.js';
 
 const dims = fc.array(fc.integer({ min: 0, max: 6 }), { maxLength: 4 });
 const dtype = fc.constantFrom(
@@ -172,4 +173,52 @@ describe('the calls that are kept', () => {
         },
       ),
     ));
+});
+
+describe('what is no tensor', () => {
+  const x = tensor('float32', [2, 2]);
+  const input: EngineBinding = {
+    name: 'x',
+    dtype: 'float32',
+    shape: [2, 2],
+    hostValues: false,
+    profiles: [],
+  };
+  const inputs = [input];
+  const shape = callShapeOf(inputs, new Map([['x', x]]));
+  it.each<[string, unknown]>([
+    ['undefined', undefined],
+    ['null', null],
+    ['a number', 7],
+    ['a shape alone', { shape: [2, 2] }],
+    ['no shape', { dtype: 'float32', bytes: x.bytes }],
+    ['a shape that is no array', { ...x, shape: 2 }],
+    ['a shape of other things', { ...x, shape: [2n, 2n] }],
+    ['no bytes', { ...x, bytes: undefined }],
+    ['bytes that are no view', { ...x, bytes: { length: 16 } }],
+    ['bytes of another view', { ...x, bytes: new Float32Array(4) }],
+  ])('%s is TF_SESSION_INPUT wherever a tensor is taken, and never fits a call', (_case, value) => {
+    const given = new Map([['x', value as Tensor]]);
+    expect(fits(inputs, shape, given)).toBe(false);
+    expect(codeOf(() => callShapeOf(inputs, given))).toBe('TF_SESSION_INPUT');
+    expect(codeOf(() => checkTensor(input, value as Tensor))).toBe('TF_SESSION_INPUT');
+    const declared = { name: 'x', dtype: 'float32' as const, shape: null };
+    expect(codeOf(() => checkInputs([declared], given))).toBe('TF_SESSION_INPUT');
+    // A call that is prepared needs no tensor of an input whose shape is fixed.
+    if (value !== undefined) expect(codeOf(() => callShapeFrom(inputs, given))).toBe('TF_SESSION_INPUT');
+  });
+
+  it.each<[string, unknown]>([
+    ['undefined', undefined],
+    ['null', null],
+    ['a plain object', { x }],
+    ['text', 'x'],
+  ])('%s in place of a Map of tensors is TF_SESSION_INPUT', (_case, value) => {
+    const tensors = value as NamedTensors;
+    expect(fits(inputs, shape, tensors)).toBe(false);
+    expect(codeOf(() => callShapeOf(inputs, tensors))).toBe('TF_SESSION_INPUT');
+    expect(codeOf(() => checkInputs([{ name: 'x', dtype: 'float32', shape: null }], tensors))).toBe(
+      'TF_SESSION_INPUT',
+    );
+  });
 });

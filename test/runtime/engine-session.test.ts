@@ -138,10 +138,7 @@ describe('a session over an engine', () => {
 
   it('tensors in a plain object, which only JavaScript can give, are refused as that', async () => {
     const { session } = await open();
-    await expect(session.run({ x: x(1) } as never)).rejects.toMatchObject({
-      code: 'TF_SESSION_INPUT',
-      message: expect.stringMatching(/given as a Map/),
-    });
+    await expect(session.run({ x: x(1) } as never)).rejects.toMatchObject({ code: 'TF_SESSION_INPUT' });
     await session.close();
   });
 
