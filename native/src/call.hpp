@@ -2,6 +2,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -72,10 +73,19 @@ class Call {
   const std::vector<Slotted>& slots() const { return slots_; }
   const std::shared_ptr<Context>& context() const { return context_; }
 
-  // `inputs` are copied in first, `outputs` copied out at the end. `soon` is called when the end is near, where that can be foreseen, with how long to
-  // be ready for it; a run with it may sleep until then. Throws TF_RUN_FAILED, TF_GPU_MEMORY, TF_SESSION_CLOSED.
+  // A run whose inputs are in pinned memory, large ones on their way to the GPU.
+  struct Begun {
+    Pace::Clock::time_point started;
+    bool follows = false;     // another one by less than a moment
+    std::size_t staged = 0;  // bytes that several threads copy, in and out
+  };
+  // `soon` is called when the end is near, where that can be foreseen, with how long to be ready for it; a run with it may sleep until then.
   using Soon = std::function<void(Pace::Clock::duration)>;
+  // `inputs` are copied in first, `outputs` copied out at the end. Both throw TF_RUN_FAILED, TF_GPU_MEMORY, TF_SESSION_CLOSED.
   void run(const std::vector<HostView>& inputs, const std::vector<HostView>& outputs, const Soon& soon = nullptr);
+  // The first half of a run, nothing where the context is busy: reads the inputs for the last time. Whoever began must finish.
+  std::optional<Begun> tryBegin(const std::vector<HostView>& inputs, const std::vector<HostView>& outputs);
+  void finish(const Begun& begun, const std::vector<HostView>& outputs, const Soon& soon);
   // From beginning to end, as the last runs took; zero before the first. On any thread.
   Pace::Clock::duration expected() const { return pace_.expected(); }
   // Bytes of a data-dependent output of the last run. Throws TF_SESSION_INPUT.
@@ -111,6 +121,8 @@ class Call {
   void launch();
   // All after the inputs, where those were staged.
   void launchRest(const std::vector<HostView>& outputs);
+  Begun begin(const std::vector<HostView>& inputs, const std::vector<HostView>& outputs);
+  void end(const Begun& begun, const std::vector<HostView>& outputs, const Soon& soon);
   void awaitEnd(Pace::Clock::time_point started, const Soon& soon, std::size_t staged);
 
   // A part of a tensor that is copied between ordinary and pinned memory at one go.

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <atomic>
+#include <optional>
 
 #include "completions.hpp"
 #include "engine_door.hpp"
@@ -13,12 +14,14 @@ namespace trtforge {
 class RunJob : public Completion {
  public:
   RunJob(napi_env env, napi_value* promise, std::shared_ptr<CallHandle> handle, std::uint32_t id)
-      : Completion(env, promise), call(handle->call), handle_(std::move(handle)), id_(id) {
-    handle_->runs[id_] = this;
-  }
+      : Completion(env, promise), call(handle->call), handle_(std::move(handle)), id_(id) {}
+
+  // The call stays open until the run is over.
+  void enlist() { handle_->runs[id_] = this; }
 
   void run() {
     try {
+      if (begun.has_value()) return call->finish(*begun, outputs, soon);
       if (cancelled) throw Failure("TF_CANCELLED", "The run was cancelled before it began.");
       call->run(inputs, outputs, soon);
     } catch (const Failure& caught) {
@@ -28,8 +31,25 @@ class RunJob : public Completion {
     }
   }
 
+  // On the event loop: reads the inputs for the last time, since the thread that owns them may free them once JavaScript goes on.
+  void take(std::vector<HostView> from) {
+    if (from.empty()) return;
+    if (call->context()->worker().idle()) begun = call->tryBegin(from, outputs);
+    if (begun.has_value()) return;
+    for (HostView& view : from) {
+      const std::size_t bytes = call->slots()[static_cast<std::size_t>(view.slot)].bytes;
+      const auto* data = static_cast<const char*>(view.data);
+      copies.emplace_back(data, data + bytes);
+      view.data = copies.back().data();
+    }
+    inputs = std::move(from);
+  }
+
   const std::shared_ptr<Call> call;
+  // Memory that nobody frees before the run is over.
   std::vector<HostView> inputs, outputs;
+  std::vector<std::vector<char>> copies;
+  std::optional<Call::Begun> begun;
   Call::Soon soon;
   std::atomic<bool> cancelled{false};
 
@@ -211,20 +231,22 @@ napi_value callRunExport(napi_env env, napi_callback_info info) {
   std::uint32_t id = 0;
   js::check(env, napi_get_value_uint32(env, number, &id));
   napi_value promise = nullptr;
+  auto from = viewsOf(env, call, inputs, true, nullptr);
   std::vector<napi_value> views;
-  auto from = viewsOf(env, call, inputs, true, &views);
   auto to = viewsOf(env, call, outputs, false, &views);
   Completions& completions = Completions::of(env);
-  auto* run = new RunJob(env, &promise, handle, id);
-  run->inputs = std::move(from);
+  Worker& worker = call.context()->worker();
+  const bool idle = worker.idle();
+  auto run = std::make_unique<RunJob>(env, &promise, handle, id);
   run->outputs = std::move(to);
   for (napi_value view : views) run->keep(view);
   run->soon = [&completions](Pace::Clock::duration atMost) { completions.lookSoon(atMost); };
+  run->take(std::move(from));
+  run->enlist();
   completions.begin();
-  Worker& worker = call.context()->worker();
   // It ends before a sleeping loop would be awake again.
-  if (const auto expected = call.expected(); expected.count() > 0 && expected < kShort && worker.idle()) completions.look(2 * expected + kShort);
-  worker.post([run, &completions] {
+  if (const auto expected = call.expected(); expected.count() > 0 && expected < kShort && idle) completions.look(2 * expected + kShort);
+  worker.post([run = run.release(), &completions] {
     run->run();
     completions.end(run);
   });

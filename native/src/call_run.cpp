@@ -26,24 +26,48 @@ Clock::duration patience(Clock::duration expected) { return 2 * kWaking + expect
 
 void Call::run(const std::vector<HostView>& inputs, const std::vector<HostView>& outputs, const Soon& soon) {
   std::lock_guard<std::mutex> lock(context_->mutex);
+  end(begin(inputs, outputs), outputs, soon);
+}
+
+std::optional<Call::Begun> Call::tryBegin(const std::vector<HostView>& inputs, const std::vector<HostView>& outputs) {
+  const std::unique_lock<std::mutex> lock(context_->mutex, std::try_to_lock);
+  if (!lock.owns_lock()) return std::nullopt;
+  return begin(inputs, outputs);
+}
+
+void Call::finish(const Begun& begun, const std::vector<HostView>& outputs, const Soon& soon) {
+  std::lock_guard<std::mutex> lock(context_->mutex);
+  context_->stream().device().makeCurrent();
+  end(begun, outputs, soon);
+}
+
+Call::Begun Call::begin(const std::vector<HostView>& inputs, const std::vector<HostView>& outputs) {
   open();
-  const Clock::time_point started = Clock::now();
+  Begun begun;
+  begun.started = Clock::now();
   // Who ran a moment ago runs again in a moment.
-  const bool follows = started - ended_ < kWaking;
+  begun.follows = begun.started - ended_ < kWaking;
+  begun.staged = bytesStaged(inputs) + bytesStaged(outputs);
   const cuda::Stream& stream = context_->stream();
   stream.device().makeCurrent();
   for (const HostView& view : inputs)
     if (!isLarge(view)) std::memcpy(slot(view).host->get(), view.data, slot(view).bytes);
   try {
-    const std::size_t staged = bytesStaged(inputs) + bytesStaged(outputs);
-    if (staged > 0) {
-      stageIn(inputs);
-      launchRest(outputs);
-    } else {
-      launch();
-    }
-    awaitEnd(started, soon, follows ? staged : 0);
-    if (staged > 0) stageOut();
+    if (begun.staged > 0) stageIn(inputs);
+  } catch (const Failure&) {
+    stream.device().api().streamSynchronize(stream.get());
+    throw;
+  }
+  return begun;
+}
+
+void Call::end(const Begun& begun, const std::vector<HostView>& outputs, const Soon& soon) {
+  const cuda::Stream& stream = context_->stream();
+  try {
+    if (begun.staged > 0) launchRest(outputs);
+    else launch();
+    awaitEnd(begun.started, soon, begun.follows ? begun.staged : 0);
+    if (begun.staged > 0) stageOut();
     stream.synchronize();
   } catch (const Failure&) {
     stream.device().api().streamSynchronize(stream.get());
@@ -52,7 +76,7 @@ void Call::run(const std::vector<HostView>& inputs, const std::vector<HostView>&
   for (const HostView& view : outputs)
     if (!isLarge(view)) std::memcpy(view.data, slot(view).host->get(), slot(view).bytes);
   ended_ = Clock::now();
-  pace_.took(ended_ - started);
+  pace_.took(ended_ - begun.started);
 }
 
 // Returns before the end: late enough to wait for it without sleep, early enough to wake whoever waits elsewhere.

@@ -187,11 +187,13 @@ napi_value memoryWriteExport(napi_env env, napi_callback_info info) {
   const js::Bytes bytes = js::bytesOf(env, data);
   const auto block = handle.open();
   const cuda::Address to = part(*block, Reader(env, offset).integer(), static_cast<std::int64_t>(bytes.size));
-  // The bytes are kept by the wrapper until the job is over.
-  return startTask(env, "trtforge:write", [device = handle.device, block, to, bytes](Listener&) -> Answer {
+  // The thread that owns the bytes may free them once JavaScript goes on.
+  const auto* first = static_cast<const char*>(bytes.data);
+  const auto copy = std::make_shared<const std::vector<char>>(first, first + bytes.size);
+  return startTask(env, "trtforge:write", [device = handle.device, block, to, copy](Listener&) -> Answer {
     device->makeCurrent();
     const cuda::Stream stream(*device);
-    stream.copyToDevice(to, bytes.data, bytes.size);
+    stream.copyToDevice(to, copy->data(), copy->size());
     stream.synchronize();
     return undefined;
   });

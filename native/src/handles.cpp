@@ -75,8 +75,9 @@ std::shared_ptr<Call> CallHandle::detach() {
     if (buffer.reference == nullptr) continue;
     napi_value value = nullptr;
     napi_get_reference_value(env, buffer.reference, &value);
-    // Nobody can read it any more, so the pool may give it to another call at once.
-    if (value != nullptr && napi_detach_arraybuffer(env, value) == napi_ok) buffer.memory->reset();
+    // Nobody can read it any more, so the pool may give it to another call at once; but for memory that JavaScript itself moved to another buffer.
+    bool moved = false;
+    if (value != nullptr && napi_is_detached_arraybuffer(env, value, &moved) == napi_ok && !moved && napi_detach_arraybuffer(env, value) == napi_ok) buffer.memory->reset();
     napi_delete_reference(env, buffer.reference);
     buffer = Buffer();
   }

@@ -7,9 +7,15 @@ import type { EngineBindings } from './engine-bindings.js';
 import { type CallShape, list, same } from './engine-inputs.js';
 import type { EngineBinding, EngineRunOptions } from './engine-interface.js';
 import { finished } from './native-job.js';
+import { assertTensor, assertTensorMap } from './session-inputs.js';
 
-const NOTHING: readonly NativeHostData[] = [];
 const NO_BYTES = new Uint8Array(0);
+
+interface HostBytes extends NativeHostData {
+  readonly data: Uint8Array;
+}
+
+const NOTHING: readonly HostBytes[] = [];
 
 interface CallOutput {
   readonly binding: EngineBinding;
@@ -37,6 +43,8 @@ export class EngineCall {
   readonly #dataDependent: readonly EngineBinding[];
   /** Refilled by each blocking run, so that it makes no objects. */
   readonly #feed: { readonly name: string; data: Uint8Array }[];
+  /** Memory of runs that are over, by output. */
+  readonly #spare = new Map<string, Uint8Array[]>();
   #running = 0;
   #ended = false;
   #order: Promise<unknown> = Promise.resolve();
@@ -90,11 +98,34 @@ export class EngineCall {
     signal: AbortSignal | undefined,
   ): Promise<NamedTensors> {
     const feed = this.#feed.map(({ name }) => ({ name, data: tensors.get(name)!.bytes }));
-    const targets = this.#targets(wish);
-    return this.#withDataDependent(
-      targets.tensors,
-      await this.#afterRun(() => this.start(feed, targets.into, signal)),
-    );
+    const { into, tensors: outputs } = this.#targets(wish);
+    const fresh = wish === undefined || wish === 'pinned';
+    // The caller may transfer an array in mid-run to a thread that frees it, so its bytes go there when the run is over.
+    const written = fresh
+      ? into
+      : into.map((target) => (wish.has(target.name) ? this.#scratch(target) : target));
+    const read = await this.#afterRun(() => this.start(feed, written, signal));
+    into.forEach((target, at) => {
+      const { data } = written[at]!;
+      if (data !== target.data) this.#handOver(data, target);
+    });
+    return this.#withDataDependent(outputs, read);
+  }
+
+  #scratch({ name, data }: HostBytes): HostBytes {
+    return { name, data: this.#spare.get(name)?.pop() ?? uninitialised(data.length) };
+  }
+
+  #handOver(written: Uint8Array, { name, data }: HostBytes): void {
+    this.#spare.set(name, [written]);
+    if (data.length !== written.length) {
+      throw new TrtforgeError(
+        'TF_SESSION_INPUT',
+        `The array passed for the output ${name} has ${data.length} of ${written.length} bytes after the run: it was transferred or resized.`,
+        { remedy: 'Keep the array until the run is over.' },
+      );
+    }
+    if (written.length > 0) data.set(written);
   }
 
   /** Runs on what the buffers hold. `inputs` and `outputs` are extra copies in and out. */
@@ -103,9 +134,14 @@ export class EngineCall {
     outputs: readonly NativeHostData[] = NOTHING,
     signal?: AbortSignal,
   ): Promise<void> {
+    await this.keep(() => finished(this.native.run(inputs, outputs), signal, 'running an engine'));
+  }
+
+  /** While `work` goes on the buffers stay, even of a call that is closed. */
+  async keep(work: () => Promise<void>): Promise<void> {
     this.#running++;
     try {
-      await finished(this.native.run(inputs, outputs), signal, 'running an engine');
+      await work();
     } finally {
       this.#running--;
       if (this.#ended && this.#running === 0) this.native.close();
@@ -161,12 +197,15 @@ export class EngineCall {
   }
 
   #targets(wish: EngineRunOptions['outputs']): {
-    readonly into: readonly NativeHostData[];
+    readonly into: readonly HostBytes[];
     readonly tensors: NamedTensors;
   } {
     if (wish === 'pinned') return { into: NOTHING, tensors: this.outputs };
-    if (wish !== undefined) this.#checkTargets(wish);
-    const into: NativeHostData[] = [];
+    if (wish !== undefined) {
+      assertTensorMap('outputs', wish);
+      this.#checkTargets(wish);
+    }
+    const into: HostBytes[] = [];
     const tensors = new Map<string, Tensor>();
     for (const { binding, shape, bytes } of this.#fixed) {
       const tensor = wish?.get(binding.name) ?? { dtype: binding.dtype, shape, bytes: uninitialised(bytes) };
@@ -185,6 +224,7 @@ export class EngineCall {
           `A tensor is given to write ${name} into, which is no output whose shape is known before the run.`,
         );
       }
+      assertTensor(name, tensor);
       const { binding, shape, bytes } = output;
       if (tensor.dtype === binding.dtype && same(tensor.shape, shape) && tensor.bytes.length === bytes)
         continue;

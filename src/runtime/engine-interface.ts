@@ -92,8 +92,8 @@ export interface EngineState {
 /** What runs an engine: a session (which spreads runs over its contexts) or one context of it. */
 export interface EngineRunner {
   /**
-   * Takes one tensor for each input. The first run of new shapes prepares buffers, a repeated one a CUDA graph. Arrays given must not change until the
-   * promise settles. Throws TF_SESSION_INPUT, TF_PROFILE_MISFIT (names the tensor, the shape and the valid ranges), TF_RUN_FAILED, TF_GPU_MEMORY.
+   * Takes one tensor for each input. The first run of new shapes prepares buffers, a repeated one a CUDA graph. Inputs must not change before
+   * the run begins, arrays for outputs until the promise settles. Throws TF_SESSION_INPUT, TF_PROFILE_MISFIT (names the tensor, the shape and the valid ranges), TF_RUN_FAILED, TF_GPU_MEMORY.
    */
   run(inputs: NamedTensors, options?: EngineRunOptions): Promise<NamedTensors>;
   /** The same, blocking this thread. Throws TF_SESSION_NOT_PREPARED for shapes that `run` has not yet seen. */

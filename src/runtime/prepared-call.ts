@@ -117,7 +117,7 @@ export class StatefulCall implements PreparedCall {
     const turn = this.#state.side;
     this.#last = this.#calls[turn];
     if (turn === 0) await this.#last.start(NOTHING, NOTHING, signal);
-    else await this.#last.start(this.#copiesIn, this.#copiesOut, signal);
+    else await this.#calls[0].keep(() => this.#last.start(this.#copiesIn, this.#copiesOut, signal));
     this.#state.advance();
   }
 

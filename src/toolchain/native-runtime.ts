@@ -115,9 +115,7 @@ class CompiledMemory implements NativeDeviceMemory {
   }
 
   write(data: ArrayBufferView, offset: number): NativeJob<void> {
-    const writing = rethrown(() => this.#compiled.memoryWrite(this.handle, data, offset));
-    // Naming the view in the continuation keeps its memory until the copy is over.
-    return convertedJob(writing, () => void data.byteLength);
+    return jobOf(rethrown(() => this.#compiled.memoryWrite(this.handle, data, offset)));
   }
 
   read(offset: number, bytes: number): NativeJob<ArrayBuffer> {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { EngineScenarios, generations, INNER, refused } from './engine-scenarios.js';
+import { standins } from './standin-library.js';
 
 let scenarios: EngineScenarios;
 beforeAll(async () => {
@@ -22,6 +23,8 @@ describe.each(generations)('engines over a library of generation %s', (standin) 
       ['turns', [], {}],
       ['large', [INNER], {}],
       ['pastCaches', [INNER], {}],
+      ['givenAway', [INNER, standins[standin].version], { STANDIN_COMPUTE_US: '3000' }],
+      ['givenAwayToMemory', [], {}],
       ['layerTimes', [], {}],
     ]);
   }, 120_000);
@@ -89,6 +92,15 @@ describe.each(generations)('engines over a library of generation %s', (standin) 
       'deregisterLibrary',
       'destroy IRuntime',
     ]);
+  });
+
+  test('arrays that their owner gives away in mid-run are not touched any more, and their content counts', () => {
+    const lost = 'TF_SESSION_INPUT';
+    expect(found.givenAway).toEqual({
+      inputs: [1, 3, 5, 7, 21, 23, 25, 27, 41, 43, 45, 47],
+      outputs: [1, lost, lost, 3, lost, lost, 5, lost, lost],
+    });
+    expect(found.givenAwayToMemory).toBe(true);
   });
 
   test('pass every width of element through, packed below a byte', () => {

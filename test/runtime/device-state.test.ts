@@ -52,6 +52,22 @@ describe('a state that stays on the device', () => {
     },
   );
 
+  it('a call that is closed in mid-run keeps the arrays that the run copies from and to', async () => {
+    const { addon, session } = await open();
+    const state = session.state({ state: 'next' });
+    const step = await session.prepare({}, { state });
+    const closed = () => addon.log.filter((each) => each === 'close call').length;
+    await step.run();
+    addon.runMs = 20;
+    const running = step.run();
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    step.close();
+    expect(closed()).toBe(0);
+    await running;
+    expect(closed()).toBe(2);
+    await session.close();
+  });
+
   it('runs that are asked for at once keep their order', async () => {
     const { addon, session } = await open();
     addon.runMs = 2;

@@ -1,5 +1,18 @@
 // Tensors on their way to the GPU and back: by several threads, past the caches, or used in place.
-import { contextOf, given, hosts, open, shape } from './workbench.mjs';
+import { openEngineSession } from '../../../dist/runtime/engine-session.js';
+import {
+  addon,
+  collect,
+  contextOf,
+  folder,
+  given,
+  hosts,
+  inferenceLibrary,
+  open,
+  outcome,
+  shape,
+  tick,
+} from './workbench.mjs';
 
 export const copies = {
   async large() {
@@ -55,6 +68,81 @@ export const copies = {
     }
     await engine.close().done;
     return { wrong };
+  },
+
+  // The caller gives its arrays away while runs are under way: what was in them when `run` was called counts, and nobody touches them afterwards.
+  async givenAway() {
+    const inner = Number(given[0]);
+    const away = [];
+    const take = (array) => away.push(structuredClone(array, { transfer: [array.buffer] }).length);
+    const forget = async () => {
+      away.length = 0;
+      await collect();
+    };
+    const floats = (number, resizable = false) => {
+      const bytes = 32 * inner;
+      return new Float32Array(
+        resizable ? new ArrayBuffer(bytes, { maxByteLength: 2 * bytes }) : new ArrayBuffer(bytes),
+      ).fill(number);
+    };
+    const tensor = (array) => ({ dtype: 'float32', shape: [8, inner], bytes: new Uint8Array(array.buffer) });
+    const session = await openEngineSession(`${folder}/large.plan`, {
+      requirePassport: false,
+      toolchain: {
+        product: 'tensorrt',
+        version: given[1],
+        libraries: { inference: inferenceLibrary, parser: inferenceLibrary, plugins: null },
+        trtexec: null,
+        foundBy: 'test',
+      },
+      addon,
+      cudaGraph: 'never',
+    });
+    await session.run(new Map([['x', tensor(floats(0))]]));
+    const inputs = [];
+    const outputs = [];
+    for (let round = 0; round < 3; round++) {
+      const running = [];
+      for (let at = 0; at < 4; at++) {
+        const x = floats(10 * round + at, at % 2 === 1);
+        running.push(session.run(new Map([['x', tensor(x)]])));
+        await tick();
+        if (at % 2 === 1) x.buffer.resize(0);
+        else take(x);
+      }
+      await forget();
+      for (const found of await Promise.all(running)) {
+        const y = new Float32Array(found.get('y').bytes.buffer);
+        inputs.push(y.every((value) => value === y[0]) ? y[0] : 'mixed');
+      }
+      for (const spoil of [() => {}, take, (y) => y.buffer.resize(0)]) {
+        const y = floats(0, true);
+        const into = new Map([['y', tensor(y)]]);
+        const run = session.run(new Map([['x', tensor(floats(round))]]), { outputs: into });
+        const ending = outcome(run.then(() => y[8 * inner - 1]));
+        await tick();
+        spoil(y);
+        await forget();
+        outputs.push(await ending);
+      }
+    }
+    await session.close();
+    return { inputs, outputs: outputs.map((found) => found.code ?? found) };
+  },
+
+  // Device memory is written from what the bytes were when `write` was called.
+  async givenAwayToMemory() {
+    const engine = await open('state');
+    const memory = engine.allocate(1 << 22);
+    const bytes = new Uint8Array(1 << 22).fill(7);
+    const writing = memory.write(bytes, 0).done;
+    structuredClone(bytes, { transfer: [bytes.buffer] });
+    await collect();
+    await writing;
+    const read = new Uint8Array(await memory.read(0, 1 << 22).done);
+    memory.close();
+    await engine.close().done;
+    return read.every((value) => value === 7);
   },
 
   async small() {

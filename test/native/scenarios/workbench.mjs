@@ -3,8 +3,11 @@ import { pathToFileURL } from 'node:url';
 
 /** `play.mjs <addon wrapper> <addon> <library> <folder of plans> <scenario> [arguments]` */
 const [wrapper, addonPath, inferenceLibrary, folder, , ...more] = process.argv.slice(2);
+
+export { folder, inferenceLibrary };
+
 const { loadAddon } = await import(pathToFileURL(wrapper).href);
-const addon = loadAddon(addonPath);
+export const addon = loadAddon(addonPath);
 
 /** Arguments of the scenario that plays. */
 export const given = more;
@@ -70,7 +73,7 @@ export const freeBytes = async (device = 0) => {
   await engine.close().done;
   return freeBefore;
 };
-const tick = () => new Promise((resolve) => setImmediate(resolve));
+export const tick = () => new Promise((resolve) => setImmediate(resolve));
 export const collect = async () => {
   for (let round = 0; round < 8; round++) {
     globalThis.gc();
