@@ -5,7 +5,7 @@ import { noteInput } from '../system/user-files.js';
 import type { ContentOptions, ModelContent } from './read-model.js';
 
 /** Goes up when the digest is worked out another way. */
-const MEMO = 'models-1';
+const MEMO = 'models-2';
 
 /**
  * Reads what a build must know of a model. The first time this streams every weight once (SHA-256, about 2 GB/s); while neither the model file nor an
@@ -13,7 +13,7 @@ const MEMO = 'models-1';
  */
 export async function readModelContent(path: string, options: ContentOptions): Promise<ModelContent> {
   const memo = new FileMemo<ModelContent>(join(options.cacheFolder, MEMO), isModelContent);
-  const known = memo.recall(path, noteInput);
+  const known = memo.recall(path, [path], noteInput);
   if (known !== undefined) return known;
   // Loaded only now: protobuf takes longer to load than a remembered model to be found.
   const { readModel } = await import('./read-model.js');

@@ -1,5 +1,5 @@
-import { readFileSync, statSync } from 'node:fs';
-import { systemErrorCode, TrtforgeError } from '../errors.js';
+import { TrtforgeError } from '../errors.js';
+import { readText } from '../system/read-text.js';
 import { faultText } from '../system/schema-fault.js';
 import { identityDigest } from './identity.js';
 import { type Passport, passportPath } from './passport-file.js';
@@ -13,7 +13,12 @@ const LARGEST_PASSPORT = 16 << 20;
 /** Reads the passport of an engine. Throws TF_PASSPORT_MISSING, TF_PASSPORT_INVALID, TF_FILE_UNREADABLE. */
 export function readPassport(planPath: string): Passport {
   const path = passportPath(planPath);
-  return parsePassport(readText(path, planPath), path);
+  try {
+    return parsePassport(readText(path, LARGEST_PASSPORT, 'TF_PASSPORT_INVALID'), path);
+  } catch (cause) {
+    if (!(cause instanceof TrtforgeError) || cause.code !== 'TF_FILE_NOT_FOUND') throw cause;
+    throw new TrtforgeError('TF_PASSPORT_MISSING', `${planPath} has no passport (${path}).`, { cause });
+  }
 }
 
 /** Reads a passport's text; `path` is for messages. Throws TF_PASSPORT_INVALID. */
@@ -25,21 +30,6 @@ export function parsePassport(text: string, path: string): Passport {
     throw invalid(path, 'its identity digest does not fit the model, recipe and target it names');
   }
   return parsed.data;
-}
-
-function readText(path: string, planPath: string): string {
-  try {
-    if (statSync(path).size > LARGEST_PASSPORT) throw invalid(path, 'it is larger than any passport');
-    return readFileSync(path, 'utf8');
-  } catch (cause) {
-    if (cause instanceof TrtforgeError) throw cause;
-    if (systemErrorCode(cause) === 'ENOENT') {
-      throw new TrtforgeError('TF_PASSPORT_MISSING', `${planPath} has no passport (${path}).`, { cause });
-    }
-    throw new TrtforgeError('TF_FILE_UNREADABLE', `${path} cannot be read (${systemErrorCode(cause)}).`, {
-      cause,
-    });
-  }
 }
 
 function parseJson(text: string, path: string): unknown {

@@ -6,15 +6,18 @@ import {
   sign as signBytes,
   verify as verifyBytes,
 } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { systemErrorCode, TrtforgeError } from '../errors.js';
+import { TrtforgeError } from '../errors.js';
 import { sha256 } from '../system/digest.js';
+import { readText } from '../system/read-text.js';
 import { canonicalJson } from './canonical-json.js';
 import type { Passport } from './passport-file.js';
 import type { EngineSignature } from './signature-schema.js';
 
 /** Ahead of what is signed, so that a signature made for something else with the same key never fits a passport. */
 const CONTEXT = 'trtforge.signature/1\n';
+
+/** Real ones have 120 bytes. */
+const LARGEST_KEY = 1 << 16;
 
 /** Where the signature of an engine lies: beside its plan. */
 export const signaturePath = (planPath: string): string => `${planPath}.signature.json`;
@@ -76,13 +79,7 @@ export const keyIdOf = (publicKey: KeyObject): string =>
 const signedBytes = (passport: Passport): Buffer => Buffer.from(CONTEXT + canonicalJson(passport));
 
 function readKey(path: string, parse: (pem: string) => KeyObject): KeyObject {
-  let text: string;
-  try {
-    text = readFileSync(path, 'utf8');
-  } catch (cause) {
-    const code = systemErrorCode(cause) === 'ENOENT' ? 'TF_FILE_NOT_FOUND' : 'TF_FILE_UNREADABLE';
-    throw new TrtforgeError(code, `The key ${path} cannot be read (${systemErrorCode(cause)}).`, { cause });
-  }
+  const text = readText(path, LARGEST_KEY, 'TF_KEY_INVALID');
   try {
     const key = parse(text);
     if (key.asymmetricKeyType === 'ed25519') return key;

@@ -1,13 +1,13 @@
-import { constants, copyFileSync, readFileSync, statSync } from 'node:fs';
+import { constants, copyFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { readPlanHeader } from '../engine/plan-header.js';
 import { TrtforgeError } from '../errors.js';
 import { openFile } from '../system/byte-source.js';
 import { sha256OfRange } from '../system/digest.js';
-import { makeFolder } from '../system/folders.js';
-import { listFolder } from '../system/list-folder.js';
+import { makeFolder, pathBelow } from '../system/folders.js';
+import { ownEntries } from '../system/list-folder.js';
 import { moveInto, publishFile, writeFailed } from '../system/publish.js';
-import { removeIfThere } from '../system/remove.js';
+import { readJson } from '../system/read-text.js';
 import { readNameHints } from './engine-name-schemes.js';
 import type { ForeignEngine } from './foreign-schema.js';
 import { createPending } from './pending.js';
@@ -30,7 +30,7 @@ export class ForeignEngines {
   keep(path: string, name = basename(path), now = new Date()): ForeignEngine {
     const record = describeForeign(path, plainName(name), now);
     const folder = this.#folder(record.sha256);
-    const pending = createPending(join(this.#place, 'pending'));
+    const pending = createPending(pathBelow(this.#place, 'pending'));
     try {
       makeFolder(folder);
       copyFileSync(path, pending.planPath, constants.COPYFILE_FICLONE);
@@ -47,22 +47,18 @@ export class ForeignEngines {
 
   /** Every foreign engine whose record can be read, with its path. */
   async list(): Promise<readonly { readonly path: string; readonly record: ForeignEngine }[]> {
-    const names = listFolder(join(this.#place, 'foreign')).filter((name) => /^[0-9a-f]{64}$/.test(name));
-    if (names.length === 0) return [];
+    const entries = ownEntries(join(this.#place, 'foreign'), 'folders', /^[0-9a-f]{64}$/);
+    if (entries.length === 0) return [];
     const { foreignSchema } = await import('./foreign-schema.js');
-    return names.flatMap((digest) => {
-      const record = foreignSchema.safeParse(readJson(join(this.#folder(digest), RECORD)));
-      if (!record.success || record.data.sha256 !== digest) return [];
-      return [{ path: join(this.#folder(digest), record.data.name), record: record.data }];
+    return entries.flatMap(({ path: folder }) => {
+      const record = foreignSchema.safeParse(readJson(join(folder, RECORD), LARGEST_RECORD));
+      if (!record.success || record.data.sha256 !== basename(folder)) return [];
+      return [{ path: join(folder, record.data.name), record: record.data }];
     });
   }
 
-  remove(sha256: string): void {
-    removeIfThere(this.#folder(sha256));
-  }
-
   #folder(sha256: string): string {
-    return join(this.#place, 'foreign', sha256);
+    return pathBelow(this.#place, 'foreign', sha256);
   }
 }
 
@@ -124,11 +120,3 @@ const plainName = (name: string): string =>
     .replace(/[^A-Za-z0-9._+~-]+/g, '-')
     .replace(/^[^A-Za-z0-9_+]+/, '')
     .slice(0, 200) || 'engine.plan';
-
-function readJson(path: string): unknown {
-  try {
-    return statSync(path).size > LARGEST_RECORD ? null : JSON.parse(readFileSync(path, 'utf8'));
-  } catch {
-    return null;
-  }
-}

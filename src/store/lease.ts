@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { linkSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { linkSync, lutimesSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { systemErrorCode } from '../errors.js';
-import { makeFolder } from '../system/folders.js';
-import { listFolder } from '../system/list-folder.js';
+import { makeFolder, pathBelow } from '../system/folders.js';
+import { ownEntries } from '../system/list-folder.js';
 import { UNPUBLISHED_SUFFIX, writeFailed } from '../system/publish.js';
-import { removeIfThere } from '../system/remove.js';
+import { readJson } from '../system/read-text.js';
+import { removeIfAllowed, removeIfThere } from '../system/remove.js';
+import { lstatIfThere } from '../system/stat.js';
 import { isProcessMark, ownMark, type ProcessMark, stateOf } from './process-mark.js';
 
 /** The right to build one identity. Held by one process at a time; lost to others when its heart stops. */
@@ -24,12 +26,22 @@ const defaultTiming: LeaseTiming = { heartbeatMs: 2000, expiryMs: 60_000 };
 
 const REMNANTS_KEEP_MS = 24 * 3600 * 1000;
 
+/** What a killed process leaves: a successor whose chain is gone, or a file that was to become one. */
+const REMNANT = /\.(?:[0-9a-f-]{36}|unreadable-\d+)\.next$|^\.[0-9a-f-]{36}\.unpublished$/;
+
+const LARGEST_LEASE = 4096;
+
+/** So many holders of one lease never die one after another before one gives it up. */
+const LONGEST_CHAIN = 1000;
+
 /** A lease file and who holds it. `beat` changes with every heartbeat. */
 interface Holder {
   readonly path: string;
   readonly token: string;
   readonly mark: ProcessMark | undefined;
   readonly beat: string;
+  /** False for a link, a folder or a FIFO, which no process of ours makes: nobody holds those. */
+  readonly isFile: boolean;
 }
 
 export type Attempt =
@@ -82,12 +94,8 @@ export class LeaseFolder {
 
   /** Removes what processes left that were killed while they took or gave up a lease. Those who live touch their files. */
   sweep(now = Date.now()): void {
-    for (const file of listFolder(this.#folder)) {
-      const path = join(this.#folder, file);
-      const mtimeMs = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? now;
-      const isRemnant = file.endsWith('.next') || file.endsWith(UNPUBLISHED_SUFFIX);
-      if (isRemnant && now - mtimeMs > REMNANTS_KEEP_MS) removeIfThere(path);
-    }
+    for (const { path, mtimeMs } of ownEntries(this.#ownFolder(), 'files', REMNANT))
+      if (now - mtimeMs > REMNANTS_KEEP_MS) removeIfAllowed(path);
   }
 
   /** The end of the chain of `name`. */
@@ -95,18 +103,36 @@ export class LeaseFolder {
     return this.#chain(name).at(-1);
   }
 
+  /** Every token of a chain is another; one that leads back into itself was made by no process of ours, and is removed. Throws TF_WRITE_FAILED. */
   #chain(name: string): readonly Holder[] {
     const chain: Holder[] = [];
+    const tokens = new Set<string>();
     let next = readHolder(join(this.#folder, rootName(name)));
     while (next !== undefined) {
+      if (tokens.has(next.token) || tokens.size === LONGEST_CHAIN) return this.#broken([...chain, next]);
       chain.push(next);
+      tokens.add(next.token);
       next = readHolder(join(this.#folder, nextName(name, next.token)));
     }
     return chain;
   }
 
-  #isDead({ mark, token, beat }: Holder): boolean {
-    if (mark !== undefined && stateOf(mark) === 'dead') return true;
+  #broken(chain: readonly Holder[]): readonly Holder[] {
+    try {
+      for (const { path } of chain) rmSync(path, { force: true });
+      return [];
+    } catch (cause) {
+      throw writeFailed(this.#folder, cause);
+    }
+  }
+
+  /** Throws TF_FILE_UNREADABLE for a link in its place. */
+  #ownFolder(): string {
+    return pathBelow(dirname(this.#folder), basename(this.#folder));
+  }
+
+  #isDead({ mark, token, beat, isFile }: Holder): boolean {
+    if (!isFile || (mark !== undefined && stateOf(mark) === 'dead')) return true;
     const now = performance.now();
     const seen = this.#seen.get(token);
     if (seen === undefined || seen.beat !== beat) {
@@ -121,7 +147,7 @@ export class LeaseFolder {
     const temporary = join(this.#folder, `.${token}${UNPUBLISHED_SUFFIX}`);
     const content = JSON.stringify({ token, mark: ownMark() });
     try {
-      makeFolder(this.#folder);
+      makeFolder(this.#ownFolder());
       writeFileSync(temporary, content, { flag: 'wx' });
       linkOrCreate(temporary, path, content);
       return true;
@@ -136,7 +162,7 @@ export class LeaseFolder {
   #hold(name: string, path: string, token: string): Lease {
     const beat = () => {
       try {
-        utimesSync(path, new Date(), new Date());
+        lutimesSync(path, new Date(), new Date());
       } catch {
         // The folder was cleared: another process may build the same meanwhile, which costs work and harms nothing.
       }
@@ -149,7 +175,7 @@ export class LeaseFolder {
         const chain = this.#chain(name);
         if (chain.at(-1)?.token !== token) return;
         // Root first: once it is gone the lease is free, whatever is left of the chain.
-        for (const link of chain) rmSync(link.path, { force: true });
+        for (const { path: each, isFile } of chain) if (isFile) removeIfAllowed(each);
       },
     };
   }
@@ -171,31 +197,20 @@ function linkOrCreate(temporary: string, path: string, content: string): void {
 
 /** undefined when the file is not there. A file that cannot be understood (cut short by a crash) has a holder that nobody knows and that expires. */
 function readHolder(path: string): Holder | undefined {
-  try {
-    const { mtimeNs, ino } = statSync(path, { bigint: true });
-    const text = readFileSync(path, 'utf8');
-    const beat = `${mtimeNs} ${ino}`;
-    const content = parse(text);
-    return content === undefined
-      ? { path, token: `unreadable-${ino}`, mark: undefined, beat }
-      : { path, beat, ...content };
-  } catch (cause) {
-    if (['ENOENT', 'ENOTDIR'].includes(systemErrorCode(cause) ?? '')) return undefined;
-    throw cause;
-  }
+  const stats = lstatIfThere(path);
+  if (stats === undefined) return undefined;
+  const beat = `${stats.mtimeNs} ${stats.ino}`;
+  const isFile = stats.isFile();
+  const content = isFile ? ownerOf(readJson(path, LARGEST_LEASE)) : undefined;
+  return { path, token: `unreadable-${stats.ino}`, mark: undefined, beat, isFile, ...content };
 }
 
-function parse(text: string): { readonly token: string; readonly mark: ProcessMark } | undefined {
-  try {
-    const content: unknown = JSON.parse(text);
-    if (typeof content !== 'object' || content === null || !('token' in content) || !('mark' in content))
-      return undefined;
-    const { token, mark } = content;
-    if (typeof token !== 'string' || !/^[0-9a-f-]{36}$/.test(token) || !isProcessMark(mark)) return undefined;
-    return { token, mark };
-  } catch {
+function ownerOf(content: unknown): { readonly token: string; readonly mark: ProcessMark } | undefined {
+  if (typeof content !== 'object' || content === null || !('token' in content) || !('mark' in content))
     return undefined;
-  }
+  const { token, mark } = content;
+  if (typeof token !== 'string' || !/^[0-9a-f-]{36}$/.test(token) || !isProcessMark(mark)) return undefined;
+  return { token, mark };
 }
 
 const describe = (mark: ProcessMark | undefined): string =>

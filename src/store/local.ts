@@ -6,12 +6,12 @@ import { type Passport, passportPath } from '../engine/passport-file.js';
 import { publishEngine } from '../engine/publish-engine.js';
 import type { EngineSignature } from '../engine/signature-schema.js';
 import { systemErrorCode, TrtforgeError } from '../errors.js';
-import { cacheFolder, makeFolder } from '../system/folders.js';
+import { cacheFolder, makeFolder, oddPart, pathBelow } from '../system/folders.js';
 import { listFolder } from '../system/list-folder.js';
 import { removeIfThere } from '../system/remove.js';
 import { statIfThere } from '../system/stat.js';
 import { brokenSummary, summaryOf } from './engine-summary.js';
-import { chooseVictims, type EvictionPlan } from './eviction.js';
+import { chooseVictims, type Evictable, type EvictionPlan } from './eviction.js';
 import { LeaseFolder } from './lease.js';
 import { sweepPartials } from './partial.js';
 import { createPending, type PendingFolder, sweepPending } from './pending.js';
@@ -61,10 +61,10 @@ export class LocalStore {
 
   /** The engine of an identity, checked and marked as in use by this process. */
   async get(identity: string): Promise<Lookup> {
-    const planPath = this.planPath(identity);
-    // First: eviction looks for marks before and after it takes an engine out of its place.
-    markInUse(planPath);
     try {
+      const planPath = this.#ownPlanPath(identity);
+      // First: eviction looks for marks before and after it takes an engine out of its place.
+      markInUse(planPath);
       const passport = await this.#verified.verify(planPath);
       if (passport.identity.digest !== identity) {
         const other = passport.identity.digest;
@@ -105,7 +105,9 @@ export class LocalStore {
     signature: EngineSignature | null = null,
   ): Promise<StoredEngine> {
     const identity = passport.identity.digest;
-    const planPath = this.planPath(identity);
+    const planPath = this.#ownPlanPath(identity);
+    for (const path of [planPath, passportPath(planPath)])
+      if (statIfThere(path)?.isDirectory() === true) removeIfThere(path);
     writeSignature(planPath, null);
     publishEngine(pendingPlanPath, passport, planPath);
     this.#links.add(passport, planPath);
@@ -116,7 +118,7 @@ export class LocalStore {
   /** Puts a signature beside an engine, or takes it away. */
   sign(passport: Passport, signature: EngineSignature | null): StoredEngine {
     const identity = passport.identity.digest;
-    writeSignature(this.planPath(identity), signature);
+    writeSignature(this.#ownPlanPath(identity), signature);
     this.#index.changed(identity);
     return this.#stored(passport, signature);
   }
@@ -136,7 +138,7 @@ export class LocalStore {
   async passport(identity: string): Promise<Passport | undefined> {
     const { readPassport } = await import('../engine/passport.js');
     try {
-      return readPassport(this.planPath(identity));
+      return readPassport(this.#ownPlanPath(identity));
     } catch {
       return undefined;
     }
@@ -146,9 +148,14 @@ export class LocalStore {
   async remove(identity: string): Promise<boolean> {
     const planPath = this.planPath(identity);
     const passport = await this.passport(identity);
+    const odd = oddPart(this.place, wayTo(identity));
     try {
+      if (odd !== undefined) {
+        rmSync(odd, { force: true });
+        return true;
+      }
       const existed = existsSync(dirname(planPath));
-      rmSync(passportPath(planPath), { force: true });
+      removeIfThere(passportPath(planPath));
       if (passport !== undefined) this.#links.remove(passport, planPath);
       rmSync(dirname(planPath), { recursive: true, force: true });
       return existed;
@@ -159,40 +166,51 @@ export class LocalStore {
 
   /** Removes the engines used least recently until the plans fit into `maxBytes`; never one in use. Throws TF_STORE_UNWRITABLE. */
   async evict(maxBytes: number): Promise<EvictionPlan> {
-    const engines = (await this.list()).map(({ identity }) => {
-      const planPath = this.planPath(identity);
-      const folder = dirname(planPath);
-      return {
-        identity,
-        bytes: statIfThere(planPath)?.size ?? 0,
-        lastUsed: lastUsed(folder, PLAN),
-        get held() {
-          return isInUse(folder);
-        },
-      };
-    });
+    const engines = (await this.list()).flatMap(({ identity }) => this.#evictable(identity) ?? []);
     const plan = chooseVictims(engines, maxBytes);
     const taken: string[] = [];
-    for (const { identity } of plan.victims) if (await this.#take(identity)) taken.push(identity);
+    const failed: unknown[] = [];
+    for (const { identity } of plan.victims) {
+      try {
+        if (await this.#take(identity)) taken.push(identity);
+      } catch (error) {
+        failed.push(error);
+      }
+    }
+    if (taken.length === 0 && failed.length > 0) throw failed[0];
     const victims = plan.victims.filter(({ identity }) => taken.includes(identity));
     const bytesAfter = plan.bytesBefore - victims.reduce((sum, { bytes }) => sum + bytes, 0);
     return { ...plan, victims, bytesAfter, excessBytes: Math.max(0, bytesAfter - maxBytes) };
   }
 
-  /** Whether engines can be kept here. */
-  isWritable(): boolean {
+  /** What an engine has against being evicted is its own matter; undefined for an entry that cannot be looked at. */
+  #evictable(identity: string): Evictable | undefined {
+    try {
+      const planPath = this.#ownPlanPath(identity);
+      const folder = dirname(planPath);
+      const [bytes, held] = [statIfThere(planPath)?.size ?? 0, isInUse(folder)];
+      return { identity, bytes, lastUsed: lastUsed(folder, PLAN), held };
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Why the engine of an identity cannot be kept here; undefined where it can. */
+  refusal(identity: string): TrtforgeError | undefined {
     try {
       makeFolder(this.place);
       accessSync(this.place, constants.W_OK);
-      return true;
-    } catch {
-      return false;
+      for (const room of ['pending', 'partial', 'leases']) pathBelow(this.place, room);
+      this.#ownPlanPath(identity);
+      return undefined;
+    } catch (cause) {
+      return unwritable(this.place, cause);
     }
   }
 
   /** A place for a build, on the store's own file system; what killed builds left there goes first. */
   pending(): PendingFolder {
-    const [parent, partials] = [join(this.place, 'pending'), join(this.place, 'partial')];
+    const [parent, partials] = [pathBelow(this.place, 'pending'), pathBelow(this.place, 'partial')];
     sweepPending(parent, partials);
     sweepPartials(partials);
     this.leases.sweep();
@@ -203,20 +221,29 @@ export class LocalStore {
   async clear(): Promise<number> {
     const engines = await this.list();
     for (const { identity } of engines) await this.remove(identity);
-    sweepPending(join(this.place, 'pending'));
-    removeIfThere(join(this.place, 'partial'));
     const foreign = listFolder(join(this.place, 'foreign')).length;
-    removeIfThere(join(this.place, 'foreign'));
+    try {
+      sweepPending(pathBelow(this.place, 'pending'));
+      removeIfThere(join(this.place, 'partial'));
+      removeIfThere(join(this.place, 'foreign'));
+    } catch (cause) {
+      throw unwritable(this.place, cause);
+    }
     return engines.length + foreign;
   }
 
   planPath(identity: string): string {
-    return join(this.place, 'by-identity', identity.slice(0, 2), identity, PLAN);
+    return join(this.place, ...wayTo(identity), PLAN);
+  }
+
+  /** The same where the way there leads through folders alone. Throws TF_FILE_UNREADABLE. */
+  #ownPlanPath(identity: string): string {
+    return join(pathBelow(this.place, ...wayTo(identity)), PLAN);
   }
 
   /** Out of its place in one step; put back when somebody began to use it in that moment. */
   async #take(identity: string): Promise<boolean> {
-    const folder = dirname(this.planPath(identity));
+    const folder = dirname(this.#ownPlanPath(identity));
     if (isInUse(folder) || this.leases.holder(identity) !== undefined) return false;
     const passport = await this.passport(identity);
     const pending = this.#aside();
@@ -240,7 +267,7 @@ export class LocalStore {
   /** A place to put what is taken out. */
   #aside(): PendingFolder {
     try {
-      return createPending(join(this.place, 'pending'));
+      return createPending(pathBelow(this.place, 'pending'));
     } catch (error) {
       throw unwritable(this.place, error instanceof TrtforgeError ? error.cause : error);
     }
@@ -248,8 +275,8 @@ export class LocalStore {
 
   async #summary(identity: string): Promise<EngineSummary> {
     const { readPassport } = await import('../engine/passport.js');
-    const planPath = this.planPath(identity);
     try {
+      const planPath = this.#ownPlanPath(identity);
       return { ...summaryOf(readPassport(planPath), await readSignature(planPath)), identity };
     } catch (error) {
       return brokenSummary(identity, error);
@@ -269,7 +296,10 @@ export const unwritable = (place: string, cause?: unknown): TrtforgeError =>
     cause,
   });
 
+/** `by-identity/3f/3f2a…` */
+const wayTo = (identity: string): readonly string[] => ['by-identity', identity.slice(0, 2), identity];
+
 const because = (cause: unknown): string => {
-  const code = systemErrorCode(cause);
+  const code = cause instanceof TrtforgeError ? cause.message : systemErrorCode(cause);
   return code === undefined ? '' : ` (${code})`;
 };

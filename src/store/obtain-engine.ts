@@ -10,7 +10,7 @@ import { inPhase } from '../events.js';
 import { throwIfCancelled } from '../system/cancel.js';
 import { assertNotInput } from '../system/user-files.js';
 import { waitForTurn } from './build-turn.js';
-import { type LocalStore, unwritable } from './local.js';
+import type { LocalStore } from './local.js';
 import type { EngineStores } from './open-stores.js';
 import { createPending, type PendingFolder, sweepPending } from './pending.js';
 import { RemoteSource } from './remote/remote-source.js';
@@ -101,11 +101,10 @@ class Run {
     const hit = await this.#timed('lookupMs', () => this.#lookUp());
     if (hit !== undefined) return this.#deliver(hit);
     if (store === null) return this.#buildWithout(output ?? this.#defaultOutput());
-    if (store.isWritable()) return this.#buildIn(store);
-    if (output === null) throw unwritable(store.place);
-    this.#warnings.push(
-      `The store ${store.place} cannot be written, so the engine is kept in ${output} only.`,
-    );
+    const refusal = store.refusal(this.#identity);
+    if (refusal === undefined) return this.#buildIn(store);
+    if (output === null) throw refusal;
+    this.#warnings.push(`${refusal.message} The engine is kept in ${output} only.`);
     return this.#buildWithout(output);
   }
 

@@ -9,7 +9,7 @@ import type { RemoteStore } from './remote/remote-store.js';
 import { noTrust, openTrust, splitPaths, type Trust, type TrustWishes } from './trust.js';
 
 /** Goes up when a passport is checked another way. */
-const MEMO = 'engines-sound-1';
+const MEMO = 'engines-sound-2';
 
 /** Which stores are asked, in which order, and what is believed of what they have. */
 export interface StoreWishes extends TrustWishes {

@@ -1,9 +1,10 @@
-import { readFileSync, renameSync, rmSync, statSync } from 'node:fs';
+import { renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeFolder } from '../system/folders.js';
-import { listFolder } from '../system/list-folder.js';
-import { removeIfThere } from '../system/remove.js';
-import { statIfThere } from '../system/stat.js';
+import { ownEntries } from '../system/list-folder.js';
+import { readJson } from '../system/read-text.js';
+import { removeIfAllowed, removeIfThere } from '../system/remove.js';
+import { lstatIfThere } from '../system/stat.js';
 
 /** A download that was cut short and that nobody went on with is removed at this age. */
 const KEEP_MS = 24 * 3600 * 1000;
@@ -22,14 +23,8 @@ export const ledgerPath = (path: string): string => `${path}.parts`;
 
 /** The ledger beside a file that is being downloaded; undefined for none, and for one that makes no sense. */
 export function readLedger(path: string): Ledger | undefined {
-  try {
-    const file = ledgerPath(path);
-    if (statSync(file).size > 1 << 20) return undefined;
-    const value: unknown = JSON.parse(readFileSync(file, 'utf8'));
-    return isLedger(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = readJson(ledgerPath(path), 1 << 20);
+  return isLedger(value) ? value : undefined;
 }
 
 /** Saves what a download has so far, so that the next one of the same plan goes on from there. Does nothing where there is none. */
@@ -58,21 +53,29 @@ export function takeUp(sha256: string, path: string, partials: string): void {
   } catch {
     // Nothing there, or another process was first.
   }
-  removeIfThere(folder);
+  // The download goes on writing into these: a link leads elsewhere, and another user's file may still be open there.
+  if (![path, ledgerPath(path)].every(isOurs)) forget(path);
+  removeIfAllowed(folder);
+}
+
+function isOurs(path: string): boolean {
+  const stats = lstatIfThere(path);
+  return (
+    stats?.isFile() === true &&
+    stats.nlink === 1n &&
+    Number(stats.uid) === (process.getuid?.() ?? Number(stats.uid))
+  );
 }
 
 /** Removes a download that will not be gone on with. */
 export function forget(path: string): void {
-  rmSync(ledgerPath(path), { force: true });
-  rmSync(path, { force: true });
+  removeIfThere(ledgerPath(path));
+  removeIfThere(path);
 }
 
 export function sweepPartials(partials: string, now = Date.now()): void {
-  for (const name of listFolder(partials)) {
-    const folder = join(partials, name);
-    const stats = statIfThere(folder);
-    if (stats !== undefined && now - stats.mtimeMs > KEEP_MS) removeIfThere(folder);
-  }
+  for (const { path, mtimeMs } of ownEntries(partials, 'folders', /^[0-9a-f]{64}$/))
+    if (now - mtimeMs > KEEP_MS) removeIfAllowed(path);
 }
 
 function isLedger(value: unknown): value is Ledger {

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeFolder } from '../system/folders.js';
-import { listFolder } from '../system/list-folder.js';
+import { ownEntries } from '../system/list-folder.js';
 import { UNPUBLISHED_SUFFIX, writeFailed } from '../system/publish.js';
-import { removeIfThere } from '../system/remove.js';
-import { statIfThere } from '../system/stat.js';
+import { readJson } from '../system/read-text.js';
+import { removeIfAllowed, removeIfThere } from '../system/remove.js';
 import { setAside, takeUp } from './partial.js';
 import { isProcessMark, ownMark, stateOf } from './process-mark.js';
 
@@ -22,8 +22,10 @@ export interface PendingFolder {
 }
 
 const PREFIX = '.trtforge-';
+const NAME = /^\.trtforge-[0-9a-f-]{36}\.unpublished$/;
 const OWNER = 'owner.json';
 const PLAN = 'engine.plan';
+const LARGEST_OWNER = 4096;
 
 /** Leftovers whose owner cannot be asked (another machine, a damaged file) are removed at this age. */
 const STRANGERS_KEEP_MS = 24 * 3600 * 1000;
@@ -59,26 +61,13 @@ export function createPending(parent: string, partials?: string): PendingFolder 
  */
 export function sweepPending(parent: string, partials?: string, now = Date.now()): number {
   let removed = 0;
-  for (const name of listFolder(parent)) {
-    const folder = join(parent, name);
-    if (!name.startsWith(PREFIX) || !name.endsWith(UNPUBLISHED_SUFFIX) || !isAbandoned(folder, now)) continue;
-    if (partials !== undefined) setAside(join(folder, PLAN), partials);
-    removeIfThere(folder);
-    removed++;
+  for (const { path, mtimeMs } of ownEntries(parent, 'folders', NAME)) {
+    const owner = readJson(join(path, OWNER), LARGEST_OWNER);
+    const state = isProcessMark(owner) ? stateOf(owner) : 'unknown';
+    // No owner yet, or none any more: age decides.
+    if (state === 'alive' || (state === 'unknown' && now - mtimeMs <= STRANGERS_KEEP_MS)) continue;
+    if (partials !== undefined) setAside(join(path, PLAN), partials);
+    if (removeIfAllowed(path)) removed++;
   }
   return removed;
-}
-
-function isAbandoned(folder: string, now: number): boolean {
-  try {
-    const owner: unknown = JSON.parse(readFileSync(join(folder, OWNER), 'utf8'));
-    if (isProcessMark(owner)) {
-      const state = stateOf(owner);
-      if (state !== 'unknown') return state === 'dead';
-    }
-  } catch {
-    // No owner yet, or none any more: age decides.
-  }
-  const stats = statIfThere(folder);
-  return stats !== undefined && now - stats.mtimeMs > STRANGERS_KEEP_MS;
 }

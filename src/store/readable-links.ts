@@ -1,9 +1,9 @@
 import { existsSync, readlinkSync, rmSync, symlinkSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { parseEngineName } from '../engine/engine-name.js';
 import { type Passport, passportPath } from '../engine/passport-file.js';
 import { systemErrorCode } from '../errors.js';
-import { makeFolder } from '../system/folders.js';
+import { makeFolder, oddPart } from '../system/folders.js';
 
 /** Readable names of a store's engines: links in `by-name/MODEL/`, for people. Where links cannot be made the store works without. */
 export class ReadableLinks {
@@ -39,9 +39,13 @@ export class ReadableLinks {
     rmSync(path, { force: true });
   }
 
-  /** The two names an engine may have: its readable one, or with the start of its identity where another engine has that name already. */
-  #candidates({ name, identity }: Passport): readonly [string, string] {
+  /**
+   * The two names an engine may have: its readable one, or with the start of its identity where another engine has that name already. None
+   * where the way there leads out of the store.
+   */
+  #candidates({ name, identity }: Passport): readonly string[] {
     const folder = join(this.#root, modelFolder(name));
+    if (oddPart(dirname(this.#root), [basename(this.#root), modelFolder(name)]) !== undefined) return [];
     return [join(folder, name), join(folder, longerName(name, identity.digest))];
   }
 }

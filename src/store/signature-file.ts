@@ -1,10 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { signaturePath } from '../engine/signature.js';
 import type { EngineSignature } from '../engine/signature-schema.js';
 import { TrtforgeError } from '../errors.js';
 import { publishFile, writeFailed } from '../system/publish.js';
+import { readText } from '../system/read-text.js';
 import { removeIfThere } from '../system/remove.js';
-import { statIfThere } from '../system/stat.js';
 
 /** Real ones have 200 bytes. */
 const LARGEST = 4096;
@@ -12,10 +11,16 @@ const LARGEST = 4096;
 /** The signature beside a plan; null when there is none. Throws TF_SIGNATURE_INVALID for a file that is no signature. */
 export async function readSignature(planPath: string): Promise<EngineSignature | null> {
   const path = signaturePath(planPath);
-  const size = statIfThere(path)?.size;
-  if (size === undefined) return null;
-  if (size > LARGEST) throw invalid(path);
-  return parseSignature(readFileSync(path, 'utf8'), path);
+  let text: string;
+  try {
+    text = readText(path, LARGEST, 'TF_SIGNATURE_INVALID');
+  } catch (error) {
+    if (error instanceof TrtforgeError && error.code === 'TF_FILE_NOT_FOUND') return null;
+    throw new TrtforgeError('TF_SIGNATURE_INVALID', `The signature ${path} cannot be read.`, {
+      cause: error,
+    });
+  }
+  return parseSignature(text, path);
 }
 
 /** Reads a signature's text; `path` is for messages. Throws TF_SIGNATURE_INVALID. */

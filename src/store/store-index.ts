@@ -1,12 +1,18 @@
-import { readFileSync, statSync, utimesSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { lstatSync, lutimesSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
 import { sha256 } from '../system/digest.js';
+import { pathBelow } from '../system/folders.js';
 import { listFolder } from '../system/list-folder.js';
 import { publishFile } from '../system/publish.js';
+import { readJson } from '../system/read-text.js';
+import { lstatIfThere } from '../system/stat.js';
 import type { EngineSummary } from './store.js';
 
 /** Goes up when a summary gets another form. */
 const VERSION = 'trtforge.store-index/1';
+
+/** A million engines have less. */
+const LARGEST_INDEX = 1 << 29;
 
 /** A folder younger than its file system's clock ticks may change again without a trace: what was read of it is not kept. */
 const FINE_TICK_MS = 50;
@@ -45,7 +51,7 @@ export class StoreIndex {
     const known = readIndex(this.#file);
     const shards: Record<string, Shard> = {};
     let isNew = false;
-    for (const name of listFolder(this.#root)) {
+    for (const name of listFolder(pathBelow(dirname(this.#root), basename(this.#root)))) {
       if (!/^[0-9a-f]{2}$/.test(name)) continue;
       const stamp = stampOf(join(this.#root, name));
       const before = known[name];
@@ -64,16 +70,19 @@ export class StoreIndex {
   changed(identity: string): void {
     const now = new Date();
     try {
-      utimesSync(join(this.#root, identity.slice(0, 2)), now, now);
+      lutimesSync(join(this.#root, identity.slice(0, 2)), now, now);
     } catch {
       // The folder is gone: then its engines are, too.
     }
   }
 
   async #readShard(name: string): Promise<readonly EngineSummary[]> {
-    const identities = listFolder(join(this.#root, name)).filter((entry) => /^[0-9a-f]{64}$/.test(entry));
+    const shard = join(this.#root, name);
     const engines: EngineSummary[] = [];
-    for (const identity of identities) engines.push(await this.#read(identity));
+    // What is not a folder has no engines; it is an entry with a problem, under its own name.
+    const entries = lstatIfThere(shard)?.isDirectory() === false ? [name] : listFolder(shard);
+    for (const entry of entries)
+      if (entry === name || isIdentity(entry)) engines.push(await this.#read(entry));
     return engines;
   }
 
@@ -89,8 +98,8 @@ export class StoreIndex {
 
 /** Empty for a folder that may still change within one tick of the clock, and for one that is gone. */
 function stampOf(folder: string): string {
-  const stats = statSync(folder, { bigint: true, throwIfNoEntry: false });
-  if (stats === undefined) return '';
+  const stats = lstatSync(folder, { bigint: true, throwIfNoEntry: false });
+  if (stats?.isDirectory() !== true) return '';
   const { mtimeNs, ctimeNs, ino } = stats;
   const tick = ctimeNs % 1_000_000_000n === 0n ? COARSE_TICK_MS : FINE_TICK_MS;
   return Date.now() - Number(ctimeNs / 1_000_000n) < tick ? '' : `${mtimeNs} ${ctimeNs} ${ino}`;
@@ -98,13 +107,11 @@ function stampOf(folder: string): string {
 
 /** Nothing when the file is not there or is no index: it is made again then. */
 function readIndex(path: string): Readonly<Record<string, Shard>> {
-  try {
-    const content: unknown = JSON.parse(readFileSync(path, 'utf8'));
-    return isIndex(content) ? content.shards : {};
-  } catch {
-    return {};
-  }
+  const content = readJson(path, LARGEST_INDEX);
+  return isIndex(content) ? content.shards : {};
 }
+
+export const isIdentity = (name: string): boolean => /^[0-9a-f]{64}$/.test(name);
 
 const isIndex = (content: unknown): content is IndexFile =>
   isRecord(content) &&

@@ -1,12 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { existsSync, readFileSync, realpathSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { existsSync, lutimesSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { listFolder } from '../system/list-folder.js';
-import { statIfThere } from '../system/stat.js';
+import { readJson } from '../system/read-text.js';
+import { removeIfAllowed } from '../system/remove.js';
+import { lstatIfThere } from '../system/stat.js';
 import { isProcessMark, ownMark, stateOf } from './process-mark.js';
 
 const USED = 'used';
 const MARK = /^in-use\.[0-9a-f-]{36}\.json$/;
+const LARGEST_MARK = 4096;
 
 /** Marks of processes that cannot be asked (another machine) count for this long. */
 const STRANGERS_KEEP_MS = 24 * 3600 * 1000;
@@ -66,8 +69,8 @@ export function isInUse(folder: string, now = Date.now()): boolean {
 
 /** When the engine in a folder was last used or kept, in milliseconds since 1970: an own stamp, since many file systems keep no access times. */
 export function lastUsed(folder: string, planName: string): number {
-  const times = [USED, `${planName}.passport.json`, planName].map(
-    (name) => statIfThere(join(folder, name))?.mtimeMs ?? 0,
+  const times = [USED, `${planName}.passport.json`, planName].map((name) =>
+    Number(lstatIfThere(join(folder, name))?.mtimeMs ?? 0),
   );
   return times[0] || Math.max(...times);
 }
@@ -78,6 +81,10 @@ function holdOf(planPath: string): Hold | undefined {
   if (folder === undefined) return undefined;
   try {
     touch(join(folder, USED));
+  } catch {
+    // The time of use decides what goes first; the mark below decides whether it goes.
+  }
+  try {
     const known = held.get(folder);
     if (known !== undefined && existsSync(known.path)) return known;
     const path = join(folder, `in-use.${randomUUID()}.json`);
@@ -101,15 +108,13 @@ function removeUnused(folder: string, { path, isKept, open }: Hold): void {
 }
 
 function isAlive(path: string, now: number): boolean {
-  try {
-    const mark: unknown = JSON.parse(readFileSync(path, 'utf8'));
-    const state = isProcessMark(mark) ? stateOf(mark) : 'unknown';
-    if (state === 'alive') return true;
-    if (state === 'unknown' && now - statSync(path).mtimeMs < STRANGERS_KEEP_MS) return true;
-    rmSync(path, { force: true });
-  } catch {
-    // Gone meanwhile, or half written by a process that was killed: its age decides the next time it can be read.
-  }
+  const mark = readJson(path, LARGEST_MARK);
+  const state = isProcessMark(mark) ? stateOf(mark) : 'unknown';
+  if (state === 'alive') return true;
+  const stats = lstatIfThere(path);
+  if (stats?.isFile() !== true) return false;
+  if (state === 'unknown' && now - Number(stats.mtimeMs) < STRANGERS_KEEP_MS) return true;
+  removeIfAllowed(path);
   return false;
 }
 
@@ -123,12 +128,15 @@ function engineFolder(planPath: string): string | undefined {
   }
 }
 
+/** Never through a link, and never by opening what is there: others may write in the folder. */
 function touch(path: string): void {
   const now = new Date();
   try {
-    utimesSync(path, now, now);
+    lutimesSync(path, now, now);
   } catch {
-    writeFileSync(path, '');
+    // Not there yet, or another user's, whose times only that user may set.
+    rmSync(path, { force: true });
+    writeFileSync(path, '', { flag: 'wx' });
   }
 }
 

@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, openSync, readSync, type Stats } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 'node:fs';
 import { systemErrorCode, TrtforgeError } from '../errors.js';
 
 /** Bytes that can be read at any position: a file, or a buffer in tests. Positions and sizes are in bytes and may exceed 2^32. */
@@ -10,9 +10,12 @@ export interface ByteSource {
   close(): void;
 }
 
+/** Without O_NONBLOCK a FIFO that nobody writes to holds up the whole process in `open`. */
+const READ_ONLY = constants.O_RDONLY | constants.O_NONBLOCK;
+
 /** Opens a regular file for positioned reads. Throws TF_FILE_NOT_FOUND or TF_FILE_UNREADABLE. */
 export function openFile(path: string): ByteSource & { readonly stats: Stats } {
-  const descriptor = orUnreadable(path, () => openSync(path, 'r'));
+  const descriptor = orUnreadable(path, () => openSync(path, READ_ONLY));
   const stats = orUnreadable(path, () => fstatSync(descriptor));
   if (!stats.isFile()) {
     closeSync(descriptor);

@@ -1,7 +1,9 @@
-import { readFileSync, statSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { existsSync, lstatSync, mkdirSync, statSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { sha256 } from './digest.js';
+import { makeFolder } from './folders.js';
 import { publishFile } from './publish.js';
+import { readJson } from './read-text.js';
 
 /**
  * A file's content cannot have changed while none of these have: any write moves ctime, also one that sets mtime back.
@@ -24,29 +26,36 @@ const COARSE_TICK_MS = 2000;
 
 /** The stamp of a file as it is now; undefined when it is not there. */
 export function stampOf(path: string): FileStamp | undefined {
-  const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
-  if (stats === undefined) return undefined;
-  return {
-    path: resolve(path),
-    size: String(stats.size),
-    mtimeNs: String(stats.mtimeNs),
-    ctimeNs: String(stats.ctimeNs),
-    inode: String(stats.ino),
-  };
+  try {
+    const { size, mtimeNs, ctimeNs, ino } = statSync(path, { bigint: true });
+    return {
+      path: resolve(path),
+      size: String(size),
+      mtimeNs: String(mtimeNs),
+      ctimeNs: String(ctimeNs),
+      inode: String(ino),
+    };
+  } catch {
+    return undefined;
+  }
 }
+
+const KEYS = ['path', 'size', 'mtimeNs', 'ctimeNs', 'inode'] as const satisfies readonly (keyof FileStamp)[];
+
+/** Anything larger was written by somebody else. */
+const LARGEST_ENTRY = 16 << 20;
 
 /** True when each file is what it was when it was stamped. */
 export const unchanged = (stamps: readonly FileStamp[]): boolean =>
   stamps.every((stamp) => {
     const now = stampOf(stamp.path);
-    return (
-      now !== undefined && (Object.keys(stamp) as (keyof FileStamp)[]).every((key) => stamp[key] === now[key])
-    );
+    return now !== undefined && KEYS.every((key) => stamp[key] === now[key]);
   });
 
 /**
  * Remembers what was worked out from files, in a folder, until one of the files changes. One small JSON file per subject, published
  * atomically, so any number of processes share it. Only an aid: a folder that cannot be written or a damaged entry means working it out again.
+ * What stands there is taken for true, so a folder that another user owns or may write in is not used.
  */
 export class FileMemo<T> {
   readonly #folder: string;
@@ -57,24 +66,33 @@ export class FileMemo<T> {
     this.#isValue = isValue;
   }
 
-  /** What was remembered about `subject` (a path), provided that none of the files has changed since; `onFile` gets their paths then. */
-  recall(subject: string, onFile: (path: string) => void = () => {}): T | undefined {
-    try {
-      const entry: unknown = JSON.parse(readFileSync(this.#fileOf(subject), 'utf8'));
-      if (!isEntry(entry) || !this.#isValue(entry.value)) return undefined;
-      if (!unchanged(entry.files)) return undefined;
-      for (const { path } of entry.files) onFile(path);
-      return entry.value;
-    } catch {
-      return undefined;
-    }
+  /**
+   * What was remembered about `subject` (a path), provided that it and all `files` it was worked out from are what they were; `onFile` gets the paths
+   * that were read for it.
+   */
+  recall(
+    subject: string,
+    files: readonly string[] = [subject],
+    onFile: (path: string) => void = () => {},
+  ): T | undefined {
+    const file = this.#fileOf(subject);
+    const entry = [this.#folder, dirname(file)].every(isPrivate) ? readJson(file, LARGEST_ENTRY) : undefined;
+    if (!isEntry(entry) || !this.#isValue(entry.value)) return undefined;
+    const stamped = new Set(entry.files.map(({ path }) => path));
+    if (!files.every((path) => stamped.has(resolve(path))) || !unchanged(entry.files)) return undefined;
+    for (const { path } of entry.files) onFile(path);
+    return entry.value;
   }
 
   /** Remembers a value worked out from files whose stamps were taken before they were read. */
   remember(subject: string, files: readonly FileStamp[], value: T): void {
     if (files.some(isTooYoung) || !unchanged(files)) return;
+    const file = this.#fileOf(subject);
     try {
-      publishFile(this.#fileOf(subject), JSON.stringify({ files, value }));
+      makeFolder(dirname(this.#folder));
+      for (const folder of [this.#folder, dirname(file)])
+        if (!existsSync(folder)) mkdirSync(folder, { mode: 0o700 });
+      publishFile(file, JSON.stringify({ files, value }));
     } catch {
       // A read-only cache folder costs time, not correctness.
     }
@@ -83,6 +101,17 @@ export class FileMemo<T> {
   #fileOf(subject: string): string {
     const key = sha256(resolve(subject));
     return join(this.#folder, key.slice(0, 2), `${key}.json`);
+  }
+}
+
+function isPrivate(folder: string): boolean {
+  // Windows has neither users nor modes of this kind.
+  const user = process.getuid?.();
+  try {
+    const stats = lstatSync(folder);
+    return stats.isDirectory() && (user === undefined || (stats.uid === user && (stats.mode & 0o022) === 0));
+  } catch {
+    return false;
   }
 }
 
@@ -102,7 +131,9 @@ function isEntry(entry: unknown): entry is { readonly files: readonly FileStamp[
     entry.files.length > 0 &&
     entry.files.every(
       (file: unknown) =>
-        typeof file === 'object' && file !== null && 'path' in file && typeof file.path === 'string',
+        typeof file === 'object' &&
+        file !== null &&
+        KEYS.every((key) => typeof (file as Partial<FileStamp>)[key] === 'string'),
     )
   );
 }

@@ -1,7 +1,7 @@
 import { type ErrorCode, TrtforgeError } from '../errors.js';
 import { openFile } from './byte-source.js';
 
-/** A whole text file of at most `largest` bytes; a larger one is refused with `code`. Errors: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE. */
+/** A whole text file of at most `largest` bytes; a larger one is rejected with `code`. Errors: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE. */
 export function readText(path: string, largest: number, code: ErrorCode): string {
   const source = openFile(path);
   try {
@@ -11,5 +11,14 @@ export function readText(path: string, largest: number, code: ErrorCode): string
     return bytes.toString('utf8', 0, source.read(bytes, 0, source.size));
   } finally {
     source.close();
+  }
+}
+
+/** The content of a JSON file of at most `largest` bytes; undefined where there is none that can be read. */
+export function readJson(path: string, largest: number): unknown {
+  try {
+    return JSON.parse(readText(path, largest, 'TF_FILE_UNREADABLE'));
+  } catch {
+    return undefined;
   }
 }

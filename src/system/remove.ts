@@ -9,3 +9,13 @@ export function removeIfThere(path: string): void {
     if (systemErrorCode(error) !== 'ENOTDIR') throw error;
   }
 }
+
+/** The same of a leftover: what cannot be removed (it is another user's) stays. Returns whether it is gone. */
+export function removeIfAllowed(path: string): boolean {
+  try {
+    removeIfThere(path);
+    return true;
+  } catch {
+    return false;
+  }
+}

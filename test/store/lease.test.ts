@@ -1,4 +1,5 @@
-import { mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -112,6 +113,53 @@ describe('a lease', () => {
     leases.sweep(Date.now() + 25 * 3_600_000);
     expect(readdirSync(folder)).toEqual(['a.lease']);
     lease.release();
+  });
+
+  const links = (folder: string, tokens: readonly number[]) =>
+    tokens.forEach((each, index) => {
+      const before = tokens[index - 1];
+      const name = before === undefined ? 'a.lease' : `a.${token(before)}.next`;
+      writeFileSync(join(folder, name), JSON.stringify(elsewhere(token(each))));
+    });
+  test.each([
+    ['that succeeds itself', [1, 1]],
+    ['that leads back to its first holder', [1, 2, 3, 1]],
+  ])('%s is removed and free', (_what, tokens) => {
+    const folder = newFolder();
+    links(folder, tokens);
+    const leases = new LeaseFolder(folder);
+    expect(leases.holder('a')).toBeUndefined();
+    links(folder, tokens);
+    taken(leases.tryAcquire('a')).release();
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  test('whose chain has no end is removed and free', () => {
+    const folder = newFolder();
+    const tokenOf = (index: number) => `${String(index).padStart(8, '0')}-0000-4000-8000-000000000000`;
+    for (let index = 0; index < 1100; index++)
+      writeFileSync(
+        join(folder, index === 0 ? 'a.lease' : `a.${tokenOf(index - 1)}.next`),
+        JSON.stringify(elsewhere(tokenOf(index))),
+      );
+    taken(new LeaseFolder(folder).tryAcquire('a')).release();
+    expect(readdirSync(folder)).not.toContain('a.lease');
+  });
+
+  test.each<[string, (path: string) => void]>([
+    ['a link to nothing', (path) => symlinkSync(join(root, 'nothing'), path)],
+    ['a link to itself', (path) => symlinkSync(path, path)],
+    ['a folder', (path) => mkdirSync(path)],
+    ['a FIFO', (path) => void spawnSync('mkfifo', [path])],
+    ['a device without end', (path) => symlinkSync('/dev/zero', path)],
+  ])('that is %s is nobody’s', (_what, make) => {
+    const folder = newFolder();
+    make(join(folder, 'a.lease'));
+    const leases = new LeaseFolder(folder);
+    const lease = taken(leases.tryAcquire('a'));
+    expect(new LeaseFolder(folder).tryAcquire('a').lease).toBeNull();
+    lease.release();
+    taken(leases.tryAcquire('a')).release();
   });
 
   test('in a folder that cannot be made is an error with its path', () => {
