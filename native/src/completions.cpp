@@ -1,6 +1,7 @@
 #include "completions.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "javascript.hpp"
 #include "pause.hpp"
@@ -16,8 +17,16 @@ constexpr auto kTurn = std::chrono::microseconds(5);
 
 Completion::Completion(napi_env env, napi_value* promise) : env_(env) { js::check(env, napi_create_promise(env, &deferred_, promise)); }
 
+// A promise that nobody got, since what was to be posted failed, would keep its memory for ever.
 Completion::~Completion() {
+  if (deferred_ != nullptr) resolve();
   for (napi_ref reference : kept_) napi_delete_reference(env_, reference);
+}
+
+void Completion::resolve() {
+  napi_value undefined = nullptr;
+  napi_get_undefined(env_, &undefined);
+  napi_resolve_deferred(env_, std::exchange(deferred_, nullptr), undefined);
 }
 
 void Completion::keep(napi_value value) {
@@ -126,12 +135,10 @@ void Completions::settle(Completion& completion) {
   completion.settled();
   if (--unsettled_ == 0) napi_unref_threadsafe_function(env_, function_);
   if (completion.failure.has_value()) {
-    napi_reject_deferred(env_, completion.deferred_, js::errorOf(env_, *completion.failure));
+    js::reject(env_, std::exchange(completion.deferred_, nullptr), *completion.failure);
     return;
   }
-  napi_value undefined;
-  napi_get_undefined(env_, &undefined);
-  napi_resolve_deferred(env_, completion.deferred_, undefined);
+  completion.resolve();
 }
 
 // Nobody waits for the promises any more.
@@ -142,6 +149,7 @@ void Completions::closed() {
     const std::unique_ptr<Completion> completion(one);
     completion->settled();
     completion->kept_.clear();
+    completion->deferred_ = nullptr;
   }
   ended_.clear();
 }

@@ -31,6 +31,7 @@ class Completion {
   friend class Completions;
   // Called on the event loop, just before the promise settles.
   virtual void settled() {}
+  void resolve();
 
   napi_env env_;
   napi_deferred deferred_ = nullptr;

@@ -15,14 +15,12 @@ constexpr std::int32_t kInt32 = 3;        // DataType
 constexpr std::int32_t kInt64 = 8;
 constexpr std::size_t kLeastValues = 8;
 
-// Hears the library for the length of one step.
+// Hears the library for the length of one step, on this thread.
 class Hearing {
  public:
-  Hearing() : listener_([](Event) {}, false), listening_(listener_) {}
-  Listener& listener() { return listener_; }
+  explicit Hearing(Listener& listener) : listening_(listener, Reach::kThread) { listener.forget(); }
 
  private:
-  Listener listener_;
   Listening listening_;
 };
 
@@ -42,10 +40,10 @@ void giveMemory(const Engine& engine, const Facade& context, const cuda::DeviceB
 }  // namespace
 
 Execution::Execution(std::shared_ptr<Engine> engine, int profile, const cuda::DeviceBlock& activations, const cuda::Stream& stream) : engine_(std::move(engine)) {
-  Hearing hearing;
+  const Hearing hearing(listener_);
   const auto fail = [&](const std::string& sentence) {
-    if (ranOutOfMemory(hearing.listener())) return outOfMemory(engine_->device(), hearing.listener(), "execution context", activations.bytes());
-    return hearing.listener().failure("TF_CONTEXT_FAILED", sentence);
+    if (ranOutOfMemory(listener_)) return outOfMemory(engine_->device(), listener_, "execution context", activations.bytes());
+    return listener_.failure("TF_CONTEXT_FAILED", sentence);
   };
   object_ = newContext(*engine_);
   if (!object_) throw fail(engine_->library().name() + " could not make an execution context.");
@@ -82,7 +80,7 @@ void Execution::setValues(const EngineTensor& tensor, const std::vector<std::int
 }
 
 void Execution::setShapes(const std::vector<InputShape>& shapes) {
-  Hearing hearing;
+  const Hearing hearing(listener_);
   // Values first: shapes of other tensors may follow from them.
   for (const InputShape& input : shapes) {
     const EngineTensor& tensor = engine_->tensor(input.name);
@@ -104,7 +102,7 @@ void Execution::setShapes(const std::vector<InputShape>& shapes) {
       const Dims64 dims = Dims64::from(input.shape);
       set = object_.call<bool>(Slot::IExecutionContext_setInputShape_2, input.name.c_str(), &dims);
     }
-    if (!set) throw hearing.listener().failure("TF_SESSION_INPUT", "The engine does not take the shape " + shown(input.shape) + " for its input " + input.name + ".");
+    if (!set) throw listener_.failure("TF_SESSION_INPUT", "The engine does not take the shape " + shown(input.shape) + " for its input " + input.name + ".");
   }
 }
 
@@ -114,11 +112,11 @@ std::vector<std::int64_t> Execution::shapeOf(const char* name) const {
 }
 
 std::vector<OutputShape> Execution::outputs() {
-  Hearing hearing;
+  const Hearing hearing(listener_);
   const char* open[1] = {nullptr};
   const auto missing = object_.call<std::int32_t>(Slot::IExecutionContext_inferShapes_2, 1, static_cast<const char**>(open));
   if (missing > 0) throw Failure("TF_SESSION_INPUT", std::string("The input ") + (open[0] == nullptr ? "" : open[0]) + " still has an open shape or no values.");
-  if (missing < 0) throw hearing.listener().failure("TF_SESSION_INPUT", "The shapes given do not fit each other.");
+  if (missing < 0) throw listener_.failure("TF_SESSION_INPUT", "The shapes given do not fit each other.");
   std::vector<OutputShape> all;
   for (const EngineTensor& tensor : engine_->facts().tensors) {
     if (tensor.input) continue;
@@ -157,10 +155,10 @@ void Execution::reportToProfiler() {
 }
 
 void Execution::enqueue(const cuda::Stream& stream) {
-  Hearing hearing;
+  const Hearing hearing(listener_);
   if (object_.call<bool>(Slot::IExecutionContext_enqueueV3_1, stream.get())) return;
-  if (ranOutOfMemory(hearing.listener())) throw outOfMemory(engine_->device(), hearing.listener(), "work of the engine", 0);
-  throw hearing.listener().failure("TF_RUN_FAILED", engine_->library().name() + " could not enqueue the engine's work.");
+  if (ranOutOfMemory(listener_)) throw outOfMemory(engine_->device(), listener_, "work of the engine", 0);
+  throw listener_.failure("TF_RUN_FAILED", engine_->library().name() + " could not enqueue the engine's work.");
 }
 
 }  // namespace trtforge

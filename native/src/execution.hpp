@@ -48,6 +48,8 @@ class Execution {
   const std::shared_ptr<Engine> engine_;
   // Values of host inputs, where the library reads them; at least 64 bytes each.
   std::map<std::string, std::vector<std::int64_t>> values_;
+  // Of the step that goes on.
+  Listener listener_;
   Owned object_;
 };
 

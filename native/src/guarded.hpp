@@ -16,9 +16,9 @@ napi_value guarded(napi_env env, napi_callback_info info) {
   } catch (const Failure& failure) {
     bool pending = false;
     napi_is_exception_pending(env, &pending);
-    if (!pending) napi_throw(env, js::errorOf(env, failure));
+    if (!pending) js::raise(env, failure);
   } catch (const std::exception& exception) {
-    napi_throw(env, js::errorOf(env, Failure("TF_INTERNAL", exception.what())));
+    js::raise(env, Failure("TF_INTERNAL", exception.what()));
   }
   return nullptr;
 }

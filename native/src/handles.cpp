@@ -16,20 +16,34 @@ void closeContext(void* context) { static_cast<Context*>(context)->close(); }
 
 }  // namespace
 
+namespace {
+
+// Of this addon alone: an address of its own, and the kind.
+napi_type_tag tagOf(int kind) {
+  static const char own = 0;
+  return {reinterpret_cast<std::uint64_t>(&own), static_cast<std::uint64_t>(kind)};
+}
+
+}  // namespace
+
 napi_value boxed(napi_env env, int kind, std::shared_ptr<void> object) {
   napi_value value;
-  auto* box = new Boxed{kind, std::move(object)};
-  const auto release = [](napi_env, void* data, void*) { delete static_cast<Boxed*>(data); };
-  js::check(env, napi_create_external(env, box, release, nullptr, &value));
+  auto box = std::make_unique<std::shared_ptr<void>>(std::move(object));
+  const auto release = [](napi_env, void* data, void*) { delete static_cast<std::shared_ptr<void>*>(data); };
+  js::check(env, napi_create_external(env, box.get(), release, nullptr, &value));
+  (void)box.release();
+  const napi_type_tag tag = tagOf(kind);
+  js::check(env, napi_type_tag_object(env, value, &tag));
   return value;
 }
 
-Boxed& unboxed(napi_env env, napi_value value, int kind) {
-  void* data = nullptr;
-  js::check(env, napi_get_value_external(env, value, &data));
-  auto* box = static_cast<Boxed*>(data);
-  if (box == nullptr || box->kind != kind) throw Failure("TF_INTERNAL", "A handle of another kind was given to the addon.");
-  return *box;
+const std::shared_ptr<void>& unboxed(napi_env env, napi_value value, int kind) {
+  const napi_type_tag tag = tagOf(kind);
+  bool ours = false;
+  void* box = nullptr;
+  if (napi_check_object_type_tag(env, value, &tag, &ours) != napi_ok || !ours) throw Failure("TF_INTERNAL", "The value passed to the addon is no handle of the kind expected here.");
+  js::check(env, napi_get_value_external(env, value, &box));
+  return *static_cast<const std::shared_ptr<void>*>(box);
 }
 
 const std::shared_ptr<Engine>& EngineHandle::open() const {

@@ -67,15 +67,10 @@ struct MemoryHandle {
   std::shared_ptr<cuda::DeviceBlock> block;
 };
 
-struct Boxed {
-  int kind;
-  std::shared_ptr<void> object;
-};
-
 // A value that stands for the object until it is collected.
 napi_value boxed(napi_env env, int kind, std::shared_ptr<void> object);
 // Throws TF_INTERNAL for anything else.
-Boxed& unboxed(napi_env env, napi_value value, int kind);
+const std::shared_ptr<void>& unboxed(napi_env env, napi_value value, int kind);
 
 template <class Handle>
 napi_value handleValue(napi_env env, std::shared_ptr<Handle> handle) {
@@ -83,11 +78,11 @@ napi_value handleValue(napi_env env, std::shared_ptr<Handle> handle) {
 }
 template <class Handle>
 Handle& handleOf(napi_env env, napi_value value) {
-  return *static_cast<Handle*>(unboxed(env, value, Handle::kKind).object.get());
+  return *static_cast<Handle*>(unboxed(env, value, Handle::kKind).get());
 }
 template <class Handle>
 std::shared_ptr<Handle> sharedHandleOf(napi_env env, napi_value value) {
-  return std::static_pointer_cast<Handle>(unboxed(env, value, Handle::kKind).object);
+  return std::static_pointer_cast<Handle>(unboxed(env, value, Handle::kKind));
 }
 
 // The engine behind the handle that `openEngine` gave. Throws TF_SESSION_CLOSED.

@@ -146,6 +146,8 @@ Bytes bytesOf(napi_env env, napi_value view) {
   return bytes;
 }
 
+namespace {
+
 napi_value errorOf(napi_env env, const Failure& failure) {
   napi_value error;
   check(env, napi_create_error(env, textValue(env, failure.code), textValue(env, failure.message), &error));
@@ -168,5 +170,21 @@ napi_value errorOf(napi_env env, const Failure& failure) {
   check(env, napi_set_named_property(env, error, "details", details.value()));
   return error;
 }
+
+napi_value errorOrUndefined(napi_env env, const Failure& failure) noexcept {
+  napi_value value = nullptr;
+  try {
+    value = errorOf(env, failure);
+  } catch (const std::exception&) {
+    napi_get_undefined(env, &value);
+  }
+  return value;
+}
+
+}  // namespace
+
+void raise(napi_env env, const Failure& failure) noexcept { napi_throw(env, errorOrUndefined(env, failure)); }
+
+void reject(napi_env env, napi_deferred deferred, const Failure& failure) noexcept { napi_reject_deferred(env, deferred, errorOrUndefined(env, failure)); }
 
 }  // namespace trtforge::js

@@ -75,7 +75,9 @@ struct Bytes {
   std::size_t size = 0;
 };
 Bytes bytesOf(napi_env env, napi_value view);
-// An Error with `code` and `details`, as src/toolchain/addon.ts turns into a TrtforgeError.
-napi_value errorOf(napi_env env, const Failure& failure);
+// Throw an Error with `code` and `details`, as src/toolchain/addon.ts turns into a TrtforgeError, or reject a promise with it; undefined where JavaScript
+// makes no error any more. C++ exceptions may not leave the functions that Node.js calls.
+void raise(napi_env env, const Failure& failure) noexcept;
+void reject(napi_env env, napi_deferred deferred, const Failure& failure) noexcept;
 
 }  // namespace trtforge::js

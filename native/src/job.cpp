@@ -57,7 +57,7 @@ void deliver(napi_env env, napi_value callback, void*, void* data) {
   napi_get_undefined(env, &undefined);
   try {
     argument = eventValue(env, *event);
-  } catch (const Failure&) {
+  } catch (const std::exception&) {
     return;
   }
   if (napi_call_function(env, undefined, callback, 1, &argument, nullptr) == napi_pending_exception) {
@@ -68,17 +68,17 @@ void deliver(napi_env env, napi_value callback, void*, void* data) {
 }
 
 void settle(napi_env env, Job& job) {
-  napi_value value;
   try {
     if (!job.failure.has_value()) {
-      value = job.work->answer(env);
-      napi_resolve_deferred(env, job.deferred, value);
+      napi_resolve_deferred(env, job.deferred, job.work->answer(env));
       return;
     }
   } catch (const Failure& failure) {
     job.failure = failure;
+  } catch (const std::exception& exception) {
+    job.failure = Failure("TF_INTERNAL", exception.what());
   }
-  napi_reject_deferred(env, job.deferred, js::errorOf(env, *job.failure));
+  js::reject(env, job.deferred, *job.failure);
 }
 
 using SharedJob = std::shared_ptr<Job>;
@@ -119,11 +119,12 @@ napi_value cancel(napi_env env, napi_callback_info info) {
 }
 
 napi_value cancelFunction(napi_env env, const SharedJob& job) {
-  auto* held = new SharedJob(job);
+  auto held = std::make_unique<SharedJob>(job);
   napi_value function;
-  js::check(env, napi_create_function(env, "cancel", NAPI_AUTO_LENGTH, cancel, held, &function));
+  js::check(env, napi_create_function(env, "cancel", NAPI_AUTO_LENGTH, cancel, held.get(), &function));
   const auto release = [](napi_env, void* data, void*) { delete static_cast<SharedJob*>(data); };
-  js::check(env, napi_add_finalizer(env, function, held, release, nullptr, nullptr));
+  js::check(env, napi_add_finalizer(env, function, held.get(), release, nullptr, nullptr));
+  (void)held.release();
   return function;
 }
 
@@ -151,10 +152,14 @@ napi_value startJob(napi_env env, const char* name, std::unique_ptr<Work> work, 
   js::check(env, napi_create_promise(env, &job->deferred, &promise));
   js::Writer answer(env);
   answer.set("done", promise).set("cancel", cancelFunction(env, job));
-  auto* held = new SharedJob(job);
-  js::check(env, napi_create_threadsafe_function(env, onEvent, nullptr, resourceName, 0, 1, held, finish, nullptr, deliver, &job->events));
-  js::check(env, napi_create_async_work(env, nullptr, resourceName, execute, complete, held, &job->asyncWork));
-  js::check(env, napi_queue_async_work(env, job->asyncWork));
+  auto held = std::make_unique<SharedJob>(job);
+  js::check(env, napi_create_threadsafe_function(env, onEvent, nullptr, resourceName, 0, 1, held.get(), finish, nullptr, deliver, &job->events));
+  // From here on `finish` settles the promise, whatever happens.
+  SharedJob* const data = held.release();
+  if (napi_create_async_work(env, nullptr, resourceName, execute, complete, data, &job->asyncWork) != napi_ok || napi_queue_async_work(env, job->asyncWork) != napi_ok) {
+    job->failure = Failure("TF_INTERNAL", "Node.js has no thread for this work.");
+    napi_release_threadsafe_function(job->events, napi_tsfn_release);
+  }
   return answer.value();
 }
 

@@ -18,18 +18,24 @@ bool containsAny(const std::string& line, const std::vector<std::string>& texts)
   return std::any_of(texts.begin(), texts.end(), [&](const std::string& text) { return line.find(text) != std::string::npos; });
 }
 
+thread_local const Listening* innermost = nullptr;
 std::mutex listenersMutex;
+// Those that hear threads of the library's own.
 std::vector<Listener*> listeners;
 
-void tellAll(int severity, const char* message) {
+// A line belongs to the work of its thread: lines of one context must not decide what another one's failure is.
+void tell(int severity, const char* message) {
+  const char* line = message == nullptr ? "" : message;
+  for (const Listening* one = innermost; one != nullptr; one = one->outer()) one->listener().log(severity, line);
+  if (innermost != nullptr) return;
   std::lock_guard<std::mutex> lock(listenersMutex);
-  for (Listener* listener : listeners) listener->log(severity, message == nullptr ? "" : message);
+  for (Listener* listener : listeners) listener->log(severity, line);
 }
 
 // ILogger of 8.6 and 10.x: one function, then the destructors. The compiler lays the table out as it did for TensorRT.
 class PlainLogger {
  public:
-  virtual void log(std::int32_t severity, const char* message) noexcept { tellAll(severity, message); }
+  virtual void log(std::int32_t severity, const char* message) noexcept { tell(severity, message); }
   virtual ~PlainLogger() = default;
 };
 
@@ -37,7 +43,7 @@ class PlainLogger {
 class VersionedLogger : public Versioned {
  public:
   InterfaceInfo getInterfaceInfo() const noexcept override { return {"ILogger", 1, 0}; }
-  virtual void log(std::int32_t severity, const char* message) noexcept { tellAll(severity, message); }
+  virtual void log(std::int32_t severity, const char* message) noexcept { tell(severity, message); }
 };
 
 }  // namespace
@@ -68,12 +74,17 @@ void* loggerFor(const InferenceLibrary& library) {
   return generation == Generation::k8 || generation == Generation::k10 ? static_cast<void*>(plain) : static_cast<void*>(versioned);
 }
 
-Listening::Listening(Listener& listener) : listener_(listener) {
-  std::lock_guard<std::mutex> lock(listenersMutex);
-  listeners.push_back(&listener);
+Listening::Listening(Listener& listener, Reach reach) : listener_(listener), reach_(reach), outer_(innermost) {
+  if (reach == Reach::kLibrary) {
+    std::lock_guard<std::mutex> lock(listenersMutex);
+    listeners.push_back(&listener);
+  }
+  innermost = this;
 }
 
 Listening::~Listening() {
+  innermost = outer_;
+  if (reach_ == Reach::kThread) return;
   std::lock_guard<std::mutex> lock(listenersMutex);
   listeners.erase(std::find(listeners.begin(), listeners.end(), &listener_));
 }
@@ -83,9 +94,14 @@ void Listener::log(int severity, const char* message) {
     std::lock_guard<std::mutex> lock(mutex_);
     // The middle of an endless flood of lines is worth least.
     if (lines_.size() == kLinesKept) lines_.erase(lines_.begin() + kLinesKept / 2);
-    lines_.push_back({severity, message});
+    lines_.push_back({heard_++, severity, message});
   }
   if (severity < kVerbose || verbose_) forward_(Event::log(severity, message));
+}
+
+void Listener::forget() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  lines_.clear();
 }
 
 void Listener::throwIfCancelled() const {
@@ -108,13 +124,13 @@ Failure Listener::failure(const char* code, const std::string& message) {
 
 Listener::Mark Listener::mark() {
   std::lock_guard<std::mutex> lock(mutex_);
-  return {lines_.size()};
+  return {heard_};
 }
 
 std::string Listener::complaintSince(Mark mark, const std::vector<std::string>& warnings) {
   std::lock_guard<std::mutex> lock(mutex_);
-  for (std::size_t i = mark.lines; i < lines_.size(); ++i)
-    if (lines_[i].severity <= kError || containsAny(lines_[i].text, warnings)) return lines_[i].text;
+  for (const Line& line : lines_)
+    if (line.number >= mark.lines && (line.severity <= kError || containsAny(line.text, warnings))) return line.text;
   return "";
 }
 

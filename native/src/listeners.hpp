@@ -16,6 +16,8 @@ namespace trtforge {
 // Receives what one job hears. Called from any thread of the library.
 class Listener {
  public:
+  // Whose lines go no further.
+  Listener() : Listener([](const Event&) {}, false) {}
   Listener(std::function<void(Event)> forward, bool verbose) : forward_(std::move(forward)), phases_(forward_), verbose_(verbose) {}
 
   void log(int severity, const char* message);
@@ -25,11 +27,13 @@ class Listener {
   bool cancelled() const { return cancelled_; }
   // Throws TF_CANCELLED when cancel was called.
   void throwIfCancelled() const;
+  // What was heard so far decides nothing any more.
+  void forget();
   // A failure that carries the library's last error lines.
   Failure failure(const char* code, const std::string& message);
   // A moment in the log, and the first line after it that is an error, or a warning with one of the texts; empty where there is none.
   struct Mark {
-    std::size_t lines;
+    std::uint64_t lines;
   };
   Mark mark();
   std::string complaintSince(Mark mark, const std::vector<std::string>& warnings);
@@ -43,24 +47,33 @@ class Listener {
   std::atomic<bool> cancelled_{false};
   std::mutex mutex_;
   struct Line {
+    std::uint64_t number;  // of all that were heard
     int severity;
     std::string text;
   };
   // Lines of at least warning severity: all of the configuration's, then as many as memory should hold.
   std::vector<Line> lines_;
+  std::uint64_t heard_ = 0;
 };
 
-// Makes a listener hear the library's log as long as it lives. TensorRT keeps the first logger a process gives it, so the logger objects live for ever
-// and speak to whoever listens.
+// What a listener hears: lines of the thread that made the Listening, or also those of threads that nobody listens on, as a builder starts them.
+enum class Reach { kThread, kLibrary };
+
+// Makes a listener hear the library's log as long as it lives; inside another one of the same thread both hear. TensorRT keeps the first logger a process
+// gives it, so the logger objects live for ever and pass lines to whoever listens.
 class Listening {
  public:
-  explicit Listening(Listener& listener);
+  explicit Listening(Listener& listener, Reach reach = Reach::kLibrary);
   ~Listening();
   Listening(const Listening&) = delete;
   Listening& operator=(const Listening&) = delete;
+  Listener& listener() const { return listener_; }
+  const Listening* outer() const { return outer_; }
 
  private:
   Listener& listener_;
+  const Reach reach_;
+  const Listening* const outer_;
 };
 
 // The ILogger for a generation.

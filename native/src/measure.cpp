@@ -37,7 +37,7 @@ class MemoryPeak {
 // Runs the lanes to their end, on this thread or one thread for each; the first failure ends all, and so does the end of the process, which waits for this thread.
 class Run {
  public:
-  Run(const cuda::Device& device, const MeasureRequest& request, const TimedEvent& start, const Listener& listener)
+  Run(const cuda::Device& device, const MeasureRequest& request, const TimedEvent& start, Listener& listener)
       : device_(device), plan_{request.warmUpMs, request.durationMs, request.iterations, request.idleMs}, start_(start), listener_(listener) {}
 
   void together(const std::vector<Lane*>& lanes) { loop(lanes); }
@@ -58,6 +58,7 @@ class Run {
  private:
   void loop(const std::vector<Lane*>& lanes) {
     try {
+      const Listening listening(listener_, Reach::kThread);
       device_.makeCurrent();
       runLoop(lanes, plan_, start_, [this] { return failed_.load(std::memory_order_relaxed) || listener_.cancelled() || cuda::ending(); });
     } catch (const Failure& failure) {
@@ -75,7 +76,7 @@ class Run {
   const cuda::Device& device_;
   const LoopPlan plan_;
   const TimedEvent& start_;
-  const Listener& listener_;
+  Listener& listener_;
   std::atomic<bool> failed_{false};
   std::mutex mutex_;
   std::optional<Failure> failure_;

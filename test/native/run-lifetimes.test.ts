@@ -128,7 +128,7 @@ describe.each(generations)('engines over a library of generation %s', (standin) 
 
 test('whatever is passed through a door of the addon, an error comes back and nothing crashes', () => {
   const { result } = scenarios.play('10', 'strangers');
-  expect(result).toEqual({ strange: [], refused: true, y: 9 });
+  expect(result).toEqual({ strange: [], refused: true, y: 9, foreign: 'TF_INTERNAL' });
 });
 
 test('an abort inside the library ends the process by its signal', () => {

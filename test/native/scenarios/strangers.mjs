@@ -1,8 +1,9 @@
 // The doors of the compiled module, without the wrapper that types them: whatever is passed in, an error of ours comes back or a result, never a crash.
+import { copyFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { openRequest, shape, surroundings } from './workbench.mjs';
+import { openRequest, outcome, shape, surroundings } from './workbench.mjs';
 
-const [, addonPath] = surroundings;
+const [, addonPath, , folder] = surroundings;
 
 export const strangers = {
   async strangers() {
@@ -21,6 +22,12 @@ export const strangers = {
         ),
       );
     const memory = raw.engineAllocate(engine, 64);
+    // Another copy of the addon, as two versions of a package bring it: what its handles hold may be laid out otherwise.
+    const copy = `${folder}/other-${process.pid}.node`;
+    copyFileSync(addonPath, copy);
+    const other = createRequire(import.meta.url)(copy);
+    rmSync(copy);
+    const foreign = await outcome(() => other.engineAllocate(engine, 64));
     const nothing = [undefined, null, true, 17, -1, Number.NaN, 2 ** 60, 10n, 'x', Symbol('x')];
     const objects = [
       [],
@@ -87,6 +94,6 @@ export const strangers = {
     raw.callLaunch(call);
     const y = pinned('y')[127];
     await raw.engineClose(engine).done;
-    return { strange, refused: refused > 10_000, y };
+    return { strange, refused: refused > 10_000, y, foreign: foreign.code };
   },
 };

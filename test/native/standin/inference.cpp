@@ -179,7 +179,10 @@ Public* createNetwork(Worker*, std::uint32_t flags) {
   note("createNetworkV2", flags);
   return make("INetworkDefinition", networkTable);
 }
-Public* createConfig(Worker*) { return make("IBuilderConfig", configTable); }
+Public* createConfig(Worker*) {
+  for (int left = std::atoi(wish("STANDIN_WARNINGS")); left > 0; --left) say(theLogger, 2, "a kernel was left out");
+  return make("IBuilderConfig", configTable);
+}
 Public* createProfile(Worker*) { return &profile; }
 
 bool reportProgress() {

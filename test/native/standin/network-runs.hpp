@@ -1,6 +1,7 @@
 // What the networks of networks.hpp compute, and what enqueueV3 checks before it does.
 #pragma once
 #include <algorithm>
+#include <thread>
 
 #include "networks.hpp"
 
@@ -105,7 +106,11 @@ inline bool mayEnqueue(const NetContext& context, void* stream) {
   static std::atomic<int> enqueued{0};
   const int failsFrom = std::atoi(wish("STANDIN_ENQUEUE"));
   if (std::strcmp(wish("STANDIN_RUN"), "aborts") == 0) std::abort();
-  if (failsFrom > 0 && ++enqueued >= failsFrom) return refuse("Cuda Runtime (an illegal memory access was encountered)");
+  if (failsFrom > 0 && ++enqueued >= failsFrom) {
+    // Another context's line on another thread at the same time.
+    std::thread([] { say(theLogger, 1, "Error Code 1: Cuda Runtime (out of memory)"); }).join();
+    return refuse("Cuda Runtime (an illegal memory access was encountered)");
+  }
   if (stream == nullptr) return refuse("the default stream was given");
   const Network& network = context.engine->network;
   if (context.memory == nullptr || (context.memoryBytes >= 0 && context.memoryBytes < network.memory)) return refuse("the context has no device memory, or too little");
