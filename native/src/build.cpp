@@ -33,11 +33,21 @@ Owned require(Owned object, Listener& listener, const char* what) {
 
 std::vector<TensorFacts> factsOf(const std::vector<NetworkTensor>& tensors) { return {tensors.begin(), tensors.end()}; }
 
+// With less free than this a builder's own kernels and libraries do not load, and it names other causes («invalid resource handle» of Cask was seen).
+constexpr std::size_t kRoomToBuild = std::size_t{1} << 30;
+
 // Kernels that needed too much memory are left out in warnings, also of builds that go well; tensorrt-rtx builds without a GPU.
 Failure noPlan(const InferenceLibrary& library, const BuildRequest& request, Listener& listener) {
-  if (!library.rtx() && ranOutOfMemory(listener, true))
-    return listener.failure("TF_GPU_MEMORY", "The GPU ran out of memory while " + library.name() + " built " + request.modelPath + ".");
-  return listener.failure("TF_BUILD_FAILED", library.name() + " could not build " + request.modelPath + ".");
+  const std::string failed = library.name() + " could not build " + request.modelPath;
+  if (library.rtx()) return listener.failure("TF_BUILD_FAILED", failed + ".");
+  std::size_t free = 0, total = 0;
+  const cuda::Device& gpu = cuda::Device::at(0);
+  gpu.makeCurrentQuietly();
+  const bool known = gpu.api().memoryInfo(&free, &total) == cuda::kSuccess;
+  if (!(known && free < kRoomToBuild) && !ranOutOfMemory(listener, true)) return listener.failure("TF_BUILD_FAILED", failed + ".");
+  Failure failure = listener.failure("TF_GPU_MEMORY", failed + ": the GPU ran out of memory.");
+  if (known) failure.numbers = {{"freeBytes", static_cast<double>(free)}, {"totalBytes", static_cast<double>(total)}};
+  return failure;
 }
 
 // Sets a progress monitor for as long as the build takes.

@@ -226,6 +226,25 @@ describe.each(everyGeneration)('the addon over a library of generation %s', (sta
     expect(unreturned(answer)).toEqual([]);
   });
 
+  test('a build that fails with little GPU memory free ran out of it, whatever the library says', () => {
+    const failing = (bytes: number) =>
+      build(standin, {}, { STANDIN_BUILD: 'fails', STANDIN_GPU_BYTES: String(bytes) }).error;
+    // tensorrt-rtx builds on the CPU.
+    const code = standin === 'rtx1' ? 'TF_BUILD_FAILED' : 'TF_GPU_MEMORY';
+    expect(failing(2 ** 30 - 1)?.code).toBe(code);
+    if (standin !== 'rtx1') expect(failing(2 ** 30 - 1)?.details?.totalBytes).toBe(2 ** 30 - 1);
+    expect(failing(2 ** 32)?.code).toBe('TF_BUILD_FAILED');
+  });
+
+  test('a warning that passes over a setting is found after thousands of others', () => {
+    const { error } = build(
+      standin,
+      { settings: [setting('setFlag', 3)] },
+      { STANDIN_REFUSES: 'flags', STANDIN_WARNINGS: '5000' },
+    );
+    expect(error?.code).toBe('TF_OPTION_UNSUPPORTED');
+  });
+
   test('a GPU without room for a CUDA context is TF_GPU_MEMORY before the library, which would abort, is asked', () => {
     const { error, signal, calls } = build(standin, {}, { STANDIN_GPU: 'full' });
     expect(signal).toBeNull();
