@@ -1,13 +1,17 @@
 import { statSync } from 'node:fs';
 import { TrtforgeError } from '../errors.js';
 import { inPhase } from '../events.js';
+import { openModel } from '../onnx/model.js';
+import { ValueUses } from '../onnx/value-uses.js';
+import { inlineFunctions } from '../precision/inline-functions.js';
 import { placementWarnings } from '../runtime/ort-placement.js';
 import type { OrtMeasured } from '../runtime/ort-protocol.js';
 import { type OrtPlace, providerInBackend } from '../runtime/ort-provider.js';
 import { type OrtSession, openOrtSession } from '../runtime/ort-session.js';
 import type { ModeRequest } from '../trtexec/request.js';
 import { checkSources } from '../verify/check-sources.js';
-import { gatherForModel, tensorsOf } from '../verify/run-inputs.js';
+import { guessLine, runGuessed } from '../verify/guessed-run.js';
+import { gatherForModel, shapesOf, tensorsOf } from '../verify/run-inputs.js';
 import { checkMode } from './check-request.js';
 import { type ModelCase, modelCases } from './model-shapes.js';
 import { type BenchContext, type BenchRequest, defaultMode, sourcesOf } from './request.js';
@@ -35,18 +39,33 @@ export async function benchModel(
   );
   try {
     const loadMs = performance.now() - started;
-    const cases = modelCases(session.inputs, request.shapes);
+    const model = openModel(request.engine);
     const runs: BenchRun[] = [];
-    for (const each of cases)
-      runs.push(
-        await inPhase(
+    const guesses = new Set<string>();
+    try {
+      inlineFunctions(model.proto);
+      const uses = new ValueUses(model);
+      const casesAt = (attempt: number) => modelCases(session.inputs, request.shapes, { uses, attempt });
+      for (const [index, { batch }] of casesAt(0).entries()) {
+        const caseAt = (attempt: number) => casesAt(attempt)[index]!;
+        const { run, guess } = await inPhase(
           'measure',
           emit,
-          () => measureCase(session, request, each, cases.length > 1, signal),
-          `batch ${each.batch}`,
-        ),
-      );
-    return resultOf(request, session, { loadMs, runs, placed: placementWarnings(await session.placement()) });
+          () => measureCase(session, request, caseAt, signal),
+          `batch ${batch}`,
+        );
+        runs.push(run);
+        if (guess !== null) guesses.add(guess);
+      }
+    } finally {
+      model.close();
+    }
+    return resultOf(request, session, {
+      loadMs,
+      runs,
+      placed: placementWarnings(await session.placement()),
+      guesses: [...guesses],
+    });
   } finally {
     await session.close();
   }
@@ -55,21 +74,32 @@ export async function benchModel(
 async function measureCase(
   session: OrtSession,
   request: BenchRequest,
-  { batch, shapes }: ModelCase,
-  isOneOfSeveral: boolean,
+  caseAt: (attempt: number) => ModelCase,
   signal: AbortSignal,
-): Promise<BenchRun> {
+): Promise<{ readonly run: BenchRun; readonly guess: string | null }> {
   const { seed, ranges, files } = request.inputs;
   const named = new Set(files.map(({ name }) => name));
-  const inputs = gatherForModel(session.inputs, {
-    file: request.engine,
-    sources: sourcesOf(request.inputs),
-    seed,
-    ranges,
-    // The shape of a file is its own.
-    shapes: new Map([...shapes].filter(([name]) => !named.has(name))),
-  });
-  const measured = await session.measure(tensorsOf(inputs), request.mode, { signal });
+  const plan = (attempt: number) => {
+    const { shapes, guessedAxes } = caseAt(attempt);
+    const planned = gatherForModel(session.inputs, {
+      file: request.engine,
+      sources: sourcesOf(request.inputs),
+      seed,
+      ranges,
+      // The shape of a file is its own.
+      shapes: new Map([...shapes].filter(([name]) => !named.has(name))),
+    });
+    const guessed = planned.map((input) => ({
+      ...input,
+      guessedAxes: named.has(input.name) ? undefined : guessedAxes.get(input.name),
+    }));
+    return { planned: guessed, inputs: shapesOf(guessed) };
+  };
+  const { planned: inputs, result: measured } = await runGuessed(request.engine, plan, (planned) =>
+    session.measure(tensorsOf(planned), request.mode, { signal }),
+  );
+  const batch = inputs.find(({ tensor }) => tensor.shape.length > 0)?.tensor.shape[0] ?? 1;
+  const isOneOfSeveral = request.shapes.kind === 'batches' && request.shapes.batches.length > 1;
   const times = timesOf(measured);
   const endToEndMs = spreadOf(times.latencyMs);
   if (endToEndMs === undefined || !(times.wallMs > 0))
@@ -78,7 +108,7 @@ async function measureCase(
   const samples = request.samples === undefined ? null : samplesPath(request.samples, batch, isOneOfSeveral);
   if (samples !== null) writeSamples(samples, times);
   const nobodyAsked = { before: null, during: [], after: null };
-  return {
+  const run: BenchRun = {
     batch,
     shapes: inputs.map(({ name, tensor }) => ({ name, shape: [...tensor.shape] })),
     profile: null,
@@ -106,6 +136,7 @@ async function measureCase(
     gpuStates: nobodyAsked,
     samples,
   };
+  return { run, guess: guessLine(shapesOf(inputs)) };
 }
 
 /** All of a call is computing; copies and enqueues that one could tell from it there are none. */
@@ -140,6 +171,8 @@ interface Measured {
   readonly runs: BenchRun[];
   /** What is to say of where the nodes ran. */
   readonly placed: readonly string[];
+  /** What is to say of sizes that nobody gave. */
+  readonly guesses: readonly string[];
 }
 
 const placeOf = ({ provider, device }: BenchRequest): OrtPlace =>
@@ -154,7 +187,7 @@ const said = (backend: string): string =>
 function resultOf(
   { engine }: BenchRequest,
   { backend, rounding }: OrtSession,
-  { loadMs, runs, placed }: Measured,
+  { loadMs, runs, placed, guesses }: Measured,
 ): BenchResult {
   const [first] = runs;
   if (first === undefined) throw new TrtforgeError('TF_USAGE', 'There is no batch to measure.');
@@ -189,6 +222,7 @@ function resultOf(
         : [
             'The model has 16-bit values; they are computed in float32 and rounded, and that is what was timed.',
           ]),
+      ...guesses,
       ...doubts,
     ],
   };

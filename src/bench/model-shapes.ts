@@ -1,4 +1,6 @@
 import { TrtforgeError } from '../errors.js';
+import { type AxisPlace, openDimensions } from '../onnx/open-dimensions.js';
+import type { ValueUses } from '../onnx/value-uses.js';
 import type { Binding } from '../runtime/session.js';
 import { resolveShapes } from '../verify/input-shapes.js';
 import type { ShapeWish } from './request.js';
@@ -7,27 +9,42 @@ import type { ShapeWish } from './request.js';
 export interface ModelCase {
   readonly batch: number;
   readonly shapes: ReadonlyMap<string, readonly number[]>;
+  /** Input name to the axes whose size was guessed. */
+  readonly guessedAxes: ReadonlyMap<string, readonly number[]>;
+}
+
+/** What guesses go by: what the graph does with the inputs, and how many guesses went before. */
+export interface Guess {
+  readonly uses?: ValueUses | undefined;
+  readonly attempt?: number | undefined;
 }
 
 /**
  * What is to be measured of a model, which has no profiles: the shapes asked for, the rest by the names of its symbols. A batch goes into the first axis of
  * every input that leaves it open, and wherever the symbol of the first of them stands. Throws TF_SHAPE_INVALID for shapes that do not fit.
  */
-export function modelCases(inputs: readonly Binding[], wish: ShapeWish): readonly ModelCase[] {
-  if (wish.kind === 'batches') return wish.batches.map((batch) => batchCase(inputs, batch));
-  return [caseOf(inputs, wish.kind === 'shapes' ? wish.shapes : new Map())];
+export function modelCases(
+  inputs: readonly Binding[],
+  wish: ShapeWish,
+  guess: Guess = {},
+): readonly ModelCase[] {
+  if (wish.kind === 'batches') return wish.batches.map((batch) => batchCase(inputs, batch, guess));
+  return [caseOf(inputs, wish.kind === 'shapes' ? wish.shapes : new Map(), guess)];
 }
 
-function caseOf(inputs: readonly Binding[], asked: ReadonlyMap<string, readonly number[]>): ModelCase {
-  const { shapes } = resolveShapes(inputs, asked);
+function caseOf(
+  inputs: readonly Binding[],
+  asked: ReadonlyMap<string, readonly number[]>,
+  { uses, attempt }: Guess,
+): ModelCase {
+  const { shapes, guessedAxes } = resolveShapes(inputs, asked, uses, attempt);
   const first = inputs.find(({ name }) => (shapes.get(name)?.length ?? 0) > 0);
-  return { batch: shapes.get(first?.name ?? '')?.[0] ?? 1, shapes };
+  return { batch: shapes.get(first?.name ?? '')?.[0] ?? 1, shapes, guessedAxes };
 }
 
-function batchCase(inputs: readonly Binding[], batch: number): ModelCase {
-  const usual = caseOf(inputs, new Map());
-  const leader = inputs.find(({ shape }) => shape !== null && isOpen(shape[0]))?.shape?.[0];
-  if (leader === undefined) {
+function batchCase(inputs: readonly Binding[], batch: number, guess: Guess): ModelCase {
+  const usual = caseOf(inputs, new Map(), guess);
+  if (!inputs.some(({ shape }) => shape?.[0] !== undefined && typeof shape[0] !== 'number')) {
     if (usual.batch === batch) return usual;
     throw new TrtforgeError(
       'TF_SHAPE_INVALID',
@@ -35,17 +52,20 @@ function batchCase(inputs: readonly Binding[], batch: number): ModelCase {
       { remedy: `Leave the batch out: it is fixed at ${usual.batch}.` },
     );
   }
-  const asked = inputs.flatMap(({ name, shape }) => {
-    if (shape === null) return [];
-    const holds = (dim: Dimension, axis: number) =>
-      isOpen(dim) && (axis === 0 || (dim !== null && dim === leader));
-    const sizes = usual.shapes.get(name) ?? [];
-    return [[name, shape.map((dim, axis) => (holds(dim, axis) ? batch : (sizes[axis] ?? 1)))] as const];
+  const batchAxes = new Set(
+    openDimensions(inputs, guess.uses)
+      .filter(({ places }) => places.some(({ axis }) => axis === 0))
+      .flatMap(({ places }) => places.map(placeKey)),
+  );
+  const isBatch = (input: string, axis: number) => batchAxes.has(placeKey({ input, axis }));
+  const asked = [...usual.shapes].map(
+    ([name, shape]) => [name, shape.map((size, axis) => (isBatch(name, axis) ? batch : size))] as const,
+  );
+  const guessedAxes = [...usual.guessedAxes].flatMap(([name, axes]) => {
+    const left = axes.filter((axis) => !isBatch(name, axis));
+    return left.length === 0 ? [] : [[name, left] as const];
   });
-  return caseOf(inputs, new Map(asked));
+  return { ...caseOf(inputs, new Map(asked), guess), guessedAxes: new Map(guessedAxes) };
 }
 
-type Dimension = NonNullable<Binding['shape']>[number];
-
-const isOpen = (dimension: Dimension | undefined): boolean =>
-  dimension !== undefined && typeof dimension !== 'number';
+const placeKey = ({ input, axis }: AxisPlace): string => `${axis} ${input}`;

@@ -58,8 +58,8 @@ export function readComponent({ name, onnx }: ComponentPlace): Component {
     return {
       name,
       onnx,
-      inputs: feedInputs(graph).map((input) => declared(valueFacts(input))),
-      outputs: graph.output.map((output) => declared(valueFacts(output))),
+      inputs: feedInputs(graph).map(valueFacts),
+      outputs: graph.output.map(valueFacts),
       externalFiles: externalFilesOf(model),
       embeddingRows: embeddingRowsOf(model),
     };
@@ -67,12 +67,6 @@ export function readComponent({ name, onnx }: ComponentPlace): Component {
     model.close();
   }
 }
-
-/** Some exporters write -1 for a dimension that is open. */
-const declared = ({ shape, ...facts }: ValueFacts): ValueFacts => ({
-  ...facts,
-  shape: shape?.map((size) => (typeof size === 'number' && size < 0 ? null : size)) ?? null,
-});
 
 function externalFilesOf(model: OnnxModel): readonly string[] {
   const locations = new Set<string>();

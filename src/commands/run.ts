@@ -3,6 +3,7 @@ import { option, text } from '../cli/option.js';
 import { integer, parseNamedFile, parseShapes, parseValueRange } from '../cli/values.js';
 import { TrtforgeError } from '../errors.js';
 import { formatBytes, formatMs, formatStatistic, plural } from '../report/quantity.js';
+import { guessLine } from '../verify/guessed-run.js';
 import { runFile } from '../verify/run-file.js';
 import type { RunSource } from '../verify/run-request.js';
 import type { RunResult } from '../verify/run-result.js';
@@ -116,6 +117,8 @@ function render(result: RunResult, output: TextOutput): void {
   output.line(`${bold(result.file)}  ${dim(`${result.backend}${profile}${weights}`)}`);
   for (const { name, dtype, shape, from } of result.inputs)
     output.line(`  ${name}  ${dim(`${dtype} [${shape.join(', ')}]`)}  ${from}`);
+  const guess = guessLine(result.inputs);
+  if (guess !== null) output.line(`  ${dim(guess)}`);
   output.line();
   for (const each of result.outputs) {
     const numbers = (['min', 'mean', 'max'] as const).map((name) => `${name} ${formatStatistic(each[name])}`);

@@ -8,6 +8,7 @@ import { formatMeasure } from '../report/sentences.js';
 import type { ContractCheck } from '../stream/contract/check.js';
 import type { ParityResult } from '../stream/parity/schema.js';
 import { checkText } from '../verify/checks.js';
+import { guessLine } from '../verify/guessed-run.js';
 import type { VerifiedOutput, VerifyResult } from '../verify/result.js';
 import { verifyModel } from '../verify/verify.js';
 import { comparisonOptions, comparisonWishes } from './comparison-options.js';
@@ -145,6 +146,8 @@ function render(result: VerifyResult, output: TextOutput): void {
   for (const { name, dtype, shape, from } of result.inputs) {
     output.line(`  ${name}  ${dim(`${dtype} [${shape.join(', ')}]`)}  ${from}`);
   }
+  const guess = guessLine(result.inputs);
+  if (guess !== null) output.line(`  ${dim(guess)}`);
   const colored = { pass: green('pass'), fail: red('FAIL'), inconclusive: yellow('inconclusive') };
   for (const judged of result.outputs) {
     output.line();

@@ -13,7 +13,7 @@ export function networkValues(modelPath: string): Pick<BuildOutcome, 'inputs' | 
       return {
         name,
         dtype: dtype ?? 'unknown',
-        shape: shape?.map((size) => (typeof size === 'number' && size >= 0 ? size : null)) ?? null,
+        shape: shape?.map((size) => (typeof size === 'number' ? size : null)) ?? null,
       };
     };
     return { inputs: feedInputs(graph).map(declared), outputs: graph.output.map(declared) };

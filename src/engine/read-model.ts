@@ -3,7 +3,6 @@ import type { EventListener } from '../events.js';
 import { visitTensors } from '../onnx/graph.js';
 import { openModel } from '../onnx/model.js';
 import type { ValueFacts } from '../onnx/model-facts.js';
-import type { ValueInfoProto } from '../onnx/onnx_pb.js';
 import { feedInputs, valueFacts } from '../onnx/value-facts.js';
 import { type FileStamp, stampOf, unchanged } from '../system/file-memo.js';
 import { digestModel } from './model-digest.js';
@@ -32,7 +31,7 @@ export async function readModel(
 ): Promise<{ readonly content: ModelContent; readonly stamps: readonly FileStamp[] }> {
   const model = openModel(path);
   try {
-    const inputs = model.proto.graph === undefined ? [] : feedInputs(model.proto.graph).map(declared);
+    const inputs = model.proto.graph === undefined ? [] : feedInputs(model.proto.graph).map(valueFacts);
     // Finding every weight opens every external file, so that all can be stamped before the first is read.
     for (const { tensor } of visitTensors(model.proto)) model.weight(tensor);
     const stamps = model.files().flatMap((file) => stampOf(file) ?? []);
@@ -47,13 +46,4 @@ export async function readModel(
   } finally {
     model.close();
   }
-}
-
-/** Some exporters write -1 for a dimension that is open. */
-function declared(input: ValueInfoProto): ValueFacts {
-  const { shape, ...facts } = valueFacts(input);
-  return {
-    ...facts,
-    shape: shape?.map((size) => (typeof size === 'number' && size < 0 ? null : size)) ?? null,
-  };
 }

@@ -7,7 +7,7 @@ import { type OnnxModel, openModel } from './model.js';
 import type { ModelFacts } from './model-facts.js';
 import type { TensorProto } from './onnx_pb.js';
 import { opsets } from './opset-imports.js';
-import { feedInputs, valueFacts } from './value-facts.js';
+import { factsAsWritten, feedInputs } from './value-facts.js';
 import { tensorFacts } from './weight.js';
 
 /**
@@ -42,8 +42,8 @@ export function modelFacts(model: OnnxModel): ModelFacts {
     producerVersion: proto.producerVersion,
     graphName: graph.name,
     metadata: Object.fromEntries(proto.metadataProps.map(({ key, value }) => [key, value])),
-    inputs: feedInputs(graph).map(valueFacts),
-    outputs: graph.output.map(valueFacts),
+    inputs: feedInputs(graph).map(factsAsWritten),
+    outputs: graph.output.map(factsAsWritten),
     nodes: graph.node.length,
     nodesTotal: views.reduce((sum, view) => sum + view.nodes.length, 0),
     functions: proto.functions.map(({ domain, name, node }) => ({ domain, name, nodes: node.length })),

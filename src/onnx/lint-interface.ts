@@ -2,13 +2,13 @@ import { type Dtype, dtypes } from '../tensor/dtype.js';
 import type { Findings } from './findings.js';
 import type { ValueFacts } from './model-facts.js';
 import type { ModelProto } from './onnx_pb.js';
-import { feedInputs, valueFacts } from './value-facts.js';
+import { factsAsWritten, feedInputs } from './value-facts.js';
 
 /** Findings about graph inputs and outputs: dimensions nobody can name, zeros, types TensorRT has not. */
 export function lintInterface(proto: ModelProto, findings: Findings): void {
   const graph = proto.graph!;
   for (const value of feedInputs(graph)) {
-    const facts = valueFacts(value);
+    const facts = factsAsWritten(value);
     const where = `graph input «${facts.name}»`;
     lintValue(facts, where, findings);
     const open = (facts.shape ?? []).flatMap((dim, axis) => (dim === null ? [axis] : []));
@@ -27,7 +27,8 @@ export function lintInterface(proto: ModelProto, findings: Findings): void {
       );
     }
   }
-  for (const value of graph.output) lintValue(valueFacts(value), `graph output «${value.name}»`, findings);
+  for (const value of graph.output)
+    lintValue(factsAsWritten(value), `graph output «${value.name}»`, findings);
 }
 
 function lintValue(facts: ValueFacts, where: string, findings: Findings): void {

@@ -2,8 +2,17 @@ import { dtypeFromOnnx } from '../tensor/dtype.js';
 import type { ValueFacts } from './model-facts.js';
 import type { GraphProto, TensorShapeProto, TypeProto, ValueInfoProto } from './onnx_pb.js';
 
-/** Name, dtype and shape of a declared value. */
+/** Name, dtype and shape of a declared value. Some exporters write a negative size for a dimension that is open: here it is null. */
 export function valueFacts(value: ValueInfoProto): ValueFacts {
+  const { shape, ...facts } = factsAsWritten(value);
+  return {
+    ...facts,
+    shape: shape?.map((size) => (typeof size === 'number' && size < 0 ? null : size)) ?? null,
+  };
+}
+
+/** The same as the file has it, negative sizes included: for reports on the file itself. */
+export function factsAsWritten(value: ValueInfoProto): ValueFacts {
   return {
     name: value.name,
     dtype: value.type === undefined ? null : typeName(value.type),

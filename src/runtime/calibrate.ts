@@ -9,5 +9,10 @@ export const observeOnOrt: ObserveRanges = async (model, samples, { emit, signal
   ]);
   const context = { emit, ...(signal === undefined ? {} : { signal }) };
   const read = samples.map((path) => readNpz(path));
-  return observeRanges(model, read, (path) => openOrtSession(path, context), context);
+  return observeRanges(
+    model,
+    read,
+    (path) => openOrtSession(path, { ...context, givenModel: model }),
+    context,
+  );
 };

@@ -49,7 +49,7 @@ async function open({ modelPath, threads, cuda }: OrtRequest & { kind: 'open' })
   if (cuda !== null) await probeCuda(loaded, cuda.device, dirname(manifest));
   recording = cuda ?? undefined;
   // Always by path: from a buffer the model and its weights would be in memory twice, and 2 GiB is the end.
-  session = await inOrt(`load ${modelPath}`, () =>
+  session = await inOrt(() =>
     loaded.InferenceSession.create(modelPath, {
       ...(cuda === null ? { executionProviders: ['cpu'] } : onCuda(cuda)),
       logSeverityLevel: 3,
@@ -75,7 +75,7 @@ function runner(inputs: Inputs): () => ReturnType<InferenceSession['run']> {
     throw new TrtforgeError('TF_INTERNAL', 'The session is not open.');
   const feeds = Object.fromEntries(inputs.map(([name, tensor]) => [name, toOrt(runtime, name, tensor)]));
   return async () => {
-    const results = await inOrt('run the model', () => opened.run(feeds));
+    const results = await inOrt(() => opened.run(feeds));
     if (recording !== undefined) {
       opened.endProfiling();
       placement = placementIn(recording.profileFolder);
@@ -134,13 +134,12 @@ async function measure(inputs: Inputs, pace: OrtPace): Promise<OrtMeasured> {
   };
 }
 
-async function inOrt<T>(what: string, action: () => Promise<T>): Promise<T> {
+/** The message is ONNX Runtime's own: the parent knows what the user calls the model. */
+async function inOrt<T>(action: () => Promise<T>): Promise<T> {
   try {
     return await action();
   } catch (cause) {
-    throw new TrtforgeError('TF_ONNXRUNTIME_FAILED', `ONNX Runtime cannot ${what}: ${firstLine(cause)}`, {
-      cause,
-    });
+    throw new TrtforgeError('TF_ONNXRUNTIME_FAILED', firstLine(cause), { cause });
   }
 }
 

@@ -4,8 +4,10 @@ import { join } from 'node:path';
 import { TrtforgeError } from '../errors.js';
 import { type EventListener, ignoreEvents } from '../events.js';
 import { type OnnxModel, openModel } from '../onnx/model.js';
+import { isPlaceholder } from '../onnx/open-dimensions.js';
 import { feedInputs, valueFacts } from '../onnx/value-facts.js';
 import { writeModel } from '../onnx/write.js';
+import { shapesOption } from '../store/build-words.js';
 import { type SupervisedSession, startSupervised } from '../system/supervised-session.js';
 import { type Dtype, dtypes } from '../tensor/dtype.js';
 import type { NamedTensors, Tensor } from '../tensor/tensor.js';
@@ -31,6 +33,8 @@ const LARGEST_PROTOBUF = 2 ** 31 - 1;
 const CHILD = new URL('../../dist/runtime/ort-child.js', import.meta.url);
 
 export interface OrtSessionOptions extends OrtPlace {
+  /** What messages call the model; default: its path. For copies that the user has never seen. */
+  readonly givenModel?: string | undefined;
   /** Threads within one operator; default one a processor core. */
   readonly threads?: number | undefined;
   readonly emit?: EventListener | undefined;
@@ -56,8 +60,9 @@ export interface OrtSession extends Session {
  * TF_GPU_UNAVAILABLE, the latter also in the first run where every node of it was left on the CPU.
  */
 export async function openOrtSession(path: string, options: OrtSessionOptions = {}): Promise<OrtSession> {
-  checkPlace(path, options);
-  const prepared = await prepare(path, options);
+  const given = options.givenModel ?? path;
+  checkPlace(given, options);
+  const prepared = await prepare(path, given, options);
   const isCuda = options.provider === 'cuda';
   const environment = isCuda ? cudaEnvironment(process.env) : process.env;
   const watch = loaderWatch(options.emit ?? ignoreEvents);
@@ -65,7 +70,7 @@ export async function openOrtSession(path: string, options: OrtSessionOptions = 
   const child = startSupervised(CHILD, {
     emit: watch.emit,
     env: environment,
-    doing: `running ${path} on ONNX Runtime`,
+    doing: `running ${given} on ONNX Runtime`,
     // A run cannot be interrupted, so there is nothing to wait for.
     graceMs: 200,
   });
@@ -76,10 +81,12 @@ export async function openOrtSession(path: string, options: OrtSessionOptions = 
   try {
     const threads = options.threads ?? null;
     const request: OrtRequest = { kind: 'open', modelPath: prepared.path, threads, cuda };
-    const { version } = (await child.request(request, options.signal)) as OrtOpened;
+    const { version } = (await child.request(request, options.signal).catch((error: unknown) => {
+      throw notLoaded(error, given, prepared.path);
+    })) as OrtOpened;
     const tf32 = isCuda && isTf32Allowed(environment);
     return sessionOver(
-      { child, close },
+      { child, close, given },
       { ...prepared, isFullFloat32: prepared.isFullFloat32 && !tf32 },
       ortBackend(version, options, tf32),
     );
@@ -108,11 +115,11 @@ interface Prepared {
   discard(): void;
 }
 
-async function prepare(path: string, options: OrtSessionOptions): Promise<Prepared> {
+async function prepare(path: string, given: string, options: OrtSessionOptions): Promise<Prepared> {
   const model = openModel(path);
   try {
     const isCuda = options.provider === 'cuda';
-    const { inputs, outputs } = bindingsOf(path, model, isCuda);
+    const { inputs, outputs } = bindingsOf(given, model, isCuda);
     const rounding = isCuda ? undefined : roundInFloat32(model.proto);
     const isFullFloat32 = isCuda ? isWide(model.proto) : rounding === undefined;
     const facts = { inputs, outputs, rounding, isFullFloat32 };
@@ -160,7 +167,9 @@ function bindingsOf(path: string, model: OnnxModel, isCuda: boolean): Pick<Prepa
           { remedy: 'Use --provider cpu, where it is computed in float32 and rounded, or build an engine.' },
         );
       }
-      return { name, dtype: dtype as Dtype, shape };
+      const unnamed = (dim: number | string | null) =>
+        typeof dim === 'string' && isPlaceholder(dim) ? null : dim;
+      return { name, dtype: dtype as Dtype, shape: shape?.map(unnamed) ?? null };
     };
   return {
     inputs: graph === undefined ? [] : feedInputs(graph).map(binding('input')),
@@ -169,7 +178,11 @@ function bindingsOf(path: string, model: OnnxModel, isCuda: boolean): Pick<Prepa
 }
 
 function sessionOver(
-  { child, close }: { readonly child: SupervisedSession; readonly close: () => Promise<void> },
+  {
+    child,
+    close,
+    given,
+  }: { readonly child: SupervisedSession; readonly close: () => Promise<void>; readonly given: string },
   { inputs, outputs, rounding, isFullFloat32 }: Prepared,
   backend: string,
 ): OrtSession {
@@ -178,6 +191,10 @@ function sessionOver(
     checkInputs(inputs, tensors);
     return [...tensors].map(([name, tensor]): [string, Tensor] => [name, widened ? widen(tensor) : tensor]);
   };
+  const asked = (request: OrtRequest & { readonly inputs: Feeds }, { signal }: RunOptions) =>
+    child.request(request, signal).catch((error: unknown) => {
+      throw notRun(error, given, inputs, request.inputs);
+    });
   return {
     backend,
     inputs,
@@ -187,17 +204,54 @@ function sessionOver(
     placement: async () => (await child.request({ kind: 'placement' } satisfies OrtRequest)) as OrtPlacement,
     run: async (tensors, options = {}) => {
       const request: OrtRequest = { kind: 'run', inputs: feedsOf(tensors) };
-      const answer = (await child.request(request, options.signal)) as OrtAnswer;
-      return inDeclaredTypes(answer, outputs);
+      return inDeclaredTypes((await asked(request, options)) as OrtAnswer, outputs);
     },
     measure: async (tensors, pace, options = {}) => {
       const request: OrtRequest = { kind: 'measure', inputs: feedsOf(tensors), pace };
-      return (await child.request(request, options.signal)) as OrtMeasured;
+      return (await asked(request, options)) as OrtMeasured;
     },
     close,
     [Symbol.asyncDispose]: close,
   };
 }
+
+type Feeds = (OrtRequest & { kind: 'run' })['inputs'];
+
+/** ONNX Runtime's own words about a file, with the user's name for it in the place of a copy's. */
+function notLoaded(error: unknown, given: string, loaded: string): unknown {
+  if (!isOrtFailure(error)) return error;
+  return new TrtforgeError(
+    error.code,
+    `ONNX Runtime cannot load ${given}: ${error.message.replaceAll(loaded, given)}`,
+    { cause: error },
+  );
+}
+
+/** A file that loads is not broken: what does not suit it are the shapes or the values of its inputs, so these are named. */
+function notRun(error: unknown, given: string, inputs: readonly Binding[], feeds: Feeds): unknown {
+  if (!isOrtFailure(error)) return error;
+  const fed = feeds.map(([name, { shape }]) => ({ name, shape: [...shape] }));
+  const open = fed.filter(({ name, shape }) => {
+    const declared = inputs.find((input) => input.name === name)?.shape;
+    return shape.some((_, axis) => typeof declared?.[axis] !== 'number');
+  });
+  const values = '--inputs NAME=@FILE.npy';
+  return new TrtforgeError(
+    error.code,
+    `ONNX Runtime cannot run ${given} with ${fed.map(({ name, shape }) => `${name} [${shape.join(', ')}]`).join(', ')}: ${error.message}`,
+    {
+      cause: error,
+      remedy:
+        open.length === 0
+          ? `Pass values that the model takes: ${values}.`
+          : `Pass shapes that the model takes, or tensors: ${shapesOption(open)}, or ${values}.`,
+      details: { inputs: fed },
+    },
+  );
+}
+
+const isOrtFailure = (error: unknown): error is TrtforgeError =>
+  error instanceof TrtforgeError && error.code === 'TF_ONNXRUNTIME_FAILED';
 
 const isHalf = (dtype: Dtype): dtype is 'float16' | 'bfloat16' => dtype === 'float16' || dtype === 'bfloat16';
 

@@ -2,6 +2,7 @@ import type { BuildWishes } from '../engine/prepare.js';
 import { type ProfileRequest, parseProfile } from '../engine/profile.js';
 import { defaultRecipe, LIBRARY_AVERAGES, type ProfileRange, type Recipe } from '../engine/recipe.js';
 import { targetText } from '../engine/target.js';
+import { shellWord } from '../system/shell-word.js';
 import type { BuildOrLoadWishes } from './build-or-load.js';
 
 /** Options that decide what is built, spelled as `build` and `forge` take them. */
@@ -123,3 +124,12 @@ function rangeText(name: string, { min, opt, max, values }: ProfileRange): strin
 
 /** Names with characters that mean something in a range or a shape stand in quotes. */
 export const quotedName = (name: string): string => (/[,:='\s]/.test(name) ? `'${name}'` : name);
+
+/** `x:1x3x224x224`, as `--shapes` takes it. */
+export const shapeText = (name: string, dims: readonly number[]): string =>
+  `${quotedName(name)}:${dims.length === 0 ? 'scalar' : dims.join('x')}`;
+
+/** The option with the shapes of several inputs. */
+export const shapesOption = (
+  inputs: readonly { readonly name: string; readonly shape: readonly number[] }[],
+): string => `--shapes ${shellWord(inputs.map(({ name, shape }) => shapeText(name, shape)).join(','))}`;

@@ -1,7 +1,7 @@
 import type { NodeProto } from '../onnx/onnx_pb.js';
+import type { Use, ValueUses } from '../onnx/value-uses.js';
 import type { Binding } from '../runtime/session.js';
 import type { Spread } from '../tensor/random.js';
-import type { Use, ValueUses } from './value-uses.js';
 
 /** How the elements of one input are drawn, and why so. */
 export interface InputRange {
@@ -17,21 +17,25 @@ const SMALL_HIGH = 4;
 /** Sides of an image have one of these channel counts. */
 const IMAGE_CHANNELS: ReadonlySet<number | string | null> = new Set([1, 3, 4]);
 
+/** What the dimensions of a run are. */
+export interface RunSizes {
+  /** Input name to dimensions. */
+  readonly shapes: ReadonlyMap<string, readonly number[]>;
+  /** Symbol to number. */
+  readonly sizes: ReadonlyMap<string, number>;
+  /** The longest axis of all inputs. */
+  readonly longest: number;
+}
+
 /**
  * Chooses a range for an input from what the model does with it. Indices stay within the axis they index, lengths within the longest axis,
  * masks begin with ones, counts stay small; floats are standard normal unless an image or a function's domain says otherwise.
- * `sizes` are the dimensions after symbols have numbers; `longest` is the longest axis of all inputs.
  */
-export function chooseRange(
-  input: Binding,
-  uses: ValueUses,
-  sizes: ReadonlyMap<string, number>,
-  longest: number,
-): InputRange {
+export function chooseRange(input: Binding, uses: ValueUses, sizes: RunSizes): InputRange {
   const reached = uses.reached(input.name);
   if (input.dtype === 'bool') return boolRange(input, reached);
   if (/float/.test(input.dtype)) return floatRange(input, reached);
-  return integerRange(input, reached, uses, sizes, longest);
+  return integerRange(input, reached, uses, sizes);
 }
 
 function boolRange(input: Binding, reached: readonly Use[]): InputRange {
@@ -69,13 +73,8 @@ function floatRange(input: Binding, reached: readonly Use[]): InputRange {
   return { spread: { kind: 'normal', mean: 0, deviation: 1 }, reason: 'normal, mean 0, deviation 1' };
 }
 
-function integerRange(
-  input: Binding,
-  reached: readonly Use[],
-  uses: ValueUses,
-  sizes: ReadonlyMap<string, number>,
-  longest: number,
-): InputRange {
+function integerRange(input: Binding, reached: readonly Use[], uses: ValueUses, sizes: RunSizes): InputRange {
+  const { longest } = sizes;
   const bounds = reached.flatMap((use) => {
     const rows = indexedRows(use, uses, sizes);
     return rows === undefined
@@ -104,9 +103,11 @@ function integerRange(
 }
 
 /** How many rows a use lets an index choose from; undefined when it is no index, or the rows are not known. */
-function indexedRows(use: Use, uses: ValueUses, sizes: ReadonlyMap<string, number>): number | undefined {
+function indexedRows(use: Use, uses: ValueUses, { shapes, sizes }: RunSizes): number | undefined {
   const { node, index } = use;
   const size = (value: string | undefined, axis: number): number | undefined => {
+    const ofInput = shapes.get(value ?? '')?.at(axis);
+    if (ofInput !== undefined) return ofInput;
     const shape = uses.shape(value ?? '');
     const dim = shape?.at(axis);
     return typeof dim === 'string' ? sizes.get(dim) : (dim ?? undefined);

@@ -1,29 +1,27 @@
 import { TrtforgeError } from '../errors.js';
+import { type AxisPlace, openDimensions } from '../onnx/open-dimensions.js';
+import type { ValueUses } from '../onnx/value-uses.js';
 import type { Binding } from '../runtime/session.js';
-
-/** Sizes for dimensions that a model leaves open, by what their symbol (or the input) is called. */
-const sizesByName: readonly (readonly [RegExp, number])[] = [
-  [/batch|^n$|^b$|^bs$/i, 1],
-  [/height|width|^h$|^w$/i, 224],
-  [/time|frame|^t$/i, 128],
-  [/seq|len|token|^l$|^s$/i, 16],
-];
-const OTHER_SIZE = 8;
 
 export interface ResolvedShapes {
   /** Input name to dimensions, every one a number. */
   readonly shapes: ReadonlyMap<string, readonly number[]>;
   /** Symbol to number; the same symbol has the same size everywhere. */
   readonly sizes: ReadonlyMap<string, number>;
+  /** Input name to the axes whose size nobody gave; only inputs that have some. */
+  readonly guessedAxes: ReadonlyMap<string, readonly number[]>;
 }
 
 /**
- * Gives every input a shape: as asked for, else as declared, with symbols set by the shapes asked for and the rest by their names (batch 1, sequences 16,
- * audio frames 128, images 224). Throws TF_SHAPE_INVALID when a shape asked for does not fit, or an input has no rank and no shape was asked for.
+ * Gives every input a shape: as asked for, else as declared, with open dimensions set by the shapes asked for and the rest guessed (`openDimensions`);
+ * `attempt` counts from 0 and chooses among the likely sizes. Throws TF_SHAPE_INVALID when a shape asked for does not fit, or an input has no rank and no
+ * shape was asked for.
  */
 export function resolveShapes(
   inputs: readonly Binding[],
   asked: ReadonlyMap<string, readonly number[]>,
+  uses?: ValueUses,
+  attempt = 0,
 ): ResolvedShapes {
   for (const name of asked.keys()) {
     if (!inputs.some((input) => input.name === name)) {
@@ -34,10 +32,32 @@ export function resolveShapes(
   }
   const sizes = new Map<string, number>();
   for (const input of inputs) takeSymbols(input, asked.get(input.name), sizes);
+  const guessedAxes = new Map<string, number[]>();
+  const sizeAt = new Map<string, number>();
+  const at = ({ input, axis }: AxisPlace) => `${axis} ${input}`;
+  for (const { places, symbol, tries } of openDimensions(inputs, uses)) {
+    const known = places.flatMap(({ input, axis }) => asked.get(input)?.[axis] ?? [])[0];
+    const size = known ?? tries[Math.min(attempt, tries.length - 1)] ?? 1;
+    if (symbol !== null) sizes.set(symbol, size);
+    for (const place of places) {
+      sizeAt.set(at(place), size);
+      if (known !== undefined) continue;
+      const axes = guessedAxes.get(place.input) ?? [];
+      guessedAxes.set(place.input, axes);
+      axes.push(place.axis);
+    }
+  }
   const shapes = new Map(
-    inputs.map((input) => [input.name, asked.get(input.name) ?? declaredShape(input, sizes)] as const),
+    inputs.map(({ name, shape }) => {
+      const given = asked.get(name);
+      if (given === undefined && shape === null) throw rankUnknown(name);
+      const guess = shape?.map((dim, axis) =>
+        typeof dim === 'number' ? dim : (sizeAt.get(at({ input: name, axis })) ?? 1),
+      );
+      return [name, given ?? guess ?? []] as const;
+    }),
   );
-  return { shapes, sizes };
+  return { shapes, sizes, guessedAxes };
 }
 
 function takeSymbols(input: Binding, shape: readonly number[] | undefined, sizes: Map<string, number>): void {
@@ -59,21 +79,7 @@ function takeSymbols(input: Binding, shape: readonly number[] | undefined, sizes
   });
 }
 
-function declaredShape(input: Binding, sizes: Map<string, number>): readonly number[] {
-  if (input.shape === null) {
-    throw new TrtforgeError('TF_SHAPE_INVALID', `The input ${input.name} has no declared rank.`, {
-      remedy: `Give its shape: --shapes ${input.name}:1x8.`,
-    });
-  }
-  return input.shape.map((dim, axis) => {
-    if (typeof dim === 'number') return dim;
-    const size = (dim === null ? undefined : sizes.get(dim)) ?? sizeByName(dim, axis);
-    if (dim !== null) sizes.set(dim, size);
-    return size;
+const rankUnknown = (name: string) =>
+  new TrtforgeError('TF_SHAPE_INVALID', `The input ${name} has no declared rank.`, {
+    remedy: `Give its shape: --shapes ${name}:1x8.`,
   });
-}
-
-function sizeByName(symbol: string | null, axis: number): number {
-  const known = symbol === null ? undefined : sizesByName.find(([pattern]) => pattern.test(symbol))?.[1];
-  return known ?? (axis === 0 ? 1 : OTHER_SIZE);
-}

@@ -1,5 +1,6 @@
 import { TrtforgeError } from '../errors.js';
 import type { ModelLike } from '../onnx/model.js';
+import { ValueUses } from '../onnx/value-uses.js';
 import { inlineFunctions } from '../precision/inline-functions.js';
 import type { Binding } from '../runtime/session.js';
 import { type Dtype, dtypes, elementCount } from '../tensor/dtype.js';
@@ -21,7 +22,7 @@ import {
 } from '../tensor/values.js';
 import { chooseRange, type InputRange } from './input-range.js';
 import { resolveShapes } from './input-shapes.js';
-import { ValueUses } from './value-uses.js';
+import type { DescribedInput } from './result.js';
 
 /** What a user says about inputs; all of it optional. */
 export interface InputWishes {
@@ -40,17 +41,21 @@ export interface PlannedInput {
   readonly shape: readonly number[];
   /** Where its elements come from, in one phrase. */
   readonly from: string;
+  /** Axes whose size was guessed; absent where none was. */
+  readonly guessedAxes?: readonly number[] | undefined;
   readonly tensor: (seed: number, sample: number) => Tensor;
 }
 
 /**
  * Plans every input of a model from its graph and from what is asked for. `model` is changed (its functions are inlined), so give one opened for this.
+ * `attempt` counts from 0: sizes that are guessed are others with each.
  * Throws TF_SHAPE_INVALID, TF_SESSION_INPUT (unknown names, types that cannot be drawn), and what reading a file throws.
  */
 export function planInputs(
   model: ModelLike,
   inputs: readonly Binding[],
   wishes: InputWishes = {},
+  attempt = 0,
 ): readonly PlannedInput[] {
   refuseUnknownNames(inputs, wishes);
   const files = new Map(
@@ -58,9 +63,9 @@ export function planInputs(
   );
   const asked = new Map(wishes.shapes);
   for (const [name, { tensor }] of files) asked.set(name, tensor.shape);
-  const { shapes, sizes } = resolveShapes(inputs, asked);
   inlineFunctions(model.proto);
   const uses = new ValueUses(model);
+  const { shapes, sizes, guessedAxes } = resolveShapes(inputs, asked, uses, attempt);
   const longest = longestAxis(inputs, shapes);
 
   return inputs.map((input): PlannedInput => {
@@ -71,16 +76,32 @@ export function planInputs(
       const tensor = inDtype(input, file.tensor, file.path);
       return { name, dtype, shape, from: file.path, tensor: () => tensor };
     }
-    const range = askedRange(input, wishes) ?? chooseRange(input, uses, sizes, longest);
+    const range = askedRange(input, wishes) ?? chooseRange(input, uses, { shapes, sizes, longest });
     return {
       name,
       dtype,
       shape,
       from: range.reason,
+      guessedAxes: guessedAxes.get(name),
       tensor: (seed, sample) => draw(input, shape, range, randomStream(seed, `${name}/${sample}`)),
     };
   });
 }
+
+/** What results say of an input. */
+export const describedInput = ({
+  name,
+  dtype,
+  shape,
+  from,
+  guessedAxes,
+}: Omit<PlannedInput, 'tensor'>): DescribedInput => ({
+  name,
+  dtype,
+  shape: [...shape],
+  from,
+  ...(guessedAxes === undefined ? {} : { guessedAxes: [...guessedAxes] }),
+});
 
 /** What lengths are lengths of: the longest axis that the model leaves open, or else the longest of all; the batch does not count. */
 function longestAxis(inputs: readonly Binding[], shapes: ReadonlyMap<string, readonly number[]>): number {

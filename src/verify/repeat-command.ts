@@ -1,5 +1,5 @@
 import { engineWords } from '../runtime/engine-wishes.js';
-import { quotedName } from '../store/build-words.js';
+import { shapeText } from '../store/build-words.js';
 import { shellWord } from '../system/shell-word.js';
 import { prefix, toleranceText } from './option-text.js';
 import type { VerifyRequest } from './request.js';
@@ -14,8 +14,7 @@ export function repeatCommand(request: VerifyRequest): string {
   add('--precision', precision);
   add('--seed', seed);
   add('--samples', samples);
-  for (const [name, dims] of request.shapes ?? [])
-    add('--shapes', `${quotedName(name)}:${dims.length === 0 ? 'scalar' : dims.join('x')}`);
+  for (const [name, dims] of request.shapes ?? []) add('--shapes', shapeText(name, dims));
   for (const { name, low, high } of request.ranges ?? [])
     add('--val-range', `${prefix(name)}[${low},${high}]`);
   for (const { name, path } of request.files ?? []) add('--inputs', `${name}=@${path}`);

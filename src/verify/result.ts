@@ -85,6 +85,18 @@ export const verifiedOutputSchema = z.object({
 });
 export type VerifiedOutput = z.infer<typeof verifiedOutputSchema>;
 
+/** One input of a run, as results have it. */
+export const describedInputSchema = z.object({
+  name: z.string(),
+  dtype: z.string(),
+  shape: z.array(z.int().nonnegative()),
+  /** A file, or what the random numbers are. */
+  from: z.string(),
+  /** Axes that the model leaves open and nobody gave a size, so that one was guessed; absent where there are none. */
+  guessedAxes: z.array(z.int().nonnegative()).optional(),
+});
+export type DescribedInput = z.infer<typeof describedInputSchema>;
+
 /** What `verify` finds: one model held against another on the same inputs. */
 export const verifyResultSchema = z.object({
   schema: z.literal('trtforge.verify/1'),
@@ -99,9 +111,7 @@ export const verifyResultSchema = z.object({
   roundedValues: z.number(),
   seed: z.number(),
   samples: z.number(),
-  inputs: z.array(
-    z.object({ name: z.string(), dtype: z.string(), shape: z.array(z.number()), from: z.string() }),
-  ),
+  inputs: z.array(describedInputSchema),
   outputs: z.array(verifiedOutputSchema),
   verdicts: z.object({
     /** Same outputs, of the same shapes. */

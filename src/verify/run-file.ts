@@ -10,7 +10,9 @@ import { openWishedEngine } from '../runtime/supervised-engine.js';
 import { protectingInputs } from '../system/user-files.js';
 import type { NamedTensors } from '../tensor/tensor.js';
 import { checkSources, inputsInPassport } from './check-sources.js';
-import { type GatheredInput, gatherForModel, gatherInputs, tensorsOf } from './run-inputs.js';
+import { runGuessed } from './guessed-run.js';
+import { describedInput } from './inputs.js';
+import { type GatheredInput, gatherForModel, gatherInputs, shapesOf, tensorsOf } from './run-inputs.js';
 import { checkPlace, writeOutputs } from './run-outputs.js';
 import { repeatRun } from './run-repeat.js';
 import type { RunRequest } from './run-request.js';
@@ -66,12 +68,9 @@ async function run(request: RunRequest, context: RunContext): Promise<RunResult>
     cudaGraph: ran.cudaGraph,
     ...(ran.weightBudgetBytes === undefined ? {} : { weightBudgetBytes: ran.weightBudgetBytes }),
     seed: request.seed ?? 0,
-    inputs: ran.inputs.map(({ name, tensor, from }) => ({
-      name,
-      dtype: tensor.dtype,
-      shape: [...tensor.shape],
-      from,
-    })),
+    inputs: ran.inputs.map(({ tensor, ...input }) =>
+      describedInput({ ...input, dtype: tensor.dtype, shape: tensor.shape }),
+    ),
     outputs: writeOutputs(ran.outputs, request.output),
     times: timesOf(ran),
     warnings,
@@ -113,19 +112,26 @@ async function runModel(request: RunRequest, { emit, signal }: RunContext & { em
     openOrtSession(request.file, { emit, signal, threads, provider, device }),
   );
   try {
-    const inputs = gatherForModel(session.inputs, request);
-    const tensors = tensorsOf(inputs);
-    const openMs = performance.now() - started;
-    const { outputs, ms } = await inPhase('run', emit, async () => {
-      const times: number[] = [];
-      let last: NamedTensors = new Map();
-      for (let iteration = 0; iteration < iterations; iteration++) {
-        const begun = performance.now();
-        last = await session.run(tensors, cancel);
-        times.push(performance.now() - begun);
-      }
-      return { outputs: last, ms: times };
-    });
+    const plan = (attempt: number) => {
+      const planned = gatherForModel(session.inputs, request, attempt);
+      return { planned, inputs: shapesOf(planned) };
+    };
+    let openMs = 0;
+    const { planned: inputs, result } = await inPhase('run', emit, () =>
+      runGuessed(request.file, plan, async (planned) => {
+        const tensors = tensorsOf(planned);
+        openMs ||= performance.now() - started;
+        const times: number[] = [];
+        let last: NamedTensors = new Map();
+        for (let iteration = 0; iteration < iterations; iteration++) {
+          const begun = performance.now();
+          last = await session.run(tensors, cancel);
+          times.push(performance.now() - begun);
+        }
+        return { outputs: last, ms: times };
+      }),
+    );
+    const { outputs, ms } = result;
     for (const message of placementWarnings(await session.placement()))
       emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
     const { backend } = session;

@@ -20,6 +20,8 @@ export interface GatheredInput {
   readonly tensor: Tensor;
   /** A file, or what the random numbers are. */
   readonly from: string;
+  /** Axes whose size was guessed; absent where none was. */
+  readonly guessedAxes?: readonly number[] | undefined;
 }
 
 type Gathered = Omit<GatheredInput, 'name'>;
@@ -32,22 +34,31 @@ export function gatherInputs(
   inputs: readonly Binding[],
   request: RunRequest,
   model: ModelLike = emptyModel(),
+  attempt = 0,
 ): readonly GatheredInput[] {
   const given = readSources(inputs, request);
   if (!request.sources.some(({ kind }) => kind === 'random')) refuseMissing(inputs, given);
-  const drawn = drawInputs(inputs, given, request, model);
+  const drawn = drawInputs(inputs, given, request, model, attempt);
   return inputs.map((input) => ({ name: input.name, ...(given.get(input.name) ?? drawn(input)) }));
 }
 
-/** The same for an ONNX model, whose graph suggests ranges. */
-export function gatherForModel(inputs: readonly Binding[], request: RunRequest): readonly GatheredInput[] {
+/** The same for an ONNX model, whose graph suggests ranges and sizes; `attempt` counts the guesses from 0. */
+export function gatherForModel(
+  inputs: readonly Binding[],
+  request: RunRequest,
+  attempt = 0,
+): readonly GatheredInput[] {
   const model = openModel(request.file);
   try {
-    return gatherInputs(inputs, request, model);
+    return gatherInputs(inputs, request, model, attempt);
   } finally {
     model.close();
   }
 }
+
+/** As shapes are guessed and told of. */
+export const shapesOf = (gathered: readonly GatheredInput[]) =>
+  gathered.map(({ name, tensor, guessedAxes }) => ({ name, shape: tensor.shape, guessedAxes }));
 
 /** As a session takes them. */
 export const tensorsOf = (gathered: readonly GatheredInput[]): NamedTensors =>
@@ -139,6 +150,7 @@ function drawInputs(
   given: ReadonlyMap<string, Gathered>,
   request: RunRequest,
   model: ModelLike,
+  attempt: number,
 ): (input: Binding) => Gathered {
   const shapes = new Map(request.shapes);
   for (const input of inputs) {
@@ -158,12 +170,12 @@ function drawInputs(
   }
   const ranges = request.ranges ?? [];
   const planned = new Map(
-    planInputs(model, inputs, { shapes, ranges }).map((plan) => [plan.name, plan] as const),
+    planInputs(model, inputs, { shapes, ranges }, attempt).map((plan) => [plan.name, plan] as const),
   );
   return (input) => {
     if (isEngineInput(input) && input.hostValues) return optimalValues(input, request.profile ?? 0);
     const plan = planned.get(input.name)!;
-    return { tensor: plan.tensor(request.seed ?? 0, 0), from: plan.from };
+    return { tensor: plan.tensor(request.seed ?? 0, 0), from: plan.from, guessedAxes: plan.guessedAxes };
   };
 }
 

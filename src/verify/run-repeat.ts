@@ -1,5 +1,5 @@
 import { engineWords } from '../runtime/engine-wishes.js';
-import { quotedName } from '../store/build-words.js';
+import { quotedName, shapeText } from '../store/build-words.js';
 import { shellWord } from '../system/shell-word.js';
 import type { RunRequest } from './run-request.js';
 
@@ -14,8 +14,7 @@ export function repeatRun(request: RunRequest): string {
     else words.push(source.kind === 'tensor' ? `${quotedName(source.name)}=@${source.path}` : source.path);
   }
   add('--seed', request.seed);
-  for (const [name, dims] of request.shapes ?? [])
-    add('--shapes', `${quotedName(name)}:${dims.length === 0 ? 'scalar' : dims.join('x')}`);
+  for (const [name, dims] of request.shapes ?? []) add('--shapes', shapeText(name, dims));
   for (const { name, low, high } of request.ranges ?? [])
     add('--val-range', `${name === null ? '' : `${quotedName(name)}:`}[${low},${high}]`);
   add('--iterations', request.iterations);

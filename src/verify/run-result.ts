@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { describedInputSchema } from './result.js';
 
 const shape = z.array(z.int().nonnegative());
 
@@ -22,15 +23,7 @@ export const runResultSchema = z.object({
   /** Of an engine with weight streaming: bytes of these weights that stay on the GPU; absent for others. */
   weightBudgetBytes: z.number().optional(),
   seed: z.int().nonnegative(),
-  inputs: z.array(
-    z.object({
-      name: z.string(),
-      dtype: z.string(),
-      shape,
-      /** A file, or what the random numbers are. */
-      from: z.string(),
-    }),
-  ),
+  inputs: z.array(describedInputSchema),
   outputs: z.array(
     z.object({
       name: z.string(),

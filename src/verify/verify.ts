@@ -11,7 +11,8 @@ import type { Binding, Session } from '../runtime/session.js';
 import { openWishedEngine } from '../runtime/supervised-engine.js';
 import type { NamedTensors, Tensor } from '../tensor/tensor.js';
 import { checkDevice } from '../toolchain/chosen-gpu.js';
-import { inDtype, type PlannedInput, planInputs, sampleOf } from './inputs.js';
+import { runGuessed } from './guessed-run.js';
+import { describedInput, inDtype, planInputs, sampleOf } from './inputs.js';
 import { judgeRuns, outcomesOf } from './judge-runs.js';
 import { checkRules, type JudgedOutput } from './judged.js';
 import { worst } from './outcome.js';
@@ -43,35 +44,48 @@ export async function verifyModel(
   checkSides(request);
   const { seed = 0, samples = DEFAULT_SAMPLES } = request;
   const precision = request.precision ?? detectPrecision(request.candidate);
-  const steps = stepCounter(2 * samples + 1, context.emit ?? ignoreEvents);
+  const step = (done: number, detail: string) =>
+    (context.emit ?? ignoreEvents)({
+      type: 'progress',
+      phase: 'verify',
+      done,
+      total: 2 * samples + 1,
+      detail,
+    });
 
   const referenceRun = await runAll(request.reference, request, context, async (session, run) => {
     checkToleranceNames(request, session.outputs);
     const model = openModel(request.reference);
-    let plan: readonly PlannedInput[];
     try {
-      plan = planInputs(model, session.inputs, request);
+      const { planned: plan, result: outputs } = await runGuessed(
+        request.reference,
+        (attempt) => {
+          const planned = planInputs(model, session.inputs, request, attempt);
+          return { planned, inputs: planned };
+        },
+        (planned) =>
+          runSamples(samples, (sample) => {
+            step(sample, `reference, sample ${sample + 1} of ${samples}`);
+            return run(sampleOf(planned, seed, sample));
+          }),
+      );
+      return { plan, outputs, bindings: session.outputs, inputs: session.inputs };
     } finally {
       model.close();
     }
-    const outputs = await runSamples(samples, (sample) => {
-      steps.next(`reference, sample ${sample + 1} of ${samples}`);
-      return run(sampleOf(plan, seed, sample));
-    });
-    return { plan, outputs, bindings: session.outputs, inputs: session.inputs };
   });
   const { plan } = referenceRun.found;
 
   const candidateRun = await runAll(request.candidate, request, context, async (session, run) => {
     checkSameInputs(request, referenceRun.found.inputs, session.inputs);
     const outputs = await runSamples(samples, (sample) => {
-      steps.next(`candidate, sample ${sample + 1} of ${samples}`);
+      step(samples + sample, `candidate, sample ${sample + 1} of ${samples}`);
       return run(forCandidate(session.inputs, sampleOf(plan, seed, sample)));
     });
     return { outputs, bindings: session.outputs };
   });
 
-  steps.next('comparing');
+  step(2 * samples, 'comparing');
   const judgement = judgeRuns(request, precision, referenceRun.found, candidateRun.found);
   const doubts = await unrepeatable(request, precision, judgement, referenceRun.found, async (count) => {
     const again = await runAll(request.reference, request, context, (_, run) =>
@@ -91,7 +105,7 @@ export async function verifyModel(
     roundedValues: candidateRun.roundedValues,
     seed,
     samples,
-    inputs: plan.map(({ name, dtype, shape, from }) => ({ name, dtype, shape: [...shape], from })),
+    inputs: plan.map(describedInput),
     outputs: judged.map(({ output }) => output),
     verdicts: { ...verdicts, task: null },
     chunks: samples,
@@ -239,13 +253,3 @@ const failuresOf = (judged: readonly JudgedOutput[]): VerifyResult['failures'] =
       maxAbs: measure(maxAbs),
     })),
   );
-
-function stepCounter(total: number, emit: EventListener): { next(detail: string): void } {
-  let done = 0;
-  return {
-    next: (detail) => {
-      emit({ type: 'progress', phase: 'verify', done, total, detail });
-      done++;
-    },
-  };
-}

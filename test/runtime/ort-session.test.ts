@@ -114,6 +114,22 @@ describe('a session on ONNX Runtime', () => {
     );
   });
 
+  it('names the file of the user where a copy is what it loads', async () => {
+    const path = await modelFile((graph) => {
+      graph.input('x', 'float16', [1, 2]);
+      graph.initializer('axes', ids([1], [7]));
+      graph.node('Unsqueeze', { inputs: ['x', 'axes'], outputs: ['y'] });
+      graph.output('y', 'float16', null);
+    });
+    const rejection = expect.objectContaining({
+      code: 'TF_ONNXRUNTIME_FAILED',
+      message: expect.not.stringMatching(/trtforge-model-|given\.onnx.*model-\d/),
+    });
+    await expect(openOrtSession(path)).rejects.toThrow(rejection);
+    await expect(openOrtSession(path)).rejects.toThrow(path);
+    await expect(openOrtSession(path, { givenModel: 'given.onnx' })).rejects.toThrow('given.onnx');
+  });
+
   it('stops a run that is cancelled', async () => {
     const path = await modelFile((graph) => {
       graph.input('x', 'float32', ['n', 'n']);

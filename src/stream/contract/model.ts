@@ -48,8 +48,7 @@ async function stateOnnx(path: string, context: ModelContext): Promise<StatedMod
     const { graph } = model.proto;
     const binding = (value: Parameters<typeof valueFacts>[0]): ModelBinding => {
       const { name, dtype, shape } = valueFacts(value);
-      const sizes = shape?.map((size) => (typeof size === 'number' && size < 0 ? null : size)) ?? null;
-      return { name, dtype: knownDtype(dtype), shape: sizes };
+      return { name, dtype: knownDtype(dtype), shape };
     };
     const inputs = graph === undefined ? [] : feedInputs(graph).map(binding);
     const outputs = (graph?.output ?? []).map(binding);

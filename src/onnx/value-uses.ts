@@ -1,9 +1,9 @@
-import { bodiesOf, type GraphView, visitMainGraphs } from '../onnx/graph.js';
-import type { ModelLike } from '../onnx/model.js';
-import type { NodeProto, TensorProto } from '../onnx/onnx_pb.js';
-import { declaredType } from '../onnx/value-type.js';
 import { elementCount } from '../tensor/dtype.js';
 import { float32Values } from '../tensor/values.js';
+import { bodiesOf, type GraphView, visitMainGraphs } from './graph.js';
+import type { ModelLike } from './model.js';
+import type { NodeProto, TensorProto } from './onnx_pb.js';
+import { valueFacts } from './value-facts.js';
 
 /** One place where a value is used: as input `index` of `node`. */
 export interface Use {
@@ -90,20 +90,8 @@ export class ValueUses {
       ...(view.graph?.input ?? []),
       ...(view.graph?.output ?? []),
     ]) {
-      const value = info.type?.value;
-      if (
-        declaredType(info.type) === undefined ||
-        value?.case !== 'tensorType' ||
-        value.value.shape === undefined
-      )
-        continue;
-      this.#shapes.set(
-        info.name,
-        value.value.shape.dim.map(({ value: dim }) => {
-          if (dim.case === 'dimValue') return Number(dim.value);
-          return dim.case === 'dimParam' && dim.value !== '' ? dim.value : null;
-        }),
-      );
+      const { dtype, shape } = valueFacts(info);
+      if (dtype !== null && shape !== null) this.#shapes.set(info.name, shape);
     }
     for (const node of view.nodes) {
       const constant =

@@ -1,0 +1,154 @@
+import type { Use, ValueUses } from './value-uses.js';
+
+/** One axis of one input. */
+export interface AxisPlace {
+  readonly input: string;
+  readonly axis: number;
+}
+
+/** What the size of an open dimension counts. */
+type Kind = 'batch' | 'image' | 'audio' | 'time' | 'sequence' | 'other';
+
+/** One dimension that a model leaves open, wherever it stands: every place has the same size. */
+export interface OpenDimension {
+  readonly places: readonly AxisPlace[];
+  /** The name that the model gives it; null where it has none. */
+  readonly symbol: string | null;
+  /** Sizes to try, the likeliest first. */
+  readonly tries: readonly number[];
+  /** Minimum, optimum and maximum of an optimization profile. */
+  readonly range: readonly [number, number, number];
+}
+
+type Dimension = number | string | null;
+
+/** A declared input. */
+interface OpenInput {
+  readonly name: string;
+  readonly dtype: string | null;
+  readonly shape: readonly Dimension[] | null;
+}
+
+/** How often sizes are guessed for one model. */
+export const MOST_TRIES = 6;
+
+/** Sizes that models take in practice. Convolutions and transforms need more than so many elements, fixed positions allow no more than so many: hence several. */
+const sizesOf: Readonly<Record<Kind, Pick<OpenDimension, 'tries' | 'range'>>> = {
+  batch: { tries: [1], range: [1, 8, 32] },
+  image: { tries: [224, 640, 32, 256, 48, 8], range: [224, 224, 640] },
+  audio: { tries: [16_000, 512, 128, 1280, 160_000, 8], range: [512, 16_000, 160_000] },
+  time: { tries: [128, 512, 2048, 32, 16, 8], range: [32, 128, 512] },
+  sequence: { tries: [16, 64, 128, 512, 2048, 8], range: [1, 128, 512] },
+  other: { tries: [8, 32, 128, 512, 2048, 1], range: [8, 128, 512] },
+};
+
+const BATCH = /batch|^n$|^b$|^bs$/i;
+const AUDIO = /sample|audio|wave?(?:form)?s?(?![a-z])|pcm/i;
+/** Kinds by what a symbol is called, the first that fits. */
+const kindsByName: readonly (readonly [RegExp, Kind])[] = [
+  [BATCH, 'batch'],
+  [/height|width|^h$|^w$/i, 'image'],
+  [AUDIO, 'audio'],
+  [/time|frame|^t$/i, 'time'],
+  [/seq|len|token|^l$|^s$/i, 'sequence'],
+];
+const STATE = /state|hidden|cache|past|memory|(?:^|_)[hc](?:n|x|_?(?:in|\d))?$/i;
+const RECURRENT: ReadonlySet<string> = new Set(['LSTM', 'GRU', 'RNN']);
+const CHANNELS: ReadonlySet<number | string | null | undefined> = new Set([1, 3, 4]);
+/** What exporters write where a dimension has no name: the same text says nothing of the same size. */
+const PLACEHOLDER = /^(?:[?*]|-1|none|null|unk(?:nown)?|unk__\d+)$/i;
+/** Names that count dimensions and say nothing of them. */
+const NUMBERED = /unk|dim|dyn|axis|axes/i;
+
+export const isPlaceholder = (symbol: string): boolean => PLACEHOLDER.test(symbol);
+
+/**
+ * The open dimensions of the inputs: by symbol where they have one, else each for itself, except that the batch of a state is the batch of the inputs.
+ * What each counts follows from its name, the shape of its input and, with `uses`, from what the graph does with the input. Inputs without a rank have none.
+ */
+export function openDimensions(inputs: readonly OpenInput[], uses?: ValueUses): readonly OpenDimension[] {
+  const found = new Map<string, { places: AxisPlace[]; kinds: Kind[]; symbol: string | null }>();
+  const leader = inputs.find(({ shape }) => isOpen(shape?.[0]));
+  const batchKey = leader === undefined ? 'batch' : keyOf(leader, 0);
+  const kindOf = kindsOver(inputs, uses);
+  for (const input of inputs) {
+    const state = stateBatch(input, uses);
+    for (const [axis, dim] of (input.shape ?? []).entries()) {
+      if (!isOpen(dim)) continue;
+      const isBatchOfState = axis === state && !isNamed(dim);
+      const key = isBatchOfState ? batchKey : keyOf(input, axis);
+      const entry = found.get(key) ?? { places: [], kinds: [], symbol: isNamed(dim) ? dim : null };
+      found.set(key, entry);
+      entry.places.push({ input: input.name, axis });
+      entry.kinds.push(isBatchOfState ? 'batch' : kindOf(input, axis));
+    }
+  }
+  const fixedBatch = inputs.find(
+    (input) => (input.shape?.length ?? 0) > 1 && stateBatch(input, uses) === undefined,
+  )?.shape?.[0];
+  return [...found].map(([key, { places, kinds, symbol }]) => {
+    const sizes = sizesOf[kinds.find((kind) => kind !== 'other') ?? 'other'];
+    if (key !== 'batch' || typeof fixedBatch !== 'number') return { places, symbol, ...sizes };
+    return { places, symbol, tries: [fixedBatch], range: [fixedBatch, fixedBatch, fixedBatch] };
+  });
+}
+
+const isOpen = (dim: Dimension | undefined): dim is string | null =>
+  dim !== undefined && typeof dim !== 'number';
+const isNamed = (dim: Dimension | undefined): dim is string => typeof dim === 'string' && !isPlaceholder(dim);
+
+/** One key for a symbol wherever it stands; an axis without a name has its own. */
+function keyOf({ name, shape }: OpenInput, axis: number): string {
+  const dim = shape?.[axis];
+  return isNamed(dim) ? `symbol ${dim}` : `axis ${axis} of ${name}`;
+}
+
+/** A state is `[layers, batch, …]`: of an input that is one by its name or its use, the first axis left open after a fixed one. */
+function stateBatch({ name, shape }: OpenInput, uses: ValueUses | undefined): number | undefined {
+  const axis = shape?.findIndex(isOpen) ?? -1;
+  if (axis < 1) return undefined;
+  const isInitial = ({ node, index }: Use) => RECURRENT.has(node.opType) && index >= 5;
+  return STATE.test(name) || uses?.reached(name).some(isInitial) ? axis : undefined;
+}
+
+function kindsOver(
+  inputs: readonly OpenInput[],
+  uses: ValueUses | undefined,
+): (input: OpenInput, axis: number) => Kind {
+  // There is one batch: several names on first axes count several things.
+  const first = new Set(inputs.flatMap(({ shape }) => (isNamed(shape?.[0]) ? [shape[0]] : [])));
+  const telling = [...first].filter((symbol) => !NUMBERED.test(symbol));
+  const later = new Set(inputs.flatMap(({ shape }) => shape?.slice(1) ?? []));
+  const isBatch = (dim: Dimension) =>
+    !isNamed(dim) || (!later.has(dim) && !(telling.length > 1 && telling.includes(dim)));
+  const audio = new Map(inputs.map((input) => [input.name, isAudio(input, uses)] as const));
+  return (input, axis) => {
+    const dim = input.shape?.[axis] ?? null;
+    const rank = input.shape?.length ?? 0;
+    const named = isNamed(dim) ? kindsByName.find(([name]) => name.test(dim))?.[1] : undefined;
+    const isFirst = axis === 0 && rank > 1;
+    const isSignal = axis === rank - 1 && audio.get(input.name) === true;
+    if (named !== undefined && !(named === 'audio' && isFirst))
+      return named === 'sequence' && isSignal ? 'audio' : named;
+    if (axis === 0 && isBatch(dim) && !isSignal) return 'batch';
+    if (isImage(input, axis)) return 'image';
+    return isSignal ? 'audio' : 'other';
+  };
+}
+
+/** Rank 4 with the channels of an image, before its sides (NCHW) or after them (NHWC). */
+function isImage({ shape, dtype }: OpenInput, axis: number): boolean {
+  if (shape?.length !== 4 || dtype === 'bool' || axis === 0) return false;
+  return CHANNELS.has(shape[1]) ? axis > 1 : CHANNELS.has(shape[3]) && axis < 3;
+}
+
+/** A signal by its name, or because the graph filters it along its last axis as it comes. */
+function isAudio({ name, dtype, shape }: OpenInput, uses: ValueUses | undefined): boolean {
+  const rank = shape?.length ?? 0;
+  if (!/float/.test(dtype ?? '') || rank < 1 || rank > 3) return false;
+  if (AUDIO.test(name)) return true;
+  const filters = ({ node, index }: Use) =>
+    index === 0 &&
+    (node.opType === 'STFT' || (node.opType === 'Conv' && uses?.shape(node.input[1] ?? '')?.length === 3));
+  return rank < 3 && uses?.reached(name).some(filters) === true;
+}
