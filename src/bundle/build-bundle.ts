@@ -2,6 +2,7 @@ import { systemErrorCode, TrtforgeError } from '../errors.js';
 import { ignoreEvents } from '../events.js';
 import { publishFile } from '../system/publish.js';
 import { removeIfThere } from '../system/remove.js';
+import { protectingInputs } from '../system/user-files.js';
 import { reportOf } from './build-report.js';
 import type { BundleContext, BundleRequest } from './bundle-request.js';
 import { BundleRun } from './bundle-run.js';
@@ -13,11 +14,15 @@ import type { BundleReport } from './report-schema.js';
  * ```ts
  * const { outcome, components } = await buildBundle({ meta: 'out/model_meta.json', outdir: 'engines', precision: 'fp16' });
  * ```
- * Writes `COMPONENT.engine` with its passport, `build_logs/` and `build_report.json`; the report also when the run fails, which is then in `failure`. `forgeBundle`
- * does this and writes the report as pages too.
+ * Writes `COMPONENT.engine` with its passport, `build_logs/` and `build_report.json`; the report also when the run fails, which is then in `failure`, unless nothing was begun because the
+ * request is wrong, or no engine changed where a report of a finished run lies: then `report` is null. `forgeBundle` does this and writes the report as pages too.
  * Throws only when it cannot begin: TF_WRITE_FAILED, and TF_USAGE for components that the bundle does not have.
  */
 export async function buildBundle(request: BundleRequest, given: BundleContext = {}): Promise<BundleReport> {
+  return protectingInputs([request.meta, request.profilesFile], () => build(request, given));
+}
+
+async function build(request: BundleRequest, given: BundleContext): Promise<BundleReport> {
   const { emit = ignoreEvents, environment = process.env, signal } = given;
   const started = new Date();
   const run = new BundleRun(request, given, { emit, environment, signal });
@@ -35,14 +40,14 @@ export async function buildBundle(request: BundleRequest, given: BundleContext =
     finished: new Date(),
     stagingKept: request.keepTemp === true,
   });
-  writeReport(report, failure);
+  if (report.report !== null) writeReport(report.report, report, failure);
   return report;
 }
 
 /** A disk that is full when the run fails is full for the report too: then the failure itself is what matters. */
-function writeReport(report: BundleReport, failure: TrtforgeError | undefined): void {
+function writeReport(path: string, report: BundleReport, failure: TrtforgeError | undefined): void {
   try {
-    publishFile(report.report, `${JSON.stringify(report, null, 2)}\n`);
+    publishFile(path, `${JSON.stringify(report, null, 2)}\n`);
   } catch (error) {
     throw failure ?? error;
   }

@@ -8,6 +8,7 @@ import { ExitCode, type TrtforgeError } from '../errors.js';
 import { engineWords } from '../runtime/engine-wishes.js';
 import { buildWords, storeWords, word } from '../store/build-words.js';
 import { packageVersion } from '../version.js';
+import type { BundleRequest } from './bundle-request.js';
 import type { BundleRun } from './bundle-run.js';
 import { bundleWords } from './bundle-words.js';
 import type { ComponentState } from './component-state.js';
@@ -46,7 +47,7 @@ export function reportOf(run: BundleRun, thrown: TrtforgeError | undefined, time
     model_name: run.meta?.modelName ?? null,
     onnx_dir: run.folder,
     outdir: request.outdir,
-    report: join(request.outdir, REPORT_FILE),
+    report: describesTheFolder(run, thrown) ? reportPath(request) : null,
     timing_cache: first === undefined ? null : run.timingCacheFor(first),
     device: run.device,
     fp16: precision === 'fp16',
@@ -75,6 +76,19 @@ export function reportOf(run: BundleRun, thrown: TrtforgeError | undefined, time
     ...(thrown === undefined ? {} : { error: `${thrown.code}: ${thrown.message}` }),
     failure: thrown === undefined ? null : failureOf(thrown, failed),
   };
+}
+
+const reportPath = ({ outdir }: BundleRequest): string => join(outdir, REPORT_FILE);
+
+/** A run that failed and changed no engine takes no report of a finished run away, and none is worth writing of a request that could not begin. */
+function describesTheFolder(
+  { request, components, clock }: BundleRun,
+  thrown: TrtforgeError | undefined,
+): boolean {
+  const isNew = components.some(({ engine }) => engine !== undefined && engine.status !== 'kept');
+  if (thrown === undefined || isNew) return true;
+  const hasBegun = thrown.exitCode !== ExitCode.badInput || clock.steps.some(({ step }) => step === 'build');
+  return hasBegun && !readReport(reportPath(request)).isFinished;
 }
 
 const inOrder = (roster: readonly string[], components: readonly ComponentReport[]): ComponentReport[] =>
@@ -186,24 +200,32 @@ const shapesAt = (profile: ProfileRequest, end: 'min' | 'opt' | 'max'): Record<s
 /** With some components asked for, the others are in the report as an earlier one has them, as long as their engines lie there unchanged in size. */
 function earlierComponents({ request, components }: BundleRun): readonly ComponentReport[] {
   if (request.only === undefined || request.only.length === 0) return [];
-  return readComponents(join(request.outdir, REPORT_FILE))
-    .filter(({ component }) => !components.some(({ name }) => name === component))
+  return readReport(reportPath(request))
+    .components.filter(({ component }) => !components.some(({ name }) => name === component))
     .filter(({ engine, engine_bytes }) => engine_bytes !== null && existsSync(engine))
     .map((component) => ({ ...component, status: 'earlier' }));
 }
 
+interface EarlierReport {
+  readonly components: readonly ComponentReport[];
+  readonly isFinished: boolean;
+}
+
 /** An earlier report is only an aid: one that cannot be read, or of another tool, has nothing to say. */
-function readComponents(path: string): readonly ComponentReport[] {
+function readReport(path: string): EarlierReport {
   try {
-    const report: unknown = JSON.parse(readFileSync(path, 'utf8'));
-    const list =
-      typeof report === 'object' && report !== null && 'components' in report ? report.components : [];
-    return (Array.isArray(list) ? list : []).flatMap((entry: unknown) => {
+    const report = JSON.parse(readFileSync(path, 'utf8')) as {
+      components?: unknown;
+      outcome?: unknown;
+    } | null;
+    const list: unknown[] = Array.isArray(report?.components) ? report.components : [];
+    const components = list.flatMap((entry) => {
       const parsed = componentReportSchema.safeParse(entry);
       return parsed.success ? [parsed.data] : [];
     });
+    return { components, isFinished: report?.outcome === 'pass' || report?.outcome === 'fail' };
   } catch {
-    return [];
+    return { components: [], isFinished: false };
   }
 }
 

@@ -110,7 +110,8 @@ export const bundleReportSchema = z.strictObject({
   model_name: z.string().nullable(),
   onnx_dir: z.string(),
   outdir: z.string(),
-  report: z.string(),
+  /** Null where none was written: nothing had begun, or that of an earlier run that finished was left there. */
+  report: z.string().nullable(),
   /** Passed to the builder; null where the product measures nothing or none was wanted. */
   timing_cache: z.string().nullable(),
   device: z.int().nonnegative(),

@@ -22,7 +22,7 @@ export function renderBundle(report: BundleReport, output: TextOutput): void {
     line(`  ${report.failure.message.replaceAll('\n', '\n    ')}`);
     line(`  ${dim('→')} ${report.failure.remedy} ${dim(report.failure.code)}`);
   }
-  line(`report  ${bundlePage(report)}`);
+  if (report.report !== null) line(`report  ${bundlePage(report)}`);
 }
 
 function renderComponent(component: ComponentReport, { line, colors }: TextOutput): void {

@@ -107,7 +107,9 @@ function parsePhases(list: string): readonly SkippablePhase[] {
 
 function render(result: ForgeResult, { line, colors }: TextOutput): void {
   const { verdict, conversion, build, verification, error } = result;
-  const tone = { pass: colors.green, fail: colors.red, inconclusive: colors.yellow }[verdict.outcome];
+  const tone = { pass: colors.green, fail: colors.red, inconclusive: colors.yellow, error: colors.red }[
+    verdict.outcome
+  ];
   if (conversion !== null) line(conversionSentence(conversion));
   if (build !== null) line(engineSentence(build));
   if (verification !== null) line(accuracySentence(verification));
@@ -121,5 +123,5 @@ function render(result: ForgeResult, { line, colors }: TextOutput): void {
   if (error !== null) line(`  ${colors.dim('→')} ${error.remedy}`);
   line();
   if (result.engine !== null) line(`engine  ${result.engine}`);
-  line(`report  ${result.report}`);
+  if (result.report !== null) line(`report  ${result.report}`);
 }

@@ -10,7 +10,7 @@ import { publishFile } from '../system/publish.js';
 
 /**
  * Builds a bundle as `buildBundle` does, holds failures against the known issues, and writes `report.html` and `report.md` beside `build_report.json`, also
- * when the bundle could not be built.
+ * when the bundle could not be built; where `buildBundle` writes no report, no pages either.
  *
  * ```ts
  * const { outcome, failure } = await forgeBundle({ meta: 'out/model_meta.json', outdir: 'engines', precision: 'fp16', check: { seed: 0, samples: 4 } });
@@ -22,7 +22,8 @@ export async function forgeBundle(
   context: BundleContext = {},
 ): Promise<BundleReport> {
   const report = await buildBundle(request, { explain: explaining, ...context });
-  await inPhase('report', context.emit ?? ignoreEvents, async () => writePages(report));
+  if (report.report !== null)
+    await inPhase('report', context.emit ?? ignoreEvents, async () => writePages(report));
   return report;
 }
 

@@ -1,8 +1,10 @@
 import { join, relative } from 'node:path';
 import { targetText } from '../engine/target.js';
+import { ExitCode } from '../errors.js';
 import { ignoreEvents, inPhase } from '../events.js';
 import type { ForgeResult } from '../report/result.js';
 import { openFile } from '../system/byte-source.js';
+import { protectingInputs } from '../system/user-files.js';
 import { onDevice } from '../toolchain/chosen-gpu.js';
 import { packageVersion } from '../version.js';
 import { buildPart } from './build-part.js';
@@ -18,11 +20,12 @@ import { type PhasesOutcome, runPhases } from './phase.js';
 import { repeatCommands } from './repeat.js';
 import { resolvePhase } from './resolve-phase.js';
 import {
-  createRunRoot,
   defaultRunRoot,
+  hasFinishedReport,
   openRunLog,
   type RunRoot,
   runRootAt,
+  writeJson,
   writeReport,
 } from './run-root.js';
 import { judge } from './verdict.js';
@@ -45,10 +48,14 @@ const phasesOf = (run: Run): readonly ForgePhase[] => [
  * ```ts
  * const { verdict, engine, report } = await forge({ model: 'resnet50.onnx', precision: 'fp16', target: 'tensorrt-rtx:sm_89' });
  * ```
- * Throws only when it cannot begin: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_WRITE_FAILED, TF_USAGE (device). What stops a phase later is in `error`, and the report is
- * written all the same.
+ * Throws only when it cannot begin: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_WRITE_FAILED, TF_USAGE (device). What stops a phase later is in `error`. The report is then
+ * written all the same (`report` is its path), unless the run was wrongly asked and began nothing, or made no engine where a report of a finished run lies.
  */
 export async function forge(options: ForgeOptions, context: ForgeContext = {}): Promise<ForgeResult> {
+  return protectingInputs([options.model], () => forgeModel(options, context));
+}
+
+async function forgeModel(options: ForgeOptions, context: ForgeContext): Promise<ForgeResult> {
   openFile(options.model).close();
   const { emit = ignoreEvents, signal } = context;
   const machine = context.machine ?? lookAtMachine();
@@ -60,15 +67,24 @@ export async function forge(options: ForgeOptions, context: ForgeContext = {}): 
     environment: context.environment ?? process.env,
     build: context.build,
   };
-  createRunRoot(run.root);
   const startedAt = new Date().toISOString();
   const started = performance.now();
   const clock = () => performance.now() - started;
   const log = openRunLog(run.root, clock, emit);
   try {
     const phasesContext = { emit, model: options.model, ...(signal === undefined ? {} : { signal }) };
-    const outcome = await runPhases(phasesOf(run), phasesContext, log.write, clock);
-    const result = resultOf(run, outcome, { startedAt, totalMs: clock() });
+    let begun = false;
+    const begin = () => {
+      log.begin();
+      begun = true;
+    };
+    const outcome = await runPhases(phasesOf(run), phasesContext, log.write, clock, begin);
+    const isReported = describesTheRoot(run, outcome, begun);
+    const result = resultOf(run, outcome, { startedAt, totalMs: clock(), isReported });
+    if (!isReported) return result;
+    begin();
+    const { inspection } = outcome.found;
+    if (inspection !== undefined) writeJson(run.root.stepResult('inspect'), inspection);
     await inPhase('report', emit, async () => writeReport(run.root, result));
     return result;
   } finally {
@@ -76,10 +92,16 @@ export async function forge(options: ForgeOptions, context: ForgeContext = {}): 
   }
 }
 
+/** A run that failed and left the engine alone takes no report of a good run away, and none is worth writing of a wish that could not begin. */
+function describesTheRoot({ root }: Run, { error, found }: PhasesOutcome<Forged>, begun: boolean): boolean {
+  if (error === null || found.obtained !== undefined) return true;
+  return (begun || error.exitCode !== ExitCode.badInput) && !hasFinishedReport(root);
+}
+
 function resultOf(
   { options, root, machine }: Run,
   { found, phases, error, issues }: PhasesOutcome<Forged>,
-  times: Pick<ForgeResult, 'startedAt' | 'totalMs'>,
+  { isReported, ...times }: Pick<ForgeResult, 'startedAt' | 'totalMs'> & { readonly isReported: boolean },
 ): ForgeResult {
   const { inspection, prepared, conversion, obtained } = found;
   const parts = {
@@ -105,7 +127,7 @@ function resultOf(
     runRoot: root.path,
     engine: obtained?.engine ?? null,
     passport: obtained?.passportPath ?? null,
-    report: root.report,
+    report: isReported ? root.report : null,
     ...judge(parts),
     ...parts,
     issues: [...issues],
@@ -118,7 +140,7 @@ function resultOf(
       verify: found.verification?.repeat ?? null,
       verifyEngine: found.engineVerification?.repeat ?? null,
     }),
-    files: filesOf(root, found),
+    files: isReported ? filesOf(root, found) : [],
   };
 }
 

@@ -1,14 +1,13 @@
 import { inspectModel } from '../onnx/inspect.js';
 import { plural } from '../report/quantity.js';
 import type { ForgePhase, Run } from './forged.js';
-import { writeJson } from './run-root.js';
 
-export const inspectPhase = ({ options, root }: Run): ForgePhase => ({
+export const inspectPhase = ({ options }: Run): ForgePhase => ({
   name: 'inspect',
+  decides: true,
   skip: () => null,
   run: async () => {
     const inspection = inspectModel(options.model);
-    writeJson(root.stepResult('inspect'), inspection);
     const { nodesTotal, findings } = inspection;
     return {
       found: { inspection },

@@ -22,6 +22,8 @@ export interface PhaseOutcome<S> {
 /** One step of the way. It reads what was found so far and adds to it; it changes nothing that is there. */
 export interface Phase<S> {
   readonly name: string;
+  /** It only reads and decides: nothing is written before the first phase that does more. */
+  readonly decides?: true;
   /** Why it cannot or need not run here, or null. */
   skip(soFar: Partial<S>): string | null;
   /** What is known beforehand, shown while it runs: «last built in 4.2 s». */
@@ -48,14 +50,16 @@ export type Clock = () => number;
 
 /**
  * Runs phases in order. A phase that throws stops the run and is recorded with its code and remedy, those after it as not reached:
- * whoever calls still has everything that was found before.
+ * whoever calls still has everything that was found before. `begin` is called before the first phase that runs and does more than decide.
  */
 export async function runPhases<S>(
   phases: readonly Phase<S>[],
   context: PhaseContext,
   log: PhaseLog,
   clock: Clock,
+  begin: () => void = () => {},
 ): Promise<PhasesOutcome<S>> {
+  let begun = false;
   const records: ReportPhase[] = [];
   const issues: ExplainedIssue[] = [];
   let found: Partial<S> = {};
@@ -71,6 +75,8 @@ export async function runPhases<S>(
       records.push(notStarted(phase.name, 'skipped', reason));
       continue;
     }
+    if (phase.decides !== true && !begun) begin();
+    begun ||= phase.decides !== true;
     const ended = await runPhase(phase, found, context, log, clock);
     records.push(ended.record);
     found = { ...found, ...ended.found };

@@ -9,6 +9,7 @@ import type { ForgePhase, Run } from './forged.js';
 /** Decides GPU, toolchain, target, profiles and identity before any minute is spent on a request that cannot be met. */
 export const resolvePhase = ({ options, environment, visible }: Run): ForgePhase => ({
   name: 'resolve',
+  decides: true,
   skip: () => (options.skip?.includes('build') ? 'no engine was asked for' : null),
   run: async (_, { emit, signal }) => {
     refuseAbsentGpu(visible, options.device, 'Building and running an engine needs an NVIDIA GPU');

@@ -1,4 +1,4 @@
-import { closeSync, openSync, writeSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { EventListener, WorkEvent } from '../events.js';
 import { renderHtml } from '../report/html.js';
@@ -47,8 +47,8 @@ export const modelNameOf = (modelPath: string): string =>
 
 const fileName = (phase: string): string => phase.replaceAll(' ', '-');
 
-/** Creates the folder of a run. Errors: TF_WRITE_FAILED, before any work is done. */
-export function createRunRoot(root: RunRoot): void {
+/** Creates the folder of a run. Errors: TF_WRITE_FAILED. */
+function createRunRoot(root: RunRoot): void {
   try {
     makeFolder(join(root.path, 'logs'));
   } catch (cause) {
@@ -58,6 +58,16 @@ export function createRunRoot(root: RunRoot): void {
 
 export function writeJson(path: string, value: unknown): void {
   publishFile(path, `${JSON.stringify(value, null, 2)}\n`);
+}
+
+/** Whether the run root has the report of a run that came to its end. */
+export function hasFinishedReport(root: RunRoot): boolean {
+  try {
+    const { error } = JSON.parse(readFileSync(root.result, 'utf8')) as { readonly error?: unknown };
+    return error === null;
+  } catch {
+    return false;
+  }
 }
 
 /** Writes every view of a result, the data first. */
@@ -77,32 +87,48 @@ const timingsOf = ({ startedAt, totalMs, phases }: ForgeResult) => ({
 
 export interface RunLog {
   readonly write: PhaseLog;
+  /** Creates the run root and writes what was held back until then. Errors: TF_WRITE_FAILED. */
+  begin(): void;
   close(): void;
 }
 
 /**
  * One log file per phase, with every line the libraries said. Lines are written as they come, not published at the end:
- * after a kill the last lines are what one looks for. A log that cannot be written does not end the run: `emit` is told once, and logging stops.
+ * after a kill the last lines are what one looks for. Until `begin` they are held back: a run that cannot begin leaves no trace. A log that cannot be written does not end the run: `emit` is told once, and logging stops.
  */
 export function openRunLog(root: RunRoot, clock: () => number, emit: EventListener): RunLog {
   const descriptors = new Map<string, number>();
   let stopped = false;
+  let held: (() => void)[] | undefined = [];
   const descriptorOf = (phase: string): number => {
     const open = descriptors.get(phase) ?? openSync(root.log(phase), 'w');
     descriptors.set(phase, open);
     return open;
   };
+  const writeLine = (phase: string, line: string) => {
+    if (stopped) return;
+    try {
+      writeSync(descriptorOf(phase), line);
+    } catch (cause) {
+      stopped = true;
+      const { message } = writeFailed(root.log(phase), cause);
+      emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
+    }
+  };
   return {
     write: (phase, event) => {
-      const line = logLine(event);
-      if (line === null || stopped) return;
-      try {
-        writeSync(descriptorOf(phase), `${(clock() / 1000).toFixed(3).padStart(9)}  ${line}\n`);
-      } catch (cause) {
-        stopped = true;
-        const { message } = writeFailed(root.log(phase), cause);
-        emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
-      }
+      const text = logLine(event);
+      if (text === null) return;
+      const line = `${(clock() / 1000).toFixed(3).padStart(9)}  ${text}\n`;
+      if (held === undefined) writeLine(phase, line);
+      else held.push(() => writeLine(phase, line));
+    },
+    begin: () => {
+      if (held === undefined) return;
+      createRunRoot(root);
+      const lines = held;
+      held = undefined;
+      for (const write of lines) write();
     },
     close: () => {
       for (const descriptor of descriptors.values()) closeSync(descriptor);

@@ -58,10 +58,19 @@ export function judge(run: Judged): Judgement {
   };
 }
 
+const stopOutcomes = {
+  [ExitCode.pass]: 'error',
+  [ExitCode.failed]: 'fail',
+  [ExitCode.badInput]: 'error',
+  [ExitCode.cannotHere]: 'inconclusive',
+  [ExitCode.inconclusive]: 'inconclusive',
+  [ExitCode.internal]: 'error',
+} as const;
+
 function stopped(error: NonNullable<ForgeResult['error']>): Judgement {
   return {
     verdict: {
-      outcome: error.exitCode === ExitCode.failed ? 'fail' : 'inconclusive',
+      outcome: stopOutcomes[error.exitCode],
       headline: `The run stopped in its phase ${error.phase}.`,
       reasons: [error.message],
     },

@@ -16,7 +16,7 @@ import {
   type TimedPhases,
 } from './sentences.js';
 
-export const marks = { pass: '✅', fail: '❌', inconclusive: '❔' } as const;
+export const marks = { pass: '✅', fail: '❌', inconclusive: '❔', error: '❌' } as const;
 
 /** Nodes of a rule named in the summary; the page lists more, `report.json` all. */
 const NODES_NAMED = 5;

@@ -108,13 +108,15 @@ export const forgeResultSchema = z.object({
   totalMs: z.number(),
   request: z.object({ model: z.string(), precision: z.string(), target: z.string().nullable() }),
   runRoot: z.string(),
-  /** Paths, as the run root was given: the plan, its passport, the page. */
+  /** Paths, as the run root was given: the plan, its passport. */
   engine: z.string().nullable(),
   passport: z.string().nullable(),
-  report: z.string(),
+  /** Null where none was written: nothing had begun, or the report of an earlier run that finished was left there. */
+  report: z.string().nullable(),
   exitCode: exitCodeSchema,
   verdict: z.object({
-    outcome: z.enum(['pass', 'fail', 'inconclusive']),
+    /** `error`: it was wrongly asked, or trtforge itself failed. */
+    outcome: z.enum(['pass', 'fail', 'inconclusive', 'error']),
     /** One sentence. */
     headline: z.string(),
     reasons: z.array(z.string()),

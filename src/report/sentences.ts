@@ -16,6 +16,7 @@ export const outcomeWord: Readonly<Record<Outcome, string>> = {
   pass: 'Pass',
   fail: 'Fail',
   inconclusive: 'Inconclusive',
+  error: 'Error',
 };
 
 export const precisionWord = (precision: string): string =>

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -92,10 +92,8 @@ describe('trtforge forge and build, about a model or a bundle', () => {
       outcome: 'error',
       components: [{ status: 'not-reached' }, {}, {}],
     });
-    expect(JSON.parse(readFileSync(json.report, 'utf8')).error).toContain('TF_BUNDLE_MISMATCH');
-    const page = join(other, 'out', 'report.html');
-    expect(text.out).toContain(`report  ${page}`);
-    expect(readFileSync(page, 'utf8')).toContain('the meta file says 80 mel bins');
+    expect([json.error, json.report]).toEqual([expect.stringContaining('TF_BUNDLE_MISMATCH'), null]);
+    expect(readdirSync(join(other, 'out'))).toEqual([]);
   });
 });
 

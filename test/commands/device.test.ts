@@ -186,7 +186,7 @@ describe('the GPU that was chosen', () => {
     expect(result.bench?.gpu?.name).toBe(name);
     const row = result.environment.find((each) => each.name === 'GPU');
     expect(row?.text).toBe(`${name} (sm_90)${device === 1 ? ', number 1' : ''}`);
-    expect(readFileSync(result.report, 'utf8')).toContain(row?.text);
+    expect(readFileSync(result.report!, 'utf8')).toContain(row?.text);
     if (device !== undefined) expect(result.engineVerification?.repeat).toMatch(/ --device 1( |$)/);
   });
 

@@ -82,7 +82,7 @@ describe('forge on a machine with two unlike GPUs', () => {
     expect(readFileSync(seen, 'utf8')).toBe('7 -\n');
     expect(ranOn()).toEqual([1, 1]);
     expect(gpuRow(result)).toBe('NVIDIA H200 (sm_90), number 1');
-    expect(readFileSync(result.report, 'utf8')).toContain('NVIDIA H200 (sm_90), number 1');
+    expect(readFileSync(result.report!, 'utf8')).toContain('NVIDIA H200 (sm_90), number 1');
     const again = result.repeat.filter(({ step }) => /whole way|Build/.test(step));
     expect(again.map(({ command }) => command)).toEqual(
       Array(2).fill(expect.stringContaining(' --device 1 ')),

@@ -85,15 +85,32 @@ describe('a bundle through forge', () => {
     expect(written('report.html')).toContain('workspace-parsed-tiny');
   });
 
-  test('has them when the meta file contradicts the models', async () => {
-    changeMeta(meta, { features: { n_mels: 80 }, model_name: '<img src=x onerror=alert(1)>' });
+  test('leaves those of a run that finished when the request of a later one is wrong, or it is stopped', async () => {
     await forge(recordingBuilder().build);
-    expect(word()).toBe('Stopped');
-    expect(written('report.html')).toContain(
-      'axis 1 of «audio_signal» is 128; the meta file says 80 mel bins.',
-    );
-    expect(written('report.html')).not.toContain('<img');
-    expect(written('report.md')).not.toContain('<img');
+    const names = ['build_report.json', 'report.html', 'report.md', 'encoder.engine'];
+    const before = names.map(written);
+    changeMeta(meta, { features: { n_mels: 80 }, model_name: '<img src=x onerror=alert(1)>' });
+    const contradicting = await forge(recordingBuilder().build);
+    expect(contradicting).toMatchObject({
+      exitCode: 2,
+      report: null,
+      mismatches: [{ component: 'encoder' }],
+    });
+    expect(await forge(recordingBuilder().build, { meta: `${meta}x` })).toMatchObject({
+      exitCode: 2,
+      report: null,
+    });
+    const none = () => new TrtforgeError('TF_BUILD_FAILED', 'No tactic.');
+    changeMeta(meta, { features: null });
+    expect(await forge(recordingBuilder(none).build, { forceRebuild: true })).toMatchObject({
+      outcome: 'error',
+      failure: { code: 'TF_BUILD_FAILED' },
+      report: null,
+    });
+    expect(names.map(written)).toEqual(before);
+    const { html, markdown } = viewsOf(contradicting);
+    expect(html.render()).toContain('axis 1 of «audio_signal» is 128; the meta file says 80 mel bins.');
+    expect(html.render() + markdown.render()).not.toContain('<img');
   });
 
   test('fails as the run did where the page cannot be written either', async () => {

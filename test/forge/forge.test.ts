@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -88,18 +88,43 @@ describe('forge that cannot go on', () => {
     expect(existsSync(root)).toBe(false);
   });
 
-  test('what is no model stops in inspect; the report says so, with code, remedy and exit code', async () => {
+  test('what is no model stops in inspect, with code, remedy and exit code, and leaves no report', async () => {
     const path = join(folder, 'text.onnx');
     writeFileSync(path, 'version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n');
     const result = await forge({ model: path, runRoot: runRoot('text') });
     expect(result).toMatchObject({
       exitCode: 2,
       error: { phase: 'inspect', code: 'TF_ONNX_NOT_A_MODEL' },
-      verdict: { outcome: 'inconclusive' },
+      verdict: { outcome: 'error' },
       model: null,
+      report: null,
+      files: [],
     });
     expect(new Set(Object.values(statuses(result)))).toEqual(new Set(['failed', 'not-reached']));
-    expect(readFileSync(result.report, 'utf8')).toContain('TF_ONNX_NOT_A_MODEL');
+    expect(existsSync(result.runRoot)).toBe(false);
+  });
+
+  test('a run that finished keeps its report, whatever stops a later one before it has a new engine', async () => {
+    const root = runRoot('kept');
+    const wishes = { model: staticModel(folder), precision: 'fp16', skip: ['build'], runRoot: root } as const;
+    const good = await forge(wishes);
+    expect(good.report).toBe(join(root, 'report.html'));
+    const contents = () =>
+      filesUnder(root).map((path) => [
+        path,
+        statSync(join(root, path)).isFile() && readFileSync(join(root, path)),
+      ]);
+    const before = contents();
+    const text = join(folder, 'text.onnx');
+    writeFileSync(text, 'no model');
+    const failures = [
+      await forge({ ...wishes, model: text }),
+      await forge({ ...wishes, skip: [], profiles: ['absent:1x2'] }),
+      await forge(wishes, { signal: AbortSignal.abort() }),
+    ];
+    expect(failures.map(({ exitCode }) => exitCode).slice(0, 1)).toEqual([2]);
+    for (const { report, error } of failures) expect([report, error === null]).toEqual([null, false]);
+    expect(contents()).toEqual(before);
   });
 
   test('a run root that cannot be is an error before any work', async () => {
@@ -116,7 +141,7 @@ describe('forge that cannot go on', () => {
       { signal: AbortSignal.abort() },
     );
     expect(result).toMatchObject({ exitCode: 4, error: { code: 'TF_CANCELLED', phase: 'inspect' } });
-    expect(existsSync(result.report)).toBe(true);
+    expect(existsSync(result.report!)).toBe(true);
   });
 });
 
@@ -216,7 +241,7 @@ describeWith('toolchain', 'forge with tensorrt-rtx', (libraries) => {
     expect(result.model?.nodesTotal).toBe(2);
     expect(result.conversion).not.toBeNull();
     expect(filesUnder(result.runRoot).filter((path) => path.startsWith('engines'))).toEqual([]);
-    expect(readFileSync(result.report, 'utf8')).toContain('Frobnicate');
+    expect(readFileSync(result.report!, 'utf8')).toContain('Frobnicate');
   });
 
   test('a library that dies stops in build too, and its report names the signal', async () => {
@@ -229,7 +254,7 @@ describeWith('toolchain', 'forge with tensorrt-rtx', (libraries) => {
       },
     );
     expect(result).toMatchObject({ exitCode: 5, error: { phase: 'build', code: 'TF_CHILD_DIED' } });
-    expect(readFileSync(result.report, 'utf8')).toContain('SIGSEGV');
+    expect(readFileSync(result.report!, 'utf8')).toContain('SIGSEGV');
   });
 
   const machine = (gpus: Machine['gpus']): Machine => ({
@@ -287,7 +312,7 @@ describeWith('onnxruntime', 'forge that compares', () => {
     const [output] = result.verification!.outputs;
     expect(output!.checks.every(({ pass }) => pass)).toBe(true);
     expect(output!.statistics.find(({ name }) => name === 'max')?.amount).toBeGreaterThan(0);
-    expect(readFileSync(result.report, 'utf8')).toContain('Distribution of the absolute error of y');
+    expect(readFileSync(result.report!, 'utf8')).toContain('Distribution of the absolute error of y');
     expect(existsSync(join(result.runRoot, 'steps', 'verify.json'))).toBe(true);
   });
 
@@ -299,7 +324,7 @@ describeWith('onnxruntime', 'forge that compares', () => {
     expect(result).toMatchObject({ exitCode: 1, verdict: { outcome: 'fail' }, error: null });
     expect(statuses(result)).toMatchObject({ verify: 'done', bench: 'skipped' });
     expect(result.verdict.reasons.join('\n')).toMatch(/^y: /m);
-    expect(readFileSync(result.report, 'utf8')).toContain('<p class="verdict-word">Fail</p>');
+    expect(readFileSync(result.report!, 'utf8')).toContain('<p class="verdict-word">Fail</p>');
   });
 
   test('a model that is built as it is has nothing to be held against', async () => {

@@ -11,14 +11,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ignoreEvents, type WorkEvent } from '../../src/events.js';
-import { createRunRoot, openRunLog, runRootAt, writeReport } from '../../src/forge/run-root.js';
+import { openRunLog, runRootAt, writeReport } from '../../src/forge/run-root.js';
 import { readResult } from '../../src/report/read.js';
 import { sampleResult } from '../report/sample.js';
 
 describe('a run root', () => {
   const folder = mkdtempSync(join(tmpdir(), 'trtforge-run-'));
   const root = runRootAt(join(folder, 'deep', 'run'));
-  beforeAll(() => createRunRoot(root));
+  beforeAll(() => openRunLog(root, () => 0, ignoreEvents).begin());
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   test('holds every view of the result, and nothing unfinished', () => {
@@ -41,6 +41,7 @@ describe('a run root', () => {
 
   test('keeps one log per phase, its lines there before the phase ends', () => {
     const log = openRunLog(root, () => 1234, ignoreEvents);
+    log.begin();
     log.write('verify engine', { type: 'log', source: 'TensorRT', severity: 'warning', message: 'careful' });
     log.write('build', { type: 'progress', phase: 'build', done: 1 });
     log.write('build', { type: 'phase-end', phase: 'parse', ms: 12.34 });
@@ -57,6 +58,7 @@ describe('a run root', () => {
       () => 0,
       (event) => events.push(event),
     );
+    log.begin();
     const line: WorkEvent = { type: 'log', source: 'x', severity: 'info', message: 'y' };
     log.write('verify', line);
     log.write('verify', line);
@@ -76,8 +78,7 @@ describe('a run root', () => {
   test('that cannot be created is a TF_WRITE_FAILED before any work', () => {
     const file = join(folder, 'a-file');
     writeFileSync(file, '');
-    expect(() => createRunRoot(runRootAt(join(file, 'run')))).toThrow(
-      expect.objectContaining({ code: 'TF_WRITE_FAILED' }),
-    );
+    const log = openRunLog(runRootAt(join(file, 'run')), () => 0, ignoreEvents);
+    expect(() => log.begin()).toThrow(expect.objectContaining({ code: 'TF_WRITE_FAILED' }));
   });
 });

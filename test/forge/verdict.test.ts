@@ -5,7 +5,7 @@ import { failedSample, sampleResult, stoppedSample } from '../report/sample.js';
 const passed: Judged = sampleResult();
 
 describe('the verdict of a run', () => {
-  test.each<[string, Judged, 'pass' | 'fail' | 'inconclusive', number]>([
+  test.each<[string, Judged, 'pass' | 'fail' | 'inconclusive' | 'error', number]>([
     ['compared and built', passed, 'pass', 0],
     ['compared, no engine asked for', { ...passed, build: null }, 'pass', 0],
     ['built, not compared', { ...passed, verification: null }, 'pass', 0],
@@ -18,6 +18,7 @@ describe('the verdict of a run', () => {
       4,
     ],
     ['stopped: this machine cannot', stoppedSample(), 'inconclusive', 3],
+    ['wrongly asked', { ...stoppedSample(), error: { ...stoppedSample().error!, exitCode: 2 } }, 'error', 2],
     [
       'stopped after a failed gate',
       { ...stoppedSample(), error: { ...stoppedSample().error!, exitCode: 1 } },

@@ -20,6 +20,7 @@ export function verdictHeader(result: ForgeResult): Markup {
 const icons: Readonly<Record<Outcome, Markup>> = {
   pass: markup`<path d="M13 25.5 21 33 36 16"/>`,
   fail: markup`<path d="M16 16 32 32M32 16 16 32"/>`,
+  error: markup`<path d="M24 13v14M24 34v.5"/>`,
   inconclusive: markup`<path d="M17.5 19c0-8 13-8 13 0 0 5-6.5 5-6.5 10M24 34.5v.5"/>`,
 };
 
