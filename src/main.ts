@@ -23,6 +23,19 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 // Progress that nobody can read, or that finds no room, stops no work.
 process.stderr.on('error', () => {});
 
+/** The interface closes without an answer on Ctrl-C, Ctrl-D and the end of the input. */
+async function ask(question: string): Promise<string> {
+  const { createInterface } = await import('node:readline');
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  return new Promise((resolve) => {
+    lines.once('close', () => resolve(''));
+    lines.question(question, (answer) => {
+      resolve(answer);
+      lines.close();
+    });
+  });
+}
+
 process.exitCode = await runProgram(
   {
     name: 'trtforge',
@@ -36,6 +49,7 @@ process.exitCode = await runProgram(
     err: (text) => process.stderr.write(`${text}\n`),
     errRaw: (text) => process.stderr.write(text),
     isTerminal: { out: process.stdout.isTTY === true, err: process.stderr.isTTY === true },
+    ...(process.stdin.isTTY === true && process.stderr.isTTY === true ? { ask } : {}),
     columns: () => process.stderr.columns ?? 80,
     environment: process.env,
   },

@@ -10,6 +10,8 @@ export interface CommandContext {
   readonly environment: NodeJS.ProcessEnv;
   /** Whether the library's verbose lines are wanted. */
   readonly verbose?: boolean;
+  /** Asks whoever sits at the terminal; absent where nobody does. */
+  readonly ask?: ((question: string) => Promise<string>) | undefined;
 }
 
 /** What every result of a command has; the fields that follow are the command's own (`schema` names them). */

@@ -217,7 +217,8 @@ async function execution(
       return ExitCode.pass;
     }
     throwIfCancelled(signal, 'starting');
-    const context = { signal, environment: console.environment, verbose: globals.verbose === true };
+    const { environment, ask } = console;
+    const context = { signal, environment, ask, verbose: globals.verbose === true };
     // Whatever a command asks of TensorRT: when it fails, the error says which known issue its lines show.
     const work = () =>
       explaining((emit) => command.run(inputs, options.values, { ...context, emit }), {

@@ -1,4 +1,5 @@
 import { type CommandGroup, defineCommand, type TextOutput } from '../cli/command.js';
+import { confirm, confirmOptions } from '../cli/confirm.js';
 import { TrtforgeError } from '../errors.js';
 import { formatBytes, plural } from '../report/quantity.js';
 import { listCache } from '../store/cache-listing.js';
@@ -94,20 +95,25 @@ const gc = defineCommand({
     'trtforge cache gc --max-size 50G',
     'trtforge cache gc --remote s3://team/engines --max-size 1T',
   ],
-  options: { ...placeOptions, maxSize },
-  run: (_inputs, options, { environment, signal }): Promise<CacheCollection> => {
-    const { maxSize: limit } = options;
+  options: { ...placeOptions, maxSize, ...confirmOptions },
+  run: (_inputs, options, { environment, signal, ask }): Promise<CacheCollection> => {
+    const { maxSize: limit, yes, dryRun } = options;
     if (limit === undefined) {
       throw new TrtforgeError('TF_USAGE', 'Nothing says how large the store may be.', {
         remedy: 'Give --max-size 50G, or set TENSORRT_CACHE_MAX_SIZE.',
       });
     }
-    return withPlace(options, environment, undefined, (store) => collectGarbage(store, limit, signal));
+    return withPlace(options, environment, undefined, (store) => {
+      const sure = (engines: number) =>
+        confirm(`Removing ${plural(engines, 'engine')} from ${store.place}`, { yes, ask });
+      return collectGarbage(store, limit, { dryRun, confirm: sure, signal });
+    });
   },
   render: (result: CacheCollection, { line }) => {
     line(
-      `${plural(result.removed.length, 'engine')} removed, ${formatBytes(result.bytesBefore)} before and ${formatBytes(result.bytesAfter)} now, in ${result.store}`,
+      `${plural(result.removed.length, 'engine')} ${result.dryRun ? 'would be removed' : 'removed'}, ${formatBytes(result.bytesBefore)} before and ${formatBytes(result.bytesAfter)} ${result.dryRun ? 'then' : 'now'}, in ${result.store}`,
     );
+    if (result.dryRun) for (const identity of result.removed) line(`  ${identity}`);
     if (result.excessBytes > 0)
       line(`${formatBytes(result.excessBytes)} over ${formatBytes(result.maxBytes)}: what is left is in use`);
   },
@@ -116,15 +122,25 @@ const gc = defineCommand({
 const clear = defineCommand({
   name: 'clear',
   summary: 'remove every engine from the store',
-  options: placeOptions,
-  run: (_inputs, options, { environment, signal }): Promise<CacheClearing> =>
-    withPlace(options, environment, undefined, async (store) => ({
-      schema: 'trtforge.cache-clear/1',
-      store: store.place,
-      removed: await store.clear(signal),
-    })),
-  render: (result: CacheClearing, { line }) =>
-    line(`${plural(result.removed, 'engine')} removed from ${result.store}`),
+  examples: ['trtforge cache clear --dry-run', 'trtforge cache clear --remote s3://team/engines --yes'],
+  options: { ...placeOptions, ...confirmOptions },
+  run: (_inputs, options, { environment, signal, ask }): Promise<CacheClearing> =>
+    withPlace(options, environment, undefined, async (store) => {
+      const { yes, dryRun } = options;
+      const { engines, foreign } = await listCache(store, signal);
+      const names = [
+        ...engines.map(({ name, identity }) => name ?? identity),
+        ...foreign.map(({ name }) => name),
+      ];
+      if (!dryRun && names.length > 0)
+        await confirm(`Removing ${plural(names.length, 'engine')} from ${store.place}`, { yes, ask });
+      const removed = dryRun ? names.length : await store.clear(signal);
+      return { schema: 'trtforge.cache-clear/1', store: store.place, dryRun, removed, names };
+    }),
+  render: ({ removed, names, store, dryRun }: CacheClearing, { line }) => {
+    line(`${plural(removed, 'engine')} ${dryRun ? 'would be removed' : 'removed'} from ${store}`);
+    if (dryRun) for (const name of names) line(`  ${name}`);
+  },
 });
 
 function entryLine(

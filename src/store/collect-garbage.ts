@@ -3,20 +3,35 @@ import { chooseVictims, type EvictionPlan } from './eviction.js';
 import type { LocalStore } from './local.js';
 import type { RemoteStore } from './remote/remote-store.js';
 
+interface CollectOptions {
+  readonly dryRun: boolean;
+  readonly confirm: (engines: number) => Promise<void>;
+  readonly signal?: AbortSignal;
+}
+
 /**
  * Brings a store under a limit. A folder knows when each engine was last used; a bucket does not, so there the engines built longest ago go
- * first, except those that are being built again. Throws TF_STORE_UNWRITABLE, TF_REMOTE_*.
+ * first, except those that are being built again. `confirm` is told what would go from a bucket, and stops it by throwing; a dry run only tells.
+ * Throws TF_STORE_UNWRITABLE, TF_REMOTE_*.
  */
 export async function collectGarbage(
   store: LocalStore | RemoteStore,
   maxBytes: number,
-  signal?: AbortSignal,
+  { dryRun, confirm, signal }: CollectOptions,
 ): Promise<CacheCollection> {
-  const plan = 'find' in store ? await evictRemote(store, maxBytes, signal) : await store.evict(maxBytes);
+  const plan =
+    'find' in store
+      ? await remotePlan(store, maxBytes, signal)
+      : await (dryRun ? store.evictionPlan(maxBytes) : store.evict(maxBytes));
+  if ('find' in store && !dryRun && plan.victims.length > 0) {
+    await confirm(plan.victims.length);
+    for (const { identity } of plan.victims) await store.remove(identity, signal);
+  }
   return {
     schema: 'trtforge.cache-gc/1',
     store: store.place,
     maxBytes,
+    dryRun,
     removed: plan.victims.map(({ identity }) => identity),
     bytesBefore: plan.bytesBefore,
     bytesAfter: plan.bytesAfter,
@@ -24,13 +39,13 @@ export async function collectGarbage(
   };
 }
 
-async function evictRemote(
+async function remotePlan(
   store: RemoteStore,
   maxBytes: number,
   signal: AbortSignal | undefined,
 ): Promise<EvictionPlan> {
   const held = new Set(await store.leases.names(signal));
-  const plan = chooseVictims(
+  return chooseVictims(
     (await store.list(signal)).map(({ identity, bytes, builtAt }) => ({
       identity,
       bytes: bytes ?? 0,
@@ -39,6 +54,4 @@ async function evictRemote(
     })),
     maxBytes,
   );
-  for (const { identity } of plan.victims) await store.remove(identity, signal);
-  return plan;
 }

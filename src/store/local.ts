@@ -164,10 +164,15 @@ export class LocalStore {
     }
   }
 
+  /** What `evict` would remove. */
+  async evictionPlan(maxBytes: number): Promise<EvictionPlan> {
+    const engines = (await this.list()).flatMap(({ identity }) => this.#evictable(identity) ?? []);
+    return chooseVictims(engines, maxBytes);
+  }
+
   /** Removes the engines used least recently until the plans fit into `maxBytes`; never one in use. Throws TF_STORE_UNWRITABLE. */
   async evict(maxBytes: number): Promise<EvictionPlan> {
-    const engines = (await this.list()).flatMap(({ identity }) => this.#evictable(identity) ?? []);
-    const plan = chooseVictims(engines, maxBytes);
+    const plan = await this.evictionPlan(maxBytes);
     const taken: string[] = [];
     const failed: unknown[] = [];
     for (const { identity } of plan.victims) {

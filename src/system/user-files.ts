@@ -111,7 +111,7 @@ export function kindOf(path: string): FileKind | undefined {
   const head = headOf(path, HEAD_BYTES);
   const latin1 = head.toString('latin1');
   const known = heads.find(([begins]) => begins(latin1))?.[1];
-  if (known !== undefined || !isText(head)) return known ?? 'binary data';
+  if (known !== undefined || !isText(head) || !isUtf8(head)) return known ?? 'binary data';
   const json = /^\s*[[{]\s*(?:"([^"]*)"\s*:\s*(?:"([^"/]*))?)?/.exec(latin1);
   return json === null ? 'a text file' : `JSON (${(json[1] === 'schema' ? json[2] : json[1]) ?? ''})`;
 }
@@ -119,6 +119,16 @@ export function kindOf(path: string): FileKind | undefined {
 /** True when no byte is a control character other than white space; in protobuf the tags of the first fields always are. */
 export const isText = (head: Uint8Array): boolean =>
   head.every((byte) => byte >= 32 || byte === 9 || byte === 10 || byte === 13);
+
+/** Weights can happen to be free of control characters. The last character may be cut. */
+function isUtf8(head: Uint8Array): boolean {
+  try {
+    new TextDecoder('utf-8', { fatal: true }).decode(head, { stream: true });
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 function headOf(path: string, length: number): Buffer {
   const source = openFile(path);

@@ -170,7 +170,7 @@ describeWith('toolchain', 'trtforge build with a real tensorrt-rtx', (toolchain)
     expect(status).toBe(1);
     expect(bad).toContain('TF_ENGINE_DIGEST_MISMATCH');
     expect(await build()).toMatchObject({ source: 'built', why: [{ code: 'TF_ENGINE_DIGEST_MISMATCH' }] });
-    expect((await run('cache', 'clear')).stdout).toContain('1 engine removed');
+    expect((await run('cache', 'clear', '--yes')).stdout).toContain('1 engine removed');
     expect(await build()).toMatchObject({ source: 'built' });
   });
 

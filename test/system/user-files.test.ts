@@ -104,7 +104,9 @@ test('kinds are told by content, of what trtforge itself writes too', async () =
     { index: 0, inputs: new Map([['x', tensor]]), outputs: new Map(), metadata: {} },
   ]);
   openReference(at('reference.jsonl')).close();
+  // The second holds no control character.
   writeFileSync(at('weights'), new Uint8Array(Float32Array.of(0.5, 1, 2).buffer));
+  writeFileSync(at('alike'), new Uint8Array(new Float32Array(999).fill(0.01).buffer));
   const texts = {
     page: '<!doctype html>\n<html></html>',
     junit: '<?xml version="1.0"?>\n<testsuites/>',
@@ -112,9 +114,10 @@ test('kinds are told by content, of what trtforge itself writes too', async () =
     package: '{ "name": "x" }',
     list: '[{"startMs": 1}]',
     yaml: 'schema: x\n',
+    long: `é${'ü'.repeat(400)}`,
   };
   for (const [name, text] of Object.entries(texts)) writeFileSync(at(name), text);
-  const names = 'm.onnx m.onnx.data plan npy npz empty absent reference.jsonl weights'.split(' ');
+  const names = 'm.onnx m.onnx.data plan npy npz empty absent reference.jsonl weights alike'.split(' ');
   const kinds = [...names, ...Object.keys(texts)].map((name) => [name, kindOf(at(name))]);
   expect(Object.fromEntries(kinds)).toEqual({
     'm.onnx': 'an ONNX model',
@@ -126,11 +129,13 @@ test('kinds are told by content, of what trtforge itself writes too', async () =
     absent: undefined,
     'reference.jsonl': 'JSON (chunk_idx)',
     weights: 'binary data',
+    alike: 'binary data',
     page: 'an HTML page',
     junit: 'an XML file',
     result: 'JSON (trtforge.gate)',
     package: 'JSON (name)',
     list: 'JSON ()',
     yaml: 'a text file',
+    long: 'a text file',
   });
 });
