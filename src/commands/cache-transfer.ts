@@ -26,12 +26,17 @@ export const importCommand = defineCommand({
   render: (result: CacheImport, { line, colors }) => {
     for (const { from, name } of result.engines)
       line(`${colors.green('kept')}  ${name}  ${colors.dim(from)}`);
-    for (const { name, oddities } of result.foreign)
-      line(`${colors.yellow('kept without a passport')}  ${name}  ${colors.dim(oddities.join(' '))}`);
+    for (const { name, droppedName, oddities } of result.foreign) {
+      const other = droppedName === null ? [] : [`The same bytes as ${droppedName}, whose name is not kept.`];
+      line(
+        `${colors.yellow('kept without a passport')}  ${name}  ${colors.dim([...oddities, ...other].join(' '))}`,
+      );
+    }
     for (const { from, code, reason } of result.refused)
       line(`${colors.red('refused')}  ${from}  ${colors.dim(code)} ${reason}`);
-    const foreign = result.foreign.length;
-    line(`${plural(result.engines.length + foreign, 'engine')} now in ${result.store}`);
+    const foreign = new Set(result.foreign.map(({ sha256 }) => sha256)).size;
+    const engines = new Set(result.engines.map(({ identity }) => identity)).size;
+    line(`${plural(engines + foreign, 'engine')} now in ${result.store}`);
     if (foreign > 0)
       line(`${foreign} came without a passport: kept, listed and verified, but no build will be given them`);
   },

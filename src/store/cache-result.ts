@@ -104,7 +104,14 @@ export const cacheImportSchema = z.object({
   engines: z.array(z.object({ from: z.string(), identity: z.string(), name: z.string() })),
   /** Engines without one: kept, listed and verified, never used for a build. */
   foreign: z.array(
-    z.object({ from: z.string(), sha256: z.string(), name: z.string(), oddities: z.array(z.string()) }),
+    z.object({
+      from: z.string(),
+      sha256: z.string(),
+      name: z.string(),
+      /** Another name that the same bytes came with; they are kept once, under the first. */
+      droppedName: z.string().nullable(),
+      oddities: z.array(z.string()),
+    }),
   ),
   refused: z.array(z.object({ from: z.string(), code: z.string(), reason: z.string() })),
   exitCode: z.literal([0, 1]),

@@ -26,10 +26,16 @@ export class ForeignEngines {
     this.#place = storePlace;
   }
 
-  /** Copies an engine here. Throws TF_PLAN_INVALID, TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_WRITE_FAILED. */
-  keep(path: string, name = basename(path), now = new Date()): ForeignEngine {
-    const record = describeForeign(path, plainName(name), now);
-    const folder = this.#folder(record.sha256);
+  /**
+   * Copies an engine here. The same bytes are kept once, under the name they came with first; `droppedName` is another that they came with now.
+   * Throws TF_PLAN_INVALID, TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_WRITE_FAILED.
+   */
+  keep(path: string): { readonly record: ForeignEngine; readonly droppedName: string | null } {
+    const name = plainName(basename(path));
+    const found = describeForeign(path, name);
+    const folder = this.#folder(found.sha256);
+    const earlier = plainName(earlierName(join(folder, RECORD)) ?? name);
+    const record = earlier === name ? found : describeForeign(path, earlier);
     const pending = createPending(pathBelow(this.#place, 'pending'));
     try {
       makeFolder(folder);
@@ -37,7 +43,7 @@ export class ForeignEngines {
       moveInto(pending.planPath, join(folder, record.name));
       // The record comes last: an engine without one is not listed.
       publishFile(join(folder, RECORD), `${JSON.stringify(record, null, 2)}\n`);
-      return record;
+      return { record, droppedName: earlier === name ? null : name };
     } catch (cause) {
       throw cause instanceof TrtforgeError ? cause : writeFailed(folder, cause);
     } finally {
@@ -80,7 +86,7 @@ export function foreignProblem(
   }
 }
 
-function describeForeign(path: string, name: string, now: Date): ForeignEngine {
+function describeForeign(path: string, name: string): ForeignEngine {
   const { product, version, fileBytes, foreignHeader } = readPlanHeader(path);
   const { oddities, ...hints } = readNameHints(name);
   const claimed = hints.trtVersion;
@@ -101,7 +107,7 @@ function describeForeign(path: string, name: string, now: Date): ForeignEngine {
         ? []
         : ['Something stands in front of the plan; trtforge inspect --strip-header takes it away.']),
     ],
-    importedAt: now.toISOString(),
+    importedAt: new Date().toISOString(),
   };
 }
 
@@ -120,3 +126,10 @@ const plainName = (name: string): string =>
     .replace(/[^A-Za-z0-9._+~-]+/g, '-')
     .replace(/^[^A-Za-z0-9_+]+/, '')
     .slice(0, 200) || 'engine.plan';
+
+function earlierName(recordPath: string): string | undefined {
+  const record = readJson(recordPath, LARGEST_RECORD);
+  return typeof record === 'object' && record !== null && 'name' in record && typeof record.name === 'string'
+    ? record.name
+    : undefined;
+}

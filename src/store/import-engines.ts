@@ -135,8 +135,9 @@ class Import {
     try {
       if (existsSync(passportPath(path))) await this.#own(path, shown);
       else {
-        const { sha256, name, oddities } = new ForeignEngines(this.store.place).keep(path);
-        this.#foreign.push({ from: shown, sha256, name, oddities });
+        const { record, droppedName } = new ForeignEngines(this.store.place).keep(path);
+        const { sha256, name, oddities } = record;
+        this.#foreign.push({ from: shown, sha256, name, droppedName, oddities });
       }
     } catch (error) {
       if (!(error instanceof TrtforgeError) || ['TF_WRITE_FAILED', 'TF_CANCELLED'].includes(error.code))

@@ -146,6 +146,22 @@ describe('trtforge cache import', () => {
     expect(stdout).toContain('no build will be given them');
   });
 
+  test('keeps the same bytes under two names once, and says which name it dropped', async () => {
+    mkdirSync(join(folder, 'from'));
+    for (const name of ['a-fp16-sm86.plan', 'b-fp16-sm86.plan'])
+      writeFileSync(join(folder, 'from', name), samplePlan(3));
+    const [own, copy] = [writeEngine('c', join(folder, 'one')), writeEngine('c', join(folder, 'two'))];
+    const kept = { name: 'a-fp16-sm86.plan', droppedName: null };
+    const dropped = { name: 'a-fp16-sm86.plan', droppedName: 'b-fp16-sm86.plan' };
+    const result = cacheImportSchema.parse(answer(['import', 'from']));
+    expect(result.foreign).toMatchObject([kept, dropped]);
+    expect(cacheImportSchema.parse(answer(['import', 'from'])).foreign).toMatchObject([kept, dropped]);
+    expect(cacheListSchema.parse(answer(['ls'])).foreign).toMatchObject([{ name: 'a-fp16-sm86.plan' }]);
+    const held = readdirSync(join(store, 'foreign'), { recursive: true }).map(String);
+    expect(held.filter((name) => name.endsWith('.plan'))).toHaveLength(1);
+    expect(cache(['import', 'from', own, copy]).stdout).toContain('2 engines now in ');
+  });
+
   test('with --require-signature takes only what a trusted key signed', async () => {
     const pair = cacheKeygenSchema.parse(answer(['keygen', '-o', 'team.pem']));
     await fill('a', 'b');
