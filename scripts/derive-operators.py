@@ -26,13 +26,15 @@ NUMPY_NAMES = {
 
 
 def type_name(text):
-    """tensor(float) is float32; seq(tensor(float)) is seq(float32)."""
+    """tensor(float) is float32; seq(tensor(float)) is seq(float32); map(int64, float) is map(int64,float32)."""
     text = text.replace(" ", "")
     if text.startswith("tensor("):
         return NUMPY_NAMES.get(text[7:-1], text[7:-1])
     for wrapper in ("seq", "optional"):
         if text.startswith(wrapper + "("):
             return f"{wrapper}({type_name(text[len(wrapper) + 1:-1])})"
+    if text.startswith("map("):
+        return f"map({','.join(NUMPY_NAMES.get(part, part) for part in text[4:-1].split(','))})"
     return text
 
 
@@ -76,11 +78,11 @@ def main():
         "];",
         "",
         "/** Per domain, one row per operator version: name;since;inputs;outputs;type variables (`-`: withdrawn). */",
-        "export const operatorRows: Readonly<Record<string, string>> = {",
+        "export const operatorRows: ReadonlyMap<string, string> = new Map([",
     ]
     for domain in DOMAINS:
-        lines += [f"  '{domain}': `", *rows[domain], "`,"]
-    lines += ["};", ""]
+        lines += ["  [", f"    '{domain}',", "    `", *rows[domain], "`,", "  ],"]
+    lines += ["]);", ""]
     TARGET.write_text("\n".join(lines))
 
 

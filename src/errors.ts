@@ -101,6 +101,13 @@ export const catalogue = {
       'An ONNX file breaks the rules of the protobuf wire format or nests deeper than protobuf allows; the message says at which byte.',
     remedy: 'Export the model again, or check it with the tool that wrote it.',
   },
+  TF_ONNX_GRAPH_INVALID: {
+    exitCode: ExitCode.badInput,
+    meaning:
+      'A node of a model takes a value of a type that its operator does not take, a declared type contradicts the value, or nodes wait for each other in a cycle; the message names the node and the types.',
+    remedy:
+      'Export the model again. Where a converter wrote it, convert the FP32 original with trtforge convert instead.',
+  },
   TF_ONNX_TENSOR_INVALID: {
     exitCode: ExitCode.badInput,
     meaning:

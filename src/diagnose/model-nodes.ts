@@ -1,6 +1,6 @@
 import { originOfLayer } from '../engine/layer-names.js';
 import { TrtforgeError } from '../errors.js';
-import { bodiesOf, capturedNames, type GraphView, qualifiedOpType, visitMainGraphs } from '../onnx/graph.js';
+import { type GraphView, qualifiedOpType, usedNames, visitMainGraphs } from '../onnx/graph.js';
 import { openModel } from '../onnx/model.js';
 import type { ModelProto, NodeProto } from '../onnx/onnx_pb.js';
 import { valueFacts } from '../onnx/value-facts.js';
@@ -112,8 +112,7 @@ function edges(view: GraphView): Edges {
     for (const name of output) if (name !== '') producerOf.set(name, index);
   const consumers: number[][] = view.nodes.map(() => []);
   const producers = view.nodes.map((node, index) => {
-    const captured = bodiesOf(node, view).flatMap((body) => [...capturedNames(body)]);
-    const from = [...node.input, ...captured].flatMap((name) => producerOf.get(name) ?? []);
+    const from = usedNames(node).flatMap((name) => producerOf.get(name) ?? []);
     for (const producer of from) consumers[producer]?.push(index);
     return from;
   });

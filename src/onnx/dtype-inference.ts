@@ -1,3 +1,6 @@
+import { TrtforgeError } from '../errors.js';
+import { visitMainGraphs } from './graph.js';
+import { inOrder } from './node-order.js';
 import { nodeOutputTypes } from './node-types.js';
 import type { FunctionProto, GraphProto, ModelProto, NodeProto, ValueInfoProto } from './onnx_pb.js';
 import { formalAt, type OperatorSignature, operatorSignature, plainDomain } from './operators.js';
@@ -40,6 +43,32 @@ export function inferDtypes(model: ModelProto): ModelTypes {
   return { graph: graphTypes(model.graph, undefined, [], walk), violations };
 }
 
+/**
+ * Throws TF_ONNX_GRAPH_INVALID where ONNX Runtime and TensorRT would refuse a model for its types: an operator is given a type that it does not take,
+ * a declaration contradicts the value, or nodes wait for each other, so that they have no types. Operators and opsets that ONNX does not define prove nothing.
+ */
+export function assertWellTyped(path: string, model: ModelProto): void {
+  for (const { path: graph, nodes } of visitMainGraphs(model)) {
+    const { cycle } = inOrder(nodes);
+    if (cycle.length > 0) {
+      const names = cycle.slice(0, 5).map(nodeLabel).join(', ');
+      throw new TrtforgeError(
+        'TF_ONNX_GRAPH_INVALID',
+        `The nodes of ${graph} of ${path} form a cycle: ${names}.`,
+      );
+    }
+  }
+  const { violations } = inferDtypes(model);
+  const [first] = violations;
+  if (first === undefined) return;
+  const more = violations.length === 1 ? '' : ` (and ${violations.length - 1} more)`;
+  throw new TrtforgeError(
+    'TF_ONNX_GRAPH_INVALID',
+    `${path} is not well typed: ${first.where}: ${first.message}${more}.`,
+    { details: { violations: violations.slice(0, 20) } },
+  );
+}
+
 /** What a node of a model's function is called by: domain, name and overload. */
 export const functionKey = (called: {
   readonly domain: string;
@@ -70,6 +99,8 @@ interface Walk {
 
 interface Scope {
   readonly types: Map<string, ValueType>;
+  /** Inputs, initializers and constants: runtimes take their types from them and overlook what else is declared for them. */
+  readonly stated: Set<string>;
   readonly bodies: Map<GraphProto, GraphTypes>;
   readonly parent: Scope | undefined;
 }
@@ -89,9 +120,10 @@ function graphTypes(
   given: readonly (ValueType | undefined)[],
   walk: Walk,
 ): Scope {
-  const scope: Scope = { types: new Map(), bodies: new Map(), parent };
+  const scope: Scope = { types: new Map(), stated: new Set(), bodies: new Map(), parent };
   const set = (name: string, type: ValueType | undefined) => {
     if (type !== undefined && name !== '') scope.types.set(name, type);
+    if (type !== undefined) scope.stated.add(name);
   };
   for (const tensor of graph.initializer) set(tensor.name, tensorType(tensor.dataType));
   for (const sparse of graph.sparseInitializer)
@@ -109,22 +141,34 @@ function graphTypes(
   const declared = new Map(
     [...graph.valueInfo, ...graph.output].map((info) => [info.name, declaredType(info.type)]),
   );
-  for (const node of graph.node) {
-    for (const [index, type] of typesOfNode(node, scope, walk).entries()) {
-      const name = node.output[index] ?? '';
-      set(name, type ?? declared.get(name));
-    }
-  }
+  typeNodes(graph.node, scope, walk, declared);
   checkDeclarations([...graph.valueInfo, ...graph.output], scope, walk);
   return scope;
+}
+
+function typeNodes(
+  nodes: readonly NodeProto[],
+  scope: Scope,
+  walk: Walk,
+  declared?: ReadonlyMap<string, ValueType | undefined>,
+): void {
+  for (const node of inOrder(nodes).nodes) {
+    for (const [index, found] of typesOfNode(node, scope, walk).entries()) {
+      const name = node.output[index] ?? '';
+      const type = found ?? declared?.get(name);
+      if (type === undefined || name === '') continue;
+      scope.types.set(name, type);
+      if (node.opType === 'Constant') scope.stated.add(name);
+    }
+  }
 }
 
 function checkDeclarations(declarations: readonly ValueInfoProto[], scope: Scope, walk: Walk): void {
   for (const declaration of declarations) {
     const declared = declaredType(declaration.type);
     const actual = lookUp(scope, declaration.name);
-    if (declared !== undefined && actual !== undefined && declared !== actual)
-      walk.report(declaration.name, `is declared ${declared} but is ${actual}`);
+    if (declared === undefined || actual === undefined || scope.stated.has(declaration.name)) continue;
+    if (declared !== actual) walk.report(declaration.name, `is declared ${declared} but is ${actual}`);
   }
 }
 
@@ -132,47 +176,52 @@ function typesOfNode(node: NodeProto, scope: Scope, walk: Walk): readonly (Value
   const inputs = node.input.map((name) => (name === '' ? undefined : lookUp(scope, name)));
   const fn = walk.functions.get(functionKey(node));
   if (fn !== undefined) return functionTypes(fn, inputs, walk);
-  const signature = operatorSignature(
-    node.domain,
-    node.opType,
-    walk.opsets.get(plainDomain(node.domain)) ?? 1,
-  );
+  const opset = walk.opsets.get(plainDomain(node.domain)) ?? 0;
+  const signature = operatorSignature(node.domain, node.opType, opset);
   if (signature !== undefined) checkInputs(node, inputs, signature, walk);
   const bodies = node.attribute.flatMap((attribute) => (attribute.g === undefined ? [] : [attribute.g]));
-  if (bodies.length > 0) return controlFlowTypes(node, bodies, inputs, scope, walk);
+  const fromBodies = bodies.length > 0 ? bodyTypes(node, bodies, inputs, signature, scope, walk) : undefined;
+  if (fromBodies !== undefined) return fromBodies;
   return signature === undefined
     ? node.output.map(() => undefined)
     : nodeOutputTypes(node, inputs, signature);
 }
 
-function controlFlowTypes(
+/** Types what is in the bodies of a node; gives the types of its outputs where they are those of its bodies. */
+function bodyTypes(
   node: NodeProto,
   bodies: readonly GraphProto[],
   inputs: readonly (ValueType | undefined)[],
+  signature: OperatorSignature | undefined,
   scope: Scope,
   walk: Walk,
-): readonly (ValueType | undefined)[] {
+): readonly (ValueType | undefined)[] | undefined {
+  // Only ONNX says how the bodies of its operators are called; those of other operators stand alone.
+  const operator = signature === undefined ? '' : node.opType;
   const given =
-    node.opType === 'Loop'
+    operator === 'Loop'
       ? ['int64', 'bool', ...inputs.slice(2)]
-      : node.opType === 'Scan'
-        ? inputs
-        : node.opType === 'SequenceMap'
+      : operator === 'Scan'
+        ? inputs.slice((signature?.since ?? 0) < 9 ? 1 : 0)
+        : operator === 'SequenceMap'
           ? inputs.map((type) => unwrap('seq', type))
           : [];
   const outputsOf = bodies.map((body) => {
     const types = graphTypes(body, scope, given, walk);
     scope.bodies.set(body, types);
-    return body.output.map((output) => declaredType(output.type) ?? lookUp(types, output.name));
+    return body.output.map((output) => lookUp(types, output.name) ?? declaredType(output.type));
   });
   const first = outputsOf[0] ?? [];
-  if (node.opType === 'If') checkBranches(node, outputsOf, walk);
-  if (node.opType === 'SequenceMap') return first.map((type) => wrap('seq', type));
-  if (node.opType !== 'Loop') return node.output.map((_, index) => first[index]);
+  if (operator === 'If') checkBranches(node, outputsOf, walk);
+  if (operator === 'SequenceMap') return first.map((type) => wrap('seq', type));
+  if (operator === 'If' || operator === 'Scan') return node.output.map((_, index) => first[index]);
+  if (operator !== 'Loop') return undefined;
   const results = first.slice(1);
   for (const [index, type] of inputs.slice(2).entries()) {
     const carried = results[index];
-    if (type !== undefined && carried !== undefined && type !== carried)
+    if (type === undefined || carried === undefined) continue;
+    // A value that may be missing at first and is there after the first turn changes its type so.
+    if (unwrap('optional', type) !== unwrap('optional', carried))
       walk.report(nodeLabel(node), `loop-carried value ${index} enters as ${type} and leaves as ${carried}`);
   }
   return node.output.map((_, index) => results[index]);
@@ -203,7 +252,7 @@ function functionTypes(
   const call = `${functionKey(fn)}(${inputs.join()})`;
   const known = walk.calls.get(call);
   if (known !== undefined) return known;
-  const scope: Scope = { types: new Map(), bodies: new Map(), parent: undefined };
+  const scope: Scope = { types: new Map(), stated: new Set(), bodies: new Map(), parent: undefined };
   const inside: Walk = {
     ...walk,
     opsets: fn.opsetImport.length === 0 ? walk.opsets : opsetsOf(fn.opsetImport),
@@ -213,12 +262,7 @@ function functionTypes(
     const type = inputs[index];
     if (type !== undefined) scope.types.set(name, type);
   }
-  for (const node of fn.node) {
-    for (const [index, type] of typesOfNode(node, scope, inside).entries()) {
-      const name = node.output[index] ?? '';
-      if (type !== undefined && name !== '') scope.types.set(name, type);
-    }
-  }
+  typeNodes(fn.node, scope, inside);
   const outputs = fn.output.map((name) => scope.types.get(name));
   walk.calls.set(call, outputs);
   return outputs;

@@ -10,6 +10,7 @@ const findingKinds = {
   'value-undefined': 'error',
   'graph-cycle': 'error',
   'nodes-unsorted': 'warning',
+  'type-mismatch': 'error',
   'name-duplicate': 'error',
   'name-empty': 'warning',
   'opset-missing': 'error',

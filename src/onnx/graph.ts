@@ -124,7 +124,7 @@ export const qualifiedOpType = (node: NodeProto): string =>
 export const isOnnxDomain = (domain: string): boolean => domain === '' || domain === 'ai.onnx';
 
 /** Names that a graph itself gives values to: inputs, initializers, node outputs. */
-export function definedNames(view: GraphView): Set<string> {
+export function definedNames(view: Pick<GraphView, 'nodes' | 'graph' | 'function'>): Set<string> {
   const names = new Set<string>(view.function?.input ?? []);
   for (const input of view.graph?.input ?? []) names.add(input.name);
   for (const tensor of view.graph?.initializer ?? []) names.add(tensor.name);
@@ -135,18 +135,25 @@ export function definedNames(view: GraphView): Set<string> {
 }
 
 /** Names of outer values that a body uses (itself or through bodies inside it), in order of first use. */
-export function capturedNames(body: GraphView): Set<string> {
+export function capturedNames(body: Pick<GraphView, 'nodes' | 'graph' | 'function'>): Set<string> {
   const own = definedNames(body);
   const captured = new Set<string>();
   const use = (name: string) => {
     if (name !== '' && !own.has(name)) captured.add(name);
   };
-  for (const node of body.nodes) {
-    node.input.forEach(use);
-    for (const inner of bodiesOf(node, body)) capturedNames(inner).forEach(use);
-  }
+  for (const node of body.nodes) usedNames(node).forEach(use);
   for (const output of body.graph?.output ?? []) use(output.name);
   return captured;
+}
+
+/** Names of the values that a node uses: its inputs, and what its bodies take from the graph around them. */
+export function usedNames(node: NodeProto): readonly string[] {
+  const bodies = node.attribute.flatMap(({ g, graphs }) => (g === undefined ? graphs : [g, ...graphs]));
+  if (bodies.length === 0) return node.input;
+  const captured = bodies.flatMap((graph) => [
+    ...capturedNames({ nodes: graph.node, graph, function: undefined }),
+  ]);
+  return [...node.input, ...captured];
 }
 
 function* withBodies(view: GraphView): Generator<GraphView> {

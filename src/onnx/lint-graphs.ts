@@ -1,5 +1,6 @@
 import type { Findings } from './findings.js';
-import { bodiesOf, capturedNames, definedNames, type GraphView, nodeLabel } from './graph.js';
+import { definedNames, type GraphView, nodeLabel, usedNames } from './graph.js';
+import { inOrder } from './node-order.js';
 import type { NodeProto } from './onnx_pb.js';
 
 /** Findings about names and order: values defined twice or never, cycles, nodes before their inputs, unused weights. */
@@ -78,7 +79,7 @@ function lintOrder(
   for (const node of view.nodes) for (const output of node.output) given.delete(output);
   let late: { node: NodeProto; name: string } | undefined;
   for (const node of view.nodes) {
-    for (const name of usedBy(node, view)) {
+    for (const name of usedNames(node)) {
       if (name === '' || given.has(name)) continue;
       if (own.has(name)) late ??= { node, name };
       else if (node.input.includes(name) && !outside(name)) {
@@ -104,7 +105,7 @@ function lintOrder(
 }
 
 function reportDisorder(view: GraphView, late: { node: NodeProto; name: string }, findings: Findings): void {
-  const stuck = nodesInCycles(view);
+  const stuck = inOrder(view.nodes).cycle;
   const where = `${view.path}/${nodeLabel(stuck[0] ?? late.node)}`;
   if (stuck.length > 0) {
     const names = stuck.slice(0, 5).map(nodeLabel).join(', ');
@@ -122,40 +123,11 @@ function reportDisorder(view: GraphView, late: { node: NodeProto; name: string }
   }
 }
 
-/** What is left when every node whose inputs are given is taken away, again and again. */
-function nodesInCycles(view: GraphView): NodeProto[] {
-  const producers = new Map<string, number>();
-  for (const [index, node] of view.nodes.entries())
-    for (const output of node.output) if (output !== '') producers.set(output, index);
-  const waiting = new Array<number>(view.nodes.length).fill(0);
-  const users: number[][] = view.nodes.map(() => []);
-  for (const [index, node] of view.nodes.entries()) {
-    const needs = new Set(usedBy(node, view).flatMap((name) => producers.get(name) ?? []));
-    waiting[index] = needs.size;
-    for (const producer of needs) users[producer]!.push(index);
-  }
-  const ready = waiting.flatMap((count, index) => (count === 0 ? [index] : []));
-  const done = new Set<number>();
-  for (let index = ready.pop(); index !== undefined; index = ready.pop()) {
-    done.add(index);
-    for (const user of users[index]!) if (--waiting[user]! === 0) ready.push(user);
-  }
-  return view.nodes.filter((_, index) => !done.has(index));
-}
-
-/** Inputs of a node, and what its bodies take from the graph around them. */
-function usedBy(node: NodeProto, view: GraphView): readonly string[] {
-  const bodies = bodiesOf(node, view);
-  return bodies.length === 0
-    ? node.input
-    : [...node.input, ...bodies.flatMap((body) => [...capturedNames(body)])];
-}
-
 function lintUse(view: GraphView, findings: Findings): void {
   const initializers = view.graph?.initializer ?? [];
   if (initializers.length === 0) return;
   const used = new Set<string>(view.graph?.output.map(({ name }) => name));
-  for (const node of view.nodes) for (const name of usedBy(node, view)) used.add(name);
+  for (const node of view.nodes) for (const name of usedNames(node)) used.add(name);
   for (const { name } of initializers) {
     if (name !== '' && !used.has(name)) {
       findings.add('initializer-unused', view.path, `The initializer «${name}» is used by no node.`);

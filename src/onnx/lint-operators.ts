@@ -42,13 +42,29 @@ export function lintOperators(proto: ModelProto, views: readonly GraphView[], fi
 function lintOpsets(proto: ModelProto, views: readonly GraphView[], findings: Findings): void {
   const versions = opsets(proto);
   const opset = versions['ai.onnx'];
-  if (opset === undefined) {
+  if (opset !== undefined) lintOpset(opset, findings);
+  const missing = new Set<string>();
+  for (const view of views) {
+    // A function brings its own imports.
+    if (view.kind === 'function') continue;
+    for (const { domain } of view.nodes) {
+      const name = isOnnxDomain(domain) ? 'ai.onnx' : domain;
+      if (!Object.hasOwn(versions, name)) missing.add(name);
+    }
+  }
+  for (const domain of missing) {
     findings.add(
       'opset-missing',
       'opset_import',
-      'The model does not say which ONNX opset its operators belong to.',
+      domain === 'ai.onnx'
+        ? 'The model does not say which ONNX opset its operators belong to.'
+        : `Nodes of domain «${domain}» are used, but the model imports no version of it.`,
     );
-  } else if (opset > opsetRanges[0]!.newest) {
+  }
+}
+
+function lintOpset(opset: number, findings: Findings): void {
+  if (opset > opsetRanges[0]!.newest) {
     findings.add(
       'opset-too-new',
       'opset_import',
@@ -66,21 +82,6 @@ function lintOpsets(proto: ModelProto, views: readonly GraphView[], findings: Fi
       'opset-too-old',
       'opset_import',
       `Opset ${opset} is older than TensorRT supports (from ${OLDEST_OPSET}); convert the model to a newer one.`,
-    );
-  }
-  const missing = new Set<string>();
-  for (const view of views) {
-    // A function brings its own imports.
-    if (view.kind === 'function') continue;
-    for (const { domain } of view.nodes) {
-      if (!isOnnxDomain(domain) && versions[domain] === undefined) missing.add(domain);
-    }
-  }
-  for (const domain of missing) {
-    findings.add(
-      'opset-missing',
-      'opset_import',
-      `Nodes of domain «${domain}» are used, but the model imports no version of it.`,
     );
   }
 }

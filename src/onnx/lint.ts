@@ -1,3 +1,4 @@
+import { inferDtypes } from './dtype-inference.js';
 import { Findings } from './findings.js';
 import type { GraphView, TensorPlace } from './graph.js';
 import { lintGraphs } from './lint-graphs.js';
@@ -21,6 +22,8 @@ export function lintModel(
   lintConstants(views, findings);
   lintGraphs(views, findings);
   lintOperators(model.proto, views, findings);
+  for (const { where, message } of inferDtypes(model.proto).violations)
+    findings.add('type-mismatch', where, `${where}: ${message}.`);
   lintInterface(model.proto, findings);
   return findings.list();
 }

@@ -1,4 +1,4 @@
-import { type AttributeProto, AttributeProto_AttributeType, type NodeProto } from './onnx_pb.js';
+import type { AttributeProto, NodeProto } from './onnx_pb.js';
 import { formalAt, type OperatorSignature, plainDomain } from './operators.js';
 import { declaredType, tensorType, unwrap, type ValueType, wrap } from './value-type.js';
 
@@ -15,23 +15,25 @@ export function typeAttribute(node: NodeProto, name: string): ValueType | undefi
 }
 
 /** Operators whose output type an attribute chooses, and the type when it does not. */
-const attributeChosen: Readonly<
-  Record<string, readonly [attribute: string, otherwise: 'input' | ValueType]>
-> = {
-  Cast: ['to', 'unknown'],
-  BitCast: ['to', 'unknown'],
-  EyeLike: ['dtype', 'input'],
-  RandomNormal: ['dtype', 'float32'],
-  RandomUniform: ['dtype', 'float32'],
-  RandomNormalLike: ['dtype', 'input'],
-  RandomUniformLike: ['dtype', 'input'],
-  Bernoulli: ['dtype', 'input'],
-  Multinomial: ['dtype', 'int32'],
-  HannWindow: ['output_datatype', 'float32'],
-  HammingWindow: ['output_datatype', 'float32'],
-  BlackmanWindow: ['output_datatype', 'float32'],
-  MelWeightMatrix: ['output_datatype', 'float32'],
-};
+const attributeChosen: ReadonlyMap<string, readonly [attribute: string, otherwise: 'input' | ValueType]> =
+  new Map([
+    ['Cast', ['to', 'unknown']],
+    ['BitCast', ['to', 'unknown']],
+    ['EyeLike', ['dtype', 'input']],
+    ['RandomNormal', ['dtype', 'float32']],
+    ['RandomUniform', ['dtype', 'float32']],
+    ['RandomNormalLike', ['dtype', 'input']],
+    ['RandomUniformLike', ['dtype', 'input']],
+    ['Bernoulli', ['dtype', 'input']],
+    ['Multinomial', ['dtype', 'int32']],
+    ['HannWindow', ['output_datatype', 'float32']],
+    ['HammingWindow', ['output_datatype', 'float32']],
+    ['BlackmanWindow', ['output_datatype', 'float32']],
+    ['MelWeightMatrix', ['output_datatype', 'float32']],
+  ]);
+
+/** Every attribute that an output's type depends on. */
+const typing = /^(to|dtype|output_dtype|output_datatype|stash_type|type|(sparse_)?value.*)$/;
 
 /**
  * The attribute that chooses a node's output type, where its operator has one, and the type without it: one of the table, or `input` for
@@ -40,7 +42,7 @@ const attributeChosen: Readonly<
 export function typeChoice(
   node: NodeProto,
 ): { readonly attribute: string; readonly otherwise: ValueType } | undefined {
-  const chosen = plainDomain(node.domain) === '' ? attributeChosen[node.opType] : undefined;
+  const chosen = plainDomain(node.domain) === '' ? attributeChosen.get(node.opType) : undefined;
   return chosen && { attribute: chosen[0], otherwise: chosen[1] };
 }
 
@@ -74,7 +76,10 @@ function bindVariables(inputs: Types, signature: OperatorSignature): Map<string,
 
 function operatorRule(node: NodeProto, inputs: Types): Types | undefined {
   if (plainDomain(node.domain) !== '') return undefined;
-  const chosen = attributeChosen[node.opType];
+  // Inside a function the attribute may be a parameter, and each call may choose another type.
+  if (node.attribute.some(({ name, refAttrName }) => refAttrName !== '' && typing.test(name)))
+    return node.output.map(() => undefined);
+  const chosen = attributeChosen.get(node.opType);
   if (chosen !== undefined) {
     const [attribute, otherwise] = chosen;
     const type = typeAttribute(node, attribute);
@@ -88,7 +93,8 @@ function operatorRule(node: NodeProto, inputs: Types): Types | undefined {
     case 'ConstantOfShape':
       return [tensorType(attributeOf(node, 'value')?.t?.dataType ?? 1)];
     case 'QuantizeLinear':
-      return [inputs[2] ?? typeAttribute(node, 'output_dtype') ?? 'uint8'];
+      if ((node.input[2] ?? '') !== '') return [inputs[2]];
+      return [typeAttribute(node, 'output_dtype') ?? 'uint8'];
     case 'DequantizeLinear':
       return [typeAttribute(node, 'output_dtype') ?? inputs[1]];
     case 'LayerNormalization': {
@@ -114,12 +120,9 @@ function operatorRule(node: NodeProto, inputs: Types): Types | undefined {
 
 function constantType(node: NodeProto): ValueType | undefined {
   const attribute = node.attribute[0];
-  if (attribute === undefined || attribute.refAttrName !== '') return undefined;
-  switch (attribute.name) {
+  switch (attribute?.name) {
     case 'value':
-      return attribute.type === AttributeProto_AttributeType.TENSOR || attribute.t !== undefined
-        ? tensorType(attribute.t?.dataType ?? 0)
-        : undefined;
+      return tensorType(attribute.t?.dataType ?? 0);
     case 'value_float':
     case 'value_floats':
       return 'float32';

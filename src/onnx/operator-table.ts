@@ -97,18 +97,20 @@ export const typeSets: readonly string[] = [
   'bool float16 float32 float64 int32 int64',
   'float32 float64 int32 int64 string',
   'float32 float64 int32 int64',
-  'map(int64,float) map(int64,string)',
+  'map(int64,float32) map(int64,string)',
   'float32 int64 string',
   'int64 string',
-  'map(int64,double) map(int64,float) map(int64,string) map(string,double) map(string,float) map(string,int64)',
+  'map(int64,float32) map(int64,float64) map(int64,string) map(string,float32) map(string,float64) map(string,int64)',
   'float32 float64 int64 string',
   'float32 float64 int16 int32 int64 string',
-  'seq(map(int64,float)) seq(map(string,float))',
+  'seq(map(int64,float32)) seq(map(string,float32))',
 ];
 
 /** Per domain, one row per operator version: name;since;inputs;outputs;type variables (`-`: withdrawn). */
-export const operatorRows: Readonly<Record<string, string>> = {
-  '': `
+export const operatorRows: ReadonlyMap<string, string> = new Map([
+  [
+    '',
+    `
 Abs;1;T;T;T=0
 Abs;6;T;T;T=1
 Abs;13;T;T;T=2
@@ -739,7 +741,10 @@ Where;16;B,T,T;T;B=7,T=24
 Xor;1;T,T;T1;T=7,T1=7
 Xor;7;T,T;T1;T=7,T1=7
 `,
-  'ai.onnx.ml': `
+  ],
+  [
+    'ai.onnx.ml',
+    `
 ArrayFeatureExtractor;1;T,int64;T;T=94
 Binarizer;1;T;T;T=95
 CastMap;1;T1;T2;T1=96,T2=97
@@ -766,4 +771,5 @@ TreeEnsembleRegressor;3;T;float32;T=95
 TreeEnsembleRegressor;5;-
 ZipMap;1;float32;T;T=102
 `,
-};
+  ],
+]);

@@ -20,22 +20,28 @@ export interface OperatorSignature {
 
 type Versions = readonly { readonly since: number; readonly row: readonly string[] }[];
 
-const tables = new Map<string, Map<string, Versions>>();
+/** The operators of a domain; at opsets beyond the newest that was known when they were written down, each may have changed. */
+interface Table {
+  readonly operators: ReadonlyMap<string, Versions>;
+  readonly newest: number;
+}
+
+const tables = new Map<string, Table>();
 const parsed = new Map<string, OperatorSignature>();
 const allowedSets = new Map<number, ReadonlySet<string>>();
 
 /** The domain as the table spells it: `ai.onnx` is the default domain, spelled as the empty string. */
 export const plainDomain = (domain: string): string => (domain === 'ai.onnx' ? '' : domain);
 
-/** The signature of an operator at an opset, or undefined when the operator is unknown, newer, or withdrawn by then. */
+/** The signature of an operator at an opset, or undefined when the operator or the opset is unknown (0 where a model imports none), newer, or withdrawn by then. */
 export function operatorSignature(
   domain: string,
   type: string,
   opset: number,
 ): OperatorSignature | undefined {
-  const versions = tableOf(plainDomain(domain)).get(type);
-  const version = versions?.findLast((candidate) => candidate.since <= opset);
-  if (version === undefined || version.row[2] === '-') return undefined;
+  const { operators, newest } = tableOf(plainDomain(domain));
+  const version = operators.get(type)?.findLast((candidate) => candidate.since <= opset);
+  if (version === undefined || version.row[2] === '-' || opset > newest) return undefined;
   const key = `${plainDomain(domain)}:${type}:${version.since}`;
   let signature = parsed.get(key);
   if (signature === undefined) {
@@ -46,7 +52,7 @@ export function operatorSignature(
 }
 
 /** Whether ONNX has an operator of this name, at any opset. */
-export const isOnnxOperator = (type: string): boolean => tableOf('').has(type);
+export const isOnnxOperator = (type: string): boolean => tableOf('').operators.has(type);
 
 /** The first opset from `from` on whose version of the operator satisfies `accepts`, or undefined. */
 export function firstOpset(
@@ -55,7 +61,7 @@ export function firstOpset(
   from: number,
   accepts: (signature: OperatorSignature) => boolean,
 ): number | undefined {
-  const versions = tableOf(plainDomain(domain)).get(type) ?? [];
+  const versions = tableOf(plainDomain(domain)).operators.get(type) ?? [];
   const now = operatorSignature(domain, type, from);
   if (now !== undefined && accepts(now)) return from;
   for (const { since } of versions) {
@@ -71,18 +77,21 @@ export function formalAt(formals: readonly FormalValue[], index: number): Formal
   return formals[index] ?? (last !== undefined && last.variadic !== 'no' ? last : undefined);
 }
 
-function tableOf(domain: string): Map<string, Versions> {
+function tableOf(domain: string): Table {
   const known = tables.get(domain);
   if (known !== undefined) return known;
-  const table = new Map<string, { since: number; row: readonly string[] }[]>();
-  for (const line of (operatorRows[domain] ?? '').split('\n')) {
+  const operators = new Map<string, { since: number; row: readonly string[] }[]>();
+  let newest = 0;
+  for (const line of (operatorRows.get(domain) ?? '').split('\n')) {
     if (line === '') continue;
     const row = line.split(';');
     const [name = '', since = '0'] = row;
-    const versions = table.get(name) ?? [];
+    const versions = operators.get(name) ?? [];
     versions.push({ since: Number(since), row });
-    table.set(name, versions);
+    operators.set(name, versions);
+    newest = Math.max(newest, Number(since));
   }
+  const table = { operators, newest };
   tables.set(domain, table);
   return table;
 }

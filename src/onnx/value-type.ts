@@ -3,7 +3,7 @@ import type { TypeProto } from './onnx_pb.js';
 
 /**
  * The type of a value without its shape: a tensor's is its dtype (`float32`), others wrap one (`seq(float32)`, `optional(seq(int64))`).
- * Maps and sparse tensors are `map` and `sparse`. Undefined stands for a type nobody has said.
+ * A map is `map(int64,float32)`, a sparse tensor `sparse`. Undefined stands for a type nobody has said.
  */
 export type ValueType = string;
 
@@ -23,8 +23,10 @@ export function declaredType(type: TypeProto | undefined): ValueType | undefined
       return wrap('seq', declaredType(value.value.elemType));
     case 'optionalType':
       return wrap('optional', declaredType(value.value.elemType));
-    case 'mapType':
-      return 'map';
+    case 'mapType': {
+      const [key, inner] = [tensorType(value.value.keyType), declaredType(value.value.valueType)];
+      return key === undefined || inner === undefined ? undefined : `map(${key},${inner})`;
+    }
     case 'sparseTensorType':
       return 'sparse';
     default:

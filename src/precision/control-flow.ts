@@ -13,8 +13,12 @@ export type Link =
 const opaque: Link = { kind: 'opaque' };
 const carried: Link = { kind: 'carried' };
 
-export const isControl = ({ node, bodies }: Operation): boolean =>
-  bodies.length > 0 && plainDomain(node.domain) === '' && ['If', 'Loop', 'Scan'].includes(node.opType);
+/** Whether an operation is an If, Loop or Scan as they are today: the Scan of opset 8 counted its inputs otherwise. */
+export const isControl = ({ node, bodies, signature }: Operation): boolean =>
+  bodies.length > 0 &&
+  plainDomain(node.domain) === '' &&
+  ['If', 'Loop', 'Scan'].includes(node.opType) &&
+  !(node.opType === 'Scan' && (signature?.since ?? 9) < 9);
 
 /** Where the value of a body's input comes from. */
 export function bodyInput(scope: Scope, index: number): Link {

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { TrtforgeError } from '../errors.js';
 import { type EventListener, ignoreEvents, inPhase } from '../events.js';
-import { inferDtypes, opsetsOf, type TypeViolation } from '../onnx/dtype-inference.js';
+import { assertWellTyped, inferDtypes, opsetsOf } from '../onnx/dtype-inference.js';
 import { type OnnxModel, openModel } from '../onnx/model.js';
 import type { GraphProto, ModelProto, TensorProto } from '../onnx/onnx_pb.js';
 import { declaredType } from '../onnx/value-type.js';
@@ -25,7 +25,8 @@ export interface ConvertContext {
 /**
  * Turns an FP32 ONNX model into a strongly typed FP16 or BF16 one: what TensorRT 11 and TensorRT-RTX build as it is written, node by node.
  * Weights are streamed, so memory does not grow with the model. The types of the result are checked before a byte is written.
- * Throws what opening, reading and writing models throw, TF_CANCELLED, and TF_INTERNAL if the result would not be well typed.
+ * Throws what opening, reading and writing models throw, TF_ONNX_GRAPH_INVALID if the original is not well typed, TF_CANCELLED, and TF_INTERNAL if the result
+ * would not be.
  */
 export async function convertModel(
   inputPath: string,
@@ -50,9 +51,9 @@ async function convert(
     assertNotInput(outputPath);
     const interfaceBefore = interfaceTypes(model.proto.graph);
     const opsetBefore = opsetsOf(model.proto.opsetImport).get('') ?? 0;
-    const before = inferDtypes(model.proto).violations;
+    assertWellTyped(inputPath, model.proto);
     const plan = await inPhase('plan', emit, () => planConversion(model, resolved, context));
-    checkTypes(inputPath, model.proto, before);
+    checkTypes(inputPath, model.proto);
     const streams = conversionStreams(model, plan, resolved);
     const written = await inPhase('write', emit, () =>
       writeModel(
@@ -81,7 +82,7 @@ async function convert(
       ...interfaceChange(interfaceBefore, interfaceTypes(model.proto.graph)),
       bytes: { before: bytesOf(model), after: bytesWritten(written) },
       externalData: written.externalData?.path ?? null,
-      warnings: warningsOf(plan, before, resolved),
+      warnings: warningsOf(plan, resolved),
       ms: performance.now() - started,
     };
   } finally {
@@ -89,16 +90,15 @@ async function convert(
   }
 }
 
-/** The contract of this room: what is written is well typed wherever the original was. */
-function checkTypes(path: string, proto: ModelProto, before: readonly TypeViolation[]): void {
-  const known = new Set(before.map(({ where }) => where));
-  const found = inferDtypes(proto).violations.filter(({ where }) => !known.has(where));
-  const [first] = found;
+/** The contract of this room: what is written is well typed, as the original was. */
+function checkTypes(path: string, proto: ModelProto): void {
+  const { violations } = inferDtypes(proto);
+  const [first] = violations;
   if (first === undefined) return;
   throw new TrtforgeError(
     'TF_INTERNAL',
     `Converting ${path} would have written a model with wrong types: ${first.where}: ${first.message}. Nothing was written.`,
-    { details: { violations: found.slice(0, 20) } },
+    { details: { violations: violations.slice(0, 20) } },
   );
 }
 
@@ -117,7 +117,7 @@ function conversionStreams(
 
 function summary(plan: Plan, options: ConversionOptions) {
   const kept: ConversionResult['kept'] = [];
-  const convertedOps: Record<string, number> = {};
+  const convertedOps = new Map<string, number>();
   const nodes = { total: 0, converted: 0, kept: 0, untouched: 0 };
   for (const operation of plan.flow.operations) {
     const decision = plan.decisions.of(operation);
@@ -128,7 +128,7 @@ function summary(plan: Plan, options: ConversionOptions) {
       kept.push({ node: operation.label, op, rule: decision.rule, reason: decision.reason });
     } else if (decision.kind === 'convert') {
       nodes.converted++;
-      convertedOps[op] = (convertedOps[op] ?? 0) + 1;
+      convertedOps.set(op, (convertedOps.get(op) ?? 0) + 1);
     } else nodes.untouched++;
   }
   const byRule = [...rules, betweenRule]
@@ -139,7 +139,7 @@ function summary(plan: Plan, options: ConversionOptions) {
     ioTypes: options.ioTypes,
     functionsInlined: plan.functionsInlined,
     nodes,
-    convertedOps,
+    convertedOps: Object.fromEntries(convertedOps),
     rules: byRule,
     kept,
     casts: { added: castsAdded, removed: castsRemoved },
@@ -187,14 +187,8 @@ const bytesOf = (model: OnnxModel): number =>
 
 const bytesWritten = (written: WrittenModel): number => written.bytes + (written.externalData?.bytes ?? 0);
 
-function warningsOf(
-  plan: Plan,
-  before: readonly TypeViolation[],
-  { keepNodes }: ConversionOptions,
-): string[] {
-  const warnings = before
-    .slice(0, 10)
-    .map(({ where, message }) => `The original is not well typed: ${where}: ${message}.`);
+function warningsOf(plan: Plan, { keepNodes }: ConversionOptions): string[] {
+  const warnings: string[] = [];
   if (plan.opsetRefused !== undefined) warnings.push(plan.opsetRefused);
   const names = plan.flow.operations.map(({ node }) => node.name);
   for (const pattern of keepNodes)

@@ -1,4 +1,5 @@
 import { type GraphTypes, inferDtypes, nodeLabel, opsetsOf } from '../onnx/dtype-inference.js';
+import { inOrder } from '../onnx/node-order.js';
 import type { GraphProto, ModelProto, NodeProto, TensorProto } from '../onnx/onnx_pb.js';
 import { type OperatorSignature, operatorSignature, plainDomain } from '../onnx/operators.js';
 import type { ValueType } from '../onnx/value-type.js';
@@ -40,6 +41,8 @@ export interface Operation {
 /** A graph or the body of an If, Loop, Scan or SequenceMap. */
 export interface Scope {
   readonly graph: GraphProto;
+  /** The graph's nodes in order of use, however the file lists them. */
+  readonly nodes: readonly NodeProto[];
   readonly parent: Scope | undefined;
   /** The operation this is a body of; undefined for the model's own graph. */
   readonly owner: Operation | undefined;
@@ -97,7 +100,8 @@ function readScope(
 ): Scope {
   const inputs: Value[] = [];
   const outputs: (Value | undefined)[] = [];
-  const scope: Scope = { graph, parent, owner, values: new Map(), inputs, outputs };
+  const { nodes } = inOrder(graph.node);
+  const scope: Scope = { graph, nodes, parent, owner, values: new Map(), inputs, outputs };
   reading.scopes.push(scope);
   const add = (name: string, more: Pick<Value, 'origin' | 'producer' | 'tensor'>): Value => {
     const value: Value = { name, scope, type: types.types.get(name), uses: [], ...more };
@@ -111,7 +115,7 @@ function readScope(
     const weight = scope.values.get(name);
     inputs.push(weight ?? add(name, { origin: 'input', producer: undefined, tensor: undefined }));
   }
-  for (const node of graph.node) readOperation(node, scope, types, reading, add);
+  for (const node of nodes) readOperation(node, scope, types, reading, add);
   for (const [index, { name }] of graph.output.entries()) {
     const value = resolve(scope, name);
     value?.uses.push({ kind: 'output', scope, index });
@@ -127,7 +131,7 @@ function readOperation(
   reading: Reading,
   add: (name: string, more: Pick<Value, 'origin' | 'producer' | 'tensor'>) => Value,
 ): void {
-  const opset = reading.opsets.get(plainDomain(node.domain)) ?? 1;
+  const opset = reading.opsets.get(plainDomain(node.domain)) ?? 0;
   const outputs: (Value | undefined)[] = [];
   const bodies: Scope[] = [];
   const operation: Operation = {

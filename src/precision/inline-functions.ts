@@ -1,5 +1,6 @@
 import { clone, create } from '@bufbuild/protobuf';
 import { functionKey, opsetsOf } from '../onnx/dtype-inference.js';
+import { inOrder } from '../onnx/node-order.js';
 import {
   type AttributeProto,
   AttributeProtoSchema,
@@ -80,7 +81,7 @@ class Inliner {
         passedThrough.push(create(NodeProtoSchema, { opType: 'Identity', input: [inner], output: [outer] }));
     }
     const given = new Map([...fn.attributeProto, ...call.attribute].map((one) => [one.name, one]));
-    const body = fn.node.map((node) => {
+    const body = inOrder(fn.node).nodes.map((node) => {
       const copy = clone(NodeProtoSchema, node);
       if (copy.name !== '' || call.name !== '') copy.name = `${prefix}${copy.name || copy.opType}`;
       bindAttributes(copy, given);

@@ -44,11 +44,11 @@ export interface Plan {
 
 /** Before opset 13 not even Cast knows BF16, and a model may use no ONNX operators at all: inputs and outputs stay as they are then. */
 function possible(model: OnnxModel, options: ConversionOptions): ConversionOptions {
-  const opset = opsetsOf(model.proto.opsetImport).get('') ?? 1;
+  const opset = opsetsOf(model.proto.opsetImport).get('') ?? 0;
   const cast = operatorSignature('', 'Cast', opset);
-  return cast?.outputs[0]?.allowed.has(options.precision) === false
-    ? { ...options, ioTypes: 'keep' }
-    : options;
+  return cast?.outputs[0]?.allowed.has(options.precision) === true
+    ? options
+    : { ...options, ioTypes: 'keep' };
 }
 
 /** One list may be for several models, so an operator of ONNX need not be in this one; a name that is neither was misspelt. */

@@ -1,4 +1,5 @@
 import { clone, create } from '@bufbuild/protobuf';
+import { inferDtypes } from '../onnx/dtype-inference.js';
 import {
   type GraphProto,
   GraphProtoSchema,
@@ -68,8 +69,16 @@ export function raiseOpset(model: ModelProto, to: number): { readonly refused: s
   const graph = clone(GraphProtoSchema, model.graph);
   const refused = raiseGraph(graph, from, to, new Set(allNames(graph)));
   if (refused !== undefined) return { refused };
+  const original = model.graph;
   model.graph = graph;
   domain.version = BigInt(to);
+  // An operator that ONNX does not define yet may be somebody's own, and clash with the one that ONNX defines by then.
+  const [clash] = inferDtypes(model).violations;
+  if (clash !== undefined) {
+    model.graph = original;
+    domain.version = BigInt(from);
+    return { refused: `${clash.where}: ${clash.message}` };
+  }
   const ir = irVersions.find(([opset]) => to >= opset)?.[1] ?? 0n;
   if (model.irVersion < ir) model.irVersion = ir;
   return undefined;

@@ -68,6 +68,10 @@ export function requirementsOf(flow: Flow, decisions: Decisions, options: Conver
       }
     }
   }
+  // What nobody reads changes its type with the operator that makes it too, and its declaration must follow.
+  for (const { values } of flow.scopes)
+    for (const value of values.values())
+      if (isFloat32(value) && !aliases.has(value) && !readings.has(value)) readings.set(value, []);
   const versions: Versions[] = [];
   for (const [value, requirements] of readings) {
     const wanted = new Set(requirements.flatMap(({ type }) => (type === undefined ? [] : [type])));

@@ -251,25 +251,33 @@ class Rewriter {
   }
 
   /** New nodes in their places, superfluous casts out, declared types as they are now. */
-  #rebuild({ graph }: Scope): void {
+  #rebuild(scope: Scope): void {
+    const { graph, nodes } = scope;
     const dropped = new Set([...this.#requirements.superfluous].map(({ node }) => node));
     const gone = new Set([...dropped].flatMap((node) => node.output));
     const withCasts = (place: NodeProto | GraphProto): readonly NodeProto[] =>
       (this.#after.get(place) ?? []).flatMap((node) => [node, ...withCasts(node)]);
     graph.node = [
       ...withCasts(graph),
-      ...graph.node.flatMap((node) => [...(dropped.has(node) ? [] : [node]), ...withCasts(node)]),
+      ...nodes.flatMap((node) => [...(dropped.has(node) ? [] : [node]), ...withCasts(node)]),
     ];
     graph.valueInfo = graph.valueInfo.filter((info) => !gone.has(info.name));
-    const types = this.#retyped.get(graph);
-    if (types === undefined) return;
     const retype = (info: ValueInfoProto) => {
-      const type = types.get(info.name);
+      const type = this.#newType(info.name, scope);
       if (type !== undefined) setElementType(info.type, type);
     };
     graph.input.forEach(retype);
     graph.valueInfo.forEach(retype);
     graph.output.forEach(retype);
+  }
+
+  /** The new type of a value as a graph sees it; bodies may declare values of the graphs around them. */
+  #newType(name: string, scope: Scope): ValueType | undefined {
+    for (let at: Scope | undefined = scope; at !== undefined; at = at.parent) {
+      const type = this.#retyped.get(at.graph)?.get(name);
+      if (type !== undefined || at.values.has(name)) return type;
+    }
+    return undefined;
   }
 
   #unique(wanted: string): string {

@@ -1,5 +1,6 @@
 import { firstOpset, formalAt, plainDomain } from '../onnx/operators.js';
-import { isFloat32, type Operation, operatorName } from './flow.js';
+import { isControl } from './control-flow.js';
+import { isFloat32, type Operation, operatorName, type Scope } from './flow.js';
 import { keptByDefault } from './operator-traits.js';
 import type { ConversionOptions, LowType } from './options.js';
 import { reductionDepth } from './reduction-depth.js';
@@ -88,10 +89,14 @@ export const rules: readonly Rule[] = [
     id: 'unknown-operator',
     title: 'Not an ONNX operator',
     reason:
-      'What types a plug-in or an operator of another domain takes is not written in the model, so its types are left alone.',
+      'What types a plug-in or an operator of another domain takes is not written in the model, so its types, and all in its bodies, are left alone.',
     decide: (operation) => {
+      const owner = foreignOwner(operation.scope);
+      if (owner !== undefined) return `it is in a body of ${operatorName(owner)}`;
       if (plainDomain(operation.node.domain) !== '')
         return `${operatorName(operation)} is of another domain than ONNX's`;
+      if (operation.bodies.length > 0)
+        return `it calls its bodies otherwise than an If, Loop or Scan of today`;
       return operation.signature === undefined
         ? `ONNX does not define ${operatorName(operation)} at opset ${operation.opset}`
         : undefined;
@@ -209,6 +214,11 @@ export const betweenRule: Omit<Rule, 'decide'> = {
   reason:
     'Operators that only move, choose or combine values one by one stay with FP32 neighbours: casting down and up again would round and save nothing.',
 };
+
+/** The operation around a scope that calls its bodies in a way that ONNX does not define. */
+function foreignOwner({ owner }: Scope): Operation | undefined {
+  return owner === undefined || !isControl(owner) ? owner : foreignOwner(owner.scope);
+}
 
 const isTypeVariable = (operation: Operation, index: number): boolean => {
   const formal = formalAt(operation.signature?.inputs ?? [], index);

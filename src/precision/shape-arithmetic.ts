@@ -2,30 +2,32 @@ import { plainDomain } from '../onnx/operators.js';
 import { type Flow, isFloat32, isStored, type Operation, type Value } from './flow.js';
 
 /** Inputs that say how large something is, where it starts, or how often it repeats. */
-const sizeInputs: Readonly<Record<string, readonly number[]>> = {
-  Reshape: [1],
-  Expand: [1],
-  Slice: [1, 2, 3, 4],
-  Tile: [1],
-  ConstantOfShape: [0],
-  Resize: [1, 2, 3],
-  Upsample: [1],
-  Pad: [1, 3],
-  Range: [0, 1, 2],
-  TopK: [1],
-  OneHot: [1],
-  Squeeze: [1],
-  Unsqueeze: [1],
-  Split: [1],
-  CenterCropPad: [1],
-  Trilu: [1],
-  Loop: [0],
-  AffineGrid: [1],
-  DFT: [1, 2],
-  STFT: [1, 3],
-  MaxUnpool: [2],
-  Col2Im: [1, 2],
-};
+const sizeInputs: ReadonlyMap<string, readonly number[]> = new Map(
+  Object.entries({
+    Reshape: [1],
+    Expand: [1],
+    Slice: [1, 2, 3, 4],
+    Tile: [1],
+    ConstantOfShape: [0],
+    Resize: [1, 2, 3],
+    Upsample: [1],
+    Pad: [1, 3],
+    Range: [0, 1, 2],
+    TopK: [1],
+    OneHot: [1],
+    Squeeze: [1],
+    Unsqueeze: [1],
+    Split: [1],
+    CenterCropPad: [1],
+    Trilu: [1],
+    Loop: [0],
+    AffineGrid: [1],
+    DFT: [1, 2],
+    STFT: [1, 3],
+    MaxUnpool: [2],
+    Col2Im: [1, 2],
+  }),
+);
 
 /** Steps that sizes are computed with, by exporters that do it in floats. Heavier operators end the search: they are the network itself. */
 const arithmetic: ReadonlySet<string> = new Set(
@@ -66,7 +68,7 @@ function markTowardsSizes(flow: Flow, marked: Set<Operation>): void {
   };
   for (const operation of flow.operations) {
     if (plainDomain(operation.node.domain) !== '') continue;
-    for (const index of sizeInputs[operation.node.opType] ?? []) visit(operation.inputs[index]);
+    for (const index of sizeInputs.get(operation.node.opType) ?? []) visit(operation.inputs[index]);
   }
 }
 

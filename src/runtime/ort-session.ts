@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { TrtforgeError } from '../errors.js';
 import { type EventListener, ignoreEvents } from '../events.js';
+import { assertWellTyped } from '../onnx/dtype-inference.js';
 import { type OnnxModel, openModel } from '../onnx/model.js';
 import { isPlaceholder } from '../onnx/open-dimensions.js';
 import { feedInputs, valueFacts } from '../onnx/value-facts.js';
@@ -56,7 +57,7 @@ export interface OrtSession extends Session {
 /**
  * Loads an ONNX model, by path, into ONNX Runtime, on the CPU unless CUDA is asked for. There is no way back from CUDA to the CPU: where it cannot be used
  * that is an error. Throws TF_USAGE (a GPU for the CPU), TF_ONNXRUNTIME_MISSING, TF_ONNXRUNTIME_FAILED, TF_SESSION_BINDING (an input or output of a type
- * that cannot cross: int4, float8, sequences; bfloat16 on CUDA), TF_CHILD_DIED, and what opening a model throws; for CUDA TF_PLATFORM_UNSUPPORTED and
+ * that cannot cross: int4, float8, sequences; bfloat16 on CUDA), TF_ONNX_GRAPH_INVALID, TF_CHILD_DIED, and what opening a model throws; for CUDA TF_PLATFORM_UNSUPPORTED and
  * TF_GPU_UNAVAILABLE, the latter also in the first run where every node of it was left on the CPU.
  */
 export async function openOrtSession(path: string, options: OrtSessionOptions = {}): Promise<OrtSession> {
@@ -118,6 +119,7 @@ interface Prepared {
 async function prepare(path: string, given: string, options: OrtSessionOptions): Promise<Prepared> {
   const model = openModel(path);
   try {
+    assertWellTyped(path, model.proto);
     const isCuda = options.provider === 'cuda';
     const { inputs, outputs } = bindingsOf(given, model, isCuda);
     const rounding = isCuda ? undefined : roundInFloat32(model.proto);

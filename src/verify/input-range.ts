@@ -46,20 +46,22 @@ function boolRange(input: Binding, reached: readonly Use[]): InputRange {
   return { spread: { kind: 'mask' }, reason: 'a mask: ones first, then zeros' };
 }
 
-const domains: Readonly<Record<string, readonly [number, number]>> = {
-  Log: [0.1, 1],
-  Sqrt: [0, 1],
-  Asin: [-0.9, 0.9],
-  Acos: [-0.9, 0.9],
-  Atanh: [-0.9, 0.9],
-  Acosh: [1, 2],
-};
+const domains: ReadonlyMap<string, readonly [low: number, high: number]> = new Map(
+  Object.entries({
+    Log: [0.1, 1],
+    Sqrt: [0, 1],
+    Asin: [-0.9, 0.9],
+    Acos: [-0.9, 0.9],
+    Atanh: [-0.9, 0.9],
+    Acosh: [1, 2],
+  }),
+);
 
 function floatRange(input: Binding, reached: readonly Use[]): InputRange {
   if (/mask/i.test(input.name))
     return { spread: { kind: 'mask' }, reason: 'a mask by its name: ones first, then zeros' };
   for (const { node, index } of reached) {
-    const domain = domains[node.opType];
+    const domain = domains.get(node.opType);
     if (domain !== undefined && index === 0) {
       return uniform(domain[0], domain[1], `where ${label(node)} is defined`);
     }
@@ -145,20 +147,22 @@ function isMaskUse({ node, index }: Use): boolean {
   );
 }
 
-const countInputs: Readonly<Record<string, readonly number[]>> = {
-  Range: [0, 1, 2],
-  Loop: [0],
-  ConstantOfShape: [0],
-  Expand: [1],
-  Reshape: [1],
-  Tile: [1],
-  TopK: [1],
-  Slice: [1, 2, 4],
-  Resize: [3],
-  Pad: [1],
-};
+const countInputs: ReadonlyMap<string, readonly number[]> = new Map(
+  Object.entries({
+    Range: [0, 1, 2],
+    Loop: [0],
+    ConstantOfShape: [0],
+    Expand: [1],
+    Reshape: [1],
+    Tile: [1],
+    TopK: [1],
+    Slice: [1, 2, 4],
+    Resize: [3],
+    Pad: [1],
+  }),
+);
 
-const isCountUse = ({ node, index }: Use): boolean => countInputs[node.opType]?.includes(index) ?? false;
+const isCountUse = ({ node, index }: Use): boolean => countInputs.get(node.opType)?.includes(index) ?? false;
 
 const uniform = (low: number, high: number, why: string): InputRange => ({
   spread: { kind: 'uniform', low, high },

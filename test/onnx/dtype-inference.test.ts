@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { attribute as a, buildModel, GraphBuilder, type ModelSpec } from '../../src/onnx/builder.js';
-import { inferDtypes } from '../../src/onnx/dtype-inference.js';
+import { assertWellTyped, inferDtypes } from '../../src/onnx/dtype-inference.js';
 import { firstOpset, operatorSignature } from '../../src/onnx/operators.js';
 import type { Dtype } from '../../src/tensor/dtype.js';
+import { refusal } from '../support/refusal.js';
 
 const tensor = (dtype: Dtype, bytes = 4) => ({ dtype, shape: [], bytes: new Uint8Array(bytes) });
 
@@ -174,7 +175,196 @@ describe('the type of an output', () => {
   });
 });
 
+describe('what proves nothing is no contradiction', () => {
+  const body = (dtype: Dtype) => {
+    const g = new GraphBuilder('body');
+    g.input('ids', 'int64', null);
+    g.node('Cast', { inputs: ['x'], outputs: ['logits'], attributes: { to: a.int(1) } });
+    g.output('logits', dtype, null);
+    return a.body(g);
+  };
+  const cases: readonly [what: string, build: (g: GraphBuilder) => void, spec?: ModelSpec][] = [
+    [
+      'an operator of another domain with a body: its outputs are its own',
+      (g) => {
+        g.node('BeamSearch', {
+          domain: 'com.microsoft',
+          inputs: ['h'],
+          outputs: ['sequences'],
+          attributes: { decoder: body('float32') },
+        });
+        g.output('sequences', 'int32', null);
+      },
+      { opsets: { 'com.microsoft': 1 } },
+    ],
+    [
+      'an operator that ONNX does not define at this opset',
+      (g) => {
+        g.node('LayerNormalization', { inputs: ['h', 'x'], outputs: ['y'] });
+        g.output('y', 'float32', null);
+      },
+      { opset: 12 },
+    ],
+    ['an opset from the future', (g) => g.node('Add', { inputs: ['x', 'h'], outputs: ['y'] }), { opset: 99 }],
+    [
+      'an opset that nobody imports',
+      (g) => g.node('Add', { inputs: ['x', 'h'], outputs: ['y'] }),
+      { opset: 0 },
+    ],
+    [
+      'operators called like methods of every object',
+      (g) => {
+        for (const name of ['constructor', 'toString', 'hasOwnProperty', '__proto__', 'valueOf'])
+          for (const domain of ['', name, 'acme'])
+            g.node(name, { domain, inputs: ['x', 'h'], outputs: [`${domain}.${name}`] });
+      },
+    ],
+    [
+      'another declaration of a constant: runtimes take its type from its value',
+      (g) => {
+        g.node('Constant', { outputs: ['zero'], attributes: { value_int: a.int(0) } });
+        g.output('zero', 'bool', []);
+      },
+    ],
+    [
+      'another declaration of an initializer or input',
+      (g) => {
+        g.initializer('half', tensor('float16', 2));
+        g.value('half', 'float32', []);
+        g.value('x', 'float16', [2, 3]);
+      },
+    ],
+    [
+      'the lengths of a Scan of opset 8, which no input of its body stands for',
+      (g) => {
+        const step = new GraphBuilder('step');
+        step.input('state', 'float32', null);
+        step.input('item', 'float32', null);
+        step.node('Add', { inputs: ['state', 'item'], outputs: ['next'] });
+        step.output('next', 'float32', null);
+        g.node('Scan', {
+          inputs: ['i', 'x', 'x'],
+          outputs: ['y'],
+          attributes: { body: a.body(step), num_scan_inputs: a.int(1) },
+        });
+      },
+      { opset: 8 },
+    ],
+    [
+      'a type that each call of a function chooses',
+      (g) => {
+        g.node('Filled', { domain: 'ai.test', inputs: ['i'], outputs: ['y'] });
+        g.output('y', 'float16', null);
+      },
+      {
+        opsets: { 'ai.test': 1 },
+        functions: [
+          {
+            domain: 'ai.test',
+            name: 'Filled',
+            inputs: ['size'],
+            outputs: ['out'],
+            attributes: ['fill'],
+            opsets: { '': 17 },
+            nodes: (() => {
+              const f = new GraphBuilder('Filled');
+              f.node('ConstantOfShape', {
+                inputs: ['size'],
+                outputs: ['out'],
+                attributes: { value: () => ({ type: 4, refAttrName: 'fill' }) },
+              });
+              return f;
+            })(),
+          },
+        ],
+      },
+    ],
+  ];
+
+  it.each(cases)('%s', (_, build, spec) => {
+    expect(typesOf(build, spec).violations).toEqual([]);
+  });
+});
+
+describe('the order of nodes', () => {
+  it('in the file does not matter, in bodies and functions neither', () => {
+    const shuffled = (g: GraphBuilder, input: string) => {
+      g.node('Relu', { inputs: ['b'], outputs: ['c'] });
+      g.node('Relu', { inputs: ['a'], outputs: ['b'] });
+      g.node('Cast', { inputs: [input], outputs: ['a'], attributes: { to: a.int(10) } });
+      return g;
+    };
+    const yes = shuffled(new GraphBuilder('yes'), 'late');
+    yes.output('c', 'float32', null);
+    const { graph, violations } = typesOf(
+      (g) => {
+        g.node('F', { domain: 'ai.test', inputs: ['late'], outputs: ['f'] });
+        g.node('If', {
+          name: 'if',
+          inputs: ['flag'],
+          outputs: ['y'],
+          attributes: { then_branch: a.body(yes), else_branch: a.body(yes) },
+        });
+        g.node('Relu', { inputs: ['x'], outputs: ['late'] });
+        g.initializer('flag', tensor('bool', 1));
+      },
+      {
+        opsets: { 'ai.test': 1 },
+        functions: [
+          {
+            domain: 'ai.test',
+            name: 'F',
+            inputs: ['value'],
+            outputs: ['c'],
+            opsets: { '': 17 },
+            nodes: shuffled(new GraphBuilder('F'), 'value'),
+          },
+        ],
+      },
+    );
+    expect([graph.types.get('f'), graph.types.get('y')]).toEqual(['float16', 'float16']);
+    expect(new Set(violations.map(({ where }) => where))).toEqual(new Set(['c']));
+  });
+
+  it('has no beginning in a cycle, which is an error wherever it is', () => {
+    const ring = (g: GraphBuilder) => {
+      g.node('Add', { name: 'one', inputs: ['x', 'q'], outputs: ['p'] });
+      g.node('Relu', { name: 'two', inputs: ['p'], outputs: ['q'] });
+      return g;
+    };
+    const yes = ring(new GraphBuilder('yes'));
+    yes.output('q', 'float32', null);
+    const inBody = (g: GraphBuilder) => {
+      g.initializer('flag', tensor('bool', 1));
+      const attributes = { then_branch: a.body(yes), else_branch: a.body(yes) };
+      g.node('If', { inputs: ['flag'], outputs: ['y'], attributes });
+    };
+    for (const build of [ring, inBody]) {
+      const g = new GraphBuilder('g');
+      g.input('x', 'float32', [2]);
+      build(g);
+      expect(refusal(() => assertWellTyped('ring.onnx', buildModel(g).proto))).toMatchObject({
+        code: 'TF_ONNX_GRAPH_INVALID',
+        exitCode: 2,
+        message: expect.stringMatching(/one, two|two, one/),
+      });
+    }
+  });
+});
+
 describe('a contradiction is reported at its node', () => {
+  it('and names the place and the types when it is an error', () => {
+    const g = new GraphBuilder('g');
+    g.input('x', 'float32', [2]);
+    g.input('h', 'float16', [2]);
+    g.node('Add', { name: 'mix', inputs: ['x', 'h'], outputs: ['y'] });
+    expect(refusal(() => assertWellTyped('m.onnx', buildModel(g).proto))).toMatchObject({
+      code: 'TF_ONNX_GRAPH_INVALID',
+      exitCode: 2,
+      message: expect.stringMatching(/m\.onnx.*mix.*float32.*float16/),
+    });
+  });
+
   it('where inputs of one type variable differ', () => {
     const { violations } = typesOf((g) => g.node('Add', { name: 'mix', inputs: ['x', 'h'], outputs: ['y'] }));
     expect(violations).toEqual([

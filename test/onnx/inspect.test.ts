@@ -9,6 +9,7 @@ import {
   GraphBuilder,
   type ModelLike,
   ModelProtoSchema,
+  OperatorSetIdProtoSchema,
   SparseTensorProtoSchema,
   TensorProto_DataLocation,
   TensorProtoSchema,
@@ -38,6 +39,19 @@ function simple(change: (graph: GraphBuilder) => void = () => {}, spec = {}): Mo
   graph.output('y', 'float32', ['batch', 4]);
   change(graph);
   return buildModel(graph, spec);
+}
+
+/** x → what a test adds → y, in a model that imports version 1 of these domains and no other. */
+function importing(domains: readonly string[], change: (graph: GraphBuilder) => void): ModelLike {
+  const graph = new GraphBuilder('g');
+  graph.input('x', 'float32', ['batch', 4]);
+  change(graph);
+  graph.output('y', 'float32', ['batch', 4]);
+  const model = buildModel(graph);
+  model.proto.opsetImport = domains.map((domain) =>
+    create(OperatorSetIdProtoSchema, { domain, version: 1n }),
+  );
+  return model;
 }
 
 describe('what inspect tells', () => {
@@ -307,7 +321,9 @@ describe('findings', () => {
     ],
     [
       'an operator of recent TensorRT',
-      simple((g) => g.node('HannWindow', { inputs: ['x'], outputs: ['d'] })),
+      simple((g) =>
+        g.node('HannWindow', { inputs: [g.initializer('size', int64([], [8]))], outputs: ['d'] }),
+      ),
       ['op-needs-newer-tensorrt'],
     ],
     ['a recent opset', simple(() => {}, { opset: 25 }), ['opset-too-new']],
@@ -315,10 +331,32 @@ describe('findings', () => {
     ['an old opset', simple(() => {}, { opset: 8 }), ['opset-too-old']],
     [
       'an int64 constant beyond int32',
-      simple((g) =>
-        g.node('Add', { inputs: ['y', g.initializer('big', int64([1], [3e9]))], outputs: ['z'] }),
-      ),
+      simple((g) => g.node('Neg', { inputs: [g.initializer('big', int64([1], [3e9]))], outputs: ['z'] })),
       ['int64-clamped'],
+    ],
+    [
+      'an operator that is given two types',
+      simple((g) =>
+        g.node('Add', { inputs: ['x', g.initializer('i', int64([1], [1]))], outputs: ['mixed'] }),
+      ),
+      ['type-mismatch'],
+    ],
+    [
+      'no ONNX operator and no ONNX opset',
+      importing(['ai.onnx.ml'], (g) =>
+        g.node('Normalizer', { inputs: ['x'], outputs: ['y'], domain: 'ai.onnx.ml' }),
+      ),
+      ['op-unknown'],
+    ],
+    [
+      'an ONNX operator and no ONNX opset',
+      importing([], (g) => g.node('Relu', { inputs: ['x'], outputs: ['y'] })),
+      ['opset-missing'],
+    ],
+    [
+      'a domain called like a method',
+      simple((g) => g.node('toString', { inputs: ['x'], outputs: ['d'], domain: 'constructor' })),
+      ['opset-missing', 'op-unknown'],
     ],
     [
       'a Slice to the end',

@@ -50,6 +50,22 @@ describe('a session on ONNX Runtime', () => {
     await expect(session.run(new Map([['x', floats('float32', [1, 3], [1, 2, 3])]]))).rejects.toThrow();
   });
 
+  it.each(['float16', 'float32'] as const)(
+    'refuses an ill-typed model, also one that %s everywhere would repair',
+    async (w) => {
+      const path = await modelFile((graph) => {
+        graph.input('x', 'float16', ['n', 2]);
+        graph.initializer('w', floats(w, [2, 2], [1, 0, 0, 1]));
+        graph.node('MatMul', { name: 'mixed', inputs: ['x', 'w'], outputs: ['y'] });
+        graph.output('y', w === 'float16' ? 'float32' : 'float16', ['n', 2]);
+      });
+      await expect(openOrtSession(path, { threads: 1 })).rejects.toMatchObject({
+        code: 'TF_ONNX_GRAPH_INVALID',
+        exitCode: 2,
+      });
+    },
+  );
+
   it.each([
     ['another name', { z: floats('float32', [1, 2], [1, 2]) }, /no input «z»; the inputs are x, i/],
     ['a missing tensor', { x: floats('float32', [1, 2], [1, 2]) }, /no tensor for the input «i»/],

@@ -307,6 +307,26 @@ describe('integer and boolean outputs', () => {
 });
 
 describe('models that cannot be compared', () => {
+  it('one that is not well typed is refused, as candidate and as reference', async () => {
+    const typed = (w: 'float16' | 'float32') =>
+      modelFile((graph) => {
+        graph.input('x', 'float16', ['n', 2]);
+        graph.initializer('w', floats(w, [2, 2], [1, 0, 0, 1]));
+        graph.node('MatMul', { name: 'product', inputs: ['x', 'w'], outputs: ['y'] });
+        graph.output('y', 'float16', ['n', 2]);
+      });
+    const [good, bad] = [await typed('float16'), await typed('float32')];
+    for (const [reference, candidate] of [
+      [good, bad],
+      [bad, good],
+    ] as const) {
+      await expect(verify(reference, candidate)).rejects.toMatchObject({
+        code: 'TF_ONNX_GRAPH_INVALID',
+        message: expect.stringContaining(bad),
+      });
+    }
+  });
+
   it('a missing output breaks the contract', async () => {
     const reference = await scale([1, 2], (graph) => {
       graph.node('Relu', { inputs: ['y'], outputs: ['extra'] });
