@@ -125,6 +125,10 @@ const keptOperators: ReadonlyMap<string, string> = new Map(
   }),
 );
 
+/** Whether an operator stays FP32 by default because its result may be beyond FP16's range, though its input is not. */
+export const leavesRange = (operator: string, node: NodeProto): boolean =>
+  [squares, accumulates, spectrum].some((why) => why === keptByDefault(operator, node));
+
 /** Whether an operator gives other numbers every time. */
 export const drawsNumbers = (operator: string): boolean => keptOperators[operator] === random;
 

@@ -20,6 +20,7 @@ import { normalise } from './normalise.js';
 import { movers } from './operator-traits.js';
 import { type ConversionOptions, largestFinite } from './options.js';
 import { neededOpset, raiseOpset } from './raise-opset.js';
+import { largeValues } from './range.js';
 import { requirementsOf } from './requirements.js';
 import { type Rewriting, rewriteModel } from './rewrite.js';
 import type { RuleFacts } from './rules.js';
@@ -82,6 +83,7 @@ export async function planConversion(
     shapeArithmetic: shapeArithmetic(flow),
     angles: angleArithmetic(flow),
     variance: varianceArithmetic(flow),
+    large: largeValues(flow, options),
     alreadyTyped: alreadyTyped(flow),
     weights: (operation) => weightsReaching(operation, found, handing),
   };

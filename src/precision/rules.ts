@@ -14,6 +14,7 @@ export interface RuleFacts {
   readonly shapeArithmetic: ReadonlySet<Operation>;
   readonly angles: ReadonlySet<Operation>;
   readonly variance: ReadonlySet<Operation>;
+  readonly large: ReadonlySet<Operation>;
   /** Set when most matrix products and convolutions already are in 16 bits: how many of how many. */
   readonly alreadyTyped: { readonly low: number; readonly all: number } | undefined;
   /** The FP32 weights that reach an input of the operation unchanged, with what was found in them. */
@@ -162,6 +163,16 @@ export const rules: readonly Rule[] = [
       if (why === undefined) return undefined;
       return `${operation.node.opType} ${why}`;
     },
+  },
+  {
+    id: 'range',
+    title: 'Reads what is too large for FP16',
+    reason:
+      'A value that stays FP32 for its range is not cast to FP16 before the division, product, root or logarithm that makes it small again.',
+    decide: (operation, { large }) =>
+      large.has(operation)
+        ? 'it lies between an operator that leaves the range of FP16 and what makes its result small again'
+        : undefined,
   },
   {
     id: 'weight-range',

@@ -2,12 +2,13 @@ import { plainDomain } from '../onnx/operators.js';
 import { type Flow, isFloat32, type Operation } from './flow.js';
 
 const squaring: ReadonlySet<string> = new Set(['Pow', 'ReduceSumSquare', 'ReduceL2']);
+/** Steps between a square and its root, and moves that change no value. */
 const towardsRoot: ReadonlySet<string> = new Set(
-  'ReduceMean ReduceSum GlobalAveragePool Add Sub Mul Div Max Clip Identity Cast'.split(' '),
+  `ReduceMean ReduceSum GlobalAveragePool Add Sub Mul Div Max Clip Identity Cast Reshape Expand Squeeze Unsqueeze Transpose Flatten`.split(
+    ' ',
+  ),
 );
 const afterRoot: ReadonlySet<string> = new Set(['Add', 'Max', 'Clip', 'Reciprocal', 'Div', 'Identity']);
-/** A normalisation written out has at most this many steps from the square to the root. */
-const LONGEST = 8;
 
 /**
  * Operations of normalisations written out by hand (square, mean, add epsilon, root, divide): the square overflows FP16 from 256 on, and an
@@ -15,16 +16,26 @@ const LONGEST = 8;
  */
 export function varianceArithmetic(flow: Flow): ReadonlySet<Operation> {
   const marked = new Set<Operation>();
-  for (const operation of flow.operations) {
-    if (!isSquare(operation)) continue;
-    const path = pathToRoot(operation, LONGEST);
-    if (path === undefined) continue;
-    for (const step of path) marked.add(step);
+  const squares = flow.operations.filter(isSquare);
+  for (const square of squares) {
+    const path = pathTo(({ node }) => node.opType === 'Sqrt', square);
     const root = path.at(-1);
-    if (root !== undefined) markDivision(root, marked);
+    if (root === undefined || !path.some(isReduction)) continue;
+    for (const step of path) marked.add(step);
+    markDivision(root, marked);
+  }
+  // The mean's own square, as in E[x²] - E[x]²: the difference is as exact as both are.
+  for (const square of squares) {
+    const mean = marked.has(square) ? [] : pathBackToReduction(square);
+    if (mean.length === 0) continue;
+    const path = pathTo((step) => step.node.opType === 'Sub' && marked.has(step), square);
+    if (path.length > 0) for (const step of [...mean, ...path]) marked.add(step);
   }
   return marked;
 }
+
+const isReduction = ({ node }: Operation): boolean =>
+  node.opType.startsWith('Reduce') || node.opType === 'GlobalAveragePool';
 
 function isSquare({ node, inputs, outputs }: Operation): boolean {
   if (plainDomain(node.domain) !== '' || !outputs.some(isFloat32)) return false;
@@ -33,23 +44,33 @@ function isSquare({ node, inputs, outputs }: Operation): boolean {
   );
 }
 
-/** The steps from a square to the Sqrt it ends in, both included, or undefined when it ends in none. A mean or sum must be among them. */
-function pathToRoot(start: Operation, longest: number): readonly Operation[] | undefined {
-  const visited = new Set<Operation>();
-  const search = (operation: Operation, left: number, reduced: boolean): readonly Operation[] | undefined => {
-    const type = operation.node.opType;
-    if (type === 'Sqrt') return reduced ? [operation] : undefined;
-    if (left === 0 || visited.has(operation)) return undefined;
-    if (operation !== start && !towardsRoot.has(type)) return undefined;
-    visited.add(operation);
-    const now = reduced || type.startsWith('Reduce') || type === 'GlobalAveragePool';
-    for (const next of readersOf(operation)) {
-      const rest = search(next, left - 1, now);
-      if (rest !== undefined) return [operation, ...rest];
+/** The fewest steps from a square to an end, both included; none when it reaches no such end before another square. */
+function pathTo(isEnd: (operation: Operation) => boolean, start: Operation): readonly Operation[] {
+  const before = new Map<Operation, Operation | undefined>([[start, undefined]]);
+  for (const operation of before.keys()) {
+    if (isEnd(operation)) {
+      const path: Operation[] = [];
+      for (let at: Operation | undefined = operation; at !== undefined; at = before.get(at)) path.unshift(at);
+      return path;
     }
-    return undefined;
-  };
-  return search(start, longest, false);
+    if (operation !== start && (!towardsRoot.has(operation.node.opType) || isSquare(operation))) continue;
+    for (const next of readersOf(operation)) if (!before.has(next)) before.set(next, operation);
+  }
+  return [];
+}
+
+/** What a square squares, back to the sum or mean it is made from; none when it is made from no such thing. */
+function pathBackToReduction(square: Operation): readonly Operation[] {
+  const path: Operation[] = [];
+  for (
+    let at = square.inputs[0]?.producer;
+    at !== undefined && towardsRoot.has(at.node.opType);
+    at = at.inputs.find((value) => value?.producer !== undefined && isFloat32(value))?.producer
+  ) {
+    path.push(at);
+    if (isReduction(at)) return path;
+  }
+  return [];
 }
 
 /** From the root on to the division by it. */

@@ -19,7 +19,9 @@ export interface AskedCheck {
 /** One check of one output, with its numbers. */
 export type ResolvedCheck =
   /** An absolute error's statistic within a limit of its own. */
-  | { readonly kind: 'error'; readonly statistic: 'p99' | 'max' | 'RMS'; readonly limit: number }
+  | { readonly kind: 'error'; readonly statistic: 'p99' | 'max'; readonly limit: number }
+  /** Of few elements: the absolute errors' RMS or 99th percentile, each within a limit of its own. */
+  | { readonly kind: 'few'; readonly rms: number; readonly p99: number }
   /** Every element within atol + rtol * |reference|: numpy.allclose's rule. */
   | { readonly kind: 'excess' }
   /** No element beyond both tolerances: Polygraphy's rule. */
@@ -98,7 +100,12 @@ export type CheckResult = VerifiedOutput['checks'][number];
 export function evaluate(check: ResolvedCheck, comparison: Comparison, tolerance: Tolerance): CheckResult {
   switch (check.kind) {
     case 'error':
-      return atMost(check.statistic, errorOf(check.statistic, comparison), check.limit);
+      return atMost(check.statistic, comparison.absolute[check.statistic], check.limit);
+    case 'few': {
+      const rms = atMost('RMS', comparison.l2 / Math.sqrt(comparison.finite), check.rms);
+      const p99 = atMost('p99', comparison.absolute.p99, check.p99);
+      return rms.pass || !p99.pass ? orElse(rms, p99) : orElse(p99, rms);
+    }
     case 'excess':
       return atMost('max beyond rtol', comparison.excess, tolerance.absolute);
     case 'elemwise':
@@ -115,9 +122,6 @@ export function evaluate(check: ResolvedCheck, comparison: Comparison, tolerance
       return either(check, comparison, tolerance);
   }
 }
-
-const errorOf = (statistic: 'p99' | 'max' | 'RMS', { absolute, l2, finite }: Comparison): number =>
-  statistic === 'RMS' ? l2 / Math.sqrt(finite) : absolute[statistic];
 
 /** A check with what was measured and its limit: `p99 is 0.02, above the limit 0.01`. */
 export function checkText({ statistic, measured, limit, pass, bound, or }: CheckResult): string {
@@ -144,9 +148,15 @@ function either(
     isQuantile ? (errors.asked ?? errors.p99) : errors[check.kind];
   const first = atMost(statistic, of(absolute), tolerance.absolute);
   const second = atMost(`${statistic} relative`, of(relative), tolerance.relative);
-  const { measured, limit } = second;
-  return { ...first, pass: first.pass || second.pass, or: { statistic: second.statistic, measured, limit } };
+  return orElse(first, second);
 }
+
+/** Passes where one of two does. */
+const orElse = (first: CheckResult, { statistic, measured, limit, pass }: CheckResult): CheckResult => ({
+  ...first,
+  pass: first.pass || pass,
+  or: { statistic, measured, limit },
+});
 
 export const atMost = (statistic: string, measured: number, limit: number): CheckResult => ({
   statistic,

@@ -46,7 +46,7 @@ const POLYGRAPHY_TOLERANCE = 1e-5;
 /** A few elements of millions may be this much worse than nearly all others: 4 times the bound, of the largest reference. */
 const OUTLIER_FACTOR = 4;
 
-/** With fewer elements fewer than ten lie beyond the 99th percentile: it is little else than the maximum, and decides by chance. */
+/** With fewer elements fewer than ten lie beyond the 99th percentile: it is little else than the maximum, and must not fail an output alone. */
 const FEWEST_FOR_P99 = 1000;
 
 /** The 99th percentile of normally distributed errors, in units of their root mean square. */
@@ -61,7 +61,7 @@ const rmsFactor = (elements: number): number => (2 / P99_OF_NORMAL) * (1 + 3 / M
  * The bounds are meant as atol = rtol = bound for outputs around 1, so a typical element, of the size of the RMS, may be off by 2 * bound * RMS: by
  * default 99 % of all elements must be within that, and every one within 4 * bound * peak. Relative to RMS and peak, a bound means the same for
  * probabilities and for pixels. The largest error has a limit of its own, as rounding errors are spread like a bell and the largest of a million is
- * twice the largest of a hundred. Below 1,000 elements the RMS of the errors has the place of the 99 %.
+ * twice the largest of a hundred. Below 1,000 elements it is enough that the RMS of the errors is what it is where 99 % are within that.
  *
  * What a user asks for is taken as it is: every element must be within atol + rtol * |reference|, or the checks asked for must hold.
  */
@@ -100,7 +100,7 @@ export function limitsFor(
     },
     checks: [
       elements < FEWEST_FOR_P99
-        ? { kind: 'error', statistic: 'RMS', limit: rmsFactor(elements) * bound * rms }
+        ? { kind: 'few', rms: rmsFactor(elements) * bound * rms, p99: 2 * bound * rms }
         : { kind: 'error', statistic: 'p99', limit: 2 * bound * rms },
       { kind: 'error', statistic: 'max', limit: OUTLIER_FACTOR * bound * peak },
     ],

@@ -248,6 +248,64 @@ export const traps: readonly Trap[] = [
     }),
   },
   {
+    name: 'layer normalisation as JAX writes it, of large values',
+    feeds: { x: floats([2, 8], [...new Array(8).fill(3), ...Array.from({ length: 8 }, (_, i) => 300 * i)]) },
+    graph: withInput('jax', (g) => {
+      g.initializer('axes', integers([1], [1]));
+      g.initializer('eighth', floats([], [0.125]));
+      g.initializer('zero', floats([], [0]));
+      g.initializer('epsilon', floats([], [1e-6]));
+      g.initializer('column', integers([2], [2, 1]));
+      g.initializer('whole', integers([2], [2, 8]));
+      const steps: readonly (readonly [string, string, readonly string[]])[] = [
+        ['ReduceSum', 'sum', ['x', 'axes']],
+        ['Mul', 'mean', ['sum', 'eighth']],
+        ['Mul', 'mean_square', ['mean', 'mean']],
+        ['Mul', 'squares', ['x', 'x']],
+        ['ReduceSum', 'sum_of_squares', ['squares', 'axes']],
+        ['Mul', 'mean_of_squares', ['sum_of_squares', 'eighth']],
+        ['Sub', 'difference', ['mean_of_squares', 'mean_square']],
+        ['Max', 'variance', ['zero', 'difference']],
+        ['Reshape', 'variances', ['variance', 'column']],
+        ['Expand', 'broadcast', ['variances', 'whole']],
+        ['Add', 'safe', ['broadcast', 'epsilon']],
+        ['Sqrt', 'deviation', ['safe']],
+        ['Reciprocal', 'scale', ['deviation']],
+        ['Sub', 'centred', ['x', 'mean']],
+        ['Mul', 'normal', ['centred', 'scale']],
+      ];
+      for (const [op, name, inputs] of steps) {
+        const attributes = { keepdims: a.int(1) };
+        g.node(op, { name, inputs, outputs: [name], ...(op === 'ReduceSum' ? { attributes } : {}) });
+      }
+      productOf(g, 'normal', 'y');
+      g.output('y', float32, [2, 8]);
+    }),
+  },
+  {
+    name: 'values beyond FP16 on their way to what makes them small',
+    feeds: {
+      x: floats([2, 8], [20, -20, 30, 5, 12, -3, 0, 40, ...Array.from({ length: 8 }, (_, i) => 5 * i)]),
+    },
+    graph: withInput('large', (g) => {
+      g.initializer('axes', integers([1], [1]));
+      g.initializer('thousand', floats([], [1000]));
+      g.initializer('count', floats([], [8000]));
+      g.initializer('one', floats([], [1]));
+      g.initializer('whole', integers([2], [2, 8]));
+      g.node('Mul', { name: 'grow', inputs: ['x', 'thousand'], outputs: ['grown'] });
+      g.node('ReduceSum', { name: 'sum', inputs: ['grown', 'axes'], outputs: ['sum'] });
+      g.node('Expand', { name: 'expand', inputs: ['sum', 'whole'], outputs: ['sums'] });
+      g.node('Div', { name: 'divide', inputs: ['sums', 'count'], outputs: ['means'] });
+      g.node('Exp', { name: 'exp', inputs: ['x'], outputs: ['exponential'] });
+      g.node('Add', { name: 'add', inputs: ['exponential', 'one'], outputs: ['more'] });
+      g.node('Log', { name: 'log', inputs: ['more'], outputs: ['softplus'] });
+      g.node('Add', { name: 'both', inputs: ['means', 'softplus'], outputs: ['z'] });
+      productOf(g, 'z', 'y');
+      g.output('y', float32, [2, 8]);
+    }),
+  },
+  {
     name: 'rotary angles from positions',
     feeds: { x: noise([2, 8], 1, 7), positions: integers([2, 1], [3000, 4001]) },
     graph: withInput('rotary', (g) => {

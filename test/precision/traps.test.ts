@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { attributeOf } from '../../src/onnx/node-types.js';
 import { conversionSchema } from '../../src/precision/conversion.js';
-import { type Converted, converted, difference, run, written } from './judge.js';
+import { writeNpy } from '../../src/tensor/npy.js';
+import { verifyModel } from '../../src/verify/verify.js';
+import { type Converted, converted, difference, floats, freshPath, run, written } from './judge.js';
 import { type Trap, traps } from './models.js';
 
 /** Half a percent of the largest value: NVIDIA's own bound for a typed model against its original. */
@@ -56,6 +58,35 @@ describe('what stays FP32', () => {
     for (const node of ['square', 'variance', 'add_epsilon', 'root', 'normalise'])
       expect(keptBy(node)).toBe('variance');
     expect(keptBy('y.matmul')).toBeUndefined();
+  });
+
+  it("is the same with the mean's square and with moves on the way to the root", async () => {
+    const { keptBy } = await convertTrap('layer normalisation as JAX');
+    const steps =
+      `sum mean mean_square squares sum_of_squares mean_of_squares difference variance variances broadcast safe
+      deviation scale`.split(/\s+/);
+    for (const node of steps) expect([node, keptBy(node)]).toEqual([node, 'variance']);
+    for (const node of ['normal', 'y.matmul']) expect(keptBy(node)).toBeUndefined();
+  });
+
+  it('is what lies between a value beyond FP16 and what makes it small again; BF16 has the range', async () => {
+    const fp16 = await convertTrap('values beyond FP16');
+    for (const node of ['expand', 'divide', 'add', 'log'])
+      expect([node, fp16.keptBy(node)]).toEqual([node, 'range']);
+    for (const node of ['grow', 'both', 'y.matmul']) expect(fp16.keptBy(node)).toBeUndefined();
+    const { result } = await convertTrap('values beyond FP16', { precision: 'bf16' });
+    expect(result.rules.map(({ id }) => id)).not.toContain('range');
+    const convertOps = new Set(['ReduceSum', 'Exp']);
+    expect((await convertTrap('values beyond FP16', { convertOps })).result.kept).toEqual([]);
+  });
+
+  it.each(['layer normalisation as JAX', 'values beyond FP16'])('makes verify pass: %s', async (name) => {
+    const { input, output } = await convertTrap(name);
+    const path = freshPath('.npy');
+    writeNpy(path, trap(name).feeds.x ?? floats([], []));
+    const request = { reference: input, candidate: output, samples: 1, threads: 1 };
+    const verdict = await verifyModel({ ...request, files: [{ name: 'x', path }] });
+    expect(verdict).toMatchObject({ outcome: 'pass', precision: 'fp16' });
   });
 
   it('is the angle before a cosine, up to the positions', async () => {

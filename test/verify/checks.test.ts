@@ -194,8 +194,9 @@ describe('the reasons of a failure', () => {
       const { outcome, checks, reasons } = judge(ours, theirs, rules);
       const failed = checks.filter(({ pass, statistic }) => !pass && statistic !== 'non-finite');
       expect(outcome).toBe('fail');
-      for (const { statistic, measured, limit } of failed) {
-        const numbers = [measured, limit].map((value) => shortNumber(Number(value)));
+      for (const { statistic, measured, limit, or } of failed) {
+        const all = [measured, limit, ...(or === undefined ? [] : [or.measured, or.limit])];
+        const numbers = all.map((value) => shortNumber(Number(value)));
         const named = reasons.filter((reason) =>
           [statistic, ...numbers].every((part) => reason.includes(part)),
         );
