@@ -1,3 +1,4 @@
+import { imageLayout } from './image-layout.js';
 import type { ModelFacts, ValueFacts } from './model-facts.js';
 
 type Shape = NonNullable<ValueFacts['shape']>;
@@ -45,8 +46,9 @@ function validityLine(facts: ModelFacts): string {
 function machineLines(input: ValueFacts | undefined): string[] {
   if (input === undefined) return ['WARNING: No inputs found in ONNX graph'];
   const shape: Shape = input.shape ?? [];
-  const [, , height, width] = shape;
-  if (height === undefined || width === undefined) {
+  const layout = imageLayout(shape);
+  const [height, width] = [shape[layout?.height ?? -1], shape[layout?.width ?? -1]];
+  if (layout === null || height === undefined || width === undefined) {
     return [
       `input_name: ${input.name}`,
       `WARNING: Input has ${shape.length} dims — expected 4 (NCHW); cannot auto-detect H/W`,
@@ -60,6 +62,9 @@ function machineLines(input: ValueFacts | undefined): string[] {
     `input_name: ${input.name}`,
     `height: ${sized(height)}`,
     `width: ${sized(width)}`,
+    ...(layout.layout === 'NHWC'
+      ? ['WARNING: NHWC input — set network-input-order=1 in the nvinfer configuration']
+      : []),
     ...(isFixed(height) && isFixed(width) ? [] : [warning]),
   ];
 }

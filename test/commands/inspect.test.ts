@@ -98,6 +98,9 @@ describe('inspect of a model', () => {
     [['batch', 3, 224, 320], { input: 'image', height: '224', width: '320' }],
     [['batch', 3, 'h', 'w'], { input: 'image', height: undefined, width: undefined }],
     [['batch', 3, 224, null], { input: 'image', height: '224', width: undefined }],
+    [['N', 480, 640, 3], { input: 'image', height: '480', width: '640' }],
+    [['N', 3, 640, 3], { input: 'image', height: '640', width: '3' }],
+    [['N', 3, 4, 480, 640], { input: 'image', height: undefined, width: undefined }],
     [['batch', 80], { input: 'image', height: undefined, width: undefined }],
   ] as const)('prints the DeepStream summary so that its greps work: %j', async (shape, expected) => {
     const path = join(folder, `${shape.join('_')}.onnx`);

@@ -1,4 +1,5 @@
 import { TrtforgeError } from '../../errors.js';
+import { imageLayout } from '../../onnx/image-layout.js';
 import type { ModelFacts, ValueFacts } from '../../onnx/model-facts.js';
 
 export interface InputWishes {
@@ -27,8 +28,7 @@ export interface StreamsInputs {
   readonly notes: readonly string[];
 }
 
-/** Channels that a picture has; an open channel dimension is taken as colour, as DeepStream's scripts do. */
-const CHANNELS = [1, 3, 4];
+/** An open channel dimension is taken as colour, as DeepStream's scripts do. */
 const COLOUR = 3;
 
 /**
@@ -102,10 +102,11 @@ function imageShape(file: string, { name, shape }: ValueFacts, { height, width }
   }
   const [first, ...rest] = shape;
   if (typeof first === 'number' && first > 0) throw fixedBatch(file, name, first);
-  if (shape.length !== 4) return plainShape(file, name, rest, { height, width });
-  const isLast = isChannels(rest[2]) && !isChannels(rest[0]);
-  const layout = isLast ? ('NHWC' as const) : ('NCHW' as const);
-  const [channel, high, wide] = isLast ? [rest[2], rest[0], rest[1]] : [rest[0], rest[1], rest[2]];
+  const axes = imageLayout(shape);
+  if (axes === null) return plainShape(file, name, rest, { height, width });
+  const { layout } = axes;
+  const isLast = layout === 'NHWC';
+  const [channel, high, wide] = [shape[axes.channels], shape[axes.height], shape[axes.width]];
   const notes: string[] = [];
   if (isLast)
     notes.push(`Input «${name}» is NHWC: height and width are its dimensions 1 and 2, not 2 and 3.`);
@@ -124,7 +125,6 @@ type Dim = NonNullable<ValueFacts['shape']>[number] | undefined;
 
 /** A dimension that the model fixes; 0 and negative numbers are what some exporters write for open ones. */
 const fixed = (dim: Dim): number | undefined => (typeof dim === 'number' && dim > 0 ? dim : undefined);
-const isChannels = (dim: Dim): boolean => CHANNELS.includes(fixed(dim) ?? 0);
 
 /** An input that is no picture: everything but the batch must be fixed. */
 function plainShape(
