@@ -27,6 +27,13 @@ const found = (rule: Rule, now: Step, before?: Step) =>
   ).map((violation) => violation.found);
 
 describe('an assertion', () => {
+  test('without a sentence of its own is called by its id', () => {
+    const assertion = { id: 'three', tensor: 'y', kind: 'equal', value: 3 } as const;
+    const sentences = ['', ' ', 'y is 3.'].map((sentence) => ({ ...assertion, sentence }));
+    const broken = checkAssertions({ assertions: sentences }, step(0, { y: lengths(4) }));
+    expect(broken.map(({ sentence }) => sentence)).toEqual(['three', 'three', 'y is 3.']);
+  });
+
   const equal = { kind: 'equal', value: 3 } as const;
   const bounded = { kind: 'bounded-by-capacity', capacity: 256 } as const;
   const time = { kind: 'dimension-equals', axis: -1, value: 3 } as const;

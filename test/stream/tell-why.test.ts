@@ -48,6 +48,14 @@ describe('the first failure of a tensor, looked at closely', () => {
     expect(said(error)).toEqual(expect.arrayContaining([...expected]));
   });
 
+  it('one value that stands out is no side, one end is', () => {
+    const at = (position: number) => said(({ k }) => (k === position ? 0.5 : 0));
+    expect(at(2)).not.toContain('padding-side');
+    expect(at(0)).toContain('padding-side');
+    expect(at(5)).toContain('padding-side');
+    expect(said(({ k }) => (k >= 3 && k < 5 ? 0.5 : 0.001))).toContain('padding-side');
+  });
+
   it('an error as large as the tensor everywhere is not put down to precision', () => {
     expect(said((_place, value) => -2 * value)).not.toContain('uniform-error');
   });

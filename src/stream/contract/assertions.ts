@@ -26,7 +26,7 @@ export function checkAssertions(
     const found = broken(assertion, step, before);
     if (found === null) return [];
     const { id, kind, tensor, sentence } = assertion;
-    return [{ assertion: id, kind, tensor, chunk: step.chunk, found, sentence }];
+    return [{ assertion: id, kind, tensor, chunk: step.chunk, found, sentence: sentence.trim() || id }];
   });
 }
 

@@ -127,7 +127,10 @@ function axisProfile(
   return { axis, maxAbs, energy, cosine, written };
 }
 
-/** Worst slice over best, of those in the region that were written: above 10 the sides differ, below 2 the error is everywhere alike. */
+/**
+ * Worst slice over best, of those in the region that were written: above 10 the sides differ, below 2 the error is everywhere alike. One slice alone that is
+ * at neither end is an outlier, no side.
+ */
 function judgeSlices(
   { axis, maxAbs: all, written }: AxisProfile,
   region: Region | null,
@@ -138,7 +141,9 @@ function judgeSlices(
   const worst = Math.max(...maxAbs);
   const best = Math.min(...maxAbs);
   const ratio = best === 0 ? (worst === 0 ? 1 : Number.POSITIVE_INFINITY) : worst / best;
-  const says = ratio > 10 ? 'padding-side' : ratio < 2 ? 'uniform' : 'mixed';
+  const isOutlier =
+    maxAbs.filter((error) => error > 10 * best).length === 1 && ![maxAbs[0], maxAbs.at(-1)].includes(worst);
+  const says = ratio > 10 && !isOutlier ? 'padding-side' : ratio < 2 ? 'uniform' : 'mixed';
   return { axis, maxAbs: maxAbs.slice(0, MOST_NAMED), ratio, says };
 }
 
