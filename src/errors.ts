@@ -348,7 +348,7 @@ export const catalogue = {
     exitCode: ExitCode.badInput,
     meaning: 'A signature is required, and the engine has none that a trusted key made for its passport.',
     remedy:
-      'Trust the key that signed it (--trust-key), have it signed (trtforge cache sign), or build the engine here.',
+      'Trust the key that signed it (--trust-key), have it signed (trtforge cache sign), or build it with --sign-key.',
   },
   TF_MODEL_REJECTED: {
     exitCode: ExitCode.badInput,

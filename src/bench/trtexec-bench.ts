@@ -8,6 +8,7 @@ import { TrtforgeError } from '../errors.js';
 import type { EngineBinding } from '../runtime/engine-interface.js';
 import { type PlanOnDisk, readPlanOnDisk } from '../runtime/plan-on-disk.js';
 import { toolchainForPlan } from '../runtime/toolchain-for-plan.js';
+import { openTrust } from '../store/trust.js';
 import { cacheFolder } from '../system/folders.js';
 import { removeIfThere } from '../system/remove.js';
 import { withLibraries } from '../toolchain/process-environment.js';
@@ -72,7 +73,10 @@ export async function benchTrtexec(request: BenchRequest, context: BenchContext)
   }
   checkRequest(request);
   refuseAbsentIfSeen(request.device);
-  const plan = await readPlanOnDisk(request.engine, false);
+  using plan = await readPlanOnDisk(request.engine, {
+    requirePassport: false,
+    trust: openTrust({}, environment),
+  });
   checkStreamable(request, plan.passport);
   const { allowHostCode, toolchain: named } = request;
   const toolchain = await toolchainForPlan(plan, { toolchain: named, allowHostCode, environment });
@@ -101,10 +105,10 @@ export async function benchTrtexec(request: BenchRequest, context: BenchContext)
 }
 
 async function measure(setting: Setting, call: TrtexecCall, isFirst: boolean): Promise<Measured> {
-  const { request, context, toolchain, program, scratch } = setting;
+  const { request, context, plan, toolchain, program, scratch } = setting;
   const withLayers = request.layers && isFirst;
   const asked: TrtexecBenchRequest = {
-    loadEngine: request.engine,
+    loadEngine: plan.loadPath,
     shapes: call.open,
     profile: call.profile,
     ...request.mode,

@@ -6,12 +6,10 @@ import { readPassport } from '../engine/passport.js';
 import { type Passport, passportPath } from '../engine/passport-file.js';
 import type { PreparedBuild } from '../engine/prepare.js';
 import type { ProfileRequest } from '../engine/profile.js';
-import { verifyEngineInPieces } from '../engine/verify-engine.js';
 import { TrtforgeError } from '../errors.js';
 import { obtainEngine } from '../store/obtain-engine.js';
 import type { EngineStores } from '../store/open-stores.js';
-import { readSignature } from '../store/signature-file.js';
-import { checkTrust, type Trust } from '../store/trust.js';
+import { type Trust, verifyTrusted } from '../store/trust.js';
 import type { Component } from './component.js';
 import type { ComponentLog } from './component-log.js';
 import { explainImpossibleProfile, impossibleLine } from './impossible-profile.js';
@@ -41,8 +39,7 @@ export async function keptEngine(
   if (!existsSync(enginePath)) return undefined;
   try {
     if (readPassport(enginePath).identity.digest !== identityDigest(prepared.identity)) return undefined;
-    const passport = await verifyEngineInPieces(enginePath);
-    checkTrust(trust, enginePath, passport, await readSignature(enginePath));
+    const { passport } = await verifyTrusted(trust, enginePath);
     return { status: 'kept', passport, passportPath: passportPath(enginePath), buildMs: 0, warnings: [] };
   } catch (error) {
     if (error instanceof TrtforgeError) return undefined;

@@ -58,7 +58,7 @@ export const exportCommand = defineCommand({
   options: { cacheDir },
   run: async ([to = '', ...names], options, { environment, emit, signal }) => {
     const { exportEngines } = await import('../store/export-engines.js');
-    const store = openLocalStore(options.cacheDir, environment);
+    const store = openLocalStore(options.cacheDir, environment, openTrust({}, environment));
     return exportEngines(store, to, names, { environment, emit, signal });
   },
   render: (result: CacheExport, { line, colors }) => {

@@ -13,7 +13,7 @@ const MEMO = 'models-2';
  */
 export async function readModelContent(path: string, options: ContentOptions): Promise<ModelContent> {
   const memo = new FileMemo<ModelContent>(join(options.cacheFolder, MEMO), isModelContent);
-  const known = memo.recall(path, [path], noteInput);
+  const known = memo.recall(path, { onFile: noteInput });
   if (known !== undefined) return known;
   // Loaded only now: protobuf takes longer to load than a remembered model to be found.
   const { readModel } = await import('./read-model.js');

@@ -1,8 +1,7 @@
-import { closeSync, constants, copyFileSync, fsyncSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, fsyncSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { makeFolder } from '../system/folders.js';
-import { besidePath, moveInto, syncFolder, writeFailed } from '../system/publish.js';
-import { removeIfThere } from '../system/remove.js';
+import { moveInto, syncFolder, writeFailed } from '../system/publish.js';
 import { assertMayReplace } from '../system/user-files.js';
 import { type Passport, passportPath } from './passport-file.js';
 
@@ -14,7 +13,7 @@ import { type Passport, passportPath } from './passport-file.js';
 export function publishEngine(pendingPath: string, passport: Passport, planPath: string): void {
   const pendingPassport = passportPath(pendingPath);
   try {
-    writeFileSync(pendingPassport, `${JSON.stringify(passport, null, 2)}\n`);
+    writeFileSync(pendingPassport, passportText(passport));
     syncFile(pendingPassport);
     syncFile(pendingPath);
     makeFolder(dirname(planPath));
@@ -28,20 +27,7 @@ export function publishEngine(pendingPath: string, passport: Passport, planPath:
   }
 }
 
-/** Copies an engine (as a reflink where the file system can) to a place of the user's. Throws TF_WRITE_FAILED; nothing half-written stays. */
-export function copyEngine(source: string, passport: Passport, planPath: string): void {
-  const pending = besidePath(planPath);
-  try {
-    makeFolder(dirname(planPath));
-    copyFileSync(source, pending, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
-    publishEngine(pending, passport, planPath);
-  } catch (cause) {
-    throw writeFailed(planPath, cause);
-  } finally {
-    removeIfThere(pending);
-    removeIfThere(passportPath(pending));
-  }
-}
+export const passportText = (passport: Passport): string => `${JSON.stringify(passport, null, 2)}\n`;
 
 function syncFile(path: string): void {
   const descriptor = openSync(path, 'r+');

@@ -26,14 +26,23 @@ export function verifyEngine(planPath: string): Passport {
 /** The same without holding up the event loop for the seconds that a large plan takes. */
 export async function verifyEngineInPieces(planPath: string): Promise<Passport> {
   const passport = readPassport(planPath);
-  const source = openFile(planPath);
+  await checkPlan(planPath, passport);
+  return passport;
+}
+
+/** Checks the bytes in `bytesPath`, the plan itself or a copy of it, against a passport. Throws as `verifyEngine`. */
+export async function checkPlan(
+  planPath: string,
+  passport: Passport,
+  bytesPath: string = planPath,
+): Promise<void> {
+  const source = { ...openFile(bytesPath), path: planPath };
   try {
     checkPlanFacts(source, passport);
     checkDigest(planPath, passport, await sha256InPieces(source));
   } finally {
     source.close();
   }
-  return passport;
 }
 
 /** Size and header, which cost nothing to read. */

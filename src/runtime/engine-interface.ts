@@ -1,4 +1,5 @@
 import type { EventListener } from '../events.js';
+import type { TrustWishes } from '../store/trust.js';
 import type { NamedTensors, Tensor } from '../tensor/tensor.js';
 import type { ElementArray } from '../tensor/values.js';
 import type { NativeEngineFacts } from '../toolchain/native-engine.js';
@@ -138,7 +139,7 @@ export interface SessionFacts {
   readonly cudaGraphRefusals: readonly string[];
 }
 
-export interface EngineSessionOptions extends EngineWishes {
+export interface EngineSessionOptions extends EngineWishes, Omit<TrustWishes, 'signKey'> {
   /** Ordinal of the GPU among the visible ones; default 0. */
   readonly device?: number | undefined;
   /** Default true: a plan without passport is refused, since nothing says what it is. */

@@ -1,6 +1,7 @@
 import { describeComputeCapability } from '../engine/gpu-architecture.js';
 import { TrtforgeError } from '../errors.js';
 import { type EventListener, ignoreEvents, logSeverities } from '../events.js';
+import { openTrust, type TrustWishes } from '../store/trust.js';
 import { markWhileOpen } from '../store/use-marks.js';
 import { openFile } from '../system/byte-source.js';
 import { throwIfCancelled } from '../system/cancel.js';
@@ -12,14 +13,14 @@ import type { Toolchain } from '../toolchain/toolchain.js';
 import { type EngineBindings, engineBindings } from './engine-bindings.js';
 import type { EngineWishes } from './engine-wishes.js';
 import { finished } from './native-job.js';
-import { type PlanOnDisk, readPlanOnDisk } from './plan-on-disk.js';
+import { type PlanFacts, readPlanOnDisk } from './plan-on-disk.js';
 import { HOST_CODE_REMEDY, toolchainForPlan } from './toolchain-for-plan.js';
 import { checkWeightBudget } from './weight-budget.js';
 
 /** What loading needs of the addon. */
 export type EngineAddon = Pick<Addon, 'gpus'> & NativeRuntime;
 
-export interface LoadOptions extends Omit<EngineWishes, 'cudaGraph'> {
+export interface LoadOptions extends Omit<EngineWishes, 'cudaGraph'>, Omit<TrustWishes, 'signKey'> {
   readonly device?: number | undefined;
   /** Default true. */
   readonly requirePassport?: boolean | undefined;
@@ -35,7 +36,7 @@ export interface LoadOptions extends Omit<EngineWishes, 'cudaGraph'> {
  * its plan.
  */
 export interface LoadedEngine {
-  readonly plan: PlanOnDisk;
+  readonly plan: PlanFacts;
   readonly toolchain: Toolchain;
   readonly gpu: Gpu;
   readonly addon: EngineAddon;
@@ -45,8 +46,8 @@ export interface LoadedEngine {
 }
 
 /**
- * Checks a plan (size, header, SHA-256 against its passport), finds the TensorRT and the GPU for it, and loads it. The caller closes it.
- * Throws TF_SIZE_INVALID, TF_FILE_…, TF_PASSPORT_…, TF_ENGINE_…, TF_PLAN_INVALID, TF_PLAN_FOREIGN_HEADER, TF_NATIVE_…, TF_USAGE (device), TF_GPU_UNAVAILABLE, TF_TOOLCHAIN_NOT_FOUND,
+ * Checks a plan (size, header, SHA-256 against its passport, the signature where signatures are required), finds the TensorRT and the GPU for it, and loads it. The caller closes it.
+ * Throws TF_SIZE_INVALID, TF_FILE_…, TF_KEY_INVALID, TF_PASSPORT_…, TF_SIGNATURE_INVALID, TF_ENGINE_…, TF_PLAN_INVALID, TF_PLAN_FOREIGN_HEADER, TF_NATIVE_…, TF_USAGE (device), TF_GPU_UNAVAILABLE, TF_TOOLCHAIN_NOT_FOUND,
  * TF_LIBRARY_…, TF_PLAN_LOAD_FAILED, TF_GPU_MEMORY, TF_SESSION_BINDING, TF_CANCELLED.
  */
 export async function loadEngine(planPath: string, options: LoadOptions = {}): Promise<LoadedEngine> {
@@ -66,7 +67,11 @@ async function load(planPath: string, options: LoadOptions): Promise<Omit<Loaded
   const doing = `loading ${planPath}`;
   throwIfCancelled(signal, doing);
   checkWeightBudget(options.weightBudget);
-  const plan = await readPlanOnDisk(planPath, options.requirePassport ?? true);
+  const environment = options.environment ?? process.env;
+  using plan = await readPlanOnDisk(planPath, {
+    requirePassport: options.requirePassport ?? true,
+    trust: openTrust(options, environment),
+  });
   if (plan.passport === null) {
     const message = `${planPath} has no passport: nothing says what it was built from, nor that it is whole.`;
     emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
@@ -75,7 +80,6 @@ async function load(planPath: string, options: LoadOptions): Promise<Omit<Loaded
   const gpu = chosenGpu(addon.gpus(), options.device ?? 0, 'Running an engine needs an NVIDIA GPU');
   checkComputeCapability(plan, gpu);
   checkPlugins(plan, plugins);
-  const environment = options.environment ?? process.env;
   const toolchain = await toolchainForPlan(plan, {
     toolchain: options.toolchain,
     allowHostCode,
@@ -87,7 +91,7 @@ async function load(planPath: string, options: LoadOptions): Promise<Omit<Loaded
       inferenceLibrary: toolchain.libraries.inference,
       pluginLibrary: toolchain.libraries.plugins,
       pluginPaths: [...plugins],
-      planPath,
+      planPath: plan.loadPath,
       device: gpu.index,
       allowHostCode,
       weightBudget: options.weightBudget ?? null,
@@ -108,7 +112,7 @@ async function load(planPath: string, options: LoadOptions): Promise<Omit<Loaded
 }
 
 /** What the passport says of the GPUs that a plan is for; without one the library itself decides. */
-function checkComputeCapability({ path, passport }: PlanOnDisk, gpu: Gpu): void {
+function checkComputeCapability({ path, passport }: PlanFacts, gpu: Gpu): void {
   if (passport === null) return;
   const { target, recipe } = passport.identity.document;
   const here = gpu.computeCapability;
@@ -123,7 +127,7 @@ function checkComputeCapability({ path, passport }: PlanOnDisk, gpu: Gpu): void 
   );
 }
 
-function checkPlugins({ path, passport }: PlanOnDisk, plugins: readonly string[]): void {
+function checkPlugins({ path, passport }: PlanFacts, plugins: readonly string[]): void {
   for (const plugin of plugins) openFile(plugin).close();
   const needed = passport?.identity.document.recipe.pluginDigests.length ?? 0;
   if (needed === 0 || plugins.length > 0) return;

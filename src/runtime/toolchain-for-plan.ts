@@ -3,7 +3,7 @@ import { TrtforgeError } from '../errors.js';
 import { chooseToolchain, surveyToolchains, thisMachine, unknownVersion } from '../toolchain/find.js';
 import { toolchainNamed } from '../toolchain/named.js';
 import type { Toolchain } from '../toolchain/toolchain.js';
-import type { PlanOnDisk } from './plan-on-disk.js';
+import type { PlanFacts } from './plan-on-disk.js';
 
 export interface ToolchainChoice {
   /** A toolchain, or the name of one; undefined for the first that loads the plan. */
@@ -17,7 +17,7 @@ export const HOST_CODE_REMEDY =
   'A version-compatible plan carries its own runtime, which is code: allow it with --allow-host-code (allowHostCode) if you trust the file.';
 
 /** The TensorRT that a plan is to be loaded with. Throws TF_TOOLCHAIN_NOT_FOUND, TF_ENGINE_VERSION_MISMATCH. */
-export async function toolchainForPlan(plan: PlanOnDisk, choice: ToolchainChoice): Promise<Toolchain> {
+export async function toolchainForPlan(plan: PlanFacts, choice: ToolchainChoice): Promise<Toolchain> {
   const { toolchain, environment } = choice;
   if (typeof toolchain === 'object') return fitting(plan, [toolchain], choice);
   const machine = thisMachine(environment);
@@ -32,7 +32,7 @@ export async function toolchainForPlan(plan: PlanOnDisk, choice: ToolchainChoice
 }
 
 function fitting(
-  plan: PlanOnDisk,
+  plan: PlanFacts,
   candidates: readonly Toolchain[],
   { allowHostCode }: ToolchainChoice,
 ): Toolchain {

@@ -2,7 +2,6 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { passportPath } from '../engine/passport-file.js';
-import { verifyEngineInPieces } from '../engine/verify-engine.js';
 import { TrtforgeError } from '../errors.js';
 import { type EventListener, ignoreEvents } from '../events.js';
 import { removeIfThere } from '../system/remove.js';
@@ -11,8 +10,7 @@ import type { CacheEntry, CacheVerification } from './cache-result.js';
 import { foreignProblem } from './foreign.js';
 import type { LocalStore } from './local.js';
 import type { RemoteStore } from './remote/remote-store.js';
-import { readSignature } from './signature-file.js';
-import { checkTrust, noTrust, type Trust } from './trust.js';
+import { noTrust, type Trust, verifyTrusted } from './trust.js';
 
 interface VerifyOptions {
   readonly trust?: Trust;
@@ -53,14 +51,13 @@ export async function verifyCache(
 }
 
 async function checkLocal(planPath: string, identity: string, trust: Trust): Promise<void> {
-  const passport = await verifyEngineInPieces(planPath);
+  const { passport } = await verifyTrusted(trust, planPath);
   if (passport.identity.digest !== identity) {
     throw new TrtforgeError(
       'TF_PASSPORT_INVALID',
       `${passportPath(planPath)} is the passport of ${passport.identity.digest}.`,
     );
   }
-  checkTrust(trust, passport.name, passport, await readSignature(planPath));
 }
 
 async function checkRemote(

@@ -1,7 +1,7 @@
-import { constants, copyFileSync, existsSync, readFileSync } from 'node:fs';
+import { constants, copyFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Passport, passportPath } from '../engine/passport-file.js';
-import { copyEngine } from '../engine/publish-engine.js';
+import { passportText } from '../engine/publish-engine.js';
 import { signaturePath } from '../engine/signature.js';
 import { TrtforgeError } from '../errors.js';
 import type { EventListener } from '../events.js';
@@ -11,11 +11,12 @@ import { beginFile, copyPart, type PendingFile, writeFailed } from '../system/pu
 import { tarEnd, tarHeader, tarPadding } from '../system/tar.js';
 import type { CacheExport } from './cache-result.js';
 import { isCalled, nothingCalled } from './called.js';
+import { copyEngine } from './copy-engine.js';
 import { ForeignEngines } from './foreign.js';
 import type { LocalStore } from './local.js';
 import { openRemoteStore } from './open-stores.js';
 import { longerName, modelFolder } from './readable-links.js';
-import { writeSignature } from './signature-file.js';
+import { signatureText } from './signature-file.js';
 import type { StoredEngine } from './store.js';
 
 interface ExportOptions {
@@ -45,7 +46,7 @@ export async function exportEngines(
   const isRemote = /^[a-z0-9]+:\/\//.test(to);
   if (isRemote) await intoBucket(to, chosen, options);
   else if (to.endsWith('.tar')) intoArchive(to, chosen);
-  else for (const { path, engine } of chosen) intoFolder(join(to, path), engine);
+  else for (const { path, engine } of chosen) await copyEngine(engine, join(to, path), store.trust);
   const foreign = isRemote ? [] : await exportForeign(store, to, names);
   const engines = chosen.map(({ path, engine: { identity, passport } }) => ({
     identity,
@@ -85,11 +86,6 @@ function freePath({ name, identity }: Passport, taken: ReadonlySet<string>): str
   return taken.has(path) ? `${modelFolder(name)}/${longerName(name, identity.digest)}` : path;
 }
 
-function intoFolder(path: string, { planPath, passport, signature }: StoredEngine): void {
-  copyEngine(planPath, passport, path);
-  writeSignature(path, signature);
-}
-
 async function intoBucket(
   uri: string,
   chosen: readonly Exported[],
@@ -108,11 +104,12 @@ function intoArchive(to: string, chosen: readonly Exported[]): void {
   const archive = beginFile(to);
   try {
     for (const { path, engine } of chosen) {
-      const { planPath, passport } = engine;
+      const { planPath, passport, signature } = engine;
       const at = new Date(passport.built.at);
       addFile(archive, path, planPath, at);
-      for (const beside of [passportPath, signaturePath])
-        if (existsSync(beside(planPath))) addBytes(archive, beside(path), readFileSync(beside(planPath)), at);
+      addBytes(archive, passportPath(path), Buffer.from(passportText(passport)), at);
+      if (signature !== null)
+        addBytes(archive, signaturePath(path), Buffer.from(signatureText(signature)), at);
     }
     archive.write(tarEnd());
     archive.publish();

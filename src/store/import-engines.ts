@@ -2,8 +2,6 @@ import { constants, copyFileSync, existsSync, mkdtempSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { engineExtensions } from '../engine/engine-name.js';
 import { passportPath } from '../engine/passport-file.js';
-import { signaturePath } from '../engine/signature.js';
-import { verifyEngineInPieces } from '../engine/verify-engine.js';
 import { TrtforgeError } from '../errors.js';
 import type { EventListener } from '../events.js';
 import { openFile } from '../system/byte-source.js';
@@ -17,8 +15,7 @@ import type { CacheImport } from './cache-result.js';
 import { ForeignEngines } from './foreign.js';
 import type { LocalStore } from './local.js';
 import { fetchBucket } from './remote/fetch-bucket.js';
-import { readSignature } from './signature-file.js';
-import { checkTrust, type Trust } from './trust.js';
+import { type Trust, verifyTrusted } from './trust.js';
 
 interface ImportOptions {
   readonly trust: Trust;
@@ -147,12 +144,11 @@ class Import {
   }
 
   async #own(path: string, shown: string): Promise<void> {
-    const passport = await verifyEngineInPieces(path);
-    const signature = existsSync(signaturePath(path)) ? await readSignature(path) : null;
-    checkTrust(this.options.trust, shown, passport, signature);
     const pending = this.store.pending();
     try {
       copyFileSync(path, pending.planPath, constants.COPYFILE_FICLONE);
+      // The copy is checked: it is what the store will hold.
+      const { passport, signature } = await verifyTrusted(this.options.trust, path, pending.planPath);
       const { identity } = await this.store.put(pending.planPath, passport, signature);
       this.#engines.push({ from: shown, identity, name: passport.name });
     } finally {

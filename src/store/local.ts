@@ -19,7 +19,7 @@ import { ReadableLinks } from './readable-links.js';
 import { readSignature, writeSignature } from './signature-file.js';
 import type { EngineSummary, Lookup, StoredEngine } from './store.js';
 import { StoreIndex } from './store-index.js';
-import { checkTrust, noTrust, type Trust } from './trust.js';
+import { noTrust, type Trust } from './trust.js';
 import { isInUse, lastUsed, markInUse } from './use-marks.js';
 import { VerifiedEngines } from './verified-engines.js';
 
@@ -42,7 +42,7 @@ export const storeFolder = (given?: string, environment: NodeJS.ProcessEnv = pro
 export class LocalStore {
   readonly place: string;
   readonly leases: LeaseFolder;
-  readonly #trust: Trust;
+  readonly trust: Trust;
   readonly #verified: VerifiedEngines;
   readonly #links: ReadableLinks;
   readonly #index: StoreIndex;
@@ -51,7 +51,7 @@ export class LocalStore {
   constructor(folder: string, memoFolder: string, trust: Trust = noTrust) {
     this.place = folder;
     this.leases = new LeaseFolder(join(folder, 'leases'));
-    this.#trust = trust;
+    this.trust = trust;
     this.#verified = new VerifiedEngines(memoFolder);
     this.#links = new ReadableLinks(join(folder, 'by-name'));
     this.#index = new StoreIndex(join(folder, 'by-identity'), `${memoFolder}-index`, (identity) =>
@@ -65,7 +65,7 @@ export class LocalStore {
       const planPath = this.#ownPlanPath(identity);
       // First: eviction looks for marks before and after it takes an engine out of its place.
       markInUse(planPath);
-      const passport = await this.#verified.verify(planPath);
+      const { passport, signature } = await this.#verified.verify(planPath, this.trust);
       if (passport.identity.digest !== identity) {
         const other = passport.identity.digest;
         throw new TrtforgeError(
@@ -73,8 +73,6 @@ export class LocalStore {
           `${passportPath(planPath)} is the passport of ${other}.`,
         );
       }
-      const signature = await readSignature(planPath);
-      checkTrust(this.#trust, passport.name, passport, signature);
       return { found: true, engine: this.#stored(passport, signature), rule: 'exact' };
     } catch (error) {
       if (!(error instanceof TrtforgeError)) throw error;

@@ -3,13 +3,14 @@ import type { EngineBuildOptions, EngineRequest } from '../engine/build-engine.j
 import { engineNameOf, formatEngineName } from '../engine/engine-name.js';
 import { identityDigest } from '../engine/identity.js';
 import { type Passport, passportPath } from '../engine/passport-file.js';
-import { copyEngine, publishEngine } from '../engine/publish-engine.js';
+import { publishEngine } from '../engine/publish-engine.js';
 import type { EngineSignature } from '../engine/signature-schema.js';
 import { TrtforgeError } from '../errors.js';
 import { inPhase } from '../events.js';
 import { throwIfCancelled } from '../system/cancel.js';
 import { assertNotInput } from '../system/user-files.js';
 import { waitForTurn } from './build-turn.js';
+import { copyEngine } from './copy-engine.js';
 import type { LocalStore } from './local.js';
 import type { EngineStores } from './open-stores.js';
 import { createPending, type PendingFolder, sweepPending } from './pending.js';
@@ -244,13 +245,9 @@ class Run {
 
   /** Copies the engine where the user wants it. */
   async #finish(engine: StoredEngine, source: ObtainedEngine['source']): Promise<ObtainedEngine> {
-    const { output } = this.#request;
+    const { output, trust } = this.#request;
     if (output === null) return this.#result(engine, source);
-    await this.#timed('keepMs', async () => {
-      writeSignature(output, null);
-      copyEngine(engine.planPath, engine.passport, output);
-      writeSignature(output, engine.signature);
-    });
+    await this.#timed('keepMs', () => copyEngine(engine, output, trust));
     releaseUse(engine.planPath);
     return this.#result({ ...engine, planPath: output, readablePath: null }, source);
   }

@@ -45,7 +45,7 @@ export async function signatureOf(value: unknown, path: string): Promise<EngineS
 export function writeSignature(planPath: string, signature: EngineSignature | null): void {
   const path = signaturePath(planPath);
   if (signature !== null) {
-    publishFile(path, `${JSON.stringify(signature, null, 2)}\n`);
+    publishFile(path, signatureText(signature));
     return;
   }
   try {
@@ -54,6 +54,9 @@ export function writeSignature(planPath: string, signature: EngineSignature | nu
     throw writeFailed(path, cause);
   }
 }
+
+export const signatureText = (signature: EngineSignature): string =>
+  `${JSON.stringify(signature, null, 2)}\n`;
 
 const invalid = (path: string): TrtforgeError =>
   new TrtforgeError('TF_SIGNATURE_INVALID', `${path} is not the signature of an engine.`);

@@ -1,9 +1,11 @@
 import { type Passport, passportPath } from '../engine/passport-file.js';
 import { FileMemo, type FileStamp, stampOf } from '../system/file-memo.js';
+import { readSignature } from './signature-file.js';
+import { checkTrust, type Trust, type TrustedEngine, verifyTrusted } from './trust.js';
 
 /**
- * Engines that were found sound, remembered while neither plan nor passport changes: a hit then reads neither again.
- * `verify` throws what `verifyEngine` throws.
+ * Engines that were found sound, remembered while neither plan nor passport changes: a hit then reads neither again. Where signatures are
+ * required nothing is remembered: a plan can be written through a mapping without its times changing, and nobody signed the memo.
  */
 export class VerifiedEngines {
   readonly #memo: FileMemo<Passport>;
@@ -12,18 +14,24 @@ export class VerifiedEngines {
     this.#memo = new FileMemo<Passport>(memoFolder, isPassport);
   }
 
-  async verify(planPath: string): Promise<Passport> {
-    const known = this.#memo.recall(planPath);
-    if (known !== undefined) return known;
-    const stamps = [planPath, passportPath(planPath)].map(stampOf);
-    const { verifyEngine } = await import('../engine/verify-engine.js');
-    const passport = verifyEngine(planPath);
+  /** Throws what `verifyTrusted` throws. */
+  async verify(planPath: string, trust: Trust): Promise<TrustedEngine> {
+    if (trust.required) return verifyTrusted(trust, planPath);
+    const files = [planPath, passportPath(planPath)];
+    const known = this.#memo.recall(planPath, { only: files });
+    if (known !== undefined) {
+      const signature = await readSignature(planPath);
+      checkTrust(trust, planPath, known, signature);
+      return { passport: known, signature };
+    }
+    const stamps = files.map(stampOf);
+    const engine = await verifyTrusted(trust, planPath);
     this.#memo.remember(
       planPath,
       stamps.filter((stamp): stamp is FileStamp => stamp !== undefined),
-      passport,
+      engine.passport,
     );
-    return passport;
+    return engine;
   }
 }
 

@@ -67,20 +67,21 @@ export class FileMemo<T> {
   }
 
   /**
-   * What was remembered about `subject` (a path), provided that it and all `files` it was worked out from are what they were; `onFile` gets the paths
-   * that were read for it.
+   * What was remembered about `subject` (a path), provided that none of the files has changed since, and that they are `only` where those are known;
+   * `onFile` gets the paths that were read for it.
    */
   recall(
     subject: string,
-    files: readonly string[] = [subject],
-    onFile: (path: string) => void = () => {},
+    { only, onFile = () => {} }: { only?: readonly string[]; onFile?: (path: string) => void } = {},
   ): T | undefined {
     const file = this.#fileOf(subject);
     const entry = [this.#folder, dirname(file)].every(isPrivate) ? readJson(file, LARGEST_ENTRY) : undefined;
     if (!isEntry(entry) || !this.#isValue(entry.value)) return undefined;
-    const stamped = new Set(entry.files.map(({ path }) => path));
-    if (!files.every((path) => stamped.has(resolve(path))) || !unchanged(entry.files)) return undefined;
-    for (const { path } of entry.files) onFile(path);
+    const stamped = entry.files.map(({ path }) => path);
+    const known = (only ?? stamped).map((path) => resolve(path));
+    const isWhole = known.length === stamped.length && known.every((path) => stamped.includes(path));
+    if (!isWhole || !stamped.includes(resolve(subject)) || !unchanged(entry.files)) return undefined;
+    for (const path of stamped) onFile(path);
     return entry.value;
   }
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { type Passport, parsePassport, readPassport } from '../../src/engine/passport.js';
-import { copyEngine, publishEngine } from '../../src/engine/publish-engine.js';
+import { publishEngine } from '../../src/engine/publish-engine.js';
 import { verifyEngine } from '../../src/engine/verify-engine.js';
 import { TrtforgeError } from '../../src/errors.js';
 import { mutations } from '../support/mutations.js';
@@ -113,23 +113,6 @@ describe('publishing an engine', () => {
     expect(verifyEngine(path).plan.bytes).toBe(4096);
     expect(() => readFileSync(pending)).toThrow();
     expect(() => readFileSync(`${pending}.passport.json`)).toThrow();
-  });
-
-  test('a copy is an engine of its own, and replaces what was there', () => {
-    const source = writeSample(folder());
-    const target = writeSample(folder(), 'old.engine', samplePlan(5));
-    copyEngine(source, readPassport(source), target);
-    expect(readFileSync(target)).toEqual(samplePlan());
-    expect(verifyEngine(target)).toEqual(verifyEngine(source));
-  });
-
-  test('a place that cannot be written is an error with its path', () => {
-    const source = writeSample(folder());
-    const error = refusal(() =>
-      copyEngine(source, readPassport(source), join(source, 'below-a-file', 'm.engine')),
-    );
-    expect(error.code).toBe('TF_WRITE_FAILED');
-    expect(error.message).toContain('below-a-file');
   });
 });
 

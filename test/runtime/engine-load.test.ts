@@ -1,10 +1,12 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
+import { readPrivateKey, signaturePath, signPassport } from '../../src/engine/signature.js';
 import { TrtforgeError } from '../../src/errors.js';
 import { openEngineSession } from '../../src/runtime/engine-session.js';
 import type { LoadOptions } from '../../src/runtime/load-engine.js';
+import { makeKeys } from '../../src/store/sign-engines.js';
 import {
   sampleIdentity,
   samplePassport,
@@ -273,6 +275,73 @@ describe('loading an engine', () => {
     stopping.abort();
     expect(await refusal(engine(), { signal: stopping.signal })).toMatchObject({
       code: 'TF_CANCELLED',
+      opened: 0,
+    });
+  });
+});
+
+describe('where signatures are required', () => {
+  afterEach(() => vi.unstubAllEnvs());
+  const ours = makeKeys(join(folder, 'ours.pem'));
+  const theirs = makeKeys(join(folder, 'theirs.pem'));
+  const sign = (path: string, key: string) => {
+    const passport = samplePassport(readFileSync(path));
+    writeFileSync(signaturePath(path), JSON.stringify(signPassport(passport, readPrivateKey(key))));
+    return path;
+  };
+  const wishes = { requireSignature: true, trustKeys: [ours.publicKey] };
+  const variables = { TRTFORGE_REQUIRE_SIGNATURE: '1', TRTFORGE_TRUSTED_KEYS: ours.publicKey };
+  const ways: readonly [string, LoadOptions][] = [
+    ['options', wishes],
+    ['the environment', { environment: { ...process.env, ...variables } }],
+  ];
+  const without = (path: string) => {
+    rmSync(`${path}.passport.json`);
+    return path;
+  };
+
+  describe.each(ways)('by %s', (_by, options) => {
+    it.each<[string, (path: string) => string]>([
+      ['unsigned', (path) => path],
+      ['signed by another', (path) => sign(path, theirs.privateKey)],
+      ['without a passport', (path) => without(sign(path, ours.privateKey))],
+    ])('an engine that is %s never reaches the library', async (_what, arrange) => {
+      for (const requirePassport of [true, false])
+        expect(await refusal(arrange(engine()), { ...options, requirePassport })).toMatchObject({
+          code: 'TF_SIGNATURE_INVALID',
+          opened: 0,
+        });
+    });
+
+    it('the library gets the bytes that were checked, whatever becomes of the file', async () => {
+      const path = sign(engine(), ours.privateKey);
+      const checked = readFileSync(path);
+      const temporary = mkdtempSync(join(folder, 'tmp-'));
+      vi.stubEnv('TMPDIR', temporary);
+      const addon = new FakeAddon(doubling);
+      const given: Buffer[] = [];
+      const open = addon.openEngine.bind(addon);
+      addon.openEngine = (request) => {
+        writeFileSync(path, samplePlan(7));
+        given.push(readFileSync(request.planPath));
+        return open(request);
+      };
+      await using session = await openEngineSession(path, {
+        addon,
+        toolchain: sampleToolchain,
+        ...(options as object),
+      });
+      expect(given).toEqual([checked]);
+      expect(session.facts.planPath).toBe(path);
+      // Nothing of the copy is left, and nobody can open it again.
+      expect(() => readFileSync(addon.opened[0]?.planPath ?? '')).toThrow();
+      expect(readdirSync(temporary)).toEqual([]);
+    });
+  });
+
+  it('no trusted key is wrong usage', async () => {
+    expect(await refusal(engine(), { requireSignature: true })).toMatchObject({
+      code: 'TF_USAGE',
       opened: 0,
     });
   });

@@ -1,10 +1,21 @@
-import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { passportPath } from '../../src/engine/passport-file.js';
 import { readTrustedKeys, signaturePath } from '../../src/engine/signature.js';
+import { verifyEngine } from '../../src/engine/verify-engine.js';
 import { TrtforgeError } from '../../src/errors.js';
 import { type BuildOrLoadWishes, buildOrLoad } from '../../src/store/build-or-load.js';
 import { verifyCache } from '../../src/store/cache-verify.js';
@@ -12,6 +23,7 @@ import { openLocalStore } from '../../src/store/open-stores.js';
 import { makeKeys, signEngines } from '../../src/store/sign-engines.js';
 import { parseSignature } from '../../src/store/signature-file.js';
 import { openTrust } from '../../src/store/trust.js';
+import { sha256 } from '../../src/system/digest.js';
 import { mutations } from '../support/mutations.js';
 import { countingBuilder, sampleToolchain, writeSampleModel } from '../support/sample-engine.js';
 
@@ -150,6 +162,98 @@ describe('a store whose engines must be signed', () => {
     expect(passport.built.by).not.toContain('key');
   });
 });
+
+/** Maps a plan and dirties the page, then changes a byte when it is told to: no time of the file moves any more. */
+const MAPPED = `
+import mmap, os, sys
+m = mmap.mmap(os.open(sys.argv[1], os.O_RDWR), 0)
+m[-9] = m[-9]
+print('mapped', flush=True)
+sys.stdin.readline()
+m[-9] = m[-9] ^ 255
+print('changed', flush=True)
+sys.stdin.readline()
+`;
+const hasPython = spawnSync('python3', ['--version']).status === 0;
+
+describe('what was found sound before', () => {
+  test.skipIf(!hasPython)(
+    'does not vouch for a plan that is written through a mapping where signatures are required',
+    async () => {
+      const store = place();
+      const { engine } = await obtain(store, { signKey: ours.privateKey });
+      const attacker = spawn('python3', ['-c', MAPPED, engine], { stdio: ['pipe', 'pipe', 'inherit'] });
+      try {
+        await once(attacker.stdout, 'data');
+        await new Promise((resolve) => setTimeout(resolve, 100));
+        expect(await obtain(store, required)).toMatchObject({ source: 'local' });
+        attacker.stdin.write('\n');
+        await once(attacker.stdout, 'data');
+        const output = join(place(), 'out.engine');
+        const again = await obtain(store, { ...required, signKey: ours.privateKey, output });
+        expect(again).toMatchObject({ source: 'built', why: [{ code: 'TF_ENGINE_DIGEST_MISMATCH' }] });
+        expect(verifyEngine(output).plan).toEqual(again.passport.plan);
+      } finally {
+        attacker.kill();
+      }
+    },
+  );
+
+  /** Where this file's stores remember an engine. */
+  const memoOf = (engine: string) => {
+    const cache = join(root, 'xdg', 'trtforge');
+    const [folder = ''] = readdirSync(cache).filter((name) => /^engines-sound-\d+$/.test(name));
+    const key = sha256(engine);
+    return { folder: join(cache, folder), entry: join(cache, folder, key.slice(0, 2), `${key}.json`) };
+  };
+  const swapped = async (store: string) => {
+    const { engine, passport } = await obtain(store, { signKey: ours.privateKey });
+    await new Promise((resolve) => setTimeout(resolve, 80));
+    await obtain(store, {});
+    return { engine, passport, ...memoOf(engine) };
+  };
+
+  test.each<[string, (engine: string) => readonly object[]]>([
+    ['without stamps', () => [{ path: '/' }]],
+    ['of other files', (engine) => [statOf(dirname(engine))]],
+    ['of the plan alone', (engine) => [statOf(engine)]],
+    ['of more files', (engine) => [engine, passportPath(engine), '/'].map(statOf)],
+  ])('an entry %s is worth nothing', async (_what, files) => {
+    const store = place();
+    const { engine, passport, entry } = await swapped(store);
+    const bytes = readFileSync(engine);
+    bytes[3000] = (bytes[3000] ?? 0) ^ 1;
+    writeFileSync(engine, bytes);
+    mkdirSync(dirname(entry), { recursive: true });
+    writeFileSync(entry, JSON.stringify({ files: files(engine), value: passport }));
+    for (const wishes of [{}, required])
+      expect(await obtain(store, { ...wishes, signKey: ours.privateKey })).toMatchObject({
+        why: wishes === required ? [] : [{ code: 'TF_ENGINE_DIGEST_MISMATCH' }],
+      });
+  });
+
+  test('a memo that others may write is not asked', async () => {
+    const store = place();
+    const { engine, passport, folder, entry } = await swapped(store);
+    const forged = { ...passport, warnings: ['forged'] };
+    const files = [engine, passportPath(engine)].map(statOf);
+    writeFileSync(entry, JSON.stringify({ files, value: forged }));
+    expect((await obtain(store, {})).passport.warnings).toEqual(['forged']);
+    for (const open of [folder, dirname(entry)]) {
+      chmodSync(open, 0o777);
+      expect((await obtain(store, {})).passport.warnings).toEqual([]);
+      chmodSync(open, 0o700);
+      writeFileSync(entry, JSON.stringify({ files, value: forged }));
+    }
+    expect((await obtain(store, required)).passport.warnings).toEqual([]);
+  });
+});
+
+/** A whole stamp, as it is now. */
+const statOf = (path: string) => {
+  const { size, mtimeNs, ctimeNs, ino } = statSync(path, { bigint: true });
+  return { path, size: `${size}`, mtimeNs: `${mtimeNs}`, ctimeNs: `${ctimeNs}`, inode: `${ino}` };
+};
 
 test('a signature file is read as a whole or refused, whatever is in it', async () => {
   const store = place();

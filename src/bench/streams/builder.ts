@@ -6,10 +6,10 @@ import { type BuilderName, planBuilder } from '../../engine/plan-builders.js';
 import { prepareBuild } from '../../engine/prepare.js';
 import type { ProfileRequest } from '../../engine/profile.js';
 import type { ProfileRange } from '../../engine/recipe.js';
-import { verifyEngine } from '../../engine/verify-engine.js';
 import { TrtforgeError } from '../../errors.js';
 import type { EventListener, LogSeverity } from '../../events.js';
 import { type BuildOrLoadWishes, buildOrLoad } from '../../store/build-or-load.js';
+import { openTrust, type Trust, verifyTrusted } from '../../store/trust.js';
 import { makeFolder } from '../../system/folders.js';
 import { publishFile, writeFailed } from '../../system/publish.js';
 import { removeIfThere } from '../../system/remove.js';
@@ -43,9 +43,9 @@ export class EngineBuilder implements StreamsBuilder {
   }
 
   async find(maxBatch: number): Promise<StreamsEngine | null> {
-    const { paths, emit, signal, environment } = this.#options;
+    const { paths, wishes, emit, signal, environment } = this.#options;
     const path = paths.engine(maxBatch);
-    const passport = soundPassport(path);
+    const passport = await soundPassport(path, openTrust(wishes, environment));
     if (passport === null) return null;
     const prepared = await prepareBuild(this.#wishes(maxBatch), { emit, signal, environment });
     return identityDigest(prepared.identity) === passport.identity.digest
@@ -102,9 +102,9 @@ function profileOf(inputs: StreamsInputs, maxBatch: number): ProfileRequest {
 }
 
 /** The passport of an engine that passes every check; null for one that is missing or does not. */
-function soundPassport(path: string): Passport | null {
+async function soundPassport(path: string, trust: Trust): Promise<Passport | null> {
   try {
-    return verifyEngine(path);
+    return (await verifyTrusted(trust, path)).passport;
   } catch (error) {
     if (error instanceof TrtforgeError) return null;
     throw error;

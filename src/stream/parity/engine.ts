@@ -4,6 +4,7 @@ import { openEngineSession } from '../../runtime/engine-session.js';
 import { engineWishesOf } from '../../runtime/engine-wishes.js';
 import type { EngineAddon } from '../../runtime/load-engine.js';
 import { readPlanOnDisk } from '../../runtime/plan-on-disk.js';
+import { noTrust } from '../../store/trust.js';
 import type { NamedTensors } from '../../tensor/tensor.js';
 import { loadAddon } from '../../toolchain/addon.js';
 import { openReference } from '../reference/reference.js';
@@ -25,7 +26,8 @@ export async function engineParity(
   addon: EngineAddon = loadAddon(),
 ): Promise<ParityResult> {
   const remembered = rememberEngine(addon);
-  const { passport } = await readPlanOnDisk(request.candidate, false);
+  // What loads it checks whether it is signed.
+  const { passport } = await readPlanOnDisk(request.candidate, { requirePassport: false, trust: noTrust });
   const session = await openEngineSession(request.candidate, {
     ...engineWishesOf(request),
     ...context,
