@@ -27,7 +27,8 @@ export interface CommandResult {
 
 /** Where the text view of a result goes. */
 export interface TextOutput {
-  line(text?: string): void;
+  /** One line; whatever the values in it hold, it stays one and controls nothing, unless it is a command whose values are escaped in the CI's own way. */
+  line(text?: string, kind?: 'workflow-command'): void;
   readonly colors: Colors;
 }
 

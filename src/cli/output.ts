@@ -1,6 +1,6 @@
-import { createColors } from 'picocolors';
+import { randomUUID } from 'node:crypto';
 import { ExitCode, TrtforgeError } from '../errors.js';
-import type { Command, CommandResult } from './command.js';
+import type { Colors, Command, CommandResult } from './command.js';
 
 /** Where a command line speaks: the process's streams, or buffers in tests. */
 export interface Console {
@@ -39,7 +39,9 @@ export function reportResult(
     // One write, however many lines: ten thousand would cost more than making them.
     const lines: string[] = [];
     const colors = colorsFor(console, console.isTerminal.out);
-    command.render(result, { line: (text = '') => lines.push(text), colors });
+    const line = (text = '', kind?: 'workflow-command') =>
+      lines.push(kind === undefined ? printable(text) : visible(text));
+    command.render(result, { line, colors });
     if (lines.length > 0) console.out(lines.join('\n'));
   }
   return exitCode;
@@ -62,9 +64,13 @@ export function reportError(error: unknown, view: View, console: Console): ExitC
     );
   }
   const colors = colorsFor(console, console.isTerminal.err);
-  console.err(`${colors.red('error')} ${colors.dim(code)} ${message}`);
-  console.err(`  ${colors.dim('→')} ${remedy}`);
-  if (console.environment.TRTFORGE_DEBUG) console.err(String(known.stack));
+  const [first = '', ...quoted] = message.split('\n');
+  console.err(printable(`${colors.red('error')} ${colors.dim(code)} ${first}`));
+  // Lines of a log, each behind a mark, so that none of them passes for a line of ours.
+  for (const line of quoted) console.err(printable(`  ${colors.dim('|')} ${line}`));
+  console.err(printable(`  ${colors.dim('→')} ${remedy}`));
+  if (console.environment.TRTFORGE_DEBUG)
+    for (const line of String(known.stack).split('\n')) console.err(printable(line));
   return exitCode;
 }
 
@@ -75,18 +81,72 @@ function internal(error: unknown): TrtforgeError {
   return wrapped;
 }
 
-/** JSON for stdout. Bigints become numbers where exact and text where not, since JSON has neither NaN nor 64-bit integers. */
-function toJson(value: unknown): string {
+/**
+ * JSON for stdout, or with `indent` 0 a line of it. Bigints become numbers where exact and text where not, since JSON has neither NaN nor 64-bit integers.
+ * What JSON leaves as it is and a terminal or a CI obeys is escaped.
+ */
+export function toJson(value: unknown, indent = 2): string {
   return JSON.stringify(
     value,
     (_key, item: unknown) =>
       typeof item === 'bigint' ? (Number.isSafeInteger(Number(item)) ? Number(item) : item.toString()) : item,
-    2,
-  );
+    indent,
+  )
+    .replace(/[\p{Cf}\u007f-\u009f\u2028\u2029]/gu, (character) =>
+      [...Array(character.length).keys()]
+        .map((index) => `\\u${character.charCodeAt(index).toString(16).padStart(4, '0')}`)
+        .join(''),
+    )
+    .replace(MARKED_COMMAND, '#\\u0023');
 }
 
-/** Colours on a terminal only, and never against NO_COLOR; FORCE_COLOR overrules. */
-export function colorsFor(console: Console, isTerminal: boolean) {
+/** Commands of Actions runners and Azure pipelines count anywhere in a line: `##[add-mask]`, `##vso[`. */
+const MARKED_COMMAND = /##(?=\w*\[)/g;
+
+/**
+ * One line of text view as it leaves: control, format and line-end characters of the values in it become visible, our own colours become what a terminal
+ * takes, and nothing at its beginning is a workflow command (`::error`).
+ */
+export function printable(line: string): string {
+  const [first = '', ...painted] = line.split(PAINT);
+  const parts = painted.map((part) => {
+    const end = part.indexOf('m') + 1;
+    return `\x1b[${part.slice(0, end)}${visible(part.slice(end))}`;
+  });
+  return [visible(first).replace(/^(\s*):(?=:)/, '$1\\u{3a}'), ...parts]
+    .join('')
+    .replace(MARKED_COMMAND, '#\\u{23}');
+}
+
+const NAMED: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
+
+const visible = (text: string): string =>
+  text.replace(
+    /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu,
+    (character) => NAMED[character] ?? `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`,
+  );
+
+/** Stands for ESC in our own colours until a line leaves: a value that holds ESC, or any text we could choose now, is not taken for one. */
+const PAINT = randomUUID();
+
+const paint =
+  (on: number, off: number) =>
+  (text: string): string =>
+    `${PAINT}${on}m${text}${PAINT}${off}m`;
+const painted: Colors = {
+  bold: paint(1, 22),
+  dim: paint(2, 22),
+  red: paint(31, 39),
+  green: paint(32, 39),
+  yellow: paint(33, 39),
+  cyan: paint(36, 39),
+};
+const asIs = (text: string): string => text;
+const plain: Colors = { bold: asIs, dim: asIs, red: asIs, green: asIs, yellow: asIs, cyan: asIs };
+
+/** Colours on a terminal only, and never against NO_COLOR; FORCE_COLOR overrules. What they paint leaves through `printable`. */
+export function colorsFor(console: Console, isTerminal: boolean): Colors {
   const { NO_COLOR, FORCE_COLOR, TERM } = console.environment;
-  return createColors(FORCE_COLOR ? FORCE_COLOR !== '0' : isTerminal && !NO_COLOR && TERM !== 'dumb');
+  const isOn = FORCE_COLOR ? FORCE_COLOR !== '0' : isTerminal && !NO_COLOR && TERM !== 'dumb';
+  return isOn ? painted : plain;
 }

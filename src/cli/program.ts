@@ -6,7 +6,7 @@ import type { ArgumentSpec, Command, CommandEntry, CommandGroup } from './comman
 import { configText, type KnownKeys, loadConfig } from './config.js';
 import { protectingNamedFiles } from './named-files.js';
 import { longName, type OptionTable, takesValue } from './option.js';
-import { type Console, reportError, reportResult } from './output.js';
+import { type Console, printable, reportError, reportResult } from './output.js';
 import { createProgress } from './progress.js';
 import { resolveOptions } from './resolve.js';
 
@@ -213,7 +213,8 @@ async function execution(
     const config = await loadConfig(globals.config, path, knownKeys);
     const options = resolveOptions(command.options, raw, config, console.environment);
     if (globals.printConfig === true) {
-      console.out(await configText(options.shown));
+      const lines = (await configText(options.shown)).split('\n');
+      console.out(lines.map(printable).join('\n'));
       return ExitCode.pass;
     }
     throwIfCancelled(signal, 'starting');

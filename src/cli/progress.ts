@@ -1,6 +1,7 @@
 import type { EventListener, WorkEvent } from '../events.js';
 import { formatMs } from '../report/quantity.js';
-import { type Console, colorsFor } from './output.js';
+import type { Colors } from './command.js';
+import { type Console, colorsFor, printable, toJson } from './output.js';
 
 export interface ProgressStyle {
   /** JSON lines on stderr instead of text. */
@@ -23,14 +24,14 @@ const TICK_MS = 100;
 export function createProgress(console: Console, style: ProgressStyle): Progress {
   if (style.events)
     return {
-      listen: (event) => console.err(JSON.stringify({ time: new Date().toISOString(), ...event })),
+      listen: (event) => console.err(toJson({ time: new Date().toISOString(), ...event }, 0)),
       end: () => {},
     };
   const live = console.isTerminal.err && !style.quiet ? liveLine(console) : undefined;
   const colors = colorsFor(console, console.isTerminal.err);
   const print = (text: string) => {
     live?.clear();
-    console.err(text);
+    console.err(printable(text));
   };
   const listen: EventListener = (event) => {
     switch (event.type) {
@@ -53,7 +54,8 @@ export function createProgress(console: Console, style: ProgressStyle): Progress
         live?.progress(event);
         return;
       case 'log':
-        if (logShown(event, style)) print(logLine(event, colors));
+        if (!logShown(event, style)) return;
+        for (const text of event.message.split(/\r?\n/)) print(logLine(event, text, colors));
         return;
     }
   };
@@ -66,14 +68,14 @@ function logShown(event: Extract<WorkEvent, { type: 'log' }>, style: ProgressSty
   return style.verbose && !style.quiet;
 }
 
-function logLine(event: Extract<WorkEvent, { type: 'log' }>, colors: ReturnType<typeof colorsFor>): string {
+function logLine(event: Extract<WorkEvent, { type: 'log' }>, text: string, colors: Colors): string {
   const severity =
     event.severity === 'warning'
       ? colors.yellow('warning')
       : event.severity === 'error' || event.severity === 'internal_error'
         ? colors.red('error')
         : colors.dim(event.severity);
-  return `  ${colors.dim(event.source)} ${severity} ${event.message}`;
+  return `  ${colors.dim(event.source)} ${severity} ${text}`;
 }
 
 const suffix = (detail: string | undefined): string => (detail === undefined ? '' : ` ${detail}`);
@@ -88,7 +90,7 @@ function liveLine(console: Console) {
     if (current === undefined) return;
     const text = `${current.name} ${formatMs(performance.now() - current.started)} ${current.detail}`;
     clear();
-    console.errRaw(text.slice(0, console.columns() - 1));
+    console.errRaw(printable(text).slice(0, console.columns() - 1));
   };
   const stop = (name: string) => {
     phases = phases.filter((phase) => phase.name !== name);

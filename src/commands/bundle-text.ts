@@ -19,7 +19,9 @@ export function renderBundle(report: BundleReport, output: TextOutput): void {
   ];
   line(`${word}  ${bundleHeadline(report)}`);
   if (report.failure !== null) {
-    line(`  ${report.failure.message.replaceAll('\n', '\n    ')}`);
+    const [first = '', ...more] = report.failure.message.split('\n');
+    line(`  ${first}`);
+    for (const each of more) line(`    ${each}`);
     line(`  ${dim('→')} ${report.failure.remedy} ${dim(report.failure.code)}`);
   }
   if (report.report !== null) line(`report  ${bundlePage(report)}`);

@@ -118,5 +118,5 @@ function render(result: GateAnswer, output: TextOutput): void {
     inconclusive: yellow('inconclusive'),
   };
   output.line(`${verdict[result.outcome]}  ${countsText(result)}  ${dim('again:')} ${result.repeat}`);
-  for (const line of result.annotations ?? []) output.line(line);
+  for (const annotation of result.annotations ?? []) output.line(annotation, 'workflow-command');
 }

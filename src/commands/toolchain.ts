@@ -248,7 +248,9 @@ const env = defineCommand({
       text: exportText(toolchain, format),
     };
   },
-  render: (result: ToolchainEnvResult, { line }) => line(result.text),
+  render: (result: ToolchainEnvResult, { line }) => {
+    for (const each of result.text.split('\n')) line(each);
+  },
 });
 
 export const command: CommandGroup = {

@@ -1,11 +1,13 @@
-import pc from 'picocolors';
 import { expect, test } from 'vitest';
 import { renderBundle } from '../../src/commands/bundle-text.js';
 import { failedBundle, sampleComponent, stoppedBundle } from '../report/bundle-sample.js';
 
+const plain = (said: string) => said;
+
 function text(report: Parameters<typeof renderBundle>[0]): string {
   const lines: string[] = [];
-  renderBundle(report, { line: (line = '') => lines.push(line), colors: pc.createColors(false) });
+  const colors = { bold: plain, dim: plain, red: plain, green: plain, yellow: plain, cyan: plain };
+  renderBundle(report, { line: (line = '') => lines.push(line), colors });
   return lines.join('\n');
 }
 
