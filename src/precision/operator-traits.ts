@@ -130,7 +130,7 @@ export const leavesRange = (operator: string, node: NodeProto): boolean =>
   [squares, accumulates, spectrum].some((why) => why === keptByDefault(operator, node));
 
 /** Whether an operator gives other numbers every time. */
-export const drawsNumbers = (operator: string): boolean => keptOperators[operator] === random;
+export const drawsNumbers = (operator: string): boolean => keptOperators.get(operator) === random;
 
 /** Why an operator stays FP32 by default, where it does: by its type, or because it adds up what it scatters. */
 export function keptByDefault(operator: string, node: NodeProto): string | undefined {
