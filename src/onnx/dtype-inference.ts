@@ -1,8 +1,8 @@
 import { TrtforgeError } from '../errors.js';
-import { visitMainGraphs } from './graph.js';
+import { usedNames, visitMainGraphs } from './graph.js';
 import { inOrder } from './node-order.js';
 import { nodeOutputTypes } from './node-types.js';
-import type { FunctionProto, GraphProto, ModelProto, NodeProto, ValueInfoProto } from './onnx_pb.js';
+import type { FunctionProto, GraphProto, ModelProto, NodeProto } from './onnx_pb.js';
 import { formalAt, type OperatorSignature, operatorSignature, plainDomain } from './operators.js';
 import { declaredType, tensorType, unwrap, type ValueType, wrap } from './value-type.js';
 
@@ -138,11 +138,12 @@ function graphTypes(
       walk.report(input.name, `the input is declared ${declared} but its initializer is ${initial}`);
     set(input.name, declared ?? passed ?? initial);
   }
+  // Of several declarations the last counts, and that of an output before any other.
   const declared = new Map(
     [...graph.valueInfo, ...graph.output].map((info) => [info.name, declaredType(info.type)]),
   );
   typeNodes(graph.node, scope, walk, declared);
-  checkDeclarations([...graph.valueInfo, ...graph.output], scope, walk);
+  checkDeclarations(graph, declared, scope, walk);
   return scope;
 }
 
@@ -163,12 +164,20 @@ function typeNodes(
   }
 }
 
-function checkDeclarations(declarations: readonly ValueInfoProto[], scope: Scope, walk: Walk): void {
-  for (const declaration of declarations) {
-    const declared = declaredType(declaration.type);
-    const actual = lookUp(scope, declaration.name);
-    if (declared === undefined || actual === undefined || scope.stated.has(declaration.name)) continue;
-    if (declared !== actual) walk.report(declaration.name, `is declared ${declared} but is ${actual}`);
+function checkDeclarations(
+  graph: GraphProto,
+  declarations: ReadonlyMap<string, ValueType | undefined>,
+  scope: Scope,
+  walk: Walk,
+): void {
+  for (const [name, declared] of declarations) {
+    const actual = lookUp(scope, name);
+    if (declared === undefined || actual === undefined || declared === actual) continue;
+    // Runtimes overlook what a body declares of values around it that it does not use.
+    const counts = scope.types.has(name)
+      ? !scope.stated.has(name)
+      : graph.node.some((node) => usedNames(node).includes(name));
+    if (counts) walk.report(name, `is declared ${declared} but is ${actual}`);
   }
 }
 

@@ -235,6 +235,26 @@ describe('what proves nothing is no contradiction', () => {
       },
     ],
     [
+      'a value_info of an output, which its declaration as an output overrules',
+      (g) => {
+        g.node('Relu', { inputs: ['h'], outputs: ['y'] });
+        g.value('y', 'float32', null);
+        g.output('y', 'float16', null);
+      },
+    ],
+    [
+      'what a body declares of a value around it that it does not use',
+      (g) => {
+        const branch = new GraphBuilder('branch');
+        branch.value('h', 'float32', null);
+        branch.node('Relu', { inputs: ['x'], outputs: ['b'] });
+        branch.output('b', 'float32', null);
+        g.initializer('flag', tensor('bool', 1));
+        const attributes = { then_branch: a.body(branch), else_branch: a.body(branch) };
+        g.node('If', { inputs: ['flag'], outputs: ['y'], attributes });
+      },
+    ],
+    [
       'the lengths of a Scan of opset 8, which no input of its body stands for',
       (g) => {
         const step = new GraphBuilder('step');
@@ -386,6 +406,19 @@ describe('a contradiction is reported at its node', () => {
       g.output('y', 'float32', null);
     });
     expect(violations).toEqual([{ where: 'y', message: 'is declared float32 but is float16' }]);
+  });
+
+  it('where a body declares what it uses otherwise than the graph around it', () => {
+    const branch = new GraphBuilder('branch');
+    branch.value('h', 'float32', null);
+    branch.node('Relu', { inputs: ['h'], outputs: ['b'] });
+    branch.output('b', 'float16', null);
+    const { violations } = typesOf((g) => {
+      g.initializer('flag', tensor('bool', 1));
+      const attributes = { then_branch: a.body(branch), else_branch: a.body(branch) };
+      g.node('If', { inputs: ['flag'], outputs: ['y'], attributes });
+    });
+    expect(violations[0]).toEqual({ where: 'h', message: 'is declared float32 but is float16' });
   });
 
   it('where branches disagree', () => {
