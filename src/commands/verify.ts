@@ -159,6 +159,9 @@ function render(result: VerifyResult, output: TextOutput): void {
   output.line();
   for (const reason of result.reasons) output.line(`- ${reason}`);
   output.line(`${colored[result.outcome]}  ${dim('again:')} ${result.repeat}`);
+  if (result.next === undefined) return;
+  output.line(result.next.message);
+  if (result.next.command !== null) output.line(`${dim('Next:')} ${result.next.command}`);
 }
 
 /** Four statistics a line, then what decided. */

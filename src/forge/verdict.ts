@@ -78,7 +78,10 @@ function stopped(error: NonNullable<ForgeResult['error']>): Judgement {
   };
 }
 
-function notPassed({ outcome, outputs, reasons, verdicts }: VerifyResult, what: string): Judgement {
+function notPassed(result: VerifyResult, what: string): Judgement {
+  const { outcome, outputs, verdicts, next } = result;
+  const command = next?.command == null ? '' : ` Next: ${next.command}`;
+  const reasons = [...result.reasons, ...(next === undefined ? [] : [`${next.message}${command}`])];
   const fail = outcome === 'fail';
   const failed = outputs.filter((output) => !output.pass).length;
   const headline = !fail

@@ -1,8 +1,11 @@
 import type { Profile } from '../engine/profile.js';
 import { plural } from '../report/quantity.js';
+import type { VerifyResult } from '../verify/result.js';
 import { verifyModel } from '../verify/verify.js';
 import type { Forged, ForgePhase, Run } from './forged.js';
-import { writeJson } from './run-root.js';
+import type { ForgeOptions } from './options.js';
+import { repeatCommands } from './repeat.js';
+import { type RunRoot, writeJson } from './run-root.js';
 
 /** Holds the typed model against the original, at the shapes that the engine is optimized for. An output outside tolerance ends no phase: it is a finding. */
 export const verifyPhase = ({ options, root }: Run): ForgePhase => ({
@@ -16,20 +19,40 @@ export const verifyPhase = ({ options, root }: Run): ForgePhase => ({
   run: async (soFar, { emit, signal }) => {
     const { conversion, prepared } = soFar;
     if (conversion === undefined) throw new Error('The verify phase runs only after the convert phase.');
-    const verification = await verifyModel(
+    const found = await verifyModel(
       {
         shapes: optimumShapes(prepared?.identity.recipe.profiles[0]),
         ...options.verify,
         reference: options.model,
         candidate: conversion.output,
         precision: conversion.precision,
+        conversion: options.conversion ?? {},
       },
       { emit, ...(signal === undefined ? {} : { signal }) },
     );
+    const { next } = found;
+    const verification =
+      next === undefined ? found : { ...found, next: { ...next, command: nextForge(options, root, next) } };
     writeJson(root.stepResult('verify'), verification);
     return { found: { verification }, detail: outcomeText(verification) };
   },
 });
+
+/** The whole run with the repair added to its own wishes. */
+function nextForge(
+  options: ForgeOptions,
+  root: RunRoot,
+  { passes, keepOps, keepNodes }: NonNullable<VerifyResult['next']>,
+): string | null {
+  const wishes = options.conversion ?? {};
+  const conversion = {
+    ...wishes,
+    keepOps: new Set([...(wishes.keepOps ?? []), ...keepOps]),
+    keepNodes: [...(wishes.keepNodes ?? []), ...keepNodes.map((source) => new RegExp(source))],
+  };
+  const [whole] = repeatCommands({ ...options, conversion }, root, { verify: null, verifyEngine: null });
+  return passes ? (whole?.command ?? null) : null;
+}
 
 /** The shapes of the first profile's optimum; inputs that are shape tensors keep the values drawn for them. */
 export function optimumShapes(profile: Profile | undefined): ReadonlyMap<string, readonly number[]> {

@@ -1,3 +1,4 @@
+import type { ConversionWishes } from '../engine/conversion.js';
 import type { EngineWishes } from '../runtime/engine-wishes.js';
 import type { InputWishes } from './inputs.js';
 import type { AskedTolerance, VerifyPrecision } from './tolerance.js';
@@ -18,6 +19,8 @@ export interface VerifyRequest extends InputWishes, EngineWishes {
   readonly rtol?: readonly AskedTolerance[];
   /** Of an engine: which of the visible GPUs runs it; default 0. */
   readonly device?: number | undefined;
+  /** How the candidate was converted from the reference, where the caller knows: what repairs a failure is tried on top of it. */
+  readonly conversion?: ConversionWishes;
   /** Threads of ONNX Runtime; default one a core. */
   readonly threads?: number;
 }

@@ -129,6 +129,22 @@ export const verifyResultSchema = z.object({
   drift: z.null(),
   outcome: outcomeSchema,
   reasons: z.array(z.string()),
+  /** After a failed FP16 or BF16 conversion: what was found by converting the reference with more nodes in FP32; absent where nothing could be tried. */
+  next: z
+    .object({
+      /** Whether a conversion that was tried passes. */
+      passes: z.boolean(),
+      /** How many conversions were compared. */
+      tried: z.number(),
+      /** The smallest group that passes: what to add to the options of the conversion. */
+      keepOps: z.array(z.string()),
+      keepNodes: z.array(z.string()),
+      /** How many nodes are FP32 then. */
+      kept: z.number().nullable(),
+      command: z.string().nullable(),
+      message: z.string(),
+    })
+    .optional(),
   /** The command line that does this again. */
   repeat: z.string(),
 });

@@ -16,6 +16,7 @@ import { describedInput, inDtype, planInputs, sampleOf } from './inputs.js';
 import { judgeRuns, outcomesOf } from './judge-runs.js';
 import { checkRules, type JudgedOutput } from './judged.js';
 import { worst } from './outcome.js';
+import { findRepair } from './repair.js';
 import { repeatCommand } from './repeat-command.js';
 import { unrepeatable } from './repeatable.js';
 import type { VerifyRequest } from './request.js';
@@ -44,6 +45,7 @@ export async function verifyModel(
   checkSides(request);
   const { seed = 0, samples = DEFAULT_SAMPLES } = request;
   const precision = request.precision ?? detectPrecision(request.candidate);
+  const started = performance.now();
   const step = (done: number, detail: string) =>
     (context.emit ?? ignoreEvents)({
       type: 'progress',
@@ -76,14 +78,18 @@ export async function verifyModel(
   });
   const { plan } = referenceRun.found;
 
-  const candidateRun = await runAll(request.candidate, request, context, async (session, run) => {
-    checkSameInputs(request, referenceRun.found.inputs, session.inputs);
-    const outputs = await runSamples(samples, (sample) => {
-      step(samples + sample, `candidate, sample ${sample + 1} of ${samples}`);
-      return run(forCandidate(session.inputs, sampleOf(plan, seed, sample)));
+  const runCandidate = (path: string, onSample: (sample: number) => void, silent = context) =>
+    runAll(path, request, silent, async (session, run) => {
+      checkSameInputs(request, referenceRun.found.inputs, session.inputs);
+      const outputs = await runSamples(samples, (sample) => {
+        onSample(sample);
+        return run(forCandidate(session.inputs, sampleOf(plan, seed, sample)));
+      });
+      return { outputs, bindings: session.outputs, inputs: session.inputs };
     });
-    return { outputs, bindings: session.outputs };
-  });
+  const candidateRun = await runCandidate(request.candidate, (sample) =>
+    step(samples + sample, `candidate, sample ${sample + 1} of ${samples}`),
+  );
 
   step(2 * samples, 'comparing');
   const judgement = judgeRuns(request, precision, referenceRun.found, candidateRun.found);
@@ -95,6 +101,25 @@ export async function verifyModel(
   });
   const judged = judgement.judged.map((one) => doubted(one, doubts.get(one.output.name)));
   const verdicts = outcomesOf(judgement, doubts);
+  const converted = verdicts.numeric === 'fail' && verdicts.contract === 'pass' && conversionOf(request);
+  const next = converted
+    ? await findRepair({
+        request,
+        precision: converted,
+        ioTypes: candidateRun.found.inputs.some(({ dtype }) => /^b?float16$/.test(dtype))
+          ? 'convert'
+          : 'keep',
+        ms: performance.now() - started,
+        passes: async (path) => {
+          const trial = await runCandidate(path, () => {}, { ...context, emit: ignoreEvents });
+          const outcomes = outcomesOf(judgeRuns(request, precision, referenceRun.found, trial.found), doubts);
+          return outcomes.numeric !== 'fail' && outcomes.contract !== 'fail';
+        },
+        onTrial: (done, total, detail) =>
+          context.emit?.({ type: 'progress', phase: 'verify', done, total, detail }),
+        signal: context.signal,
+      })
+    : undefined;
   return {
     schema: 'trtforge.verify/1',
     reference: request.reference,
@@ -116,6 +141,7 @@ export async function verifyModel(
       ...judgement.broken.map(({ name, reason }) => doubts.get(name) ?? reason),
       ...judged.flatMap(({ output }) => output.reasons),
     ],
+    ...(next === undefined ? {} : { next }),
     repeat: repeatCommand({ ...request, seed, samples, precision }),
   };
 }
@@ -191,6 +217,13 @@ const doubted = (judged: JudgedOutput, doubt: string | undefined): JudgedOutput 
   doubt === undefined
     ? judged
     : { output: { ...judged.output, outcome: 'inconclusive', reasons: [doubt] }, failures: [] };
+
+/** What an FP32 reference was converted to, as far as types tell; false where it was not. */
+function conversionOf({ reference, candidate }: VerifyRequest): 'fp16' | 'bf16' | false {
+  if (isPlanFile(candidate) || detectPrecision(reference) !== 'fp32') return false;
+  const precision = detectPrecision(candidate);
+  return precision === 'fp32' ? false : precision;
+}
 
 interface ModelRun<T> {
   readonly found: T;
