@@ -222,7 +222,8 @@ export const catalogue = {
     exitCode: ExitCode.badInput,
     meaning:
       'An optimization profile does not fit the model: unknown input, wrong rank, min > opt or opt > max, a missing dynamic input.',
-    remedy: 'Give min, opt and max for every input with open dimensions; trtforge inspect lists the inputs.',
+    remedy:
+      'Give min, opt and max for every input with open dimensions (x:1x3/8x3/32x3), and values for every shape tensor (k=1/1/1); trtforge inspect lists the inputs.',
   },
   TF_TARGET_UNAVAILABLE: {
     exitCode: ExitCode.cannotHere,

@@ -30,6 +30,14 @@ std::string namesOf(const std::vector<NetworkTensor>& inputs) {
   return names;
 }
 
+/// `k=1/1/1`, as `--profile` takes it, with as many values as the shape tensor has.
+std::string valuesExample(const NetworkTensor& input) {
+  std::string values = "1";
+  const std::int64_t count = input.shape.empty() ? 1 : std::min<std::int64_t>(input.shape[0], Dims64::kMax);
+  for (std::int64_t i = 1; i < count; ++i) values += "x1";
+  return input.name + "=" + values + "/" + values + "/" + values;
+}
+
 void checkOrder(std::size_t profile, const ProfileInput& range) {
   const bool sameRank = range.min.size() == range.opt.size() && range.opt.size() == range.max.size();
   if (!sameRank)
@@ -93,13 +101,12 @@ void checkProfiles(const std::vector<std::vector<ProfileInput>>& profiles, const
   }
   for (const NetworkTensor& input : inputs) {
     if (!isOpen(input) && !input.shapeTensor) continue;
-    if (profiles.empty() && input.shapeTensor)
-      throw Failure("TF_PROFILE_INVALID", "Input " + input.name + " is a shape tensor and no profile says which values it gets.");
-    if (profiles.empty())
-      throw Failure("TF_PROFILE_INVALID", "Input " + input.name + " has open dimensions (" + shown(input.shape) + ") and no profile says how large they get.");
+    const std::string wanted = input.shapeTensor ? "is a shape tensor, whose range is one of values (" + valuesExample(input) + ")"
+                                                 : "has open dimensions (" + shown(input.shape) + ")";
+    if (profiles.empty()) throw Failure("TF_PROFILE_INVALID", "Input " + input.name + " " + wanted + ", and there is no profile.");
     for (std::size_t number = 0; number < profiles.size(); ++number)
       if (std::none_of(profiles[number].begin(), profiles[number].end(), [&](const ProfileInput& range) { return range.input == input.name; }))
-        refuse(number, "input " + input.name + " (" + shown(input.shape) + ") has " + (input.shapeTensor ? "values" : "open dimensions") + " and no range.");
+        refuse(number, "input " + input.name + " " + wanted + ", and has no range.");
   }
 }
 

@@ -1,6 +1,9 @@
 import { basename } from 'node:path';
 import { TrtforgeError } from '../errors.js';
 import type { EventListener } from '../events.js';
+import { openModel } from '../onnx/model.js';
+import { ValueUses } from '../onnx/value-uses.js';
+import { inlineFunctions } from '../precision/inline-functions.js';
 import { openFile } from '../system/byte-source.js';
 import { sha256OfRange } from '../system/digest.js';
 import { cacheFolder } from '../system/folders.js';
@@ -15,7 +18,7 @@ import { type ConversionWishes, conversionRecipe } from './conversion.js';
 import type { EngineExtension } from './engine-name.js';
 import { machineFacts } from './machine.js';
 import { readModelContent } from './model-content.js';
-import { type ProfileRequest, parseProfile, resolveProfiles } from './profile.js';
+import { type ProfileRequest, parseProfile, resolveProfiles, suggestProfile } from './profile.js';
 import type { ModelContent } from './read-model.js';
 import { defaultRecipe, type Recipe } from './recipe.js';
 import { recipeSchema } from './recipe-schema.js';
@@ -84,6 +87,13 @@ export async function prepareBuild(wishes: BuildWishes, context: PrepareContext)
     chosenGpu(visibleGpus(), wishes.device, 'Building with TensorRT needs an NVIDIA GPU');
   const content = await readModelContent(wishes.model, { ...context, cacheFolder: folder });
   const recipe = resolveRecipe(wishes, content, toolchain);
+  for (const { name } of content.inputs.filter(({ shape }) => shape === null))
+    context.emit({
+      type: 'log',
+      source: 'trtforge',
+      severity: 'warning',
+      message: `The input «${name}» has no declared shape: TensorRT takes it for a scalar.`,
+    });
   const target = resolveTarget(request, toolchain, {
     platform: process.platform,
     arch: process.arch,
@@ -145,12 +155,27 @@ function resolveRecipe(wishes: BuildWishes, content: ModelContent, toolchain: Fo
     conversion:
       precision === 'as-is' || !stronglyTyped ? null : conversionRecipe(precision, wishes.conversion),
     stronglyTyped,
-    profiles: [...resolveProfiles(content.inputs, (wishes.profiles ?? []).map(asProfile))],
+    profiles: [
+      ...resolveProfiles(content.inputs, (wishes.profiles ?? []).map(asProfile), () =>
+        suggestFor(wishes.model, content),
+      ),
+    ],
     flags: [...new Set(settings.flags)].sort(),
     tacticSources: settings.tacticSources === null ? null : [...new Set(settings.tacticSources)].sort(),
     previewFeatures: [...new Set(settings.previewFeatures)].sort(),
     pluginDigests: (wishes.plugins ?? []).map(digestFile).sort(),
   };
+}
+
+/** What the graph does with its inputs says more of their sizes than their declarations. */
+function suggestFor(path: string, { inputs }: ModelContent): string | null {
+  const model = openModel(path);
+  try {
+    inlineFunctions(model.proto);
+    return suggestProfile(inputs, new ValueUses(model));
+  } finally {
+    model.close();
+  }
 }
 
 /** Types hold TypeScript's callers to the recipe; JavaScript's can misspell a setting, which would change the identity and nothing else. */

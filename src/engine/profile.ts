@@ -1,5 +1,7 @@
-import { TrtforgeError } from '../errors.js';
+import { type ErrorDetails, TrtforgeError } from '../errors.js';
 import type { ValueFacts } from '../onnx/model-facts.js';
+import { isPlaceholder, type OpenDimension, openDimensions } from '../onnx/open-dimensions.js';
+import { decidesShape, type ValueUses } from '../onnx/value-uses.js';
 import type { ProfileRange } from './recipe.js';
 
 /** One profile as it was asked for: input name to range, not yet held against a model. */
@@ -7,6 +9,8 @@ export type ProfileRequest = ReadonlyMap<string, ProfileRange>;
 export type Profile = Readonly<Record<string, ProfileRange>>;
 
 const ends = ['min', 'opt', 'max'] as const;
+/** Of a tensor in TensorRT. */
+const MOST_DIMENSIONS = 8;
 
 /**
  * Reads one `--profile`: `x:1x3x224x224/8x3x224x224/32x3x224x224`, several inputs by comma. One shape instead of three stands for all;
@@ -42,27 +46,29 @@ function parseDims(text: string): number[] | undefined {
 
 /**
  * Holds profiles against the inputs of a model and gives them as the recipe keeps them: only inputs with open dimensions, since static
- * ones decide nothing. Throws TF_PROFILE_INVALID for wrong names, ranks, orders and symbols that disagree, and TF_PROFILE_MISSING, with a
- * ready-made suggestion, when an open dimension has no range: an engine for batch 1 that nobody asked for helps nobody.
+ * ones decide nothing, and of those that a request leaves out the ones whose symbols have their ranges elsewhere. Throws TF_PROFILE_INVALID for wrong names,
+ * ranks, orders and symbols that disagree, and TF_PROFILE_MISSING, with what `suggest` gives, when an open dimension has no range: an engine for batch 1
+ * that nobody asked for helps nobody. An input without a shape needs no range: TensorRT takes it for a scalar.
  */
 export function resolveProfiles(
   inputs: readonly ValueFacts[],
   requests: readonly ProfileRequest[],
+  suggest: () => string | null = () => suggestProfile(inputs),
 ): readonly Profile[] {
   const open = inputs.filter(isOpen);
   const profiles = requests.map((request, index) => checkProfile(inputs, request, index));
   const missing = open.filter(
     ({ name }) => profiles.length === 0 || profiles.some((one) => !Object.hasOwn(one, name)),
   );
-  if (missing.length > 0) throw missingRanges(missing, open);
+  if (missing.length > 0) throw missingRanges(inputs, missing, suggest());
   return open.length === 0 && profiles.every((one) => Object.keys(one).length === 0) ? [] : profiles;
 }
 
 const isOpen = ({ shape }: ValueFacts): boolean =>
-  shape === null || shape.some((dimension) => typeof dimension !== 'number');
+  shape?.some((dimension) => typeof dimension !== 'number') ?? false;
 
 function checkProfile(inputs: readonly ValueFacts[], request: ProfileRequest, index: number): Profile {
-  const symbols = new Map<string, { readonly sizes: readonly number[]; readonly where: string }>();
+  const symbols: Symbols = new Map();
   const profile: Record<string, ProfileRange> = {};
   for (const [name, range] of request) {
     const input = inputs.find((candidate) => candidate.name === name);
@@ -72,7 +78,22 @@ function checkProfile(inputs: readonly ValueFacts[], request: ProfileRequest, in
     if (range.values || isOpen(input)) profile[name] = range;
   }
   if (request.size === 0) throw invalid(`Profile ${index} names no input.`);
+  for (const input of inputs.filter((each) => isOpen(each) && !request.has(each.name))) {
+    const range = rangeBySymbols(input, symbols);
+    if (range !== undefined) profile[input.name] = range;
+  }
   return profile;
+}
+
+/** The range of an input that nobody gave one, where each of its open dimensions has its range at another input. */
+function rangeBySymbols({ shape }: ValueFacts, symbols: Symbols): ProfileRange | undefined {
+  const sizes = (shape ?? []).map((dimension) => {
+    if (typeof dimension === 'number') return ends.map(() => dimension);
+    return dimension === null || isPlaceholder(dimension) ? undefined : symbols.get(dimension)?.sizes;
+  });
+  if (!sizes.every((size) => size !== undefined)) return undefined;
+  const [min, opt, max] = ends.map((_, end) => sizes.map((size) => size[end]!));
+  return { min: min!, opt: opt!, max: max!, values: false };
 }
 
 function checkOrder(name: string, { min, opt, max }: ProfileRange): void {
@@ -94,7 +115,12 @@ function checkOrder(name: string, { min, opt, max }: ProfileRange): void {
 type Symbols = Map<string, { readonly sizes: readonly number[]; readonly where: string }>;
 
 function checkShape({ name, shape }: ValueFacts, range: ProfileRange, symbols: Symbols): void {
-  if (shape === null) return;
+  if (shape === null) {
+    if (range.max.length === 0) return;
+    throw invalid(`Input «${name}» has no declared shape, and TensorRT takes such an input for a scalar.`, {
+      remedy: `Declare the shape of the input in the model, or remove ${name} from the profile.`,
+    });
+  }
   if (shape.length !== range.min.length) {
     throw invalid(
       `Input «${name}» has rank ${shape.length} (${shapeText(shape)}), the profile gives it ${range.min.length} dimensions.`,
@@ -118,6 +144,7 @@ function checkSymbol(symbol: string, sizes: readonly number[], where: string, sy
   else if (before.sizes.some((size, index) => size !== sizes[index])) {
     throw invalid(
       `Dimension «${symbol}» is ${before.sizes.join('/')} at ${before.where} but ${sizes.join('/')} at ${where}; the model says they are the same.`,
+      isPlaceholder(symbol) ? { remedy: renaming(symbol) } : {},
     );
   }
 }
@@ -148,45 +175,72 @@ function isClose(a: string, b: string): boolean {
   return (row.at(-1) ?? 0) <= Math.min(2, Math.ceil(Math.min(a.length, b.length) / 3));
 }
 
-function missingRanges(missing: readonly ValueFacts[], open: readonly ValueFacts[]): TrtforgeError {
-  const places = missing.map(
-    ({ name, shape }) => `«${name}» (${shape === null ? 'any rank' : shapeText(shape)})`,
-  );
-  const suggestion = suggestProfile(open);
+/** TensorRT refuses different sizes for axes of one name, also where an exporter wrote that name for want of one. */
+const renaming = (symbol: string) =>
+  `«${symbol}» is an exporter's placeholder, but TensorRT takes axes of one name for one dimension. Give the axes names of their own in the model, or none, to build it for different sizes.`;
+
+function missingRanges(
+  inputs: readonly ValueFacts[],
+  missing: readonly ValueFacts[],
+  suggestion: string | null,
+): TrtforgeError {
+  const names = inputs.flatMap(({ shape }) => shape ?? []).filter((size) => typeof size === 'string');
+  const placeholder = names.find((name, at) => isPlaceholder(name) && names.indexOf(name) < at);
+  const places = missing.map(({ name, shape }) => `«${name}» (${shapeText(shape ?? [])})`);
   return new TrtforgeError(
     'TF_PROFILE_MISSING',
     `The model leaves dimensions open and no range was given for ${places.join(', ')}.`,
     {
-      remedy:
-        suggestion === null
-          ? 'Give --profile NAME:MIN/OPT/MAX for each; the rank is open too, so only you know it.'
-          : `For example: --profile '${suggestion}'`,
+      remedy: [
+        `For example: --profile '${(suggestion ?? '').replaceAll("'", `'\\''`)}'`,
+        ...(placeholder === undefined ? [] : [renaming(placeholder)]),
+      ].join('. '),
       details: { inputs: missing.map(({ name, shape }) => ({ name, shape })), suggestion },
     },
   );
 }
 
-/** First open axis (the batch, by custom) 1/8/32, others 1/128/512; equal symbols equal. null when a rank is open. */
-export function suggestProfile(open: readonly ValueFacts[]): string | null {
-  const sizes = new Map<string, readonly [number, number, number]>();
-  const parts: string[] = [];
-  for (const { name, shape } of open) {
-    if (shape === null) return null;
-    const ranges = shape.map((dimension, axis): readonly [number, number, number] => {
-      if (typeof dimension === 'number') return [dimension, dimension, dimension];
-      const usual = axis === 0 ? ([1, 8, 32] as const) : ([1, 128, 512] as const);
-      if (dimension === null) return usual;
-      const chosen = sizes.get(dimension) ?? usual;
-      sizes.set(dimension, chosen);
-      return chosen;
-    });
-    const text = ends.map((_, end) => ranges.map((range) => range[end]).join('x')).join('/');
-    parts.push(`${/[,:=']/.test(name) ? `'${name}'` : name}:${text}`);
-  }
-  return parts.join(',');
+/**
+ * A profile that suits most models: ranges by what each open dimension counts, and with `uses` values for inputs that decide shapes. null where
+ * no input needs one.
+ */
+export function suggestProfile(inputs: readonly ValueFacts[], uses?: ValueUses): string | null {
+  // TensorRT takes axes of one name for one dimension, whatever the name.
+  const key = ({ name, shape }: ValueFacts, axis: number) => shape?.[axis] ?? ` ${axis} of ${name}`;
+  const byName = new Map(inputs.map((input) => [input.name, input]));
+  const ranges = new Map<string | number, OpenDimension['range']>();
+  for (const { places, range } of openDimensions(inputs, uses))
+    for (const { input, axis } of places) {
+      const of = key(byName.get(input)!, axis);
+      ranges.set(of, common(range, ranges.get(of)));
+    }
+  const parts = inputs.flatMap((input) => {
+    const { name, shape } = input;
+    const quoted = /[,:=']/.test(name) ? `'${name}'` : name;
+    const sizes = (end: number) =>
+      shape?.map((size, axis) => (typeof size === 'number' ? size : ranges.get(key(input, axis))?.[end]));
+    if (isOpen(input)) return [`${quoted}:${ends.map((_, end) => sizes(end)?.join('x')).join('/')}`];
+    const ones = Array.from({ length: uses === undefined ? 0 : shapeValues(input, uses) }, () => 1).join('x');
+    return ones === '' ? [] : [`${quoted}=${ones}/${ones}/${ones}`];
+  });
+  return parts.length === 0 ? null : parts.join(',');
+}
+
+/** What lies in both ranges, or where nothing does the largest size that one of them ends at. */
+function common(a: OpenDimension['range'], b: OpenDimension['range'] = a): OpenDimension['range'] {
+  const max = Math.min(a[2], b[2]);
+  return [Math.min(max, Math.max(a[0], b[0])), Math.min(max, Math.max(a[1], b[1])), max];
+}
+
+/** How many values an input has that decide shapes: TensorRT wants their range, not that of dimensions. */
+function shapeValues({ name, dtype, shape }: ValueFacts, uses: ValueUses): number {
+  if (shape === null || shape.length > 1 || !/^int(?:32|64)$/.test(dtype ?? '')) return 0;
+  const count = Number(shape[0] ?? 1);
+  return count <= MOST_DIMENSIONS && uses.reached(name).some(decidesShape) ? count : 0;
 }
 
 const shapeText = (shape: NonNullable<ValueFacts['shape']>): string =>
   shape.length === 0 ? 'scalar' : shape.map((dimension) => dimension ?? '?').join('x');
 
-const invalid = (message: string) => new TrtforgeError('TF_PROFILE_INVALID', message);
+const invalid = (message: string, more: ErrorDetails = {}) =>
+  new TrtforgeError('TF_PROFILE_INVALID', message, more);

@@ -88,9 +88,22 @@ export function openDimensions(inputs: readonly OpenInput[], uses?: ValueUses): 
   )?.shape?.[0];
   return [...found].map(([key, { places, kinds, symbol }]) => {
     const sizes = sizesOf[kinds.find((kind) => kind !== 'other') ?? 'other'];
-    if (key !== 'batch' || typeof fixedBatch !== 'number') return { places, symbol, ...sizes };
+    if (key !== 'batch' || typeof fixedBatch !== 'number') {
+      const limits = places.flatMap((place) => (uses && axisLimit(place, uses)) ?? []);
+      return { places, symbol, ...atMost(Math.max(1, Math.min(...limits)), sizes) };
+    }
     return { places, symbol, tries: [fixedBatch], range: [fixedBatch, fixedBatch, fixedBatch] };
   });
+}
+
+/** Sizes that the model allows: the largest of them where the guess is beyond it. */
+function atMost(limit: number, { tries, range }: Pick<OpenDimension, 'tries' | 'range'>) {
+  const [min, opt, max] = range;
+  const within = (size: number) => Math.min(limit, size);
+  return {
+    tries: [...new Set(tries.map(within))],
+    range: [within(min), within(opt), within(max)] as const,
+  };
 }
 
 const isOpen = (dim: Dimension | undefined): dim is string | null =>
@@ -151,4 +164,43 @@ function isAudio({ name, dtype, shape }: OpenInput, uses: ValueUses | undefined)
     index === 0 &&
     (node.opType === 'STFT' || (node.opType === 'Conv' && uses?.shape(node.input[1] ?? '')?.length === 3));
   return rank < 3 && uses?.reached(name).some(filters) === true;
+}
+
+/**
+ * The largest size of an axis that the constants of a graph allow: exporters slice a table of positions to the length of the input, or count up to it and
+ * look the numbers up. undefined where nothing of the kind bounds it.
+ */
+function axisLimit({ input, axis }: AxisPlace, uses: ValueUses): number | undefined {
+  const lengths = uses
+    .users(input)
+    .filter(({ node }) => node.opType === 'Shape')
+    .flatMap(({ node }) => sizesTaken(node.output[0] ?? '', axis, uses));
+  const limits = lengths.flatMap((length) => uses.reached(length).flatMap((use) => tableSize(use, uses)));
+  return limits.length === 0 ? undefined : Math.min(...limits);
+}
+
+/** Names of what is taken of a shape at one axis. */
+const sizesTaken = (shape: string, axis: number, uses: ValueUses): readonly string[] =>
+  uses.users(shape).flatMap(({ node, index }) => {
+    const [, at] = node.input;
+    const isTaken =
+      index === 0 &&
+      (node.opType === 'Gather' || node.opType === 'Slice') &&
+      uses.constant(at ?? '') === axis;
+    return isTaken ? node.output : [];
+  });
+
+/** How far the table reaches whose part a length takes; none where it takes none. */
+function tableSize({ node, index, offset }: Use, uses: ValueUses): readonly number[] {
+  if (node.opType === 'Range' && index === 1)
+    return uses.reached(node.output[0] ?? '').flatMap((use) => {
+      if (use.node.opType !== 'Gather' || use.index !== 1) return [];
+      const axis = Number(use.node.attribute.find(({ name }) => name === 'axis')?.i ?? 0n);
+      const rows = uses.weightShape(use.node.input[0] ?? '')?.at(axis);
+      return rows === undefined ? [] : [rows - use.offset - offset];
+    });
+  if (node.opType !== 'Slice' || index !== 2) return [];
+  const axis = uses.constant(node.input[3] ?? '');
+  const size = axis === undefined ? undefined : uses.weightShape(node.input[0] ?? '')?.at(axis);
+  return size === undefined ? [] : [size - offset];
 }

@@ -39,6 +39,25 @@ const chosenInputs: Readonly<Record<string, readonly number[]>> = {
   GatherND: [0],
 };
 
+const countInputs: ReadonlyMap<string, readonly number[]> = new Map(
+  Object.entries({
+    Range: [0, 1, 2],
+    Loop: [0],
+    ConstantOfShape: [0],
+    Expand: [1],
+    Reshape: [1],
+    Tile: [1],
+    TopK: [1],
+    Slice: [1, 2, 4],
+    Resize: [3],
+    Pad: [1],
+  }),
+);
+
+/** Whether the value that is used there is a count or a size, so that it decides the shape of what comes out. */
+export const decidesShape = ({ node, index }: Use): boolean =>
+  countInputs.get(node.opType)?.includes(index) ?? false;
+
 /** What is known about the values of a model, for following an input to where it matters. */
 export class ValueUses {
   readonly #model: ModelLike;
@@ -69,9 +88,18 @@ export class ValueUses {
     return found;
   }
 
+  /** The places where a value itself is used. */
+  users(name: string): readonly { readonly node: NodeProto; readonly index: number }[] {
+    return this.#uses.get(name) ?? [];
+  }
+
   /** Dimensions of a value, as far as the model says: of a weight, or as declared. */
   shape(name: string): readonly (number | string | null)[] | undefined {
-    return this.#initializers.get(name)?.dims.map(Number) ?? this.#shapes.get(name);
+    return this.weightShape(name) ?? this.#shapes.get(name);
+  }
+
+  weightShape(name: string): readonly number[] | undefined {
+    return this.#initializers.get(name)?.dims.map(Number);
   }
 
   /** The one number of a constant with a single element. */

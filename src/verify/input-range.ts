@@ -1,5 +1,5 @@
 import type { NodeProto } from '../onnx/onnx_pb.js';
-import type { Use, ValueUses } from '../onnx/value-uses.js';
+import { decidesShape, type Use, type ValueUses } from '../onnx/value-uses.js';
 import type { Binding } from '../runtime/session.js';
 import type { Spread } from '../tensor/random.js';
 
@@ -92,7 +92,7 @@ function integerRange(input: Binding, reached: readonly Use[], uses: ValueUses, 
   if (/mask/i.test(input.name) || reached.some(isMaskUse)) {
     return { spread: { kind: 'mask' }, reason: 'a mask: ones first, then zeros' };
   }
-  const count = reached.find(isCountUse);
+  const count = reached.find(decidesShape);
   if (count !== undefined) return uniform(1, SMALL_HIGH, `a count or size for ${label(count.node)}`);
   const compared = reached.find(({ node }) => /^(Less|Greater)(OrEqual)?$/.test(node.opType));
   if (compared !== undefined || /len(gth)?s?$/i.test(input.name)) {
@@ -146,23 +146,6 @@ function isMaskUse({ node, index }: Use): boolean {
     (node.opType === 'Sub' && index === 1)
   );
 }
-
-const countInputs: ReadonlyMap<string, readonly number[]> = new Map(
-  Object.entries({
-    Range: [0, 1, 2],
-    Loop: [0],
-    ConstantOfShape: [0],
-    Expand: [1],
-    Reshape: [1],
-    Tile: [1],
-    TopK: [1],
-    Slice: [1, 2, 4],
-    Resize: [3],
-    Pad: [1],
-  }),
-);
-
-const isCountUse = ({ node, index }: Use): boolean => countInputs.get(node.opType)?.includes(index) ?? false;
 
 const uniform = (low: number, high: number, why: string): InputRange => ({
   spread: { kind: 'uniform', low, high },

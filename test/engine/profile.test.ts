@@ -112,15 +112,35 @@ describe('profiles held against a model', () => {
   });
 
   test('every profile must say all open inputs', () => {
-    const error = refusal(() => resolve([ids, mask], 'input_ids:1x16/8x128/32x512'));
+    const types = input('token_type_ids', ['batch', 'segments']);
+    const error = refusal(() => resolve([ids, mask, types], 'input_ids:1x16/8x128/32x512'));
     expect(error.code).toBe('TF_PROFILE_MISSING');
-    expect(error.message).toContain('«attention_mask»');
+    expect(error.message).toContain('«token_type_ids»');
     expect(error.message).not.toContain('«input_ids»');
   });
 
-  test('for an open rank there is nothing to suggest', () => {
+  test('but not those whose symbols have their ranges already', () => {
+    const range = { min: [1, 16], opt: [8, 128], max: [32, 512], values: false };
+    expect(resolve([ids, mask, fixed], 'input_ids:1x16/8x128/32x512')).toEqual([
+      { input_ids: range, attention_mask: range },
+    ]);
+  });
+
+  test.each(['?', 'None', 'unk__3'])('«%s» is no symbol to take a range from', (name) => {
+    const two = [input('a', [name, 3]), input('b', [name, 3])];
+    expect(refusal(() => resolve(two, 'a:1x3/2x3/4x3')).code).toBe('TF_PROFILE_MISSING');
+    const image = [input('x', [1, 3, name, name])];
+    const error = refusal(() => resolve(image, 'x:1x3x48x192'));
+    expect(error.code).toBe('TF_PROFILE_INVALID');
+    expect(error.remedy).toContain(name);
+    expect(resolve(image, suggestProfile(image) ?? '')).toHaveLength(1);
+  });
+
+  test('an input without a shape needs no range, and takes none but that of a scalar', () => {
     expect(suggestProfile([input('x', null)])).toBeNull();
-    expect(refusal(() => resolve([input('x', null)])).remedy).toContain('rank is open');
+    expect(resolve([input('x', null)])).toEqual([]);
+    expect(resolve([input('x', null)], 'x:scalar')).toEqual([]);
+    expect(refusal(() => resolve([input('x', null)], 'x:1/2/4')).code).toBe('TF_PROFILE_INVALID');
   });
 
   test('names with commas and colons come quoted in the suggestion', () => {
