@@ -78,16 +78,16 @@ async function commandLinePage() {
   ];
   for (const entry of registry) {
     const loaded = await entry.load();
-    if ('subcommands' in loaded) {
+    if ('run' in loaded) lines.push(...commandSection(loaded, loaded.name, 2));
+    else
       lines.push(
         `## trtforge ${loaded.name}`,
         '',
         `${loaded.summary.charAt(0).toUpperCase()}${loaded.summary.slice(1)}.`,
         '',
       );
-      for (const subcommand of loaded.subcommands)
-        lines.push(...commandSection(subcommand, `${loaded.name} ${subcommand.name}`, 3));
-    } else lines.push(...commandSection(loaded, loaded.name, 2));
+    for (const subcommand of loaded.subcommands ?? [])
+      lines.push(...commandSection(subcommand, `${loaded.name} ${subcommand.name}`, 3));
   }
   return `${lines.join('\n').trimEnd()}\n`;
 }

@@ -53,7 +53,7 @@ export interface ArgumentSpec {
 
 /**
  * A command is three plain pieces: its options, `run` (options to a result that is data), `render` (the result as text; never called with --json).
- * Commands with subcommands (`cache ls`) list them; each is a command of its own.
+ * Commands with subcommands (`cache ls`) list them; each is a command of its own. `gate` is one itself and has one (`gate init`).
  */
 export interface Command<O extends OptionTable = OptionTable, R extends CommandResult = CommandResult> {
   readonly name: string;
@@ -62,6 +62,7 @@ export interface Command<O extends OptionTable = OptionTable, R extends CommandR
   readonly examples?: readonly string[];
   readonly arguments?: readonly ArgumentSpec[];
   readonly options: O;
+  readonly subcommands?: readonly Command[];
   run(inputs: readonly string[], options: OptionValues<O>, context: CommandContext): Promise<R>;
   render(result: R, output: TextOutput): void;
 }

@@ -61,9 +61,7 @@ async function wordsUpToUnknown(words: readonly string[], entries: readonly Comm
   if (entry === undefined) return isWord(first) ? [first] : [...words];
   const loaded = isWord(second) && second !== 'help' ? await entry.load() : undefined;
   const isKnown =
-    loaded === undefined ||
-    !('subcommands' in loaded) ||
-    loaded.subcommands.some(({ name }) => name === second);
+    loaded === undefined || 'run' in loaded || loaded.subcommands.some(({ name }) => name === second);
   return isKnown ? [...words] : words.slice(0, 2);
 }
 
@@ -124,10 +122,11 @@ function addCommand(
     .summary(loaded.summary)
     .description(loaded.summary);
   const path = `${prefix}${loaded.name}`;
-  if ('subcommands' in loaded) {
-    for (const subcommand of loaded.subcommands) addCommand(parser, subcommand, execute, console, `${path} `);
-    return;
-  }
+  // Options behind a subcommand are its own, also where this command has one of the same name.
+  if (loaded.subcommands !== undefined) parser.enablePositionalOptions();
+  for (const subcommand of loaded.subcommands ?? [])
+    addCommand(parser, subcommand, execute, console, `${path} `);
+  if (!('run' in loaded)) return;
   for (const argument of loaded.arguments ?? []) parser.argument(argumentUsage(argument), argument.describe);
   addOptions(parser, loaded.options);
   addGlobalOptions(parser);
@@ -243,9 +242,8 @@ async function execution(
 async function knownKeys(program: Program): ReturnType<KnownKeys> {
   const keys = new Map<string, ReadonlyMap<string, OptionTable[string]>>();
   const note = (loaded: Command | CommandGroup, prefix: string) => {
-    if ('subcommands' in loaded)
-      for (const subcommand of loaded.subcommands) note(subcommand, `${prefix}${loaded.name} `);
-    else {
+    for (const subcommand of loaded.subcommands ?? []) note(subcommand, `${prefix}${loaded.name} `);
+    if ('run' in loaded) {
       const options = Object.values(loaded.options).map((spec) => [longName(spec), spec] as const);
       keys.set(`${prefix}${loaded.name}`, new Map(options));
     }

@@ -8,6 +8,7 @@ import type { GateResult } from '../gate/gate-result.js';
 import { junitXml } from '../gate/junit.js';
 import { countsText, droppedText, renderGateMarkdown } from '../report/gate-markdown.js';
 import { publishFile, writeFailed } from '../system/publish.js';
+import { init } from './gate-init.js';
 
 const exitCodes = { ...outcomeExitCodes, warn: ExitCode.pass } as const;
 
@@ -27,10 +28,12 @@ export const command = defineCommand({
     },
   ],
   examples: [
+    'trtforge gate init parity.json bench.json -o policy.yaml',
     'trtforge gate policy.yaml parity.json bench.json',
     'trtforge gate policy.yaml parity.json bench.json --baseline baseline.json --junit gate.xml --github',
     'trtforge gate policy.yaml bench.json --baseline baseline.json --update-baseline',
   ],
+  subcommands: [init],
   options: {
     baseline: text({
       flags: '--baseline <file>',

@@ -97,6 +97,28 @@ describe('trtforge gate', () => {
     expect(stdout).toContain('The policy leaves out cache-contract, encoder-error, finite-outputs, task.');
   });
 
+  it('init writes a policy that judges the next results, and never over another file', () => {
+    const files = { 'bench.json': { ...bench(10), exitCode: 0 }, 'edited.yaml': policy };
+    const printed = gate(files, ['init', 'bench.json']);
+    expect(printed.status).toBe(0);
+    const written = gate(files, ['init', 'bench.json', '-o', 'p.yaml', '--json']);
+    expect(written.status).toBe(0);
+    const result = JSON.parse(written.stdout) as Record<string, unknown>;
+    expect(result).toMatchObject({ schema: 'trtforge.gate-init/1', command: 'gate init', output: 'p.yaml' });
+    expect(written.file('p.yaml')).toBe(result.policy);
+    expect(printed.stdout.trimEnd()).toBe(written.file('p.yaml').trimEnd());
+    const judged = (median: number) =>
+      gate({ 'p.yaml': result.policy, 'next.json': { ...bench(median), exitCode: 0 } }, [
+        'p.yaml',
+        'next.json',
+      ]);
+    expect([judged(10).status, judged(10.5).status]).toEqual([0, 1]);
+    const refused = gate(files, ['init', 'bench.json', '-o', 'edited.yaml', '--json']);
+    expect(refused.status).toBe(2);
+    expect(JSON.parse(refused.stdout)).toMatchObject({ error: { code: 'TF_USAGE' } });
+    expect(refused.file('edited.yaml')).toBe(policy);
+  });
+
   it('makes a baseline, holds the next run against it, and leaves it when that fails', () => {
     const regression = { better: 'lower', fail: '10%' };
     const rules = policyOf({ checks: [{ ...check, fail: { above: 20 }, regression }] });

@@ -1,0 +1,33 @@
+import { existsSync } from 'node:fs';
+import { defineCommand } from '../cli/command.js';
+import { text } from '../cli/option.js';
+import { TrtforgeError } from '../errors.js';
+import { type DraftedPolicy, draftPolicy } from '../gate/draft-policy.js';
+import { plural } from '../report/quantity.js';
+import { publishFile } from '../system/publish.js';
+
+export const init = defineCommand({
+  name: 'init',
+  summary: 'write a policy to begin with: what results measured becomes its limits, each with a comment',
+  arguments: [
+    { name: 'RESULTS', describe: 'what commands wrote with --json: FILE, or NAME=FILE', many: true },
+  ],
+  examples: ['trtforge gate init parity.json bench.json -o gate.yaml'],
+  options: {
+    output: text({ flags: '-o, --output <file>', describe: 'write the policy there (default: print it)' }),
+  },
+  run: async (results, { output }): Promise<DraftedPolicy> => {
+    const drafted = draftPolicy(results);
+    if (output === undefined) return drafted;
+    if (existsSync(output))
+      throw new TrtforgeError('TF_USAGE', `${output} exists, and a policy may have been edited.`, {
+        remedy: 'Choose another file with -o FILE, or remove it first.',
+      });
+    publishFile(output, drafted.policy);
+    return { ...drafted, output };
+  },
+  render: ({ policy, output, checks, results }: DraftedPolicy, { line }) => {
+    if (output === null) line(policy.trimEnd());
+    else line(`${output} has ${plural(checks, 'check')} over ${results.join(', ')}.`);
+  },
+});
