@@ -222,6 +222,42 @@ await check('ordinary arrays, arrays of the session, and promises give the same'
   }),
 );
 
+await check('arrays that are transferred in mid-run: what they held counts, and no thread touches them', () =>
+  using(open('wide', { cudaGraph: 'never' }), async (session) => {
+    const shape = [2048, 2048];
+    const content = Float32Array.from({ length: 2048 * 2048 }, (_, at) => (at % 17) / 17);
+    const input = () => floatTensor('float32', shape, content.slice());
+    const expected = (await session.run(named({ x: input() }))).get('y');
+    const freed = async (tensors) => {
+      await new Promise((resolve) => setImmediate(resolve));
+      for (const { bytes } of tensors) structuredClone(bytes.buffer, { transfer: [bytes.buffer] });
+      globalThis.gc?.();
+    };
+    const blocked = [];
+    for (let round = 0; round < 10; round++) {
+      const inputs = Array.from({ length: 3 }, input);
+      const running = inputs.map((x) => {
+        const started = performance.now();
+        const run = session.run(named({ x }));
+        blocked.push(performance.now() - started);
+        return run;
+      });
+      await freed(inputs);
+      for (const outputs of await Promise.all(running))
+        assert.ok(Buffer.compare(outputs.get('y').bytes, expected.bytes) === 0, `round ${round}`);
+      const y = { ...expected, bytes: new Uint8Array(expected.bytes.length) };
+      const lost = refused(
+        'TF_SESSION_INPUT',
+        /transferred/,
+        session.run(named({ x: input() }), { outputs: named({ y }) }),
+      );
+      await freed([y]);
+      await lost;
+    }
+    return { mostBlockedUs: microseconds(Math.max(...blocked)) };
+  }),
+);
+
 await check('300 steps with the state on the device, against JavaScript', () =>
   using(open('state'), async (session) => {
     const state = session.state({ state: 'state_out' });
