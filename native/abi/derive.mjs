@@ -28,9 +28,9 @@ const RTX = {
         'getAllBuildRoutes',
       ],
       own: [
-        ['setNbComputeCapabilities', 1],
+        ['setNbComputeCapabilities', 1, 'bool(int32)'],
         ['getNbComputeCapabilities', 0],
-        ['setComputeCapability', 2],
+        ['setComputeCapability', 2, 'bool(int32, int32)'],
         ['getComputeCapability', 1],
         ['setBuildRoute', 1],
         ['getBuildRoute', 0],
@@ -143,7 +143,12 @@ function rtxTable(sets) {
   const { classes, enums } = merged([set], []);
   for (const [name, { without = [], own = [] }] of Object.entries(RTX.classes)) {
     const kept = classes[name].slots.filter((slot) => !without.includes(slot.name));
-    const added = own.map(([slotName, parameters]) => ({ index: 0, name: slotName, parameters }));
+    const added = own.map(([slotName, parameters, type]) => ({
+      index: 0,
+      name: slotName,
+      parameters,
+      ...(type === undefined ? {} : { type }),
+    }));
     classes[name].slots = [...kept, ...added].map((slot, index) => ({ ...slot, index }));
   }
   for (const [name, { without = [], own = {} }] of Object.entries(RTX.enums)) {
@@ -162,7 +167,7 @@ function differences(committed, derived) {
       if (known[index] === undefined)
         lines.push(`${name} slot ${index} (${slot.name}) is not in the committed table.`);
       else if (!sameSlot(known[index], slot) && !excused(known[index], committed, derived.to))
-        lines.push(`${name} slot ${index} is ${slot.name}, committed as ${known[index].name}.`);
+        lines.push(`${name} slot ${index} is ${shown(slot)}, committed as ${shown(known[index])}.`);
     });
     for (const slot of known.slice(slots.length))
       if (compare(slot.since ?? committed.from, derived.to) <= 0)
@@ -185,7 +190,11 @@ function excused(slot, committed, version) {
 }
 
 function sameSlot(a, b) {
-  return a !== undefined && a.name === b.name && a.parameters === b.parameters;
+  return a !== undefined && a.name === b.name && a.parameters === b.parameters && a.type === b.type;
+}
+
+function shown({ name, type }) {
+  return type === undefined ? name : `${name}: ${type}`;
 }
 
 function compare(a, b) {

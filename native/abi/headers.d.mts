@@ -2,6 +2,8 @@ export interface HeaderSlot {
   readonly index: number;
   readonly name: string;
   readonly parameters: number;
+  /** As the machine passes result and parameters, `bool(text, int32)`; absent where a structure is passed that no code here passes. */
+  readonly type?: string;
 }
 
 export interface Headers {

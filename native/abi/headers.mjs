@@ -64,6 +64,7 @@ export function readHeaders(folder) {
     .map((name) => stripped(readFileSync(join(folder, name), 'utf8')))
     .join('\n');
   const bodies = classBodies(text);
+  const names = namedTypes(text);
   const tables = new Map();
   const classes = {};
   for (const [name, { impl }] of Object.entries(CLASSES)) {
@@ -71,11 +72,10 @@ export function readHeaders(folder) {
     if (source === undefined) continue;
     classes[name] = {
       ...(impl === undefined ? {} : { impl }),
-      slots: tableOf(impl ?? name, bodies, tables).map(({ name, parameters }, index) => ({
-        index,
-        name,
-        parameters,
-      })),
+      slots: tableOf(impl ?? name, bodies, tables).map(({ name, parameters, returns, takes }, index) => {
+        const type = returns === undefined ? undefined : machineType(returns, takes, names);
+        return { index, name, parameters, ...(type === undefined ? {} : { type }) };
+      }),
     };
   }
   const enums = {};
@@ -185,13 +185,19 @@ function addSlots(slots, declaration) {
   }
   const match = /([A-Za-z_]\w*)\s*\(/.exec(declaration);
   if (match === null) throw new Error(`This declaration cannot be read: ${declaration}`);
-  const parameters = parameterTexts(declaration, match.index + match[0].length);
-  const slot = { name: match[1], parameters: parameters.length, signature: parameters.join(',') };
+  const takes = parameterTexts(declaration, match.index + match[0].length);
+  const slot = {
+    name: match[1],
+    parameters: takes.length,
+    returns: declaration.slice(0, match.index),
+    takes,
+    signature: takes.join(',').replace(/\s/g, ''),
+  };
   const same = (other) => other.name === slot.name && other.signature === slot.signature;
   if (!slots.some(same)) slots.push(slot);
 }
 
-/** The parameters of a declaration, each as it is written; the text only tells overloads apart and is in no table. */
+/** The parameters of a declaration, each as it is written; the text itself is in no table. */
 function parameterTexts(declaration, position) {
   const texts = [];
   let start = position;
@@ -200,11 +206,66 @@ function parameterTexts(declaration, position) {
     if ('(<['.includes(character)) depth++;
     else if (')>]'.includes(character)) depth--;
     if (depth === 0 || (character === ',' && depth === 1)) {
-      texts.push(declaration.slice(start, position).replace(/\s/g, ''));
+      texts.push(declaration.slice(start, position).trim());
       start = position + 1;
     }
   }
   return texts.length === 1 && texts[0] === '' ? [] : texts;
+}
+
+/** What a name of a type stands for: another name, or `enum` for an enumeration of 32 bits. */
+function namedTypes(text) {
+  const names = new Map();
+  for (const [, name, type] of text.matchAll(/\busing\s+(\w+)\s*=\s*([\w:\s]+\*?)\s*;/g))
+    names.set(name, type.replace(/\w+::/g, ''));
+  for (const [, name, type] of text.matchAll(/\benum\s+(?:class\s+)?(\w+)\s*(?::\s*(?:std::)?(\w+)\s*)?\{/g))
+    names.set(name, type ?? 'int');
+  return names;
+}
+
+/** How the machine passes a value of these types, the pointers to what differs in width told apart. */
+const MACHINE = {
+  void: 'void',
+  bool: 'bool',
+  float: 'float',
+  double: 'double',
+  int: 'int32',
+  int32_t: 'int32',
+  uint32_t: 'uint32',
+  int64_t: 'int64',
+  uint64_t: 'uint64',
+  size_t: 'uint64',
+  cudaStream_t: 'pointer',
+  cudaEvent_t: 'pointer',
+  Dims32: 'dims32',
+  Dims64: 'dims64',
+};
+const POINTED = {
+  char: 'text',
+  int: 'int32*',
+  int32_t: 'int32*',
+  int64_t: 'int64*',
+  Dims32: 'dims32*',
+  Dims64: 'dims64*',
+};
+
+/** `bool(text, int32)`, or undefined where a structure is passed that no code of ours passes. */
+function machineType(returns, takes, names) {
+  const result = machineTypeOf(returns, names);
+  const passed = takes.map((text) => machineTypeOf(text, names));
+  return [result, ...passed].includes(undefined) ? undefined : `${result}(${passed.join(', ')})`;
+}
+
+function machineTypeOf(text, names) {
+  const plain = (words) => words.replace(/\b(?:const|virtual|struct|class)\b|\w+::/g, ' ').trim();
+  let words = plain(text.replace(/=.*$/s, ''));
+  let name = /^\w*/.exec(words)[0];
+  while (names.has(name) && names.get(name) !== name) {
+    words = plain(names.get(name)) + words.slice(name.length);
+    name = /^\w*/.exec(words)[0];
+  }
+  const marks = words.replace(/[^*&[(]/g, '').length;
+  return marks === 0 ? MACHINE[name] : marks === 1 ? (POINTED[name] ?? 'pointer') : 'pointer';
 }
 
 /** Enumerator to number, or undefined where these headers have no such enumeration. */

@@ -26,18 +26,46 @@ export function disagreements(folder, { classes, hasParser }, compiler = process
       join(work, 'probe'),
       join(work, 'probe.cpp'),
     ]);
-    const answers = run(join(work, 'probe'), []).trim().split('\n').map(Number);
-    return asked.flatMap((question, index) =>
-      answers[index] === question.index
+    const answers = run(join(work, 'probe'), []).trim().split('\n');
+    return asked.flatMap(({ class: className, name, index, type }, at) => {
+      const [, slot, found] = /^(\d+) (.*)$/.exec(answers[at]);
+      const read = `${index} ${type}`;
+      const compiled = `${slot} ${found.includes('?') ? undefined : found}`;
+      return compiled === read
         ? []
-        : [
-            `${question.class}::${question.name} is slot ${answers[index]} for the compiler and ${question.index} in the text.`,
-          ],
-    );
+        : [`${className}::${name} is slot ${compiled} for the compiler and ${read} in the text.`];
+    });
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
 }
+
+/** Types of member functions in the words of `headers.mjs`, a structure passed by value as `?`. */
+const TYPES = `
+template <class Type> std::string wordOf() {
+  if constexpr (std::is_enum_v<Type>) return wordOf<std::underlying_type_t<Type>>();
+  else if constexpr (std::is_void_v<Type>) return "void";
+  else if constexpr (std::is_same_v<Type, bool>) return "bool";
+  else if constexpr (std::is_same_v<Type, nvinfer1::Dims>) return sizeof(Type) == 36 ? "dims32" : "dims64";
+  else if constexpr (std::is_integral_v<Type>) return (std::is_signed_v<Type> ? "int" : "uint") + std::to_string(8 * sizeof(Type));
+  else if constexpr (std::is_floating_point_v<Type>) return sizeof(Type) == 4 ? "float" : "double";
+  else if constexpr (std::is_pointer_v<Type> || std::is_reference_v<Type>) {
+    using Pointed = std::remove_cv_t<std::remove_pointer_t<std::remove_reference_t<Type>>>;
+    if (std::is_reference_v<Type> && std::is_pointer_v<std::remove_reference_t<Type>>) return "pointer";
+    if constexpr (std::is_same_v<Pointed, char>) return "text";
+    else if constexpr (std::is_same_v<Pointed, int> || std::is_same_v<Pointed, long> || std::is_enum_v<Pointed> || std::is_same_v<Pointed, nvinfer1::Dims>) return wordOf<Pointed>() + "*";
+    else return "pointer";
+  } else return "?";
+}
+template <class Result, class... Taken> std::string words() {
+  std::string taken;
+  ((taken += (taken.empty() ? "" : ", ") + wordOf<Taken>()), ...);
+  return wordOf<Result>() + "(" + taken + ")";
+}
+template <class C, class R, class... A> std::string typeOf(R (C::*)(A...)) { return words<R, A...>(); }
+template <class C, class R, class... A> std::string typeOf(R (C::*)(A...) const) { return words<R, A...>(); }
+template <class C, class R, class... A> std::string typeOf(R (C::*)(A...) noexcept) { return words<R, A...>(); }
+template <class C, class R, class... A> std::string typeOf(R (C::*)(A...) const noexcept) { return words<R, A...>(); }`;
 
 function questions(classes) {
   return Object.entries(classes).flatMap(([name, { impl, slots }]) =>
@@ -46,7 +74,13 @@ function questions(classes) {
         (slot) =>
           !slot.name.startsWith('destroy.') && slots.filter((other) => other.name === slot.name).length === 1,
       )
-      .map((slot) => ({ class: name, scope: scopeOf(name, impl), name: slot.name, index: slot.index })),
+      .map((slot) => ({
+        class: name,
+        scope: scopeOf(name, impl),
+        name: slot.name,
+        index: slot.index,
+        type: slot.type,
+      })),
   );
 }
 
@@ -62,6 +96,8 @@ function program(asked, classes, hasParser) {
   return [
     '#include <cstdio>',
     '#include <cstring>',
+    '#include <string>',
+    '#include <type_traits>',
     '#include "NvInfer.h"',
     ...(hasParser ? ['#include "NvOnnxParser.h"'] : []),
     'template <class Member> long slot(Member member) {',
@@ -70,13 +106,17 @@ function program(asked, classes, hasParser) {
     '  std::memcpy(words, &member, sizeof words);',
     '  return (words[0] - 1) / static_cast<long>(sizeof(void*));',
     '}',
+    TYPES,
     // A public object is its table pointer and the pointer to the object that does the work.
     ...facades.map(
       (name) =>
         `static_assert(sizeof(nvinfer1::${name}) == 2 * sizeof(void*), "${name} has another layout");`,
     ),
     'int main() {',
-    ...asked.map(({ scope, name }) => `  std::printf("%ld\\n", slot(&${scope}::${name}));`),
+    ...asked.map(
+      ({ scope, name }) =>
+        `  std::printf("%ld %s\\n", slot(&${scope}::${name}), typeOf(&${scope}::${name}).c_str());`,
+    ),
     '}',
     '',
   ].join('\n');

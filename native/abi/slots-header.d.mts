@@ -11,6 +11,7 @@ export interface SlotTable {
           readonly index: number;
           readonly name: string;
           readonly parameters: number;
+          readonly type?: string;
           readonly since?: string;
           readonly except?: readonly string[];
         }[];

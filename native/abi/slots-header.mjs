@@ -13,9 +13,38 @@ export function readTables(folder = new URL('./', import.meta.url)) {
   });
 }
 
+/** C++ of what `headers.mjs` calls the types that the machine passes. */
+const CPP = {
+  void: 'void',
+  bool: 'bool',
+  float: 'float',
+  double: 'double',
+  int32: 'std::int32_t',
+  uint32: 'std::uint32_t',
+  int64: 'std::int64_t',
+  uint64: 'std::size_t',
+  text: 'const char*',
+  pointer: 'void*',
+  'int32*': 'const std::int32_t*',
+  'int64*': 'const std::int64_t*',
+  dims32: 'Dims32',
+  dims64: 'Dims64',
+  'dims32*': 'const Dims32*',
+  'dims64*': 'const Dims64*',
+};
+
+/** `bool(text, pointer)` in C++; what has no type cannot be called. */
+function signature({ name, type = name.startsWith('destroy.') ? 'void()' : '' }) {
+  if (type === '') return 'Absent';
+  const [, result, taken] = /^(\S+)\((.*)\)$/.exec(type);
+  const passed =
+    taken === '' ? [] : taken.split(', ').map((each) => (each === 'pointer' ? 'const void*' : CPP[each]));
+  return `${CPP[result]}(${passed.join(', ')})`;
+}
+
 /**
- * The C++ header that holds all tables: an enumerator per function (`IBuilderConfig_setFlag_1`: class, name, number of parameters, so that a function
- * whose parameters changed is another function) and its place in each generation.
+ * The C++ header that holds all tables: an object per function (`Slot::IBuilderConfig_setFlag_1`: class, name, number of parameters, so that a function
+ * whose parameters changed is another function) with its type in each generation, and its place in each generation.
  */
 export function slotsHeader(tables) {
   const functions = new Map();
@@ -41,12 +70,30 @@ export function slotsHeader(tables) {
     '// Generated from native/abi/*.json by scripts/build-native.mjs.',
     '#pragma once',
     '#include <cstdint>',
+    '#include <cstddef>',
     '',
     'namespace trtforge {',
     '',
-    'enum class Slot : std::uint16_t {',
-    ...rows.map(([name]) => `  ${name},`),
+    'template <class Number>',
+    'struct Dims;',
+    'using Dims32 = Dims<std::int32_t>;',
+    'using Dims64 = Dims<std::int64_t>;',
+    '',
+    '// A function by its row in `kFunctions`.',
+    'struct AnyMethod {',
+    '  std::uint16_t row;',
     '};',
+    '// With its type in each generation; `Absent` where the generation lacks it.',
+    'struct Absent;',
+    'template <class... Types>',
+    'struct Method : AnyMethod {};',
+    '',
+    'namespace Slot {',
+    ...rows.map(([name, { places }], row) => {
+      const types = places.map((slot) => (slot === undefined ? 'Absent' : signature(slot)));
+      return `inline constexpr Method<${types.join(', ')}> ${name}{{${row}}};`;
+    }),
+    '}  // namespace Slot',
     '',
     'struct Place {',
     '  std::int16_t index;       // -1: not in this generation',

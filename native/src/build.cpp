@@ -56,11 +56,11 @@ class Progress {
   Progress(const InferenceLibrary& library, const Facade& config, Listener& listener) : config_(config) {
     if (!library.has(Slot::IBuilderConfig_setProgressMonitor_1)) return;
     monitor_ = newProgressMonitor(listener);
-    config_.call<void>(Slot::IBuilderConfig_setProgressMonitor_1, static_cast<void*>(monitor_));
+    config_.call(Slot::IBuilderConfig_setProgressMonitor_1, static_cast<void*>(monitor_));
   }
   ~Progress() {
     if (monitor_ == nullptr) return;
-    config_.call<void>(Slot::IBuilderConfig_setProgressMonitor_1, static_cast<void*>(nullptr));
+    config_.call(Slot::IBuilderConfig_setProgressMonitor_1, static_cast<void*>(nullptr));
     deleteProgressMonitor(monitor_);
   }
   Progress(const Progress&) = delete;
@@ -98,7 +98,7 @@ BuildResult build(const BuildRequest& request, Listener& listener) {
   // Destroyed in the reverse order of these lines: what the library hands out goes before what it came from.
   Owned builder = createBuilder(library, listener);
   const Plugins plugins(library, builder, Slot::IBuilder_getPluginRegistry_0, request.pluginPaths, listener);
-  const Owned network = require(Owned(library, builder.call<void*>(Slot::IBuilder_createNetworkV2_1, request.networkFlags)), listener, "network");
+  const Owned network = require(Owned(library, builder.call(Slot::IBuilder_createNetworkV2_1, request.networkFlags)), listener, "network");
   Parser parser(library, request.parserLibrary, network, listener);
   listener.throwIfCancelled();
   parser.parse(request.modelPath, request.parserFlags, listener);
@@ -108,7 +108,7 @@ BuildResult build(const BuildRequest& request, Listener& listener) {
   // An empty file is a valid message without a graph, and the parser accepts it.
   if (outputs.empty()) throw Failure("TF_MODEL_REJECTED", request.modelPath + " holds no graph with an output: it is empty or not a model.");
   checkProfiles(request.profiles, inputs);
-  const Owned config = require(Owned(library, builder.call<void*>(Slot::IBuilder_createBuilderConfig_0)), listener, "builder configuration");
+  const Owned config = require(Owned(library, builder.call(Slot::IBuilder_createBuilderConfig_0)), listener, "builder configuration");
   applySettings(library, config, request.settings, listener);
   setComputeCapabilities(config, request.computeCapabilities, listener);
   addProfiles(library, builder, config, profilesToBuild(library, request.profiles, inputs, outputs), listener);
@@ -116,19 +116,19 @@ BuildResult build(const BuildRequest& request, Listener& listener) {
   const Progress progress(library, config, listener);
   listener.throwIfCancelled();
 
-  const Owned plan(library, builder.call<void*>(Slot::IBuilder_buildSerializedNetwork_2, network.get(), config.get()));
+  const Owned plan(library, builder.call(Slot::IBuilder_buildSerializedNetwork_2, network.get(), config.get()));
   listener.throwIfCancelled();
   if (!plan) throw noPlan(library, request, listener);
 
   BuildResult result;
-  const auto size = plan.call<std::size_t>(Slot::IHostMemory_size_0);
-  writeFile(request.planPath, plan.call<const void*>(Slot::IHostMemory_data_0), size);
+  const auto size = plan.call(Slot::IHostMemory_size_0);
+  writeFile(request.planPath, plan.call(Slot::IHostMemory_data_0), size);
   timingCache.save(library, config, request);
   if (request.keepBuilder) builder.release();
   result.buildMs = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - started).count();
   result.bytes = static_cast<std::int64_t>(size);
   result.libraryVersion = library.version();
-  result.layers = network.call<std::int32_t>(Slot::INetworkDefinition_getNbLayers_0);
+  result.layers = network.call(Slot::INetworkDefinition_getNbLayers_0);
   result.inputs = factsOf(inputs);
   result.outputs = factsOf(outputs);
   result.timingCache = timingCache.use(listener);

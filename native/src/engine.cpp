@@ -28,13 +28,13 @@ class TensorReader {
   EngineTensor read(const char* name) const {
     EngineTensor tensor;
     tensor.name = name;
-    tensor.dtype = engine_.call<std::int32_t>(Slot::ICudaEngine_getTensorDataType_1, name);
-    tensor.input = engine_.call<std::int32_t>(Slot::ICudaEngine_getTensorIOMode_1, name) == kInput;
-    tensor.host = engine_.call<std::int32_t>(Slot::ICudaEngine_getTensorLocation_1, name) == kHost;
-    tensor.shapeTensor = engine_.call<bool>(Slot::ICudaEngine_isShapeInferenceIO_1, name);
-    tensor.format = engine_.call<std::int32_t>(Slot::ICudaEngine_getTensorFormat_1, name);
-    tensor.shape = wide_ ? knownShape(tensor, engine_.call<Dims64>(Slot::ICudaEngine_getTensorShape_1, name))
-                         : knownShape(tensor, engine_.call<Dims32>(Slot::ICudaEngine_getTensorShape_1, name));
+    tensor.dtype = engine_.call(Slot::ICudaEngine_getTensorDataType_1, name);
+    tensor.input = engine_.call(Slot::ICudaEngine_getTensorIOMode_1, name) == kInput;
+    tensor.host = engine_.call(Slot::ICudaEngine_getTensorLocation_1, name) == kHost;
+    tensor.shapeTensor = engine_.call(Slot::ICudaEngine_isShapeInferenceIO_1, name);
+    tensor.format = engine_.call(Slot::ICudaEngine_getTensorFormat_1, name);
+    tensor.shape = wide_ ? knownShape(tensor, engine_.call(declaredIn<Generation::k10>(Slot::ICudaEngine_getTensorShape_1), name))
+                         : knownShape(tensor, engine_.call(declaredIn<Generation::k8>(Slot::ICudaEngine_getTensorShape_1), name));
     for (std::int32_t profile = 0; tensor.input && profile < profiles_; ++profile) {
       const auto numbers = [&](std::int32_t selector) { return tensor.shapeTensor ? values(tensor, profile, selector) : shape(name, profile, selector); };
       tensor.profiles.push_back({numbers(0), numbers(1), numbers(kSelectors - 1)});
@@ -44,8 +44,8 @@ class TensorReader {
 
  private:
   std::vector<std::int64_t> shape(const char* name, std::int32_t profile, std::int32_t selector) const {
-    if (wide_) return engine_.call<Dims64>(Slot::ICudaEngine_getProfileShape_3, name, profile, selector).toVector();
-    return engine_.call<Dims32>(Slot::ICudaEngine_getProfileShape_3, name, profile, selector).toVector();
+    if (wide_) return engine_.call(declaredIn<Generation::k10>(Slot::ICudaEngine_getProfileShape_3), name, profile, selector).toVector();
+    return engine_.call(declaredIn<Generation::k8>(Slot::ICudaEngine_getProfileShape_3), name, profile, selector).toVector();
   }
   template <class Shape>
   std::vector<std::int64_t> knownShape(const EngineTensor& tensor, const Shape& dims) const {
@@ -63,12 +63,12 @@ class TensorReader {
     const std::int64_t fixed = volumeOf(tensor.shape);
     const std::int64_t count = fixed >= 0 ? fixed : volumeOf(shape(name, profile, selector));
     if (!wide_) {
-      const auto binding = engine_.call<std::int32_t>(Slot::ICudaEngine_getBindingIndex_1, name);
-      return list(engine_.call<const std::int32_t*>(Slot::ICudaEngine_getProfileShapeValues_3, binding, profile, selector), count);
+      const auto binding = engine_.call(Slot::ICudaEngine_getBindingIndex_1, name);
+      return list(engine_.call(Slot::ICudaEngine_getProfileShapeValues_3, binding, profile, selector), count);
     }
     if (library_.has(Slot::ICudaEngine_getProfileTensorValuesV2_3))
-      return list(engine_.call<const std::int64_t*>(Slot::ICudaEngine_getProfileTensorValuesV2_3, name, profile, selector), count);
-    return list(engine_.call<const std::int32_t*>(Slot::ICudaEngine_getProfileTensorValues_3, name, profile, selector), count);
+      return list(engine_.call(Slot::ICudaEngine_getProfileTensorValuesV2_3, name, profile, selector), count);
+    return list(engine_.call(Slot::ICudaEngine_getProfileTensorValues_3, name, profile, selector), count);
   }
 
   const Facade& engine_;
@@ -144,10 +144,10 @@ void Engine::load(const OpenRequest& request, Listener& listener) {
   runtime_ = Owned(library_, create(loggerFor(library_), library_.code()));
   if (!runtime_) throw listener.failure("TF_PLAN_LOAD_FAILED", library_.name() + " cannot create a runtime on this machine.");
   plugins_ = std::make_unique<Plugins>(library_, runtime_, Slot::IRuntime_getPluginRegistry_0, request.pluginPaths, listener);
-  if (request.allowHostCode) runtime_.call<void>(Slot::IRuntime_setEngineHostCodeAllowed_1, true);
+  if (request.allowHostCode) runtime_.call(Slot::IRuntime_setEngineHostCodeAllowed_1, true);
   void* loaded = generation8()
-                     ? runtime_.call<void*>(Slot::IRuntime_deserializeCudaEngine_3, plan.data(), plan.size(), static_cast<void*>(nullptr))
-                     : runtime_.call<void*>(Slot::IRuntime_deserializeCudaEngine_2, plan.data(), plan.size());
+                     ? runtime_.call(Slot::IRuntime_deserializeCudaEngine_3, plan.data(), plan.size(), static_cast<void*>(nullptr))
+                     : runtime_.call(Slot::IRuntime_deserializeCudaEngine_2, plan.data(), plan.size());
   object_ = Owned(library_, loaded);
   if (!object_ && ranOutOfMemory(listener)) throw outOfMemory(device_, listener, "engine " + request.planPath, plan.size());
   if (!object_) throw listener.failure("TF_PLAN_LOAD_FAILED", request.planPath + " could not be loaded by " + library_.name() + ".");
@@ -155,7 +155,7 @@ void Engine::load(const OpenRequest& request, Listener& listener) {
 }
 
 void Engine::setWeightBudget(const OpenRequest& request, Listener& listener) {
-  if (library_.has(Slot::ICudaEngine_getStreamableWeightsSize_0)) facts_.streamableWeightsBytes = object_.call<std::int64_t>(Slot::ICudaEngine_getStreamableWeightsSize_0);
+  if (library_.has(Slot::ICudaEngine_getStreamableWeightsSize_0)) facts_.streamableWeightsBytes = object_.call(Slot::ICudaEngine_getStreamableWeightsSize_0);
   using Budget = OpenRequest::Budget;
   if (facts_.streamableWeightsBytes <= 0) {
     if (request.budget != Budget::kAll)
@@ -165,13 +165,13 @@ void Engine::setWeightBudget(const OpenRequest& request, Listener& listener) {
   std::int64_t budget = request.budget == Budget::kBytes ? std::min(request.budgetBytes, facts_.streamableWeightsBytes) : facts_.streamableWeightsBytes;
   bool set = false;
   if (library_.has(Slot::ICudaEngine_setWeightStreamingBudgetV2_1)) {
-    if (request.budget == Budget::kAutomatic) budget = object_.call<std::int64_t>(Slot::ICudaEngine_getWeightStreamingAutomaticBudget_0);
-    set = object_.call<bool>(Slot::ICudaEngine_setWeightStreamingBudgetV2_1, budget);
+    if (request.budget == Budget::kAutomatic) budget = object_.call(Slot::ICudaEngine_getWeightStreamingAutomaticBudget_0);
+    set = object_.call(Slot::ICudaEngine_setWeightStreamingBudgetV2_1, budget);
   } else {
     // 10.0: -1 lets the library choose, 0 turns streaming off.
     const std::int64_t old = request.budget == Budget::kAutomatic ? -1 : request.budget == Budget::kAll ? 0 : std::max<std::int64_t>(budget, 1);
-    set = object_.call<bool>(Slot::ICudaEngine_setWeightStreamingBudget_1, old);
-    if (set && request.budget == Budget::kAutomatic) budget = object_.call<std::int64_t>(Slot::ICudaEngine_getWeightStreamingBudget_0);
+    set = object_.call(Slot::ICudaEngine_setWeightStreamingBudget_1, old);
+    if (set && request.budget == Budget::kAutomatic) budget = object_.call(Slot::ICudaEngine_getWeightStreamingBudget_0);
   }
   facts_.weightBudgetBytes = budget;
   streamsWeights_ = budget < facts_.streamableWeightsBytes;
@@ -181,23 +181,23 @@ void Engine::setWeightBudget(const OpenRequest& request, Listener& listener) {
 }
 
 void Engine::readFacts() {
-  const char* name = object_.call<const char*>(Slot::ICudaEngine_getName_0);
+  const char* name = object_.call(Slot::ICudaEngine_getName_0);
   facts_.name = name == nullptr ? "" : name;
-  facts_.layers = object_.call<std::int32_t>(Slot::ICudaEngine_getNbLayers_0);
-  facts_.profiles = object_.call<std::int32_t>(Slot::ICudaEngine_getNbOptimizationProfiles_0);
-  facts_.auxStreams = object_.call<std::int32_t>(Slot::ICudaEngine_getNbAuxStreams_0);
-  facts_.refittable = object_.call<bool>(Slot::ICudaEngine_isRefittable_0);
+  facts_.layers = object_.call(Slot::ICudaEngine_getNbLayers_0);
+  facts_.profiles = object_.call(Slot::ICudaEngine_getNbOptimizationProfiles_0);
+  facts_.auxStreams = object_.call(Slot::ICudaEngine_getNbAuxStreams_0);
+  facts_.refittable = object_.call(Slot::ICudaEngine_isRefittable_0);
   facts_.libraryVersion = library_.version();
   const bool wide = library_.has(Slot::ICudaEngine_getDeviceMemorySizeV2_0);
-  facts_.deviceMemoryBytes = wide ? object_.call<std::int64_t>(Slot::ICudaEngine_getDeviceMemorySizeV2_0)
-                                  : static_cast<std::int64_t>(object_.call<std::size_t>(Slot::ICudaEngine_getDeviceMemorySize_0));
+  facts_.deviceMemoryBytes = wide ? object_.call(Slot::ICudaEngine_getDeviceMemorySizeV2_0)
+                                  : static_cast<std::int64_t>(object_.call(Slot::ICudaEngine_getDeviceMemorySize_0));
   for (std::int32_t profile = 0; profile < facts_.profiles; ++profile)
     facts_.deviceMemoryBytesPerProfile.push_back(library_.has(Slot::ICudaEngine_getDeviceMemorySizeForProfileV2_1)
-                                                     ? object_.call<std::int64_t>(Slot::ICudaEngine_getDeviceMemorySizeForProfileV2_1, profile)
+                                                     ? object_.call(Slot::ICudaEngine_getDeviceMemorySizeForProfileV2_1, profile)
                                                      : facts_.deviceMemoryBytes);
   const TensorReader reader(library_, object_, facts_.profiles);
-  const auto count = object_.call<std::int32_t>(Slot::ICudaEngine_getNbIOTensors_0);
-  for (std::int32_t i = 0; i < count; ++i) facts_.tensors.push_back(reader.read(object_.call<const char*>(Slot::ICudaEngine_getIOTensorName_1, i)));
+  const auto count = object_.call(Slot::ICudaEngine_getNbIOTensors_0);
+  for (std::int32_t i = 0; i < count; ++i) facts_.tensors.push_back(reader.read(object_.call(Slot::ICudaEngine_getIOTensorName_1, i)));
 }
 
 const EngineTensor* Engine::find(const std::string& name) const {
@@ -216,9 +216,9 @@ const EngineTensor& Engine::tensor(const std::string& name) const {
 std::string Engine::layers(Listener& listener) const {
   const Listening listening(listener);
   device_.makeCurrent();
-  const Owned inspector(library_, object_.call<void*>(Slot::ICudaEngine_createEngineInspector_0));
+  const Owned inspector(library_, object_.call(Slot::ICudaEngine_createEngineInspector_0));
   if (!inspector) throw listener.failure("TF_CONTEXT_FAILED", library_.name() + " could not make an inspector of the engine.");
-  const char* text = inspector.call<const char*>(Slot::IEngineInspector_getEngineInformation_1, kJson);
+  const char* text = inspector.call(Slot::IEngineInspector_getEngineInformation_1, kJson);
   if (text == nullptr) throw listener.failure("TF_CONTEXT_FAILED", library_.name() + " could not describe the engine's layers.");
   return text;
 }

@@ -26,15 +26,15 @@ class Hearing {
 
 Owned newContext(const Engine& engine) {
   const InferenceLibrary& library = engine.library();
-  return Owned(library, library.has(Slot::ICudaEngine_createExecutionContext_1) ? engine.object().call<void*>(Slot::ICudaEngine_createExecutionContext_1, kUserManaged)
-                                                                                : engine.object().call<void*>(Slot::ICudaEngine_createExecutionContextWithoutDeviceMemory_0));
+  return Owned(library, library.has(Slot::ICudaEngine_createExecutionContext_1) ? engine.object().call(Slot::ICudaEngine_createExecutionContext_1, kUserManaged)
+                                                                                : engine.object().call(Slot::ICudaEngine_createExecutionContextWithoutDeviceMemory_0));
 }
 
 void giveMemory(const Engine& engine, const Facade& context, const cuda::DeviceBlock& activations) {
   if (engine.library().has(Slot::IExecutionContext_setDeviceMemoryV2_2))
-    context.call<void>(Slot::IExecutionContext_setDeviceMemoryV2_2, activations.get(), static_cast<std::int64_t>(activations.bytes()));
+    context.call(Slot::IExecutionContext_setDeviceMemoryV2_2, activations.get(), static_cast<std::int64_t>(activations.bytes()));
   else
-    context.call<void>(Slot::IExecutionContext_setDeviceMemory_1, activations.get());
+    context.call(Slot::IExecutionContext_setDeviceMemory_1, activations.get());
 }
 
 }  // namespace
@@ -47,7 +47,7 @@ Execution::Execution(std::shared_ptr<Engine> engine, int profile, const cuda::De
   };
   object_ = newContext(*engine_);
   if (!object_) throw fail(engine_->library().name() + " could not make an execution context.");
-  if (!object_.call<bool>(Slot::IExecutionContext_setOptimizationProfileAsync_2, static_cast<std::int32_t>(profile), stream.get()))
+  if (!object_.call(Slot::IExecutionContext_setOptimizationProfileAsync_2, static_cast<std::int32_t>(profile), stream.get()))
     throw fail("The context cannot take profile " + std::to_string(profile) + ".");
   stream.synchronize();
   // After the profile, which decides how much is needed.
@@ -97,24 +97,24 @@ void Execution::setShapes(const std::vector<InputShape>& shapes) {
     bool set = false;
     if (engine_->generation8()) {
       const Dims32 dims = Dims32::from(input.shape);
-      set = object_.call<bool>(Slot::IExecutionContext_setInputShape_2, input.name.c_str(), &dims);
+      set = object_.call(declaredIn<Generation::k8>(Slot::IExecutionContext_setInputShape_2), input.name.c_str(), &dims);
     } else {
       const Dims64 dims = Dims64::from(input.shape);
-      set = object_.call<bool>(Slot::IExecutionContext_setInputShape_2, input.name.c_str(), &dims);
+      set = object_.call(declaredIn<Generation::k10>(Slot::IExecutionContext_setInputShape_2), input.name.c_str(), &dims);
     }
     if (!set) throw listener_.failure("TF_SESSION_INPUT", "The engine does not take the shape " + shown(input.shape) + " for its input " + input.name + ".");
   }
 }
 
 std::vector<std::int64_t> Execution::shapeOf(const char* name) const {
-  if (engine_->generation8()) return object_.call<Dims32>(Slot::IExecutionContext_getTensorShape_1, name).toVector();
-  return object_.call<Dims64>(Slot::IExecutionContext_getTensorShape_1, name).toVector();
+  if (engine_->generation8()) return object_.call(declaredIn<Generation::k8>(Slot::IExecutionContext_getTensorShape_1), name).toVector();
+  return object_.call(declaredIn<Generation::k10>(Slot::IExecutionContext_getTensorShape_1), name).toVector();
 }
 
 std::vector<OutputShape> Execution::outputs() {
   const Hearing hearing(listener_);
   const char* open[1] = {nullptr};
-  const auto missing = object_.call<std::int32_t>(Slot::IExecutionContext_inferShapes_2, 1, static_cast<const char**>(open));
+  const auto missing = object_.call(Slot::IExecutionContext_inferShapes_2, 1, static_cast<const char**>(open));
   if (missing > 0) throw Failure("TF_SESSION_INPUT", std::string("The input ") + (open[0] == nullptr ? "" : open[0]) + " still has an open shape or no values.");
   if (missing < 0) throw listener_.failure("TF_SESSION_INPUT", "The shapes given do not fit each other.");
   std::vector<OutputShape> all;
@@ -126,37 +126,37 @@ std::vector<OutputShape> Execution::outputs() {
     const std::int64_t elements = volumeOf(shape);
     if (elements >= 0) output.shape = shape;
     output.bytes = elements >= 0 ? bytesOf(tensor.dtype, elements)
-                                 : std::max<std::int64_t>(0, object_.call<std::int64_t>(Slot::IExecutionContext_getMaxOutputSize_1, tensor.name.c_str()));
+                                 : std::max<std::int64_t>(0, object_.call(Slot::IExecutionContext_getMaxOutputSize_1, tensor.name.c_str()));
     all.push_back(std::move(output));
   }
   return all;
 }
 
 void Execution::setAddress(const std::string& name, void* memory) {
-  if (object_.call<bool>(Slot::IExecutionContext_setTensorAddress_2, name.c_str(), memory)) return;
+  if (object_.call(Slot::IExecutionContext_setTensorAddress_2, name.c_str(), memory)) return;
   throw Failure("TF_RUN_FAILED", engine_->library().name() + " refuses the memory given for " + name + ".");
 }
 
 void Execution::setAllocator(const std::string& name, OutputAllocator* allocator) {
-  if (object_.call<bool>(Slot::IExecutionContext_setOutputAllocator_2, name.c_str(), allocator->face(engine_->library()))) return;
+  if (object_.call(Slot::IExecutionContext_setOutputAllocator_2, name.c_str(), allocator->face(engine_->library()))) return;
   throw Failure("TF_RUN_FAILED", engine_->library().name() + " takes no allocator for the output " + name + ".");
 }
 
 void Execution::clearAllocator(const std::string& name) noexcept {
-  object_.call<bool>(Slot::IExecutionContext_setOutputAllocator_2, name.c_str(), static_cast<void*>(nullptr));
+  object_.call(Slot::IExecutionContext_setOutputAllocator_2, name.c_str(), static_cast<void*>(nullptr));
 }
 
-void Execution::setProfiler(void* profiler) { object_.call<void>(Slot::IExecutionContext_setProfiler_1, profiler); }
+void Execution::setProfiler(void* profiler) { object_.call(Slot::IExecutionContext_setProfiler_1, profiler); }
 
-void Execution::setEnqueueEmitsProfile(bool emits) { object_.call<void>(Slot::IExecutionContext_setEnqueueEmitsProfile_1, emits); }
+void Execution::setEnqueueEmitsProfile(bool emits) { object_.call(Slot::IExecutionContext_setEnqueueEmitsProfile_1, emits); }
 
 void Execution::reportToProfiler() {
-  if (!object_.call<bool>(Slot::IExecutionContext_reportToProfiler_0)) throw Failure("TF_RUN_FAILED", engine_->library().name() + " did not report its layers' times.");
+  if (!object_.call(Slot::IExecutionContext_reportToProfiler_0)) throw Failure("TF_RUN_FAILED", engine_->library().name() + " did not report its layers' times.");
 }
 
 void Execution::enqueue(const cuda::Stream& stream) {
   const Hearing hearing(listener_);
-  if (object_.call<bool>(Slot::IExecutionContext_enqueueV3_1, stream.get())) return;
+  if (object_.call(Slot::IExecutionContext_enqueueV3_1, stream.get())) return;
   if (ranOutOfMemory(listener_)) throw outOfMemory(engine_->device(), listener_, "work of the engine", 0);
   throw listener_.failure("TF_RUN_FAILED", engine_->library().name() + " could not enqueue the engine's work.");
 }

@@ -86,17 +86,20 @@ void InferenceLibrary::requireTable() const {
     throw Failure("TF_LIBRARY_UNSUPPORTED", shared_.path() + " is " + name() + ", and trtforge has no table of its functions.");
 }
 
-bool InferenceLibrary::has(Slot slot) const noexcept {
+bool InferenceLibrary::has(const AnyMethod& method) const noexcept {
   if (generation_ == Generation::kUnknown) return false;
-  const Place& place = kFunctions[static_cast<int>(slot)].places[static_cast<int>(generation_)];
+  const Place& place = kFunctions[method.row].places[static_cast<int>(generation_)];
   return place.index >= 0 && comparable_ >= place.since && comparable_ != place.except;
 }
 
-int InferenceLibrary::place(Slot slot) const {
+int InferenceLibrary::place(const AnyMethod& method, unsigned generations) const {
   requireTable();
-  const Function& function = kFunctions[static_cast<int>(slot)];
+  const Function& function = kFunctions[method.row];
   const Place& place = function.places[static_cast<int>(generation_)];
-  if (has(slot)) return place.index;
+  if (has(method)) {
+    if ((generations >> static_cast<int>(generation_) & 1) != 0) return place.index;
+    throw Failure("TF_INTERNAL", std::string(function.name) + " was to be called as another version than " + name() + " declares it.");
+  }
   const std::string what = std::string(function.name) + " is not in " + name();
   if (place.index < 0) throw Failure("TF_LIBRARY_TOO_OLD", what + "; no version of its major has it.");
   if (comparable_ == place.except) throw Failure("TF_LIBRARY_TOO_OLD", what + " in the place it has in every other version; use another version.");

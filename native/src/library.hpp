@@ -5,11 +5,9 @@
 #include <string>
 
 #include "failure.hpp"
-#include "slots.h"
+#include "method.hpp"
 
 namespace trtforge {
-
-enum class Generation : int { k8 = 0, k10 = 1, k11 = 2, kRtx1 = 3, kUnknown = -1 };
 
 // A shared library by path. `symbol` throws TF_LIBRARY_LOAD_FAILED where the library lacks it.
 class SharedLibrary {
@@ -50,11 +48,21 @@ class InferenceLibrary {
   // Throws TF_LIBRARY_UNSUPPORTED where there is no table for it.
   void requireTable() const;
 
-  bool has(Slot slot) const noexcept;
-  // The place of a function in its class's table. Throws TF_LIBRARY_TOO_OLD, naming the version needed, instead of ever giving a place that is not there.
-  int place(Slot slot) const;
+  bool has(const AnyMethod& method) const noexcept;
+  // Calls a function of an object's own table. Throws TF_LIBRARY_TOO_OLD, naming the version needed, instead of ever calling what is not there.
+  template <class... Types, class... Given>
+  auto call(void* object, const Method<Types...>& method, Given... given) const {
+    return call(object, agreed(method), given...);
+  }
+  template <class Type, class... Given>
+  auto call(void* object, const TypedMethod<Type>& method, Given... given) const {
+    return callVirtual(object, place(method, method.generations), method, given...);
+  }
 
  private:
+  // The place of a function in its class's table, where one of these generations is loaded.
+  int place(const AnyMethod& method, unsigned generations) const;
+
   SharedLibrary shared_;
   std::int32_t code_;
   bool rtx_;
@@ -62,14 +70,6 @@ class InferenceLibrary {
   std::int32_t comparable_ = 0;
   std::string version_;
 };
-
-// Calls a virtual function of an object whose first word is its table. The Itanium C++ ABI passes `this` first, as a plain function would take it.
-template <class Result, class... Arguments>
-Result callVirtual(void* object, int place, Arguments... arguments) {
-  void** table = *static_cast<void***>(object);
-  auto function = reinterpret_cast<Result (*)(void*, Arguments...)>(table[place]);
-  return function(object, arguments...);
-}
 
 // A public object of TensorRT: its own table (only destructors are called there), then the pointer to the object that does the work.
 class Facade {
@@ -81,10 +81,9 @@ class Facade {
   explicit operator bool() const { return object_ != nullptr && static_cast<void**>(object_)[1] != nullptr; }
   void* get() const { return object_; }
 
-  template <class Result, class... Arguments>
-  Result call(Slot slot, Arguments... arguments) const {
-    void* implementation = static_cast<void**>(object_)[1];
-    return callVirtual<Result>(implementation, library_->place(slot), arguments...);
+  template <class Function, class... Given>
+  auto call(const Function& method, Given... given) const {
+    return library_->call(static_cast<void**>(object_)[1], method, given...);
   }
 
  protected:
@@ -113,7 +112,7 @@ class Owned : public Facade {
   // Lets it be without deleting it.
   void release() { object_ = nullptr; }
   void reset() {
-    if (object_ != nullptr) callVirtual<void>(object_, 1);
+    if (object_ != nullptr) callVirtual(object_, 1, agreed(Slot::IHostMemory_destroy_deleting_0));
     object_ = nullptr;
   }
 };

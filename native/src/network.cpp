@@ -18,18 +18,19 @@ std::string sentenceFor(const ParserError& error) {
 NetworkTensor tensorFacts(const InferenceLibrary& library, void* object) {
   const Facade tensor(library, object);
   NetworkTensor facts;
-  facts.name = textOf(tensor.call<const char*>(Slot::ITensor_getName_0));
-  facts.dtype = tensor.call<std::int32_t>(Slot::ITensor_getType_0);
-  facts.shape = library.generation() == Generation::k8 ? tensor.call<Dims32>(Slot::ITensor_getDimensions_0).toVector()
-                                                       : tensor.call<Dims64>(Slot::ITensor_getDimensions_0).toVector();
-  facts.shapeTensor = tensor.call<bool>(Slot::ITensor_isShapeTensor_0);
+  facts.name = textOf(tensor.call(Slot::ITensor_getName_0));
+  facts.dtype = tensor.call(Slot::ITensor_getType_0);
+  facts.shape = library.generation() == Generation::k8 ? tensor.call(declaredIn<Generation::k8>(Slot::ITensor_getDimensions_0)).toVector()
+                                                       : tensor.call(declaredIn<Generation::k10>(Slot::ITensor_getDimensions_0)).toVector();
+  facts.shapeTensor = tensor.call(Slot::ITensor_isShapeTensor_0);
   return facts;
 }
 
-std::vector<NetworkTensor> tensors(const InferenceLibrary& library, const Facade& network, Slot count, Slot get) {
+template <class Count, class Get>
+std::vector<NetworkTensor> tensors(const InferenceLibrary& library, const Facade& network, const Count& count, const Get& get) {
   std::vector<NetworkTensor> all;
-  const std::int32_t number = network.call<std::int32_t>(count);
-  for (std::int32_t i = 0; i < number; ++i) all.push_back(tensorFacts(library, network.call<void*>(get, i)));
+  const std::int32_t number = network.call(count);
+  for (std::int32_t i = 0; i < number; ++i) all.push_back(tensorFacts(library, network.call(get, i)));
   return all;
 }
 
@@ -44,13 +45,13 @@ Parser::Parser(const InferenceLibrary& library, const std::string& path, const F
 }
 
 Parser::~Parser() {
-  if (object_ != nullptr) call<void>(Slot::IParser_destroy_deleting_0);
+  if (object_ != nullptr) call(Slot::IParser_destroy_deleting_0);
 }
 
 void Parser::parse(const std::string& modelPath, std::uint32_t flags, Listener& listener) {
   constexpr int kWarnings = 2;
-  if (flags != 0) call<void>(Slot::IParser_setFlags_1, flags);
-  const bool parsed = call<bool>(Slot::IParser_parseFromFile_2, modelPath.c_str(), kWarnings);
+  if (flags != 0) call(Slot::IParser_setFlags_1, flags);
+  const bool parsed = call(Slot::IParser_parseFromFile_2, modelPath.c_str(), kWarnings);
   const std::vector<ParserError> refused = errors();
   if (parsed && refused.empty()) return;
   if (refused.empty()) throw listener.failure("TF_MODEL_REJECTED", modelPath + " could not be parsed.");
@@ -63,12 +64,12 @@ void Parser::parse(const std::string& modelPath, std::uint32_t flags, Listener& 
 
 std::vector<ParserError> Parser::errors() const {
   std::vector<ParserError> all;
-  const int count = call<int>(Slot::IParser_getNbErrors_0);
+  const int count = call(Slot::IParser_getNbErrors_0);
   for (int i = 0; i < count; ++i) {
-    void* error = call<void*>(Slot::IParser_getError_1, i);
+    void* error = call(Slot::IParser_getError_1, i);
     if (error == nullptr) continue;
-    const auto text = [&](Slot slot) { return library_.has(slot) ? textOf(callVirtual<const char*>(error, library_.place(slot))) : ""; };
-    const auto number = [&](Slot slot) { return callVirtual<int>(error, library_.place(slot)); };
+    const auto text = [&](const auto& method) { return library_.has(method) ? textOf(library_.call(error, method)) : ""; };
+    const auto number = [&](const auto& method) { return library_.call(error, method); };
     ParserError facts;
     facts.code = number(Slot::IParserError_code_0);
     facts.node = number(Slot::IParserError_node_0);

@@ -27,9 +27,9 @@ class Parser {
   void parse(const std::string& modelPath, std::uint32_t flags, Listener& listener);
 
  private:
-  template <class Result, class... Arguments>
-  Result call(Slot slot, Arguments... arguments) const {
-    return callVirtual<Result>(object_, library_.place(slot), arguments...);
+  template <class Function, class... Given>
+  auto call(const Function& method, Given... given) const {
+    return library_.call(object_, method, given...);
   }
   std::vector<ParserError> errors() const;
 

@@ -14,13 +14,12 @@ void initialiseStandardPlugins(const InferenceLibrary& library, const std::strin
   }
 }
 
-Plugins::Plugins(const InferenceLibrary& library, const Facade& owner, Slot slot, const std::vector<std::string>& paths, Listener& listener)
+Plugins::Plugins(const InferenceLibrary& library, const Facade& owner, const RegistryOf& registryOf, const std::vector<std::string>& paths, Listener& listener)
     : library_(library) {
   if (paths.empty()) return;
-  registry_ = owner.call<void*>(slot);
-  const int load = library.place(Slot::IPluginRegistry_loadLibrary_1);
+  registry_ = owner.call(registryOf);
   for (const std::string& path : paths) {
-    void* handle = callVirtual<void*>(registry_, load, path.c_str());
+    void* handle = library.call(registry_, Slot::IPluginRegistry_loadLibrary_1, path.c_str());
     if (handle == nullptr) {
       release();
       throw listener.failure("TF_LIBRARY_LOAD_FAILED", path + " could not be loaded as a plug-in library.");
@@ -32,7 +31,7 @@ Plugins::Plugins(const InferenceLibrary& library, const Facade& owner, Slot slot
 Plugins::~Plugins() { release(); }
 
 void Plugins::release() {
-  for (void* handle : handles_) callVirtual<void>(registry_, library_.place(Slot::IPluginRegistry_deregisterLibrary_1), handle);
+  for (void* handle : handles_) library_.call(registry_, Slot::IPluginRegistry_deregisterLibrary_1, handle);
   handles_.clear();
 }
 

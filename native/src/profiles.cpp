@@ -68,10 +68,10 @@ void setDimensions(const InferenceLibrary& library, const Facade& profile, std::
                    const std::vector<std::int64_t>& shape) {
   bool accepted;
   if (library.generation() == Generation::k8) {
-    accepted = profile.call<bool>(Slot::IOptimizationProfile_setDimensions_3, range.input.c_str(), selector, Dims32::from(shape));
+    accepted = profile.call(declaredIn<Generation::k8>(Slot::IOptimizationProfile_setDimensions_3), range.input.c_str(), selector, Dims32::from(shape));
   } else {
     const Dims64 dims = Dims64::from(shape);
-    accepted = profile.call<bool>(Slot::IOptimizationProfile_setDimensions_3, range.input.c_str(), selector, &dims);
+    accepted = profile.call(declaredIn<Generation::k10>(Slot::IOptimizationProfile_setDimensions_3), range.input.c_str(), selector, &dims);
   }
   if (!accepted) refuse(number, "the library refuses " + shown(shape) + " for " + range.input + ".");
 }
@@ -81,10 +81,10 @@ void setValues(const InferenceLibrary& library, const Facade& profile, std::size
   const auto count = static_cast<std::int32_t>(values.size());
   bool accepted;
   if (library.has(Slot::IOptimizationProfile_setShapeValuesV2_4)) {
-    accepted = profile.call<bool>(Slot::IOptimizationProfile_setShapeValuesV2_4, range.input.c_str(), selector, values.data(), count);
+    accepted = profile.call(Slot::IOptimizationProfile_setShapeValuesV2_4, range.input.c_str(), selector, values.data(), count);
   } else {
     const std::vector<std::int32_t> narrow(values.begin(), values.end());
-    accepted = profile.call<bool>(Slot::IOptimizationProfile_setShapeValues_4, range.input.c_str(), selector, narrow.data(), count);
+    accepted = profile.call(Slot::IOptimizationProfile_setShapeValues_4, range.input.c_str(), selector, narrow.data(), count);
   }
   if (!accepted) refuse(number, "the library refuses the values " + shown(values) + " for " + range.input + ".");
 }
@@ -127,15 +127,15 @@ void addProfiles(const InferenceLibrary& library, const Facade& builder, const F
                  const std::vector<std::vector<ProfileInput>>& profiles, Listener& listener) {
   for (std::size_t number = 0; number < profiles.size(); ++number) {
     // The builder owns its profiles and frees them with itself.
-    const Facade profile(library, builder.call<void*>(Slot::IBuilder_createOptimizationProfile_0));
+    const Facade profile(library, builder.call(Slot::IBuilder_createOptimizationProfile_0));
     for (const ProfileInput& range : profiles[number]) {
       const auto set = range.values ? setValues : setDimensions;
       set(library, profile, number, range, kMin, range.min);
       set(library, profile, number, range, kOpt, range.opt);
       set(library, profile, number, range, kMax, range.max);
     }
-    const bool valid = profile.call<bool>(Slot::IOptimizationProfile_isValid_0);
-    if (!valid || config.call<std::int32_t>(Slot::IBuilderConfig_addOptimizationProfile_1, profile.get()) < 0)
+    const bool valid = profile.call(Slot::IOptimizationProfile_isValid_0);
+    if (!valid || config.call(Slot::IBuilderConfig_addOptimizationProfile_1, profile.get()) < 0)
       throw listener.failure("TF_PROFILE_INVALID", "Profile " + std::to_string(number) + " is not one the library takes.");
   }
 }

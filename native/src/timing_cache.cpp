@@ -14,9 +14,9 @@ const std::vector<std::string> kRejections = {"invalid timing cache", "timing ca
 TimingCache::TimingCache(const InferenceLibrary& library, const Facade& config, const BuildRequest& request, Listener& listener) {
   if (request.timingCacheOutputPath.empty() && request.timingCachePath.empty()) return;
   const auto create = [&](const void* bytes, std::size_t size) {
-    return Owned(library, config.call<void*>(Slot::IBuilderConfig_createTimingCache_2, bytes, size));
+    return Owned(library, config.call(Slot::IBuilderConfig_createTimingCache_2, bytes, size));
   };
-  const auto set = [&] { return cache_ && config.call<bool>(Slot::IBuilderConfig_setTimingCache_2, cache_.get(), false); };
+  const auto set = [&] { return cache_ && config.call(Slot::IBuilderConfig_setTimingCache_2, cache_.get(), false); };
   if (!request.timingCachePath.empty() && fileExists(request.timingCachePath)) {
     const std::vector<char> bytes = readFile(request.timingCachePath);
     cache_ = create(bytes.data(), bytes.size());
@@ -31,11 +31,11 @@ TimingCache::TimingCache(const InferenceLibrary& library, const Facade& config, 
 
 void TimingCache::save(const InferenceLibrary& library, const Facade& config, const BuildRequest& request) const {
   if (request.timingCacheOutputPath.empty()) return;
-  const Facade current(library, config.call<void*>(Slot::IBuilderConfig_getTimingCache_0));
+  const Facade current(library, config.call(Slot::IBuilderConfig_getTimingCache_0));
   if (!current) return;
-  const Owned memory(library, current.call<void*>(Slot::ITimingCache_serialize_0));
+  const Owned memory(library, current.call(Slot::ITimingCache_serialize_0));
   if (!memory) return;
-  writeFile(request.timingCacheOutputPath, memory.call<const void*>(Slot::IHostMemory_data_0), memory.call<std::size_t>(Slot::IHostMemory_size_0));
+  writeFile(request.timingCacheOutputPath, memory.call(Slot::IHostMemory_data_0), memory.call(Slot::IHostMemory_size_0));
 }
 
 const char* TimingCache::use(Listener& listener) const {

@@ -144,7 +144,10 @@ export interface NativeCall {
    * Throws TF_RUN_FAILED, TF_GPU_MEMORY.
    */
   runSync(inputs: readonly NativeHostData[], outputs: readonly NativeHostData[]): void;
-  /** The same on the context's own thread. Runs of one context are answered in order. */
+  /**
+   * The same on the context's own thread; runs of one context are answered in order. Inputs are read before this returns. Outputs are written by that
+   * thread: give it views whose memory nobody can transfer or resize before the job is done.
+   */
   run(inputs: readonly NativeHostData[], outputs: readonly NativeHostData[]): NativeJob<void>;
   /** Shapes and bytes of data-dependent outputs of the last run; their bytes are read with `readOutput`. */
   lastShapes(): readonly { readonly name: string; readonly shape: readonly number[] }[];
@@ -160,6 +163,7 @@ export interface NativeHostData {
 
 export interface NativeDeviceMemory {
   readonly bytes: number;
+  /** Reads the data before it returns. */
   write(data: ArrayBufferView, offset: number): NativeJob<void>;
   read(offset: number, bytes: number): NativeJob<ArrayBuffer>;
   close(): void;

@@ -48,9 +48,35 @@ describe('reading headers', () => {
       { index: 0, name: 'destroy.complete', parameters: 0 },
       { index: 1, name: 'destroy.deleting', parameters: 0 },
       { index: 2, name: 'first', parameters: 2 },
-      { index: 3, name: 'second', parameters: 0 },
-      { index: 4, name: 'second', parameters: 1 },
-      { index: 5, name: 'third', parameters: 2 },
+      { index: 3, name: 'second', parameters: 0, type: 'int32()' },
+      { index: 4, name: 'second', parameters: 1, type: 'void(int32)' },
+      { index: 5, name: 'third', parameters: 2, type: 'void(pointer, int64*)' },
+    ]);
+  });
+
+  test('types are those that the machine passes: names followed, enumerations as numbers, references as pointers', () => {
+    const path = headers(
+      'types',
+      [10, 0, 1],
+      `${root}
+      using Dims = Dims64; using Handle = void*; using Flags = uint32_t; using char_t = char; using AsciiChar = char_t;
+      enum class Kind : int32_t { kA }; enum class Plain { kA };
+      class VBuilder : public VRoot {
+      public:
+        virtual Dims shape(AsciiChar const* name, Kind kind, Plain plain) const noexcept = 0;
+        virtual nvinfer1::IPlain* made(Dims const& dims, std::size_t bytes = 4, bool on = false) noexcept = 0;
+        virtual Flags flags(Handle handle, cudaStream_t stream, float share) noexcept = 0;
+        virtual Weights weights(int32_t const* values, char const* const* names) noexcept = 0;
+        virtual void take(int32_t const* values, char const* const* names) noexcept = 0;
+      };`,
+    );
+    const slots = readHeaders(path).classes.IBuilder?.slots.slice(2);
+    expect(slots?.map(({ type }) => type)).toEqual([
+      'dims64(text, int32, int32)',
+      'pointer(dims64*, uint64, bool)',
+      'uint32(pointer, pointer, float)',
+      undefined,
+      'void(int32*, pointer)',
     ]);
   });
 
@@ -108,7 +134,7 @@ describe('deriving a table', () => {
     );
     const { status, stderr } = derive('--generation', '10', path);
     expect(status).toBe(1);
-    expect(stderr).toContain('IHostMemory slot 2 is size, committed as data.');
+    expect(stderr).toContain('IHostMemory slot 2 is size: uint64(), committed as data: pointer().');
     expect(stderr).toContain('IHostMemory slot 4 (type) is committed as of 10.0.1 but 10.6.0 lacks it.');
   });
 
@@ -167,11 +193,65 @@ describe('what the tables say', () => {
 
   test('the C++ header holds each function with its number of parameters, and −1 where it is missing', () => {
     const header = slotsHeader(readTables());
-    expect(header).toContain('  IRuntime_deserializeCudaEngine_3,');
+    expect(header).toMatch(
+      /^inline constexpr Method<void\*\(const void\*, std::size_t, const void\*\), Absent, Absent, Absent> IRuntime_deserializeCudaEngine_3\{\{\d+\}\};$/m,
+    );
     expect(header).toContain(
       '{"IBuilderConfig::setTilingOptimizationLevel", {{-1, 0, 0}, {62, 100800, 0}, {51, 110000, 0}, {51, 10701, 0}}}',
     );
   });
+});
+
+describe('a call through a table', () => {
+  /** Whether the body of a function with an execution context, a configuration and a library compiles. */
+  const compiles = (body: string): boolean => {
+    writeFileSync(join(folder, 'slots.h'), slotsHeader(readTables()));
+    const source = `#include "library.hpp"
+      using namespace trtforge;
+      [[maybe_unused]] void calls(const InferenceLibrary& library, const Facade& context, const Facade& config, void* memory) { ${body} }`;
+    const include = fileURLToPath(new URL('../../native/src', import.meta.url));
+    const args = ['-std=c++17', '-fsyntax-only', '-xc++', `-I${folder}`, `-I${include}`, '-'];
+    const { status, stderr } = spawnSync(process.env.CXX ?? 'g++', args, { input: source, encoding: 'utf8' });
+    if (status !== 0 && !/not of the type|differently|no match|arguments|cannot convert/.test(stderr))
+      throw new Error(stderr);
+    return status === 0;
+  };
+  const limit = 'Slot::IBuilderConfig_setMemoryPoolLimit_2';
+  const shape = 'Slot::IExecutionContext_setInputShape_2';
+
+  test.each([
+    ['as it is declared', `config.call(${limit}, 0, std::size_t{1});`, true],
+    ['with a number that is too narrow', `config.call(${limit}, 0, 1);`, false],
+    ['with a number that is too wide', `config.call(${limit}, std::int64_t{0}, std::size_t{1});`, false],
+    ['with too few arguments', `config.call(${limit}, 0);`, false],
+    ['with a pointer for a number', `config.call(${limit}, 0, memory);`, false],
+    [
+      'of a function that generations declare differently',
+      `Dims64 dims; context.call(${shape}, "x", &dims);`,
+      false,
+    ],
+    [
+      'of one generation, as that declares it',
+      `Dims32 dims; context.call(declaredIn<Generation::k8>(${shape}), "x", &dims);`,
+      true,
+    ],
+    [
+      'of one generation, with the shape of another',
+      `Dims32 dims; context.call(declaredIn<Generation::k10>(${shape}), "x", &dims);`,
+      false,
+    ],
+    [
+      'whose result is taken for another type',
+      'std::int32_t* values = context.call(Slot::ICudaEngine_getProfileTensorValuesV2_3, "x", 0, 0); (void)values;',
+      false,
+    ],
+  ])(
+    '%s compiles only where the types are the declared ones',
+    (_case, body, expected) => {
+      expect(compiles(body)).toBe(expected);
+    },
+    60_000,
+  );
 });
 
 describe('versions', () => {

@@ -13,6 +13,7 @@ inline std::int32_t netProfiles(Worker* self) { return static_cast<std::int32_t>
 inline std::int32_t netAuxStreams(Worker* self) { return static_cast<std::int32_t>(engineOf(self).network.auxstreams); }
 inline bool netRefittable(Worker*) { return false; }
 inline std::int64_t netMemory(Worker* self) { return engineOf(self).network.memory; }
+inline std::size_t netMemorySize(Worker* self) { return static_cast<std::size_t>(netMemory(self)); }
 inline std::int64_t netProfileMemory(Worker* self, std::int32_t) { return netMemory(self); }
 inline std::int32_t netCount(Worker* self) { return static_cast<std::int32_t>(engineOf(self).network.tensors.size()); }
 inline const char* netTensorName(Worker* self, std::int32_t index) { return engineOf(self).network.tensors[static_cast<std::size_t>(index)].name.c_str(); }
@@ -86,7 +87,7 @@ inline Table netEngineTable = Table()
                                   .put(Slot::ICudaEngine_getNbOptimizationProfiles_0, netProfiles)
                                   .put(Slot::ICudaEngine_getNbAuxStreams_0, netAuxStreams)
                                   .put(Slot::ICudaEngine_isRefittable_0, netRefittable)
-                                  .put(Slot::ICudaEngine_getDeviceMemorySize_0, netMemory)
+                                  .put(Slot::ICudaEngine_getDeviceMemorySize_0, netMemorySize)
                                   .put(Slot::ICudaEngine_getDeviceMemorySizeV2_0, netMemory)
                                   .put(Slot::ICudaEngine_getDeviceMemorySizeForProfileV2_1, netProfileMemory)
                                   .put(Slot::ICudaEngine_getNbIOTensors_0, netCount)

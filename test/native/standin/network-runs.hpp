@@ -65,14 +65,14 @@ bool computeNonzero(NetContext& context, void* stream) {
   if (void* allocator = context.allocators["y"]) {
     const std::uint64_t bytes = std::max<std::size_t>(1, found.size() * sizeof(Index));
 #if STANDIN_GENERATION == 0
-    memory = call<void*>(allocator, Slot::IOutputAllocator_reallocateOutput_4, "y", memory, bytes, std::uint64_t{256});
+    memory = call(allocator, Slot::IOutputAllocator_reallocateOutput_4, "y", memory, bytes, std::uint64_t{256});
 #else
-    memory = call<void*>(allocator, Slot::IOutputAllocator_reallocateOutputAsync_5, "y", memory, bytes, std::uint64_t{256}, stream);
+    memory = call(allocator, Slot::IOutputAllocator_reallocateOutputAsync_5, "y", memory, bytes, std::uint64_t{256}, stream);
 #endif
     if (memory == nullptr) return refuse("Internal Error (the allocator gave no memory)");
     if (!touches(stream, memory)) return refuse(cudaText(700));
     const Dims shape = dimsOf({static_cast<std::int64_t>(found.size())});
-    call<void>(allocator, Slot::IOutputAllocator_notifyShape_2, "y", &shape);
+    call(allocator, Slot::IOutputAllocator_notifyShape_2, "y", &shape);
   }
   std::memcpy(memory, found.data(), found.size() * sizeof(Index));
   return true;
@@ -96,7 +96,7 @@ inline bool netReport(Worker* self) {
   while (!rest.empty()) {
     const std::size_t end = rest.find(',');
     const std::size_t colon = rest.find(':');
-    call<void>(context.profiler, Slot::IProfiler_reportLayerTime_2, rest.substr(0, colon).c_str(), static_cast<float>(std::atof(rest.c_str() + colon + 1)));
+    call(context.profiler, Slot::IProfiler_reportLayerTime_2, rest.substr(0, colon).c_str(), static_cast<float>(std::atof(rest.c_str() + colon + 1)));
     rest = end == std::string::npos ? "" : rest.substr(end + 1);
   }
   return true;

@@ -11,17 +11,17 @@
 #include <string>
 #include <utility>
 
-#include "slots.h"
+#include "../../../native/src/method.hpp"
 
 namespace standin {
 
-using trtforge::Slot;
+namespace Slot = trtforge::Slot;
 
 // STANDIN_GENERATION is the number of the table: 0 is 8, 1 is 10, 2 is 11, 3 is rtx1.
 constexpr int kGeneration = STANDIN_GENERATION;
 constexpr int kSlots = 128;
 
-inline int place(Slot slot) { return trtforge::kFunctions[static_cast<int>(slot)].places[kGeneration].index; }
+inline int place(const trtforge::AnyMethod& method) { return trtforge::kFunctions[method.row].places[kGeneration].index; }
 
 inline const char* wish(const char* name) {
   const char* value = std::getenv(name);
@@ -44,12 +44,36 @@ void unexpected() {
   std::abort();
 }
 
+// Whether a stand-in's type is the declared one: numbers of the same width, structures the same, pointers to the same where the table says to what.
+template <class Declared, class Own>
+constexpr bool alike() {
+  if constexpr (std::is_pointer_v<Declared> && std::is_pointer_v<Own>) {
+    using Pointed = std::remove_cv_t<std::remove_pointer_t<Declared>>;
+    return std::is_void_v<Pointed> || std::is_same_v<Pointed, std::remove_cv_t<std::remove_pointer_t<Own>>>;
+  } else {
+    return std::is_same_v<Declared, Own>;
+  }
+}
+template <class Declared, class Function>
+struct Stands;
+template <class Function>
+struct Stands<trtforge::Absent, Function> {
+  static constexpr bool kFor = true;
+};
+// A result that nobody reads may be any.
+template <class Result, class... Taken, class Own, class Self, class... OwnTaken>
+struct Stands<Result(Taken...), Own (*)(Self, OwnTaken...)> {
+  static constexpr bool kFor = (std::is_void_v<Result> || alike<Result, Own>()) && (alike<Taken, OwnTaken>() && ...);
+};
+
 class Table {
  public:
   Table() { fill(std::make_integer_sequence<int, kSlots>()); }
-  template <class Function>
-  Table& put(Slot slot, Function function) {
-    if (place(slot) >= 0) slots_[place(slot)] = reinterpret_cast<void*>(function);
+  // A function that is not as this generation declares it does not compile.
+  template <class... Types, class Function>
+  Table& put(const trtforge::Method<Types...>& method, Function function) {
+    static_assert(Stands<std::tuple_element_t<kGeneration, std::tuple<Types...>>, Function>::kFor, "The stand-in has other parameters, or another result, than the function it stands for.");
+    if (place(method) >= 0) slots_[place(method)] = reinterpret_cast<void*>(function);
     return *this;
   }
   Table& put(int index, void* function) {
@@ -93,10 +117,9 @@ inline Public* make(const char* name, Table& table, Worker* parent = nullptr) {
   return new Public{destructors.slots(), new Worker{table.slots(), name, parent, "", 0}};
 }
 
-template <class Result, class... Arguments>
-Result call(void* object, Slot slot, Arguments... arguments) {
-  auto function = reinterpret_cast<Result (*)(void*, Arguments...)>((*static_cast<void***>(object))[place(slot)]);
-  return function(object, arguments...);
+template <class... Types, class... Given>
+auto call(void* object, const trtforge::Method<Types...>& method, Given... given) {
+  return trtforge::callVirtual(object, place(method), trtforge::declaredIn<static_cast<trtforge::Generation>(kGeneration)>(method), given...);
 }
 
 // A function of the stand-in libcuda.
@@ -107,20 +130,14 @@ Function cuda(const char* name) {
 }
 
 inline void* theLogger = nullptr;
-inline void say(void* logger, int severity, const std::string& message) { call<void>(logger, Slot::ILogger_log_2, severity, message.c_str()); }
+inline void say(void* logger, int severity, const std::string& message) { call(logger, Slot::ILogger_log_2, severity, message.c_str()); }
 
 #if STANDIN_GENERATION == 0
-struct Dims {
-  std::int32_t count;
-  std::int32_t values[8];
-};
+using Dims = trtforge::Dims32;
 using DimsArgument = Dims;
 inline const Dims& dims(const Dims& argument) { return argument; }
 #else
-struct Dims {
-  std::int32_t count;
-  std::int64_t values[8];
-};
+using Dims = trtforge::Dims64;
 using DimsArgument = const Dims*;
 inline const Dims& dims(const Dims* argument) { return *argument; }
 #endif
