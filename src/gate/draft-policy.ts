@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { TrtforgeError } from '../errors.js';
 import { valuesAt } from './field-path.js';
+import { OWN_OUTCOME } from './gate-result.js';
 import { type GivenResult, readGivenResults } from './given-result.js';
 import { numberOf } from './limit.js';
-import { OWN_OUTCOME, ownOutcome } from './own-outcome.js';
+import { ownOutcome } from './own-outcome.js';
 
 /** What `gate init` gives: a policy to begin with. */
 export const draftedPolicySchema = z.object({

@@ -1,5 +1,8 @@
 import { z } from 'zod';
 
+/** The check that every policy has: what a result reports of itself. Waivers name it like any other check. */
+export const OWN_OUTCOME = 'own-outcome';
+
 /** From best to worst is pass, waived, warn, inconclusive, fail; `skipped` is what the policy lets be absent. */
 export const findingOutcomeSchema = z.enum(['pass', 'waived', 'warn', 'inconclusive', 'fail', 'skipped']);
 
@@ -34,7 +37,7 @@ export const gateFindingSchema = z.object({
     'missing-field',
     'missing-baseline',
     'error-result',
-    'own-outcome',
+    OWN_OUTCOME,
   ]),
   outcome: findingOutcomeSchema,
   /** What it would be without its waiver; the same as `outcome` where there is none. */

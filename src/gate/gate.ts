@@ -2,10 +2,16 @@ import { existsSync } from 'node:fs';
 import { TrtforgeError } from '../errors.js';
 import { shellWord } from '../system/shell-word.js';
 import { type Baseline, type BaselineValue, mergeBaseline, readBaseline, writeBaseline } from './baseline.js';
-import type { GateFinding, GateOutcome, GateResult, GateWaiver } from './gate-result.js';
+import {
+  type GateFinding,
+  type GateOutcome,
+  type GateResult,
+  type GateWaiver,
+  OWN_OUTCOME,
+} from './gate-result.js';
 import { type GivenResult, readGivenResults } from './given-result.js';
 import { judgeCheck, severity } from './judge-check.js';
-import { OWN_OUTCOME, ownOutcome } from './own-outcome.js';
+import { ownOutcome } from './own-outcome.js';
 import { loadPolicy, type Policy } from './policy.js';
 import { applyWaivers } from './waivers.js';
 

@@ -1,11 +1,8 @@
 import { valuesAt } from './field-path.js';
-import type { GateFinding } from './gate-result.js';
+import { type GateFinding, OWN_OUTCOME } from './gate-result.js';
 import type { GivenResult } from './given-result.js';
 import { severity } from './judge-check.js';
 import type { JudgedFinding } from './waivers.js';
-
-/** The check that every policy has: what a result reports of itself. Waivers name it like any other check. */
-export const OWN_OUTCOME = 'own-outcome';
 
 const WHY =
   'What the command that wrote the result found. It counts in every policy; only a waiver excuses it.';

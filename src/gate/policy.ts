@@ -2,7 +2,7 @@ import { dirname, isAbsolute, join } from 'node:path';
 import { TrtforgeError } from '../errors.js';
 import { didYouMean } from '../system/nearest-word.js';
 import { faultText } from '../system/schema-fault.js';
-import { OWN_OUTCOME } from './own-outcome.js';
+import { OWN_OUTCOME } from './gate-result.js';
 import { type Check, checkSchema, type PolicyFile, type Selector, type Waiver } from './policy-schema.js';
 import { readPolicyText } from './policy-text.js';
 import { presets } from './presets.js';

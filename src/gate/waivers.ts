@@ -1,4 +1,4 @@
-import type { GateFinding, GateWaiver } from './gate-result.js';
+import { type GateFinding, type GateWaiver, OWN_OUTCOME } from './gate-result.js';
 import { numberOf, readable } from './limit.js';
 import type { Policy, PolicyWaiver } from './policy.js';
 import { matchesStars } from './stars.js';
@@ -6,7 +6,7 @@ import { matchesStars } from './stars.js';
 const DAY_MS = 86_400_000;
 
 /** What a waiver can excuse: a measured miss, and what a result reports of itself. What is missing, not a number or an error is never excused. */
-const EXCUSABLE: ReadonlySet<GateFinding['rule']> = new Set(['limit', 'regression', 'own-outcome']);
+const EXCUSABLE: ReadonlySet<GateFinding['rule']> = new Set(['limit', 'regression', OWN_OUTCOME]);
 const MISSES: ReadonlySet<GateFinding['outcome']> = new Set(['fail', 'inconclusive', 'warn']);
 
 /** A finding, and which way its value would be worse; null where values only differ. */
