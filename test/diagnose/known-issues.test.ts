@@ -216,7 +216,12 @@ describe('every known issue', () => {
       '[E] Error[3]: [executionContext.cpp::setInputShape::2309] Error Code 3: API Usage Error (Parameter check failed at: runtime/api/executionContext.cpp::setInputShape::2309, condition: satisfyProfile Runtime dimension does not satisfy any optimization profile.)',
       'shape-outside-profile',
     ],
-    ['[E] Error[4]: input has 4 dimensions but profile 0 has 3.', 'profile-wrong-rank'],
+    ['[E] Error[4]: Dynamic input tensor x has 4 dimensions but profile 0 has 3.', 'profile-wrong-rank'],
+    [
+      '[E] Error[4]: Input tensor x and profile 0. At dimension axis 1, profile has min=1, opt=3, max=3 but tensor has 3.',
+      'profile-wrong-rank',
+    ],
+    ['[E] Error[4]: Not a valid plan stream.', 'plan-corrupt'],
     ['[E] Error[1]: read 999968 out of 52703540 bytes', 'plan-corrupt'],
   ])('«%s» is %s', (line, id) => {
     const { issues } = explained(line, '&&&& PASSED TensorRT.trtexec [TensorRT v100600] # x');

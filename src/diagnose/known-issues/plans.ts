@@ -38,7 +38,7 @@ export const planIssues: readonly KnownIssue[] = [
     id: 'plan-corrupt',
     severity: 'error',
     pattern:
-      /magicTagRead == kMAGIC_TAG|magicTag == rt::kPLAN_MAGIC_TAG|blobSize > numericCast|Failed to read header from the stream|Failed to verify a plan tag|\bread \d{1,20} out of \d{1,20} bytes|^Plan file is (?:empty|incorrect)|^Engine (?:blob )?is empty\. Nothing to deserialize/,
+      /magicTagRead == kMAGIC_TAG|magicTag == rt::kPLAN_MAGIC_TAG|blobSize > numericCast|Failed to read header from the stream|Failed to verify a plan tag|[Rr]ead \d{1,20} out of \d{1,20} bytes|Not a valid plan stream|No engine found in plan|^Plan file is (?:empty|incorrect)|^Engine (?:blob )?is empty\. Nothing to deserialize/,
     cause:
       'The file is not a plan of this product, or it is cut short: an interrupted download, a Git LFS pointer, or a foreign header in front.',
     remedy: '`trtforge inspect FILE` says what it is; fetch or build it again.',

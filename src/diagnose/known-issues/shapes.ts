@@ -46,7 +46,7 @@ export const shapeIssues: readonly KnownIssue[] = [
     id: 'profile-wrong-rank',
     severity: 'error',
     pattern:
-      /dynamic input is missing dimensions in profile|(?:number of dimensions is|has) (?<network>-?\d+)(?: dimensions)? but profile \d+ has (?<profile>-?\d+)|does not match network definition/,
+      /dynamic input is missing dimensions in profile|(?:number of dimensions is|has) (?<network>-?\d+)(?: dimensions)? but profile \d+ has (?<profile>-?\d+)|does not match network definition|profile has min=[^,]{1,100}, opt=[^,]{1,100}, max=.{1,100}? but tensor has|but profile dimensions are/,
     cause:
       'A profile gives an input another number of dimensions, or other fixed dimensions, than the model does.',
     remedy: '`trtforge inspect MODEL` lists each input with its dimensions.',
