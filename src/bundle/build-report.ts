@@ -74,7 +74,7 @@ export function reportOf(run: BundleRun, thrown: TrtforgeError | undefined, time
     warnings: [...(run.findings?.warnings ?? [])],
     outcome: thrown !== undefined ? 'error' : isWrong ? 'fail' : 'pass',
     ...(thrown === undefined ? {} : { error: `${thrown.code}: ${thrown.message}` }),
-    failure: thrown === undefined ? null : failureOf(thrown, failed),
+    failure: thrown === undefined ? null : failureOf(run, thrown, failed),
   };
 }
 
@@ -146,7 +146,7 @@ function componentPart(run: BundleRun, state: ComponentState): ComponentReport {
     staging: state.staged === undefined ? null : { method: state.staged.method, files: state.staged.files },
     smoke: smoke ?? null,
     warnings: [...(engine?.warnings ?? []), ...state.told, ...notFinite(state)],
-    failure: failure === undefined ? null : failureOf(failure, state.name),
+    failure: failure === undefined ? null : failureOf(run, failure, state.name),
   };
 }
 
@@ -230,12 +230,28 @@ function readReport(path: string): EarlierReport {
 }
 
 function failureOf(
+  { clock }: BundleRun,
   { code, message, remedy, details }: TrtforgeError,
   component: string | null,
 ): BundleFailure {
   const issues = details?.issues;
-  return { component, code, message, remedy, ...(Array.isArray(issues) ? { issues } : {}) };
+  const failed = clock.steps.filter((one) => one.failed && one.step !== 'convert');
+  const step = (failed.findLast((one) => one.component === component) ?? failed.at(-1))?.step ?? null;
+  return {
+    component,
+    step,
+    code,
+    message,
+    // The models were inspected before the first build: that they were not run here has another cause.
+    remedy: code === 'TF_ONNXRUNTIME_FAILED' && hasEngines(step) ? WITHOUT_RUNNING : remedy,
+    ...(Array.isArray(issues) ? { issues } : {}),
+  };
 }
+
+const hasEngines = (step: BundleFailure['step']): boolean => step === 'smoke run' || step === 'chained check';
+
+const WITHOUT_RUNNING =
+  'Use the engines as they are, unchecked: trtforge build with the same options keeps them and runs no model. The message says what ONNX Runtime could not do.';
 
 /** `20260101_120000`, UTC. */
 const stamp = (at: Date): string =>

@@ -18,8 +18,13 @@ const environmentSchema = z.strictObject({
   platform: z.string(),
 });
 
+/** What a run does, in this order; convert lies within what needed the typed model first. */
+const stepNames = ['read', 'prepare', 'convert', 'build', 'smoke run', 'chained check'] as const;
+
 const failureSchema = z.strictObject({
   component: z.string().nullable(),
+  /** What failed; null before the first step. Engines are complete and stay when it is a smoke run or the chained check. */
+  step: z.enum(stepNames).nullable().default(null),
   code: z.string(),
   message: z.string(),
   remedy: z.string(),
@@ -90,7 +95,7 @@ const mismatchSchema = z.strictObject({
 
 const stepSchema = z.strictObject({
   /** read: the meta file and the models, held against each other; prepare: what is to be built, and digests; convert lies within what needed the typed model first. */
-  step: z.enum(['read', 'prepare', 'convert', 'build', 'smoke run', 'chained check']),
+  step: z.enum(stepNames),
   component: z.string().nullable(),
   /** From the start of the run; components may be built side by side. */
   start_sec: z.number().nonnegative(),

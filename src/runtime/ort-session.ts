@@ -4,7 +4,10 @@ import { join } from 'node:path';
 import { TrtforgeError } from '../errors.js';
 import { type EventListener, ignoreEvents } from '../events.js';
 import { assertWellTyped } from '../onnx/dtype-inference.js';
+import { isExternal } from '../onnx/external-data.js';
+import { visitTensors } from '../onnx/graph.js';
 import { type OnnxModel, openModel } from '../onnx/model.js';
+import type { ModelProto } from '../onnx/onnx_pb.js';
 import { isPlaceholder } from '../onnx/open-dimensions.js';
 import { feedInputs, valueFacts } from '../onnx/value-facts.js';
 import { writeModel } from '../onnx/write.js';
@@ -106,7 +109,7 @@ const cudaOn = (device: number): OrtCuda => ({
 });
 
 interface Prepared {
-  /** The model file to load: the user's own, or a copy that is rounded, or has its weights beside it. */
+  /** The model file to load: the user's own, or a copy that is rounded, or has its weights beside it, or its shapes inside. */
   readonly path: string;
   readonly inputs: readonly Binding[];
   readonly outputs: readonly Binding[];
@@ -126,7 +129,8 @@ async function prepare(path: string, given: string, options: OrtSessionOptions):
     const isFullFloat32 = isCuda ? isWide(model.proto) : rounding === undefined;
     const facts = { inputs, outputs, rounding, isFullFloat32 };
     const isTooLarge = statSync(path).size > LARGEST_PROTOBUF;
-    if (rounding === undefined && !isTooLarge) return { path, ...facts, discard: () => {} };
+    if (rounding === undefined && !isTooLarge && !hasShapesOutside(model.proto))
+      return { path, ...facts, discard: () => {} };
     const folder = mkdtempSync(join(tmpdir(), 'trtforge-model-'));
     const discard = () => rmSync(folder, { recursive: true, force: true });
     const copy = join(folder, 'model.onnx');
@@ -148,6 +152,13 @@ async function prepare(path: string, given: string, options: OrtSessionOptions):
   } finally {
     model.close();
   }
+}
+
+/** Shapes (an input of Reshape, Expand, …) in another file: ONNX Runtime infers shapes before it reads external data, and rejects the model. */
+function hasShapesOutside(proto: ModelProto): boolean {
+  for (const { tensor } of visitTensors(proto))
+    if (isExternal(tensor) && tensor.dataType === dtypes.int64.onnx && tensor.dims.length <= 1) return true;
+  return false;
 }
 
 function bindingsOf(path: string, model: OnnxModel, isCuda: boolean): Pick<Prepared, 'inputs' | 'outputs'> {

@@ -12,6 +12,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { create } from '@bufbuild/protobuf';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { buildBundle } from '../../src/bundle/build-bundle.js';
 import type { BundleContext, BundleRequest, Explaining } from '../../src/bundle/bundle-request.js';
@@ -19,6 +20,7 @@ import { bundleReportSchema } from '../../src/bundle/report-schema.js';
 import type { PlanBuilder } from '../../src/engine/build-engine.js';
 import { verifyEngine } from '../../src/engine/verify-engine.js';
 import { TrtforgeError } from '../../src/errors.js';
+import { NodeProtoSchema, OperatorSetIdProtoSchema } from '../../src/onnx/onnx_pb.js';
 import { ownMark } from '../../src/store/process-mark.js';
 import { sha256 } from '../../src/system/digest.js';
 import { changeMeta, changeModel, recordingBuilder, scatterWeights, writeBundle } from '../support/bundle.js';
@@ -441,6 +443,38 @@ describe('a bundle that cannot be built', () => {
     expect(report.failure).toMatchObject({ component: 'joint', code: 'TF_ENGINE_TOO_SMALL' });
     expect(report.failure?.message).toMatch(/600000 bytes.*build_logs\/joint\.log/);
     expect(existsSync(join(outdir, 'joint.engine'))).toBe(false);
+  });
+
+  test('only afterwards, by the check, says that its engines are there and which step failed, and keeps them', async () => {
+    // An operator that TensorRT may have as a plug-in and ONNX Runtime does not know.
+    changeModel(join(folder, 'predictor.onnx'), (model) => {
+      model.opsetImport.push(create(OperatorSetIdProtoSchema, { domain: 'acme', version: 1n }));
+      const node = {
+        opType: 'Frobnicate',
+        domain: 'acme',
+        name: 'f',
+        input: [model.graph!.output[0]!.name],
+        output: ['aside'],
+      };
+      model.graph!.node.push(create(NodeProtoSchema, node));
+    });
+    const wishes = { precision: 'fp16', check: { seed: 0, samples: 1 } } as const;
+    const report = await failed(run(recordingBuilder(), wishes));
+    expect(statuses(report)).toEqual({ encoder: 'built', predictor: 'built', joint: 'built' });
+    expect(report.failure).toMatchObject({
+      component: null,
+      step: 'chained check',
+      code: 'TF_ONNXRUNTIME_FAILED',
+      remedy: expect.not.stringContaining('inspect'),
+    });
+    for (const { engine, engine_bytes } of report.components)
+      expect(verifyEngine(engine).plan.bytes).toBe(engine_bytes);
+    const { check: _, ...unchecked } = wishes;
+    expect(statuses(await run(recordingBuilder(), unchecked))).toEqual({
+      encoder: 'kept',
+      predictor: 'kept',
+      joint: 'kept',
+    });
   });
 
   test('because it was killed leaves nothing that the next run does not clear away', async () => {

@@ -11,13 +11,15 @@ function text(report: Parameters<typeof renderBundle>[0]): string {
   return lines.join('\n');
 }
 
-test('a component that failed has no engine to name', () => {
-  const component = sampleComponent('encoder');
-  const stopped = (status: 'failed' | 'built') =>
-    text({ ...stoppedBundle(), components: [{ ...component, status }] });
-  expect(stopped('built')).toContain(`engine    ${component.engine}`);
-  expect(stopped('failed')).not.toContain('engine  ');
+test('a component without an engine has none to name; one whose engine failed later still has it', () => {
+  const [component] = stoppedBundle().components;
+  const stopped = (engine_bytes: number | null) =>
+    text({ ...stoppedBundle(), components: [{ ...component!, status: 'failed', engine_bytes }] });
+  expect(stopped(1000)).toContain(`engine    ${component!.engine}`);
+  expect(stopped(null)).not.toContain('engine  ');
 });
+expect(stopped('built')).toContain(`engine    ${component.engine}`);
+expect(stopped('failed')).not.toContain('engine  ');
 
 test('one token is no tokens', () => {
   const report = failedBundle();

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { type BundleReport, bundleReportSchema } from '../../src/bundle/report-schema.js';
+import { bundleHeadline } from '../../src/report/bundle/sentences.js';
 import { viewsOf } from '../../src/report/views.js';
 import { failedBundle, sampleBundle, sampleCheck, sampleComponent, stoppedBundle } from './bundle-sample.js';
 
@@ -94,6 +95,17 @@ describe('the page of a bundle', () => {
     expect(titles(page)).not.toContain('Chained check: engines');
   });
 
+  test('of one whose engines are there and whose check failed says so first', () => {
+    const { failure } = stoppedBundle();
+    const report = sampleBundle({
+      outcome: 'error',
+      exitCode: 2,
+      failure: { ...failure!, component: null, step: 'chained check' },
+    });
+    expect(bundleHeadline(report)).toContain(`3 engines in ${report.outdir}`);
+    expect(bundleHeadline(report)).not.toContain('not built');
+  });
+
   test('of one that passes with close calls says so in its first sentence', () => {
     const [close] = failedBundle().checks[0]!.differences.filter((one) => one.close_call);
     const banner = (page: string) => page.slice(page.indexOf('class="verdict'), page.indexOf('<section'));
@@ -123,7 +135,13 @@ describe('the page of a bundle', () => {
         outcome: 'error',
         exitCode: 2,
         mismatches: [{ component: 'encoder', tensor: 'x', message: 'axis 1 of «x» is 128.' }],
-        failure: { component: null, code: 'TF_BUNDLE_MISMATCH', message, remedy: 'Export it again.' },
+        failure: {
+          component: null,
+          step: 'read',
+          code: 'TF_BUNDLE_MISMATCH',
+          message,
+          remedy: 'Export it again.',
+        },
         components: [],
         checks: [],
         warnings: [],
@@ -183,7 +201,7 @@ describe('names from the meta file, the models and the builder', () => {
       }),
     ],
     steps: [{ step: 'build', component: evil, start_sec: 0, sec: 1, failed: true }],
-    failure: { component: evil, code: evil, message: evil, remedy: evil },
+    failure: { component: evil, step: 'build', code: evil, message: evil, remedy: evil },
     outcome: 'error',
     exitCode: 3,
   });

@@ -223,6 +223,7 @@ export function failedBundle(): BundleReport {
 export function stoppedBundle(): BundleReport {
   const failure = {
     component: 'predictor',
+    step: 'build' as const,
     code: 'TF_BUILD_FAILED',
     message: 'TensorRT could not build out/predictor.onnx.\nNode LSTM_12 has no implementation.',
     remedy: 'Read build_logs/predictor.log.',

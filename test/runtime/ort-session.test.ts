@@ -1,10 +1,12 @@
 import { readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
+import { dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { attribute, type GraphBuilder } from '../../src/onnx/index.js';
 import { openOrtSession } from '../../src/runtime/ort-session.js';
 import type { Tensor } from '../../src/tensor/tensor.js';
 import { float32Values } from '../../src/tensor/values.js';
+import { changeModel, moveOut } from '../support/bundle.js';
 import { castTo, floats, ids, modelFile } from './models.js';
 
 async function runOnce(path: string, inputs: Record<string, Tensor>) {
@@ -65,6 +67,22 @@ describe('a session on ONNX Runtime', () => {
       });
     },
   );
+
+  it('takes shapes that are in another file, which ONNX Runtime itself does not', async () => {
+    const path = await modelFile((graph) => {
+      graph.input('x', 'float32', [2, 3]);
+      graph.initializer('shape', ids([2], [3, 2]));
+      graph.node('Reshape', { inputs: ['x', 'shape'], outputs: ['y'] });
+      graph.output('y', 'float32', [3, 2]);
+    });
+    changeModel(path, ({ graph }) => moveOut(graph!.initializer[0]!, dirname(path), 'aside', 'shape'));
+    const x = floats('float32', [2, 3], [1, 2, 3, 4, 5, 6]);
+    const { outputs } = await runOnce(path, { x });
+    expect([outputs.get('y')?.shape, [...float32Values(outputs.get('y')!)]]).toEqual([
+      [3, 2],
+      [1, 2, 3, 4, 5, 6],
+    ]);
+  });
 
   it.each([
     ['another name', { z: floats('float32', [1, 2], [1, 2]) }, /no input «z»; the inputs are x, i/],

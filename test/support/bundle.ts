@@ -78,7 +78,8 @@ export function scatterWeights(path: string, subfolder: string): readonly string
   return locations;
 }
 
-function moveOut(tensor: TensorProto, folder: string, subfolder: string, name: string): string {
+/** Moves a tensor's values to a file of a folder below the model's; gives the location. */
+export function moveOut(tensor: TensorProto, folder: string, subfolder: string, name: string): string {
   const location = join(subfolder, name.replaceAll('/', '_'));
   mkdirSync(join(folder, subfolder), { recursive: true });
   writeFileSync(join(folder, location), tensor.rawData);

@@ -32,10 +32,15 @@ export function bundleVerdict(report: BundleReport): BundleVerdict {
 }
 
 /** «3 engines in 12.4 s; the bundle decodes as its models do.» A check that passes differs at most where two decisions were almost equal. */
-export function bundleHeadline({ outcome, components, checks, failure, total_sec }: BundleReport): string {
+export function bundleHeadline(report: BundleReport): string {
+  const { outcome, components, checks, failure, outdir, total_sec } = report;
   const time = formatMs(total_sec * 1000);
+  const stopped = failure?.code === 'TF_CANCELLED' ? 'was cancelled' : 'failed';
+  const of = failure?.component ? ` of ${failure.component}` : '';
+  if (outcome === 'error' && (failure?.step === 'smoke run' || failure?.step === 'chained check'))
+    return `${plural(components.length, 'engine')} in ${outdir}, not checked: the ${failure.step}${of} ${stopped} (${time}).`;
   if (outcome === 'error')
-    return `The bundle was not built${failure?.component ? `: ${failure.component} ${failure.code === 'TF_CANCELLED' ? 'was cancelled' : 'failed'}` : ''} (${time}).`;
+    return `The bundle was not built${failure?.component ? `: ${failure.component} ${stopped}` : ''} (${time}).`;
   const engines = `${plural(components.length, 'engine')} in ${time}`;
   if (outcome === 'fail') return `${engines}, but the bundle decodes otherwise than its models.`;
   if (checks.length === 0) return `${engines}.`;
