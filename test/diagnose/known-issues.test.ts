@@ -77,6 +77,8 @@ const lines: Readonly<Record<string, string | readonly string[]>> = {
   'profile-missing': 'Network has dynamic or shape inputs, but no optimization profile has been defined.',
   'profile-not-ordered': 'Specified optimization profiles must satisfy MIN<=OPT<=MAX.',
   'profile-wrong-rank': 'x: number of dimensions is 4 but profile 0 has 3.',
+  'profile-too-small':
+    "IBuilder::buildSerializedNetwork: Error Code 4: Internal Error (kOPT values for profile 0 violate shape constraints: Conv_2: spatial dimension of convolution/deconvolution output cannot be negative (build-time output dimension of axis 2 is (+ (CEIL_DIV (+ samples -671) 160) 1)) Condition '<' violated: 351 >= 128. In operator() at /_src/runtime/core/shapeMachine.cpp:628)",
   'profile-violates-shapes': 'kOPT values for profile 0 violate shape constraints: a != b',
   'reshape-changes-volume': 'IShuffleLayer /Reshape: reshape changes volume.',
   'shape-outside-profile': 'Dimensions [8,3] exceed min ~ max range at index 0, maximum dimension is 4',

@@ -54,6 +54,17 @@ export const shapeIssues: readonly KnownIssue[] = [
     source: tensorrtIssue(532),
   },
   {
+    id: 'profile-too-small',
+    severity: 'error',
+    pattern:
+      /(?<which>kMIN|kOPT|kMAX) values for profile (?<profile>\d+) violate shape constraints: (?<node>\S{1,500}): spatial dimension of (?:convolution|pooling)\S* output cannot be negative.{1,2000}?violated: (?<least>\d+) >= (?<size>\d+)/,
+    cause:
+      'The {which} shapes of profile {profile} are too small for {node}: a size is {size} where it must be more than {least}.',
+    remedy: 'Give larger shapes for that axis.',
+    versions: 'all',
+    source: 'measured',
+  },
+  {
     id: 'profile-violates-shapes',
     severity: 'error',
     pattern: /(?<which>kMIN|kOPT|kMAX) values for profile (?<profile>\d+) violate shape constraints/,
