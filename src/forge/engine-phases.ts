@@ -6,7 +6,7 @@ import { verifyModel } from '../verify/verify.js';
 import type { Forged, ForgePhase, Run } from './forged.js';
 import type { SkippablePhase } from './options.js';
 import { writeJson } from './run-root.js';
-import { optimumShapes, outcomeText } from './verify-phase.js';
+import { builtShapes, outcomeText } from './verify-phase.js';
 
 /** Long enough for steady clocks, short beside a build. */
 const BENCH_MS = 3000;
@@ -20,7 +20,7 @@ export const verifyEnginePhase = (run: Run): ForgePhase => ({
     if (obtained === undefined) throw new Error('The engine is verified only after the build phase.');
     const engineVerification = await verifyModel(
       {
-        shapes: optimumShapes(prepared?.identity.recipe.profiles[0]),
+        shapes: builtShapes(prepared),
         ...run.options.verify,
         reference: run.options.model,
         candidate: obtained.engine,

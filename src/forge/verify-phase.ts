@@ -1,4 +1,4 @@
-import type { Profile } from '../engine/profile.js';
+import type { PreparedBuild } from '../engine/prepare.js';
 import { plural } from '../report/quantity.js';
 import type { VerifyResult } from '../verify/result.js';
 import { verifyModel } from '../verify/verify.js';
@@ -21,7 +21,7 @@ export const verifyPhase = ({ options, root }: Run): ForgePhase => ({
     if (conversion === undefined) throw new Error('The verify phase runs only after the convert phase.');
     const found = await verifyModel(
       {
-        shapes: optimumShapes(prepared?.identity.recipe.profiles[0]),
+        shapes: builtShapes(prepared),
         ...options.verify,
         reference: options.model,
         candidate: conversion.output,
@@ -54,13 +54,14 @@ function nextForge(
   return passes ? (whole?.command ?? null) : null;
 }
 
-/** The shapes of the first profile's optimum; inputs that are shape tensors keep the values drawn for them. */
-export function optimumShapes(profile: Profile | undefined): ReadonlyMap<string, readonly number[]> {
-  return new Map(
-    Object.entries(profile ?? {}).flatMap(([name, range]) =>
-      range.values ? [] : [[name, range.opt] as const],
-    ),
-  );
+/** What the engine is built for: the first profile's optimum, and scalars where the model declares no shape. Inputs that are shape tensors keep the values drawn for them. */
+export function builtShapes(prepared: PreparedBuild | undefined): ReadonlyMap<string, readonly number[]> {
+  const scalars = prepared?.content.inputs.filter(({ shape }) => shape === null) ?? [];
+  const ranges = Object.entries(prepared?.identity.recipe.profiles[0] ?? {});
+  return new Map<string, readonly number[]>([
+    ...scalars.map(({ name }) => [name, []] as const),
+    ...ranges.flatMap(([name, range]) => (range.values ? [] : [[name, range.opt] as const])),
+  ]);
 }
 
 export function outcomeText({ outputs }: Forged['verification']): string {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { renderBundle } from '../../src/commands/bundle-text.js';
-import { failedBundle, sampleComponent, stoppedBundle } from '../report/bundle-sample.js';
+import { failedBundle, stoppedBundle } from '../report/bundle-sample.js';
 
 const plain = (said: string) => said;
 
@@ -18,8 +18,6 @@ test('a component without an engine has none to name; one whose engine failed la
   expect(stopped(1000)).toContain(`engine    ${component!.engine}`);
   expect(stopped(null)).not.toContain('engine  ');
 });
-expect(stopped('built')).toContain(`engine    ${component.engine}`);
-expect(stopped('failed')).not.toContain('engine  ');
 
 test('one token is no tokens', () => {
   const report = failedBundle();

@@ -13,6 +13,7 @@ import { type ForgeResult, forgeResultSchema } from '../../src/report/result.js'
 import { sha256 } from '../../src/system/digest.js';
 import { UNPUBLISHED_SUFFIX } from '../../src/system/publish.js';
 import { dynamicModel, staticModel, unknownOpModel } from '../native/tiny-models.js';
+import { modelFile } from '../runtime/models.js';
 import { describeWith, found } from '../support/needs.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-forge-'));
@@ -358,6 +359,32 @@ describeWith('toolchain', 'forge that builds and compares', (libraries) => {
       });
       expect(result.verification?.inputs).toMatchObject([{ name: 'x', shape: [8, 64] }]);
       expect(result.repeat.map(({ step }) => step)).toContain('Compare');
+    },
+  );
+
+  test.skipIf(found('onnxruntime') === undefined)(
+    'compares an input without a shape as the scalar that the engine takes',
+    async () => {
+      const model = await modelFile((graph) => {
+        graph.input('x', 'float32', [4, 8]);
+        graph.input('scale', 'float32', null);
+        graph.node('Mul', { inputs: ['x', 'scale'], outputs: ['m'] });
+        graph.node('Tanh', { inputs: ['m'], outputs: ['y'] });
+        graph.output('y', 'float32', [4, 8]);
+      });
+      const result = await forge({
+        model,
+        precision: 'fp16',
+        target: 'tensorrt-rtx:sm_89',
+        toolchain: libraries,
+        store: join(folder, 'store'),
+        runRoot: runRoot('scalar'),
+      });
+      expect(result.error).toBeNull();
+      expect(result.verification?.inputs).toMatchObject([
+        { name: 'x', shape: [4, 8] },
+        { name: 'scale', shape: [] },
+      ]);
     },
   );
 });
