@@ -294,7 +294,7 @@ export class LocalStore {
   }
 }
 
-export const unwritable = (place: string, cause?: unknown): TrtforgeError =>
+const unwritable = (place: string, cause?: unknown): TrtforgeError =>
   new TrtforgeError('TF_STORE_UNWRITABLE', `The engine store ${place} cannot be written${because(cause)}.`, {
     cause,
   });

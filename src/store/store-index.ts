@@ -111,7 +111,7 @@ function readIndex(path: string): Readonly<Record<string, Shard>> {
   return isIndex(content) ? content.shards : {};
 }
 
-export const isIdentity = (name: string): boolean => /^[0-9a-f]{64}$/.test(name);
+const isIdentity = (name: string): boolean => /^[0-9a-f]{64}$/.test(name);
 
 const isIndex = (content: unknown): content is IndexFile =>
   isRecord(content) &&

@@ -8,6 +8,7 @@ import { ownMark, stateOf } from '../../src/store/process-mark.js';
 
 const root = mkdtempSync(join(tmpdir(), 'trtforge-lease-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
+const MKFIFO = 'mkfifo';
 const newFolder = () => mkdtempSync(join(root, 'leases-'));
 
 const timing = { heartbeatMs: 20, expiryMs: 200 };
@@ -150,7 +151,7 @@ describe('a lease', () => {
     ['a link to nothing', (path) => symlinkSync(join(root, 'nothing'), path)],
     ['a link to itself', (path) => symlinkSync(path, path)],
     ['a folder', (path) => mkdirSync(path)],
-    ['a FIFO', (path) => void spawnSync('mkfifo', [path])],
+    ['a FIFO', (path) => void spawnSync(MKFIFO, [path])],
     ['a device without end', (path) => symlinkSync('/dev/zero', path)],
   ])('that is %s is nobody’s', (_what, make) => {
     const folder = newFolder();

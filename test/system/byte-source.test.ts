@@ -6,11 +6,12 @@ import { afterAll, expect, test } from 'vitest';
 
 const root = mkdtempSync(join(tmpdir(), 'trtforge-byte-source-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
+const MKFIFO = 'mkfifo';
 const module = new URL('../../dist/system/byte-source.js', import.meta.url).href;
 
 test.each<[string, (path: string) => void, string]>([
   ['a file', (path) => writeFileSync(path, 'four'), '4'],
-  ['a FIFO that nobody writes to', (path) => void spawnSync('mkfifo', [path]), 'TF_FILE_UNREADABLE'],
+  ['a FIFO that nobody writes to', (path) => void spawnSync(MKFIFO, [path]), 'TF_FILE_UNREADABLE'],
   ['a device', (path) => symlinkSync('/dev/zero', path), 'TF_FILE_UNREADABLE'],
   ['a folder', (path) => mkdirSync(path), 'TF_FILE_UNREADABLE'],
   ['a link to itself', (path) => symlinkSync(path, path), 'TF_FILE_UNREADABLE'],

@@ -36,7 +36,7 @@ export function remoteAddress(
 ): RemoteAddress | null {
   const place = uri === undefined ? placeOfEnvironment(environment) : placeOfUri(uri);
   if (place === null) return null;
-  if (!BUCKET.test(place.bucket)) throw invalid(`«${place.bucket}» is no bucket name`);
+  if (!BUCKET.test(place.bucket)) throw invalid(`${quoted(place.bucket)} is no bucket name`);
   return {
     endpoint: place.endpoint ?? endpointOf(environment),
     region: environment.ARTIFACTS_REGION || null,
@@ -71,12 +71,12 @@ function placeOfUri(uri: string): Place {
   // A port marks the first part of minio://… as a host; else it is the bucket.
   if (scheme === 'minio') return /^[^/]*:\d+\//.test(rest) ? onHost('http', rest) : inBucket(null, rest);
   if (scheme === 'http' || scheme === 'https') return onHost(scheme, rest);
-  throw invalid(`«${uri}» is no s3://, minio://, http:// or https:// address`);
+  throw invalid(`${quoted(uri)} is no s3://, minio://, http:// or https:// address`);
 }
 
 function onHost(scheme: string, rest: string): Place {
   const slash = rest.indexOf('/');
-  if (slash < 1) throw invalid(`«${scheme}://${rest}» names no bucket after its host`);
+  if (slash < 1) throw invalid(`${quoted(`${scheme}://${rest}`)} names no bucket after its host`);
   return inBucket(checkedEndpoint(`${scheme}://${rest.slice(0, slash)}`), rest.slice(slash + 1));
 }
 
@@ -99,7 +99,7 @@ function endpointOf({ ARTIFACTS_ENDPOINT, ARTIFACTS_USE_SSL }: NodeJS.ProcessEnv
 function checkedEndpoint(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || url.hostname === '' || !['', '/'].includes(url.pathname)) {
-    throw invalid(`«${text}» is no endpoint such as http://minio:9000`);
+    throw invalid(`${quoted(text)} is no endpoint such as http://minio:9000`);
   }
   return url.origin;
 }
@@ -110,7 +110,7 @@ function checkedPrefix(prefix: string | null): string {
   const parts = prefix.split('/');
   if (parts.some((part) => !/^[\w.+=~-]+$/.test(part) || /^\.+$/.test(part))) {
     throw invalid(
-      `«${prefix}» is no prefix: letters, digits, «.», «_», «-», «+», «=», «~», between single slashes`,
+      `${quoted(prefix)} is no prefix: letters, digits, «.», «_», «-», «+», «=», «~», between single slashes`,
     );
   }
   return prefix;
@@ -123,6 +123,9 @@ function credentialsOf(environment: NodeJS.ProcessEnv): RemoteCredentials | null
   const missing = accessKey ? 'ARTIFACTS_SECRET_KEY' : 'ARTIFACTS_ACCESS_KEY';
   throw invalid(`${missing} is not set although its other half is`);
 }
+
+/** Keys do not belong in an address; where somebody put them there, they stand before the last «@» and are not printed. */
+const quoted = (text: string): string => `«${text.replace(/^([a-z][a-z0-9+.-]*:\/\/)?.*@/is, '$1…@')}»`;
 
 const invalid = (why: string): TrtforgeError =>
   new TrtforgeError('TF_REMOTE_ADDRESS_INVALID', `The remote store cannot be understood: ${why}.`);

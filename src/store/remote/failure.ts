@@ -43,6 +43,24 @@ const status =
 /** The first rule that fits explains; names before statuses, since one status has many causes. */
 const rules: readonly Rule[] = [
   {
+    when: named('AnswerTooLarge'),
+    explanation: {
+      code: 'TF_REMOTE_DAMAGED',
+      why: 'the answer is larger than any of its kind',
+      remedy: 'Check that ARTIFACTS_ENDPOINT is an S3 server.',
+      passing: false,
+    },
+  },
+  {
+    when: named('AnswerTooSlow'),
+    explanation: {
+      code: 'TF_REMOTE_UNREACHABLE',
+      why: 'the answer does not end in time',
+      remedy: 'Check the network and the server.',
+      passing: false,
+    },
+  },
+  {
     when: named('NoSuchBucket'),
     explanation: {
       code: 'TF_REMOTE_BUCKET_MISSING',

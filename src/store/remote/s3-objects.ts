@@ -1,4 +1,4 @@
-import type { Readable } from 'node:stream';
+import { pipeline, type Readable, Transform } from 'node:stream';
 import type { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { TrtforgeError } from '../../errors.js';
 import { throwIfCancelled } from '../../system/cancel.js';
@@ -20,6 +20,12 @@ import { signedRequest, withoutPayloadDigest } from './s3-requests.js';
 const CONNECT_MS = 2_000;
 /** No byte for so long ends a request. */
 const SILENCE_MS = 15_000;
+/**
+ * What is gathered in memory ends within `answerMs` (a byte now and then is no silence), and what its request's own body takes on a slow line; a list
+ * within so many pages of 1000 keys.
+ */
+const LIMITS = { answerMs: 60_000, pages: 2000 };
+const SLOWEST_BYTES_PER_MS = 16;
 const ATTEMPTS = 3;
 const SOCKETS = 32;
 
@@ -29,7 +35,7 @@ type Sdk = typeof import('@aws-sdk/client-s3');
  * Objects of an S3 bucket, through the AWS SDK, which is loaded only here. Checksum trailers stay off: some servers refuse them and some
  * store them as content; engines carry their own SHA-256.
  */
-export async function openS3(address: RemoteAddress): Promise<Objects> {
+export async function openS3(address: RemoteAddress, limits: typeof LIMITS = LIMITS): Promise<Objects> {
   // Its advice on Node versions is for us, not for users.
   process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true';
   const sdk = await import('@aws-sdk/client-s3');
@@ -52,19 +58,66 @@ export async function openS3(address: RemoteAddress): Promise<Objects> {
       httpsAgent: { keepAlive: true, maxSockets: SOCKETS },
     },
   });
-  return new S3Objects(sdk, client, address.bucket, formatAddress(address));
+  boundAnswers(client.config.requestHandler, limits.answerMs);
+  return new S3Objects(sdk, client, address.bucket, formatAddress(address), limits.pages);
 }
+
+/** Lists, small objects, answers to writes and errors are gathered in memory; ranges of engines are not, and their reader counts. */
+function boundAnswers(handler: S3Client['config']['requestHandler'], answerMs: number): void {
+  const handle = handler.handle.bind(handler);
+  handler.handle = async (request, options) => {
+    const late = new AbortController();
+    let stop = () => late.abort();
+    const sentBytes = Number(request.headers['content-length'] ?? 0);
+    const timer = setTimeout(() => stop(), answerMs + sentBytes / SLOWEST_BYTES_PER_MS).unref();
+    const asked = options !== undefined && 'abortSignal' in options ? options.abortSignal : undefined;
+    const signals = [late.signal, asked].filter((signal) => signal instanceof AbortSignal);
+    try {
+      const answer = await handle(request, { ...options, abortSignal: AbortSignal.any(signals) });
+      const { response } = answer;
+      if (request.method === 'GET' && request.headers.range !== undefined && response.statusCode < 300) {
+        clearTimeout(timer);
+        return answer;
+      }
+      const body = boundedBody();
+      stop = () => body.destroy(fault('AnswerTooSlow'));
+      pipeline(response.body as Readable, body, () => clearTimeout(timer));
+      return { ...answer, response: Object.assign(response, { body }) };
+    } catch (error) {
+      clearTimeout(timer);
+      throw late.signal.aborted ? fault('AnswerTooSlow') : error;
+    }
+  };
+}
+
+function boundedBody(): Transform {
+  let bytes = 0;
+  const body = new Transform({
+    transform: (chunk: Uint8Array, _encoding, done) => {
+      bytes += chunk.length;
+      if (bytes > LARGEST_SMALL_OBJECT) done(fault('AnswerTooLarge'));
+      else done(null, chunk);
+    },
+  });
+  // Whoever reads it hears of it; an answer that nobody reads must not end the process.
+  return body.on('error', () => {});
+}
+
+/** Not ours yet: the SDK writes into errors that pass through it. `failure.ts` knows the names. */
+const fault = (name: 'AnswerTooLarge' | 'AnswerTooSlow'): Error => Object.assign(new Error(name), { name });
 
 class S3Objects implements Objects {
   readonly place: string;
   readonly #sdk: Sdk;
   readonly #client: S3Client;
   readonly #bucket: string;
+  readonly #mostPages: number;
 
-  constructor(sdk: Sdk, client: S3Client, bucket: string, place: string) {
+  constructor(sdk: Sdk, client: S3Client, bucket: string, place: string, mostPages: number) {
     this.#sdk = sdk;
     this.#client = client;
     this.#bucket = bucket;
+    this.#mostPages = mostPages;
     this.place = place;
   }
 
@@ -82,25 +135,8 @@ class S3Objects implements Objects {
     const command = new this.#sdk.GetObjectCommand({ Bucket: this.#bucket, Key: key });
     return this.#unlessAbsent(`reading ${key}`, signal, async () => {
       const { Body, ETag = '' } = await this.#client.send(command, abortable(signal));
-      return { body: await this.#gather(key, Body as unknown as Readable), etag: ETag };
+      return { body: Buffer.concat(await (Body as unknown as Readable).toArray()), etag: ETag };
     });
-  }
-
-  /** All of a body that claims to be small. */
-  async #gather(key: string, body: Readable): Promise<Buffer> {
-    const chunks: Uint8Array[] = [];
-    let bytes = 0;
-    for await (const chunk of body as AsyncIterable<Uint8Array>) {
-      chunks.push(chunk);
-      bytes += chunk.length;
-      if (bytes <= LARGEST_SMALL_OBJECT) continue;
-      body.destroy();
-      throw new TrtforgeError(
-        'TF_REMOTE_DAMAGED',
-        `${key} at ${this.place} is larger than anything read there.`,
-      );
-    }
-    return Buffer.concat(chunks);
   }
 
   async stream(
@@ -140,7 +176,10 @@ class S3Objects implements Objects {
 
   async *list(prefix: string, signal?: AbortSignal): AsyncIterable<ListedObject> {
     let ContinuationToken: string | undefined;
+    let pages = 0;
     do {
+      if (++pages > this.#mostPages)
+        throw remoteFailure(fault('AnswerTooLarge'), { doing: `listing ${prefix}`, place: this.place });
       const command = new this.#sdk.ListObjectsV2Command({
         Bucket: this.#bucket,
         Prefix: prefix,
