@@ -111,6 +111,17 @@ export async function run(path: string, feeds: Feeds): Promise<Map<string, reado
   }
 }
 
+/** Whether ONNX Runtime takes a model at all. */
+export async function loads(path: string): Promise<boolean> {
+  try {
+    const session = await ort.InferenceSession.create(path, { logSeverityLevel: 4, intraOpNumThreads: 1 });
+    await session.release();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 function ortTensor(feed: Tensor, wanted: string): OrtTensor {
   const { buffer, byteOffset, byteLength } = feed.bytes.slice();
   const dims = [...feed.shape];

@@ -1,9 +1,24 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { attribute as a, GraphBuilder } from '../../src/onnx/builder.js';
+import { TrtforgeError } from '../../src/errors.js';
+import { attribute as a, buildModel, GraphBuilder } from '../../src/onnx/builder.js';
 import { inferDtypes } from '../../src/onnx/dtype-inference.js';
 import { visitNodes } from '../../src/onnx/graph.js';
-import { converted, difference, type Feeds, floats, integers, noise, run, written } from './judge.js';
+import { writeModel } from '../../src/onnx/write.js';
+import {
+  converted,
+  difference,
+  type Feeds,
+  floats,
+  freshPath,
+  integers,
+  loads,
+  noise,
+  run,
+  written,
+} from './judge.js';
+import { traps } from './models.js';
+import { declareAll, mutation } from './mutated-graphs.js';
 
 /** One random step: an operator and which earlier values it reads. */
 interface Step {
@@ -187,4 +202,45 @@ it('changes nothing when it converts its own result', async () => {
     }),
     { numRuns: 100, seed: 8 },
   );
+});
+
+/** Graphs of these steps, and the small models that converters stumbled over. */
+const anyModel = fc.oneof(
+  steps.map((list) => () => buildModel(graphOf(list), spec)),
+  fc.constantFrom(...traps).map((trap) => () => buildModel(trap.graph(), trap.spec)),
+);
+
+it('any change of a declared graph gives a well typed model, which loads where the original does, or our error', async () => {
+  const outcomes = { written: 0, loaded: 0, refused: 0 };
+  await fc.assert(
+    fc.asyncProperty(
+      anyModel,
+      fc.boolean(),
+      mutation,
+      fc.constantFrom('fp16' as const, 'bf16' as const),
+      fc.constantFrom('keep' as const, 'convert' as const),
+      async (model, isDeclared, mutate, precision, ioTypes) => {
+        const changed = model();
+        if (isDeclared) declareAll(changed.proto);
+        mutate(changed.proto);
+        const input = freshPath();
+        try {
+          await writeModel(changed, input);
+          const { model: result, output } = await converted(input, { precision, ioTypes });
+          expect(inferDtypes(result.proto).violations).toEqual([]);
+          outcomes.written++;
+          if (precision === 'bf16' || outcomes.written % 4 > 0 || !(await loads(input))) return;
+          expect(await loads(output)).toBe(true);
+          outcomes.loaded++;
+        } catch (error) {
+          if (!(error instanceof TrtforgeError) || error.code === 'TF_INTERNAL') throw error;
+          outcomes.refused++;
+        }
+      },
+    ),
+    { numRuns: 250 },
+  );
+  expect(outcomes.written).toBeGreaterThan(100);
+  expect(outcomes.loaded).toBeGreaterThan(4);
+  expect(outcomes.refused).toBeGreaterThan(30);
 });
