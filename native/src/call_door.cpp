@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "completions.hpp"
+#include "copy_threads.hpp"
 #include "engine_door.hpp"
 #include "guarded.hpp"
 #include "handles.hpp"
@@ -37,10 +38,10 @@ class RunJob : public Completion {
     if (call->context()->worker().idle()) begun = call->tryBegin(from, outputs);
     if (begun.has_value()) return;
     for (HostView& view : from) {
-      const std::size_t bytes = call->slots()[static_cast<std::size_t>(view.slot)].bytes;
-      const auto* data = static_cast<const char*>(view.data);
-      copies.emplace_back(data, data + bytes);
-      view.data = copies.back().data();
+      CallHandle::Copy copy = blockOf(call->slots()[static_cast<std::size_t>(view.slot)].bytes);
+      copyTogether(copy.data.get(), static_cast<const char*>(view.data), copy.bytes);
+      view.data = copy.data.get();
+      copies.push_back(std::move(copy));
     }
     inputs = std::move(from);
   }
@@ -48,13 +49,27 @@ class RunJob : public Completion {
   const std::shared_ptr<Call> call;
   // Memory that nobody frees before the run is over.
   std::vector<HostView> inputs, outputs;
-  std::vector<std::vector<char>> copies;
+  std::vector<CallHandle::Copy> copies;
   std::optional<Call::Begun> begun;
   Call::Soon soon;
   std::atomic<bool> cancelled{false};
 
  private:
+  // Kept by an open call, and no more than a few.
+  static constexpr std::size_t kSpare = 4;
+
+  CallHandle::Copy blockOf(std::size_t bytes) {
+    auto& spare = handle_->spare;
+    const auto found = std::find_if(spare.begin(), spare.end(), [bytes](const CallHandle::Copy& copy) { return copy.bytes == bytes; });
+    if (found == spare.end()) return {std::unique_ptr<char[]>(new char[bytes]), bytes};
+    CallHandle::Copy copy = std::move(*found);
+    spare.erase(found);
+    return copy;
+  }
+
   void settled() override {
+    for (CallHandle::Copy& copy : copies)
+      if (handle_->call != nullptr && handle_->spare.size() < kSpare) handle_->spare.push_back(std::move(copy));
     handle_->runs.erase(id_);
     if (!handle_->runs.empty() || handle_->closing == nullptr) return;
     handle_->closing->close();

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <cstring>
 #include <mutex>
 #include <thread>
 
@@ -113,6 +114,16 @@ Pool& pool() {
 }  // namespace
 
 void withCopyThreads(std::size_t helpers, const std::function<void()>& help, const std::function<void()>& lead) { pool().run(helpers, help, lead); }
+
+void copyTogether(char* to, const char* from, std::size_t bytes) {
+  constexpr std::size_t kPiece = std::size_t{256} << 10;
+  std::atomic<std::size_t> next{0};
+  const auto help = [&] {
+    for (std::size_t at = next.fetch_add(kPiece); at < bytes; at = next.fetch_add(kPiece)) std::memcpy(to + at, from + at, std::min(kPiece, bytes - at));
+  };
+  withCopyThreads(bytes / kPiece, help, help);
+}
+
 void wakeCopyThreads(std::size_t helpers, std::chrono::steady_clock::duration atMost) { pool().wake(helpers, atMost); }
 
 }  // namespace trtforge

@@ -10,6 +10,9 @@ namespace trtforge {
 // `help` must not throw, and must find nothing left to do once `lead` is over; where the threads sleep or serve another caller, `lead` may be alone.
 void withCopyThreads(std::size_t helpers, const std::function<void()>& help, const std::function<void()>& lead);
 
+// A memcpy that those threads help with.
+void copyTogether(char* to, const char* from, std::size_t bytes);
+
 // Wakes so many of them; they look for work for so long, since a thread that sleeps comes too late for a copy of a millisecond.
 void wakeCopyThreads(std::size_t helpers, std::chrono::steady_clock::duration atMost);
 

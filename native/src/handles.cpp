@@ -85,6 +85,7 @@ Call& CallHandle::open() const {
 }
 
 std::shared_ptr<Call> CallHandle::detach() {
+  spare.clear();
   for (Buffer& buffer : buffers) {
     if (buffer.reference == nullptr) continue;
     napi_value value = nullptr;

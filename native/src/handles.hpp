@@ -32,6 +32,12 @@ struct CallHandle {
   };
   std::vector<Buffer> buffers;  // per slot; empty where JavaScript never asked
   std::map<std::uint32_t, RunJob*> runs;
+  // Memory of runs that are over, for inputs of the next that have to wait: the kernel takes as long to give fresh memory as a copy into it takes.
+  struct Copy {
+    std::unique_ptr<char[]> data;
+    std::size_t bytes;
+  };
+  std::vector<Copy> spare;
   std::shared_ptr<Call> closing;
 };
 
