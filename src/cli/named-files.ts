@@ -6,7 +6,7 @@ import { longName } from './option.js';
 /** One text of the command line, or of what stands in for it, that may name a file. */
 interface Named {
   readonly text: string;
-  readonly writes: true | FileKind | undefined;
+  readonly writes: true | readonly FileKind[] | undefined;
 }
 
 /**

@@ -14,10 +14,10 @@ export interface OptionSpec<T> {
   /** An environment variable that stands in when neither the command line nor the config file gives the option. */
   readonly env?: string;
   /**
-   * What it names is written (true: a file, or files in a folder; a kind: one file of that kind). It must not be what another option or argument names,
-   * and what it replaces must be of its kind. Without this mark a file that an option names is one that the command reads.
+   * What it names is written (true: a file, or files in a folder; kinds: one file, of one of them). It must not be what another option or argument names,
+   * and what it replaces must be of that kind. Without this mark a file that an option names is one that the command reads.
    */
-  readonly writes?: true | FileKind;
+  readonly writes?: true | readonly FileKind[];
   /** Names that other tools use for the same option (`--minShapes`); accepted, not shown. */
   readonly aliases?: readonly string[];
   /** It decides what code runs or whose engines are trusted: a config file that was only found cannot set it. */

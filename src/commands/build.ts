@@ -35,7 +35,7 @@ export const command = defineCommand({
     output: text({
       flags: '-o, --output <file>',
       describe: 'put the engine there, its passport beside it (default: it stays in the store)',
-      writes: 'a TensorRT plan',
+      writes: ['a TensorRT plan'],
       aliases: ['--saveEngine'],
     }),
     extension: choice({

@@ -23,7 +23,7 @@ export const command = defineCommand({
     output: text({
       flags: '-o, --output <file>',
       describe: 'where the converted model goes',
-      writes: 'an ONNX model',
+      writes: ['an ONNX model'],
     }),
     precision: choice({
       flags: '--precision <type>',

@@ -32,7 +32,7 @@ const options = {
   stripHeader: text({
     flags: '--strip-header <out>',
     describe: 'write the plan to OUT without the header an exporter put in front of it',
-    writes: 'a TensorRT plan',
+    writes: ['a TensorRT plan'],
   }),
   layers: flag({
     flags: '--layers',

@@ -66,7 +66,7 @@ export const command = defineCommand({
     draftContract: text({
       flags: '--draft-contract <file>',
       describe: 'write the contract that the names of the model suggest, and record nothing',
-      writes: 'JSON (trtforge.contract)',
+      writes: ['JSON (trtforge.contract)'],
     }),
     threads: option({
       flags: '--threads <count>',

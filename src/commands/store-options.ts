@@ -70,7 +70,8 @@ export const storeOptions = {
     flags: '--timing-cache <file>',
     describe: 'a file of measured kernel times to use and extend; none for none',
     default: 'auto',
-    writes: 'binary data',
+    // What a cache begins with is TensorRT's own affair and may look like a plan.
+    writes: ['binary data', 'a TensorRT plan'],
     aliases: ['--timingCacheFile'],
   }),
 };

@@ -79,12 +79,12 @@ export const referenceOptions = {
   summaryJson: text({
     flags: '--summary-json <file>',
     describe: 'also write the summary that scripts of the streaming encoder read',
-    writes: 'JSON (mode)',
+    writes: ['JSON (mode)'],
   }),
   report: text({
     flags: '--report <file>',
     describe: 'also write a page with the drift chart there',
-    writes: 'an HTML page',
+    writes: ['an HTML page'],
   }),
   beside: text({
     flags: '--beside <file>',

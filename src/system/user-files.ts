@@ -48,12 +48,12 @@ export function assertNotInput(path: string): void {
 }
 
 /** Throws TF_OUTPUT_OF_OTHER_KIND when a file that is not empty holds something else than what is to replace it, unless --force was given. */
-export function assertSameKind(path: string, kind: FileKind | undefined): void {
+export function assertSameKind(path: string, kinds: readonly (FileKind | undefined)[]): void {
   const there = scopes.getStore()?.force === true ? undefined : kindOf(path);
-  if (there !== undefined && there !== kind)
+  if (there !== undefined && !kinds.includes(there))
     throw new TrtforgeError(
       'TF_OUTPUT_OF_OTHER_KIND',
-      `${path} is ${there}; ${kind ?? 'an empty file'} would replace it.`,
+      `${path} is ${there}; ${kinds[0] ?? 'an empty file'} would replace it.`,
     );
 }
 
@@ -64,7 +64,7 @@ export function assertMayReplace(path: string, written: string): void {
   // The companions of a file (`m.onnx.data`, `m.engine.passport.json`) belong to it.
   const isNamed = (output: string) =>
     place === output || place.startsWith(`${output}.`) || place.startsWith(`${output}${sep}`);
-  if (scopes.getStore()?.outputs.some(isNamed) === true) assertSameKind(path, kindOf(written));
+  if (scopes.getStore()?.outputs.some(isNamed) === true) assertSameKind(path, [kindOf(written)]);
 }
 
 /** Rejects to replace a file that people edit by other content, unless --force was given: that it has the same kind says nothing. */

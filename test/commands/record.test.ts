@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -85,6 +85,25 @@ describe('trtforge record', () => {
     expect(draftedContractSchema.parse(result).contract.schedule).toMatchObject({ first: 41, rest: 57 });
     expect(existsSync(place('draft.json'))).toBe(true);
   });
+
+  test('drafts over no contract that was edited, unless --force says so', () => {
+    const draft = (...more: string[]) => record(model, '--draft-contract', place('edited.json'), ...more);
+    expect([draft().status, draft().status]).toEqual([0, 0]);
+    const drafted = readFileSync(place('edited.json'), 'utf8');
+    writeFileSync(place('edited.json'), drafted.replace('{', '{ '));
+    expect(draft()).toMatchObject({ status: 2, stderr: expect.stringContaining('TF_OUTPUT_OF_OTHER_KIND') });
+    expect(readFileSync(place('edited.json'), 'utf8')).not.toBe(drafted);
+    expect(draft('--force').status).toBe(0);
+    expect(readFileSync(place('edited.json'), 'utf8')).toBe(drafted);
+  }, 30_000);
+
+  test('converts no reference over itself: a damaged one would lose what cannot be read', () => {
+    record(model, '--contract', CONTRACT, '--chunks', '2', '-o', place('itself'));
+    const before = readdirSync(place('itself'));
+    const stopped = record('--convert', place('itself'), '-o', place('itself'), '--skip-damaged');
+    expect(stopped).toMatchObject({ status: 2, stderr: expect.stringContaining('TF_OUTPUT_IS_INPUT') });
+    expect(readdirSync(place('itself'))).toEqual(before);
+  }, 30_000);
 
   test('stops at a damaged line, or leaves it out and says so', () => {
     record(model, '--contract', CONTRACT, '--chunks', '2', '-o', place('whole.jsonl'));
