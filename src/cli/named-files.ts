@@ -36,13 +36,15 @@ export function protectingNamedFiles<T>(
 const namedByArguments = ({ arguments: declared = [] }: Command, inputs: readonly string[]): Named[] =>
   inputs.map((text, at) => ({ text, writes: (declared[at] ?? declared.at(-1))?.writes }));
 
-/** Options whose value is a name name no file, though one may be called so. */
+/** Options whose value is a name name no file, though one may be called so, and no more does a default. */
 function namedByOptions({ options }: Command, given: Readonly<Record<string, unknown>>): Named[] {
   const specs = new Map(Object.values(options).map((spec) => [longName(spec), spec]));
   return Object.entries(given).flatMap(([option, value]) => {
     const spec = specs.get(option);
     const texts = [value].flat().filter((text) => typeof text === 'string');
-    return /<names?>/.test(spec?.flags ?? '') ? [] : texts.map((text) => ({ text, writes: spec?.writes }));
+    return /<names?>/.test(spec?.flags ?? '')
+      ? []
+      : texts.filter((text) => text !== spec?.default).map((text) => ({ text, writes: spec?.writes }));
   });
 }
 

@@ -99,7 +99,11 @@ const heads: readonly (readonly [begins: (head: string) => boolean, kind: FileKi
   [(head) => head.startsWith('PK\u0003\u0004'), 'a ZIP archive'],
   [(head) => head.startsWith('ustar', 257), 'a tar archive'],
   // The version of the format, then the tag of another field of ModelProto.
-  [(head) => head[0] === '\b' && '\u0012\u001a"(2:Br'.includes(head[2] ?? '-'), 'an ONNX model'],
+  [
+    ([tag = '', version = '', next = '-']) =>
+      tag === '\b' && version < ' ' && '\u0012\u001a"(2:Br'.includes(next),
+    'an ONNX model',
+  ],
   [(head) => /^\s*<(!doctype\s+)?html/i.test(head), 'an HTML page'],
   [(head) => /^\s*<(\?xml|testsuite)/.test(head), 'an XML file'],
 ];

@@ -94,6 +94,11 @@ describe('an output is never an input', () => {
     expect(readFileSync('in.npz', 'utf8')).toBe('precious');
   });
 
+  test('a default is no file', async () => {
+    writeFileSync('auto', 'notes');
+    expect(await codeOf(['build', 'absent.onnx'])).not.toMatch(/TF_OUTPUT/);
+  });
+
   test('a name that is to be given is no input', async () => {
     writeFileSync('resnet50', 'ftrt');
     expect(await codeOf(['build', 'absent.onnx', '--name', 'resnet50', '-o', 'resnet50'])).not.toMatch(
