@@ -167,7 +167,7 @@ function parseSamplesPath(path: string): string {
 }
 
 function modeChange(word: string): ModeChange {
-  const known = modeWords[word];
+  const known = Object.hasOwn(modeWords, word) ? modeWords[word] : undefined;
   if (known !== undefined) return known;
   const streams = /^streams=(.+)$/.exec(word)?.[1];
   if (streams !== undefined) return { streams: integer(1, 256)(streams) };

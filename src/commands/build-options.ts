@@ -236,7 +236,7 @@ const poolNames: Readonly<Record<string, PoolName>> = {
 function parsePools(list: string): readonly { readonly pool: PoolName; readonly bytes: number }[] {
   return splitAtCommas(list).map((part) => {
     const { name, bytes } = parseNamedSize(part);
-    const pool = poolNames[name];
+    const pool = Object.hasOwn(poolNames, name) ? poolNames[name] : undefined;
     if (pool !== undefined) return { pool, bytes };
     throw new TrtforgeError('TF_USAGE', `«${name}» is not a memory pool.`, {
       remedy: `Pools are ${Object.keys(poolNames)

@@ -12,18 +12,20 @@ const LEADING = new RegExp(`^\\s*(${NUMBER})`);
 const DURATION = new RegExp(`^(${NUMBER})s(?: \\(\\+ (${NUMBER})ms warm up\\))?`);
 const POOL = new RegExp(`(\\w+): (?:default|(${NUMBER}) (MiB|KiB))`, 'g');
 
-const SECTIONS: Readonly<Record<string, OptionSection>> = {
-  'Model Options': 'model',
-  'Build Options': 'build',
-  'System Options': 'system',
-  'Inference Options': 'inference',
-  'Reporting Options': 'reporting',
-};
+const SECTIONS: ReadonlyMap<string, OptionSection> = new Map(
+  Object.entries({
+    'Model Options': 'model',
+    'Build Options': 'build',
+    'System Options': 'system',
+    'Inference Options': 'inference',
+    'Reporting Options': 'reporting',
+  } as const),
+);
 
 /** The section that a heading such as `=== Build Options ===` opens; undefined for other lines, null for another heading. */
 export function sectionOf(message: string): OptionSection | null | undefined {
   const heading = /^=== (.+?) ===$/.exec(message)?.[1];
-  return heading === undefined ? undefined : (SECTIONS[heading] ?? null);
+  return heading === undefined ? undefined : (SECTIONS.get(heading) ?? null);
 }
 
 /** Collects the echoed options of a log and gives their meaning. */

@@ -44,6 +44,11 @@ describe('trtforge build refuses before any work', () => {
     ['two ways of saying profiles', ['--profile', 'x:1x64', '--shapes', 'x:1x64'], /given together/],
     ['an incomplete range', ['--min-shapes', 'x:1x64'], /needs --min-shapes, --opt-shapes and --max-shapes/],
     ['a pool that does not exist', ['--memory-pool', 'heap:4G'], /«heap» is not a memory pool/],
+    [
+      'a pool called like a method',
+      ['--memory-pool', 'constructor:4G'],
+      /«constructor» is not a memory pool/,
+    ],
     ['a size that is none', ['--workspace', '4X'], /«4X» is not a size/],
     ['an optimization level beyond 5', ['--optimization-level', '6'], /0 to 5/],
     ['a target that cannot be', ['--target', 'tensorrt-rtx:sm_90'], /sm_90 \(Hopper/],

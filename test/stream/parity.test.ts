@@ -7,6 +7,7 @@ import type { Session } from '../../src/runtime/session.js';
 import type { Contract } from '../../src/stream/contract/contract.js';
 import { checkData } from '../../src/stream/contract/data.js';
 import { recordedLengths } from '../../src/stream/contract/recorded-lengths.js';
+import { dumpChunk } from '../../src/stream/parity/chunk-dump.js';
 import { type ChunkRunner, sessionRunner } from '../../src/stream/parity/chunk-runner.js';
 import { runParity } from '../../src/stream/parity/here.js';
 import type { ParityRequest } from '../../src/stream/parity/request.js';
@@ -634,6 +635,14 @@ describe('failing chunks are written down', () => {
       ...['output', 'lengths', 'cache_out', 'cache_len_out', 'sum_out'].map((name) => `ref_${name}`),
     ]);
     expect(arrays.get('ref_output')).toEqual(recorded[1]!.outputs.get('output'));
+  });
+
+  it('with inputs called like methods', () => {
+    const inputs = new Map([['constructor', floats('float32', [1], [1])]]);
+    const nothing = new Map<string, Tensor>();
+    const failing = { chunk: 0, inputs, outputs: nothing, reference: nothing, isShapeMismatch: false };
+    const path = dumpChunk(mkdtempSync(join(folder, 'methods-')), failing);
+    expect([...readNpz(path).keys()]).toEqual(['in_constructor']);
   });
 
   it('under a name of its own where shapes differ', async () => {

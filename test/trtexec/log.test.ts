@@ -11,6 +11,14 @@ const read = (name: string) => readTrtexecLog(join(recordedLogs, `${name}.log`))
 const linesOf = (name: string) => readFileSync(join(recordedLogs, `${name}.log`), 'utf8').split('\n');
 const names = readdirSync(recordedLogs).map((file) => file.replace(/\.log$/, ''));
 
+test('a heading called like a method opens no section', () => {
+  const lines = linesOf('10.6-build_fp16').map((line) =>
+    line.replace('=== Build Options ===', '=== constructor ==='),
+  );
+  expect(lines.join('\n')).toContain('=== constructor ===');
+  expect(readTrtexecLog(lines).options.build).toEqual({});
+});
+
 describe('every recorded run', () => {
   test.each([
     ['10.6-bench_r50_b1', 'passed', 0],
