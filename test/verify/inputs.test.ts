@@ -41,6 +41,21 @@ const elements = (
 ) => Array.from({ length: 20 }, (_, sample) => Array.from(numbersOf(input!.tensor(0, sample)))).flat();
 
 describe('ranges follow from what the graph does with an input', () => {
+  it('operators called like methods of every object bound nothing', async () => {
+    const inputs = await plan((graph) => {
+      graph.input('i', 'int64', [4]);
+      graph.input('x', 'float32', [4]);
+      for (const name of ['constructor', 'toString', '__proto__'])
+        graph.node(name, { inputs: ['i', 'x'], outputs: [`${name}.y`], domain: 'acme' });
+      graph.node('constructor', { inputs: ['x', 'i'], outputs: ['y'], domain: 'acme' });
+      graph.output('y', 'float32', null);
+    });
+    expect([inputs.get('i')?.from, inputs.get('x')?.from]).toEqual([
+      '0 to 9, nothing in the graph bounds it',
+      'normal, mean 0, deviation 1',
+    ]);
+  });
+
   it('ids stay within the rows they index, through casts, reshapes and offsets', async () => {
     const inputs = await plan((graph) => {
       graph.input('ids', 'int64', ['n']);
