@@ -85,6 +85,7 @@ class Trials {
   readonly #started = performance.now();
   #longestMs: number;
   #tried = 0;
+  /** Set once no trial is begun any more: why, where it is not their number. */
   #stopped: string | undefined;
   #best: { readonly group: Group; readonly kept: number; readonly nodes: number } | undefined;
   #ranges: ReturnType<typeof rangesFor> | undefined;
@@ -99,7 +100,7 @@ class Trials {
   /** False where the trial fails, and where there is no room for it. */
   async passes(group: Group): Promise<boolean> {
     const begun = performance.now();
-    if (this.#tried === MOST_TRIALS) this.#stopped ??= `${MOST_TRIALS} conversions were tried`;
+    if (this.#tried === MOST_TRIALS) this.#stopped ??= '';
     if (begun - this.#started + this.#longestMs > LIMIT_MS)
       this.#stopped ??= `another trial would end after ${LIMIT_MS / 1000} s`;
     if (this.#stopped !== undefined) return false;
@@ -138,7 +139,7 @@ class Trials {
     const { request, precision } = this.#failed;
     const tried = this.#tried;
     if (this.#best === undefined) {
-      const why = this.#stopped === undefined ? '' : ` The search ended: ${this.#stopped}.`;
+      const why = !this.#stopped ? '' : ` The search ended: ${this.#stopped}.`;
       const message = `Of ${tried} conversions tried with other nodes in FP32 none passes.${why}`;
       return { passes: false, tried, keepOps: [], keepNodes: [], kept: null, command: null, message };
     }
