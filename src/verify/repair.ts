@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
@@ -7,6 +7,7 @@ import {
   conversionRecipe,
   rangesFor,
 } from '../engine/conversion.js';
+import { digestModel } from '../engine/model-digest.js';
 import { TrtforgeError } from '../errors.js';
 import { ignoreEvents } from '../events.js';
 import { qualifiedOpType, visitMainGraphs } from '../onnx/graph.js';
@@ -110,7 +111,7 @@ class Trials {
       if (group.keepOps.length + group.keepNodes.length === 0) {
         this.ops = suspicious(Object.keys(convertedOps));
         // It is the candidate itself, which failed.
-        if (readFileSync(this.#output).equals(readFileSync(this.#failed.request.candidate))) return false;
+        if ((await digestOf(this.#output)) === (await digestOf(this.#failed.request.candidate))) return false;
       }
       this.#tried++;
       const isPass = await this.#failed.passes(this.#output);
@@ -200,6 +201,15 @@ async function narrowed<T>(
     else beyond = at;
   }
   return items.slice(start, end);
+}
+
+async function digestOf(path: string): Promise<string> {
+  const model = openModel(path);
+  try {
+    return (await digestModel(model, { emit: ignoreEvents })).digest;
+  } finally {
+    model.close();
+  }
 }
 
 /** What a conversion leaves as it is: how many nodes of which operator a model has; and their names, in the graph's order. */
