@@ -25,7 +25,7 @@ import type { VerifyResult } from './result.js';
 const MOST_TRIALS = 8;
 const LIMIT_MS = 60_000;
 /** More names are no command line that anybody reads: operators are named instead. */
-const MOST_NAMES = 8;
+const MOST_NAMES = 4;
 
 /** Tried first, the usual suspects: what divides, normalises or averages. Last, what 16 bits are for. All others lie between. */
 const FIRST =
