@@ -62,6 +62,8 @@ export const decidesShape = ({ node, index }: Use): boolean =>
 export class ValueUses {
   readonly #model: ModelLike;
   readonly #uses = new Map<string, { node: NodeProto; index: number; view: GraphView }[]>();
+  /** Outputs of the bodies of If, and what they are called outside. */
+  readonly #left = new Map<string, string>();
   readonly #initializers = new Map<string, TensorProto>();
   readonly #shapes = new Map<string, readonly (number | string | null)[]>();
 
@@ -70,7 +72,7 @@ export class ValueUses {
     for (const view of visitMainGraphs(model.proto)) this.#collect(view);
   }
 
-  /** Every place that a value reaches unchanged but for type, shape and a known offset. Bodies of Loop, Scan and If are entered. */
+  /** Every place that a value reaches unchanged but for type, shape and a known offset. Bodies of Loop, Scan and If are entered, those of If left again. */
   reached(name: string): readonly Use[] {
     const found: Use[] = [];
     const seen = new Set<string>();
@@ -79,6 +81,8 @@ export class ValueUses {
       const key = `${at.offset}/${at.name}`;
       if (seen.has(key) || seen.size > 10_000) continue;
       seen.add(key);
+      const outside = this.#left.get(at.name);
+      if (outside !== undefined) queue.push({ ...at, name: outside });
       for (const { node, index, view } of this.#uses.get(at.name) ?? []) {
         const onward = this.#onward(node, index, view);
         if (onward === undefined) found.push({ node, index, offset: at.offset });
@@ -125,6 +129,9 @@ export class ValueUses {
       const constant =
         node.opType === 'Constant' ? node.attribute.find(({ name }) => name === 'value')?.t : undefined;
       if (constant !== undefined) this.#initializers.set(node.output[0] ?? '', constant);
+      for (const body of node.opType === 'If' ? bodiesOf(node, view) : [])
+        for (const [index, { name }] of (body.graph?.output ?? []).entries())
+          this.#left.set(name, node.output[index] ?? '');
       for (const [index, name] of node.input.entries()) {
         if (name === '') continue;
         const uses = this.#uses.get(name) ?? [];

@@ -3,7 +3,7 @@ import { benchModel } from '../../src/bench/bench-model.js';
 import { defaultMode, defaultRequest } from '../../src/bench/request.js';
 import { TrtforgeError } from '../../src/errors.js';
 import { ignoreEvents } from '../../src/events.js';
-import { attribute, type GraphBuilder } from '../../src/onnx/index.js';
+import { attribute, GraphBuilder as Graph, type GraphBuilder } from '../../src/onnx/index.js';
 import { writeNpy } from '../../src/tensor/npy.js';
 import { runFile } from '../../src/verify/run-file.js';
 import type { RunRequest } from '../../src/verify/run-request.js';
@@ -80,6 +80,28 @@ const spectrum =
     graph.output('y', 'float32', null);
   };
 
+/** The signal is chosen in the bodies of an If, and filtered outside. */
+const chosen: Describe = (graph) => {
+  graph.input('loud', 'bool', []);
+  graph.input('input', 'float32', ['batch', 'sequence']);
+  graph.initializer('axis', ids([1], [1]));
+  graph.initializer('w', weight(4, 1, 256));
+  const bodies = ['then', 'else'].map((name) => {
+    const body = new Graph(name);
+    body.node('Identity', { inputs: ['input'], outputs: [`${name} signal`] });
+    body.output(`${name} signal`, 'float32', null);
+    return body;
+  });
+  graph.node('If', {
+    inputs: ['loud'],
+    outputs: ['signal'],
+    attributes: { then_branch: attribute.body(bodies[0]!), else_branch: attribute.body(bodies[1]!) },
+  });
+  graph.node('Unsqueeze', { inputs: ['signal', 'axis'], outputs: ['planes'] });
+  graph.node('Conv', { inputs: ['planes', 'w'], outputs: ['y'] });
+  graph.output('y', 'float32', null);
+};
+
 /** Edges name atoms by number, and the features of an edge are as many as the edges. */
 const graphNet: Describe = (graph) => {
   graph.input('element', 'float32', ['num_atoms', 3]);
@@ -112,7 +134,7 @@ const refused = async (work: Promise<unknown>): Promise<TrtforgeError> => {
 };
 
 describe('sizes that nobody gave are guessed until the model runs', () => {
-  it.each<[string, Describe, Record<string, [number[], number[]]>]>([
+  it.each<[string, Describe, Record<string, [number[], number[] | undefined]>]>([
     [
       'an image',
       unet(false),
@@ -153,6 +175,17 @@ describe('sizes that nobody gave are guessed until the model runs', () => {
           [0, 1],
         ],
         state: [[2, 1, 4], [1]],
+      },
+    ],
+    [
+      'sound that comes out of an If',
+      chosen,
+      {
+        loud: [[], undefined],
+        input: [
+          [1, 16_000],
+          [0, 1],
+        ],
       },
     ],
     [
