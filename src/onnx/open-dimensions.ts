@@ -149,10 +149,16 @@ function kindsOver(
   };
 }
 
-/** Rank 4 with the channels of an image, before its sides (NCHW) or after them (NHWC). */
+/** Where an image of rank 4 has its channels, 1, 3 or 4 of them: before its sides (NCHW) or after them (NHWC). */
+export function channelAxis(shape: readonly Dimension[] | null): 1 | 3 | undefined {
+  if (shape?.length !== 4) return undefined;
+  if (CHANNELS.has(shape[1])) return 1;
+  return CHANNELS.has(shape[3]) ? 3 : undefined;
+}
+
 function isImage({ shape, dtype }: OpenInput, axis: number): boolean {
-  if (shape?.length !== 4 || dtype === 'bool' || axis === 0) return false;
-  return CHANNELS.has(shape[1]) ? axis > 1 : CHANNELS.has(shape[3]) && axis < 3;
+  const channels = channelAxis(shape);
+  return channels !== undefined && dtype !== 'bool' && axis !== 0 && axis !== channels;
 }
 
 /** A signal by its name, or because the graph filters it along its last axis as it comes. */

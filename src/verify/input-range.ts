@@ -1,4 +1,5 @@
 import type { NodeProto } from '../onnx/onnx_pb.js';
+import { channelAxis } from '../onnx/open-dimensions.js';
 import { decidesShape, type Use, type ValueUses } from '../onnx/value-uses.js';
 import type { Binding } from '../runtime/session.js';
 import type { Spread } from '../tensor/random.js';
@@ -14,8 +15,6 @@ export interface InputRange {
 const UNBOUNDED_HIGH = 9;
 /** Trip counts, repetitions and sizes made from an input. */
 const SMALL_HIGH = 4;
-/** Sides of an image have one of these channel counts. */
-const IMAGE_CHANNELS: ReadonlySet<number | string | null> = new Set([1, 3, 4]);
 
 /** What the dimensions of a run are. */
 export interface RunSizes {
@@ -67,11 +66,11 @@ function floatRange(input: Binding, reached: readonly Use[]): InputRange {
     }
     if (node.opType === 'GridSample' && index === 1) return uniform(-1, 1, `positions in ${label(node)}`);
   }
+  const channels = channelAxis(input.shape);
   const isImage =
-    input.shape?.length === 4 &&
-    IMAGE_CHANNELS.has(input.shape[1] ?? null) &&
+    channels !== undefined &&
     reached.some(({ node }) => ['Conv', 'Resize', 'Sub', 'Div', 'Mul', 'Pad'].includes(node.opType));
-  if (isImage) return uniform(0, 1, `an image of ${input.shape?.[1]} channels`);
+  if (isImage) return uniform(0, 1, `an image of ${input.shape?.[channels]} channels`);
   return { spread: { kind: 'normal', mean: 0, deviation: 1 }, reason: 'normal, mean 0, deviation 1' };
 }
 

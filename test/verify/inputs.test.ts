@@ -177,6 +177,22 @@ describe('ranges follow from what the graph does with an input', () => {
       },
     ],
     [
+      'an image, channels last',
+      'picture',
+      /^0 to 1, an image of 3 channels/,
+      (graph) => {
+        graph.input('picture', 'float32', [1, 8, 8, 3]);
+        graph.initializer('w', floats('float32', [1, 3, 1, 1], [1, 1, 1]));
+        graph.node('Transpose', {
+          inputs: ['picture'],
+          outputs: ['planes'],
+          attributes: { perm: attribute.ints([0, 3, 1, 2]) },
+        });
+        graph.node('Conv', { inputs: ['planes', 'w'], outputs: ['y'] });
+        graph.output('y', 'float32', null);
+      },
+    ],
+    [
       'the argument of a logarithm',
       'p',
       /^0.1 to 1, where Log/,
