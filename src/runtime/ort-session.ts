@@ -257,7 +257,7 @@ function notRun(error: unknown, given: string, inputs: readonly Binding[], feeds
       remedy:
         open.length === 0
           ? `Pass values that the model takes: ${values}.`
-          : `Pass shapes that the model takes, or tensors: ${shapesOption(open)}, or ${values}.`,
+          : `Pass other shapes than ${shapesOption(open)}, or tensors that the model takes: ${values}.`,
       details: { inputs: fed },
     },
   );

@@ -45,7 +45,7 @@ export async function runGuessed<P, R>(
     `${path} runs with none of the ${tried.size} sizes that were guessed for its open dimensions. ${last?.message ?? ''}`,
     {
       cause: last,
-      remedy: `Pass shapes that the model takes, or tensors: ${likeliest}, or --inputs NAME=@FILE.npy. Tried: ${[...tried].join('; ')}.`,
+      remedy: `Pass shapes that the model takes, written as ${likeliest}, or tensors: --inputs NAME=@FILE.npy. None of these runs: ${[...tried].join('; ')}.`,
       details: { tried: [...tried] },
     },
   );
