@@ -1,6 +1,7 @@
 import { attributeOf } from '../onnx/node-types.js';
 import type { GraphProto, ValueInfoProto } from '../onnx/onnx_pb.js';
 import { smallIntegers } from '../onnx/small-integers.js';
+import { valueFacts } from '../onnx/value-facts.js';
 import type { Operation, Value } from './flow.js';
 
 /**
@@ -50,11 +51,8 @@ function shapeOf(value: Value | undefined): readonly (number | undefined)[] | un
   if (value === undefined) return undefined;
   if (value.tensor !== undefined) return value.tensor.dims.map(Number);
   const info = declarations(value.scope.graph).get(value.name);
-  const type = info?.type?.value;
-  if (type?.case !== 'tensorType' || type.value.shape === undefined) return undefined;
-  return type.value.shape.dim.map((dim) =>
-    dim.value.case === 'dimValue' ? Number(dim.value.value) : undefined,
-  );
+  const shape = info === undefined ? null : valueFacts(info).shape;
+  return shape?.map((dim) => (typeof dim === 'number' ? dim : undefined));
 }
 
 const declared = new WeakMap<GraphProto, ReadonlyMap<string, ValueInfoProto>>();

@@ -159,6 +159,15 @@ describe('depth of reduction', () => {
     });
     expect(Object.keys(await keptIn(g, { maxReductionDepth: 7 }))).toEqual(['product', 'conv', 'mean']);
   });
+
+  it('is not known where a dimension is open, which some exporters write as -1', async () => {
+    const g = (builder: GraphBuilder) => {
+      builder.input('image', 'float32', [-1, 40, 50, -1]);
+      builder.node('ReduceMean', { name: 'mean', inputs: ['image'], outputs: ['m'] });
+      builder.output('m', 'float32', null);
+    };
+    expect(await keptIn(g, { maxReductionDepth: 40 })).toEqual({});
+  });
 });
 
 describe('types that an operator does not have', () => {
