@@ -52,6 +52,7 @@ export type { EventListener, LogSeverity, WorkEvent } from './events.js';
 export { forge } from './forge/forge.js';
 export { forgeBundle } from './forge/forge-bundle.js';
 export type { ForgeContext, ForgeOptions } from './forge/options.js';
+export { type DraftedPolicy, draftPolicy } from './gate/draft-policy.js';
 export { type GateRequest, runGate } from './gate/gate.js';
 export type { GateResult } from './gate/gate-result.js';
 export { inspectModel } from './onnx/inspect.js';
