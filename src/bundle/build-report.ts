@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { identityDigest } from '../engine/identity.js';
 import { visibleEntry } from '../engine/machine.js';
@@ -7,6 +7,7 @@ import { targetText } from '../engine/target.js';
 import { ExitCode, type TrtforgeError } from '../errors.js';
 import { engineWords } from '../runtime/engine-wishes.js';
 import { buildWords, storeWords, word } from '../store/build-words.js';
+import { readJson } from '../system/read-text.js';
 import { packageVersion } from '../version.js';
 import type { BundleRequest } from './bundle-request.js';
 import type { BundleRun } from './bundle-run.js';
@@ -213,20 +214,14 @@ interface EarlierReport {
 
 /** An earlier report is only an aid: one that cannot be read, or of another tool, has nothing to say. */
 function readReport(path: string): EarlierReport {
-  try {
-    const report = JSON.parse(readFileSync(path, 'utf8')) as {
-      components?: unknown;
-      outcome?: unknown;
-    } | null;
-    const list: unknown[] = Array.isArray(report?.components) ? report.components : [];
-    const components = list.flatMap((entry) => {
-      const parsed = componentReportSchema.safeParse(entry);
-      return parsed.success ? [parsed.data] : [];
-    });
-    return { components, isFinished: report?.outcome === 'pass' || report?.outcome === 'fail' };
-  } catch {
-    return { components: [], isFinished: false };
-  }
+  const content = readJson(path);
+  const { components, outcome }: { components?: unknown; outcome?: unknown } =
+    typeof content === 'object' && content !== null ? content : {};
+  const parts = (Array.isArray(components) ? components : []).flatMap((entry: unknown) => {
+    const parsed = componentReportSchema.safeParse(entry);
+    return parsed.success ? [parsed.data] : [];
+  });
+  return { components: parts, isFinished: outcome === 'pass' || outcome === 'fail' };
 }
 
 function failureOf(

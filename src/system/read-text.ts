@@ -14,8 +14,11 @@ export function readText(path: string, largest: number, code: ErrorCode): string
   }
 }
 
+/** More than any document of ours has. */
+export const LARGEST_DOCUMENT = 64 << 20;
+
 /** The content of a JSON file of at most `largest` bytes; undefined where there is none that can be read. */
-export function readJson(path: string, largest: number): unknown {
+export function readJson(path: string, largest: number = LARGEST_DOCUMENT): unknown {
   try {
     return JSON.parse(readText(path, largest, 'TF_FILE_UNREADABLE'));
   } catch {

@@ -1,7 +1,8 @@
-import { existsSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
+import { renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { UNPUBLISHED_SUFFIX, writeFailed } from '../system/publish.js';
+import { readJson } from '../system/read-text.js';
 import { MANIFEST_NAME } from './folders.js';
 
 /** What stands in an installed toolchain's folder as `toolchain.json`: where it came from. Paths are relative to the folder. */
@@ -26,15 +27,9 @@ export type ToolchainManifest = z.infer<typeof toolchainManifestSchema>;
 /** The manifest of a finished installation, or undefined where the folder is not one (or lost a file). */
 export function readManifest(folder: string): ToolchainManifest | undefined {
   const path = join(folder, MANIFEST_NAME);
-  if (!existsSync(path)) return undefined;
-  try {
-    const parsed = toolchainManifestSchema.safeParse(JSON.parse(readFileSync(path, 'utf8')));
-    if (!parsed.success) return undefined;
-    const isWhole = parsed.data.files.every((file) => hasSize(join(folder, file.path), file.bytes));
-    return isWhole ? parsed.data : undefined;
-  } catch {
-    return undefined;
-  }
+  const parsed = toolchainManifestSchema.safeParse(readJson(path));
+  const isWhole = parsed.data?.files.every((file) => hasSize(join(folder, file.path), file.bytes)) === true;
+  return isWhole ? parsed.data : undefined;
 }
 
 /** Removes an installed toolchain: renamed first, so that nobody finds half of it. Throws TF_WRITE_FAILED. */

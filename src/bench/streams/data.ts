@@ -1,8 +1,9 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { z } from 'zod';
 import { TrtforgeError } from '../../errors.js';
 import { publishFile } from '../../system/publish.js';
 import { pythonJson } from '../../system/python-json.js';
+import { LARGEST_DOCUMENT, readText } from '../../system/read-text.js';
 import type { StreamsBody } from './result.js';
 
 /** A DeepStream run as its step writes it into benchmark_data.json. */
@@ -96,7 +97,7 @@ export type EarlierData = z.infer<typeof earlierSchema>;
 export function readBenchmarkData(path: string): EarlierData | null {
   if (!existsSync(path)) return null;
   try {
-    return earlierSchema.parse(pythonJson(readFileSync(path, 'utf8')));
+    return earlierSchema.parse(pythonJson(readText(path, LARGEST_DOCUMENT, 'TF_FILE_UNREADABLE')));
   } catch (cause) {
     throw new TrtforgeError('TF_FILE_UNREADABLE', `${path} holds no benchmark data.`, { cause });
   }

@@ -1,9 +1,10 @@
-import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { basename } from 'node:path';
 import { TrtforgeError } from '../../errors.js';
 import { openFile } from '../../system/byte-source.js';
 import { sha256OfRange } from '../../system/digest.js';
 import { publishFile } from '../../system/publish.js';
+import { readJson } from '../../system/read-text.js';
 import type { MeasuredFacts, StreamsEngine, StreamsMeter, StreamsMode } from './effects.js';
 import { readStreamsLog, type StreamsLog } from './log.js';
 import type { MeasurementRecord, StreamsMeasurement } from './result.js';
@@ -113,13 +114,9 @@ export const isOfAnotherBatch = ({ firstDims }: StreamsLog, batch: number): bool
   firstDims.length > 0 && !firstDims.includes(batch);
 
 function readRecord(path: string): MeasurementRecord | null {
-  try {
-    const parsed = measurementRecordSchema.safeParse(JSON.parse(readFileSync(path, 'utf8')));
-    return parsed.success ? parsed.data : null;
-  } catch {
-    // Not there, not readable or not JSON: the batch is measured again.
-    return null;
-  }
+  // Not there, not readable or not JSON: the batch is measured again.
+  const parsed = measurementRecordSchema.safeParse(readJson(path));
+  return parsed.success ? parsed.data : null;
 }
 
 const sameMode = (a: StreamsMode, b: StreamsMode): boolean =>

@@ -69,6 +69,11 @@ async function fetchObject(
           throw writeFailed(path, cause);
         }
         at += chunk.length;
+        if (at > range.last + 1)
+          throw new TrtforgeError(
+            'TF_REMOTE_DAMAGED',
+            `${key} at ${objects.place} is longer than it should be.`,
+          );
       }
       progress.add(at - range.first);
     }

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, renameSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, renameSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { TrtforgeError } from '../../errors.js';
 import { sha256 } from '../../system/digest.js';
 import { makeFolder } from '../../system/folders.js';
 import { beginFile, publishFile, syncFolder, UNPUBLISHED_SUFFIX, writeFailed } from '../../system/publish.js';
+import { LARGEST_DOCUMENT, readText } from '../../system/read-text.js';
 import { removeIfThere } from '../../system/remove.js';
 import { faultText } from '../../system/schema-fault.js';
 import { assertNotInput } from '../../system/user-files.js';
@@ -78,7 +79,7 @@ function readHeader(path: string): CompactHeader {
     );
   let content: unknown;
   try {
-    content = JSON.parse(readFileSync(path, 'utf8'));
+    content = JSON.parse(readText(path, LARGEST_DOCUMENT, 'TF_REFERENCE_INVALID'));
   } catch (cause) {
     throw invalid('it cannot be read as JSON', cause);
   }

@@ -1,7 +1,11 @@
+import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { remoteAddress } from '../../../src/store/remote/address.js';
+import { fetchBucket } from '../../../src/store/remote/fetch-bucket.js';
 import type { Objects } from '../../../src/store/remote/objects.js';
 import { openS3 } from '../../../src/store/remote/s3-objects.js';
 
@@ -13,12 +17,12 @@ const server = createServer((request, response) => {
   request.on('end', () => answer(response));
 });
 let objects: Objects;
+const keys = { ARTIFACTS_ACCESS_KEY: 'a'.repeat(8), ARTIFACTS_SECRET_KEY: 'b'.repeat(12) };
 
 beforeAll(async () => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
-  const environment = { ARTIFACTS_ACCESS_KEY: 'a'.repeat(8), ARTIFACTS_SECRET_KEY: 'b'.repeat(12) };
-  const address = remoteAddress(`http://127.0.0.1:${port}/team`, environment);
+  const address = remoteAddress(`http://127.0.0.1:${port}/team`, keys);
   if (address === null) throw new Error('no address');
   objects = await openS3(address, { answerMs: 700, pages: 5 });
 });
@@ -101,6 +105,33 @@ test('a list without a last page has an end', async () => {
     code: 'TF_REMOTE_DAMAGED',
   });
   expect(pages).toBe(5);
+});
+
+test('an engine that is imported has no more bytes than it should', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'trtforge-answers-'));
+  const { port } = server.address() as AddressInfo;
+  answer = (response) => {
+    const { method = '', url = '' } = response.req;
+    if (url.includes('list-type'))
+      response.end('<ListBucketResult><Contents><Key>engines/x.engine</Key></Contents></ListBucketResult>');
+    else if (method === 'HEAD') response.writeHead(200, { 'content-length': 8, etag: '"x"' }).end();
+    else endless(206)(response);
+  };
+  sentBytes = 0;
+  try {
+    await expect(
+      fetchBucket(`http://127.0.0.1:${port}/team`, folder, {
+        isEngine: () => true,
+        take: () => Promise.reject(new Error('taken')),
+        environment: keys,
+        emit: () => {},
+        signal: undefined,
+      }),
+    ).rejects.toMatchObject({ code: 'TF_REMOTE_DAMAGED' });
+    expect(sentBytes).toBeLessThan(64 << 20);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
 
 test('a range is streamed for as long as it comes', async () => {
