@@ -478,7 +478,7 @@ describe('a bundle that cannot be built', () => {
   });
 
   test('because it was killed leaves nothing that the next run does not clear away', async () => {
-    const dead = join(outdir, '.trtforge-0000.unpublished');
+    const dead = join(outdir, '.trtforge-00000000-0000-4000-8000-000000000000.unpublished');
     mkdirSync(dead, { recursive: true });
     const { pid } = spawnSync(process.execPath, ['-e', '']);
     writeFileSync(join(dead, 'owner.json'), JSON.stringify({ ...ownMark(), pid, startTicks: '1' }));
