@@ -33,6 +33,9 @@ interface WheelMember {
 /** More than any honest wheel of TensorRT unpacks to (the largest seen is 4.4 GB). */
 const MAX_UNPACKED_BYTES = 16 * 2 ** 30;
 const MAX_TEXT_BYTES = 16 << 20;
+/** Twice what wheels of TensorRT have and far below what a file system or the removal of a folder takes. */
+const MOST_NAME_PARTS = 32;
+const MOST_NAME_BYTES = 512;
 
 /** Reads a wheel's directory, name, version and RECORD. Throws TF_ARCHIVE_INVALID or TF_TOOLCHAIN_MISMATCH. */
 export function openWheel(source: ByteSource): Wheel {
@@ -105,14 +108,19 @@ export async function unpackWheel(
 function refuseUnsafe(source: ByteSource, entries: readonly ZipEntry[], bytes: number): void {
   const names = new Set(entries.map((entry) => entry.name));
   const unsafe = entries.find(isUnsafeZipEntry);
+  const tooLong = entries.find(
+    ({ name }) => name.split('/').length > MOST_NAME_PARTS || Buffer.byteLength(name) > MOST_NAME_BYTES,
+  );
   const why =
     unsafe !== undefined
       ? `its member «${unsafe.name}» would be written outside the folder or is a link`
-      : names.size !== entries.length
-        ? 'it has two members of one name'
-        : bytes > MAX_UNPACKED_BYTES
-          ? `it would unpack to ${bytes} bytes`
-          : undefined;
+      : tooLong !== undefined
+        ? `the name of its member «${tooLong.name.slice(0, 100)}…» has more than ${MOST_NAME_PARTS} parts or ${MOST_NAME_BYTES} bytes`
+        : names.size !== entries.length
+          ? 'it has two members of one name'
+          : bytes > MAX_UNPACKED_BYTES
+            ? `it would unpack to ${bytes} bytes`
+            : undefined;
   if (why !== undefined) {
     throw new TrtforgeError('TF_ARCHIVE_INVALID', `${source.path} is not unpacked: ${why}.`);
   }

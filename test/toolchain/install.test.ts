@@ -196,6 +196,13 @@ describe('installing tensorrt-rtx', () => {
       undefined,
       /«\.\.\/evil\.py» would be written outside/,
     ],
+    [
+      'a member 2000 folders deep',
+      { more: { [`${'a/'.repeat(2000)}b`]: Buffer.from('x') } },
+      undefined,
+      /more than 32 parts/,
+    ],
+    ['a member with a long name', { more: { ['a'.repeat(513)]: Buffer.from('x') } }, undefined, /512 bytes/],
   ];
   it.each(strange)('refuses a wheel with %s and leaves nothing', async (_what, fake, version, message) => {
     const wheel = writeWheel(folder, fake);
