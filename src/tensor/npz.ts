@@ -45,7 +45,13 @@ export function npzOver(source: ByteSource, options: NpzOptions = {}): TensorFil
     const voidDtype = options.voidDtypes?.[name] ?? options.voidDtype;
     return voidDtype === undefined ? {} : { voidDtype };
   };
-  const content = (entry: ZipEntry): Buffer => readZipEntry(source, entry, sizeLimit(source, entry));
+  // The header says how much follows: what an archive holds beyond it is rejected before it is unpacked.
+  const content = (name: string, entry: ZipEntry): Buffer => {
+    const member = memberOf(source, entry);
+    const header = readNpyHeader(member, npyOptions(name));
+    if (header.dataOffset + header.dataBytes < entry.size) throw tooLong(member, header);
+    return readZipEntry(source, entry, sizeLimit(source, entry));
+  };
   return {
     path: source.path,
     names: [...members.keys()],
@@ -55,7 +61,7 @@ export function npzOver(source: ByteSource, options: NpzOptions = {}): TensorFil
     },
     read: (name) => {
       const entry = find(name);
-      return parseNpy(`${entry.name} in ${source.path}`, content(entry), npyOptions(name));
+      return parseNpy(`${entry.name} in ${source.path}`, content(name, entry), npyOptions(name));
     },
     reader: (name, slot) => {
       const entry = find(name);
@@ -63,7 +69,7 @@ export function npzOver(source: ByteSource, options: NpzOptions = {}): TensorFil
       const header = readNpyHeader(member, npyOptions(name));
       // Piece by piece, a checksum is complete only when the tensor's bytes are the member's.
       if (entry.method === 'stored' && fills(member, header)) return elementsReader(member, header, slot);
-      const load = () => parseNpy(member.path, content(entry), npyOptions(name));
+      const load = () => parseNpy(member.path, content(name, entry), npyOptions(name));
       return slotTensor(header, slot, load);
     },
     close: () => source.close(),
@@ -137,6 +143,12 @@ function memberOf(source: ByteSource, entry: ZipEntry): ByteSource {
   const start = memberStart(source, entry, HEADER_ROOM);
   return { ...bytesSource(`${entry.name} in ${source.path}`, start), size: entry.size };
 }
+
+const tooLong = ({ path, size }: ByteSource, { dataOffset, dataBytes }: NpyHeader): TrtforgeError =>
+  new TrtforgeError(
+    'TF_TENSOR_FILE_INVALID',
+    `${path} has ${size} bytes, more than the ${dataOffset + dataBytes} of its header and tensor.`,
+  );
 
 const fills = (member: ByteSource, { dataOffset, dataBytes }: NpyHeader): boolean =>
   dataOffset + dataBytes === member.size;
