@@ -108,6 +108,12 @@ export const catalogue = {
     remedy:
       'Export the model again. Where a converter wrote it, convert the FP32 original with trtforge convert instead.',
   },
+  TF_ONNX_TOO_LARGE: {
+    exitCode: ExitCode.badInput,
+    meaning:
+      'What an ONNX file has besides weights is beyond the bounds that keep memory small: 128 MiB, 500,000 nodes and tensors, 2,000,000 messages, 8,000,000 values, 64 dimensions of a tensor.',
+    remedy: 'Split the model, or store large constants as tensors instead of attributes.',
+  },
   TF_ONNX_TENSOR_INVALID: {
     exitCode: ExitCode.badInput,
     meaning:

@@ -8,8 +8,19 @@ const DEEPEST = 100;
 /** Varints of up to this many bytes are below 2^28, so they need no bigint on the way. */
 const SHORT_VARINT = 4;
 
+/** What objects cost: a message some 300 bytes, a value some 40. A graph of 100,000 nodes with the types of all its values has 1,000,000 messages. */
+const MOST_MESSAGES = 2_000_000;
+const MOST_VALUES = 8_000_000;
+/** Readers, rules and lints make more of these: inspect needs some 2 KB for each. */
+const MOST_NODES_AND_TENSORS = 500_000;
+/** TensorRT has at most 8, numpy 64. */
+const MOST_DIMENSIONS = 64;
+
 /** The bytes are no serialized message of the type; `message` says why. */
 export class DecodeError extends Error {}
+
+/** The message is sound and beyond our bounds. */
+export class TooLargeError extends DecodeError {}
 
 /**
  * Decodes a serialized ModelProto into the same message objects that protobuf-es makes (so that it can encode, copy and change them), without
@@ -27,6 +38,9 @@ class Decoder {
   readonly #text: Buffer;
   readonly #view: DataView;
   #position = 0;
+  #messages = 0;
+  #nodesAndTensors = 0;
+  #values = 0;
 
   constructor(bytes: Uint8Array) {
     this.#bytes = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length);
@@ -43,6 +57,7 @@ class Decoder {
     depth: number,
   ): Message {
     if (depth > DEEPEST) throw new DecodeError(`messages nest deeper than ${DEEPEST}`);
+    this.#count(type);
     const message = existing ?? emptyMessage(type);
     this.#position = start;
     while (this.#position < end) {
@@ -55,11 +70,32 @@ class Decoder {
       const contentStart = this.#position;
       if (field === undefined || !this.#set(message, field, wireType, contentStart, contentEnd, depth)) {
         const dataStart = recordStart + varintBytes(this.#bytes, recordStart);
+        this.#countMessage();
         keepUnknown(message, Math.floor(tag / 8), wireType, this.#bytes.subarray(dataStart, contentEnd));
       }
       this.#position = contentEnd;
     }
     return message;
+  }
+
+  #count({ typeName }: MessageType): void {
+    this.#countMessage();
+    if (typeName !== 'onnx.NodeProto' && typeName !== 'onnx.TensorProto') return;
+    if (++this.#nodesAndTensors > MOST_NODES_AND_TENSORS)
+      throw new TooLargeError(`more than ${MOST_NODES_AND_TENSORS} nodes and tensors`);
+  }
+
+  #countMessage(): void {
+    if (++this.#messages > MOST_MESSAGES) throw new TooLargeError(`more than ${MOST_MESSAGES} messages`);
+  }
+
+  /** Adds to a repeated field. */
+  #add(message: Message, { name }: FieldType, value: unknown): void {
+    const list = message[name] as unknown[];
+    list.push(value);
+    if (++this.#values > MOST_VALUES) throw new TooLargeError(`more than ${MOST_VALUES} values`);
+    if ((name === 'dims' || name === 'dim') && list.length > MOST_DIMENSIONS)
+      throw new TooLargeError(`a shape of more than ${MOST_DIMENSIONS} dimensions`);
   }
 
   /** Sets a field from its record; false when the wire type or an enumeration's value does not fit, so that the record is kept as unknown. */
@@ -78,9 +114,8 @@ class Decoder {
     }
     const natural = wireTypes[field.kind];
     if (field.repeated) {
-      const list = message[field.name] as unknown[];
-      if (wireType === natural) list.push(this.#scalar(field.kind, start, end));
-      else if (wireType === 2) this.#packed(list, field, start, end);
+      if (wireType === natural) this.#add(message, field, this.#scalar(field.kind, start, end));
+      else if (wireType === 2) this.#packed(message, field, start, end);
       else return false;
       return true;
     }
@@ -95,7 +130,7 @@ class Decoder {
   #setMessage(message: Message, field: FieldType, start: number, end: number, depth: number): void {
     const type = field.message!;
     if (field.repeated) {
-      (message[field.name] as unknown[]).push(this.message(type, undefined, start, end, depth + 1));
+      this.#add(message, field, this.message(type, undefined, start, end, depth + 1));
     } else if (field.oneof === undefined) {
       const existing = message[field.name] as Message | undefined;
       message[field.name] = this.message(type, existing, start, end, depth + 1);
@@ -106,12 +141,12 @@ class Decoder {
     }
   }
 
-  #packed(list: unknown[], field: FieldType, start: number, end: number): void {
+  #packed(message: Message, field: FieldType, start: number, end: number): void {
     const natural = wireTypes[field.kind as keyof typeof wireTypes];
     for (let at = start; at < end; ) {
       const next = natural === 0 ? at + varintBytes(this.#bytes, at) : at + (natural === 5 ? 4 : 8);
       if (next > end) throw new DecodeError(`values of ${field.name} run over their length`);
-      list.push(this.#scalar(field.kind, at, next));
+      this.#add(message, field, this.#scalar(field.kind, at, next));
       at = next;
     }
   }

@@ -2,7 +2,7 @@ import { dirname, join } from 'node:path';
 import { TrtforgeError } from '../errors.js';
 import { type ByteSource, openFile } from '../system/byte-source.js';
 import { noteInput } from '../system/user-files.js';
-import { DecodeError, decodeModel } from './decode.js';
+import { DecodeError, decodeModel, TooLargeError } from './decode.js';
 import { ExternalFiles, isExternal } from './external-data.js';
 import { visitTensors } from './graph.js';
 import type { ModelProto, TensorProto } from './onnx_pb.js';
@@ -32,7 +32,7 @@ export interface OnnxModel extends ModelLike {
 
 /**
  * Opens an ONNX model of any size; reads its structure, not its weights. The caller closes it.
- * Throws TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_ONNX_NOT_A_MODEL, TF_ONNX_TRUNCATED, TF_ONNX_CORRUPT.
+ * Throws TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_ONNX_NOT_A_MODEL, TF_ONNX_TRUNCATED, TF_ONNX_CORRUPT, TF_ONNX_TOO_LARGE.
  */
 export function openModel(path: string, options: ScanOptions = {}): OnnxModel {
   const model = modelOf(openFile(path), options);
@@ -98,6 +98,8 @@ function decodeSkeleton(path: string, skeleton: Uint8Array): ModelProto {
     return decodeModel(skeleton);
   } catch (cause) {
     if (!(cause instanceof DecodeError)) throw cause;
+    if (cause instanceof TooLargeError)
+      throw new TrtforgeError('TF_ONNX_TOO_LARGE', `${path} has ${cause.message}.`, { cause });
     throw new TrtforgeError('TF_ONNX_CORRUPT', `${path} is not a sound ONNX file: ${cause.message}.`, {
       cause,
     });

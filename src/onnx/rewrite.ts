@@ -1,3 +1,4 @@
+import { TrtforgeError } from '../errors.js';
 import { encodeVarints, type WireReader, WireType } from './wire.js';
 
 /** A piece of a rewritten file: bytes in memory, or a payload (by its index) that is streamed in its place. */
@@ -31,7 +32,7 @@ const DEEPEST = 100;
 
 /**
  * Walks a serialized ModelProto, gives every TensorProto in it to `rewriteTensor`, and returns the file that results:
- * untouched stretches are copied, the lengths of enclosing messages follow. Throws TF_ONNX_CORRUPT or TF_ONNX_TRUNCATED.
+ * untouched stretches are copied, the lengths of enclosing messages follow. Throws TF_ONNX_CORRUPT, TF_ONNX_TRUNCATED or TF_ONNX_TOO_LARGE.
  */
 export function rewriteTensors(reader: WireReader, rewriteTensor: TensorRewriter, limit: number): Rewritten {
   let copied = 0;
@@ -39,7 +40,7 @@ export function rewriteTensors(reader: WireReader, rewriteTensor: TensorRewriter
     if (end === start) return;
     copied += end - start;
     if (copied > limit) {
-      throw reader.broken(start, `there are more than ${limit} bytes that are not weights`);
+      throw beyondLimit(reader.path, limit);
     }
     out.add(reader.copy(start, end - start), end - start);
   };
@@ -80,6 +81,9 @@ export function rewriteTensors(reader: WireReader, rewriteTensor: TensorRewriter
   copy(0, reader.size, whole);
   return whole;
 }
+
+export const beyondLimit = (path: string, limit: number): TrtforgeError =>
+  new TrtforgeError('TF_ONNX_TOO_LARGE', `${path} has more than ${limit} bytes that are not weights.`);
 
 /** Reads the tag of a record. */
 export function readTag(reader: WireReader, end: number): { field: number; wireType: number } {

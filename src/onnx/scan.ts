@@ -7,14 +7,17 @@ import {
   PayloadTable,
   type Segment,
 } from './payload.js';
-import { Collected, type Rewritten, readTag, rewriteTensors } from './rewrite.js';
+import { beyondLimit, Collected, type Rewritten, readTag, rewriteTensors } from './rewrite.js';
 import { recordHeader, WireReader, WireType } from './wire.js';
 
 /** Payloads up to this size stay in the skeleton: shapes, axes and scalars, which graph code wants to read at once. */
 const INLINE_BYTES = 1024;
 
-/** What is not weights must fit into memory; protobuf itself stops at 2 GiB for a whole model. */
-const SKELETON_LIMIT = 1 << 30;
+/** What is not weights must fit into memory. A graph of 100,000 nodes with long names and the types of all its values has 34 MB. */
+const SKELETON_LIMIT = 128 << 20;
+
+/** A tensor has a dozen fields; neighbours of one kind count once. */
+const MOST_RECORDS = 1000;
 
 export interface Scan {
   /** A serialized ModelProto without the larger payloads; decodes with any protobuf library. */
@@ -30,16 +33,18 @@ export interface ScanOptions {
 /**
  * Walks an ONNX file of any size without reading its weights. Payload fields of more than `inlineBytes` are left out of the skeleton and
  * remembered by their place in the file, wherever a TensorProto occurs: initializers, attributes, sparse tensors, bodies, functions, training graphs.
- * Throws TF_ONNX_CORRUPT or TF_ONNX_TRUNCATED with the byte at fault.
+ * Throws TF_ONNX_CORRUPT or TF_ONNX_TRUNCATED with the byte at fault, TF_ONNX_TOO_LARGE.
  */
 export function scanModel(source: ByteSource, options: ScanOptions = {}): Scan {
   const inlineBytes = options.inlineBytes ?? INLINE_BYTES;
   const payloads = new PayloadTable<Deferred>();
+  const limit = options.skeletonLimit ?? SKELETON_LIMIT;
   const rewritten = rewriteTensors(
     new WireReader(source),
     (reader, start, end) => deferPayloads(reader, start, end, inlineBytes, payloads),
-    options.skeletonLimit ?? SKELETON_LIMIT,
+    limit,
   );
+  if (rewritten.length > limit) throw beyondLimit(source.path, limit);
   return { skeleton: Buffer.concat(rewritten.pieces as Uint8Array[], rewritten.length), payloads };
 }
 
@@ -99,8 +104,13 @@ function readRecords(reader: WireReader, start: number, end: number): FieldRecor
     const { field, wireType } = readTag(reader, end);
     const contentStart = reader.skip(wireType, recordStart, end);
     const recordEnd = reader.position;
+    const last = records.at(-1);
+    if (records.length > MOST_RECORDS)
+      throw reader.broken(recordStart, `a tensor has more than ${MOST_RECORDS} separate fields`);
     if (!isPayloadField(field)) {
-      records.push({ field, start: recordStart, end: recordEnd, segment: undefined });
+      const goesOn = field !== MARKER_FIELD && last?.segment === undefined && last?.field !== MARKER_FIELD;
+      if (goesOn && last !== undefined) last.end = recordEnd;
+      else records.push({ field, start: recordStart, end: recordEnd, segment: undefined });
       continue;
     }
     checkWireType(reader, field, wireType, recordStart);
@@ -110,7 +120,6 @@ function readRecords(reader: WireReader, start: number, end: number): FieldRecor
       records.push({ field, start: recordStart, end: recordEnd, segment });
       continue;
     }
-    const last = records.at(-1);
     if (last?.field === field && last.segment?.encoding === 'records') {
       records.pop();
       const segment = { encoding: 'records', offset: last.start, length: recordEnd - last.start } as const;
