@@ -1,13 +1,11 @@
 import { expect, test } from 'vitest';
 import { renderBundle } from '../../src/commands/bundle-text.js';
 import { failedBundle, stoppedBundle } from '../report/bundle-sample.js';
-
-const plain = (said: string) => said;
+import { plainColors } from '../support/plain-colors.js';
 
 function text(report: Parameters<typeof renderBundle>[0]): string {
   const lines: string[] = [];
-  const colors = { bold: plain, dim: plain, red: plain, green: plain, yellow: plain, cyan: plain };
-  renderBundle(report, { line: (line = '') => lines.push(line), colors });
+  renderBundle(report, { line: (line = '') => lines.push(line), colors: plainColors });
   return lines.join('\n');
 }
 

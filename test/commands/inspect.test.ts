@@ -10,6 +10,7 @@ import type { LayersResult } from '../../src/engine/layers-result-schema.js';
 import type { WorkEvent } from '../../src/events.js';
 import { buildModel, type Dimension, GraphBuilder, writeModel } from '../../src/onnx/index.js';
 import { mutations } from '../support/mutations.js';
+import { plainColors } from '../support/plain-colors.js';
 import { samplePassport, samplePlan } from '../support/sample-engine.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-inspect-'));
@@ -52,10 +53,8 @@ async function inspect(
 }
 
 function textOf(result: CommandResult): string {
-  const plain = (text: string) => text;
   const lines: string[] = [];
-  const colors = { bold: plain, dim: plain, red: plain, green: plain, yellow: plain, cyan: plain };
-  command.render(result, { line: (text = '') => lines.push(text), colors } satisfies TextOutput);
+  command.render(result, { line: (text = '') => lines.push(text), colors: plainColors } satisfies TextOutput);
   return lines.join('\n');
 }
 

@@ -5,12 +5,12 @@ import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
-import { createColors } from 'picocolors';
 import { afterAll, describe, expect, test } from 'vitest';
 import { renderIssues } from '../../src/commands/issue-text.js';
 import { type ExplainResult, explainLog, explainResultSchema } from '../../src/diagnose/explain.js';
 import { readExplainable } from '../../src/diagnose/explainable.js';
 import { knownIssues } from '../../src/diagnose/known-issues/index.js';
+import { plainColors } from '../support/plain-colors.js';
 import { refusal } from '../support/refusal.js';
 
 const folder = fileURLToPath(new URL('../fixtures/trtexec-logs/', import.meta.url));
@@ -316,7 +316,7 @@ describe('an explanation', () => {
     ]);
     expect(unexplained).toEqual([]);
     const shown: string[] = [];
-    renderIssues(issues, { line: (text = '') => shown.push(text), colors: createColors(false) });
+    renderIssues(issues, { line: (text = '') => shown.push(text), colors: plainColors });
     expect(shown.join('\n')).toContain(reason);
   });
 
