@@ -1,10 +1,9 @@
-import { existsSync } from 'node:fs';
 import { defineCommand } from '../cli/command.js';
 import { text } from '../cli/option.js';
-import { TrtforgeError } from '../errors.js';
 import { type DraftedPolicy, draftPolicy } from '../gate/draft-policy.js';
 import { plural } from '../report/quantity.js';
 import { publishFile } from '../system/publish.js';
+import { assertUnedited } from '../system/user-files.js';
 
 export const init = defineCommand({
   name: 'init',
@@ -14,20 +13,21 @@ export const init = defineCommand({
   ],
   examples: ['trtforge gate init parity.json bench.json -o gate.yaml'],
   options: {
-    output: text({ flags: '-o, --output <file>', describe: 'write the policy there (default: print it)' }),
+    output: text({
+      flags: '-o, --output <file>',
+      describe: 'write the policy there (default: print it)',
+      writes: true,
+    }),
   },
   run: async (results, { output }): Promise<DraftedPolicy> => {
     const drafted = draftPolicy(results);
     if (output === undefined) return drafted;
-    if (existsSync(output))
-      throw new TrtforgeError('TF_USAGE', `${output} exists, and a policy may have been edited.`, {
-        remedy: 'Choose another file with -o FILE, or remove it first.',
-      });
+    assertUnedited(output, drafted.policy);
     publishFile(output, drafted.policy);
     return { ...drafted, output };
   },
   render: ({ policy, output, checks, results }: DraftedPolicy, { line }) => {
-    if (output === null) line(policy.trimEnd());
+    if (output === null) for (const each of policy.trimEnd().split('\n')) line(each);
     else line(`${output} has ${plural(checks, 'check')} over ${results.join(', ')}.`);
   },
 });

@@ -1,6 +1,5 @@
-import type { ValueFacts } from './model-facts.js';
-
-type Dim = NonNullable<ValueFacts['shape']>[number] | undefined;
+/** As a model declares it: numbers, symbols, null for an unnamed open dimension; null where the rank is open. */
+type Shape = readonly (number | string | null)[] | null;
 
 /** Which axis of a batch of pictures is which. */
 export interface ImageLayout {
@@ -11,14 +10,19 @@ export interface ImageLayout {
 }
 
 /** Channels that a picture has. */
-const CHANNELS = [1, 3, 4];
+const CHANNELS: ReadonlySet<unknown> = new Set([1, 3, 4]);
+
+/** Where a batch of pictures has its channels: before its sides (NCHW) or, where only the last dimension can be channels, after them (NHWC). */
+export function channelAxis(shape: Shape): 1 | 3 | undefined {
+  if (shape?.length !== 4) return undefined;
+  if (CHANNELS.has(shape[1])) return 1;
+  return CHANNELS.has(shape[3]) ? 3 : undefined;
+}
 
 /** NHWC where only the last dimension can be channels; NCHW for any other four dimensions. null for another rank, which is no batch of pictures. */
-export function imageLayout(shape: ValueFacts['shape']): ImageLayout | null {
+export function imageLayout(shape: Shape): ImageLayout | null {
   if (shape?.length !== 4) return null;
-  return isChannels(shape[3]) && !isChannels(shape[1])
+  return channelAxis(shape) === 3
     ? { layout: 'NHWC', channels: 3, height: 1, width: 2 }
     : { layout: 'NCHW', channels: 1, height: 2, width: 3 };
 }
-
-const isChannels = (dim: Dim): boolean => typeof dim === 'number' && CHANNELS.includes(dim);

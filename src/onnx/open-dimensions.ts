@@ -1,3 +1,4 @@
+import { channelAxis } from './image-layout.js';
 import type { Use, ValueUses } from './value-uses.js';
 
 /** One axis of one input. */
@@ -54,7 +55,6 @@ const kindsByName: readonly (readonly [RegExp, Kind])[] = [
 ];
 const STATE = /state|hidden|cache|past|memory|(?:^|_)[hc](?:n|x|_?(?:in|\d))?$/i;
 const RECURRENT: ReadonlySet<string> = new Set(['LSTM', 'GRU', 'RNN']);
-const CHANNELS: ReadonlySet<number | string | null | undefined> = new Set([1, 3, 4]);
 /** What exporters write where a dimension has no name: the same text says nothing of the same size. */
 const PLACEHOLDER = /^(?:[?*]|-1|none|null|unk(?:nown)?|unk__\d+)$/i;
 /** Names that count dimensions and say nothing of them. */
@@ -147,13 +147,6 @@ function kindsOver(
     if (isImage(input, axis)) return 'image';
     return isSignal ? 'audio' : 'other';
   };
-}
-
-/** Where an image of rank 4 has its channels, 1, 3 or 4 of them: before its sides (NCHW) or after them (NHWC). */
-export function channelAxis(shape: readonly Dimension[] | null): 1 | 3 | undefined {
-  if (shape?.length !== 4) return undefined;
-  if (CHANNELS.has(shape[1])) return 1;
-  return CHANNELS.has(shape[3]) ? 3 : undefined;
 }
 
 function isImage({ shape, dtype }: OpenInput, axis: number): boolean {

@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path';
 import { systemErrorCode, TrtforgeError } from '../errors.js';
 import type { ByteSource } from './byte-source.js';
 import { makeFolder } from './folders.js';
-import { assertMayReplace, assertNotInput } from './user-files.js';
+import { assertMayReplace, assertNotInput, noteWritten } from './user-files.js';
 
 /** Marks files that a writer has not published; whoever cleans a folder may remove old ones. */
 export const UNPUBLISHED_SUFFIX = '.unpublished';
@@ -102,6 +102,11 @@ const REFUSALS = ['EEXIST', 'EPERM', 'EACCES', 'EBUSY'];
  */
 export function moveInto(from: string, to: string): void {
   assertMayReplace(to, from);
+  replace(from, to);
+  noteWritten(to);
+}
+
+function replace(from: string, to: string): void {
   try {
     renameSync(from, to);
     return;

@@ -9,6 +9,8 @@ import { statIfThere } from './stat.js';
 interface Scope {
   /** Path by device and inode, so that links and other spellings of a path are the same file. */
   readonly inputs: Map<string, string>;
+  /** The same of what the call itself has written: reading that again makes it no input. */
+  readonly written: Set<string>;
   /** Files and folders that the user named; only there the kind of what is replaced matters. */
   readonly outputs: readonly string[];
   readonly force: boolean;
@@ -23,18 +25,30 @@ export function protectingInputs<T>(
   { outputs = [], force = false }: Partial<Pick<Scope, 'outputs' | 'force'>> = {},
 ): T {
   const outer = scopes.getStore();
-  const scope = outer ?? { inputs: new Map(), outputs: outputs.map((path) => resolve(path)), force };
+  const scope = outer ?? {
+    inputs: new Map(),
+    written: new Set(),
+    outputs: outputs.map((path) => resolve(path)),
+    force,
+  };
   return scopes.run(scope, () => {
     for (const path of inputs) if (path !== undefined) noteInput(path);
     return work();
   });
 }
 
-/** Adds a file or folder to the inputs of the call at work. */
+/** Adds a file or folder to the inputs of the call at work, unless that wrote it. */
 export function noteInput(path: string): void {
-  const inputs = scopes.getStore()?.inputs;
-  const key = inputs && keyOf(path);
-  if (key !== undefined) inputs?.set(key, path);
+  const scope = scopes.getStore();
+  const key = scope && keyOf(path);
+  if (key !== undefined && scope?.written.has(key) === false) scope.inputs.set(key, path);
+}
+
+/** A file that the call at work has put in its place. */
+export function noteWritten(path: string): void {
+  const scope = scopes.getStore();
+  const key = scope && keyOf(path);
+  if (key !== undefined) scope?.written.add(key);
 }
 
 /** Throws TF_OUTPUT_IS_INPUT when `path` is, by whatever name, an input of the call at work. */

@@ -1,5 +1,5 @@
+import { channelAxis } from '../onnx/image-layout.js';
 import type { NodeProto } from '../onnx/onnx_pb.js';
-import { channelAxis } from '../onnx/open-dimensions.js';
 import { decidesShape, type Use, type ValueUses } from '../onnx/value-uses.js';
 import type { Binding } from '../runtime/session.js';
 import type { Spread } from '../tensor/random.js';

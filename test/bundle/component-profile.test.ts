@@ -163,7 +163,7 @@ components:
 
 describe('a profiles file', () => {
   test.each([
-    ['no YAML', 'symbols: [', /p\.yaml is not a profiles file/],
+    ['no YAML', 'symbols: [', /p\.yaml/],
     ['an unknown key', 'sizes: {}', /sizes/],
     ['a range of two', 'symbols: { T: 1/2 }', /«T: 1\/2» is not MIN\/OPT\/MAX/],
     ['a range of words', 'symbols: { T: long }', /«T: long»/],

@@ -115,7 +115,7 @@ describe('trtforge gate', () => {
     expect([judged(10).status, judged(10.5).status]).toEqual([0, 1]);
     const refused = gate(files, ['init', 'bench.json', '-o', 'edited.yaml', '--json']);
     expect(refused.status).toBe(2);
-    expect(JSON.parse(refused.stdout)).toMatchObject({ error: { code: 'TF_USAGE' } });
+    expect(JSON.parse(refused.stdout)).toMatchObject({ error: { code: 'TF_OUTPUT_OF_OTHER_KIND' } });
     expect(refused.file('edited.yaml')).toBe(policy);
   });
 

@@ -149,7 +149,7 @@ describe('a file of another kind is replaced only with --force', () => {
   });
 
   test('at the moment of publishing, where what is written is known only then; its own result in silence', async () => {
-    writeFileSync('policy.yaml', 'schema: trtforge.gate-policy/1\nextends: commands-passed\n');
+    writeFileSync('policy.yaml', 'schema: trtforge.gate-policy/1\n');
     writeFileSync('result.json', '{"schema":"trtforge.compare/1","outcome":"pass"}');
     writeFileSync('other.json', '{"schema":"trtforge.bench/1"}');
     const gate = (...more: string[]) => codeOf(['gate', 'policy.yaml', 'result.json', ...more]);

@@ -7,7 +7,7 @@ import { convertModel } from '../../src/precision/convert.js';
 import { openReference } from '../../src/stream/reference/reference.js';
 import { writeReference } from '../../src/stream/reference/write.js';
 import { publishFile } from '../../src/system/publish.js';
-import { kindOf, protectingInputs } from '../../src/system/user-files.js';
+import { kindOf, noteInput, protectingInputs } from '../../src/system/user-files.js';
 import { writeNpy } from '../../src/tensor/npy.js';
 import { writeNpz } from '../../src/tensor/npz.js';
 import { samplePlan, writeSampleModel } from '../support/sample-engine.js';
@@ -53,6 +53,15 @@ describe('publishing while inputs are protected', () => {
     protectingInputs([at('b')], () => publishFile(at('a'), 'other'));
     expect(readFileSync(at('a'), 'utf8')).toBe('other');
     await waiting;
+  });
+
+  test('what the call itself wrote is written again, though it was read in between', () => {
+    protectingInputs([], () => {
+      publishFile(at('work'), 'first');
+      noteInput(at('work'));
+      publishFile(at('work'), 'second');
+    });
+    expect(readFileSync(at('work'), 'utf8')).toBe('second');
   });
 
   test('the number of an input that is gone protects no new file', () => {

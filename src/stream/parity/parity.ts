@@ -279,7 +279,11 @@ function verdictsOf(
     !compared ? 'inconclusive' : failures.some(({ kind }) => !BREAKS_CONTRACT.has(kind)) ? 'fail' : 'pass',
     ...(drift?.checks.map(({ outcome }) => outcome) ?? []),
   ];
-  if (explanations.some(({ id }) => PROVES_NOTHING.has(id))) numeric.push('inconclusive');
+  // An error is what a closed loop makes of a stream that does not go on: what follows the break was not recorded.
+  const provesNothing = explanations.some(
+    ({ id, severity }) => PROVES_NOTHING.has(id) || (id === 'stream-broken' && severity === 'error'),
+  );
+  if (provesNothing) numeric.push('inconclusive');
   return {
     contract: chunks.length === 0 ? 'inconclusive' : broken ? 'fail' : 'pass',
     numeric: worst(numeric),
