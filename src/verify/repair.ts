@@ -116,7 +116,8 @@ class Trials {
       this.#tried++;
       const isPass = await this.#failed.passes(this.#output);
       this.#longestMs = Math.max(this.#longestMs, performance.now() - begun);
-      const isSmaller = nodes.kept < (this.#best?.kept ?? Number.POSITIVE_INFINITY);
+      // What converts nothing repairs nothing.
+      const isSmaller = nodes.converted > 0 && nodes.kept < (this.#best?.kept ?? Number.POSITIVE_INFINITY);
       if (isPass && isSmaller && group.keepNodes.length <= MOST_NAMES)
         this.#best = { group, kept: nodes.kept, nodes: nodes.kept + nodes.converted };
       return isPass;

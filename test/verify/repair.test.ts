@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { TrtforgeError } from '../../src/errors.js';
 import { forge } from '../../src/forge/forge.js';
+import { inspectModel } from '../../src/onnx/inspect.js';
 import { forgeResultSchema } from '../../src/report/result.js';
 import { type FailedComparison, findRepair } from '../../src/verify/repair.js';
 import { verifyResultSchema } from '../../src/verify/result.js';
@@ -150,6 +151,11 @@ describe('the search for a repair ends', () => {
     const repair = await search(more);
     expect(repair).toMatchObject({ passes: false, keepOps: [], keepNodes: [], kept: null, command: null });
     expect(repair?.tried).toBe(tried);
+  });
+
+  it('without a repair where only the model as it was passes', async () => {
+    const passes = async (path: string) => inspectModel(path).ops.Cast === undefined;
+    expect(await search({ passes })).toMatchObject({ passes: false, keepOps: [], command: null });
   });
 
   it('where the user ends it', async () => {
