@@ -185,16 +185,14 @@ Public* createConfig(Worker*) {
 }
 Public* createProfile(Worker*) { return &profile; }
 
-// 8.6 has no monitor to report to.
-#if STANDIN_GENERATION == 0
-bool reportProgress() { return true; }
-#else
 bool reportProgress() {
   const bool waits = std::strcmp(wish("STANDIN_BUILD"), "waits") == 0;
   if (theMonitor == nullptr) {
     if (waits) std::this_thread::sleep_for(std::chrono::minutes(1));
     return true;
   }
+  // 8.6 has no monitor to report to.
+#if STANDIN_GENERATION != 0
   call(theMonitor, Slot::IProgressMonitor_phaseStart_3, "Building engine", static_cast<const char*>(nullptr), 2);
   call(theMonitor, Slot::IProgressMonitor_phaseStart_3, "Timing tactics", "Building engine", 3);
   for (int tactic = 0; tactic < 1000; ++tactic) {
@@ -214,8 +212,10 @@ bool reportProgress() {
   call(theMonitor, Slot::IProgressMonitor_phaseFinish_1, "Timing tactics");
   call(theMonitor, Slot::IProgressMonitor_phaseFinish_1, "Building engine");
   return goOn;
-}
+#else
+  return true;
 #endif
+}
 
 Public* buildNetwork(Worker*, Public* network, Public* config) {
   record(std::string("buildSerializedNetwork ") + network->worker->name + " " + config->worker->name);
