@@ -1,4 +1,4 @@
-import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { closeSync, openSync, writeSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { EventListener, WorkEvent } from '../events.js';
 import { renderHtml } from '../report/html.js';
@@ -7,6 +7,7 @@ import { RESULT_FILE } from '../report/read.js';
 import type { ForgeResult } from '../report/result.js';
 import { makeFolder } from '../system/folders.js';
 import { publishFile, writeFailed } from '../system/publish.js';
+import { readJson } from '../system/read-text.js';
 import type { PhaseLog } from './phase.js';
 
 /** Where the parts of a run lie in its run root. */
@@ -62,12 +63,8 @@ export function writeJson(path: string, value: unknown): void {
 
 /** Whether the run root has the report of a run that came to its end. */
 export function hasFinishedReport(root: RunRoot): boolean {
-  try {
-    const { error } = JSON.parse(readFileSync(root.result, 'utf8')) as { readonly error?: unknown };
-    return error === null;
-  } catch {
-    return false;
-  }
+  const content = readJson(root.result);
+  return typeof content === 'object' && content !== null && 'error' in content && content.error === null;
 }
 
 /** Writes every view of a result, the data first. */

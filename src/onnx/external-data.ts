@@ -16,6 +16,12 @@ const EXTERNAL = 1 satisfies TensorProto['dataLocation'];
 
 export const isExternal = (tensor: TensorProto): boolean => tensor.dataLocation === EXTERNAL;
 
+/** The file that an external tensor names, as it stands there; undefined for other tensors, and where it names none. */
+export const locationOf = (tensor: TensorProto): string | undefined =>
+  isExternal(tensor)
+    ? tensor.externalData.find(({ key }) => key === 'location')?.value || undefined
+    : undefined;
+
 /** Reads the key-value pairs of external_data. Throws TF_ONNX_EXTERNAL_INVALID. */
 export function externalReference(tensor: TensorProto): ExternalReference {
   const entry = (key: string) => tensor.externalData.find((pair) => pair.key === key)?.value;

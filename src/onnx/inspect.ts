@@ -1,6 +1,6 @@
 import { TrtforgeError } from '../errors.js';
 import { dtypeFromOnnx } from '../tensor/dtype.js';
-import { externalReference, isExternal } from './external-data.js';
+import { externalReference, locationOf } from './external-data.js';
 import { isMain, qualifiedOpType, type TensorPlace, tensorsOf, visitGraphs } from './graph.js';
 import { lintModel } from './lint.js';
 import { type OnnxModel, openModel } from './model.js';
@@ -100,9 +100,8 @@ function tensorSize(tensor: TensorProto, model: OnnxModel): { bytes: number; ele
 function externalFiles(tensors: readonly TensorPlace[], model: OnnxModel): ModelFacts['externalFiles'] {
   const sizes = new Map<string, number | null>();
   for (const { tensor } of tensors) {
-    if (!isExternal(tensor)) continue;
-    const location = tensor.externalData.find(({ key }) => key === 'location')?.value ?? '';
-    if (location !== '' && !sizes.has(location)) sizes.set(location, fileSize(tensor, model));
+    const location = locationOf(tensor);
+    if (location !== undefined && !sizes.has(location)) sizes.set(location, fileSize(tensor, model));
   }
   return [...sizes].map(([path, bytes]) => ({ path, bytes }));
 }

@@ -1,5 +1,5 @@
 import { type ErrorCode, TrtforgeError } from '../errors.js';
-import { isExternal } from './external-data.js';
+import { locationOf } from './external-data.js';
 import type { FindingCode, Findings } from './findings.js';
 import { type GraphView, nodeLabel, type TensorPlace } from './graph.js';
 import { int64Finding } from './int64-range.js';
@@ -79,9 +79,7 @@ function locate(
   } catch (error) {
     const code = error instanceof TrtforgeError ? findingOf[error.code] : undefined;
     if (code === undefined || !(error instanceof TrtforgeError)) throw error;
-    const file = isExternal(place.tensor)
-      ? place.tensor.externalData.find(({ key }) => key === 'location')?.value
-      : undefined;
+    const file = locationOf(place.tensor);
     const perFile = code === 'external-data-missing' || code === 'external-data-outside';
     if (perFile && file !== undefined) {
       if (blamed.has(file)) return undefined;

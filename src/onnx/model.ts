@@ -3,7 +3,7 @@ import { TrtforgeError } from '../errors.js';
 import { type ByteSource, openFile } from '../system/byte-source.js';
 import { noteInput } from '../system/user-files.js';
 import { DecodeError, decodeModel, TooLargeError } from './decode.js';
-import { ExternalFiles, isExternal } from './external-data.js';
+import { ExternalFiles, locationOf } from './external-data.js';
 import { visitTensors } from './graph.js';
 import type { ModelProto, TensorProto } from './onnx_pb.js';
 import { markerOf } from './payload.js';
@@ -37,11 +37,8 @@ export interface OnnxModel extends ModelLike {
 export function openModel(path: string, options: ScanOptions = {}): OnnxModel {
   const model = modelOf(openFile(path), options);
   noteInput(path);
-  const locations = new Set<string>();
-  for (const { tensor } of visitTensors(model.proto))
-    if (isExternal(tensor))
-      locations.add(tensor.externalData.find(({ key }) => key === 'location')?.value ?? '');
-  for (const location of locations) noteInput(join(dirname(path), location));
+  const locations = new Set(Array.from(visitTensors(model.proto), ({ tensor }) => locationOf(tensor)));
+  for (const location of locations) if (location !== undefined) noteInput(join(dirname(path), location));
   return model;
 }
 

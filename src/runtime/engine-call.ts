@@ -44,7 +44,7 @@ export class EngineCall {
   /** Refilled by each blocking run, so that it makes no objects. */
   readonly #feed: { readonly name: string; data: Uint8Array }[];
   /** Memory of runs that are over, by output. */
-  readonly #spare = new Map<string, Uint8Array[]>();
+  readonly #spare = new Map<string, Uint8Array>();
   #running = 0;
   #ended = false;
   #order: Promise<unknown> = Promise.resolve();
@@ -113,11 +113,13 @@ export class EngineCall {
   }
 
   #scratch({ name, data }: HostBytes): HostBytes {
-    return { name, data: this.#spare.get(name)?.pop() ?? uninitialised(data.length) };
+    const spare = this.#spare.get(name);
+    this.#spare.delete(name);
+    return { name, data: spare ?? uninitialised(data.length) };
   }
 
   #handOver(written: Uint8Array, { name, data }: HostBytes): void {
-    this.#spare.set(name, [written]);
+    this.#spare.set(name, written);
     if (data.length !== written.length) {
       throw new TrtforgeError(
         'TF_SESSION_INPUT',
