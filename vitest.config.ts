@@ -7,7 +7,7 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^trtforge$/, replacement: source('index.ts') },
-      { find: /^trtforge\/onnx$/, replacement: source('onnx/index.ts') },
+      { find: /^trtforge\/onnx$/, replacement: source('formats/onnx/index.ts') },
     ],
   },
   test: {

@@ -37,8 +37,10 @@ async function hit(model: string, store: string, runs: string): Promise<number[]
 }
 
 async function fill(store: string, count: string): Promise<number[]> {
-  const { identityDigest } = await load<{ identityDigest(document: unknown): string }>('engine/identity.js');
-  const { defaultRecipe } = await load<{ defaultRecipe: unknown }>('engine/recipe.js');
+  const { identityDigest } = await load<{ identityDigest(document: unknown): string }>(
+    'engines/identity/identity.js',
+  );
+  const { defaultRecipe } = await load<{ defaultRecipe: unknown }>('engines/identity/recipe.js');
   const plan = Buffer.alloc(256);
   plan.write('vtrt');
   plan.writeBigUInt64LE(256n, 16);

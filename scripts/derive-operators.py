@@ -1,4 +1,4 @@
-"""Writes src/onnx/operator-table.ts from the operator schemas of an installed `onnx` package.
+"""Writes src/formats/onnx/operator-table.ts from the operator schemas of an installed `onnx` package.
 
     python3 -m venv /tmp/venv && /tmp/venv/bin/pip install onnx && /tmp/venv/bin/python scripts/derive-operators.py
 

@@ -4,9 +4,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { registry } from '../dist/commands/registry.js';
-import { resultSchemas } from '../dist/commands/result-schemas.js';
 import { catalogue } from '../dist/errors.js';
+import { registry } from '../dist/registry.js';
+import { resultSchemas } from '../dist/result-schemas.js';
 
 const into = process.argv.indexOf('--into');
 const root = into < 0 ? fileURLToPath(new URL('..', import.meta.url)) : process.argv[into + 1];

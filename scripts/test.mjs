@@ -1,5 +1,5 @@
 // `npm test`: installs what is missing, then format, lint, types, unused exports and every test; ends with «N passed, N failed».
-// Arguments go to vitest: `npm test -- test/onnx`.
+// Arguments go to vitest: `npm test -- test/formats/onnx`.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

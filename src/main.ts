@@ -9,8 +9,8 @@ process.once('SIGINT', stop).once('SIGTERM', stop);
 // Node 22 and later keep compiled code between runs; what follows must load after this.
 (nodeModule as { readonly enableCompileCache?: () => void }).enableCompileCache?.();
 const { runProgram } = await import('./cli/program.js');
-const { registry } = await import('./commands/registry.js');
-const { writeFailed } = await import('./system/publish.js');
+const { registry } = await import('./registry.js');
+const { writeFailed } = await import('./base/files/publish.js');
 const { packageVersion } = await import('./version.js');
 
 // A reader that has seen enough (`trtforge … | head`) closes the pipe; the work goes on, and its exit code counts.

@@ -14,7 +14,7 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { encoderModel } from './stream/streaming-encoder.js';
+import { encoderModel } from './products/streaming/streaming-encoder.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const fresh = mkdtempSync(join(tmpdir(), 'trtforge-docs-'));

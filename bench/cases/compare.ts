@@ -49,7 +49,7 @@ export const compare: BenchCase = {
     const files = writePairs(context);
     try {
       const parameters = [...files, String(HEADER.length), String(TENSORS)];
-      const module = join(context.root, 'dist', 'tensor', 'comparison.js');
+      const module = join(context.root, 'dist', 'formats', 'tensor', 'compare', 'comparison.js');
       const child = join(context.root, 'build', 'bench', 'compare-floats.js');
       const rate = (quantiles: string): number =>
         pairRate(process.execPath, [child, module, ...parameters, String(context.runs), quantiles]);

@@ -76,8 +76,8 @@ async function sessions({
   root,
 }: BenchContext): Promise<{ readonly bare: Session; readonly guarded: Session }> {
   const built = (path: string) => pathToFileURL(join(root, 'dist', path)).href;
-  const { guard: watch } = await import(built('stream/guard/guard.js'));
-  const { parseContract } = await import(built('stream/contract/file.js'));
+  const { guard: watch } = await import(built('products/streaming/guard/guard.js'));
+  const { parseContract } = await import(built('products/streaming/contract/file.js'));
   const contract = parseContract('full', JSON.stringify(streamingContract('full', shape)));
   const answer = outputs();
   const close = async () => {};

@@ -3,9 +3,9 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, renameSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { defaultRecipe } from '../../dist/engine/recipe.js';
-import { loadAddon } from '../../dist/toolchain/addon.js';
-import { withLibraries } from '../../dist/toolchain/process-environment.js';
+import { defaultRecipe } from '../../dist/engines/identity/recipe.js';
+import { loadAddon } from '../../dist/tensorrt/addon/addon.js';
+import { withLibraries } from '../../dist/tensorrt/toolchain/process-environment.js';
 import { buildWith, findToolchain } from '../../test/gpu/harness.mjs';
 import { startPython } from './python.mjs';
 

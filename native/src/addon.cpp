@@ -1,4 +1,4 @@
-// The door of the addon: requests in, plain data out. Types of both sides: src/toolchain/addon.ts.
+// The door of the addon: requests in, plain data out. Types of both sides: src/tensorrt/addon/addon.ts.
 #include <dlfcn.h>
 #include <node_api.h>
 

@@ -1,4 +1,4 @@
-// Engines, contexts and calls as JavaScript reaches them: functions over handles. Types of both sides: src/toolchain/native-engine.ts.
+// Engines, contexts and calls as JavaScript reaches them: functions over handles. Types of both sides: src/tensorrt/addon/native-engine.ts.
 #pragma once
 #include <node_api.h>
 

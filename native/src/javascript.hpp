@@ -1,4 +1,4 @@
-// Values between JavaScript and C++. Reading throws TF_INTERNAL for a value of another type; src/toolchain/addon.ts types them all.
+// Values between JavaScript and C++. Reading throws TF_INTERNAL for a value of another type; src/tensorrt/addon/addon.ts types them all.
 #pragma once
 #include <node_api.h>
 
@@ -75,7 +75,7 @@ struct Bytes {
   std::size_t size = 0;
 };
 Bytes bytesOf(napi_env env, napi_value view);
-// Throw an Error with `code` and `details`, as src/toolchain/addon.ts turns into a TrtforgeError, or reject a promise with it; undefined where JavaScript
+// Throw an Error with `code` and `details`, as src/tensorrt/addon/addon.ts turns into a TrtforgeError, or reject a promise with it; undefined where JavaScript
 // makes no error any more. C++ exceptions may not leave the functions that Node.js calls.
 void raise(napi_env env, const Failure& failure) noexcept;
 void reject(napi_env env, napi_deferred deferred, const Failure& failure) noexcept;

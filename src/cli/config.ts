@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import { didYouMean } from '../base/text/nearest-word.js';
 import { TrtforgeError } from '../errors.js';
-import { didYouMean } from '../system/nearest-word.js';
 import type { OptionSpec } from './option.js';
 
 /** What a config file says: option name (kebab-case) to value or list of values. */
@@ -83,7 +83,7 @@ const notTrusted = (path: string, key: string): TrtforgeError =>
   );
 
 async function readConfig(path: string): Promise<Readonly<Record<string, unknown>>> {
-  const { readYaml } = await import('../system/yaml.js');
+  const { readYaml } = await import('../base/text/yaml.js');
   const { content } = readYaml(path, 'TF_CONFIG_INVALID');
   if (content === null || content === undefined) return {};
   if (!isRecord(content))

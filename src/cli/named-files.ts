@@ -1,5 +1,5 @@
-import { statIfThere } from '../system/stat.js';
-import { assertNotInput, assertSameKind, type FileKind, protectingInputs } from '../system/user-files.js';
+import { statIfThere } from '../base/files/stat.js';
+import { assertNotInput, assertSameKind, type FileKind, protectingInputs } from '../base/files/user-files.js';
 import type { Command } from './command.js';
 import { longName } from './option.js';
 

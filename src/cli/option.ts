@@ -1,4 +1,4 @@
-import type { FileKind } from '../system/user-files.js';
+import type { FileKind } from '../base/files/user-files.js';
 
 /** How one option looks to the user and what it means. Every value is parsed and checked before any work starts. */
 export interface OptionSpec<T> {

@@ -1,7 +1,7 @@
 import { CommanderError, Option, Command as Parser } from 'commander';
-import { explaining } from '../diagnose/failure.js';
+import { throwIfCancelled } from '../base/process/cancel.js';
 import { ExitCode, TrtforgeError } from '../errors.js';
-import { throwIfCancelled } from '../system/cancel.js';
+import { explaining } from '../quality/explain/failure.js';
 import type { ArgumentSpec, Command, CommandEntry, CommandGroup } from './command.js';
 import { configText, type KnownKeys, loadConfig } from './config.js';
 import { protectingNamedFiles } from './named-files.js';

@@ -1,5 +1,5 @@
+import { parseSize } from '../base/files/size.js';
 import { TrtforgeError } from '../errors.js';
-import { parseSize } from '../system/size.js';
 
 export { parseSize };
 

@@ -1,6 +1,6 @@
+import type { ObtainedEngine } from '../engines/store/obtain-engine.js';
+import type { Miss } from '../engines/store/store-miss.js';
 import type { ReportBuild } from '../report/result.js';
-import type { ObtainedEngine } from '../store/obtain-engine.js';
-import type { Miss } from '../store/store-miss.js';
 
 /** Fields named in a sentence; the engine's own `build` command lists more. */
 const FIELDS_NAMED = 3;

@@ -1,12 +1,12 @@
 import { dirname, join } from 'node:path';
-import { engineNameOf, formatEngineName } from '../engine/engine-name.js';
-import { identityDigest } from '../engine/identity.js';
-import { planBuilder } from '../engine/plan-builders.js';
-import { formatBytes, formatMs } from '../report/quantity.js';
-import type { LocalStore } from '../store/local.js';
-import { type ObtainedEngine, obtainEngine } from '../store/obtain-engine.js';
-import { openLocalStore, openStores } from '../store/open-stores.js';
-import type { Forged, ForgePhase, Run } from './forged.js';
+import { formatBytes, formatMs } from '../base/text/quantity.js';
+import { planBuilder } from '../engines/builder/plan-builders.js';
+import { engineNameOf, formatEngineName } from '../engines/identity/engine-name.js';
+import { identityDigest } from '../engines/identity/identity.js';
+import type { LocalStore } from '../engines/store/local.js';
+import { type ObtainedEngine, obtainEngine } from '../engines/store/obtain-engine.js';
+import { openLocalStore, openStores } from '../engines/store/open-stores.js';
+import type { Forged, ForgePhase, Run } from './run-state.js';
 
 /** Finds the engine in the store or builds it, and puts it into the run root under its readable name. */
 export const buildPhase = (run: Run): ForgePhase => ({

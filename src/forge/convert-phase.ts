@@ -1,9 +1,9 @@
-import { conversionOptions, conversionRecipe, rangesFor } from '../engine/conversion.js';
-import { convertModel } from '../precision/convert.js';
-import { formatCount } from '../report/quantity.js';
+import { formatCount } from '../base/text/quantity.js';
+import { conversionOptions, conversionRecipe, rangesFor } from '../engines/identity/conversion.js';
+import { convertModel } from '../formats/precision/convert.js';
 import { precisionWord } from '../report/sentences.js';
-import type { ForgePhase, Run } from './forged.js';
 import { writeJson } from './run-root.js';
+import type { ForgePhase, Run } from './run-state.js';
 
 /** Writes the strongly typed model into the run root; the build takes it from there. */
 export const convertPhase = ({ options, root }: Run): ForgePhase => ({

@@ -1,11 +1,11 @@
-import { benchEngine } from '../bench/bench-engine.js';
-import { defaultMode, defaultRequest } from '../bench/request.js';
-import { whyNotRun } from '../engine/machine.js';
-import { formatMs } from '../report/quantity.js';
-import { verifyModel } from '../verify/verify.js';
-import type { Forged, ForgePhase, Run } from './forged.js';
+import { formatMs } from '../base/text/quantity.js';
+import { whyNotRun } from '../engines/identity/machine.js';
+import { benchEngine } from '../quality/bench/bench-engine.js';
+import { defaultMode, defaultRequest } from '../quality/bench/request.js';
+import { verifyModel } from '../quality/verify/verify.js';
 import type { SkippablePhase } from './options.js';
 import { writeJson } from './run-root.js';
+import type { Forged, ForgePhase, Run } from './run-state.js';
 import { builtShapes, outcomeText } from './verify-phase.js';
 
 /** Long enough for steady clocks, short beside a build. */

@@ -1,9 +1,9 @@
 import { arch, cpus, platform, release, totalmem } from 'node:os';
-import { formatBytes } from '../report/quantity.js';
+import { formatBytes } from '../base/text/quantity.js';
 import type { ForgeResult } from '../report/result.js';
-import type { GpuList } from '../toolchain/addon.js';
-import { visibleGpus, whyNoGpu } from '../toolchain/chosen-gpu.js';
-import type { Toolchain } from '../toolchain/toolchain.js';
+import type { GpuList } from '../tensorrt/addon/addon.js';
+import { visibleGpus, whyNoGpu } from '../tensorrt/addon/chosen-gpu.js';
+import type { Toolchain } from '../tensorrt/toolchain/toolchain.js';
 
 /** The machine as far as a result depends on it. It names neither the host nor the user: reports are shown around. */
 export interface Machine {

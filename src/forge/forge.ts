@@ -1,18 +1,17 @@
 import { join, relative } from 'node:path';
-import { targetText } from '../engine/target.js';
+import { openFile } from '../base/files/byte-source.js';
+import { protectingInputs } from '../base/files/user-files.js';
+import { targetText } from '../engines/identity/target.js';
 import { ExitCode } from '../errors.js';
 import { ignoreEvents, inPhase } from '../events.js';
 import type { ForgeResult } from '../report/result.js';
-import { openFile } from '../system/byte-source.js';
-import { protectingInputs } from '../system/user-files.js';
-import { onDevice } from '../toolchain/chosen-gpu.js';
+import { onDevice } from '../tensorrt/addon/chosen-gpu.js';
 import { packageVersion } from '../version.js';
 import { buildPart } from './build-part.js';
 import { buildPhase } from './build-phase.js';
 import { convertPhase } from './convert-phase.js';
 import { benchPhase, verifyEnginePhase } from './engine-phases.js';
 import { environmentPart, lookAtMachine } from './environment.js';
-import type { Forged, ForgePhase, Run } from './forged.js';
 import { inspectPhase } from './inspect-phase.js';
 import { conversionPart, modelPart } from './model-part.js';
 import type { ForgeContext, ForgeOptions } from './options.js';
@@ -28,6 +27,7 @@ import {
   writeJson,
   writeReport,
 } from './run-root.js';
+import type { Forged, ForgePhase, Run } from './run-state.js';
 import { judge } from './verdict.js';
 import { verifyPhase } from './verify-phase.js';
 

@@ -1,6 +1,6 @@
-import { inspectModel } from '../onnx/inspect.js';
-import { plural } from '../report/quantity.js';
-import type { ForgePhase, Run } from './forged.js';
+import { plural } from '../base/text/quantity.js';
+import { inspectModel } from '../formats/onnx/inspect.js';
+import type { ForgePhase, Run } from './run-state.js';
 
 export const inspectPhase = ({ options }: Run): ForgePhase => ({
   name: 'inspect',

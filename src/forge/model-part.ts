@@ -1,6 +1,6 @@
-import type { ModelFacts } from '../onnx/model-facts.js';
-import type { ConversionResult } from '../precision/conversion.js';
-import { betweenRule, rules } from '../precision/rules.js';
+import type { ModelFacts } from '../formats/onnx/model-facts.js';
+import type { ConversionResult } from '../formats/precision/conversion.js';
+import { betweenRule, rules } from '../formats/precision/rules.js';
 import type { ReportConversion, ReportModel } from '../report/result.js';
 import { modelNameOf } from './run-root.js';
 

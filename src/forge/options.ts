@@ -1,8 +1,8 @@
-import type { PlanBuilder } from '../engine/build-engine.js';
+import type { PlanBuilder } from '../engines/builder/build-engine.js';
+import type { EngineWishes } from '../engines/runtime/tensorrt/engine-options.js';
+import type { BuildOrLoadWishes } from '../engines/store/build-or-load.js';
 import type { EventListener } from '../events.js';
-import type { EngineWishes } from '../runtime/engine-wishes.js';
-import type { BuildOrLoadWishes } from '../store/build-or-load.js';
-import type { VerifyRequest } from '../verify/request.js';
+import type { VerifyRequest } from '../quality/verify/request.js';
 import type { Machine } from './environment.js';
 
 /** Phases a user may leave out: the engine, the comparisons, the measurement. */

@@ -1,8 +1,8 @@
-import type { ExplainedIssue } from '../diagnose/explained-issue.js';
-import { explaining, issuesOf } from '../diagnose/failure.js';
-import type { SilentlyBuilt } from '../diagnose/silent-issues.js';
 import { TrtforgeError } from '../errors.js';
 import { type EventListener, inPhase, type WorkEvent } from '../events.js';
+import type { ExplainedIssue } from '../quality/explain/explained-issue.js';
+import { explaining, issuesOf } from '../quality/explain/failure.js';
+import type { SilentlyBuilt } from '../quality/explain/silent-issues.js';
 import type { ForgeResult, ReportPhase } from '../report/result.js';
 
 /** What a phase is given besides what earlier phases found. */

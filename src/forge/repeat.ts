@@ -1,7 +1,7 @@
+import { shellWord } from '../base/process/shell-word.js';
+import { loadWords } from '../engines/runtime/tensorrt/engine-options.js';
+import { buildWords, conversionWords, quotedName, storeWords, word } from '../engines/store/build-args.js';
 import type { ForgeResult } from '../report/result.js';
-import { loadWords } from '../runtime/engine-wishes.js';
-import { buildWords, conversionWords, quotedName, storeWords, word } from '../store/build-words.js';
-import { shellWord } from '../system/shell-word.js';
 import type { ForgeOptions } from './options.js';
 import type { RunRoot } from './run-root.js';
 

@@ -1,10 +1,10 @@
-import { identityDigest } from '../engine/identity.js';
-import { prepareBuild } from '../engine/prepare.js';
-import { targetText } from '../engine/target.js';
-import { plural } from '../report/quantity.js';
-import { requireStreaming } from '../runtime/weight-budget.js';
-import { refuseAbsentGpu } from '../toolchain/chosen-gpu.js';
-import type { ForgePhase, Run } from './forged.js';
+import { plural } from '../base/text/quantity.js';
+import { prepareBuild } from '../engines/builder/prepare.js';
+import { identityDigest } from '../engines/identity/identity.js';
+import { targetText } from '../engines/identity/target.js';
+import { requireStreaming } from '../engines/runtime/tensorrt/weight-budget.js';
+import { refuseAbsentGpu } from '../tensorrt/addon/chosen-gpu.js';
+import type { ForgePhase, Run } from './run-state.js';
 
 /** Decides GPU, toolchain, target, profiles and identity before any minute is spent on a request that cannot be met. */
 export const resolvePhase = ({ options, environment, visible }: Run): ForgePhase => ({

@@ -1,13 +1,13 @@
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import { makeFolder } from '../base/files/folders.js';
+import { publishFile, writeFailed } from '../base/files/publish.js';
+import { readJson } from '../base/files/read-text.js';
 import type { EventListener, WorkEvent } from '../events.js';
 import { renderHtml } from '../report/html.js';
 import { renderMarkdown } from '../report/markdown.js';
 import { RESULT_FILE } from '../report/read.js';
 import type { ForgeResult } from '../report/result.js';
-import { makeFolder } from '../system/folders.js';
-import { publishFile, writeFailed } from '../system/publish.js';
-import { readJson } from '../system/read-text.js';
 import type { PhaseLog } from './phase.js';
 
 /** Where the parts of a run lie in its run root. */

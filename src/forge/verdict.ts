@@ -1,7 +1,7 @@
+import { plural } from '../base/text/quantity.js';
 import { ExitCode } from '../errors.js';
-import { plural } from '../report/quantity.js';
+import type { VerifyResult } from '../quality/verify/result.js';
 import type { ForgeResult, ReportPhase } from '../report/result.js';
-import type { VerifyResult } from '../verify/result.js';
 
 export interface Judged {
   readonly error: ForgeResult['error'];

@@ -1,11 +1,11 @@
-import type { PreparedBuild } from '../engine/prepare.js';
-import { plural } from '../report/quantity.js';
-import type { VerifyResult } from '../verify/result.js';
-import { verifyModel } from '../verify/verify.js';
-import type { Forged, ForgePhase, Run } from './forged.js';
+import { plural } from '../base/text/quantity.js';
+import type { PreparedBuild } from '../engines/builder/prepare.js';
+import type { VerifyResult } from '../quality/verify/result.js';
+import { verifyModel } from '../quality/verify/verify.js';
 import type { ForgeOptions } from './options.js';
 import { repeatCommands } from './repeat.js';
 import { type RunRoot, writeJson } from './run-root.js';
+import type { Forged, ForgePhase, Run } from './run-state.js';
 
 /** Holds the typed model against the original, at the shapes that the engine is optimized for. An output outside tolerance ends no phase: it is a finding. */
 export const verifyPhase = ({ options, root }: Run): ForgePhase => ({

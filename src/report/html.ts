@@ -3,12 +3,12 @@ import type { SectionFacts } from './parts.js';
 import type { ForgeResult } from './result.js';
 import { accuracySection, engineAccuracySection } from './section/accuracy.js';
 import { engineSection } from './section/engine.js';
+import { environmentSection, repeatSection } from './section/environment.js';
 import { modelSection } from './section/model.js';
 import { phasesSection } from './section/phases.js';
 import { precisionSection } from './section/precision.js';
 import { sizesSection } from './section/sizes.js';
 import { speedSection } from './section/speed.js';
-import { environmentSection, repeatSection } from './section/surroundings.js';
 import { verdictHeader } from './section/verdict.js';
 import { modelName, outcomeWord } from './sentences.js';
 

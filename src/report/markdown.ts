@@ -1,6 +1,6 @@
-import type { VerifyResult } from '../verify/result.js';
-import { code, fence, table, text } from './markdown-text.js';
-import { formatBytes, formatCount, formatMs, formatStatistic, plural } from './quantity.js';
+import { code, fence, table, text } from '../base/text/markdown-text.js';
+import { formatBytes, formatCount, formatMs, formatStatistic, plural } from '../base/text/quantity.js';
+import type { VerifyResult } from '../quality/verify/result.js';
 import type { ForgeResult, ReportConversion } from './result.js';
 import {
   accuracySentence,

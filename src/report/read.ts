@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { REPORT_FILE as BUNDLE_REPORT_FILE } from '../bundle/build-report.js';
-import { type BundleReport, bundleReportSchema } from '../bundle/report-schema.js';
+import { readText } from '../base/files/read-text.js';
+import { statIfThere } from '../base/files/stat.js';
+import { faultText } from '../base/text/schema-error.js';
 import { TrtforgeError } from '../errors.js';
-import { readText } from '../system/read-text.js';
-import { faultText } from '../system/schema-fault.js';
-import { statIfThere } from '../system/stat.js';
+import { REPORT_FILE as BUNDLE_REPORT_FILE } from '../products/bundle/build-report.js';
+import { type BundleReport, bundleReportSchema } from '../products/bundle/report-schema.js';
 import { type ForgeResult, forgeResultSchema } from './result.js';
 
 /** The result's name in a run root. */

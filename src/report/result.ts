@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { benchResultSchema } from '../bench/result.js';
-import { explainedIssueSchema } from '../diagnose/explained-issue.js';
 import { ExitCode } from '../errors.js';
-import { verifyResultSchema } from '../verify/result.js';
+import { benchResultSchema } from '../quality/bench/result.js';
+import { explainedIssueSchema } from '../quality/explain/explained-issue.js';
+import { verifyResultSchema } from '../quality/verify/result.js';
 
 const exitCodeSchema = z.literal(Object.values(ExitCode));
 

@@ -1,6 +1,13 @@
-import type { BenchResult } from '../bench/result.js';
-import type { Measure, VerifiedOutput, VerifyResult } from '../verify/result.js';
-import { formatBytes, formatCount, formatMs, formatShare, formatStatistic, plural } from './quantity.js';
+import {
+  formatBytes,
+  formatCount,
+  formatMs,
+  formatShare,
+  formatStatistic,
+  plural,
+} from '../base/text/quantity.js';
+import type { BenchResult } from '../quality/bench/result.js';
+import type { Measure, VerifiedOutput, VerifyResult } from '../quality/verify/result.js';
 import type {
   ForgeResult,
   Outcome,

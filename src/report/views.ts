@@ -1,7 +1,7 @@
-import { REPORT_FILE } from '../bundle/build-report.js';
-import type { BundleReport } from '../bundle/report-schema.js';
-import { renderBundleMarkdown } from './bundle/markdown.js';
-import { renderBundleHtml } from './bundle/page.js';
+import { REPORT_FILE } from '../products/bundle/build-report.js';
+import { renderBundleMarkdown } from '../products/bundle/report/markdown.js';
+import { renderBundleHtml } from '../products/bundle/report/page.js';
+import type { BundleReport } from '../products/bundle/report-schema.js';
 import { renderHtml } from './html.js';
 import { renderMarkdown } from './markdown.js';
 import { RESULT_FILE } from './read.js';

@@ -2,24 +2,27 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { benchEngine } from '../../src/bench/bench-engine.js';
 import { forge } from '../../src/forge/forge.js';
 import type { ForgeOptions } from '../../src/forge/options.js';
+import { benchEngine } from '../../src/quality/bench/bench-engine.js';
+import { verifyModel } from '../../src/quality/verify/verify.js';
 import type { ForgeResult } from '../../src/report/result.js';
-import { visibleGpus } from '../../src/toolchain/chosen-gpu.js';
-import { verifyModel } from '../../src/verify/verify.js';
+import { visibleGpus } from '../../src/tensorrt/addon/chosen-gpu.js';
 import { sampleResult } from '../report/sample.js';
 import { noDevices, noGpus, twoGpus } from '../support/gpus.js';
 import { countingBuilder, sampleToolchain, writeSampleModel } from '../support/sample-engine.js';
 import { benchResult } from '../support/streams.js';
 import { standInTrtexec } from '../support/trtexec.js';
 
-vi.mock(import('../../src/bench/bench-engine.js'), async (real) => ({
+vi.mock(import('../../src/quality/bench/bench-engine.js'), async (real) => ({
   ...(await real()),
   benchEngine: vi.fn(),
 }));
-vi.mock(import('../../src/verify/verify.js'), async (real) => ({ ...(await real()), verifyModel: vi.fn() }));
-vi.mock(import('../../src/toolchain/chosen-gpu.js'), async (real) => ({
+vi.mock(import('../../src/quality/verify/verify.js'), async (real) => ({
+  ...(await real()),
+  verifyModel: vi.fn(),
+}));
+vi.mock(import('../../src/tensorrt/addon/chosen-gpu.js'), async (real) => ({
   ...(await real()),
   visibleGpus: vi.fn(),
 }));

@@ -2,7 +2,7 @@
 //   node forge-in-child.mjs '{ "options": ForgeOptions, or a BundleRequest, "plan": path, "outcome": BuildOutcome }'
 import { copyFileSync } from 'node:fs';
 import { forge } from '../../dist/forge/forge.js';
-import { forgeBundle } from '../../dist/forge/forge-bundle.js';
+import { forgeBundle } from '../../dist/products/bundle/forge-bundle.js';
 
 const { options, plan, outcome } = JSON.parse(process.argv[2]);
 const build = async ({ planPath }, { env }) => {

@@ -2,7 +2,9 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, w
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { passportPath, readPassport } from '../../src/engine/passport.js';
+import { sha256 } from '../../src/base/files/digest.js';
+import { UNPUBLISHED_SUFFIX } from '../../src/base/files/publish.js';
+import { passportPath, readPassport } from '../../src/engines/identity/passport.js';
 import { TrtforgeError } from '../../src/errors.js';
 import type { WorkEvent } from '../../src/events.js';
 import type { Machine } from '../../src/forge/environment.js';
@@ -10,10 +12,8 @@ import { forge } from '../../src/forge/forge.js';
 import type { ForgeOptions } from '../../src/forge/options.js';
 import { readResult } from '../../src/report/read.js';
 import { type ForgeResult, forgeResultSchema } from '../../src/report/result.js';
-import { sha256 } from '../../src/system/digest.js';
-import { UNPUBLISHED_SUFFIX } from '../../src/system/publish.js';
+import { modelFile } from '../engines/runtime/onnxruntime/models.js';
 import { dynamicModel, staticModel, unknownOpModel } from '../native/tiny-models.js';
-import { modelFile } from '../runtime/models.js';
 import { describeWith, found } from '../support/needs.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-forge-'));

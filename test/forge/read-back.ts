@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { expect } from 'vitest';
 import { defineCommand } from '../../src/cli/command.js';
+import { forgeOptions, forgeWishes } from '../../src/cli/commands/forge.js';
 import { runProgram } from '../../src/cli/program.js';
-import { forgeOptions, forgeWishes } from '../../src/commands/forge.js';
 import type { ForgeOptions } from '../../src/forge/options.js';
 import { recordedConsole } from '../support/console.js';
 

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { bundleOptions } from '../../src/commands/bundle-options.js';
-import { forgeOptions } from '../../src/commands/forge.js';
-import { defaultRecipe } from '../../src/engine/recipe.js';
+import { forgeOptions } from '../../src/cli/commands/forge.js';
+import { defaultRecipe } from '../../src/engines/identity/recipe.js';
+import { observeOnOrt } from '../../src/engines/runtime/onnxruntime/calibrate.js';
 import type { ForgeOptions } from '../../src/forge/options.js';
 import { repeatCommands } from '../../src/forge/repeat.js';
 import { runRootAt } from '../../src/forge/run-root.js';
-import { observeOnOrt } from '../../src/runtime/calibrate.js';
+import { bundleOptions } from '../../src/products/bundle/commands/options.js';
 import { readBack, readWords } from './read-back.js';
 
 const none = { verify: null, verifyEngine: null };

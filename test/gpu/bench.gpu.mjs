@@ -8,13 +8,13 @@
 import assert from 'node:assert/strict';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { benchAgainst } from '../../dist/bench/against.js';
-import { benchAgainstSchema } from '../../dist/bench/against-result.js';
-import { benchEngine } from '../../dist/bench/bench-engine.js';
-import { defaultMode, defaultRequest } from '../../dist/bench/request.js';
-import { benchResultSchema } from '../../dist/bench/result.js';
-import { loadEngine } from '../../dist/runtime/load-engine.js';
-import { readNpz } from '../../dist/tensor/npz.js';
+import { loadEngine } from '../../dist/engines/runtime/tensorrt/load-engine.js';
+import { readNpz } from '../../dist/formats/tensor/npz.js';
+import { benchAgainst } from '../../dist/quality/bench/against.js';
+import { benchAgainstSchema } from '../../dist/quality/bench/against-result.js';
+import { benchEngine } from '../../dist/quality/bench/bench-engine.js';
+import { defaultMode, defaultRequest } from '../../dist/quality/bench/request.js';
+import { benchResultSchema } from '../../dist/quality/bench/result.js';
 import { PROFILE_SHARING } from './engines.mjs';
 import { buildWith, openChecks, refused, writeLayers } from './harness.mjs';
 

@@ -7,8 +7,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { explaining, issuesOf } from '../../dist/diagnose/failure.js';
-import { defaultRecipe } from '../../dist/engine/recipe.js';
+import { defaultRecipe } from '../../dist/engines/identity/recipe.js';
+import { explaining, issuesOf } from '../../dist/quality/explain/failure.js';
 import { buildWith, loadedFacts, openChecks, refused, value, writeLayers, writeModel } from './harness.mjs';
 
 const { addon, toolchain, major, folder, check, finish } = openChecks();

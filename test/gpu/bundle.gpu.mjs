@@ -11,10 +11,10 @@ import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { modelFamilies } from '../../build/examples/models/catalogue.js';
-import { buildBundle } from '../../dist/bundle/build-bundle.js';
-import { checkChain } from '../../dist/bundle/chained-check.js';
-import { bundleReportSchema } from '../../dist/bundle/report-schema.js';
-import { openSupervisedEngine } from '../../dist/runtime/supervised-engine.js';
+import { openSupervisedEngine } from '../../dist/engines/runtime/tensorrt/supervised-engine.js';
+import { buildBundle } from '../../dist/products/bundle/build-bundle.js';
+import { checkChain } from '../../dist/products/bundle/chained-check.js';
+import { bundleReportSchema } from '../../dist/products/bundle/report-schema.js';
 import { initializer, openChecks, value, writeModel } from './harness.mjs';
 
 const { toolchain, gpu, major, folder, check, skip, finish } = openChecks();

@@ -9,14 +9,14 @@
 // Exit code 0 when every check passed, 1 when one failed, 3 when there is no GPU or no TensorRT here.
 import assert from 'node:assert/strict';
 import { dirname, join } from 'node:path';
-import { defaultMode } from '../../dist/bench/request.js';
-import { benchTrtexec } from '../../dist/bench/trtexec-bench.js';
-import { loadsIn } from '../../dist/engine/plan-loads.js';
-import { trtexecToMeasure } from '../../dist/engine/trtexec-program.js';
-import { openEngineSession } from '../../dist/runtime/engine-session.js';
-import { openSupervisedEngine } from '../../dist/runtime/supervised-engine.js';
-import { float32Values } from '../../dist/tensor/values.js';
-import { findToolchains } from '../../dist/toolchain/find.js';
+import { trtexecToMeasure } from '../../dist/engines/builder/trtexec-program.js';
+import { loadsIn } from '../../dist/engines/plan/loads.js';
+import { openEngineSession } from '../../dist/engines/runtime/tensorrt/engine-session.js';
+import { openSupervisedEngine } from '../../dist/engines/runtime/tensorrt/supervised-engine.js';
+import { float32Values } from '../../dist/formats/tensor/values.js';
+import { defaultMode } from '../../dist/quality/bench/request.js';
+import { benchTrtexec } from '../../dist/quality/bench/trtexec/trtexec-bench.js';
+import { findToolchains } from '../../dist/tensorrt/toolchain/find.js';
 import { COMPATIBLE, leanLibrary, named, rows, using, WIDTH } from './engines.mjs';
 import { buildWith, openChecks, refused, runtimeAt, writeLayers } from './harness.mjs';
 

@@ -7,11 +7,11 @@
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { planBuilder } from '../../dist/engine/plan-builders.js';
-import { defaultRecipe } from '../../dist/engine/recipe.js';
-import { openEngineSession } from '../../dist/runtime/engine-session.js';
-import { loadEngine } from '../../dist/runtime/load-engine.js';
-import { float32Values, tensorFrom } from '../../dist/tensor/values.js';
+import { planBuilder } from '../../dist/engines/builder/plan-builders.js';
+import { defaultRecipe } from '../../dist/engines/identity/recipe.js';
+import { openEngineSession } from '../../dist/engines/runtime/tensorrt/engine-session.js';
+import { loadEngine } from '../../dist/engines/runtime/tensorrt/load-engine.js';
+import { float32Values, tensorFrom } from '../../dist/formats/tensor/values.js';
 import { assertAffine, buildEngines, floats, named, rows, using, WIDTH } from './engines.mjs';
 import { openChecks, refused, writeLayers } from './harness.mjs';
 

@@ -7,10 +7,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { create, toBinary } from '@bufbuild/protobuf';
-import { buildPlan } from '../../dist/engine/build-plan.js';
-import { defaultRecipe } from '../../dist/engine/recipe.js';
-import { ModelProtoSchema } from '../../dist/onnx/onnx_pb.js';
-import { loadAddon } from '../../dist/toolchain/addon.js';
+import { buildPlan } from '../../dist/engines/builder/build-plan.js';
+import { defaultRecipe } from '../../dist/engines/identity/recipe.js';
+import { ModelProtoSchema } from '../../dist/formats/onnx/onnx_pb.js';
+import { loadAddon } from '../../dist/tensorrt/addon/addon.js';
 
 export const say = (line) => console.log(JSON.stringify(line));
 

@@ -10,10 +10,10 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { layersOfEngine, layersOfFile } from '../../dist/diagnose/engine-layers.js';
-import { explaining, issuesOf } from '../../dist/diagnose/failure.js';
-import { diffEngines } from '../../dist/engine/layers-diff.js';
-import { layersResultSchema } from '../../dist/engine/layers-result-schema.js';
+import { diffEngines } from '../../dist/engines/layers/diff.js';
+import { layersOfEngine, layersOfFile } from '../../dist/engines/layers/engine-layers.js';
+import { layersResultSchema } from '../../dist/engines/layers/result-schema.js';
+import { explaining, issuesOf } from '../../dist/quality/explain/failure.js';
 import { buildWith, initializer, openChecks, refused, value, writeModel } from './harness.mjs';
 
 const { toolchain, major, folder, check, skip, finish } = openChecks();

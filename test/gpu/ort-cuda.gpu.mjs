@@ -9,9 +9,9 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { toBinary } from '@bufbuild/protobuf';
-import { buildModel, GraphBuilder } from '../../dist/onnx/builder.js';
-import { ModelProtoSchema } from '../../dist/onnx/onnx_pb.js';
-import { openOrtSession } from '../../dist/runtime/ort-session.js';
+import { openOrtSession } from '../../dist/engines/runtime/onnxruntime/ort-session.js';
+import { buildModel, GraphBuilder } from '../../dist/formats/onnx/builder.js';
+import { ModelProtoSchema } from '../../dist/formats/onnx/onnx_pb.js';
 import { openChecks, programsIn } from './harness.mjs';
 
 const { folder, check, skip, finish } = openChecks();

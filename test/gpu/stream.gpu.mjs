@@ -11,12 +11,12 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { convertModel } from '../../dist/precision/convert.js';
-import { openEngineSession } from '../../dist/runtime/engine-session.js';
-import { readContract } from '../../dist/stream/contract/file.js';
-import { guardCall } from '../../dist/stream/guard/guard.js';
-import { verifyAgainstReference } from '../../dist/stream/parity/file.js';
-import { recordFile } from '../../dist/stream/reference/record-file.js';
+import { openEngineSession } from '../../dist/engines/runtime/tensorrt/engine-session.js';
+import { convertModel } from '../../dist/formats/precision/convert.js';
+import { readContract } from '../../dist/products/streaming/contract/file.js';
+import { guardCall } from '../../dist/products/streaming/guard/guard.js';
+import { recordFile } from '../../dist/products/streaming/reference/record-file.js';
+import { verifyAgainstReference } from '../../dist/products/streaming/verify/file.js';
 import { buildWith, contractProfile, openChecks } from './harness.mjs';
 
 const { toolchain, major, folder, check, skip, finish } = openChecks();

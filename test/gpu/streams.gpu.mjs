@@ -10,8 +10,8 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { streamsResultSchema } from '../../dist/bench/streams/schema.js';
-import { readPassport } from '../../dist/engine/passport.js';
+import { readPassport } from '../../dist/engines/identity/passport.js';
+import { streamsResultSchema } from '../../dist/products/deepstream/schema.js';
 import { openChecks } from './harness.mjs';
 
 const { folder, major, check, skip, finish } = openChecks();

@@ -7,20 +7,24 @@
 import assert from 'node:assert/strict';
 import { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { benchEngine } from '../../dist/bench/bench-engine.js';
-import { benchTrtexec } from '../../dist/bench/trtexec-bench.js';
-import { readLayers } from '../../dist/engine/layers.js';
-import { planBuilder } from '../../dist/engine/plan-builders.js';
-import { readPlanHeader } from '../../dist/engine/plan-header.js';
-import { defaultRecipe } from '../../dist/engine/recipe.js';
-import { buildOrLoad } from '../../dist/store/build-or-load.js';
-import { runCommand } from '../../dist/system/command.js';
-import { withLibraries } from '../../dist/toolchain/process-environment.js';
-import { trtexecVersion } from '../../dist/toolchain/trtexec.js';
-import { benchArguments } from '../../dist/trtexec/bench-flags.js';
-import { readExportedOutput, readExportedProfile, readExportedTimes } from '../../dist/trtexec/exports.js';
-import { readTrtexecLog } from '../../dist/trtexec/log.js';
-import { runTrtexec } from '../../dist/trtexec/run.js';
+import { runCommand } from '../../dist/base/process/command.js';
+import { planBuilder } from '../../dist/engines/builder/plan-builders.js';
+import { defaultRecipe } from '../../dist/engines/identity/recipe.js';
+import { readLayers } from '../../dist/engines/layers/read-layers.js';
+import { readPlanHeader } from '../../dist/engines/plan/header.js';
+import { buildOrLoad } from '../../dist/engines/store/build-or-load.js';
+import { benchEngine } from '../../dist/quality/bench/bench-engine.js';
+import { benchTrtexec } from '../../dist/quality/bench/trtexec/trtexec-bench.js';
+import { withLibraries } from '../../dist/tensorrt/toolchain/process-environment.js';
+import { trtexecVersion } from '../../dist/tensorrt/toolchain/trtexec.js';
+import { benchArguments } from '../../dist/tensorrt/trtexec/bench-flags.js';
+import {
+  readExportedOutput,
+  readExportedProfile,
+  readExportedTimes,
+} from '../../dist/tensorrt/trtexec/exports.js';
+import { readTrtexecLog } from '../../dist/tensorrt/trtexec/log/log.js';
+import { runTrtexec } from '../../dist/tensorrt/trtexec/run.js';
 import { loadedFacts, openChecks, refused, say, writeLayers } from './harness.mjs';
 
 const { addon, toolchain, major, folder, check, skip, finish } = openChecks();

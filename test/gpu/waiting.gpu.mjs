@@ -10,8 +10,8 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { openEngineSession } from '../../dist/runtime/engine-session.js';
-import { loadEngine } from '../../dist/runtime/load-engine.js';
+import { openEngineSession } from '../../dist/engines/runtime/tensorrt/engine-session.js';
+import { loadEngine } from '../../dist/engines/runtime/tensorrt/load-engine.js';
 import { buildWith, initializer, openChecks, value, writeLayers, writeModel } from './harness.mjs';
 
 const { toolchain, major, folder, check, finish } = openChecks();

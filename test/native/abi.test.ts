@@ -6,7 +6,13 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, test } from 'vitest';
 import { readHeaders } from '../../native/abi/headers.mjs';
 import { readTables, slotsHeader } from '../../native/abi/slots-header.mjs';
-import { abiTable, generationOf, generations, isAtLeast, versionsWith } from '../../src/toolchain/abi.js';
+import {
+  abiTable,
+  generationOf,
+  generations,
+  isAtLeast,
+  versionsWith,
+} from '../../src/tensorrt/toolchain/abi.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-abi-test-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -2,8 +2,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { abiTable } from '../../src/toolchain/abi.js';
-import type { GpuList, LibraryFacts, NativeBuildResult } from '../../src/toolchain/addon.js';
+import type { GpuList, LibraryFacts, NativeBuildResult } from '../../src/tensorrt/addon/addon.js';
+import { abiTable } from '../../src/tensorrt/toolchain/abi.js';
 import {
   type Answer,
   type Standin,

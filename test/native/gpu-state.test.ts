@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { NativeGpuState } from '../../src/toolchain/native-engine.js';
+import type { NativeGpuState } from '../../src/tensorrt/addon/native-engine.js';
 import { StandinBench } from './standin-library.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-gpu-state-'));

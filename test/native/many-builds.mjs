@@ -1,8 +1,8 @@
 // Builds a model again and again in one process and prints what the process holds after each: node many-builds.mjs <libraries> <model> <plan> <times>
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { buildInProcess } from '../../dist/engine/build-in-process.js';
-import { defaultRecipe } from '../../dist/engine/recipe.js';
+import { buildInProcess } from '../../dist/engines/builder/build-in-process.js';
+import { defaultRecipe } from '../../dist/engines/identity/recipe.js';
 
 const [libraries, modelPath, planPath, times] = process.argv.slice(2);
 const request = {

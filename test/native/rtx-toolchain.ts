@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Toolchain } from '../../src/toolchain/toolchain.js';
+import type { Toolchain } from '../../src/tensorrt/toolchain/toolchain.js';
 
 /** The tensorrt-rtx libraries in a folder, as a toolchain. */
 export const rtxToolchain = (folder: string): Toolchain => ({

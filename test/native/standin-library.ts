@@ -15,11 +15,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { readTables, slotsHeader } from '../../native/abi/slots-header.mjs';
 import { buildAddon } from '../../scripts/build-native.mjs';
-import { LeaseFolder } from '../../src/store/lease.js';
-import type { NativeBuildRequest, NativeSetting } from '../../src/toolchain/addon.js';
-import type { NativeOpenRequest } from '../../src/toolchain/native-engine.js';
-import type { NativeEvent } from '../../src/toolchain/native-job.js';
-import type { Toolchain } from '../../src/toolchain/toolchain.js';
+import { LeaseFolder } from '../../src/engines/store/claims/lease.js';
+import type { NativeBuildRequest, NativeSetting } from '../../src/tensorrt/addon/addon.js';
+import type { NativeOpenRequest } from '../../src/tensorrt/addon/native-engine.js';
+import type { NativeEvent } from '../../src/tensorrt/addon/native-job.js';
+import type { Toolchain } from '../../src/tensorrt/toolchain/toolchain.js';
 
 const sources = fileURLToPath(new URL('./standin/', import.meta.url));
 const driver = fileURLToPath(new URL('./standin/drive.mjs', import.meta.url));

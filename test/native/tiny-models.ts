@@ -7,7 +7,7 @@ import {
   type NodeProtoSchema,
   type TensorProtoSchema,
   type ValueInfoProtoSchema,
-} from '../../src/onnx/onnx_pb.js';
+} from '../../src/formats/onnx/onnx_pb.js';
 
 /** ONNX models of a few nodes, made in the test that builds them. Dimensions: a number, or a name for an open one. */
 type Dimension = number | string;

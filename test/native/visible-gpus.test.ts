@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { onlyGpu } from '../../src/engine/machine.js';
-import type { GpuList, NativeBuildResult } from '../../src/toolchain/addon.js';
-import type { NativeGpuState } from '../../src/toolchain/native-engine.js';
+import { onlyGpu } from '../../src/engines/identity/machine.js';
+import type { GpuList, NativeBuildResult } from '../../src/tensorrt/addon/addon.js';
+import type { NativeGpuState } from '../../src/tensorrt/addon/native-engine.js';
 import { StandinBench } from './standin-library.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-visible-gpus-'));

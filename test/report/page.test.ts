@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { BundleReport } from '../../src/bundle/report-schema.js';
+import type { BundleReport } from '../../src/products/bundle/report-schema.js';
 import type { ForgeResult } from '../../src/report/result.js';
 import { viewsOf } from '../../src/report/views.js';
+import { failedBundle, sampleBundle, stoppedBundle } from '../products/bundle/report/sample.js';
 import { launchChromium } from '../support/browser.js';
 import { describeWith } from '../support/needs.js';
-import { failedBundle, sampleBundle, stoppedBundle } from './bundle-sample.js';
 import {
   captionNumbers,
   contrasts,

@@ -1,5 +1,5 @@
+import type { VerifiedOutput } from '../../src/quality/verify/result.js';
 import type { ForgeResult } from '../../src/report/result.js';
-import type { VerifiedOutput } from '../../src/verify/result.js';
 
 /** Bins of a log-normal error around `center`, a tenth of a decade wide: the shape that FP16 rounding gives. */
 function bellBins(center: number, elements: number, reach = 1.6) {

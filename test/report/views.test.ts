@@ -9,7 +9,7 @@ import { renderMarkdown } from '../../src/report/markdown.js';
 import { parseResult, readResult } from '../../src/report/read.js';
 import { type ForgeResult, forgeResultSchema } from '../../src/report/result.js';
 import { viewsOf } from '../../src/report/views.js';
-import { sampleBundle } from './bundle-sample.js';
+import { sampleBundle } from '../products/bundle/report/sample.js';
 import { failedSample, sampleResult, stoppedSample } from './sample.js';
 
 const samples = { pass: sampleResult(), fail: failedSample(), stopped: stoppedSample() };

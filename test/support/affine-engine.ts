@@ -1,5 +1,5 @@
+import { floats, modelFile } from '../engines/runtime/onnxruntime/models.js';
 import { standins } from '../native/standin-library.js';
-import { floats, modelFile } from '../runtime/models.js';
 import { sampleIdentity } from './sample-engine.js';
 
 /** y = 2x + 1 over rows of four: the model of the stand-in engine `affine` with `inner: 4`; gives the file's path. */

@@ -2,9 +2,9 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { modelFamilies } from '../../examples/models/catalogue.js';
-import type { PlanBuilder } from '../../src/engine/build-engine.js';
-import { visitTensors } from '../../src/onnx/graph.js';
-import { openModel } from '../../src/onnx/model.js';
+import type { PlanBuilder } from '../../src/engines/builder/build-engine.js';
+import { visitTensors } from '../../src/formats/onnx/graph.js';
+import { openModel } from '../../src/formats/onnx/model.js';
 import {
   AttributeProto_AttributeType,
   AttributeProtoSchema,
@@ -13,7 +13,7 @@ import {
   NodeProtoSchema,
   StringStringEntryProtoSchema,
   type TensorProto,
-} from '../../src/onnx/onnx_pb.js';
+} from '../../src/formats/onnx/onnx_pb.js';
 import { sampleOutcome, samplePlan } from './sample-engine.js';
 
 /** Writes the example's smallest speech bundle: encoder, predictor, joint network and their meta file. Gives the meta file's path. */

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { delimiter, join } from 'node:path';
 import { describe, test } from 'vitest';
 import { minioPath } from '../../scripts/build-minio.mjs';
-import { cacheFolder } from '../../src/system/folders.js';
+import { cacheFolder } from '../../src/base/files/folders.js';
 
 /** What some tests need and a machine may lack. Each finds the thing, or gives undefined. */
 const finders = {

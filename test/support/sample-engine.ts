@@ -1,14 +1,14 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { PlanBuilder } from '../../src/engine/build-engine.js';
-import type { BuildOutcome } from '../../src/engine/build-request.js';
-import { type IdentityDocument, identityDigest } from '../../src/engine/identity.js';
-import type { Passport } from '../../src/engine/passport-file.js';
-import { defaultRecipe } from '../../src/engine/recipe.js';
-import { buildModel, GraphBuilder } from '../../src/onnx/builder.js';
-import { writeModel } from '../../src/onnx/write.js';
-import { sha256 } from '../../src/system/digest.js';
-import type { FoundToolchain } from '../../src/toolchain/find.js';
+import { sha256 } from '../../src/base/files/digest.js';
+import type { PlanBuilder } from '../../src/engines/builder/build-engine.js';
+import type { BuildOutcome } from '../../src/engines/builder/build-request.js';
+import { type IdentityDocument, identityDigest } from '../../src/engines/identity/identity.js';
+import type { Passport } from '../../src/engines/identity/passport-file.js';
+import { defaultRecipe } from '../../src/engines/identity/recipe.js';
+import { buildModel, GraphBuilder } from '../../src/formats/onnx/builder.js';
+import { writeModel } from '../../src/formats/onnx/write.js';
+import type { FoundToolchain } from '../../src/tensorrt/toolchain/find.js';
 
 /** Bytes with the header that tensorrt-rtx 1.7.1.116 writes; `seed` makes others of the same size. */
 export function samplePlan(seed = 0, bytes = 4096): Buffer {

@@ -1,6 +1,9 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import type { BenchResult, BenchRun } from '../../src/bench/result.js';
+import { sha256 } from '../../src/base/files/digest.js';
+import type { TrtforgeError } from '../../src/errors.js';
+import { buildModel, GraphBuilder } from '../../src/formats/onnx/builder.js';
+import { writeModel } from '../../src/formats/onnx/write.js';
 import {
   type MeasuredFacts,
   type StreamsBuilder,
@@ -8,13 +11,10 @@ import {
   type StreamsMeter,
   type StreamsMode,
   seedMode,
-} from '../../src/bench/streams/effects.js';
-import { streamsLogText } from '../../src/bench/streams/log-text.js';
-import type { StreamsPaths } from '../../src/bench/streams/names.js';
-import type { TrtforgeError } from '../../src/errors.js';
-import { buildModel, GraphBuilder } from '../../src/onnx/builder.js';
-import { writeModel } from '../../src/onnx/write.js';
-import { sha256 } from '../../src/system/digest.js';
+} from '../../src/products/deepstream/effects.js';
+import { streamsLogText } from '../../src/products/deepstream/log-text.js';
+import type { StreamsPaths } from '../../src/products/deepstream/names.js';
+import type { BenchResult, BenchRun } from '../../src/quality/bench/result.js';
 
 /** Images per second of a GPU at a batch. */
 export type Rates = (batch: number, engineMaxBatch: number) => number;

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { benchEngine } from '../../../dist/bench/bench-engine.js';
-import { openEngineSession } from '../../../dist/runtime/engine-session.js';
-import { readContract } from '../../../dist/stream/contract/file.js';
+import { openEngineSession } from '../../../dist/engines/runtime/tensorrt/engine-session.js';
+import { readContract } from '../../../dist/products/streaming/contract/file.js';
+import { benchEngine } from '../../../dist/quality/bench/bench-engine.js';
 import { contractProfile, initializer, value, writeModel } from '../../../test/gpu/harness.mjs';
 import { benchRequest } from '../bench-request.mjs';
 import { figure, inTurns } from '../figures.mjs';

@@ -1,8 +1,8 @@
-import { benchAgainst } from '../../../dist/bench/against.js';
-import { openEngineSession } from '../../../dist/runtime/engine-session.js';
-import { openOrtSession } from '../../../dist/runtime/ort-session.js';
-import { randomStream, randomTensor } from '../../../dist/tensor/random.js';
-import { float32Values } from '../../../dist/tensor/values.js';
+import { openOrtSession } from '../../../dist/engines/runtime/onnxruntime/ort-session.js';
+import { openEngineSession } from '../../../dist/engines/runtime/tensorrt/engine-session.js';
+import { randomStream, randomTensor } from '../../../dist/formats/tensor/random.js';
+import { float32Values } from '../../../dist/formats/tensor/values.js';
+import { benchAgainst } from '../../../dist/quality/bench/against.js';
 import { atBatch, benchRequest } from '../bench-request.mjs';
 import { figure, median } from '../figures.mjs';
 import { models } from '../machine.mjs';

@@ -1,4 +1,4 @@
-import { benchEngine } from '../../../dist/bench/bench-engine.js';
+import { benchEngine } from '../../../dist/quality/bench/bench-engine.js';
 import { atBatch, benchRequest } from '../bench-request.mjs';
 import { figure, inTurns } from '../figures.mjs';
 import { models } from '../machine.mjs';

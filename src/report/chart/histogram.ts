@@ -1,5 +1,5 @@
+import { formatStatistic, plural, powerOfTen } from '../../base/text/quantity.js';
 import { join, type Markup, markup } from '../markup.js';
-import { formatStatistic, plural, powerOfTen } from '../quantity.js';
 import { across, anchorAt, type ChartText, frame, type Tone } from './frame.js';
 import { logScale, type Scale } from './scale.js';
 

@@ -1,4 +1,4 @@
-import { powerOfTen } from '../quantity.js';
+import { powerOfTen } from '../../base/text/quantity.js';
 
 /** A map from a quantity to a place on an axis, 0 (start) to 1 (end), with the ticks to print along it. */
 export interface Scale {

@@ -1,5 +1,5 @@
+import { formatMs, formatMsTick } from '../../base/text/quantity.js';
 import { join, type Markup, markup } from '../markup.js';
-import { formatMs, formatMsTick } from '../quantity.js';
 import { across, anchorAt, type ChartText, frame, type Tone } from './frame.js';
 import { linearScale } from './scale.js';
 

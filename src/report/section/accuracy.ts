@@ -1,8 +1,8 @@
-import type { VerifiedOutput, VerifyResult } from '../../verify/result.js';
+import { formatCount, formatStatistic, plural } from '../../base/text/quantity.js';
+import type { VerifiedOutput, VerifyResult } from '../../quality/verify/result.js';
 import { type HistogramMark, histogramChart } from '../chart/histogram.js';
 import { type Markup, markup } from '../markup.js';
 import { badge, code, details, figure, type SectionFacts, table } from '../parts.js';
-import { formatCount, formatStatistic, plural } from '../quantity.js';
 import type { ForgeResult } from '../result.js';
 import { accuracySentence, formatMeasure, measureNumber } from '../sentences.js';
 

@@ -1,6 +1,6 @@
+import { formatBytes, formatMs } from '../../base/text/quantity.js';
 import { markup } from '../markup.js';
 import { code, details, facts, type SectionFacts } from '../parts.js';
-import { formatBytes, formatMs } from '../quantity.js';
 import type { ForgeResult } from '../result.js';
 import { engineSentence } from '../sentences.js';
 

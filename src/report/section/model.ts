@@ -1,7 +1,7 @@
+import { formatBytes, formatCount, plural } from '../../base/text/quantity.js';
 import { barChart } from '../chart/bars.js';
 import { type Markup, markup } from '../markup.js';
 import { badge, code, facts, figure, type SectionFacts, table } from '../parts.js';
-import { formatBytes, formatCount, plural } from '../quantity.js';
 import type { ForgeResult, ReportModel } from '../result.js';
 import { modelSentence } from '../sentences.js';
 

@@ -1,7 +1,7 @@
+import { formatMs } from '../../base/text/quantity.js';
 import { type Span, timelineChart } from '../chart/timeline.js';
 import { type Markup, markup } from '../markup.js';
 import { badge, figure, type SectionFacts, table } from '../parts.js';
-import { formatMs } from '../quantity.js';
 import type { ReportPhase } from '../result.js';
 import { phasesSentence, type TimedPhases } from '../sentences.js';
 

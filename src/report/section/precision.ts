@@ -1,7 +1,7 @@
+import { formatCount, formatShare, plural } from '../../base/text/quantity.js';
 import { barChart } from '../chart/bars.js';
 import { type Markup, markup } from '../markup.js';
 import { badge, code, details, figure, type SectionFacts } from '../parts.js';
-import { formatCount, formatShare, plural } from '../quantity.js';
 import type { ForgeResult, ReportConversion } from '../result.js';
 import { conversionSentence, precisionWord } from '../sentences.js';
 

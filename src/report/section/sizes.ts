@@ -1,6 +1,6 @@
+import { formatBytes, formatShare } from '../../base/text/quantity.js';
 import { type BarRow, barChart } from '../chart/bars.js';
 import { figure, type SectionFacts } from '../parts.js';
-import { formatBytes, formatShare } from '../quantity.js';
 import type { ForgeResult } from '../result.js';
 import { precisionWord, sizeSentence } from '../sentences.js';
 

@@ -1,7 +1,7 @@
-import type { BenchRun } from '../../bench/result.js';
+import { formatBytes, formatCount, formatMs } from '../../base/text/quantity.js';
+import type { BenchRun } from '../../quality/bench/result.js';
 import { markup } from '../markup.js';
 import { badge, code, type SectionFacts, table } from '../parts.js';
-import { formatBytes, formatCount, formatMs } from '../quantity.js';
 import type { ForgeResult } from '../result.js';
 import { speedSentence } from '../sentences.js';
 

@@ -1,7 +1,7 @@
+import { formatBytes, formatMs, formatShare } from '../../base/text/quantity.js';
 import { dial } from '../chart/dial.js';
 import type { ChartText, Tone } from '../chart/frame.js';
 import { type Content, type Markup, markup } from '../markup.js';
-import { formatBytes, formatMs, formatShare } from '../quantity.js';
 import type { ForgeResult, Outcome } from '../result.js';
 import {
   convertedShare,

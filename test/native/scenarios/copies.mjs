@@ -1,5 +1,5 @@
 // Tensors on their way to the GPU and back: by several threads, past the caches, or used in place.
-import { openEngineSession } from '../../../dist/runtime/engine-session.js';
+import { openEngineSession } from '../../../dist/engines/runtime/tensorrt/engine-session.js';
 import {
   addon,
   collect,

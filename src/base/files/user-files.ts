@@ -1,0 +1,173 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { Stats } from 'node:fs';
+import { resolve, sep } from 'node:path';
+import { TrtforgeError } from '../../errors.js';
+import { openFile } from './byte-source.js';
+import { statIfThere } from './stat.js';
+
+/** What one command or library call reads, and where its user wants results; publishing looks here before it replaces a file. */
+interface Scope {
+  /** Path by device and inode, so that links and other spellings of a path are the same file. */
+  readonly inputs: Map<string, string>;
+  /** The same of what the call itself has written: reading that again makes it no input. */
+  readonly written: Set<string>;
+  /** Files and folders that the user named; only there the kind of what is replaced matters. */
+  readonly outputs: readonly string[];
+  readonly force: boolean;
+}
+
+const scopes = new AsyncLocalStorage<Scope>();
+
+/** Does work during which nothing is published over the inputs. Inside another such call it only adds its inputs to those of that call. */
+export function protectingInputs<T>(
+  inputs: Iterable<string | undefined>,
+  work: () => T,
+  { outputs = [], force = false }: Partial<Pick<Scope, 'outputs' | 'force'>> = {},
+): T {
+  const outer = scopes.getStore();
+  const scope = outer ?? {
+    inputs: new Map(),
+    written: new Set(),
+    outputs: outputs.map((path) => resolve(path)),
+    force,
+  };
+  return scopes.run(scope, () => {
+    for (const path of inputs) if (path !== undefined) noteInput(path);
+    return work();
+  });
+}
+
+/** Adds a file or folder to the inputs of the call at work, unless that wrote it. */
+export function noteInput(path: string): void {
+  const scope = scopes.getStore();
+  const key = scope && keyOf(path);
+  if (key !== undefined && scope?.written.has(key) === false) scope.inputs.set(key, path);
+}
+
+/** A file that the call at work has put in its place. */
+export function noteWritten(path: string): void {
+  const scope = scopes.getStore();
+  const key = scope && keyOf(path);
+  if (key !== undefined) scope?.written.add(key);
+}
+
+/** Throws TF_OUTPUT_IS_INPUT when `path` is, by whatever name, an input of the call at work. */
+export function assertNotInput(path: string): void {
+  const key = keyOf(path);
+  const input = key === undefined ? undefined : scopes.getStore()?.inputs.get(key);
+  // A number of an input that was removed meanwhile may be another file's now.
+  if (input === undefined || keyOf(input) !== key) return;
+  const also = resolve(input) === resolve(path) ? '' : ` (as ${input})`;
+  throw new TrtforgeError('TF_OUTPUT_IS_INPUT', `${path} is read by this command${also}.`);
+}
+
+/** Throws TF_OUTPUT_OF_OTHER_KIND when a file that is not empty holds something else than what is to replace it, unless --force was given. */
+export function assertSameKind(path: string, kinds: readonly (FileKind | undefined)[]): void {
+  const there = scopes.getStore()?.force === true ? undefined : kindOf(path);
+  if (there !== undefined && !kinds.includes(there))
+    throw new TrtforgeError(
+      'TF_OUTPUT_OF_OTHER_KIND',
+      `${path} is ${there}; ${kinds[0] ?? 'an empty file'} would replace it.`,
+    );
+}
+
+/** Both, for a written file that is about to take its place. */
+export function assertMayReplace(path: string, written: string): void {
+  assertNotInput(path);
+  const place = resolve(path);
+  // The companions of a file (`m.onnx.data`, `m.engine.passport.json`) belong to it.
+  const isNamed = (output: string) =>
+    place === output || place.startsWith(`${output}.`) || place.startsWith(`${output}${sep}`);
+  if (scopes.getStore()?.outputs.some(isNamed) === true) assertSameKind(path, [kindOf(written)]);
+}
+
+/** Rejects to replace a file that people edit by other content, unless --force was given: that it has the same kind says nothing. */
+export function assertUnedited(path: string, content: string): void {
+  const size = statOf(path)?.size ?? 0;
+  if (size === 0 || scopes.getStore()?.force === true) return;
+  if (size === Buffer.byteLength(content) && headOf(path, size).equals(Buffer.from(content))) return;
+  throw new TrtforgeError('TF_OUTPUT_OF_OTHER_KIND', `${path} has other content, perhaps edited by hand.`);
+}
+
+/** What is in a file by its first bytes, as a sentence calls it. */
+export type FileKind =
+  | 'a TensorRT plan'
+  | 'an ONNX model'
+  | 'an npy file'
+  | 'a ZIP archive'
+  | 'a tar archive'
+  | 'an HTML page'
+  | 'an XML file'
+  | 'a text file'
+  | 'binary data'
+  | `JSON (${string})`;
+
+const HEAD_BYTES = 512;
+
+/** What a file of that kind begins with; its text is taken as Latin-1, a character a byte. */
+const heads: readonly (readonly [begins: (head: string) => boolean, kind: FileKind])[] = [
+  [(head) => ['ftrt', 'ptrt', 'vtrt'].includes(head.slice(0, 4)), 'a TensorRT plan'],
+  // The length of a JSON header that an exporter put in front.
+  [(head) => head.slice(3, 5) === '\0{', 'a TensorRT plan'],
+  [(head) => head.startsWith('\u0093NUMPY'), 'an npy file'],
+  [(head) => head.startsWith('PK\u0003\u0004'), 'a ZIP archive'],
+  [(head) => head.startsWith('ustar', 257), 'a tar archive'],
+  // The version of the format, then the tag of another field of ModelProto.
+  [
+    ([tag = '', version = '', next = '-']) =>
+      tag === '\b' && version < ' ' && '\u0012\u001a"(2:Br'.includes(next),
+    'an ONNX model',
+  ],
+  [(head) => /^\s*<(!doctype\s+)?html/i.test(head), 'an HTML page'],
+  [(head) => /^\s*<(\?xml|testsuite)/.test(head), 'an XML file'],
+];
+
+/** Undefined when nothing is lost with it: there is no file, or an empty one. JSON goes by its schema without the version, else by its first key. */
+export function kindOf(path: string): FileKind | undefined {
+  const stats = statOf(path);
+  if (stats?.isFile() !== true || stats.size === 0) return undefined;
+  const head = headOf(path, HEAD_BYTES);
+  const latin1 = head.toString('latin1');
+  const known = heads.find(([begins]) => begins(latin1))?.[1];
+  if (known !== undefined || !isText(head) || !isUtf8(head)) return known ?? 'binary data';
+  const json = /^\s*[[{]\s*(?:"([^"]*)"\s*:\s*(?:"([^"/]*))?)?/.exec(latin1);
+  return json === null ? 'a text file' : `JSON (${(json[1] === 'schema' ? json[2] : json[1]) ?? ''})`;
+}
+
+/** True when no byte is a control character other than white space; in protobuf the tags of the first fields always are. */
+export const isText = (head: Uint8Array): boolean =>
+  head.every((byte) => byte >= 32 || byte === 9 || byte === 10 || byte === 13);
+
+/** Weights can happen to be free of control characters. The last character may be cut. */
+function isUtf8(head: Uint8Array): boolean {
+  try {
+    new TextDecoder('utf-8', { fatal: true }).decode(head, { stream: true });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function headOf(path: string, length: number): Buffer {
+  const source = openFile(path);
+  try {
+    const head = Buffer.alloc(length);
+    return head.subarray(0, source.read(head, 0, length));
+  } finally {
+    source.close();
+  }
+}
+
+function keyOf(path: string): string | undefined {
+  const stats = statOf(path);
+  return stats === undefined ? undefined : `${stats.dev}:${stats.ino}`;
+}
+
+/** What no file can be called (too long, with a null character) is none; what reads or writes it says so. */
+function statOf(path: string): Stats | undefined {
+  try {
+    return statIfThere(path);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,60 @@
+import { spawn } from 'node:child_process';
+import { resolve as resolvePath } from 'node:path';
+import { systemErrorCode } from '../../errors.js';
+
+/** What a short command did. A command that is absent or hangs is an outcome, not an error: who asks has another way or says so. */
+export interface CommandOutcome {
+  readonly outcome: 'ended' | 'absent' | 'timed-out' | 'failed';
+  /** Null unless it ended by itself. */
+  readonly exitCode: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export type CommandRunner = (
+  command: string,
+  args: readonly string[],
+  options: { readonly timeoutMs: number; readonly environment?: NodeJS.ProcessEnv },
+) => Promise<CommandOutcome>;
+
+/** More output than any question asked here has an answer for; the rest is dropped. */
+const MAX_OUTPUT_BYTES = 4 << 20;
+
+/**
+ * Runs a short command without a shell, its input closed, in the root folder, because programs load code from their working folder (`python3 -m pip`: `pip.py`);
+ * kills it (SIGKILL) after `timeoutMs`. Never rejects.
+ */
+export const runCommand: CommandRunner = (command, args, { timeoutMs, environment }) =>
+  new Promise((resolve) => {
+    const child = spawn(command.includes('/') ? resolvePath(command) : command, args, {
+      cwd: '/',
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: environment ?? process.env,
+    });
+    const stdout = collect(child.stdout);
+    const stderr = collect(child.stderr);
+    let isLate = false;
+    const finish = (outcome: CommandOutcome['outcome'], exitCode: number | null) => {
+      clearTimeout(timer);
+      resolve({ outcome, exitCode, stdout: stdout(), stderr: stderr() });
+    };
+    const timer = setTimeout(() => {
+      isLate = true;
+      child.kill('SIGKILL');
+      // A grandchild may hold the pipes open; the question is answered all the same.
+      child.stdout.destroy();
+      child.stderr.destroy();
+    }, timeoutMs);
+    child.on('error', (error) => finish(systemErrorCode(error) === 'ENOENT' ? 'absent' : 'failed', null));
+    child.on('close', (exitCode) => finish(isLate ? 'timed-out' : 'ended', exitCode));
+  });
+
+function collect(stream: NodeJS.ReadableStream): () => string {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  stream.on('data', (chunk: Buffer) => {
+    if (bytes < MAX_OUTPUT_BYTES) chunks.push(chunk);
+    bytes += chunk.length;
+  });
+  return () => Buffer.concat(chunks).toString();
+}

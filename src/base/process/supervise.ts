@@ -1,0 +1,162 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { catalogue, type ErrorCode, TrtforgeError } from '../../errors.js';
+import type { EventListener, WorkEvent } from '../../events.js';
+import { withLoaderPath } from './loader-path.js';
+
+/** How many of a dead child's last lines its error carries. */
+const LAST_LINES = 20;
+
+/** What a supervised child and its parent say to each other. Values cross by structured clone, so typed arrays stay typed arrays. */
+export type ChildMessage =
+  | { readonly kind: 'event'; readonly event: WorkEvent }
+  | { readonly kind: 'result'; readonly value: unknown }
+  | {
+      readonly kind: 'error';
+      readonly code: ErrorCode;
+      readonly message: string;
+      readonly remedy: string;
+      readonly details?: Readonly<Record<string, unknown>>;
+    };
+
+export interface SuperviseOptions {
+  readonly emit: EventListener;
+  /** Aborting asks the child to stop (SIGTERM), then kills it after `graceMs`. */
+  readonly signal?: AbortSignal;
+  readonly graceMs?: number;
+  readonly env?: NodeJS.ProcessEnv;
+  /** What the child does, for the error's sentence: «building resnet50.onnx». */
+  readonly doing: string;
+}
+
+/**
+ * Runs a module in a child process that may crash: libraries such as TensorRT can abort the whole process, and return their memory only at exit.
+ * The module calls `serve` from `supervised-child.ts`. Resolves with what it returned; rejects with its TrtforgeError, with TF_CANCELLED,
+ * or with TF_CHILD_DIED that names the signal and the last lines the child printed.
+ *
+ * `module` is a URL into `dist/` (write it as `new URL('../../../dist/<room>/<file>.js', import.meta.url)`, which is right from `src/` and from `dist/`).
+ */
+export function runSupervised(module: URL, request: unknown, options: SuperviseOptions): Promise<unknown> {
+  if (options.signal?.aborted) return Promise.reject(cancelled(options));
+  const child = forkModule(module, options);
+  return new Promise((resolve, reject) => {
+    const lines = lastLines(child, options.emit);
+    let outcome: (() => void) | undefined;
+    const stopWhenAborted = onAbort(child, options);
+
+    child.on('message', (message: ChildMessage) => {
+      if (message.kind === 'event') {
+        lines.note(message.event);
+        options.emit(message.event);
+      } else if (message.kind === 'result') outcome = () => resolve(message.value);
+      else outcome = () => reject(errorFromChild(message));
+    });
+    child.on('error', (cause) => {
+      outcome ??= () => reject(notStarted(options.doing, cause));
+      if (child.pid === undefined) outcome();
+    });
+    child.on('close', (exitCode, signal) => {
+      stopWhenAborted();
+      if (outcome !== undefined) return outcome();
+      if (options.signal?.aborted) return reject(cancelled(options));
+      return reject(deathOf(options.doing, lines.all(), exitCode, signal));
+    });
+    child.send({ request });
+  });
+}
+
+export const cancelled = ({ doing }: SuperviseOptions) =>
+  new TrtforgeError('TF_CANCELLED', `Cancelled while ${doing}.`);
+
+/** Starts a module in a child whose output is collected and whose messages keep typed arrays. */
+export function forkModule(module: URL, options: Pick<SuperviseOptions, 'env'>): ChildProcess {
+  return fork(module, [], {
+    serialization: 'advanced',
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    env: withLoaderPath(options.env ?? process.env),
+    execArgv: [],
+  });
+}
+
+/** The error a child reported, as if thrown here. */
+export function errorFromChild(message: ChildMessage & { readonly kind: 'error' }): TrtforgeError {
+  const { code, remedy, details } = message;
+  return new TrtforgeError(code, message.message, { remedy, ...(details === undefined ? {} : { details }) });
+}
+
+export const notStarted = (doing: string, cause: unknown): TrtforgeError =>
+  new TrtforgeError('TF_INTERNAL', `A child process for ${doing} could not be started.`, { cause });
+
+/** TF_CHILD_DIED with the signal or exit code and the last lines. */
+export function deathOf(
+  doing: string,
+  lastLines: readonly string[],
+  exitCode: number | null,
+  signal: NodeJS.Signals | null,
+): TrtforgeError {
+  const how = signal === null ? `ended with exit code ${exitCode}` : `was killed by ${signal}`;
+  const tail = lastLines.length === 0 ? '' : ` Its last lines:\n${lastLines.join('\n')}`;
+  return new TrtforgeError('TF_CHILD_DIED', `The process ${doing} ${how}.${tail}`, {
+    remedy: remedyForDeath(signal, lastLines),
+    details: { signal, exitCode, lastLines },
+  });
+}
+
+/** What helps where a process was killed by a signal, or died, with these last lines. */
+export function remedyForDeath(signal: NodeJS.Signals | null, lastLines: readonly string[]): string {
+  if (signal === 'SIGKILL')
+    return 'SIGKILL comes from outside: mostly the machine ran out of memory (see dmesg), or someone ended the process. Free memory, or use smaller shapes and fewer profiles.';
+  if (lastLines.length === 0)
+    return 'It said nothing before. Run it again with --verbose: the library’s lines show how far it came.';
+  return catalogue.TF_CHILD_DIED.remedy;
+}
+
+/** Keeps a library's last lines in a child, whether they were logged as events or printed on its way down; our own are not among them. */
+export function lastLines(
+  child: ChildProcess,
+  emit: EventListener,
+): { note(event: WorkEvent): void; all(): readonly string[] } {
+  const kept: string[] = [];
+  const keep = (line: string) => {
+    kept.push(line);
+    if (kept.length > LAST_LINES) kept.shift();
+  };
+  const collect = (stream: NodeJS.ReadableStream | null) => {
+    let rest = '';
+    const take = (line: string) => {
+      if (line.trim() === '') return;
+      keep(line);
+      emit({ type: 'log', source: 'child', severity: 'info', message: line });
+    };
+    stream?.on('data', (chunk: Buffer) => {
+      const parts = (rest + chunk.toString()).split('\n');
+      rest = parts.pop() ?? '';
+      parts.forEach(take);
+    });
+    stream?.on('end', () => take(rest));
+  };
+  collect(child.stdout);
+  collect(child.stderr);
+  return {
+    note: (event) => {
+      if (event.type === 'log' && event.severity !== 'verbose' && event.source !== 'trtforge')
+        keep(event.message);
+    },
+    all: () => kept,
+  };
+}
+
+export function onAbort(
+  child: ChildProcess,
+  options: Pick<SuperviseOptions, 'signal' | 'graceMs'>,
+): () => void {
+  let killer: NodeJS.Timeout | undefined;
+  const stop = () => {
+    child.kill('SIGTERM');
+    killer = setTimeout(() => child.kill('SIGKILL'), options.graceMs ?? 5000);
+  };
+  options.signal?.addEventListener('abort', stop, { once: true });
+  return () => {
+    clearTimeout(killer);
+    options.signal?.removeEventListener('abort', stop);
+  };
+}

@@ -1,0 +1,57 @@
+import { TrtforgeError } from '../../errors.js';
+import type { EventListener } from '../../events.js';
+import type { ChildMessage } from './supervise.js';
+
+export interface ChildContext {
+  readonly emit: EventListener;
+  /** Aborted when the parent asks to stop (SIGTERM) or is gone. */
+  readonly signal: AbortSignal;
+}
+
+/** The other side of `startSupervised`: answers requests until the parent lets go or asks to stop, then ends the process. */
+export function serveSession(handle: (request: unknown, emit: EventListener) => Promise<unknown>): void {
+  process.on('SIGTERM', () => process.exit(1));
+  process.on('SIGINT', () => process.exit(1));
+  process.on('disconnect', () => process.exit(0));
+  const say = (message: ChildMessage) => {
+    if (process.connected) process.send?.(message);
+  };
+  process.on('message', (message: { readonly request: unknown } | { readonly end: true }) => {
+    if ('end' in message) process.exit(0);
+    handle(message.request, (event) => say({ kind: 'event', event }))
+      .then((value): ChildMessage => ({ kind: 'result', value }), toErrorMessage)
+      .then(say);
+  });
+}
+
+/** The other side of `runSupervised`: answers one request, then ends the process, `end` being how. */
+export function serve(
+  work: (request: unknown, context: ChildContext) => Promise<unknown>,
+  end: () => void = () => process.exit(0),
+): void {
+  const stopping = new AbortController();
+  process.on('SIGTERM', () => stopping.abort());
+  process.on('SIGINT', () => stopping.abort());
+  // The parent is gone. A library in the middle of a build would hold up an orderly exit for as long as the build takes.
+  process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
+  const say = (message: ChildMessage, then: () => void = () => {}) => {
+    if (process.connected) process.send?.(message, then);
+  };
+  process.once('message', (message: { readonly request: unknown }) => {
+    work(message.request, { emit: (event) => say({ kind: 'event', event }), signal: stopping.signal })
+      .then((value): ChildMessage => ({ kind: 'result', value }), toErrorMessage)
+      .then((answer) => say(answer, end));
+  });
+}
+
+function toErrorMessage(error: unknown): ChildMessage {
+  const known =
+    error instanceof TrtforgeError
+      ? error
+      : new TrtforgeError(
+          'TF_INTERNAL',
+          error instanceof Error ? (error.stack ?? error.message) : String(error),
+        );
+  const { code, message, remedy, details } = known;
+  return { kind: 'error', code, message, remedy, ...(details === undefined ? {} : { details }) };
+}

@@ -1,0 +1,126 @@
+import type { ChildProcess } from 'node:child_process';
+import { TrtforgeError } from '../../errors.js';
+import {
+  type ChildMessage,
+  cancelled,
+  deathOf,
+  errorFromChild,
+  forkModule,
+  lastLines,
+  notStarted,
+  onAbort,
+  type SuperviseOptions,
+} from './supervise.js';
+
+/** A child process that answers many requests, for libraries that keep state (a loaded model) and may crash. */
+export interface SupervisedSession {
+  /**
+   * Sends a request and resolves with the answer; requests are answered one after the other. Rejects with the child's TrtforgeError, with
+   * TF_CHILD_DIED, or with TF_CANCELLED: aborting kills the child, as a library call cannot be interrupted.
+   */
+  request(value: unknown, signal?: AbortSignal): Promise<unknown>;
+  /** Lets the child end and waits for it; kills it when it does not within the grace time. */
+  close(): Promise<void>;
+}
+
+const GRACE_MS = 5000;
+
+/** Starts a module that calls `serveSession` from `supervised-child.ts`. `module` is a URL into `dist/`, as for `runSupervised`. */
+export function startSupervised(module: URL, options: Omit<SuperviseOptions, 'signal'>): SupervisedSession {
+  const child = forkModule(module, options);
+  const lines = lastLines(child, options.emit);
+  const ending = ended(child, () => lines.all(), options.doing);
+  let queue: Promise<unknown> = Promise.resolve();
+  let closing: Promise<void> | undefined;
+
+  child.on('message', (message: ChildMessage) => {
+    if (message.kind !== 'event') return;
+    lines.note(message.event);
+    options.emit(message.event);
+  });
+  const request = (value: unknown, signal?: AbortSignal): Promise<unknown> => {
+    if (closing !== undefined)
+      return Promise.reject(
+        new TrtforgeError(
+          'TF_SESSION_CLOSED',
+          `The session for ${options.doing} was used after it was closed.`,
+        ),
+      );
+    const answer = queue.then(() =>
+      oneRequest(child, ending, value, { ...options, ...(signal && { signal }) }),
+    );
+    queue = answer.catch(() => {});
+    return answer;
+  };
+  return {
+    request,
+    close: () => {
+      closing ??= close(child, ending, options.graceMs ?? GRACE_MS);
+      return closing;
+    },
+  };
+}
+
+interface Ending {
+  readonly promise: Promise<TrtforgeError>;
+  readonly error: () => TrtforgeError | undefined;
+}
+
+/** The child's end, whenever it comes, as the error that a request then gets. */
+function ended(child: ChildProcess, last: () => readonly string[], doing: string): Ending {
+  let error: TrtforgeError | undefined;
+  const promise = new Promise<TrtforgeError>((resolve) => {
+    const end = (reason: TrtforgeError) => {
+      error ??= reason;
+      resolve(error);
+    };
+    child.on('close', (exitCode, signal) => end(deathOf(doing, last(), exitCode, signal)));
+    child.on('error', (cause) => {
+      if (child.pid === undefined) end(notStarted(doing, cause));
+    });
+  });
+  return { promise, error: () => error };
+}
+
+function oneRequest(
+  child: ChildProcess,
+  ending: Ending,
+  value: unknown,
+  options: SuperviseOptions,
+): Promise<unknown> {
+  const { signal } = options;
+  if (signal?.aborted) return Promise.reject(cancelled(options));
+  const dead = ending.error();
+  if (dead !== undefined) return Promise.reject(dead);
+  return new Promise((resolve, reject) => {
+    const stopWhenAborted = onAbort(child, options);
+    const finish = (settle: () => void) => {
+      child.off('message', listen);
+      stopWhenAborted();
+      settle();
+    };
+    const listen = (message: ChildMessage) => {
+      if (message.kind === 'result') finish(() => resolve(message.value));
+      else if (message.kind === 'error') finish(() => reject(errorFromChild(message)));
+    };
+    child.on('message', listen);
+    void ending.promise.then((error) => {
+      finish(() => reject(signal?.aborted ? cancelled(options) : error));
+    });
+    child.send({ request: value }, (error) => {
+      if (error === null) return;
+      // The channel of a dying child closes before its end is told; any other would leave the request waiting.
+      const other = setTimeout(() => finish(() => reject(notStarted(options.doing, error))), GRACE_MS);
+      void ending.promise.then(() => clearTimeout(other));
+    });
+  });
+}
+
+async function close(child: ChildProcess, ending: Ending, graceMs: number): Promise<void> {
+  if (ending.error() !== undefined) return;
+  // Not disconnect(): after it Node never tells of the child's close.
+  if (child.connected) child.send({ end: true }, () => {});
+  const killer = setTimeout(() => child.kill('SIGKILL'), graceMs);
+  await ending.promise;
+  clearTimeout(killer);
+}

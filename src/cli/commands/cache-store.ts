@@ -1,0 +1,41 @@
+import type { LocalStore } from '../../engines/store/local.js';
+import { openLocalStore, openRemoteStore } from '../../engines/store/open-stores.js';
+import type { RemoteStore } from '../../engines/store/remote/remote-store.js';
+import type { Trust } from '../../engines/store/trust.js';
+import { TrtforgeError } from '../../errors.js';
+import { text } from '../option.js';
+import { cacheDir } from '../options/store.js';
+
+/** Which store a `cache` command is about: the folder, or with `--remote` the bucket. */
+export const placeOptions = {
+  cacheDir,
+  remote: text({
+    flags: '--remote <address>',
+    trust: true,
+    describe:
+      'the bucket instead of the folder: s3://bucket/prefix, http://host:9000/bucket; default for ARTIFACTS_BUCKET',
+  }),
+};
+
+/** Opens the store, hands it to `work` and closes it. Throws TF_REMOTE_ADDRESS_INVALID. */
+export async function withPlace<T>(
+  options: { readonly cacheDir: string | undefined; readonly remote: string | undefined },
+  environment: NodeJS.ProcessEnv,
+  trust: Trust | undefined,
+  work: (store: LocalStore | RemoteStore) => Promise<T>,
+): Promise<T> {
+  if (options.remote === undefined) return work(openLocalStore(options.cacheDir, environment, trust));
+  const address = options.remote === 'default' ? undefined : options.remote;
+  const remote = await openRemoteStore(address, environment, trust);
+  if (remote === null) {
+    throw new TrtforgeError('TF_REMOTE_ADDRESS_INVALID', 'The environment names no remote store.', {
+      remedy:
+        'Set ARTIFACTS_BUCKET (and ARTIFACTS_ENDPOINT for a server of your own), or write its address after --remote.',
+    });
+  }
+  try {
+    return await work(remote);
+  } finally {
+    remote.close();
+  }
+}

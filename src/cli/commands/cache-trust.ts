@@ -1,0 +1,64 @@
+import { plural } from '../../base/text/quantity.js';
+import type { CacheKeys, CacheSigning } from '../../engines/store/cache-result.js';
+import { openTrust } from '../../engines/store/trust.js';
+import { TrtforgeError } from '../../errors.js';
+import { defineCommand } from '../command.js';
+import { text } from '../option.js';
+import { signKey } from '../options/store.js';
+import { placeOptions, withPlace } from './cache-store.js';
+
+export const keygen = defineCommand({
+  name: 'keygen',
+  summary: 'make a pair of Ed25519 keys: one half signs engines, the other is given to those who load them',
+  examples: ['trtforge cache keygen -o trtforge-signing.pem'],
+  options: {
+    output: text({
+      flags: '-o, --output <file>',
+      describe: 'the private key; the public one gets FILE.pub',
+      default: 'trtforge-signing.pem',
+      writes: true,
+    }),
+  },
+  run: async (_inputs, { output }): Promise<CacheKeys> =>
+    (await import('../../engines/store/sign-engines.js')).makeKeys(output),
+  render: (result: CacheKeys, { line, colors }) => {
+    line(
+      `private  ${result.privateKey}  ${colors.dim('signs: --sign-key, TRTFORGE_SIGNING_KEY; keep it secret')}`,
+    );
+    line(
+      `public   ${result.publicKey}  ${colors.dim('checks: --trust-key, TRTFORGE_TRUSTED_KEYS; give it away')}`,
+    );
+    line(`key id   ${result.keyId}`);
+  },
+});
+
+export const sign = defineCommand({
+  name: 'sign',
+  summary: 'sign engines of the store that are sound',
+  arguments: [
+    {
+      name: 'ENGINES',
+      describe: 'parts of names or starts of identities (default: all)',
+      optional: true,
+      many: true,
+    },
+  ],
+  examples: ['trtforge cache sign resnet50 --sign-key trtforge-signing.pem'],
+  options: { ...placeOptions, signKey },
+  run: async (names, options, { environment, emit, signal }): Promise<CacheSigning> => {
+    const { signingKey } = openTrust({ signKey: options.signKey, requireSignature: false }, environment);
+    if (signingKey === null) {
+      throw new TrtforgeError('TF_USAGE', 'No key to sign with was given.', {
+        remedy: 'Give --sign-key FILE, or set TRTFORGE_SIGNING_KEY; trtforge cache keygen makes one.',
+      });
+    }
+    const { signEngines } = await import('../../engines/store/sign-engines.js');
+    return withPlace(options, environment, undefined, (store) =>
+      signEngines(store, names, signingKey, { emit, signal }),
+    );
+  },
+  render: (result: CacheSigning, { line }) => {
+    for (const { name } of result.signed) line(name);
+    line(`${plural(result.signed.length, 'engine')} signed with the key ${result.keyId}, in ${result.store}`);
+  },
+});

@@ -1,0 +1,164 @@
+import { formatBytes, plural } from '../../base/text/quantity.js';
+import { listCache } from '../../engines/store/cache-listing.js';
+import type {
+  CacheClearing,
+  CacheCollection,
+  CacheEntry,
+  CacheList,
+  CacheVerification,
+  CacheWhy,
+  ForeignEntry,
+} from '../../engines/store/cache-result.js';
+import { collectGarbage } from '../../engines/store/collect-garbage.js';
+import { openStores } from '../../engines/store/open-stores.js';
+import { openTrust } from '../../engines/store/trust.js';
+import { TrtforgeError } from '../../errors.js';
+import { type CommandGroup, defineCommand, type TextOutput } from '../command.js';
+import { confirm, confirmOptions } from '../confirm.js';
+import { buildOptions, buildWishes } from '../options/build.js';
+import { maxSize, storeOptions, storeWishes, trustOptions } from '../options/store.js';
+import { placeOptions, withPlace } from './cache-store.js';
+import { exportCommand, importCommand } from './cache-transfer.js';
+import { keygen, sign } from './cache-trust.js';
+import { missLines } from './miss-text.js';
+
+const ls = defineCommand({
+  name: 'ls',
+  summary: 'the engines in the store, the newest first',
+  options: placeOptions,
+  run: (_inputs, options, { environment, signal }) =>
+    withPlace(options, environment, undefined, (store) => listCache(store, signal)),
+  render: (result: CacheList, output) => {
+    for (const entry of result.engines) output.line(entryLine(entry, output));
+    for (const entry of result.foreign) output.line(foreignLine(entry, output));
+    const foreign =
+      result.foreign.length === 0 ? '' : `, ${result.foreign.length} of them without a passport`;
+    const count = plural(result.engines.length + result.foreign.length, 'engine');
+    output.line(`${count}${foreign}, ${formatBytes(result.bytes)}, in ${result.store}`);
+  },
+});
+
+const why = defineCommand({
+  name: 'why',
+  summary:
+    'whether build would find an engine, by which rule, and if not, which field differs from the nearest engine of the model',
+  arguments: [{ name: 'MODEL', describe: 'an ONNX model; options as for build' }],
+  examples: ['trtforge cache why resnet50.onnx --precision fp16 --target tensorrt-rtx:sm_89'],
+  options: { ...buildOptions, ...storeOptions },
+  run: async ([model = ''], options, { emit, signal, environment }): Promise<CacheWhy> => {
+    // What only one of these commands needs is loaded by that one: ls is to answer at once.
+    const [{ prepareBuild }, { whyCache }] = await Promise.all([
+      import('../../engines/builder/prepare.js'),
+      import('../../engines/store/cache-why.js'),
+    ]);
+    const { close, ...stores } = await openStores(storeWishes(options), environment);
+    try {
+      const prepared = await prepareBuild(buildWishes(model, options), { emit, signal, environment });
+      return await whyCache(stores, prepared.identity, prepared.model, signal);
+    } finally {
+      close();
+    }
+  },
+  render: (result: CacheWhy, { line, colors }) => {
+    line(`${colors.bold(result.name)}  ${colors.dim(result.identity.slice(0, 12))}`);
+    if (result.engine !== null) line(`${colors.green(`${result.from}, ${result.rule}`)}  ${result.engine}`);
+    for (const miss of result.why) for (const each of missLines(miss)) line(each);
+    for (const { name, serves, rule, reason } of result.others)
+      line(`  ${serves ? 'may serve' : 'may not serve'}  ${name}  ${colors.dim(`${rule}: ${reason}`)}`);
+  },
+});
+
+const verify = defineCommand({
+  name: 'verify',
+  summary: 'hold every engine of the store against its passport (size, header, SHA-256) and what is trusted',
+  options: { ...placeOptions, ...trustOptions },
+  run: async (_inputs, options, { environment, emit, signal }) => {
+    const { verifyCache } = await import('../../engines/store/cache-verify.js');
+    const wishes = { requireSignature: options.requireSignature || undefined, trustKeys: options.trustKey };
+    const trust = openTrust(wishes, environment);
+    return withPlace(options, environment, trust, (store) => verifyCache(store, { trust, emit, signal }));
+  },
+  render: (result: CacheVerification, { line, colors }) => {
+    for (const { name, problem } of [...result.engines, ...result.foreign]) {
+      if (problem === null) continue;
+      line(`${colors.red('bad')}  ${name ?? 'unreadable'}  ${colors.dim(problem.code)} ${problem.reason}`);
+    }
+    const count = result.engines.length + result.foreign.length;
+    line(`${result.sound} of ${plural(count, 'engine')} sound, in ${result.store}`);
+  },
+});
+
+const gc = defineCommand({
+  name: 'gc',
+  summary: 'remove the engines used least recently until the store fits its limit; never one in use',
+  examples: [
+    'trtforge cache gc --max-size 50G',
+    'trtforge cache gc --remote s3://team/engines --max-size 1T',
+  ],
+  options: { ...placeOptions, maxSize, ...confirmOptions },
+  run: (_inputs, options, { environment, signal, ask }): Promise<CacheCollection> => {
+    const { maxSize: limit, yes, dryRun } = options;
+    if (limit === undefined) {
+      throw new TrtforgeError('TF_USAGE', 'Nothing says how large the store may be.', {
+        remedy: 'Give --max-size 50G, or set TENSORRT_CACHE_MAX_SIZE.',
+      });
+    }
+    return withPlace(options, environment, undefined, (store) => {
+      const sure = (engines: number) =>
+        confirm(`Removing ${plural(engines, 'engine')} from ${store.place}`, { yes, ask });
+      return collectGarbage(store, limit, { dryRun, confirm: sure, signal });
+    });
+  },
+  render: (result: CacheCollection, { line }) => {
+    line(
+      `${plural(result.removed.length, 'engine')} ${result.dryRun ? 'would be removed' : 'removed'}, ${formatBytes(result.bytesBefore)} before and ${formatBytes(result.bytesAfter)} ${result.dryRun ? 'then' : 'now'}, in ${result.store}`,
+    );
+    if (result.dryRun) for (const identity of result.removed) line(`  ${identity}`);
+    if (result.excessBytes > 0)
+      line(`${formatBytes(result.excessBytes)} over ${formatBytes(result.maxBytes)}: what is left is in use`);
+  },
+});
+
+const clear = defineCommand({
+  name: 'clear',
+  summary: 'remove every engine from the store',
+  examples: ['trtforge cache clear --dry-run', 'trtforge cache clear --remote s3://team/engines --yes'],
+  options: { ...placeOptions, ...confirmOptions },
+  run: (_inputs, options, { environment, signal, ask }): Promise<CacheClearing> =>
+    withPlace(options, environment, undefined, async (store) => {
+      const { yes, dryRun } = options;
+      const { engines, foreign } = await listCache(store, signal);
+      const names = [
+        ...engines.map(({ name, identity }) => name ?? identity),
+        ...foreign.map(({ name }) => name),
+      ];
+      if (!dryRun && names.length > 0)
+        await confirm(`Removing ${plural(names.length, 'engine')} from ${store.place}`, { yes, ask });
+      const removed = dryRun ? names.length : await store.clear(signal);
+      return { schema: 'trtforge.cache-clear/1', store: store.place, dryRun, removed, names };
+    }),
+  render: ({ removed, names, store, dryRun }: CacheClearing, { line }) => {
+    line(`${plural(removed, 'engine')} ${dryRun ? 'would be removed' : 'removed'} from ${store}`);
+    if (dryRun) for (const name of names) line(`  ${name}`);
+  },
+});
+
+function entryLine(
+  { identity, name, bytes, builtAt, signedBy, problem }: CacheEntry,
+  { colors }: TextOutput,
+) {
+  const signed = signedBy === null ? '' : `  signed ${signedBy.slice(0, 8)}`;
+  const facts = problem?.reason ?? `${formatBytes(bytes ?? 0)}  ${builtAt ?? ''}${signed}`;
+  return `${colors.dim(identity.slice(0, 12))}  ${name ?? colors.yellow('damaged')}  ${colors.dim(facts)}`;
+}
+
+function foreignLine({ name, sha256, bytes, oddities }: ForeignEntry, { colors }: TextOutput) {
+  const facts = `${formatBytes(bytes)}  no passport, SHA-256 ${sha256.slice(0, 12)}  ${oddities.join(' ')}`;
+  return `${colors.dim('–'.padEnd(12))}  ${name}  ${colors.dim(facts)}`;
+}
+
+export const command: CommandGroup = {
+  name: 'cache',
+  summary: 'what the engine store holds, and why it did not serve',
+  subcommands: [ls, why, verify, gc, clear, importCommand, exportCommand, keygen, sign],
+};

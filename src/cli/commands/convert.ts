@@ -1,0 +1,101 @@
+import { formatBytes, formatCount, formatMs, plural } from '../../base/text/quantity.js';
+import { TrtforgeError } from '../../errors.js';
+import { inPhase } from '../../events.js';
+import type { ConversionResult } from '../../formats/precision/conversion.js';
+import { convertModel } from '../../formats/precision/convert.js';
+import { defineCommand, type TextOutput } from '../command.js';
+import { choice, text } from '../option.js';
+import { conversionOptions, conversionWishes } from '../options/conversion.js';
+
+/** Nodes listed per rule in the text view; --json has them all. */
+const LISTED = 8;
+
+export const command = defineCommand({
+  name: 'convert',
+  summary: 'FP32 ONNX to strongly typed FP16 or BF16',
+  arguments: [{ name: 'MODEL', describe: 'an ONNX model of any size, with or without external data' }],
+  examples: [
+    'trtforge convert model.onnx -o model.fp16.onnx --precision fp16',
+    "trtforge convert model.onnx -o model.bf16.onnx --precision bf16 --keep-nodes '^/decoder/' --keep-ops Softmax",
+    'trtforge convert model.onnx -o model.fp16.onnx --precision fp16 --io-types convert --json',
+  ],
+  options: {
+    output: text({
+      flags: '-o, --output <file>',
+      describe: 'where the converted model goes',
+      writes: ['an ONNX model'],
+    }),
+    precision: choice({
+      flags: '--precision <type>',
+      describe: 'the 16-bit type',
+      choices: ['fp16', 'bf16'],
+      default: 'fp16',
+    }),
+    ...conversionOptions(),
+    externalData: choice({
+      flags: '--external-data <when>',
+      describe: 'put the weights into a file beside the model',
+      choices: ['auto', 'never', 'always'],
+      default: 'auto',
+    }),
+  },
+  run: async ([model = ''], options, { emit, signal }) => {
+    if (options.output === undefined)
+      throw new TrtforgeError('TF_USAGE', 'convert needs to know where the result goes.', {
+        remedy: 'Say -o FILE.',
+      });
+    const { calibration, ...wishes } = conversionWishes(options);
+    const ranges =
+      calibration === undefined
+        ? undefined
+        : await inPhase('calibrate', emit, () =>
+            calibration.observe(model, calibration.samples, { emit, signal }),
+          );
+    return convertModel(
+      model,
+      options.output,
+      {
+        ...wishes,
+        precision: options.precision,
+        externalData: options.externalData,
+        ...(ranges === undefined ? {} : { ranges }),
+      },
+      { emit, signal },
+    );
+  },
+  render,
+});
+
+function render(result: ConversionResult, output: TextOutput): void {
+  const { bold, dim, green, yellow, cyan } = output.colors;
+  const { nodes, bytes, weights, casts } = result;
+  const type = result.precision.toUpperCase();
+  output.line(
+    `${bold(result.output)}  ${green(type)}  ${formatBytes(bytes.before)} → ${formatBytes(bytes.after)}  ${dim(`in ${formatMs(result.ms)}`)}`,
+  );
+  output.line(
+    `${formatCount(nodes.converted)} of ${plural(nodes.converted + nodes.kept, 'node')} with FP32 in them converted; ${plural(casts.added, 'cast')} added, ${formatCount(casts.removed)} removed`,
+  );
+  if (result.opset.reason !== null)
+    output.line(`opset ${result.opset.before} → ${result.opset.after}: ${result.opset.reason}`);
+  if (result.functionsInlined > 0)
+    output.line(`${plural(result.functionsInlined, 'function call')} replaced by what the functions do`);
+  if (weights.saturated + weights.toZero + weights.subnormal > 0) {
+    output.line(
+      `weights: ${formatCount(weights.saturated)} values clamped, ${formatCount(weights.toZero)} became zero, ${formatCount(weights.subnormal)} subnormal`,
+    );
+  }
+  for (const rule of result.rules) {
+    output.line();
+    output.line(`${yellow('FP32')} ${bold(rule.title)}  ${dim(`${rule.id}, ${plural(rule.nodes, 'node')}`)}`);
+    const kept = result.kept.filter((node) => node.rule === rule.id);
+    for (const { node, op, reason } of kept.slice(0, LISTED))
+      output.line(`  ${cyan(op)} ${node}${dim(`: ${reason}`)}`);
+    if (kept.length > LISTED)
+      output.line(dim(`  and ${formatCount(kept.length - LISTED)} more (--json lists all)`));
+  }
+  for (const warning of result.warnings) {
+    output.line();
+    output.line(`${yellow('warning')} ${warning}`);
+  }
+}

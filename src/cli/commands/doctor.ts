@@ -1,0 +1,79 @@
+import { type DoctorResult, examine } from '../../quality/doctor/doctor.js';
+import { machineProbes } from '../../quality/doctor/doctor-probes.js';
+import type { Finding, Topic } from '../../quality/doctor/finding.js';
+import type { SupportRow } from '../../quality/doctor/support-table.js';
+import { thisMachine } from '../../tensorrt/toolchain/find.js';
+import { defineCommand, type TextOutput } from '../command.js';
+import { text } from '../option.js';
+
+export const command = defineCommand({
+  name: 'doctor',
+  summary: 'what this machine has for TensorRT, and what to do about the rest',
+  options: {
+    cacheDir: text({
+      flags: '--cache-dir <folder>',
+      trust: true,
+      describe: 'the store to look at',
+      env: 'TENSORRT_CACHE_DIR',
+    }),
+  },
+  examples: ['trtforge doctor', 'trtforge doctor --json'],
+  run: (_inputs, { cacheDir }, { environment, signal }) =>
+    examine(machineProbes(thisMachine(environment), cacheDir), signal),
+  render: (result: DoctorResult, output) => {
+    for (const [topic, title] of Object.entries(titles) as [Topic, string][]) {
+      const findings = result.findings.filter((finding) => finding.topic === topic);
+      if (findings.length === 0) continue;
+      output.line(output.colors.bold(title));
+      for (const finding of findings) renderFinding(finding, output);
+      output.line();
+    }
+    renderSupport(result.support, output);
+    output.line();
+    output.line(verdictOf(result, output));
+  },
+});
+
+const titles: Readonly<Record<Topic, string>> = {
+  machine: 'Machine',
+  gpu: 'GPU',
+  tensorrt: 'TensorRT',
+  versions: 'Versions that meet',
+  onnxruntime: 'ONNX Runtime',
+  store: 'Store',
+};
+
+function renderFinding({ severity, what, remedy }: Finding, { line, colors }: TextOutput): void {
+  const mark = {
+    ok: colors.green('✓'),
+    info: colors.dim('·'),
+    warning: colors.yellow('!'),
+    problem: colors.red('✗'),
+  }[severity];
+  line(`  ${mark} ${what}`);
+  if (remedy !== null) line(`    ${colors.cyan('→')} ${remedy}`);
+}
+
+function renderSupport(rows: readonly SupportRow[], { line, colors }: TextOutput): void {
+  const cells = (row: SupportRow) => [row.tensorrt8, row.tensorrt10, row.tensorrt11, row.tensorrtRtx];
+  const widths = [6, 11, 6, 6];
+  const padded = (texts: readonly string[]) =>
+    texts.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join('  ');
+  line(colors.bold('Which TensorRT serves which GPU'));
+  line(colors.dim(`  ${''.padEnd(8)}${padded(['8.6', '10', '11', 'RTX'])}`));
+  for (const row of rows) {
+    const name = `sm_${row.computeCapability}`.padEnd(8);
+    const text = `${name}${padded(cells(row))}  ${row.architecture}: ${row.examples}`;
+    line(row.here ? colors.bold(`▸ ${text}`) : `  ${text}`);
+  }
+  line(colors.dim("  ? NVIDIA's support matrix of the exact version decides"));
+}
+
+function verdictOf({ findings }: DoctorResult, { colors }: TextOutput): string {
+  const count = (severity: Finding['severity']) =>
+    findings.filter((each) => each.severity === severity).length;
+  const [problems, warnings] = [count('problem'), count('warning')];
+  if (problems > 0) return colors.red(`${problems} to solve before trtforge can work here.`);
+  if (warnings > 0) return colors.yellow(`trtforge works here; ${warnings} to look at.`);
+  return colors.green('trtforge works here.');
+}

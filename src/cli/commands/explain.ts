@@ -1,0 +1,85 @@
+import { openModel } from '../../formats/onnx/model.js';
+import { type ExplainResult, explainLog } from '../../quality/explain/explain.js';
+import { readExplainable } from '../../quality/explain/explainable.js';
+import { LISTED_RUNS } from '../../quality/explain/log-reading.js';
+import { openModelNodes } from '../../quality/explain/model-nodes.js';
+import { defineCommand, type TextOutput } from '../command.js';
+import { text } from '../option.js';
+import { renderIssues } from './issue-text.js';
+
+export const command = defineCommand({
+  name: 'explain',
+  summary: 'what a TensorRT log means, and what to do about it',
+  arguments: [
+    {
+      name: 'LOG',
+      describe:
+        "a log of trtexec, or of anything that prints TensorRT's messages; - for standard input; a --json result of trtforge",
+    },
+  ],
+  options: {
+    model: text({
+      flags: '--model <onnx>',
+      describe:
+        'the model at work: nodes that the log names are looked up in it, with what lies between them',
+    }),
+  },
+  examples: [
+    'trtforge explain build.log',
+    'trtforge explain build.log --model model.onnx',
+    'trtexec --onnx=model.onnx 2>&1 | trtforge explain -',
+    'trtforge explain build.log --json',
+  ],
+  run: async ([log = ''], { model }): Promise<ExplainResult> => {
+    // A model that cannot be read is the user's mistake here, and is said.
+    if (model !== undefined) openModel(model).close();
+    const nodes = model === undefined ? undefined : openModelNodes(model);
+    return (await readExplainable(log, nodes)) ?? explainLog(log, nodes);
+  },
+  render: (result: ExplainResult, output: TextOutput) => {
+    const { colors } = output;
+    const by = result.tensorrtVersion === null ? '' : ` (TensorRT ${result.tensorrtVersion})`;
+    output.line(`${colors.bold(result.log)}${by}: ${OUTCOME[result.outcome]}`);
+    for (const line of runLines(result)) output.line(line);
+    renderIssues(result.issues, output);
+    if (result.unexplained.length > 0) {
+      output.line();
+      output.line('Error lines that trtforge does not know:');
+      for (const { line, text } of result.unexplained) output.line(`  ${colors.dim(`${line}:`)} ${text}`);
+    }
+    if (result.issues.length === 0 && result.unexplained.length === 0) output.line(nothingIn(result));
+  },
+});
+
+const OUTCOME = {
+  passed: 'passed',
+  failed: 'failed',
+  died: 'stops without a verdict',
+  unknown: 'no trtexec run in it',
+} as const;
+
+/** Runs by how they ended, where there are several; those that did not pass are named. */
+function runLines({ runs }: ExplainResult): readonly string[] {
+  if (runs.length < 2) return [];
+  const counts = (['passed', 'failed', 'died'] as const).flatMap((outcome) => {
+    const count = runs.filter((run) => run.outcome === outcome).length;
+    return count === 0 ? [] : [`${count} ${outcome === 'died' ? 'without a verdict' : outcome}`];
+  });
+  const wrong = runs.filter(({ outcome }) => outcome !== 'passed').slice(0, NAMED_RUNS);
+  return [
+    `${runs.length < LISTED_RUNS ? 'It holds' : 'It begins with'} ${runs.length} runs: ${counts.join(', ')}.`,
+    ...wrong.map(
+      ({ line, outcome, commandLine }) => `  line ${line}: ${OUTCOME[outcome]}: ${commandLine ?? 'trtexec'}`,
+    ),
+  ];
+}
+
+/** Runs that did not pass and are named. */
+const NAMED_RUNS = 20;
+
+function nothingIn({ lines, outcome }: ExplainResult): string {
+  if (lines === 0) return 'It is empty. trtexec writes errors to stderr: keep both streams (2>&1).';
+  return outcome === 'unknown'
+    ? 'Not one line of it is known to trtforge.'
+    : 'Nothing in it needs explaining.';
+}

@@ -1,0 +1,165 @@
+import { formatBytes, plural } from '../../base/text/quantity.js';
+import type { PlanFacts } from '../../engines/plan/facts.js';
+import type { Finding, ModelFacts, ValueFacts } from '../../formats/onnx/model-facts.js';
+import type { TextOutput } from '../command.js';
+
+const MOST_OPS = 12;
+
+/** The text view of an ONNX model: what goes in and out, how large it is, what it is made of, what looks wrong. */
+export function renderModel(facts: ModelFacts, output: TextOutput): void {
+  const { bold, dim } = output.colors;
+  const opset = facts.opsets['ai.onnx'];
+  const more = Object.entries(facts.opsets).filter(([domain]) => domain !== 'ai.onnx');
+  const about = [
+    `ONNX IR ${facts.irVersion}`,
+    opset === undefined ? 'no opset' : `opset ${opset}`,
+    ...more.map(([domain, version]) => `${domain} ${version}`),
+    `${facts.producer} ${facts.producerVersion}`.trim(),
+    formatBytes(facts.fileBytes),
+  ].filter((part) => part !== '');
+  output.line(`${bold(facts.file)}  ${dim(about.join(' · '))}`);
+  output.line();
+  section(output, 'Inputs', valueRows(facts.inputs));
+  section(output, 'Outputs', valueRows(facts.outputs));
+  section(output, 'Nodes', nodeRows(facts));
+  section(output, 'Weights', weightRows(facts));
+  section(
+    output,
+    'Files',
+    facts.externalFiles.map(({ path, bytes }) => [
+      path,
+      bytes === null ? 'not readable' : formatBytes(bytes),
+    ]),
+  );
+  section(
+    output,
+    'Functions',
+    facts.functions.map(({ domain, name, nodes }) => [`${domain}::${name}`, plural(nodes, 'node')]),
+  );
+  renderFindings(facts.findings, output);
+}
+
+/** The text view of a plan file. */
+export function renderPlan(facts: PlanFacts, output: TextOutput): void {
+  const { bold, dim, green, yellow, red } = output.colors;
+  const product = facts.product === 'tensorrt' ? 'TensorRT' : 'TensorRT-RTX';
+  output.line(`${bold(facts.file)}  ${dim(`${product} plan`)}`);
+  output.line();
+  const header = facts.foreignHeader;
+  section(output, 'Built by', [[`${product} ${facts.version ?? 'before 8.6'}`]]);
+  section(output, 'Size', [[formatBytes(facts.planBytes)]]);
+  section(output, 'SHA-256', [[facts.sha256]]);
+  section(output, 'Passport', [[facts.passport === null ? 'none' : facts.passport.path]]);
+  if (header !== null) {
+    const whose = header.kind === 'ultralytics' ? 'Ultralytics' : 'JSON';
+    section(output, 'In front', [[`${formatBytes(header.bytes)} of ${whose} header`]]);
+  }
+  const marks = {
+    yes: green('yes'),
+    'if-allowed': yellow('if allowed'),
+    'if-version-compatible': yellow('maybe'),
+    no: red('no'),
+  };
+  section(
+    output,
+    'Loads in',
+    facts.toolchains.map(({ name, loads, why }) => [name, marks[loads], dim(why)]),
+  );
+  if (facts.stripped !== null)
+    section(output, 'Written', [[facts.stripped.path, formatBytes(facts.stripped.bytes)]]);
+  renderFindings(facts.findings, output);
+}
+
+function valueRows(values: readonly ValueFacts[]): string[][] {
+  return values.map(({ name, dtype, shape }) => [name, dtype ?? 'unknown', shapeText(shape)]);
+}
+
+function shapeText(shape: ValueFacts['shape']): string {
+  if (shape === null) return 'no shape';
+  return shape.length === 0 ? 'scalar' : shape.map((dim) => dim ?? '?').join(' × ');
+}
+
+function nodeRows(facts: ModelFacts): string[][] {
+  const total =
+    facts.nodesTotal === facts.nodes ? `${facts.nodes}` : `${facts.nodes}, with bodies ${facts.nodesTotal}`;
+  const ops = Object.entries(facts.ops);
+  const shown = ops.slice(0, MOST_OPS).map(([type, count]) => `${type} ${count}`);
+  const rest = ops.length - shown.length;
+  const lines = wrapped(rest > 0 ? [...shown, `and ${rest} more types`] : shown);
+  return [[total], ...lines.map((line) => [line])];
+}
+
+function weightRows(facts: ModelFacts): string[][] {
+  const { initializers, parameters, initializersByDtype, sparseInitializers } = facts;
+  if (initializers.count === 0 && sparseInitializers === 0) return [];
+  const sparse = sparseInitializers === 0 ? '' : `, ${sparseInitializers} sparse`;
+  const first = [
+    `${shortCount(parameters)} parameters`,
+    `${plural(initializers.count, 'tensor')}${sparse}`,
+    formatBytes(initializers.bytes),
+  ];
+  const byDtype = Object.entries(initializersByDtype);
+  if (byDtype.length < 2) return [[...first, byDtype.map(([dtype]) => dtype).join('')]];
+  byDtype.sort(([, a], [, b]) => b.bytes - a.bytes);
+  return [
+    first,
+    ...byDtype.map(([dtype, { count, bytes }]) => [
+      `  ${dtype}`,
+      plural(count, 'tensor'),
+      formatBytes(bytes),
+    ]),
+  ];
+}
+
+/** 25557032 is «25.6 M». */
+function shortCount(count: number): string {
+  const units: readonly (readonly [number, string])[] = [
+    [1e12, ' T'],
+    [1e9, ' B'],
+    [1e6, ' M'],
+    [1e3, ' k'],
+  ];
+  const [scale, unit] = units.find(([least]) => count >= least) ?? [1, ''];
+  return scale === 1 ? String(count) : `${(count / scale).toPrecision(3)}${unit}`;
+}
+
+/** Joins with « · » into lines that fit a terminal. */
+function wrapped(parts: readonly string[]): string[] {
+  const lines: string[] = [];
+  for (const part of parts) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + part.length < 76) lines[lines.length - 1] = `${last} · ${part}`;
+    else lines.push(part);
+  }
+  return lines;
+}
+
+/** A title and rows of cells in columns; nothing when there are no rows. */
+function section(output: TextOutput, title: string, rows: readonly (readonly string[])[]): void {
+  const single = rows.every((row) => row.length === 1);
+  const widths: number[] = [];
+  for (const row of rows)
+    for (const [column, cell] of row.entries()) widths[column] = Math.max(widths[column] ?? 0, cell.length);
+  for (const [index, row] of rows.entries()) {
+    const label = index === 0 ? output.colors.cyan(title.padEnd(10)) : ' '.repeat(10);
+    const cells = single
+      ? row
+      : row.map((cell, column) => (column === row.length - 1 ? cell : cell.padEnd(widths[column] ?? 0)));
+    output.line(`${label} ${cells.join('  ')}`.trimEnd());
+  }
+}
+
+/** What looks wrong, or that nothing does. */
+export function renderFindings(findings: readonly Finding[], output: TextOutput): void {
+  const { red, yellow, dim, green } = output.colors;
+  output.line();
+  if (findings.length === 0) {
+    output.line(`${green('✓')} nothing looks wrong`);
+    return;
+  }
+  const marks = { error: red('✗ error'), warning: yellow('! warning'), info: dim('· note') };
+  for (const { severity, code, message, where } of findings) {
+    output.line(`${marks[severity]} ${dim(code)}  ${message}`);
+    output.line(`    ${dim(`at ${where}`)}`);
+  }
+}

@@ -1,0 +1,49 @@
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import { publishFile } from '../../base/files/publish.js';
+import { readResult } from '../../report/read.js';
+import type { RenderedReport } from '../../report/result.js';
+import { viewsOf } from '../../report/views.js';
+import { defineCommand } from '../command.js';
+import { choice, text } from '../option.js';
+
+export const command = defineCommand({
+  name: 'report',
+  summary: 'render the report of a run again',
+  examples: [
+    'trtforge report runs/resnet50 --format html',
+    'trtforge report engines',
+    'trtforge report runs/resnet50/report.json --format markdown -o - >> "$GITHUB_STEP_SUMMARY"',
+  ],
+  arguments: [
+    {
+      name: 'RUN',
+      describe: 'a run root or the folder of a bundle, or the report.json or build_report.json in it',
+    },
+  ],
+  options: {
+    format: choice({
+      flags: '--format <format>',
+      describe: 'what to write',
+      choices: ['html', 'markdown', 'json'],
+      default: 'html',
+    }),
+    output: text({
+      flags: '-o, --output <file>',
+      describe: 'where to write it; - is stdout (default: report.html or its kin beside the result)',
+      writes: true,
+    }),
+  },
+  run: async ([run = ''], options): Promise<RenderedReport> => {
+    const { name, render } = viewsOf(readResult(run))[options.format];
+    const content = render();
+    if (options.output === '-')
+      return { schema: 'trtforge.report/1', format: options.format, path: null, content };
+    const path = options.output ?? join(rootOf(run), name);
+    publishFile(path, content);
+    return { schema: 'trtforge.report/1', format: options.format, path, content: null };
+  },
+  render: (result, output) => output.line(result.path ?? result.content ?? ''),
+});
+
+const rootOf = (run: string): string => (statSync(run).isDirectory() ? run : join(run, '..'));

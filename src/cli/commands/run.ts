@@ -1,0 +1,141 @@
+import { formatBytes, formatMs, formatStatistic, plural } from '../../base/text/quantity.js';
+import { guessLine } from '../../engines/run/guessed-run.js';
+import { runFile } from '../../engines/run/run-file.js';
+import type { RunSource } from '../../engines/run/run-request.js';
+import type { RunResult } from '../../engines/run/run-result.js';
+import { TrtforgeError } from '../../errors.js';
+import { defineCommand, type TextOutput } from '../command.js';
+import { option, text } from '../option.js';
+import { placeOptions, seedOption } from '../options/comparison.js';
+import { cudaGraphOption, engineOptions, engineWishes } from '../options/engine.js';
+import { integer, parseNamedFile, parseShapes, parseValueRange } from '../values.js';
+
+export const command = defineCommand({
+  name: 'run',
+  summary: 'run an engine, or a model on ONNX Runtime, and keep its outputs',
+  arguments: [
+    { name: 'FILE', describe: 'a TensorRT engine, or an ONNX model' },
+    {
+      name: 'INPUTS',
+      describe: 'name=@file.npy for one input, file.npz for all the tensors in it',
+      optional: true,
+      many: true,
+    },
+  ],
+  examples: [
+    'trtforge run resnet50.engine input=@cat.npy -o out/',
+    'trtforge run encoder.engine inputs.npz -o outputs.npz --profile 1',
+    'trtforge run model.onnx --inputs random --seed 1 --shapes x:4x128 -o reference.npz',
+    'trtforge run model.onnx inputs.npz --provider cuda --device 1 -o outputs.npz',
+    'trtforge run model.engine --inputs random --iterations 100 --cuda-graph never --json',
+  ],
+  options: {
+    output: text({
+      flags: '-o, --output <place>',
+      describe:
+        'where outputs go: a folder (one npy each) or a file.npz (default: only what is in them is said)',
+      writes: true,
+    }),
+    inputs: option({
+      flags: '--inputs <what>',
+      describe: 'random: draw every input that no file gives; or name=@file.npy, file.npz',
+      parse: parseSource,
+      repeat: true,
+    }),
+    seed: seedOption,
+    shapes: option({
+      flags: '--shapes <shapes>',
+      describe:
+        "shapes of random inputs, as x:1x3x224x224 (default: the profile's optimum, or sizes by name for a model)",
+      parse: parseShapes,
+      repeat: true,
+      aliases: ['--input-shapes'],
+    }),
+    valRange: option({
+      flags: '--val-range <range>',
+      describe: 'values to draw from, [0,1] for all inputs or x:[0,1] for one',
+      parse: parseValueRange,
+      repeat: true,
+    }),
+    iterations: option({
+      flags: '--iterations <count>',
+      describe: 'how many times to run; outputs are of the last',
+      parse: integer(1, 1_000_000),
+      default: 1,
+    }),
+    profile: option({
+      flags: '--profile <number>',
+      describe: 'engines: the optimization profile (default: the smallest that takes the shapes)',
+      parse: integer(0),
+    }),
+    cudaGraph: cudaGraphOption,
+    ...engineOptions,
+    ...placeOptions,
+    threads: option({
+      flags: '--threads <count>',
+      describe: 'models: threads of ONNX Runtime (default: one a core)',
+      parse: integer(1, 1024),
+    }),
+  },
+  run: ([file = '', ...more], options, { emit, signal, environment }): Promise<RunResult> =>
+    runFile(
+      {
+        file,
+        sources: [...more.map(parseSource), ...options.inputs],
+        seed: options.seed,
+        shapes: new Map(options.shapes.flat().map(({ name, dims }) => [name, dims])),
+        ranges: options.valRange,
+        output: options.output,
+        iterations: options.iterations,
+        profile: options.profile,
+        device: options.device,
+        ...engineWishes(options),
+        provider: options.provider,
+        threads: options.threads,
+      },
+      { emit, signal, environment },
+    ),
+  render,
+});
+
+function parseSource(value: string): RunSource {
+  if (value === 'random') return { kind: 'random' };
+  if (value.includes('=@')) return { kind: 'tensor', ...parseNamedFile(value) };
+  if (value.endsWith('.npz')) return { kind: 'archive', path: value };
+  throw new TrtforgeError('TF_USAGE', `«${value}» is no input.`, {
+    remedy: 'Write name=@file.npy for one input, file.npz for all of them, or --inputs random.',
+  });
+}
+
+function render(result: RunResult, output: TextOutput): void {
+  const { bold, dim, yellow, red } = output.colors;
+  const profile = result.profile === null ? '' : `, profile ${result.profile}`;
+  const weights =
+    result.weightBudgetBytes === undefined
+      ? ''
+      : `, ${formatBytes(result.weightBudgetBytes)} of streamed weights kept on the GPU`;
+  output.line(`${bold(result.file)}  ${dim(`${result.backend}${profile}${weights}`)}`);
+  for (const { name, dtype, shape, from } of result.inputs)
+    output.line(`  ${name}  ${dim(`${dtype} [${shape.join(', ')}]`)}  ${from}`);
+  const guess = guessLine(result.inputs);
+  if (guess !== null) output.line(`  ${dim(guess)}`);
+  output.line();
+  for (const each of result.outputs) {
+    const numbers = (['min', 'mean', 'max'] as const).map((name) => `${name} ${formatStatistic(each[name])}`);
+    const odd = [
+      each.nan > 0 ? red(`${each.nan} NaN`) : '',
+      each.infinite > 0 ? red(`${each.infinite} infinite`) : '',
+    ].filter((part) => part !== '');
+    output.line(
+      `  ${bold(each.name)}  ${dim(`${each.dtype} [${each.shape.join(', ')}]`)}  ${[...numbers, ...odd].join('  ')}${each.file === null ? '' : `  ${each.file}`}`,
+    );
+  }
+  output.line();
+  const { first, rest, iterations, openMs } = result.times;
+  const repeated = rest === null ? '' : `, then ${formatMs(rest.median)} (median)`;
+  output.line(
+    dim(`loaded in ${formatMs(openMs)}; ${plural(iterations, 'run')}: ${formatMs(first)}${repeated}`),
+  );
+  for (const warning of result.warnings) output.line(`${yellow('warning')} ${warning}`);
+  output.line(`${dim('again:')} ${result.repeat}`);
+}

@@ -1,0 +1,264 @@
+import { dirname, join, resolve } from 'node:path';
+import { TrtforgeError } from '../../errors.js';
+import { driverInChild, lookForGpus } from '../../quality/doctor/gpu.js';
+import {
+  type ListedToolchain,
+  listToolchains,
+  type ToolchainList,
+} from '../../quality/doctor/toolchain-list.js';
+import { exportFormats, exportsOf, exportText } from '../../tensorrt/toolchain/exports.js';
+import { surveyToolchains, thisMachine } from '../../tensorrt/toolchain/find.js';
+import { toolchainsFolder } from '../../tensorrt/toolchain/folders.js';
+import { installToolchain } from '../../tensorrt/toolchain/install.js';
+import { readManifest, removeToolchain } from '../../tensorrt/toolchain/manifest.js';
+import { toolchainNamed } from '../../tensorrt/toolchain/named.js';
+import { pipWheelSource } from '../../tensorrt/toolchain/pip.js';
+import { tensorrtRtxLicense } from '../../tensorrt/toolchain/release.js';
+import type {
+  ToolchainEnvResult,
+  ToolchainInstallResult,
+  ToolchainRemoveResult,
+} from '../../tensorrt/toolchain/results.js';
+import { isVersion } from '../../tensorrt/toolchain/version.js';
+import { type CommandContext, type CommandGroup, defineCommand, type TextOutput } from '../command.js';
+import { choice, flag, option, text } from '../option.js';
+
+const folderOption = text({
+  flags: '--folder <folder>',
+  trust: true,
+  describe: 'where trtforge keeps toolchains',
+  env: 'TRTFORGE_TOOLCHAINS',
+});
+
+const nameArgument = { name: 'NAME', describe: 'a name that toolchain list shows, or its folder' };
+
+/** Looks where the option says too, the way the variable of the same meaning does. */
+function machineOf(context: CommandContext, folder: string | undefined) {
+  return thisMachine(
+    folder === undefined
+      ? context.environment
+      : { ...context.environment, TRTFORGE_TOOLCHAINS: resolve(folder) },
+  );
+}
+
+const list = defineCommand({
+  name: 'list',
+  summary: 'every TensorRT found, and what it can do here',
+  options: { folder: folderOption },
+  run: async (_inputs, { folder }, context) => {
+    const machine = machineOf(context, folder);
+    const { gpus } = await lookForGpus(machine, driverInChild);
+    return listToolchains(machine, gpus);
+  },
+  render: (result: ToolchainList, output) => {
+    for (const toolchain of result.toolchains) {
+      renderToolchain(toolchain, output);
+      output.line();
+    }
+    for (const { path, why } of result.damaged) {
+      output.line(`${output.colors.yellow('!')} ${path}`);
+      output.line(`  ${why}`);
+    }
+    if (result.toolchains.length > 0) return;
+    output.line('No TensorRT found.');
+    output.line(
+      `  ${output.colors.cyan('→')} trtforge toolchain install tensorrt-rtx   builds engines without a GPU`,
+    );
+    output.line(
+      `  ${output.colors.cyan('→')} TENSORRT_HOME=/path/to/TensorRT-10…      makes an installed TensorRT visible`,
+    );
+  },
+});
+
+function renderToolchain(toolchain: ListedToolchain, { line, colors }: TextOutput): void {
+  const { libraries, trtexec, trtexecVersion, license } = toolchain;
+  const cuda = toolchain.cudaMajor === null ? '' : `, CUDA ${toolchain.cudaMajor}`;
+  const also = toolchain.alsoFoundBy.length === 0 ? '' : `, also ${toolchain.alsoFoundBy.join(', ')}`;
+  const row = (name: string, value: string) => line(`  ${colors.dim(name.padEnd(9))} ${value}`);
+  const ability = ({ can, why }: ListedToolchain['build']) =>
+    can ? colors.green('yes') : `${colors.yellow('no')}, ${why}`;
+  line(colors.bold(toolchain.name));
+  row('found by', `${toolchain.foundBy}${also}${cuda}`);
+  row('libraries', libraries.inference);
+  row('', libraries.parser ?? 'no ONNX parser');
+  if (libraries.plugins !== null) row('', libraries.plugins);
+  if (trtexec !== null) row('trtexec', `${trtexec}${trtexecVersion === null ? '' : ` (${trtexecVersion})`}`);
+  if (license !== null) row('licence', license);
+  row('builds', ability(toolchain.build));
+  row('runs', ability(toolchain.run));
+}
+
+const install = defineCommand({
+  name: 'install',
+  summary: 'install tensorrt-rtx, which builds engines without a GPU',
+  arguments: [{ name: 'PRODUCT', describe: 'tensorrt-rtx' }],
+  options: {
+    version: option({
+      flags: '--version <version>',
+      describe: 'which release; the newest that trtforge knows by default',
+      parse: parseFullVersion,
+    }),
+    acceptLicense: flag({ flags: '--accept-license', describe: "accept NVIDIA's licence", trust: true }),
+    wheel: text({
+      flags: '--wheel <file>',
+      trust: true,
+      describe: 'a wheel already at hand, instead of a download with pip',
+    }),
+    folder: folderOption,
+  },
+  examples: [
+    'trtforge toolchain install tensorrt-rtx --accept-license',
+    'trtforge toolchain install tensorrt-rtx --accept-license --wheel tensorrt_rtx_cu13_libs-1.7.1.116-….whl',
+  ],
+  run: async ([product = ''], options, context): Promise<ToolchainInstallResult> => {
+    refuseProduct(product);
+    const { version, wheel, acceptLicense, folder = toolchainsFolder(context.environment) } = options;
+    const {
+      folder: place,
+      manifest,
+      isNew,
+    } = await installToolchain(
+      {
+        acceptLicense,
+        folder: resolve(folder),
+        command: commandText(options),
+        ...(version === undefined ? {} : { version }),
+        ...(wheel === undefined ? {} : { wheel }),
+      },
+      {
+        wheels: pipWheelSource(context.environment),
+        emit: context.emit,
+        signal: context.signal,
+      },
+    );
+    return {
+      schema: 'trtforge.toolchain-install/1',
+      name: `${manifest.product}-${manifest.version}`,
+      folder: place,
+      version: manifest.version,
+      installed: isNew,
+      wheel: manifest.wheel,
+      license: {
+        ...tensorrtRtxLicense,
+        path: manifest.license === null ? null : join(place, manifest.license),
+      },
+    };
+  },
+  render: (result: ToolchainInstallResult, { line, colors }) => {
+    const what = result.installed ? 'is installed' : 'was installed already';
+    const checked =
+      result.wheel.checkedBy === 'pinned'
+        ? 'SHA-256 as pinned in trtforge'
+        : 'every member by the SHA-256 in the wheel (this version is not pinned in trtforge)';
+    line(`${colors.green('✓')} ${colors.bold(result.name)} ${what} in ${result.folder}`);
+    line(`  ${colors.dim('checked')}  ${checked}`);
+    line(`  ${colors.dim('licence')}  ${result.license.name}, ${result.license.owner}`);
+    line(`           ${result.license.path ?? result.license.url}`);
+  },
+});
+
+function parseFullVersion(written: string): string {
+  if (isVersion(written) && written.split('.').length === 4) return written;
+  throw new TrtforgeError('TF_USAGE', `«${written}» is not a version.`, {
+    remedy: 'Write all four parts, as 1.7.1.116.',
+  });
+}
+
+function refuseProduct(product: string): void {
+  if (product === 'tensorrt-rtx') return;
+  const isFull = product === 'tensorrt';
+  throw new TrtforgeError(
+    'TF_USAGE',
+    isFull
+      ? 'trtforge installs tensorrt-rtx only; the full TensorRT comes from NVIDIA.'
+      : `trtforge knows no toolchain «${product}» to install.`,
+    {
+      remedy: isFull
+        ? 'Install its Debian packages, its archive or an NGC container, set TENSORRT_HOME to its folder and look at trtforge toolchain list.'
+        : 'Write trtforge toolchain install tensorrt-rtx.',
+    },
+  );
+}
+
+function commandText(options: {
+  readonly version: string | undefined;
+  readonly wheel: string | undefined;
+  readonly folder: string | undefined;
+}): string {
+  const given = (['version', 'wheel', 'folder'] as const).flatMap((name) => {
+    const value = options[name];
+    return value === undefined ? [] : [`--${name} ${value}`];
+  });
+  return ['trtforge toolchain install tensorrt-rtx', ...given].join(' ');
+}
+
+const remove = defineCommand({
+  name: 'remove',
+  summary: 'remove a toolchain that trtforge installed',
+  arguments: [nameArgument],
+  options: { folder: folderOption },
+  run: async ([name = ''], { folder }, context): Promise<ToolchainRemoveResult> => {
+    const machine = machineOf(context, folder);
+    const { toolchains } = await surveyToolchains(machine);
+    const toolchain = toolchainNamed(toolchains, name, machine);
+    const place = dirname(toolchain.folder);
+    if (readManifest(place) === undefined) {
+      throw new TrtforgeError(
+        'TF_USAGE',
+        `${toolchain.name} in ${toolchain.folder} was not installed by trtforge.`,
+        {
+          remedy: `It was found by ${toolchain.foundBy}: remove it the way it came.`,
+        },
+      );
+    }
+    removeToolchain(place);
+    return { schema: 'trtforge.toolchain-remove/1', name: toolchain.name, folder: place };
+  },
+  render: ({ name, folder }: ToolchainRemoveResult, { line }) => line(`${name} is removed (${folder}).`),
+});
+
+const env = defineCommand({
+  name: 'env',
+  summary: 'the exports that make a toolchain visible to other programs',
+  arguments: [nameArgument],
+  options: {
+    format: choice({
+      flags: '--format <format>',
+      describe: 'for whom',
+      choices: exportFormats,
+      default: 'shell',
+    }),
+    folder: folderOption,
+  },
+  examples: [
+    'eval "$(trtforge toolchain env tensorrt-rtx-1.7.1.116)"',
+    'trtforge toolchain env tensorrt-10.6.0.26 --format pixi >> pixi.toml',
+    'trtforge toolchain env tensorrt-10.6.0.26 --format dockerfile',
+  ],
+  run: async ([name = ''], { format, folder }, context): Promise<ToolchainEnvResult> => {
+    const machine = machineOf(context, folder);
+    const { toolchains } = await surveyToolchains(machine);
+    const toolchain = toolchainNamed(toolchains, name, machine);
+    const { home, libraryFolder, binaryFolder } = exportsOf(toolchain);
+    return {
+      schema: 'trtforge.toolchain-env/1',
+      name: toolchain.name,
+      format,
+      variables: {
+        [home.variable]: home.folder,
+        ...(libraryFolder === null ? {} : { LD_LIBRARY_PATH: libraryFolder }),
+        ...(binaryFolder === null ? {} : { PATH: binaryFolder }),
+      },
+      text: exportText(toolchain, format),
+    };
+  },
+  render: (result: ToolchainEnvResult, { line }) => {
+    for (const each of result.text.split('\n')) line(each);
+  },
+});
+
+export const command: CommandGroup = {
+  name: 'toolchain',
+  summary: 'find, install and remove TensorRT',
+  subcommands: [list, install, remove, env],
+};

@@ -1,0 +1,242 @@
+import { basename } from 'node:path';
+import { TrtforgeError } from '../../errors.js';
+import {
+  type AgainstRequest,
+  type BenchRequest,
+  defaultMode,
+  type ShapeWish,
+} from '../../quality/bench/request.js';
+import type { ModeRequest } from '../../tensorrt/trtexec/request.js';
+import { flag, type OptionValues, option, text } from '../option.js';
+import { integer, number, parseNamedFile, parseShapes, parseValueRange, splitAtCommas } from '../values.js';
+import { placeOptions, seedOption } from './comparison.js';
+import { engineOptions } from './engine.js';
+
+/** Rounds of a comparison; each measures both once. */
+const DEFAULT_ROUNDS = 10;
+
+/** For every command that measures engines. */
+export const graphFlag = flag({
+  flags: '--graph',
+  describe: 'launch inferences as a CUDA graph',
+  aliases: ['--useCudaGraph', '--cuda-graph'],
+});
+
+export const benchOptions = {
+  batch: option({
+    flags: '--batch <list>',
+    describe: 'batches to measure, 1,8,64: they go into the open first axis of the profile',
+    parse: parseBatches,
+  }),
+  shapes: option({
+    flags: '--shapes <shapes>',
+    describe: "shapes to measure, as x:1x3x224x224 (default: the profile's optimum)",
+    parse: parseShapes,
+    repeat: true,
+  }),
+  noDataTransfers: flag({
+    flags: '--no-data-transfers',
+    describe: 'measure the GPU alone: nothing is copied between inferences',
+    aliases: ['--noDataTransfers'],
+  }),
+  graph: graphFlag,
+  spinWait: flag({
+    flags: '--spin-wait',
+    describe: 'the host spins while it waits: steadier short times, a busy core',
+    aliases: ['--useSpinWait'],
+  }),
+  streams: option({
+    flags: '--streams <n>',
+    describe: 'inferences at the same time, each with a context of its own',
+    parse: integer(1, 256),
+    default: defaultMode.streams,
+    aliases: ['--infStreams'],
+  }),
+  warmUp: option({
+    flags: '--warm-up <ms>',
+    describe: 'milliseconds of inferences that are not counted',
+    parse: number(0, 3_600_000),
+    default: defaultMode.warmUpMs,
+    aliases: ['--warmUp'],
+  }),
+  duration: option({
+    flags: '--duration <s>',
+    describe: 'seconds to measure, for each batch',
+    parse: number(0, 86_400),
+    default: defaultMode.durationMs / 1000,
+  }),
+  iterations: option({
+    flags: '--iterations <n>',
+    describe: 'at least so many inferences, however long they take',
+    parse: integer(1, 10_000_000),
+    default: defaultMode.iterations,
+  }),
+  idle: option({
+    flags: '--idle <ms>',
+    describe: 'pause between inferences of a stream, milliseconds',
+    parse: number(0, 60_000),
+    default: 0,
+    aliases: ['--idleTime'],
+  }),
+  inputs: option({
+    flags: '--inputs <name=@file>',
+    describe: 'an npy file to take for an input (default: seeded random numbers)',
+    parse: parseNamedFile,
+    repeat: true,
+  }),
+  seed: seedOption,
+  valRange: option({
+    flags: '--val-range <range>',
+    describe: 'values to draw from, [0,1] for all inputs or x:[0,1] for one',
+    parse: parseValueRange,
+    repeat: true,
+  }),
+  layers: flag({
+    flags: '--layers',
+    describe: 'time each layer too, in runs of their own, with the ONNX nodes behind it',
+  }),
+  samples: option({
+    flags: '--samples <file>',
+    describe: 'write every sample to a .npz or .json file',
+    parse: parseSamplesPath,
+    writes: true,
+  }),
+  against: text({
+    flags: '--against <engine>',
+    describe: 'measure in turns with another engine and give the ratio of times with its interval',
+  }),
+  againstMode: option({
+    flags: '--against-mode <words>',
+    describe:
+      'what the other one is measured with instead: graph, no-graph, spin-wait, no-spin-wait, transfers, no-transfers, streams=N; alone it compares an engine with itself',
+    parse: parseModeWords,
+  }),
+  rounds: option({
+    flags: '--rounds <n>',
+    describe: `against: how often both are measured; the duration is divided among them (default: ${DEFAULT_ROUNDS})`,
+    parse: integer(3, 1000),
+  }),
+  failAbove: option({
+    flags: '--fail-above <ratio>',
+    describe: 'against: exit 1 when the time is above this multiple of the other, 4 when that cannot be said',
+    parse: number(0.01, 100),
+  }),
+  wait: flag({ flags: '--wait', describe: 'wait while another bench measures on this GPU' }),
+  device: option({
+    flags: '--device <number>',
+    describe: 'which of the visible GPUs measures',
+    parse: integer(0),
+    default: 0,
+  }),
+  provider: placeOptions.provider,
+  ...engineOptions,
+};
+
+export type BenchOptionValues = OptionValues<typeof benchOptions>;
+
+/** What one side of a comparison changes. */
+type ModeChange = Partial<Pick<ModeRequest, 'graph' | 'spinWait' | 'transfers' | 'streams'>>;
+
+const modeWords: Readonly<Record<string, ModeChange>> = {
+  graph: { graph: true },
+  'no-graph': { graph: false },
+  'spin-wait': { spinWait: true },
+  'no-spin-wait': { spinWait: false },
+  transfers: { transfers: true },
+  'no-transfers': { transfers: false },
+};
+
+const MODE_WORDS_REMEDY = `Words are ${Object.keys(modeWords).join(', ')} and streams=N.`;
+
+function parseModeWords(list: string): ModeChange {
+  const changes = splitAtCommas(list).map(modeChange);
+  if (changes.length > 0) return Object.assign({}, ...changes) as ModeChange;
+  throw new TrtforgeError('TF_USAGE', `«${list}» is not a list of modes of measuring.`, {
+    remedy: MODE_WORDS_REMEDY,
+  });
+}
+
+/** What another ending would hold is anyone's guess. */
+function parseSamplesPath(path: string): string {
+  if (/\.(npz|json)$/i.test(path)) return path;
+  throw new TrtforgeError('TF_USAGE', `«${path}» ends neither in .npz nor in .json.`, {
+    remedy: 'Write samples.npz or samples.json.',
+  });
+}
+
+function modeChange(word: string): ModeChange {
+  const known = Object.hasOwn(modeWords, word) ? modeWords[word] : undefined;
+  if (known !== undefined) return known;
+  const streams = /^streams=(.+)$/.exec(word)?.[1];
+  if (streams !== undefined) return { streams: integer(1, 256)(streams) };
+  throw new TrtforgeError('TF_USAGE', `«${word}» is not a mode of measuring.`, {
+    remedy: MODE_WORDS_REMEDY,
+  });
+}
+
+function parseBatches(list: string): readonly number[] {
+  const batches = splitAtCommas(list).map(integer(1));
+  if (batches.length > 0) return [...new Set(batches)];
+  throw new TrtforgeError('TF_USAGE', `«${list}» is not a list of batches.`, { remedy: 'Write 1,8,64.' });
+}
+
+/** The options as the bench room takes them. Throws TF_USAGE for options that contradict each other. */
+export function benchRequest(engine: string, options: BenchOptionValues): BenchRequest {
+  return {
+    engine,
+    toolchain: options.toolchain,
+    device: options.device,
+    ...(options.provider === undefined ? {} : { provider: options.provider }),
+    plugins: options.plugin,
+    allowHostCode: options.allowHostCode,
+    weightBudget: options.weightBudget,
+    shapes: shapeWish(options),
+    inputs: { seed: options.seed, ranges: options.valRange, files: options.inputs },
+    mode: {
+      transfers: !options.noDataTransfers,
+      graph: options.graph,
+      spinWait: options.spinWait,
+      streams: options.streams,
+      warmUpMs: options.warmUp,
+      durationMs: options.duration * 1000,
+      iterations: options.iterations,
+      idleMs: options.idle,
+    },
+    layers: options.layers,
+    samples: options.samples,
+    wait: options.wait,
+  };
+}
+
+function shapeWish({ batch, shapes }: BenchOptionValues): ShapeWish {
+  if (batch !== undefined && shapes.length > 0) {
+    throw new TrtforgeError('TF_USAGE', '--batch and --shapes are given together.', {
+      remedy: 'Give --batch for the open first axis, or --shapes for every input.',
+    });
+  }
+  if (batch !== undefined) return { kind: 'batches', batches: batch };
+  const named = shapes.flat();
+  if (named.length === 0) return { kind: 'optimum' };
+  return { kind: 'shapes', shapes: new Map(named.map(({ name, dims }) => [name, dims])) };
+}
+
+/** The comparison that is asked for; undefined when none is. Throws TF_USAGE for options that have no meaning without it. */
+export function againstRequest(engine: string, options: BenchOptionValues): AgainstRequest | undefined {
+  const { against, againstMode, rounds, failAbove } = options;
+  if (against === undefined && againstMode === undefined) {
+    const alone = Object.entries({ '--rounds': rounds, '--fail-above': failAbove })
+      .filter(([, value]) => value !== undefined)
+      .map(([name]) => name);
+    if (alone.length === 0) return undefined;
+    throw new TrtforgeError('TF_USAGE', `${alone.join(' and ')} needs a comparison.`, {
+      remedy: `Add --against ENGINE, or --against-mode graph to compare ${basename(engine)} with itself.`,
+    });
+  }
+  const candidate = benchRequest(engine, options);
+  const reference = {
+    ...candidate,
+    engine: against ?? engine,
+    mode: { ...candidate.mode, ...againstMode },
+  };
+  return { candidate, reference, rounds: rounds ?? DEFAULT_ROUNDS, failAbove };
+}

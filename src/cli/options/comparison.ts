@@ -1,0 +1,98 @@
+import { ortProviders } from '../../engines/runtime/onnxruntime/ort-provider.js';
+import type { VerifyRequest } from '../../quality/verify/request.js';
+import { choice, type OptionValues, option } from '../option.js';
+import { integer, parseNamedFile, parseTolerance, parseValueRange, splitAtCommas } from '../values.js';
+
+const tolerances = (list: string) => splitAtCommas(list).map(parseTolerance);
+
+/** What an element may be off. */
+export const toleranceOptions = {
+  atol: option({
+    flags: '--atol <tolerances>',
+    describe: 'absolute tolerance, 1e-3 for all outputs of floats or out:1e-3 for one; several by comma',
+    parse: tolerances,
+    repeat: true,
+  }),
+  rtol: option({
+    flags: '--rtol <tolerances>',
+    describe: 'relative tolerance, likewise; an element may be off by atol + rtol * |reference|',
+    parse: tolerances,
+    repeat: true,
+  }),
+};
+
+/** Where a model or an engine runs. */
+export const placeOptions = {
+  provider: choice({
+    flags: '--provider <provider>',
+    describe:
+      'models: what of ONNX Runtime runs them (default: cpu); cuda needs its provider libraries, CUDA 12 and cuDNN 9, and is an error without, never the CPU instead',
+    choices: ortProviders,
+  }),
+  device: option({
+    flags: '--device <number>',
+    describe: 'engines, and models with --provider cuda: which of the visible GPUs (default: 0)',
+    parse: integer(0),
+  }),
+};
+
+/** What random inputs are drawn with by commands that always draw them. */
+export const seedOption = option({
+  flags: '--seed <number>',
+  describe: 'of the random inputs',
+  parse: integer(0),
+  default: 0,
+});
+
+/** What a comparison draws its inputs from, and what it allows; for commands that compare. */
+export const comparisonOptions = {
+  seed: option({
+    flags: '--seed <number>',
+    describe: 'of the random inputs (default: 0)',
+    parse: integer(0),
+  }),
+  samples: option({
+    flags: '--samples <count>',
+    describe: 'how many sets of inputs (default: 3)',
+    parse: integer(1, 10_000),
+    aliases: ['--iterations'],
+  }),
+  valRange: option({
+    flags: '--val-range <range>',
+    describe:
+      'values to draw from, [0,1] for all inputs or x:[0,1] for one; overrules what the graph suggests',
+    parse: parseValueRange,
+    repeat: true,
+  }),
+  inputs: option({
+    flags: '--inputs <name=@file>',
+    describe: 'an npy file to take for an input',
+    parse: parseNamedFile,
+    repeat: true,
+  }),
+  ...toleranceOptions,
+  threads: option({
+    flags: '--threads <count>',
+    describe: 'threads of ONNX Runtime (default: one a core)',
+    parse: integer(1, 1024),
+  }),
+};
+
+type ComparisonOptionValues = OptionValues<typeof comparisonOptions>;
+
+/** The options as the verify room takes them. */
+export function comparisonWishes(
+  options: ComparisonOptionValues,
+): Pick<VerifyRequest, 'ranges' | 'files' | 'atol' | 'rtol' | 'threads'> &
+  Required<Pick<VerifyRequest, 'seed' | 'samples'>> {
+  const { seed = 0, samples = 3, valRange, inputs, atol, rtol, threads } = options;
+  return {
+    seed,
+    samples,
+    ranges: valRange,
+    files: inputs,
+    atol: atol.flat(),
+    rtol: rtol.flat(),
+    ...(threads === undefined ? {} : { threads }),
+  };
+}

@@ -1,0 +1,95 @@
+import type { ConversionWishes } from '../../engines/identity/conversion.js';
+import { observeOnOrt } from '../../engines/runtime/onnxruntime/calibrate.js';
+import { TrtforgeError } from '../../errors.js';
+import { choice, type OptionValues, option, text } from '../option.js';
+import { integer, number, pattern, splitAtCommas } from '../values.js';
+
+/** How a model is converted; `convert`, `build` and `forge` have the same. `prefix` says in their help what the options belong to. */
+export const conversionOptions = (prefix = '') => ({
+  keepNodes: option({
+    flags: '--keep-nodes <regex>',
+    describe: `${prefix}nodes whose name matches stay FP32`,
+    parse: pattern,
+    repeat: true,
+    aliases: ['--nodes_to_exclude'],
+  }),
+  keepOps: text({
+    flags: '--keep-ops <types>',
+    describe: `${prefix}operators that stay FP32, separated by commas`,
+    repeat: true,
+    aliases: ['--op_types_to_exclude'],
+  }),
+  convertOps: text({
+    flags: '--convert-ops <types>',
+    describe: `${prefix}operators converted although they stay FP32 by default`,
+    repeat: true,
+    aliases: ['--op_types_to_include'],
+  }),
+  initMax: option({
+    flags: '--init-max <number>',
+    describe: `${prefix}a weight with a larger magnitude keeps its nodes FP32 (default: the largest value of the type)`,
+    parse: number(0),
+    aliases: ['--init_max'],
+  }),
+  calibration: text({
+    flags: '--calibration <npz>',
+    describe: `${prefix}one sample of inputs; the model runs on it and --data-max applies`,
+    repeat: true,
+    aliases: ['--calibration_data'],
+  }),
+  dataMax: option({
+    flags: '--data-max <number>',
+    describe: `${prefix}an activation beyond this in calibration keeps its nodes FP32 (default: 1024 for fp16)`,
+    parse: number(0),
+    aliases: ['--data_max'],
+  }),
+  maxReductionDepth: option({
+    flags: '--max-reduction-depth <terms>',
+    describe: `${prefix}products and sums over more terms stay FP32 (default: no limit)`,
+    parse: integer(1),
+    aliases: ['--max_depth_of_reduction'],
+  }),
+  ioTypes: choice({
+    flags: '--io-types <what>',
+    describe: `${prefix}the model's own inputs and outputs keep FP32, or convert`,
+    choices: ['keep', 'convert'],
+    default: 'keep',
+  }),
+});
+type ConversionOptionValues = OptionValues<ReturnType<typeof conversionOptions>>;
+
+/** The options as the engine room takes them. Throws TF_USAGE for a limit on a calibration that there is none of. */
+export function conversionWishes(options: ConversionOptionValues): ConversionWishes {
+  const { keepNodes, ioTypes, initMax, dataMax, maxReductionDepth, calibration } = options;
+  if (dataMax !== undefined && calibration.length === 0) {
+    throw new TrtforgeError('TF_USAGE', '--data-max judges what a calibration has seen, and there is none.', {
+      remedy: 'Give a sample of inputs with --calibration sample.npz.',
+    });
+  }
+  return {
+    keepNodes,
+    keepOps: operators(options.keepOps),
+    convertOps: operators(options.convertOps),
+    ioTypes,
+    ...(initMax === undefined ? {} : { initMax }),
+    ...(dataMax === undefined ? {} : { dataMax }),
+    ...(maxReductionDepth === undefined ? {} : { maxReductionDepth }),
+    ...(calibration.length === 0 ? {} : { calibration: { samples: calibration, observe: observeOnOrt } }),
+  };
+}
+
+/** Throws TF_USAGE for an option that judges a conversion where nothing is converted. */
+export function refuseWithoutConversion(options: ConversionOptionValues): void {
+  const judged = [
+    ['--calibration', options.calibration.length > 0],
+    ['--init-max', options.initMax !== undefined],
+    ['--max-reduction-depth', options.maxReductionDepth !== undefined],
+  ] as const;
+  const useless = judged.find(([, isSaid]) => isSaid)?.[0];
+  if (useless === undefined) return;
+  throw new TrtforgeError('TF_USAGE', `${useless} is about a conversion, and the model is built as it is.`, {
+    remedy: 'Say --precision fp16 or bf16, or leave the option out.',
+  });
+}
+
+const operators = (texts: readonly string[]): ReadonlySet<string> => new Set(texts.flatMap(splitAtCommas));

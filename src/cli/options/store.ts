@@ -1,0 +1,106 @@
+import type { BuildOrLoadWishes } from '../../engines/store/build-or-load.js';
+import type { StoreWishes } from '../../engines/store/open-stores.js';
+import { TrtforgeError } from '../../errors.js';
+import { flag, type OptionValues, option, text } from '../option.js';
+import { parseSize } from '../values.js';
+
+export const cacheDir = text({
+  flags: '--cache-dir <folder>',
+  trust: true,
+  describe: 'the engine store (default: ~/.cache/trtforge/engines)',
+  env: 'TENSORRT_CACHE_DIR',
+});
+
+export const maxSize = option({
+  flags: '--max-size <size>',
+  describe:
+    'the store holds at most so many bytes of plans: 50G; engines used least recently go (default: no limit)',
+  parse: parseSize,
+  env: 'TENSORRT_CACHE_MAX_SIZE',
+});
+
+/** Whose engines are believed. The library reads the environment variables itself, so that code and command line agree. */
+export const trustOptions = {
+  requireSignature: flag({
+    flags: '--require-signature',
+    trust: true,
+    describe: 'load engines only that a trusted key signed',
+    env: 'TRTFORGE_REQUIRE_SIGNATURE',
+  }),
+  trustKey: text({
+    flags: '--trust-key <file>',
+    trust: true,
+    describe:
+      'a public key whose signatures are trusted; repeat it for more (default: TRTFORGE_TRUSTED_KEYS)',
+    repeat: true,
+  }),
+};
+
+export const signKey = text({
+  flags: '--sign-key <file>',
+  trust: true,
+  describe: 'the private key that signs engines built here (default: TRTFORGE_SIGNING_KEY)',
+});
+
+/** Where engines are kept, and whether the store is asked; for commands that build or load. */
+export const storeOptions = {
+  cacheDir,
+  cacheFrom: text({
+    flags: '--cache-from <folder>',
+    trust: true,
+    describe:
+      'another store that is asked after it and never written; repeat it for more (default: TRTFORGE_CACHE_FROM)',
+    repeat: true,
+  }),
+  remote: text({
+    flags: '--remote <address>',
+    trust: true,
+    describe:
+      'a store shared by machines: s3://bucket/prefix or http://host:9000/bucket (default: ARTIFACTS_BUCKET); none for none',
+  }),
+  maxSize,
+  ...trustOptions,
+  signKey,
+  noCache: flag({ flags: '--no-cache', describe: 'neither ask the stores nor keep the engine there' }),
+  forceRebuild: flag({
+    flags: '--force-rebuild',
+    describe: 'build even though the store has the engine, and replace it there',
+  }),
+  timingCache: text({
+    flags: '--timing-cache <file>',
+    describe: 'a file of measured kernel times to use and extend; none for none',
+    default: 'auto',
+    // What a cache begins with is TensorRT's own affair and may look like a plan.
+    writes: ['binary data', 'a TensorRT plan'],
+    aliases: ['--timingCacheFile'],
+  }),
+};
+
+type StoreOptionValues = OptionValues<typeof storeOptions>;
+
+/** The options as the store takes them. Throws TF_USAGE for options that contradict each other. */
+export function storeWishes(
+  options: StoreOptionValues,
+): StoreWishes & Pick<BuildOrLoadWishes, 'forceRebuild' | 'timingCache'> {
+  if (options.noCache && options.forceRebuild) {
+    throw new TrtforgeError('TF_USAGE', '--no-cache and --force-rebuild are given together.', {
+      remedy:
+        '--no-cache alone always builds and keeps nothing; --force-rebuild replaces what the store has.',
+    });
+  }
+  return {
+    store: options.noCache ? false : options.cacheDir,
+    layers: listOrNone(options.cacheFrom),
+    remote: options.remote === 'none' ? false : options.remote,
+    maxBytes: options.maxSize,
+    requireSignature: options.requireSignature || undefined,
+    trustKeys: listOrNone(options.trustKey),
+    signKey: options.signKey,
+    forceRebuild: options.forceRebuild,
+    timingCache: options.timingCache === 'none' ? null : options.timingCache,
+  };
+}
+
+/** An option that was not given leaves the decision to the environment. */
+const listOrNone = <T>(list: readonly T[]): readonly T[] | undefined =>
+  list.length === 0 ? undefined : list;

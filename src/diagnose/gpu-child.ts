@@ -1,4 +1,0 @@
-import { serve } from '../system/supervised-child.js';
-import { loadAddon } from '../toolchain/addon.js';
-
-serve(async () => loadAddon().gpus());

@@ -1,0 +1,233 @@
+import { didYouMean } from '../../base/text/nearest-word.js';
+import { TrtforgeError } from '../../errors.js';
+import type { Generation, NativeSetting } from '../../tensorrt/addon/addon.js';
+import {
+  abiTable,
+  enumerator,
+  type Feature,
+  generationOf,
+  isAtLeast,
+  numberOf,
+  sinceIn,
+  versionsWith,
+} from '../../tensorrt/toolchain/abi.js';
+import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
+import type { Recipe } from '../identity/recipe.js';
+
+/** A recipe in the numbers and calls of one version of TensorRT. */
+export interface BuilderSettings {
+  /** Bits of `NetworkDefinitionCreationFlags`. */
+  readonly networkFlags: number;
+  /** Bits of `OnnxParserFlags`; 0 leaves the parser its own. */
+  readonly parserFlags: number;
+  readonly settings: readonly NativeSetting[];
+}
+
+/** Flags that let a weakly typed builder choose a lower precision; the types of a strongly typed graph decide instead. */
+const PRECISION_FLAGS = ['fp16', 'bf16', 'int8', 'fp8', 'int4', 'fp4'];
+
+/**
+ * Resolves a recipe for a toolchain. An option the version lacks is TF_OPTION_UNSUPPORTED, naming the versions that have it; nothing is dropped.
+ * A toolchain without a table is TF_LIBRARY_UNSUPPORTED.
+ */
+export function builderSettings(recipe: Recipe, toolchain: Toolchain): BuilderSettings {
+  const generation = generationOf(toolchain);
+  if (generation === null) {
+    throw new TrtforgeError(
+      'TF_LIBRARY_UNSUPPORTED',
+      `${nameOf(toolchain)} is not a version trtforge has a table of functions for.`,
+    );
+  }
+  const version = new VersionedCalls(generation, toolchain);
+  return {
+    networkFlags: networkFlags(recipe, version),
+    parserFlags: parserFlags(recipe, version),
+    settings: [
+      ...flagSettings(recipe, version),
+      ...poolSettings(recipe, version),
+      ...numberSettings(recipe, version),
+      ...choiceSettings(recipe, version),
+      ...listSettings(recipe, version),
+    ],
+  };
+}
+
+const nameOf = ({ product, version }: Toolchain): string =>
+  `${product === 'tensorrt' ? 'TensorRT' : product} ${version}`;
+
+/** `kSPARSE_WEIGHTS` as trtforge spells it: `sparse-weights`. */
+const wordOf = (enumerator: string): string => enumerator.slice(1).toLowerCase().replaceAll('_', '-');
+
+const isNone = (versions: string): boolean => versions.startsWith('no ');
+
+class VersionedCalls {
+  constructor(
+    readonly generation: Generation,
+    private readonly toolchain: Toolchain,
+  ) {}
+
+  /** A call on IBuilderConfig, refused where this version has no such function. */
+  call(option: string, name: string, ...args: number[]): NativeSetting {
+    const feature: Feature = { class: 'IBuilderConfig', name };
+    const since = sinceIn(this.generation, feature);
+    if (since === null || !isAtLeast(this.toolchain.version, since)) throw this.refused(option, feature);
+    return { option, call: name, arguments: args };
+  }
+
+  /** The number of an enumerator, refused where this version has no such value. */
+  number(option: string, enumeration: string, name: string): number {
+    const number = numberOf(this.generation, this.toolchain.version, enumeration, name);
+    if (number !== null) return number;
+    const versions = versionsWith({ enum: enumeration, name });
+    const known = Object.keys(abiTable(this.generation).enums[enumeration] ?? {}).map(wordOf);
+    throw this.refusedWith(option, versions, isNone(versions) ? didYouMean(wordOf(name), known).trim() : '');
+  }
+
+  refused(option: string, feature: Feature): TrtforgeError {
+    return this.refusedWith(option, versionsWith(feature));
+  }
+
+  /** `hint` says what to do where more is known than that the option is to be left out. */
+  refusedWith(option: string, versions: string, hint = ''): TrtforgeError {
+    return new TrtforgeError(
+      'TF_OPTION_UNSUPPORTED',
+      `${nameOf(this.toolchain)} has no ${option}; ${versions} ${isNone(versions) ? 'has' : 'have'} it.`,
+      {
+        ...(hint === '' ? {} : { remedy: hint }),
+        details: { option, version: this.toolchain.version, availableIn: versions },
+      },
+    );
+  }
+}
+
+function networkFlags(recipe: Recipe, version: VersionedCalls): number {
+  const bit = (name: string, option: string) =>
+    1 << version.number(option, 'NetworkDefinitionCreationFlag', name);
+  switch (version.generation) {
+    case '8':
+      if (recipe.stronglyTyped) return bit('kSTRONGLY_TYPED', 'strongly typed networks');
+      return bit('kEXPLICIT_BATCH', 'networks with an explicit batch');
+    case '10':
+      return recipe.stronglyTyped ? bit('kSTRONGLY_TYPED', 'strongly typed networks') : 0;
+    default:
+      if (!recipe.stronglyTyped)
+        throw version.refusedWith('weakly typed networks', 'TensorRT 8.6, TensorRT 10.x');
+      return 0;
+  }
+}
+
+/**
+ * Before 10 the parser writes InstanceNormalization as a plug-in, which version- and hardware-compatible engines cannot hold: NvOnnxParser.h requires the
+ * flag for them, and trtexec sets it. Later parsers write none.
+ */
+function parserFlags({ flags, hardwareCompatibility }: Recipe, version: VersionedCalls): number {
+  const isCompatible = flags.includes('version-compatible') || hardwareCompatibility !== 'none';
+  if (version.generation !== '8' || !isCompatible) return 0;
+  return 1 << version.number('native InstanceNormalization', 'OnnxParserFlag', 'kNATIVE_INSTANCENORM');
+}
+
+function flagSettings(recipe: Recipe, version: VersionedCalls): NativeSetting[] {
+  // In a weakly typed network the precision is a permission to the builder; in a typed one the graph holds it already.
+  const asked =
+    !recipe.stronglyTyped && (recipe.precision === 'fp16' || recipe.precision === 'bf16')
+      ? [recipe.precision]
+      : [];
+  return [...new Set([...asked, ...recipe.flags])].map((flag) => {
+    if (recipe.stronglyTyped && PRECISION_FLAGS.includes(flag)) {
+      throw new TrtforgeError(
+        'TF_OPTION_UNSUPPORTED',
+        `The builder flag ${flag} has no effect on a strongly typed network.`,
+        {
+          remedy: 'Convert the model to the precision instead (trtforge convert), or build it weakly typed.',
+        },
+      );
+    }
+    const off = flag.startsWith('no-');
+    const name = off ? flag.slice('no-'.length) : flag;
+    const number = version.number(`builder flag ${name}`, 'BuilderFlag', enumerator(name));
+    return version.call(`builder flag ${name}`, off ? 'clearFlag' : 'setFlag', number);
+  });
+}
+
+function poolSettings({ memoryPools }: Recipe, version: VersionedCalls): NativeSetting[] {
+  const pools = [
+    ['workspace', 'kWORKSPACE', memoryPools.workspace],
+    ['tactic shared memory', 'kTACTIC_SHARED_MEMORY', memoryPools.tacticSharedMemory],
+    ['DLA managed SRAM', 'kDLA_MANAGED_SRAM', memoryPools.dlaManagedSram],
+    ['DLA local DRAM', 'kDLA_LOCAL_DRAM', memoryPools.dlaLocalDram],
+    ['DLA global DRAM', 'kDLA_GLOBAL_DRAM', memoryPools.dlaGlobalDram],
+  ] as const;
+  return pools.flatMap(([name, pool, bytes]) => {
+    const option = `memory pool for ${name}`;
+    if (bytes === null) return [];
+    return [
+      version.call(option, 'setMemoryPoolLimit', version.number(option, 'MemoryPoolType', pool), bytes),
+    ];
+  });
+}
+
+function numberSettings(recipe: Recipe, version: VersionedCalls): NativeSetting[] {
+  const numbers = [
+    ['builder optimization level', 'setBuilderOptimizationLevel', recipe.optimizationLevel],
+    ['limit of auxiliary streams', 'setMaxAuxStreams', recipe.maxAuxStreams],
+    ['number of averaged timing runs', 'setAvgTimingIterations', recipe.avgTimingIterations],
+    ['limit of tactics', 'setMaxNbTactics', recipe.maxTactics],
+    ['L2 limit for tiling', 'setL2LimitForTiling', recipe.l2LimitForTiling],
+  ] as const;
+  return numbers.flatMap(([option, call, value]) =>
+    value === null ? [] : [version.call(option, call, value)],
+  );
+}
+
+/** Choices whose default is the library's own: only another choice becomes a call. */
+function choiceSettings(recipe: Recipe, version: VersionedCalls): NativeSetting[] {
+  const choices = [
+    [
+      'profiling verbosity',
+      'setProfilingVerbosity',
+      'ProfilingVerbosity',
+      recipe.profilingVerbosity,
+      'layer-names-only',
+    ],
+    [
+      'hardware compatibility level',
+      'setHardwareCompatibilityLevel',
+      'HardwareCompatibilityLevel',
+      recipe.hardwareCompatibility,
+      'none',
+    ],
+    ['runtime platform', 'setRuntimePlatform', 'RuntimePlatform', recipe.runtimePlatform, 'same-as-build'],
+    ['engine capability', 'setEngineCapability', 'EngineCapability', recipe.engineCapability, 'standard'],
+    [
+      'tiling optimization level',
+      'setTilingOptimizationLevel',
+      'TilingOptimizationLevel',
+      recipe.tilingOptimizationLevel,
+      null,
+    ],
+  ] as const;
+  return choices.flatMap(([option, call, enumeration, choice, usual]) => {
+    if (choice === null || choice === usual) return [];
+    const named = `${option} ${choice}`;
+    return [version.call(named, call, version.number(named, enumeration, enumerator(choice)))];
+  });
+}
+
+function listSettings(recipe: Recipe, version: VersionedCalls): NativeSetting[] {
+  const sources = recipe.tacticSources?.map((source) =>
+    version.number(`tactic source ${source}`, 'TacticSource', enumerator(source)),
+  );
+  const mask = sources?.reduce((bits, source) => bits | (1 << source), 0);
+  return [
+    ...(mask === undefined ? [] : [version.call('tactic sources', 'setTacticSources', mask)]),
+    ...recipe.previewFeatures.map((feature) => {
+      const option = `preview feature ${feature}`;
+      return version.call(
+        option,
+        'setPreviewFeature',
+        version.number(option, 'PreviewFeature', enumerator(feature)),
+        1,
+      );
+    }),
+  ];
+}

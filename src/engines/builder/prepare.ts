@@ -1,0 +1,205 @@
+import { basename } from 'node:path';
+import { openFile } from '../../base/files/byte-source.js';
+import { sha256OfRange } from '../../base/files/digest.js';
+import { cacheFolder } from '../../base/files/folders.js';
+import { didYouMean } from '../../base/text/nearest-word.js';
+import { faultText, schemaFault } from '../../base/text/schema-error.js';
+import { TrtforgeError } from '../../errors.js';
+import type { EventListener } from '../../events.js';
+import { openModel } from '../../formats/onnx/model.js';
+import { ValueUses } from '../../formats/onnx/value-uses.js';
+import { inlineFunctions } from '../../formats/precision/inline-functions.js';
+import { checkDevice, chosenGpu, visibleGpus } from '../../tensorrt/addon/chosen-gpu.js';
+import {
+  chooseToolchain,
+  type FoundToolchain,
+  surveyToolchains,
+  thisMachine,
+} from '../../tensorrt/toolchain/find.js';
+import { toolchainNamed } from '../../tensorrt/toolchain/named.js';
+import { majorOf } from '../../tensorrt/toolchain/version.js';
+import { type ConversionWishes, conversionRecipe } from '../identity/conversion.js';
+import type { EngineExtension } from '../identity/engine-name.js';
+import { machineFacts } from '../identity/machine.js';
+import { readModelContent } from '../identity/model-content.js';
+import { type ProfileRequest, parseProfile, resolveProfiles, suggestProfile } from '../identity/profile.js';
+import type { ModelContent } from '../identity/read-model.js';
+import { defaultRecipe, type Recipe } from '../identity/recipe.js';
+import { recipeSchema } from '../identity/recipe-schema.js';
+import { parseTarget, resolveTarget, type TargetRequest } from '../identity/target.js';
+import type { EngineRequest } from './build-engine.js';
+
+/** What a user wants built; all but the model has a default. */
+export interface BuildWishes {
+  /** Path of an ONNX model. */
+  readonly model: string;
+  /** `tensorrt-rtx:sm_89,sm_120` or the like; default: TensorRT where this machine has it and a GPU, else tensorrt-rtx. */
+  readonly target?: string | TargetRequest | undefined;
+  /** A toolchain, its name or its folder; default: the first found for the target. */
+  readonly toolchain?: FoundToolchain | string | undefined;
+  /** `as-is` builds the graph's own types; fp16 and bf16 convert it first. */
+  readonly precision?: 'as-is' | 'fp16' | 'bf16' | undefined;
+  /** How the conversion goes about it. */
+  readonly conversion?: ConversionWishes | undefined;
+  /** TensorRT 10: let the builder choose precisions (with `precision` as permission) instead of converting the graph. */
+  readonly weaklyTyped?: boolean | undefined;
+  /** One for each optimization profile, as text (`x:1x3x224x224/8x3x224x224/32x3x224x224`) or as data. */
+  readonly profiles?: readonly (string | ProfileRequest)[] | undefined;
+  /** Everything else of the recipe that differs from the library's defaults. */
+  readonly settings?: Partial<
+    Omit<Recipe, 'precision' | 'conversion' | 'stronglyTyped' | 'profiles' | 'pluginDigests'>
+  >;
+  /** Paths of plug-in libraries. */
+  readonly plugins?: readonly string[] | undefined;
+  /** For the readable name; default: the file's name and the digest's first digits. */
+  readonly modelName?: string | undefined;
+  readonly modelVersion?: string | undefined;
+  readonly extension?: EngineExtension | undefined;
+  /**
+   * Which of the visible GPUs TensorRT builds on, which decides the target's compute capability; default: the first. What runs the engine afterwards
+   * runs there too. tensorrt-rtx builds without a GPU.
+   */
+  readonly device?: number | undefined;
+  /** A file, `auto` (default) for the one trtforge keeps per target, null for none. */
+  readonly timingCache?: string | null | undefined;
+  /** The converted model, where the caller has it already. */
+  readonly converted?: EngineRequest['converted'];
+}
+
+export interface PrepareContext {
+  readonly emit: EventListener;
+  readonly signal?: AbortSignal | undefined;
+  readonly environment?: NodeJS.ProcessEnv | undefined;
+}
+
+/** A request with everything decided, and what is known of its model. */
+export interface PreparedBuild extends EngineRequest {
+  readonly toolchain: FoundToolchain;
+  readonly content: ModelContent;
+}
+
+/**
+ * Decides everything about a build: reads the model's inputs and digest, chooses toolchain and target, holds the profiles against the inputs.
+ * Builds nothing. Errors: those of `openModel`, TF_TOOLCHAIN_NOT_FOUND, TF_TARGET_UNSUPPORTED, TF_TARGET_UNAVAILABLE, TF_GPU_UNAVAILABLE (TensorRT, and
+ * the GPU that was chosen is not there), TF_PROFILE_…, TF_USAGE.
+ */
+export async function prepareBuild(wishes: BuildWishes, context: PrepareContext): Promise<PreparedBuild> {
+  const { environment = process.env } = context;
+  const folder = cacheFolder(environment);
+  checkDevice(wishes.device);
+  const { request, toolchain } = await chooseTarget(wishes, environment);
+  if (request.product === 'tensorrt' && wishes.device !== undefined)
+    chosenGpu(visibleGpus(), wishes.device, 'Building with TensorRT needs an NVIDIA GPU');
+  const content = await readModelContent(wishes.model, { ...context, cacheFolder: folder });
+  const recipe = resolveRecipe(wishes, content, toolchain);
+  for (const { name } of content.inputs.filter(({ shape }) => shape === null))
+    context.emit({
+      type: 'log',
+      source: 'trtforge',
+      severity: 'warning',
+      message: `The input «${name}» has no declared shape: TensorRT takes it for a scalar.`,
+    });
+  const target = resolveTarget(request, toolchain, {
+    platform: process.platform,
+    arch: process.arch,
+    gpuComputeCapability:
+      request.product === 'tensorrt' ? machineFacts(wishes.device).gpuComputeCapability : null,
+  });
+  return {
+    modelPath: wishes.model,
+    model: {
+      name: wishes.modelName ?? basename(wishes.model).replace(/\.onnx$/i, ''),
+      version: wishes.modelVersion ?? null,
+      bytes: content.bytes,
+    },
+    identity: { schema: 'trtforge.identity/1', model: content.digest, recipe, target },
+    toolchain,
+    pluginPaths: wishes.plugins ?? [],
+    extension: wishes.extension ?? 'engine',
+    calibration: wishes.conversion?.calibration,
+    device: wishes.device,
+    converted: wishes.converted,
+    timingCache: wishes.timingCache === undefined ? 'auto' : wishes.timingCache,
+    cacheFolder: folder,
+    content,
+  };
+}
+
+async function chooseTarget(
+  { target, toolchain, device }: BuildWishes,
+  environment: NodeJS.ProcessEnv,
+): Promise<{ readonly request: TargetRequest; readonly toolchain: FoundToolchain }> {
+  const asked = typeof target === 'string' ? parseTarget(target) : target;
+  if (typeof toolchain === 'object') return { request: asked ?? anyOf(toolchain.product), toolchain };
+  const machine = thisMachine(environment);
+  const { toolchains: found, damaged } = await surveyToolchains(machine);
+  const named = toolchain === undefined ? undefined : toolchainNamed(found, toolchain, machine);
+  const request = asked ?? anyOf(named?.product ?? usualProduct(found, device));
+  return { request, toolchain: named ?? chooseToolchain(found, { product: request.product }, damaged) };
+}
+
+const anyOf = (product: TargetRequest['product']): TargetRequest => ({ product, computeCapabilities: null });
+
+/** TensorRT serves only a GPU that is here; without one, what can be built is an engine of tensorrt-rtx. Who chooses the second GPU counts on having two. */
+function usualProduct(
+  found: readonly FoundToolchain[],
+  device: number | undefined = 0,
+): TargetRequest['product'] {
+  const hasTensorrt = found.some(({ product, flavour }) => product === 'tensorrt' && flavour === 'full');
+  return hasTensorrt && (device > 0 || visibleGpus().gpus.length > 0) ? 'tensorrt' : 'tensorrt-rtx';
+}
+
+function resolveRecipe(wishes: BuildWishes, content: ModelContent, toolchain: FoundToolchain): Recipe {
+  const precision = wishes.precision ?? 'as-is';
+  const settings = checkedRecipe({ ...defaultRecipe, ...wishes.settings, precision });
+  // TensorRT 8.6 has no strongly typed networks: there the precision is a permission to the builder, and the graph stays as it is.
+  const stronglyTyped =
+    wishes.weaklyTyped !== true && !(toolchain.product === 'tensorrt' && majorOf(toolchain.version) <= 8);
+  return {
+    ...settings,
+    conversion:
+      precision === 'as-is' || !stronglyTyped ? null : conversionRecipe(precision, wishes.conversion),
+    stronglyTyped,
+    profiles: [
+      ...resolveProfiles(content.inputs, (wishes.profiles ?? []).map(asProfile), () =>
+        suggestFor(wishes.model, content),
+      ),
+    ],
+    flags: [...new Set(settings.flags)].sort(),
+    tacticSources: settings.tacticSources === null ? null : [...new Set(settings.tacticSources)].sort(),
+    previewFeatures: [...new Set(settings.previewFeatures)].sort(),
+    pluginDigests: (wishes.plugins ?? []).map(digestFile).sort(),
+  };
+}
+
+/** What the graph does with its inputs says more of their sizes than their declarations. */
+function suggestFor(path: string, { inputs }: ModelContent): string | null {
+  const model = openModel(path);
+  try {
+    inlineFunctions(model.proto);
+    return suggestProfile(inputs, new ValueUses(model));
+  } finally {
+    model.close();
+  }
+}
+
+/** Types hold TypeScript's callers to the recipe; JavaScript's can misspell a setting, which would change the identity and nothing else. */
+function checkedRecipe(recipe: Recipe): Recipe {
+  const checked = recipeSchema.safeParse(recipe);
+  if (checked.success) return checked.data;
+  const { unknownKey } = schemaFault(checked.error);
+  const hint = unknownKey === null ? '' : didYouMean(unknownKey, Object.keys(recipeSchema.shape));
+  throw new TrtforgeError('TF_USAGE', `Settings of a build: ${faultText(checked.error)}.${hint}`);
+}
+
+const asProfile = (profile: string | ProfileRequest): ProfileRequest =>
+  typeof profile === 'string' ? parseProfile(profile) : profile;
+
+function digestFile(path: string): string {
+  const source = openFile(path);
+  try {
+    return sha256OfRange(source);
+  } finally {
+    source.close();
+  }
+}

@@ -1,0 +1,171 @@
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, renameSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { openFile } from '../../base/files/byte-source.js';
+import { makeFolder } from '../../base/files/folders.js';
+import { publishFile, writeFailed } from '../../base/files/publish.js';
+import { removeIfThere } from '../../base/files/remove.js';
+import { TrtforgeError } from '../../errors.js';
+import { builderEnvironment } from '../../tensorrt/toolchain/process-environment.js';
+import { agree, isWithin } from '../../tensorrt/toolchain/version.js';
+import { buildMisreadings } from '../../tensorrt/trtexec/build-misreadings.js';
+import { buildArguments } from '../../tensorrt/trtexec/flags.js';
+import type { TrtexecLog } from '../../tensorrt/trtexec/log/result.js';
+import { requireUnderstood } from '../../tensorrt/trtexec/misreading.js';
+import { runTrtexec, type TrtexecRun } from '../../tensorrt/trtexec/run.js';
+import { requireSuccess } from '../../tensorrt/trtexec/verdict.js';
+import { planHeaderOf } from '../plan/header.js';
+import type { BuildOptions } from './build-plan.js';
+import type { BuildOutcome, BuildRequest } from './build-request.js';
+import { networkValues } from './network-values.js';
+import { trtexecOf } from './trtexec-program.js';
+import { type TrtexecFiles, trtexecBuildRequest } from './trtexec-recipe.js';
+
+/** trtexec prints the size of an engine with six significant digits. */
+const PRINTED_PRECISION = 1e-5;
+
+/**
+ * Builds a plan with trtexec, in the version's own flags, into a folder of its own beside `planPath`; the plan moves to `planPath` only after trtexec's
+ * exit code, its last line, its echo of what it was told, and the plan's header and size all agree. An older file at `planPath` proves nothing.
+ * Errors: TF_TRTEXEC_NOT_FOUND, TF_TRTEXEC_VERSION, TF_TRTEXEC_MISREAD, TF_OPTION_UNSUPPORTED, TF_MODEL_REJECTED, TF_BUILDER_UNAVAILABLE,
+ * TF_BUILD_FAILED, TF_GPU_MEMORY, TF_LIBRARY_LOAD_FAILED, TF_PLAN_INVALID, TF_FILE_NOT_FOUND, TF_WRITE_FAILED, TF_CANCELLED, TF_CHILD_DIED.
+ */
+export async function buildWithTrtexec(
+  request: BuildRequest,
+  options: BuildOptions,
+  logFolder: string,
+): Promise<BuildOutcome> {
+  const { toolchain, modelPath, givenModel = modelPath, planPath } = request;
+  const { env = process.env } = options;
+  const trtexec = trtexecOf(toolchain, env);
+  openFile(modelPath).close();
+  refuseRetyped(modelPath, toolchain.version);
+  const scratch = makeScratch(dirname(planPath));
+  try {
+    const files = placeFiles(scratch, request);
+    const asked = trtexecBuildRequest(request, files, options.verbose ?? false);
+    const doing = `building ${givenModel}`;
+    const run = await runTrtexec(
+      {
+        trtexec,
+        arguments: buildArguments(asked, toolchain.version),
+        expectedVersion: toolchain.version,
+        environment: builderEnvironment(toolchain, env),
+        logPath: join(logFolder, `${logName(modelPath)}.log`),
+        doing,
+      },
+      options,
+    );
+    requireSuccess(run, doing, 'TF_BUILD_FAILED');
+    requireUnderstood(buildMisreadings(asked, run.log), run);
+    const { bytes, version } = checkPlan(files.plan, run);
+    keep(files, request);
+    return outcomeOf(request, run, { bytes, version });
+  } finally {
+    removeIfThere(scratch);
+  }
+}
+
+/** The first trtexec that leaves int8 inputs as they are: earlier ones make them float, so the engine would not take what the model does. */
+const KEEPS_INT8 = '10.1';
+
+function refuseRetyped(modelPath: string, version: string): void {
+  if (isWithin(version, { since: KEEPS_INT8, until: null })) return;
+  const retyped = networkValues(modelPath).inputs.find(({ dtype }) => dtype === 'int8');
+  if (retyped === undefined) return;
+  throw new TrtforgeError(
+    'TF_OPTION_UNSUPPORTED',
+    `trtexec ${version} would make the int8 input «${retyped.name}» of ${modelPath} float; trtexec ${KEEPS_INT8} and newer leave it.`,
+    { remedy: 'Build with --builder native, which leaves the types of inputs alone.' },
+  );
+}
+
+function makeScratch(folder: string): string {
+  try {
+    makeFolder(folder);
+    return mkdtempSync(join(folder, '.trtexec-'));
+  } catch (cause) {
+    throw writeFailed(folder, cause);
+  }
+}
+
+/** trtexec writes a timing cache over the old one where it stands, so it gets a copy. */
+function placeFiles(scratch: string, { timingCachePath }: BuildRequest): TrtexecFiles {
+  const timingCache = timingCachePath === null ? null : join(scratch, 'timing.cache');
+  if (timingCache !== null && timingCachePath !== null && existsSync(timingCachePath))
+    copyFileSync(timingCachePath, timingCache);
+  return { plan: join(scratch, 'engine.plan'), timingCache };
+}
+
+/** `resnet50_20261121_051200_4711`: a later build keeps an earlier one's log. */
+function logName(modelPath: string): string {
+  const stamp = new Date()
+    .toISOString()
+    .replace(/[-:]|\..*$/g, '')
+    .replace('T', '_');
+  return `${basename(modelPath).replace(/\.onnx$/i, '')}_${stamp}_${process.pid}`;
+}
+
+/** Size and header of what trtexec wrote: an empty or partial file is what a failed build leaves from 10.13 on. */
+function checkPlan(
+  path: string,
+  { log, logPath }: TrtexecRun,
+): { readonly bytes: number; readonly version: string } {
+  const failed = (what: string) =>
+    new TrtforgeError(
+      'TF_BUILD_FAILED',
+      `trtexec ended as if all were well, but ${what}${logPath === null ? '' : ` (log: ${logPath})`}.`,
+      { details: { log: logPath } },
+    );
+  if (!existsSync(path)) throw failed('wrote no plan');
+  const source = openFile(path);
+  try {
+    const printed = log.engine.bytes;
+    if (printed !== null && Math.abs(printed - source.size) > Math.max(source.size * PRINTED_PRECISION, 64))
+      throw failed(`it spoke of a plan of ${printed} bytes and wrote ${source.size}`);
+    const { version, product } = planHeaderOf(source);
+    if (product !== 'tensorrt' || version === null || (log.version !== null && !agree(version, log.version)))
+      throw failed(
+        `the plan's header says ${product} ${version ?? 'before 8.6'}, its own banner ${log.version}`,
+      );
+    return { bytes: source.size, version };
+  } finally {
+    source.close();
+  }
+}
+
+function keep({ plan, timingCache }: TrtexecFiles, { planPath, timingCachePath }: BuildRequest): void {
+  if (timingCache !== null && timingCachePath !== null && existsSync(timingCache))
+    publishFile(timingCachePath, readFileSync(timingCache));
+  try {
+    renameSync(plan, planPath);
+  } catch (cause) {
+    throw writeFailed(planPath, cause);
+  }
+}
+
+function outcomeOf(
+  request: BuildRequest,
+  { log, wallMs, peakMemoryBytes }: TrtexecRun,
+  plan: { readonly bytes: number; readonly version: string },
+): BuildOutcome {
+  return {
+    schema: 'trtforge.build-outcome/1',
+    builder: 'trtexec',
+    buildMs: wallMs,
+    bytes: plan.bytes,
+    libraryVersion: plan.version,
+    layers: null,
+    timingCache: request.timingCachePath === null ? 'none' : timingCacheWord(log),
+    peakMemoryBytes,
+    warnings: [...new Set(log.warnings.map(({ message }) => message.trim()))],
+    ...networkValues(request.modelPath),
+  };
+}
+
+/** 8.6 says of a sound cache that it «will not be used» where it means its compiler's part, and then that the global cache is in use: that decides. */
+export function timingCacheWord({ engine, warnings, errors }: TrtexecLog): BuildOutcome['timingCache'] {
+  const says = (pattern: RegExp) => [...warnings, ...errors].some(({ message }) => pattern.test(message));
+  const isRefused = says(/timing cache will not be used|Detected invalid timing cache/i);
+  if (isRefused && engine.timingCacheInUse !== 'global') return 'rejected';
+  return engine.timingCacheLoadedBytes !== null && !says(/Could not read (?:timing )?cache/) ? 'hit' : 'new';
+}

@@ -1,0 +1,94 @@
+import { TrtforgeError } from '../../errors.js';
+import { notInTrtexec, trtexecSwitches } from '../../tensorrt/trtexec/flags.js';
+import type {
+  TrtexecBuildRequest,
+  TrtexecPrecision,
+  TrtexecRange,
+  TrtexecSwitch,
+} from '../../tensorrt/trtexec/request.js';
+import { LIBRARY_AVERAGES, type Recipe } from '../identity/recipe.js';
+import type { BuildRequest } from './build-request.js';
+
+const PRECISIONS: readonly string[] = ['fp16', 'bf16', 'int8', 'fp8', 'int4'] satisfies TrtexecPrecision[];
+
+/** Files that trtexec reads and writes; all in a folder of its own. */
+export interface TrtexecFiles {
+  readonly plan: string;
+  readonly timingCache: string | null;
+}
+
+/**
+ * A build in the words that `src/tensorrt/trtexec/` takes: the same settings that the native builder makes, so the same identity.
+ * Errors: TF_OPTION_UNSUPPORTED for what no trtexec can be told.
+ */
+export function trtexecBuildRequest(
+  { recipe, modelPath, pluginPaths, toolchain }: BuildRequest,
+  files: TrtexecFiles,
+  verbose: boolean,
+): TrtexecBuildRequest {
+  if (toolchain.product !== 'tensorrt') {
+    throw new TrtforgeError(
+      'TF_OPTION_UNSUPPORTED',
+      `trtexec builds for TensorRT; engines of ${toolchain.product} are built by its library.`,
+      { remedy: 'Leave --builder trtexec out, or choose --target tensorrt.' },
+    );
+  }
+  if (recipe.engineCapability !== 'standard')
+    throw notInTrtexec(`engine capability ${recipe.engineCapability}`);
+  const { memoryPools, profiles } = recipe;
+  return {
+    onnx: modelPath,
+    saveEngine: files.plan,
+    stronglyTyped: recipe.stronglyTyped,
+    ...typesAndSwitches(recipe),
+    profiles: profiles.map((profile) =>
+      Object.fromEntries(
+        Object.entries(profile).map(([name, { min, opt, max }]): [string, TrtexecRange] => [
+          name,
+          { min, opt, max },
+        ]),
+      ),
+    ),
+    memoryPools: {
+      workspace: memoryPools.workspace,
+      tacticSharedMem: memoryPools.tacticSharedMemory,
+      dlaSRAM: memoryPools.dlaManagedSram,
+      dlaLocalDRAM: memoryPools.dlaLocalDram,
+      dlaGlobalDRAM: memoryPools.dlaGlobalDram,
+    },
+    optimizationLevel: recipe.optimizationLevel,
+    maxAuxStreams: recipe.maxAuxStreams,
+    avgTimingIterations: recipe.avgTimingIterations ?? LIBRARY_AVERAGES,
+    maxTactics: recipe.maxTactics,
+    tilingOptimizationLevel: recipe.tilingOptimizationLevel,
+    l2LimitForTiling: recipe.l2LimitForTiling,
+    profilingVerbosity: recipe.profilingVerbosity,
+    hardwareCompatibility: recipe.hardwareCompatibility,
+    runtimePlatform: recipe.runtimePlatform,
+    tacticSources: recipe.tacticSources,
+    previewFeatures: recipe.previewFeatures,
+    layerPrecisions: [],
+    layerOutputTypes: [],
+    timingCache: files.timingCache,
+    plugins: { static: pluginPaths, dynamic: [], serialize: [] },
+    device: 0,
+    verbose,
+  };
+}
+
+/** Flags of the recipe, sorted into permissions to use a type and switches. */
+function typesAndSwitches({
+  flags,
+  precision,
+  stronglyTyped,
+}: Recipe): Pick<TrtexecBuildRequest, 'precisions' | 'switches'> {
+  const asked = !stronglyTyped && (precision === 'fp16' || precision === 'bf16') ? [precision] : [];
+  const precisions = flags.filter((flag) => PRECISIONS.includes(flag)) as readonly TrtexecPrecision[];
+  const others = flags.filter((flag) => !PRECISIONS.includes(flag) && flag !== 'tf32');
+  const switches = others.map((flag): TrtexecSwitch => {
+    const known = trtexecSwitches.find((name) => name === flag);
+    if (known === undefined) throw notInTrtexec(`builder flag ${flag}`);
+    return known;
+  });
+  return { precisions: [...new Set([...asked, ...precisions])], switches };
+}

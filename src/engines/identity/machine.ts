@@ -1,0 +1,42 @@
+import type { GpuList } from '../../tensorrt/addon/addon.js';
+import { onDevice, visibleGpus, whyNoGpu } from '../../tensorrt/addon/chosen-gpu.js';
+
+/** What the driver says of the GPU that TensorRT uses: the first it shows, where none is chosen. */
+export interface MachineFacts {
+  readonly gpu: string | null;
+  readonly gpuComputeCapability: number | null;
+  readonly driver: string | null;
+}
+
+/** Asks the CUDA driver, if there is one; a machine without this GPU, driver or addon has nothing to say. Throws TF_USAGE for what numbers no GPU. */
+export function machineFacts(device = 0): MachineFacts {
+  const { gpus, driverVersion } = onDevice(visibleGpus(), device);
+  const [gpu] = gpus;
+  return {
+    gpu: gpu?.name ?? null,
+    gpuComputeCapability: gpu?.computeCapability ?? null,
+    driver: driverVersion,
+  };
+}
+
+/** Why engines for these compute capabilities cannot run on the GPU of a list of one, completing «because …»; null when they can. */
+export function whyNotRun(list: GpuList, computeCapabilities: readonly number[]): string | null {
+  const [gpu] = list.gpus;
+  if (gpu === undefined) return `this machine has no usable NVIDIA GPU (${whyNoGpu(list)})`;
+  if (computeCapabilities.includes(gpu.computeCapability)) return null;
+  const served = computeCapabilities.map((sm) => `sm_${sm}`).join(', ');
+  return `the engine serves ${served} and GPU ${gpu.index} is ${gpu.name}, sm_${gpu.computeCapability}`;
+}
+
+/** The environment of a child that is to see one GPU, and that as its first: the one this process sees as `device`. */
+export const onlyGpu = (environment: NodeJS.ProcessEnv, device: number): NodeJS.ProcessEnv => ({
+  ...environment,
+  CUDA_VISIBLE_DEVICES: visibleEntry(environment, device),
+});
+
+/**
+ * How CUDA_VISIBLE_DEVICES names the GPU: what is visible already is a list of indices or UUIDs, else indices of all count. A number beyond the list
+ * names none: the driver then shows none, and the child says so.
+ */
+export const visibleEntry = ({ CUDA_VISIBLE_DEVICES: visible }: NodeJS.ProcessEnv, device: number): string =>
+  visible === undefined ? String(device) : (visible.split(',')[device]?.trim() ?? 'none');

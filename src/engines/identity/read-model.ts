@@ -1,0 +1,49 @@
+import { type FileStamp, stampOf, unchanged } from '../../base/files/file-memo.js';
+import { TrtforgeError } from '../../errors.js';
+import type { EventListener } from '../../events.js';
+import { visitTensors } from '../../formats/onnx/graph.js';
+import { openModel } from '../../formats/onnx/model.js';
+import type { ValueFacts } from '../../formats/onnx/model-facts.js';
+import { feedInputs, valueFacts } from '../../formats/onnx/value-facts.js';
+import { digestModel } from './model-digest.js';
+
+/** What a build must know of a model before it starts. */
+export interface ModelContent {
+  /** Digest of the content (`model-digest.ts`). */
+  readonly digest: string;
+  /** Bytes of the model file and its external files together. */
+  readonly bytes: number;
+  readonly weightBytes: number;
+  readonly inputs: readonly ValueFacts[];
+}
+
+export interface ContentOptions {
+  /** Where digests are remembered between runs. */
+  readonly cacheFolder: string;
+  readonly emit: EventListener;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Reads a model as a whole, with the stamps of its files from before. Throws TF_FILE_UNREADABLE when one of them changes meanwhile. */
+export async function readModel(
+  path: string,
+  options: ContentOptions,
+): Promise<{ readonly content: ModelContent; readonly stamps: readonly FileStamp[] }> {
+  const model = openModel(path);
+  try {
+    const inputs = model.proto.graph === undefined ? [] : feedInputs(model.proto.graph).map(valueFacts);
+    // Finding every weight opens every external file, so that all can be stamped before the first is read.
+    for (const { tensor } of visitTensors(model.proto)) model.weight(tensor);
+    const stamps = model.files().flatMap((file) => stampOf(file) ?? []);
+    const { digest, weightBytes } = await digestModel(model, options);
+    if (!unchanged(stamps)) {
+      throw new TrtforgeError('TF_FILE_UNREADABLE', `${path} was changed while it was read.`, {
+        remedy: 'Run the command again once nothing writes to the model any more.',
+      });
+    }
+    const bytes = stamps.reduce((sum, { size }) => sum + Number(size), 0);
+    return { content: { digest, bytes, weightBytes, inputs }, stamps };
+  } finally {
+    model.close();
+  }
+}

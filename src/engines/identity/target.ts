@@ -1,0 +1,132 @@
+import type { z } from 'zod';
+import { TrtforgeError } from '../../errors.js';
+import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
+import { describeComputeCapability, gpuArchitectures } from './gpu-architecture.js';
+import type { targetSchema } from './target-schema.js';
+
+/** What an engine is for (`target-schema.ts`). */
+export type Target = z.infer<typeof targetSchema>;
+type Product = Target['product'];
+
+/** A `--target` as it was asked for, before a toolchain and a GPU make it whole. */
+export interface TargetRequest {
+  readonly product: Product;
+  /** null: tensorrt-rtx takes its default, TensorRT the GPU of this machine. */
+  readonly computeCapabilities: readonly number[] | null;
+}
+
+/** What tensorrt-rtx builds for (facts of the library; it has no code for data-centre Hopper and Blackwell, nor for Jetson). */
+export const rtxComputeCapabilities: readonly number[] = [75, 80, 86, 89, 120, 121];
+
+/**
+ * The default of tensorrt-rtx: every RTX generation since Ampere, as the library's own default. Named one by one, because an identity
+ * may not depend on what a later version means by its default.
+ */
+const rtxDefault: readonly number[] = [80, 86, 89, 120];
+
+/**
+ * Reads `tensorrt`, `tensorrt:sm_90`, `tensorrt-rtx`, `tensorrt-rtx:sm_89,sm_120`.
+ * Throws TF_USAGE for what is no target and TF_TARGET_UNSUPPORTED for capabilities that the product cannot build for.
+ */
+export function parseTarget(text: string): TargetRequest {
+  const [, product, list] = /^(tensorrt|tensorrt-rtx)(?::(.+))?$/.exec(text.trim()) ?? [];
+  if (product === undefined) throw noTarget(text);
+  const computeCapabilities = list?.split(',').map((part) => parseComputeCapability(part.trim(), text));
+  const request = { product: product as Product, computeCapabilities: sorted(computeCapabilities ?? null) };
+  checkCapabilities(request);
+  return request;
+}
+
+/** How a target is written: `tensorrt-rtx:sm_89,sm_120`. */
+export const targetText = ({ product, computeCapabilities }: TargetRequest): string =>
+  computeCapabilities === null
+    ? product
+    : `${product}:${computeCapabilities.map((sm) => `sm_${sm}`).join(',')}`;
+
+function parseComputeCapability(part: string, text: string): number {
+  const [, plain, major, minor] = /^(?:(?:sm_?)?(\d{2,3})|(\d{1,2})\.(\d))$/i.exec(part) ?? [];
+  if (plain === undefined && major === undefined) throw noTarget(text);
+  return plain !== undefined ? Number(plain) : Number(major) * 10 + Number(minor);
+}
+
+const noTarget = (text: string) =>
+  new TrtforgeError('TF_USAGE', `«${text}» is not a target.`, {
+    remedy: 'Write tensorrt-rtx:sm_89,sm_120, tensorrt-rtx, tensorrt:sm_90 or tensorrt.',
+  });
+
+function sorted(list: readonly number[] | null): readonly number[] | null {
+  return list === null ? null : [...new Set(list)].sort((a, b) => a - b);
+}
+
+function checkCapabilities({ product, computeCapabilities }: TargetRequest): void {
+  if (computeCapabilities === null) return;
+  for (const sm of computeCapabilities) {
+    if (product === 'tensorrt-rtx' && !rtxComputeCapabilities.includes(sm)) throw notForRtx(sm);
+    if (product === 'tensorrt' && !gpuArchitectures.some((known) => known.computeCapability === sm)) {
+      throw new TrtforgeError('TF_TARGET_UNSUPPORTED', `sm_${sm} is no compute capability that is known.`, {
+        remedy: `Known are ${gpuArchitectures.map((known) => `sm_${known.computeCapability}`).join(', ')}.`,
+      });
+    }
+  }
+  if (product === 'tensorrt' && computeCapabilities.length > 1) {
+    throw new TrtforgeError(
+      'TF_TARGET_UNSUPPORTED',
+      'TensorRT builds for one compute capability at a time: that of the GPU it runs on.',
+      { remedy: 'Build once on each GPU, or use tensorrt-rtx, which builds for several at once.' },
+    );
+  }
+}
+
+function notForRtx(sm: number): TrtforgeError {
+  const list = rtxComputeCapabilities.map((known) => `sm_${known}`).join(', ');
+  return new TrtforgeError(
+    'TF_TARGET_UNSUPPORTED',
+    `tensorrt-rtx has no kernels for ${describeComputeCapability(sm)}: it serves GeForce, RTX and DGX Spark GPUs, ${list}.`,
+    { remedy: `Use --target tensorrt:sm_${sm} on a machine with that GPU, or choose among ${list}.` },
+  );
+}
+
+/** Where a build happens, as far as the target depends on it. */
+export interface BuildMachine {
+  readonly platform: NodeJS.Platform;
+  readonly arch: NodeJS.Architecture;
+  /** Of the GPU that TensorRT would build on, the first or the one that was chosen; null without one. */
+  readonly gpuComputeCapability: number | null;
+}
+
+/**
+ * Makes a request whole: the toolchain gives the version, the machine (for TensorRT) the compute capability.
+ * Throws TF_TARGET_UNAVAILABLE when TensorRT's GPU is not there or is another one.
+ */
+export function resolveTarget(
+  request: TargetRequest,
+  toolchain: Pick<Toolchain, 'product' | 'version'> & { readonly cudaMajor?: number | null },
+  machine: BuildMachine,
+): Target {
+  return {
+    product: request.product,
+    version: toolchain.version,
+    cudaMajor: request.product === 'tensorrt' ? (toolchain.cudaMajor ?? null) : null,
+    computeCapabilities: [...capabilitiesFor(request, machine.gpuComputeCapability)],
+    os: machine.platform === 'win32' ? 'windows' : 'linux',
+    arch: machine.arch === 'arm64' ? 'aarch64' : 'x86_64',
+  };
+}
+
+function capabilitiesFor(request: TargetRequest, gpu: number | null): readonly number[] {
+  if (request.product === 'tensorrt-rtx') return request.computeCapabilities ?? rtxDefault;
+  const wanted = request.computeCapabilities?.[0] ?? gpu;
+  if (wanted === null) {
+    throw new TrtforgeError(
+      'TF_TARGET_UNAVAILABLE',
+      'TensorRT builds for the GPU it runs on, and this machine shows none.',
+    );
+  }
+  if (gpu !== null && wanted !== gpu) {
+    throw new TrtforgeError(
+      'TF_TARGET_UNAVAILABLE',
+      `The target is ${describeComputeCapability(wanted)}, but the GPU it would be built on is ${describeComputeCapability(gpu)}.`,
+    );
+  }
+  return [wanted];
+}

@@ -1,0 +1,159 @@
+import { z } from 'zod';
+import { runSupervised } from '../../base/process/supervise.js';
+import { faultText } from '../../base/text/schema-error.js';
+import { catalogue, TrtforgeError } from '../../errors.js';
+import type { EventListener } from '../../events.js';
+import type { Passport } from '../identity/passport-file.js';
+import { planDigest, readPlanHeader } from '../plan/header.js';
+import { verifyEngine } from '../plan/verify-engine.js';
+import type { EngineWishes } from '../runtime/tensorrt/engine-options.js';
+import { environmentFor } from '../runtime/tensorrt/supervised-engine.js';
+import { checkLayersMatch, type PlanOfLayers } from './match.js';
+import { layersText, readLayers } from './read-layers.js';
+import { type LayersResult, type LoadedFacts, layersResultSchema } from './result-schema.js';
+import type { EngineLayers } from './schema.js';
+import { layerFindings, summarizeLayers } from './summary.js';
+
+export interface LayersOptions extends Omit<EngineWishes, 'cudaGraph'> {
+  readonly emit: EventListener;
+  readonly signal?: AbortSignal;
+  readonly environment?: NodeJS.ProcessEnv;
+  /** Ordinal among the visible GPUs; default 0. */
+  readonly device?: number | undefined;
+}
+
+/** What `engine-layers-child` is sent. */
+export interface LayersChildRequest extends Omit<EngineWishes, 'cudaGraph'> {
+  readonly planPath: string;
+  readonly device: number;
+  readonly environment: NodeJS.ProcessEnv;
+}
+
+export interface LayersChildAnswer {
+  readonly text: string;
+  readonly planSha256: string;
+  readonly loaded: LoadedFacts;
+}
+
+/**
+ * The layers of an engine, asked of the engine itself: it is loaded in a child process, since a library may end the process that loads a file it does not
+ * like. Errors: those of `loadEngine` (TF_GPU_UNAVAILABLE on a machine without a GPU), TF_LAYERS_INVALID, TF_CANCELLED, TF_CHILD_DIED.
+ */
+export async function layersOfEngine(planPath: string, options: LayersOptions): Promise<LayersResult> {
+  const { planBytes } = readPlanHeader(planPath);
+  const {
+    emit,
+    signal,
+    toolchain,
+    plugins,
+    allowHostCode,
+    weightBudget,
+    environment = process.env,
+  } = options;
+  const request: LayersChildRequest = {
+    planPath,
+    device: options.device ?? 0,
+    plugins,
+    toolchain,
+    allowHostCode,
+    weightBudget,
+    environment: { ...environment },
+  };
+  const answer = await runSupervised(childModule, request, {
+    emit,
+    ...(signal === undefined ? {} : { signal }),
+    env: await environmentFor(planPath, { toolchain }, environment),
+    doing: `loading ${planPath}`,
+  }).catch((error: unknown) => {
+    throw withoutGpuRemedy(error);
+  });
+  const { text, planSha256, loaded } = answer as LayersChildAnswer;
+  const read = readLayers(text, `What the inspector says of ${planPath}`);
+  return resultOf(read, { file: planPath, layersFrom: planPath, planBytes, planSha256, loaded });
+}
+
+const childModule = new URL('../../../dist/engines/layers/engine-layers-child.js', import.meta.url);
+
+/**
+ * The layers of an engine from a file: what `trtexec --exportLayerInfo` wrote, or what `inspect ENGINE --layers --json` did on another machine. No GPU and
+ * no library is needed. `planPath` is the engine it should be of: it is held against it (`checkLayersMatch`). Errors: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE,
+ * TF_LAYERS_INVALID, TF_LAYERS_MISMATCH, TF_PLAN_INVALID.
+ */
+export function layersOfFile(path: string, planPath?: string): LayersResult {
+  const plan = planPath === undefined ? undefined : planOfLayers(planPath);
+  const text = layersText(path);
+  const result = OUR_RESULT.test(text.slice(0, 200)) ? ourResult(text, path) : exported(text, path, planPath);
+  if (plan === undefined) return result;
+  const { planBytes, planSha256 } = plan;
+  const claim = { path, read: result, planBytes: result.planBytes, planSha256: result.planSha256 };
+  const findings = [...checkLayersMatch(claim, plan), ...result.findings];
+  return { ...result, file: plan.path, planBytes, planSha256, findings };
+}
+
+function exported(text: string, path: string, planPath = path): LayersResult {
+  const source = { file: planPath, layersFrom: path, planBytes: null, planSha256: null, loaded: null };
+  return resultOf(readLayers(text, path), source);
+}
+
+function planOfLayers(path: string): PlanOfLayers {
+  const header = readPlanHeader(path);
+  const passport = passportOf(path);
+  const planSha256 = typeof passport === 'string' ? planDigest(header) : passport.plan.sha256;
+  return { path, planBytes: header.planBytes, planSha256, passport };
+}
+
+/** The passport of this very plan, or why it cannot be had. */
+function passportOf(path: string): Passport | string {
+  try {
+    return verifyEngine(path);
+  } catch (error) {
+    if (error instanceof TrtforgeError) return error.message;
+    throw error;
+  }
+}
+
+const OUR_RESULT = /^\s*\{\s*"schema":\s*"trtforge\.engine-layers\/1"/;
+
+const earlierOrNow = z.object({
+  ...layersResultSchema.shape,
+  planSha256: layersResultSchema.shape.planSha256.default(null),
+});
+
+function ourResult(text: string, path: string): LayersResult {
+  let document: unknown;
+  try {
+    document = JSON.parse(text);
+  } catch {
+    document = undefined;
+  }
+  // The command line adds fields of its own around a result. Earlier results had no digest.
+  const checked = earlierOrNow.safeParse(document);
+  if (checked.success) return { ...checked.data, layersFrom: path };
+  throw new TrtforgeError(
+    'TF_LAYERS_INVALID',
+    `${path} is not the layer information of an engine: ${faultText(checked.error)}.`,
+    { cause: checked.error },
+  );
+}
+
+type Source = Pick<LayersResult, 'file' | 'layersFrom' | 'planBytes' | 'planSha256' | 'loaded'>;
+
+const resultOf = (read: EngineLayers, source: Source): LayersResult => ({
+  schema: 'trtforge.engine-layers/1',
+  kind: 'layers',
+  ...source,
+  ...read,
+  summary: summarizeLayers(read),
+  findings: layerFindings(read, source.file),
+});
+
+/** Where there is no GPU the exported text of another machine helps. */
+function withoutGpuRemedy(error: unknown): unknown {
+  if (!(error instanceof TrtforgeError) || error.code !== 'TF_GPU_UNAVAILABLE') return error;
+  const { code, message, details } = error;
+  return new TrtforgeError(code, message, {
+    cause: error,
+    remedy: `${catalogue.TF_GPU_UNAVAILABLE.remedy} Without one, export the layers where the engine runs (inspect ENGINE --layers --json, or trtexec --exportLayerInfo=FILE) and give them with --layers-from FILE.`,
+    ...(details === undefined ? {} : { details }),
+  });
+}

@@ -1,0 +1,255 @@
+import { openFile } from '../../base/files/byte-source.js';
+import { TrtforgeError } from '../../errors.js';
+import { type Dtype, dtypes, packedBytes } from '../../formats/tensor/dtype.js';
+import { parseLooseJson } from './loose-json.js';
+import { originOfLayer } from './names.js';
+import type { EngineBinding, EngineLayer, EngineLayers, LayerTensor } from './schema.js';
+import { bytesInFormat, dtypeOfFormat } from './tensor-format.js';
+
+/** The layers of the largest engines take some tens of MB. */
+const LARGEST_BYTES = 512 << 20;
+
+/** Fields of a layer that have a place of their own. */
+const OWN_FIELDS = new Set([
+  ...[
+    'Name',
+    'LayerType',
+    'Inputs',
+    'Outputs',
+    'TacticName',
+    'TacticValue',
+    'StreamId',
+    'Metadata',
+    'Origin',
+  ],
+]);
+
+/** Layer types that move data and compute nothing. `NoOp` is absent: it does not even move. */
+const COPY_TYPES = new Set(['Reformat', 'MyelinReformat', 'Reformatting']);
+
+/** The text of a file of layer information, for `readLayers`. Errors: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_LAYERS_INVALID where it is too large. */
+export function layersText(path: string): string {
+  const source = openFile(path);
+  try {
+    if (source.size > LARGEST_BYTES) throw invalid(path, `it has ${source.size} bytes`);
+    const bytes = Buffer.alloc(source.size);
+    return bytes.toString('utf8', 0, source.read(bytes, 0, source.size));
+  } finally {
+    source.close();
+  }
+}
+
+/**
+ * The layers of an engine from the JSON text of `IEngineInspector::getEngineInformation`, which trtexec's `--exportLayerInfo` writes too: every dialect
+ * from 8.6 on. `where` is for the message. Errors: TF_LAYERS_INVALID.
+ */
+export function readLayers(text: string, where = 'The layer information'): EngineLayers {
+  const document = parsed(text, where);
+  const entries = listOf(document.Layers);
+  if (entries === undefined) throw invalid(where, 'it has no list «Layers»');
+  const layers = entries.map((entry, index) => {
+    if (typeof entry === 'string') return toLayer({ Name: entry }, index);
+    if (!isObject(entry) || typeof entry.Name !== 'string')
+      throw invalid(where, `layer ${index} has no name`);
+    return toLayer(entry, index);
+  });
+  const tensors = listOf(document['I/O Tensors']);
+  return {
+    detail: layers.some(({ type }) => type !== null) ? 'detailed' : 'names',
+    dialect: tensors === undefined ? 'bindings' : 'io-tensors',
+    layers,
+    bindings: tensors === undefined ? namedBindings(document.Bindings, layers) : tensors.flatMap(toBinding),
+  };
+}
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+const listOf = (value: unknown): readonly unknown[] | undefined => (Array.isArray(value) ? value : undefined);
+const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
+
+function parsed(text: string, where: string): JsonObject {
+  let document: unknown;
+  try {
+    document = parseLooseJson(text);
+  } catch (cause) {
+    throw invalid(where, 'it is not JSON', cause);
+  }
+  if (!isObject(document)) throw invalid(where, 'it is no JSON object');
+  return document;
+}
+
+function toLayer(entry: JsonObject & { readonly Name?: unknown }, index: number): EngineLayer {
+  const { name, profile } = withoutProfile(String(entry.Name));
+  const type = textOf(entry.LayerType);
+  const metadata = typeof entry.Metadata === 'string' ? entry.Metadata : null;
+  const { onnxNodes, region } = originOfLayer(name, metadata, type);
+  const inputs = (listOf(entry.Inputs) ?? []).flatMap(toTensor);
+  const outputs = (listOf(entry.Outputs) ?? []).flatMap(toTensor);
+  const weights = weightsOf(entry);
+  const tacticName = textOf(entry.TacticName);
+  return {
+    index,
+    name,
+    type,
+    profile,
+    inputs,
+    outputs,
+    tactic: { name: tacticName, value: textOf(entry.TacticValue) },
+    precision: precisionOf(type, weights, inputs, outputs),
+    metadata,
+    onnxNodes: [...onnxNodes],
+    region: region === null ? null : { ...region },
+    origin: textOf(entry.Origin),
+    stream: Number.isSafeInteger(entry.StreamId) ? Number(entry.StreamId) : null,
+    copies: isCopy(name, type, tacticName),
+    weightBytes: weights.reduce((sum, { bytes }) => sum + bytes, 0),
+    outputBytes: totalBytes(outputs),
+    attributes: Object.fromEntries(Object.entries(entry).filter(([key]) => !OWN_FIELDS.has(key))),
+  };
+}
+
+/** Layers of the second profile and later are listed again under `name [profile 1]`. */
+function withoutProfile(name: string): { name: string; profile: number } {
+  const match = / \[profile (\d{1,6})\]$/i.exec(name);
+  return match === null
+    ? { name, profile: 0 }
+    : { name: name.slice(0, match.index), profile: Number(match[1]) };
+}
+
+function isCopy(name: string, type: string | null, tactic: string | null): boolean {
+  if (type !== null && COPY_TYPES.has(type)) return true;
+  if (type === null) return name.startsWith('Reformatting CopyNode');
+  // The compiler names a kernel by what is in it: one that only moves is called Mov.
+  return type === 'kgen' && /^__myl_(?:Mov)+_/.test(tactic ?? name);
+}
+
+function toTensor(value: unknown): LayerTensor[] {
+  if (typeof value === 'string') {
+    return [{ name: value, shape: null, format: null, dtype: null, location: null, bytes: null }];
+  }
+  if (!isObject(value) || typeof value.Name !== 'string') return [];
+  const { format, dtype } = formatOf(value);
+  const shape = shapeOf(value.Dimensions);
+  const location = textOf(value.Location);
+  return [{ name: value.Name, shape, format, dtype, location, bytes: bytesInFormat(shape, format, dtype) }];
+}
+
+/** One text before 11, two from 11 on. */
+function formatOf(value: JsonObject): { format: string | null; dtype: Dtype | null } {
+  const joint = textOf(value['Format/Datatype']);
+  const format = joint ?? textOf(value.Format);
+  const type = joint ?? textOf(value.Datatype) ?? textOf(value.DataType) ?? format;
+  return { format, dtype: type === null ? null : dtypeOfFormat(type) };
+}
+
+function shapeOf(value: unknown): (number | null)[] | null {
+  const list = listOf(value);
+  if (list === undefined) return null;
+  return list.map((dimension) =>
+    Number.isSafeInteger(dimension) && Number(dimension) >= 0 ? Number(dimension) : null,
+  );
+}
+
+interface Weights {
+  readonly dtype: Dtype | null;
+  readonly bytes: number;
+}
+
+/** Whatever field holds `{Type, Count}`: `Weights`, `Bias`, a constant's `weights`. */
+function weightsOf(entry: JsonObject): Weights[] {
+  return Object.values(entry).flatMap((value) => {
+    if (!isObject(value) || typeof value.Type !== 'string' || !Number.isSafeInteger(value.Count)) return [];
+    const dtype = dtypeOfFormat(value.Type);
+    const bytes = dtype === null ? 0 : packedBytes(dtype, Math.max(Number(value.Count), 0));
+    return Number.isSafeInteger(bytes) && bytes > 0 ? [{ dtype, bytes }] : [];
+  });
+}
+
+function precisionOf(
+  type: string | null,
+  weights: readonly Weights[],
+  inputs: readonly LayerTensor[],
+  outputs: readonly LayerTensor[],
+): string | null {
+  const ofWeights = type === 'Constant' ? null : weights[0]?.dtype;
+  if (ofWeights !== undefined && ofWeights !== null) return ofWeights;
+  const isFloating = ({ dtype }: LayerTensor) => dtype !== null && dtypes[dtype as Dtype]?.kind === 'float';
+  const telling = inputs.find(isFloating) ?? outputs.find(isFloating) ?? inputs[0] ?? outputs[0];
+  return telling?.dtype ?? null;
+}
+
+function totalBytes(tensors: readonly LayerTensor[]): number | null {
+  let sum = 0;
+  for (const { bytes } of tensors) {
+    if (bytes === null) return null;
+    sum += bytes;
+  }
+  return Number.isSafeInteger(sum) ? sum : null;
+}
+
+/** Before 11 the bindings are names; their facts are those of the layer that reads or writes them. */
+function namedBindings(value: unknown, layers: readonly EngineLayer[]): EngineBinding[] {
+  const names = (listOf(value) ?? []).filter((name) => typeof name === 'string');
+  const unique = [...new Set(names.map((name) => withoutProfile(name).name))];
+  const read = tensorsByName(layers, 'inputs');
+  const written = tensorsByName(layers, 'outputs');
+  return unique.map((name) => {
+    const writer = written.get(name);
+    const tensor = writer ?? read.get(name);
+    return {
+      name,
+      mode: tensor === undefined ? null : writer === undefined ? 'input' : 'output',
+      dtype: tensor?.dtype ?? null,
+      shape: tensor?.shape ?? null,
+      format: tensor?.format ?? null,
+      location: tensor?.location ?? null,
+      shapeTensor: null,
+      profiles: [],
+    };
+  });
+}
+
+function tensorsByName(layers: readonly EngineLayer[], side: 'inputs' | 'outputs'): Map<string, LayerTensor> {
+  const found = new Map<string, LayerTensor>();
+  for (const layer of layers)
+    for (const tensor of layer[side]) if (!found.has(tensor.name)) found.set(tensor.name, tensor);
+  return found;
+}
+
+function toBinding(value: unknown): EngineBinding[] {
+  if (!isObject(value) || typeof value.Name !== 'string') return [];
+  const { format, dtype } = formatOf(value);
+  const mode = textOf(value.IOMode)?.toLowerCase() ?? '';
+  const profiles = (listOf(value.ProfileInfo) ?? []).filter(isObject).map((profile) => ({
+    min: shapeOf(profile.MinShape),
+    opt: shapeOf(profile.OptShape),
+    max: shapeOf(profile.MaxShape),
+    format: textOf(profile.Format),
+  }));
+  return [
+    {
+      name: value.Name,
+      mode: mode.includes('input') ? 'input' : mode.includes('output') ? 'output' : null,
+      dtype,
+      shape: shapeOf(value.Dimensions),
+      format: format ?? profiles[0]?.format ?? null,
+      location: textOf(value.Location),
+      shapeTensor: booleanOf(value.IsShapeInferenceIO),
+      profiles,
+    },
+  ];
+}
+
+function booleanOf(value: unknown): boolean | null {
+  if (typeof value === 'boolean') return value;
+  if (typeof value === 'number') return value !== 0;
+  const text = textOf(value)?.toLowerCase();
+  return text === undefined ? null : text === 'true' || text === 'yes' || text === '1';
+}
+
+const invalid = (where: string, why: string, cause?: unknown) =>
+  new TrtforgeError('TF_LAYERS_INVALID', `${where} is not the layer information of an engine: ${why}.`, {
+    cause,
+  });

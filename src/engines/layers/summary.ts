@@ -1,0 +1,166 @@
+import type { Finding } from '../../formats/onnx/model-facts.js';
+import type { LayersSummary } from './result-schema.js';
+import type { EngineLayer, EngineLayers } from './schema.js';
+
+type Group = LayersSummary['byType'][number];
+
+/** How many copies a finding names. */
+const NAMED = 3;
+
+/** Counts and bytes of an engine's layers, all profiles together. */
+export function summarizeLayers({ layers, bindings }: EngineLayers): LayersSummary {
+  const copies = layers.filter((layer) => layer.copies);
+  const constants = constantNames(layers);
+  return {
+    layers: layers.length,
+    byType: grouped(layers, ({ type }) => type ?? 'unknown'),
+    byPrecision: grouped(layers.filter(computes), ({ precision }) => precision ?? 'unknown'),
+    weightBytes: inRange(sum(layers, ({ weightBytes }) => weightBytes) + readConstantBytes(layers, bindings)),
+    outputBytes: sum(layers, ({ outputBytes }) => outputBytes ?? 0),
+    openShapes: layers.filter(({ outputBytes }) => outputBytes === null).length,
+    copies: {
+      layers: copies.length,
+      outputBytes: sum(copies, ({ outputBytes }) => outputBytes ?? 0),
+      ofConstants: copies.filter((layer) => movesConstants(layer, constants)).length,
+    },
+    onnxNodes: new Set(layers.flatMap(({ onnxNodes }) => onnxNodes)).size,
+  };
+}
+
+/** Types of layers that stand in the list and do nothing to a tensor. */
+const IDLE: ReadonlySet<string> = new Set(['Constant', 'NoOp', 'shape_call']);
+
+/** Whether a layer computes something: constants hold, copies move. */
+export const computes = ({ type, copies }: EngineLayer): boolean => !copies && !IDLE.has(type ?? '');
+
+/** What is worth a word in an engine's layers: copies that could be avoided, layers in a wider type, regions that tell nothing. */
+export function layerFindings(read: EngineLayers, where: string): Finding[] {
+  const { layers, bindings, detail } = read;
+  if (detail === 'names') {
+    const message =
+      'The engine was built without detailed profiling verbosity, so its layers have names only. Build it with --profiling-verbosity detailed (trtexec: --profilingVerbosity=detailed).';
+    return [{ code: 'engine-names-only', severity: 'info', message, where }];
+  }
+  const constants = constantNames(layers);
+  const copies = layers.filter((layer) => layer.copies);
+  const inputs = new Set(bindings.filter(({ mode }) => mode === 'input').map(({ name }) => name));
+  const outputs = new Set(bindings.filter(({ mode }) => mode === 'output').map(({ name }) => name));
+  const ofConstants = copies.filter((layer) => movesConstants(layer, constants));
+  const ofInputs = copies.filter((layer) => layer.inputs.some(({ name }) => inputs.has(name)));
+  const ofOutputs = copies.filter((layer) => layer.outputs.some(({ name }) => outputs.has(name)));
+  const between = copies.filter((layer) => ![...ofConstants, ...ofInputs, ...ofOutputs].includes(layer));
+  const finding = (code: string, found: readonly EngineLayer[], what: string, advice: string): Finding[] =>
+    found.length === 0
+      ? []
+      : [
+          {
+            code,
+            severity: 'warning',
+            message: `${found.length} ${what} (${named(found)}). ${advice}`,
+            where,
+          },
+        ];
+  return [
+    ...finding(
+      'engine-constant-copies',
+      ofConstants,
+      `${found(ofConstants)} the same weights again in every run`,
+      'Other TensorRT versions fold them into the plan; each costs a launch.',
+    ),
+    ...finding(
+      'engine-input-copies',
+      ofInputs,
+      `${found(ofInputs)} an input into the layout or type that the first layer wants`,
+      'Give the input in that type (a typed model, or I/O formats) and the copy goes.',
+    ),
+    ...finding(
+      'engine-output-copies',
+      ofOutputs,
+      `${found(ofOutputs)} an output into the layout or type that was asked for`,
+      'Take the output in the type it is computed in where that is enough.',
+    ),
+    ...finding(
+      'engine-reformats',
+      between,
+      `${found(between)} data between layers that want other layouts`,
+      'Layers forced to another precision, or tactics without a common layout, are the usual reason.',
+    ),
+    ...widerFindings(layers, where),
+  ];
+}
+
+const found = ({ length }: readonly EngineLayer[]) => (length === 1 ? 'layer copies' : 'layers copy');
+
+/** The largest of them by name, with what all of them write. */
+function named(layers: readonly EngineLayer[]): string {
+  const largest = layers.toSorted((one, other) => (other.outputBytes ?? 0) - (one.outputBytes ?? 0));
+  const bytes = sum(layers, ({ outputBytes }) => outputBytes ?? 0);
+  const list = largest.slice(0, NAMED).map(({ name }) => `«${name}»`);
+  const more = layers.length > NAMED ? ` and ${layers.length - NAMED} more` : '';
+  const size =
+    bytes < 2 ** 20 ? `${(bytes / 2 ** 10).toFixed(1)} KiB` : `${(bytes / 2 ** 20).toFixed(1)} MiB`;
+  return `${size} a run: ${list.join(', ')}${more}`;
+}
+
+const NARROW: ReadonlySet<string> = new Set([
+  'float16',
+  'bfloat16',
+  'int8',
+  'float8_e4m3fn',
+  'float4_e2m1fn',
+]);
+
+/** FP32 layers in an engine that mostly computes in less. */
+function widerFindings(layers: readonly EngineLayer[], where: string): Finding[] {
+  const computing = layers.filter(computes);
+  const wide = computing.filter(({ precision }) => precision === 'float32');
+  const narrow = computing.filter(({ precision }) => NARROW.has(precision ?? ''));
+  if (wide.length === 0 || narrow.length <= wide.length) return [];
+  const message = `${wide.length} of ${computing.length} computing layers ${wide.length === 1 ? 'is' : 'are'} in FP32 (${named(wide)}).`;
+  return [{ code: 'engine-fp32-layers', severity: 'info', message, where }];
+}
+
+function grouped(layers: readonly EngineLayer[], key: (layer: EngineLayer) => string): Group[] {
+  const groups = new Map<string, Group>();
+  for (const layer of layers) {
+    const name = key(layer);
+    const group = groups.get(name) ?? { name, layers: 0, weightBytes: 0, outputBytes: 0 };
+    group.layers++;
+    group.weightBytes = inRange(group.weightBytes + layer.weightBytes);
+    group.outputBytes = inRange(group.outputBytes + (layer.outputBytes ?? 0));
+    groups.set(name, group);
+  }
+  return [...groups.values()].sort((a, b) => b.layers - a.layers || (a.name < b.name ? -1 : 1));
+}
+
+const constantNames = (layers: readonly EngineLayer[]): ReadonlySet<string> =>
+  new Set(
+    layers
+      .filter(({ type }) => type === 'Constant')
+      .flatMap(({ outputs }) => outputs.map(({ name }) => name)),
+  );
+
+const movesConstants = ({ inputs }: EngineLayer, constants: ReadonlySet<string>): boolean =>
+  inputs.length > 0 && inputs.every(({ name }) => constants.has(name));
+
+/** The compiler's layers read weights as tensors that nobody writes. */
+function readConstantBytes(layers: readonly EngineLayer[], bindings: EngineLayers['bindings']): number {
+  const known = new Set(bindings.map(({ name }) => name));
+  for (const { outputs } of layers) for (const { name } of outputs) known.add(name);
+  let total = 0;
+  for (const { inputs } of layers) {
+    for (const { name, bytes } of inputs) {
+      if (known.has(name)) continue;
+      known.add(name);
+      total += bytes ?? 0;
+    }
+  }
+  return inRange(total);
+}
+
+const inRange = (bytes: number) => Math.min(bytes, Number.MAX_SAFE_INTEGER);
+
+/** Sizes from outside may be absurd; a sum stays an exact integer all the same. */
+function sum(layers: readonly EngineLayer[], of: (layer: EngineLayer) => number): number {
+  return inRange(layers.reduce((total, layer) => total + of(layer), 0));
+}

@@ -1,0 +1,39 @@
+import { z } from 'zod';
+import { findingSchema } from '../../formats/onnx/model-facts.js';
+
+/** What `inspect` says of a plan file, from its bytes and what lies beside it; nothing is loaded. */
+export const planFactsSchema = z.strictObject({
+  schema: z.literal('trtforge.inspect-plan/1'),
+  kind: z.literal('plan'),
+  file: z.string(),
+  product: z.enum(['tensorrt', 'tensorrt-rtx']),
+  /** `major.minor.patch.build` of the library that built it, the build number modulo 256; null before TensorRT 8.6. */
+  version: z.string().nullable(),
+  fileBytes: z.int().nonnegative(),
+  /** Without a foreign header. */
+  planBytes: z.int().nonnegative(),
+  /** SHA-256 of the plan without a foreign header. */
+  sha256: z.string(),
+  /** What an exporter put in front of the plan, with its content. */
+  foreignHeader: z
+    .strictObject({
+      kind: z.enum(['ultralytics', 'json']),
+      bytes: z.int().positive(),
+      content: z.record(z.string(), z.unknown()),
+    })
+    .nullable(),
+  /** The passport beside the plan, as it stands there; null when there is none that can be read. */
+  passport: z.strictObject({ path: z.string(), content: z.unknown() }).nullable(),
+  /** Where the plan was written without its foreign header, when that was asked for. */
+  stripped: z.strictObject({ path: z.string(), bytes: z.int().nonnegative() }).nullable(),
+  /** For each TensorRT of the plan's product on this machine, whether it can load the plan. */
+  toolchains: z.array(
+    z.strictObject({
+      name: z.string(),
+      loads: z.enum(['yes', 'if-allowed', 'if-version-compatible', 'no']),
+      why: z.string(),
+    }),
+  ),
+  findings: z.array(findingSchema),
+});
+export type PlanFacts = z.infer<typeof planFactsSchema>;

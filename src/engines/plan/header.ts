@@ -1,0 +1,172 @@
+import { type ByteSource, openFile } from '../../base/files/byte-source.js';
+import { sha256OfRange } from '../../base/files/digest.js';
+import { publishPart } from '../../base/files/publish.js';
+import { protectingInputs } from '../../base/files/user-files.js';
+import { TrtforgeError } from '../../errors.js';
+
+/** The first 28 bytes of a plan: tag, serialization version, size, version of the library. */
+const HEADER_BYTES = 28;
+
+/** Headers of exporters are a few KiB of JSON. */
+const LARGEST_FOREIGN_HEADER = 16 << 20;
+
+export interface PlanHeader {
+  readonly path: string;
+  readonly product: 'tensorrt' | 'tensorrt-rtx';
+  /**
+   * `major.minor.patch.build` of the library that built the plan. Each number is one byte, so a build number from 256 on appears modulo 256.
+   * null for plans older than TensorRT 8.6, which do not say it here.
+   */
+  readonly version: string | null;
+  /** The size that the plan's own header gives; null where it is not known to give one. */
+  readonly announcedBytes: number | null;
+  /** Bytes of the whole file, and of the plan in it. */
+  readonly fileBytes: number;
+  readonly planOffset: number;
+  readonly planBytes: number;
+  /** What an exporter put in front of the plan; other programs refuse such a file with a «magic tag» error. */
+  readonly foreignHeader: ForeignHeader | null;
+}
+
+/** Four bytes of length, little-endian, and JSON: what Ultralytics writes before the plan. */
+interface ForeignHeader {
+  readonly kind: 'ultralytics' | 'json';
+  /** With the length. */
+  readonly bytes: number;
+  readonly content: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * Reads what a plan file says of itself, on any machine. The digest is not computed here (`planDigest`).
+ * Throws TF_PLAN_INVALID for anything else, also for plans that are cut short.
+ */
+export function readPlanHeader(path: string): PlanHeader {
+  const source = openFile(path);
+  try {
+    return planHeaderOf(source);
+  } finally {
+    source.close();
+  }
+}
+
+/** The same over any source of bytes. */
+export function planHeaderOf(source: ByteSource): PlanHeader {
+  const start = locatePlan(source);
+  if (start === undefined) throw invalid(source.path, 'is not a TensorRT plan');
+  const { planOffset, foreignHeader } = start;
+  const planBytes = source.size - planOffset;
+  const head = readBytes(source, planOffset, HEADER_BYTES);
+  const tag = tagOf(head)!;
+  if (head.length < HEADER_BYTES)
+    throw invalid(source.path, `is cut short: a plan's header alone has ${HEADER_BYTES} bytes`);
+  const product = tag === 'vtrt' ? 'tensorrt-rtx' : 'tensorrt';
+  const view = new DataView(head.buffer, head.byteOffset, head.length);
+  const serialization = view.getUint32(4, true);
+  if (tag !== 'ptrt' && serialization !== 0) {
+    throw invalid(source.path, `has serialization version ${serialization}, which no known TensorRT writes`);
+  }
+  const announcedBytes = tag === 'vtrt' ? Number(view.getBigUint64(16, true)) : null;
+  if (announcedBytes !== null && announcedBytes > planBytes) {
+    throw invalid(
+      source.path,
+      `is cut short: its header announces ${announcedBytes} bytes and ${planBytes} are there`,
+    );
+  }
+  return {
+    path: source.path,
+    product,
+    version: tag === 'ptrt' ? null : [...head.subarray(24, 28)].join('.'),
+    announcedBytes,
+    fileBytes: source.size,
+    planOffset,
+    planBytes,
+    foreignHeader,
+  };
+}
+
+/** Whether a file is a plan, by its tag alone, with or without a foreign header. */
+export function isPlanFile(path: string): boolean {
+  const source = openFile(path);
+  try {
+    return locatePlan(source) !== undefined;
+  } finally {
+    source.close();
+  }
+}
+
+/** Whether a file is to be taken for an engine, by its bytes; one that is called an engine and is none gets the error that says so. */
+export const isEngineFile = (path: string): boolean => isPlanFile(path) || /\.(engine|plan|trt)$/i.test(path);
+
+/** SHA-256 of the plan in a file, without what stands before it. */
+export function planDigest(header: PlanHeader): string {
+  const source = openFile(header.path);
+  try {
+    return sha256OfRange(source, header.planOffset, header.planBytes);
+  } finally {
+    source.close();
+  }
+}
+
+/**
+ * Writes the plan of `input` to `output` without its foreign header, atomically. Returns its size.
+ * Throws TF_USAGE when there is no foreign header, TF_OUTPUT_IS_INPUT, TF_PLAN_INVALID, TF_WRITE_FAILED.
+ */
+export function stripForeignHeader(
+  input: string,
+  output: string,
+): { readonly path: string; readonly bytes: number } {
+  const header = readPlanHeader(input);
+  if (header.foreignHeader === null) {
+    throw new TrtforgeError('TF_USAGE', `${input} is a plain plan; there is no header to strip.`, {
+      remedy: 'Use the file as it is.',
+    });
+  }
+  const source = openFile(input);
+  try {
+    protectingInputs([input], () => publishPart(output, source, header.planOffset, header.planBytes));
+  } finally {
+    source.close();
+  }
+  return { path: output, bytes: header.planBytes };
+}
+
+/** Where the plan begins; undefined when the file is no plan. */
+function locatePlan(
+  source: ByteSource,
+): { planOffset: number; foreignHeader: ForeignHeader | null } | undefined {
+  const head = readBytes(source, 0, 8);
+  if (tagOf(head) !== undefined) return { planOffset: 0, foreignHeader: null };
+  if (head.length < 8) return undefined;
+  const length = new DataView(head.buffer, head.byteOffset, 4).getUint32(0, true);
+  if (head[4] !== 0x7b || length < 2 || length > LARGEST_FOREIGN_HEADER || 4 + length + 4 > source.size)
+    return undefined;
+  if (tagOf(readBytes(source, 4 + length, 4)) === undefined) return undefined;
+  const content = parseObject(readBytes(source, 4, length));
+  if (content === undefined) return undefined;
+  const kind = [content.author, content.description].some((text) => String(text).includes('Ultralytics'))
+    ? 'ultralytics'
+    : 'json';
+  return { planOffset: 4 + length, foreignHeader: { kind, bytes: 4 + length, content } };
+}
+
+/** `ftrt` TensorRT from 8.6 on, `ptrt` before, `vtrt` TensorRT-RTX. */
+function tagOf(head: Uint8Array): 'ftrt' | 'ptrt' | 'vtrt' | undefined {
+  const tag = Buffer.from(head.buffer, head.byteOffset, head.length).toString('latin1', 0, 4);
+  return tag === 'ftrt' || tag === 'ptrt' || tag === 'vtrt' ? tag : undefined;
+}
+
+function readBytes(source: ByteSource, position: number, length: number): Uint8Array {
+  const bytes = new Uint8Array(Math.max(0, Math.min(length, source.size - position)));
+  return bytes.subarray(0, source.read(bytes, position, bytes.length));
+}
+
+function parseObject(bytes: Uint8Array): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(bytes).toString('utf8'));
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const invalid = (path: string, what: string) => new TrtforgeError('TF_PLAN_INVALID', `${path} ${what}.`);

@@ -1,0 +1,106 @@
+import { TrtforgeError } from '../../errors.js';
+import type { Flavour } from '../../tensorrt/toolchain/toolchain.js';
+import type { PlanFacts } from './facts.js';
+import { type PlanHeader, planDigest, readPlanHeader, stripForeignHeader } from './header.js';
+import { loadsIn } from './loads.js';
+
+interface PassportOfPlan {
+  readonly plan: { readonly sha256: string; readonly bytes: number };
+  readonly identity?: { readonly document: { readonly recipe: { readonly flags: readonly string[] } } };
+}
+
+/** What lies around a plan, read by the caller. */
+export interface PlanSurroundings {
+  readonly passport: {
+    readonly path: string;
+    /** The passport, null when there is none; may throw when it cannot be believed. */
+    read(): PassportOfPlan | null;
+  };
+  readonly toolchains: readonly {
+    readonly name: string;
+    readonly product: string;
+    readonly version: string;
+    readonly flavour?: Flavour;
+  }[];
+  /** Where to write the plan without its foreign header. */
+  readonly stripTo?: string | undefined;
+}
+
+/** Everything that can be said of a plan file without loading it. Throws TF_PLAN_INVALID, and what stripping throws. */
+export function inspectPlan(path: string, surroundings: PlanSurroundings): PlanFacts {
+  const header = readPlanHeader(path);
+  const sha256 = planDigest(header);
+  const findings = headerFindings(header);
+  const passport = passportFacts(header, sha256, surroundings.passport, findings);
+  const flags =
+    passport !== null && isOf(passport.content, header, sha256)
+      ? passport.content.identity?.document.recipe.flags
+      : undefined;
+  const { stripTo } = surroundings;
+  return {
+    schema: 'trtforge.inspect-plan/1',
+    kind: 'plan',
+    file: path,
+    product: header.product,
+    version: header.version,
+    fileBytes: header.fileBytes,
+    planBytes: header.planBytes,
+    sha256,
+    foreignHeader:
+      header.foreignHeader === null
+        ? null
+        : { ...header.foreignHeader, content: { ...header.foreignHeader.content } },
+    passport,
+    stripped: stripTo === undefined ? null : stripForeignHeader(path, stripTo),
+    toolchains: surroundings.toolchains
+      .filter(({ product }) => product === header.product)
+      .map((toolchain) => ({ name: toolchain.name, ...loadsIn(header, toolchain, flags) })),
+    findings,
+  };
+}
+
+const isOf = ({ plan }: PassportOfPlan, header: PlanHeader, sha256: string): boolean =>
+  plan.sha256 === sha256 && plan.bytes === header.planBytes;
+
+function headerFindings(header: PlanHeader): PlanFacts['findings'] {
+  const findings: PlanFacts['findings'] = [];
+  const { foreignHeader, announcedBytes, planBytes, path } = header;
+  if (foreignHeader !== null) {
+    findings.push({
+      code: 'plan-foreign-header',
+      severity: 'warning',
+      message: `${foreignHeader.bytes} bytes of ${foreignHeader.kind === 'ultralytics' ? 'Ultralytics metadata' : 'JSON'} stand before the plan; trtexec and TensorRT's own runtimes refuse the file with a «magic tag» error. --strip-header OUT writes the plan alone.`,
+      where: path,
+    });
+  }
+  if (announcedBytes !== null && announcedBytes < planBytes) {
+    findings.push({
+      code: 'plan-trailing-bytes',
+      severity: 'warning',
+      message: `The plan's header announces ${announcedBytes} bytes; ${planBytes - announcedBytes} more follow.`,
+      where: path,
+    });
+  }
+  return findings;
+}
+
+function passportFacts(
+  header: PlanHeader,
+  sha256: string,
+  { path, read }: PlanSurroundings['passport'],
+  findings: PlanFacts['findings'],
+): { readonly path: string; readonly content: PassportOfPlan } | null {
+  try {
+    const passport = read();
+    if (passport === null) return null;
+    if (!isOf(passport, header, sha256)) {
+      const message = 'The passport is of another plan: its digest or size is not that of this file.';
+      findings.push({ code: 'passport-mismatch', severity: 'error', message, where: path });
+    }
+    return { path, content: passport };
+  } catch (error) {
+    if (!(error instanceof TrtforgeError)) throw error;
+    findings.push({ code: 'passport-invalid', severity: 'error', message: error.message, where: path });
+    return null;
+  }
+}

@@ -1,0 +1,93 @@
+import type { Flavour } from '../../tensorrt/toolchain/toolchain.js';
+import type { PlanHeader } from './header.js';
+
+/** `if-allowed`: the plan carries the runtime that runs it, which is code. `if-version-compatible`: that, where it was built so, which is not known. */
+export type Loads = 'yes' | 'if-allowed' | 'if-version-compatible' | 'no';
+
+export interface PlanLoads {
+  readonly loads: Loads;
+  readonly why: string;
+}
+
+interface Runtime {
+  readonly product: string;
+  readonly version: string;
+  /** Default `full`. */
+  readonly flavour?: Flavour;
+}
+
+/**
+ * Whether a runtime can load a plan. A plan loads in the version that built it. Another version loads it only where it was built version-compatible
+ * and carries its own lean runtime (support policies of TensorRT: forward within a major version, and from 8 to 10, 10 to 11); a lean runtime runs
+ * version-compatible plans of its own version (seen with 10.6 plans in the lean runtimes of 10.16 and 11.3: «Version tag does not match»), and
+ * a dispatch runtime only those that carry theirs. `flags` are the builder flags of the passport; undefined where they are not known.
+ */
+export function loadsIn(
+  header: Pick<PlanHeader, 'product' | 'version'>,
+  runtime: Runtime,
+  flags?: readonly string[],
+): PlanLoads {
+  const built = `${header.product} ${header.version ?? 'older than 8.6'}`;
+  const { flavour = 'full' } = runtime;
+  const here = `${flavour === 'full' ? '' : `the ${flavour} runtime of `}${runtime.product} ${runtime.version}`;
+  if (header.product !== runtime.product)
+    return { loads: 'no', why: `It is a plan of ${built}, another product than ${here}.` };
+  if (header.version === null)
+    return { loads: 'no', why: `It is a plan of ${built}; ${here} does not load it.` };
+  const order = orderOf(header.version, runtime.version);
+  if (order === 'older')
+    return {
+      loads: 'no',
+      why: `It was built by ${built}; ${here} cannot load it. Build it again with ${runtime.product} ${runtime.version}.`,
+    };
+  const isSame = order === 'same';
+  const mayLoad = isSame && flavour !== 'dispatch';
+  const itsOwn: PlanLoads = { loads: 'yes', why: `It was built by ${built}.` };
+  if (flags === undefined)
+    return mayLoad
+      ? itsOwn
+      : {
+          loads: 'if-version-compatible',
+          why: `It was built by ${built}; ${here} loads it only if it was built version-compatible.`,
+        };
+  if (!flags.includes('version-compatible'))
+    return isSame && flavour === 'full'
+      ? itsOwn
+      : {
+          loads: 'no',
+          why: `It was built by ${built}, and its passport says that it is not version-compatible; ${here} cannot load it.`,
+        };
+  if (!flags.includes('exclude-lean-runtime'))
+    return {
+      loads: 'if-allowed',
+      why: `It was built version-compatible by ${built} and carries the runtime that ${here} runs it with.`,
+    };
+  return mayLoad
+    ? itsOwn
+    : {
+        loads: 'no',
+        why: `It was built by ${built} without the lean runtime inside, so only that version, full or lean, loads it; ${here} cannot.`,
+      };
+}
+
+/** How a runtime stands to the version that built a plan. */
+function orderOf(plan: string, library: string): 'same' | 'newer' | 'older' {
+  if (sameVersion(plan, library)) return 'same';
+  const [builtMajor = 0, builtMinor = 0] = numbers(plan);
+  const [major = 0, minor = 0] = numbers(library);
+  const isNewer =
+    major === builtMajor
+      ? minor >= builtMinor
+      : (builtMajor === 8 && major === 10) || (builtMajor === 10 && major === 11);
+  return isNewer ? 'newer' : 'older';
+}
+
+/** Compares versions as far as both say them; the build number modulo 256, as plans keep it. */
+function sameVersion(plan: string, library: string): boolean {
+  const ours = numbers(plan);
+  return numbers(library).every(
+    (number, index) => (index === 3 ? number % 256 : number) === (ours[index] ?? 0),
+  );
+}
+
+const numbers = (version: string): number[] => version.split('.').map(Number);

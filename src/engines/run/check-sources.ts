@@ -1,0 +1,170 @@
+import { openFile } from '../../base/files/byte-source.js';
+import { TrtforgeError } from '../../errors.js';
+import { type Dtype, dtypes } from '../../formats/tensor/dtype.js';
+import { isVoidRefusal, readNpyHeader } from '../../formats/tensor/npy.js';
+import { openNpz } from '../../formats/tensor/npz.js';
+import { readPassport } from '../identity/passport.js';
+import { readPlanHeader } from '../plan/header.js';
+import type { Binding } from '../runtime/session.js';
+import { checkDims, refuseUnknown } from '../runtime/tensorrt/engine-inputs.js';
+import { checkConvertible } from './inputs.js';
+import type { RunRequest, RunSource } from './run-request.js';
+
+/** An input as a passport tells it: dimensions are numbers or open. */
+export interface KnownInput extends Binding {
+  readonly shape: readonly (number | null)[] | null;
+}
+
+/** What a file says of a tensor before its values are read; null where its type stays open until the input is known. */
+interface Described {
+  readonly name: string;
+  /** For messages. */
+  readonly from: string;
+  readonly header: { readonly dtype: Dtype; readonly shape: readonly number[] } | null;
+}
+
+/** The inputs of an engine as its passport tells them; null where there is no passport of this plan, or one that says nothing of inputs. */
+export function inputsInPassport(planPath: string): readonly KnownInput[] | null {
+  try {
+    const { plan } = readPassport(planPath);
+    if (plan.bytes !== readPlanHeader(planPath).planBytes) return null;
+    const known = plan.inputs.flatMap(({ name, dtype, shape }) =>
+      dtype in dtypes ? [{ name, dtype: dtype as Dtype, shape }] : [],
+    );
+    return known.length > 0 && known.length === plan.inputs.length ? known : null;
+  } catch (error) {
+    // Whoever loads the engine says what is wrong with it.
+    if (error instanceof TrtforgeError) return null;
+    throw error;
+  }
+}
+
+/**
+ * Holds what is said of inputs against all that can be known before anything is loaded: files are there and begin as npy or npz files do, and nothing is
+ * given twice; where the inputs are known, also names, types and fixed dimensions, and that none is left out. Reads headers, not values.
+ * Throws TF_USAGE, TF_SESSION_INPUT, TF_FILE_…, TF_ARCHIVE_INVALID, TF_TENSOR_….
+ */
+export function checkSources(
+  { sources, shapes, ranges = [] }: Pick<RunRequest, 'sources' | 'shapes' | 'ranges'>,
+  inputs: readonly KnownInput[] | null,
+): void {
+  const given = new Map<string, string>();
+  for (const source of sources) {
+    for (const { name, from, header } of describe(source, inputs)) {
+      refuseTwice(name, given.get(name), from);
+      given.set(name, from);
+      if (inputs !== null && header !== null) checkHeader(bindingOf(inputs, name, from), header, from);
+    }
+  }
+  refuseIdleRanges(ranges, given, sources);
+  if (inputs === null) return;
+  refuseUnknown(inputs, [...(shapes?.keys() ?? []), ...ranges.flatMap(({ name }) => name ?? [])]);
+  if (!sources.some(({ kind }) => kind === 'random')) refuseMissing(inputs, given);
+}
+
+/** The input of a name. Throws TF_SESSION_INPUT where there is none. */
+export function bindingOf<B extends Binding>(inputs: readonly B[], name: string, path: string): B {
+  const binding = inputs.find((input) => input.name === name);
+  if (binding !== undefined) return binding;
+  throw new TrtforgeError('TF_SESSION_INPUT', `${path} is given for ${name}, which is no input.`, {
+    remedy: `The inputs are ${inputs.map((input) => input.name).join(', ')}.`,
+  });
+}
+
+/** Throws TF_SESSION_INPUT where an input is not among the given. */
+export function refuseMissing(inputs: readonly Binding[], given: ReadonlyMap<string, unknown>): void {
+  const names = inputs.map(({ name }) => name).filter((name) => !given.has(name));
+  if (names.length === 0) return;
+  throw new TrtforgeError(
+    'TF_SESSION_INPUT',
+    `There is no tensor for the ${names.length === 1 ? 'input' : 'inputs'} ${names.map((name) => `«${name}»`).join(', ')}.`,
+    {
+      remedy: `Give ${names.length === 1 ? 'it' : 'them'}: ${names.map((name) => `${name}=@${name}.npy`).join(' ')}, or add --inputs random.`,
+    },
+  );
+}
+
+function describe(source: RunSource, inputs: readonly KnownInput[] | null): readonly Described[] {
+  if (source.kind === 'random') return [];
+  if (source.kind === 'archive') return describeArchive(source.path, inputs);
+  const { name, path } = source;
+  const voidDtype = inputs === null ? undefined : bindingOf(inputs, name, path).dtype;
+  return [{ name, from: path, header: unlessVoid(() => inputHeader(name, path, voidDtype)) }];
+}
+
+/** Type and shape of the tensor that a file gives for an input (see `readInput`), from its header alone. Throws what reading the file throws. */
+export function inputHeader(
+  name: string,
+  path: string,
+  voidDtype: Dtype | undefined,
+): NonNullable<Described['header']> {
+  const options = voidDtype === undefined ? {} : { voidDtype };
+  const file = path.endsWith('.npz') ? openNpz(path, options) : openFile(path);
+  try {
+    return 'describe' in file ? file.describe(name) : readNpyHeader(file, options);
+  } finally {
+    file.close();
+  }
+}
+
+/** Types are looked at where they can be held against something. */
+function describeArchive(path: string, inputs: readonly KnownInput[] | null): readonly Described[] {
+  const voidDtypes = Object.fromEntries((inputs ?? []).map(({ name, dtype }) => [name, dtype]));
+  const archive = openNpz(path, { voidDtypes });
+  try {
+    if (archive.names.length === 0) {
+      throw new TrtforgeError('TF_TENSOR_FILE_INVALID', `${path} holds no tensor: it has no .npy member.`);
+    }
+    return archive.names.map((name) => {
+      if (inputs === null) return { name, from: path, header: null };
+      bindingOf(inputs, name, path);
+      return { name, from: `${name} in ${path}`, header: archive.describe(name) };
+    });
+  } finally {
+    archive.close();
+  }
+}
+
+function unlessVoid(read: () => Described['header']): Described['header'] {
+  try {
+    return read();
+  } catch (error) {
+    if (isVoidRefusal(error)) return null;
+    throw error;
+  }
+}
+
+function checkHeader(input: KnownInput, header: NonNullable<Described['header']>, from: string): void {
+  checkConvertible(input, header.dtype, from);
+  const { name, shape } = input;
+  if (shape !== null) checkDims({ name, shape }, header.shape);
+}
+
+/** A range says what to draw: where nothing is drawn it would be dropped without a word. */
+function refuseIdleRanges(
+  ranges: NonNullable<RunRequest['ranges']>,
+  given: ReadonlyMap<string, string>,
+  sources: readonly RunSource[],
+): void {
+  if (ranges.length > 0 && !sources.some(({ kind }) => kind === 'random')) {
+    throw new TrtforgeError('TF_USAGE', 'A range of values is given, and no input is drawn.', {
+      remedy: 'Add --inputs random, or leave --val-range out.',
+    });
+  }
+  for (const { name } of ranges) {
+    const file = name === null ? undefined : given.get(name);
+    if (file === undefined) continue;
+    throw new TrtforgeError(
+      'TF_USAGE',
+      `The input ${name} is given by ${file}, so the range of values for it means nothing.`,
+      { remedy: 'Leave one of them out.' },
+    );
+  }
+}
+
+function refuseTwice(name: string, earlier: string | undefined, from: string): void {
+  if (earlier === undefined) return;
+  throw new TrtforgeError('TF_USAGE', `The input ${name} is given twice: by ${earlier} and by ${from}.`, {
+    remedy: 'Leave one of them out.',
+  });
+}

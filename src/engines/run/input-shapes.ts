@@ -1,0 +1,85 @@
+import { TrtforgeError } from '../../errors.js';
+import { type AxisPlace, openDimensions } from '../../formats/onnx/open-dimensions.js';
+import type { ValueUses } from '../../formats/onnx/value-uses.js';
+import type { Binding } from '../runtime/session.js';
+
+export interface ResolvedShapes {
+  /** Input name to dimensions, every one a number. */
+  readonly shapes: ReadonlyMap<string, readonly number[]>;
+  /** Symbol to number; the same symbol has the same size everywhere. */
+  readonly sizes: ReadonlyMap<string, number>;
+  /** Input name to the axes whose size nobody gave; only inputs that have some. */
+  readonly guessedAxes: ReadonlyMap<string, readonly number[]>;
+}
+
+/**
+ * Gives every input a shape: as asked for, else as declared, with open dimensions set by the shapes asked for and the rest guessed (`openDimensions`);
+ * `attempt` counts from 0 and chooses among the likely sizes. Throws TF_SHAPE_INVALID when a shape asked for does not fit, or an input has no rank and no
+ * shape was asked for.
+ */
+export function resolveShapes(
+  inputs: readonly Binding[],
+  asked: ReadonlyMap<string, readonly number[]>,
+  uses?: ValueUses,
+  attempt = 0,
+): ResolvedShapes {
+  for (const name of asked.keys()) {
+    if (!inputs.some((input) => input.name === name)) {
+      throw new TrtforgeError('TF_SHAPE_INVALID', `There is no input «${name}» to give a shape.`, {
+        remedy: `The inputs are ${inputs.map((input) => input.name).join(', ')}.`,
+      });
+    }
+  }
+  const sizes = new Map<string, number>();
+  for (const input of inputs) takeSymbols(input, asked.get(input.name), sizes);
+  const guessedAxes = new Map<string, number[]>();
+  const sizeAt = new Map<string, number>();
+  const at = ({ input, axis }: AxisPlace) => `${axis} ${input}`;
+  for (const { places, symbol, tries } of openDimensions(inputs, uses)) {
+    const known = places.flatMap(({ input, axis }) => asked.get(input)?.[axis] ?? [])[0];
+    const size = known ?? tries[Math.min(attempt, tries.length - 1)] ?? 1;
+    if (symbol !== null) sizes.set(symbol, size);
+    for (const place of places) {
+      sizeAt.set(at(place), size);
+      if (known !== undefined) continue;
+      const axes = guessedAxes.get(place.input) ?? [];
+      guessedAxes.set(place.input, axes);
+      axes.push(place.axis);
+    }
+  }
+  const shapes = new Map(
+    inputs.map(({ name, shape }) => {
+      const given = asked.get(name);
+      if (given === undefined && shape === null) throw rankUnknown(name);
+      const guess = shape?.map((dim, axis) =>
+        typeof dim === 'number' ? dim : (sizeAt.get(at({ input: name, axis })) ?? 1),
+      );
+      return [name, given ?? guess ?? []] as const;
+    }),
+  );
+  return { shapes, sizes, guessedAxes };
+}
+
+function takeSymbols(input: Binding, shape: readonly number[] | undefined, sizes: Map<string, number>): void {
+  if (shape === undefined || input.shape === null) return;
+  const declared = input.shape;
+  const refuse = (why: string) =>
+    new TrtforgeError(
+      'TF_SHAPE_INVALID',
+      `The shape [${shape}] does not fit the input «${input.name}»: ${why}.`,
+    );
+  if (shape.length !== declared.length) throw refuse(`it has ${declared.length} dimensions`);
+  declared.forEach((dim, axis) => {
+    const size = shape[axis] ?? 0;
+    if (typeof dim === 'number' && dim !== size) throw refuse(`dimension ${axis} is ${dim}`);
+    if (typeof dim !== 'string') return;
+    const known = sizes.get(dim) ?? size;
+    if (known !== size) throw refuse(`${dim} is ${known} elsewhere`);
+    sizes.set(dim, size);
+  });
+}
+
+const rankUnknown = (name: string) =>
+  new TrtforgeError('TF_SHAPE_INVALID', `The input ${name} has no declared rank.`, {
+    remedy: `Give its shape: --shapes ${name}:1x8.`,
+  });

@@ -1,0 +1,256 @@
+import { TrtforgeError } from '../../errors.js';
+import type { ModelLike } from '../../formats/onnx/model.js';
+import { ValueUses } from '../../formats/onnx/value-uses.js';
+import { inlineFunctions } from '../../formats/precision/inline-functions.js';
+import { type Dtype, dtypes, elementCount } from '../../formats/tensor/dtype.js';
+import { type ByteFloat, isByteFloat } from '../../formats/tensor/low-precision.js';
+import { readNpy } from '../../formats/tensor/npy.js';
+import { isRandomDtype, type RandomStream, randomStream, randomTensor } from '../../formats/tensor/random.js';
+import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
+import {
+  elementsOf,
+  firstBeyond,
+  float32Values,
+  floatTensor,
+  type IntegerDtype,
+  integerTensor,
+  isIntegerDtype,
+  narrowableValues,
+  numbersOf,
+  tensorFrom,
+} from '../../formats/tensor/values.js';
+import type { Binding } from '../runtime/session.js';
+import { chooseRange, type InputRange } from './input-range.js';
+import { resolveShapes } from './input-shapes.js';
+import type { DescribedInput } from './run-result.js';
+
+/** What a user says about inputs; all of it optional. */
+export interface InputWishes {
+  /** Input name to dimensions (a profile's opt shapes do). */
+  readonly shapes?: ReadonlyMap<string, readonly number[]>;
+  /** Ranges that overrule the graph's; `name` null is for every input. */
+  readonly ranges?: readonly { readonly name: string | null; readonly low: number; readonly high: number }[];
+  /** npy files to take instead of random numbers. */
+  readonly files?: readonly { readonly name: string; readonly path: string }[];
+}
+
+/** One input as it will be filled. */
+export interface PlannedInput {
+  readonly name: string;
+  readonly dtype: Binding['dtype'];
+  readonly shape: readonly number[];
+  /** Where its elements come from, in one phrase. */
+  readonly from: string;
+  /** Axes whose size was guessed; absent where none was. */
+  readonly guessedAxes?: readonly number[] | undefined;
+  readonly tensor: (seed: number, sample: number) => Tensor;
+}
+
+/**
+ * Plans every input of a model from its graph and from what is asked for. `model` is changed (its functions are inlined), so give one opened for this.
+ * `attempt` counts from 0: sizes that are guessed are others with each.
+ * Throws TF_SHAPE_INVALID, TF_SESSION_INPUT (unknown names, types that cannot be drawn), and what reading a file throws.
+ */
+export function planInputs(
+  model: ModelLike,
+  inputs: readonly Binding[],
+  wishes: InputWishes = {},
+  attempt = 0,
+): readonly PlannedInput[] {
+  refuseUnknownNames(inputs, wishes);
+  const files = new Map(
+    (wishes.files ?? []).map(({ name, path }) => [name, { path, tensor: readNpy(path) }]),
+  );
+  const asked = new Map(wishes.shapes);
+  for (const [name, { tensor }] of files) asked.set(name, tensor.shape);
+  inlineFunctions(model.proto);
+  const uses = new ValueUses(model);
+  const { shapes, sizes, guessedAxes } = resolveShapes(inputs, asked, uses, attempt);
+  const longest = longestAxis(inputs, shapes);
+
+  return inputs.map((input): PlannedInput => {
+    const { name, dtype } = input;
+    const shape = shapes.get(name) ?? [];
+    const file = files.get(name);
+    if (file !== undefined) {
+      const tensor = inDtype(input, file.tensor, file.path);
+      return { name, dtype, shape, from: file.path, tensor: () => tensor };
+    }
+    const range = askedRange(input, wishes) ?? chooseRange(input, uses, { shapes, sizes, longest });
+    return {
+      name,
+      dtype,
+      shape,
+      from: range.reason,
+      guessedAxes: guessedAxes.get(name),
+      tensor: (seed, sample) => draw(input, shape, range, randomStream(seed, `${name}/${sample}`)),
+    };
+  });
+}
+
+/** What results say of an input. */
+export const describedInput = ({
+  name,
+  dtype,
+  shape,
+  from,
+  guessedAxes,
+}: Omit<PlannedInput, 'tensor'>): DescribedInput => ({
+  name,
+  dtype,
+  shape: [...shape],
+  from,
+  ...(guessedAxes === undefined ? {} : { guessedAxes: [...guessedAxes] }),
+});
+
+/** What lengths are lengths of: the longest axis that the model leaves open, or else the longest of all; the batch does not count. */
+function longestAxis(inputs: readonly Binding[], shapes: ReadonlyMap<string, readonly number[]>): number {
+  const axes = inputs.flatMap((input) =>
+    (shapes.get(input.name) ?? []).map((size, axis) => ({
+      size,
+      axis,
+      open: typeof input.shape?.[axis] !== 'number',
+    })),
+  );
+  const inner = axes.filter(({ axis }) => axis > 0);
+  const open = inner.filter((axis) => axis.open);
+  return Math.max(1, ...(open.length > 0 ? open : inner).map(({ size }) => size));
+}
+
+/** All inputs of one sample. */
+export const sampleOf = (plan: readonly PlannedInput[], seed: number, sample: number): NamedTensors =>
+  new Map(plan.map((input) => [input.name, input.tensor(seed, sample)]));
+
+/** A tensor in the dtype of a binding: floats and integers are converted among themselves; anything else, and an integer that does not fit, is TF_SESSION_INPUT. */
+export function inDtype(input: Binding, tensor: Tensor, origin: string): Tensor {
+  const { dtype } = input;
+  checkConvertible(input, tensor.dtype, origin);
+  if (tensor.dtype === dtype) return tensor;
+  if (isFloatDtype(dtype)) {
+    const values = dtypes[dtype].bits < 32 ? narrowableValues(tensor) : float32Values(tensor);
+    return floatTensor(dtype, tensor.shape, values);
+  }
+  if (!isIntegerDtype(dtype)) return tensor;
+  if (dtypes[dtype].bits === 64 && dtypes[tensor.dtype].bits === 64) return otherSign(input, tensor, origin);
+  return integersOf(input, dtype, tensor.shape, numbersOf(tensor), origin);
+}
+
+/** int64 as uint64 or the other way, to the last bit. */
+function otherSign(input: Binding, tensor: Tensor, origin: string): Tensor {
+  const elements = elementsOf({ ...tensor, dtype: tensor.dtype as 'int64' | 'uint64' });
+  const at = elements.findIndex((value) => BigInt.asIntN(64, value) < 0n);
+  if (at >= 0) throw beyond(input, origin, elements[at]!, at);
+  return { ...tensor, dtype: input.dtype };
+}
+
+/** Throws TF_SESSION_INPUT for a number that the type cannot hold: it would wrap around and be another. */
+function integersOf(
+  input: Binding,
+  dtype: IntegerDtype,
+  shape: readonly number[],
+  values: ArrayLike<number>,
+  origin: string,
+): Tensor {
+  const at = firstBeyond(dtype, values);
+  if (at < 0) return integerTensor(dtype, shape, values);
+  throw beyond(input, origin, values[at]!, at);
+}
+
+const beyond = ({ name, dtype }: Binding, origin: string, value: number | bigint, at: number) =>
+  new TrtforgeError(
+    'TF_SESSION_INPUT',
+    `${origin} holds ${value} (element ${at}), which the input «${name}» of type ${dtype} cannot.`,
+    { remedy: `Give values that ${dtype} holds.` },
+  );
+
+/** Throws TF_SESSION_INPUT unless values of a dtype can be given to an input: floats to floats, integers to integers. */
+export function checkConvertible(input: Binding, dtype: Dtype, origin: string): void {
+  const { kind } = dtypes[dtype];
+  if (input.dtype === dtype || (isFloatDtype(input.dtype) && kind === 'float')) return;
+  if (isIntegerDtype(input.dtype) && (kind === 'int' || kind === 'uint')) return;
+  throw new TrtforgeError(
+    'TF_SESSION_INPUT',
+    `${origin} holds ${dtype}, but the input «${input.name}» is ${input.dtype}.`,
+  );
+}
+
+function refuseUnknownNames(inputs: readonly Binding[], { ranges = [], files = [] }: InputWishes): void {
+  for (const { name } of [...ranges, ...files]) {
+    if (name === null || inputs.some((input) => input.name === name)) continue;
+    throw new TrtforgeError('TF_SESSION_INPUT', `There is no input «${name}».`, {
+      remedy: `The inputs are ${inputs.map((input) => input.name).join(', ')}.`,
+    });
+  }
+}
+
+function askedRange({ name, dtype }: Binding, { ranges = [] }: InputWishes): InputRange | undefined {
+  const range =
+    ranges.findLast((candidate) => candidate.name === name) ??
+    ranges.findLast((candidate) => candidate.name === null);
+  if (range === undefined) return undefined;
+  const { low, high } = range;
+  if (isIntegerDtype(dtype)) checkIntegerRange(name, dtype, low, high);
+  return { spread: { kind: 'uniform', low, high }, reason: `${low} to ${high}, as asked for` };
+}
+
+/** Throws TF_SESSION_INPUT for a range without an integer, and for one with integers that the type cannot hold. */
+function checkIntegerRange(name: string, dtype: IntegerDtype, low: number, high: number): void {
+  const [least, most] = [Math.ceil(low), Math.floor(high)];
+  if (least <= most && firstBeyond(dtype, [least, most]) < 0) return;
+  const why = least <= most ? 'cannot hold all of that' : 'has no number in it';
+  throw new TrtforgeError(
+    'TF_SESSION_INPUT',
+    `The values of the input «${name}» are to be ${low} to ${high}, but its type, ${dtype}, ${why}.`,
+    { remedy: `Give the input a range of its own: --val-range ${name}:[0,1].` },
+  );
+}
+
+/** A shape that is a slip of the pen asks for more memory than there can be. */
+function draw(input: Binding, shape: readonly number[], range: InputRange, stream: RandomStream): Tensor {
+  try {
+    return drawn(input, shape, range, stream);
+  } catch (cause) {
+    if (!(cause instanceof RangeError)) throw cause;
+    throw new TrtforgeError(
+      'TF_SHAPE_INVALID',
+      `The input ${input.name} of shape [${shape.join(', ')}] is too large to be drawn.`,
+      { cause, remedy: 'Give a smaller shape: --shapes name:1x3x224x224.' },
+    );
+  }
+}
+
+function drawn(
+  input: Binding,
+  shape: readonly number[],
+  { spread }: InputRange,
+  stream: RandomStream,
+): Tensor {
+  const { name, dtype } = input;
+  if (!isRandomDtype(dtype)) {
+    throw new TrtforgeError(
+      'TF_SESSION_INPUT',
+      `The input ${name} is ${dtype}, for which no numbers can be drawn.`,
+      {
+        remedy: `Give its elements: --inputs ${name}=@file.npy.`,
+      },
+    );
+  }
+  if (spread.kind !== 'mask') return randomTensor(dtype, shape, spread, stream);
+  const ones = maskOf(shape, stream);
+  if (dtype === 'bool') return tensorFrom(dtype, shape, Uint8Array.from(ones));
+  if (isIntegerDtype(dtype)) return integerTensor(dtype, shape, ones);
+  return floatTensor(dtype, shape, ones);
+}
+
+/** Along the last axis ones, at least half of them, then zeros: what padding a batch gives. */
+function maskOf(shape: readonly number[], stream: RandomStream): Float32Array {
+  const length = shape.at(-1) ?? 1;
+  const mask = new Float32Array(elementCount(shape));
+  for (let start = 0; start < mask.length; start += length) {
+    mask.fill(1, start, start + stream.integer(Math.ceil(length / 2), length));
+  }
+  return mask;
+}
+
+const isFloatDtype = (dtype: Dtype): dtype is 'float16' | 'bfloat16' | 'float32' | 'float64' | ByteFloat =>
+  ['float16', 'bfloat16', 'float32', 'float64'].includes(dtype) || isByteFloat(dtype);

@@ -1,0 +1,75 @@
+import { z } from 'zod';
+
+const shape = z.array(z.int().nonnegative());
+
+/** One input of a run, as results have it. */
+export const describedInputSchema = z.object({
+  name: z.string(),
+  dtype: z.string(),
+  shape: z.array(z.int().nonnegative()),
+  /** A file, or what the random numbers are. */
+  from: z.string(),
+  /** Axes that the model leaves open and nobody gave a size, so that one was guessed; absent where there are none. */
+  guessedAxes: z.array(z.int().nonnegative()).optional(),
+});
+export type DescribedInput = z.infer<typeof describedInputSchema>;
+
+/** What `run` gives: which file ran on what, with which inputs, and what came out. */
+export const runResultSchema = z.object({
+  schema: z.literal('trtforge.run/1'),
+  file: z.string(),
+  kind: z.enum(['engine', 'model']),
+  /** What ran it: `TensorRT 10.6.0.26 (NVIDIA H200)`, `ONNX Runtime 1.30.0 (CPU)`. */
+  backend: z.string(),
+  /** Optimization profile that was used; null for a model. */
+  profile: z.int().nonnegative().nullable(),
+  /** null for a model. */
+  cudaGraph: z
+    .object({
+      asked: z.enum(['auto', 'always', 'never']),
+      /** Why runs went on without one. */
+      refusals: z.array(z.string()),
+    })
+    .nullable(),
+  /** Of an engine with weight streaming: bytes of these weights that stay on the GPU; absent for others. */
+  weightBudgetBytes: z.number().optional(),
+  seed: z.int().nonnegative(),
+  inputs: z.array(describedInputSchema),
+  outputs: z.array(
+    z.object({
+      name: z.string(),
+      dtype: z.string(),
+      shape,
+      elements: z.int().nonnegative(),
+      /** Of the finite elements; null where there is none. */
+      min: z.number().nullable(),
+      max: z.number().nullable(),
+      mean: z.number().nullable(),
+      nan: z.int().nonnegative(),
+      infinite: z.int().nonnegative(),
+      /** The npy file, or the npz that holds it; null when nothing was to be written. */
+      file: z.string().nullable(),
+    }),
+  ),
+  times: z.object({
+    /** From the first look at the file to the first run. */
+    openMs: z.number().nonnegative(),
+    iterations: z.int().positive(),
+    /** Host memory to host memory; of an engine in the process that runs it, of a model with the way to that process and back. */
+    first: z.number().nonnegative(),
+    /** Of all iterations but the first, which makes buffers; null when there was one. */
+    rest: z
+      .object({
+        min: z.number().nonnegative(),
+        median: z.number().nonnegative(),
+        mean: z.number().nonnegative(),
+        max: z.number().nonnegative(),
+      })
+      .nullable(),
+  }),
+  warnings: z.array(z.string()),
+  /** The command line that does this again. */
+  repeat: z.string(),
+});
+
+export type RunResult = z.infer<typeof runResultSchema>;

@@ -1,0 +1,52 @@
+import { TrtforgeError } from '../../../errors.js';
+import { checkDevice } from '../../../tensorrt/addon/chosen-gpu.js';
+
+export const ortProviders = ['cpu', 'cuda'] as const;
+/** Which of ONNX Runtime's execution providers is asked for. */
+export type OrtProvider = (typeof ortProviders)[number];
+
+/** Where a model runs: what sessions on ONNX Runtime are opened with. */
+export interface OrtPlace {
+  /** Default `cpu`. With `cuda`, nodes that the provider does not take run on the CPU all the same; see `OrtSession.placement`. */
+  readonly provider?: OrtProvider | undefined;
+  /** Of `cuda`: which of the visible GPUs; default 0. */
+  readonly device?: number | undefined;
+}
+
+/** `ONNX Runtime 1.30.0 (CPU)`, `ONNX Runtime 1.30.0 (CUDA, GPU 0)`. */
+export function ortBackend(
+  version: string,
+  { provider = 'cpu', device = 0 }: OrtPlace,
+  isTf32Allowed: boolean,
+): string {
+  const cuda = `CUDA, GPU ${device}${isTf32Allowed ? ', TF32 allowed' : ''}`;
+  return `ONNX Runtime ${version} (${provider === 'cuda' ? cuda : 'CPU'})`;
+}
+
+/** The provider in a backend's name, in capitals (`CPU`, `CUDA`); undefined when ONNX Runtime did not run it. */
+export const providerInBackend = (backend: string): string | undefined =>
+  /^ONNX Runtime.*\((\w+)[^()]*\)$/.exec(backend)?.[1];
+
+/** As its own scripts name it; the CPU is always there for what CUDA does not take. */
+export const executionProviders = (provider: string): readonly string[] =>
+  [...new Set([provider, 'CPU'])].map((each) => `${each}ExecutionProvider`);
+
+/** Throws TF_USAGE for a GPU where the CPU is asked for, and for what numbers none. */
+export function checkPlace(path: string, { provider, device }: OrtPlace): void {
+  checkDevice(device);
+  if (device === undefined || provider === 'cuda') return;
+  throw new TrtforgeError(
+    'TF_USAGE',
+    `--device is for engines and for --provider cuda; ${path} is a model and runs on the CPU.`,
+    { remedy: 'Leave it out, or give --provider cuda.' },
+  );
+}
+
+/** The same where models run on nothing but the CPU. */
+export function checkOnCpu(path: string, device: number | undefined): void {
+  checkDevice(device);
+  if (device === undefined) return;
+  throw new TrtforgeError('TF_USAGE', `--device is for engines; ${path} is a model and runs on the CPU.`, {
+    remedy: 'Leave it out.',
+  });
+}

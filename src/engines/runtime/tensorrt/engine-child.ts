@@ -1,0 +1,45 @@
+import { rmSync } from 'node:fs';
+import { serveSession } from '../../../base/process/supervised-child.js';
+import { TrtforgeError } from '../../../errors.js';
+import type { EventListener } from '../../../events.js';
+import type { EngineSession } from './engine-interface.js';
+import type { EngineOpened, EngineRan, EngineRequest } from './engine-protocol.js';
+import { openEngineSession } from './engine-session.js';
+import { receiveTensors, sendTensors } from './tensor-exchange.js';
+
+let session: EngineSession | undefined;
+let folders: readonly string[] = [];
+
+serveSession(async (message, emit) => {
+  const request = message as EngineRequest;
+  return request.kind === 'open' ? open(request, emit) : run(request);
+});
+
+async function open(request: EngineRequest & { kind: 'open' }, emit: EventListener): Promise<EngineOpened> {
+  folders = request.folders;
+  // Whoever asked may be gone by then: nobody else would remove them.
+  process.on('exit', () => {
+    for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+  });
+  session = await openEngineSession(request.planPath, { ...request.options, emit });
+  const { backend, inputs, outputs, facts } = session;
+  return { backend, inputs, outputs, facts };
+}
+
+async function run(request: EngineRequest & { kind: 'run' }): Promise<EngineRan> {
+  if (session === undefined) throw new TrtforgeError('TF_INTERNAL', 'The session is not open.');
+  const inputs = receiveTensors(request.inputs);
+  const options = request.profile === undefined ? {} : { profile: request.profile };
+  const ms: number[] = [];
+  let outputs = new Map() as Awaited<ReturnType<EngineSession['run']>>;
+  for (let iteration = 0; iteration < request.iterations; iteration++) {
+    const started = performance.now();
+    outputs = await session.run(inputs, { ...options, outputs: 'pinned' });
+    ms.push(performance.now() - started);
+  }
+  return {
+    outputs: sendTensors(outputs, folders),
+    ms,
+    cudaGraphRefusals: session.facts.cudaGraphRefusals,
+  };
+}

@@ -1,0 +1,154 @@
+import type { EventListener } from '../../../events.js';
+import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
+import type { ElementArray } from '../../../formats/tensor/values.js';
+import type { NativeEngineFacts } from '../../../tensorrt/addon/native-engine.js';
+import type { Toolchain } from '../../../tensorrt/toolchain/toolchain.js';
+import type { TrustWishes } from '../../store/trust.js';
+import type { Binding, RunOptions, Session } from '../session.js';
+import type { CudaGraph, EngineWishes } from './engine-options.js';
+
+/** min, opt and max of one input in one optimization profile: dimensions, or the values of a shape tensor. */
+export interface BindingRange {
+  readonly min: readonly number[];
+  readonly opt: readonly number[];
+  readonly max: readonly number[];
+}
+
+/** An input or output of an engine. Open dimensions are null; symbols are gone by the time a plan is built. */
+export interface EngineBinding extends Binding {
+  readonly shape: readonly (number | null)[];
+  /** True for an input whose values decide shapes: it stays on the host, and its values must lie within the profile. */
+  readonly hostValues: boolean;
+  /** One per profile; empty for outputs. */
+  readonly profiles: readonly BindingRange[];
+}
+
+/** What the inputs of a call look like: shapes, and for inputs with `hostValues` a tensor of their values. */
+export type CallShapes =
+  | ReadonlyMap<string, readonly number[] | Tensor>
+  | Readonly<Record<string, readonly number[] | Tensor>>;
+
+export interface EngineRunOptions extends RunOptions {
+  /** Profile to run in; default the smallest that takes the shapes. */
+  readonly profile?: number;
+  /**
+   * Where outputs go. Default: into fresh memory. `pinned`: they stay in the call's own buffers, valid until the next run of the same shapes, and
+   * nothing is copied. Tensors: their bytes are written over (dtype and shape must be the output's); outputs that are not named get fresh memory.
+   */
+  readonly outputs?: 'pinned' | NamedTensors;
+}
+
+export interface PrepareOptions {
+  readonly profile?: number;
+  readonly cudaGraph?: CudaGraph;
+  /** Tensors of it stay on the device: each run reads what the run before wrote. */
+  readonly state?: EngineState;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Shapes and buffers fixed for many runs: write `inputs`, run, read `outputs`; nothing is allocated or copied on the host. The arrays are pinned memory
+ * of the call, the same from run to run, and end with `close`. One run at a time: the buffers are the call's own.
+ */
+export interface PreparedCall {
+  readonly profile: number;
+  readonly cudaGraph: boolean;
+  /** Why there is no CUDA graph although one was wanted; null otherwise. */
+  readonly cudaGraphRefusal: string | null;
+  /** Elements by name; types under a byte and 8-bit floats are bytes. Tensors of the state and host values are not here. */
+  readonly inputs: Readonly<Record<string, ElementArray>>;
+  /** Outputs whose shape depends on the data are not here: `output(name)` gives them. */
+  readonly outputs: Readonly<Record<string, ElementArray>>;
+  /** Blocks this thread until the outputs are there. Throws TF_RUN_FAILED, TF_SESSION_CLOSED. */
+  runSync(): void;
+  /** The same off this thread. */
+  run(options?: RunOptions): Promise<void>;
+  /** An input's buffer as a tensor. */
+  input(name: string): Tensor;
+  /** An output of the last run; over the call's own buffer, or a copy where its shape depends on the data. */
+  output(name: string): Tensor;
+  close(): void;
+}
+
+/** Tensors that stay on the GPU between runs; each is an input whose next content is an output of the run before. */
+export interface EngineState {
+  readonly tensors: readonly {
+    readonly input: string;
+    readonly output: string;
+    readonly dtype: Binding['dtype'];
+    readonly shape: readonly number[];
+    readonly bytes: number;
+  }[];
+  /** Runs since the state was made or reset. */
+  readonly steps: number;
+  /** All zeros again. */
+  reset(): Promise<void>;
+  /** The present content of one tensor, by the input's name; copied from the GPU. */
+  read(input: string): Promise<Tensor>;
+  /** Overwrites the present content of one tensor. Throws TF_SESSION_INPUT when dtype or shape differ. */
+  write(input: string, tensor: Tensor): Promise<void>;
+  close(): void;
+}
+
+/** What runs an engine: a session (which spreads runs over its contexts) or one context of it. */
+export interface EngineRunner {
+  /**
+   * Takes one tensor for each input. The first run of new shapes prepares buffers, a repeated one a CUDA graph. Inputs must not change before
+   * the run begins, arrays for outputs until the promise settles. Throws TF_SESSION_INPUT, TF_PROFILE_MISFIT (names the tensor, the shape and the valid ranges), TF_RUN_FAILED, TF_GPU_MEMORY.
+   */
+  run(inputs: NamedTensors, options?: EngineRunOptions): Promise<NamedTensors>;
+  /** The same, blocking this thread. Throws TF_SESSION_NOT_PREPARED for shapes that `run` has not yet seen. */
+  runSync(inputs: NamedTensors, options?: Omit<EngineRunOptions, 'signal'>): NamedTensors;
+  /** The fastest way: a call whose shapes and buffers are fixed. It belongs to the caller, who closes it. */
+  prepare(shapes: CallShapes, options?: PrepareOptions): Promise<PreparedCall>;
+}
+
+export interface EngineContext extends EngineRunner, AsyncDisposable {
+  close(): Promise<void>;
+}
+
+/** A TensorRT engine on a GPU, in this process. */
+export interface EngineSession extends Session, EngineRunner {
+  readonly inputs: readonly EngineBinding[];
+  readonly outputs: readonly EngineBinding[];
+  readonly facts: SessionFacts;
+  run(inputs: NamedTensors, options?: EngineRunOptions): Promise<NamedTensors>;
+  /** One more context: activations and a stream of its own, for runs at the same time as others. */
+  context(): EngineContext;
+  /**
+   * Device memory for tensors that are fed back, input name to the output that becomes its next content. Zero-filled.
+   * Shapes are the engine's own; inputs with open dimensions need theirs in `shapes`.
+   * Throws TF_SESSION_INPUT for pairs that do not fit each other, TF_GPU_MEMORY.
+   */
+  state(
+    pairs: Readonly<Record<string, string>>,
+    shapes?: Readonly<Record<string, readonly number[]>>,
+  ): EngineState;
+  /** What the engine's inspector says, as JSON text; see `engines/layers/read-layers.ts`. */
+  layers(): Promise<string>;
+}
+
+export interface SessionFacts {
+  readonly planPath: string;
+  readonly toolchain: Toolchain;
+  /** Whether a passport vouched for the plan. */
+  readonly passport: boolean;
+  readonly gpu: { readonly index: number; readonly name: string; readonly computeCapability: number };
+  readonly engine: NativeEngineFacts;
+  /** Why CUDA graphs were refused, each reason once. */
+  readonly cudaGraphRefusals: readonly string[];
+}
+
+export interface EngineSessionOptions extends EngineWishes, Omit<TrustWishes, 'signKey'> {
+  /** Ordinal of the GPU among the visible ones; default 0. */
+  readonly device?: number | undefined;
+  /** Default true: a plan without passport is refused, since nothing says what it is. */
+  readonly requirePassport?: boolean;
+  /** Contexts that `run` spreads over; default 1. */
+  readonly contexts?: number;
+  /** How many calls `run` keeps ready per context, and how much pinned memory they may hold; default 16 and 2 GiB. */
+  readonly keepCalls?: { readonly count?: number; readonly bytes?: number };
+  readonly emit?: EventListener | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly environment?: NodeJS.ProcessEnv | undefined;
+}

@@ -1,0 +1,144 @@
+import { TrtforgeError } from '../../../errors.js';
+import { ignoreEvents } from '../../../events.js';
+import type { NamedTensors } from '../../../formats/tensor/tensor.js';
+import { DeviceState } from './device-state.js';
+import { type ContextSettings, ProfileContexts } from './engine-context.js';
+import type {
+  EngineContext,
+  EngineRunOptions,
+  EngineSession,
+  EngineSessionOptions,
+  EngineState,
+  SessionFacts,
+} from './engine-interface.js';
+import { type EngineAddon, type LoadedEngine, loadEngine } from './load-engine.js';
+
+const KEEP_CALLS = 16;
+const KEEP_BYTES = 2 ** 31;
+
+/**
+ * Loads a TensorRT engine onto a GPU, in this process. Throws what `loadEngine` throws; the plan is checked before the library sees it, but a library
+ * that aborts all the same ends this process: `openSupervisedEngine` runs it in another.
+ */
+export async function openEngineSession(
+  planPath: string,
+  options: EngineSessionOptions & { readonly addon?: EngineAddon } = {},
+): Promise<EngineSession> {
+  const engine = await loadEngine(planPath, options);
+  return new LoadedSession(engine, options);
+}
+
+class LoadedSession implements EngineSession {
+  readonly backend: string;
+  readonly facts: SessionFacts;
+  readonly #engine: LoadedEngine;
+  readonly #settings: ContextSettings;
+  /** Those that `run` spreads over. */
+  readonly #pool: readonly ProfileContexts[];
+  readonly #contexts: Set<ProfileContexts>;
+  readonly #states = new Set<DeviceState>();
+  #closing: Promise<void> | undefined;
+
+  constructor(engine: LoadedEngine, options: EngineSessionOptions) {
+    const { emit = ignoreEvents, keepCalls = {}, contexts = 1 } = options;
+    const { gpu, toolchain, native, plan } = engine;
+    const refusals: string[] = [];
+    this.#engine = engine;
+    this.backend = `${toolchain.product === 'tensorrt' ? 'TensorRT' : 'TensorRT-RTX'} ${native.facts.libraryVersion} (${gpu.name})`;
+    this.facts = {
+      planPath: plan.path,
+      toolchain,
+      passport: plan.passport !== null,
+      gpu: { index: gpu.index, name: gpu.name, computeCapability: gpu.computeCapability },
+      engine: native.facts,
+      cudaGraphRefusals: refusals,
+    };
+    this.#settings = {
+      engine,
+      cudaGraph: options.cudaGraph ?? 'auto',
+      keep: { count: keepCalls.count ?? KEEP_CALLS, bytes: keepCalls.bytes ?? KEEP_BYTES },
+      refused: (why) => {
+        if (refusals.includes(why)) return;
+        refusals.push(why);
+        const message = `Runs go on without a CUDA graph: ${why}`;
+        emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
+      },
+      checkOpen: () => this.#checkOpen(),
+    };
+    this.#pool = Array.from({ length: Math.max(1, contexts) }, () => new ProfileContexts(this.#settings));
+    this.#contexts = new Set(this.#pool);
+  }
+
+  get inputs() {
+    return this.#engine.bindings.inputs;
+  }
+
+  get outputs() {
+    return this.#engine.bindings.outputs;
+  }
+
+  run(tensors: NamedTensors, options?: EngineRunOptions): Promise<NamedTensors> {
+    return this.#leastBusy().run(tensors, options);
+  }
+
+  runSync(tensors: NamedTensors, options?: Omit<EngineRunOptions, 'signal'>): NamedTensors {
+    const [first] = this.#pool;
+    const prepared =
+      this.#pool.length === 1
+        ? first
+        : this.#pool.find((context) => context.isPrepared(tensors, options?.profile));
+    return (prepared ?? first!).runSync(tensors, options);
+  }
+
+  prepare: EngineSession['prepare'] = (shapes, options) => this.#pool[0]!.prepare(shapes, options);
+
+  context(): EngineContext {
+    this.#checkOpen();
+    const context = new ProfileContexts(this.#settings, (closed) => this.#contexts.delete(closed));
+    this.#contexts.add(context);
+    return context;
+  }
+
+  state(
+    pairs: Readonly<Record<string, string>>,
+    shapes: Readonly<Record<string, readonly number[]>> = {},
+  ): EngineState {
+    this.#checkOpen();
+    const { native, bindings } = this.#engine;
+    const state = new DeviceState(native, bindings, pairs, shapes, (closed) => this.#states.delete(closed));
+    this.#states.add(state);
+    return state;
+  }
+
+  layers(): Promise<string> {
+    this.#checkOpen();
+    return this.#engine.native.layers().done;
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #close(): Promise<void> {
+    const closed = await Promise.allSettled([...this.#contexts].map((context) => context.close()));
+    await Promise.all([...this.#states].map((state) => state.end()));
+    await this.#engine.close();
+    for (const outcome of closed) if (outcome.status === 'rejected') throw outcome.reason;
+  }
+
+  #leastBusy(): ProfileContexts {
+    let chosen = this.#pool[0]!;
+    for (const context of this.#pool) if (context.pending.count < chosen.pending.count) chosen = context;
+    return chosen;
+  }
+
+  #checkOpen(): void {
+    if (this.#closing === undefined) return;
+    throw new TrtforgeError('TF_SESSION_CLOSED', `${this.facts.planPath} was used after it was closed.`);
+  }
+}

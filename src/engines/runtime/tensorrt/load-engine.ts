@@ -1,0 +1,173 @@
+import { openFile } from '../../../base/files/byte-source.js';
+import { throwIfCancelled } from '../../../base/process/cancel.js';
+import { TrtforgeError } from '../../../errors.js';
+import { type EventListener, ignoreEvents, logSeverities } from '../../../events.js';
+import { type Addon, type Gpu, loadAddon } from '../../../tensorrt/addon/addon.js';
+import { chosenGpu } from '../../../tensorrt/addon/chosen-gpu.js';
+import type { NativeEngine, NativeRuntime } from '../../../tensorrt/addon/native-engine.js';
+import type { NativeEvent } from '../../../tensorrt/addon/native-job.js';
+import type { Toolchain } from '../../../tensorrt/toolchain/toolchain.js';
+import { describeComputeCapability } from '../../identity/gpu-architecture.js';
+import { markWhileOpen } from '../../store/claims/use-marks.js';
+import { openTrust, type TrustWishes } from '../../store/trust.js';
+import { type EngineBindings, engineBindings } from './engine-bindings.js';
+import type { EngineWishes } from './engine-options.js';
+import { finished } from './native-job.js';
+import { type PlanFacts, readPlanOnDisk } from './plan-on-disk.js';
+import { HOST_CODE_REMEDY, toolchainForPlan } from './toolchain-for-plan.js';
+import { checkWeightBudget } from './weight-budget.js';
+
+/** What loading needs of the addon. */
+export type EngineAddon = Pick<Addon, 'gpus'> & NativeRuntime;
+
+export interface LoadOptions extends Omit<EngineWishes, 'cudaGraph'>, Omit<TrustWishes, 'signKey'> {
+  readonly device?: number | undefined;
+  /** Default true. */
+  readonly requirePassport?: boolean | undefined;
+  readonly emit?: EventListener | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly environment?: NodeJS.ProcessEnv | undefined;
+  /** A second implementation, for tests. */
+  readonly addon?: EngineAddon | undefined;
+}
+
+/**
+ * An engine on a GPU with what was learned on the way there. `bindings` are its inputs and outputs in our words. While it is open no store gives up
+ * its plan.
+ */
+export interface LoadedEngine {
+  readonly plan: PlanFacts;
+  readonly toolchain: Toolchain;
+  readonly gpu: Gpu;
+  readonly addon: EngineAddon;
+  readonly native: NativeEngine;
+  readonly bindings: EngineBindings;
+  close(): Promise<void>;
+}
+
+/**
+ * Checks a plan (size, header, SHA-256 against its passport, the signature where signatures are required), finds the TensorRT and the GPU for it, and loads it. The caller closes it.
+ * Throws TF_SIZE_INVALID, TF_FILE_…, TF_KEY_INVALID, TF_PASSPORT_…, TF_SIGNATURE_INVALID, TF_ENGINE_…, TF_PLAN_INVALID, TF_PLAN_FOREIGN_HEADER, TF_NATIVE_…, TF_USAGE (device), TF_GPU_UNAVAILABLE, TF_TOOLCHAIN_NOT_FOUND,
+ * TF_LIBRARY_…, TF_PLAN_LOAD_FAILED, TF_GPU_MEMORY, TF_SESSION_BINDING, TF_CANCELLED.
+ */
+export async function loadEngine(planPath: string, options: LoadOptions = {}): Promise<LoadedEngine> {
+  const release = markWhileOpen(planPath);
+  try {
+    const engine = await load(planPath, options);
+    const close = () => engine.native.close().done.finally(release);
+    return { ...engine, close };
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
+
+async function load(planPath: string, options: LoadOptions): Promise<Omit<LoadedEngine, 'close'>> {
+  const { emit = ignoreEvents, signal, plugins = [], allowHostCode = false } = options;
+  const doing = `loading ${planPath}`;
+  throwIfCancelled(signal, doing);
+  checkWeightBudget(options.weightBudget);
+  const environment = options.environment ?? process.env;
+  using plan = await readPlanOnDisk(planPath, {
+    requirePassport: options.requirePassport ?? true,
+    trust: openTrust(options, environment),
+  });
+  if (plan.passport === null) {
+    const message = `${planPath} has no passport: nothing says what it was built from, nor that it is whole.`;
+    emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
+  }
+  const addon = options.addon ?? loadAddon();
+  const gpu = chosenGpu(addon.gpus(), options.device ?? 0, 'Running an engine needs an NVIDIA GPU');
+  checkComputeCapability(plan, gpu);
+  checkPlugins(plan, plugins);
+  const toolchain = await toolchainForPlan(plan, {
+    toolchain: options.toolchain,
+    allowHostCode,
+    environment,
+  });
+  throwIfCancelled(signal, doing);
+  const job = addon.openEngine(
+    {
+      inferenceLibrary: toolchain.libraries.inference,
+      pluginLibrary: toolchain.libraries.plugins,
+      pluginPaths: [...plugins],
+      planPath: plan.loadPath,
+      device: gpu.index,
+      allowHostCode,
+      weightBudget: options.weightBudget ?? null,
+      verbose: false,
+    },
+    logTeller(toolchain.product, emit),
+  );
+  const native = await finished(job, signal, doing, (engine) => void engine.close()).catch((error) => {
+    throw withRemedy(error);
+  });
+  try {
+    const bindings = engineBindings(planPath, native.facts.tensors, native.facts.profiles);
+    return { plan, toolchain, gpu, addon, native, bindings };
+  } catch (error) {
+    await native.close().done;
+    throw error;
+  }
+}
+
+/** What the passport says of the GPUs that a plan is for; without one the library itself decides. */
+function checkComputeCapability({ path, passport }: PlanFacts, gpu: Gpu): void {
+  if (passport === null) return;
+  const { target, recipe } = passport.identity.document;
+  const here = gpu.computeCapability;
+  if (target.computeCapabilities.length === 0 || target.computeCapabilities.includes(here)) return;
+  const wide = recipe.hardwareCompatibility;
+  if (wide === 'ampere-plus' && here >= 80) return;
+  const built = target.computeCapabilities.map(describeComputeCapability).join(', ');
+  throw new TrtforgeError(
+    'TF_ENGINE_GPU_MISMATCH',
+    `${path} was built for ${built}; ${gpu.name} is ${describeComputeCapability(here)}.`,
+    { details: { built: target.computeCapabilities, here } },
+  );
+}
+
+function checkPlugins({ path, passport }: PlanFacts, plugins: readonly string[]): void {
+  for (const plugin of plugins) openFile(plugin).close();
+  const needed = passport?.identity.document.recipe.pluginDigests.length ?? 0;
+  if (needed === 0 || plugins.length > 0) return;
+  throw new TrtforgeError(
+    'TF_PLAN_LOAD_FAILED',
+    `${path} was built with ${needed} plug-in ${needed === 1 ? 'library' : 'libraries'}, and none is given.`,
+    { remedy: 'Give the same plug-in libraries: --plugin FILE (plugins).' },
+  );
+}
+
+/** What to do about refusals whose words are always the same. */
+const remedies = [
+  {
+    code: 'TF_LIBRARY_LOAD_FAILED',
+    words: /as a plug-in library/,
+    remedy:
+      'Give a plug-in library made for this TensorRT, and what it needs itself on the loader’s path: ldd FILE shows what is missing.',
+  },
+  {
+    code: 'TF_PLAN_LOAD_FAILED',
+    words: /plug-?in/i,
+    remedy: 'Give the plug-in libraries that the engine was built with: --plugin FILE (plugins).',
+  },
+  { code: 'TF_PLAN_LOAD_FAILED', words: /engine with lean runtime/i, remedy: HOST_CODE_REMEDY },
+] as const;
+
+function withRemedy(error: unknown): unknown {
+  if (!(error instanceof TrtforgeError)) return error;
+  const known = remedies.find(({ code, words }) => code === error.code && words.test(error.message));
+  if (known === undefined) return error;
+  return new TrtforgeError(error.code, error.message, {
+    cause: error,
+    remedy: known.remedy,
+    ...(error.details === undefined ? {} : { details: error.details }),
+  });
+}
+
+const logTeller =
+  (source: string, emit: EventListener) =>
+  (event: NativeEvent): void => {
+    if (event.type !== 'log') return;
+    emit({ type: 'log', source, severity: logSeverities[event.severity] ?? 'info', message: event.message });
+  };

@@ -1,0 +1,120 @@
+import { type SupervisedSession, startSupervised } from '../../../base/process/supervised-session.js';
+import { type EventListener, ignoreEvents } from '../../../events.js';
+import type { NamedTensors } from '../../../formats/tensor/tensor.js';
+import { withLibraries } from '../../../tensorrt/toolchain/process-environment.js';
+import { readPlanHeader } from '../../plan/header.js';
+import type { RunOptions, Session } from '../session.js';
+import type { EngineBinding, SessionFacts } from './engine-interface.js';
+import { type EngineWishes, engineWishesOf } from './engine-options.js';
+import type { EngineChildOptions, EngineOpened, EngineRan, EngineRequest } from './engine-protocol.js';
+import { type Exchange, openExchange, receiveTensors, sendTensors } from './tensor-exchange.js';
+import { toolchainForPlan } from './toolchain-for-plan.js';
+
+const CHILD = new URL('../../../../dist/engines/runtime/tensorrt/engine-child.js', import.meta.url);
+
+export interface SupervisedEngineOptions extends EngineChildOptions {
+  readonly emit?: EventListener | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly environment?: NodeJS.ProcessEnv | undefined;
+}
+
+export interface RepeatedRun {
+  readonly outputs: NamedTensors;
+  /** One per iteration, in the process that runs the engine: from host memory to host memory, milliseconds. */
+  readonly ms: readonly number[];
+  readonly cudaGraphRefusals: readonly string[];
+}
+
+/** An engine in a process of its own: what aborts there is an error here (TF_CHILD_DIED with the signal and the last lines). */
+export interface SupervisedEngine extends Session {
+  readonly inputs: readonly EngineBinding[];
+  readonly outputs: readonly EngineBinding[];
+  readonly facts: SessionFacts;
+  run(inputs: NamedTensors, options?: RunOptions & { readonly profile?: number }): Promise<NamedTensors>;
+  /** Runs the same inputs several times and gives the last outputs and every time. */
+  runRepeatedly(
+    inputs: NamedTensors,
+    options: RunOptions & { readonly profile?: number; readonly iterations: number },
+  ): Promise<RepeatedRun>;
+}
+
+/** The same for an engine that need not have a passport, loaded as a request wishes that has these among others. */
+export const openWishedEngine = (
+  planPath: string,
+  request: EngineWishes & Pick<SupervisedEngineOptions, 'device'>,
+  { emit, signal, environment }: Pick<SupervisedEngineOptions, 'emit' | 'signal' | 'environment'>,
+): Promise<SupervisedEngine> =>
+  openSupervisedEngine(planPath, {
+    requirePassport: false,
+    device: request.device,
+    ...engineWishesOf(request),
+    emit,
+    signal,
+    environment,
+  });
+
+/** Loads an engine in a child process. Throws what `openEngineSession` throws, and TF_CHILD_DIED. */
+export async function openSupervisedEngine(
+  planPath: string,
+  { emit = ignoreEvents, signal, environment = process.env, ...options }: SupervisedEngineOptions = {},
+): Promise<SupervisedEngine> {
+  const exchange = openExchange();
+  const child = startSupervised(CHILD, {
+    emit,
+    doing: `running ${planPath}`,
+    graceMs: 5000,
+    env: await environmentFor(planPath, options, environment),
+  });
+  try {
+    const request: EngineRequest = { kind: 'open', planPath, options, folders: exchange.folders };
+    const opened = (await child.request(request, signal)) as EngineOpened;
+    return sessionOver(child, exchange, opened);
+  } catch (error) {
+    await child.close();
+    exchange.remove();
+    throw error;
+  }
+}
+
+/**
+ * TensorRT loads further libraries by bare name, so the loader must know its folder before the process starts. Where none is found the child says why,
+ * after it has looked for what matters more: a sound plan and a GPU.
+ */
+export async function environmentFor(
+  planPath: string,
+  { toolchain }: { readonly toolchain?: EngineChildOptions['toolchain'] | undefined },
+  environment: NodeJS.ProcessEnv,
+): Promise<NodeJS.ProcessEnv> {
+  try {
+    const plan = { path: planPath, header: readPlanHeader(planPath), passport: null };
+    const found = await toolchainForPlan(plan, { toolchain, allowHostCode: true, environment });
+    return withLibraries(found, environment);
+  } catch {
+    return environment;
+  }
+}
+
+function sessionOver(child: SupervisedSession, exchange: Exchange, opened: EngineOpened): SupervisedEngine {
+  const runRepeatedly: SupervisedEngine['runRepeatedly'] = async (inputs, options) => {
+    const { profile, iterations, signal } = options;
+    const request: EngineRequest = {
+      kind: 'run',
+      inputs: sendTensors(inputs, exchange.folders),
+      profile,
+      iterations,
+    };
+    const ran = (await child.request(request, signal)) as EngineRan;
+    return { ...ran, outputs: receiveTensors(ran.outputs) };
+  };
+  const close = async (): Promise<void> => {
+    await child.close();
+    exchange.remove();
+  };
+  return {
+    ...opened,
+    runRepeatedly,
+    run: async (inputs, options = {}) => (await runRepeatedly(inputs, { ...options, iterations: 1 })).outputs,
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}

@@ -1,0 +1,58 @@
+import { TrtforgeError } from '../../../errors.js';
+import {
+  chooseToolchain,
+  surveyToolchains,
+  thisMachine,
+  unknownVersion,
+} from '../../../tensorrt/toolchain/find.js';
+import { toolchainNamed } from '../../../tensorrt/toolchain/named.js';
+import type { Toolchain } from '../../../tensorrt/toolchain/toolchain.js';
+import { loadsIn } from '../../plan/loads.js';
+import type { PlanFacts } from './plan-on-disk.js';
+
+export interface ToolchainChoice {
+  /** A toolchain, or the name of one; undefined for the first that loads the plan. */
+  readonly toolchain?: Toolchain | string | undefined;
+  readonly allowHostCode: boolean;
+  readonly environment: NodeJS.ProcessEnv;
+}
+
+/** What to do about a plan that runs only with leave. */
+export const HOST_CODE_REMEDY =
+  'A version-compatible plan carries its own runtime, which is code: allow it with --allow-host-code (allowHostCode) if you trust the file.';
+
+/** The TensorRT that a plan is to be loaded with. Throws TF_TOOLCHAIN_NOT_FOUND, TF_ENGINE_VERSION_MISMATCH. */
+export async function toolchainForPlan(plan: PlanFacts, choice: ToolchainChoice): Promise<Toolchain> {
+  const { toolchain, environment } = choice;
+  if (typeof toolchain === 'object') return fitting(plan, [toolchain], choice);
+  const machine = thisMachine(environment);
+  const { toolchains: found, damaged } = await surveyToolchains(machine);
+  if (toolchain !== undefined) return fitting(plan, [toolchainNamed(found, toolchain, machine)], choice);
+  const { product, version } = plan.header;
+  const candidates = found.filter((each) => each.product === product && unknownVersion(each) === null);
+  if (candidates.length === 0) {
+    chooseToolchain(found, { product, purpose: 'run', ...(version === null ? {} : { version }) }, damaged);
+  }
+  return fitting(plan, candidates, choice);
+}
+
+function fitting(
+  plan: PlanFacts,
+  candidates: readonly Toolchain[],
+  { allowHostCode }: ToolchainChoice,
+): Toolchain {
+  const flags = plan.passport?.identity.document.recipe.flags;
+  const judged = candidates.map((toolchain) => ({ toolchain, ...loadsIn(plan.header, toolchain, flags) }));
+  const exact = judged.find(({ loads }) => loads === 'yes');
+  if (exact !== undefined) return exact.toolchain;
+  const compatible = judged.find(({ loads }) => loads !== 'no');
+  if (compatible !== undefined && allowHostCode) return compatible.toolchain;
+  const nearest = compatible ?? judged[0];
+  throw new TrtforgeError('TF_ENGINE_VERSION_MISMATCH', `${plan.path} cannot be loaded: ${nearest?.why}`, {
+    ...(compatible === undefined ? {} : { remedy: HOST_CODE_REMEDY }),
+    details: {
+      built: { product: plan.header.product, version: plan.header.version },
+      found: candidates.map(({ product, version }) => ({ product, version })),
+    },
+  });
+}

@@ -1,0 +1,31 @@
+import type { z } from 'zod';
+import { targetText } from '../identity/target.js';
+import type { buildResultSchema } from './build-result-schema.js';
+import type { ObtainedEngine } from './obtain-engine.js';
+
+export type BuildResult = z.infer<typeof buildResultSchema>;
+
+export function buildResult(obtained: ObtainedEngine): BuildResult {
+  const { passport, timings } = obtained;
+  const { recipe, target } = passport.identity.document;
+  return {
+    schema: 'trtforge.build/1',
+    engine: obtained.engine,
+    passport: obtained.passportPath,
+    identity: obtained.identity,
+    source: obtained.source,
+    rule: obtained.rule,
+    buildMs: passport.built.ms,
+    bytes: passport.plan.bytes,
+    sha256: passport.plan.sha256,
+    name: passport.name,
+    readablePath: obtained.readablePath,
+    target: targetText(target),
+    library: `${target.product} ${target.version}`,
+    precision: recipe.precision,
+    profiles: recipe.profiles.length,
+    why: obtained.why.map((miss) => ({ ...miss, differences: [...miss.differences] })),
+    timings,
+    warnings: [...obtained.warnings, ...passport.warnings],
+  };
+}

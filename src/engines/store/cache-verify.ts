@@ -1,0 +1,88 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { removeIfThere } from '../../base/files/remove.js';
+import { TrtforgeError } from '../../errors.js';
+import { type EventListener, ignoreEvents } from '../../events.js';
+import { passportPath } from '../identity/passport-file.js';
+import { entriesOf, foreignOf } from './cache-listing.js';
+import type { CacheEntry, CacheVerification } from './cache-result.js';
+import { foreignProblem } from './foreign.js';
+import type { LocalStore } from './local.js';
+import type { RemoteStore } from './remote/remote-store.js';
+import { noTrust, type Trust, verifyTrusted } from './trust.js';
+
+interface VerifyOptions {
+  readonly trust?: Trust;
+  readonly emit?: EventListener;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Reads every plan of a store and holds it against its passport, and against what is trusted; those of a bucket are fetched for it.
+ * `exitCode` is 1 when one does not agree.
+ */
+export async function verifyCache(
+  store: LocalStore | RemoteStore,
+  { trust = noTrust, emit = ignoreEvents, signal }: VerifyOptions = {},
+): Promise<CacheVerification> {
+  const engines: CacheEntry[] = [];
+  for (const entry of await entriesOf(store, signal)) {
+    const check = () =>
+      'find' in store
+        ? checkRemote(store, entry.identity, emit, signal)
+        : checkLocal(store.planPath(entry.identity), entry.identity, trust);
+    engines.push({ ...entry, problem: entry.problem ?? (await problemOf(check)) });
+  }
+  const foreign = (await foreignOf(store)).map((entry) => ({
+    ...entry,
+    problem: foreignProblem(entry.engine, { schema: 'trtforge.foreign/1', ...entry }),
+  }));
+  const all = [...engines, ...foreign];
+  const sound = all.filter(({ problem }) => problem === null).length;
+  return {
+    schema: 'trtforge.cache-verify/1',
+    store: store.place,
+    sound,
+    engines,
+    foreign,
+    exitCode: sound === all.length ? 0 : 1,
+  };
+}
+
+async function checkLocal(planPath: string, identity: string, trust: Trust): Promise<void> {
+  const { passport } = await verifyTrusted(trust, planPath);
+  if (passport.identity.digest !== identity) {
+    throw new TrtforgeError(
+      'TF_PASSPORT_INVALID',
+      `${passportPath(planPath)} is the passport of ${passport.identity.digest}.`,
+    );
+  }
+}
+
+async function checkRemote(
+  store: RemoteStore,
+  identity: string,
+  emit: EventListener,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const answer = await store.find(identity, signal);
+  if (!answer.found) throw new TrtforgeError(answer.code ?? 'TF_REMOTE_NOT_FOUND', answer.reason);
+  const folder = mkdtempSync(join(tmpdir(), 'trtforge-verify-'));
+  try {
+    await store.download(answer.engine, join(folder, 'engine.plan'), { emit, signal });
+  } finally {
+    removeIfThere(folder);
+  }
+}
+
+async function problemOf(check: () => Promise<void>): Promise<CacheEntry['problem']> {
+  try {
+    await check();
+    return null;
+  } catch (error) {
+    if (!(error instanceof TrtforgeError) || ['TF_CANCELLED', 'TF_REMOTE_UNREACHABLE'].includes(error.code))
+      throw error;
+    return { code: error.code, reason: error.message };
+  }
+}

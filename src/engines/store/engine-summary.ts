@@ -1,0 +1,36 @@
+import { TrtforgeError } from '../../errors.js';
+import type { Passport } from '../identity/passport-file.js';
+import { targetText } from '../identity/target.js';
+import type { EngineSignature } from './signature-schema.js';
+import type { EngineSummary } from './store.js';
+
+/** What a listing says of an engine whose passport was read. */
+export const summaryOf = (passport: Passport, signature: EngineSignature | null): EngineSummary => ({
+  identity: passport.identity.digest,
+  name: passport.name,
+  model: passport.identity.document.model,
+  target: targetText(passport.identity.document.target),
+  precision: passport.identity.document.recipe.precision,
+  bytes: passport.plan.bytes,
+  builtAt: passport.built.at,
+  buildMs: passport.built.ms,
+  signedBy: signature?.keyId ?? null,
+  problem: null,
+});
+
+/** The same of one that could not be read. Rethrows what is no error of ours. */
+export function brokenSummary(identity: string, error: unknown): EngineSummary {
+  if (!(error instanceof TrtforgeError)) throw error;
+  return {
+    identity,
+    name: null,
+    model: null,
+    target: null,
+    precision: null,
+    bytes: null,
+    builtAt: null,
+    buildMs: null,
+    signedBy: null,
+    problem: { code: error.code, reason: error.message },
+  };
+}

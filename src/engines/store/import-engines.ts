@@ -1,0 +1,158 @@
+import { constants, copyFileSync, existsSync, mkdtempSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { tarMembers } from '../../base/archive/tar.js';
+import { openFile } from '../../base/files/byte-source.js';
+import { makeFolder } from '../../base/files/folders.js';
+import { listFolder } from '../../base/files/list-folder.js';
+import { publishPart } from '../../base/files/publish.js';
+import { removeIfThere } from '../../base/files/remove.js';
+import { statIfThere } from '../../base/files/stat.js';
+import { TrtforgeError } from '../../errors.js';
+import type { EventListener } from '../../events.js';
+import { engineExtensions } from '../identity/engine-name.js';
+import { passportPath } from '../identity/passport-file.js';
+import type { CacheImport } from './cache-result.js';
+import { ForeignEngines } from './foreign.js';
+import type { LocalStore } from './local.js';
+import { fetchBucket } from './remote/fetch-bucket.js';
+import { type Trust, verifyTrusted } from './trust.js';
+
+interface ImportOptions {
+  readonly trust: Trust;
+  readonly environment: NodeJS.ProcessEnv;
+  readonly emit: EventListener;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Folders deeper than this are not searched. */
+const DEEPEST = 12;
+
+const isEngine = (name: string): boolean =>
+  engineExtensions.some((extension) => name.endsWith(`.${extension}`));
+
+/** What belongs to an engine besides its plan. */
+const isBeside = (name: string): boolean => /\.(passport|signature)\.json$/.test(name);
+
+/**
+ * Brings engines from elsewhere into a store: files, folders, tar archives, `s3://…` and the like. With a sound passport an engine serves builds
+ * from then on; without one it is kept as foreign. What cannot be used is named and left.
+ * Throws TF_FILE_NOT_FOUND for a source that is not there, TF_REMOTE_*, TF_ARCHIVE_INVALID, TF_WRITE_FAILED, TF_CANCELLED.
+ */
+export async function importEngines(
+  store: LocalStore,
+  sources: readonly string[],
+  options: ImportOptions,
+): Promise<CacheImport> {
+  const taking = new Import(store, options);
+  for (const source of sources) await taking.source(source);
+  return taking.result();
+}
+
+class Import {
+  readonly #engines: CacheImport['engines'] = [];
+  readonly #foreign: CacheImport['foreign'] = [];
+  readonly #refused: CacheImport['refused'] = [];
+
+  constructor(
+    private readonly store: LocalStore,
+    private readonly options: ImportOptions,
+  ) {}
+
+  result(): CacheImport {
+    return {
+      schema: 'trtforge.cache-import/1',
+      store: this.store.place,
+      engines: this.#engines,
+      foreign: this.#foreign,
+      refused: this.#refused,
+      exitCode: this.#refused.length === 0 ? 0 : 1,
+    };
+  }
+
+  async source(source: string): Promise<void> {
+    if (/^[a-z0-9]+:\/\//.test(source)) return this.#unpacked((folder) => this.#bucket(source, folder));
+    const stats = statIfThere(source);
+    if (stats === undefined) throw new TrtforgeError('TF_FILE_NOT_FOUND', `${source} does not exist.`);
+    if (stats.isDirectory()) return this.#folder(source, source, 0);
+    if (source.endsWith('.tar')) return this.#unpacked((folder) => this.#archive(source, folder));
+    return this.#file(source, source);
+  }
+
+  async #folder(folder: string, shown: string, depth: number): Promise<void> {
+    if (depth > DEEPEST) return;
+    for (const name of [...listFolder(folder)].sort()) {
+      const path = join(folder, name);
+      const stats = statIfThere(path);
+      if (stats?.isDirectory()) await this.#folder(path, join(shown, name), depth + 1);
+      else if (stats?.isFile() && isEngine(name)) await this.#file(path, join(shown, name));
+    }
+  }
+
+  /** A place beside the store for what must be unpacked or fetched first. */
+  async #unpacked(work: (folder: string) => Promise<void>): Promise<void> {
+    const pending = this.store.pending();
+    try {
+      const folder = mkdtempSync(join(pending.folder, 'import-'));
+      await work(folder);
+    } finally {
+      pending.remove();
+    }
+  }
+
+  /** One engine after another, so that a large bucket does not have to fit on the disk twice. */
+  async #bucket(uri: string, folder: string): Promise<void> {
+    const { environment, emit, signal } = this.options;
+    const take = async (path: string, key: string) => {
+      await this.#file(path, `${uri} ${key}`);
+      removeIfThere(dirname(path));
+    };
+    await fetchBucket(uri, folder, { isEngine, take, environment, emit, signal });
+  }
+
+  async #archive(path: string, folder: string): Promise<void> {
+    const source = openFile(path);
+    const engines: [string, string][] = [];
+    try {
+      for (const { name, offset, bytes } of tarMembers(source)) {
+        const last = basename(name);
+        if (!/^[A-Za-z0-9_+][\w.+~-]*$/.test(last) || !(isEngine(last) || isBeside(last))) continue;
+        // Folders of an archive are told apart by a name of ours: theirs may climb.
+        const place = join(folder, Buffer.from(dirname(name)).toString('hex').slice(0, 200));
+        makeFolder(place);
+        publishPart(join(place, last), source, offset, bytes);
+        if (isEngine(last)) engines.push([join(place, last), `${path} ${name}`]);
+      }
+    } finally {
+      source.close();
+    }
+    for (const [engine, shown] of engines) await this.#file(engine, shown);
+  }
+
+  async #file(path: string, shown: string): Promise<void> {
+    try {
+      if (existsSync(passportPath(path))) await this.#own(path, shown);
+      else {
+        const { record, droppedName } = new ForeignEngines(this.store.place).keep(path);
+        const { sha256, name, oddities } = record;
+        this.#foreign.push({ from: shown, sha256, name, droppedName, oddities });
+      }
+    } catch (error) {
+      if (!(error instanceof TrtforgeError) || ['TF_WRITE_FAILED', 'TF_CANCELLED'].includes(error.code))
+        throw error;
+      this.#refused.push({ from: shown, code: error.code, reason: error.message });
+    }
+  }
+
+  async #own(path: string, shown: string): Promise<void> {
+    const pending = this.store.pending();
+    try {
+      copyFileSync(path, pending.planPath, constants.COPYFILE_FICLONE);
+      // The copy is checked: it is what the store will hold.
+      const { passport, signature } = await verifyTrusted(this.options.trust, path, pending.planPath);
+      const { identity } = await this.store.put(pending.planPath, passport, signature);
+      this.#engines.push({ from: shown, identity, name: passport.name });
+    } finally {
+      pending.remove();
+    }
+  }
+}

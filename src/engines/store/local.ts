@@ -1,0 +1,308 @@
+import { accessSync, constants, existsSync, renameSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { cacheFolder, makeFolder, oddPart, pathBelow } from '../../base/files/folders.js';
+import { listFolder } from '../../base/files/list-folder.js';
+import { removeIfThere } from '../../base/files/remove.js';
+import { statIfThere } from '../../base/files/stat.js';
+import { systemErrorCode, TrtforgeError } from '../../errors.js';
+import type { IdentityDocument } from '../identity/identity.js';
+import { type Passport, passportPath } from '../identity/passport-file.js';
+import { LeaseFolder } from './claims/lease.js';
+import { isInUse, lastUsed, markInUse } from './claims/use-marks.js';
+import { mayServe, othersMayServe } from './compatibility.js';
+import { brokenSummary, summaryOf } from './engine-summary.js';
+import { chooseVictims, type Evictable, type EvictionPlan } from './eviction.js';
+import { sweepPartials } from './partial.js';
+import { createPending, type PendingFolder, sweepPending } from './pending.js';
+import { publishEngine } from './publish-engine.js';
+import { ReadableLinks } from './readable-links.js';
+import { readSignature, writeSignature } from './signature-file.js';
+import type { EngineSignature } from './signature-schema.js';
+import type { EngineSummary, Lookup, StoredEngine } from './store.js';
+import { StoreIndex } from './store-index.js';
+import { noTrust, type Trust } from './trust.js';
+import { VerifiedEngines } from './verified-engines.js';
+
+const PLAN = 'engine.plan';
+
+/** Where engines are kept: `--cache-dir`, else `$TENSORRT_CACHE_DIR`, else `engines` in trtforge's cache folder. */
+export const storeFolder = (given?: string, environment: NodeJS.ProcessEnv = process.env): string =>
+  given || environment.TENSORRT_CACHE_DIR || join(cacheFolder(environment), 'engines');
+
+/**
+ * Engines in a folder, by identity:
+ *
+ *     by-identity/3f/3f2a…/engine.plan, engine.plan.passport.json, engine.plan.signature.json
+ *     by-name/resnet50/resnet50_…_sm_89_1.7.1.116.engine   links to the above
+ *     foreign/                                             engines without a passport (`foreign.ts`)
+ *     pending/  partial/  leases/                          builds and downloads in progress
+ *
+ * Any number of processes and machines may share it; a read-only one serves hits.
+ */
+export class LocalStore {
+  readonly place: string;
+  readonly leases: LeaseFolder;
+  readonly trust: Trust;
+  readonly #verified: VerifiedEngines;
+  readonly #links: ReadableLinks;
+  readonly #index: StoreIndex;
+
+  /** `memoFolder` remembers between runs what was found here; it lies outside the store, which may be read-only or shared. */
+  constructor(folder: string, memoFolder: string, trust: Trust = noTrust) {
+    this.place = folder;
+    this.leases = new LeaseFolder(join(folder, 'leases'));
+    this.trust = trust;
+    this.#verified = new VerifiedEngines(memoFolder);
+    this.#links = new ReadableLinks(join(folder, 'by-name'));
+    this.#index = new StoreIndex(join(folder, 'by-identity'), `${memoFolder}-index`, (identity) =>
+      this.#summary(identity),
+    );
+  }
+
+  /** The engine of an identity, checked and marked as in use by this process. */
+  async get(identity: string): Promise<Lookup> {
+    try {
+      const planPath = this.#ownPlanPath(identity);
+      // First: eviction looks for marks before and after it takes an engine out of its place.
+      markInUse(planPath);
+      const { passport, signature } = await this.#verified.verify(planPath, this.trust);
+      if (passport.identity.digest !== identity) {
+        const other = passport.identity.digest;
+        throw new TrtforgeError(
+          'TF_PASSPORT_INVALID',
+          `${passportPath(planPath)} is the passport of ${other}.`,
+        );
+      }
+      return { found: true, engine: this.#stored(passport, signature), rule: 'exact' };
+    } catch (error) {
+      if (!(error instanceof TrtforgeError)) throw error;
+      const absent = error.code === 'TF_PASSPORT_MISSING' || error.code === 'TF_FILE_NOT_FOUND';
+      return absent
+        ? { found: false, code: null, reason: `${this.place} has no engine of this identity` }
+        : { found: false, code: error.code, reason: error.message };
+    }
+  }
+
+  /** An engine of another identity that may serve (`mayServe`), the newest first; undefined when none may. */
+  async findCompatible(wanted: IdentityDocument): Promise<Extract<Lookup, { found: true }> | undefined> {
+    if (!othersMayServe(wanted)) return undefined;
+    for (const { identity } of await this.ofModel(wanted.model)) {
+      const passport = await this.passport(identity);
+      if (passport === undefined) continue;
+      const { serves, rule } = mayServe(wanted, passport.identity.document);
+      const answer = serves ? await this.get(identity) : undefined;
+      if (answer?.found) return { ...answer, rule };
+    }
+    return undefined;
+  }
+
+  /** Keeps a checked engine, moving the plan out of `pendingPlanPath`. Throws TF_WRITE_FAILED. */
+  async put(
+    pendingPlanPath: string,
+    passport: Passport,
+    signature: EngineSignature | null = null,
+  ): Promise<StoredEngine> {
+    const identity = passport.identity.digest;
+    const planPath = this.#ownPlanPath(identity);
+    for (const path of [planPath, passportPath(planPath)])
+      if (statIfThere(path)?.isDirectory() === true) removeIfThere(path);
+    writeSignature(planPath, null);
+    publishEngine(pendingPlanPath, passport, planPath);
+    this.#links.add(passport, planPath);
+    markInUse(planPath);
+    return this.sign(passport, signature);
+  }
+
+  /** Puts a signature beside an engine, or takes it away. */
+  sign(passport: Passport, signature: EngineSignature | null): StoredEngine {
+    const identity = passport.identity.digest;
+    writeSignature(this.#ownPlanPath(identity), signature);
+    this.#index.changed(identity);
+    return this.#stored(passport, signature);
+  }
+
+  /** What is kept, sound or not, in no order. */
+  list(): Promise<readonly EngineSummary[]> {
+    return this.#index.engines();
+  }
+
+  /** Engines of one model, the newest first. */
+  async ofModel(model: string): Promise<readonly EngineSummary[]> {
+    const same = (await this.list()).filter((engine) => engine.model === model);
+    return same.sort((a, b) => ((a.builtAt ?? '') < (b.builtAt ?? '') ? 1 : -1));
+  }
+
+  /** The passport of an engine; undefined when it cannot be read. Says nothing of the plan. */
+  async passport(identity: string): Promise<Passport | undefined> {
+    const { readPassport } = await import('../identity/passport.js');
+    try {
+      return readPassport(this.#ownPlanPath(identity));
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Passport first: what is left after a kill in between is not believed. False when there was nothing. */
+  async remove(identity: string): Promise<boolean> {
+    const planPath = this.planPath(identity);
+    const passport = await this.passport(identity);
+    const odd = oddPart(this.place, wayTo(identity));
+    try {
+      if (odd !== undefined) {
+        rmSync(odd, { force: true });
+        return true;
+      }
+      const existed = existsSync(dirname(planPath));
+      removeIfThere(passportPath(planPath));
+      if (passport !== undefined) this.#links.remove(passport, planPath);
+      rmSync(dirname(planPath), { recursive: true, force: true });
+      return existed;
+    } catch (cause) {
+      throw unwritable(this.place, cause);
+    }
+  }
+
+  /** What `evict` would remove. */
+  async evictionPlan(maxBytes: number): Promise<EvictionPlan> {
+    const engines = (await this.list()).flatMap(({ identity }) => this.#evictable(identity) ?? []);
+    return chooseVictims(engines, maxBytes);
+  }
+
+  /** Removes the engines used least recently until the plans fit into `maxBytes`; never one in use. Throws TF_STORE_UNWRITABLE. */
+  async evict(maxBytes: number): Promise<EvictionPlan> {
+    const plan = await this.evictionPlan(maxBytes);
+    const taken: string[] = [];
+    const failed: unknown[] = [];
+    for (const { identity } of plan.victims) {
+      try {
+        if (await this.#take(identity)) taken.push(identity);
+      } catch (error) {
+        failed.push(error);
+      }
+    }
+    if (taken.length === 0 && failed.length > 0) throw failed[0];
+    const victims = plan.victims.filter(({ identity }) => taken.includes(identity));
+    const bytesAfter = plan.bytesBefore - victims.reduce((sum, { bytes }) => sum + bytes, 0);
+    return { ...plan, victims, bytesAfter, excessBytes: Math.max(0, bytesAfter - maxBytes) };
+  }
+
+  /** What an engine has against being evicted is its own matter; undefined for an entry that cannot be looked at. */
+  #evictable(identity: string): Evictable | undefined {
+    try {
+      const planPath = this.#ownPlanPath(identity);
+      const folder = dirname(planPath);
+      const [bytes, held] = [statIfThere(planPath)?.size ?? 0, isInUse(folder)];
+      return { identity, bytes, lastUsed: lastUsed(folder, PLAN), held };
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Why the engine of an identity cannot be kept here; undefined where it can. */
+  refusal(identity: string): TrtforgeError | undefined {
+    try {
+      makeFolder(this.place);
+      accessSync(this.place, constants.W_OK);
+      for (const room of ['pending', 'partial', 'leases']) pathBelow(this.place, room);
+      this.#ownPlanPath(identity);
+      return undefined;
+    } catch (cause) {
+      return unwritable(this.place, cause);
+    }
+  }
+
+  /** A place for a build, on the store's own file system; what killed builds left there goes first. */
+  pending(): PendingFolder {
+    const [parent, partials] = [pathBelow(this.place, 'pending'), pathBelow(this.place, 'partial')];
+    sweepPending(parent, partials);
+    sweepPartials(partials);
+    this.leases.sweep();
+    return createPending(parent, partials);
+  }
+
+  /** Removes every engine and every leftover; builds in progress keep what they have. Returns the engines removed. */
+  async clear(): Promise<number> {
+    const engines = await this.list();
+    for (const { identity } of engines) await this.remove(identity);
+    const foreign = listFolder(join(this.place, 'foreign')).length;
+    try {
+      sweepPending(pathBelow(this.place, 'pending'));
+      removeIfThere(join(this.place, 'partial'));
+      removeIfThere(join(this.place, 'foreign'));
+    } catch (cause) {
+      throw unwritable(this.place, cause);
+    }
+    return engines.length + foreign;
+  }
+
+  planPath(identity: string): string {
+    return join(this.place, ...wayTo(identity), PLAN);
+  }
+
+  /** The same where the way there leads through folders alone. Throws TF_FILE_UNREADABLE. */
+  #ownPlanPath(identity: string): string {
+    return join(pathBelow(this.place, ...wayTo(identity)), PLAN);
+  }
+
+  /** Out of its place in one step; put back when somebody began to use it in that moment. */
+  async #take(identity: string): Promise<boolean> {
+    const folder = dirname(this.#ownPlanPath(identity));
+    if (isInUse(folder) || this.leases.holder(identity) !== undefined) return false;
+    const passport = await this.passport(identity);
+    const pending = this.#aside();
+    const away = join(pending.folder, identity);
+    try {
+      renameSync(folder, away);
+      if (isInUse(away) && !existsSync(folder)) {
+        renameSync(away, folder);
+        return false;
+      }
+      if (passport !== undefined) this.#links.remove(passport, this.planPath(identity));
+      return true;
+    } catch (cause) {
+      if (systemErrorCode(cause) === 'ENOENT') return false;
+      throw unwritable(this.place, cause);
+    } finally {
+      pending.remove();
+    }
+  }
+
+  /** A place to put what is taken out. */
+  #aside(): PendingFolder {
+    try {
+      return createPending(pathBelow(this.place, 'pending'));
+    } catch (error) {
+      throw unwritable(this.place, error instanceof TrtforgeError ? error.cause : error);
+    }
+  }
+
+  async #summary(identity: string): Promise<EngineSummary> {
+    const { readPassport } = await import('../identity/passport.js');
+    try {
+      const planPath = this.#ownPlanPath(identity);
+      return { ...summaryOf(readPassport(planPath), await readSignature(planPath)), identity };
+    } catch (error) {
+      return brokenSummary(identity, error);
+    }
+  }
+
+  #stored(passport: Passport, signature: EngineSignature | null): StoredEngine {
+    const identity = passport.identity.digest;
+    const planPath = this.planPath(identity);
+    const readablePath = this.#links.find(passport, planPath) ?? null;
+    return { identity, planPath, passport, signature, readablePath };
+  }
+}
+
+const unwritable = (place: string, cause?: unknown): TrtforgeError =>
+  new TrtforgeError('TF_STORE_UNWRITABLE', `The engine store ${place} cannot be written${because(cause)}.`, {
+    cause,
+  });
+
+/** `by-identity/3f/3f2a…` */
+const wayTo = (identity: string): readonly string[] => ['by-identity', identity.slice(0, 2), identity];
+
+const because = (cause: unknown): string => {
+  const code = cause instanceof TrtforgeError ? cause.message : systemErrorCode(cause);
+  return code === undefined ? '' : ` (${code})`;
+};

@@ -1,0 +1,286 @@
+import { dirname } from 'node:path';
+import { assertNotInput } from '../../base/files/user-files.js';
+import { throwIfCancelled } from '../../base/process/cancel.js';
+import { TrtforgeError } from '../../errors.js';
+import { inPhase } from '../../events.js';
+import type { EngineBuildOptions, EngineRequest } from '../builder/build-engine.js';
+import { engineNameOf, formatEngineName } from '../identity/engine-name.js';
+import { identityDigest } from '../identity/identity.js';
+import { type Passport, passportPath } from '../identity/passport-file.js';
+import { waitForTurn } from './build-turn.js';
+import { releaseUse } from './claims/use-marks.js';
+import { copyEngine } from './copy-engine.js';
+import type { LocalStore } from './local.js';
+import type { EngineStores } from './open-stores.js';
+import { createPending, type PendingFolder, sweepPending } from './pending.js';
+import { publishEngine } from './publish-engine.js';
+import { RemoteSource } from './remote/remote-source.js';
+import { writeSignature } from './signature-file.js';
+import type { EngineSignature } from './signature-schema.js';
+import type { StoredEngine } from './store.js';
+import { explainStoreMiss, type Miss, plainMiss } from './store-miss.js';
+import { signatureFor } from './trust.js';
+
+/** What to build or load, and where. */
+export interface ObtainRequest extends EngineRequest, EngineStores {
+  /** Build even though the store has the engine. */
+  readonly forceRebuild: boolean;
+  /** Where the user wants the engine; null leaves it in the store (without a store: the readable name, in the working folder). */
+  readonly output: string | null;
+}
+
+interface ObtainTimings {
+  /** Asking the sources. */
+  readonly lookupMs: number;
+  /** Waiting for another process that built the same. */
+  readonly waitMs: number;
+  /** Asking the remote store, waiting for another machine that built the same, and downloading. */
+  readonly remoteMs: number;
+  /** Conversion, build and check, as a whole; 0 for a hit. */
+  readonly buildMs: number;
+  /** Putting the engine into the store and where the user wants it. */
+  readonly keepMs: number;
+  /** Giving what was built to the remote store. */
+  readonly uploadMs: number;
+}
+
+export interface ObtainedEngine {
+  /** Path of the plan. */
+  readonly engine: string;
+  readonly passportPath: string;
+  readonly passport: Passport;
+  readonly identity: string;
+  /** The readable name of `engine` in the store; null without one, and for an engine that was put elsewhere. */
+  readonly readablePath: string | null;
+  readonly source: 'built' | 'local' | 'remote';
+  /** `exact`, or the rule of `engines/store/compatibility.ts` by which an engine of another identity serves. */
+  readonly rule: string;
+  /** Why earlier sources did not serve; empty for a hit in the first. */
+  readonly why: readonly Miss[];
+  readonly timings: ObtainTimings;
+  /** What the user should know: the store could not keep the engine, … */
+  readonly warnings: readonly string[];
+}
+
+/** A checked plan in a pending folder, and where it came from. */
+interface MadeEngine {
+  readonly passport: Passport;
+  readonly signature: EngineSignature | null;
+  readonly source: 'built' | 'remote';
+}
+
+/**
+ * The engine of a request: from the store when it is there and sound, else built once, however many processes ask, and kept.
+ * Errors: those of `buildEngine`; TF_OUTPUT_IS_INPUT and TF_STORE_UNWRITABLE before any work when the engine would have no place; TF_WRITE_FAILED; TF_CANCELLED.
+ */
+export async function obtainEngine(
+  request: ObtainRequest,
+  options: EngineBuildOptions,
+): Promise<ObtainedEngine> {
+  return new Run(request, options).go();
+}
+
+class Run {
+  readonly #request: ObtainRequest;
+  readonly #options: EngineBuildOptions;
+  readonly #identity: string;
+  readonly #why: Miss[] = [];
+  readonly #warnings: string[] = [];
+  #rule = 'exact';
+  readonly #timings = { lookupMs: 0, waitMs: 0, remoteMs: 0, buildMs: 0, keepMs: 0, uploadMs: 0 };
+
+  constructor(request: ObtainRequest, options: EngineBuildOptions) {
+    this.#request = request;
+    this.#options = options;
+    this.#identity = identityDigest(request.identity);
+  }
+
+  async go(): Promise<ObtainedEngine> {
+    const { store, output, timingCache } = this.#request;
+    for (const path of [output, output && passportPath(output), timingCache])
+      if (path !== null && path !== 'auto') assertNotInput(path);
+    const hit = await this.#timed('lookupMs', () => this.#lookUp());
+    if (hit !== undefined) return this.#deliver(hit);
+    if (store === null) return this.#buildWithout(output ?? this.#defaultOutput());
+    const refusal = store.refusal(this.#identity);
+    if (refusal === undefined) return this.#buildIn(store);
+    if (output === null) throw refusal;
+    this.#warnings.push(`${refusal.message} The engine is kept in ${output} only.`);
+    return this.#buildWithout(output);
+  }
+
+  async #lookUp(): Promise<StoredEngine | undefined> {
+    const { store, layers, forceRebuild } = this.#request;
+    if (forceRebuild || store === null) {
+      const reason = forceRebuild
+        ? 'the engine was to be built again in any case'
+        : 'no store was to be used';
+      this.#why.push(plainMiss('local', null, reason));
+      return undefined;
+    }
+    for (const [from, each] of [['local', store] as const, ...layers.map((one) => ['layer', one] as const)]) {
+      const engine = await this.#ask(from, each);
+      if (engine !== undefined) return engine;
+    }
+    return undefined;
+  }
+
+  /** Asks a store and remembers why it had nothing. */
+  async #ask(from: 'local' | 'layer', store: LocalStore): Promise<StoredEngine | undefined> {
+    const { identity, model } = this.#request;
+    const look = async () => {
+      const exact = await store.get(this.#identity);
+      return exact.found ? exact : ((await store.findCompatible(identity)) ?? exact);
+    };
+    const answer = await inPhase('lookup', this.#options.emit, look, store.place);
+    if (!answer.found) {
+      this.#why.push(
+        await explainStoreMiss(from, store, { wanted: identity, modelName: model.name }, answer),
+      );
+      return undefined;
+    }
+    this.#rule = answer.rule;
+    return answer.engine;
+  }
+
+  async #buildIn(store: LocalStore): Promise<ObtainedEngine> {
+    const { forceRebuild } = this.#request;
+    const waiting = { forceRebuild, emit: this.#options.emit, signal: this.#options.signal };
+    const turn = await this.#timed('waitMs', () => waitForTurn(store, this.#identity, waiting));
+    if ('engine' in turn) return this.#deliver(turn.engine);
+    try {
+      const pending = store.pending();
+      try {
+        return await this.#make(pending, async ({ passport, signature, source }) => {
+          const kept = await this.#timed('keepMs', () => store.put(pending.planPath, passport, signature));
+          await this.#makeRoom(store);
+          return this.#finish(kept, source);
+        });
+      } finally {
+        pending.remove();
+      }
+    } finally {
+      turn.lease.release();
+    }
+  }
+
+  /** Keeps the store within its limit; an engine is never lost for it, so what does not work is a warning. */
+  async #makeRoom(store: LocalStore): Promise<void> {
+    const { maxBytes } = this.#request;
+    if (maxBytes === null) return;
+    try {
+      const { excessBytes } = await this.#timed('keepMs', () => store.evict(maxBytes));
+      if (excessBytes === 0) return;
+      this.#warnings.push(
+        `${store.place} is ${excessBytes} bytes over its limit: all that is left is in use.`,
+      );
+    } catch (error) {
+      if (!(error instanceof TrtforgeError)) throw error;
+      this.#warnings.push(error.message);
+    }
+  }
+
+  async #buildWithout(output: string): Promise<ObtainedEngine> {
+    sweepPending(dirname(output));
+    const pending = createPending(dirname(output));
+    try {
+      return await this.#make(pending, async ({ passport, signature, source }) => {
+        await this.#timed('keepMs', async () => {
+          writeSignature(output, null);
+          publishEngine(pending.planPath, passport, output);
+          writeSignature(output, signature);
+        });
+        return this.#result({ planPath: output, passport, readablePath: null }, source);
+      });
+    } finally {
+      pending.remove();
+    }
+  }
+
+  /** From the remote store when it has the engine, else built, kept by `keep`, and given to the remote store. */
+  async #make(
+    pending: PendingFolder,
+    keep: (engine: MadeEngine) => Promise<ObtainedEngine>,
+  ): Promise<ObtainedEngine> {
+    const { remote, forceRebuild, identity } = this.#request;
+    if (remote === null) return keep(await this.#build(pending));
+    const source = new RemoteSource(remote, { emit: this.#options.emit, signal: this.#options.signal });
+    try {
+      const fetched = await this.#timed('remoteMs', () =>
+        forceRebuild ? source.skip(this.#identity) : source.fetch(identity, pending),
+      );
+      if (fetched !== undefined) {
+        this.#rule = fetched.rule;
+        return await keep({ ...fetched, source: 'remote' });
+      }
+      for (const { code, reason } of source.misses) this.#why.push(plainMiss('remote', code, reason));
+      const made = await this.#build(pending);
+      const obtained = await keep(made);
+      await this.#timed('uploadMs', () => source.keep(obtained.engine, made.passport, made.signature));
+      return obtained;
+    } finally {
+      await source.release();
+      this.#warnings.push(...source.warnings);
+    }
+  }
+
+  async #build(pending: PendingFolder): Promise<MadeEngine> {
+    throwIfCancelled(this.#options.signal, `building ${this.#request.modelPath}`);
+    // Loaded only now: a hit needs neither the converter nor the builder.
+    const { buildEngine } = await import('../builder/build-engine.js');
+    const passport = await this.#timed('buildMs', () => buildEngine(this.#request, pending, this.#options));
+    const { trust } = this.#request;
+    const signature = signatureFor(trust, passport);
+    if (trust.required && signature === null) {
+      this.#warnings.push(
+        'The engine was built here and kept without a signature, so --require-signature will not find it again; --sign-key signs it.',
+      );
+    }
+    return { passport, signature, source: 'built' };
+  }
+
+  #deliver(engine: StoredEngine): Promise<ObtainedEngine> {
+    return this.#finish(engine, 'local');
+  }
+
+  /** Copies the engine where the user wants it. */
+  async #finish(engine: StoredEngine, source: ObtainedEngine['source']): Promise<ObtainedEngine> {
+    const { output, trust } = this.#request;
+    if (output === null) return this.#result(engine, source);
+    await this.#timed('keepMs', () => copyEngine(engine, output, trust));
+    releaseUse(engine.planPath);
+    return this.#result({ ...engine, planPath: output, readablePath: null }, source);
+  }
+
+  #result(
+    { planPath, passport, readablePath }: Pick<StoredEngine, 'planPath' | 'passport' | 'readablePath'>,
+    source: ObtainedEngine['source'],
+  ): ObtainedEngine {
+    return {
+      engine: planPath,
+      passportPath: passportPath(planPath),
+      passport,
+      identity: passport.identity.digest,
+      readablePath,
+      source,
+      rule: this.#rule,
+      why: this.#why,
+      timings: this.#timings,
+      warnings: this.#warnings,
+    };
+  }
+
+  #defaultOutput(): string {
+    const { identity, model, extension } = this.#request;
+    return formatEngineName(engineNameOf(identity, model.name, model.version), extension);
+  }
+
+  async #timed<T>(part: keyof ObtainTimings, work: () => Promise<T>): Promise<T> {
+    const started = performance.now();
+    try {
+      return await work();
+    } finally {
+      this.#timings[part] += performance.now() - started;
+    }
+  }
+}

@@ -1,0 +1,85 @@
+import { join } from 'node:path';
+import { cacheFolder } from '../../base/files/folders.js';
+import { parseSize } from '../../base/files/size.js';
+import { statIfThere } from '../../base/files/stat.js';
+import { TrtforgeError } from '../../errors.js';
+import { LocalStore, storeFolder } from './local.js';
+import { remoteAddress } from './remote/address.js';
+import type { RemoteStore } from './remote/remote-store.js';
+import { noTrust, openTrust, splitPaths, type Trust, type TrustWishes } from './trust.js';
+
+/** Goes up when a passport is checked another way. */
+const MEMO = 'engines-sound-2';
+
+/** Which stores are asked, in which order, and what is believed of what they have. */
+export interface StoreWishes extends TrustWishes {
+  /** The store's folder (default: `$TENSORRT_CACHE_DIR` or `~/.cache/trtforge/engines`), or false for none. */
+  readonly store?: string | false | undefined;
+  /** Folders of more stores that are asked after it and never written (default: `TRTFORGE_CACHE_FROM`, several by «:»). */
+  readonly layers?: readonly string[] | undefined;
+  /** Address of the remote store (`s3://bucket/prefix`, `http://host:9000/bucket`; default: what `ARTIFACTS_BUCKET` and its companions say), or false for none. */
+  readonly remote?: string | false | undefined;
+  /** The store holds at most so many bytes of plans; engines used least recently go (default: `TENSORRT_CACHE_MAX_SIZE`, else no limit). */
+  readonly maxBytes?: number | undefined;
+}
+
+/** Stores as a build asks them. */
+export interface EngineStores {
+  /** null: no store is asked and none keeps the engine. */
+  readonly store: LocalStore | null;
+  readonly layers: readonly LocalStore[];
+  /** Asked when the local stores have nothing, and given what is built; null for none. */
+  readonly remote: RemoteStore | null;
+  readonly trust: Trust;
+  /** null: no limit. */
+  readonly maxBytes: number | null;
+}
+
+/** Opens what was wished for; the caller closes it. Throws TF_REMOTE_ADDRESS_INVALID, TF_SIZE_INVALID, TF_USAGE, TF_KEY_INVALID, TF_FILE_NOT_FOUND. */
+export async function openStores(
+  wishes: StoreWishes,
+  environment: NodeJS.ProcessEnv = process.env,
+): Promise<EngineStores & { close(): void }> {
+  const trust = openTrust(wishes, environment);
+  const isOff = wishes.store === false;
+  const folders = wishes.layers?.length ? wishes.layers : splitPaths(environment.TRTFORGE_CACHE_FROM ?? '');
+  const limit = environment.TENSORRT_CACHE_MAX_SIZE;
+  const remote = await openRemoteStore(isOff ? false : wishes.remote, environment, trust);
+  return {
+    store: wishes.store === false ? null : openLocalStore(wishes.store, environment, trust),
+    layers: isOff ? [] : folders.map((folder) => openLocalStore(folder, environment, trust)),
+    remote,
+    trust,
+    maxBytes: wishes.maxBytes ?? (limit ? parseSize(limit) : null),
+    close: () => remote?.close(),
+  };
+}
+
+/** The remote store of an address, or of the environment; null where there is none. The caller closes it. Throws TF_REMOTE_ADDRESS_INVALID. */
+export async function openRemoteStore(
+  uri: string | false | undefined,
+  environment: NodeJS.ProcessEnv = process.env,
+  trust: Trust = noTrust,
+): Promise<RemoteStore | null> {
+  const address = uri === false ? null : remoteAddress(uri, environment);
+  if (address === null) return null;
+  const [{ openS3 }, { RemoteStore }] = await Promise.all([
+    import('./remote/s3-objects.js'),
+    import('./remote/remote-store.js'),
+  ]);
+  return new RemoteStore(await openS3(address), address.prefix, { trust });
+}
+
+/** The local store of a folder, or the usual one. Throws TF_USAGE for a file. */
+export function openLocalStore(
+  folder: string | undefined,
+  environment: NodeJS.ProcessEnv = process.env,
+  trust: Trust = noTrust,
+): LocalStore {
+  const place = storeFolder(folder, environment);
+  if (statIfThere(place)?.isDirectory() === false)
+    throw new TrtforgeError('TF_USAGE', `The engine store ${place} is a file, not a folder.`, {
+      remedy: 'Name a folder: --cache-dir FOLDER, or TENSORRT_CACHE_DIR.',
+    });
+  return new LocalStore(place, join(cacheFolder(environment), MEMO), trust);
+}

@@ -1,0 +1,73 @@
+import { randomUUID } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { makeFolder } from '../../base/files/folders.js';
+import { ownEntries } from '../../base/files/list-folder.js';
+import { UNPUBLISHED_SUFFIX, writeFailed } from '../../base/files/publish.js';
+import { readJson } from '../../base/files/read-text.js';
+import { removeIfAllowed, removeIfThere } from '../../base/files/remove.js';
+import { isProcessMark, ownMark, stateOf } from './claims/owner.js';
+import { setAside, takeUp } from './partial.js';
+
+/** A folder of one build in progress: everything in it is unpublished and goes with it. */
+export interface PendingFolder {
+  readonly folder: string;
+  readonly planPath: string;
+  /** Where the model goes that a conversion writes before the build. */
+  readonly modelPath: string;
+  /** Goes on with a download of this plan that an earlier process did not finish. */
+  takeUp(sha256: string): void;
+  /** An unfinished download is set aside for the next process, where there is a place for it. */
+  remove(): void;
+}
+
+const PREFIX = '.trtforge-';
+const NAME = /^\.trtforge-[0-9a-f-]{36}\.unpublished$/;
+const OWNER = 'owner.json';
+const PLAN = 'engine.plan';
+const LARGEST_OWNER = 4096;
+
+/** Leftovers whose owner cannot be asked (another machine, a damaged file) are removed at this age. */
+const STRANGERS_KEEP_MS = 24 * 3600 * 1000;
+
+/** Makes a folder for a build inside `parent`, on the file system where the engine will lie; `partials` keeps unfinished downloads. Throws TF_WRITE_FAILED. */
+export function createPending(parent: string, partials?: string): PendingFolder {
+  const folder = join(parent, `${PREFIX}${randomUUID()}${UNPUBLISHED_SUFFIX}`);
+  try {
+    makeFolder(folder);
+    writeFileSync(join(folder, OWNER), JSON.stringify(ownMark()));
+  } catch (cause) {
+    removeIfThere(folder);
+    throw writeFailed(parent, cause);
+  }
+  const planPath = join(folder, PLAN);
+  return {
+    folder,
+    planPath,
+    modelPath: join(folder, 'model.onnx'),
+    takeUp: (sha256) => {
+      if (partials !== undefined) takeUp(sha256, planPath, partials);
+    },
+    remove: () => {
+      if (partials !== undefined) setAside(planPath, partials);
+      removeIfThere(folder);
+    },
+  };
+}
+
+/**
+ * Removes what killed builds left in `parent`; downloads that they did not finish go to `partials`. Builds that run, here or on another
+ * machine, are left alone. Returns how many went.
+ */
+export function sweepPending(parent: string, partials?: string, now = Date.now()): number {
+  let removed = 0;
+  for (const { path, mtimeMs } of ownEntries(parent, 'folders', NAME)) {
+    const owner = readJson(join(path, OWNER), LARGEST_OWNER);
+    const state = isProcessMark(owner) ? stateOf(owner) : 'unknown';
+    // No owner yet, or none any more: age decides.
+    if (state === 'alive' || (state === 'unknown' && now - mtimeMs <= STRANGERS_KEEP_MS)) continue;
+    if (partials !== undefined) setAside(join(path, PLAN), partials);
+    if (removeIfAllowed(path)) removed++;
+  }
+  return removed;
+}

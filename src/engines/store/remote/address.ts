@@ -1,0 +1,131 @@
+import { TrtforgeError } from '../../../errors.js';
+
+/** Where a remote store is and who asks. */
+export interface RemoteAddress {
+  /** Scheme, host and port of a server that speaks S3; null for AWS itself. */
+  readonly endpoint: string | null;
+  /** Null: what the AWS environment or profile says. */
+  readonly region: string | null;
+  readonly bucket: string;
+  /** Key prefix of every engine, without slashes at its ends; empty for the bucket's root. */
+  readonly prefix: string;
+  /** Null: the AWS chain (environment, profile, SSO, container or instance role). */
+  readonly credentials: RemoteCredentials | null;
+}
+
+interface RemoteCredentials {
+  readonly accessKey: string;
+  readonly secretKey: string;
+}
+
+const PREFIX = 'engines';
+
+/** Bucket names as S3 has them; also keeps dots and slashes out of host names and paths. */
+const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;
+
+/**
+ * The remote store of a URI and the environment; null where neither names one.
+ * URIs: `s3://bucket/prefix` and `minio://bucket/prefix` (endpoint from `ARTIFACTS_ENDPOINT`), `minio://host:9000/bucket/prefix`,
+ * `http(s)://host:9000/bucket/prefix`. Without a prefix engines lie under `engines/`.
+ * Without a URI the environment decides: `ARTIFACTS_BUCKET`, `_ENDPOINT`, `_REGION`, `_ACCESS_KEY`, `_SECRET_KEY`, `_USE_SSL`.
+ * Throws TF_REMOTE_ADDRESS_INVALID.
+ */
+export function remoteAddress(
+  uri: string | undefined,
+  environment: NodeJS.ProcessEnv = process.env,
+): RemoteAddress | null {
+  const place = uri === undefined ? placeOfEnvironment(environment) : placeOfUri(uri);
+  if (place === null) return null;
+  if (!BUCKET.test(place.bucket)) throw invalid(`${quoted(place.bucket)} is no bucket name`);
+  return {
+    endpoint: place.endpoint ?? endpointOf(environment),
+    region: environment.ARTIFACTS_REGION || null,
+    bucket: place.bucket,
+    prefix: checkedPrefix(place.prefix),
+    credentials: credentialsOf(environment),
+  };
+}
+
+/** For people and logs: where it is, never who asks. */
+export const formatAddress = ({ endpoint, bucket, prefix }: RemoteAddress): string =>
+  `${endpoint === null ? 's3:/' : endpoint}/${[bucket, prefix].filter(Boolean).join('/')}`;
+
+interface Place {
+  readonly endpoint: string | null;
+  readonly bucket: string;
+  readonly prefix: string | null;
+}
+
+function placeOfEnvironment({ ARTIFACTS_BUCKET }: NodeJS.ProcessEnv): Place | null {
+  return ARTIFACTS_BUCKET ? { endpoint: null, bucket: ARTIFACTS_BUCKET, prefix: null } : null;
+}
+
+function placeOfUri(uri: string): Place {
+  const [, scheme = '', rest = ''] = /^([a-z0-9]+):\/\/(.*)$/.exec(uri) ?? [];
+  if (rest.includes('@')) {
+    throw invalid(
+      'the address holds a user name or password; give keys in ARTIFACTS_ACCESS_KEY and ARTIFACTS_SECRET_KEY',
+    );
+  }
+  if (scheme === 's3') return inBucket(null, rest);
+  // A port marks the first part of minio://… as a host; else it is the bucket.
+  if (scheme === 'minio') return /^[^/]*:\d+\//.test(rest) ? onHost('http', rest) : inBucket(null, rest);
+  if (scheme === 'http' || scheme === 'https') return onHost(scheme, rest);
+  throw invalid(`${quoted(uri)} is no s3://, minio://, http:// or https:// address`);
+}
+
+function onHost(scheme: string, rest: string): Place {
+  const slash = rest.indexOf('/');
+  if (slash < 1) throw invalid(`${quoted(`${scheme}://${rest}`)} names no bucket after its host`);
+  return inBucket(checkedEndpoint(`${scheme}://${rest.slice(0, slash)}`), rest.slice(slash + 1));
+}
+
+function inBucket(endpoint: string | null, path: string): Place {
+  const [bucket = '', ...keys] = path.split('/');
+  const prefix = keys.join('/').replace(/\/+$/, '');
+  return { endpoint, bucket, prefix: prefix === '' ? null : prefix };
+}
+
+/** An endpoint without a scheme takes it from `ARTIFACTS_USE_SSL` (default: no TLS for a host of one's own). */
+function endpointOf({ ARTIFACTS_ENDPOINT, ARTIFACTS_USE_SSL }: NodeJS.ProcessEnv): string | null {
+  if (!ARTIFACTS_ENDPOINT) return null;
+  const tls = /^(1|true|yes|on)$/i.test(ARTIFACTS_USE_SSL ?? '');
+  const withScheme = /^https?:\/\//.test(ARTIFACTS_ENDPOINT)
+    ? ARTIFACTS_ENDPOINT
+    : `${tls ? 'https' : 'http'}://${ARTIFACTS_ENDPOINT}`;
+  return checkedEndpoint(withScheme);
+}
+
+function checkedEndpoint(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url === null || url.hostname === '' || !['', '/'].includes(url.pathname)) {
+    throw invalid(`${quoted(text)} is no endpoint such as http://minio:9000`);
+  }
+  return url.origin;
+}
+
+/** Keys are joined from parts that cannot climb: no empty part, no dots alone, no control characters. */
+function checkedPrefix(prefix: string | null): string {
+  if (prefix === null) return PREFIX;
+  const parts = prefix.split('/');
+  if (parts.some((part) => !/^[\w.+=~-]+$/.test(part) || /^\.+$/.test(part))) {
+    throw invalid(
+      `${quoted(prefix)} is no prefix: letters, digits, «.», «_», «-», «+», «=», «~», between single slashes`,
+    );
+  }
+  return prefix;
+}
+
+function credentialsOf(environment: NodeJS.ProcessEnv): RemoteCredentials | null {
+  const { ARTIFACTS_ACCESS_KEY: accessKey, ARTIFACTS_SECRET_KEY: secretKey } = environment;
+  if (!accessKey && !secretKey) return null;
+  if (accessKey && secretKey) return { accessKey, secretKey };
+  const missing = accessKey ? 'ARTIFACTS_SECRET_KEY' : 'ARTIFACTS_ACCESS_KEY';
+  throw invalid(`${missing} is not set although its other half is`);
+}
+
+/** Keys do not belong in an address; where somebody put them there, they stand before the last «@» and are not printed. */
+const quoted = (text: string): string => `«${text.replace(/^([a-z][a-z0-9+.-]*:\/\/)?.*@/is, '$1…@')}»`;
+
+const invalid = (why: string): TrtforgeError =>
+  new TrtforgeError('TF_REMOTE_ADDRESS_INVALID', `The remote store cannot be understood: ${why}.`);

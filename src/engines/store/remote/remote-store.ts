@@ -1,0 +1,269 @@
+import { type ErrorCode, TrtforgeError } from '../../../errors.js';
+import type { IdentityDocument } from '../../identity/identity.js';
+import { type Passport, passportPath } from '../../identity/passport-file.js';
+import { checkPlanHeaderOf } from '../../plan/verify-engine.js';
+import { mayServe, othersMayServe } from '../compatibility.js';
+import { brokenSummary, summaryOf } from '../engine-summary.js';
+import { longerName, modelFolder } from '../readable-links.js';
+import { signaturePath } from '../signature.js';
+import type { EngineSignature } from '../signature-schema.js';
+import type { EngineSummary } from '../store.js';
+import { checkTrust, noTrust, type Trust } from '../trust.js';
+import { downloadFile } from './download.js';
+import { inParallel } from './in-parallel.js';
+import type { ObjectFacts, Objects } from './objects.js';
+import { parseRemoteEntry, type RemoteEngine, remoteEntry } from './remote-entry.js';
+import { RemoteLeases, type RemoteLeaseTiming } from './remote-lease.js';
+import type { TransferOptions } from './transfer.js';
+import { uploadFile } from './upload.js';
+
+export type RemoteLookup =
+  | { readonly found: true; readonly engine: RemoteEngine; readonly rule: string }
+  /** `code` is null when there is simply no such engine. */
+  | { readonly found: false; readonly code: ErrorCode | null; readonly reason: string };
+
+interface RemoteStoreOptions {
+  readonly trust?: Trust;
+  readonly leaseTiming?: RemoteLeaseTiming;
+}
+
+const JSON_TYPE = 'application/json';
+const INDEX = '.by-identity';
+const MODELS = '.by-model';
+
+/** Requests at once when many entries are read. */
+const READS_AT_ONCE = 16;
+/** A model with more engines than this is not searched further for one that may serve. */
+const MOST_OF_A_MODEL = 200;
+
+/**
+ * Engines in a bucket, below the address's prefix:
+ *
+ *     resnet50/resnet50_…_sm_89_10.6.0.26.engine                 the plan, its SHA-256 and identity in the metadata
+ *     resnet50/resnet50_…_sm_89_10.6.0.26.engine.passport.json   the passport beside it, for people and other tools
+ *     resnet50/resnet50_…_sm_89_10.6.0.26.engine.signature.json  where it is signed
+ *     .by-identity/3f/3f2a….json                                 passport, signature and key of the plan: written last, read first
+ *     .by-model/7c/7c1d…/3f2a…                                   which identities a model has; empty objects
+ *     .leases/3f2a…                                              builds in progress
+ *
+ * Only what the index names is believed, and only when header, size and digest of what comes agree with its passport.
+ */
+export class RemoteStore {
+  readonly place: string;
+  readonly leases: RemoteLeases;
+  readonly #objects: Objects;
+  readonly #prefix: string;
+  readonly #trust: Trust;
+
+  constructor(objects: Objects, prefix: string, options: RemoteStoreOptions = {}) {
+    this.place = objects.place;
+    this.#objects = objects;
+    this.#prefix = prefix === '' ? '' : `${prefix}/`;
+    this.#trust = options.trust ?? noTrust;
+    this.leases = new RemoteLeases(objects, `${this.#prefix}.leases/`, options.leaseTiming);
+  }
+
+  /** One request. Throws TF_REMOTE_* where the server does not answer; what it answers wrongly is a miss with a reason. */
+  async find(identity: string, signal?: AbortSignal): Promise<RemoteLookup> {
+    try {
+      const engine = await this.#read(identity, signal);
+      if (engine === undefined)
+        return { found: false, code: null, reason: `${this.place} has no engine of this identity` };
+      checkTrust(this.#trust, engine.key, engine.passport, engine.signature);
+      return { found: true, engine, rule: 'exact' };
+    } catch (error) {
+      if (!(error instanceof TrtforgeError) || !isAboutContent(error)) throw error;
+      return { found: false, code: error.code, reason: error.message };
+    }
+  }
+
+  /** An engine of another identity that may serve (`mayServe`); undefined when none may. Throws TF_REMOTE_*. */
+  async findCompatible(
+    wanted: IdentityDocument,
+    signal?: AbortSignal,
+  ): Promise<Extract<RemoteLookup, { found: true }> | undefined> {
+    if (!othersMayServe(wanted)) return undefined;
+    for (const { engine } of await this.ofModel(wanted.model, signal)) {
+      const { serves, rule } = mayServe(wanted, engine.passport.identity.document);
+      if (serves) return { found: true, engine, rule };
+    }
+    return undefined;
+  }
+
+  /** The believed engines of one model. */
+  async ofModel(
+    model: string,
+    signal?: AbortSignal,
+  ): Promise<readonly Extract<RemoteLookup, { found: true }>[]> {
+    const identities: string[] = [];
+    for await (const { key } of this.#objects.list(this.#modelKey(model, ''), signal)) {
+      const [, identity] = /\/([0-9a-f]{64})$/.exec(key) ?? [];
+      if (identity !== undefined && identities.push(identity) >= MOST_OF_A_MODEL) break;
+    }
+    const found: Extract<RemoteLookup, { found: true }>[] = [];
+    await inParallel(identities, READS_AT_ONCE, signal, async (identity, _index, stop) => {
+      const answer = await this.find(identity, stop);
+      if (answer.found) found.push(answer);
+    });
+    return found;
+  }
+
+  /** Fetches a plan into `planPath` and checks it: size, SHA-256, header. Throws TF_REMOTE_*, TF_REMOTE_DAMAGED, TF_ENGINE_HEADER_MISMATCH, TF_WRITE_FAILED. */
+  async download(
+    { key, passport }: Pick<RemoteEngine, 'key' | 'passport'>,
+    planPath: string,
+    options: TransferOptions,
+  ): Promise<void> {
+    const facts = await this.#objects.head(key, options.signal);
+    if (facts === undefined) {
+      throw new TrtforgeError('TF_REMOTE_DAMAGED', `${this.place} lists ${key}, but it is not there.`);
+    }
+    await downloadFile(this.#objects, facts, planPath, passport.plan, options);
+    checkPlanHeaderOf(planPath, passport);
+  }
+
+  /** Keeps a sound engine. Others see it only when it is there as a whole. Throws TF_REMOTE_*, TF_CANCELLED. */
+  async upload(
+    planPath: string,
+    passport: Passport,
+    signature: EngineSignature | null,
+    options: TransferOptions,
+  ): Promise<RemoteEngine> {
+    const { signal } = options;
+    const key = await this.#freeKey(passport, signal);
+    await uploadFile(this.#objects, planPath, key, metadataOf(passport), options);
+    const facts = await this.#objects.head(key, signal);
+    // Some servers answer 200 to the end of an upload and have nothing.
+    if (facts?.bytes !== passport.plan.bytes) {
+      const there = facts === undefined ? 'nothing' : `${facts.bytes} bytes`;
+      throw new TrtforgeError(
+        'TF_REMOTE_DAMAGED',
+        `${key} was uploaded to ${this.place}, which has ${there} of it.`,
+      );
+    }
+    await this.#putJson(passportPath(key), passport, signal);
+    const engine = { key, passport, signature };
+    await this.sign(engine, signature, signal);
+    await this.#objects.put(
+      this.#modelKey(passport.identity.document.model, passport.identity.digest),
+      Buffer.alloc(0),
+      {},
+      signal,
+    );
+    return engine;
+  }
+
+  /** Writes the entry that makes an engine visible, with its signature or without one. */
+  async sign(
+    { key, passport }: Pick<RemoteEngine, 'key' | 'passport'>,
+    signature: EngineSignature | null,
+    signal?: AbortSignal,
+  ): Promise<void> {
+    if (signature !== null) await this.#putJson(signaturePath(key), signature, signal);
+    const entry = remoteEntry({ key: key.slice(this.#prefix.length), passport, signature });
+    await this.#putJson(this.#indexKey(passport.identity.digest), entry, signal);
+  }
+
+  /** What the bucket has, sound or not, in no order. One request for each engine. */
+  async list(signal?: AbortSignal): Promise<readonly (EngineSummary & { readonly key: string | null })[]> {
+    const identities = await this.identities(signal);
+    const engines: (EngineSummary & { readonly key: string | null })[] = [];
+    await inParallel(identities, READS_AT_ONCE, signal, async (identity, _index, stop) => {
+      try {
+        const engine = await this.#read(identity, stop);
+        if (engine !== undefined)
+          engines.push({ ...summaryOf(engine.passport, engine.signature), key: engine.key });
+      } catch (error) {
+        if (!(error instanceof TrtforgeError) || !isAboutContent(error)) throw error;
+        engines.push({ ...brokenSummary(identity, error), key: null });
+      }
+    });
+    return engines;
+  }
+
+  /** Every identity in the index, in no order. */
+  async identities(signal?: AbortSignal): Promise<readonly string[]> {
+    const identities: string[] = [];
+    for await (const { key } of this.#objects.list(`${this.#prefix}${INDEX}/`, signal)) {
+      const [, identity] = /\/([0-9a-f]{64})\.json$/.exec(key) ?? [];
+      if (identity !== undefined) identities.push(identity);
+    }
+    return identities;
+  }
+
+  /** Index first: what is left after a kill in between is not believed. False when there was nothing. */
+  async remove(identity: string, signal?: AbortSignal): Promise<boolean> {
+    const engine = await this.#read(identity, signal).catch((error) => {
+      if (!(error instanceof TrtforgeError) || !isAboutContent(error)) throw error;
+      return null;
+    });
+    if (engine === undefined) return false;
+    const more =
+      engine === null
+        ? []
+        : [
+            this.#modelKey(engine.passport.identity.document.model, identity),
+            engine.key,
+            passportPath(engine.key),
+            signaturePath(engine.key),
+          ];
+    await this.#objects.remove([this.#indexKey(identity), ...more], signal);
+    return true;
+  }
+
+  /** Removes every engine of the index. Returns how many. */
+  async clear(signal?: AbortSignal): Promise<number> {
+    const identities = await this.identities(signal);
+    for (const identity of identities) await this.remove(identity, signal);
+    return identities.length;
+  }
+
+  close(): void {
+    this.#objects.close();
+  }
+
+  #indexKey(identity: string): string {
+    return `${this.#prefix}${INDEX}/${identity.slice(0, 2)}/${identity}.json`;
+  }
+
+  #modelKey(model: string, identity: string): string {
+    return `${this.#prefix}${MODELS}/${model.slice(0, 2)}/${model}/${identity}`;
+  }
+
+  async #putJson(key: string, value: unknown, signal: AbortSignal | undefined): Promise<void> {
+    const text = `${JSON.stringify(value, null, 2)}\n`;
+    await this.#objects.put(key, Buffer.from(text), { contentType: JSON_TYPE }, signal);
+  }
+
+  /** The readable key, or with the start of the identity where another engine has that name already. */
+  async #freeKey({ name, identity }: Passport, signal: AbortSignal | undefined): Promise<string> {
+    const folder = `${this.#prefix}${modelFolder(name)}`;
+    const there = await this.#objects.head(`${folder}/${name}`, signal);
+    const isFree = there === undefined || identityOf(there) === identity.digest;
+    return `${folder}/${isFree ? name : longerName(name, identity.digest)}`;
+  }
+
+  /** Undefined when the index has no such identity. Throws what `isAboutContent` knows, and TF_REMOTE_*. */
+  async #read(identity: string, signal: AbortSignal | undefined): Promise<RemoteEngine | undefined> {
+    const path = this.#indexKey(identity);
+    const entry = await this.#objects.read(path, signal);
+    if (entry === undefined) return undefined;
+    const engine = await parseRemoteEntry(entry.body.toString('utf8'), identity, {
+      path,
+      place: this.place,
+    });
+    return { ...engine, key: `${this.#prefix}${engine.key}` };
+  }
+}
+
+/** Errors of what an entry holds, as against those of reaching it. */
+const isAboutContent = ({ code }: TrtforgeError): boolean =>
+  ['TF_REMOTE_DAMAGED', 'TF_PASSPORT_INVALID', 'TF_SIGNATURE_INVALID'].includes(code);
+
+const metadataOf = ({ identity, plan, built }: Passport): Readonly<Record<string, string>> => ({
+  'trtforge-identity': identity.digest,
+  'trtforge-sha256': plan.sha256,
+  'trtforge-built-by': built.by,
+});
+
+const identityOf = ({ metadata }: ObjectFacts): string | undefined => metadata['trtforge-identity'];

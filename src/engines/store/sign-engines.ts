@@ -1,0 +1,104 @@
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import { chmodSync, closeSync, mkdtempSync, openSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { makeFolder } from '../../base/files/folders.js';
+import { publishFile, writeFailed } from '../../base/files/publish.js';
+import { removeIfThere } from '../../base/files/remove.js';
+import { systemErrorCode, TrtforgeError } from '../../errors.js';
+import type { Passport } from '../identity/passport-file.js';
+import { verifyEngineInPieces } from '../plan/verify-engine.js';
+import type { CacheKeys, CacheSigning } from './cache-result.js';
+import { isCalled, nothingCalled } from './engine-query.js';
+import type { LocalStore } from './local.js';
+import type { RemoteStore } from './remote/remote-store.js';
+import type { TransferOptions } from './remote/transfer.js';
+import { generateKeys, keyIdOf, signPassport } from './signature.js';
+
+/** Makes a pair of keys: `path` for its owner alone, `path.pub` for everybody. Throws TF_USAGE where a file is there already, TF_WRITE_FAILED. */
+export function makeKeys(path: string): CacheKeys {
+  const { privateKey, publicKey, keyId } = generateKeys();
+  const folder = dirname(path);
+  try {
+    makeFolder(folder);
+  } catch (cause) {
+    throw writeFailed(folder, cause);
+  }
+  try {
+    // 'wx' with the mode at once: at no moment can another user read it, and no key is ever written over.
+    closeSync(openSync(path, 'wx', 0o600));
+    writeFileSync(path, privateKey);
+    chmodSync(path, 0o600);
+  } catch (cause) {
+    if (systemErrorCode(cause) !== 'EEXIST') throw writeFailed(path, cause);
+    throw new TrtforgeError('TF_USAGE', `${path} is there already, and a key is never written over.`, {
+      remedy: 'Choose another name with -o FILE.',
+    });
+  }
+  publishFile(`${path}.pub`, publicKey);
+  return {
+    schema: 'trtforge.cache-keygen/1',
+    keyId,
+    privateKey: resolve(path),
+    publicKey: resolve(`${path}.pub`),
+  };
+}
+
+/**
+ * Signs engines of a store, each after a check of its plan; those of a bucket are fetched for it. `names` are starts of identities or parts of
+ * readable names; none means all. Throws TF_USAGE when a name fits nothing, what is wrong with a plan, TF_REMOTE_*, TF_WRITE_FAILED.
+ */
+export async function signEngines(
+  store: LocalStore | RemoteStore,
+  names: readonly string[],
+  key: KeyObject,
+  options: TransferOptions,
+): Promise<CacheSigning> {
+  const listed = (await store.list()).filter(({ problem }) => problem === null);
+  const isMeant = (wanted: string) => (engine: (typeof listed)[number]) =>
+    isCalled(wanted, engine.identity, engine.name ?? '');
+  const unknown = names.find((wanted) => !listed.some(isMeant(wanted)));
+  if (unknown !== undefined) throw nothingCalled(store.place, unknown);
+  const chosen = listed.filter(
+    (engine) => names.length === 0 || names.some((wanted) => isMeant(wanted)(engine)),
+  );
+  const signed: CacheSigning['signed'] = [];
+  for (const { identity } of chosen) {
+    const passport =
+      'find' in store
+        ? await signRemote(store, identity, key, options)
+        : await signLocal(store, identity, key);
+    signed.push({ identity, name: passport.name });
+  }
+  return {
+    schema: 'trtforge.cache-sign/1',
+    store: store.place,
+    keyId: keyIdOf(createPublicKey(key)),
+    signed,
+  };
+}
+
+async function signLocal(store: LocalStore, identity: string, key: KeyObject): Promise<Passport> {
+  const passport = await verifyEngineInPieces(store.planPath(identity));
+  store.sign(passport, signPassport(passport, key));
+  return passport;
+}
+
+async function signRemote(
+  store: RemoteStore,
+  identity: string,
+  key: KeyObject,
+  options: TransferOptions,
+): Promise<Passport> {
+  const answer = await store.find(identity, options.signal);
+  if (!answer.found) throw new TrtforgeError(answer.code ?? 'TF_REMOTE_NOT_FOUND', answer.reason);
+  const folder = mkdtempSync(join(tmpdir(), 'trtforge-sign-'));
+  try {
+    await store.download(answer.engine, join(folder, 'engine.plan'), options);
+  } finally {
+    removeIfThere(folder);
+  }
+  const { passport } = answer.engine;
+  await store.sign(answer.engine, signPassport(passport, key), options.signal);
+  return passport;
+}

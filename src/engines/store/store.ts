@@ -1,0 +1,41 @@
+import type { ErrorCode } from '../../errors.js';
+import type { Passport } from '../identity/passport-file.js';
+import type { EngineSignature } from './signature-schema.js';
+
+/** An engine where a store keeps it. */
+export interface StoredEngine {
+  readonly identity: string;
+  readonly planPath: string;
+  readonly passport: Passport;
+  /** null for an engine that nobody signed. */
+  readonly signature: EngineSignature | null;
+  /** The readable way to the same file; null where the store cannot make links. */
+  readonly readablePath: string | null;
+}
+
+export type Lookup =
+  | {
+      readonly found: true;
+      readonly engine: StoredEngine;
+      /** `exact`, or the rule of `engines/store/compatibility.ts` by which another identity serves. */
+      readonly rule: string;
+    }
+  /** `code` is null when the engine is simply not there, else what is wrong with the one that is. */
+  | { readonly found: false; readonly code: ErrorCode | null; readonly reason: string };
+
+/** What a listing says of one engine; facts are null when its passport cannot be read, and `problem` says why. */
+export interface EngineSummary {
+  readonly identity: string;
+  readonly name: string | null;
+  /** Digest of the model's content. */
+  readonly model: string | null;
+  readonly target: string | null;
+  readonly precision: string | null;
+  /** Of the plan. */
+  readonly bytes: number | null;
+  readonly builtAt: string | null;
+  readonly buildMs: number | null;
+  /** Id of the key that signed it, which a listing does not check. */
+  readonly signedBy: string | null;
+  readonly problem: { readonly code: string; readonly reason: string } | null;
+}

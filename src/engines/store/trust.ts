@@ -1,0 +1,94 @@
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import { delimiter } from 'node:path';
+import { TrtforgeError } from '../../errors.js';
+import type { Passport } from '../identity/passport-file.js';
+import { checkSignature, keyIdOf, readPrivateKey, readTrustedKeys, signPassport } from './signature.js';
+import { readSignature } from './signature-file.js';
+import type { EngineSignature } from './signature-schema.js';
+
+/** Whose engines are believed, and who signs those that are built here. */
+export interface Trust {
+  /** An engine without a fitting signature of a trusted key is a miss. */
+  readonly required: boolean;
+  /** Public keys by their ids. */
+  readonly keys: ReadonlyMap<string, KeyObject>;
+  readonly signingKey: KeyObject | null;
+}
+
+export const noTrust: Trust = { required: false, keys: new Map(), signingKey: null };
+
+export interface TrustWishes {
+  /** Refuse engines that no trusted key signed (default: off). */
+  readonly requireSignature?: boolean | undefined;
+  /** Paths of Ed25519 public keys in PEM form (default: `TRTFORGE_TRUSTED_KEYS`, several by «:»). */
+  readonly trustKeys?: readonly string[] | undefined;
+  /** Path of the Ed25519 private key that signs what is built (default: `TRTFORGE_SIGNING_KEY`). Its own engines are trusted. */
+  readonly signKey?: string | undefined;
+}
+
+/** Reads the keys. Throws TF_USAGE when signatures are required and no key is given, TF_FILE_NOT_FOUND, TF_KEY_INVALID. */
+export function openTrust(wishes: TrustWishes, environment: NodeJS.ProcessEnv): Trust {
+  const { TRTFORGE_TRUSTED_KEYS, TRTFORGE_SIGNING_KEY, TRTFORGE_REQUIRE_SIGNATURE } = environment;
+  const listed = wishes.trustKeys?.length ? wishes.trustKeys : splitPaths(TRTFORGE_TRUSTED_KEYS ?? '');
+  const path = wishes.signKey || TRTFORGE_SIGNING_KEY || null;
+  const signingKey = path === null ? null : readPrivateKey(path);
+  const keys = new Map(readTrustedKeys(listed));
+  if (signingKey !== null) {
+    const own = createPublicKey(signingKey);
+    keys.set(keyIdOf(own), own);
+  }
+  const required = wishes.requireSignature ?? /^(1|true|yes|on)$/i.test(TRTFORGE_REQUIRE_SIGNATURE ?? '');
+  if (required && keys.size === 0) {
+    throw new TrtforgeError('TF_USAGE', 'Signatures are required, but no key is trusted.', {
+      remedy: 'Name public keys with --trust-key FILE or in TRTFORGE_TRUSTED_KEYS.',
+    });
+  }
+  return { required, keys, signingKey };
+}
+
+/** Paths separated by «:» (Windows: «;»), as in PATH. */
+export const splitPaths = (text: string): readonly string[] => text.split(delimiter).filter(Boolean);
+
+/**
+ * Holds an engine against what is trusted. A signature of a key that is known must fit even where none is required: a passport that was
+ * changed after signing is never believed. Throws TF_SIGNATURE_INVALID.
+ */
+export function checkTrust(
+  trust: Trust,
+  name: string,
+  passport: Passport,
+  signature: EngineSignature | null,
+): void {
+  const isKnown = signature !== null && trust.keys.has(signature.keyId);
+  if (trust.required || isKnown) checkSignature(name, passport, signature, trust.keys);
+}
+
+/** An engine that agrees with its passport, and its signature with what is trusted. */
+export interface TrustedEngine {
+  readonly passport: Passport;
+  readonly signature: EngineSignature | null;
+}
+
+/**
+ * Checks an engine against its passport, signature and what is trusted; `bytesPath` is a copy of the plan that is checked instead. What costs
+ * little comes first. Throws TF_SIGNATURE_INVALID and what `verifyEngine` throws.
+ */
+export async function verifyTrusted(
+  trust: Trust,
+  planPath: string,
+  bytesPath: string = planPath,
+): Promise<TrustedEngine> {
+  const [{ readPassport }, { checkPlan }] = await Promise.all([
+    import('../identity/passport.js'),
+    import('../plan/verify-engine.js'),
+  ]);
+  const passport = readPassport(planPath);
+  const signature = await readSignature(planPath);
+  checkTrust(trust, planPath, passport, signature);
+  await checkPlan(planPath, passport, bytesPath);
+  return { passport, signature };
+}
+
+/** The signature of this machine's key; null without one. */
+export const signatureFor = ({ signingKey }: Trust, passport: Passport): EngineSignature | null =>
+  signingKey === null ? null : signPassport(passport, signingKey);

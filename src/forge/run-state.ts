@@ -1,0 +1,36 @@
+import type { PreparedBuild } from '../engines/builder/prepare.js';
+import type { ObtainedEngine } from '../engines/store/obtain-engine.js';
+import type { ModelFacts } from '../formats/onnx/model-facts.js';
+import type { ConversionResult } from '../formats/precision/conversion.js';
+import type { BenchResult } from '../quality/bench/result.js';
+import type { VerifyResult } from '../quality/verify/result.js';
+import type { GpuList } from '../tensorrt/addon/addon.js';
+import type { Machine } from './environment.js';
+import type { ForgeContext, ForgeOptions } from './options.js';
+import type { Phase } from './phase.js';
+import type { RunRoot } from './run-root.js';
+
+/** What the phases find, each its own part. */
+export interface Forged {
+  readonly inspection: ModelFacts;
+  /** Everything the engine depends on, decided. */
+  readonly prepared: PreparedBuild;
+  readonly conversion: ConversionResult;
+  readonly obtained: ObtainedEngine;
+  readonly verification: VerifyResult;
+  readonly engineVerification: VerifyResult;
+  readonly bench: BenchResult;
+}
+
+/** What every phase may look at; the same for the whole run. */
+export interface Run {
+  readonly options: ForgeOptions;
+  readonly root: RunRoot;
+  /** With no other GPU than that of the run; `visible` are all. */
+  readonly machine: Machine;
+  readonly visible: GpuList;
+  readonly environment: NodeJS.ProcessEnv;
+  readonly build: ForgeContext['build'];
+}
+
+export type ForgePhase = Phase<Forged>;

@@ -1,0 +1,67 @@
+import type { Finding } from '../model-facts.js';
+
+/** Every finding of `inspect`: what it is about and how bad. An error keeps the model from running; a warning often ends in a failed build or wrong numbers. */
+const findingKinds = {
+  'external-data-missing': 'error',
+  'external-data-short': 'error',
+  'external-data-outside': 'error',
+  'external-data-invalid': 'error',
+  'tensor-invalid': 'error',
+  'value-undefined': 'error',
+  'graph-cycle': 'error',
+  'nodes-unsorted': 'warning',
+  'type-mismatch': 'error',
+  'name-duplicate': 'error',
+  'name-empty': 'warning',
+  'opset-missing': 'error',
+  'opset-too-new': 'warning',
+  'opset-too-old': 'warning',
+  'op-unknown': 'warning',
+  'op-needs-newer-tensorrt': 'info',
+  'sparse-initializer': 'warning',
+  'io-type-unsupported': 'warning',
+  'dim-without-symbol': 'warning',
+  'dim-zero': 'warning',
+  'dim-negative': 'warning',
+  'int64-clamped': 'warning',
+  'int64-sentinel': 'info',
+  'initializer-is-input': 'info',
+  'initializer-unused': 'info',
+  'weights-nan': 'error',
+  'weights-inf': 'warning',
+  'weights-fp16-overflow': 'warning',
+  'weights-fp16-underflow': 'info',
+} as const satisfies Record<string, Finding['severity']>;
+
+export type FindingCode = keyof typeof findingKinds;
+
+/** More findings of one code than this become one line that counts the rest. */
+const MOST_OF_A_CODE = 20;
+
+/** Collects findings, the gravest first. */
+export class Findings {
+  readonly #byCode = new Map<FindingCode, Finding[]>();
+
+  add(code: FindingCode, where: string, message: string): void {
+    const list = this.#byCode.get(code) ?? [];
+    list.push({ code, severity: findingKinds[code], message, where });
+    this.#byCode.set(code, list);
+  }
+
+  list(): Finding[] {
+    const order = ['error', 'warning', 'info'];
+    return [...this.#byCode.values()]
+      .flatMap(shortened)
+      .sort((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
+  }
+}
+
+function shortened(findings: readonly Finding[]): readonly Finding[] {
+  if (findings.length <= MOST_OF_A_CODE) return findings;
+  const { code, severity } = findings[0]!;
+  const rest = findings.length - MOST_OF_A_CODE;
+  return [
+    ...findings.slice(0, MOST_OF_A_CODE),
+    { code, severity, message: `The same in ${rest} more places.`, where: 'more' },
+  ];
+}

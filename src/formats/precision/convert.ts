@@ -1,0 +1,200 @@
+import { statSync } from 'node:fs';
+import { assertNotInput, protectingInputs } from '../../base/files/user-files.js';
+import { TrtforgeError } from '../../errors.js';
+import { type EventListener, ignoreEvents, inPhase } from '../../events.js';
+import { assertWellTyped, inferDtypes, opsetsOf } from '../onnx/dtype-inference.js';
+import { type OnnxModel, openModel } from '../onnx/model.js';
+import type { GraphProto, ModelProto, TensorProto } from '../onnx/onnx_pb.js';
+import { declaredType } from '../onnx/value-type.js';
+import { type WriteOptions, type WrittenModel, writeModel } from '../onnx/write.js';
+import type { ConversionResult } from './conversion.js';
+import { operatorName } from './flow.js';
+import { type ConversionOptions, type GivenOptions, resolveOptions } from './options.js';
+import { type Plan, planConversion } from './plan.js';
+import { betweenRule, rules } from './rules.js';
+import { type ConvertedStream, convertedStream } from './weight-conversion.js';
+
+/** What may be said about a conversion; only the precision has no default. */
+export type ConvertOptions = GivenOptions & Pick<WriteOptions, 'externalData'>;
+
+export interface ConvertContext {
+  readonly emit?: EventListener;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Turns an FP32 ONNX model into a strongly typed FP16 or BF16 one: what TensorRT 11 and TensorRT-RTX build as it is written, node by node.
+ * Weights are streamed, so memory does not grow with the model. The types of the result are checked before a byte is written.
+ * Throws what opening, reading and writing models throw, TF_ONNX_GRAPH_INVALID if the original is not well typed, TF_CANCELLED, and TF_INTERNAL if the result
+ * would not be.
+ */
+export async function convertModel(
+  inputPath: string,
+  outputPath: string,
+  options: ConvertOptions,
+  context: ConvertContext = {},
+): Promise<ConversionResult> {
+  return protectingInputs([inputPath], () => convert(inputPath, outputPath, options, context));
+}
+
+async function convert(
+  inputPath: string,
+  outputPath: string,
+  options: ConvertOptions,
+  context: ConvertContext,
+): Promise<ConversionResult> {
+  const emit = context.emit ?? ignoreEvents;
+  const started = performance.now();
+  const resolved = resolveOptions(options);
+  const model = openModel(inputPath);
+  try {
+    assertNotInput(outputPath);
+    const interfaceBefore = interfaceTypes(model.proto.graph);
+    const opsetBefore = opsetsOf(model.proto.opsetImport).get('') ?? 0;
+    assertWellTyped(inputPath, model.proto);
+    const plan = await inPhase('plan', emit, () => planConversion(model, resolved, context));
+    checkTypes(inputPath, model.proto);
+    const streams = conversionStreams(model, plan, resolved);
+    const written = await inPhase('write', emit, () =>
+      writeModel(
+        model,
+        outputPath,
+        {
+          replacements: streams,
+          ...(options.externalData === undefined ? {} : { externalData: options.externalData }),
+          ...(context.signal === undefined ? {} : { signal: context.signal }),
+        },
+        emit,
+      ),
+    );
+    return {
+      ...summary(plan, resolved),
+      schema: 'trtforge.convert/1',
+      precision: options.precision,
+      input: inputPath,
+      output: outputPath,
+      opset: {
+        before: opsetBefore,
+        after: opsetsOf(model.proto.opsetImport).get('') ?? 0,
+        reason: plan.opsetReason ?? null,
+      },
+      weights: weightSummary(plan, streams),
+      ...interfaceChange(interfaceBefore, interfaceTypes(model.proto.graph)),
+      bytes: { before: bytesOf(model), after: bytesWritten(written) },
+      externalData: written.externalData?.path ?? null,
+      warnings: warningsOf(plan, resolved),
+      ms: performance.now() - started,
+    };
+  } finally {
+    model.close();
+  }
+}
+
+/** The contract of this room: what is written is well typed, as the original was. */
+function checkTypes(path: string, proto: ModelProto): void {
+  const { violations } = inferDtypes(proto);
+  const [first] = violations;
+  if (first === undefined) return;
+  throw new TrtforgeError(
+    'TF_INTERNAL',
+    `Converting ${path} would have written a model with wrong types: ${first.where}: ${first.message}. Nothing was written.`,
+    { details: { violations: violations.slice(0, 20) } },
+  );
+}
+
+function conversionStreams(
+  model: OnnxModel,
+  plan: Plan,
+  options: ConversionOptions,
+): ReadonlyMap<TensorProto, ConvertedStream> {
+  return new Map(
+    plan.rewriting.converted.map(({ tensor, source }) => [
+      tensor,
+      convertedStream(model.weight(source), options.precision),
+    ]),
+  );
+}
+
+function summary(plan: Plan, options: ConversionOptions) {
+  const kept: ConversionResult['kept'] = [];
+  const convertedOps = new Map<string, number>();
+  const nodes = { total: 0, converted: 0, kept: 0, untouched: 0 };
+  for (const operation of plan.flow.operations) {
+    const decision = plan.decisions.of(operation);
+    const op = operatorName(operation);
+    nodes.total++;
+    if (decision.kind === 'keep') {
+      nodes.kept++;
+      kept.push({ node: operation.label, op, rule: decision.rule, reason: decision.reason });
+    } else if (decision.kind === 'convert') {
+      nodes.converted++;
+      convertedOps.set(op, (convertedOps.get(op) ?? 0) + 1);
+    } else nodes.untouched++;
+  }
+  const byRule = [...rules, betweenRule]
+    .map(({ id, title }) => ({ id, title, nodes: kept.filter(({ rule }) => rule === id).length }))
+    .filter((entry) => entry.nodes > 0);
+  const { castsAdded, castsRemoved } = plan.rewriting;
+  return {
+    ioTypes: options.ioTypes,
+    functionsInlined: plan.functionsInlined,
+    nodes,
+    convertedOps: Object.fromEntries(convertedOps),
+    rules: byRule,
+    kept,
+    casts: { added: castsAdded, removed: castsRemoved },
+  };
+}
+
+function weightSummary(
+  plan: Plan,
+  streams: ReadonlyMap<TensorProto, ConvertedStream>,
+): ConversionResult['weights'] {
+  const losses: ConversionResult['weights']['losses'] = [];
+  const total = { saturated: 0, toZero: 0, subnormal: 0 };
+  for (const [tensor, stream] of streams) {
+    const { saturated, toZero, subnormal } = stream.losses;
+    if (saturated + toZero + subnormal === 0) continue;
+    losses.push({ name: tensor.name, elements: stream.byteLength / 2, saturated, toZero, subnormal });
+    total.saturated += saturated;
+    total.toZero += toZero;
+    total.subnormal += subnormal;
+  }
+  return { converted: streams.size, keptFp32: plan.weightsKept, ...total, losses };
+}
+
+type InterfaceTypes = Readonly<Record<'inputs' | 'outputs', ReadonlyMap<string, string>>>;
+
+function interfaceTypes(graph: GraphProto | undefined): InterfaceTypes {
+  const stored = new Set(graph?.initializer.map(({ name }) => name));
+  const types = (list: GraphProto['input'] | undefined) =>
+    new Map(
+      list
+        ?.filter(({ name }) => !stored.has(name))
+        .map(({ name, type }) => [name, declaredType(type) ?? 'unknown']),
+    );
+  return { inputs: types(graph?.input), outputs: types(graph?.output) };
+}
+
+function interfaceChange(before: InterfaceTypes, after: InterfaceTypes) {
+  const changes = (side: 'inputs' | 'outputs') =>
+    [...before[side]].map(([name, type]) => ({ name, before: type, after: after[side].get(name) ?? type }));
+  return { inputs: changes('inputs'), outputs: changes('outputs') };
+}
+
+const bytesOf = (model: OnnxModel): number =>
+  [...new Set(model.files())].reduce((sum, path) => sum + statSync(path).size, 0);
+
+const bytesWritten = (written: WrittenModel): number => written.bytes + (written.externalData?.bytes ?? 0);
+
+function warningsOf(plan: Plan, { keepNodes }: ConversionOptions): string[] {
+  const warnings: string[] = [];
+  if (plan.opsetRefused !== undefined) warnings.push(plan.opsetRefused);
+  const names = plan.flow.operations.map(({ node }) => node.name);
+  for (const pattern of keepNodes)
+    if (!names.some((name) => pattern.test(name)))
+      warnings.push(`No node is called anything like ${pattern}, which was to be kept.`);
+  const converted = plan.flow.operations.some((operation) => plan.decisions.of(operation).kind === 'convert');
+  if (!converted) warnings.push('No node was converted: the reasons are listed.');
+  return warnings;
+}

@@ -1,0 +1,200 @@
+import { TrtforgeError } from '../../errors.js';
+import type { EventListener } from '../../events.js';
+import { opsetsOf } from '../onnx/dtype-inference.js';
+import type { OnnxModel } from '../onnx/model.js';
+import type { TensorProto } from '../onnx/onnx_pb.js';
+import { isOnnxOperator, operatorSignature } from '../onnx/operators.js';
+import { angleArithmetic } from './angles.js';
+import { type Decisions, decide } from './decide.js';
+import {
+  type Flow,
+  isFloat32,
+  isStored,
+  type Operation,
+  operatorName,
+  readFlow,
+  type Value,
+} from './flow.js';
+import { inlineFunctions } from './inline-functions.js';
+import { normalise } from './normalise.js';
+import { movers } from './operator-traits.js';
+import { type ConversionOptions, largestFinite } from './options.js';
+import { neededOpset, raiseOpset } from './raise-opset.js';
+import { largeValues } from './range.js';
+import { requirementsOf } from './requirements.js';
+import { type Rewriting, rewriteModel } from './rewrite.js';
+import type { RuleFacts } from './rules.js';
+import { shapeArithmetic } from './shape-arithmetic.js';
+import { inputSlot } from './slots.js';
+import { varianceArithmetic } from './variance.js';
+import { type WeightFacts, weightFacts } from './weight-facts.js';
+
+/** What was decided and done to the messages of the model; the weights are still to be converted. */
+export interface Plan {
+  readonly flow: Flow;
+  readonly decisions: Decisions;
+  readonly rewriting: Rewriting;
+  readonly functionsInlined: number;
+  /** Why the opset was raised, where it was. */
+  readonly opsetReason: string | undefined;
+  /** Why it was not raised although operators needed it. */
+  readonly opsetRefused: string | undefined;
+  /** FP32 weights that stay FP32, in the graph and its bodies. */
+  readonly weightsKept: number;
+}
+
+/** Before opset 13 not even Cast knows BF16, and a model may use no ONNX operators at all: inputs and outputs stay as they are then. */
+function possible(model: OnnxModel, options: ConversionOptions): ConversionOptions {
+  const opset = opsetsOf(model.proto.opsetImport).get('') ?? 0;
+  const cast = operatorSignature('', 'Cast', opset);
+  return cast?.outputs[0]?.allowed.has(options.precision) === true
+    ? options
+    : { ...options, ioTypes: 'keep' };
+}
+
+/** One list may be for several models, so an operator of ONNX need not be in this one; a name that is neither was misspelt. */
+function checkOperators(flow: Flow, { keepOps, convertOps }: ConversionOptions): void {
+  const here = new Set(flow.operations.map(operatorName));
+  const wrong = [...keepOps, ...convertOps].find(
+    (name) => !here.has(name) && !name.includes('::') && !isOnnxOperator(name),
+  );
+  if (wrong === undefined) return;
+  throw new TrtforgeError('TF_USAGE', `There is no operator «${wrong}», neither in the model nor in ONNX.`, {
+    remedy: `The model has ${[...here].sort().join(', ')}; operators of other domains are DOMAIN::NAME.`,
+  });
+}
+
+/** Decides and rewrites `model.proto` in place; throws TF_USAGE for a misspelt operator. Reads the weights once where a rule wants to know them. */
+export async function planConversion(
+  model: OnnxModel,
+  wanted: ConversionOptions,
+  context: { readonly emit?: EventListener; readonly signal?: AbortSignal },
+): Promise<Plan> {
+  const functionsInlined = inlineFunctions(model.proto);
+  normalise(model.proto);
+  const raise = raiseWhereNeeded(model, wanted);
+  const options = possible(model, wanted);
+  const flow = readFlow(model.proto);
+  checkOperators(flow, options);
+  const found = await readWeights(model, flow, options, context);
+  const handing = weightMovers(flow);
+  const facts: RuleFacts = {
+    options,
+    shapeArithmetic: shapeArithmetic(flow),
+    angles: angleArithmetic(flow),
+    variance: varianceArithmetic(flow),
+    large: largeValues(flow, options),
+    alreadyTyped: alreadyTyped(flow),
+    weights: (operation) => weightsReaching(operation, found, handing),
+  };
+  const decisions = decide(flow, facts);
+  const requirements = requirementsOf(flow, decisions, options);
+  const rewriting = rewriteModel(flow, decisions, requirements, options.precision);
+  const converted = new Set(rewriting.converted.map(({ tensor }) => tensor));
+  return {
+    flow,
+    decisions,
+    rewriting,
+    functionsInlined,
+    opsetReason: raise.reason,
+    opsetRefused: raise.refused,
+    weightsKept: flow.scopes.reduce(
+      (sum, { graph }) =>
+        sum + graph.initializer.filter((tensor) => tensor.dataType === 1 && !converted.has(tensor)).length,
+      0,
+    ),
+  };
+}
+
+function raiseWhereNeeded(
+  model: OnnxModel,
+  options: ConversionOptions,
+): { reason?: string; refused?: string } {
+  const flow = readFlow(model.proto);
+  const needed = alreadyTyped(flow) === undefined ? neededOpset(flow, options) : undefined;
+  if (needed === undefined) return {};
+  const refusal = raiseOpset(model.proto, needed.to);
+  if (refusal === undefined) return { reason: needed.reason };
+  return { refused: `${needed.reason}, but the opset cannot be raised: ${refusal.refused}.` };
+}
+
+const heavy: ReadonlySet<string> = new Set(
+  'MatMul Gemm Conv ConvTranspose Einsum Attention LSTM GRU RNN'.split(' '),
+);
+
+/** Counts how many matrix products and convolutions are in 16 bits; a majority means that the model was converted before. */
+function alreadyTyped(flow: Flow): RuleFacts['alreadyTyped'] {
+  let low = 0;
+  let all = 0;
+  for (const { node, inputs } of flow.operations) {
+    if (!heavy.has(node.opType)) continue;
+    all++;
+    if (inputs[0]?.type === 'float16' || inputs[0]?.type === 'bfloat16') low++;
+  }
+  return 2 * low > all ? { low, all } : undefined;
+}
+
+type Found = ReadonlyMap<Value, WeightFacts>;
+
+/** BF16 has FP32's range, so there is nothing to look for unless --init-max says so. */
+async function readWeights(
+  model: OnnxModel,
+  flow: Flow,
+  options: ConversionOptions,
+  context: { readonly emit?: EventListener; readonly signal?: AbortSignal },
+): Promise<Found> {
+  const found = new Map<Value, WeightFacts>();
+  if (options.precision === 'bfloat16' && options.initMax >= largestFinite.bfloat16) return found;
+  const candidates = flow.scopes.flatMap(({ values }) => [...values.values()].filter(isCandidate(options)));
+  for (const [index, value] of candidates.entries()) {
+    if (context.signal?.aborted)
+      throw new TrtforgeError('TF_CANCELLED', 'Reading the weights was cancelled.');
+    found.set(value, weightFacts(model.weight(value.tensor as TensorProto)));
+    if (index % 16 === 15) {
+      context.emit?.({ type: 'progress', phase: 'plan', done: index + 1, total: candidates.length });
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+  return found;
+}
+
+const isCandidate =
+  (options: ConversionOptions) =>
+  (value: Value): boolean =>
+    isStored(value) &&
+    isFloat32(value) &&
+    value.tensor !== undefined &&
+    value.uses.some(
+      (use) => use.kind === 'input' && inputSlot(use.operation, use.index, options.precision) === 'follows',
+    );
+
+/** Weights among the inputs, directly or handed on by operators that only move values. */
+function* weightsReaching(
+  operation: Operation,
+  found: Found,
+  handing: ReadonlySet<Operation>,
+  depth = 8,
+): Generator<{ readonly name: string; readonly facts: WeightFacts }> {
+  for (const value of operation.inputs) {
+    if (value === undefined || !isFloat32(value)) continue;
+    const facts = found.get(value);
+    if (facts !== undefined) yield { name: value.name, facts };
+    const { producer } = value;
+    if (producer !== undefined && depth > 0 && handing.has(producer))
+      yield* weightsReaching(producer, found, handing, depth - 1);
+  }
+}
+
+/** Operations that hand on nothing but weights: a transposed weight is still one. */
+function weightMovers(flow: Flow): ReadonlySet<Operation> {
+  const handing = new Set<Operation>();
+  const isWeight = (value: Value) =>
+    isStored(value) || (value.producer !== undefined && handing.has(value.producer));
+  for (const operation of flow.operations) {
+    if (!movers.has(operation.node.opType)) continue;
+    const inputs = operation.inputs.filter((value) => value !== undefined && isFloat32(value));
+    if (inputs.length > 0 && inputs.every((value) => value !== undefined && isWeight(value)))
+      handing.add(operation);
+  }
+  return handing;
+}

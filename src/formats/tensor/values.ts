@@ -1,0 +1,217 @@
+import { TrtforgeError } from '../../errors.js';
+import { type Dtype, dtypes, elementCount, packedBytes } from './dtype.js';
+import { bfloat16ToFloat32, float16ToFloat32, float32ToBfloat16, float32ToFloat16 } from './float16.js';
+import {
+  type ByteFloat,
+  float32ToByteFloat,
+  isByteFloat,
+  isPackedInteger,
+  isSmallFloat,
+  smallFloatToFloat32,
+  unpackIntegers,
+} from './low-precision.js';
+import type { Tensor } from './tensor.js';
+
+interface ElementArrays {
+  readonly float32: Float32Array;
+  readonly float64: Float64Array;
+  readonly int8: Int8Array;
+  readonly uint8: Uint8Array;
+  readonly bool: Uint8Array;
+  readonly int16: Int16Array;
+  readonly uint16: Uint16Array;
+  readonly int32: Int32Array;
+  readonly uint32: Uint32Array;
+  readonly int64: BigInt64Array;
+  readonly uint64: BigUint64Array;
+  /** Bits. */
+  readonly float16: Uint16Array;
+  /** Bits. */
+  readonly bfloat16: Uint16Array;
+}
+export type ArrayDtype = keyof ElementArrays;
+export type ElementArray<D extends ArrayDtype = ArrayDtype> = ElementArrays[D];
+
+type ArrayMaker = new (buffer: ArrayBufferLike, byteOffset: number, length: number) => ElementArray;
+
+const makers: Readonly<Record<ArrayDtype, ArrayMaker>> = {
+  float32: Float32Array,
+  float64: Float64Array,
+  int8: Int8Array,
+  uint8: Uint8Array,
+  bool: Uint8Array,
+  int16: Int16Array,
+  uint16: Uint16Array,
+  int32: Int32Array,
+  uint32: Uint32Array,
+  int64: BigInt64Array,
+  uint64: BigUint64Array,
+  float16: Uint16Array,
+  bfloat16: Uint16Array,
+};
+
+export const isArrayDtype = (dtype: Dtype): dtype is ArrayDtype => dtype in makers;
+
+/** The elements of a tensor in their own type, halves as bits. A view where the bytes are aligned, otherwise a copy: treat it as read-only. */
+export function elementsOf<D extends ArrayDtype>(tensor: Tensor & { readonly dtype: D }): ElementArray<D>;
+export function elementsOf(tensor: Tensor & { readonly dtype: ArrayDtype }): ElementArray {
+  const maker = makers[tensor.dtype];
+  const count = elementCount(tensor.shape);
+  const width = packedBytes(tensor.dtype, 1);
+  // Not slice(): that of a Buffer is another view of the same memory.
+  const bytes = tensor.bytes.byteOffset % width === 0 ? tensor.bytes : new Uint8Array(tensor.bytes);
+  return new maker(bytes.buffer, bytes.byteOffset, count);
+}
+
+/** A tensor over the memory of a typed array. Throws RangeError when lengths do not agree. */
+export function tensorFrom<D extends ArrayDtype>(
+  dtype: D,
+  shape: readonly number[],
+  elements: ElementArray<D>,
+): Tensor {
+  if (elements.length !== elementCount(shape)) {
+    throw new RangeError(`${elements.length} elements do not fill the shape [${shape}].`);
+  }
+  return {
+    dtype,
+    shape,
+    bytes: new Uint8Array(elements.buffer, elements.byteOffset, elements.byteLength),
+  };
+}
+
+/**
+ * Every element as float32: exact for the narrower types, rounded for float64, 32 and 64-bit integers. No copy when the tensor is float32 already.
+ * Throws TF_TENSOR_UNSUPPORTED for strings and complex numbers.
+ */
+export function float32Values(tensor: Tensor, name = 'the tensor'): Float32Array {
+  const { dtype } = tensor;
+  if (dtype === 'float32') return elementsOf({ ...tensor, dtype });
+  const values = new Float32Array(elementCount(tensor.shape));
+  if (dtype === 'float16') float16ToFloat32(elementsOf({ ...tensor, dtype }), values);
+  else if (dtype === 'bfloat16') bfloat16ToFloat32(elementsOf({ ...tensor, dtype }), values);
+  else if (isSmallFloat(dtype)) smallFloatToFloat32(dtype, tensor.bytes, values);
+  else if (isPackedInteger(dtype)) {
+    const integers = new Int8Array(values.length);
+    unpackIntegers(dtype, tensor.bytes, integers);
+    values.set(integers);
+  } else if (isArrayDtype(dtype)) {
+    const elements = elementsOf({ ...tensor, dtype });
+    for (let i = 0; i < values.length; i++) values[i] = Number(elements[i]);
+  } else throw unsupported(name, dtype);
+  return values;
+}
+
+/**
+ * The values of a float tensor as float32 that rounds to a narrower type as they themselves would: a float64 that lies between two float32 is the odd one
+ * of them, which is never halfway between two numbers of fewer bits (rounding to odd; Boldo and Melquiond, 2008).
+ */
+export function narrowableValues(tensor: Tensor): Float32Array {
+  const values = float32Values(tensor);
+  if (tensor.dtype !== 'float64') return values;
+  const bits = new Int32Array(values.buffer, values.byteOffset, values.length);
+  const wide = elementsOf({ ...tensor, dtype: tensor.dtype });
+  for (let i = 0; i < values.length; i++) {
+    const [value, nearest] = [wide[i]!, values[i]!];
+    if (nearest === value || Number.isNaN(value) || (bits[i]! & 1) === 1) continue;
+    bits[i]! += Math.abs(nearest) < Math.abs(value) ? 1 : -1;
+  }
+  return values;
+}
+
+/** A tensor of one of the float types from float32 values, rounded to nearest even; those of one byte hold no more than their largest number. */
+export function floatTensor(
+  dtype: 'float16' | 'bfloat16' | 'float32' | 'float64' | ByteFloat,
+  shape: readonly number[],
+  values: Float32Array,
+): Tensor {
+  if (isByteFloat(dtype)) return { dtype, shape, bytes: float32ToByteFloat(dtype, values) };
+  if (dtype === 'float32') return tensorFrom(dtype, shape, values);
+  if (dtype === 'float64') return tensorFrom(dtype, shape, Float64Array.from(values));
+  const bits = new Uint16Array(values.length);
+  if (dtype === 'float16') float32ToFloat16(values, bits);
+  else float32ToBfloat16(values, bits);
+  return tensorFrom(dtype, shape, bits);
+}
+
+export const integerDtypes = [
+  'int8',
+  'uint8',
+  'int16',
+  'uint16',
+  'int32',
+  'uint32',
+  'int64',
+  'uint64',
+] as const;
+export type IntegerDtype = (typeof integerDtypes)[number];
+
+export const isIntegerDtype = (dtype: Dtype): dtype is IntegerDtype =>
+  (integerDtypes as readonly Dtype[]).includes(dtype);
+
+/** Place of the first number that an integer type cannot hold; -1 when it holds all of them. */
+export function firstBeyond(dtype: IntegerDtype, values: ArrayLike<number>): number {
+  const { bits, kind } = dtypes[dtype];
+  const isSigned = kind === 'int';
+  // The largest 64-bit numbers are no doubles; the powers of two above them are.
+  const [least, above] = [isSigned ? -(2 ** (bits - 1)) : 0, 2 ** (isSigned ? bits - 1 : bits)];
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i]!;
+    if (!(value >= least && value < above)) return i;
+  }
+  return -1;
+}
+
+/** A tensor of one of the integer types; numbers wrap around as typed arrays let them (see `firstBeyond`). */
+export function integerTensor(
+  dtype: IntegerDtype,
+  shape: readonly number[],
+  values: ArrayLike<number>,
+): Tensor {
+  if (dtype === 'int64')
+    return tensorFrom(
+      dtype,
+      shape,
+      BigInt64Array.from(values, (value) => BigInt(value)),
+    );
+  if (dtype === 'uint64')
+    return tensorFrom(
+      dtype,
+      shape,
+      BigUint64Array.from(values, (value) => BigInt(value)),
+    );
+  const elements = new narrowIntegers[dtype](values.length);
+  for (let i = 0; i < elements.length; i++) elements[i] = values[i]!;
+  return tensorFrom(dtype, shape, elements);
+}
+
+const narrowIntegers = {
+  int8: Int8Array,
+  uint8: Uint8Array,
+  int16: Int16Array,
+  uint16: Uint16Array,
+  int32: Int32Array,
+  uint32: Uint32Array,
+} as const;
+
+/** Numbers in an array of a type that holds them. */
+export type NumberArray = Float32Array | Float64Array | Int32Array | Uint32Array;
+
+/** The elements as exact numbers; 64-bit integers beyond 2^53 lose their last bits. Throws TF_TENSOR_UNSUPPORTED like `float32Values`. */
+export function numbersOf(tensor: Tensor, name = 'the tensor'): NumberArray {
+  const { dtype } = tensor;
+  if (dtype === 'int64' || dtype === 'uint64') {
+    const elements = elementsOf({ ...tensor, dtype });
+    // Several times as fast as Float64Array.from, which goes through an iterator.
+    const values = new Float64Array(elements.length);
+    for (let i = 0; i < values.length; i++) values[i] = Number(elements[i]);
+    return values;
+  }
+  if (dtype === 'float64') return elementsOf({ ...tensor, dtype });
+  if (dtype === 'int32') return elementsOf({ ...tensor, dtype });
+  if (dtype === 'uint32') return elementsOf({ ...tensor, dtype });
+  return float32Values(tensor, name);
+}
+
+function unsupported(name: string, dtype: Dtype): TrtforgeError {
+  return new TrtforgeError('TF_TENSOR_UNSUPPORTED', `The elements of ${name} are ${dtype}, not numbers.`);
+}

@@ -1,0 +1,73 @@
+import type { PlanBuilder } from '../../engines/builder/build-engine.js';
+import type { BuilderName } from '../../engines/builder/plan-builders.js';
+import type { BuildWishes } from '../../engines/builder/prepare.js';
+import type { EngineWishes } from '../../engines/runtime/tensorrt/engine-options.js';
+import type { StoreWishes } from '../../engines/store/open-stores.js';
+import type { EventListener } from '../../events.js';
+import type { ProfileWishes } from './component-profile.js';
+
+/** What a user wants built of a bundle; all but the meta file and the folder has a default. */
+export interface BundleRequest
+  extends Omit<BuildWishes, 'model' | 'profiles' | 'modelName' | 'extension' | 'converted' | 'timingCache'>,
+    StoreWishes,
+    Pick<EngineWishes, 'allowHostCode' | 'weightBudget'> {
+  /** Who builds (default: native). */
+  readonly builder?: BuilderName | undefined;
+  /** Whether a build tells the library's verbose lines too. */
+  readonly verbose?: boolean | undefined;
+  /** Build even though the engine is there. */
+  readonly forceRebuild?: boolean | undefined;
+  /** Path of `model_meta.json`. */
+  readonly meta: string;
+  /** Where the models are; default: beside the meta file. */
+  readonly onnxDir?: string | undefined;
+  /** Where engines, logs and the report go. */
+  readonly outdir: string;
+  /** Names of the components to build; default all. */
+  readonly only?: readonly string[] | undefined;
+  /** Ranges by flag. */
+  readonly ranges?: Omit<ProfileWishes, 'file'> | undefined;
+  /** A YAML file of ranges and components. */
+  readonly profilesFile?: string | undefined;
+  /** Link every file of the models into one folder first; both builders read models where they are, so it is off by default. */
+  readonly stage?: boolean | undefined;
+  /** Keep staged and typed models. */
+  readonly keepTemp?: boolean | undefined;
+  /** Most memory, in bytes, that builds of tensorrt-rtx may hold side by side; default half of what is available. */
+  readonly memoryBudget?: number | undefined;
+  /** A file, `auto` (default) for `timing.cache` in the folder, null for none. */
+  readonly timingCache?: string | null | undefined;
+  /** Run each component once: always (default; without a GPU the model on ONNX Runtime), only where the engine itself can run, or never. */
+  readonly smoke?: 'always' | 'engine' | 'never' | undefined;
+  /** Decode through all components and compare; default: not. */
+  readonly check?: { readonly seed: number; readonly samples: number } | undefined;
+}
+
+/** What the room that knows issues tells of one. */
+export interface ToldIssue {
+  readonly id: string;
+  readonly severity: 'error' | 'warning' | 'note';
+  readonly cause: string;
+  readonly remedy: string;
+}
+
+/** Work that is held against the known issues, when it fails and when it does not; the room that knows them gives this. `built` tells what made a new engine. */
+export type Explaining = <T>(
+  work: (emit: EventListener) => Promise<T>,
+  options: {
+    readonly emit: EventListener;
+    readonly model: string;
+    readonly built?:
+      | ((result: T) => { readonly product: string; readonly version: string } | null)
+      | undefined;
+  },
+) => Promise<{ readonly result: T; readonly issues: readonly ToldIssue[] }>;
+
+export interface BundleContext {
+  readonly emit?: EventListener;
+  readonly signal?: AbortSignal;
+  readonly environment?: NodeJS.ProcessEnv;
+  /** Who builds plans; default: the builder of the request. */
+  readonly build?: PlanBuilder;
+  readonly explain?: Explaining;
+}

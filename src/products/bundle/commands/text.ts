@@ -1,0 +1,72 @@
+import { formatBytes, formatMs, formatShare, formatStatistic, plural } from '../../../base/text/quantity.js';
+import type { TextOutput } from '../../../cli/command.js';
+import type { ChainCheck } from '../chain-schema.js';
+import { bundlePage } from '../report/environment.js';
+import { agreementShare, bundleHeadline, statusWords } from '../report/sentences.js';
+import type { BundleReport, ComponentReport } from '../report-schema.js';
+
+/** What building a bundle came to, as text. */
+export function renderBundle(report: BundleReport, output: TextOutput): void {
+  const { line, colors } = output;
+  const { bold, dim, green, red, yellow } = colors;
+  for (const component of report.components) renderComponent(component, output);
+  for (const check of report.checks) renderCheck(check, output);
+  for (const reason of report.not_checked) line(dim(`· ${reason}`));
+  for (const warning of report.warnings) line(`${yellow('warning')} ${warning}`);
+  line();
+  const word = { pass: green(bold('PASS')), fail: red(bold('FAIL')), error: red(bold('ERROR')) }[
+    report.outcome
+  ];
+  line(`${word}  ${bundleHeadline(report)}`);
+  if (report.failure !== null) {
+    const [first = '', ...more] = report.failure.message.split('\n');
+    line(`  ${first}`);
+    for (const each of more) line(`    ${each}`);
+    line(`  ${dim('→')} ${report.failure.remedy} ${dim(report.failure.code)}`);
+  }
+  if (report.report !== null) line(`report  ${bundlePage(report)}`);
+}
+
+function renderComponent(component: ComponentReport, { line, colors }: TextOutput): void {
+  const { bold, dim, green, red, yellow } = colors;
+  const { status, engine_bytes, timings_sec, smoke, profile } = component;
+  const took = status === 'built' ? ` in ${formatMs((timings_sec.build ?? 0) * 1000)}` : '';
+  const tone = status === 'failed' ? red : ['earlier', 'not-reached'].includes(status) ? dim : green;
+  line(
+    `${bold(component.component)}  ${tone(`${statusWords[status]}${took}`)}${engine_bytes === null ? '' : `  ${formatBytes(engine_bytes)}`}`,
+  );
+  if (component.identity !== null && engine_bytes !== null) line(`  engine    ${component.engine}`);
+  for (const [input, opt] of Object.entries(profile.opt)) {
+    const dims = [profile.min[input] ?? [], opt, profile.max[input] ?? []].map((shape) => shape.join('x'));
+    line(dim(`  profile   ${input}:${dims.join('/')}`));
+  }
+  if (smoke !== null) {
+    const instead = smoke.instead === null ? '' : `, not the engine: ${smoke.instead}`;
+    line(`  smoke     the ${smoke.ran} ran in ${formatMs(smoke.ms)} on ${smoke.backend}${instead}`);
+  }
+  for (const warning of component.warnings) line(`  ${yellow('warning')} ${warning}`);
+}
+
+function renderCheck(check: ChainCheck, { line, colors }: TextOutput): void {
+  const { bold, dim } = colors;
+  const share = (count: number) => formatShare(agreementShare(count, check));
+  line();
+  line(
+    `${bold('chained check')}  ${check.candidate} on ${check.candidate_backend} against the models in FP32`,
+  );
+  line(
+    `  ${plural(check.decisions, 'decision')}: tokens agree in ${share(check.token_agreement)}, durations in ${share(check.duration_agreement)}; ${check.equal_sequences} of ${plural(check.samples, 'sequence')} equal; smallest margin ${formatStatistic(check.smallest_margin)}`,
+  );
+  for (const { component, token_changes, duration_changes, relative_rms } of check.components)
+    line(
+      dim(
+        `  ${component.padEnd(10)} alone moves the logits by ${formatStatistic(relative_rms)} of their size, changes ${plural(token_changes, 'token')}, ${plural(duration_changes, 'duration')}`,
+      ),
+    );
+  if (check.drifts !== null) line(`  most drift comes from the ${check.drifts}`);
+  for (const one of check.differences)
+    line(
+      `  sample ${one.sample}, step ${one.step}: ${one.what} ${one.candidate} instead of ${one.reference}, margin ${formatStatistic(one.reference_margin)}${one.close_call ? ' (a close call)' : ''}`,
+    );
+  for (const reason of check.reasons) line(`  ${colors.red('·')} ${reason}`);
+}

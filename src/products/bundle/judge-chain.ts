@@ -1,0 +1,172 @@
+import { closeCallShare, isCloseCall, type Rounding } from '../../quality/tasks/low-margin.js';
+import type { Decision } from '../../quality/tasks/transducer-decoder.js';
+import type { ChainCheck, ChainDifference, ComponentDrift } from './chain-schema.js';
+
+export type ChainPrecision = 'as-is' | 'fp16' | 'bf16';
+
+/** What each precision rounds to; engines of FP32 models may use TF32. */
+const roundingOf: Readonly<Record<ChainPrecision, Rounding>> = {
+  'as-is': 'tf32',
+  fp16: 'fp16',
+  bf16: 'bf16',
+};
+
+/** Differences that are listed one by one. */
+const LISTED = 20;
+
+/** One sample: what the reference decided, what the candidate decides led along it, and what it decides alone. */
+export interface DecodedSample {
+  readonly reference: readonly Decision[];
+  readonly led: readonly Decision[];
+  readonly free: readonly Decision[];
+}
+
+type Judged = Pick<
+  ChainCheck,
+  | 'decisions'
+  | 'token_agreement'
+  | 'duration_agreement'
+  | 'equal_sequences'
+  | 'first_difference'
+  | 'close_call_share'
+  | 'differences'
+  | 'smallest_margin'
+  | 'outcome'
+  | 'reasons'
+>;
+
+/** Counts and lists where a candidate decided otherwise. It fails where a difference is no close call, where the logits as a whole have
+ * moved by more than a rounding does, and where one is not finite. */
+export function judgeDecisions(samples: readonly DecodedSample[], precision: ChainPrecision): Judged {
+  const share = closeCallShare[roundingOf[precision]];
+  const pairs = samples.flatMap(({ reference, led }, sample) =>
+    reference.map((decision, index) => ({ sample, index, reference: decision, candidate: led[index]! })),
+  );
+  const differences = pairs.flatMap((pair) => differencesOf(pair, share));
+  const moved = driftOf('all', samples).relative_rms ?? 0;
+  const wrong = differences.filter((difference) => !difference.close_call).length;
+  const notFinite = pairs.filter(({ candidate }) => !candidate.logits.every(Number.isFinite)).length;
+  const reasons = [
+    ...(pairs.length === 0 ? ['The reference decided nothing: there are no encoder steps.'] : []),
+    ...(notFinite > 0 ? [`${notFinite} of ${pairs.length} rows of logits are not finite.`] : []),
+    ...(moved > share
+      ? [
+          `The logits have moved by ${(moved * 100).toPrecision(3)} % of their size; rounding explains ${share * 100} %.`,
+        ]
+      : []),
+    ...(wrong > 0
+      ? [
+          `${wrong} of ${2 * pairs.length} decisions differ by more than a close call (${share * 100} % of the logits' root mean square).`,
+        ]
+      : []),
+  ];
+  const changed = (what: ChainDifference['what']) => differences.filter((one) => one.what === what).length;
+  const margins = pairs
+    .flatMap(({ reference }) => [reference.tokenMargin, reference.durationMargin])
+    .filter(Number.isFinite);
+  return {
+    decisions: pairs.length,
+    token_agreement: pairs.length - changed('token'),
+    duration_agreement: pairs.length - changed('duration'),
+    equal_sequences: samples.filter((sample) => firstDifference(sample) === undefined).length,
+    first_difference: firstOf(samples),
+    close_call_share: share,
+    differences: differences.slice(0, LISTED),
+    smallest_margin: margins.length === 0 ? null : Math.min(...margins),
+    outcome: reasons.length === 0 ? 'pass' : 'fail',
+    reasons,
+  };
+}
+
+interface Pair {
+  readonly sample: number;
+  readonly index: number;
+  readonly reference: Decision;
+  readonly candidate: Decision;
+}
+
+function differencesOf({ sample, index, reference, candidate }: Pair, share: number): ChainDifference[] {
+  const of = (what: 'token' | 'duration'): ChainDifference[] => {
+    if (reference[what] === candidate[what]) return [];
+    const [margin, other] =
+      what === 'token'
+        ? [reference.tokenMargin, candidate.tokenMargin]
+        : [reference.durationMargin, candidate.durationMargin];
+    return [
+      {
+        sample,
+        index,
+        step: reference.step,
+        what,
+        reference: reference[what],
+        candidate: candidate[what],
+        reference_margin: finite(margin),
+        candidate_margin: finite(other),
+        close_call: isCloseCall(margin, reference.logits, share),
+      },
+    ];
+  };
+  return [...of('token'), ...of('duration')];
+}
+
+/** Index of the first decision at which free decoding went another way. */
+function firstDifference({ reference, free }: DecodedSample): number | undefined {
+  const length = Math.max(reference.length, free.length);
+  for (let index = 0; index < length; index++) {
+    const [a, b] = [reference[index], free[index]];
+    if (a?.step !== b?.step || a?.token !== b?.token || a?.duration !== b?.duration) return index;
+  }
+  return undefined;
+}
+
+function firstOf(samples: readonly DecodedSample[]): ChainCheck['first_difference'] {
+  for (const [sample, decoded] of samples.entries()) {
+    const index = firstDifference(decoded);
+    if (index !== undefined) return { sample, index };
+  }
+  return null;
+}
+
+/** How far the logits of led decisions are from the reference's. */
+export function driftOf(
+  component: string,
+  samples: readonly Pick<DecodedSample, 'reference' | 'led'>[],
+): ComponentDrift {
+  let largest = 0;
+  let squares = 0;
+  let referenceSquares = 0;
+  let tokens = 0;
+  let durations = 0;
+  for (const { reference, led } of samples) {
+    for (const [index, expected] of reference.entries()) {
+      const actual = led[index]!;
+      if (actual.token !== expected.token) tokens++;
+      if (actual.duration !== expected.duration) durations++;
+      for (const [at, value] of expected.logits.entries()) {
+        const difference = Math.abs(actual.logits[at]! - value);
+        if (difference > largest || Number.isNaN(difference)) largest = difference;
+        squares += difference * difference;
+        referenceSquares += value * value;
+      }
+    }
+  }
+  return {
+    component,
+    token_changes: tokens,
+    duration_changes: durations,
+    max_abs: finite(largest),
+    relative_rms: referenceSquares === 0 ? null : finite(Math.sqrt(squares / referenceSquares)),
+  };
+}
+
+/** The component that moves the logits most: one that makes them not finite, else the largest relative difference. */
+export function mostDrifting(components: readonly ComponentDrift[]): string | null {
+  const weight = ({ relative_rms }: ComponentDrift) => relative_rms ?? Number.POSITIVE_INFINITY;
+  const worst = components.reduce<ComponentDrift | undefined>(
+    (so, one) => (so === undefined || weight(one) > weight(so) ? one : so),
+    undefined,
+  );
+  return worst === undefined || weight(worst) === 0 ? null : worst.component;
+}
+
+const finite = (value: number): number | null => (Number.isFinite(value) ? value : null);

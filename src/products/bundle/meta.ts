@@ -1,0 +1,103 @@
+import { z } from 'zod';
+import { readText } from '../../base/files/read-text.js';
+import { faultText } from '../../base/text/schema-error.js';
+import { TrtforgeError } from '../../errors.js';
+import { type Layout, parseLayouts } from './layout-contract.js';
+
+/** Real files are some hundred KiB, most of it the labels. */
+const LARGEST_META = 64 << 20;
+
+const count = z.int().nonnegative().nullish();
+const words = z.custom<readonly string[]>(
+  (value) => Array.isArray(value) && value.every((word) => typeof word === 'string'),
+  'is not a list of texts',
+);
+
+/** `model_meta.json` as exporters write it: any field may be missing or null, and there may be more of them. */
+const metaSchema = z.looseObject({
+  model_name: z.string().nullish(),
+  sample_rate: count,
+  labels: words.nullish(),
+  blank_id: count,
+  tokenizer_vocab_size: count,
+  joint_vocab_size: count,
+  duration_values: z.array(z.int().nonnegative()).nullish(),
+  torch_version: z.string().nullish(),
+  tensor_layout_contract: z.record(z.string(), z.unknown()).nullish(),
+  features: z.looseObject({ type: z.string().nullish(), n_mels: count }).nullish(),
+});
+
+/** What a bundle says of itself; null where the file leaves it open. */
+export interface BundleMeta {
+  readonly path: string;
+  readonly modelName: string | null;
+  /** Mel bins of the features. */
+  readonly mels: number | null;
+  /** Labels listed. */
+  readonly labels: number | null;
+  /** Tokens without the blank. */
+  readonly vocabulary: number | null;
+  readonly blankId: number | null;
+  /** Frames that a decoder may advance after a token, one per duration logit; null for none known. */
+  readonly durations: readonly number[] | null;
+  /** Logits of the joint network: tokens, blank, durations. */
+  readonly jointWidth: number | null;
+  /** By the field of `tensor_layout_contract`: `encoder_input` to the tensors it names. */
+  readonly layouts: ReadonlyMap<string, readonly Layout[]>;
+  /** What contradicts itself in the file without touching any engine. */
+  readonly warnings: readonly string[];
+}
+
+/** Reads a `model_meta.json`. Throws TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_BUNDLE_META_INVALID. */
+export function readMeta(path: string): BundleMeta {
+  return parseMeta(readText(path, LARGEST_META, 'TF_BUNDLE_META_INVALID'), path);
+}
+
+/** The same from text; `path` is for messages. */
+export function parseMeta(text: string, path: string): BundleMeta {
+  const parsed = metaSchema.safeParse(parseJson(text, path));
+  if (!parsed.success) throw invalid(path, faultText(parsed.error));
+  const { data } = parsed;
+  const labels = data.labels?.length ?? null;
+  const vocabulary = data.tokenizer_vocab_size ?? labels;
+  const durations = data.duration_values ?? null;
+  return {
+    path,
+    modelName: data.model_name ?? null,
+    mels: data.features?.n_mels ?? null,
+    labels,
+    vocabulary,
+    blankId: data.blank_id ?? null,
+    durations,
+    jointWidth:
+      data.joint_vocab_size ??
+      (vocabulary === null || durations === null ? null : vocabulary + 1 + durations.length),
+    layouts: layoutsOf(data.tensor_layout_contract ?? {}),
+    warnings: [...labelWarnings(labels, data.tokenizer_vocab_size ?? null)],
+  };
+}
+
+/** Labels turn ids into text and are in no engine; some exporters count the blank among them. */
+function labelWarnings(labels: number | null, vocabulary: number | null): readonly string[] {
+  if (labels === null || vocabulary === null || labels === vocabulary || labels === vocabulary + 1) return [];
+  return [`It lists ${labels} labels and says that the vocabulary has ${vocabulary}.`];
+}
+
+function layoutsOf(contract: Readonly<Record<string, unknown>>): ReadonlyMap<string, readonly Layout[]> {
+  return new Map(
+    Object.entries(contract).flatMap(([field, text]) =>
+      typeof text === 'string' ? [[field, parseLayouts(text)] as const] : [],
+    ),
+  );
+}
+
+function parseJson(text: string, path: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw invalid(path, 'it is not JSON', cause);
+  }
+}
+
+const invalid = (path: string, why: string, cause?: unknown) =>
+  new TrtforgeError('TF_BUNDLE_META_INVALID', `${path} is not the meta file of a bundle: ${why}.`, { cause });

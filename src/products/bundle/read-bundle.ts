@@ -1,0 +1,88 @@
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { TrtforgeError } from '../../errors.js';
+import type { PreparedComponent } from './build-component.js';
+import type { BundleRequest } from './bundle-request.js';
+import { type BundleFindings, checkBundle } from './check-bundle.js';
+import {
+  type Component,
+  type ComponentPlace,
+  locateComponents,
+  readComponent,
+  usualComponents,
+} from './component.js';
+import { checkSymbols, profileOf } from './component-profile.js';
+import type { BundleMeta } from './meta.js';
+import type { ProfilesFile } from './profiles-file.js';
+
+/** What a bundle has, and where; nothing of it is opened yet. */
+export interface LocatedBundle {
+  readonly meta: BundleMeta;
+  readonly file: ProfilesFile | undefined;
+  /** Every component the bundle has, in order. */
+  readonly roster: readonly string[];
+  /** Those to build. */
+  readonly asked: readonly string[];
+  /** Those asked for, and of the others those that are there: the former are held against them. */
+  readonly places: readonly ComponentPlace[];
+}
+
+/** Where the models of a request lie: beside the meta file when nothing else is said. */
+export const modelFolder = ({ onnxDir, meta }: Pick<BundleRequest, 'onnxDir' | 'meta'>): string =>
+  onnxDir ?? dirname(meta);
+
+/** Reads the profiles file and finds the models. Throws what `readProfilesFile` and `locateComponents` throw; TF_USAGE for unknown names. */
+export async function locateBundle(request: BundleRequest, meta: BundleMeta): Promise<LocatedBundle> {
+  const file = await profilesFileOf(request);
+  const roster = file?.components ? [...file.components.keys()] : usualComponents;
+  const asked = askedOf(roster, request.only);
+  const folder = modelFolder(request);
+  const files = Object.fromEntries(
+    roster.map((name) => [name, file?.components?.get(name)?.onnx ?? undefined]),
+  );
+  const isThere = (name: string) => existsSync(join(folder, files[name] ?? `${name}.onnx`));
+  const wanted = roster.filter((name) => asked.includes(name) || isThere(name));
+  return { meta, file, roster, asked, places: locateComponents(request.meta, folder, wanted, files) };
+}
+
+/** YAML is loaded only for who gives some. */
+async function profilesFileOf({ profilesFile }: BundleRequest): Promise<ProfilesFile | undefined> {
+  if (profilesFile === undefined) return undefined;
+  const { readProfilesFile } = await import('./profiles-file.js');
+  return readProfilesFile(profilesFile);
+}
+
+/** Reads every model that is there and holds it against the meta file and the others. Throws what `readComponent` throws. */
+export function inspectBundle({ meta, places }: LocatedBundle): {
+  readonly components: readonly Component[];
+  readonly findings: BundleFindings;
+} {
+  const components = places.map(readComponent);
+  return { components, findings: checkBundle(meta, components) };
+}
+
+/** The components to build with their profiles. Throws what `checkSymbols` and `profileOf` throw. */
+export const profiledComponents = (
+  { meta, file, asked }: LocatedBundle,
+  components: readonly Component[],
+  ranges: BundleRequest['ranges'],
+): readonly Pick<PreparedComponent, 'component' | 'profile'>[] => {
+  checkSymbols(components, file);
+  return components
+    .filter(({ name }) => asked.includes(name))
+    .map((component) => ({ component, profile: profileOf(component, meta, { ...ranges, file }) }));
+};
+
+function askedOf(roster: readonly string[], only: readonly string[] | undefined): readonly string[] {
+  const strangers = (only ?? []).filter((name) => !roster.includes(name));
+  if (strangers.length > 0) {
+    throw new TrtforgeError(
+      'TF_USAGE',
+      `The bundle has no component ${strangers.map((name) => `«${name}»`).join(', ')}.`,
+      {
+        remedy: `Its components are ${roster.join(', ')}.`,
+      },
+    );
+  }
+  return only === undefined || only.length === 0 ? roster : roster.filter((name) => only.includes(name));
+}

@@ -1,0 +1,102 @@
+import { formatBytes, formatMs } from '../../../base/text/quantity.js';
+import { explainedIssueSchema } from '../../../quality/explain/explained-issue.js';
+import { type Content, type Markup, markup } from '../../../report/markup.js';
+import { page } from '../../../report/page.js';
+import type { SectionFacts } from '../../../report/parts.js';
+import { environmentSection, repeatSection } from '../../../report/section/environment.js';
+import { phasesSection } from '../../../report/section/phases.js';
+import {
+  type DialItem,
+  dialList,
+  knownIssues,
+  readableTime,
+  verdictBanner,
+} from '../../../report/section/verdict.js';
+import type { BundleReport } from '../report-schema.js';
+import { chainSections } from './chain.js';
+import { componentsSection, mismatchSection } from './components.js';
+import { bundleFiles, bundleRepeat, digestsSection } from './environment.js';
+import { bundlePhases } from './phases.js';
+import { bundleSizesSection, smokeSection } from './runs.js';
+import {
+  agreementShare,
+  bundleEnvironment,
+  bundleName,
+  bundleTitle,
+  bundleVerdict,
+  isoTime,
+} from './sentences.js';
+
+const sections: readonly ((report: BundleReport) => readonly (SectionFacts | null)[])[] = [
+  (report) => [mismatchSection(report), componentsSection(report)],
+  chainSections,
+  (report) => [smokeSection(report), bundleSizesSection(report)],
+  (report) => [phasesSection({ phases: [...bundlePhases(report)], totalMs: report.total_sec * 1000 })],
+  (report) => [environmentSection({ environment: bundleEnvironment(report) }), digestsSection(report)],
+  (report) => [
+    repeatSection({ repeat: bundleRepeat(report), files: bundleFiles(report), runRoot: report.outdir }),
+  ],
+];
+
+/** The report of a bundle as one HTML file that needs no network and no script. The report itself is inside as JSON, under the id `result`. */
+export function renderBundleHtml(report: BundleReport): string {
+  return page({
+    title: `${bundleName(report)}: ${bundleVerdict(report).word.toLowerCase()} · trtforge`,
+    version: report.version,
+    header: header(report),
+    sections: sections.flatMap((describe) => describe(report)).filter((facts) => facts !== null),
+    dataBeside: ' and beside it as build_report.json',
+    result: report,
+  });
+}
+
+function header(report: BundleReport): Markup {
+  const started = isoTime(report.started_utc);
+  return markup`<header><p class="kicker">trtforge ${report.version} · bundle · <time datetime="${started}">${readableTime(started)}</time></p><h1>${bundleName(report)}</h1><p class="subtitle">${bundleTitle(report)}</p>${verdictBanner(bundleVerdict(report), whatToDo(report))}${dials(report)}</header>`;
+}
+
+function whatToDo({ failure, exitCode }: BundleReport): Content {
+  if (failure === null) return null;
+  const issues = (failure.issues ?? []).flatMap((issue) => explainedIssueSchema.safeParse(issue).data ?? []);
+  return markup`<p class="remedy"><strong>What to do:</strong> ${failure.remedy} <code>${failure.code}</code>, exit ${exitCode}</p>${knownIssues(issues)}`;
+}
+
+/** The last check is the nearest to what is deployed: the engines', where there was a GPU. */
+function dials(report: BundleReport): Markup {
+  const check = report.checks.at(-1);
+  const agreeing: readonly (readonly [string, number])[] =
+    check === undefined
+      ? []
+      : [
+          ['tokens', check.token_agreement],
+          ['durations', check.duration_agreement],
+        ];
+  const rings = agreeing.map(([what, count]): DialItem => {
+    const share = check === undefined ? 0 : agreementShare(count, check);
+    return {
+      text: {
+        id: `dial-${what}`,
+        title: `Agreement of ${what}`,
+        description: `${count} of ${check?.decisions ?? 0} decisions have the same ${what}.`,
+      },
+      share,
+      figure: `${Math.floor(share * 100)}%`,
+      tone: share === 1 ? 'good' : check?.outcome === 'pass' ? 'warn' : 'bad',
+      caption: `of ${what} agree`,
+    };
+  });
+  const engines = report.components.reduce((sum, { engine_bytes }) => sum + (engine_bytes ?? 0), 0);
+  const builds = report.components.filter(({ status }) => status === 'built');
+  return dialList(rings, [
+    ...(engines === 0 ? [] : [['of engines', formatBytes(engines)] as const]),
+    ...(builds.length === 0
+      ? []
+      : [
+          [
+            builds.length === 1 ? 'one build' : `${builds.length} builds, summed`,
+            formatMs(builds.reduce((sum, { timings_sec }) => sum + (timings_sec.build ?? 0), 0) * 1000),
+          ] as const,
+        ]),
+    ['whole run', formatMs(report.total_sec * 1000)],
+  ]);
+}

@@ -1,0 +1,192 @@
+import { formatBytes, formatMs, formatShare, formatStatistic, plural } from '../../../base/text/quantity.js';
+import { ExitCode } from '../../../errors.js';
+import type { ForgeResult, Outcome } from '../../../report/result.js';
+import { precisionWord } from '../../../report/sentences.js';
+import type { ChainCheck, ChainDifference } from '../chain-schema.js';
+import type { BundleReport, ComponentReport } from '../report-schema.js';
+import { failedPhase } from './phases.js';
+
+/** What the report of a bundle says in words; page, Markdown and terminal use the same sentences. */
+
+/** `failure` is what stopped the run; the word says so, because a bundle that was not built is neither good nor bad. */
+export interface BundleVerdict {
+  readonly outcome: Outcome;
+  readonly word: string;
+  readonly headline: string;
+  readonly reasons: readonly string[];
+}
+
+export function bundleVerdict(report: BundleReport): BundleVerdict {
+  const { outcome, checks, not_checked } = report;
+  const headline = bundleHeadline(report);
+  if (outcome === 'error')
+    return {
+      outcome: report.exitCode === ExitCode.inconclusive ? 'inconclusive' : 'fail',
+      word: 'Stopped',
+      headline,
+      reasons: stopReasons(report),
+    };
+  if (outcome === 'fail')
+    return { outcome, word: 'Fail', headline, reasons: checks.flatMap(({ reasons }) => reasons) };
+  return { outcome, word: 'Pass', headline, reasons: [...checks.map(checkSentence), ...not_checked] };
+}
+
+/** «3 engines in 12.4 s; the bundle decodes as its models do.» A check that passes differs at most where two decisions were almost equal. */
+export function bundleHeadline(report: BundleReport): string {
+  const { outcome, components, checks, failure, outdir, total_sec } = report;
+  const time = formatMs(total_sec * 1000);
+  const stopped = failure?.code === 'TF_CANCELLED' ? 'was cancelled' : 'failed';
+  const of = failure?.component ? ` of ${failure.component}` : '';
+  if (outcome === 'error' && (failure?.step === 'smoke run' || failure?.step === 'chained check'))
+    return `${plural(components.length, 'engine')} in ${outdir}, not checked: the ${failure.step}${of} ${stopped} (${time}).`;
+  if (outcome === 'error')
+    return `The bundle was not built${failure?.component ? `: ${failure.component} ${stopped}` : ''} (${time}).`;
+  const engines = `${plural(components.length, 'engine')} in ${time}`;
+  if (outcome === 'fail') return `${engines}, but the bundle decodes otherwise than its models.`;
+  if (checks.length === 0) return `${engines}.`;
+  const isClose = checks.some(({ differences }) => differences.length > 0);
+  return `${engines}; the bundle decodes as its models do${isClose ? ', but for close calls' : ''}.`;
+}
+
+/** Where it stopped, why, and what there is all the same. Mismatches have a list of their own. */
+function stopReasons(report: BundleReport): readonly string[] {
+  const { failure, mismatches, components } = report;
+  const where = failedPhase(report);
+  const done = components.filter(({ engine_bytes }) => engine_bytes !== null);
+  const message = failure?.message ?? '';
+  return [
+    ...(where === undefined ? [] : [`It stopped in its step «${where.name}».`]),
+    mismatches.length === 0 ? message : (message.split('\n')[0] ?? ''),
+    ...(done.length === 0
+      ? []
+      : [
+          `${done.map(({ component }) => component).join(' and ')} ${done.length === 1 ? 'has its engine and is' : 'have their engines and are'} not built again when the same command is repeated${report.repeat.includes('--force-rebuild') ? ' without --force-rebuild' : ''}.`,
+        ]),
+  ];
+}
+
+export const statusWords: Readonly<Record<ComponentReport['status'], string>> = {
+  built: 'built',
+  kept: 'was there already',
+  local: 'found in the local store',
+  remote: 'found in the remote store',
+  earlier: 'left as it was',
+  failed: 'failed',
+  'not-reached': 'not reached',
+};
+
+/** «FP16 · tensorrt-rtx 1.7.1.116 · sm_89». */
+export function bundleTitle({ precision, target, env }: BundleReport): string {
+  const made = env.product === null ? 'no toolchain' : `${env.product} ${env.tensorrt_version ?? ''}`.trim();
+  // A target is PRODUCT or PRODUCT:GPUS.
+  const gpus = target?.includes(':') ? target.slice(target.indexOf(':') + 1) : null;
+  return [precisionWord(precision), made, gpus].filter((part) => part !== null).join(' · ');
+}
+
+export const bundleName = ({ model_name, meta }: BundleReport): string => model_name ?? meta;
+
+export function componentsSentence({ components, builder, env, gpu }: ComponentsFacts): string {
+  const count = (...statuses: readonly ComponentReport['status'][]) =>
+    components.filter(({ status }) => statuses.includes(status)).length;
+  const parts: readonly (readonly [number, string])[] = [
+    [count('built'), 'built now'],
+    [count('kept', 'earlier'), 'there already'],
+    [count('local', 'remote'), 'found in a store'],
+    [count('failed'), 'failed'],
+    [count('not-reached'), 'not reached'],
+  ];
+  const said = parts.flatMap(([many, words]) => (many === 0 ? [] : [`${many} ${words}`])).join(', ');
+  const by = builder === 'trtexec' ? 'trtexec' : "the library's builder";
+  const how = env.product === null ? '' : ` By ${by}, on ${gpu ?? 'a machine without a GPU'}.`;
+  return `${plural(components.length, 'component')}: ${said}.${how}`;
+}
+
+interface ComponentsFacts extends Pick<BundleReport, 'components' | 'builder' | 'env'> {
+  readonly gpu: string | null;
+}
+
+/** «The typed models decide as the models do: of 64 decisions 64 tokens and 64 durations agree; …» */
+export function checkSentence(check: ChainCheck): string {
+  const { decisions, token_agreement, duration_agreement, equal_sequences, samples, drifts } = check;
+  const said =
+    check.emitted_tokens === 0 && decisions > 0
+      ? ' Every decision is a blank, so the predictor was seen in its first state only.'
+      : '';
+  return `Of ${plural(decisions, 'decision')} of the ${check.candidate}, ${token_agreement} tokens and ${duration_agreement} durations agree with the models in FP32; ${equal_sequences} of ${plural(samples, 'sequence')} ${equal_sequences === 1 ? 'is' : 'are'} equal${drifts === null ? '' : `; most drift comes from the ${drifts}`}.${said}`;
+}
+
+export const agreementShare = (agreeing: number, { decisions }: ChainCheck): number =>
+  decisions === 0 ? 0 : agreeing / decisions;
+
+/** Whether exchanging a component alone moves the logits by more than the check lets them move as a whole. */
+export const movesTooMuch = (relative: number | null, { close_call_share }: ChainCheck): boolean =>
+  relative === null || relative > close_call_share;
+
+export const driftText = (relative: number | null): string =>
+  relative === null ? 'not finite' : formatStatistic(relative);
+
+export function smokeSentence({ components, not_checked }: BundleReport): string {
+  const ran = components.flatMap(({ smoke }) => smoke ?? []);
+  const engines = ran.filter((smoke) => smoke.ran === 'engine').length;
+  const rest =
+    not_checked.length === 0
+      ? ''
+      : ` ${plural(not_checked.length, 'thing')} ${not_checked.length === 1 ? 'was' : 'were'} not done, with the reason below.`;
+  if (ran.length === 0) return `No component was run.${rest}`;
+  const which =
+    engines === ran.length
+      ? `as ${plural(engines, 'engine')}`
+      : engines === 0
+        ? 'as the model that the engine was built from'
+        : `${plural(engines, 'engine')} and ${plural(ran.length - engines, 'model')}`;
+  return `${ran.length} of ${plural(components.length, 'component')} ran once at the opt shapes of the profile, ${which}.${rest}`;
+}
+
+export const modelBytes = ({ onnx_bytes, external_data }: ComponentReport): number | null =>
+  onnx_bytes === null ? null : onnx_bytes + (external_data?.bytes ?? 0);
+
+/** Over the components of which both sizes are known. */
+export function bundleSizeSentence({ components }: BundleReport): string {
+  const known = components.flatMap((component) => {
+    const before = modelBytes(component);
+    return before === null || component.engine_bytes === null
+      ? []
+      : [{ before, after: component.engine_bytes }];
+  });
+  const before = known.reduce((sum, one) => sum + one.before, 0);
+  const after = known.reduce((sum, one) => sum + one.after, 0);
+  if (before === 0) return 'No engine was made, so there is nothing to compare the models with.';
+  return `${formatBytes(before)} of ONNX became ${formatBytes(after)} of engines, ${formatShare(after / before)} of it.`;
+}
+
+/** `20260101_120000`, as the report has it, in ISO 8601. */
+export const isoTime = (stamp: string): string =>
+  stamp.replace(/^(\d{4})(\d\d)(\d\d)_(\d\d)(\d\d)(\d\d)$/, '$1-$2-$3T$4:$5:$6Z');
+
+export const shapeText = (shape: readonly number[]): string =>
+  shape.length === 0 ? 'scalar' : shape.join('×');
+
+/** The machine and the versions, by readable names. */
+export function bundleEnvironment({ env, version, device }: BundleReport): ForgeResult['environment'] {
+  const rows: readonly (readonly [string, string | null])[] = [
+    ['trtforge', version],
+    ['toolchain', env.product === null ? null : `${env.product} ${env.tensorrt_version ?? ''}`.trim()],
+    ['found by', env.toolchain],
+    ['GPU', env.gpu === null ? 'none' : `${env.gpu}${device === 0 ? '' : `, number ${device}`}`],
+    ['compute capability', env.compute_capability],
+    ['driver', env.driver],
+    ['CUDA of the driver', env.cuda_version],
+    ['platform', env.platform],
+  ];
+  return rows.flatMap(([name, text]) => (text === null ? [] : [{ name, text }]));
+}
+
+/** A decision that differs, as far as every table of them goes: where, what, both choices, and the reference's margin. */
+export const differenceCells = (one: ChainDifference): readonly string[] => [
+  String(one.sample),
+  String(one.step),
+  one.what,
+  String(one.reference),
+  String(one.candidate),
+  formatStatistic(one.reference_margin),
+];

@@ -1,0 +1,59 @@
+import type { ValueFacts } from '../../formats/onnx/model-facts.js';
+import type { TransducerFacts } from '../../quality/tasks/transducer.js';
+import { jointInputs } from './check-bundle.js';
+import type { Component } from './component.js';
+import { roleOfAxis } from './component-profile.js';
+import type { BundleMeta } from './meta.js';
+
+/** What decodes: the models behind the encoder. */
+export type DecodingComponents = Readonly<Record<'predictor' | 'joint', Component>>;
+
+/** What decoding needs, or why the bundle cannot be decoded. `smallest` are the smallest shapes of inputs that whoever runs the models takes. */
+export function transducerFacts(
+  meta: BundleMeta,
+  { predictor, joint }: DecodingComponents,
+  smallest: TransducerFacts['smallest'],
+): TransducerFacts | string {
+  const width = joint.outputs[0]?.shape?.at(-1);
+  const logits = typeof width === 'number' ? width : meta.jointWidth;
+  if (logits === null) return 'neither the meta file nor the joint network says how many logits there are';
+  const durations = meta.durations ?? guessedDurations(logits, meta);
+  const tokenLogits = logits - durations.length;
+  const blankId = meta.blankId ?? tokenLogits - 1;
+  if (blankId >= tokenLogits) return `its blank ${blankId} is none of the ${tokenLogits} token logits`;
+  for (const [name, shape] of smallest.predictor) {
+    const tokens = predictor.inputs.find((input) => input.name === name && /int/.test(input.dtype ?? ''));
+    if (tokens !== undefined && (shape[1] ?? 1) > 1)
+      return `its predictor takes no fewer than ${shape[1]} tokens at a time, and a decoder has one`;
+  }
+  const [fromEncoder, fromPredictor] = jointInputs(joint);
+  return {
+    tokenLogits,
+    blankId,
+    durations,
+    smallest,
+    timeAxis: axisAlong('time', joint, meta, fromEncoder),
+    tokenAxis: axisAlong('tokens', joint, meta, fromPredictor),
+  };
+}
+
+/** Logits beyond the vocabulary and its blank are durations 0, 1, 2, … */
+const guessedDurations = (logits: number, { vocabulary }: BundleMeta): readonly number[] =>
+  vocabulary === null
+    ? []
+    : Array.from({ length: Math.max(0, logits - vocabulary - 1) }, (_, duration) => duration);
+
+function axisAlong(
+  role: 'time' | 'tokens',
+  joint: Component,
+  meta: BundleMeta,
+  input: ValueFacts | undefined,
+): number {
+  const shape = input?.shape ?? [];
+  const found = shape.findIndex(
+    (symbol, axis) =>
+      typeof symbol !== 'number' &&
+      roleOfAxis({ component: joint, meta, input: input!, axis, symbol }) === role,
+  );
+  return found >= 0 ? found : Math.max(0, shape.length - 1);
+}

@@ -1,0 +1,26 @@
+import type { PreparedBuild } from '../../engines/builder/prepare.js';
+import { conversionOptions, rangesFor } from '../../engines/identity/conversion.js';
+import { TrtforgeError } from '../../errors.js';
+import { inPhase } from '../../events.js';
+import { convertModel } from '../../formats/precision/convert.js';
+import { signalOf, type WorkContext } from './work-context.js';
+
+/** Converts a model as its recipe says, to `BASE.PRECISION.onnx`. Throws what `convertModel` throws. */
+export async function typedModel(
+  { modelPath, calibration, identity: { recipe } }: PreparedBuild,
+  base: string,
+  context: WorkContext,
+): Promise<{ readonly path: string; readonly ms: number }> {
+  const { precision, conversion } = recipe;
+  if (conversion === null || (precision !== 'fp16' && precision !== 'bf16'))
+    throw new TrtforgeError('TF_INTERNAL', `${modelPath} is built as it is; there is nothing to convert.`);
+  const ranges = await rangesFor(modelPath, conversion, calibration, context);
+  const path = `${base}.${precision}.onnx`;
+  const { ms } = await inPhase('convert', context.emit, () =>
+    convertModel(modelPath, path, conversionOptions(precision, conversion, ranges), {
+      emit: context.emit,
+      ...signalOf(context),
+    }),
+  );
+  return { path, ms };
+}

@@ -1,0 +1,68 @@
+import type { BuilderName } from '../../engines/builder/plan-builders.js';
+import type { EventListener } from '../../events.js';
+import { type BenchTool, benchers } from '../../quality/bench/bench-with.js';
+import { loadAddon } from '../../tensorrt/addon/addon.js';
+import { chosenGpu } from '../../tensorrt/addon/chosen-gpu.js';
+import { EngineBuilder, type StreamsBuildWishes } from './builder.js';
+import type { StreamsMode } from './effects.js';
+import { streamsMeter } from './meter.js';
+import type { StreamsEffects, StreamsPlan } from './streams.js';
+
+export interface StreamsSetup {
+  readonly build: Omit<StreamsBuildWishes, 'device'>;
+  readonly builder: BuilderName;
+  readonly meter: BenchTool;
+  readonly mode: StreamsMode;
+  /** Which of the visible GPUs builds and measures. */
+  readonly device: number;
+}
+
+export interface SetupContext {
+  readonly emit: EventListener;
+  readonly signal: AbortSignal;
+  readonly environment: NodeJS.ProcessEnv;
+}
+
+/** The real builder and meter for a plan. */
+export function streamsEffects(
+  { inputs, paths, request }: StreamsPlan,
+  { build, builder, meter, mode, device }: StreamsSetup,
+  context: SetupContext,
+): StreamsEffects {
+  const { toolchain, plugins } = build;
+  const meterOptions = {
+    mode,
+    inputs,
+    toolchain,
+    device,
+    plugins: plugins ?? [],
+    bench: benchers[meter],
+    ...context,
+  };
+  const { firstMaxBatch } = request.limits;
+  return {
+    // Kernels are chosen by timing them, so the GPU that measures is the one that builds.
+    builder: new EngineBuilder({
+      wishes: { ...build, device },
+      builder,
+      inputs,
+      paths,
+      firstMaxBatch,
+      ...context,
+    }),
+    builderName: builder,
+    meter: streamsMeter(meter, meterOptions),
+    emit: context.emit,
+    signal: context.signal,
+  };
+}
+
+/** Refuses before minutes of building that nobody could measure. Throws TF_GPU_UNAVAILABLE, TF_NATIVE_NOT_BUILT, TF_NATIVE_UNSUPPORTED, TF_USAGE. */
+export function requireGpu(device: number): void {
+  chosenGpu(
+    loadAddon().gpus(),
+    device,
+    'Sizing streams needs an NVIDIA GPU to measure on',
+    'Run it on the GPU that will serve; --from-logs reads what was measured elsewhere.',
+  );
+}

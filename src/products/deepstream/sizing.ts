@@ -1,0 +1,167 @@
+import { throwIfCancelled } from '../../base/process/cancel.js';
+import { TrtforgeError } from '../../errors.js';
+import { type EventListener, inPhase } from '../../events.js';
+import {
+  type EngineStage,
+  nextStep,
+  type Step,
+  type Stop,
+  type StreamsLimits,
+  type StreamsState,
+} from './decision.js';
+import type { StreamsBuilder, StreamsEngine, StreamsMeter } from './effects.js';
+import type { StreamsPaths } from './names.js';
+import { measureAndRecord, storedMeasurement } from './record.js';
+import type { StreamsEngineResult, StreamsMeasurement } from './result.js';
+
+export interface SizingRequest {
+  readonly limits: StreamsLimits;
+  readonly paths: StreamsPaths;
+  /** Believe nothing that lies there. */
+  readonly fresh: boolean;
+}
+
+export interface SizingEffects {
+  readonly builder: StreamsBuilder;
+  readonly meter: StreamsMeter;
+  readonly emit: EventListener;
+  readonly signal: AbortSignal;
+  /** Milliseconds of a clock that only goes forward. */
+  readonly now: () => number;
+}
+
+export interface SizedEngine {
+  readonly engine: StreamsEngine;
+  readonly source: StreamsEngineResult['source'];
+  readonly peak: StreamsMeasurement | null;
+}
+
+export interface Sizing {
+  readonly engines: readonly SizedEngine[];
+  readonly baseline: StreamsMeasurement | null;
+  readonly stop: Stop;
+}
+
+/**
+ * Builds and measures until the decision says stop. What earlier calls left on disk is taken over as long as it is what this call would have done
+ * next: the engine sound and of the same identity, its log whole and of the same engine, tool, mode and GPU model.
+ * Errors: those of the first build and of measuring on the first engine, and TF_CANCELLED; beyond the first engine a failure is a reason to stop.
+ */
+export async function sizeStreams(request: SizingRequest, effects: SizingEffects): Promise<Sizing> {
+  return new SizingRun(request, effects).go();
+}
+
+class SizingRun {
+  readonly #request: SizingRequest;
+  readonly #effects: SizingEffects;
+  readonly #started: number;
+  readonly #engines: SizedEngine[] = [];
+  #baseline: StreamsMeasurement | null = null;
+  #failure: StreamsState['failure'] = null;
+
+  constructor(request: SizingRequest, effects: SizingEffects) {
+    this.#request = request;
+    this.#effects = effects;
+    this.#started = effects.now();
+  }
+
+  async go(): Promise<Sizing> {
+    const { limits, fresh } = this.#request;
+    for (;;) {
+      throwIfCancelled(this.#effects.signal, 'sizing streams');
+      // What lies on disk costs no time, so the time limit does not hold for it.
+      const wanted = nextStep(this.#state({ ...limits, timeLimitSeconds: null }));
+      if (wanted.do !== 'stop' && !fresh && (await this.#takeStored(wanted))) continue;
+      const step = nextStep(this.#state(limits));
+      if (step.do === 'stop') return { engines: [...this.#engines], baseline: this.#baseline, stop: step };
+      await this.#attempt(step);
+    }
+  }
+
+  async #takeStored(step: Exclude<Step, Stop>): Promise<boolean> {
+    const { builder, meter } = this.#effects;
+    if (step.do === 'build') {
+      const engine = await builder.find(step.maxBatch);
+      if (engine !== null) this.#engines.push({ engine, source: 'disk', peak: null });
+      return engine !== null;
+    }
+    const { engine } = this.#last();
+    const stored = storedMeasurement(engine, step.batch, meter, this.#request.paths.log(step.batch));
+    if (stored !== null) this.#keep(step.batch, stored);
+    return stored !== null;
+  }
+
+  async #attempt(step: Exclude<Step, Stop>): Promise<void> {
+    try {
+      if (step.do === 'build') await this.#build(step.maxBatch);
+      else await this.#measure(step.batch);
+    } catch (error) {
+      // Without a first engine there is no answer; cancelled work has none either.
+      const isFirst = step.maxBatch === this.#request.limits.firstMaxBatch;
+      if (!(error instanceof TrtforgeError) || isFirst || error.code === 'TF_CANCELLED') throw error;
+      const kind = isOutOfMemory(error) ? 'memory' : 'other';
+      this.#failure = { maxBatch: step.maxBatch, kind, text: `${error.code} ${error.message}` };
+    }
+  }
+
+  async #build(maxBatch: number): Promise<void> {
+    const { builder, emit } = this.#effects;
+    const engine = await inPhase('engine', emit, () => builder.build(maxBatch), `max batch ${maxBatch}`);
+    this.#engines.push({ engine, source: 'built', peak: null });
+  }
+
+  async #measure(batch: number): Promise<void> {
+    const { meter, emit } = this.#effects;
+    const { engine } = this.#last();
+    const log = this.#request.paths.log(batch);
+    const measure = () => measureAndRecord(meter, engine, batch, log);
+    this.#keep(batch, await inPhase('measure', emit, measure, `batch ${batch}`));
+  }
+
+  #keep(batch: number, measurement: StreamsMeasurement): void {
+    const last = this.#last();
+    // An engine for batch 1 only has one measurement, which is both.
+    if (this.#engines.length === 1 && batch === 1) this.#baseline = measurement;
+    if (batch === last.engine.maxBatch) this.#engines.splice(-1, 1, { ...last, peak: measurement });
+  }
+
+  #last(): SizedEngine {
+    const last = this.#engines.at(-1);
+    if (last === undefined)
+      throw new TrtforgeError('TF_INTERNAL', 'A measurement was due before any engine.');
+    return last;
+  }
+
+  #state(limits: StreamsLimits): StreamsState {
+    return {
+      limits,
+      engines: this.#engines.map(stageOf),
+      isBaselineMeasured: this.#baseline !== null,
+      elapsedSeconds: (this.#effects.now() - this.#started) / 1000,
+      failure: this.#failure,
+    };
+  }
+}
+
+/** An engine as the decision sees it. */
+export const stageOf = ({ engine, peak }: SizedEngine): EngineStage => ({
+  maxBatch: engine.maxBatch,
+  buildSeconds: engine.buildSeconds,
+  peak:
+    peak === null
+      ? null
+      : {
+          imagesPerSecond: peak.imagesPerSecond,
+          seconds: peak.seconds,
+          contextBytes: peak.contextBytes,
+          gpuBytes: peak.gpuBytes,
+          planBytes: engine.bytes,
+        },
+});
+
+/** The GPU's memory, or what the library says when its kernels find no room in it. */
+const isOutOfMemory = ({ code, message }: TrtforgeError): boolean =>
+  code === 'TF_GPU_MEMORY' || message.split('\n').some((line) => NO_ROOM.test(line) && !/tactic/i.test(line));
+
+/** A tactic that is only left out for want of memory is no reason: builds pass with it. */
+const NO_ROOM = /out of memory|OutOfMemory|insufficient (?:workspace|memory)|cudaErrorMemoryAllocation/i;

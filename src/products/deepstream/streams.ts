@@ -1,0 +1,136 @@
+import { ExitCode, TrtforgeError } from '../../errors.js';
+import { type EventListener, inPhase } from '../../events.js';
+import { inspectModel } from '../../formats/onnx/inspect.js';
+import { answersOf, bodyOf, finishResult, unique } from './assemble.js';
+import { checkLimits, type StreamsLimits } from './decision.js';
+import type { StreamsBuilder, StreamsMeter } from './effects.js';
+import { type InputWishes, type StreamsInputs, streamsInputs } from './input.js';
+import { type NameWishes, type StreamsNames, StreamsPaths, streamsNames } from './names.js';
+import type { StreamsBody, StreamsResult } from './result.js';
+import { measureSensitivity, sensitivityWarnings } from './sensitivity.js';
+import { type SizedEngine, type Sizing, sizeStreams, stageOf } from './sizing.js';
+
+export interface StreamsRequest {
+  /** Path of an ONNX model. */
+  readonly model: string;
+  readonly names: NameWishes;
+  readonly input: InputWishes;
+  readonly limits: StreamsLimits;
+  /** Believe nothing that lies on disk. */
+  readonly fresh: boolean;
+  /** Measure the batches beside the number of streams too. */
+  readonly sensitivity: boolean;
+}
+
+/** Everything decided before the first build: the model is read, nothing is written. */
+export interface StreamsPlan {
+  readonly request: StreamsRequest;
+  readonly names: StreamsNames;
+  readonly paths: StreamsPaths;
+  readonly inputs: StreamsInputs;
+}
+
+export interface StreamsEffects {
+  readonly builder: StreamsBuilder;
+  readonly builderName: StreamsResult['builder'];
+  readonly meter: StreamsMeter;
+  readonly emit: EventListener;
+  readonly signal: AbortSignal;
+  readonly now?: () => number;
+}
+
+/** Derives names, places and shapes. Errors: those of `checkLimits`, `streamsNames`, `inspectModel` and `streamsInputs`. */
+export function planStreams(request: StreamsRequest): StreamsPlan {
+  checkLimits(request.limits);
+  const names = streamsNames(request.model, request.names);
+  const inputs = streamsInputs(inspectModel(request.model), request.input);
+  return { request, names, paths: new StreamsPaths(names), inputs };
+}
+
+/**
+ * How many streams a GPU serves with a model, by the way of DeepStream's skill: engines of doubling batch, measured at batch 1 and at the largest, until
+ * PEAK_GPU_STREAMS fits into one batch. A kill loses one step at most: what was built and measured lies on disk and is taken over by the next call.
+ * Errors: those of `sizeStreams`.
+ */
+export async function streams(plan: StreamsPlan, effects: StreamsEffects): Promise<StreamsResult> {
+  const { request, paths } = plan;
+  const { builder, meter, emit, signal, now = () => performance.now() } = effects;
+  const sizing = await sizeStreams(
+    { limits: request.limits, paths, fresh: request.fresh },
+    { builder, meter, emit, signal, now },
+  );
+  const sensitivity = request.sensitivity ? await sensitivityOf(plan, effects, sizing) : null;
+  return finishResult(paths, resultOf(plan, effects, sizing, sensitivity));
+}
+
+/** The batches beside, or why they could not be measured: the sizing stands without them. */
+type Beside = StreamsResult['sensitivity'] | TrtforgeError;
+
+/** The batch that a pipeline would run, and its neighbours, on the engine of the first frame rate. */
+async function sensitivityOf(
+  { request, paths }: StreamsPlan,
+  { meter, emit }: StreamsEffects,
+  { engines }: Sizing,
+): Promise<Beside> {
+  const [answer] = answersOf(request.limits, engines.map(stageOf));
+  const chosen = engines.find(({ engine }) => engine.maxBatch === answer?.maxBatch);
+  if (answer === undefined || chosen === undefined) return null;
+  const batch = Math.max(answer.streams, 1);
+  const measure = () => measureSensitivity(meter, chosen.engine, batch, { paths, fresh: request.fresh });
+  try {
+    return await inPhase('sensitivity', emit, measure, `around batch ${batch}`);
+  } catch (error) {
+    if (!(error instanceof TrtforgeError) || error.code === 'TF_CANCELLED') throw error;
+    return error;
+  }
+}
+
+function resultOf(
+  { request, names, paths, inputs }: StreamsPlan,
+  { builderName, meter }: StreamsEffects,
+  sizing: Sizing,
+  beside: Beside,
+): StreamsBody {
+  const { engines, baseline, stop } = sizing;
+  const failure = beside instanceof TrtforgeError ? beside : null;
+  const sensitivity = beside instanceof TrtforgeError ? null : beside;
+  const body = bodyOf(names, paths, request.limits, {
+    engines: engines.map(engineResult),
+    stages: engines.map(stageOf),
+    baseline,
+    stop,
+  });
+  return {
+    ...body,
+    model: {
+      ...body.model,
+      onnx: request.model,
+      input: inputs.image,
+      layout: inputs.layout,
+      channels: inputs.channels,
+      height: inputs.height,
+      width: inputs.width,
+    },
+    sensitivity,
+    builder: builderName,
+    meter: meter.tool,
+    mode: { ...meter.mode },
+    notes: [...body.notes, ...inputs.notes],
+    warnings: unique([
+      ...body.warnings,
+      ...engines.flatMap(({ engine }) =>
+        engine.warnings.map((why) => `Max batch ${engine.maxBatch}: ${why}`),
+      ),
+      ...sensitivityWarnings(sensitivity ?? []),
+      ...(failure === null
+        ? []
+        : [`The batches beside could not be measured: ${failure.code} ${failure.message}`]),
+    ]),
+    exitCode: failure === null ? body.exitCode : ExitCode.inconclusive,
+  };
+}
+
+function engineResult({ engine, source, peak }: SizedEngine): StreamsResult['engines'][number] {
+  const { maxBatch, path, bytes, sha256, identity, buildSeconds } = engine;
+  return { maxBatch, path, bytes, sha256, identity, buildSeconds, source, peak };
+}

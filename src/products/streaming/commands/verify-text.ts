@@ -1,0 +1,124 @@
+import { formatMs, formatShare, plural } from '../../../base/text/quantity.js';
+import type { TextOutput } from '../../../cli/command.js';
+import { formatMeasure } from '../../../report/sentences.js';
+import type { ContractCheck } from '../check-contract.js';
+import type { ParityOutput, ParityResult, SensitivityResult } from '../compare/result-schema.js';
+import { taskLine } from '../task/sentences.js';
+
+/** What is named of long lists. */
+const MOST_NAMED = 8;
+
+export function renderReference(result: ParityResult, output: TextOutput): void {
+  const { bold, dim, green, red, yellow } = output.colors;
+  const colored = { pass: green('pass'), fail: red('FAIL'), inconclusive: yellow('inconclusive') };
+  const places = {
+    device: 'state stays on the device',
+    host: 'state crosses the host',
+    reference: 'state from the reference',
+    none: 'no state',
+  };
+  output.line(`${bold(result.candidate)} against ${bold(result.reference)}`);
+  output.line(
+    dim(
+      `${result.candidateBackend}, ${result.mode}, ${plural(result.chunks, 'chunk')}, ${places[result.state.place]}`,
+    ),
+  );
+  output.line();
+  for (const line of result.outputs.map(outputLine)) output.line(`  ${line}`);
+  output.line();
+  const { contract, numeric, task } = result.verdicts;
+  const taskText = result.task.kind === 'not-judged' ? dim(`not judged: ${result.task.why}`) : '';
+  output.line(
+    `contract ${colored[contract]}   numeric ${colored[numeric]}   task ${task === null ? taskText : colored[task]}`,
+  );
+  if (result.task.kind !== 'not-judged') output.line(taskLine(result.task));
+  output.line(
+    `${plural(result.passed, 'chunk')} of ${result.chunks} passed (${formatShare(result.passRate)}), ${plural(result.violations.length, 'broken promise')}`,
+  );
+  for (const { outcome, sentence, name } of result.drift?.checks ?? [])
+    output.line(`${colored[outcome]}  ${name}: ${sentence}`);
+  for (const each of result.sensitivity) output.line(sensitivityLine(each));
+  for (const line of timeLines(result)) output.line(dim(line));
+  for (const { severity, sentence, remedy } of result.explanations) {
+    output.line();
+    output.line(
+      `${severity === 'error' ? red(severity) : severity === 'warning' ? yellow(severity) : severity} ${sentence}`,
+    );
+    output.line(`  ${remedy}`);
+  }
+  for (const warning of result.warnings) output.line(`${yellow('warning')} ${warning}`);
+  output.line();
+  const told = new Set(result.explanations.map(({ sentence }) => sentence));
+  for (const reason of result.reasons) if (!told.has(reason)) output.line(`- ${reason}`);
+  for (const path of result.dumps) output.line(`written: ${path}`);
+  output.line(`${colored[result.outcome]}  ${dim('again:')} ${result.repeat}`);
+}
+
+function sensitivityLine({ input, output, chunk, effects, says }: SensitivityResult): string {
+  const moved = effects.map(({ perturbation, maxAbs }) => `${perturbation} ${formatMeasure(maxAbs)}`);
+  return `${input} disturbed in chunk ${chunk} moves ${output} by ${moved.join(', ')}: ${says.replace('-', ' ')}`;
+}
+
+function outputLine(each: ParityOutput): string {
+  const counts = `${each.passed}/${each.chunks}`;
+  if (each.kind === 'exact') return `${each.tensor}  ${counts} chunks exactly equal`;
+  const { max, mean, p95 } = each.maxAbs;
+  const { candidate, reference } = each.nonFinite;
+  const odd =
+    candidate + reference === 0
+      ? ''
+      : `  NaN or infinite: ${candidate} elements, ${reference} in the reference`;
+  return `${each.tensor}  ${counts} chunks (allclose ${each.allclosePassed})  max ${formatMeasure(max)}  p95 ${formatMeasure(p95)}  mean ${formatMeasure(mean)}  max relative ${formatMeasure(each.maxRel)}  cosine ${formatMeasure(each.minCosine)}${odd}`;
+}
+
+function timeLines({ times, gpuTimes, profiles }: ParityResult): readonly string[] {
+  const lines: string[] = [];
+  const { first, rest } = times;
+  if (first !== null) lines.push(`first chunk ${formatMs(first.totalMs)}, what it prepares included`);
+  if (rest !== null) {
+    const { total, copy, run, state } = rest;
+    lines.push(
+      `then ${formatMs(total.mean)} a chunk (p50 ${formatMs(total.p50)}, p95 ${formatMs(total.p95)}, p99 ${formatMs(total.p99)}): copies ${formatMs(copy.mean)}, run ${formatMs(run.mean)}, state ${formatMs(state.mean)}`,
+    );
+  }
+  for (const each of gpuTimes)
+    lines.push(
+      `on the GPU: in ${formatMs(each.inputMs)}, compute ${formatMs(each.computeMs)}, out ${formatMs(each.outputMs)} for ${each.shapes}`,
+    );
+  for (const { batch, medianMs, itemsPerSecond, refused } of profiles?.batches ?? [])
+    lines.push(
+      refused === null
+        ? `batch ${batch}: ${formatMs(medianMs ?? 0)}, ${Math.round(itemsPerSecond ?? 0)} a second`
+        : `batch ${batch}: ${refused}`,
+    );
+  for (const { from, to, acrossProfiles, costMs } of profiles?.switching ?? [])
+    lines.push(
+      `from ${from} to ${to}${acrossProfiles ? ', another profile' : ''}: ${formatMs(Math.max(0, costMs))} more than staying`,
+    );
+  return lines;
+}
+
+export function renderContractCheck(check: ContractCheck, output: TextOutput): void {
+  const { bold, dim, green, red, yellow } = output.colors;
+  output.line(`${bold(check.model.path)} against ${bold(check.contract.path ?? check.contract.name)}`);
+  for (const { severity, wrong, message, why, remedy } of check.findings) {
+    output.line();
+    output.line(`${severity === 'error' ? red(severity) : yellow(severity)} ${message}`);
+    output.line(`  ${wrong === 'undecided' ? '' : `The ${wrong} is wrong. `}${why}`);
+    output.line(`  ${remedy}`);
+  }
+  if (check.predicted.length > 0) {
+    output.line();
+    output.line(
+      dim(`state length after each chunk: ${check.predicted.map(({ stateOut }) => stateOut).join(', ')}`),
+    );
+  }
+  for (const { sentence, why } of check.notExecutable) output.line(dim(`not checked: «${sentence}»: ${why}`));
+  if (check.ignored.length > 0) {
+    const named = check.ignored.slice(0, MOST_NAMED).join(', ');
+    const more = check.ignored.length > MOST_NAMED ? `, … ${check.ignored.length} in all` : '';
+    output.line(dim(`passed over: ${named}${more}`));
+  }
+  output.line();
+  output.line(check.outcome === 'pass' ? green('pass') : red('FAIL'));
+}

@@ -1,0 +1,105 @@
+import { digestModel } from '../../../engines/identity/model-digest.js';
+import { readPassport } from '../../../engines/identity/passport.js';
+import type { Passport } from '../../../engines/identity/passport-file.js';
+import { isEngineFile } from '../../../engines/plan/header.js';
+import { checkOnCpu } from '../../../engines/runtime/onnxruntime/ort-provider.js';
+import { type EngineWishes, refuseEngineWishes } from '../../../engines/runtime/tensorrt/engine-options.js';
+import { openWishedEngine } from '../../../engines/runtime/tensorrt/supervised-engine.js';
+import { TrtforgeError } from '../../../errors.js';
+import { type EventListener, ignoreEvents } from '../../../events.js';
+import { openModel } from '../../../formats/onnx/model.js';
+import { feedInputs, valueFacts } from '../../../formats/onnx/value-facts.js';
+import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
+import type { ModelBinding, ModelBindings } from './bindings.js';
+
+/** What a model or engine says of itself, without running it. */
+export interface StatedModel extends ModelBindings {
+  readonly path: string;
+  readonly kind: 'model' | 'engine';
+  /** Digest of the model's content, weights included; of an engine, that of the model it was built from. null where it was not asked for or nothing says it. */
+  readonly digest: string | null;
+}
+
+/** The wishes for an engine are for one that must be loaded. */
+export interface ModelContext extends EngineWishes {
+  readonly emit?: EventListener | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly environment?: NodeJS.ProcessEnv | undefined;
+  /** Which of the visible GPUs; default 0. */
+  readonly device?: number | undefined;
+  /** Whether the digest is needed; it reads every weight. Default false. */
+  readonly digest?: boolean | undefined;
+}
+
+/**
+ * Bindings of an ONNX model from its graph, of an engine from its passport; an engine without one is loaded, which needs a GPU. Throws what opening
+ * throws, among them TF_GPU_UNAVAILABLE.
+ */
+export async function stateModel(path: string, context: ModelContext = {}): Promise<StatedModel> {
+  if (isEngineFile(path)) return stateEngine(path, context);
+  checkOnCpu(path, context.device);
+  refuseEngineWishes(path, context);
+  return stateOnnx(path, context);
+}
+
+async function stateOnnx(path: string, context: ModelContext): Promise<StatedModel> {
+  const model = openModel(path);
+  try {
+    const { graph } = model.proto;
+    const binding = (value: Parameters<typeof valueFacts>[0]): ModelBinding => {
+      const { name, dtype, shape } = valueFacts(value);
+      return { name, dtype: knownDtype(dtype), shape };
+    };
+    const inputs = graph === undefined ? [] : feedInputs(graph).map(binding);
+    const outputs = (graph?.output ?? []).map(binding);
+    // Last: the digest changes the messages it reads.
+    const { emit = ignoreEvents, signal } = context;
+    const digest = context.digest === true ? (await digestModel(model, { emit, signal })).digest : null;
+    return { path, kind: 'model', inputs, outputs, digest };
+  } finally {
+    model.close();
+  }
+}
+
+async function stateEngine(path: string, context: ModelContext): Promise<StatedModel> {
+  const passport = passportOf(path);
+  if (passport !== null) return fromPassport(path, passport);
+  const session = await openWishedEngine(path, context, context);
+  try {
+    return { path, kind: 'engine', inputs: session.inputs, outputs: session.outputs, digest: null };
+  } finally {
+    await session.close();
+  }
+}
+
+function passportOf(path: string): Passport | null {
+  try {
+    return readPassport(path);
+  } catch (error) {
+    if (error instanceof TrtforgeError && error.code === 'TF_PASSPORT_MISSING') return null;
+    throw error;
+  }
+}
+
+function fromPassport(path: string, { plan, identity }: Passport): StatedModel {
+  const { model, recipe } = identity.document;
+  const binding = ({ name, dtype, shape }: Passport['plan']['inputs'][number]): ModelBinding => ({
+    name,
+    dtype: knownDtype(dtype),
+    shape,
+    profiles: recipe.profiles.flatMap((profile) => {
+      const range = profile[name];
+      return range === undefined || range.values ? [] : [{ min: range.min, max: range.max }];
+    }),
+  });
+  return {
+    path,
+    kind: 'engine',
+    inputs: plan.inputs.map(binding),
+    outputs: plan.outputs.map(binding),
+    digest: model,
+  };
+}
+
+const knownDtype = (name: string | null): Dtype | null =>
+  name !== null && Object.hasOwn(dtypes, name) ? (name as Dtype) : null;

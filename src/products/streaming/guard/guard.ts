@@ -1,0 +1,104 @@
+import type { RunOptions, Session } from '../../../engines/runtime/session.js';
+import type { PreparedCall } from '../../../engines/runtime/tensorrt/engine-interface.js';
+import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
+import type { Contract } from '../contract/contract.js';
+import type { GuardCounters } from './counters.js';
+import { type GuardOptions, GuardWatch } from './watch.js';
+
+/** What a guarded session or call has besides its own. */
+export interface Guarded {
+  readonly counters: GuardCounters;
+  /** Tells the guard an error that somebody measured: the largest absolute difference of an output to a reference. */
+  recordError(tensor: string, maxAbs: number): void;
+  /** A new stream begins. */
+  reset(): void;
+}
+
+/**
+ * A session that holds every step against a contract: tensors, dtypes and shapes before and after, and the contract's promises about lengths. It checks
+ * what is small and copies nothing large; a step costs it a few microseconds. One guard for one stream at a time.
+ */
+export function guard(session: Session, contract: Contract, options: GuardOptions = {}): Session & Guarded {
+  const watch = new GuardWatch(contract, options);
+  return {
+    backend: session.backend,
+    inputs: session.inputs,
+    outputs: session.outputs,
+    run: async (inputs: NamedTensors, run?: RunOptions) => {
+      watch.before(inputs);
+      const began = performance.now();
+      let outputs: NamedTensors;
+      try {
+        outputs = await session.run(inputs, run);
+      } catch (error) {
+        watch.failed(secondsSince(began));
+        throw error;
+      }
+      watch.after(inputs, outputs, secondsSince(began));
+      return outputs;
+    },
+    close: () => session.close(),
+    [Symbol.asyncDispose]: () => session.close(),
+    ...handles(watch),
+  };
+}
+
+/** The same over a prepared call of an engine. Tensors that stay on the GPU are not looked at: promises about them are checked by `verify` instead. */
+export function guardCall(
+  call: PreparedCall,
+  contract: Contract,
+  options: GuardOptions = {},
+): PreparedCall & Guarded {
+  const inputs = viewOf(Object.keys(call.inputs), (name) => call.input(name));
+  const watch = new GuardWatch(contract, options, new Set([...inputs.keys(), ...Object.keys(call.outputs)]));
+  // The buffers are the same from run to run.
+  let view: NamedTensors | undefined;
+  const outputs = () => {
+    view ??= viewOf(Object.keys(call.outputs), (name) => call.output(name));
+    return view;
+  };
+  return {
+    profile: call.profile,
+    cudaGraph: call.cudaGraph,
+    cudaGraphRefusal: call.cudaGraphRefusal,
+    inputs: call.inputs,
+    outputs: call.outputs,
+    runSync: () => {
+      watch.before(inputs);
+      const began = performance.now();
+      try {
+        call.runSync();
+      } catch (error) {
+        watch.failed(secondsSince(began));
+        throw error;
+      }
+      watch.after(inputs, outputs(), secondsSince(began));
+    },
+    run: async (run?: RunOptions) => {
+      watch.before(inputs);
+      const began = performance.now();
+      try {
+        await call.run(run);
+      } catch (error) {
+        watch.failed(secondsSince(began));
+        throw error;
+      }
+      watch.after(inputs, outputs(), secondsSince(began));
+    },
+    input: (name) => call.input(name),
+    output: (name) => call.output(name),
+    close: () => call.close(),
+    ...handles(watch),
+  };
+}
+
+const handles = (watch: GuardWatch): Guarded => ({
+  counters: watch.counters,
+  recordError: (tensor, maxAbs) => watch.recordError(tensor, maxAbs),
+  reset: () => watch.reset(),
+});
+
+const viewOf = (names: readonly string[], tensor: (name: string) => Tensor): NamedTensors =>
+  new Map(names.map((name) => [name, tensor(name)]));
+
+const secondsSince = (began: number): number => (performance.now() - began) / 1000;

@@ -1,0 +1,93 @@
+import { beginFile } from '../../../base/files/publish.js';
+import { throwIfCancelled } from '../../../base/process/cancel.js';
+import { TrtforgeError } from '../../../errors.js';
+import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
+import type {
+  Provenance,
+  ReferenceChunk,
+  ReferenceWriter,
+  WritableChunk,
+  WrittenReference,
+} from '../recorded-stream.js';
+import { beginCompact } from './compact.js';
+import { jsonText } from './json.js';
+import { OWN_KEY } from './meta.js';
+
+/** `.jsonl` in any case is JSONL; every other path is the folder of a compact reference. */
+const formOf = (path: string): WrittenReference['form'] => (/\.jsonl$/i.test(path) ? 'jsonl' : 'compact');
+
+/** Begins a reference in the form that its path says. Throws TF_WRITE_FAILED; TF_USAGE when a folder that is not empty is in the way. */
+export function beginReference(path: string, provenance: Provenance | null): ReferenceWriter {
+  return formOf(path) === 'jsonl' ? beginJsonl(path, provenance) : beginCompact(path, provenance);
+}
+
+/**
+ * Writes a whole reference, chunk by chunk in constant memory: what `openReference` reads, or chunks made on the way. JSONL or compact by the path
+ * (see `formOf`). Throws TF_WRITE_FAILED, TF_CANCELLED, and what the chunks throw; nothing half-written stays.
+ */
+export async function writeReference(
+  path: string,
+  chunks: AsyncIterable<WritableChunk | ReferenceChunk> | Iterable<WritableChunk | ReferenceChunk>,
+  options: { readonly provenance?: Provenance | null; readonly signal?: AbortSignal } = {},
+): Promise<WrittenReference> {
+  const writer = beginReference(path, options.provenance ?? null);
+  try {
+    for await (const chunk of chunks) {
+      throwIfCancelled(options.signal, `writing ${path}`);
+      writer.write('meta' in chunk ? { ...chunk, metadata: chunk.meta.recorded } : chunk);
+    }
+    return writer.finish();
+  } catch (error) {
+    writer.discard();
+    throw error;
+  }
+}
+
+/** Multiple of three bytes, so that base64 of the pieces put together is base64 of the whole. */
+const PIECE = 3 << 18;
+
+function beginJsonl(path: string, provenance: Provenance | null): ReferenceWriter {
+  const file = beginFile(path);
+  let chunks = 0;
+  let tensorBytes = 0;
+  const text = (part: string): void => file.write(Buffer.from(part));
+  const tensors = (side: NamedTensors): void => {
+    let separator = '';
+    for (const [name, tensor] of side) {
+      text(`${separator}${JSON.stringify(name)}:`);
+      writeTensor(file.write, tensor);
+      tensorBytes += tensor.bytes.length;
+      separator = ',';
+    }
+  };
+  return {
+    write: ({ index, inputs, outputs, metadata }) => {
+      text(`{"chunk_idx":${index},"inputs":{`);
+      tensors(inputs);
+      text('},"outputs":{');
+      tensors(outputs);
+      const own =
+        chunks === 0 && provenance !== null
+          ? { [OWN_KEY]: { schema: 'trtforge.reference/1', provenance } }
+          : {};
+      text(`},"metadata":${jsonText({ ...metadata, ...own })}}\n`);
+      chunks++;
+    },
+    finish: () => {
+      const bytes = file.position;
+      if (chunks === 0) throw new TrtforgeError('TF_REFERENCE_INVALID', `${path} would have no chunks.`);
+      file.publish();
+      return { path, form: 'jsonl', chunks, bytes, tensorBytes };
+    },
+    discard: file.discard,
+  };
+}
+
+function writeTensor(write: (bytes: Uint8Array) => void, { dtype, shape, bytes }: Tensor): void {
+  write(Buffer.from(`{"dtype":${JSON.stringify(dtype)},"shape":${JSON.stringify(shape)},"data_b64":"`));
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  for (let at = 0; at < buffer.length; at += PIECE) {
+    write(Buffer.from(buffer.toString('base64', at, Math.min(at + PIECE, buffer.length)), 'latin1'));
+  }
+  write(Buffer.from('"}'));
+}

@@ -1,0 +1,107 @@
+import type { EngineSession } from '../../../engines/runtime/tensorrt/engine-interface.js';
+import { engineWishesOf } from '../../../engines/runtime/tensorrt/engine-options.js';
+import { openEngineSession } from '../../../engines/runtime/tensorrt/engine-session.js';
+import type { EngineAddon } from '../../../engines/runtime/tensorrt/load-engine.js';
+import { readPlanOnDisk } from '../../../engines/runtime/tensorrt/plan-on-disk.js';
+import { noTrust } from '../../../engines/store/trust.js';
+import type { NamedTensors } from '../../../formats/tensor/tensor.js';
+import { medianOf } from '../../../quality/bench/statistics.js';
+import { loadAddon } from '../../../tensorrt/addon/addon.js';
+import { fedBackPairs, type StreamPlan } from '../compare/plan.js';
+import type { ParityRequest } from '../compare/request.js';
+import type { ParityResult } from '../compare/result-schema.js';
+import { openReference } from '../reference/reference.js';
+import { type EngineRunner, engineRunner } from './closed-loop.js';
+import { runTimes, timeProfiles } from './profile-batches.js';
+import { gpuTimesOf, rememberEngine } from './profile-gpu.js';
+import { type OpenCandidate, type ParityContext, runParity } from './run-parity.js';
+
+/** Steps with nothing compared between them: while the host compares, the GPU idles and wakes slowly. */
+const IN_A_ROW = { warmUp: 5, runs: 50 };
+
+/** Runs a stream on an engine in this process, with the state on the GPU, and times it there. `parity-child.ts` calls it in a process of its own. */
+export async function engineParity(
+  request: ParityRequest,
+  context: ParityContext = {},
+  addon: EngineAddon = loadAddon(),
+): Promise<ParityResult> {
+  const remembered = rememberEngine(addon);
+  // What loads it checks whether it is signed.
+  const { passport } = await readPlanOnDisk(request.candidate, { requirePassport: false, trust: noTrust });
+  const session = await openEngineSession(request.candidate, {
+    ...engineWishesOf(request),
+    ...context,
+    device: request.device,
+    requirePassport: false,
+    addon: remembered.addon,
+  });
+  let runner: EngineRunner | undefined;
+  try {
+    const document = passport?.identity.document;
+    const built =
+      document === undefined
+        ? null
+        : {
+            model: document.model,
+            precision: document.recipe.precision,
+            tf32: !document.recipe.flags.includes('no-tf32'),
+          };
+    const candidate: OpenCandidate = {
+      backend: session.backend,
+      inputs: session.inputs,
+      outputs: session.outputs,
+      isFullFloat32: built?.tf32 === false,
+      modelDigest: built?.model ?? null,
+      built,
+      runner: (plan) => {
+        runner = engineRunner(session, { state: fedBackPairs(plan), keepState: plan.mode === 'closed-loop' });
+        return runner;
+      },
+      afterwards: async (plan) => {
+        const engine = await remembered.engine();
+        const sizes = runner === undefined ? [] : sizesOf(runner);
+        const gpuTimes: ParityResult['gpuTimes'] = [];
+        if (engine !== undefined && request.gpuTimes !== false)
+          for (const size of sizes)
+            gpuTimes.push(
+              await gpuTimesOf(
+                addon,
+                engine,
+                session.inputs,
+                size,
+                medianOf(await runTimes([size.call], IN_A_ROW)),
+              ),
+            );
+        return { gpuTimes, profiles: await profilesOf(request, session, plan, sizes) };
+      },
+    };
+    using reference = openReference(request.reference);
+    return await runParity(request, candidate, reference, context);
+  } finally {
+    runner?.close();
+    await session.close();
+  }
+}
+
+/** Each size of chunk with its prepared call and the inputs it was prepared for. */
+const sizesOf = (runner: EngineRunner) =>
+  runner.calls.map(({ call, inputs, state }) => ({
+    call,
+    profile: call.profile,
+    inputs: new Map([...inputs, ...state]),
+  }));
+
+async function profilesOf(
+  { batches = [] }: ParityRequest,
+  session: EngineSession,
+  plan: StreamPlan,
+  sizes: readonly { readonly inputs: NamedTensors }[],
+): Promise<ParityResult['profiles']> {
+  if (batches.length === 0) return null;
+  return timeProfiles(
+    session,
+    plan.contract,
+    sizes.map(({ inputs }) => inputs),
+    batches,
+  );
+}

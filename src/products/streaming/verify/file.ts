@@ -1,0 +1,80 @@
+import { runSupervised } from '../../../base/process/supervise.js';
+import { digestModel } from '../../../engines/identity/model-digest.js';
+import { isEngineFile } from '../../../engines/plan/header.js';
+import { placementWarnings } from '../../../engines/runtime/onnxruntime/ort-placement.js';
+import { openOrtSession } from '../../../engines/runtime/onnxruntime/ort-session.js';
+import { refuseEngineWishes } from '../../../engines/runtime/tensorrt/engine-options.js';
+import { environmentFor } from '../../../engines/runtime/tensorrt/supervised-engine.js';
+import { ignoreEvents } from '../../../events.js';
+import { openModel } from '../../../formats/onnx/model.js';
+import type { ParityRequest } from '../compare/request.js';
+import type { ParityResult } from '../compare/result-schema.js';
+import { openReference } from '../reference/reference.js';
+import { sessionRunner } from './chunk-runner.js';
+import { type ParityContext, runParity } from './run-parity.js';
+
+const CHILD = new URL('../../../../dist/products/streaming/verify/parity-child.js', import.meta.url);
+
+export interface ParityFileContext extends ParityContext {
+  readonly environment?: NodeJS.ProcessEnv;
+}
+
+/**
+ * Holds an ONNX model (on ONNX Runtime) or an engine (on TensorRT, in a process of its own) against a recorded stream. Throws TF_PARITY_MISFIT,
+ * TF_REFERENCE_INVALID, and what opening and running the candidate throws.
+ */
+export async function verifyAgainstReference(
+  request: ParityRequest,
+  context: ParityFileContext = {},
+): Promise<ParityResult> {
+  return isEngineFile(request.candidate) ? onEngine(request, context) : onModel(request, context);
+}
+
+async function onEngine(request: ParityRequest, context: ParityFileContext): Promise<ParityResult> {
+  const { emit = ignoreEvents, signal, environment = process.env } = context;
+  const result = await runSupervised(CHILD, request, {
+    emit,
+    doing: `running ${request.candidate} on ${request.reference}`,
+    env: await environmentFor(request.candidate, request, environment),
+    ...(signal === undefined ? {} : { signal }),
+  });
+  return result as ParityResult;
+}
+
+async function onModel(request: ParityRequest, { emit, signal }: ParityFileContext): Promise<ParityResult> {
+  refuseEngineWishes(request.candidate, request);
+  const context = { ...(emit === undefined ? {} : { emit }), ...(signal === undefined ? {} : { signal }) };
+  using reference = openReference(request.reference);
+  const session = await openOrtSession(request.candidate, {
+    ...context,
+    threads: request.threads,
+    provider: request.provider,
+    device: request.device,
+  });
+  try {
+    const modelDigest =
+      reference.header.provenance === null ? null : await digestOf(request.candidate, context);
+    const candidate = {
+      backend: session.backend,
+      inputs: session.inputs,
+      outputs: session.outputs,
+      isFullFloat32: session.isFullFloat32,
+      modelDigest,
+      built: null,
+      runner: () => sessionRunner(session),
+      afterwards: async () => ({ warnings: placementWarnings(await session.placement()) }),
+    };
+    return await runParity(request, candidate, reference, context);
+  } finally {
+    await session.close();
+  }
+}
+
+async function digestOf(path: string, { emit = ignoreEvents, signal }: ParityContext): Promise<string> {
+  const model = openModel(path);
+  try {
+    return (await digestModel(model, { emit, signal })).digest;
+  } finally {
+    model.close();
+  }
+}

@@ -1,0 +1,184 @@
+import type { Binding } from '../../../engines/runtime/session.js';
+import { type EventListener, ignoreEvents, inPhase } from '../../../events.js';
+import type { Rounding } from '../../../quality/tasks/low-margin.js';
+import { type StreamPlan, streamPlan } from '../compare/plan.js';
+import type { ParityRequest } from '../compare/request.js';
+import type { ParityResult } from '../compare/result-schema.js';
+import type { StreamOutcome } from '../compare/stream-outcome.js';
+import { compareBindings } from '../contract/bindings.js';
+import { stepsOf } from '../contract/cache-length.js';
+import type { Contract } from '../contract/contract.js';
+import { checkData } from '../contract/data.js';
+import { contractFromModel } from '../contract/draft.js';
+import type { ContractFinding } from '../contract/finding.js';
+import type { Reference } from '../recorded-stream.js';
+import { explainSwapped } from '../task/swap.js';
+import { openTask } from '../task/task.js';
+import type { ChunkRunner } from './chunk-runner.js';
+import { type ParityRun, parityResult } from './parity.js';
+import { disturbState, explainSensitivity } from './state-sensitivity.js';
+import { runStream } from './stream.js';
+
+export interface ParityContext {
+  readonly emit?: EventListener;
+  readonly signal?: AbortSignal;
+}
+
+/** A candidate that is open: what it takes and gives, and how it is run. */
+export interface OpenCandidate {
+  readonly backend: string;
+  readonly inputs: readonly Binding[];
+  readonly outputs: readonly Binding[];
+  /** Whether float32 products are computed in full. */
+  readonly isFullFloat32: boolean;
+  /** Content digest of the model behind it; null when unknown. */
+  readonly modelDigest: string | null;
+  /** Of an engine with a passport. */
+  readonly built: ParityResult['built'];
+  runner(plan: StreamPlan): ChunkRunner;
+  /** What can be measured when the stream is over. */
+  afterwards?(
+    plan: StreamPlan,
+    stream: StreamOutcome,
+  ): Promise<Partial<Pick<ParityRun, 'gpuTimes' | 'profiles' | 'warnings'>>>;
+}
+
+/**
+ * Holds an open candidate against a reference. Throws TF_PARITY_MISFIT when the reference lacks an input, what reading it throws, and what running
+ * throws where it is no finding about the candidate.
+ */
+export async function runParity(
+  request: ParityRequest,
+  candidate: OpenCandidate,
+  reference: Reference,
+  { emit = ignoreEvents, signal }: ParityContext = {},
+): Promise<ParityResult> {
+  const contract: Contract = request.contract ?? contractFromModel(request.candidate, candidate);
+  const plan = streamPlan(request, contract, candidate);
+  const runner = candidate.runner(plan);
+  const { header } = reference;
+  const chunks = reference.chunks({
+    recycle: true,
+    ...(request.limit === undefined ? {} : { limit: request.limit }),
+    ...(signal === undefined ? {} : { signal }),
+  });
+  const total =
+    header.chunks === null ? null : Math.min(header.chunks, request.limit ?? Number.POSITIVE_INFINITY);
+  const task = await openTask(request, plan, header, roundingOf(candidate), {
+    emit,
+    ...(signal === undefined ? {} : { signal }),
+  });
+  const stream = await inPhase('stream', emit, () =>
+    runStream(plan, runner, chunks, { emit, total, task, ...(signal === undefined ? {} : { signal }) }),
+  ).finally(() => task?.close());
+  const judged = task?.result();
+  const sensitivity = request.sensitivity === true ? await disturbState(plan, runner, reference, stream) : [];
+  const inReference = checkData(contract, stream.recorded, candidate);
+  const broken = brokenBindings(request.contract, candidate);
+  const {
+    gpuTimes = [],
+    profiles = null,
+    warnings = [],
+  } = (await candidate.afterwards?.(plan, stream)) ?? {};
+  return parityResult({
+    request,
+    plan,
+    stream,
+    task: judged ?? NOT_JUDGED,
+    candidateBackend: candidate.backend,
+    referenceBackend: header.provenance?.backend ?? null,
+    keepsState: runner.keepsState,
+    whyOnHost: runner.whyOnHost,
+    isFullFloat32: candidate.isFullFloat32,
+    built: candidate.built,
+    sensitivity,
+    stepsOf,
+    gpuTimes,
+    profiles,
+    isReferenceSound: !inReference.some(({ id }) => UNSOUND.has(id)),
+    explanations: [
+      ...inReference.map((finding) => told(finding, severityOf(finding, plan.mode))),
+      ...(judged?.swap == null ? [] : [explainSwapped(judged.swap)]),
+      ...explainSensitivity(sensitivity),
+      ...otherWeights(reference, candidate),
+      ...contradictions(request.contract, candidate, reference, broken),
+    ],
+    breaksContract: broken.size > 0,
+    warnings: [...(request.contract === null ? [DRAFTED] : []), ...warnings],
+  });
+}
+
+/** What the candidate rounds to, as far as is known; the coarser of two where it is not. */
+function roundingOf({ built, isFullFloat32 }: OpenCandidate): Rounding {
+  if (built?.precision === 'fp16' || built?.precision === 'bf16') return built.precision;
+  if (isFullFloat32) return 'fp32';
+  return built === null ? 'fp16' : 'tf32';
+}
+
+const NOT_JUDGED = { kind: 'not-judged', why: 'no decoder given' } as const;
+
+const DRAFTED =
+  'There is no contract: what is fed back was paired by name, and only shapes and lengths that the pairs imply were checked.';
+
+/** A reference of other weights explains any error; one of the same model in another precision has another digest too. */
+function otherWeights({ header }: Reference, { modelDigest }: OpenCandidate): ParityResult['explanations'] {
+  const recorded = header.provenance?.model;
+  if (recorded === undefined || modelDigest === null || recorded.kind !== 'model') return [];
+  if (recorded.digest === modelDigest) return [];
+  return [
+    {
+      id: 'other-model',
+      severity: 'warning',
+      sentence: `The reference was recorded from ${recorded.path}, whose content is not that of the candidate's model.`,
+      remedy:
+        'Where the candidate is a converted or simplified form of it that is meant; where it should be the same file, record the reference again.',
+      evidence: { recorded: recorded.digest, candidate: modelDigest },
+    },
+  ];
+}
+
+/** Tensors that the contract promises and the candidate lacks or has otherwise: a guard would refuse every step. What a contract does not name breaks nothing. */
+function brokenBindings(contract: Contract | null, candidate: OpenCandidate): ReadonlySet<string> {
+  if (contract === null) return new Set();
+  const promised = new Set([...contract.inputs, ...contract.outputs].map(({ name }) => name));
+  const broken = compareBindings(contract, candidate, null).filter(({ severity }) => severity === 'error');
+  return new Set(broken.map(({ about }) => about).filter((name) => promised.has(name)));
+}
+
+/** Contract, candidate and reference tensor by tensor, before any number. */
+function contradictions(
+  contract: Contract | null,
+  candidate: OpenCandidate,
+  { header }: Reference,
+  broken: ReadonlySet<string>,
+): ParityResult['explanations'] {
+  if (contract === null) return [];
+  return compareBindings(contract, candidate, header).map((finding) =>
+    told(finding, broken.has(finding.about) ? 'error' : 'warning'),
+  );
+}
+
+/** Findings after which lengths of the candidate prove nothing: the reference has none to hold them against. */
+const UNSOUND: ReadonlySet<string> = new Set([
+  'invented-lengths',
+  'lengths-against-law',
+  'stream-broken',
+  'chunks-not-in-order',
+]);
+
+/** A closed loop over chunks that do not follow one another must fail: that is the reason, before all others. */
+const severityOf = (
+  { id, severity }: ContractFinding,
+  mode: ParityRequest['mode'],
+): ContractFinding['severity'] => (mode === 'closed-loop' && id === 'stream-broken' ? 'error' : severity);
+
+const told = (
+  { id, wrong, about, message, why, remedy }: ContractFinding,
+  severity: ContractFinding['severity'],
+): ParityResult['explanations'][number] => ({
+  id,
+  severity,
+  sentence: `${message} ${why}`,
+  remedy,
+  evidence: { wrong, about },
+});

@@ -1,0 +1,203 @@
+import { isDeepStrictEqual } from 'node:util';
+import { TrtforgeError } from '../../errors.js';
+import { inPhase } from '../../events.js';
+import type { ModeRequest } from '../../tensorrt/trtexec/request.js';
+import type { AgainstSide, BenchAgainst } from './against-result.js';
+import { gpuOf, noPassport, type OpenSubject, subjectOf, withEngine } from './bench-engine.js';
+import { benchRun } from './bench-run.js';
+import { checkAgainst } from './check-against.js';
+import { withFileShapes } from './file-shapes.js';
+import { namedState } from './gpu-state.js';
+import { gateOf, verdictOf } from './judge-ratio.js';
+import { measureInChild, type StartMeasurer } from './measurer.js';
+import { pairedRatio } from './ratio.js';
+import type { AgainstRequest, BenchContext, BenchRequest } from './request.js';
+import type { BenchRun } from './result.js';
+import { type ShapeCase, shapeCases } from './shape-cases.js';
+import { medianOf, spreadOf } from './statistics.js';
+import type { Times } from './times.js';
+import { distrust, roundsDiffer } from './trust.js';
+
+interface Side {
+  readonly request: BenchRequest;
+  readonly subject: OpenSubject;
+  readonly shapeCase: ShapeCase;
+  readonly rounds: { readonly run: BenchRun; readonly times: Times }[];
+}
+
+/**
+ * Measures two engines in turns (A B, B A, A B, …) on one GPU, each in a process of its own, and gives the ratio of their times with its interval.
+ * Each round takes the requests' duration divided by the number of rounds. Errors: those of `benchEngine`; TF_USAGE for two GPUs, lists of batches, layers and
+ * samples.
+ */
+export async function benchAgainst(
+  { candidate, reference, rounds, failAbove }: AgainstRequest,
+  context: BenchContext,
+  start: StartMeasurer = measureInChild,
+): Promise<BenchAgainst> {
+  checkAgainst({ candidate, reference, rounds, failAbove });
+  const leasing = { ...candidate, wait: candidate.wait || reference.wait };
+  return withEngine(leasing, context, start, (first) =>
+    withEngine(
+      reference,
+      context,
+      start,
+      async (second) => {
+        const a = sideOf(candidate, first);
+        const b = sideOf(sameShapes(reference, a, second.opened), second);
+        const pids = [first.found.pid, second.found.pid];
+        for (let round = 0; round < rounds; round++) {
+          for (const side of round % 2 === 0 ? [a, b] : [b, a])
+            side.rounds.push(await measureRound(side, { round, rounds, pids, first }, context));
+        }
+        return resultOf(a, b, rounds, failAbove);
+      },
+      true,
+    ),
+  );
+}
+
+function sideOf(request: BenchRequest, subject: OpenSubject): Side {
+  const { inputs } = subject.opened;
+  const [shapeCase] = shapeCases(inputs, withFileShapes(inputs, request));
+  if (shapeCase === undefined) throw new TrtforgeError('TF_USAGE', 'There is no batch to measure.');
+  return { request, subject, shapeCase, rounds: [] };
+}
+
+/**
+ * Both run the same shapes unless the reference asks for others of its own: two engines may have different optima. Of inputs with other names nothing but
+ * the batch can be the same.
+ */
+function sameShapes(
+  reference: BenchRequest,
+  { request: candidate, shapeCase: { shapes } }: Side,
+  { inputs }: OpenSubject['opened'],
+): BenchRequest {
+  const isAlike =
+    isDeepStrictEqual(reference.inputs.files, candidate.inputs.files) &&
+    (reference.shapes.kind === 'optimum' || isDeepStrictEqual(reference.shapes, candidate.shapes));
+  const isSame = inputs.length === shapes.length && inputs.every(({ name }) => isAmong(shapes, name));
+  if (!isAlike || (reference.shapes.kind === 'batches' && !isSame)) return reference;
+  const asked = shapes.map(({ name, shape, values }) => [name, values ?? shape] as const);
+  return { ...reference, shapes: { kind: 'shapes', shapes: new Map(asked) } };
+}
+
+const isAmong = (named: readonly { readonly name: string }[], wanted: string): boolean =>
+  named.some(({ name }) => name === wanted);
+
+/** After the first round a side is warm but for its fresh contexts. */
+function roundMode(mode: ModeRequest, round: number, rounds: number): ModeRequest {
+  const warmUpMs = round === 0 ? mode.warmUpMs : Math.min(mode.warmUpMs, 100);
+  return { ...mode, warmUpMs, durationMs: mode.durationMs / rounds };
+}
+
+interface RoundPlace {
+  readonly round: number;
+  readonly rounds: number;
+  readonly pids: readonly number[];
+  /** Opened first: how it found the GPU is how it was before any of this. */
+  readonly first: OpenSubject;
+}
+
+function measureRound(
+  { request, subject, shapeCase }: Side,
+  { round, rounds, pids, first }: RoundPlace,
+  { emit }: BenchContext,
+): Promise<{ run: BenchRun; times: Times }> {
+  const { engine, inputs: fill } = request;
+  const { profile, shapes } = shapeCase;
+  const mode = roundMode(request.mode, round, rounds);
+  return inPhase(
+    'measure',
+    emit,
+    async () => {
+      const { inputs } = subject.opened;
+      const measured = await subject.measurer.measure({ engine, inputs, profile, shapes, fill, mode });
+      const before = first.found.state === null ? null : namedState(first.found.state);
+      return benchRun(measured, { engine, shapeCase, mode, before, ownPids: pids });
+    },
+    `round ${round + 1} of ${rounds}: ${engine}`,
+  );
+}
+
+function resultOf(a: Side, b: Side, rounds: number, failAbove: number | undefined): BenchAgainst {
+  const ratioOf = (value: (round: Side['rounds'][number]) => number) =>
+    pairedRatio(a.rounds.map(value), b.rounds.map(value));
+  const { transfers, streams } = a.request.mode;
+  const withCopies = transfers && b.request.mode.transfers;
+  const ratios = {
+    gpuMs: ratioOf(({ times }) => medianOf(times.computeMs)),
+    endToEndMs: withCopies ? ratioOf(({ times }) => medianOf(times.latencyMs)) : null,
+    'time-per-inference': ratioOf(({ run }) => 1 / run.qps),
+  };
+  const several = streams > 1 || b.request.mode.streams > 1;
+  const metric = several ? 'time-per-inference' : withCopies ? 'endToEndMs' : 'gpuMs';
+  const decisive = ratios[metric] ?? ratios.gpuMs;
+  const [candidate, reference] = [told(a), told(b)];
+  return {
+    schema: 'trtforge.bench-against/1',
+    candidate,
+    reference,
+    gpu: gpuOf(a.subject.found),
+    batch: a.shapeCase.batch,
+    rounds,
+    metric,
+    ratios,
+    verdict: verdictOf(decisive),
+    gate: failAbove === undefined ? null : gateOf(decisive, failAbove),
+    warnings: warningsOf(a, b, [candidate, reference]),
+  };
+}
+
+function told({ request, subject, shapeCase, rounds }: Side): AgainstSide {
+  const together = (column: 'computeMs' | 'latencyMs') =>
+    spreadOf(Float64Array.from(rounds.flatMap(({ times }) => Array.from(times[column])))) ?? null;
+  const qps = rounds.reduce((sum, { run }) => sum + run.qps, 0) / rounds.length;
+  const roundMs = rounds.map(({ times }) => medianOf(times.computeMs));
+  // Rounds are short, so what asks for longer measuring is not held against one of them.
+  const doubts = rounds
+    .flatMap(({ run }) => run.doubts)
+    .filter(({ rule }) => rule !== 'few-samples' && rule !== 'slow-start')
+    .concat(roundsDiffer(roundMs) ?? []);
+  const last = rounds.at(-1)?.run.mode;
+  const { warmUpMs, durationMs } = request.mode;
+  return {
+    subject: subjectOf(request, subject.opened),
+    backend: subject.opened.backend,
+    gpuMs: together('computeMs'),
+    endToEndMs: request.mode.transfers ? together('latencyMs') : null,
+    roundMs,
+    qps,
+    itemsPerSecond: qps * shapeCase.batch,
+    mode: {
+      kind: request.mode.transfers ? 'with-transfers' : 'gpu-only',
+      graph: last?.graph ?? null,
+      graphRefusal: last?.graphRefusal ?? null,
+      spinWait: request.mode.spinWait,
+      streams: request.mode.streams,
+      warmUpMs,
+      durationMs,
+      iterations: request.mode.iterations,
+      idleMs: request.mode.idleMs,
+    },
+    doubts: [...new Map(doubts.map((doubt) => [doubt.rule, doubt])).values()],
+  };
+}
+
+function warningsOf(a: Side, b: Side, sides: readonly AgainstSide[]): string[] {
+  const batches =
+    a.shapeCase.batch === b.shapeCase.batch
+      ? []
+      : [
+          `The batches differ (${a.shapeCase.batch} and ${b.shapeCase.batch}), and times are per inference, not per item.`,
+        ];
+  const unknown = [a, b]
+    .filter(({ subject }) => subject.opened.passport === null)
+    .map(({ request }) => noPassport(request.engine));
+  const lease = a.subject.leaseWarning === null ? [] : [a.subject.leaseWarning];
+  const doubts = sides.flatMap(({ subject, doubts: list }) => distrust(subject.path, list));
+  const refusals = sides.flatMap(({ subject, mode: { graphRefusal } }) =>
+    graphRefusal === null ? [] : [`${subject.path} ran without a CUDA graph: ${graphRefusal}`],
+  );
+  return [...new Set([...batches, ...unknown, ...lease, ...refusals, ...doubts])];
+}

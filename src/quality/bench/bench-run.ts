@@ -1,0 +1,76 @@
+import { TrtforgeError } from '../../errors.js';
+import type { ModeRequest } from '../../tensorrt/trtexec/request.js';
+import { namedState } from './gpu-state.js';
+import type { Measured } from './measurer.js';
+import type { BenchMode, BenchRun, GpuState } from './result.js';
+import type { ShapeCase } from './shape-cases.js';
+import { spreadOf } from './statistics.js';
+import { type Times, timesOf } from './times.js';
+import { judgeTrust } from './trust.js';
+
+export interface RunFacts {
+  readonly engine: string;
+  readonly shapeCase: ShapeCase;
+  readonly mode: ModeRequest;
+  readonly before: GpuState | null;
+  readonly ownPids: readonly number[];
+}
+
+/** A measurement as it is told. Throws TF_RUN_FAILED for one without a sample. */
+export function benchRun(measured: Measured, facts: RunFacts): { run: BenchRun; times: Times } {
+  const { measurement } = measured;
+  const { shapeCase, mode, before } = facts;
+  const times = timesOf(measurement);
+  const gpuMs = spreadOf(times.computeMs);
+  if (gpuMs === undefined || !(times.wallMs > 0)) {
+    throw new TrtforgeError('TF_RUN_FAILED', `Measuring ${facts.engine} gave no sample.`);
+  }
+  const during = measured.during.map(namedState);
+  const after = measured.after === null ? null : namedState(measured.after);
+  const qps = (gpuMs.count / times.wallMs) * 1000;
+  const transferred = (column: Float64Array) => (mode.transfers ? (spreadOf(column) ?? null) : null);
+  const run: BenchRun = {
+    batch: shapeCase.batch,
+    shapes: shapeCase.shapes.map(({ name, shape, values }) => ({ name, shape: [...(values ?? shape)] })),
+    profile: shapeCase.profile,
+    gpuMs,
+    endToEndMs: transferred(times.latencyMs),
+    qps,
+    itemsPerSecond: qps * shapeCase.batch,
+    mode: modeTold(mode, measurement),
+    inputMs: transferred(times.inputMs),
+    outputMs: transferred(times.outputMs),
+    enqueueMs: spreadOf(times.enqueueMs) ?? null,
+    wallMs: times.wallMs,
+    warmUpInferences: measurement.warmUpInferences,
+    peakGpuBytes: measurement.gpuMemory.peakUsed,
+    doubts: judgeTrust({
+      of: 'gpu',
+      times,
+      ...mode,
+      graph: measurement.graph,
+      before,
+      during,
+      after,
+      ownPids: facts.ownPids,
+    }),
+    gpuStates: { before, during, after },
+    samples: null,
+  };
+  return { run, times };
+}
+
+const modeTold = (
+  mode: ModeRequest,
+  measured: { readonly graph: boolean; readonly graphRefusal: string | null },
+): BenchMode => ({
+  kind: mode.transfers ? 'with-transfers' : 'gpu-only',
+  graph: measured.graph,
+  graphRefusal: measured.graphRefusal,
+  spinWait: mode.spinWait,
+  streams: mode.streams,
+  warmUpMs: mode.warmUpMs,
+  durationMs: mode.durationMs,
+  iterations: mode.iterations,
+  idleMs: mode.idleMs,
+});

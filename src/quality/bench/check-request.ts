@@ -1,0 +1,30 @@
+import { readPlanHeader } from '../../engines/plan/header.js';
+import { checkSources, inputsInPassport } from '../../engines/run/check-sources.js';
+import { checkWeightBudget } from '../../engines/runtime/tensorrt/weight-budget.js';
+import { TrtforgeError } from '../../errors.js';
+import { checkDevice } from '../../tensorrt/addon/chosen-gpu.js';
+import type { ModeRequest } from '../../tensorrt/trtexec/request.js';
+import { type BenchRequest, sourcesOf } from './request.js';
+
+/** Refuses what is wrong whatever GPU there is: a file that is no plan, inputs that cannot be fed. Throws TF_USAGE, TF_SIZE_INVALID, TF_PLAN_INVALID and what `checkSources` throws. */
+export function checkRequest({ engine, device, inputs, shapes, mode, weightBudget }: BenchRequest): void {
+  checkMode(mode);
+  checkDevice(device);
+  checkWeightBudget(weightBudget);
+  readPlanHeader(engine);
+  const { ranges } = inputs;
+  const asked = shapes.kind === 'shapes' ? { shapes: shapes.shapes } : {};
+  checkSources({ sources: sourcesOf(inputs), ranges, ...asked }, inputsInPassport(engine));
+}
+
+/** Throws TF_USAGE for a way of measuring that gives no sample, or no end. */
+export function checkMode({ streams, iterations, warmUpMs, durationMs, idleMs }: ModeRequest): void {
+  const counts = { streams, iterations };
+  const times = { warmUpMs, durationMs, idleMs };
+  const count = Object.entries(counts).find(([, value]) => !(Number.isSafeInteger(value) && value >= 1));
+  const time = Object.entries(times).find(([, value]) => !(Number.isFinite(value) && value >= 0));
+  const [name, value] = count ?? time ?? [];
+  if (name === undefined) return;
+  const range = count === undefined ? 'a number of milliseconds from 0' : 'a whole number from 1';
+  throw new TrtforgeError('TF_USAGE', `${name} is ${value}, and must be ${range}.`);
+}

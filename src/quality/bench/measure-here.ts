@@ -1,0 +1,153 @@
+import { gatherInputs } from '../../engines/run/run-inputs.js';
+import {
+  type EngineAddon,
+  type LoadedEngine,
+  loadEngine,
+} from '../../engines/runtime/tensorrt/load-engine.js';
+import { TrtforgeError } from '../../errors.js';
+import type { EventListener } from '../../events.js';
+import type { Gpu } from '../../tensorrt/addon/addon.js';
+import { chosenGpu } from '../../tensorrt/addon/chosen-gpu.js';
+import type {
+  NativeContext,
+  NativeEngine,
+  NativeGpuState,
+  NativeHostData,
+  NativeMeasureRequest,
+} from '../../tensorrt/addon/native-engine.js';
+import type {
+  LayerRequest,
+  Measured,
+  MeasureRequest,
+  Measurer,
+  OpenedEngine,
+  RawLayers,
+} from './measurer.js';
+import { sourcesOf } from './request.js';
+
+/** When the GPU is looked at while it is measured, as shares of the time it takes: seldom, since asking NVML holds the driver up. */
+const LOOKS = [0.15, 0.5, 0.85];
+
+/** A measurer in this process. */
+export function measureHere(
+  addon: EngineAddon,
+  emit: EventListener,
+  environment: NodeJS.ProcessEnv = process.env,
+): Measurer {
+  let gpu: Gpu | undefined;
+  let engine: LoadedEngine | undefined;
+  const opened = (): NativeEngine => {
+    if (engine === undefined) throw new TrtforgeError('TF_INTERNAL', 'No engine is open to be measured.');
+    return engine.native;
+  };
+  const state = () => (gpu === undefined ? null : addon.gpuState(gpu.uuid));
+  return {
+    gpu: async (device) => {
+      const list = addon.gpus();
+      gpu = chosenGpu(list, device, 'Measuring an engine needs an NVIDIA GPU');
+      return { gpu, driver: list.driverVersion, state: state(), pid: process.pid };
+    },
+    open: async (request) => {
+      engine = await loadEngine(request.engine, {
+        ...request,
+        requirePassport: false,
+        environment,
+        emit,
+        addon,
+      });
+      return openedEngine(engine);
+    },
+    measure: (request) => measured(addon, opened(), state, request),
+    layers: (request) => layerTimes(opened(), request),
+    close: async () => {
+      await engine?.close();
+      engine = undefined;
+    },
+  };
+}
+
+function openedEngine({ plan, toolchain, native, bindings }: LoadedEngine): OpenedEngine {
+  const product = toolchain.product === 'tensorrt' ? 'TensorRT' : 'TensorRT-RTX';
+  return {
+    facts: native.facts,
+    inputs: bindings.inputs,
+    backend: `${product} ${toolchain.version}`,
+    fileBytes: plan.header.fileBytes,
+    passport:
+      plan.passport === null ? null : { name: plan.passport.name, identity: plan.passport.identity.digest },
+  };
+}
+
+/** The same numbers that any other way of measuring feeds; values of shape tensors travel with the shapes. */
+function inputData({ engine, inputs, fill, shapes, profile }: Omit<LayerRequest, 'runs'>): NativeHostData[] {
+  const onDevice = inputs.filter((input) => !input.hostValues);
+  const files = fill.files.filter(
+    ({ name }) => !inputs.some((input) => input.hostValues && input.name === name),
+  );
+  return gatherInputs(onDevice, {
+    file: engine,
+    sources: sourcesOf({ ...fill, files }),
+    seed: fill.seed,
+    ranges: fill.ranges,
+    shapes: new Map(
+      shapes.flatMap(({ name, shape, values }) => (values === null ? [[name, shape] as const] : [])),
+    ),
+    profile,
+  }).map(({ name, tensor }) => ({ name, data: tensor.bytes }));
+}
+
+async function measured(
+  addon: EngineAddon,
+  engine: NativeEngine,
+  state: () => NativeGpuState | null,
+  request: MeasureRequest,
+): Promise<Measured> {
+  const { mode, profile, shapes } = request;
+  const native: NativeMeasureRequest = {
+    profile,
+    shapes,
+    inputs: inputData(request),
+    ...mode,
+  };
+  const during: NativeGpuState[] = [];
+  const timers = LOOKS.map((share) =>
+    setTimeout(
+      () => {
+        const now = state();
+        if (now !== null) during.push(now);
+      },
+      mode.warmUpMs + share * mode.durationMs,
+    ),
+  );
+  try {
+    const measurement = await addon.measure(engine, native).done;
+    return { measurement, during, after: state() };
+  } finally {
+    timers.forEach(clearTimeout);
+  }
+}
+
+async function layerTimes(engine: NativeEngine, request: LayerRequest): Promise<RawLayers> {
+  const context = await engine.createContext({ profile: request.profile, profiling: true }).done;
+  try {
+    await runOften(engine, context, request);
+    return { inspector: await engine.layers().done, times: context.layerTimes() };
+  } finally {
+    await context.close().done;
+  }
+}
+
+/** The library tells layer times of enqueued runs only, never of a graph's. */
+async function runOften(engine: NativeEngine, context: NativeContext, request: LayerRequest): Promise<void> {
+  const { shapes, runs } = request;
+  const bindings = engine.facts.tensors
+    .filter(({ location }) => location === 'device')
+    .map(({ name }) => ({ name, kind: 'host' as const }));
+  const call = await context.prepare({ shapes, bindings, graph: false }).done;
+  try {
+    const inputs: readonly NativeHostData[] = inputData(request);
+    for (let run = 0; run < runs; run++) await call.run(inputs, []).done;
+  } finally {
+    call.close();
+  }
+}

@@ -1,0 +1,22 @@
+import { serveSession } from '../../base/process/supervised-child.js';
+import type { EventListener } from '../../events.js';
+import { loadAddon } from '../../tensorrt/addon/addon.js';
+import { measureHere } from './measure-here.js';
+import type { Measurer, MeasurerCall } from './measurer.js';
+
+let measurer: Measurer | undefined;
+
+serveSession(async (message, emit: EventListener) => {
+  measurer ??= measureHere(loadAddon(), emit);
+  const { call, request } = message as MeasurerCall;
+  switch (call) {
+    case 'gpu':
+      return measurer.gpu(request);
+    case 'open':
+      return measurer.open(request);
+    case 'measure':
+      return measurer.measure(request);
+    case 'layers':
+      return measurer.layers(request);
+  }
+});

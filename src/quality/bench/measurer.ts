@@ -1,0 +1,106 @@
+import { type SupervisedSession, startSupervised } from '../../base/process/supervised-session.js';
+import type { EngineBinding } from '../../engines/runtime/tensorrt/engine-interface.js';
+import type { EventListener } from '../../events.js';
+import type { Gpu } from '../../tensorrt/addon/addon.js';
+import type {
+  NativeEngineFacts,
+  NativeGpuState,
+  NativeMeasurement,
+  NativeShape,
+} from '../../tensorrt/addon/native-engine.js';
+import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
+import type { ModeRequest } from '../../tensorrt/trtexec/request.js';
+import type { InputWish } from './request.js';
+
+/** A GPU before anything of ours is on it. */
+export interface GpuFound {
+  readonly gpu: Gpu;
+  readonly driver: string | null;
+  readonly state: NativeGpuState | null;
+  /** The process that will use it. */
+  readonly pid: number;
+}
+
+export interface OpenRequest {
+  readonly engine: string;
+  readonly toolchain: Toolchain | string | undefined;
+  readonly device: number;
+  readonly plugins: readonly string[];
+  readonly allowHostCode: boolean;
+  readonly weightBudget?: number | 'automatic' | undefined;
+}
+
+export interface OpenedEngine {
+  readonly facts: NativeEngineFacts;
+  readonly inputs: readonly EngineBinding[];
+  /** `TensorRT 10.6.0.26` */
+  readonly backend: string;
+  readonly fileBytes: number;
+  /** From the passport; null where there is none. */
+  readonly passport: { readonly name: string; readonly identity: string } | null;
+}
+
+export interface MeasureRequest {
+  /** Its path, for messages. */
+  readonly engine: string;
+  readonly inputs: readonly EngineBinding[];
+  readonly profile: number;
+  readonly shapes: readonly NativeShape[];
+  readonly fill: InputWish;
+  readonly mode: ModeRequest;
+}
+
+export interface Measured {
+  readonly measurement: NativeMeasurement;
+  readonly during: readonly NativeGpuState[];
+  readonly after: NativeGpuState | null;
+}
+
+export type LayerRequest = Omit<MeasureRequest, 'mode'> & { readonly runs: number };
+
+export interface RawLayers {
+  /** The inspector's JSON. */
+  readonly inspector: string;
+  readonly times: readonly { readonly name: string; readonly ms: number; readonly runs: number }[];
+}
+
+/** What measures an engine: one GPU, one engine, one thing after another. Errors are those of `loadEngine` and `native-engine.ts`. */
+export interface Measurer {
+  gpu(device: number): Promise<GpuFound>;
+  /** Once, after `gpu`. */
+  open(request: OpenRequest): Promise<OpenedEngine>;
+  measure(request: MeasureRequest): Promise<Measured>;
+  layers(request: LayerRequest): Promise<RawLayers>;
+  close(): Promise<void>;
+}
+
+/** One call on a measurer, as it crosses to the child. */
+export type MeasurerCall =
+  | { readonly call: 'gpu'; readonly request: number }
+  | { readonly call: 'open'; readonly request: OpenRequest }
+  | { readonly call: 'measure'; readonly request: MeasureRequest }
+  | { readonly call: 'layers'; readonly request: LayerRequest };
+
+export interface MeasurerOptions {
+  readonly emit: EventListener;
+  readonly signal: AbortSignal;
+  readonly environment: NodeJS.ProcessEnv;
+  /** For the error of a child that dies: «measuring model.engine». */
+  readonly doing: string;
+}
+
+export type StartMeasurer = (options: MeasurerOptions) => Measurer;
+
+/** A measurer in a child process of its own: TensorRT may abort it, cancelling kills it, and columns cross as typed arrays. */
+export const measureInChild: StartMeasurer = ({ emit, signal, environment, doing }) => {
+  const module = new URL('../../../dist/quality/bench/measurer-child.js', import.meta.url);
+  const child: SupervisedSession = startSupervised(module, { emit, doing, env: environment });
+  const ask = (call: MeasurerCall) => child.request(call, signal);
+  return {
+    gpu: (request) => ask({ call: 'gpu', request }) as Promise<GpuFound>,
+    open: (request) => ask({ call: 'open', request }) as Promise<OpenedEngine>,
+    measure: (request) => ask({ call: 'measure', request }) as Promise<Measured>,
+    layers: (request) => ask({ call: 'layers', request }) as Promise<RawLayers>,
+    close: () => child.close(),
+  };
+};

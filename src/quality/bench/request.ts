@@ -1,0 +1,99 @@
+import type { RunSource } from '../../engines/run/run-request.js';
+import type { OrtProvider } from '../../engines/runtime/onnxruntime/ort-provider.js';
+import type { EventListener } from '../../events.js';
+import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
+import type { ModeRequest } from '../../tensorrt/trtexec/request.js';
+
+/** trtexec's defaults, so that figures compare. */
+export const defaultMode: ModeRequest = {
+  transfers: true,
+  graph: false,
+  spinWait: false,
+  streams: 1,
+  warmUpMs: 200,
+  durationMs: 3000,
+  iterations: 10,
+  idleMs: 0,
+};
+
+/** Which shapes to measure: batches set the open batch axis of the profile, shapes name every input that differs from the profile's optimum. */
+export type ShapeWish =
+  | { readonly kind: 'optimum' }
+  | { readonly kind: 'batches'; readonly batches: readonly number[] }
+  | { readonly kind: 'shapes'; readonly shapes: ReadonlyMap<string, readonly number[]> };
+
+/** Where the numbers in the inputs come from. */
+export interface InputWish {
+  readonly seed: number;
+  /** Ranges to draw from; `name` null is for every input. */
+  readonly ranges: readonly { readonly name: string | null; readonly low: number; readonly high: number }[];
+  /** npy files to take instead. */
+  readonly files: readonly { readonly name: string; readonly path: string }[];
+}
+
+/** The files that are given, and random numbers for the rest. */
+export const sourcesOf = ({ files }: InputWish): readonly RunSource[] => [
+  ...files.map((file) => ({ kind: 'tensor' as const, ...file })),
+  { kind: 'random' },
+];
+
+export interface BenchRequest {
+  /** Path of a plan. */
+  readonly engine: string;
+  /** A toolchain, or its name or folder; undefined: the first that loads the engine. */
+  readonly toolchain: Toolchain | string | undefined;
+  /** Ordinal of the CUDA device. */
+  readonly device: number;
+  /** Of ONNX models: what of ONNX Runtime runs them; default `cpu`. */
+  readonly provider?: OrtProvider;
+  /** Plug-in libraries. */
+  readonly plugins: readonly string[];
+  readonly allowHostCode: boolean;
+  /** Of engines with weight streaming: bytes of weights that stay on the GPU; default all. */
+  readonly weightBudget?: number | 'automatic' | undefined;
+  readonly shapes: ShapeWish;
+  readonly inputs: InputWish;
+  readonly mode: ModeRequest;
+  /** Whether to time each layer too. */
+  readonly layers: boolean;
+  /** Where raw samples go: `.npz` or `.json`; with several batches the batch is added to the name. */
+  readonly samples: string | undefined;
+  /** Wait while another bench measures on the same GPU; otherwise that is a warning. */
+  readonly wait: boolean;
+}
+
+/** What `benchAgainst` is asked. */
+export interface AgainstRequest {
+  readonly candidate: BenchRequest;
+  /**
+   * On the same GPU: another `device` is TF_USAGE. The same engine in another mode is a comparison too. Measured at the candidate's
+   * shapes where it asks for the same ones or `{ kind: 'optimum' }`, at its own where it asks for other shapes, another batch or other files of inputs.
+   */
+  readonly reference: BenchRequest;
+  readonly rounds: number;
+  /** Fails when the candidate's time is above this multiple of the reference's. */
+  readonly failAbove: number | undefined;
+}
+
+export interface BenchContext {
+  readonly emit: EventListener;
+  readonly signal: AbortSignal;
+  readonly environment: NodeJS.ProcessEnv;
+  /** Where the log of trtexec goes, for one batch; default: a name of its own under `bench_logs` in trtforge's cache folder. */
+  readonly trtexecLog?: string | undefined;
+}
+
+/** Everything about measuring an engine at its profile's optimum that nobody said otherwise: what `forge` and scripts start from. */
+export const defaultRequest = (engine: string): BenchRequest => ({
+  engine,
+  toolchain: undefined,
+  device: 0,
+  plugins: [],
+  allowHostCode: false,
+  shapes: { kind: 'optimum' },
+  inputs: { seed: 0, ranges: [], files: [] },
+  mode: defaultMode,
+  layers: false,
+  samples: undefined,
+  wait: false,
+});

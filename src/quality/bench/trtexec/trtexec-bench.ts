@@ -1,0 +1,306 @@
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { cacheFolder } from '../../../base/files/folders.js';
+import { removeIfThere } from '../../../base/files/remove.js';
+import { type TrtexecProgram, trtexecToMeasure } from '../../../engines/builder/trtexec-program.js';
+import { machineFacts } from '../../../engines/identity/machine.js';
+import { readLayers } from '../../../engines/layers/read-layers.js';
+import { inDtype } from '../../../engines/run/inputs.js';
+import { gatherInputs } from '../../../engines/run/run-inputs.js';
+import type { EngineBinding } from '../../../engines/runtime/tensorrt/engine-interface.js';
+import { type PlanOnDisk, readPlanOnDisk } from '../../../engines/runtime/tensorrt/plan-on-disk.js';
+import { toolchainForPlan } from '../../../engines/runtime/tensorrt/toolchain-for-plan.js';
+import { openTrust } from '../../../engines/store/trust.js';
+import { TrtforgeError } from '../../../errors.js';
+import { withLibraries } from '../../../tensorrt/toolchain/process-environment.js';
+import type { Toolchain } from '../../../tensorrt/toolchain/toolchain.js';
+import { majorOf } from '../../../tensorrt/toolchain/version.js';
+import { benchArguments } from '../../../tensorrt/trtexec/bench-flags.js';
+import { benchMisreadings } from '../../../tensorrt/trtexec/bench-misreadings.js';
+import { readExportedProfile, readExportedTimes } from '../../../tensorrt/trtexec/exports.js';
+import { requireUnderstood } from '../../../tensorrt/trtexec/misreading.js';
+import type { TrtexecBenchRequest } from '../../../tensorrt/trtexec/request.js';
+import { runTrtexec, type TrtexecRun } from '../../../tensorrt/trtexec/run.js';
+import { requireSuccess } from '../../../tensorrt/trtexec/verdict.js';
+import { checkRequest } from '../check-request.js';
+import { withFileShapes } from '../file-shapes.js';
+import { leaseGpu } from '../gpu-lease.js';
+import { joinLayers } from '../layer-times.js';
+import { type BenchContext, type BenchRequest, sourcesOf } from '../request.js';
+import type { BenchResult, BenchRun, GpuState, LayerTimes } from '../result.js';
+import { spreadOf } from '../statistics.js';
+import { judgeTrust } from '../trust.js';
+import { callsOf, passportBindings, type TrtexecCall } from './trtexec-calls.js';
+import { GpuWatch, gpuAt, refuseAbsentIfSeen } from './trtexec-gpu.js';
+import { disagreements, exportedAsTimes, measuredMode } from './trtexec-result.js';
+import { checkStreamable, requireStreamed, weightFacts } from './trtexec-weights.js';
+
+/** What is the same for every run of one bench. */
+interface Setting {
+  readonly request: BenchRequest;
+  readonly context: BenchContext;
+  readonly plan: PlanOnDisk;
+  readonly toolchain: Toolchain;
+  readonly program: TrtexecProgram;
+  readonly inputs: readonly EngineBinding[] | null;
+  readonly scratch: string;
+}
+
+interface Measured {
+  readonly run: BenchRun;
+  readonly trtexec: TrtexecRun;
+  readonly layers: LayerTimes | null;
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Measures an engine with trtexec: the same request, the same result. Every default is said in the words of its version, its echo of them is checked,
+ * and the figures come from the samples it exports; what it printed is held against them.
+ * Errors: those of loading a plan, TF_TRTEXEC_NOT_FOUND, TF_TRTEXEC_VERSION, TF_TRTEXEC_MISREAD, TF_TRTEXEC_FAILED, TF_TRTEXEC_EXPORT_INVALID,
+ * TF_OPTION_UNSUPPORTED, TF_PASSPORT_MISSING, TF_PROFILE_MISFIT, TF_GPU_UNAVAILABLE, TF_CHILD_DIED, TF_CANCELLED.
+ */
+export async function benchTrtexec(request: BenchRequest, context: BenchContext): Promise<BenchResult> {
+  const { environment } = context;
+  if (request.samples !== undefined) {
+    throw new TrtforgeError(
+      'TF_OPTION_UNSUPPORTED',
+      'Samples of trtexec are not written to a file of their own.',
+      {
+        remedy: 'Leave the samples out, or measure with --with trtforge.',
+      },
+    );
+  }
+  checkRequest(request);
+  refuseAbsentIfSeen(request.device);
+  using plan = await readPlanOnDisk(request.engine, {
+    requirePassport: false,
+    trust: openTrust({}, environment),
+  });
+  checkStreamable(request, plan.passport);
+  const { allowHostCode, toolchain: named } = request;
+  const toolchain = await toolchainForPlan(plan, { toolchain: named, allowHostCode, environment });
+  // Refused before anything is written.
+  const program = await trtexecToMeasure(toolchain, environment);
+  const inputs = plan.passport === null ? null : passportBindings(plan.passport);
+  const calls = callsOf(
+    inputs,
+    inputs === null ? request.shapes : withFileShapes(inputs, request),
+    request.engine,
+  );
+  // Without driver or addon nobody knows the GPU's own name, and its ordinal has to do.
+  const name = gpuAt(request.device)?.uuid ?? `device-${request.device}`;
+  const lease = await leaseGpu(name, request.wait, context);
+  const scratch = mkdtempSync(join(tmpdir(), 'trtforge-trtexec-'));
+  try {
+    const setting: Setting = { request, context, plan, toolchain, program, inputs, scratch };
+    const measured: Measured[] = [];
+    for (const [index, call] of calls.entries()) measured.push(await measure(setting, call, index === 0));
+    const result = resultOf(setting, measured);
+    return lease.warning === null ? result : { ...result, warnings: [lease.warning, ...result.warnings] };
+  } finally {
+    lease.release();
+    removeIfThere(scratch);
+  }
+}
+
+async function measure(setting: Setting, call: TrtexecCall, isFirst: boolean): Promise<Measured> {
+  const { request, context, plan, toolchain, program, scratch } = setting;
+  const withLayers = request.layers && isFirst;
+  const asked: TrtexecBenchRequest = {
+    loadEngine: plan.loadPath,
+    shapes: call.open,
+    profile: call.profile,
+    ...request.mode,
+    inputFiles: inputFiles(setting, call),
+    exports: {
+      times: join(scratch, 'times.json'),
+      ...(withLayers ? { profile: join(scratch, 'profile.json'), layers: join(scratch, 'layers.json') } : {}),
+    },
+    runtime: toolchain.flavour ?? 'full',
+    allowHostCode: request.allowHostCode,
+    plugins: { static: request.plugins, dynamic: [], serialize: [] },
+    weightBudget: request.weightBudget,
+    device: request.device,
+    verbose: false,
+  };
+  const doing = `measuring ${request.engine} at batch ${call.batch}`;
+  const watch = new GpuWatch(request.device, context.emit);
+  const trtexec = await runTrtexec(
+    {
+      trtexec: program.path,
+      arguments: benchArguments(asked, program.version),
+      expectedVersion: program.version,
+      environment: withLibraries(toolchain, context.environment),
+      logPath:
+        context.trtexecLog ??
+        join(cacheFolder(context.environment), 'bench_logs', logName(request.engine, call)),
+      doing,
+    },
+    { emit: watch.emit, signal: context.signal },
+  ).finally(() => watch.end());
+  requireSuccess(trtexec, doing, 'TF_TRTEXEC_FAILED');
+  requireUnderstood(benchMisreadings(asked, trtexec.log), trtexec);
+  requireStreamed(request, trtexec.log);
+  return {
+    ...runOf(request, call, trtexec, watch, join(scratch, 'times.json')),
+    trtexec,
+    layers: withLayers ? exportedLayerTimes(scratch, call.profile) : null,
+  };
+}
+
+/** What trtexec exported of its layers: their times, beside what the inspector says of each. */
+function exportedLayerTimes(scratch: string, profile: number): LayerTimes | null {
+  const { count, layers } = readExportedProfile(join(scratch, 'profile.json'));
+  const engine = readLayers(
+    readFileSync(join(scratch, 'layers.json'), 'utf8'),
+    'The exported layer information',
+  );
+  const times = layers.map(({ name, timeMs }) => ({ name, ms: timeMs, runs: count }));
+  return joinLayers(times, engine.layers, profile);
+}
+
+const logName = (engine: string, { batch }: TrtexecCall): string =>
+  `${basename(engine)}_b${batch}_${process.pid}_${Date.now()}.log`;
+
+/** The inputs as files of raw bytes, the same numbers that any other way of measuring feeds; none where nobody says what the inputs are. */
+function inputFiles(
+  { request, inputs, toolchain, scratch }: Setting,
+  call: TrtexecCall,
+): Record<string, string> {
+  const { seed, ranges, files } = request.inputs;
+  if (inputs === null) {
+    if (ranges.length + files.length === 0) return {};
+    throw new TrtforgeError(
+      'TF_PASSPORT_MISSING',
+      `${request.engine} has no passport, so the types of its inputs are not known to whoever only runs trtexec.`,
+      { remedy: 'Leave the inputs to trtexec, or measure with --with trtforge, which asks the engine.' },
+    );
+  }
+  const gathered = gatherInputs(inputs, {
+    file: request.engine,
+    sources: sourcesOf(request.inputs),
+    seed,
+    ranges,
+    shapes: new Map(call.shapes.map(({ name, shape }) => [name, shape])),
+    profile: call.profile,
+  });
+  const written = gathered.flatMap(({ name, tensor, from }, index) => {
+    const input = inputs.find((each) => each.name === name);
+    // Values of shape tensors travel with --shapes.
+    if (input === undefined || input.hostValues) return [];
+    const path = join(scratch, `input-${index}.bin`);
+    // 8.6 has no 64-bit integers: its parser makes such inputs 32-bit, and trtexec would take every second half of the file.
+    const is32bit = tensor.dtype === 'int64' && majorOf(toolchain.version) <= 8;
+    writeFileSync(path, (is32bit ? inDtype({ ...input, dtype: 'int32' }, tensor, from) : tensor).bytes);
+    return [[name, path] as const];
+  });
+  return Object.fromEntries(written);
+}
+
+function runOf(
+  request: BenchRequest,
+  call: TrtexecCall,
+  { log }: TrtexecRun,
+  watch: GpuWatch,
+  timesPath: string,
+): Pick<Measured, 'run' | 'warnings'> {
+  const times = exportedAsTimes(readExportedTimes(timesPath), log);
+  const gpuMs = spreadOf(times.computeMs);
+  if (gpuMs === undefined)
+    throw new TrtforgeError(
+      'TF_TRTEXEC_FAILED',
+      `trtexec measured ${request.engine} and exported not one inference.`,
+    );
+  const mode = measuredMode(request.mode, log);
+  const transfers = mode.kind === 'with-transfers';
+  const { before, during, after } = watch;
+  const doubts = judgeTrust({
+    of: 'gpu',
+    times,
+    transfers,
+    graph: mode.graph ?? false,
+    spinWait: mode.spinWait ?? false,
+    streams: mode.streams,
+    before,
+    during,
+    after,
+    // trtexec itself is the one newcomer that is expected, whatever number NVML knows it by.
+    ownPids: [-1],
+  });
+  const qps = (times.computeMs.length / times.wallMs) * 1000;
+  const columnOf = (column: Float64Array) => (transfers ? (spreadOf(column) ?? null) : null);
+  return {
+    run: {
+      batch: call.batch,
+      shapes: call.shapes.map(({ name, shape }) => ({ name, shape: [...shape] })),
+      profile: call.profile,
+      gpuMs,
+      endToEndMs: columnOf(times.latencyMs),
+      qps,
+      itemsPerSecond: qps * call.batch,
+      mode,
+      inputMs: columnOf(times.inputMs),
+      outputMs: columnOf(times.outputMs),
+      enqueueMs: spreadOf(times.enqueueMs) ?? null,
+      wallMs: times.wallMs,
+      warmUpInferences: log.run.warmUpQueries,
+      peakGpuBytes: peakOf([before, ...during, after]),
+      doubts,
+      gpuStates: { before, during, after },
+      samples: null,
+    },
+    warnings: [...doubts.map(({ why }) => why), ...disagreements(times, log)],
+  };
+}
+
+function peakOf(states: readonly (GpuState | null)[]): number | null {
+  const used = states.flatMap((state) => state?.memoryUsedBytes ?? []);
+  return used.length === 0 ? null : Math.max(...used);
+}
+
+function resultOf(
+  { request, plan, toolchain, program }: Setting,
+  measured: readonly Measured[],
+): BenchResult {
+  const [first] = measured;
+  if (first === undefined) throw new TrtforgeError('TF_USAGE', 'There is no batch to measure.');
+  const { log } = first.trtexec;
+  const { passport, header } = plan;
+  const seconds = log.engine.deserializedSeconds;
+  const gpu = gpuAt(request.device) ?? named(log.device);
+  const { gpuMs, endToEndMs, qps, itemsPerSecond, mode } = first.run;
+  return {
+    schema: 'trtforge.bench/1',
+    subject: {
+      path: request.engine,
+      bytes: header.fileBytes,
+      name: passport?.name ?? null,
+      identity: passport?.identity.digest ?? null,
+      contextBytes: log.engine.contextBytes,
+      ...(request.plugins.length === 0 ? {} : { plugins: [...request.plugins] }),
+      ...weightFacts(request, log),
+      loadedBytes: null,
+      loadMs: seconds === null ? null : seconds * 1000,
+      layers: first.layers?.layers.length ?? null,
+    },
+    backend: `trtexec ${log.version ?? program.version}${runtimeText(toolchain)}`,
+    gpu: gpu === null ? null : { ...gpu, driver: machineFacts().driver },
+    gpuMs,
+    endToEndMs,
+    qps,
+    itemsPerSecond,
+    mode,
+    runs: measured.map(({ run }) => run),
+    layers: first.layers,
+    warnings: [...new Set(measured.flatMap(({ warnings }) => warnings))],
+  };
+}
+
+/** trtexec names the version it was compiled for; of a runtime-only library it says nothing. */
+const runtimeText = ({ flavour = 'full', version }: Toolchain): string =>
+  flavour === 'full' ? '' : ` with the ${flavour} runtime ${version}`;
+
+/** 8.6 logs no UUID. */
+const named = ({ name, uuid }: TrtexecRun['log']['device']) =>
+  name === null || uuid === null ? null : { name, uuid };

@@ -1,0 +1,63 @@
+import type { WorkEvent } from '../../../events.js';
+import { loadAddon } from '../../../tensorrt/addon/addon.js';
+import { chosenGpu, onDevice, visibleGpus } from '../../../tensorrt/addon/chosen-gpu.js';
+import { namedState } from '../gpu-state.js';
+import type { GpuState } from '../result.js';
+
+/** How often the GPU is looked at while trtexec measures. */
+const LOOK_MS = 250;
+
+/** Looks at the GPU before, while trtexec measures (not while it loads), and after. */
+export class GpuWatch {
+  readonly before: GpuState | null;
+  readonly during: GpuState[] = [];
+  after: GpuState | null = null;
+  readonly gpu: { readonly name: string; readonly uuid: string } | null;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(
+    device: number,
+    private readonly forward: (event: WorkEvent) => void,
+  ) {
+    this.gpu = gpuAt(device);
+    this.before = this.#look();
+  }
+
+  readonly emit = (event: WorkEvent): void => {
+    if (event.type === 'phase-start' && event.phase === 'measure') {
+      this.#timer = setInterval(() => {
+        const state = this.#look();
+        if (state !== null) this.during.push(state);
+      }, LOOK_MS);
+    }
+    if (event.type === 'phase-end' && event.phase === 'measure') clearInterval(this.#timer);
+    this.forward(event);
+  };
+
+  end(): void {
+    clearInterval(this.#timer);
+    this.after = this.#look();
+  }
+
+  #look(): GpuState | null {
+    if (this.gpu === null) return null;
+    try {
+      const state = loadAddon().gpuState(this.gpu.uuid);
+      return state === null ? null : namedState(state);
+    } catch {
+      return null;
+    }
+  }
+}
+
+/** The GPU of an ordinal; null without driver or addon, which trtexec does not need. */
+export function gpuAt(device: number): { readonly name: string; readonly uuid: string } | null {
+  const [gpu] = onDevice(visibleGpus(), device).gpus;
+  return gpu === undefined ? null : { name: gpu.name, uuid: gpu.uuid };
+}
+
+/** Throws TF_GPU_UNAVAILABLE where there are GPUs and this is none of them; where none is seen, trtexec says itself what is wrong. */
+export function refuseAbsentIfSeen(device: number): void {
+  const list = visibleGpus();
+  if (list.gpus.length > 0) chosenGpu(list, device, 'Measuring an engine needs an NVIDIA GPU');
+}

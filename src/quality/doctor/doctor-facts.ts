@@ -1,0 +1,150 @@
+import { TrtforgeError } from '../../errors.js';
+import type { DebianPackage } from '../../tensorrt/toolchain/debian-packages.js';
+import type { PythonPackage } from '../../tensorrt/toolchain/python-packages.js';
+import { type Finding, findingsOf } from './finding.js';
+import type { GpuView } from './gpu.js';
+import type { ToolchainList } from './toolchain-list.js';
+
+export interface MachineFacts {
+  readonly os: string;
+  readonly platform: string;
+  readonly architecture: string;
+  readonly node: string;
+  readonly processors: number;
+  readonly memoryBytes: number;
+  readonly memoryAvailableBytes: number;
+  readonly isContainer: boolean;
+}
+
+export interface ToolFacts {
+  readonly addon: { readonly path: string; readonly isBuilt: boolean };
+  /** First line of `g++ --version`; null where there is none. */
+  readonly compiler: string | null;
+  /** First line of `python3 -m pip --version`; null where there is none. */
+  readonly pip: string | null;
+}
+
+export interface OnnxRuntimeFacts {
+  readonly version: string;
+  /** Execution providers this build knows; `bundled` ones need nothing more, others a library of their own, which is there where they are `installed`. */
+  readonly providers: readonly {
+    readonly name: string;
+    readonly bundled: boolean;
+    readonly installed: boolean;
+  }[];
+}
+
+export interface StoreFacts {
+  readonly folder: string;
+  readonly exists: boolean;
+  readonly isWritable: boolean;
+  readonly engines: number;
+  readonly bytes: number;
+  readonly freeBytes: number;
+}
+
+interface TrtexecFacts {
+  readonly path: string;
+  readonly version: string | null;
+}
+
+/** Everything doctor looks at; each probe may fail or hang without taking the others with it. */
+export interface DoctorProbes {
+  machine(): Promise<MachineFacts>;
+  tools(): Promise<ToolFacts>;
+  gpus(): Promise<GpuView>;
+  toolchains(gpus: GpuView): Promise<ToolchainList>;
+  trtexecs(): Promise<readonly TrtexecFacts[]>;
+  debianPackages(): Promise<readonly DebianPackage[]>;
+  pythonPackages(): Promise<readonly PythonPackage[]>;
+  /** Null where onnxruntime-node is not installed. */
+  onnxRuntime(): Promise<OnnxRuntimeFacts | null>;
+  store(): Promise<StoreFacts>;
+}
+
+/** What the probes found; undefined where a probe failed or hung, which `failures` then says. */
+export interface DoctorFacts {
+  readonly machine: MachineFacts | undefined;
+  readonly tools: ToolFacts | undefined;
+  readonly gpus: GpuView | undefined;
+  readonly toolchains: ToolchainList | undefined;
+  readonly trtexecs: readonly TrtexecFacts[] | undefined;
+  readonly debianPackages: readonly DebianPackage[] | undefined;
+  readonly pythonPackages: readonly PythonPackage[] | undefined;
+  readonly onnxRuntime: OnnxRuntimeFacts | null | undefined;
+  readonly store: StoreFacts | undefined;
+  readonly failures: readonly Finding[];
+}
+
+const NO_GPUS: GpuView = {
+  gpus: [],
+  cudaVersion: null,
+  driverVersion: null,
+  reason: 'looking for GPUs failed',
+  failure: null,
+  source: 'none',
+};
+
+const topics = {
+  machine: 'machine',
+  tools: 'machine',
+  gpus: 'gpu',
+  toolchains: 'tensorrt',
+  trtexecs: 'tensorrt',
+  debianPackages: 'tensorrt',
+  pythonPackages: 'tensorrt',
+  onnxRuntime: 'onnxruntime',
+  store: 'store',
+} as const satisfies Record<keyof DoctorProbes, Finding['topic']>;
+
+/** Asks every probe, all at once but for toolchains, which depend on the GPUs. A probe that takes longer than `timeoutMs` is given up. */
+export async function collectFacts(
+  probes: DoctorProbes,
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<DoctorFacts> {
+  const failures: Finding[] = [];
+  const ask = async <T>(name: keyof DoctorProbes, probe: () => Promise<T>): Promise<T | undefined> => {
+    try {
+      return await within(timeoutMs, signal, probe);
+    } catch (error) {
+      if (signal.aborted) throw error;
+      const why = error instanceof Error ? error.message : String(error);
+      const { warning } = findingsOf(topics[name]);
+      failures.push(warning(`probe-${name.toLowerCase()}`, `Looking at ${name} failed: ${why}`));
+      return undefined;
+    }
+  };
+  const gpus = ask('gpus', () => probes.gpus());
+  const [machine, tools, toolchains, trtexecs, debianPackages, pythonPackages, onnxRuntime, store] =
+    await Promise.all([
+      ask('machine', () => probes.machine()),
+      ask('tools', () => probes.tools()),
+      gpus.then((found) => ask('toolchains', () => probes.toolchains(found ?? NO_GPUS))),
+      ask('trtexecs', () => probes.trtexecs()),
+      ask('debianPackages', () => probes.debianPackages()),
+      ask('pythonPackages', () => probes.pythonPackages()),
+      ask('onnxRuntime', () => probes.onnxRuntime()),
+      ask('store', () => probes.store()),
+    ]);
+  const found = { machine, tools, toolchains, trtexecs, debianPackages, pythonPackages, onnxRuntime, store };
+  return { ...found, gpus: await gpus, failures };
+}
+
+function within<T>(timeoutMs: number, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const cancel = () =>
+      reject(new TrtforgeError('TF_CANCELLED', 'Cancelled while looking at this machine.'));
+    const timer = setTimeout(
+      () => reject(new Error(`it took more than ${timeoutMs / 1000} s and was given up.`)),
+      timeoutMs,
+    );
+    const end = () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', cancel);
+    };
+    signal.addEventListener('abort', cancel, { once: true });
+    if (signal.aborted) cancel();
+    work().then(resolve, reject).finally(end);
+  });
+}

@@ -1,0 +1,142 @@
+import { accessSync, constants, existsSync, readdirSync, readFileSync, statfsSync, statSync } from 'node:fs';
+import { arch, availableParallelism, freemem, platform, release, totalmem } from 'node:os';
+import { dirname, join } from 'node:path';
+import { statIfThere } from '../../base/files/stat.js';
+import { runSupervised } from '../../base/process/supervise.js';
+import { storeFolder } from '../../engines/store/local.js';
+import { addonPath } from '../../tensorrt/addon/addon.js';
+import { debianPackages } from '../../tensorrt/toolchain/debian-packages.js';
+import { pythonEnvironment, pythonOf } from '../../tensorrt/toolchain/pip.js';
+import type { Surroundings } from '../../tensorrt/toolchain/places.js';
+import { pythonPackages } from '../../tensorrt/toolchain/python-packages.js';
+import { programPlaces, trtexecVersion } from '../../tensorrt/toolchain/trtexec.js';
+import type { DoctorProbes, MachineFacts, OnnxRuntimeFacts, StoreFacts, ToolFacts } from './doctor-facts.js';
+import { driverInChild, lookForGpus } from './gpu.js';
+import { listToolchains } from './toolchain-list.js';
+
+const COMMAND_TIMEOUT_MS = 10_000;
+
+/** The probes that look at the real machine. */
+export function machineProbes(surroundings: Surroundings, cacheDir: string | undefined): DoctorProbes {
+  const { run, environment } = surroundings;
+  return {
+    machine: async () => lookAtMachine(surroundings),
+    tools: () => lookAtTools(surroundings),
+    gpus: () => lookForGpus(surroundings, driverInChild),
+    toolchains: ({ gpus }) => listToolchains(surroundings, gpus),
+    trtexecs: () =>
+      Promise.all(
+        programPlaces('trtexec', surroundings).map(async (path) => ({
+          path,
+          version: await trtexecVersion(path, run, environment),
+        })),
+      ),
+    debianPackages: () => debianPackages(run),
+    pythonPackages: async () => pythonPackages(surroundings),
+    onnxRuntime: askOnnxRuntime,
+    store: async () => lookAtStore(storeFolder(cacheDir, environment)),
+  };
+}
+
+function lookAtMachine({ root }: Surroundings): MachineFacts {
+  return {
+    os: `${platform()} ${release()} ${arch()}`,
+    platform: platform(),
+    architecture: arch(),
+    node: process.versions.node,
+    processors: availableParallelism(),
+    memoryBytes: totalmem(),
+    memoryAvailableBytes: availableMemory(root) ?? freemem(),
+    isContainer: ['/.dockerenv', '/run/.containerenv'].some((path) => existsSync(root + path)),
+  };
+}
+
+/** What Linux would give without swapping; `freemem` counts the file cache as used. */
+function availableMemory(root: string): number | undefined {
+  try {
+    const kibibytes = /^MemAvailable:\s+(\d+) kB$/m.exec(readFileSync(`${root}/proc/meminfo`, 'utf8'))?.[1];
+    return kibibytes === undefined ? undefined : Number(kibibytes) * 1024;
+  } catch {
+    return undefined;
+  }
+}
+
+async function lookAtTools({ run, environment }: Surroundings): Promise<ToolFacts> {
+  const firstLine = async (command: string, args: readonly string[], env = environment) => {
+    const { exitCode, stdout } = await run(command, args, {
+      timeoutMs: COMMAND_TIMEOUT_MS,
+      environment: env,
+    });
+    return exitCode === 0 ? (stdout.split('\n')[0] ?? '').trim() : null;
+  };
+  const [compiler, pip] = await Promise.all([
+    firstLine(environment.CXX || 'g++', ['--version']),
+    firstLine(pythonOf(environment), ['-m', 'pip', '--version'], pythonEnvironment(environment)),
+  ]);
+  return { addon: { path: addonPath, isBuilt: existsSync(addonPath) }, compiler, pip };
+}
+
+async function askOnnxRuntime(): Promise<OnnxRuntimeFacts | null> {
+  const module = new URL('../../../dist/quality/doctor/onnxruntime-child.js', import.meta.url);
+  const answer = await runSupervised(module, null, {
+    emit: () => {},
+    signal: AbortSignal.timeout(COMMAND_TIMEOUT_MS * 2),
+    graceMs: 500,
+    doing: 'asking ONNX Runtime for its providers',
+  });
+  return answer as OnnxRuntimeFacts | null;
+}
+
+/** The store as it lies on the disk: what it holds, whether it may be written, how much space is left. */
+export function lookAtStore(folder: string): StoreFacts {
+  const nearest = nearestExisting(folder);
+  const { bavail, bsize } = statfsSync(nearest);
+  const held = measured(folder);
+  return {
+    folder,
+    exists: nearest === folder,
+    isWritable: isWritable(nearest),
+    engines: held.plans,
+    bytes: held.bytes,
+    freeBytes: bavail * bsize,
+  };
+}
+
+function nearestExisting(folder: string): string {
+  return existsSync(folder) || dirname(folder) === folder ? folder : nearestExisting(dirname(folder));
+}
+
+function isWritable(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK | constants.X_OK);
+    return statSync(path).isDirectory();
+  } catch {
+    return false;
+  }
+}
+
+function measured(folder: string): { readonly plans: number; readonly bytes: number } {
+  let plans = 0;
+  let bytes = 0;
+  for (const item of listed(folder)) {
+    const path = join(folder, item.name);
+    if (item.isDirectory()) {
+      const inner = measured(path);
+      plans += inner.plans;
+      bytes += inner.bytes;
+    } else if (item.isFile()) {
+      // Links are other names of the same plans.
+      plans += item.name.endsWith('.plan') ? 1 : 0;
+      bytes += statIfThere(path)?.size ?? 0;
+    }
+  }
+  return { plans, bytes };
+}
+
+function listed(folder: string) {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,93 @@
+import { z } from 'zod';
+import { ExitCode } from '../../errors.js';
+import { collectFacts, type DoctorFacts, type DoctorProbes } from './doctor-facts.js';
+import { type Finding, findingSchema } from './finding.js';
+import { judgeGpu } from './judge-gpu.js';
+import { judgeMachine, judgeOnnxRuntime, judgeStore } from './judge-machine.js';
+import { judgeToolchains } from './judge-toolchains.js';
+import { judgeVersions } from './judge-versions.js';
+import { supportRowSchema, supportTable } from './support-table.js';
+import { listedToolchainSchema } from './toolchain-list.js';
+
+export const doctorSchema = z.object({
+  schema: z.literal('trtforge.doctor/1'),
+  exitCode: z.union([z.literal(ExitCode.pass), z.literal(ExitCode.cannotHere)]),
+  findings: z.array(findingSchema),
+  gpus: z.array(
+    z.object({
+      index: z.number(),
+      name: z.string(),
+      uuid: z.string(),
+      computeCapability: z.number(),
+      memoryBytes: z.number(),
+      multiprocessors: z.number(),
+    }),
+  ),
+  driverVersion: z.string().nullable(),
+  cudaVersion: z.string().nullable(),
+  toolchains: z.array(listedToolchainSchema),
+  trtexecs: z.array(z.object({ path: z.string(), version: z.string().nullable() })),
+  onnxRuntime: z
+    .object({
+      version: z.string(),
+      providers: z.array(z.object({ name: z.string(), bundled: z.boolean(), installed: z.boolean() })),
+    })
+    .nullable(),
+  store: z
+    .object({
+      folder: z.string(),
+      exists: z.boolean(),
+      isWritable: z.boolean(),
+      engines: z.number(),
+      bytes: z.number(),
+      freeBytes: z.number(),
+    })
+    .nullable(),
+  /** Where each GPU architecture stands with TensorRT. */
+  support: z.array(supportRowSchema),
+});
+export type DoctorResult = z.infer<typeof doctorSchema>;
+
+/** A trtexec of a full TensorRT on a cold disk needs most of it. */
+const PROBE_TIMEOUT_MS = 30_000;
+
+/** Looks at the machine through the probes and says what is there, what is missing and what to do. Rejects only when cancelled. */
+export async function examine(
+  probes: DoctorProbes,
+  signal: AbortSignal,
+  timeoutMs: number = PROBE_TIMEOUT_MS,
+): Promise<DoctorResult> {
+  const facts = await collectFacts(probes, timeoutMs, signal);
+  const findings = judge(facts);
+  const gpus = facts.gpus?.gpus ?? [];
+  const isUnusable = findings.some(({ severity }) => severity === 'problem');
+  return {
+    schema: 'trtforge.doctor/1',
+    exitCode: isUnusable ? ExitCode.cannotHere : ExitCode.pass,
+    findings: [...findings],
+    gpus: gpus.map((gpu) => ({ ...gpu })),
+    driverVersion: facts.gpus?.driverVersion ?? null,
+    cudaVersion: facts.gpus?.cudaVersion ?? null,
+    toolchains: facts.toolchains?.toolchains ?? [],
+    trtexecs: (facts.trtexecs ?? []).map((each) => ({ ...each })),
+    onnxRuntime:
+      facts.onnxRuntime === undefined || facts.onnxRuntime === null
+        ? null
+        : { ...facts.onnxRuntime, providers: [...facts.onnxRuntime.providers] },
+    store: facts.store === undefined ? null : { ...facts.store },
+    support: [...supportTable(gpus.map(({ computeCapability }) => computeCapability))],
+  };
+}
+
+/** Every finding that follows from the facts. */
+export function judge(facts: DoctorFacts): readonly Finding[] {
+  return [
+    ...judgeMachine(facts),
+    ...judgeGpu(facts),
+    ...judgeToolchains(facts),
+    ...judgeVersions(facts),
+    ...judgeOnnxRuntime(facts.onnxRuntime),
+    ...judgeStore(facts.store),
+    ...facts.failures,
+  ];
+}

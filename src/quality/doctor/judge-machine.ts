@@ -1,0 +1,135 @@
+import { catalogue } from '../../errors.js';
+import { compileAddon } from '../../tensorrt/addon/addon.js';
+import type { DoctorFacts, MachineFacts, OnnxRuntimeFacts, StoreFacts, ToolFacts } from './doctor-facts.js';
+import { type Finding, findingsOf, gibibytes } from './finding.js';
+
+const NODE_MINIMUM = [20, 19] as const;
+/** A 12-layer encoder in FP32 takes 1.3 GiB to build with tensorrt-rtx (measured); larger models take more. */
+const MEMORY_FOR_BUILDS_BYTES = 2 * 2 ** 30;
+const DISK_FOR_ENGINES_BYTES = 2 * 2 ** 30;
+
+export function judgeMachine(facts: DoctorFacts): readonly Finding[] {
+  const { machine, tools } = facts;
+  return [
+    ...(machine === undefined
+      ? []
+      : [...judgeNode(machine), ...judgeMemory(machine), ...judgePlatform(machine)]),
+    ...(tools === undefined ? [] : judgeTools(tools, machine?.platform ?? 'linux')),
+  ];
+}
+
+const machine = findingsOf('machine');
+
+function judgeNode({ node }: MachineFacts): readonly Finding[] {
+  const [major = 0, minor = 0] = node.split('.').map(Number);
+  const isEnough = major > NODE_MINIMUM[0] || (major === NODE_MINIMUM[0] && minor >= NODE_MINIMUM[1]);
+  if (isEnough) return [machine.ok('node', `Node.js ${node}`)];
+  return [
+    machine.problem(
+      'node',
+      `Node.js ${node} is older than ${NODE_MINIMUM.join('.')}.`,
+      `Install Node.js ${NODE_MINIMUM.join('.')} or newer.`,
+    ),
+  ];
+}
+
+function judgeMemory({
+  memoryBytes,
+  memoryAvailableBytes,
+  processors,
+  os,
+}: MachineFacts): readonly Finding[] {
+  const cores = `${processors} ${processors === 1 ? 'core' : 'cores'}`;
+  const what = `${os}, ${cores}, ${gibibytes(memoryAvailableBytes)} of ${gibibytes(memoryBytes)} memory available`;
+  if (memoryAvailableBytes >= MEMORY_FOR_BUILDS_BYTES) return [machine.ok('memory', what)];
+  return [machine.warning('memory', what, 'Free memory before building large models: builds may be killed.')];
+}
+
+function judgePlatform({ platform, architecture, isContainer }: MachineFacts): readonly Finding[] {
+  const here = isContainer ? [machine.info('container', 'This is a container.')] : [];
+  if (platform === 'linux' && (architecture === 'x64' || architecture === 'arm64')) return here;
+  return [
+    ...here,
+    machine.info(
+      'platform',
+      `Engines are built on Linux; on ${platform} (${architecture}) inspect, convert, verify and report work.`,
+      'Build in an x86-64 Linux container or machine.',
+    ),
+  ];
+}
+
+function judgeTools({ addon, compiler, pip }: ToolFacts, platform: string): readonly Finding[] {
+  if (platform !== 'linux') return [];
+  const pipFinding =
+    pip === null
+      ? machine.info(
+          'pip',
+          'python3 with pip is not installed; toolchain install needs it, or a wheel.',
+          'Install python3-pip, or give trtforge toolchain install a wheel with --wheel FILE.',
+        )
+      : machine.ok('pip', pip);
+  if (addon.isBuilt) return [machine.ok('addon', 'The addon that drives TensorRT is compiled.'), pipFinding];
+  const remedy =
+    compiler === null
+      ? `Install g++ (Debian, Ubuntu: apt install g++), then run ${compileAddon}`
+      : `Run ${compileAddon}`;
+  return [
+    machine.warning('addon', `The addon that drives TensorRT is not compiled (${addon.path}).`, remedy),
+    pipFinding,
+  ];
+}
+
+const onnxruntime = findingsOf('onnxruntime');
+
+export function judgeOnnxRuntime(facts: OnnxRuntimeFacts | null | undefined): readonly Finding[] {
+  if (facts === undefined) return [];
+  if (facts === null) {
+    return [
+      onnxruntime.warning(
+        'missing',
+        'onnxruntime-node is not installed: run, verify, record and bench have nothing to run models with.',
+        catalogue.TF_ONNXRUNTIME_MISSING.remedy,
+      ),
+    ];
+  }
+  const named = (which: (provider: OnnxRuntimeFacts['providers'][number]) => boolean) =>
+    facts.providers
+      .filter(which)
+      .map(({ name }) => name)
+      .join(', ');
+  const ready = named(({ bundled }) => bundled);
+  const installed = named((provider) => provider.installed && !provider.bundled);
+  const missing = named((provider) => !provider.installed);
+  const added =
+    installed === '' ? '' : `; with the provider libraries of ${installed}, which load when asked for`;
+  const rest = missing === '' ? '' : `; without the provider libraries of ${missing}`;
+  return [onnxruntime.ok('providers', `ONNX Runtime ${facts.version} with ${ready}${added}${rest}`)];
+}
+
+const store = findingsOf('store');
+
+export function judgeStore(facts: StoreFacts | undefined): readonly Finding[] {
+  if (facts === undefined) return [];
+  const { folder, exists, isWritable, engines, bytes, freeBytes } = facts;
+  if (!isWritable) {
+    return [
+      store.problem(
+        'read-only',
+        `The store ${folder} cannot be written.`,
+        'Give another folder with --cache-dir, or set TENSORRT_CACHE_DIR or XDG_CACHE_HOME to one you may write.',
+      ),
+    ];
+  }
+  const held = exists
+    ? `${engines} ${engines === 1 ? 'engine' : 'engines'}, ${gibibytes(bytes)}`
+    : 'not made yet';
+  const what = `${folder}: ${held}; ${gibibytes(freeBytes)} free on its disk`;
+  if (freeBytes >= DISK_FOR_ENGINES_BYTES) return [store.ok('folder', what)];
+  return [
+    store.warning(
+      'disk',
+      what,
+      'Free disk space: trtforge cache clear removes engines that are no longer wanted.',
+    ),
+  ];
+}

@@ -1,0 +1,91 @@
+import { rtxComputeCapabilities } from '../../engines/identity/target.js';
+import type { Gpu } from '../../tensorrt/addon/addon.js';
+import { type FoundToolchain, unableToBuild, unknownVersion } from '../../tensorrt/toolchain/find.js';
+import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
+import { compareVersions, isInLine } from '../../tensorrt/toolchain/version.js';
+
+/** Whether TensorRT of a version serves a GPU; `unknown` where NVIDIA's support matrix of that version has to be asked. */
+export type Served = 'yes' | 'no' | 'unknown';
+
+/**
+ * Which compute capabilities TensorRT serves, from NVIDIA's support matrices and release notes: Pascal left with 10.0, Volta with 10.5;
+ * 8.6 ends at Hopper, Blackwell (10.0 and 12.0) came with 10.8. Later Blackwell members are `unknown`.
+ */
+export function serves(
+  { product, version }: Pick<Toolchain, 'product' | 'version'>,
+  computeCapability: number,
+): Served {
+  if (product === 'tensorrt-rtx') return rtxComputeCapabilities.includes(computeCapability) ? 'yes' : 'no';
+  const isFrom = (first: string) => compareVersions(version, first) >= 0;
+  const oldest = isFrom('10.5') ? 75 : isFrom('10.0') ? 70 : 60;
+  if (computeCapability < oldest) return computeCapability >= 50 && !isFrom('9.0') ? 'unknown' : 'no';
+  if (computeCapability <= 90) return 'yes';
+  if (!isFrom('10.8')) return 'no';
+  return computeCapability === 100 || computeCapability === 120 ? 'yes' : 'unknown';
+}
+
+/** What a toolchain can do here; `why` is null when it can. */
+interface Ability {
+  readonly can: boolean;
+  readonly why: string | null;
+}
+
+export interface Abilities {
+  readonly build: Ability;
+  readonly run: Ability;
+}
+
+const able: Ability = { can: true, why: null };
+const unable = (why: string): Ability => ({ can: false, why });
+
+/** What a toolchain can do with the GPUs at hand. Building with tensorrt-rtx needs no GPU; everything else does. */
+export function abilitiesOf(
+  toolchain: FoundToolchain,
+  gpus: readonly Pick<Gpu, 'name' | 'computeCapability'>[],
+): Abilities {
+  const strange = unknownVersion(toolchain);
+  if (strange !== null) return { build: unable(strange), run: unable(strange) };
+  const run = runAbility(toolchain, gpus);
+  const noBuilder = unableToBuild(toolchain);
+  if (noBuilder !== null) return { build: unable(noBuilder), run };
+  if (toolchain.product === 'tensorrt-rtx') return { build: able, run };
+  return { build: run.can ? resourceAbility(toolchain, gpus) : run, run };
+}
+
+function runAbility(
+  toolchain: FoundToolchain,
+  gpus: readonly Pick<Gpu, 'name' | 'computeCapability'>[],
+): Ability {
+  if (gpus.length === 0) return unable('no NVIDIA GPU is usable here');
+  if (gpus.some((gpu) => serves(toolchain, gpu.computeCapability) !== 'no')) return able;
+  const here = gpus.map((gpu) => `${gpu.name} (sm_${gpu.computeCapability})`).join(', ');
+  return unable(`${toolchain.product} ${toolchain.version} does not serve ${here}`);
+}
+
+/** Some packages carry kernels for a few architectures only; then the builder cannot be created on another GPU. */
+function resourceAbility(
+  toolchain: FoundToolchain,
+  gpus: readonly Pick<Gpu, 'computeCapability'>[],
+): Ability {
+  const { builderResources, version } = toolchain;
+  // 8.x keeps the resources in one file; a folder without any keeps them elsewhere on the loader path.
+  if (builderResources.length === 0 || builderResources.includes('all') || isInLine(version, '8'))
+    return able;
+  const isServed = gpus.some(({ computeCapability }) =>
+    builderResources.some((name) => resourceServes(name, computeCapability)),
+  );
+  if (isServed) return able;
+  const wanted = gpus.map((gpu) => `sm_${gpu.computeCapability}`).join(', ');
+  return unable(
+    `its builder resources are for ${builderResources.join(', ')}; the one for ${wanted} is missing (libnvinfer_builder_resource)`,
+  );
+}
+
+/** A resource serves its own architecture and the later ones of its major version (sm86 serves 8.7). PTX alone serves none: the builder refuses. */
+function resourceServes(resource: string, computeCapability: number): boolean {
+  const own = /^sm(\d+)$/.exec(resource)?.[1];
+  if (own === undefined) return false;
+  return (
+    Math.floor(Number(own) / 10) === Math.floor(computeCapability / 10) && Number(own) <= computeCapability
+  );
+}

@@ -1,0 +1,177 @@
+import { regionOf } from '../../engines/layers/names.js';
+import { versionOfCode } from '../../tensorrt/toolchain/version.js';
+import type { ExplainedIssue, ModelPlace } from './explained-issue.js';
+import { knownIssues } from './known-issues/index.js';
+import type { KnownIssue } from './known-issues/issue.js';
+import type { ModelNodes } from './model-nodes.js';
+import { inOrder } from './severity.js';
+
+/** How many lines an issue lists; a tactic can be skipped thousands of times. */
+export const LISTED_LINES = 20;
+
+/** How many error lines that nobody knows are listed. */
+export const LISTED_UNEXPLAINED = 100;
+
+/** How many different names of nodes an issue remembers. */
+const MENTIONS = 50;
+
+/** Only so much of a line is matched: what tells a message stands at its front. */
+const LONGEST_MATCHED = 8 << 10;
+
+/** Lines that only report that something before them failed. */
+const CONSEQUENCE = new RegExp(
+  [
+    '^(?:Engine set up failed|Inference set up failed|Building engine failed|Engine could not be created from network|Failed to create engine from model or file|Network And Config setup failed|Parsing model failed|Failed to parse onnx file|Got invalid engine!|Engine deserialization failed|Builder creation failed|Required optimization profile is invalid|Could not create network|Failed to create (?:runtime|builder|context)|Error occurred during inference|(?:Network|Config|Builder config|runtime) creation failed|Engine refit failed|Reading engine file (?:via .{1,50} )?failed|Set optimization profile failed|Please ensure that the engine is built with preview feature|Unable to create execution context|Invalid tensor names found in --loadInputs)',
+    // What the ONNX parser prints around the node it refused, and what the library says of having no engine.
+    '--- (?:Begin|End) node ---',
+    '^\\S{1,200}\\.cpp:\\d{1,9}: (?:input|output|name|op_type): "',
+    'In function (?:(?:check|import)FallbackPlugin|parse(?:Graph|Node|Model):)',
+    'Internal Error \\((?:Engine deserialization failed|Assertion engine != nullptr failed)',
+    'Network must have at least one output|Network validation failed',
+  ].join('|'),
+);
+
+/** What the parser prints below an error: the code and the reason of each step that failed. */
+export const REASON = /^\[\d{1,3}\] \S/;
+
+/** Lines below an error that nobody knows that are listed with it. */
+const CONTINUED = 3;
+
+/** The first and the last line of trtexec's own. */
+const BANNER = /^&&&& (?:RUNNING|PASSED|FAILED) \S+ \[TensorRT v(\d{1,9})\]/;
+
+export interface FinderLine {
+  readonly number: number;
+  /** As it stands in the log. */
+  readonly text: string;
+  /** Without date, severity and source. */
+  readonly message: string;
+  readonly severity: 'I' | 'W' | 'E' | 'F' | 'V' | null;
+}
+
+/** Issues that some other line takes back. */
+const RETRACTABLE = knownIssues.filter(({ unless }) => unless !== undefined);
+
+interface Found {
+  readonly issue: KnownIssue;
+  readonly groups: Groups;
+  readonly lines: { line: number; text: string }[];
+  readonly mentions: Set<string>;
+  count: number;
+}
+
+type Groups = Readonly<Record<string, string | undefined>>;
+
+/** Holds lines against the known issues as they come, in constant memory. */
+export class IssueFinder {
+  /** `10.6.0` once it is known: some texts mean different things in different majors. */
+  version: string | null = null;
+  readonly unexplained: { line: number; text: string }[] = [];
+  readonly #found = new Map<string, Found>();
+  readonly #takenBack = new Set<string>();
+  /** The list that the last error stands in, and how many more lines without a severity of their own belong to it whatever they say. */
+  #error: { readonly lines: { line: number; text: string }[]; continued: number } | null = null;
+
+  take(line: FinderLine): void {
+    if (line.severity === 'V') return;
+    const code = BANNER.exec(line.message)?.[1];
+    if (code !== undefined) this.version = versionOfCode(Number(code));
+    // The message alone: a second one may be glued to the line.
+    const text = line.message.slice(0, LONGEST_MATCHED);
+    for (const { id, unless } of RETRACTABLE) if (unless?.test(text) === true) this.#takenBack.add(id);
+    const match = this.#match(text);
+    if (match !== undefined) {
+      this.#error = { lines: this.#note(match, line), continued: 0 };
+      return;
+    }
+    const isError = line.severity === 'E' || line.severity === 'F';
+    if (isError) {
+      const isConsequence = CONSEQUENCE.test(line.message);
+      this.#error = { lines: this.unexplained, continued: isConsequence ? 0 : CONTINUED };
+      if (!isConsequence) this.#list(this.unexplained, line);
+    } else if (line.severity !== null || code !== undefined || text.trim() === '') this.#error = null;
+    else if (this.#error !== null && (REASON.test(text) || this.#error.continued-- > 0))
+      this.#list(this.#error.lines, line);
+  }
+
+  #list(lines: { line: number; text: string }[], { number, text }: FinderLine): void {
+    if (lines.length < (lines === this.unexplained ? LISTED_UNEXPLAINED : LISTED_LINES))
+      lines.push({ line: number, text });
+  }
+
+  has(...ids: readonly string[]): boolean {
+    return ids.some((id) => this.#found.has(id));
+  }
+
+  /** Whether some line names a node, so that a model would tell more. */
+  get namesNodes(): boolean {
+    return [...this.#found.values()].some(({ mentions }) => mentions.size > 0);
+  }
+
+  /** The worst first. With a model, the nodes that the lines speak of are looked up in it; `passed` says that the work went well. */
+  issues({ model, passed }: { model?: ModelNodes | undefined; passed: boolean }): ExplainedIssue[] {
+    const standing = [...this.#found.values()].filter(({ issue }) => !this.#takenBack.has(issue.id));
+    return inOrder(standing.map((found) => explained(found, passed, model)));
+  }
+
+  #match(text: string): { issue: KnownIssue; groups: Groups } | undefined {
+    for (const issue of knownIssues) {
+      if (!inMajors(issue, this.version)) continue;
+      const match = issue.pattern.exec(text);
+      if (match !== null) return { issue, groups: match.groups ?? {} };
+    }
+    return undefined;
+  }
+
+  #note({ issue, groups }: { issue: KnownIssue; groups: Groups }, line: FinderLine): Found['lines'] {
+    let found = this.#found.get(issue.id);
+    if (found === undefined) {
+      found = { issue, groups, lines: [], mentions: new Set(), count: 0 };
+      this.#found.set(issue.id, found);
+    }
+    found.count++;
+    this.#list(found.lines, line);
+    const mention = groups.region ?? groups.node ?? groups.index;
+    if (mention !== undefined && found.mentions.size < MENTIONS) found.mentions.add(mention);
+    return found.lines;
+  }
+}
+
+function inMajors({ majors }: KnownIssue, version: string | null): boolean {
+  if (majors === undefined) return true;
+  const major = Number(version?.split('.')[0]);
+  return major >= majors[0] && major <= majors[1];
+}
+
+function explained(
+  { issue, groups, lines, mentions, count }: Found,
+  passed: boolean,
+  model?: ModelNodes,
+): ExplainedIssue {
+  const filled = (text: string) =>
+    text.replaceAll(/( ?)\{(\w+)\}/g, (_whole, space: string, name: string) =>
+      groups[name] === undefined ? '' : `${space}${groups[name]}`,
+    );
+  const { id, versions, source } = issue;
+  const meaning = passed ? (issue.whenPassed ?? issue) : issue;
+  const isHarmless = passed && meaning.severity === 'error' && issue.hiddenBySuccess !== true;
+  const severity = isHarmless ? 'warning' : meaning.severity;
+  const [cause, remedy] = [filled(meaning.cause), filled(meaning.remedy)];
+  return {
+    ...{ id, severity, cause, remedy, versions, source, count, lines: [...lines] },
+    model: model === undefined ? null : placeOf(mentions, model),
+  };
+}
+
+/** A region is `first...last`, a parser's node is its number, anything else the name of a node or of a layer made of several. */
+function placeOf(mentions: ReadonlySet<string>, model: ModelNodes): ModelPlace | null {
+  for (const mention of mentions) {
+    const region = regionOf(`ForeignNode[${mention}]`);
+    const place =
+      region !== null && mention.includes('...')
+        ? model.between(region.first, region.last)
+        : model.named(mention);
+    if (place !== null) return place;
+  }
+  return null;
+}

@@ -1,0 +1,93 @@
+import { LONGEST_LINE, parseLine } from '../../tensorrt/trtexec/log/lines.js';
+import type { ExplainedIssue } from './explained-issue.js';
+import { type FinderLine, LISTED_LINES, LISTED_UNEXPLAINED } from './issue-finder.js';
+import { beginsRun, type LoggedRun, type RunOutcome, RunReading } from './logged-run.js';
+import type { ModelNodes } from './model-nodes.js';
+import { inOrder } from './severity.js';
+
+/** Runs that are listed; all of them count. */
+export const LISTED_RUNS = 1000;
+
+/** The worst first: what one run hides, another must not excuse. */
+const OUTCOMES: readonly RunOutcome[] = ['failed', 'died', 'passed', 'unknown'];
+
+/** What the lines of a log came to. */
+export interface ReadLog {
+  readonly lines: number;
+  readonly tensorrtVersion: string | null;
+  readonly commandLine: string | null;
+  readonly outcome: RunOutcome;
+  readonly runs: LoggedRun[];
+  readonly issues: ExplainedIssue[];
+  readonly unexplained: { line: number; text: string }[];
+  readonly lastLine: string | null;
+}
+
+/** Holds the lines of a log against the known issues as they come, run by run, in constant memory. */
+export class LogReading {
+  readonly #model: ModelNodes | undefined;
+  readonly #issues = new Map<string, ExplainedIssue>();
+  readonly #unexplained: ReadLog['unexplained'] = [];
+  readonly #runs: LoggedRun[] = [];
+  #deciding: RunReading | undefined;
+  #current = new RunReading();
+  #number = 0;
+
+  constructor(model?: ModelNodes) {
+    this.#model = model;
+  }
+
+  /** One raw line without its line end. */
+  take(raw: string): void {
+    this.#number++;
+    const text = raw.slice(0, LONGEST_LINE).replace(/\r$/, '');
+    for (const { severity, message } of parseLine(raw, this.#number)) {
+      const line: FinderLine = { number: this.#number, text, message, severity };
+      if (beginsRun(line) && this.#current.run !== null) {
+        this.#close();
+        this.#current = new RunReading();
+      }
+      this.#current.take(line);
+    }
+  }
+
+  /** Once, after the last line. */
+  result(): ReadLog {
+    this.#close();
+    const { run = null, outcome = 'unknown', lastLine = null } = this.#deciding ?? {};
+    return {
+      lines: this.#number,
+      tensorrtVersion: run?.tensorrtVersion ?? null,
+      commandLine: run?.commandLine ?? null,
+      outcome,
+      runs: this.#runs,
+      issues: inOrder([...this.#issues.values()]),
+      unexplained: this.#unexplained,
+      lastLine,
+    };
+  }
+
+  #close(): void {
+    const { run, outcome, unexplained } = this.#current;
+    for (const issue of this.#current.issues(this.#model)) this.#keep(issue);
+    this.#unexplained.push(...unexplained.slice(0, LISTED_UNEXPLAINED - this.#unexplained.length));
+    if (run !== null && this.#runs.length < LISTED_RUNS) this.#runs.push(run);
+    const before = this.#deciding?.outcome ?? 'unknown';
+    if (OUTCOMES.indexOf(outcome) <= OUTCOMES.indexOf(before)) this.#deciding = this.#current;
+  }
+
+  /** The same issue in several runs is told once, as the worst of them has it. */
+  #keep(issue: ExplainedIssue): void {
+    const before = this.#issues.get(issue.id);
+    if (before === undefined) {
+      this.#issues.set(issue.id, issue);
+      return;
+    }
+    const [worse = issue] = inOrder([before, issue]);
+    this.#issues.set(issue.id, {
+      ...worse,
+      count: before.count + issue.count,
+      lines: [...before.lines, ...issue.lines].slice(0, LISTED_LINES),
+    });
+  }
+}

@@ -1,0 +1,176 @@
+import { originOfLayer } from '../../engines/layers/names.js';
+import { TrtforgeError } from '../../errors.js';
+import { type GraphView, qualifiedOpType, usedNames, visitMainGraphs } from '../../formats/onnx/graph.js';
+import { openModel } from '../../formats/onnx/model.js';
+import type { ModelProto, NodeProto } from '../../formats/onnx/onnx_pb.js';
+import { valueFacts } from '../../formats/onnx/value-facts.js';
+import { dtypeFromOnnx } from '../../formats/tensor/dtype.js';
+import type { ModelNode, ModelPlace } from './explained-issue.js';
+import { suspectsAmong } from './suspects.js';
+
+/** How many nodes of a place are listed. */
+const LISTED_NODES = 50;
+
+type Value = ModelNode['inputs'][number];
+
+/** The nodes of a model, looked up as error lines name them. */
+export interface ModelNodes {
+  /** Nodes by the name in a line: a node's own, `node_of_` an output, a layer fused of several, or a number in the graph's order. */
+  named(mention: string): ModelPlace | null;
+  /** All that lies between two nodes: what the compiler took as one when it prints `ForeignNode[first...last]`. */
+  between(first: string, last: string): ModelPlace | null;
+  /** The nodes of any graph that are picked out. */
+  struck(find: (view: GraphView) => readonly NodeProto[]): ModelPlace | null;
+}
+
+/** Opens a model for look-ups; undefined where it cannot be read, since the failure at hand matters more. */
+export function openModelNodes(path: string): ModelNodes | undefined {
+  try {
+    const model = openModel(path);
+    try {
+      return modelNodes(model.proto);
+    } finally {
+      model.close();
+    }
+  } catch (error) {
+    if (error instanceof TrtforgeError) return undefined;
+    throw error;
+  }
+}
+
+interface Place {
+  readonly view: GraphView;
+  readonly index: number;
+}
+
+/** The same over a model in memory. */
+export function modelNodes(proto: ModelProto): ModelNodes {
+  const views = [...visitMainGraphs(proto)];
+  const byName = new Map<string, Place>();
+  for (const view of views) {
+    for (const [index, node] of view.nodes.entries()) {
+      if (node.name !== '' && !byName.has(node.name)) byName.set(node.name, { view, index });
+    }
+    for (const [index, { output }] of view.nodes.entries()) {
+      for (const name of output)
+        for (const key of [name, `node_of_${name}`])
+          if (name !== '' && !byName.has(key)) byName.set(key, { view, index });
+    }
+  }
+  const find = (name: string): Place | undefined => byName.get(name) ?? byNumber(name, views[0]);
+  return {
+    named: (mention) => {
+      const names = byName.has(mention) ? [mention] : originOfLayer(mention, null, null).onnxNodes;
+      return place(
+        'name',
+        names.flatMap((name) => find(name) ?? []),
+      );
+    },
+    between: (first, last) => {
+      const [from, to] = [find(first), find(last)];
+      if (from === undefined || to === undefined || from.view !== to.view) return null;
+      return region(from.view, from.index, to.index);
+    },
+    struck: (pick) =>
+      place(
+        'name',
+        views.flatMap((view) => pick(view).map((node) => ({ view, index: view.nodes.indexOf(node) }))),
+      ),
+  };
+}
+
+function byNumber(text: string, view: GraphView | undefined): Place | undefined {
+  if (view === undefined || !/^\d{1,9}$/.test(text) || Number(text) >= view.nodes.length) return undefined;
+  return { view, index: Number(text) };
+}
+
+/** What the first node leads to and the last one needs; where no path joins them, what stands between them. */
+function region(view: GraphView, first: number, last: number): ModelPlace | null {
+  const { producers, consumers } = edges(view);
+  const needed = reached(last, producers);
+  const indices = [...reached(first, consumers)].filter((index) => needed.has(index)).sort((a, b) => a - b);
+  if (indices.length > 0)
+    return place(
+      'path',
+      indices.map((index) => ({ view, index })),
+    );
+  const [low, high] = [Math.min(first, last), Math.max(first, last)];
+  return place(
+    'order',
+    Array.from({ length: high - low + 1 }, (_, offset) => ({ view, index: low + offset })),
+  );
+}
+
+interface Edges {
+  readonly producers: readonly (readonly number[])[];
+  readonly consumers: readonly (readonly number[])[];
+}
+
+function edges(view: GraphView): Edges {
+  const producerOf = new Map<string, number>();
+  for (const [index, { output }] of view.nodes.entries())
+    for (const name of output) if (name !== '') producerOf.set(name, index);
+  const consumers: number[][] = view.nodes.map(() => []);
+  const producers = view.nodes.map((node, index) => {
+    const from = usedNames(node).flatMap((name) => producerOf.get(name) ?? []);
+    for (const producer of from) consumers[producer]?.push(index);
+    return from;
+  });
+  return { producers, consumers };
+}
+
+function reached(start: number, next: readonly (readonly number[])[]): Set<number> {
+  const seen = new Set([start]);
+  const open = [start];
+  for (let index = open.pop(); index !== undefined; index = open.pop()) {
+    for (const neighbour of next[index] ?? []) {
+      if (seen.has(neighbour)) continue;
+      seen.add(neighbour);
+      open.push(neighbour);
+    }
+  }
+  return seen;
+}
+
+function place(found: ModelPlace['found'], places: readonly Place[]): ModelPlace | null {
+  if (places.length === 0) return null;
+  const nodes = places.map(({ view, index }) => view.nodes[index]!);
+  const values = new Map([...new Set(places.map(({ view }) => view))].map((view) => [view, valuesOf(view)]));
+  return {
+    found,
+    total: nodes.length,
+    nodes: places
+      .slice(0, LISTED_NODES)
+      .map(({ view, index }) => describe(view.nodes[index]!, view, values.get(view)!)),
+    operators: counted(nodes.map(qualifiedOpType)),
+    suspects: suspectsAmong(nodes),
+  };
+}
+
+function describe(node: NodeProto, view: GraphView, values: ReadonlyMap<string, Value>): ModelNode {
+  const value = (name: string): Value => values.get(name) ?? { name, dtype: null, shape: null };
+  return {
+    name: node.name !== '' ? node.name : (node.output[0] ?? ''),
+    operator: qualifiedOpType(node),
+    graph: view.path,
+    inputs: node.input.filter((name) => name !== '').map(value),
+    outputs: node.output.filter((name) => name !== '').map(value),
+  };
+}
+
+/** What a graph and those around it declare of their values. */
+function valuesOf(view: GraphView): Map<string, Value> {
+  const values = view.parent === undefined ? new Map<string, Value>() : valuesOf(view.parent);
+  const { graph } = view;
+  for (const info of [...(graph?.valueInfo ?? []), ...(graph?.input ?? []), ...(graph?.output ?? [])])
+    values.set(info.name, valueFacts(info));
+  for (const { name, dims, dataType } of graph?.initializer ?? [])
+    values.set(name, { name, dtype: dtypeFromOnnx(dataType) ?? null, shape: dims.map(Number) });
+  return values;
+}
+
+function counted(types: readonly string[]): Record<string, number> {
+  const counts = new Map<string, number>();
+  for (const type of types) counts.set(type, (counts.get(type) ?? 0) + 1);
+  return Object.fromEntries([...counts].sort(([a, many], [b, few]) => few - many || (a < b ? -1 : 1)));
+}

@@ -1,0 +1,72 @@
+import { z } from 'zod';
+import { publishFile } from '../../base/files/publish.js';
+import { readText } from '../../base/files/read-text.js';
+import { faultText } from '../../base/text/schema-error.js';
+import { TrtforgeError } from '../../errors.js';
+
+const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()]);
+
+export const baselineSchema = z.strictObject({
+  schema: z.literal('trtforge.gate-baseline/1'),
+  values: z.array(
+    z.strictObject({
+      check: z.string(),
+      result: z.string(),
+      field: z.string(),
+      at: z.string(),
+      value: z.number(),
+      /** What the regression rule's `same` fields were. */
+      same: z.record(z.string(), scalar),
+    }),
+  ),
+});
+
+/** What checks with a regression rule measured when the baseline was made. */
+export type Baseline = z.infer<typeof baselineSchema>;
+export type BaselineValue = Baseline['values'][number];
+
+const LARGEST_BYTES = 64 << 20;
+
+/** Reads a baseline. Errors: TF_GATE_BASELINE_INVALID, TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE. */
+export function readBaseline(path: string): Baseline {
+  const text = readText(path, LARGEST_BYTES, 'TF_GATE_BASELINE_INVALID');
+  let content: unknown;
+  try {
+    content = JSON.parse(text);
+  } catch (cause) {
+    throw new TrtforgeError('TF_GATE_BASELINE_INVALID', `${path} is not JSON, or cut short.`, { cause });
+  }
+  const checked = baselineSchema.safeParse(content);
+  if (checked.success) return checked.data;
+  throw new TrtforgeError(
+    'TF_GATE_BASELINE_INVALID',
+    `${path} is no baseline of a gate: ${faultText(checked.error)}.`,
+    { cause: checked.error },
+  );
+}
+
+type Place = Pick<BaselineValue, 'check' | 'result' | 'field' | 'at'>;
+
+const key = ({ check, result, field, at }: Place): string => JSON.stringify([check, result, field, at]);
+
+/** The entry for a place; undefined when the baseline has none, or has it for another field. */
+export const baselineValue = (baseline: Baseline, place: Place): BaselineValue | undefined =>
+  baseline.values.find((each) => key(each) === key(place));
+
+/** New values over old ones. Old ones stay where their check still exists and nothing new was measured for its result. */
+export function mergeBaseline(
+  old: Baseline | null,
+  measured: readonly BaselineValue[],
+  checks: ReadonlySet<string>,
+): Baseline {
+  const renewed = new Set(measured.map(({ check, result }) => JSON.stringify([check, result])));
+  const kept = (old?.values ?? []).filter(
+    ({ check, result }) => checks.has(check) && !renewed.has(JSON.stringify([check, result])),
+  );
+  const values = [...kept, ...measured].sort((a, b) => (key(a) < key(b) ? -1 : 1));
+  return { schema: 'trtforge.gate-baseline/1', values };
+}
+
+/** Writes a baseline whole or not at all; the same values give the same bytes. Errors: TF_WRITE_FAILED. */
+export const writeBaseline = (path: string, baseline: Baseline): void =>
+  publishFile(path, `${JSON.stringify(baseline, null, 2)}\n`);

@@ -1,0 +1,176 @@
+import { z } from 'zod';
+import { TrtforgeError } from '../../errors.js';
+import { valuesAt } from './field-path.js';
+import { type GivenResult, readGivenResults } from './gate-input.js';
+import { OWN_OUTCOME } from './gate-result.js';
+import { numberOf } from './limit.js';
+import { ownOutcome } from './own-outcome.js';
+
+/** What `gate init` gives: a policy to begin with. */
+export const draftedPolicySchema = z.object({
+  schema: z.literal('trtforge.gate-init/1'),
+  /** The YAML file's content. */
+  policy: z.string(),
+  /** Where it was written; null where it was only printed. */
+  output: z.string().nullable(),
+  results: z.array(z.string()),
+  checks: z.int().nonnegative(),
+});
+
+export type DraftedPolicy = z.infer<typeof draftedPolicySchema>;
+
+interface Measure {
+  readonly field: string;
+  readonly why: string;
+  readonly unit?: string;
+  readonly better?: 'higher';
+}
+
+/** What results measure, whichever command wrote them: a result that has the field gets the check. */
+const MEASURES: readonly Measure[] = [
+  { field: 'failures.length', why: 'Samples, runs or tensors of chunks that failed.' },
+  { field: 'drift.max', why: 'The largest error of the main output over the stream.' },
+  { field: 'drift.p95', why: '95 % of the chunks are this close or closer.' },
+  { field: 'drift.mean', why: 'The mean error over all chunks.' },
+  {
+    field: 'outputs[*].nonFinite.candidate',
+    why: 'NaN and infinities have no error that could be above a limit.',
+  },
+  {
+    field: 'times.rest.total.p95',
+    unit: 'ms',
+    why: '95 % of the chunks, the first of each size apart, take less.',
+  },
+  { field: 'gpuMs.median', unit: 'ms', why: 'The time of one inference on the GPU.' },
+  { field: 'gpuMs.p99', unit: 'ms', why: '99 % of the inferences take less on the GPU.' },
+  { field: 'endToEndMs.p99', unit: 'ms', why: '99 % of the inferences take less, copies included.' },
+  { field: 'itemsPerSecond', unit: 'items/s', better: 'higher', why: 'What the batches come to.' },
+  {
+    field: 'peakGpuStreams',
+    unit: 'streams',
+    better: 'higher',
+    why: 'How many video streams the GPU serves.',
+  },
+  { field: 'bytes', unit: 'bytes', why: 'The size of the engine.' },
+];
+
+/**
+ * A commented policy whose limits are what these results measured: they pass it as far as their own outcome is a pass. Errors: TF_GATE_RESULT_INVALID,
+ * TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_USAGE.
+ */
+export function draftPolicy(given: readonly string[]): DraftedPolicy {
+  const results = readGivenResults(given);
+  const ids = new Set<string>();
+  const checks = results.flatMap((result) =>
+    measuresOf(result).flatMap((measure) =>
+      checkLines(result, measure, results.length === 1 ? '' : `${result.name}-`, ids),
+    ),
+  );
+  const policy = [
+    '# What the results reported when this policy was drafted is its limits: change each to what may still pass.',
+    'schema: trtforge.gate-policy/1',
+    '',
+    'results:',
+    ...results.flatMap((result) => selectionLines(result, results)),
+    '',
+    `# A result that itself reports fail or inconclusive never passes (${OWN_OUTCOME}); no check is needed for that.`,
+    ...(ids.size === 0 ? ['checks: []'] : ['checks:', ...checks]),
+    '',
+    '# A known miss is excused by a waiver, which needs a reason and a last day:',
+    '# waivers:',
+    `#   - check: ${OWN_OUTCOME}`,
+    '#     at: verdicts.numeric',
+    '#     reason: why this may pass until then',
+    '#     expires: 2027-01-31',
+    '',
+  ].join('\n');
+  return {
+    schema: 'trtforge.gate-init/1',
+    policy,
+    output: null,
+    results: results.map(({ name }) => name),
+    checks: ids.size,
+  };
+}
+
+/** One of its schema is known by it wherever its file lies; several are told apart by name. */
+function selectionLines(result: GivenResult, results: readonly GivenResult[]): readonly string[] {
+  const { name, schema } = result;
+  const findings = ownOutcome(result).map(({ finding }) => finding);
+  const error = findings.find(({ rule }) => rule === 'error-result');
+  if (error !== undefined)
+    throw new TrtforgeError('TF_GATE_RESULT_INVALID', error.message, {
+      remedy: 'Run the command again until it has a result; an error has nothing to make limits of.',
+    });
+  const isOnly = schema !== null && results.filter((each) => each.schema === schema).length === 1;
+  const parts = [
+    ...(schema === null ? [] : [`schema: ${quoted(schema)}`]),
+    ...(isOnly ? [] : [`name: ${plain(name)}`]),
+  ];
+  const bad = findings
+    .filter(({ outcome }) => outcome !== 'pass')
+    .map(({ at, outcome }) => `${at} ${outcome}`);
+  return [
+    ...(bad.length === 0 ? [] : [`  # It does not pass now: ${quoted(bad.join(', '))}`]),
+    `  ${plain(name)}: { ${parts.join(', ')} }`,
+  ];
+}
+
+/** The measures that a result has, and what each check of `verify` and `compare` decided by, over all outputs. */
+function measuresOf({ content }: GivenResult): readonly Measure[] {
+  const checks = valuesAt(content, 'outputs[*].checks[*]').map(({ value }) => value);
+  const statistics = new Map<string, Measure>();
+  for (const check of checks) {
+    const statistic = valuesAt(check, 'statistic')[0]?.value;
+    if (typeof statistic !== 'string' || !/^[\w %-]+$/.test(statistic)) continue;
+    const isLeast = valuesAt(check, 'bound')[0]?.value === 'at-least';
+    statistics.set(statistic, {
+      field: `outputs[*].checks[statistic='${statistic}'].measured`,
+      why: `The check «${statistic}» of every output.`,
+      ...(isLeast ? { better: 'higher' } : {}),
+    });
+  }
+  return [...statistics.values(), ...MEASURES];
+}
+
+/** Nothing where the result has no such field, or something in it is no finite number: that never passes. */
+function checkLines(
+  { name, content }: GivenResult,
+  { field, why, unit, better }: Measure,
+  prefix: string,
+  ids: Set<string>,
+): readonly string[] {
+  const values = valuesAt(content, field).map(({ value }) => numberOf(value) ?? Number.NaN);
+  if (values.length === 0 || !values.every(Number.isFinite)) return [];
+  const limit = values.reduce((worst, value) =>
+    better === 'higher' ? Math.min(worst, value) : Math.max(worst, value),
+  );
+  const word = `${prefix}${field}`
+    .replaceAll('[*]', '')
+    .replaceAll(/[^\w.]+/g, '-')
+    .replaceAll(/^[^A-Za-z0-9]+|-+$/g, '');
+  let id = word;
+  for (let again = 2; ids.has(id); again++) id = `${word}-${again}`;
+  ids.add(id);
+  const several =
+    values.length > 1
+      ? `the ${better === 'higher' ? 'least' : 'largest'} of ${values.length} now`
+      : 'the value now';
+  return [
+    `  - id: ${id}`,
+    `    why: ${quoted(why)}`,
+    `    result: ${plain(name)}`,
+    `    field: ${plain(field)}`,
+    ...(unit === undefined ? [] : [`    unit: ${unit}`]),
+    `    fail: { ${better === 'higher' ? 'below' : 'above'}: ${limit} } # ${several}${unit === undefined || unit === 'bytes' ? '' : '; measurements vary: leave room, or write a regression rule'}`,
+  ];
+}
+
+/** JSON's strings are YAML's, and comments of one line. */
+const quoted = (text: string): string => JSON.stringify(text);
+
+/** What YAML reads as text without quotation marks. */
+const plain = (text: string): string =>
+  /^[a-z][\w.-]*$/i.test(text) && !/^(?:true|false|null|yes|no|on|off|[yn])$/i.test(text)
+    ? text
+    : quoted(text);

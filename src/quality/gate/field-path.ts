@@ -1,0 +1,92 @@
+import { TrtforgeError } from '../../errors.js';
+import { matchesStars } from './glob.js';
+
+/** One step of a path: a key, an index (from the end where negative), every element, or the elements whose field has a value. */
+type Step =
+  | { readonly kind: 'key'; readonly key: string }
+  | { readonly kind: 'index'; readonly index: number }
+  | { readonly kind: 'every' }
+  | { readonly kind: 'those'; readonly key: string; readonly pattern: string };
+
+/** A value and where it was found: `outputs[logits].pass`. */
+export interface Found {
+  readonly at: string;
+  readonly value: unknown;
+}
+
+const STEP =
+  /\.?(?<key>[\p{L}_$][\p{L}\p{N}_$-]*)|\[(?<index>-?\d+)\]|\[(?<every>\*)\]|\[(?<field>[\p{L}_$][\p{L}\p{N}_$-]*)=(?:'(?<quoted>[^']*)'|(?<bare>[^\]']+))\]|\['(?<name>[^']*)'\]/uy;
+
+export const isFieldPath = (path: string): boolean => parse(path) !== undefined;
+
+/**
+ * Every value a path leads to: `a.b`, `a['a name']`, `a[0]`, `a[-1]`, `a[*]`, `a[name=logits]` and `a[name=cache_*]`; `length` of a list is its length.
+ * A list whose filter fits nothing, and a key that is not there, lead nowhere: the result is then empty. Errors: TF_GATE_POLICY_INVALID for what is no path.
+ */
+export function valuesAt(root: unknown, path: string): readonly Found[] {
+  const steps = parse(path);
+  if (steps === undefined)
+    throw new TrtforgeError('TF_GATE_POLICY_INVALID', `«${path}» is not a path to a field.`);
+  let found: readonly Found[] = [{ at: '', value: root }];
+  for (const step of steps) found = found.flatMap((each) => take(each, step));
+  return found.filter(({ value }) => value !== undefined);
+}
+
+function parse(path: string): readonly Step[] | undefined {
+  const steps: Step[] = [];
+  const reader = new RegExp(STEP);
+  while (reader.lastIndex < path.length) {
+    const start = reader.lastIndex;
+    const groups = reader.exec(path)?.groups;
+    const needsDot = steps.length > 0 && groups?.key !== undefined;
+    if (groups === undefined || needsDot !== (path[start] === '.')) return undefined;
+    steps.push(stepOf(groups));
+  }
+  return steps.length === 0 ? undefined : steps;
+}
+
+function stepOf(groups: Readonly<Record<string, string | undefined>>): Step {
+  const { key, index, every, field, quoted, bare, name } = groups;
+  if (index !== undefined) return { kind: 'index', index: Number(index) };
+  if (every !== undefined) return { kind: 'every' };
+  if (field !== undefined) return { kind: 'those', key: field, pattern: quoted ?? bare ?? '' };
+  return { kind: 'key', key: key ?? name ?? '' };
+}
+
+function take({ at, value }: Found, step: Step): readonly Found[] {
+  if (step.kind === 'key') return takeKey(at, value, step.key);
+  if (!Array.isArray(value)) return [];
+  const labels = labelsOf(value);
+  const elements = value.map((element: unknown, index) => ({
+    at: `${at}[${labels[index]}]`,
+    value: element,
+  }));
+  if (step.kind === 'every') return elements;
+  if (step.kind === 'index') return [elements.at(step.index)].filter((each) => each !== undefined);
+  return elements.filter(({ value: element }) => {
+    const own = isRecord(element) && Object.hasOwn(element, step.key) ? element[step.key] : undefined;
+    return own !== undefined && matchesStars(String(own), step.pattern);
+  });
+}
+
+function takeKey(at: string, value: unknown, key: string): readonly Found[] {
+  const here = at === '' ? key : `${at}.${key}`;
+  if (Array.isArray(value)) return key === 'length' ? [{ at: here, value: value.length }] : [];
+  return isRecord(value) && Object.hasOwn(value, key) ? [{ at: here, value: value[key] }] : [];
+}
+
+/** What results call the elements of their lists: outputs are called by their tensors. */
+const NAMES = ['name', 'tensor'] as const;
+
+/** Elements by their names, where each has one of its own: places stay the same when a list is in another order. */
+function labelsOf(list: readonly unknown[]): readonly string[] {
+  for (const key of NAMES) {
+    const names = list.map((element) => (isRecord(element) ? element[key] : undefined));
+    const texts = names.filter((name) => typeof name === 'string' && name !== '') as readonly string[];
+    if (texts.length === list.length && new Set(texts).size === texts.length) return texts;
+  }
+  return list.map((_, index) => String(index));
+}
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,0 +1,71 @@
+import { existsSync } from 'node:fs';
+import { basename } from 'node:path';
+import { readText } from '../../base/files/read-text.js';
+import { pythonJson } from '../../base/text/lenient-json.js';
+import { TrtforgeError } from '../../errors.js';
+import { valuesAt } from './field-path.js';
+import { matchesStars } from './glob.js';
+import type { Selector } from './policy-schema.js';
+
+/** A result that the gate was given. */
+export interface GivenResult {
+  readonly name: string;
+  readonly path: string;
+  /** `trtforge.bench/1`; null for JSON without a schema, which only its name can select. */
+  readonly schema: string | null;
+  readonly content: Readonly<Record<string, unknown>>;
+}
+
+/** No result comes near this; reading something bigger as JSON would take the machine's memory. */
+const LARGEST_BYTES = 256 << 20;
+
+/**
+ * Reads results from `FILE` or `NAME=FILE`; the name is that of the file without `.json` unless given. Bare NaN and Infinity, as Python writes them, are
+ * numbers. Errors: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_GATE_RESULT_INVALID, TF_USAGE for two results of one name.
+ */
+export function readGivenResults(given: readonly string[]): readonly GivenResult[] {
+  const results = given.map(readGiven);
+  const names = new Set<string>();
+  for (const { name, path } of results) {
+    if (names.has(name))
+      throw new TrtforgeError('TF_USAGE', `Two results are called «${name}»; the second is ${path}.`, {
+        remedy: `Give each a name of its own: ${name}-2=${path}.`,
+      });
+    names.add(name);
+  }
+  return results;
+}
+
+function readGiven(given: string): GivenResult {
+  const named = existsSync(given) ? null : /^([A-Za-z0-9][\w.-]*)=(.+)$/s.exec(given);
+  const path = named?.[2] ?? given;
+  const content = parseResult(readText(path, LARGEST_BYTES, 'TF_GATE_RESULT_INVALID'), path);
+  const name = named?.[1] ?? basename(path).replace(/\.json$/i, '');
+  return { name, path, schema: typeof content.schema === 'string' ? content.schema : null, content };
+}
+
+function parseResult(text: string, path: string): Readonly<Record<string, unknown>> {
+  const invalid = (what: string, cause?: unknown) =>
+    new TrtforgeError('TF_GATE_RESULT_INVALID', `${path} is ${what}.`, { cause });
+  if (text.trim() === '')
+    throw invalid('empty: what should have written it failed, or its output went elsewhere');
+  let content: unknown;
+  try {
+    content = pythonJson(text);
+  } catch (cause) {
+    throw invalid('not JSON, or cut short', cause);
+  }
+  if (typeof content !== 'object' || content === null || Array.isArray(content))
+    throw invalid('JSON, but no object, so no result');
+  return content as Readonly<Record<string, unknown>>;
+}
+
+/** Whether a selector means this result. */
+export function isSelected({ name, schema, content }: GivenResult, selector: Selector): boolean {
+  if (selector.schema !== undefined && !(schema !== null && matchesStars(schema, selector.schema)))
+    return false;
+  if (selector.name !== undefined && !matchesStars(name, selector.name)) return false;
+  return Object.entries(selector.where ?? {}).every(([path, wanted]) =>
+    valuesAt(content, path).some(({ value }) => value === wanted),
+  );
+}

@@ -1,0 +1,161 @@
+import { existsSync } from 'node:fs';
+import { shellWord } from '../../base/process/shell-word.js';
+import { TrtforgeError } from '../../errors.js';
+import { type Baseline, type BaselineValue, mergeBaseline, readBaseline, writeBaseline } from './baseline.js';
+import { type GivenResult, readGivenResults } from './gate-input.js';
+import {
+  type GateFinding,
+  type GateOutcome,
+  type GateResult,
+  type GateWaiver,
+  OWN_OUTCOME,
+} from './gate-result.js';
+import { judgeCheck, severity } from './judge-check.js';
+import { ownOutcome } from './own-outcome.js';
+import { loadPolicy, type Policy } from './policy.js';
+import { applyWaivers } from './waivers.js';
+
+export interface GateRequest {
+  /** The policy file. */
+  readonly policy: string;
+  /** `FILE` or `NAME=FILE`. */
+  readonly results: readonly string[];
+  readonly baseline?: string;
+  /** Writes what this run measured into the baseline, when nothing else fails. */
+  readonly updateBaseline?: boolean;
+  /** The day that waivers are judged by: `2026-11-21`, UTC. */
+  readonly day: string;
+}
+
+/**
+ * Judges results by a policy. Reads files only; no GPU, no model. With `updateBaseline` limits still count: values that break one do not become the
+ * baseline. Errors: TF_GATE_POLICY_INVALID, TF_GATE_RESULT_INVALID, TF_GATE_BASELINE_INVALID, TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_USAGE,
+ * TF_WRITE_FAILED.
+ */
+export function runGate(request: GateRequest): GateResult {
+  const policy = loadPolicy(request.policy);
+  const results = readGivenResults(request.results);
+  const updating = request.updateBaseline === true;
+  const baseline = openBaseline(request.baseline, updating);
+  const judged = judge(policy, results, { baseline, updating, day: request.day });
+  const { measured, ...facts } = judged;
+  const outcome = worstOf(facts.findings, facts.waivers);
+  const updated = updating && request.baseline !== undefined && isGood(outcome);
+  if (updated && request.baseline !== undefined)
+    writeBaseline(
+      request.baseline,
+      mergeBaseline(baseline, measured, new Set(policy.checks.map(({ id }) => id))),
+    );
+  return {
+    schema: 'trtforge.gate/1',
+    policy: policy.path,
+    extended: [...policy.extended],
+    dropped: [...policy.dropped],
+    baseline: request.baseline ?? null,
+    baselineUpdated: updated,
+    day: request.day,
+    outcome,
+    ...facts,
+    reasons: reasonsOf(outcome, facts.findings, facts.waivers, updating && !updated),
+    repeat: repeatCommand(request),
+  };
+}
+
+/** The last of the reasons of a run that was to update the baseline and did not. */
+export const BASELINE_LEFT = 'The baseline was left as it is: values that miss a limit cannot become one.';
+
+function openBaseline(path: string | undefined, updating: boolean): Baseline | null {
+  if (path === undefined) {
+    if (!updating) return null;
+    throw new TrtforgeError('TF_USAGE', 'No baseline was named to update.', {
+      remedy: 'Name it: --baseline FILE.',
+    });
+  }
+  if (existsSync(path)) return readBaseline(path);
+  if (updating) return null;
+  throw new TrtforgeError('TF_FILE_NOT_FOUND', `The baseline ${path} does not exist.`, {
+    remedy: 'Check the path, or make the first one from these results with --update-baseline.',
+  });
+}
+
+interface Judgement extends Pick<GateResult, 'findings' | 'waivers' | 'counts' | 'results'> {
+  readonly measured: readonly BaselineValue[];
+}
+
+function judge(
+  policy: Policy,
+  results: readonly GivenResult[],
+  { baseline, updating, day }: { baseline: Baseline | null; updating: boolean; day: string },
+): Judgement {
+  const checks = policy.checks.map((check) => judgeCheck(check, { results, baseline, updating }));
+  const reads = checks.flatMap(({ read }) => read);
+  const all = [...results.flatMap(ownOutcome), ...checks.flatMap(({ findings }) => findings)];
+  const { findings, waivers } = applyWaivers(all, policy, day);
+  const count = (outcome: GateFinding['outcome']) =>
+    findings.filter((each) => each.outcome === outcome).length;
+  return {
+    results: results.map(({ name, path, schema }) => ({
+      name,
+      path,
+      schema,
+      checks: reads.filter((each) => each === name).length,
+    })),
+    findings: [...findings].sort((a, b) => severity(a.outcome) - severity(b.outcome)),
+    waivers: [...waivers],
+    counts: {
+      pass: count('pass'),
+      waived: count('waived'),
+      warn: count('warn'),
+      inconclusive: count('inconclusive'),
+      fail: count('fail'),
+      skipped: count('skipped'),
+    },
+    measured: checks.flatMap((check) => check.measured),
+  };
+}
+
+function worstOf(findings: readonly GateFinding[], waivers: readonly GateWaiver[]): GateOutcome {
+  const outcomes = new Set([...findings, ...waivers].map(({ outcome }) => outcome));
+  for (const outcome of ['fail', 'inconclusive', 'warn'] as const) if (outcomes.has(outcome)) return outcome;
+  // Where all that the policy asks was skipped nothing was judged, and that is no pass.
+  const asked = findings.filter(({ check }) => check !== OWN_OUTCOME);
+  return (asked.length > 0 ? asked : findings).every(({ outcome }) => outcome === 'skipped')
+    ? 'inconclusive'
+    : 'pass';
+}
+
+const isGood = (outcome: GateOutcome): boolean => outcome === 'pass' || outcome === 'warn';
+
+function reasonsOf(
+  outcome: GateOutcome,
+  findings: readonly GateFinding[],
+  waivers: readonly GateWaiver[],
+  refused: boolean,
+): string[] {
+  const decided = [
+    ...findings
+      .filter((each) => each.outcome === outcome)
+      .map(({ check, message }) => `${check ?? 'result'}: ${message}`),
+    ...waivers.filter((each) => each.outcome === outcome && outcome !== 'pass').map(({ message }) => message),
+  ];
+  const judged = findings.filter((each) => each.outcome !== 'skipped');
+  const said =
+    outcome === 'pass'
+      ? [`All ${judged.length} values are within their limits${waivedText(findings)}.`]
+      : decided.length > 0
+        ? decided
+        : ['Every check was skipped, so nothing was judged.'];
+  return refused ? [...said, BASELINE_LEFT] : said;
+}
+
+function waivedText(findings: readonly GateFinding[]): string {
+  const waived = findings.filter(({ outcome }) => outcome === 'waived').length;
+  return waived === 0 ? '' : ` or waived (${waived})`;
+}
+
+function repeatCommand({ policy, results, baseline, updateBaseline }: GateRequest): string {
+  const words = ['trtforge', 'gate', policy, ...results];
+  if (baseline !== undefined) words.push('--baseline', baseline);
+  if (updateBaseline === true) words.push('--update-baseline');
+  return words.map(shellWord).join(' ');
+}

@@ -1,0 +1,97 @@
+import { valuesAt } from './field-path.js';
+import type { GivenResult } from './gate-input.js';
+import { type GateFinding, OWN_OUTCOME } from './gate-result.js';
+import { severity } from './judge-check.js';
+import type { JudgedFinding } from './waivers.js';
+
+const WHY =
+  'What the command that wrote the result found. It counts in every policy; only a waiver excuses it.';
+
+/** How results spell it: commands that judge, then bundles (`error`) and explained logs. */
+const OUTCOMES: ReadonlyMap<unknown, 'pass' | 'inconclusive' | 'fail'> = new Map([
+  ['pass', 'pass'],
+  ['passed', 'pass'],
+  ['inconclusive', 'inconclusive'],
+  ['fail', 'fail'],
+  ['failed', 'fail'],
+  ['error', 'fail'],
+  ['died', 'fail'],
+]);
+
+interface Statement {
+  readonly at: string;
+  readonly outcome: 'pass' | 'inconclusive' | 'fail';
+}
+
+/**
+ * One finding for each verdict that is no pass, so that a waiver can name it by its place; one for the whole where no verdict is as bad. A result that
+ * reports nothing of itself has none.
+ */
+export function ownOutcome(result: GivenResult): readonly JudgedFinding[] {
+  const { content } = result;
+  if (result.schema?.startsWith('trtforge.error/') === true) return [errorFinding(result)];
+  const parts = Object.entries(content.verdicts ?? {})
+    .flatMap(([key, value]) => stated(`verdicts.${key}`, value))
+    .filter(({ outcome }) => outcome !== 'pass')
+    .sort(bySeverity);
+  const [whole] = [
+    ...endOf(content),
+    ...stated('outcome', content.outcome),
+    ...stated('verdict.outcome', fieldOf(result, 'verdict.outcome')),
+  ].sort(bySeverity);
+  const [worst] = parts;
+  const isExplained = whole === undefined || (worst !== undefined && bySeverity(worst, whole) <= 0);
+  return (isExplained ? parts : [whole, ...parts]).map((each) => ownFinding(result, each));
+}
+
+const bySeverity = (a: Statement, b: Statement): number => severity(a.outcome) - severity(b.outcome);
+
+function stated(at: string, value: unknown): readonly Statement[] {
+  const outcome = OUTCOMES.get(typeof value === 'string' ? value.toLowerCase() : value);
+  return outcome === undefined ? [] : [{ at, outcome }];
+}
+
+/** What the command ended with; `ok` is for results that have no exit code, since inconclusive is not ok either. */
+function endOf({ exitCode, ok }: GivenResult['content']): readonly Statement[] {
+  if (typeof exitCode === 'number')
+    return [{ at: 'exitCode', outcome: exitCode === 0 ? 'pass' : exitCode === 4 ? 'inconclusive' : 'fail' }];
+  return typeof ok === 'boolean' ? [{ at: 'ok', outcome: ok ? 'pass' : 'fail' }] : [];
+}
+
+const fieldOf = ({ content }: GivenResult, path: string): unknown => valuesAt(content, path)[0]?.value;
+
+function ownFinding(result: GivenResult, { at, outcome }: Statement): JudgedFinding {
+  const reason = fieldOf(result, 'reasons[0]') ?? fieldOf(result, 'verdict.reasons[0]');
+  return finding({
+    check: OWN_OUTCOME,
+    why: WHY,
+    result: result.name,
+    field: at,
+    at,
+    rule: outcome === 'pass' ? 'within' : OWN_OUTCOME,
+    outcome,
+    message: `${result.name} itself reports ${outcome} (${at})${outcome !== 'pass' && typeof reason === 'string' ? `: ${reason}` : '.'}`,
+  });
+}
+
+/** A command that ended in an error has no result: that fails, and no waiver excuses it. */
+function errorFinding(result: GivenResult): JudgedFinding {
+  const said = [fieldOf(result, 'error.code'), fieldOf(result, 'error.message')];
+  return finding({
+    check: null,
+    why: null,
+    result: result.name,
+    field: null,
+    at: null,
+    rule: 'error-result',
+    outcome: 'fail',
+    message: `${result.name} is no result but an error: ${said.filter((each) => typeof each === 'string').join(' ')}`,
+  });
+}
+
+const finding = (
+  facts: Pick<GateFinding, 'check' | 'why' | 'result' | 'field' | 'at' | 'rule' | 'outcome' | 'message'>,
+): JudgedFinding => ({
+  worse: null,
+  finding: { ...facts, unwaived: facts.outcome, unit: null, baseline: null, waiver: null, line: null },
+});

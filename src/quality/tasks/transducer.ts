@@ -1,0 +1,201 @@
+import { inDtype } from '../../engines/run/inputs.js';
+import type { Binding, Session } from '../../engines/runtime/session.js';
+import { TrtforgeError } from '../../errors.js';
+import { elementCount } from '../../formats/tensor/dtype.js';
+import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
+import { float32Values, integerTensor, numbersOf, tensorFrom } from '../../formats/tensor/values.js';
+
+/** What runs a component: the part of a session that decoding needs. */
+export type Runner = Pick<Session, 'inputs' | 'outputs' | 'run'>;
+
+/** What a decoder must know of a bundle besides its models. */
+export interface TransducerFacts {
+  /** Logits before the durations: tokens and the blank. */
+  readonly tokenLogits: number;
+  readonly blankId: number;
+  /** One per duration logit; empty for a plain transducer. */
+  readonly durations: readonly number[];
+  /** Smallest shapes the engines take, by component and input: narrower calls are padded with zeros. */
+  readonly smallest: Readonly<Record<'predictor' | 'joint', ReadonlyMap<string, readonly number[]>>>;
+  /** Axis of time in what the encoder gives and the joint network takes. */
+  readonly timeAxis: number;
+  /** Axis of tokens in what the predictor gives and the joint network takes. */
+  readonly tokenAxis: number;
+}
+
+export interface Encoded {
+  readonly output: Tensor;
+  /** Steps of the first row that are no padding. */
+  readonly steps: number;
+}
+
+/** Features [batch, mels, frames] to encoder steps; every row is `frames` long. */
+export async function encode(
+  encoder: Runner,
+  features: Tensor,
+  frames: number,
+  timeAxis: number,
+): Promise<Encoded> {
+  const audio = inputOf(encoder, isFloat, 'encoder', 'features');
+  const inputs = new Map([[audio.name, inDtype(audio, features, 'the features')]]);
+  const length = encoder.inputs.find(isInteger);
+  const batch = features.shape[0] ?? 1;
+  if (length !== undefined) {
+    const shape = length.shape?.length === 2 ? [batch, 1] : [batch];
+    inputs.set(
+      length.name,
+      inDtype(length, integerTensor('int64', shape, new Array<number>(batch).fill(frames)), 'the lengths'),
+    );
+  }
+  const outputs = await encoder.run(inputs);
+  const output = firstFloat(encoder, outputs);
+  const lengths = encoder.outputs.find(isInteger);
+  const counted = lengths === undefined ? undefined : numbersOf(outputs.get(lengths.name)!)[0];
+  const axisSteps = output.shape[timeAxis] ?? 0;
+  return { output, steps: Math.min(counted ?? axisSteps, axisSteps) };
+}
+
+/** The predictor, which has seen `tokens`: what it gives for the last of them. */
+export class PredictorState {
+  readonly #predictor: Runner;
+  readonly #facts: TransducerFacts;
+  #states: NamedTensors = new Map();
+  output: Tensor | undefined;
+
+  constructor(predictor: Runner, facts: TransducerFacts) {
+    this.#predictor = predictor;
+    this.#facts = facts;
+  }
+
+  /** The same state, to be fed something else. */
+  fork(): PredictorState {
+    const forked = new PredictorState(this.#predictor, this.#facts);
+    forked.#states = this.#states;
+    forked.output = this.output;
+    return forked;
+  }
+
+  /** Feeds one token (the blank at the start) and keeps the states that come back. */
+  async feed(token: number): Promise<void> {
+    const tokens = inputOf(this.#predictor, isInteger, 'predictor', 'tokens');
+    const smallest = this.#facts.smallest.predictor;
+    const [batch = 1] = smallest.get(tokens.name) ?? [1];
+    const inputs = new Map([
+      [
+        tokens.name,
+        inDtype(
+          tokens,
+          integerTensor('int64', [batch, 1], new Array<number>(batch).fill(token)),
+          'the token',
+        ),
+      ],
+    ]);
+    const states = this.#predictor.inputs.filter(isFloat);
+    for (const state of states)
+      inputs.set(state.name, this.#states.get(state.name) ?? zeros(state, smallest.get(state.name)));
+    const outputs = await this.#predictor.run(inputs);
+    const returned = returnedStates(this.#predictor, states);
+    this.#states = new Map(states.map((state) => [state.name, outputs.get(returned.get(state.name)!.name)!]));
+    const taken = new Set([...returned.values()].map(({ name }) => name));
+    const output = this.#predictor.outputs.find((one) => isFloat(one) && !taken.has(one.name));
+    if (output === undefined) throw notATransducer('The predictor gives nothing but its states.');
+    this.output = outputs.get(output.name)!;
+  }
+}
+
+/** `h` comes back as `h_out`; where names do not say it, states come back in the order they go in, after the output. */
+function returnedStates(predictor: Runner, states: readonly Binding[]): ReadonlyMap<string, Binding> {
+  const floats = predictor.outputs.filter(isFloat);
+  const last = floats.slice(floats.length - states.length);
+  return new Map(
+    states.map((state, index) => {
+      const named = floats.find(({ name }) => name === `${state.name}_out` || name === `${state.name}_n`);
+      const found = named ?? last[index];
+      if (found === undefined)
+        throw notATransducer(`The predictor does not give its state «${state.name}» back.`);
+      return [state.name, found];
+    }),
+  );
+}
+
+/** The logits of one encoder step and the predictor's last output, first row. */
+export async function jointLogits(
+  joint: Runner,
+  { output }: Encoded,
+  step: number,
+  predicted: Tensor,
+  facts: TransducerFacts,
+): Promise<Float32Array> {
+  const [fromEncoder, fromPredictor] = jointBindings(joint);
+  const atLeast = (binding: Binding, axis: number) => facts.smallest.joint.get(binding.name)?.[axis] ?? 1;
+  const frame = window(output, facts.timeAxis, step, atLeast(fromEncoder, facts.timeAxis));
+  const token = window(predicted, facts.tokenAxis, 0, atLeast(fromPredictor, facts.tokenAxis));
+  const outputs = await joint.run(
+    new Map([
+      [fromEncoder.name, inDtype(fromEncoder, frame, "the encoder's output")],
+      [fromPredictor.name, inDtype(fromPredictor, token, "the predictor's output")],
+    ]),
+  );
+  const logits = firstFloat(joint, outputs);
+  return float32Values(logits).slice(0, logits.shape.at(-1) ?? 0);
+}
+
+function jointBindings(joint: Runner): readonly [Binding, Binding] {
+  const floats = joint.inputs.filter(isFloat);
+  const encoder = floats.find(({ name }) => /^enc/i.test(name)) ?? floats[0];
+  const predictor =
+    floats.find(({ name }) => /^(?:pred|dec)/i.test(name)) ?? floats.find((one) => one !== encoder);
+  if (encoder === undefined || predictor === undefined)
+    throw notATransducer('The joint network has no two floating-point inputs.');
+  return [encoder, predictor];
+}
+
+/** `count` places of an axis from `start` on, as float32; beyond the end zeros. */
+export function window(tensor: Tensor, axis: number, start: number, count: number): Tensor {
+  const size = tensor.shape[axis] ?? 1;
+  const inner = elementCount(tensor.shape.slice(axis + 1));
+  const outer = elementCount(tensor.shape.slice(0, axis));
+  const values = float32Values(tensor);
+  const kept = Math.max(0, Math.min(count, size - start));
+  const out = new Float32Array(outer * count * inner);
+  for (let row = 0; row < outer; row++) {
+    const from = (row * size + start) * inner;
+    out.set(values.subarray(from, from + kept * inner), row * count * inner);
+  }
+  return tensorFrom('float32', tensor.shape.with(axis, count), out);
+}
+
+const isFloat = ({ dtype }: Binding): boolean => /float/.test(dtype);
+const isInteger = ({ dtype }: Binding): boolean => /^u?int/.test(dtype);
+
+function inputOf(
+  runner: Runner,
+  fits: (binding: Binding) => boolean,
+  component: string,
+  what: string,
+): Binding {
+  const found = runner.inputs.find(fits);
+  if (found === undefined) throw notATransducer(`The ${component} has no input for the ${what}.`);
+  return found;
+}
+
+function firstFloat(runner: Runner, outputs: NamedTensors): Tensor {
+  const tensor = outputs.get(runner.outputs.find(isFloat)?.name ?? '');
+  if (tensor === undefined) throw notATransducer('A component gives no floating-point output.');
+  return tensor;
+}
+
+function zeros(binding: Binding, shape: readonly number[] | undefined): Tensor {
+  const dims = shape ?? (binding.shape ?? []).map((size) => (typeof size === 'number' ? size : 1));
+  return inDtype(
+    binding,
+    tensorFrom('float32', dims, new Float32Array(elementCount(dims))),
+    'the first state',
+  );
+}
+
+const notATransducer = (message: string) =>
+  new TrtforgeError('TF_BUNDLE_MISMATCH', message, {
+    remedy:
+      'What is decoded are bundles of an encoder, a predictor and a joint network; for others leave it out (--skip verify of a bundle, --decoder of verify).',
+  });

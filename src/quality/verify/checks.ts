@@ -1,0 +1,203 @@
+import { TrtforgeError } from '../../errors.js';
+import type { Comparison } from '../../formats/tensor/compare/comparison.js';
+import type { Tolerance } from '../../formats/tensor/compare/pair-sums.js';
+import { type Measure, measure, type VerifiedOutput } from './result.js';
+
+/** Checks that can be asked for, with the threshold that Polygraphy uses when none is given. */
+const similarities = { l2: 1e-5, cosine: 0.997, psnr: 30, snr: 20 } as const;
+const errorStatistics = ['max', 'mean', 'median', 'quantile'] as const;
+export const checkKinds = ['elemwise', ...errorStatistics, 'l2', 'cosine', 'psnr', 'snr'] as const;
+export type CheckKind = (typeof checkKinds)[number];
+
+/** One check, for one output or (`name` null) for all. `threshold` is the fraction for `quantile`, null for the usual one. */
+export interface AskedCheck {
+  readonly name: string | null;
+  readonly kind: CheckKind;
+  readonly threshold: number | null;
+}
+
+/** One check of one output, with its numbers. */
+export type ResolvedCheck =
+  /** An absolute error's statistic within a limit of its own. */
+  | { readonly kind: 'error'; readonly statistic: 'p99' | 'max'; readonly limit: number }
+  /** Of few elements: the absolute errors' RMS or 99th percentile, each within a limit of its own. */
+  | { readonly kind: 'few'; readonly rms: number; readonly p99: number }
+  /** Every element within atol + rtol * |reference|: numpy.allclose's rule. */
+  | { readonly kind: 'excess' }
+  /** No element beyond both tolerances: Polygraphy's rule. */
+  | { readonly kind: 'elemwise' }
+  /** The statistic of the absolute errors within atol, or that of the relative errors within rtol. */
+  | { readonly kind: 'max' | 'mean' | 'median' }
+  | { readonly kind: 'quantile'; readonly fraction: number }
+  | { readonly kind: keyof typeof similarities; readonly threshold: number };
+
+export const USUAL_QUANTILE = 0.99;
+
+/** Throws TF_USAGE for a threshold that a check cannot have; NaN would pass whatever is compared. */
+export function checkThresholds(asked: readonly AskedCheck[]): void {
+  const wrong = asked.find(({ kind, threshold }) => !isPossible(kind, threshold));
+  if (wrong === undefined) return;
+  throw new TrtforgeError(
+    'TF_USAGE',
+    `The check ${wrong.kind} cannot have the threshold ${wrong.threshold}.`,
+  );
+}
+
+/** The checks that hold for an output; of several of a kind the output's own goes first, then the last one said. */
+export function resolveChecks(output: string, asked: readonly AskedCheck[]): readonly ResolvedCheck[] {
+  return checkKinds.flatMap((kind): ResolvedCheck[] => {
+    const ofKind = asked.filter((check) => check.kind === kind);
+    const found =
+      ofKind.findLast(({ name }) => name === output) ?? ofKind.findLast(({ name }) => name === null);
+    if (found === undefined) return [];
+    switch (kind) {
+      case 'elemwise':
+      case 'max':
+      case 'mean':
+      case 'median':
+        return [{ kind }];
+      case 'quantile':
+        return [{ kind, fraction: found.threshold ?? USUAL_QUANTILE }];
+      default:
+        return [{ kind, threshold: found.threshold ?? similarities[kind] }];
+    }
+  });
+}
+
+const UNBOUNDED = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY] as const;
+
+/** What a threshold can be: a cosine above 1 would fail whatever is compared. */
+const possible: Readonly<Partial<Record<CheckKind, readonly [number, number]>>> = {
+  quantile: [0, 1],
+  cosine: [-1, 1],
+  l2: [0, Number.POSITIVE_INFINITY],
+};
+
+function isPossible(kind: CheckKind, threshold: number | null): boolean {
+  const [least, most] = possible[kind] ?? UNBOUNDED;
+  return threshold === null || (Number.isFinite(threshold) && threshold >= least && threshold <= most);
+}
+
+/** Reads `cosine`, `cosine=0.99`, `quantile=0.95`, and `logits:cosine=0.99` for one output (the last colon separates). Throws TF_USAGE. */
+export function parseCheck(text: string): AskedCheck {
+  const match = /^(?:(.+):)?([a-z0-9]+)(?:=(.+))?$/i.exec(text.trim());
+  const kind = checkKinds.find((known) => known === match?.[2]);
+  const given = match?.[3];
+  const threshold = given === undefined ? null : Number(given);
+  const takesNumber = kind === 'quantile' || (kind !== undefined && kind in similarities);
+  const isNumber = threshold === null || (given?.trim() !== '' && Number.isFinite(threshold) && takesNumber);
+  if (kind === undefined || !isNumber || !isPossible(kind, threshold)) {
+    throw new TrtforgeError('TF_USAGE', `«${text}» is not a check.`, {
+      remedy: `Checks are ${checkKinds.join(', ')}; quantile, l2, cosine, psnr and snr take a number: cosine=0.99, quantile=0.95; logits:cosine=0.99 is for one output. The limits of the others are --atol and --rtol.`,
+    });
+  }
+  return { name: match?.[1] ?? null, kind, threshold };
+}
+
+export type CheckResult = VerifiedOutput['checks'][number];
+
+/** Holds the statistics against one check. A measure of NaN means that no pair was finite; the check of non-finite elements speaks for that. */
+export function evaluate(check: ResolvedCheck, comparison: Comparison, tolerance: Tolerance): CheckResult {
+  switch (check.kind) {
+    case 'error':
+      return atMost(check.statistic, comparison.absolute[check.statistic], check.limit);
+    case 'few': {
+      const rms = atMost('RMS', comparison.l2 / Math.sqrt(comparison.finite), check.rms);
+      const p99 = atMost('p99', comparison.absolute.p99, check.p99);
+      return rms.pass || !p99.pass ? orElse(rms, p99) : orElse(p99, rms);
+    }
+    case 'excess':
+      return atMost('max beyond rtol', comparison.excess, tolerance.absolute);
+    case 'elemwise':
+      return atMost('elements beyond atol and rtol', comparison.beyondBoth, 0);
+    case 'l2':
+      return atMost('L2', comparison.l2, check.threshold);
+    case 'cosine':
+      return atLeast('cosine similarity', comparison.cosineSimilarity, check.threshold);
+    case 'psnr':
+      return atLeast('PSNR in dB', comparison.peakSignalToNoise, check.threshold);
+    case 'snr':
+      return atLeast('SNR in dB', comparison.signalToNoise, check.threshold);
+    default:
+      return either(check, comparison, tolerance);
+  }
+}
+
+/** A check with what was measured and its limit: `p99 is 0.02, above the limit 0.01`. */
+export function checkText({ statistic, measured, limit, pass, bound, or }: CheckResult): string {
+  if (measured === 'NaN') return `${statistic} is unknown: no value is finite on both sides`;
+  const amount = (measure: Measure) => shortNumber(Number(measure));
+  if (or !== undefined)
+    return `${statistic} is ${amount(measured)} (limit ${amount(limit)}) and ${or.statistic} ${amount(or.measured)} (limit ${amount(or.limit)}): ${pass ? 'one is within' : 'both are above'}`;
+  const side = pass ? 'within' : bound === 'at-least' ? 'below' : 'above';
+  return `${statistic} is ${amount(measured)}, ${side} the limit ${amount(limit)}`;
+}
+
+/** Three digits, which is more than an error means. */
+export const shortNumber = (value: number): string =>
+  value !== 0 && Math.abs(value) < 1e-3 ? value.toExponential(2) : String(Number(value.toPrecision(3)));
+
+function either(
+  check: Extract<ResolvedCheck, { readonly kind: 'max' | 'mean' | 'median' | 'quantile' }>,
+  { absolute, relative }: Comparison,
+  tolerance: Tolerance,
+): CheckResult {
+  const isQuantile = check.kind === 'quantile';
+  const statistic = isQuantile ? `quantile ${check.fraction}` : check.kind;
+  const of = (errors: Comparison['absolute']) =>
+    isQuantile ? (errors.asked ?? errors.p99) : errors[check.kind];
+  const first = atMost(statistic, of(absolute), tolerance.absolute);
+  const second = atMost(`${statistic} relative`, of(relative), tolerance.relative);
+  return orElse(first, second);
+}
+
+/** Passes where one of two does. */
+const orElse = (first: CheckResult, { statistic, measured, limit, pass }: CheckResult): CheckResult => ({
+  ...first,
+  pass: first.pass || pass,
+  or: { statistic, measured, limit },
+});
+
+export const atMost = (statistic: string, measured: number, limit: number): CheckResult => ({
+  statistic,
+  measured: measure(measured),
+  limit,
+  pass: !(measured > limit),
+});
+
+const atLeast = (statistic: string, measured: number, limit: number): CheckResult => ({
+  statistic,
+  measured: measure(measured),
+  limit,
+  pass: !(measured < limit),
+  bound: 'at-least',
+});
+
+/**
+ * Whether a candidate of zeros fails a check for certain, as far as the reference's own statistics tell: then nothing needs to be compared again to know
+ * that the check can fail.
+ */
+export function zerosSurelyFail(
+  check: ResolvedCheck,
+  { reference, finite }: Comparison,
+  tolerance: Tolerance,
+): boolean {
+  const peak = Math.max(Math.abs(reference.min), Math.abs(reference.max));
+  if (!(peak > 0)) return false;
+  switch (check.kind) {
+    case 'error':
+      return check.statistic === 'max' && peak > check.limit;
+    case 'excess':
+      return peak * (1 - tolerance.relative) > tolerance.absolute;
+    case 'elemwise':
+    case 'max':
+      return peak > tolerance.absolute && tolerance.relative < 1;
+    case 'l2':
+      return Math.sqrt(finite * (reference.mean ** 2 + reference.deviation ** 2)) > check.threshold * 1.001;
+    case 'cosine':
+    case 'snr':
+      return check.threshold > 0;
+    default:
+      return false;
+  }
+}

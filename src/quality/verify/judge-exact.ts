@@ -1,0 +1,137 @@
+import { comparePairs } from '../../formats/tensor/compare/comparison.js';
+import { compareExactly, zerosOutside } from '../../formats/tensor/compare/exact-comparison.js';
+import type { FarPair } from '../../formats/tensor/compare/worst-pairs.js';
+import { dtypes, elementCount } from '../../formats/tensor/dtype.js';
+import { floatReader, joinedFloats } from '../../formats/tensor/float-reader.js';
+import { atMost, checkText } from './checks.js';
+import { errorStatistics, sidesOf } from './error-statistics.js';
+import { described, type JudgedOutput, type JudgeRequest, located, WORST_ELEMENTS } from './judged.js';
+import { toleranceText } from './option-text.js';
+import { measure, type VerifiedOutput } from './result.js';
+import { type ExactLimits, exactLimitsFor } from './tolerance.js';
+
+/**
+ * Holds integers or booleans of all samples against the reference, to the last bit. A tolerance counts where it names the output: one for all outputs is
+ * meant for floats, and would let the index of another class pass.
+ */
+export function judgeExact(request: JudgeRequest): JudgedOutput {
+  const { name } = request;
+  const limits = exactLimitsFor(name, request.precision, request);
+  const found = compareSamples(request, limits);
+  const { elements, different, largest } = found;
+  const share = (count: number) => (elements === 0 ? 0 : count / elements);
+  const statistic = limits.asked === null ? 'share that differs' : 'share outside tolerance';
+  const decides = atMost(statistic, share(found.outside), limits.share);
+  const zeros = decides.pass ? zerosIn(request, limits) : { outside: elements, areReference: false };
+  const zerosPass = decides.pass && elements > 0 && share(zeros.outside) <= limits.share;
+  const doubt = !decides.pass
+    ? undefined
+    : elements === 0
+      ? 'the output is empty.'
+      : zerosPass && !zeros.areReference && request.allowLoose !== true
+        ? 'this tolerance cannot fail: a candidate that gives only zeros would pass too.'
+        : undefined;
+  const reasons = decides.pass
+    ? [doubt].flatMap((reason) => reason ?? [])
+    : [whyFailed(request, limits, found, checkText(decides))];
+  return {
+    output: {
+      ...described(request, elements),
+      outcome: decides.pass ? (doubt === undefined ? 'pass' : 'inconclusive') : 'fail',
+      pass: decides.pass,
+      checks: [decides],
+      tolerance: limits.asked,
+      statistics: [
+        { name: 'max', amount: measure(largest) },
+        { name: 'different elements', amount: different },
+        { name: 'outside tolerance', amount: found.outside },
+        ...found.statistics,
+      ],
+      histogram: { bins: [], zeros: elements - different, nonFinite: 0 },
+      zerosPass,
+      ...(found.sides === undefined ? {} : { sides: found.sides }),
+      worst: found.worst.map((pair) => located(pair, request.reference)),
+      reasons: reasons.map((reason) => `${name}: ${reason}`),
+    },
+    failures: decides.pass ? [] : found.failures,
+  };
+}
+
+interface Found {
+  readonly elements: number;
+  readonly different: number;
+  readonly outside: number;
+  readonly largest: number;
+  readonly worst: readonly FarPair[];
+  readonly failures: JudgedOutput['failures'];
+  readonly statistics: VerifiedOutput['statistics'];
+  readonly sides: VerifiedOutput['sides'];
+}
+
+function compareSamples(request: JudgeRequest, { tolerance }: ExactLimits): Found {
+  const { name } = request;
+  let [elements, different, outside, largest] = [0, 0, 0, 0];
+  const failures: { chunk: number; kind: string; maxAbs: number }[] = [];
+  const worst: FarPair[] = [];
+  for (const [chunk, reference] of request.reference.entries()) {
+    const candidate = request.candidate[chunk];
+    if (candidate === undefined) continue;
+    const found = compareExactly(candidate, reference, name, WORST_ELEMENTS, tolerance);
+    worst.push(...found.worst.map((pair) => ({ ...pair, index: elements + pair.index })));
+    elements += elementCount(reference.shape);
+    different += found.different;
+    outside += found.outside;
+    largest = Math.max(largest, found.largest);
+    if (found.outside > 0) failures.push({ chunk, kind: 'differs', maxAbs: found.largest });
+  }
+  const furthest = worst.sort((a, b) => b.error - a.error).slice(0, WORST_ELEMENTS);
+  return {
+    elements,
+    different,
+    outside,
+    largest,
+    worst: furthest,
+    failures,
+    ...asNumbers(request, tolerance),
+  };
+}
+
+/** Statistics of the values as floats, as Polygraphy gives them of integers and booleans too; none of complex numbers. */
+function asNumbers(
+  request: JudgeRequest,
+  tolerance: ExactLimits['tolerance'],
+): Pick<Found, 'statistics' | 'sides'> {
+  const tensors = [...request.candidate, ...request.reference];
+  if (tensors.some(({ dtype }) => dtypes[dtype].kind === 'complex'))
+    return { statistics: [], sides: undefined };
+  const joined = (side: JudgeRequest['reference']) =>
+    joinedFloats(side.map((tensor) => floatReader(tensor, request.name)));
+  const pairs = { candidate: joined(request.candidate), reference: joined(request.reference) };
+  const comparison = comparePairs(pairs, tolerance, 'all');
+  // These two are counted exactly.
+  const counted = new Set(['max', 'outside tolerance']);
+  const statistics = errorStatistics(comparison).filter(({ name }) => !counted.has(name));
+  return { statistics, sides: sidesOf(comparison, pairs) };
+}
+
+/** How many zeros would be outside the limits in the place of the candidate, and whether the reference is nothing but zeros. */
+function zerosIn({ reference, name }: JudgeRequest, { tolerance }: ExactLimits) {
+  const count = (within: ExactLimits['tolerance']) =>
+    reference.reduce((sum, tensor) => sum + zerosOutside(tensor, within, name), 0);
+  return { outside: count(tolerance), areReference: count({ absolute: 0, relative: 0 }) === 0 };
+}
+
+function whyFailed(
+  { name, atol, rtol, checks = [] }: JudgeRequest,
+  limits: ExactLimits,
+  found: Found,
+  check: string,
+): string {
+  const { elements, different, outside } = found;
+  if (limits.asked !== null) return `${outside} of ${elements} elements are outside the tolerance: ${check}.`;
+  const isForAll = [...atol, ...rtol, ...checks].length > 0;
+  const hint = isForAll
+    ? ` Integers and booleans are held against each other exactly; a tolerance or check that names the output counts for them: --atol ${toleranceText({ name, value: 1 })}.`
+    : '';
+  return `${different} of ${elements} elements differ: ${check}.${hint}`;
+}

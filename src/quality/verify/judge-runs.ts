@@ -1,0 +1,89 @@
+import type { Binding } from '../../engines/runtime/session.js';
+import { TrtforgeError } from '../../errors.js';
+import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
+import { tensorReader } from '../../formats/tensor/tensor-reader.js';
+import { judgeOutput } from './judge-output.js';
+import type { JudgedOutput } from './judged.js';
+import { worst } from './outcome.js';
+import type { VerifyRequest } from './request.js';
+import type { VerifyOutcome } from './result.js';
+import type { VerifyPrecision } from './tolerance.js';
+
+/** What a model gave: its outputs, sample by sample. */
+export interface Outputs {
+  readonly outputs: readonly NamedTensors[];
+  readonly bindings: readonly Binding[];
+}
+
+/** All outputs of two models compared. */
+export interface RunsJudgement {
+  readonly judged: readonly JudgedOutput[];
+  /** Outputs without a counterpart of the same shape; `sample` is where the shapes differ first, null where the candidate has no such output. */
+  readonly broken: readonly {
+    readonly name: string;
+    readonly sample: number | null;
+    readonly reason: string;
+  }[];
+}
+
+/** Outputs that both have in the same shape are compared; everything else breaks the contract. Throws TF_VERIFY_MISMATCH when nothing is common. */
+export function judgeRuns(
+  request: VerifyRequest,
+  precision: VerifyPrecision,
+  reference: Outputs,
+  candidate: Outputs,
+): RunsJudgement {
+  const given = new Set(candidate.bindings.map(({ name }) => name));
+  const expected = reference.bindings.map(({ name }) => name);
+  if (!expected.some((name) => given.has(name))) {
+    throw new TrtforgeError(
+      'TF_VERIFY_MISMATCH',
+      `${request.candidate} and ${request.reference} have no output in common: ${[...given].join(', ')} against ${expected.join(', ')}.`,
+    );
+  }
+  const judged: JudgedOutput[] = [];
+  const broken: RunsJudgement['broken'][number][] = [];
+  for (const name of expected) {
+    const [ours, theirs] = [tensorsOf(candidate.outputs, name), tensorsOf(reference.outputs, name)];
+    const sample = theirs.findIndex(({ shape }, index) => shapeText(ours[index]?.shape) !== shapeText(shape));
+    if (!given.has(name)) {
+      broken.push({ name, sample: null, reason: `The candidate has no output ${name}.` });
+    } else if (sample >= 0) {
+      const reason = `${name} is ${shapeText(ours[sample]?.shape)} in the candidate and ${shapeText(theirs[sample]?.shape)} in the reference.`;
+      broken.push({ name, sample, reason });
+    } else {
+      const { atol = [], rtol = [] } = request;
+      const [left, right] = [ours.map(tensorReader), theirs.map(tensorReader)];
+      judged.push(judgeOutput({ name, precision, atol, rtol, candidate: left, reference: right }));
+    }
+  }
+  return { judged, broken };
+}
+
+/** The outputs that failed, each with the first sample that did. */
+export const failedOutputs = ({
+  judged,
+  broken,
+}: RunsJudgement): readonly { readonly name: string; readonly sample: number }[] => [
+  ...broken.flatMap(({ name, sample }) => (sample === null ? [] : [{ name, sample }])),
+  ...judged
+    .filter(({ output }) => output.outcome === 'fail')
+    .map(({ output, failures }) => ({ name: output.name, sample: failures[0]?.chunk ?? 0 })),
+];
+
+/** The outcomes of a judgement; an output in `doubts` did not fail, whatever it gave. */
+export function outcomesOf(
+  { judged, broken }: RunsJudgement,
+  doubts: ReadonlyMap<string, string>,
+): { readonly contract: VerifyOutcome; readonly numeric: VerifyOutcome } {
+  const outcome = (name: string, own: VerifyOutcome) => (doubts.has(name) ? 'inconclusive' : own);
+  return {
+    contract: worst(['pass', ...broken.map(({ name }) => outcome(name, 'fail'))]),
+    numeric: worst(judged.map(({ output }) => outcome(output.name, output.outcome))),
+  };
+}
+
+const shapeText = (shape: readonly number[] | undefined): string => `[${shape?.join(', ')}]`;
+
+const tensorsOf = (samples: readonly NamedTensors[], name: string): readonly Tensor[] =>
+  samples.flatMap((tensors) => tensors.get(name) ?? []);

@@ -1,0 +1,93 @@
+import { isPlanFile } from '../../engines/plan/header.js';
+import { openModel } from '../../formats/onnx/model.js';
+import { attributeOf } from '../../formats/onnx/node-types.js';
+import {
+  isStored,
+  type Operation,
+  operatorName,
+  readFlow,
+  type Value,
+} from '../../formats/precision/flow.js';
+import { inlineFunctions } from '../../formats/precision/inline-functions.js';
+import { drawsNumbers } from '../../formats/precision/operator-traits.js';
+import type { NamedTensors } from '../../formats/tensor/tensor.js';
+import { failedOutputs, judgeRuns, type Outputs, type RunsJudgement } from './judge-runs.js';
+import type { VerifyRequest } from './request.js';
+import type { VerifyPrecision } from './tolerance.js';
+
+/**
+ * The outputs of a model that depend on random numbers, each with a node that draws them. With `seedsRepeat` a node with a seed of its own is not random:
+ * ONNX Runtime draws the same numbers from it in every process, TensorRT others.
+ */
+function randomOutputs(path: string, seedsRepeat: boolean): ReadonlyMap<string, string> {
+  const model = openModel(path);
+  try {
+    inlineFunctions(model.proto);
+    const isFalse = ({ tensor }: Value) =>
+      tensor !== undefined && [...model.weight(tensor).chunks()].every((bytes) => bytes[0] === 0);
+    const draws = (operation: Operation) => {
+      const { node, inputs } = operation;
+      const training = node.opType === 'Dropout' ? inputs[2] : undefined;
+      const isDropout = training !== undefined && !(isStored(training) && isFalse(training));
+      if (!isDropout && !drawsNumbers(operatorName(operation))) return false;
+      return !(seedsRepeat && attributeOf(node, 'seed') !== undefined);
+    };
+    const flow = readFlow(model.proto);
+    const random = new Map<Value, string>();
+    for (const operation of flow.operations) {
+      const read = [...operation.inputs, ...operation.bodies.flatMap(({ outputs }) => outputs)];
+      const from = read.find((value) => value !== undefined && random.has(value));
+      const drawn = draws(operation) ? operation.label : from && random.get(from);
+      if (drawn === undefined) continue;
+      for (const output of operation.outputs) if (output !== undefined) random.set(output, drawn);
+    }
+    return new Map(
+      flow.root.outputs.flatMap((value) => {
+        const drawn = value && random.get(value);
+        return value === undefined || drawn === undefined ? [] : [[value.name, drawn] as const];
+      }),
+    );
+  } finally {
+    model.close();
+  }
+}
+
+/**
+ * Why a failure of an output shows nothing, by output: it depends on random numbers, or `runAgain`, the reference's second run over the samples up to
+ * the first that failed, does not agree with the first run.
+ */
+export async function unrepeatable(
+  request: VerifyRequest,
+  precision: VerifyPrecision,
+  judgement: RunsJudgement,
+  reference: Outputs,
+  runAgain: (samples: number) => Promise<readonly NamedTensors[]>,
+): Promise<ReadonlyMap<string, string>> {
+  const failed = failedOutputs(judgement);
+  const doubts = new Map<string, string>();
+  if (failed.length === 0) return doubts;
+  const random = randomOutputs(request.reference, !isPlanFile(request.candidate));
+  const unexplained = failed.filter(({ name }) => {
+    const node = random.get(name);
+    if (node !== undefined) doubts.set(name, `${name} depends on the random numbers that ${node} draws.`);
+    return node === undefined;
+  });
+  if (unexplained.length === 0) return doubts;
+  const last = Math.max(...unexplained.map(({ sample }) => sample));
+  // All samples before it too: a generator with a seed goes on from run to run.
+  const again = await runAgain(last + 1);
+  for (const { name, sample } of unexplained) {
+    const bindings = reference.bindings.filter((binding) => binding.name === name);
+    const run = (outputs: readonly NamedTensors[]) => ({
+      bindings,
+      outputs: outputs.slice(sample, sample + 1),
+    });
+    const itself = judgeRuns(request, precision, run(reference.outputs), run(again));
+    if (failedOutputs(itself).length > 0)
+      doubts.set(
+        name,
+        `${name}: the reference differs from itself in a second run on sample ${sample}, so it cannot judge the candidate.`,
+      );
+  }
+  return doubts;
+}

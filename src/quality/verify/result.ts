@@ -1,0 +1,140 @@
+import { z } from 'zod';
+import { describedInputSchema } from '../../engines/run/run-result.js';
+
+/** Numbers that JSON cannot hold travel by name. */
+export const measureSchema = z.union([z.number(), z.literal(['NaN', 'Infinity', '-Infinity'])]);
+export type Measure = z.infer<typeof measureSchema>;
+
+/** A number as JSON can hold it. */
+export function measure(value: number): Measure {
+  if (Number.isFinite(value)) return value;
+  return Number.isNaN(value) ? 'NaN' : value > 0 ? 'Infinity' : '-Infinity';
+}
+
+export const outcomeSchema = z.enum(['pass', 'fail', 'inconclusive']);
+export type VerifyOutcome = z.infer<typeof outcomeSchema>;
+
+const sideStatisticsSchema = z.object({
+  min: measureSchema,
+  max: measureSchema,
+  mean: measureSchema,
+  deviation: measureSchema,
+});
+
+export const verifiedOutputSchema = z.object({
+  name: z.string(),
+  /** Of the reference. */
+  dtype: z.string(),
+  candidateDtype: z.string(),
+  /** Of one sample. */
+  shape: z.array(z.number()),
+  /** Of all samples together; the statistics are over these. */
+  elements: z.number(),
+  outcome: outcomeSchema,
+  pass: z.boolean(),
+  /** What decides, in the units of the output. */
+  checks: z.array(
+    z.object({
+      statistic: z.string(),
+      measured: measureSchema,
+      limit: z.number(),
+      pass: z.boolean(),
+      /** `at-least` for similarities; absent means that the statistic may be the limit at most. */
+      bound: z.literal('at-least').optional(),
+      /** The check passes as well when this one is within its limit. */
+      or: z.object({ statistic: z.string(), measured: measureSchema, limit: z.number() }).optional(),
+    }),
+  ),
+  /** null for integers and booleans that are held against each other exactly: all for which none was asked by name. */
+  tolerance: z.object({ absolute: z.number(), relative: z.number(), why: z.string() }).nullable(),
+  /** The error's statistics in the order to print them. */
+  statistics: z.array(z.object({ name: z.string(), amount: measureSchema })),
+  histogram: z.object({
+    bins: z.array(z.object({ from: z.number(), to: z.number(), count: z.number() })),
+    zeros: z.number(),
+    nonFinite: z.number(),
+  }),
+  /** Whether a candidate of zeros would pass the same checks: then they tell nothing. */
+  zerosPass: z.boolean(),
+  /** The finite values of each side; absent for complex numbers. */
+  sides: z.object({ candidate: sideStatisticsSchema, reference: sideStatisticsSchema }).optional(),
+  /** NaN and infinities on each side; absent for integers and booleans. */
+  nonFinite: z
+    .object({
+      nanInCandidate: z.number(),
+      nanInReference: z.number(),
+      infiniteInCandidate: z.number(),
+      infiniteInReference: z.number(),
+      /** Both NaN, or the same infinity. */
+      matching: z.number(),
+      mismatching: z.number(),
+    })
+    .optional(),
+  /** The elements that are furthest apart, worst first. */
+  worst: z
+    .array(
+      z.object({
+        sample: z.number(),
+        index: z.array(z.number()),
+        candidate: measureSchema,
+        reference: measureSchema,
+        error: measureSchema,
+      }),
+    )
+    .optional(),
+  reasons: z.array(z.string()),
+});
+export type VerifiedOutput = z.infer<typeof verifiedOutputSchema>;
+
+/** What `verify` finds: one model held against another on the same inputs. */
+export const verifyResultSchema = z.object({
+  schema: z.literal('trtforge.verify/1'),
+  /** Paths as given, and what ran them. */
+  reference: z.string(),
+  candidate: z.string(),
+  referenceBackend: z.string(),
+  candidateBackend: z.string(),
+  /** What the tolerances are for. */
+  precision: z.enum(['fp32', 'fp16', 'bf16']),
+  /** Values that were computed in float32 and rounded to 16 bits, as a GPU stores them; 0 when the candidate has none. */
+  roundedValues: z.number(),
+  seed: z.number(),
+  samples: z.number(),
+  inputs: z.array(describedInputSchema),
+  outputs: z.array(verifiedOutputSchema),
+  verdicts: z.object({
+    /** Same outputs, of the same shapes. */
+    contract: outcomeSchema,
+    numeric: outcomeSchema,
+    /** null: no task metric was asked for. */
+    task: outcomeSchema.nullable(),
+  }),
+  /** Samples, under the name that streaming references use. */
+  chunks: z.number(),
+  failures: z.array(
+    z.object({ chunk: z.number(), tensor: z.string(), kind: z.string(), maxAbs: measureSchema }),
+  ),
+  /** null: the inputs are no stream. */
+  drift: z.null(),
+  outcome: outcomeSchema,
+  reasons: z.array(z.string()),
+  /** After a failed FP16 or BF16 conversion: what was found by converting the reference with more nodes in FP32; absent where nothing could be tried. */
+  next: z
+    .object({
+      /** Whether a conversion that was tried passes. */
+      passes: z.boolean(),
+      /** How many conversions were compared. */
+      tried: z.number(),
+      /** The smallest group that passes: what to add to the options of the conversion. */
+      keepOps: z.array(z.string()),
+      keepNodes: z.array(z.string()),
+      /** How many nodes are FP32 then. */
+      kept: z.number().nullable(),
+      command: z.string().nullable(),
+      message: z.string(),
+    })
+    .optional(),
+  /** The command line that does this again. */
+  repeat: z.string(),
+});
+export type VerifyResult = z.infer<typeof verifyResultSchema>;

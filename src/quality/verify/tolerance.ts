@@ -1,0 +1,166 @@
+import { TrtforgeError } from '../../errors.js';
+import { type GraphTypes, inferDtypes } from '../../formats/onnx/dtype-inference.js';
+import type { ModelProto } from '../../formats/onnx/onnx_pb.js';
+import type { Tolerance } from '../../formats/tensor/compare/pair-sums.js';
+import { type AskedCheck, type ResolvedCheck, resolveChecks } from './checks.js';
+
+export type VerifyPrecision = 'fp32' | 'fp16' | 'bf16';
+
+/** A tolerance in the units of an output, and where it comes from. */
+export interface JustifiedTolerance extends Tolerance {
+  readonly why: string;
+}
+
+/** A user's own tolerance, for one output or (`name` null) for all; the last that fits counts. */
+export interface AskedTolerance {
+  readonly name: string | null;
+  readonly value: number;
+}
+
+const bases: Readonly<Record<VerifyPrecision, { readonly bound: number; readonly why: string }>> = {
+  fp32: {
+    bound: 1e-5,
+    why: 'FP32 against FP32: 1e-5, what Polygraphy allows by default; only the order of sums differs',
+  },
+  fp16: {
+    bound: 5e-3,
+    why: "FP16 against FP32: 5e-3, NVIDIA's own bound for strongly typed models against their original",
+  },
+  bf16: {
+    bound: 4e-2,
+    why: 'BF16 against FP32: 4e-2, eight times the bound for FP16, as BF16 keeps 8 significant bits where FP16 keeps 11',
+  },
+};
+
+/** What decides about one output, in its own units. */
+export interface Limits {
+  /** What an element may be off: for counting, and for what the user asked. */
+  readonly tolerance: JustifiedTolerance;
+  /** What must hold. */
+  readonly checks: readonly ResolvedCheck[];
+}
+
+/** What Polygraphy allows when nothing is said, absolute and relative. */
+const POLYGRAPHY_TOLERANCE = 1e-5;
+
+/** A few elements of millions may be this much worse than nearly all others: 4 times the bound, of the largest reference. */
+const OUTLIER_FACTOR = 4;
+
+/** With fewer elements fewer than ten lie beyond the 99th percentile: it is little else than the maximum, and must not fail an output alone. */
+const FEWEST_FOR_P99 = 1000;
+
+/** The 99th percentile of normally distributed errors, in units of their root mean square. */
+const P99_OF_NORMAL = 2.576;
+
+/** The RMS of the errors of few elements that passes what p99 passes of many, plus three standard errors of an RMS of so few. */
+const rmsFactor = (elements: number): number => (2 / P99_OF_NORMAL) * (1 + 3 / Math.sqrt(2 * elements));
+
+/**
+ * The limits for an output whose reference has the given number of elements, root mean square and peak (largest magnitude).
+ *
+ * The bounds are meant as atol = rtol = bound for outputs around 1, so a typical element, of the size of the RMS, may be off by 2 * bound * RMS: by
+ * default 99 % of all elements must be within that, and every one within 4 * bound * peak. Relative to RMS and peak, a bound means the same for
+ * probabilities and for pixels. The largest error has a limit of its own, as rounding errors are spread like a bell and the largest of a million is
+ * twice the largest of a hundred. Below 1,000 elements it is enough that the RMS of the errors is what it is where 99 % are within that.
+ *
+ * What a user asks for is taken as it is: every element must be within atol + rtol * |reference|, or the checks asked for must hold.
+ */
+export function limitsFor(
+  output: string,
+  precision: VerifyPrecision,
+  reference: () => { readonly elements: number; readonly rms: number; readonly peak: number },
+  asked: {
+    readonly atol: readonly AskedTolerance[];
+    readonly rtol: readonly AskedTolerance[];
+    readonly checks?: readonly AskedCheck[];
+  },
+): Limits {
+  const { bound, why } = bases[precision];
+  const atol = askedFor(output, asked.atol);
+  const rtol = askedFor(output, asked.rtol);
+  const checks = resolveChecks(output, asked.checks ?? []);
+  if (checks.length > 0) {
+    const why =
+      atol === undefined && rtol === undefined ? 'what Polygraphy allows by default' : 'as asked for';
+    const [absolute, relative] = [atol ?? POLYGRAPHY_TOLERANCE, rtol ?? POLYGRAPHY_TOLERANCE];
+    return { tolerance: { absolute, relative, why }, checks };
+  }
+  if (atol !== undefined || rtol !== undefined) {
+    return {
+      tolerance: { absolute: atol ?? 0, relative: rtol ?? 0, why: 'as asked for' },
+      checks: [{ kind: 'excess' }],
+    };
+  }
+  const { elements, rms, peak } = reference();
+  return {
+    tolerance: {
+      absolute: bound * rms,
+      relative: bound,
+      why: `${why}; taken relative to the size of this output`,
+    },
+    checks: [
+      elements < FEWEST_FOR_P99
+        ? { kind: 'few', rms: rmsFactor(elements) * bound * rms, p99: 2 * bound * rms }
+        : { kind: 'error', statistic: 'p99', limit: 2 * bound * rms },
+      { kind: 'error', statistic: 'max', limit: OUTLIER_FACTOR * bound * peak },
+    ],
+  };
+}
+
+const askedFor = (output: string, asked: readonly AskedTolerance[]): number | undefined =>
+  (asked.findLast(({ name }) => name === output) ?? asked.findLast(({ name }) => name === null))?.value;
+
+/** Throws TF_USAGE for a tolerance that decides nothing: nothing is larger than NaN, so everything would pass. */
+export function checkTolerances(asked: readonly AskedTolerance[]): void {
+  const wrong = asked.find(({ value }) => !(Number.isFinite(value) && value >= 0));
+  if (wrong === undefined) return;
+  throw new TrtforgeError(
+    'TF_USAGE',
+    `A tolerance${wrong.name === null ? '' : ` for ${wrong.name}`} is ${wrong.value}, and must be a number from 0.`,
+  );
+}
+
+/** How many integers or booleans may differ: none in the same precision; near ties of an ArgMax fall the other way in 16 bits. */
+const allowedDifferences: Readonly<Record<VerifyPrecision, number>> = {
+  fp32: 0,
+  fp16: 0.01,
+  bf16: 0.01,
+};
+
+/** What integers and booleans may be off, and the share of them that may be off by more. */
+export interface ExactLimits {
+  readonly tolerance: Tolerance;
+  /** The same where it was asked for. */
+  readonly asked: JustifiedTolerance | null;
+  readonly share: number;
+}
+
+/** The limits for integers and booleans: every element within what is asked for this output by name, else no difference in more than the usual share. */
+export function exactLimitsFor(
+  output: string,
+  precision: VerifyPrecision,
+  { atol, rtol }: { readonly atol: readonly AskedTolerance[]; readonly rtol: readonly AskedTolerance[] },
+): ExactLimits {
+  const own = (asked: readonly AskedTolerance[]) => asked.findLast(({ name }) => name === output)?.value;
+  const [absolute, relative] = [own(atol), own(rtol)];
+  if (absolute === undefined && relative === undefined)
+    return { tolerance: { absolute: 0, relative: 0 }, asked: null, share: allowedDifferences[precision] };
+  const asked = { absolute: absolute ?? 0, relative: relative ?? 0, why: 'as asked for' };
+  return { tolerance: asked, asked, share: 0 };
+}
+
+/** The precision of an engine, by its recipe; a model built as it is gets the tolerances of FP32. */
+export const precisionOfRecipe = (precision: string): VerifyPrecision =>
+  precision === 'fp16' || precision === 'bf16' ? precision : 'fp32';
+
+/** The lowest precision that a model computes in. */
+export function precisionOf(model: ModelProto): VerifyPrecision {
+  const types = new Set<string>();
+  const collect = (graph: GraphTypes) => {
+    for (const type of graph.types.values()) types.add(type);
+    for (const body of graph.bodies.values()) collect(body);
+  };
+  collect(inferDtypes(model).graph);
+  if (types.has('bfloat16')) return 'bf16';
+  return types.has('float16') ? 'fp16' : 'fp32';
+}

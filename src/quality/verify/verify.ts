@@ -1,0 +1,288 @@
+import { readPassport } from '../../engines/identity/passport.js';
+import type { Passport } from '../../engines/identity/passport-file.js';
+import { isPlanFile } from '../../engines/plan/header.js';
+import { runGuessed } from '../../engines/run/guessed-run.js';
+import { describedInput, inDtype, planInputs, sampleOf } from '../../engines/run/inputs.js';
+import { checkOnCpu } from '../../engines/runtime/onnxruntime/ort-provider.js';
+import { openOrtSession } from '../../engines/runtime/onnxruntime/ort-session.js';
+import type { Binding, Session } from '../../engines/runtime/session.js';
+import { refuseEngineWishes } from '../../engines/runtime/tensorrt/engine-options.js';
+import { openWishedEngine } from '../../engines/runtime/tensorrt/supervised-engine.js';
+import { TrtforgeError } from '../../errors.js';
+import { type EventListener, ignoreEvents } from '../../events.js';
+import { openModel } from '../../formats/onnx/model.js';
+import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
+import { checkDevice } from '../../tensorrt/addon/chosen-gpu.js';
+import { judgeRuns, outcomesOf } from './judge-runs.js';
+import { checkRules, type JudgedOutput } from './judged.js';
+import { worst } from './outcome.js';
+import { findRepair } from './repair.js';
+import { repeatCommand } from './repeat-command.js';
+import { unrepeatable } from './repeatable.js';
+import type { VerifyRequest } from './request.js';
+import { measure, type VerifyResult } from './result.js';
+import { precisionOf, precisionOfRecipe, type VerifyPrecision } from './tolerance.js';
+
+export interface VerifyContext {
+  readonly emit?: EventListener;
+  readonly signal?: AbortSignal;
+  /** Where TensorRT is looked for, when the candidate is an engine; default: this process's. */
+  readonly environment?: NodeJS.ProcessEnv;
+}
+
+const DEFAULT_SAMPLES = 3;
+
+/**
+ * Holds a candidate, a model or an engine, against a reference model, output by output, on the same seeded inputs, one after the other. Models run on
+ * ONNX Runtime on the CPU, with 16-bit values rounded after every step, as a GPU stores them (see rounded-model.ts); engines on their GPU.
+ * Throws TF_USAGE, TF_VERIFY_MISMATCH when the models have no output in common or other inputs, and what opening, planning and running throw.
+ */
+export async function verifyModel(
+  request: VerifyRequest,
+  context: VerifyContext = {},
+): Promise<VerifyResult> {
+  checkRules(request);
+  checkSides(request);
+  const { seed = 0, samples = DEFAULT_SAMPLES } = request;
+  const precision = request.precision ?? detectPrecision(request.candidate);
+  const started = performance.now();
+  const step = (done: number, detail: string) =>
+    (context.emit ?? ignoreEvents)({
+      type: 'progress',
+      phase: 'verify',
+      done,
+      total: 2 * samples + 1,
+      detail,
+    });
+
+  const referenceRun = await runAll(request.reference, request, context, async (session, run) => {
+    checkToleranceNames(request, session.outputs);
+    const model = openModel(request.reference);
+    try {
+      const { planned: plan, result: outputs } = await runGuessed(
+        request.reference,
+        (attempt) => {
+          const planned = planInputs(model, session.inputs, request, attempt);
+          return { planned, inputs: planned };
+        },
+        (planned) =>
+          runSamples(samples, (sample) => {
+            step(sample, `reference, sample ${sample + 1} of ${samples}`);
+            return run(sampleOf(planned, seed, sample));
+          }),
+      );
+      return { plan, outputs, bindings: session.outputs, inputs: session.inputs };
+    } finally {
+      model.close();
+    }
+  });
+  const { plan } = referenceRun.found;
+
+  const runCandidate = (path: string, onSample: (sample: number) => void, silent = context) =>
+    runAll(path, request, silent, async (session, run) => {
+      checkSameInputs(request, referenceRun.found.inputs, session.inputs);
+      const outputs = await runSamples(samples, (sample) => {
+        onSample(sample);
+        return run(forCandidate(session.inputs, sampleOf(plan, seed, sample)));
+      });
+      return { outputs, bindings: session.outputs, inputs: session.inputs };
+    });
+  const candidateRun = await runCandidate(request.candidate, (sample) =>
+    step(samples + sample, `candidate, sample ${sample + 1} of ${samples}`),
+  );
+
+  step(2 * samples, 'comparing');
+  const judgement = judgeRuns(request, precision, referenceRun.found, candidateRun.found);
+  const doubts = await unrepeatable(request, precision, judgement, referenceRun.found, async (count) => {
+    const again = await runAll(request.reference, request, context, (_, run) =>
+      runSamples(count, (sample) => run(sampleOf(plan, seed, sample))),
+    );
+    return again.found;
+  });
+  const judged = judgement.judged.map((one) => doubted(one, doubts.get(one.output.name)));
+  const verdicts = outcomesOf(judgement, doubts);
+  const converted = verdicts.numeric === 'fail' && verdicts.contract === 'pass' && conversionOf(request);
+  const next = converted
+    ? await findRepair({
+        request,
+        precision: converted,
+        ioTypes: candidateRun.found.inputs.some(({ dtype }) => /^b?float16$/.test(dtype))
+          ? 'convert'
+          : 'keep',
+        ms: performance.now() - started,
+        passes: async (path) => {
+          const trial = await runCandidate(path, () => {}, { ...context, emit: ignoreEvents });
+          const outcomes = outcomesOf(judgeRuns(request, precision, referenceRun.found, trial.found), doubts);
+          return outcomes.numeric !== 'fail' && outcomes.contract !== 'fail';
+        },
+        onTrial: (done, total, detail) =>
+          context.emit?.({ type: 'progress', phase: 'verify', done, total, detail }),
+        signal: context.signal,
+      })
+    : undefined;
+  return {
+    schema: 'trtforge.verify/1',
+    reference: request.reference,
+    candidate: request.candidate,
+    referenceBackend: referenceRun.backend,
+    candidateBackend: candidateRun.backend,
+    precision,
+    roundedValues: candidateRun.roundedValues,
+    seed,
+    samples,
+    inputs: plan.map(describedInput),
+    outputs: judged.map(({ output }) => output),
+    verdicts: { ...verdicts, task: null },
+    chunks: samples,
+    failures: failuresOf(judged),
+    drift: null,
+    outcome: worst([verdicts.contract, verdicts.numeric]),
+    reasons: [
+      ...judgement.broken.map(({ name, reason }) => doubts.get(name) ?? reason),
+      ...judged.flatMap(({ output }) => output.reasons),
+    ],
+    ...(next === undefined ? {} : { next }),
+    repeat: repeatCommand({ ...request, seed, samples, precision }),
+  };
+}
+
+/** Before the reference has run: what it must be, and where the candidate runs. */
+function checkSides(request: VerifyRequest): void {
+  const { reference, candidate, device } = request;
+  if (isPlanFile(reference)) {
+    throw new TrtforgeError('TF_USAGE', `${reference} is an engine; the reference is an ONNX model.`, {
+      remedy: `Hold two engines against each other by what they give: trtforge run ${reference} --inputs random -o a.npz, the same of the other one, and trtforge compare.`,
+    });
+  }
+  if (isPlanFile(candidate)) checkDevice(device);
+  else {
+    checkOnCpu(candidate, device);
+    refuseEngineWishes(candidate, request);
+  }
+}
+
+/** A name that is misspelt would leave its output to the usual limits without a word. */
+function checkToleranceNames(
+  { reference, atol = [], rtol = [] }: VerifyRequest,
+  outputs: readonly Binding[],
+): void {
+  const known = outputs.map(({ name }) => name);
+  const wrong = [...atol, ...rtol].find(({ name }) => name !== null && !known.includes(name));
+  if (wrong === undefined) return;
+  throw new TrtforgeError(
+    'TF_USAGE',
+    `${reference} has no output ${wrong.name}; it has ${known.join(', ')}.`,
+    {
+      remedy: 'Give tolerances by the names of the outputs.',
+    },
+  );
+}
+
+/** Of an engine without passport nobody knows what it computes in. */
+function passportOf(path: string): Passport {
+  try {
+    return readPassport(path);
+  } catch (error) {
+    if (!(error instanceof TrtforgeError) || error.code !== 'TF_PASSPORT_MISSING') throw error;
+    throw new TrtforgeError(error.code, error.message, {
+      cause: error,
+      remedy:
+        'Say whose tolerances to use: --precision fp32, fp16 or bf16 (precision); or keep FILE.passport.json beside FILE.',
+    });
+  }
+}
+
+/** What computes: a 16-bit type in the model's values, or what the engine's recipe or builder flags ask for. */
+function detectPrecision(path: string): VerifyPrecision {
+  if (isPlanFile(path)) return precisionOfRecipe(passportOf(path).identity.document.recipe.precision);
+  const model = openModel(path);
+  try {
+    return precisionOf(model.proto);
+  } finally {
+    model.close();
+  }
+}
+
+async function runSamples(
+  count: number,
+  run: (sample: number) => Promise<NamedTensors>,
+): Promise<readonly NamedTensors[]> {
+  const outputs: NamedTensors[] = [];
+  for (let sample = 0; sample < count; sample++) outputs.push(await run(sample));
+  return outputs;
+}
+
+/** An output that failed by what is no fault of the candidate. It has not passed either. */
+const doubted = (judged: JudgedOutput, doubt: string | undefined): JudgedOutput =>
+  doubt === undefined
+    ? judged
+    : { output: { ...judged.output, outcome: 'inconclusive', reasons: [doubt] }, failures: [] };
+
+/** What an FP32 reference was converted to, as far as types tell; false where it was not. */
+function conversionOf({ reference, candidate }: VerifyRequest): 'fp16' | 'bf16' | false {
+  if (isPlanFile(candidate) || detectPrecision(reference) !== 'fp32') return false;
+  const precision = detectPrecision(candidate);
+  return precision === 'fp32' ? false : precision;
+}
+
+interface ModelRun<T> {
+  readonly found: T;
+  readonly backend: string;
+  readonly roundedValues: number;
+}
+
+/** Opens a session, lets `work` run it, and closes it: only one model is in memory at a time. */
+async function runAll<T>(
+  path: string,
+  request: VerifyRequest,
+  context: VerifyContext,
+  work: (session: Session, run: (inputs: NamedTensors) => Promise<NamedTensors>) => Promise<T>,
+): Promise<ModelRun<T>> {
+  const { emit, signal } = context;
+  const session = isPlanFile(path)
+    ? await openWishedEngine(path, request, context)
+    : await openOrtSession(path, { emit, signal, threads: request.threads });
+  try {
+    const run = (inputs: NamedTensors) => session.run(inputs, signal === undefined ? {} : { signal });
+    const found = await work(session, run);
+    const rounded = 'rounding' in session ? (session.rounding?.roundedValues ?? 0) : 0;
+    return { found, backend: session.backend, roundedValues: rounded };
+  } finally {
+    await session.close();
+  }
+}
+
+function checkSameInputs(
+  request: VerifyRequest,
+  reference: readonly Binding[],
+  candidate: readonly Binding[],
+): void {
+  const names = (inputs: readonly Binding[]) => inputs.map(({ name }) => name).sort();
+  if (names(reference).join('\n') === names(candidate).join('\n')) return;
+  throw new TrtforgeError(
+    'TF_VERIFY_MISMATCH',
+    `${request.candidate} has the inputs ${names(candidate).join(', ')}; ${request.reference} has ${names(reference).join(', ')}.`,
+  );
+}
+
+/** The same numbers, in the types that the candidate takes. */
+function forCandidate(inputs: readonly Binding[], sample: NamedTensors): NamedTensors {
+  return new Map(
+    inputs.map((input): [string, Tensor] => {
+      const tensor = sample.get(input.name);
+      if (tensor === undefined)
+        throw new TrtforgeError('TF_INTERNAL', `No tensor was planned for ${input.name}.`);
+      return [input.name, inDtype(input, tensor, 'the reference')];
+    }),
+  );
+}
+
+const failuresOf = (judged: readonly JudgedOutput[]): VerifyResult['failures'] =>
+  judged.flatMap(({ output, failures }) =>
+    failures.map(({ chunk, kind, maxAbs }) => ({
+      chunk,
+      tensor: output.name,
+      kind,
+      maxAbs: measure(maxAbs),
+    })),
+  );

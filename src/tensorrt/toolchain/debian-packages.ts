@@ -1,0 +1,24 @@
+import type { CommandRunner } from '../../base/process/command.js';
+
+/** A TensorRT package that dpkg has installed: `libnvinfer10`, 10.6.0.26, built for CUDA 12.6. */
+export interface DebianPackage {
+  readonly name: string;
+  readonly version: string;
+  readonly cudaVersion: string | null;
+}
+
+const TIMEOUT_MS = 5000;
+const PATTERNS = ['libnvinfer*', 'libnvonnxparsers*', 'tensorrt*', 'libnvparsers*'];
+
+/** TensorRT as the host's package manager sees it; none where there is no dpkg. */
+export async function debianPackages(run: CommandRunner): Promise<readonly DebianPackage[]> {
+  const format = `\${db:Status-Abbrev}\\t\${Package}\\t\${Version}\\n`;
+  const { stdout } = await run('dpkg-query', ['-W', '-f', format, ...PATTERNS], { timeoutMs: TIMEOUT_MS });
+  return stdout.split('\n').flatMap((line) => {
+    const [status, name, version] = line.split('\t');
+    if (status?.startsWith('ii') !== true || name === undefined || version === undefined) return [];
+    // NVIDIA writes 10.6.0.26-1+cuda12.6.
+    const parts = /^(?:\d+:)?(\d+(?:\.\d+)*)(?:-\d+)?(?:\+cuda([\d.]+))?/.exec(version);
+    return parts?.[1] === undefined ? [] : [{ name, version: parts[1], cudaVersion: parts[2] ?? null }];
+  });
+}

@@ -1,0 +1,257 @@
+import { existsSync, readdirSync, realpathSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { runCommand } from '../../base/process/command.js';
+import { TrtforgeError } from '../../errors.js';
+import { generationOf } from './abi.js';
+import { type DamagedLibrary, type LibraryGroup, readLibraryFolder } from './library-folder.js';
+import { type Place, places, type Surroundings } from './places.js';
+import type { Flavour, Toolchain } from './toolchain.js';
+import { programPlaces } from './trtexec.js';
+import { isInLine } from './version.js';
+
+/** A toolchain as it lies on this machine. */
+export interface FoundToolchain extends Toolchain {
+  /** Names it on the command line: `tensorrt-10.6.0.26`, with `@2` and so on where several have one version. */
+  readonly name: string;
+  /** Where its libraries are. */
+  readonly folder: string;
+  readonly flavour: Flavour;
+  /** Other ways that lead to the same library. */
+  readonly alsoFoundBy: readonly string[];
+  readonly parserVersion: string | null;
+  readonly cudaMajor: number | null;
+  readonly builderResources: readonly string[];
+}
+
+export interface Survey {
+  readonly toolchains: readonly FoundToolchain[];
+  /** Files with a TensorRT library's name that are not one for this machine. */
+  readonly damaged: readonly DamagedLibrary[];
+}
+
+export function thisMachine(environment: NodeJS.ProcessEnv = process.env): Surroundings {
+  return {
+    environment,
+    root: '',
+    home: environment.HOME || homedir(),
+    workingFolder: process.cwd(),
+    architecture: process.arch,
+    run: runCommand,
+  };
+}
+
+/** Every TensorRT on this machine, the most deliberately placed first. No library is loaded; the whole takes some milliseconds. */
+export async function findToolchains(
+  environment: NodeJS.ProcessEnv = process.env,
+): Promise<readonly FoundToolchain[]> {
+  return (await surveyToolchains(thisMachine(environment))).toolchains;
+}
+
+/** `findToolchains` over any surroundings, with what was found damaged. */
+export const surveyToolchains = async (surroundings: Surroundings): Promise<Survey> =>
+  surveyPlaces(await places(surroundings), surroundings);
+
+/** What lies in these places. */
+export function surveyPlaces(where: readonly Place[], surroundings: Surroundings): Survey {
+  const candidates = new Map<string, Candidate>();
+  const damaged = new Map<string, DamagedLibrary>();
+  const seen = new Set<string>();
+  for (const place of where) {
+    if (seen.has(`${place.folder}\n${place.foundBy}`)) continue;
+    seen.add(`${place.folder}\n${place.foundBy}`);
+    const { groups, damaged: bad } = readLibraryFolder(place.folder);
+    for (const item of bad) damaged.set(item.path, item);
+    for (const group of groups) {
+      if (group.architecture !== surroundings.architecture) {
+        damaged.set(group.realPath, wrongProcessor(group, surroundings.architecture));
+      } else addCandidate(candidates, group, place);
+    }
+  }
+  const found = [...candidates.values()];
+  return {
+    toolchains: named(found.map((candidate) => toToolchain(candidate, found, surroundings))),
+    damaged: [...damaged.values()],
+  };
+}
+
+export interface ToolchainWish {
+  readonly product: Toolchain['product'];
+  /** A version or its beginning: `10`, `10.6`, `10.6.0.26`. */
+  readonly version?: string;
+  /** What it must be able to do; building needs the full libraries and the ONNX parser. Default: build. */
+  readonly purpose?: 'build' | 'run';
+}
+
+/**
+ * The first found that fits the wish. Throws TF_TOOLCHAIN_NOT_FOUND that says what is there instead, damaged libraries among it, and what to do.
+ */
+export function chooseToolchain(
+  found: readonly FoundToolchain[],
+  { product, version, purpose = 'build' }: ToolchainWish,
+  damaged: readonly DamagedLibrary[] = [],
+): FoundToolchain {
+  const ofProduct = found.filter((toolchain) => toolchain.product === product);
+  const ofVersion = ofProduct.filter((each) => version === undefined || isInLine(each.version, version));
+  const unable = purpose === 'run' ? unknownVersion : unableToBuild;
+  const able = ofVersion.filter((each) => unable(each) === null);
+  const [chosen] = able.toSorted((a, b) => Number(b.flavour === 'full') - Number(a.flavour === 'full'));
+  if (chosen !== undefined) return chosen;
+  const what = version === undefined ? product : `${product} ${version}`;
+  const [near] = ofVersion;
+  const why =
+    near !== undefined
+      ? `${near.name} in ${near.folder} cannot ${purpose}: ${unable(near)}`
+      : ofProduct.length === 0
+        ? `no ${product} is installed where trtforge looks`
+        : `found are ${ofProduct.map((each) => each.version).join(', ')}`;
+  const unusable = damaged.length === 0 ? '' : ` ${damaged.map((each) => each.why).join(' ')}`;
+  const repair = damaged.length === 0 ? '' : 'Install the package of the library named again. ';
+  throw new TrtforgeError(
+    'TF_TOOLCHAIN_NOT_FOUND',
+    `There is no ${what} to ${purpose} with: ${why}.${unusable}`,
+    {
+      remedy: `${repair}${remedyFor(product, version, purpose)}`,
+      details: { product, version: version ?? null, found: found.map((each) => each.name) },
+    },
+  );
+}
+
+/** Why trtforge cannot drive a version, or null when it can: it needs the version's table of virtual functions. */
+export function unknownVersion({ product, version }: Pick<Toolchain, 'product' | 'version'>): string | null {
+  if (generationOf({ product, version }) !== null) return null;
+  return `trtforge drives TensorRT 8.6, 10 and 11 and TensorRT-RTX from 1.7, not ${version}`;
+}
+
+/** Why a toolchain cannot build engines, or null when it can. */
+export function unableToBuild(toolchain: FoundToolchain): string | null {
+  const unknown = unknownVersion(toolchain);
+  if (unknown !== null) return unknown;
+  if (toolchain.flavour !== 'full') return `it is the ${toolchain.flavour} runtime, which has no builder`;
+  if (toolchain.libraries.parser === null) return 'its ONNX parser library is missing';
+  return null;
+}
+
+function remedyFor(
+  product: Toolchain['product'],
+  version: string | undefined,
+  purpose: 'build' | 'run',
+): string {
+  const list = 'trtforge toolchain list shows what is found and where.';
+  if (product === 'tensorrt-rtx') {
+    const wanted = version !== undefined && /^\d+(\.\d+){3}$/.test(version) ? ` --version ${version}` : '';
+    return `Run trtforge toolchain install tensorrt-rtx${wanted} --accept-license. ${list}`;
+  }
+  const instead = purpose === 'build' ? ', or add --target tensorrt-rtx to build without it' : '';
+  const wanted = version === undefined ? '' : ` ${version}`;
+  return `Install TensorRT${wanted} from NVIDIA (Debian package, archive or container) and set TENSORRT_HOME to its folder${instead}. ${list}`;
+}
+
+interface Candidate {
+  readonly group: LibraryGroup;
+  readonly place: Place;
+  readonly alsoFoundBy: Set<string>;
+}
+
+function addCandidate(candidates: Map<string, Candidate>, group: LibraryGroup, place: Place): void {
+  const known = candidates.get(group.realPath);
+  if (known === undefined) {
+    candidates.set(group.realPath, { group, place, alsoFoundBy: new Set() });
+  } else if (known.place.foundBy !== place.foundBy) known.alsoFoundBy.add(place.foundBy);
+}
+
+function wrongProcessor(group: LibraryGroup, architecture: string): DamagedLibrary {
+  return {
+    path: group.realPath,
+    why: `${group.realPath} is for ${group.architecture}; this machine is ${architecture}.`,
+  };
+}
+
+function toToolchain(
+  { group, place, alsoFoundBy }: Candidate,
+  all: readonly Candidate[],
+  surroundings: Surroundings,
+): FoundToolchain {
+  const { product, flavour, libraries, parserVersion, builderResources } = group;
+  const record = packageRecord(place.folder, product, flavour);
+  const major = /\.so\.(\d+)/.exec(libraries.inference)?.[1] ?? '0';
+  return {
+    name: '',
+    product,
+    version: group.version ?? record?.version ?? major,
+    libraries,
+    trtexec: trtexecOf(group, place, all, surroundings),
+    foundBy: place.foundBy,
+    folder: place.folder,
+    flavour,
+    alsoFoundBy: [...alsoFoundBy],
+    parserVersion,
+    cudaMajor: group.cudaMajor ?? record?.cudaMajor ?? null,
+    builderResources,
+  };
+}
+
+/** What the wheel's record beside a pip folder says: `tensorrt_rtx_cu13_libs-1.7.1.116.dist-info`. */
+function packageRecord(
+  folder: string,
+  product: Toolchain['product'],
+  flavour: Flavour,
+): { readonly version: string; readonly cudaMajor: number | null } | undefined {
+  const part = product === 'tensorrt-rtx' ? '_rtx' : flavour === 'full' ? '' : `_${flavour}`;
+  const pattern = new RegExp(`^tensorrt${part}(?:_cu(\\d+))?_libs-([\\d.]+)(?:\\.post\\d+)?\\.dist-info$`);
+  for (const name of listed(dirname(folder))) {
+    const match = pattern.exec(name);
+    if (match?.[2] !== undefined) {
+      return { version: match[2], cudaMajor: match[1] === undefined ? null : Number(match[1]) };
+    }
+  }
+  return undefined;
+}
+
+/**
+ * The trtexec that belongs to a library: the one in its own tree; for a library on the loader path the one on PATH or in NVIDIA's usual
+ * place, because that is the library it would load. Another installation's trtexec is never lent.
+ */
+function trtexecOf(
+  group: LibraryGroup,
+  { folder, foundBy }: Place,
+  all: readonly Candidate[],
+  surroundings: Surroundings,
+): string | null {
+  const binary = group.product === 'tensorrt' ? 'trtexec' : 'tensorrt_rtx';
+  // Beside `lib` or `targets/<triplet>/lib`; the `bin` beside a system folder holds every program, so it says nothing about this library.
+  const tree = /\/targets\/[^/]+\/lib$/.test(folder) ? '../../../bin' : '../bin';
+  const isSystem = /^\/(usr\/)?lib/.test(folder);
+  const own = isSystem ? [] : [join(folder, tree, binary), join(folder, 'bin', binary)];
+  const isOnLoaderPath = /loader path|Debian|NGC/.test(foundBy);
+  const isOnlyOne =
+    all.filter(
+      (each) =>
+        each.group.product === group.product &&
+        each.group.flavour === group.flavour &&
+        /loader path|Debian|NGC/.test(each.place.foundBy),
+    ).length === 1;
+  const candidates = [...own, ...(isOnLoaderPath && isOnlyOne ? programPlaces(binary, surroundings) : [])];
+  const found = candidates.find((path) => existsSync(path));
+  return found === undefined ? null : realpathSync(found);
+}
+
+/** Gives every toolchain a name of its own, in the order found. */
+function named(toolchains: readonly FoundToolchain[]): readonly FoundToolchain[] {
+  const count = new Map<string, number>();
+  return toolchains.map((toolchain) => {
+    const flavour = toolchain.flavour === 'full' ? '' : `-${toolchain.flavour}`;
+    const base = `${toolchain.product}${flavour}-${toolchain.version}`;
+    const number = (count.get(base) ?? 0) + 1;
+    count.set(base, number);
+    return { ...toolchain, name: number === 1 ? base : `${base}@${number}` };
+  });
+}
+
+function listed(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,267 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { openFile } from '../../base/files/byte-source.js';
+import { sha256OfRange } from '../../base/files/digest.js';
+import { makeFolder } from '../../base/files/folders.js';
+import { publishFile, syncFolder, UNPUBLISHED_SUFFIX, writeFailed } from '../../base/files/publish.js';
+import { systemErrorCode, TrtforgeError } from '../../errors.js';
+import { type EventListener, ignoreEvents, inPhase } from '../../events.js';
+import { unknownVersion } from './find.js';
+import { MANIFEST_NAME, toolchainsFolder } from './folders.js';
+import { readManifest, removeToolchain, type ToolchainManifest } from './manifest.js';
+import { pipWheelSource, type WheelSource } from './pip.js';
+import { type Release, releaseOf, tensorrtRtxLicense } from './release.js';
+import { openWheel, unpackWheel, type Wheel } from './wheel.js';
+
+export interface InstallRequest {
+  /** Version of tensorrt-rtx; the newest that trtforge knows when absent. */
+  readonly version?: string;
+  readonly acceptLicense: boolean;
+  /** A wheel already at hand, instead of a download. */
+  readonly wheel?: string;
+  /** The folder of toolchains, in which the new one becomes a folder; trtforge's own by default. */
+  readonly folder?: string;
+  /** What the user typed, so that the licence error can give the exact command. */
+  readonly command?: string;
+}
+
+export interface InstallSurroundings {
+  readonly platform: string;
+  readonly architecture: string;
+  readonly wheels: WheelSource;
+  readonly now: () => Date;
+  readonly emit: EventListener;
+  readonly signal: AbortSignal;
+}
+
+export interface InstalledToolchain {
+  readonly folder: string;
+  readonly manifest: ToolchainManifest;
+  /** False when this version stood there already. */
+  readonly isNew: boolean;
+}
+
+/**
+ * Installs tensorrt-rtx: gets the wheel, checks it, unpacks beside the final folder, renames. An interrupted run leaves nothing believed.
+ * Errors: TF_PLATFORM_UNSUPPORTED, TF_USAGE for a version that trtforge cannot drive, TF_LICENSE_NOT_ACCEPTED, TF_DOWNLOAD_FAILED, TF_TOOLCHAIN_MISMATCH, TF_ARCHIVE_INVALID, TF_WRITE_FAILED, TF_CANCELLED.
+ */
+export async function installToolchain(
+  request: InstallRequest,
+  given: Partial<InstallSurroundings> = {},
+): Promise<InstalledToolchain> {
+  const surroundings = { ...thisMachine(), ...given };
+  const parent = request.folder ?? toolchainsFolder();
+  refusePlatform(surroundings);
+  const asked = releaseOf(request.version);
+  const release = request.wheel === undefined ? asked : releaseOfWheel(request.wheel, request.version);
+  refuseVersion(release);
+  const folder = join(parent, `${release.product}-${release.version}`);
+  const present = readManifest(folder);
+  if (present !== undefined) return { folder, manifest: present, isNew: false };
+  if (!request.acceptLicense) throw licenseNotAccepted(request, release);
+
+  const workspace = makeWorkspace(parent, release);
+  try {
+    const wheelPath = await obtainWheel(request, release, workspace, surroundings);
+    const unpacked = join(workspace, 'unpacked');
+    const manifest = await unpackChecked(wheelPath, unpacked, release, surroundings);
+    return publishFolder(unpacked, folder, manifest);
+  } finally {
+    rmSync(workspace, { recursive: true, force: true });
+  }
+}
+
+const thisMachine = (): InstallSurroundings => ({
+  platform: process.platform,
+  architecture: process.arch,
+  wheels: pipWheelSource(process.env),
+  now: () => new Date(),
+  emit: ignoreEvents,
+  signal: new AbortController().signal,
+});
+
+function refusePlatform({ platform, architecture }: InstallSurroundings): void {
+  if (platform === 'linux' && architecture === 'x64') return;
+  throw new TrtforgeError(
+    'TF_PLATFORM_UNSUPPORTED',
+    `trtforge installs tensorrt-rtx on x86-64 Linux; this is ${platform} on ${architecture}.`,
+    {
+      remedy:
+        'Use an x86-64 Linux machine or container for build; inspect, convert and verify work here without it.',
+    },
+  );
+}
+
+function refuseVersion(release: Release): void {
+  const why = unknownVersion(release);
+  if (why === null) return;
+  throw new TrtforgeError('TF_USAGE', `tensorrt-rtx ${release.version} is not installed: ${why}.`, {
+    remedy: `Leave --version out to get ${releaseOf(undefined).version}.`,
+  });
+}
+
+function licenseNotAccepted(request: InstallRequest, release: Release): TrtforgeError {
+  const { owner, name, url } = tensorrtRtxLicense;
+  const command = `${request.command ?? 'trtforge toolchain install tensorrt-rtx'} --accept-license`;
+  return new TrtforgeError(
+    'TF_LICENSE_NOT_ACCEPTED',
+    `tensorrt-rtx ${release.version} is software of ${owner} under the ${name}, which has not been accepted.`,
+    {
+      remedy: `Read the licence at ${url}, or as LICENSE.txt in the wheel ${release.packageName} ${release.version}; then run: ${command}`,
+      details: { owner, license: name, url, command },
+    },
+  );
+}
+
+/** With --wheel the file says which version it is, unless --version says otherwise and then they must agree. */
+function releaseOfWheel(path: string, version: string | undefined): Release {
+  const source = openFile(path);
+  try {
+    const wheel = openWheel(source);
+    const release = releaseOf(version ?? wheel.version);
+    checkIdentity(wheel, release);
+    return release;
+  } finally {
+    source.close();
+  }
+}
+
+function checkIdentity(wheel: Wheel, release: Release): void {
+  const { path } = wheel.source;
+  // The CUDA 12 and CUDA 13 packages hold the same libraries under the same folder name.
+  const isRtx = /^tensorrt-rtx(-cu\d+)?-libs$/.test(wheel.packageName);
+  if (!isRtx || wheel.version !== release.version) {
+    throw new TrtforgeError(
+      'TF_TOOLCHAIN_MISMATCH',
+      `${path} is ${wheel.packageName} ${wheel.version}, not ${release.packageName} ${release.version}.`,
+      { remedy: `Give the wheel of ${release.packageName} ${release.version}, or leave --version out.` },
+    );
+  }
+  if (!wheel.tags.some((tag) => /linux[^.]*_x86_64$/.test(tag))) {
+    throw new TrtforgeError(
+      'TF_TOOLCHAIN_MISMATCH',
+      `${path} is built for ${wheel.tags.join(', ') || 'no platform it names'}, not for x86-64 Linux.`,
+      { remedy: 'Give the wheel whose name ends in manylinux_…_x86_64.whl.' },
+    );
+  }
+}
+
+function makeWorkspace(parent: string, release: Release): string {
+  try {
+    makeFolder(parent);
+    removeAbandoned(parent);
+    const name = `.${release.product}-${release.version}.${process.pid}.${randomBytes(4).toString('hex')}`;
+    const folder = join(parent, name + UNPUBLISHED_SUFFIX);
+    mkdirSync(folder);
+    return folder;
+  } catch (cause) {
+    throw writeFailed(parent, cause);
+  }
+}
+
+/** What a killed installation left behind: its workspace names its process, and that process is gone. */
+function removeAbandoned(parent: string): void {
+  for (const name of readdirSync(parent)) {
+    const processId = /\.(\d+)(?:\.[0-9a-f]+)?\.unpublished$/.exec(name)?.[1];
+    if (processId !== undefined && !isRunning(Number(processId))) {
+      rmSync(join(parent, name), { recursive: true, force: true });
+    }
+  }
+}
+
+function isRunning(processId: number): boolean {
+  try {
+    process.kill(processId, 0);
+    return true;
+  } catch (error) {
+    return systemErrorCode(error) === 'EPERM';
+  }
+}
+
+async function obtainWheel(
+  request: InstallRequest,
+  release: Release,
+  workspace: string,
+  { wheels, emit, signal }: InstallSurroundings,
+): Promise<string> {
+  if (request.wheel !== undefined) return request.wheel;
+  const folder = join(workspace, 'download');
+  mkdirSync(folder);
+  const { packageName, version } = release;
+  const bytes = release.wheel?.bytes;
+  const detail = `${packageName} ${version}`;
+  return inPhase(
+    'download',
+    emit,
+    () => wheels({ packageName, version, folder, bytes, emit, signal }),
+    detail,
+  );
+}
+
+async function unpackChecked(
+  wheelPath: string,
+  unpacked: string,
+  release: Release,
+  { emit, signal, now }: InstallSurroundings,
+): Promise<ToolchainManifest> {
+  const source = openFile(wheelPath);
+  try {
+    const wheel = openWheel(source);
+    checkIdentity(wheel, release);
+    const digest = await inPhase('check', emit, async () =>
+      checkDigest(wheel, sha256OfRange(source), release),
+    );
+    await inPhase('unpack', emit, () => unpackWheel(wheel, unpacked, emit, signal));
+    const files = wheel.members.map(({ entry }) => ({ path: entry.name, bytes: entry.size }));
+    const license = files.find((file) => /^[^/]+\.dist-info\/(.*\/)?LICENSE[^/]*$/.test(file.path));
+    const manifest: ToolchainManifest = {
+      schema: 'trtforge.toolchain/1',
+      product: release.product,
+      version: release.version,
+      wheel: {
+        file: basename(wheelPath),
+        sha256: digest.sha256,
+        bytes: source.size,
+        checkedBy: digest.checkedBy,
+      },
+      license: license?.path ?? null,
+      files,
+      installedAt: now().toISOString(),
+    };
+    publishFile(join(unpacked, MANIFEST_NAME), `${JSON.stringify(manifest, undefined, 2)}\n`);
+    return manifest;
+  } finally {
+    source.close();
+  }
+}
+
+/** The pinned digest is of one package; another package of the same version is checked by its RECORD, like an unknown version. */
+function checkDigest(
+  wheel: Wheel,
+  digest: string,
+  release: Release,
+): { readonly sha256: string; readonly checkedBy: 'pinned' | 'record' } {
+  if (release.wheel === null || wheel.packageName !== release.packageName) {
+    return { sha256: digest, checkedBy: 'record' };
+  }
+  if (digest === release.wheel.sha256) return { sha256: digest, checkedBy: 'pinned' };
+  throw new TrtforgeError(
+    'TF_TOOLCHAIN_MISMATCH',
+    `${wheel.source.path} has the SHA-256 ${digest}; the wheel of ${release.packageName} ${release.version} for x86-64 Linux has ${release.wheel.sha256}.`,
+  );
+}
+
+function publishFolder(unpacked: string, folder: string, manifest: ToolchainManifest): InstalledToolchain {
+  try {
+    // A folder without a believable manifest is what is left of a damaged installation.
+    if (existsSync(folder) && readManifest(folder) === undefined) removeToolchain(folder);
+    renameSync(unpacked, folder);
+    syncFolder(join(folder, '..'));
+    return { folder, manifest, isNew: true };
+  } catch (cause) {
+    const present = readManifest(folder);
+    if (present !== undefined) return { folder, manifest: present, isNew: false };
+    throw cause instanceof TrtforgeError ? cause : writeFailed(folder, cause);
+  }
+}

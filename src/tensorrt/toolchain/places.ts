@@ -1,0 +1,193 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { CommandRunner } from '../../base/process/command.js';
+import { MANIFEST_NAME, toolchainsFolder } from './folders.js';
+
+/** What finding looks at. The real one is `thisMachine`; tests give a folder as the root of a machine of their own. */
+export interface Surroundings {
+  readonly environment: NodeJS.ProcessEnv;
+  /** What stands before every absolute path of the system: `` for the real machine. */
+  readonly root: string;
+  readonly home: string;
+  readonly workingFolder: string;
+  /** As Node spells it: `x64`, `arm64`. */
+  readonly architecture: string;
+  readonly run: CommandRunner;
+}
+
+/** A folder that may hold TensorRT libraries, and how we came to it. */
+export interface Place {
+  readonly folder: string;
+  readonly foundBy: string;
+}
+
+const LIBRARY_SUBFOLDERS = [
+  '',
+  'lib',
+  'lib64',
+  'targets/x86_64-linux-gnu/lib',
+  'targets/aarch64-linux-gnu/lib',
+];
+/** Variables that name an installation's folder, in the order in which they are believed. */
+const HOME_VARIABLES = ['TENSORRT_HOME', 'TENSORRT_RTX_HOME', 'TENSORRT_ROOT', 'TRT_HOME', 'TensorRT_ROOT'];
+const PIP_FOLDERS = [
+  'tensorrt_libs',
+  'tensorrt_rtx_libs',
+  'tensorrt_lean_libs',
+  'tensorrt_dispatch_libs',
+  'tensorrt',
+];
+const COMMAND_TIMEOUT_MS = 5000;
+
+/** Every place where TensorRT may be, the most deliberate first: a variable, the loader path, trtforge's own, containers, packages, archives, Python. */
+export async function places(surroundings: Surroundings): Promise<readonly Place[]> {
+  return [
+    ...variablePlaces(surroundings),
+    ...loaderPathPlaces(surroundings),
+    ...ownPlaces(surroundings),
+    ...(await loaderCachePlaces(surroundings)),
+    ...systemPlaces(surroundings),
+    ...archivePlaces(surroundings),
+    ...condaPlaces(surroundings),
+    ...packagesIn(pythonPrefixes(surroundings), 'pip package'),
+  ];
+}
+
+/**
+ * What a folder that the user names may hold: an installation, unpacked archives, the environments of venv and Pixi. The working folder is never looked at
+ * unless it is named: who unpacks a stranger's repository there does not run the libraries in it.
+ */
+export const placesIn = (folder: string, foundBy: string): readonly Place[] => [
+  ...installationPlaces(folder, foundBy),
+  ...archivesIn(folder, foundBy),
+  ...environmentsIn(folder).flatMap((prefix) => [
+    { folder: join(prefix, 'lib'), foundBy },
+    ...packagesIn([prefix], foundBy),
+  ]),
+];
+
+/** The folders of an installation that may hold its libraries, itself among them. */
+const installationPlaces = (home: string, foundBy: string): readonly Place[] =>
+  LIBRARY_SUBFOLDERS.map((sub) => ({ folder: join(home, sub), foundBy }));
+
+function variablePlaces({ environment }: Surroundings): readonly Place[] {
+  return HOME_VARIABLES.flatMap((variable) => {
+    const home = environment[variable];
+    return home ? installationPlaces(home, variable) : [];
+  });
+}
+
+function loaderPathPlaces({ environment }: Surroundings): readonly Place[] {
+  return (environment.LD_LIBRARY_PATH ?? '')
+    .split(':')
+    .filter((folder) => folder.startsWith('/'))
+    .map((folder) => ({ folder, foundBy: 'loader path (LD_LIBRARY_PATH)' }));
+}
+
+function ownPlaces({ environment }: Surroundings): readonly Place[] {
+  const folder = toolchainsFolder(environment);
+  return folders(folder)
+    .filter((name) => !name.startsWith('.') && listed(join(folder, name)).includes(MANIFEST_NAME))
+    .map((name) => ({ folder: join(folder, name, 'tensorrt_rtx_libs'), foundBy: 'installed by trtforge' }));
+}
+
+/** Folders in which the loader's cache knows a TensorRT library. */
+async function loaderCachePlaces({ run, root }: Surroundings): Promise<readonly Place[]> {
+  const ldconfig = await run(join(root, '/sbin/ldconfig'), ['-p'], { timeoutMs: COMMAND_TIMEOUT_MS });
+  const found = ldconfig.stdout.matchAll(
+    /^\s*lib(?:nvinfer(?:_lean|_dispatch)?|tensorrt_rtx)\.so\S* .*=> (\S+)\/[^/\s]+$/gm,
+  );
+  return [...new Set([...found].map((match) => match[1] ?? ''))].map((folder) => ({
+    folder,
+    foundBy: isPackageFolder(folder) ? 'Debian package' : 'loader path (ldconfig)',
+  }));
+}
+
+const isPackageFolder = (folder: string): boolean => /^\/usr\/lib\/(x86_64|aarch64)-linux-gnu$/.test(folder);
+
+function systemPlaces({ root }: Surroundings): readonly Place[] {
+  const at = (foundBy: string, ...names: readonly string[]) =>
+    names.map((name) => ({ folder: root + name, foundBy }));
+  return [
+    ...at('NGC container', '/opt/tensorrt/lib', '/workspace/tensorrt/lib', '/usr/local/tensorrt/lib'),
+    ...at('NGC container', '/usr/local/tensorrt/targets/x86_64-linux-gnu/lib'),
+    ...at('Debian package', '/usr/lib/x86_64-linux-gnu', '/usr/lib/aarch64-linux-gnu'),
+    ...at('system library folder', '/usr/lib64', '/usr/local/lib', '/usr/local/cuda/lib64'),
+  ];
+}
+
+/** NVIDIA's archives unpack to `TensorRT-10.6.0.26` or `TensorRT-RTX-1.7.1.116`. */
+function archivePlaces({ root, home }: Surroundings): readonly Place[] {
+  return [`${root}/opt`, `${root}/usr/local`, `${root}/usr/src`, home].flatMap((parent) =>
+    archivesIn(parent, 'archive (tar)'),
+  );
+}
+
+const archivesIn = (parent: string, foundBy: string): readonly Place[] =>
+  folders(parent)
+    .filter((name) => /^tensorrt-(rtx-)?\d/i.test(name))
+    .flatMap((name) => installationPlaces(join(parent, name), foundBy));
+
+const environmentsIn = (folder: string): readonly string[] => {
+  const pixi = join(folder, '.pixi', 'envs');
+  return [join(folder, '.venv'), ...folders(pixi).map((name) => join(pixi, name))];
+};
+
+/** An active environment is named by the user: `pixi shell` and `conda activate` set CONDA_PREFIX. */
+function condaPlaces({ environment }: Surroundings): readonly Place[] {
+  const { CONDA_PREFIX } = environment;
+  return CONDA_PREFIX ? [{ folder: join(CONDA_PREFIX, 'lib'), foundBy: 'conda package' }] : [];
+}
+
+const packagesIn = (prefixes: readonly string[], foundBy: string): readonly Place[] =>
+  sitePackagesOf(prefixes).flatMap((site) =>
+    PIP_FOLDERS.map((name) => ({ folder: join(site, name), foundBy })),
+  );
+
+/** The package folders of Pythons that are active or usual: venv, conda and Pixi, pyenv, the user's and the system's. */
+export const sitePackages = (surroundings: Surroundings): readonly string[] =>
+  sitePackagesOf(pythonPrefixes(surroundings));
+
+function pythonPrefixes({ environment, root, home }: Surroundings): readonly string[] {
+  const { VIRTUAL_ENV, CONDA_PREFIX, PYENV_ROOT } = environment;
+  const pyenv = join(PYENV_ROOT || join(home, '.pyenv'), 'versions');
+  return [
+    ...[VIRTUAL_ENV, CONDA_PREFIX].filter(isSet),
+    ...folders(pyenv).map((name) => join(pyenv, name)),
+    join(home, '.local'),
+    `${root}/usr/local`,
+    `${root}/usr`,
+  ];
+}
+
+function sitePackagesOf(prefixes: readonly string[]): readonly string[] {
+  return [...new Set(prefixes)].flatMap((prefix) =>
+    folders(join(prefix, 'lib'))
+      .filter((name) => /^python3(\.\d+)?$/.test(name))
+      .flatMap((name) => [
+        join(prefix, 'lib', name, 'site-packages'),
+        join(prefix, 'lib', name, 'dist-packages'),
+      ]),
+  );
+}
+
+const isSet = (text: string | undefined): text is string => text !== undefined && text !== '';
+
+function listed(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder).sort();
+  } catch {
+    return [];
+  }
+}
+
+function folders(parent: string): readonly string[] {
+  try {
+    return readdirSync(parent, { withFileTypes: true })
+      .filter((item) => item.isDirectory() || item.isSymbolicLink())
+      .map((item) => item.name)
+      .sort();
+  } catch {
+    return [];
+  }
+}

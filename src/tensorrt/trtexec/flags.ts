@@ -1,0 +1,188 @@
+import { TrtforgeError } from '../../errors.js';
+import { isWithin } from '../toolchain/version.js';
+import { addPlugins, addProcess, CommandLine, shapeText } from './command-line.js';
+import type { TrtexecFlag, TrtexecValue } from './flag-table.js';
+import type { TrtexecBuildRequest, TrtexecPool, TrtexecSwitch } from './request.js';
+
+const MIB = 1 << 20;
+
+/** How each switch is written. */
+const SWITCHES: Readonly<Record<TrtexecSwitch, readonly [TrtexecFlag, string?]>> = {
+  'no-tf32': ['noTF32'],
+  'sparse-weights': ['sparsity', 'enable'],
+  refit: ['refit'],
+  'strip-plan': ['stripWeights'],
+  'version-compatible': ['versionCompatible'],
+  'exclude-lean-runtime': ['excludeLeanRuntime'],
+  'weight-streaming': ['allowWeightStreaming'],
+  'direct-io': ['directIO'],
+  'safety-scope': ['restricted'],
+  'gpu-fallback': ['allowGPUFallback'],
+  'enable-tactic-heuristic': ['heuristic'],
+  'monitor-memory': ['monitorMemory'],
+  'distributive-independence': ['distributiveIndependence'],
+  'disable-timing-cache': ['noBuilderCache'],
+  'disable-compilation-cache': ['noCompilationCache'],
+  'error-on-timing-cache-miss': ['errorOnTimingCacheMiss'],
+  'obey-precision-constraints': ['precisionConstraints', 'obey'],
+  'prefer-precision-constraints': ['precisionConstraints', 'prefer'],
+};
+
+export const trtexecSwitches = Object.keys(SWITCHES) as readonly TrtexecSwitch[];
+
+const TACTIC_SOURCES = [
+  'cublas',
+  'cublas-lt',
+  'cudnn',
+  'edge-mask-convolutions',
+  'jit-convolutions',
+] as const;
+
+const PREVIEWS: Readonly<Record<string, TrtexecValue>> = {
+  'faster-dynamic-shapes-0805': 'preview fasterDynamicShapes0805',
+  'disable-external-tactic-sources-for-core-0805': 'preview disableExternalTacticSourcesForCore0805',
+  'profile-sharing-0806': 'preview profileSharing0806',
+  'aliased-plugin-io-10-03': 'preview aliasedPluginIO1003',
+  'runtime-activation-resize-10-10': 'preview runtimeActivationResize',
+};
+
+const TILING = ['none', 'fast', 'moderate', 'full'] as const;
+
+/**
+ * The arguments that build a plan with trtexec of a version, measuring nothing.
+ * Errors: TF_OPTION_UNSUPPORTED for what this version (or any trtexec) cannot be told; it names the versions that can.
+ */
+export function buildArguments(request: TrtexecBuildRequest, version: string): readonly string[] {
+  const line = new CommandLine(version);
+  line.add('onnx', request.onnx);
+  line.add('saveEngine', request.saveEngine);
+  line.add('skipInference');
+  addTypes(line, request, version);
+  for (const name of new Set(request.switches)) line.add(...SWITCHES[name]);
+  addProfiles(line, request);
+  addPools(line, request.memoryPools);
+  addNumbers(line, request);
+  addChoices(line, request);
+  addTactics(line, request, version);
+  if (request.timingCache !== null) line.add('timingCacheFile', request.timingCache);
+  addPlugins(line, request.plugins);
+  addProcess(line, request);
+  return line.arguments;
+}
+
+function addTypes(line: CommandLine, request: TrtexecBuildRequest, version: string): void {
+  const { stronglyTyped, precisions, layerPrecisions, layerOutputTypes } = request;
+  if (stronglyTyped) {
+    if (precisions.length > 0) {
+      throw new TrtforgeError(
+        'TF_OPTION_UNSUPPORTED',
+        `A strongly typed build takes its types from the graph, so ${precisions.join(', ')} cannot be allowed besides.`,
+      );
+    }
+    if (line.takes('stronglyTyped')) line.add('stronglyTyped');
+    else if (!isWithin(version, { since: '11.0', until: null }))
+      throw line.refused('strongly typed networks', 'trtexec 9.1 and newer');
+  } else if (!line.takes('fp16')) throw line.refused('weakly typed networks', 'trtexec 8.6 to 10.x');
+  for (const precision of precisions) {
+    if (precision === 'int8') {
+      throw new TrtforgeError(
+        'TF_OPTION_UNSUPPORTED',
+        'trtexec invents random ranges for weakly typed INT8 without a calibration, so the plan would compute nonsense.',
+        {
+          remedy:
+            'Build with --builder native, or quantize the graph itself (Q/DQ) and build it strongly typed.',
+        },
+      );
+    }
+    line.add(precision);
+  }
+  if (layerPrecisions.length > 0) line.add('layerPrecisions', layerPrecisions.join(','));
+  if (layerOutputTypes.length > 0) line.add('layerOutputTypes', layerOutputTypes.join(','));
+}
+
+function addProfiles(line: CommandLine, { profiles }: TrtexecBuildRequest): void {
+  for (const [index, profile] of profiles.entries()) {
+    // 8.6 knows one profile and no word for it.
+    if (profiles.length > 1) line.add('profile', index);
+    for (const end of ['min', 'opt', 'max'] as const) {
+      const shapes = Object.entries(profile).map(([name, range]) => shapeText(line, name, range[end]));
+      if (shapes.length > 0) line.add(`${end}Shapes`, shapes.join(','));
+    }
+  }
+}
+
+/** Plain numbers of MiB: the only form that means the same to 8.6, which ignores a suffix, and to 10, where `MiB` means bytes. */
+function addPools(line: CommandLine, pools: TrtexecBuildRequest['memoryPools']): void {
+  const limits = Object.entries(pools) as readonly [TrtexecPool, number | null][];
+  const parts = limits.flatMap(([pool, bytes]) => {
+    if (bytes === null) return [];
+    if (pool === 'tacticSharedMem') line.checkValue('memPoolSize tacticSharedMem');
+    return [`${pool}:${mebibytes(bytes)}`];
+  });
+  if (parts.length > 0) line.add('memPoolSize', parts.join(','));
+}
+
+/** Without an exponent, whose last digit would still be read as one. */
+const mebibytes = (bytes: number): string => {
+  const size = bytes / MIB;
+  return Number.isInteger(size) ? String(size) : size.toFixed(20).replace(/0+$/, '');
+};
+
+function addNumbers(line: CommandLine, request: TrtexecBuildRequest): void {
+  const { optimizationLevel, maxAuxStreams, avgTimingIterations, maxTactics, l2LimitForTiling } = request;
+  if (optimizationLevel !== null) line.add('builderOptimizationLevel', optimizationLevel);
+  if (maxAuxStreams !== null) line.add('maxAuxStreams', maxAuxStreams);
+  line.add('avgTiming', avgTimingIterations);
+  if (maxTactics !== null) line.add('maxTactics', maxTactics);
+  if (l2LimitForTiling !== null) line.add('l2LimitForTiling', l2LimitForTiling);
+}
+
+function addChoices(line: CommandLine, request: TrtexecBuildRequest): void {
+  const { tilingOptimizationLevel, profilingVerbosity, hardwareCompatibility, runtimePlatform } = request;
+  if (tilingOptimizationLevel !== null)
+    line.add('tilingOptimizationLevel', TILING.indexOf(tilingOptimizationLevel));
+  if (profilingVerbosity !== 'layer-names-only') line.add('profilingVerbosity', profilingVerbosity);
+  if (hardwareCompatibility === 'ampere-plus') line.add('hardwareCompatibilityLevel', 'ampere+');
+  if (hardwareCompatibility === 'same-compute-capability') {
+    line.checkValue('hardwareCompatibilityLevel sameComputeCapability');
+    line.add('hardwareCompatibilityLevel', 'sameComputeCapability');
+  }
+  if (runtimePlatform === 'windows-amd64') line.add('runtimePlatform', 'WindowsAMD64');
+}
+
+function addTactics(
+  line: CommandLine,
+  { tacticSources, previewFeatures }: TrtexecBuildRequest,
+  version: string,
+): void {
+  if (tacticSources !== null) line.add('tacticSources', tacticText(line, tacticSources));
+  const features = previewFeatures.flatMap((feature) => {
+    const known = PREVIEWS[feature];
+    if (known === undefined) throw notInTrtexec(`preview feature ${feature}`);
+    line.checkValue(known);
+    return isTold(feature, version) ? [`+${known.slice('preview '.length)}`] : [];
+  });
+  if (features.length > 0) line.add('preview', features.join(','));
+}
+
+/** Whether trtexec of a version is told of a preview feature: from 10.0 on every engine shares its profiles, and it takes the word for that, warns, and does nothing. */
+export const isTold = (feature: string, version: string): boolean =>
+  feature !== 'profile-sharing-0806' || !isWithin(version, { since: '10.0', until: null });
+
+/** trtexec adds to and removes from the default, so the exact list names every source there is. */
+function tacticText(line: CommandLine, wanted: readonly string[]): string {
+  const unknown = wanted.find((source) => !TACTIC_SOURCES.some((known) => known === source));
+  if (unknown !== undefined) throw notInTrtexec(`tactic source ${unknown}`);
+  return TACTIC_SOURCES.flatMap((source) => {
+    const name = source.toUpperCase().replaceAll('-', '_');
+    const value = `tacticSources ${name}` as TrtexecValue;
+    if (wanted.includes(source)) line.checkValue(value);
+    return line.takesValue(value) ? [`${wanted.includes(source) ? '+' : '-'}${name}`] : [];
+  }).join(',');
+}
+
+export const notInTrtexec = (option: string): TrtforgeError =>
+  new TrtforgeError('TF_OPTION_UNSUPPORTED', `No version of trtexec can be told of the ${option}.`, {
+    remedy: 'Build with --builder native, which can.',
+    details: { option, availableIn: 'the native builder' },
+  });

@@ -1,0 +1,72 @@
+import { StringDecoder } from 'node:string_decoder';
+import type { ByteSource } from '../../../base/files/byte-source.js';
+import type { LogSeverity } from '../../../events.js';
+
+export type TrtexecSeverity = 'I' | 'W' | 'E' | 'F' | 'V';
+
+/** How trtexec, and TensorRT's own logger, mark severities. */
+export const severityLetters: Readonly<Record<LogSeverity, TrtexecSeverity>> = {
+  internal_error: 'F',
+  error: 'E',
+  warning: 'W',
+  info: 'I',
+  verbose: 'V',
+};
+
+/** One message of a log. Two messages that two streams glued into one line have the same number. */
+export interface TrtexecLine {
+  /** From 1. */
+  readonly number: number;
+  /** `11/20/2026-21:33:49`, local time of the machine; null where the line has none. */
+  readonly time: string | null;
+  /** Null for lines of another program, and for the `&&&&` lines. */
+  readonly severity: TrtexecSeverity | null;
+  /** Whether the library said it, not trtexec. */
+  readonly fromLibrary: boolean;
+  /** Without date, severity and `[TRT]`. */
+  readonly message: string;
+}
+
+const CHUNK_BYTES = 1 << 20;
+
+/** A longer line is cut here: no message is that long, and a file without line ends must not fill the memory. */
+export const LONGEST_LINE = 64 << 10;
+
+/** trtexec writes `[date] [E] [TRT] `, TensorRT's Python logger `[date] [TRT] [E] `, Polygraphy `[E] `. */
+const PREFIX =
+  /^(?:\[(\d\d\/\d\d\/\d{4}-\d\d:\d\d:\d\d)\] )?(?:\[([IWEFV])\] (\[TRT\] )?|(\[TRT\] )\[([IWEFV])\] )(.*)$/s;
+
+/** Where a second message begins inside a line: both streams write to one terminal or file, and neither waits for the other's line end. */
+const GLUED =
+  /(?<=.)(?=\[\d\d\/\d\d\/\d{4}-\d\d:\d\d:\d\d\] (?:\[TRT\] )?\[[IWEFV]\] |&&&& (?:RUNNING|PASSED|FAILED) \S*(?:trtexec|tensorrt_rtx))/s;
+
+/** The messages of one raw line; `\r\n` and control characters at its end are dropped, an overlong line is cut. */
+export function parseLine(raw: string, number: number): readonly TrtexecLine[] {
+  const text = raw.slice(0, LONGEST_LINE).replace(/[\r\0]+$/, '');
+  return text.split(GLUED).map((part) => {
+    const [, time = null, first, behind, before, second, message = part] = PREFIX.exec(part) ?? [];
+    return {
+      number,
+      time,
+      severity: ((first ?? second) as TrtexecSeverity | undefined) ?? null,
+      fromLibrary: behind !== undefined || before !== undefined,
+      message,
+    };
+  });
+}
+
+/** Raw lines of a file in constant memory, however long the file or a line of it. */
+export function* rawLines(source: ByteSource): Generator<string> {
+  const buffer = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, Math.max(source.size, 1)));
+  const decoder = new StringDecoder('utf8');
+  let rest = '';
+  for (let position = 0; position < source.size; ) {
+    const count = source.read(buffer, position, buffer.length);
+    if (count === 0) break;
+    position += count;
+    const parts = (rest + decoder.write(buffer.subarray(0, count))).split('\n');
+    rest = (parts.pop() ?? '').slice(0, LONGEST_LINE);
+    yield* parts;
+  }
+  if (rest !== '') yield rest;
+}

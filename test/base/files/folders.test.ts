@@ -1,0 +1,38 @@
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { makeFolder } from '../../../src/base/files/folders.js';
+import { publishFile } from '../../../src/base/files/publish.js';
+import { statIfThere } from '../../../src/base/files/stat.js';
+
+const root = mkdtempSync(join(tmpdir(), 'trtforge-folders-'));
+const file = join(root, 'a file');
+writeFileSync(file, '');
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+describe('folders that are made', () => {
+  test('with all that is missing above, and again', () => {
+    const folder = join(root, 'größe', 'b c', 'd');
+    makeFolder(folder);
+    makeFolder(folder);
+    expect(existsSync(folder)).toBe(true);
+  });
+
+  test('refused, and not tried for ever, where a file system takes none', () => {
+    expect(() => makeFolder('/proc/trtforge/a')).toThrow(/ENOENT/);
+    expect(() => publishFile('/proc/trtforge/a/b', '')).toThrow(/no folder can be made there/);
+  });
+
+  test('refused where a file is in the way', () => {
+    expect(() => makeFolder(file)).toThrow(/EEXIST/);
+    expect(() => makeFolder(join(file, 'a', 'b'))).toThrow(/ENOTDIR/);
+    expect(() => publishFile(join(file, 'b'), '')).toThrow(/a file is where its folder should be/);
+  });
+});
+
+test('what lies below a file is not there', () => {
+  expect(statIfThere(join(file, 'b'))).toBeUndefined();
+  expect(statIfThere(join(root, 'missing'))).toBeUndefined();
+  expect(statIfThere(file)?.size).toBe(0);
+});

@@ -1,0 +1,12 @@
+import { serveSession } from '../../../../dist/base/process/supervised-child.js';
+
+let sum = 0;
+serveSession(async (request, emit) => {
+  if (request === 'crash') process.abort();
+  if (request === 'pid') return process.pid;
+  if (request === 'fail') throw new Error('not today');
+  if (request === 'block') for (;;) sum++;
+  emit({ type: 'log', source: 'child', severity: 'info', message: `adding ${request.length} numbers` });
+  for (const value of request) sum += value;
+  return sum;
+});

@@ -1,0 +1,81 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { startSupervised } from '../../../src/base/process/supervised-session.js';
+import type { WorkEvent } from '../../../src/events.js';
+
+const module = new URL('./children/session.mjs', import.meta.url);
+
+function start(events: WorkEvent[] = []) {
+  return startSupervised(module, { emit: (event) => events.push(event), doing: 'adding up', graceMs: 200 });
+}
+
+describe('a child process that answers many requests', () => {
+  it('keeps its state between requests, answers in order and passes typed arrays and events', async () => {
+    const events: WorkEvent[] = [];
+    const session = start(events);
+    const answers = await Promise.all([
+      session.request(Float32Array.of(1, 2)),
+      session.request([3]),
+      session.request([]),
+    ]);
+    expect(answers).toEqual([3, 6, 6]);
+    expect(events).toContainEqual({
+      type: 'log',
+      source: 'child',
+      severity: 'info',
+      message: 'adding 2 numbers',
+    });
+    await session.close();
+    await session.close();
+  });
+
+  it('goes on after a request that failed', async () => {
+    const session = start();
+    await expect(session.request('fail')).rejects.toThrow(/not today/);
+    expect(await session.request([1])).toBe(1);
+    await session.close();
+  });
+
+  it('tells of a crash, now and to every later request', async () => {
+    const session = start();
+    const death = expect.objectContaining({
+      code: 'TF_CHILD_DIED',
+      message: expect.stringMatching(/SIGABRT/),
+    });
+    await expect(session.request('crash')).rejects.toThrow(death);
+    await expect(session.request([1])).rejects.toThrow(death);
+    await session.close();
+  });
+
+  it('tells of a death that a request meets on its way', async () => {
+    const session = start();
+    const pid = Number(await session.request('pid'));
+    process.kill(pid, 'SIGKILL');
+    // Its end is told by the event loop, which does not turn here; until then it is a zombie with a closed channel.
+    while (!/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8')));
+    await expect(session.request([1])).rejects.toMatchObject({
+      code: 'TF_CHILD_DIED',
+      details: { signal: 'SIGKILL' },
+    });
+    await session.close();
+  });
+
+  it('kills a child that does not listen, on cancelling and on closing', async () => {
+    const cancelled = start();
+    await expect(cancelled.request('block', AbortSignal.timeout(100))).rejects.toThrow(
+      expect.objectContaining({ code: 'TF_CANCELLED' }),
+    );
+    await cancelled.close();
+    const closed = start();
+    const blocked = expect(closed.request('block')).rejects.toThrow(/SIGKILL/);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    await closed.close();
+    await blocked;
+  });
+
+  it('refuses to work once it is closed', async () => {
+    const session = start();
+    await session.close();
+    await expect(session.request([1])).rejects.toMatchObject({ code: 'TF_SESSION_CLOSED', exitCode: 2 });
+  });
+});

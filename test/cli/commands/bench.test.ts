@@ -1,0 +1,320 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { buildAddon } from '../../../scripts/build-native.mjs';
+import { writeNpy } from '../../../src/formats/tensor/npy.js';
+import { readNpz } from '../../../src/formats/tensor/npz.js';
+import { float32Values, integerTensor, tensorFrom } from '../../../src/formats/tensor/values.js';
+import { type BenchAgainst, benchAgainstSchema } from '../../../src/quality/bench/against-result.js';
+import { type BenchResult, benchResultSchema } from '../../../src/quality/bench/result.js';
+import { standinEngine } from '../../support/standin-engine.js';
+import { standInTrtexec } from '../../support/trtexec.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-bench-'));
+const at = (name: string) => join(folder, name);
+const main = new URL('../../../dist/main.js', import.meta.url).pathname;
+let environment: NodeJS.ProcessEnv = {};
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** The stand-in of TensorRT 10.3 laid out as an installation; inferences take 2 ms of the stand-in GPU's time. */
+beforeAll(async () => {
+  await buildAddon({ say: () => {} });
+  const engine = await standinEngine('10');
+  environment = engine.environment({
+    TENSORRT_HOME: engine.install(at('home')),
+    XDG_CACHE_HOME: at('cache'),
+    STANDIN_COMPUTE_US: '2000',
+  });
+  engine.writePlan(at('a.engine'), {
+    kind: 'affine',
+    inner: 4,
+    profiles: [
+      [1, 2, 4],
+      [4, 8, 64],
+    ],
+  });
+  engine.writePlan(at('b.engine'), { kind: 'affine', inner: 4, profiles: [[1, 8, 64]] });
+  engine.writePlan(at('streamed.engine'), { kind: 'affine', inner: 4, streamable: 1 << 20 });
+  engine.writePlan(at('shape.engine'), { kind: 'shape', inner: 4 });
+  writeNpy(at('wide.npy'), tensorFrom('float32', [16, 4], new Float32Array(64)));
+  writeNpy(at('s.npy'), integerTensor('int32', [2], [3, 4]));
+  writeNpy(at('x.npy'), tensorFrom('float32', [2, 4], new Float32Array(8)));
+  writeFileSync(at('text.engine'), 'this is not a plan, and it is long enough to hold a header of one');
+});
+
+/** What the stand-in library says it is. */
+const VERSION = '10.3.0.26';
+const QUICK = ['--warm-up', '10', '--duration', '0.15'];
+
+function bench(words: readonly string[], more: NodeJS.ProcessEnv = {}) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [main, 'bench', ...words], {
+    encoding: 'utf8',
+    env: { ...environment, ...more },
+  });
+  return { status, stdout, stderr };
+}
+
+function json<T>(words: readonly string[], more: NodeJS.ProcessEnv = {}) {
+  const { status, stdout } = bench([...words, '--json'], more);
+  const answer = JSON.parse(stdout) as T & {
+    readonly error: { readonly code: string; readonly message: string };
+  };
+  return { status, answer };
+}
+
+describe('trtforge bench ENGINE', () => {
+  it('gives times, rates, memory and how it was measured, by its schema', () => {
+    const { status, answer } = json<BenchResult>([at('a.engine'), ...QUICK]);
+    expect(status).toBe(0);
+    expect(benchResultSchema.safeParse(answer).error).toBeUndefined();
+    const { gpuMs, endToEndMs, qps, itemsPerSecond, mode, runs, gpu } = answer;
+    expect(gpuMs?.median).toBeCloseTo(2, 3);
+    expect(endToEndMs?.median).toBeGreaterThanOrEqual(gpuMs?.median ?? 0);
+    expect(qps).toBeGreaterThan(300);
+    expect(qps).toBeLessThan(505);
+    expect(itemsPerSecond).toBeCloseTo(2 * qps, 6);
+    expect(mode).toMatchObject({ kind: 'with-transfers', graph: false, spinWait: false, streams: 1 });
+    expect(runs[0]).toMatchObject({ batch: 2, profile: 0, shapes: [{ name: 'x', shape: [2, 4] }] });
+    expect(runs[0]?.gpuStates.before?.smClockMHz).toBeGreaterThan(0);
+    expect(runs[0]?.peakGpuBytes).toBeGreaterThan(0);
+    expect(gpu?.uuid).toMatch(/^GPU-/);
+  });
+
+  it('measures a list of batches on the GPU alone, each in the profile that takes it', () => {
+    const words = ['--batch', '1,8,64', '--no-data-transfers', '--graph', '--spin-wait', ...QUICK];
+    const { answer } = json<BenchResult>([at('a.engine'), ...words]);
+    expect(answer.runs.map(({ batch, profile }) => [batch, profile])).toEqual([
+      [1, 0],
+      [8, 1],
+      [64, 1],
+    ]);
+    expect(answer.endToEndMs).toBeNull();
+    expect(answer.mode).toMatchObject({ kind: 'gpu-only', graph: true, spinWait: true });
+    expect(answer.qps).toBe(answer.runs[0]?.qps);
+  });
+
+  it('takes trtexec’s spellings and says in text what the numbers are', () => {
+    const { status, stdout } = bench([
+      at('a.engine'),
+      '--noDataTransfers',
+      '--useCudaGraph',
+      '--useSpinWait',
+      ...QUICK,
+    ]);
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/batch 2 {2}x:2x4 {2}GPU only, CUDA graph, spin wait/);
+    expect(stdout).toMatch(/GPU compute +2\.0000? .*\n/);
+    expect(stdout).toMatch(/qps, .* items\/s over \d+ samples/);
+    expect(stdout).toContain('has no passport');
+  });
+
+  it('says why a graph was refused and measures without one', () => {
+    const { status, answer } = json<BenchResult>([at('a.engine'), '--graph', ...QUICK], {
+      STANDIN_CAPTURE: 'refused',
+    });
+    expect(status).toBe(0);
+    expect(answer.mode.graph).toBe(false);
+    expect(answer.mode.graphRefusal).toBeTruthy();
+    expect(answer.warnings.join('\n')).toMatch(/no CUDA graph: /);
+  });
+
+  it('writes every sample as npz, one file a batch, and as JSON', () => {
+    const { answer } = json<BenchResult>([
+      at('a.engine'),
+      '--batch',
+      '1,2',
+      '--samples',
+      at('s.npz'),
+      ...QUICK,
+    ]);
+    expect(answer.runs.map(({ samples }) => samples)).toEqual([at('s.b1.npz'), at('s.b2.npz')]);
+    const columns = readNpz(at('s.b1.npz'));
+    const compute = columns.get('computeMs') ?? expect.fail('no column');
+    expect(compute.shape).toEqual([answer.runs[0]?.gpuMs?.count]);
+    expect(Math.min(...float32Values(compute))).toBeCloseTo(answer.runs[0]?.gpuMs?.min ?? 0, 5);
+    bench([at('a.engine'), '--samples', at('s.json'), ...QUICK]);
+    expect(JSON.parse(readFileSync(at('s.json'), 'utf8'))).toMatchObject({
+      schema: 'trtforge.bench-samples/1',
+    });
+  });
+
+  it('takes the shape of a file, in the profile that holds it, and the values of a shape tensor', () => {
+    const { answer } = json<BenchResult>([at('a.engine'), '--inputs', `x=@${at('wide.npy')}`, ...QUICK]);
+    expect(answer.runs[0]).toMatchObject({ batch: 16, profile: 1, shapes: [{ name: 'x', shape: [16, 4] }] });
+    const shaped = json<BenchResult>([at('shape.engine'), '--inputs', `s=@${at('s.npy')}`, ...QUICK]);
+    expect(shaped.answer.runs[0]?.shapes).toEqual([
+      { name: 'x', shape: [8, 4] },
+      { name: 's', shape: [3, 4] },
+    ]);
+    const batched = ['--batch', '2', '--inputs', `s=@${at('s.npy')}`, ...QUICK];
+    expect(json<object>([at('shape.engine'), ...batched]).answer.error).toMatchObject({
+      code: 'TF_USAGE',
+      message: expect.stringMatching(/values of s, which decide shapes/),
+    });
+    const other = json<object>([
+      at('a.engine'),
+      '--batch',
+      '2',
+      '--inputs',
+      `x=@${at('wide.npy')}`,
+      ...QUICK,
+    ]);
+    expect(other.answer.error).toMatchObject({ code: 'TF_SHAPE_INVALID' });
+  });
+
+  it('keeps as much of streamed weights on the GPU as asked for, and says so', () => {
+    const half = json<BenchResult>([at('streamed.engine'), '--weight-budget', '1K', ...QUICK]).answer;
+    expect(benchResultSchema.safeParse(half).error).toBeUndefined();
+    const told = { weightBudgetAsked: 1024, weightBudgetBytes: 1024 };
+    expect(half.subject).toMatchObject({ streamableWeightsBytes: 1 << 20, ...told });
+    const { stdout } = bench([at('streamed.engine'), ...QUICK]);
+    expect(stdout).toContain('1.00 MiB of 1.00 MiB of weights kept on the GPU');
+    const trtexec = standInTrtexec(folder, { version: '10.6', says: VERSION, streamable: 1 << 20 });
+    const words = [at('streamed.engine'), '--with', 'trtexec', '--shapes', 'x:2x4', '--weight-budget'];
+    const measured = json<BenchResult>([...words, '1K'], { TRTEXEC: trtexec }).answer;
+    expect(measured.subject).toMatchObject(told);
+    expect(bench([...words, '1M'], { TRTEXEC: trtexec }).stdout).toContain(
+      'at most 1.00 MiB of weights kept on the GPU',
+    );
+  });
+
+  it('uses several streams and says what that does to times', () => {
+    const { answer } = json<BenchResult>([at('a.engine'), '--streams', '2', ...QUICK]);
+    expect(answer.mode.streams).toBe(2);
+    expect(answer.runs[0]?.doubts.map(({ rule }) => rule)).toContain('several-streams');
+  });
+
+  it('times layers in runs of their own', () => {
+    const { status, answer } = json<BenchResult>([at('a.engine'), '--layers', ...QUICK]);
+    expect(status).toBe(0);
+    expect(answer.layers?.runs).toBe(20);
+    expect(answer.layers?.layers.reduce((sum, { share }) => sum + share, 0)).toBeCloseTo(1, 9);
+  });
+
+  it.each<[string, readonly string[], number, string, NodeJS.ProcessEnv?]>([
+    ['a text', ['text.engine'], 2, 'TF_PLAN_INVALID'],
+    ['a file that is not there', ['none.engine'], 2, 'TF_FILE_NOT_FOUND'],
+    ['a batch no profile takes', ['a.engine', '--batch', '65'], 2, 'TF_PROFILE_MISFIT'],
+    ['an unknown input', ['a.engine', '--shapes', 'z:1'], 2, 'TF_SESSION_INPUT'],
+    ['a machine without GPU', ['a.engine'], 3, 'TF_GPU_UNAVAILABLE', { STANDIN_GPU: 'none' }],
+    [
+      'an input file that is not there, even without GPU',
+      ['a.engine', '--inputs', 'x=@none.npy'],
+      2,
+      'TF_FILE_NOT_FOUND',
+      { STANDIN_GPU: 'none' },
+    ],
+    [
+      'an input given twice, even without GPU',
+      ['a.engine', '--inputs', `x=@${at('x.npy')}`, '--inputs', `x=@${at('x.npy')}`],
+      2,
+      'TF_USAGE',
+      { STANDIN_GPU: 'none' },
+    ],
+    [
+      'an engine to compare with that is not there, even without GPU',
+      ['a.engine', '--against', 'none.engine'],
+      2,
+      'TF_FILE_NOT_FOUND',
+      { STANDIN_GPU: 'none' },
+    ],
+    ['a GPU that is not there', ['a.engine', '--device', '7'], 3, 'TF_GPU_UNAVAILABLE'],
+    ['memory that runs out', ['a.engine'], 3, 'TF_GPU_MEMORY', { STANDIN_CONTEXT: 'memory' }],
+    ['a library that aborts', ['a.engine'], 5, 'TF_CHILD_DIED', { STANDIN_RUN: 'aborts' }],
+    ['an ONNX model that is not there', ['m.onnx'], 2, 'TF_FILE_NOT_FOUND'],
+    ['a comparison with an ONNX model', ['a.engine', '--against', 'm.onnx'], 2, 'TF_USAGE'],
+    ['a comparison of an ONNX model', ['m.onnx', '--against', 'a.engine'], 2, 'TF_USAGE'],
+    ['trtexec for an ONNX model', ['m.onnx', '--with', 'trtexec'], 2, 'TF_USAGE'],
+    ['--batch beside --shapes', ['a.engine', '--batch', '1', '--shapes', 'x:1x4'], 2, 'TF_USAGE'],
+    [
+      'a budget of weights that are not streamed',
+      ['a.engine', '--weight-budget', '1K'],
+      2,
+      'TF_OPTION_UNSUPPORTED',
+    ],
+    [
+      'a budget in a comparison with an engine whose weights are not streamed',
+      ['streamed.engine', '--against', at('a.engine'), '--weight-budget', '1K'],
+      2,
+      'TF_OPTION_UNSUPPORTED',
+    ],
+    ['a budget that is no size', ['streamed.engine', '--weight-budget', 'half'], 2, 'TF_SIZE_INVALID'],
+    ['samples of another ending', ['a.engine', '--samples', 'times.csv'], 2, 'TF_USAGE'],
+    ['no mode at all', ['a.engine', '--against', 'a.engine', '--against-mode', ''], 2, 'TF_USAGE'],
+    ['a limit without a comparison', ['a.engine', '--fail-above', '1.02'], 2, 'TF_USAGE'],
+    ['layers in a comparison', ['a.engine', '--against-mode', 'graph', '--layers'], 2, 'TF_USAGE'],
+    ['a mode nobody knows', ['a.engine', '--against-mode', 'grph'], 2, 'TF_USAGE'],
+  ])('refuses %s by name', (_, [engine = '', ...words], status, code, more = {}) => {
+    const found = json<object>([at(engine), ...words, ...QUICK], more);
+    expect([found.status, found.answer.error?.code]).toEqual([status, code]);
+  });
+});
+
+describe('trtforge bench A --against B', () => {
+  it('measures in turns at the same shapes and gives ratios with intervals, by its schema', () => {
+    const words = ['--against', at('b.engine'), '--rounds', '4', '--duration', '0.4', '--warm-up', '10'];
+    const { answer } = json<BenchAgainst>([at('a.engine'), '--no-data-transfers', ...words]);
+    expect(benchAgainstSchema.safeParse(answer).error).toBeUndefined();
+    expect(answer).toMatchObject({ metric: 'gpuMs', rounds: 4, batch: 2, verdict: 'equal', gate: null });
+    expect(answer.ratios.gpuMs.ratio).toBeCloseTo(1, 3);
+    expect(answer.ratios.endToEndMs).toBeNull();
+  });
+
+  it('gives both sides the budget for streamed weights', () => {
+    const words = ['--against-mode', 'spin-wait', '--weight-budget', '1K', '--rounds', '3'];
+    const { answer } = json<BenchAgainst>([at('streamed.engine'), ...words, ...QUICK]);
+    expect(benchAgainstSchema.safeParse(answer).error).toBeUndefined();
+    for (const { subject } of [answer.candidate, answer.reference])
+      expect(subject).toMatchObject({ weightBudgetAsked: 1024, weightBudgetBytes: 1024 });
+  });
+
+  it.each([
+    ['0.5', 1, 'fail'],
+    ['1.02', 0, 'pass'],
+  ] as const)('above %s exits with %i', (limit, code, outcome) => {
+    const words = ['--against-mode', 'graph', '--rounds', '3', '--duration', '0.3', '--fail-above', limit];
+    const { status, answer } = json<BenchAgainst>([at('a.engine'), '--no-data-transfers', ...words]);
+    expect([status, answer.gate?.outcome]).toEqual([code, outcome]);
+    expect([answer.candidate.mode.graph, answer.reference.mode.graph]).toEqual([false, true]);
+  });
+});
+
+describe('two benches on one GPU', () => {
+  let first: ChildProcess;
+  const started = (): Promise<void> =>
+    new Promise((resolve) => {
+      first.stderr?.on('data', (chunk: Buffer) => {
+        if (chunk.toString().includes('measure')) resolve();
+      });
+    });
+  const begin = (seconds: string) => {
+    first = spawn(process.execPath, [main, 'bench', at('a.engine'), '--duration', seconds], {
+      env: environment,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    return started();
+  };
+  const ended = () => new Promise<number | null>((resolve) => first.once('close', resolve));
+
+  it('the second says that it is not alone, or waits', async () => {
+    await begin('4');
+    const end = ended();
+    const { answer } = json<BenchResult>([at('b.engine'), ...QUICK]);
+    expect(answer.warnings.join('\n')).toMatch(/Another bench measures on this GPU \(process \d+ on /);
+    const { answer: waited } = json<BenchResult>([at('b.engine'), '--wait', ...QUICK]);
+    expect(waited.warnings.join('\n')).not.toContain('Another bench');
+    expect(await end).toBe(0);
+  }, 30_000);
+
+  it('Ctrl-C ends a bench and its child at once and frees the GPU', async () => {
+    await begin('60');
+    const end = ended();
+    first.kill('SIGINT');
+    expect(await end).toBe(4);
+    const { answer } = json<BenchResult>([at('b.engine'), ...QUICK]);
+    expect(answer.warnings.join('\n')).not.toContain('Another bench');
+    expect(existsSync(at('cache'))).toBe(true);
+  }, 30_000);
+});

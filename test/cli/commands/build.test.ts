@@ -1,0 +1,187 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { buildAddon } from '../../../scripts/build-native.mjs';
+import { readPassport } from '../../../src/engines/identity/passport.js';
+import { readPlanHeader } from '../../../src/engines/plan/header.js';
+import { verifyEngine } from '../../../src/engines/plan/verify-engine.js';
+import { buildResultSchema } from '../../../src/engines/store/build-result-schema.js';
+import {
+  cacheClearSchema,
+  cacheListSchema,
+  cacheVerifySchema,
+  cacheWhySchema,
+} from '../../../src/engines/store/cache-result.js';
+import { describeWith } from '../../support/needs.js';
+import { writeSampleModel } from '../../support/sample-engine.js';
+
+const main = fileURLToPath(new URL('../../../dist/main.js', import.meta.url));
+const root = mkdtempSync(join(tmpdir(), 'trtforge-build-command-'));
+const model = join(root, 'sample.onnx');
+beforeAll(async () => {
+  await writeSampleModel(model);
+});
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+/** Runs the command line with a cache folder of its own. */
+function trtforge(words: readonly string[], more: NodeJS.ProcessEnv = {}) {
+  const env = { ...process.env, XDG_CACHE_HOME: join(root, 'xdg'), TENSORRT_CACHE_DIR: '', ...more };
+  const child = spawn(process.execPath, [main, ...words], { env });
+  const said = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const)
+    child[name].on('data', (chunk) => (said[name] += String(chunk)));
+  return new Promise<{ status: number | null; stdout: string; stderr: string }>((resolve, reject) => {
+    child.on('error', reject);
+    child.on('close', (status) => resolve({ status, ...said }));
+  });
+}
+
+describe('trtforge build refuses before any work', () => {
+  test.each<[string, readonly string[], RegExp]>([
+    ['two ways of saying profiles', ['--profile', 'x:1x64', '--shapes', 'x:1x64'], /given together/],
+    ['an incomplete range', ['--min-shapes', 'x:1x64'], /needs --min-shapes, --opt-shapes and --max-shapes/],
+    ['a pool that does not exist', ['--memory-pool', 'heap:4G'], /«heap» is not a memory pool/],
+    [
+      'a pool called like a method',
+      ['--memory-pool', 'constructor:4G'],
+      /«constructor» is not a memory pool/,
+    ],
+    ['a size that is none', ['--workspace', '4X'], /«4X» is not a size/],
+    ['an optimization level beyond 5', ['--optimization-level', '6'], /0 to 5/],
+    ['a target that cannot be', ['--target', 'tensorrt-rtx:sm_90'], /sm_90 \(Hopper/],
+    ['a calibration of nothing', ['--calibration', 'sample.npz'], /--calibration is about a conversion/],
+    ['a limit without a calibration', ['--precision', 'fp16', '--data-max', '512'], /there is none/],
+    ['contradicting store options', ['--no-cache', '--force-rebuild'], /given together/],
+    ['a file as the store', ['--cache-dir', model], /sample\.onnx is a file/],
+    ['a folder as the engine', ['-o', root], /is a folder/],
+    ['a misspelt option', ['--precison', 'fp16'], /precison/],
+  ])('%s', async (_what, words, message) => {
+    const { status, stdout, stderr } = await trtforge(['build', model, ...words, '--json']);
+    expect(status).toBe(2);
+    expect(JSON.parse(stdout)).toMatchObject({
+      ok: false,
+      exitCode: 2,
+      error: { message: expect.stringMatching(message) },
+    });
+    expect(stderr).not.toContain('identify');
+  });
+});
+
+describe('trtforge cache without engines', () => {
+  test('lists none, finds none wrong, clears none', async () => {
+    const where = ['--cache-dir', join(root, 'empty'), '--json'];
+    const [ls, verify, clear] = await Promise.all(
+      ['ls', 'verify', 'clear'].map((word) => trtforge(['cache', word, ...where])),
+    );
+    expect(cacheListSchema.parse(JSON.parse(ls?.stdout ?? '')).engines).toEqual([]);
+    expect(cacheVerifySchema.parse(JSON.parse(verify?.stdout ?? ''))).toMatchObject({
+      sound: 0,
+      exitCode: 0,
+    });
+    expect(cacheClearSchema.parse(JSON.parse(clear?.stdout ?? '')).removed).toBe(0);
+  });
+});
+
+describeWith('toolchain', 'trtforge build with a real tensorrt-rtx', (toolchain) => {
+  const environment = {
+    LD_LIBRARY_PATH: [toolchain, process.env.LD_LIBRARY_PATH].filter(Boolean).join(':'),
+    // Nothing but the toolchain named: what else is on this machine must not decide.
+    TRTFORGE_TOOLCHAINS: join(root, 'none'),
+  };
+  const run = async (...words: readonly string[]) => trtforge(words, environment);
+  const ask = [
+    '--target',
+    'tensorrt-rtx:sm_86,sm_89',
+    '--precision',
+    'fp16',
+    '--profile',
+    'x:1x64/8x64/32x64',
+    '--profile',
+    'x:64x64/64x64/64x64',
+  ];
+  const build = async (...words: readonly string[]) => {
+    const { stdout } = await run('build', model, ...ask, '--json', ...words);
+    return buildResultSchema.parse(JSON.parse(stdout));
+  };
+
+  beforeAll(async () => {
+    await buildAddon({ say: () => {} });
+  });
+
+  test('two that start together build one engine, and later ones find it', { timeout: 120_000 }, async () => {
+    const both = await Promise.all([build(), build()]);
+    expect(both.map(({ source }) => source).sort()).toEqual(['built', 'local']);
+    const [first] = both;
+    expect(await build()).toMatchObject({ source: 'local', identity: first?.identity, why: [] });
+    const engine = first?.engine ?? '';
+    const passport = verifyEngine(engine);
+    expect(readPlanHeader(engine)).toMatchObject({
+      product: 'tensorrt-rtx',
+      version: passport.identity.document.target.version,
+    });
+    expect(passport.plan.inputs).toEqual([{ name: 'x', dtype: 'float32', shape: [null, 64] }]);
+    expect(passport.identity.document.recipe.profiles).toHaveLength(2);
+    expect(passport.warnings).toEqual([]);
+  });
+
+  test('text, -o, and a passport that tells all without a path of this machine', async () => {
+    const output = join(root, 'out', 'mine.engine');
+    const { stdout, status } = await run(
+      'build',
+      model,
+      ...ask,
+      '-o',
+      output,
+      '--name',
+      'mine',
+      '--model-version',
+      'v2',
+    );
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/(built|found) in/);
+    expect(stdout).toContain('tensorrt-rtx:sm_86,sm_89');
+    const { identity, built } = readPassport(output);
+    expect(identity.document.target.computeCapabilities).toEqual([86, 89]);
+    expect(built.conversionMs).toBeGreaterThan(0);
+    const text = readFileSync(`${output}.passport.json`, 'utf8');
+    expect(text).not.toContain(root);
+    expect(text).not.toContain(dirname(toolchain));
+  });
+
+  test('cache why: in the store, or what differs from the nearest', async () => {
+    const found = cacheWhySchema.parse(
+      JSON.parse((await run('cache', 'why', model, ...ask, '--json')).stdout),
+    );
+    expect(found).toMatchObject({ engine: expect.stringContaining('engine.plan'), why: [] });
+    const other = await run('cache', 'why', model, ...ask, '--workspace', '1G', '--json');
+    expect(cacheWhySchema.parse(JSON.parse(other.stdout))).toMatchObject({
+      engine: null,
+      why: [{ differences: [{ field: 'recipe.memoryPools.workspace', wanted: 2 ** 30, stored: null }] }],
+    });
+    const { stdout } = await run('cache', 'why', model, ...ask, '--workspace', '1G');
+    expect(stdout).toContain('recipe.memoryPools.workspace: wanted 1073741824, stored null');
+  });
+
+  test('cache ls, verify and clear', async () => {
+    const { stdout } = await run('cache', 'ls');
+    expect(stdout).toMatch(/sample_[0-9a-f]{8}_fp16_sm_86-89_1\.7\.1\.\d+\.engine/);
+    expect((await run('cache', 'verify')).status).toBe(0);
+    const { engine } = await build();
+    writeFileSync(engine, readFileSync(engine).fill(7, 1000, 1100));
+    const { status, stdout: bad } = await run('cache', 'verify');
+    expect(status).toBe(1);
+    expect(bad).toContain('TF_ENGINE_DIGEST_MISMATCH');
+    expect(await build()).toMatchObject({ source: 'built', why: [{ code: 'TF_ENGINE_DIGEST_MISMATCH' }] });
+    expect((await run('cache', 'clear', '--yes')).stdout).toContain('1 engine removed');
+    expect(await build()).toMatchObject({ source: 'built' });
+  });
+
+  test('an open dimension without a range ends with a profile to copy', async () => {
+    const { status, stderr } = await run('build', model, '--target', 'tensorrt-rtx');
+    expect(status).toBe(2);
+    expect(stderr).toContain("--profile 'x:1x64/8x64/32x64'");
+  });
+});

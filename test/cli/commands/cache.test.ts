@@ -1,0 +1,366 @@
+import { spawnSync } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import {
+  cacheExportSchema,
+  cacheGcSchema,
+  cacheImportSchema,
+  cacheKeygenSchema,
+  cacheListSchema,
+  cacheSignSchema,
+  cacheVerifySchema,
+} from '../../../src/engines/store/cache-result.js';
+import { releaseUse } from '../../../src/engines/store/claims/use-marks.js';
+import { LocalStore } from '../../../src/engines/store/local.js';
+import { sampleIdentity, samplePassport, samplePlan } from '../../support/sample-engine.js';
+
+const main = fileURLToPath(new URL('../../../dist/main.js', import.meta.url));
+const root = mkdtempSync(join(tmpdir(), 'trtforge-cache-command-'));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+let folder = root;
+let store = root;
+beforeEach(() => {
+  folder = mkdtempSync(join(root, 'case-'));
+  store = join(folder, 'engines');
+});
+
+/** Runs `trtforge cache …` in the case's folder. */
+function cache(words: readonly string[], environment: NodeJS.ProcessEnv = {}) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [main, 'cache', ...words], {
+    cwd: folder,
+    timeout: 60_000,
+    encoding: 'utf8',
+    env: {
+      PATH: process.env.PATH,
+      NO_COLOR: '1',
+      XDG_CACHE_HOME: join(folder, 'xdg'),
+      TENSORRT_CACHE_DIR: store,
+      ...environment,
+    },
+  });
+  return { status, stdout, stderr };
+}
+
+/** The same, its answer as JSON; the exit code in it is the process's own. */
+function answer(words: readonly string[], environment: NodeJS.ProcessEnv = {}): unknown {
+  const { status, stdout } = cache([...words, '--json'], environment);
+  const said = JSON.parse(stdout) as { readonly exitCode: number; readonly ok: boolean };
+  expect([said.exitCode, said.ok]).toEqual([status, status === 0]);
+  return said;
+}
+
+/** Writes an engine with its passport as somebody else would hand it over. */
+function writeEngine(letter: string, place = join(folder, 'from'), bytes = 4096): string {
+  const plan = samplePlan(letter.charCodeAt(0), bytes);
+  const passport = samplePassport(plan, sampleIdentity(letter.repeat(64)));
+  const path = join(place, passport.name);
+  mkdirSync(place, { recursive: true });
+  writeFileSync(path, plan);
+  writeFileSync(`${path}.passport.json`, JSON.stringify(passport));
+  return path;
+}
+
+const local = () => new LocalStore(store, join(folder, 'memo'));
+
+/** Keeps engines by letter, the first used longest ago. */
+async function fill(...letters: readonly string[]): Promise<void> {
+  for (const [index, letter] of letters.entries()) {
+    const plan = samplePlan(letter.charCodeAt(0));
+    const pending = local().pending();
+    writeFileSync(pending.planPath, plan);
+    const passport = samplePassport(plan, sampleIdentity(letter.repeat(64)));
+    const { planPath } = await local().put(pending.planPath, passport);
+    pending.remove();
+    releaseUse(planPath);
+    const then = new Date(Date.now() - (letters.length - index) * 3_600_000);
+    utimesSync(join(dirname(planPath), 'used'), then, then);
+  }
+}
+
+/** Letters of the engines in the store. */
+const listed = async () => (await local().list()).map(({ model }) => model?.[0]).sort();
+
+const firstPlan = (): string => {
+  const plans = readdirSync(store, { recursive: true }).map(String);
+  return join(store, plans.find((name) => name.endsWith('engine.plan')) ?? '');
+};
+
+const refusals = (
+  cases: readonly (readonly [what: string, words: readonly string[], code: string, status?: number])[],
+) =>
+  test.each(cases.map(([what, words, code, status = 2]) => ({ what, words, code, status })))(
+    '$what ends with $code',
+    async ({ words, code, status }) => {
+      await fill('a');
+      const { stdout, stderr, ...end } = cache([...words, '--json']);
+      expect(end.status).toBe(status);
+      expect(JSON.parse(stdout)).toMatchObject({
+        ok: false,
+        exitCode: status,
+        error: { code, message: expect.any(String), remedy: expect.stringMatching(/\w/) },
+      });
+      expect(stderr).toContain(code);
+      expect(await listed()).toEqual(['a']);
+    },
+  );
+
+describe('trtforge cache import', () => {
+  test('takes files and folders, says what each became, and refuses what does not fit its passport', async () => {
+    const good = writeEngine('a');
+    const damaged = writeEngine('b', join(folder, 'folder'));
+    writeFileSync(damaged, samplePlan(1));
+    writeFileSync(join(folder, 'folder', 'yolo-fp16-sm86.plan'), samplePlan(3));
+    const result = cacheImportSchema.parse(answer(['import', good, 'folder']));
+    expect(result).toMatchObject({
+      store,
+      engines: [{ from: good, name: expect.stringContaining('sample_aaaaaaaa') }],
+      foreign: [{ name: 'yolo-fp16-sm86.plan' }],
+      refused: [{ code: 'TF_ENGINE_DIGEST_MISMATCH', reason: expect.stringContaining('bbbbbbbb') }],
+      exitCode: 1,
+    });
+    expect(await listed()).toEqual(['a']);
+  });
+
+  test('says the same as text', async () => {
+    writeEngine('a');
+    writeFileSync(join(folder, 'from', 'yolo-fp16-sm86.plan'), samplePlan(3));
+    const { status, stdout } = cache(['import', 'from']);
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/kept +sample_aaaaaaaa_\S+ +from\//);
+    expect(stdout).toMatch(/kept without a passport +yolo-fp16-sm86\.plan/);
+    expect(stdout).toContain(`2 engines now in ${store}`);
+    expect(stdout).toContain('no build will be given them');
+  });
+
+  test('keeps the same bytes under two names once, and says which name it dropped', async () => {
+    mkdirSync(join(folder, 'from'));
+    for (const name of ['a-fp16-sm86.plan', 'b-fp16-sm86.plan'])
+      writeFileSync(join(folder, 'from', name), samplePlan(3));
+    const [own, copy] = [writeEngine('c', join(folder, 'one')), writeEngine('c', join(folder, 'two'))];
+    const kept = { name: 'a-fp16-sm86.plan', droppedName: null };
+    const dropped = { name: 'a-fp16-sm86.plan', droppedName: 'b-fp16-sm86.plan' };
+    const result = cacheImportSchema.parse(answer(['import', 'from']));
+    expect(result.foreign).toMatchObject([kept, dropped]);
+    expect(cacheImportSchema.parse(answer(['import', 'from'])).foreign).toMatchObject([kept, dropped]);
+    expect(cacheListSchema.parse(answer(['ls'])).foreign).toMatchObject([{ name: 'a-fp16-sm86.plan' }]);
+    const held = readdirSync(join(store, 'foreign'), { recursive: true }).map(String);
+    expect(held.filter((name) => name.endsWith('.plan'))).toHaveLength(1);
+    expect(cache(['import', 'from', own, copy]).stdout).toContain('2 engines now in ');
+  });
+
+  test('with --require-signature takes only what a trusted key signed', async () => {
+    const pair = cacheKeygenSchema.parse(answer(['keygen', '-o', 'team.pem']));
+    await fill('a', 'b');
+    answer(['sign', 'aaaaaaaa', '--sign-key', 'team.pem']);
+    expect(cache(['export', 'out']).status).toBe(0);
+    const elsewhere = { TENSORRT_CACHE_DIR: join(folder, 'elsewhere') };
+    const words = ['import', 'out', '--require-signature', '--trust-key', pair.publicKey];
+    expect(answer(words, elsewhere)).toMatchObject({
+      engines: [{ name: expect.stringContaining('aaaaaaaa') }],
+      refused: [{ code: 'TF_SIGNATURE_INVALID' }],
+      exitCode: 1,
+    });
+  });
+
+  refusals([
+    ['no source', ['import'], 'TF_USAGE'],
+    ['a source that is not there', ['import', 'nothing'], 'TF_FILE_NOT_FOUND'],
+    ['an address that is none', ['import', 'ftp://host/bucket'], 'TF_REMOTE_ADDRESS_INVALID'],
+    ['a signature asked for without a key', ['import', 'from', '--require-signature'], 'TF_USAGE'],
+    ['an option it does not have', ['import', 'from', '--sign-key', 'x'], 'TF_USAGE'],
+  ]);
+});
+
+describe('trtforge cache export', () => {
+  test.each(['out', 'out.tar'])('into %s, from where another store takes them', async (to) => {
+    await fill('a', 'b');
+    const result = cacheExportSchema.parse(answer(['export', to]));
+    expect(result).toMatchObject({ store, to, bytes: 2 * 4096 });
+    expect(result.engines.map(({ bytes }) => bytes)).toEqual([4096, 4096]);
+    const elsewhere = { TENSORRT_CACHE_DIR: join(folder, 'elsewhere') };
+    expect(cacheImportSchema.parse(answer(['import', to], elsewhere))).toMatchObject({ refused: [] });
+    expect(cacheVerifySchema.parse(answer(['verify'], elsewhere))).toMatchObject({ sound: 2 });
+  });
+
+  test('of those that are named, as text', async () => {
+    await fill('a', 'b');
+    const { status, stdout } = cache(['export', 'out', 'bbbbbbbb']);
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/^out\/sample\/sample_bbbbbbbb_\S+ +4\.00 KiB\n1 engine, 4\.00 KiB, to out\n?$/);
+    expect(readdirSync(join(folder, 'out', 'sample'))).toHaveLength(2);
+  });
+
+  refusals([
+    ['no place', ['export'], 'TF_USAGE'],
+    ['a name that no engine has', ['export', 'out', 'resnet'], 'TF_USAGE'],
+    ['an address that is none', ['export', 's3://-'], 'TF_REMOTE_ADDRESS_INVALID'],
+    ['a place that cannot be a folder', ['export', main], 'TF_WRITE_FAILED', 3],
+  ]);
+
+  test('never hands out an engine that was changed', async () => {
+    await fill('a');
+    writeFileSync(firstPlan(), samplePlan(9));
+    expect(answer(['export', 'out'])).toMatchObject({ error: { code: 'TF_ENGINE_DIGEST_MISMATCH' } });
+    expect(existsSync(join(folder, 'out'))).toBe(false);
+  });
+});
+
+describe('trtforge cache keygen', () => {
+  test('makes a pair, the private half for its owner alone', async () => {
+    const pair = cacheKeygenSchema.parse(answer(['keygen', '-o', 'team.pem']));
+    expect(pair).toMatchObject({
+      privateKey: join(folder, 'team.pem'),
+      publicKey: join(folder, 'team.pem.pub'),
+      keyId: expect.stringMatching(/^[0-9a-f]{16}$/),
+    });
+    expect(statSync(pair.privateKey).mode & 0o777).toBe(0o600);
+    expect(readFileSync(pair.privateKey, 'utf8')).toMatch(/^-----BEGIN PRIVATE KEY-----/);
+    expect(JSON.stringify(pair)).not.toContain('BEGIN');
+  });
+
+  test('has a name of its own, says what each half is for, and writes over nothing', async () => {
+    const { status, stdout } = cache(['keygen']);
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/private +\S+trtforge-signing\.pem .*keep it secret/);
+    expect(stdout).toMatch(/public +\S+trtforge-signing\.pem\.pub .*give it away/);
+    const before = readFileSync(join(folder, 'trtforge-signing.pem'));
+    expect(answer(['keygen'])).toMatchObject({ exitCode: 2, error: { code: 'TF_USAGE' } });
+    expect(readFileSync(join(folder, 'trtforge-signing.pem')).equals(before)).toBe(true);
+  });
+
+  test('makes the folder they go to, and says where none can be', async () => {
+    const pair = cacheKeygenSchema.parse(answer(['keygen', '-o', 'keys/of/team.pem']));
+    expect(statSync(pair.privateKey).mode & 0o777).toBe(0o600);
+    expect(answer(['keygen', '-o', 'keys/of/team.pem/mine.pem'])).toMatchObject({
+      error: {
+        code: 'TF_WRITE_FAILED',
+        message: expect.stringContaining('a file is where its folder should be'),
+      },
+    });
+  });
+});
+
+describe('trtforge cache sign', () => {
+  test('signs those that are named, and ls says by which key', async () => {
+    const { keyId } = cacheKeygenSchema.parse(answer(['keygen', '-o', 'team.pem']));
+    await fill('a', 'b');
+    const signed = cacheSignSchema.parse(answer(['sign', 'aaaaaaaa', '--sign-key', 'team.pem']));
+    expect(signed).toMatchObject({ store, keyId, signed: [{ name: expect.stringContaining('aaaaaaaa') }] });
+    const { engines } = cacheListSchema.parse(answer(['ls']));
+    expect(engines.map(({ signedBy }) => signedBy).sort()).toEqual([keyId, null]);
+    expect(cache(['ls']).stdout).toContain(`signed ${keyId.slice(0, 8)}`);
+  });
+
+  test('takes the key from the environment, and signs all when none is named', async () => {
+    answer(['keygen', '-o', 'team.pem']);
+    await fill('a', 'b');
+    const { status, stdout } = cache(['sign'], { TRTFORGE_SIGNING_KEY: join(folder, 'team.pem') });
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/2 engines signed with the key [0-9a-f]{16}, in /);
+  });
+
+  refusals([
+    ['no key', ['sign'], 'TF_USAGE'],
+    ['a key that is not there', ['sign', '--sign-key', 'none.pem'], 'TF_FILE_NOT_FOUND'],
+    ['a file that is no key', ['sign', '--sign-key', main], 'TF_KEY_INVALID'],
+  ]);
+
+  test('a name that no engine has ends with TF_USAGE', async () => {
+    answer(['keygen', '-o', 'team.pem']);
+    await fill('a');
+    expect(answer(['sign', 'resnet', '--sign-key', 'team.pem'])).toMatchObject({
+      exitCode: 2,
+      error: { code: 'TF_USAGE', message: expect.stringContaining('resnet') },
+    });
+  });
+});
+
+describe('trtforge cache verify', () => {
+  test('ends with 0 when all is sound, and with 1 naming what is not', async () => {
+    await fill('a', 'b');
+    expect(cacheVerifySchema.parse(answer(['verify']))).toMatchObject({ sound: 2, exitCode: 0 });
+    writeFileSync(firstPlan(), samplePlan(1));
+    const result = cacheVerifySchema.parse(answer(['verify']));
+    expect(result).toMatchObject({ sound: 1, exitCode: 1 });
+    expect(result.engines.map(({ problem }) => problem?.code ?? null).sort()).toEqual([
+      'TF_ENGINE_DIGEST_MISMATCH',
+      null,
+    ]);
+    const { status, stdout } = cache(['verify']);
+    expect(status).toBe(1);
+    expect(stdout).toMatch(/bad +sample_\S+ +TF_ENGINE_DIGEST_MISMATCH/);
+    expect(stdout).toContain(`1 of 2 engines sound, in ${store}`);
+  });
+
+  test('with --require-signature what nobody signed is not sound', async () => {
+    const { publicKey } = cacheKeygenSchema.parse(answer(['keygen', '-o', 'team.pem']));
+    await fill('a', 'b');
+    answer(['sign', 'aaaaaaaa', '--sign-key', 'team.pem']);
+    const words = ['verify', '--require-signature', '--trust-key', publicKey];
+    expect(answer(words)).toMatchObject({ sound: 1, exitCode: 1 });
+    answer(['sign', '--sign-key', 'team.pem']);
+    expect(answer(words)).toMatchObject({ sound: 2, exitCode: 0 });
+  });
+
+  refusals([
+    ['a signature asked for without a key', ['verify', '--require-signature'], 'TF_USAGE'],
+    ['a key that is none', ['verify', '--trust-key', main], 'TF_KEY_INVALID'],
+    ['an engine that it does not take', ['verify', 'sample'], 'TF_USAGE'],
+    ['a bucket that nothing names', ['verify', '--remote', 'default'], 'TF_REMOTE_ADDRESS_INVALID'],
+  ]);
+});
+
+describe('trtforge cache gc', () => {
+  test('takes what was used longest ago, until the rest fits', async () => {
+    await fill('a', 'b', 'c');
+    const result = cacheGcSchema.parse(answer(['gc', '--max-size', '8K']));
+    expect(result).toMatchObject({ maxBytes: 8192, bytesBefore: 3 * 4096, bytesAfter: 8192, excessBytes: 0 });
+    expect(result.removed).toHaveLength(1);
+    expect(await listed()).toEqual(['b', 'c']);
+  });
+
+  test('takes its limit from the environment, and says as text what went', async () => {
+    await fill('a', 'b');
+    const { status, stdout } = cache(['gc'], { TENSORRT_CACHE_MAX_SIZE: '4K' });
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/^1 engine removed, 8\.00 KiB before and 4\.00 KiB now, in /);
+  });
+
+  test('never takes what a living process uses, and says that the store stays over its limit', async () => {
+    await fill('a');
+    const script = `const { markInUse } = await import(process.argv[1]); markInUse(process.argv[2]);
+      const { spawnSync } = await import('node:child_process');
+      process.stdout.write(spawnSync(process.execPath, process.argv.slice(3), { encoding: 'utf8' }).stdout);`;
+    const module = new URL('../../../dist/engines/store/claims/use-marks.js', import.meta.url).href;
+    const words = [main, 'cache', 'gc', '--max-size', '1K', '--cache-dir', store];
+    const { stdout } = spawnSync(
+      process.execPath,
+      ['--input-type=module', '-e', script, module, firstPlan(), ...words],
+      { encoding: 'utf8', env: { ...process.env, NO_COLOR: '1', XDG_CACHE_HOME: join(folder, 'xdg') } },
+    );
+    expect(stdout).toContain('0 engines removed');
+    expect(stdout).toMatch(/3\.00 KiB over 1\.00 KiB: what is left is in use/);
+    expect(await listed()).toEqual(['a']);
+  });
+
+  refusals([
+    ['no limit', ['gc'], 'TF_USAGE'],
+    ['a limit that is no size', ['gc', '--max-size', '5X'], 'TF_SIZE_INVALID'],
+    ['a limit below nothing', ['gc', '--max-size', '-1G'], 'TF_SIZE_INVALID'],
+    ['an argument that it does not take', ['gc', 'sample', '--max-size', '1G'], 'TF_USAGE'],
+  ]);
+});

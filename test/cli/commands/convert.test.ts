@@ -1,0 +1,160 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { buildModel, GraphBuilder } from '../../../src/formats/onnx/builder.js';
+import { writeModel } from '../../../src/formats/onnx/write.js';
+import { conversionSchema } from '../../../src/formats/precision/conversion.js';
+import { writeNpz } from '../../../src/formats/tensor/npz.js';
+import type { Tensor } from '../../../src/formats/tensor/tensor.js';
+import { describeWith } from '../../support/needs.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-convert-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const model = join(folder, 'net.onnx');
+const output = join(folder, 'net.fp16.onnx');
+
+const floats = (shape: number[], values: number[]): Tensor => ({
+  dtype: 'float32',
+  shape,
+  bytes: new Uint8Array(Float32Array.from(values).buffer),
+});
+
+beforeAll(async () => {
+  const g = new GraphBuilder('net');
+  g.input('x', 'float32', [2, 4]);
+  g.initializer(
+    'w',
+    floats(
+      [4, 4],
+      Array.from({ length: 16 }, (_, i) => i / 16),
+    ),
+  );
+  g.node('MatMul', { name: 'encoder/product', inputs: ['x', 'w'], outputs: ['h'] });
+  g.node('Exp', { name: 'encoder/exp', inputs: ['h'], outputs: ['e'] });
+  g.node('MatMul', { name: 'decoder/product', inputs: ['e', 'w'], outputs: ['y'] });
+  g.output('y', 'float32', [2, 4]);
+  await writeModel(buildModel(g), model);
+});
+
+function trtforge(...words: string[]) {
+  const main = new URL('../../../dist/main.js', import.meta.url).pathname;
+  const { status, stdout, stderr } = spawnSync(process.execPath, [main, 'convert', ...words], {
+    encoding: 'utf8',
+  });
+  return { status, stdout, stderr };
+}
+
+describe('trtforge convert', () => {
+  it('writes the typed model and says what stayed FP32 and why', () => {
+    const { status, stdout } = trtforge(model, '-o', output);
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/net\.fp16\.onnx {2}FP16 {2}\d+ B → \d+ B/);
+    expect(stdout).toContain('2 of 3 nodes with FP32 in them converted; 4 casts added, 0 removed');
+    expect(stdout).toContain('FP32 Operator that stays FP32 by default  op-default, 1 node');
+    expect(stdout).toContain('Exp encoder/exp: Exp squares or exponentiates its input');
+    expect(existsSync(output)).toBe(true);
+  });
+
+  it('refuses a misspelt operator, but not one that this model lacks', () => {
+    const { status, stderr } = trtforge(model, '-o', output, '--keep-ops', 'Softmax,Matmul');
+    expect(status).toBe(2);
+    expect(stderr).toContain('There is no operator «Matmul»');
+    expect(stderr).toContain('The model has Exp, MatMul');
+  });
+
+  it('prints one JSON object that fits its schema', () => {
+    const { status, stdout } = trtforge(
+      model,
+      '-o',
+      output,
+      '--precision',
+      'bf16',
+      '--keep-nodes',
+      '^decoder/',
+      '--json',
+    );
+    expect(status).toBe(0);
+    const { ok, exitCode, command, ...result } = JSON.parse(stdout);
+    expect({ ok, exitCode, command }).toEqual({ ok: true, exitCode: 0, command: 'convert' });
+    const conversion = conversionSchema.parse(result);
+    expect(conversion.precision).toBe('bf16');
+    expect(conversion.kept.map(({ node, rule }) => [node, rule])).toEqual([
+      ['encoder/exp', 'op-default'],
+      ['decoder/product', 'keep-node'],
+    ]);
+  });
+
+  it('takes the names that AutoCast uses', () => {
+    const { stdout } = trtforge(
+      model,
+      '-o',
+      output,
+      '--op_types_to_exclude',
+      'MatMul,Add',
+      '--op_types_to_include',
+      'Exp',
+      '--json',
+    );
+    const { kept } = JSON.parse(stdout);
+    expect(kept.map(({ rule }: { rule: string }) => rule)).toEqual(['keep-op', 'keep-op']);
+  });
+
+  it.each([
+    [[model], 'TF_USAGE', 'where the result goes'],
+    [[model, '-o', output, '--precision', 'fp8'], 'TF_USAGE', 'fp8'],
+    [[model, '-o', output, '--keep-nodes', '['], 'TF_USAGE', 'regular expression'],
+    [[model, '-o', output, '--data-max', '512'], 'TF_USAGE', 'calibration'],
+    [[model, '-o', model], 'TF_OUTPUT_IS_INPUT', 'net.onnx'],
+    [[join(folder, 'absent.onnx'), '-o', output], 'TF_FILE_NOT_FOUND', 'absent.onnx'],
+  ])('refuses %j with exit 2', (words, code, names) => {
+    const { status, stdout } = trtforge(...words, '--json');
+    const { error } = JSON.parse(stdout);
+    expect(status).toBe(2);
+    expect(error.code).toBe(code);
+    expect(error.message).toContain(names);
+  });
+});
+
+describeWith('onnxruntime', 'trtforge convert --calibration', () => {
+  it('keeps nodes FP32 around activations that went too far', () => {
+    const sample = join(folder, 'sample.npz');
+    writeNpz(sample, new Map([['x', floats([2, 4], [1, 2, 3, 4, 5, 6, 7, 8])]]));
+    const convert = (...words: string[]) =>
+      JSON.parse(
+        trtforge(model, '-o', output, '--calibration', sample, '--convert-ops', 'Exp', ...words, '--json')
+          .stdout,
+      );
+    expect(convert().kept.map(({ node }: { node: string }) => node)).toEqual([
+      'encoder/exp',
+      'decoder/product',
+    ]);
+    expect(convert('--data-max', '1e9').kept).toEqual([]);
+  });
+
+  it('is done by forge as well, and its command repeats it', () => {
+    const sample = join(folder, 'sample.npz');
+    writeNpz(sample, new Map([['x', floats([2, 4], [1, 2, 3, 4, 5, 6, 7, 8])]]));
+    const main = new URL('../../../dist/main.js', import.meta.url).pathname;
+    const root = join(folder, 'run');
+    const words = [
+      '--precision',
+      'fp16',
+      '--calibration',
+      sample,
+      '--convert-ops',
+      'Exp',
+      '--data-max',
+      '1024',
+    ];
+    const { stdout } = spawnSync(
+      process.execPath,
+      [main, 'forge', model, ...words, '--skip', 'build,verify', '--run-root', root, '--json'],
+      { encoding: 'utf8' },
+    );
+    const { conversion, repeat } = JSON.parse(stdout);
+    expect(conversion).toMatchObject({ convertedNodes: 1, keptNodes: 2 });
+    expect(repeat[0].command).toContain(`--calibration ${sample} --data-max 1024`);
+  });
+});

@@ -1,0 +1,278 @@
+import { spawnSync } from 'node:child_process';
+import {
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { buildAddon } from '../../../scripts/build-native.mjs';
+import { ignoreEvents } from '../../../src/events.js';
+import {
+  benchWith,
+  buildOrLoad,
+  forge,
+  layersOfEngine,
+  openEngineSession,
+  openOrtSession,
+  openSupervisedEngine,
+  runFile,
+  verifyAgainstReference,
+  verifyModel,
+} from '../../../src/index.js';
+import { defaultRequest } from '../../../src/quality/bench/request.js';
+import { forgeResultSchema } from '../../../src/report/result.js';
+import { affineModel, manyLayers, standinIdentity } from '../../support/affine-engine.js';
+import { noDevices } from '../../support/gpus.js';
+import { sampleOutcome, samplePassport } from '../../support/sample-engine.js';
+import { standinEngine } from '../../support/standin-engine.js';
+import { writePictureModel } from '../../support/streams.js';
+import { standInTrtexec } from '../../support/trtexec.js';
+
+const main = new URL('../../../dist/main.js', import.meta.url).pathname;
+const child = new URL('../../forge/forge-in-child.mjs', import.meta.url).pathname;
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-device-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const at = (name: string) => join(folder, name);
+let environment: NodeJS.ProcessEnv = {};
+let model: string;
+let picture: string;
+
+/** A stand-in of TensorRT 10.3 and of its trtexec, two visible of four stand-in GPUs, an engine that computes y = 2x + 1, and the model that it was built from. */
+beforeAll(async () => {
+  await buildAddon({ say: () => {} });
+  const engine = await standinEngine('10');
+  environment = engine.environment({
+    TENSORRT_HOME: engine.install(at('home')),
+    TRTFORGE_TOOLCHAINS: at('none'),
+    TRTEXEC: standInTrtexec(folder, { version: '10.6', says: '10.3.0.26', gpuFile: at('gpus') }),
+    XDG_CACHE_HOME: at('cache'),
+    STANDIN_GPUS: '4',
+    STANDIN_COMPUTE_US: '2000',
+    CUDA_VISIBLE_DEVICES: '3,1',
+    NO_COLOR: '1',
+  });
+  engine.writePlan(at('affine.engine'), {
+    kind: 'affine',
+    inner: 4,
+    layers: manyLayers,
+  });
+  const passport = samplePassport(readFileSync(at('affine.engine')), standinIdentity());
+  writeFileSync(at('affine.engine.passport.json'), JSON.stringify(passport));
+  model = await affineModel();
+  picture = await writePictureModel(at('sized'));
+});
+
+interface Answer {
+  readonly repeat?: unknown;
+  readonly error?: { readonly code: string; readonly message: string };
+}
+
+function trtforge(words: readonly string[], more: NodeJS.ProcessEnv = {}) {
+  const { status, stdout } = spawnSync(process.execPath, [main, ...words, '--json'], {
+    encoding: 'utf8',
+    cwd: folder,
+    env: { ...environment, ...more },
+  });
+  return { status, answer: JSON.parse(stdout) as Answer & Readonly<Record<string, unknown>> };
+}
+
+const profile = ['--profile', 'x:1x4/8x4/64x4'];
+const commands = (): readonly (readonly [string, readonly string[]])[] => [
+  ['build', ['build', model, ...profile]],
+  ['build with trtexec', ['build', model, ...profile, '--builder', 'trtexec']],
+  ['cache why', ['cache', 'why', model, ...profile]],
+  ['forge', ['forge', model, ...profile, '--run-root', at('refused')]],
+  ['streams', ['streams', picture]],
+  ['verify', ['verify', at('affine.engine'), '--against', model]],
+  ['record', ['record', at('affine.engine'), '--schedule', '4', '-o', at('refused.jsonl')]],
+  ['run', ['run', at('affine.engine'), '--inputs', 'random']],
+  ['inspect', ['inspect', at('affine.engine'), '--layers']],
+  ['bench', ['bench', at('affine.engine')]],
+  ['bench with trtexec', ['bench', at('affine.engine'), '--with', 'trtexec', '--shapes', 'x:8x4']],
+];
+
+describe('a GPU that was chosen and is not there', () => {
+  test('is refused in the same words by every command that takes --device', () => {
+    writeFileSync(at('gpus'), '');
+    for (const [name, words] of commands()) {
+      const { status, answer } = trtforge([...words, '--device', '5']);
+      expect([name, status, answer.error?.code], answer.error?.message).toEqual([
+        name,
+        3,
+        'TF_GPU_UNAVAILABLE',
+      ]);
+      expect(answer.error?.message, name).toMatch(
+        / needs an NVIDIA GPU( to measure on)?, and there is no GPU 5 here: 0 is NVIDIA Stand-in 3, 1 is NVIDIA Stand-in 1\.$/,
+      );
+    }
+    expect(readFileSync(at('gpus'), 'utf8')).toBe('');
+    expect(existsSync(at('cache/trtforge/engines'))).toBe(false);
+  });
+
+  test.each(['-1', '1.5', 'one'])('%s is no number of one', (device) => {
+    const { status, answer } = trtforge(['build', model, ...profile, '--device', device]);
+    expect([status, answer.error?.code]).toEqual([2, 'TF_USAGE']);
+  });
+});
+
+describe('the GPU that was chosen', () => {
+  test('builds alone, and may be chosen in a configuration file', () => {
+    const config = at('trtforge.config.yaml');
+    const build = [
+      'build',
+      model,
+      ...profile,
+      '--builder',
+      'trtexec',
+      '--no-cache',
+      '-o',
+      at('built.engine'),
+    ];
+    writeFileSync(at('gpus'), '');
+    writeFileSync(config, 'device: 5\n');
+    const refused = trtforge(build);
+    const overruled = trtforge([...build, '--device', '1']);
+    rmSync(config);
+    expect(refused.answer.error?.message).toContain('no GPU 5 here');
+    expect([overruled.status, overruled.answer.target]).toEqual([0, 'tensorrt:sm_90']);
+    expect(readFileSync(at('gpus'), 'utf8')).toBe('1 -\n');
+    const timing = readdirSync(at('cache/trtforge/timing'));
+    expect(timing).toEqual([expect.stringContaining('_sm_90_')]);
+    const passport: unknown = JSON.parse(readFileSync(`${at('built.engine')}.passport.json`, 'utf8'));
+    expect(passport).toMatchObject({ built: { builder: 'trtexec', gpu: 'NVIDIA Stand-in 1' } });
+  });
+
+  test('verifies an engine, and the command that repeats it names the GPU', () => {
+    const { status, answer } = trtforge(['verify', at('affine.engine'), '--against', model, '--device', '1']);
+    expect([status, answer.outcome], answer.error?.message).toEqual([0, 'pass']);
+    expect(answer.candidateBackend).toBe('TensorRT 10.3.0 (NVIDIA Stand-in 1)');
+    expect(answer.repeat).toMatch(/ --device 1( |$)/);
+  });
+
+  test.each([
+    [undefined, '3,1', 'NVIDIA Stand-in 3'],
+    [1, '1', 'NVIDIA Stand-in 1'],
+  ])('%s: forge builds, verifies and measures there, and its report says so', (device, seen, name) => {
+    const options = {
+      model,
+      device,
+      profiles: ['x:1x4/8x4/64x4'],
+      store: false,
+      remote: false,
+      runRoot: at(`run-${device}`),
+    };
+    const outcome = sampleOutcome(readFileSync(at('affine.engine')).length);
+    const request = { options, plan: at('affine.engine'), outcome: { ...outcome, libraryVersion: '10.3.0' } };
+    const { stdout, stderr } = spawnSync(process.execPath, [child, JSON.stringify(request)], {
+      encoding: 'utf8',
+      env: environment,
+    });
+    const result = forgeResultSchema.parse(JSON.parse(stdout), { error: () => stderr });
+    expect(result.error).toBeNull();
+    expect(result.build?.passport).toMatchObject({
+      built: { gpu: name },
+      warnings: [`The builder sees ${seen}.`],
+    });
+    expect(result.engineVerification).toMatchObject({
+      outcome: 'pass',
+      candidateBackend: `TensorRT 10.3.0 (${name})`,
+    });
+    expect(result.bench?.gpu?.name).toBe(name);
+    const row = result.environment.find((each) => each.name === 'GPU');
+    expect(row?.text).toBe(`${name} (sm_90)${device === 1 ? ', number 1' : ''}`);
+    expect(readFileSync(result.report!, 'utf8')).toContain(row?.text);
+    if (device !== undefined) expect(result.engineVerification?.repeat).toMatch(/ --device 1( |$)/);
+  });
+
+  test('records an engine, holds it against that, and loads it where its passport is missing', () => {
+    copyFileSync(at('affine.engine'), at('bare.engine'));
+    const words = ['--schedule', '4', '--chunks', '2', '-o', at('recorded.jsonl'), '--device', '1'];
+    const { status, answer } = trtforge(['record', at('bare.engine'), ...words]);
+    expect(status, answer.error?.message).toBe(0);
+    expect(answer).toMatchObject({
+      backend: 'TensorRT 10.3.0 (NVIDIA Stand-in 1)',
+      repeat: expect.stringContaining(' --device 1 '),
+    });
+    const against = trtforge([
+      'verify',
+      at('bare.engine'),
+      '--reference',
+      at('recorded.jsonl'),
+      '--device',
+      '1',
+    ]);
+    expect(against.answer).toMatchObject({
+      ok: true,
+      candidateBackend: 'TensorRT 10.3.0 (NVIDIA Stand-in 1)',
+      repeat: expect.stringMatching(/ --device 1( |$)/),
+    });
+    const judged = ['verify', at('bare.engine'), '--against', model, '--device', '1'];
+    expect(trtforge(judged).answer.error).toMatchObject({
+      code: 'TF_PASSPORT_MISSING',
+      remedy: expect.stringContaining('--precision fp32'),
+    });
+    expect(trtforge([...judged, '--precision', 'fp32']).answer).toMatchObject({
+      outcome: 'pass',
+      repeat: expect.stringContaining(' --precision fp32 '),
+    });
+    const draft = ['record', at('bare.engine'), '--draft-contract', at('contract.json'), '--schedule', '4'];
+    expect(trtforge([...draft, '--device', '2']).answer.error?.message).toContain('no GPU 2 here');
+    expect(trtforge([...draft, '--device', '1']).status).toBe(0);
+    const check = ['verify', at('bare.engine'), '--contract-only', '--contract', at('contract.json')];
+    expect(trtforge([...check, '--device', '2']).answer.error?.message).toContain('no GPU 2 here');
+    expect(trtforge([...check, '--device', '1']).status).toBe(0);
+  });
+
+  test('is not heard where nothing runs on one', () => {
+    const onCpu = /^--device is for engines; .* is a model and runs on the CPU\.$/;
+    for (const [words, why] of [
+      [['verify', model, '--against', model], onCpu],
+      [['record', model, '-o', at('model.jsonl')], onCpu],
+      [['inspect', model], /^--device is for loading an engine/],
+      [['record', '--convert', at('recorded.jsonl'), '-o', at('again')], /runs nothing on a GPU/],
+    ] as const) {
+      const { status, answer } = trtforge([...words, '--device', '0']);
+      expect([status, answer.error?.message]).toEqual([2, expect.stringMatching(why)]);
+    }
+  });
+});
+
+describe('from a program, what numbers no GPU', () => {
+  const context = () => ({ emit: ignoreEvents, signal: new AbortController().signal, environment });
+  const engine = () => at('affine.engine');
+  const bench = (device: number) => ({ ...defaultRequest(engine()), device });
+  const doors: Readonly<Record<string, (device: number) => Promise<unknown>>> = {
+    buildOrLoad: (device) => buildOrLoad({ model, device }, context()),
+    forge: (device) => forge({ model, device, runRoot: at('never') }, context()),
+    verifyModel: (device) => verifyModel({ reference: model, candidate: engine(), device }),
+    verifyAgainstReference: (device) =>
+      verifyAgainstReference({
+        candidate: engine(),
+        reference: at('none.jsonl'),
+        mode: 'functional',
+        contract: null,
+        device,
+      }),
+    runFile: (device) => runFile({ file: engine(), sources: [{ kind: 'random' }], device }, context()),
+    openEngineSession: (device) => openEngineSession(engine(), { device }),
+    openSupervisedEngine: (device) => openSupervisedEngine(engine(), { device }),
+    openOrtSession: (device) => openOrtSession(model, { provider: 'cuda', device }),
+    layersOfEngine: (device) => layersOfEngine(engine(), { ...context(), device }),
+    'benchWith trtforge': (device) => benchWith('trtforge', bench(device), context()),
+    'benchWith trtexec': (device) => benchWith('trtexec', bench(device), context()),
+  };
+
+  test.each(Object.entries(doors))('%s refuses', async (_, door) => {
+    for (const device of noDevices.filter((each) => each !== null))
+      await expect(door(device)).rejects.toMatchObject({
+        code: 'TF_USAGE',
+        message: `device is ${device}, and must be a whole number from 0.`,
+      });
+  });
+});

@@ -1,0 +1,101 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { command } from '../../../src/cli/commands/forge.js';
+import { runProgram } from '../../../src/cli/program.js';
+import { dynamicModel } from '../../native/tiny-models.js';
+import { recordedConsole } from '../../support/console.js';
+import { describeWith } from '../../support/needs.js';
+
+const program = {
+  name: 'trtforge',
+  version: '0.0.0',
+  summary: '',
+  entries: [{ name: 'forge', summary: command.summary, load: async () => command }],
+};
+
+async function trtforge(...argv: readonly string[]) {
+  const recorded = recordedConsole({ ...process.env, NO_COLOR: '1' });
+  const exitCode = await runProgram(program, argv, recorded.console);
+  return { exitCode, out: recorded.out(), err: recorded.err() };
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-forge-command-'));
+const model = dynamicModel(folder);
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+describe('trtforge forge', () => {
+  test('ends with the verdict and the path of the report; progress went to stderr', async () => {
+    const root = join(folder, 'text');
+    const { exitCode, out, err } = await trtforge(
+      ...['forge', model, '--precision', 'fp16', '--skip', 'build,verify', '--run-root', root],
+    );
+    expect(exitCode).toBe(4);
+    expect(out).toContain('2 of 2 floating-point nodes (100\u00a0%) compute in FP16 now');
+    expect(out).toMatch(/^INCONCLUSIVE {2}/m);
+    expect(out.trimEnd().split('\n').at(-1)).toBe(`report  ${join(root, 'report.html')}`);
+    expect(err).toMatch(/✓ inspect/);
+    expect(err).toMatch(/build skipped: no engine was asked for/);
+  });
+
+  test('--json is one object: the result, with the error of a run that stopped', async () => {
+    const root = join(folder, 'json');
+    const { exitCode, out } = await trtforge(
+      'forge',
+      model,
+      '--target',
+      'tensorrt-rtx',
+      '--run-root',
+      root,
+      '--json',
+    );
+    const result = JSON.parse(out);
+    expect(exitCode).toBe(result.exitCode);
+    expect(result).toMatchObject({ schema: 'trtforge.forge/1', ok: false, command: 'forge', engine: null });
+    expect(result.error.code).toMatch(/^TF_(PROFILE_MISSING|TOOLCHAIN_NOT_FOUND)$/);
+    // What is missing on this machine is worth a report, what is wrongly asked is not.
+    if (exitCode === 2) expect([result.report, existsSync(root)]).toEqual([null, false]);
+    else expect(readFileSync(result.report, 'utf8')).toContain(result.error.code);
+  });
+
+  test.each([
+    [['--skip', 'inspect'], '«inspect» is not a phase that can be left out'],
+    [['--precision', 'fp61'], 'fp61'],
+    [['--tagret', 'tensorrt'], '--target'],
+    [['--no-cache', '--force-rebuild'], 'together'],
+    [['--workspace', '4X'], '«4X» is not a size'],
+  ])('%j is refused before any work', async (words, said) => {
+    const root = join(folder, 'refused');
+    const { exitCode, err, out } = await trtforge('forge', model, '--run-root', root, ...words);
+    expect([exitCode, out]).toEqual([2, '']);
+    expect(err).toContain(said);
+    expect(existsSync(root)).toBe(false);
+  });
+});
+
+describeWith('toolchain', 'trtforge forge with tensorrt-rtx', (libraries) => {
+  test('ends with the paths of the engine and the report', async () => {
+    const root = join(folder, 'whole');
+    const words = ['--precision', 'fp16', '--target', 'tensorrt-rtx:sm_89', '--profile', 'x:1x64/8x64/32x64'];
+    const { exitCode, out } = await trtforge(
+      ...[
+        'forge',
+        model,
+        ...words,
+        '--toolchain',
+        libraries,
+        '--cache-dir',
+        join(folder, 'store'),
+        '--outdir',
+        root,
+      ],
+    );
+    expect(exitCode).toBe(0);
+    expect(out).toMatch(/^PASS {2}/m);
+    const [engine, report] = out.trimEnd().split('\n').slice(-2);
+    expect(engine).toMatch(/^engine {2}.*\/engines\/dynamic_.*\.engine$/);
+    expect(existsSync(engine!.replace(/^engine {2}/, ''))).toBe(true);
+    expect(report).toBe(`report  ${join(root, 'report.html')}`);
+  });
+});

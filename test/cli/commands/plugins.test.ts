@@ -1,0 +1,245 @@
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { buildAddon } from '../../../scripts/build-native.mjs';
+import type { BundleReport } from '../../../src/products/bundle/report-schema.js';
+import { forgeResultSchema } from '../../../src/report/result.js';
+import { affineModel, manyLayers, standinIdentity } from '../../support/affine-engine.js';
+import { sampleOutcome, samplePassport } from '../../support/sample-engine.js';
+import { standinEngine } from '../../support/standin-engine.js';
+
+const main = new URL('../../../dist/main.js', import.meta.url).pathname;
+const child = new URL('../../forge/forge-in-child.mjs', import.meta.url).pathname;
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-plugins-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const at = (name: string) => join(folder, name);
+let environment: NodeJS.ProcessEnv = {};
+let model: string;
+
+/**
+ * A stand-in of TensorRT 10.3 and two engines that compute y = 2x + 1: `affine.engine`, whose passport says that it was built with a plug-in library,
+ * and `leave.engine`, which loads only where host code is allowed.
+ */
+beforeAll(async () => {
+  await buildAddon({ say: () => {} });
+  const engine = await standinEngine('10');
+  environment = engine.environment({
+    TENSORRT_HOME: engine.install(at('home')),
+    TRTFORGE_TOOLCHAINS: at('none'),
+    XDG_CACHE_HOME: at('cache'),
+    STANDIN_CALLS: at('calls'),
+    STANDIN_COMPUTE_US: '2000',
+    NO_COLOR: '1',
+  });
+  for (const name of ['a', 'b']) writeFileSync(at(`${name}.so`), name);
+  const document = standinIdentity();
+  for (const [name, pluginDigests, hostCode] of [
+    ['affine', ['b'.repeat(64)], false],
+    ['leave', [], true],
+  ] as const) {
+    const path = engine.writePlan(at(`${name}.engine`), {
+      kind: 'affine',
+      inner: 4,
+      layers: manyLayers,
+      hostCode,
+    });
+    const recipe = { ...document.recipe, pluginDigests: [...pluginDigests] };
+    const passport = samplePassport(readFileSync(path), { ...document, recipe });
+    writeFileSync(`${path}.passport.json`, JSON.stringify(passport));
+    copyFileSync(path, at(`bare-${name}.engine`));
+  }
+  model = await affineModel();
+});
+
+interface Answer extends Readonly<Record<string, unknown>> {
+  readonly repeat?: unknown;
+  readonly error?: { readonly code: string; readonly message: string; readonly remedy: string };
+}
+
+function trtforge(words: readonly string[]) {
+  rmSync(at('calls'), { force: true });
+  const { status, stdout } = spawnSync(process.execPath, [main, ...words, '--json'], {
+    encoding: 'utf8',
+    cwd: folder,
+    env: environment,
+  });
+  return { status, answer: JSON.parse(stdout) as Answer, loaded: loadedLibraries() };
+}
+
+/** The plug-in libraries that TensorRT was told to load since `calls` was removed, each once. */
+function loadedLibraries(): readonly string[] {
+  const calls = existsSync(at('calls')) ? readFileSync(at('calls'), 'utf8').split('\n') : [];
+  return [...new Set(calls.flatMap((call) => (call.startsWith('loadLibrary ') ? [call.slice(12)] : [])))];
+}
+
+/** A command line per way to open an engine. A stream is held against the bindings that a passport tells, and those of the sample are of another engine. */
+const commandsOn = (name: 'affine' | 'leave'): readonly (readonly string[])[] => {
+  const engine = at(`${name}.engine`);
+  const recorded = at(`${name}.jsonl`);
+  return [
+    ['run', engine, '--inputs', 'random'],
+    ['bench', engine, '--against-mode', 'no-transfers', '--rounds', '3', '--duration', '0.1'],
+    ['verify', engine, '--against', model],
+    ['inspect', engine, '--layers'],
+    ['record', at(`bare-${name}.engine`), '--schedule', '4', '--chunks', '2', '-o', recorded],
+    ['verify', at(`bare-${name}.engine`), '--reference', recorded],
+  ];
+};
+
+describe('an engine that needs a plug-in library', () => {
+  const plugins = () => ['--plugin', at('a.so'), '--plugin', at('b.so')];
+
+  test('is loaded with it by every command that opens engines, and the result says so', () => {
+    for (const words of commandsOn('affine')) {
+      const { status, answer, loaded } = trtforge([...words, ...plugins()]);
+      const what = `${words.join(' ')}: ${JSON.stringify(answer.error ?? answer.warnings)}`;
+      // A comparison of 0.1 s shows nothing.
+      expect(words.includes('--against-mode') ? [0, 4] : [0], what).toContain(status);
+      expect(loaded, what).toEqual([at('a.so'), at('b.so')]);
+      expect(JSON.stringify(answer), what).toMatch(
+        /--plugin \S+a\.so --plugin \S+b\.so|"plugins":\["\S+?a\.so","\S+?b\.so"\]/,
+      );
+    }
+  });
+
+  test('is refused without by all that read its passport, with what to do', () => {
+    for (const words of commandsOn('affine').slice(0, 4)) {
+      const { status, answer } = trtforge(words);
+      expect([words[0], status, answer.error?.code]).toEqual([words[0], 3, 'TF_PLAN_LOAD_FAILED']);
+      expect(answer.error?.remedy).toContain('--plugin FILE');
+    }
+  });
+
+  test('is loaded with it also where only its bindings are asked for, and no passport says them', () => {
+    const contract = at('contract.json');
+    for (const words of [
+      ['record', at('bare-affine.engine'), '--draft-contract', contract, '--schedule', '4'],
+      ['verify', at('bare-affine.engine'), '--contract-only', '--contract', contract],
+    ]) {
+      const { status, answer, loaded } = trtforge([...words, ...plugins()]);
+      expect([status, loaded], answer.error?.message).toEqual([0, [at('a.so'), at('b.so')]]);
+    }
+  });
+});
+
+test('an engine that carries its own runtime is run by every command with leave, and by none without', () => {
+  for (const words of commandsOn('leave')) {
+    const refused = trtforge(words);
+    expect([words[0], refused.answer.error?.code]).toEqual([words[0], 'TF_PLAN_LOAD_FAILED']);
+    expect(refused.answer.error?.remedy).toContain('--allow-host-code');
+    const { answer } = trtforge([...words, '--allow-host-code']);
+    expect(answer.error, words.join(' ')).toBeUndefined();
+    if (answer.repeat !== undefined) expect(answer.repeat).toContain(' --allow-host-code');
+  }
+});
+
+test('what only an engine can honour is refused for a model, and where nothing is loaded, by its name', () => {
+  const wishes = [
+    ['--plugin', at('a.so')],
+    ['--toolchain', 'tensorrt-10.3.0'],
+    ['--allow-host-code'],
+    ['--weight-budget', '1G'],
+    ['--cuda-graph', 'never'],
+  ] as const;
+  const isForEngines = / is for engines; .* is a model, which runs on ONNX Runtime\.$/;
+  const commands = [
+    [['verify', model, '--against', model], isForEngines],
+    [['run', model, '--inputs', 'random'], isForEngines],
+    [['verify', model, '--reference', at('affine.jsonl')], isForEngines],
+    [['record', model, '--schedule', '4', '-o', at('never.jsonl')], isForEngines],
+    [['record', '--convert', at('affine.jsonl'), '-o', at('again')], /runs nothing on a GPU/],
+  ] as const;
+  for (const [index, wish] of wishes.entries())
+    for (const [words, why] of [commands[0], commands[index]!]) {
+      const { status, answer } = trtforge([...words, ...wish]);
+      expect([status, answer.error?.message], [...words, ...wish].join(' ')).toEqual([
+        2,
+        expect.stringMatching(why),
+      ]);
+      expect(`${answer.error?.message} ${answer.error?.remedy}`).toContain(
+        why === isForEngines ? `${wish[0]} is for` : `Leave ${wish[0]} out`,
+      );
+    }
+  for (const wish of wishes.slice(2, 4)) {
+    const { answer } = trtforge(['build', model, ...wish]);
+    expect(answer.error).toMatchObject({ code: 'TF_USAGE', message: expect.stringContaining(wish[0]) });
+  }
+});
+
+test('an engine is no reference of verify --against, which says so before anything is loaded', () => {
+  const { answer, loaded } = trtforge(['verify', at('leave.engine'), '--against', at('affine.engine')]);
+  expect([answer.error?.code, loaded]).toEqual(['TF_USAGE', []]);
+  expect(answer.error?.message).toContain('affine.engine is an engine; the reference is an ONNX model.');
+});
+
+/** Forges in a child that sees the stand-in GPU; a plan is copied where a build would be. */
+function forged(options: Readonly<Record<string, unknown>>, plan: string): unknown {
+  rmSync(at('calls'), { force: true });
+  const outcome = { ...sampleOutcome(readFileSync(plan).length), libraryVersion: '10.3.0' };
+  const { stdout, stderr } = spawnSync(
+    process.execPath,
+    [child, JSON.stringify({ options: { store: false, remote: false, ...options }, plan, outcome })],
+    { encoding: 'utf8', env: environment },
+  );
+  if (stdout === '') throw new Error(stderr);
+  return JSON.parse(stdout);
+}
+
+describe('forge', () => {
+  const profiles = ['x:1x4/8x4/64x4'];
+
+  test('verifies and measures an engine with the plug-ins that it was built with', () => {
+    const options = { model, profiles, plugins: [at('a.so')], runRoot: at('run-plugin') };
+    const result = forgeResultSchema.parse(forged(options, at('affine.engine')));
+    expect(result.error).toBeNull();
+    expect(result.engineVerification).toMatchObject({
+      outcome: 'pass',
+      repeat: expect.stringContaining(` --plugin ${at('a.so')}`),
+    });
+    const again = result.repeat.find(({ step }) => step === 'Compare the engine');
+    expect(again?.command).toBe(result.engineVerification?.repeat);
+    expect(result.bench?.subject.plugins).toEqual([at('a.so')]);
+    expect(loadedLibraries()).toEqual([at('a.so')]);
+  });
+
+  test('verifies and measures with leave an engine that carries its own runtime', () => {
+    const options = { model, profiles, runRoot: at('run-leave') };
+    const refused = forgeResultSchema.parse(forged(options, at('leave.engine')));
+    expect(refused.error).toMatchObject({ code: 'TF_PLAN_LOAD_FAILED' });
+    expect(refused.error?.remedy).toContain('--allow-host-code');
+    const result = forgeResultSchema.parse(forged({ ...options, allowHostCode: true }, at('leave.engine')));
+    expect([result.error, result.engineVerification?.outcome]).toEqual([null, 'pass']);
+    expect(result.bench).not.toBeNull();
+    expect(result.repeat[0]?.command).toContain(' --allow-host-code');
+  });
+
+  test('refuses a budget for weights that will not be streamed before it builds', () => {
+    const options = { model, profiles, weightBudget: 1024, runRoot: at('run-budget') };
+    const { error } = forgeResultSchema.parse(forged(options, at('affine.engine')));
+    expect(error).toMatchObject({ code: 'TF_OPTION_UNSUPPORTED', phase: 'resolve' });
+  });
+
+  test('of a bundle runs every engine with them too', () => {
+    writeFileSync(at('model_meta.json'), '{}');
+    writeFileSync(
+      at('profiles.yaml'),
+      `components:\n  head:\n    onnx: ${model}\n    inputs:\n      x: 1x4/8x4/64x4\n`,
+    );
+    const options = {
+      meta: at('model_meta.json'),
+      onnxDir: '/',
+      outdir: at('engines'),
+      profilesFile: at('profiles.yaml'),
+      plugins: [at('a.so')],
+    };
+    const report = forged(options, at('affine.engine')) as BundleReport;
+    expect(report.failure).toBeNull();
+    expect(loadedLibraries()).toEqual([at('a.so')]);
+    const [head] = report.components;
+    expect(head?.smoke?.ran).toBe('engine');
+    const again = trtforge(head?.commands.smoke.slice(1) ?? []);
+    expect([again.status, again.loaded], again.answer.error?.message).toEqual([0, [at('a.so')]]);
+  });
+});

@@ -1,0 +1,84 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { buildAddon } from '../../../scripts/build-native.mjs';
+import { makeKeys } from '../../../src/engines/store/sign-engines.js';
+import { readPrivateKey, signaturePath, signPassport } from '../../../src/engines/store/signature.js';
+import { affineModel, manyLayers, standinIdentity } from '../../support/affine-engine.js';
+import { samplePassport } from '../../support/sample-engine.js';
+import { standinEngine } from '../../support/standin-engine.js';
+import { standInTrtexec } from '../../support/trtexec.js';
+
+const main = new URL('../../../dist/main.js', import.meta.url).pathname;
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-require-signature-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const at = (name: string) => join(folder, name);
+const keys = makeKeys(at('team.pem'));
+let environment: NodeJS.ProcessEnv = {};
+let model: string;
+
+/** A stand-in of TensorRT 10.3 and of its trtexec; one engine that the team signed, and the same without a signature, and without a passport. */
+beforeAll(async () => {
+  await buildAddon({ say: () => {} });
+  const engine = await standinEngine('10');
+  mkdirSync(at('tmp'));
+  environment = engine.environment({
+    TENSORRT_HOME: engine.install(at('home')),
+    TRTFORGE_TOOLCHAINS: at('none'),
+    TRTEXEC: standInTrtexec(folder, { version: '10.6', says: '10.3.0.26' }),
+    XDG_CACHE_HOME: at('cache'),
+    TMPDIR: at('tmp'),
+    TRTFORGE_REQUIRE_SIGNATURE: '1',
+    TRTFORGE_TRUSTED_KEYS: keys.publicKey,
+  });
+  for (const name of ['signed', 'unsigned', 'bare'].map((each) => at(`${each}.engine`)))
+    engine.writePlan(name, { kind: 'affine', inner: 4, layers: manyLayers });
+  const x = { min: [1, 4], opt: [8, 4], max: [64, 4], values: false };
+  const identity = standinIdentity();
+  const built = samplePassport(readFileSync(at('signed.engine')), {
+    ...identity,
+    recipe: { ...identity.recipe, profiles: [{ x }] },
+  });
+  const inputs = [{ name: 'x', dtype: 'float32', shape: [null, 4] }];
+  const passport = { ...built, plan: { ...built.plan, inputs } };
+  for (const name of ['signed', 'unsigned'])
+    writeFileSync(at(`${name}.engine.passport.json`), JSON.stringify(passport));
+  const signature = signPassport(passport, readPrivateKey(keys.privateKey));
+  writeFileSync(signaturePath(at('signed.engine')), JSON.stringify(signature));
+  model = await affineModel();
+});
+
+function trtforge(words: readonly string[]) {
+  const { status, stdout } = spawnSync(process.execPath, [main, ...words, '--json'], {
+    encoding: 'utf8',
+    cwd: folder,
+    env: environment,
+  });
+  const { error } = JSON.parse(stdout) as { readonly error?: { readonly code: string } };
+  return { status, code: error?.code };
+}
+
+describe.each<[string, (engine: string) => readonly string[]]>([
+  ['run', (engine) => ['run', engine, '--inputs', 'random']],
+  ['bench', (engine) => ['bench', engine, '--warm-up', '10', '--duration', '0.15']],
+  [
+    'bench with trtexec',
+    (engine) => ['bench', engine, '--with', 'trtexec', '--shapes', 'x:8x4', '--duration', '0.15'],
+  ],
+  ['verify', (engine) => ['verify', engine, '--against', model]],
+  ['inspect --layers', (engine) => ['inspect', engine, '--layers']],
+])('%s, where the environment requires signatures', (name, words) => {
+  test('loads no engine that is unsigned, or has no passport', () => {
+    expect(trtforge(words(at('unsigned.engine')))).toEqual({ status: 2, code: 'TF_SIGNATURE_INVALID' });
+    // What verify compares with is in the passport.
+    const code = name === 'verify' ? 'TF_PASSPORT_MISSING' : 'TF_SIGNATURE_INVALID';
+    expect(trtforge(words(at('bare.engine')))).toEqual({ status: 2, code });
+  });
+
+  test('loads one that a trusted key signed, and leaves no copy of it', () => {
+    expect(trtforge(words(at('signed.engine')))).toEqual({ status: 0, code: undefined });
+    expect(readdirSync(at('tmp')).filter((each) => each.startsWith('trtforge-plan-'))).toEqual([]);
+  });
+});

@@ -1,0 +1,68 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { buildAddon } from '../../../scripts/build-native.mjs';
+import { attribute } from '../../../src/formats/onnx/builder.js';
+import { tensorFrom } from '../../../src/formats/tensor/values.js';
+import type { BuildReport } from '../../../src/quality/explain/build-report-schema.js';
+import type { ForgeResult } from '../../../src/report/result.js';
+import { modelFile } from '../../engines/runtime/onnxruntime/models.js';
+import { standinEngine } from '../../support/standin-engine.js';
+import { standInTrtexec } from '../../support/trtexec.js';
+
+const main = new URL('../../../dist/main.js', import.meta.url).pathname;
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-silent-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+let environment: NodeJS.ProcessEnv = {};
+let model: string;
+
+/** The stand-in of TensorRT 11.1, its trtexec, and a model with two unlike running sums. */
+beforeAll(async () => {
+  await buildAddon({ say: () => {} });
+  const engine = await standinEngine('11');
+  environment = engine.environment({
+    TENSORRT_HOME: engine.install(join(folder, 'home')),
+    TRTFORGE_TOOLCHAINS: join(folder, 'none'),
+    TRTEXEC: standInTrtexec(folder, { version: '11.1', says: '11.1.0.106' }),
+    XDG_CACHE_HOME: join(folder, 'cache'),
+    NO_COLOR: '1',
+  });
+  model = await modelFile((graph) => {
+    graph.input('x', 'float32', ['n', 4]);
+    graph.initializer('axis', tensorFrom('int64', [], BigInt64Array.of(1n)));
+    const reverse = { reverse: attribute.int(1) };
+    graph.node('CumSum', { inputs: ['x', 'axis'], outputs: ['forth'], name: '/forth' });
+    graph.node('CumSum', { inputs: ['forth', 'axis'], outputs: ['y'], name: '/back', attributes: reverse });
+    graph.output('y', 'float32', ['n', 4]);
+  });
+});
+
+const words = () => [model, '--profile', 'x:1x4/8x4/64x4', '--builder', 'trtexec'];
+const trtforge = (...args: readonly string[]) =>
+  spawnSync(process.execPath, [main, ...args], { encoding: 'utf8', cwd: folder, env: environment });
+
+describe('a model that this TensorRT is known to compute wrongly, and silently', () => {
+  it('is built, and said to be one: once, not each time that the engine is found', () => {
+    const built = JSON.parse(trtforge('build', ...words(), '--json').stdout) as BuildReport;
+    expect(built).toMatchObject({ ok: true, source: 'built', issues: [{ id: 'cumsum-merged' }] });
+    const found = JSON.parse(trtforge('build', ...words(), '--json').stdout) as BuildReport;
+    expect(found).toMatchObject({ ok: true, source: 'local', issues: [] });
+  });
+
+  it('says how many nodes it strikes and what to do', () => {
+    const { stdout, status } = trtforge('build', ...words(), '--force-rebuild');
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/warning cumsum-merged/);
+    expect(stdout).toMatch(/2 nodes: 2 CumSum/);
+    expect(stdout).toMatch(/trtforge verify/);
+  });
+
+  it('is told in the report of forge too', () => {
+    const place = ['--run-root', join(folder, 'run'), '--skip', 'verify,bench'];
+    const forged = JSON.parse(trtforge('forge', ...words(), ...place, '--json').stdout) as ForgeResult;
+    expect(forged.error).toBeNull();
+    expect(forged.issues?.map(({ id }) => id)).toEqual(['cumsum-merged']);
+  });
+});

@@ -1,0 +1,100 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, describe, expect, test } from 'vitest';
+import { command as bench } from '../../../src/cli/commands/bench.js';
+import { command as build } from '../../../src/cli/commands/build.js';
+import { command as forge } from '../../../src/cli/commands/forge.js';
+import { withinTime } from '../../../src/cli/options/timeout.js';
+import type { TrtforgeError } from '../../../src/errors.js';
+import { ignoreEvents } from '../../../src/events.js';
+import { command as streams } from '../../../src/products/deepstream/commands/size.js';
+import { runTrtexec } from '../../../src/tensorrt/trtexec/run.js';
+import { writeSampleModel } from '../../support/sample-engine.js';
+import { standInTrtexec } from '../../support/trtexec.js';
+
+const main = fileURLToPath(new URL('../../../dist/main.js', import.meta.url));
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-timeout-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const context = (signal = new AbortController().signal) => ({
+  emit: ignoreEvents,
+  signal,
+  environment: process.env,
+});
+const failure = (attempt: Promise<unknown>): Promise<TrtforgeError> =>
+  attempt.then(
+    () => expect.unreachable('an error was expected'),
+    (error: TrtforgeError) => error,
+  );
+
+const hang = (signal: AbortSignal, pidFile: string) =>
+  runTrtexec(
+    {
+      trtexec: standInTrtexec(folder, { version: '10.6', fault: 'hangs', pidFile }),
+      arguments: ['--onnx=m.onnx', `--saveEngine=${join(folder, 'm.plan')}`, '--skipInference'],
+      expectedVersion: null,
+      environment: process.env,
+      logPath: join(folder, 'hangs.log'),
+      doing: 'building m.onnx',
+    },
+    { emit: ignoreEvents, signal },
+  );
+
+describe('--timeout', () => {
+  test.each([build, forge, bench, streams])('$name takes it', ({ options }) => {
+    expect(options.timeout?.flags).toBe('--timeout <s>');
+  });
+
+  test('ends a trtexec that hangs, with everything it had started, and says how far it had come', async () => {
+    const pidFile = join(folder, 'pids.json');
+    const error = await failure(withinTime(1.5, context(), ({ signal }) => hang(signal, pidFile)));
+    expect(error.code).toBe('TF_TIMEOUT');
+    expect(error.message).toMatch(
+      /^Not done after 1\.5 s\. Cancelled while building m\.onnx\. Its log is .*hangs\.log\./,
+    );
+    expect(error.message).toMatch(/Its last lines:\n\S/);
+    const pids = JSON.parse(readFileSync(pidFile, 'utf8')) as number[];
+    const isAlive = (pid: number) => {
+      try {
+        return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'latin1'));
+      } catch {
+        return false;
+      }
+    };
+    await expect.poll(() => pids.filter(isAlive), { timeout: 5000 }).toEqual([]);
+  });
+
+  test('leaves Ctrl-C what it is, and other errors too', async () => {
+    const stopping = new AbortController();
+    setTimeout(() => stopping.abort(), 300);
+    const stopped = withinTime(60, context(stopping.signal), ({ signal }) => hang(signal, join(folder, 'p')));
+    expect((await failure(stopped)).code).toBe('TF_CANCELLED');
+    const wrong = new Error('something else');
+    expect(await failure(withinTime(60, context(), () => Promise.reject(wrong)))).toBe(wrong);
+  });
+
+  test('ends a measurement from the command line with exit code 4', async () => {
+    const model = join(folder, 'sample.onnx');
+    await writeSampleModel(model);
+    const started = performance.now();
+    const { status, stdout } = spawnSync(
+      process.execPath,
+      [main, 'bench', model, '--duration', '60', '--timeout', '4', '--json'],
+      { encoding: 'utf8' },
+    );
+    expect(performance.now() - started).toBeLessThan(40_000);
+    expect(JSON.parse(stdout)).toMatchObject({ ok: false, exitCode: 4, error: { code: 'TF_TIMEOUT' } });
+    expect(status).toBe(4);
+  });
+
+  test('of nothing is refused', () => {
+    const { status, stderr } = spawnSync(process.execPath, [main, 'bench', 'x.onnx', '--timeout', '0'], {
+      encoding: 'utf8',
+    });
+    expect(stderr).toMatch(/--timeout: «0» is not a number from 0\.001/);
+    expect(status).toBe(2);
+  });
+});

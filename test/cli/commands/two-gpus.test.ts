@@ -1,0 +1,214 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { buildAddon } from '../../../scripts/build-native.mjs';
+import type { StreamsResult } from '../../../src/products/deepstream/result.js';
+import type { ReferenceChunk } from '../../../src/products/streaming/recorded-stream.js';
+import { writeReference } from '../../../src/products/streaming/reference/write.js';
+import type { BenchAgainst } from '../../../src/quality/bench/against-result.js';
+import type { BenchResult } from '../../../src/quality/bench/result.js';
+import { floats } from '../../engines/runtime/onnxruntime/models.js';
+import { writeSampleModel } from '../../support/sample-engine.js';
+import { standinEngine } from '../../support/standin-engine.js';
+import { writePictureModel } from '../../support/streams.js';
+import { standInTrtexec } from '../../support/trtexec.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-two-gpus-'));
+const at = (name: string) => join(folder, name);
+const main = new URL('../../../dist/main.js', import.meta.url).pathname;
+const uuid = 'GPU-01112233-4455-6677-8899-aabbccddeeff';
+let environment: NodeJS.ProcessEnv = {};
+let model: string;
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Four chunks of ones, as the stand-in computes them: `state_out = state + x`, `y = 2 * state_out`. */
+const recording = (): ReferenceChunk[] =>
+  Array.from({ length: 4 }, (_, index) => {
+    const filled = (value: number) => floats('float32', [2, 4], Array(8).fill(value));
+    const lengths = { chunkLength: null, encodedLength: null, stateLength: null, stateLengthRaw: null };
+    return {
+      index,
+      inputs: new Map([
+        ['x', filled(1)],
+        ['state', filled(index)],
+      ]),
+      outputs: new Map([
+        ['y', filled(2 * index + 2)],
+        ['state_out', filled(index + 1)],
+      ]),
+      meta: { line: index + 1, ...lengths, stepMs: null, recorded: {} },
+    };
+  });
+
+/** The stand-in of TensorRT 10.3 laid out as an installation, on a machine of two GPUs: the first is warm and has company, the second neither. */
+beforeAll(async () => {
+  await buildAddon({ say: () => {} });
+  const engine = await standinEngine('10');
+  environment = engine.environment({
+    TENSORRT_HOME: engine.install(at('home')),
+    TRTEXEC: standInTrtexec(folder, { version: '10.6', says: '10.3.0.26', gpuFile: at('trtexec-gpus') }),
+    XDG_CACHE_HOME: at('cache'),
+    NO_COLOR: '1',
+    STANDIN_GPUS: '2',
+    STANDIN_GPU_BYTES: '17179869184,8589934592',
+    STANDIN_NVML: 'temperature@0=50,temperature@1=30,utilization@0=90,processes@0=4242:1048576',
+    STANDIN_CALLS: at('calls'),
+    STANDIN_COMPUTE_US: '1000',
+  });
+  for (const name of ['a', 'b']) engine.writePlan(at(`${name}.engine`), { kind: 'affine', inner: 4 });
+  engine.writePlan(at('state.engine'), { kind: 'state', inner: 4, rows: 2 });
+  await writeReference(at('state.jsonl'), recording());
+  await writeSampleModel(at('sample.onnx'));
+  model = await writePictureModel(at('sized'));
+});
+
+const QUICK = ['--warm-up', '10', '--duration', '0.15'];
+
+/** The GPUs that children built or loaded engines on since `calls` was removed. */
+function gpusOf(did: 'builds on ' | 'loads on '): readonly string[] {
+  const calls = existsSync(at('calls')) ? readFileSync(at('calls'), 'utf8').split('\n') : [];
+  return [...new Set(calls.flatMap((call) => (call.startsWith(did) ? [call.slice(did.length)] : [])))];
+}
+
+/** One command as JSON, and the GPUs that it loaded engines on. */
+function ask<T>(words: readonly string[], more: NodeJS.ProcessEnv = {}) {
+  rmSync(at('calls'), { force: true });
+  const { status, stdout, stderr } = spawnSync(process.execPath, [main, ...words, '--json'], {
+    encoding: 'utf8',
+    env: { ...environment, ...more },
+  });
+  if (stdout === '') throw new Error(stderr);
+  return { status, answer: JSON.parse(stdout) as T, loaded: gpusOf('loads on ') };
+}
+
+const chosen = [
+  ['--device 1', ['--device', '1'], {}],
+  ['CUDA_VISIBLE_DEVICES=1', [], { CUDA_VISIBLE_DEVICES: '1' }],
+  ['CUDA_VISIBLE_DEVICES=1,0', [], { CUDA_VISIBLE_DEVICES: '1,0' }],
+  ['its UUID', ['--device', '1'], { CUDA_VISIBLE_DEVICES: `0,${uuid}` }],
+] as const;
+
+describe.each(chosen)('the second GPU, by %s', (_, words, visible) => {
+  it('is the one that bench measures on and asks about', () => {
+    const { status, answer, loaded } = ask<BenchResult>(
+      ['bench', at('a.engine'), ...words, ...QUICK],
+      visible,
+    );
+    expect([status, loaded]).toEqual([0, ['NVIDIA Stand-in 1']]);
+    expect(answer.gpu).toMatchObject({ name: 'NVIDIA Stand-in 1', uuid });
+    const { before, after } = answer.runs[0]?.gpuStates ?? {};
+    expect([before?.temperatureC, after?.temperatureC]).toEqual([30, 30]);
+    // Somebody else's process is on the first GPU.
+    expect(answer.warnings.join('\n')).not.toContain('4242');
+  });
+});
+
+describe('of two GPUs', () => {
+  it.each(chosen.slice(0, 2))(
+    'run, inspect, verify and a comparison use the one chosen by %s',
+    (_, words, visible) => {
+      const engine = at('a.engine');
+      const commands = [
+        ['run', engine, '--inputs', 'random'],
+        ['inspect', engine, '--layers'],
+        ['verify', at('state.engine'), '--reference', at('state.jsonl'), '--batches', '2'],
+        ['bench', engine, '--against', at('b.engine'), '--rounds', '3', ...QUICK],
+      ];
+      for (const command of commands) {
+        const { status, loaded, answer } = ask<BenchAgainst>([...command, ...words], visible);
+        expect([command[0], status, loaded], JSON.stringify(answer)).toEqual([
+          command[0],
+          0,
+          ['NVIDIA Stand-in 1'],
+        ]);
+      }
+    },
+  );
+
+  it('the first is used where none is chosen, and its company told', () => {
+    const { answer, loaded } = ask<BenchResult>(['bench', at('a.engine'), ...QUICK]);
+    expect(loaded).toEqual(['NVIDIA Stand-in']);
+    expect(answer.warnings.join('\n')).toContain('4242');
+  });
+
+  it.each([
+    ['run', ['--shapes', 'x:2x4']],
+    ['bench', []],
+    ['inspect', ['--layers']],
+    ['streams', []],
+  ])('%s refuses a third and names both', (command, words) => {
+    const file = command === 'streams' ? model : at('a.engine');
+    const { status, answer, loaded } = ask<{ error: unknown }>([command, file, ...words, '--device', '2']);
+    expect([status, loaded]).toEqual([3, []]);
+    expect(answer.error).toMatchObject({
+      code: 'TF_GPU_UNAVAILABLE',
+      message: expect.stringContaining(
+        'there is no GPU 2 here: 0 is NVIDIA Stand-in, 1 is NVIDIA Stand-in 1.',
+      ),
+    });
+  });
+
+  it('stream sizing builds and measures on the one that is chosen', () => {
+    writeFileSync(at('trtexec-gpus'), '');
+    const sizing = [
+      '--fps',
+      '300',
+      '--max-batch',
+      '4',
+      '--max-batch-limit',
+      '4',
+      '--no-cache',
+      '--precision',
+      'as-is',
+    ];
+    const words = [model, '--builder', 'trtexec', '--with', 'trtexec', '--device', '1', ...sizing];
+    const { status, answer } = ask<StreamsResult>(['streams', ...words]);
+    expect([status, answer.engines[0]?.source]).toEqual([0, 'built']);
+    const runs = readFileSync(at('trtexec-gpus'), 'utf8').trim().split('\n');
+    expect([...new Set(runs)]).toEqual(['1 -', 'all 1']);
+  });
+
+  it.each([
+    [{}, [], 'NVIDIA Stand-in'],
+    [{}, ['--device', '1'], 'NVIDIA Stand-in 1'],
+    [{ CUDA_VISIBLE_DEVICES: '1,0' }, [], 'NVIDIA Stand-in 1'],
+    [{ CUDA_VISIBLE_DEVICES: '1,0' }, ['--device', '1'], 'NVIDIA Stand-in'],
+    [{ CUDA_VISIBLE_DEVICES: uuid }, ['--device', '0'], 'NVIDIA Stand-in 1'],
+  ])('build, of %j with %j, is done on %s', (visible, words, name) => {
+    const building = ['build', at('sample.onnx'), '--shapes', 'x:8x64', '--no-cache', '-o', at('o.engine')];
+    const { answer } = ask<{ error: unknown }>([...building, ...words], visible);
+    // What the stand-in builds is too small to be an engine; where it was built is what counts.
+    expect(answer.error).toMatchObject({ code: 'TF_BUILD_FAILED' });
+    expect(gpusOf('builds on ')).toEqual([name]);
+  });
+});
+
+describe('a bench on the second GPU', () => {
+  let first: ChildProcess;
+  const begin = () =>
+    new Promise<void>((resolve) => {
+      const words = [main, 'bench', at('a.engine'), '--device', '1', '--duration', '90'];
+      first = spawn(process.execPath, words, { env: environment, stdio: ['ignore', 'ignore', 'pipe'] });
+      first.stderr?.on('data', (chunk: Buffer) => {
+        if (chunk.toString().includes('measure')) resolve();
+      });
+    });
+
+  it('is no hindrance on the first, and one on the same by whatever number', async () => {
+    await begin();
+    const ended = new Promise<number | null>((resolve) => first.once('close', resolve));
+    const warned = (words: readonly string[], visible: NodeJS.ProcessEnv = {}) =>
+      ask<BenchResult>(['bench', at('b.engine'), ...words, ...QUICK], visible).answer.warnings.some(
+        (warning) => warning.startsWith('Another bench measures on this GPU'),
+      );
+    expect(warned(['--device', '1'])).toBe(true);
+    expect(warned([], { CUDA_VISIBLE_DEVICES: '1' })).toBe(true);
+    expect(warned(['--with', 'trtexec', '--shapes', 'x:2x4'], { CUDA_VISIBLE_DEVICES: uuid })).toBe(true);
+    expect(warned([])).toBe(false);
+    expect(warned(['--device', '1'], { CUDA_VISIBLE_DEVICES: '1,0' })).toBe(false);
+    first.kill('SIGINT');
+    await ended;
+  }, 60_000);
+});

@@ -1,0 +1,119 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { buildAddon } from '../../../scripts/build-native.mjs';
+import { type BuildOptions, buildPlan } from '../../../src/engines/builder/build-plan.js';
+import { defaultRecipe } from '../../../src/engines/identity/recipe.js';
+import { TrtforgeError } from '../../../src/errors.js';
+import { ignoreEvents, type WorkEvent } from '../../../src/events.js';
+import { type Standin, StandinBench } from '../../native/standin-library.js';
+import { dynamicModel } from '../../native/tiny-models.js';
+
+/** What the real library does too rarely or too late to wait for: aborts, and builds that never end. */
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-supervision-'));
+let bench: StandinBench;
+
+beforeAll(async () => {
+  await buildAddon({ say: () => {} });
+  bench = await StandinBench.compile(folder, { only: ['8', '10'], sanitize: false });
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function build(standin: Standin, wishes: Record<string, string>, options: Partial<BuildOptions> = {}) {
+  const request = {
+    toolchain: bench.toolchain(standin),
+    modelPath: dynamicModel(folder),
+    givenModel: 'given.onnx',
+    planPath: join(folder, 'plan'),
+    recipe: {
+      ...defaultRecipe,
+      stronglyTyped: standin !== '8',
+      profiles: [{ x: { min: [1, 64], opt: [8, 64], max: [32, 64], values: false } }],
+    },
+    computeCapabilities: [],
+    timingCachePath: null,
+    pluginPaths: [],
+  };
+  return buildPlan(request, { emit: ignoreEvents, ...options, env: bench.environment(wishes) });
+}
+
+async function refusal(attempt: Promise<unknown>): Promise<TrtforgeError> {
+  const error = await attempt.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  if (!(error instanceof TrtforgeError))
+    throw new Error(`a TrtforgeError was expected, not ${String(error)}`);
+  return error;
+}
+
+/** Aborts as soon as the library works: its lines from another thread come from inside the build. */
+function abortOnceBuilding(): Partial<BuildOptions> & { readonly askedAt: () => number } {
+  const stopping = new AbortController();
+  let askedAt = 0;
+  return {
+    signal: stopping.signal,
+    askedAt: () => askedAt,
+    emit: (event: WorkEvent) => {
+      if (askedAt > 0 || event.type !== 'log' || !event.message.includes('another thread')) return;
+      askedAt = performance.now();
+      stopping.abort();
+    },
+  };
+}
+
+test('an abort inside the library is TF_CHILD_DIED with the signal and its last lines', async () => {
+  const error = await refusal(build('10', { STANDIN_BUILD: 'aborts' }));
+  expect(error.code).toBe('TF_CHILD_DIED');
+  expect(error.details).toMatchObject({ signal: 'SIGABRT' });
+  // The model that was given: its converted copy lies where nobody looks.
+  expect(error.message).toContain('building given.onnx');
+  expect(error.message).toContain('was killed by SIGABRT');
+  expect(error.message).toContain("terminate called after throwing an instance of 'nvinfer1::Standin'");
+});
+
+test.each<[Standin, string]>([
+  ['10', 'stops through its progress monitor'],
+  ['8', 'has none, so its process ends'],
+])('a cancelled build of generation %s %s', async (standin) => {
+  const { askedAt, ...options } = abortOnceBuilding();
+  const error = await refusal(build(standin, { STANDIN_BUILD: 'waits' }, { ...options, graceMs: 50_000 }));
+  expect(error.code).toBe('TF_CANCELLED');
+  expect(performance.now() - askedAt()).toBeLessThan(5000);
+});
+
+test('a build that succeeds says what the network declares', async () => {
+  expect(await build('10', {})).toMatchObject({
+    libraryVersion: '10.3.0',
+    inputs: [{ name: 'x', dtype: 'float32', shape: [null, 64] }],
+    bytes: 64,
+  });
+});
+
+test.each<[Standin, string[]]>([
+  // 8.6 says the index alone: the names are looked up in the model.
+  ['8', ['node MatMul_0 (MatMul): No importer', 'node Relu_0 (Relu): No importer']],
+  ['10', ['node first (Frobnicate): No importer', 'node second (Frobnicate): No importer']],
+])('generation %s: each refused node is named', async (standin, sentences) => {
+  const error = await refusal(build(standin, { STANDIN_MODEL: 'refused' }));
+  expect(error.code).toBe('TF_MODEL_REJECTED');
+  const lines = error.message.split('\n').slice(1);
+  expect(lines).toEqual(sentences.map((sentence) => expect.stringContaining(sentence)));
+  expect(error.details?.nodes).toHaveLength(2);
+});
+
+test('compute capabilities asked of TensorRT are refused before any process starts', async () => {
+  const request = {
+    toolchain: bench.toolchain('10'),
+    modelPath: dynamicModel(folder),
+    planPath: join(folder, 'plan'),
+    recipe: defaultRecipe,
+    computeCapabilities: [89],
+    timingCachePath: null,
+    pluginPaths: [],
+  };
+  const error = await refusal(buildPlan(request, { emit: ignoreEvents }));
+  expect(error.code).toBe('TF_TARGET_UNSUPPORTED');
+  expect(error.message).toContain('sm_89');
+});

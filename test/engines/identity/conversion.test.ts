@@ -1,0 +1,69 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { type Calibration, conversionRecipe, rangesFor } from '../../../src/engines/identity/conversion.js';
+import { conversionSchema } from '../../../src/engines/identity/recipe-schema.js';
+import { ignoreEvents } from '../../../src/events.js';
+import { CONVERSION_REVISION } from '../../../src/formats/precision/revision.js';
+import { writeNpz } from '../../../src/formats/tensor/npz.js';
+import { tensorFrom } from '../../../src/formats/tensor/values.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-recipe-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function sample(file: string, values: readonly number[], compress = false): string {
+  const path = join(folder, file);
+  writeNpz(path, new Map([['x', tensorFrom('float32', [values.length], Float32Array.from(values))]]), {
+    compress,
+  });
+  return path;
+}
+
+const never: Calibration['observe'] = () => Promise.reject(new Error('Nothing is converted here.'));
+const digestOf = (...samples: readonly string[]) =>
+  conversionRecipe('fp16', { calibration: { samples, observe: never } }).calibration;
+
+describe('the recipe of a conversion', () => {
+  test("has the revision of the converter's rules, not the version of trtforge", () => {
+    expect(conversionRecipe('fp16').converter).toBe(`trtforge rules ${CONVERSION_REVISION}`);
+  });
+
+  test('has every option with its default, in the schema of passports', () => {
+    const recipe = conversionRecipe('fp16', { dataMax: 512, initMax: 100, maxReductionDepth: 4096 });
+    expect(conversionSchema.parse(recipe)).toEqual(recipe);
+    expect(recipe).toMatchObject({ dataMax: 512, initMax: 100, maxReductionDepth: 4096, calibration: null });
+  });
+
+  test('knows calibration samples by what they hold, without running anything', () => {
+    const one = sample('one.npz', [1, 2, 3]);
+    const two = sample('two.npz', [4, 5]);
+    expect(digestOf(one)).toMatch(/^[0-9a-f]{64}$/);
+    expect(digestOf(sample('elsewhere.npz', [1, 2, 3], true))).toBe(digestOf(one));
+    expect(digestOf(two, one)).toBe(digestOf(one, two));
+    expect(new Set([digestOf(one), digestOf(two), digestOf(one, two), digestOf(one, one)]).size).toBe(4);
+    expect(digestOf(sample('changed.npz', [1, 2, 3.5]))).not.toBe(digestOf(one));
+  });
+
+  test('a sample that is not there is an error before any work', () => {
+    expect(() => digestOf(join(folder, 'absent.npz'))).toThrow(/absent\.npz does not exist/);
+  });
+
+  test('the calibration runs when the model is converted', async () => {
+    const samples = [sample('run.npz', [1])];
+    const ranges = new Map([['h', { min: -1, max: 1 }]]);
+    const asked: unknown[] = [];
+    const calibration: Calibration = {
+      samples,
+      observe: async (...given) => {
+        asked.push(given.slice(0, 2));
+        return ranges;
+      },
+    };
+    const recipe = conversionRecipe('fp16', { calibration });
+    const context = { emit: ignoreEvents };
+    expect(await rangesFor('m.onnx', recipe, calibration, context)).toBe(ranges);
+    expect(asked).toEqual([['m.onnx', samples]]);
+    expect(await rangesFor('m.onnx', conversionRecipe('fp16'), undefined, context)).toBeUndefined();
+  });
+});

@@ -1,0 +1,30 @@
+import { describe, expect, test } from 'vitest';
+import { onlyGpu, whyNotRun } from '../../../src/engines/identity/machine.js';
+import { onDevice } from '../../../src/tensorrt/addon/chosen-gpu.js';
+import { noGpus, twoGpus } from '../../support/gpus.js';
+
+describe('the environment of a child that sees one GPU', () => {
+  test.each([
+    [{}, 2, '2'],
+    [{ CUDA_VISIBLE_DEVICES: '3,5' }, 0, '3'],
+    [{ CUDA_VISIBLE_DEVICES: '3,5' }, 1, '5'],
+    [{ CUDA_VISIBLE_DEVICES: 'GPU-aaaa, GPU-bbbb' }, 1, 'GPU-bbbb'],
+    [{ CUDA_VISIBLE_DEVICES: '3' }, 1, 'none'],
+    [{ CUDA_VISIBLE_DEVICES: '' }, 0, ''],
+  ])('%j, GPU %i: %s', (environment, device, visible) => {
+    expect(onlyGpu({ ...environment, HOME: '/h' }, device)).toEqual({
+      CUDA_VISIBLE_DEVICES: visible,
+      HOME: '/h',
+    });
+  });
+});
+
+describe('whether an engine runs here', () => {
+  test.each([
+    [twoGpus, 1, null],
+    [twoGpus, 0, 'the engine serves sm_75, sm_90 and GPU 0 is NVIDIA L4, sm_89'],
+    [noGpus, 0, 'this machine has no usable NVIDIA GPU (There is no driver)'],
+  ])('is decided by the GPU of the run: %#', (list, device, why) => {
+    expect(whyNotRun(onDevice(list, device), [75, 90])).toBe(why);
+  });
+});

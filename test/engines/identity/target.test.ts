@@ -1,0 +1,103 @@
+import { describe, expect, test } from 'vitest';
+import { describeComputeCapability } from '../../../src/engines/identity/gpu-architecture.js';
+import {
+  type BuildMachine,
+  parseTarget,
+  resolveTarget,
+  targetText,
+} from '../../../src/engines/identity/target.js';
+import { refusal } from '../../support/refusal.js';
+
+describe('a target', () => {
+  test.each([
+    ['tensorrt-rtx', 'tensorrt-rtx', null],
+    ['tensorrt-rtx:sm_89', 'tensorrt-rtx', [89]],
+    ['tensorrt-rtx:sm_120,sm_89,sm_89', 'tensorrt-rtx', [89, 120]],
+    ['tensorrt-rtx:8.9,12.0', 'tensorrt-rtx', [89, 120]],
+    ['tensorrt-rtx:sm75', 'tensorrt-rtx', [75]],
+    ['tensorrt', 'tensorrt', null],
+    ['tensorrt:sm_90', 'tensorrt', [90]],
+    [' tensorrt:90 ', 'tensorrt', [90]],
+  ])('%s is read', (text, product, computeCapabilities) => {
+    expect(parseTarget(text)).toEqual({ product, computeCapabilities });
+  });
+
+  test.each([
+    '',
+    'rtx',
+    'tensorrt-rtx:',
+    'tensorrt-rtx:ada',
+    'tensorrt:sm_',
+    'tensorrt:sm_9',
+    'TensorRT',
+    'tensorrt:sm_90,',
+  ])('«%s» is no target', (text) => {
+    expect(refusal(() => parseTarget(text))).toMatchObject({ code: 'TF_USAGE' });
+  });
+
+  test.each([
+    ['tensorrt-rtx:sm_90', /sm_90 \(Hopper: H100, H200/],
+    ['tensorrt-rtx:sm_89,sm_100', /sm_100 \(Blackwell: B200/],
+    ['tensorrt-rtx:sm_87', /sm_87 \(Ampere: Jetson Orin\)/],
+    ['tensorrt:sm_88', /sm_88/],
+    ['tensorrt:sm_86,sm_89', /one compute capability/],
+  ])('%s is refused by name', (text, message) => {
+    const error = refusal(() => parseTarget(text));
+    expect(error.code).toBe('TF_TARGET_UNSUPPORTED');
+    expect(error.message).toMatch(message);
+  });
+
+  test('is written as it is read', () => {
+    for (const text of ['tensorrt-rtx:sm_89,sm_120', 'tensorrt:sm_90', 'tensorrt-rtx']) {
+      expect(targetText(parseTarget(text))).toBe(text);
+    }
+  });
+
+  test('an architecture nobody knows is named by its number', () => {
+    expect(describeComputeCapability(990)).toBe('sm_990');
+  });
+});
+
+describe('a target made whole', () => {
+  const rtx = { product: 'tensorrt-rtx', version: '1.7.1.116', cudaMajor: 13 } as const;
+  const trt = { product: 'tensorrt', version: '10.6.0.26', cudaMajor: 12 } as const;
+  const machine = (gpuComputeCapability: number | null): BuildMachine => ({
+    platform: 'linux',
+    arch: 'x64',
+    gpuComputeCapability,
+  });
+
+  test('tensorrt-rtx without capabilities is for every RTX generation since Ampere, whatever GPU is here', () => {
+    const target = resolveTarget(parseTarget('tensorrt-rtx'), rtx, machine(90));
+    expect(target).toEqual({
+      product: 'tensorrt-rtx',
+      version: '1.7.1.116',
+      cudaMajor: null,
+      computeCapabilities: [80, 86, 89, 120],
+      os: 'linux',
+      arch: 'x86_64',
+    });
+  });
+
+  test('TensorRT without a capability takes that of the GPU, and CUDA is part of it', () => {
+    expect(resolveTarget(parseTarget('tensorrt'), trt, machine(90))).toMatchObject({
+      computeCapabilities: [90],
+      cudaMajor: 12,
+    });
+  });
+
+  test('an engine for another GPU may be looked for where there is none', () => {
+    expect(resolveTarget(parseTarget('tensorrt:sm_86'), trt, machine(null)).computeCapabilities).toEqual([
+      86,
+    ]);
+  });
+
+  test.each([
+    ['tensorrt', null, /this machine shows none/],
+    ['tensorrt:sm_86', 90, /sm_86 .* but the GPU it would be built on is sm_90/],
+  ])('%s with a GPU of %s is refused', (text, gpu, message) => {
+    const error = refusal(() => resolveTarget(parseTarget(text), trt, machine(gpu)));
+    expect(error.code).toBe('TF_TARGET_UNAVAILABLE');
+    expect(error.message).toMatch(message);
+  });
+});

@@ -1,0 +1,242 @@
+import { readdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { openOrtSession } from '../../../../src/engines/runtime/onnxruntime/ort-session.js';
+import { attribute, type GraphBuilder } from '../../../../src/formats/onnx/index.js';
+import type { Tensor } from '../../../../src/formats/tensor/tensor.js';
+import { float32Values } from '../../../../src/formats/tensor/values.js';
+import { changeModel, moveOut } from '../../../support/bundle.js';
+import { castTo, floats, ids, modelFile } from './models.js';
+
+async function runOnce(path: string, inputs: Record<string, Tensor>) {
+  const session = await openOrtSession(path, { threads: 1 });
+  try {
+    return { session, outputs: await session.run(new Map(Object.entries(inputs))) };
+  } finally {
+    await session.close();
+  }
+}
+
+/** x * weight * 0.01 in one 16-bit type, end to end. */
+const product = (dtype: 'float16' | 'bfloat16', weight: number) => (graph: GraphBuilder) => {
+  graph.input('x', dtype, ['n', 2]);
+  graph.initializer('w', floats(dtype, [2, 2], [weight, 0, 0, weight]));
+  graph.initializer('small', floats(dtype, [], [0.01]));
+  graph.node('MatMul', { inputs: ['x', 'w'], outputs: ['m'] });
+  graph.node('Mul', { inputs: ['m', 'small'], outputs: ['y'] });
+  graph.output('y', dtype, ['n', 2]);
+};
+
+describe('a session on ONNX Runtime', () => {
+  it('runs named tensors, several times, and tells its bindings', async () => {
+    const path = await modelFile((graph) => {
+      graph.input('x', 'float32', ['n', 3]);
+      graph.node('Relu', { inputs: ['x'], outputs: ['y'] });
+      graph.output('y', 'float32', ['n', 3]);
+    });
+    const session = await openOrtSession(path, { threads: 1 });
+    expect(session.backend).toMatch(/^ONNX Runtime \d+\.\d+/);
+    expect(session.inputs).toEqual([{ name: 'x', dtype: 'float32', shape: ['n', 3] }]);
+    for (const rows of [1, 4]) {
+      const x = floats(
+        'float32',
+        [rows, 3],
+        Array.from({ length: 3 * rows }, (_, i) => i - 2),
+      );
+      const y = (await session.run(new Map([['x', x]]))).get('y');
+      expect(y?.shape).toEqual([rows, 3]);
+      expect([...float32Values(y!)]).toEqual([...float32Values(x)].map((value) => Math.max(0, value)));
+    }
+    await session.close();
+    await expect(session.run(new Map([['x', floats('float32', [1, 3], [1, 2, 3])]]))).rejects.toThrow();
+  });
+
+  it.each(['float16', 'float32'] as const)(
+    'refuses an ill-typed model, also one that %s everywhere would repair',
+    async (w) => {
+      const path = await modelFile((graph) => {
+        graph.input('x', 'float16', ['n', 2]);
+        graph.initializer('w', floats(w, [2, 2], [1, 0, 0, 1]));
+        graph.node('MatMul', { name: 'mixed', inputs: ['x', 'w'], outputs: ['y'] });
+        graph.output('y', w === 'float16' ? 'float32' : 'float16', ['n', 2]);
+      });
+      await expect(openOrtSession(path, { threads: 1 })).rejects.toMatchObject({
+        code: 'TF_ONNX_GRAPH_INVALID',
+        exitCode: 2,
+      });
+    },
+  );
+
+  it('takes shapes that are in another file, which ONNX Runtime itself does not', async () => {
+    const path = await modelFile((graph) => {
+      graph.input('x', 'float32', [2, 3]);
+      graph.initializer('shape', ids([2], [3, 2]));
+      graph.node('Reshape', { inputs: ['x', 'shape'], outputs: ['y'] });
+      graph.output('y', 'float32', [3, 2]);
+    });
+    changeModel(path, ({ graph }) => moveOut(graph!.initializer[0]!, dirname(path), 'aside', 'shape'));
+    const x = floats('float32', [2, 3], [1, 2, 3, 4, 5, 6]);
+    const { outputs } = await runOnce(path, { x });
+    expect([outputs.get('y')?.shape, [...float32Values(outputs.get('y')!)]]).toEqual([
+      [3, 2],
+      [1, 2, 3, 4, 5, 6],
+    ]);
+  });
+
+  it.each([
+    ['another name', { z: floats('float32', [1, 2], [1, 2]) }, /no input «z»; the inputs are x, i/],
+    ['a missing tensor', { x: floats('float32', [1, 2], [1, 2]) }, /no tensor for the input «i»/],
+    [
+      'another type',
+      { x: ids([1, 2], [1, 2]), i: ids([1], [0]) },
+      /x is float32, the tensor given for it is int64/,
+    ],
+    [
+      'another rank',
+      { x: floats('float32', [2], [1, 2]), i: ids([1], [0]) },
+      /is \[n, 2\]; the tensor given for it is \[2\]/,
+    ],
+    [
+      'a symbol with two sizes',
+      { x: floats('float32', [1, 2], [1, 2]), i: ids([3], [0, 0, 0]) },
+      /\(n is 1\)/,
+    ],
+    [
+      'fewer bytes than its shape needs',
+      { x: { ...floats('float32', [1, 2], [1, 2]), bytes: new Uint8Array(4) }, i: ids([1], [0]) },
+      /x of shape \[1, 2\] and type float32 needs 8 bytes, the tensor given for it has 4/,
+    ],
+  ])('refuses %s by name', async (_case, inputs, message) => {
+    const path = await modelFile((graph) => {
+      graph.input('x', 'float32', ['n', 2]);
+      graph.input('i', 'int64', ['n']);
+      graph.node('Gather', { inputs: ['x', 'i'], outputs: ['y'] });
+      graph.output('y', 'float32', null);
+    });
+    await expect(runOnce(path, inputs as unknown as Record<string, Tensor>)).rejects.toThrow(
+      expect.objectContaining({ code: 'TF_SESSION_INPUT', message: expect.stringMatching(message) }),
+    );
+  });
+
+  it('refuses an INT4 output before it can kill a process', async () => {
+    const path = await modelFile(
+      (graph) => {
+        graph.input('x', 'float32', [4]);
+        graph.node('Cast', { inputs: ['x'], outputs: ['y'], attributes: castTo('int4') });
+        graph.output('y', 'int4', [4]);
+      },
+      { opset: 21 },
+    );
+    await expect(openOrtSession(path)).rejects.toThrow(/output y of .* is int4/);
+  });
+
+  it('passes on what ONNX Runtime says of a model it cannot run', async () => {
+    const path = await modelFile(
+      (graph) => {
+        graph.input('x', 'float32', [1]);
+        graph.node('Mystery', { inputs: ['x'], outputs: ['y'], domain: 'ai.nobody' });
+        graph.output('y', 'float32', [1]);
+      },
+      { opsets: { 'ai.nobody': 1 } },
+    );
+    await expect(openOrtSession(path)).rejects.toThrow(
+      expect.objectContaining({
+        code: 'TF_ONNXRUNTIME_FAILED',
+        message: expect.stringMatching(/Mystery|ai\.nobody/),
+      }),
+    );
+  });
+
+  it('names the file of the user where a copy is what it loads', async () => {
+    const path = await modelFile((graph) => {
+      graph.input('x', 'float16', [1, 2]);
+      graph.initializer('axes', ids([1], [7]));
+      graph.node('Unsqueeze', { inputs: ['x', 'axes'], outputs: ['y'] });
+      graph.output('y', 'float16', null);
+    });
+    const rejection = expect.objectContaining({
+      code: 'TF_ONNXRUNTIME_FAILED',
+      message: expect.not.stringMatching(/trtforge-model-|given\.onnx.*model-\d/),
+    });
+    await expect(openOrtSession(path)).rejects.toThrow(rejection);
+    await expect(openOrtSession(path)).rejects.toThrow(path);
+    await expect(openOrtSession(path, { givenModel: 'given.onnx' })).rejects.toThrow('given.onnx');
+  });
+
+  it('stops a run that is cancelled', async () => {
+    const path = await modelFile((graph) => {
+      graph.input('x', 'float32', ['n', 'n']);
+      let value = 'x';
+      for (let i = 0; i < 200; i++)
+        value = graph.node('MatMul', { inputs: [value, 'x'], outputs: [`m${i}`] });
+      graph.node('Identity', { inputs: [value], outputs: ['y'] });
+      graph.output('y', 'float32', ['n', 'n']);
+    });
+    const session = await openOrtSession(path, { threads: 1 });
+    const x = floats(
+      'float32',
+      [1000, 1000],
+      Array.from({ length: 1e6 }, () => 1e-3),
+    );
+    await expect(session.run(new Map([['x', x]]), { signal: AbortSignal.timeout(300) })).rejects.toThrow(
+      expect.objectContaining({ code: 'TF_CANCELLED' }),
+    );
+    await session.close();
+  });
+});
+
+describe('16-bit models are computed in float32 and rounded to their type after every step', () => {
+  it('bfloat16, which ONNX Runtime has no arithmetic for', async () => {
+    const path = await modelFile(product('bfloat16', 3), { opset: 22 });
+    const { session, outputs } = await runOnce(path, { x: floats('bfloat16', [1, 2], [1, 333]) });
+    expect(session.outputs[0]?.dtype).toBe('bfloat16');
+    // 0.01 is 0.010009765625 in bfloat16; 999 rounds to 1000, and 10.009765625 to 10.
+    expect([...float32Values(outputs.get('y')!)]).toEqual([0.030029296875, 10]);
+  });
+
+  it('float16: an overflow inside becomes infinity, as it does on a GPU', async () => {
+    const path = await modelFile(product('float16', 3000));
+    const { outputs } = await runOnce(path, { x: floats('float16', [1, 2], [1, 30]) });
+    expect(outputs.get('y')).toMatchObject({ dtype: 'float16', shape: [1, 2] });
+    const [fits, overflows] = float32Values(outputs.get('y')!);
+    expect(fits).toBeCloseTo(30, 1);
+    expect(overflows).toBe(Number.POSITIVE_INFINITY);
+  });
+
+  it('inside If bodies, captured values and constants too', async () => {
+    const { GraphBuilder: Graph } = await import('../../../../src/formats/onnx/index.js');
+    const branch = (factor: number) => {
+      const body = new Graph(`times${factor}`);
+      body.node('Constant', {
+        outputs: ['c'],
+        attributes: { value: attribute.tensor(floats('float16', [], [factor])) },
+      });
+      body.node('Mul', { inputs: ['half', 'c'], outputs: ['scaled'] });
+      body.output('scaled', 'float16', null);
+      return body;
+    };
+    const path = await modelFile((graph) => {
+      graph.input('x', 'float32', ['n']);
+      graph.input('large', 'bool', []);
+      graph.node('Cast', { inputs: ['x'], outputs: ['half'], attributes: castTo('float16') });
+      graph.node('If', {
+        inputs: ['large'],
+        outputs: ['chosen'],
+        attributes: { then_branch: attribute.body(branch(60000)), else_branch: attribute.body(branch(2)) },
+      });
+      graph.node('Cast', { inputs: ['chosen'], outputs: ['y'], attributes: castTo('float32') });
+      graph.output('y', 'float32', ['n']);
+    });
+    const flag = (value: number): Tensor => ({ dtype: 'bool', shape: [], bytes: Uint8Array.of(value) });
+    const x = floats('float32', [2], [1, 2]);
+    const small = await runOnce(path, { x, large: flag(0) });
+    expect([...float32Values(small.outputs.get('y')!)]).toEqual([2, 4]);
+    const large = await runOnce(path, { x, large: flag(1) });
+    expect([...float32Values(large.outputs.get('y')!)]).toEqual([60000, Number.POSITIVE_INFINITY]);
+  });
+
+  it('leaves no rounded copy behind', () => {
+    expect(readdirSync(tmpdir()).filter((name) => name.startsWith('trtforge-rounded-'))).toEqual([]);
+  });
+});

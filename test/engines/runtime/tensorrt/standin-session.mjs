@@ -1,0 +1,197 @@
+// Runs engines of the stand-in libraries through dist/ and the compiled addon, in a process whose loader knows the stand-in GPU; one JSON line per check.
+// argv: toolchain (JSON), folder of plans. `engine-standin.test.ts` starts it and holds the lines against what is right.
+import { join } from 'node:path';
+import { openEngineSession } from '../../../../dist/engines/runtime/tensorrt/engine-session.js';
+import { openSupervisedEngine } from '../../../../dist/engines/runtime/tensorrt/supervised-engine.js';
+
+const toolchain = JSON.parse(process.argv[2]);
+const plan = (name) => join(process.argv[3], `${name}.engine`);
+const say = (check, facts) => console.log(JSON.stringify({ check, ...facts }));
+const open = (name, options = {}) =>
+  openEngineSession(plan(name), { toolchain, requirePassport: false, ...options });
+const freeOn = async (device) => {
+  const session = await open('affine', { device });
+  const { freeBefore } = session.facts.engine.gpuMemory;
+  await session.close();
+  return freeBefore;
+};
+const sessions = [];
+const opened = async (...asked) => {
+  const session = await open(...asked);
+  sessions.push(session);
+  return session;
+};
+const floats = (shape, values) => ({
+  dtype: 'float32',
+  shape,
+  bytes: new Uint8Array(Float32Array.from(values).buffer),
+});
+const numbers = ({ bytes }) => [...new Float32Array(bytes.slice().buffer)];
+const code = (attempt) =>
+  Promise.resolve()
+    .then(attempt)
+    .then(
+      () => 'nothing was refused',
+      (error) => error.code ?? String(error),
+    );
+const refusal = (attempt) =>
+  Promise.resolve()
+    .then(attempt)
+    .then(
+      () => 'nothing was refused',
+      (error) => error.message,
+    );
+const x = (rows, from = 0) =>
+  floats(
+    [rows, 4],
+    Array.from({ length: 4 * rows }, (_, at) => from + at),
+  );
+
+const checks = {
+  async affine() {
+    const session = await opened('affine');
+    const answers = [];
+    for (const rows of [2, 2, 9, 2]) {
+      const y = (await session.run(new Map([['x', x(rows)]]))).get('y');
+      answers.push([y.shape, numbers(y).slice(0, 4)]);
+    }
+    const sync = numbers(session.runSync(new Map([['x', x(2, 5)]])).get('y'));
+    const misfit = await code(() => session.run(new Map([['x', x(65)]])));
+    return { answers, sync, misfit, profiles: session.inputs[0].profiles, backend: session.backend };
+  },
+  async prepared() {
+    const session = await opened('affine');
+    const call = await session.prepare({ x: [3, 4] });
+    call.inputs.x.fill(4);
+    call.runSync();
+    const sync = [...call.outputs.y];
+    call.inputs.x.fill(5);
+    await call.run();
+    return { graph: call.cudaGraph, refusal: call.cudaGraphRefusal, sync, async: [...call.outputs.y] };
+  },
+  async state() {
+    const session = await opened('state');
+    const state = session.state({ state: 'state_out' });
+    const step = await session.prepare({}, { state });
+    const wrong = [];
+    let sum = 0;
+    for (let at = 0; at < 300; at++) {
+      step.inputs.x.fill(at % 7);
+      sum += at % 7;
+      if (at % 2 === 0) step.runSync();
+      else await step.run();
+      if (step.outputs.y.some((value) => value !== 2 * sum)) wrong.push(at);
+    }
+    const kept = numbers(await state.read('state'));
+    await state.reset();
+    return { wrong, steps: 300, sum, kept: kept[0], after: numbers(await state.read('state'))[0] };
+  },
+  async nonzero() {
+    const session = await opened('nonzero');
+    const inputs = [
+      [0, 1, 0, 1],
+      [0, 0, 0, 0],
+      [1, 1, 1, 1],
+    ];
+    const outputs = await Promise.all(
+      inputs.map((values) => session.run(new Map([['x', floats([4], values)]]))),
+    );
+    return {
+      shapes: outputs.map((each) => each.get('y').shape),
+      places: outputs.map((each) =>
+        Array.from(new BigInt64Array(each.get('y').bytes.slice().buffer), Number),
+      ),
+      refusals: session.facts.cudaGraphRefusals,
+    };
+  },
+  async contexts() {
+    const session = await opened('affine', { contexts: 3 });
+    const outputs = await Promise.all(
+      Array.from({ length: 30 }, (_, at) => session.run(new Map([['x', x(1 + (at % 5), at)]]))),
+    );
+    return { first: outputs.map((each) => numbers(each.get('y'))[0]) };
+  },
+  async gpus() {
+    const devices = [0, 1];
+    const before = await Promise.all(devices.map(freeOn));
+    const [first, second] = await Promise.all(devices.map((device) => open('state', { device })));
+    const states = [first, second].map((session) => session.state({ state: 'state_out' }));
+    const foreign = await refusal(() => first.prepare({}, { state: states[1] }));
+    const steps = [
+      await first.prepare({}, { state: states[0] }),
+      await second.prepare({}, { state: states[1] }),
+    ];
+    const wrong = [];
+    for (let at = 1; at <= 40; at++) {
+      for (const [gpu, step] of steps.entries()) {
+        step.inputs.x.fill(gpu + 1);
+        if (at % 2 === gpu) step.runSync();
+        else await step.run();
+        if (step.outputs.y.some((value) => value !== 2 * at * (gpu + 1))) wrong.push([at, gpu]);
+      }
+    }
+    const kept = await Promise.all(states.map(async (state) => numbers(await state.read('state'))[0]));
+    const absent = await refusal(() => open('affine', { device: 2 }));
+    const children = await Promise.all(
+      devices.map((device) =>
+        openSupervisedEngine(plan('affine'), { toolchain, requirePassport: false, device }),
+      ),
+    );
+    const outputs = await Promise.all(
+      children.map(async (child, gpu) => numbers((await child.run(new Map([['x', x(1, gpu)]]))).get('y'))[0]),
+    );
+    const backends = children.map(({ backend }) => backend);
+    const totals = children.map(({ facts }) => facts.engine.gpuMemory.total);
+    await Promise.all(children.map((child) => child.close()));
+    await second.close();
+    const alone = code(() => steps[0].runSync());
+    await first.close();
+    const left = (await Promise.all(devices.map(freeOn))).map((free, gpu) => free - before[gpu]);
+    return { foreign, wrong, kept, absent, outputs, backends, totals, alone: await alone, left };
+  },
+  async rounds() {
+    const rss = [];
+    for (let round = 0; round < 60; round++) {
+      const session = await open('affine');
+      await session.run(new Map([['x', x(2)]]));
+      const state = session.state({}, {});
+      state.close();
+      await session.close();
+      if (round === 20 || round === 59) rss.push(process.memoryUsage().rss);
+    }
+    return { grownMiB: (rss[1] - rss[0]) / 2 ** 20 };
+  },
+  async fast() {
+    const session = await opened('affine');
+    const call = await session.prepare({ x: [1, 4] });
+    const inputs = new Map([['x', x(1)]]);
+    for (let run = 0; run < 3; run++) await session.run(inputs);
+    const time = (work, count = 5000) => {
+      for (let run = 0; run < 500; run++) work();
+      const started = performance.now();
+      for (let run = 0; run < count; run++) work();
+      return (1000 * (performance.now() - started)) / count;
+    };
+    const promised = async (work, count = 2000) => {
+      const started = performance.now();
+      for (let run = 0; run < count; run++) await work();
+      return (1000 * (performance.now() - started)) / count;
+    };
+    return {
+      prepared: time(() => call.runSync()),
+      session: time(() => session.runSync(inputs)),
+      pinned: time(() => session.runSync(inputs, { outputs: 'pinned' })),
+      preparedAsync: await promised(() => call.run()),
+      sessionAsync: await promised(() => session.run(inputs)),
+    };
+  },
+};
+
+for (const name of process.argv.slice(4)) {
+  try {
+    say(name, await checks[name]());
+  } catch (error) {
+    say(name, { error: error.code ?? 'none', message: error.stack });
+  }
+  for (const session of sessions.splice(0)) await session.close();
+}

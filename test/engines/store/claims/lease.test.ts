@@ -1,0 +1,184 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { type Lease, LeaseFolder } from '../../../../src/engines/store/claims/lease.js';
+import { ownMark, stateOf } from '../../../../src/engines/store/claims/owner.js';
+
+const root = mkdtempSync(join(tmpdir(), 'trtforge-lease-'));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+const MKFIFO = 'mkfifo';
+const newFolder = () => mkdtempSync(join(root, 'leases-'));
+
+const timing = { heartbeatMs: 20, expiryMs: 200 };
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+const elsewhere = (token: string) => ({
+  token,
+  mark: { pid: 7, startTicks: '7', machine: 'another machine', host: 'far' },
+});
+const deadHere = (token: string) => ({ token, mark: { ...ownMark(), pid: 2 ** 22 + 1 } });
+const token = (digit: number) => `${String(digit).repeat(8)}-0000-4000-8000-000000000000`;
+
+function taken(attempt: ReturnType<LeaseFolder['tryAcquire']>): Lease {
+  if (attempt.lease === null) throw new Error(`held by ${attempt.holder}`);
+  return attempt.lease;
+}
+
+describe('a lease', () => {
+  test('has one holder until it is released', () => {
+    const folder = newFolder();
+    const [one, two] = [new LeaseFolder(folder), new LeaseFolder(folder)];
+    const lease = taken(one.tryAcquire('a'));
+    expect(two.tryAcquire('a')).toMatchObject({
+      lease: null,
+      holder: expect.stringContaining(`process ${process.pid}`),
+    });
+    taken(two.tryAcquire('b')).release();
+    lease.release();
+    taken(two.tryAcquire('a')).release();
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  test('of a dead process is taken over at once, and again, along a chain', () => {
+    const folder = newFolder();
+    writeFileSync(join(folder, 'a.lease'), JSON.stringify(deadHere(token(1))));
+    writeFileSync(join(folder, `a.${token(1)}.next`), JSON.stringify(deadHere(token(2))));
+    const leases = new LeaseFolder(folder);
+    const lease = taken(leases.tryAcquire('a'));
+    expect(leases.tryAcquire('a').lease).toBeNull();
+    lease.release();
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  test('of another machine expires when its file stands still, by the clock of the one who watches', async () => {
+    const folder = newFolder();
+    const path = join(folder, 'a.lease');
+    writeFileSync(path, JSON.stringify(elsewhere(token(1))));
+    // A clock an hour off on the other machine changes nothing.
+    utimesSync(path, new Date(Date.now() + 3_600_000), new Date(Date.now() + 3_600_000));
+    const leases = new LeaseFolder(folder, timing);
+    for (let beat = 0; beat < 8; beat++) {
+      expect(leases.tryAcquire('a')).toMatchObject({ lease: null, holder: 'process 7 on far' });
+      await pause(50);
+      utimesSync(path, new Date(), new Date(Date.now() - 1000 * beat));
+    }
+    expect(leases.tryAcquire('a').lease).toBeNull();
+    await pause(300);
+    taken(leases.tryAcquire('a')).release();
+  });
+
+  test('its own heartbeat keeps it', async () => {
+    const folder = newFolder();
+    const lease = taken(new LeaseFolder(folder, timing).tryAcquire('a'));
+    const watcher = new LeaseFolder(folder, timing);
+    for (let look = 0; look < 10; look++) {
+      expect(watcher.tryAcquire('a').lease).toBeNull();
+      await pause(50);
+    }
+    lease.release();
+  });
+
+  test.each(['', '{', 'null', '{"token":1}', JSON.stringify({ token: '../../x', mark: ownMark() })])(
+    'file that holds «%s» blocks until it expires',
+    async (text) => {
+      const folder = newFolder();
+      writeFileSync(join(folder, 'a.lease'), text);
+      const leases = new LeaseFolder(folder, timing);
+      expect(leases.tryAcquire('a').lease).toBeNull();
+      await pause(250);
+      taken(leases.tryAcquire('a')).release();
+    },
+  );
+
+  test('released after somebody else took it over stays theirs', () => {
+    const folder = newFolder();
+    const late = taken(new LeaseFolder(folder).tryAcquire('a'));
+    const [file = ''] = readdirSync(folder);
+    rmSync(join(folder, file));
+    const other = taken(new LeaseFolder(folder).tryAcquire('a'));
+    late.release();
+    expect(new LeaseFolder(folder).holder('a')).toContain(String(process.pid));
+    other.release();
+    expect(new LeaseFolder(folder).holder('a')).toBeUndefined();
+  });
+
+  test('leaves remnants of killed processes for a day at most', () => {
+    const folder = newFolder();
+    const leases = new LeaseFolder(folder);
+    const lease = taken(leases.tryAcquire('a'));
+    const remnants = [`.${token(1)}.unpublished`, `b.${token(2)}.next`];
+    for (const name of remnants) writeFileSync(join(folder, name), '');
+    leases.sweep();
+    expect(readdirSync(folder).sort()).toEqual([...remnants, 'a.lease'].sort());
+    leases.sweep(Date.now() + 25 * 3_600_000);
+    expect(readdirSync(folder)).toEqual(['a.lease']);
+    lease.release();
+  });
+
+  const links = (folder: string, tokens: readonly number[]) =>
+    tokens.forEach((each, index) => {
+      const before = tokens[index - 1];
+      const name = before === undefined ? 'a.lease' : `a.${token(before)}.next`;
+      writeFileSync(join(folder, name), JSON.stringify(elsewhere(token(each))));
+    });
+  test.each([
+    ['that succeeds itself', [1, 1]],
+    ['that leads back to its first holder', [1, 2, 3, 1]],
+  ])('%s is removed and free', (_what, tokens) => {
+    const folder = newFolder();
+    links(folder, tokens);
+    const leases = new LeaseFolder(folder);
+    expect(leases.holder('a')).toBeUndefined();
+    links(folder, tokens);
+    taken(leases.tryAcquire('a')).release();
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  test('whose chain has no end is removed and free', () => {
+    const folder = newFolder();
+    const tokenOf = (index: number) => `${String(index).padStart(8, '0')}-0000-4000-8000-000000000000`;
+    for (let index = 0; index < 1100; index++)
+      writeFileSync(
+        join(folder, index === 0 ? 'a.lease' : `a.${tokenOf(index - 1)}.next`),
+        JSON.stringify(elsewhere(tokenOf(index))),
+      );
+    taken(new LeaseFolder(folder).tryAcquire('a')).release();
+    expect(readdirSync(folder)).not.toContain('a.lease');
+  });
+
+  test.each<[string, (path: string) => void]>([
+    ['a link to nothing', (path) => symlinkSync(join(root, 'nothing'), path)],
+    ['a link to itself', (path) => symlinkSync(path, path)],
+    ['a folder', (path) => mkdirSync(path)],
+    ['a FIFO', (path) => void spawnSync(MKFIFO, [path])],
+    ['a device without end', (path) => symlinkSync('/dev/zero', path)],
+  ])('that is %s is nobody’s', (_what, make) => {
+    const folder = newFolder();
+    make(join(folder, 'a.lease'));
+    const leases = new LeaseFolder(folder);
+    const lease = taken(leases.tryAcquire('a'));
+    expect(new LeaseFolder(folder).tryAcquire('a').lease).toBeNull();
+    lease.release();
+    taken(leases.tryAcquire('a')).release();
+  });
+
+  test('in a folder that cannot be made is an error with its path', () => {
+    const file = join(newFolder(), 'file');
+    writeFileSync(file, '');
+    expect(() => new LeaseFolder(join(file, 'leases')).tryAcquire('a')).toThrow(/could not be written/);
+  });
+});
+
+describe('the mark of a process', () => {
+  test('tells the living, the dead, and those it cannot know', () => {
+    const own = ownMark();
+    expect(stateOf(own)).toBe('alive');
+    expect(stateOf({ ...own, pid: 2 ** 22 + 1 })).toBe('dead');
+    expect(stateOf({ ...own, machine: 'elsewhere' })).toBe('unknown');
+  });
+
+  test('does not take a reused process number for the process', () => {
+    expect(stateOf({ ...ownMark(), startTicks: '1' })).toBe('dead');
+  });
+});

@@ -1,0 +1,166 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { remoteAddress } from '../../../../src/engines/store/remote/address.js';
+import { fetchBucket } from '../../../../src/engines/store/remote/fetch-bucket.js';
+import type { Objects } from '../../../../src/engines/store/remote/objects.js';
+import { openS3 } from '../../../../src/engines/store/remote/s3-objects.js';
+
+/** How the server answers, until its client goes. */
+let answer: (response: ServerResponse) => void = () => {};
+let sentBytes = 0;
+const server = createServer((request, response) => {
+  request.resume();
+  request.on('end', () => answer(response));
+});
+let objects: Objects;
+const keys = { ARTIFACTS_ACCESS_KEY: 'a'.repeat(8), ARTIFACTS_SECRET_KEY: 'b'.repeat(12) };
+
+beforeAll(async () => {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const address = remoteAddress(`http://127.0.0.1:${port}/team`, keys);
+  if (address === null) throw new Error('no address');
+  objects = await openS3(address, { answerMs: 700, pages: 5 });
+});
+afterAll(() => {
+  objects.close();
+  server.closeAllConnections();
+  server.close();
+});
+
+const chunk = Buffer.alloc(1 << 16, 'A');
+const endless = (status: number) => (response: ServerResponse) => {
+  response.writeHead(status);
+  response.write('<a>');
+  const more = () => {
+    while (!response.destroyed && response.write(chunk)) sentBytes += chunk.length;
+    sentBytes += chunk.length;
+  };
+  response.on('drain', more);
+  more();
+};
+/** A byte now and then: the connection is never silent. */
+const dripping = (response: ServerResponse) => {
+  response.writeHead(200);
+  const drip = setInterval(() => response.write('<'), 50);
+  response.on('close', () => clearInterval(drip));
+};
+const never = () => {};
+
+async function gathered<T>(items: AsyncIterable<T>): Promise<readonly T[]> {
+  const all: T[] = [];
+  for await (const item of items) all.push(item);
+  return all;
+}
+
+const requests: readonly [string, () => Promise<unknown>][] = [
+  ['a list', () => gathered(objects.list('engines/'))],
+  ['a small object', () => objects.read('engines/entry.json')],
+  ['a write', () => objects.put('engines/x', Buffer.from('x'))],
+  ['a removal', () => objects.remove(['engines/x'])],
+];
+
+describe.each(requests)('the answer to %s', (what, request) => {
+  test.each([200, 403])(
+    'has an end in bytes, with status %d',
+    async (status) => {
+      answer = endless(status);
+      sentBytes = 0;
+      // A removal's answer has nothing that is read where it succeeds.
+      const code = expect.stringMatching(
+        what === 'a removal' ? /^TF_REMOTE_(DAMAGED|UNREACHABLE)$/ : /^TF_REMOTE_DAMAGED$/,
+      );
+      await expect(request()).rejects.toMatchObject({ code });
+      expect(sentBytes).toBeLessThan(64 << 20);
+    },
+    20_000,
+  );
+
+  test.each<[string, typeof answer]>([
+    ['that drips', dripping],
+    ['that never comes', never],
+  ])(
+    '%s has an end in time',
+    async (_how, given) => {
+      answer = given;
+      const started = performance.now();
+      await expect(request()).rejects.toMatchObject({ code: 'TF_REMOTE_UNREACHABLE' });
+      expect(performance.now() - started).toBeLessThan(10_000);
+    },
+    20_000,
+  );
+});
+
+test('a list without a last page has an end', async () => {
+  let pages = 0;
+  answer = (response) => {
+    const token = `<NextContinuationToken>${++pages}</NextContinuationToken>`;
+    response.end(`<ListBucketResult><IsTruncated>true</IsTruncated>${token}</ListBucketResult>`);
+  };
+  await expect(gathered(objects.list('engines/'))).rejects.toMatchObject({
+    code: 'TF_REMOTE_DAMAGED',
+  });
+  expect(pages).toBe(5);
+});
+
+test('an engine that is imported has no more bytes than it should', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'trtforge-answers-'));
+  const { port } = server.address() as AddressInfo;
+  answer = (response) => {
+    const { method = '', url = '' } = response.req;
+    if (url.includes('list-type'))
+      response.end('<ListBucketResult><Contents><Key>engines/x.engine</Key></Contents></ListBucketResult>');
+    else if (method === 'HEAD') response.writeHead(200, { 'content-length': 8, etag: '"x"' }).end();
+    else endless(206)(response);
+  };
+  sentBytes = 0;
+  try {
+    await expect(
+      fetchBucket(`http://127.0.0.1:${port}/team`, folder, {
+        isEngine: () => true,
+        take: () => Promise.reject(new Error('taken')),
+        environment: keys,
+        emit: () => {},
+        signal: undefined,
+      }),
+    ).rejects.toMatchObject({ code: 'TF_REMOTE_DAMAGED' });
+    expect(sentBytes).toBeLessThan(64 << 20);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test('a range is streamed for as long as it comes', async () => {
+  answer = (response) => {
+    response.writeHead(206, { 'content-length': 8 });
+    let sent = 0;
+    const drip = setInterval(() => {
+      if (++sent <= 8) response.write('A');
+      else clearInterval(drip);
+    }, 200);
+  };
+  const chunks = await gathered(await objects.stream('engines/x', { first: 0, last: 7 }, '"x"', undefined));
+  expect(Buffer.concat(chunks).toString()).toBe('AAAAAAAA');
+});
+
+test.each([
+  [{ ARTIFACTS_BUCKET: 'team', ARTIFACTS_ENDPOINT: 'http://mallory:hunter2@host/x' }, undefined],
+  [{ ARTIFACTS_BUCKET: 'team', ARTIFACTS_ENDPOINT: 'http://mallory:hun/ter2@host' }, undefined],
+  [{ ARTIFACTS_BUCKET: 'mallory:hunter2@host' }, undefined],
+  [{}, 'http://mallory:hunter2@host/team'],
+  [{}, 'HTTP://mallory:hunter2@host/team'],
+  [{}, 's4://mallory:hunter2@host/team'],
+])('keys in an address are not printed (%#)', (environment, uri) => {
+  let message = '';
+  try {
+    remoteAddress(uri, environment);
+  } catch (error) {
+    message = String(error);
+  }
+  expect(message).toContain('TrtforgeError');
+  expect(message).not.toMatch(/hun|ter2|mallory/);
+});

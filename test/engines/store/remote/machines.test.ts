@@ -1,0 +1,204 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CreateBucketCommand, ListObjectsV2Command } from '@aws-sdk/client-s3';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { type BuildOrLoadWishes, buildOrLoad } from '../../../../src/engines/store/build-or-load.js';
+import { remoteAddress } from '../../../../src/engines/store/remote/address.js';
+import { RemoteLeases } from '../../../../src/engines/store/remote/remote-lease.js';
+import { openS3 } from '../../../../src/engines/store/remote/s3-objects.js';
+import { type FaultyProxy, startFaultyProxy } from '../../../support/faulty-proxy.js';
+import { type Minio, startMinio } from '../../../support/minio.js';
+import { describeWith } from '../../../support/needs.js';
+import { countingBuilder, sampleToolchain, writeSampleModel } from '../../../support/sample-engine.js';
+
+describeWith('minio', 'machines that share a bucket', (binary) => {
+  let minio: Minio;
+  let proxy: FaultyProxy;
+  let folder: string;
+  let model: string;
+  let bucket = '';
+  let cases = 0;
+
+  beforeAll(async () => {
+    minio = await startMinio(binary);
+    proxy = await startFaultyProxy(minio.port);
+    folder = mkdtempSync(join(tmpdir(), 'trtforge-machines-'));
+    model = await writeSampleModel(join(folder, 'sample.onnx'));
+  });
+  afterAll(async () => {
+    await proxy[Symbol.asyncDispose]();
+    await minio[Symbol.asyncDispose]();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  beforeEach(async () => {
+    bucket = `machines-${++cases}`;
+    proxy.faults = () => null;
+    await minio.client.send(new CreateBucketCommand({ Bucket: bucket }));
+  });
+
+  /** A machine is a cache folder of its own. */
+  const onMachine = (
+    machine: string,
+    build = countingBuilder().build,
+    more: Partial<BuildOrLoadWishes> = {},
+    endpoint = minio.endpoint,
+  ) =>
+    buildOrLoad(
+      {
+        model,
+        target: 'tensorrt-rtx:sm_89',
+        toolchain: sampleToolchain,
+        profiles: ['x:1x64/8x64/32x64'],
+        store: join(folder, bucket, machine),
+        remote: `${endpoint}/${bucket}`,
+        ...more,
+      },
+      { build, environment: { XDG_CACHE_HOME: join(folder, 'xdg'), ...minio.environment } },
+    );
+  const keys = async () => {
+    const { Contents = [] } = await minio.client.send(new ListObjectsV2Command({ Bucket: bucket }));
+    return Contents.map(({ Key = '' }) => Key);
+  };
+
+  test('what one machine built, another loads, and then has itself', async () => {
+    const { build, count } = countingBuilder();
+    expect(await onMachine('a', build)).toMatchObject({ source: 'built', warnings: [] });
+    const second = await onMachine('b', build);
+    expect(second).toMatchObject({ source: 'remote', why: [{ from: 'local', code: null }] });
+    expect(await onMachine('b', build)).toMatchObject({ source: 'local', why: [] });
+    expect(count()).toBe(1);
+  });
+
+  test('ten machines that ask at once build once', async () => {
+    const { build: quick, count } = countingBuilder();
+    const build: typeof quick = async (...request) => {
+      await sleep(400);
+      return quick(...request);
+    };
+    const machines = Array.from({ length: 10 }, (_, index) => onMachine(`m${index}`, build));
+    const sources = (await Promise.all(machines)).map(({ source }) => source);
+    expect(sources.filter((source) => source === 'built')).toHaveLength(1);
+    expect(sources.filter((source) => source === 'remote')).toHaveLength(9);
+    expect(count()).toBe(1);
+    expect((await keys()).filter((key) => key.includes('.leases/'))).toEqual([]);
+  });
+
+  test('--force-rebuild builds although the bucket has the engine, and replaces it there', async () => {
+    await onMachine('a');
+    const { build, count } = countingBuilder();
+    expect(await onMachine('b', build, { forceRebuild: true })).toMatchObject({ source: 'built' });
+    expect(count()).toBe(1);
+  });
+
+  test('a server that is down costs seconds and a warning, never the build', async () => {
+    proxy.faults = () => ({ hangUp: true });
+    const started = performance.now();
+    const built = await onMachine('a', countingBuilder().build, {}, proxy.endpoint);
+    expect(performance.now() - started).toBeLessThan(15_000);
+    // Said once: why the engine did not come from there is also why it was not given there.
+    expect(built).toMatchObject({ source: 'built', warnings: [] });
+    expect(built.why).toEqual([
+      expect.objectContaining({ from: 'local', code: null }),
+      expect.objectContaining({
+        from: 'remote',
+        code: 'TF_REMOTE_UNREACHABLE',
+        reason: expect.stringContaining(proxy.endpoint),
+      }),
+    ]);
+  });
+
+  test('credentials that may read only: the engine is built and kept here, and the refused upload is said', async () => {
+    proxy.faults = ({ method }) => (method === 'PUT' ? { answer: 403, name: 'AccessDenied' } : null);
+    const built = await onMachine('a', countingBuilder().build, {}, proxy.endpoint);
+    expect(built).toMatchObject({ source: 'built', warnings: [expect.stringContaining('but not written')] });
+    expect(built.why.map(({ from, code }) => [from, code])).toEqual([
+      ['local', null],
+      ['remote', null],
+    ]);
+  });
+
+  test('a damaged engine in the bucket is built again and mended there', async () => {
+    await onMachine('a');
+    proxy.faults = ({ method, path }) =>
+      method === 'GET' && path.endsWith('.engine') ? { flipByte: 2000 } : null;
+    const { build, count } = countingBuilder();
+    const built = await onMachine('b', build, {}, proxy.endpoint);
+    expect(built).toMatchObject({
+      source: 'built',
+      why: [{}, { from: 'remote', code: 'TF_REMOTE_DAMAGED' }],
+    });
+    expect(count()).toBe(1);
+    expect(await onMachine('c', build)).toMatchObject({ source: 'remote' });
+  });
+
+  test('the environment names the bucket; --remote none and --no-cache leave it alone', async () => {
+    const environment = {
+      ...minio.environment,
+      ARTIFACTS_ENDPOINT: minio.endpoint,
+      ARTIFACTS_BUCKET: bucket,
+    };
+    const wishes = {
+      model,
+      target: 'tensorrt-rtx:sm_89',
+      toolchain: sampleToolchain,
+      profiles: ['x:1x64/8x64/32x64'],
+    };
+    const { build } = countingBuilder();
+    const run = (more: Partial<BuildOrLoadWishes>) =>
+      buildOrLoad({ ...wishes, store: join(folder, bucket, 'e'), ...more }, { build, environment });
+    await run({ remote: false });
+    await run({ store: false, output: join(folder, bucket, 'x.engine') });
+    expect(await keys()).toEqual([]);
+    await run({ forceRebuild: true });
+    expect(await keys()).toHaveLength(4);
+  });
+
+  const leases = async (timing = { heartbeatMs: 50, expiryMs: 400 }) => {
+    const address = remoteAddress(`${minio.endpoint}/${bucket}`, minio.environment);
+    if (address === null) throw new Error('no address');
+    return new RemoteLeases(await openS3(address), 'leases/', timing);
+  };
+
+  test('a lease has one holder while its heart beats, and another after it was released', async () => {
+    const [one, two] = [await leases(), await leases()];
+    const held = await one.tryAcquire('x');
+    for (let look = 0; look < 4; look++) {
+      expect(await two.tryAcquire('x')).toMatchObject({
+        lease: null,
+        holder: expect.stringContaining(`${process.pid}`),
+      });
+      await sleep(200);
+    }
+    await held.lease?.release();
+    const next = await two.tryAcquire('x');
+    expect(next.lease).not.toBeNull();
+    await next.lease?.release();
+    expect(await keys()).toEqual([]);
+  });
+
+  test('of twenty who ask at once, one gets the lease', async () => {
+    const all = await Promise.all(Array.from({ length: 20 }, () => leases()));
+    const attempts = await Promise.all(all.map((each) => each.tryAcquire('x')));
+    const won = attempts.flatMap(({ lease }) => lease ?? []);
+    expect(won).toHaveLength(1);
+    await won[0]?.release();
+  });
+
+  test('a holder that died is succeeded once its lease stood still, by one', async () => {
+    const dead = await leases({ heartbeatMs: 1e9, expiryMs: 400 });
+    await dead.tryAcquire('x');
+    const waiting = await Promise.all(Array.from({ length: 5 }, () => leases()));
+    const all = () => Promise.all(waiting.map((each) => each.tryAcquire('x')));
+    expect((await all()).filter(({ lease }) => lease !== null)).toHaveLength(0);
+    await sleep(600);
+    expect((await all()).filter(({ lease }) => lease !== null)).toHaveLength(1);
+  });
+
+  test('whether the server keeps conditions is found out once', async () => {
+    const here = await leases();
+    expect(await here.conditional()).toBe(true);
+    expect(await keys()).toEqual([]);
+  });
+});

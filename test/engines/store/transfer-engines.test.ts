@@ -1,0 +1,259 @@
+import { spawnSync } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { tarMembers } from '../../../src/base/archive/tar.js';
+import { bytesSource } from '../../../src/base/files/byte-source.js';
+import { listCache } from '../../../src/engines/store/cache-listing.js';
+import { cacheListSchema } from '../../../src/engines/store/cache-result.js';
+import { verifyCache } from '../../../src/engines/store/cache-verify.js';
+import { readNameHints } from '../../../src/engines/store/engine-name-schemes.js';
+import { exportEngines } from '../../../src/engines/store/export-engines.js';
+import { importEngines } from '../../../src/engines/store/import-engines.js';
+import { LocalStore } from '../../../src/engines/store/local.js';
+import { noTrust } from '../../../src/engines/store/trust.js';
+import { TrtforgeError } from '../../../src/errors.js';
+import { ignoreEvents } from '../../../src/events.js';
+import { mutations } from '../../support/mutations.js';
+import { sampleIdentity, samplePassport, samplePlan, writeSample } from '../../support/sample-engine.js';
+
+const root = mkdtempSync(join(tmpdir(), 'trtforge-transfer-'));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+let folder = root;
+let store: LocalStore;
+beforeEach(() => {
+  folder = mkdtempSync(join(root, 'case-'));
+  store = new LocalStore(join(folder, 'engines'), join(folder, 'memo'));
+});
+
+const context = { environment: {}, emit: ignoreEvents, signal: undefined };
+const take = (...sources: string[]) => importEngines(store, sources, { ...context, trust: noTrust });
+
+async function keep(letter = 'a') {
+  const plan = samplePlan(letter.charCodeAt(0));
+  const pending = store.pending();
+  writeFileSync(pending.planPath, plan);
+  const kept = await store.put(pending.planPath, samplePassport(plan, sampleIdentity(letter.repeat(64))));
+  pending.remove();
+  return kept;
+}
+
+describe('names of engines elsewhere', () => {
+  const none = {
+    scheme: null,
+    model: null,
+    version: null,
+    precision: null,
+    computeCapability: null,
+    trtVersion: null,
+  };
+  test.each<[string, Partial<ReturnType<typeof readNameHints>>]>([
+    [
+      'arcface_r100_v1.0_fp16_sm_86_8.6.1.trt',
+      {
+        scheme: 'full',
+        model: 'arcface_r100',
+        version: 'v1.0',
+        precision: 'fp16',
+        computeCapability: 86,
+        trtVersion: '8.6.1',
+      },
+    ],
+    [
+      'arcface_r100_a1b2c3d4_fp32_sm_75_8.5.3.trt',
+      { scheme: 'full', model: 'arcface_r100', version: 'a1b2c3d4', precision: 'fp32', trtVersion: '8.5.3' },
+    ],
+    [
+      'engines/arcface/arcface_r100-fp16-sm86.plan',
+      {
+        scheme: 'precision-sm',
+        model: 'arcface_r100',
+        version: null,
+        precision: 'fp16',
+        computeCapability: 86,
+      },
+    ],
+    [
+      'screenalytics-models/engines/retina-face-r50-fp16-sm75.plan',
+      { scheme: 'precision-sm', model: 'retina-face-r50', precision: 'fp16', computeCapability: 75 },
+    ],
+    [
+      'arcface_r100-v1.0-sm89.trt',
+      { scheme: 'version-sm', model: 'arcface_r100', version: 'v1.0', computeCapability: 89 },
+    ],
+    [
+      'arcface-r100-int8-sm120.plan',
+      { scheme: 'precision-sm', model: 'arcface-r100', computeCapability: 120 },
+    ],
+    ['yolo_dynamic_b16.engine', { scheme: 'dynamic-batch', model: 'yolo' }],
+    ['model.engine', none],
+    ['', none],
+    ['../../etc/passwd', none],
+  ])('%s', (name, expected) => {
+    expect(readNameHints(name)).toMatchObject(expected);
+  });
+
+  test.each([
+    ['arcface_r100-fp16-cpu.plan', /no GPU/],
+    ['arcface_r100-fp16-unknown.plan', /could not ask for the GPU/],
+    ['model.engine', /no scheme that is known/],
+    ['a-fp16-sm86.plan', /no TensorRT version/],
+  ])('what is strange about %s is said', (name, why) => {
+    expect(readNameHints(name).oddities.join(' ')).toMatch(why);
+  });
+});
+
+describe('import', () => {
+  test('an engine with its passport serves builds from then on', async () => {
+    const path = writeSample(folder);
+    const { engines, foreign, refused, exitCode } = await take(path);
+    expect([engines.length, foreign, refused, exitCode]).toEqual([1, [], [], 0]);
+    expect(await store.get(engines[0]?.identity ?? '')).toMatchObject({ found: true });
+    expect(readFileSync(path)).toEqual(samplePlan());
+  });
+
+  test('one without a passport is kept, listed, verified and exported, and serves nothing', async () => {
+    const path = join(folder, 'arcface_r100_v1.0_fp16_sm_86_8.6.1.trt');
+    writeFileSync(path, samplePlan());
+    const { foreign } = await take(path);
+    expect(foreign[0]?.oddities).toEqual(['The name says TensorRT 8.6.1, the plan’s header 1.7.1.116.']);
+    const list = cacheListSchema.parse(await listCache(store));
+    expect(list).toMatchObject({
+      engines: [],
+      bytes: 4096,
+      foreign: [
+        {
+          hints: { model: 'arcface_r100', computeCapability: 86 },
+          product: 'tensorrt-rtx',
+          version: '1.7.1.116',
+        },
+      ],
+    });
+    expect(await verifyCache(store)).toMatchObject({ sound: 1, exitCode: 0 });
+    await exportEngines(store, join(folder, 'out'), [], context);
+    expect(readdirSync(join(folder, 'out', 'foreign'), { recursive: true })).toHaveLength(2);
+    writeFileSync(list.foreign[0]?.engine ?? '', samplePlan(5));
+    expect(await verifyCache(store)).toMatchObject({
+      sound: 0,
+      exitCode: 1,
+      foreign: [{ problem: { code: 'TF_ENGINE_DIGEST_MISMATCH' } }],
+    });
+  });
+
+  test('a folder is searched; what is no engine or does not fit its passport is named, the rest is kept', async () => {
+    const deep = join(folder, 'from', 'a', 'b');
+    mkdirSync(deep, { recursive: true });
+    writeSample(deep, 'good.engine');
+    writeFileSync(join(deep, 'text.plan'), 'no plan at all');
+    writeFileSync(join(deep, 'notes.txt'), 'x');
+    const bad = writeSample(join(folder, 'from'), 'bad.engine', samplePlan(3));
+    writeFileSync(bad, samplePlan(4));
+    symlinkSync('..', join(deep, 'up'));
+    const { engines, refused, exitCode } = await take(join(folder, 'from'));
+    expect(engines.length).toBeGreaterThan(0);
+    expect(new Set(engines.map(({ identity }) => identity)).size).toBe(1);
+    expect([...new Set(refused.map(({ code }) => code))].sort()).toEqual([
+      'TF_ENGINE_DIGEST_MISMATCH',
+      'TF_PLAN_INVALID',
+    ]);
+    expect(exitCode).toBe(1);
+  });
+
+  test('a source that is not there is an error', async () => {
+    await expect(take(join(folder, 'nothing'))).rejects.toMatchObject({ code: 'TF_FILE_NOT_FOUND' });
+  });
+});
+
+describe('export', () => {
+  test.each(['out', 'out.tar'])('to %s and back again gives the same engines', async (to) => {
+    const kept = [await keep('a'), await keep('b')];
+    const { engines, bytes } = await exportEngines(store, join(folder, to), [], context);
+    expect([engines.length, bytes]).toEqual([2, 8192]);
+    store = new LocalStore(join(folder, 'second'), join(folder, 'memo2'));
+    const back = await take(join(folder, to));
+    expect(back.engines.map(({ identity }) => identity).sort()).toEqual(
+      kept.map(({ identity }) => identity).sort(),
+    );
+    for (const { identity, passport } of kept)
+      expect(await store.get(identity)).toMatchObject({ found: true, engine: { passport } });
+  });
+
+  test('takes those that are named, by part of the name or start of the identity', async () => {
+    const [a, b] = [await keep('a'), await keep('b')];
+    const one = await exportEngines(store, join(folder, 'x'), ['aaaaaaaa'], context);
+    expect(one.engines.map(({ identity }) => identity)).toEqual([a.identity]);
+    const two = await exportEngines(store, join(folder, 'y'), [b.identity.slice(0, 8)], context);
+    expect(two.engines.map(({ identity }) => identity)).toEqual([b.identity]);
+    await expect(exportEngines(store, join(folder, 'z'), ['resnet'], context)).rejects.toMatchObject({
+      code: 'TF_USAGE',
+    });
+  });
+
+  test('never writes out an engine that does not fit its passport', async () => {
+    const { planPath } = await keep('a');
+    writeFileSync(planPath, samplePlan(99));
+    await expect(exportEngines(store, join(folder, 'x.tar'), [], context)).rejects.toMatchObject({
+      code: 'TF_ENGINE_DIGEST_MISMATCH',
+    });
+    expect(existsSync(join(folder, 'x.tar'))).toBe(false);
+  });
+});
+
+describe('tar archives', () => {
+  const archive = async () => {
+    await keep('a');
+    const path = join(folder, 'a.tar');
+    await exportEngines(store, path, [], context);
+    return path;
+  };
+
+  test('are read by tar, and those of tar are read', async () => {
+    const path = await archive();
+    const listed = spawnSync('tar', ['-tf', path], { encoding: 'utf8' });
+    if (listed.error) return;
+    expect(listed.stderr).toBe('');
+    expect(listed.stdout.trim().split('\n')).toHaveLength(2);
+    expect(spawnSync('tar', ['-xf', path, '-C', folder]).status).toBe(0);
+    const again = join(folder, 'again.tar');
+    expect(spawnSync('tar', ['-cf', again, '-C', folder, 'sample']).status).toBe(0);
+    expect((await take(again)).engines).toHaveLength(1);
+  });
+
+  test('names that climb lead nowhere', async () => {
+    const bytes = readFileSync(await archive());
+    const name = bytes.toString('latin1', 0, 100).replace(/\0.*$/, '');
+    bytes.fill(0, 0, 100);
+    bytes.write(name, 0, 'latin1');
+    bytes.write('../../../outside', 345, 'latin1');
+    bytes.write('        ', 148, 'latin1');
+    const sum = bytes.subarray(0, 512).reduce((total, byte) => total + byte, 0);
+    bytes.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148, 'latin1');
+    writeFileSync(join(folder, 'climbing.tar'), bytes);
+    await take(join(folder, 'climbing.tar'));
+    for (const up of ['..', '../..', '../../..'])
+      expect(existsSync(join(dirname(store.place), up, 'outside'))).toBe(false);
+  });
+
+  test('damaged in any way are refused or read, never more', async () => {
+    const bytes = readFileSync(await archive());
+    for (const damaged of mutations(bytes, 400)) {
+      try {
+        for (const { offset, bytes: size } of tarMembers(bytesSource('x.tar', damaged)))
+          expect(offset + size).toBeLessThanOrEqual(damaged.length);
+      } catch (error) {
+        expect(error).toBeInstanceOf(TrtforgeError);
+      }
+    }
+  });
+});

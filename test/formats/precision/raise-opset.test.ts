@@ -1,0 +1,119 @@
+import { describe, expect, it } from 'vitest';
+import { attribute as a, buildModel, GraphBuilder } from '../../../src/formats/onnx/builder.js';
+import { inferDtypes } from '../../../src/formats/onnx/dtype-inference.js';
+import { writeModel } from '../../../src/formats/onnx/write.js';
+import { raiseOpset } from '../../../src/formats/precision/raise-opset.js';
+import { difference, type Feeds, floats, freshPath, integers, noise, run } from './judge.js';
+
+interface Case {
+  readonly name: string;
+  readonly opset: number;
+  readonly build: (g: GraphBuilder) => void;
+  readonly feeds?: Feeds;
+  /** Where ONNX Runtime has no kernel of opset 22. */
+  readonly to?: number;
+}
+
+const x: Feeds = { x: noise([2, 3, 4, 6], 1, 5) };
+const one =
+  (op: string, attributes: Parameters<GraphBuilder['node']>[1]['attributes'] = {}, outputs = ['y']) =>
+  (g: GraphBuilder) =>
+    void g.node(op, { name: 'node', inputs: ['x'], outputs, attributes });
+
+const cases: readonly Case[] = [
+  { name: 'Dropout with a ratio', opset: 11, build: one('Dropout', { ratio: a.float(0.3) }) },
+  { name: 'Softmax over the last axis', opset: 11, build: one('Softmax', { axis: a.int(3) }) },
+  { name: 'LogSoftmax over axis -1', opset: 12, build: one('LogSoftmax', { axis: a.int(-1) }) },
+  { name: 'Unsqueeze', opset: 12, build: one('Unsqueeze', { axes: a.ints([0, 3]) }) },
+  { name: 'Squeeze of all there is', opset: 11, build: one('Squeeze') },
+  {
+    name: 'ReduceSum over axes',
+    opset: 11,
+    build: one('ReduceSum', { axes: a.ints([1, -1]), keepdims: a.int(0) }),
+  },
+  { name: 'ReduceSum over everything', opset: 12, build: one('ReduceSum') },
+  { name: 'ReduceMean over axes', opset: 17, build: one('ReduceMean', { axes: a.ints([2, 3]) }) },
+  { name: 'ReduceL2', opset: 13, build: one('ReduceL2', { axes: a.ints([1]) }) },
+  {
+    name: 'Split by sizes',
+    opset: 11,
+    build: one('Split', { axis: a.int(3), split: a.ints([1, 5]) }, ['y', 'z']),
+  },
+  { name: 'Split evenly', opset: 13, build: one('Split', { axis: a.int(3) }, ['y', 'z']) },
+  {
+    name: 'GridSample',
+    opset: 16,
+    feeds: { ...x, grid: noise([2, 5, 5, 2], 1, 3) },
+    build: (g) => {
+      g.input('grid', 'float32', [2, 5, 5, 2]);
+      g.node('GridSample', {
+        inputs: ['x', 'grid'],
+        outputs: ['y'],
+        attributes: { mode: a.string('bicubic') },
+      });
+    },
+  },
+  {
+    name: 'RoiAlign',
+    opset: 11,
+    to: 19,
+    build: (g) => {
+      g.initializer('rois', floats([1, 4], [0.5, 0.5, 4, 3]));
+      g.initializer('which', integers([1], [1]));
+      g.node('RoiAlign', {
+        inputs: ['x', 'rois', 'which'],
+        outputs: ['y'],
+        attributes: { output_height: a.int(2), output_width: a.int(2) },
+      });
+    },
+  },
+  {
+    name: 'BatchNormalization',
+    opset: 11,
+    build: (g) => {
+      for (const name of ['scale', 'bias', 'mean']) g.initializer(name, noise([3], 1, name.length));
+      g.initializer('variance', floats([3], [1, 2, 3]));
+      g.node('BatchNormalization', { inputs: ['x', 'scale', 'bias', 'mean', 'variance'], outputs: ['y'] });
+    },
+  },
+];
+
+const graphOf = ({ build, name }: Pick<Case, 'build' | 'name'>) => {
+  const g = new GraphBuilder(name);
+  g.input('x', 'float32', [2, 3, 4, 6]);
+  build(g);
+  g.output('y', 'float32', null);
+  return g;
+};
+
+describe('raised to a newer opset', () => {
+  it.each(cases)('$name means the same', async (one) => {
+    const model = buildModel(graphOf(one), { opset: one.opset });
+    const before = freshPath();
+    await writeModel(model, before);
+    expect(raiseOpset(model.proto, one.to ?? 22)).toBeUndefined();
+    expect(inferDtypes(model.proto).violations).toEqual([]);
+    const after = freshPath();
+    await writeModel(model, after);
+    const feeds = one.feeds ?? x;
+    expect(difference(await run(before, feeds), await run(after, feeds))).toBeLessThan(1e-6);
+  });
+});
+
+describe('a model is left alone', () => {
+  it.each([
+    [
+      'when a softmax ran over several axes',
+      11,
+      one('Softmax', { axis: a.int(1) }),
+      'it runs over all axes from 1 on',
+    ],
+    ['when it is too old', 10, one('Relu'), 'opset 10 is too old'],
+  ] as const)('%s', (_, opset, build, why) => {
+    const { proto } = buildModel(graphOf({ name: 'g', build }), { opset });
+    const raised = raiseOpset(proto, 22);
+    expect(raised?.refused).toContain(why);
+    expect(proto.opsetImport[0]?.version).toBe(BigInt(opset));
+    expect(proto.graph?.node[0]?.attribute.length).toBe(opset === 11 ? 1 : 0);
+  });
+});

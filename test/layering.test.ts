@@ -1,0 +1,107 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+
+const source = fileURLToPath(new URL('../src', import.meta.url));
+
+/** The layers, lowest first: rows of the table in src/README.md. A row may hold several rooms that do not know each other. */
+const LAYERS = [...readFileSync(join(source, 'README.md'), 'utf8').matchAll(/^\| (\d+) \| ([^|]+) \|/gm)].map(
+  ([, at, rooms = '']) => ({
+    at: Number(at),
+    rooms: [...rooms.matchAll(/`([\w.-]+)\/?`/g)].map(([, room = '']) => room),
+  }),
+);
+const layerOf = (room: string) => LAYERS.find(({ rooms }) => rooms.includes(room))?.at ?? -1;
+
+/** Files that may be imported lazily by --version and --help; none of them may pull in zod, protobuf or ONNX Runtime. */
+const LIGHT = ['main.ts', 'version.ts', 'errors.ts', 'events.ts', 'registry.ts'];
+
+const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((path) =>
+  path.endsWith('.ts'),
+);
+const roomOf = (path: string) => path.split('/')[0] ?? '';
+
+function importsOf(path: string, pattern = /(?:from|import\()\s*'(\.[^']+)'/g): readonly string[] {
+  const text = readFileSync(join(source, path), 'utf8');
+  return [...text.matchAll(pattern)].map((match) => match[1] ?? '');
+}
+
+const target = (path: string, imported: string) =>
+  relative(source, resolve(source, dirname(path), imported)).replace(/\.js$/, '.ts');
+
+const imports = (path: string) => importsOf(path).map((imported) => target(path, imported));
+
+/** Every way that leads from a file back to it, found by walking in depth; a file is walked once. */
+function circlesIn(graph: ReadonlyMap<string, readonly string[]>): readonly (readonly string[])[] {
+  const circles: string[][] = [];
+  const done = new Set<string>();
+  const walk = (path: string, way: readonly string[]): void => {
+    const from = way.indexOf(path);
+    if (from >= 0) circles.push([...way.slice(from), path]);
+    if (from >= 0 || done.has(path)) return;
+    for (const next of graph.get(path) ?? []) walk(next, [...way, path]);
+    done.add(path);
+  };
+  for (const path of graph.keys()) walk(path, []);
+  return circles;
+}
+
+describe('the layers', () => {
+  test('every first-level folder and file of src stands in the table of src/README.md', () => {
+    expect([...new Set(files.map(roomOf))].filter((room) => layerOf(room) < 0)).toEqual([]);
+  });
+
+  // Until their verbs are their own, some files of the core still import products.
+  const pending = (to: string) => to.startsWith('products/');
+  test('a layer imports only layers below it, and rooms of one layer do not import each other', () => {
+    const wrong = files.flatMap((path) =>
+      imports(path)
+        .filter(
+          (to) => roomOf(to) !== roomOf(path) && layerOf(roomOf(to)) >= layerOf(roomOf(path)) && !pending(to),
+        )
+        .map((to) => `${path} imports ${to}`),
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  test('no file imports itself by way of others, not even a type', () => {
+    expect(circlesIn(new Map(files.map((path) => [path, imports(path)])))).toEqual([]);
+    const circle = new Map([
+      ['a', ['b']],
+      ['b', ['c', 'd']],
+      ['c', ['a']],
+      ['d', []],
+    ]);
+    expect(circlesIn(circle)).toEqual([['a', 'b', 'c', 'a']]);
+  });
+
+  test('what benchmarks load from dist by its path has a source', () => {
+    const bench = fileURLToPath(new URL('../bench', import.meta.url));
+    const written = readdirSync(bench, { recursive: true, encoding: 'utf8' })
+      .filter((path) => path.endsWith('.ts'))
+      .map((path) => readFileSync(join(bench, path), 'utf8'))
+      .join('\n');
+    const joined = [...written.matchAll(/'dist', ((?:'[\w-]+', )*'[\w-]+\.js')/g)].map(([, parts = '']) =>
+      parts.replaceAll("', '", '/').replaceAll("'", ''),
+    );
+    const loaded = [...written.matchAll(/'((?:[\w-]+\/)+[\w-]+)\.js'/g)].map(([, path]) => `${path}.js`);
+    const named = [...joined, ...loaded].map((path) => path.replace(/\.js$/, '.ts'));
+    expect(named.length).toBeGreaterThan(5);
+    expect(named.filter((path) => !files.includes(path))).toEqual([]);
+  });
+
+  test('starting the command line loads nothing heavy', () => {
+    const heavy = LIGHT.flatMap((path) =>
+      importsOf(path, /^import (?!type)[^;]*from '((?:zod|@bufbuild|onnxruntime)[^']*)'/gm),
+    );
+    expect(heavy).toEqual([]);
+  });
+
+  test('only the command line and its doors speak to the console', () => {
+    const loud = files.filter((path) =>
+      /^(?! \*).*\bconsole\.(log|error|warn)\(/m.test(readFileSync(join(source, path), 'utf8')),
+    );
+    expect(loud).toEqual([]);
+  });
+});

@@ -1,8 +1,0 @@
-import { readFileSync } from 'node:fs';
-import { expect, it } from 'vitest';
-import { betweenRule, rules } from '../../src/precision/rules.js';
-
-it.each([...rules, betweenRule])('docs/precision.md explains $id', ({ id }) => {
-  const page = readFileSync(new URL('../../docs/precision.md', import.meta.url), 'utf8');
-  expect(page).toContain(`\`${id}\``);
-});

@@ -1,0 +1,245 @@
+import { describe, expect, test } from 'vitest';
+import { bundleHeadline } from '../../../../src/products/bundle/report/sentences.js';
+import { type BundleReport, bundleReportSchema } from '../../../../src/products/bundle/report-schema.js';
+import { viewsOf } from '../../../../src/report/views.js';
+import { failedBundle, sampleBundle, sampleCheck, sampleComponent, stoppedBundle } from './sample.js';
+
+const html = (report: BundleReport) => viewsOf(report).html.render();
+const markdown = (report: BundleReport) => viewsOf(report).markdown.render();
+const titles = (page: string) =>
+  [...page.matchAll(/<h2 id="[^"]+-heading">([^<]+)<\/h2>/g)].map(([, title]) => title);
+/** The text between two headings, without its tags. */
+const part = (page: string, id: string) =>
+  new RegExp(`<section id="${id}".*?</section>`, 's')
+    .exec(page)![0]
+    .replace(/<[^>]+>/g, ' ')
+    .replace(/\s+/g, ' ');
+
+test.each([
+  ['passes', sampleBundle()],
+  ['fails', failedBundle()],
+  ['stopped', stoppedBundle()],
+])('the sample that %s is a report', (_, report) => {
+  expect(bundleReportSchema.parse(report)).toEqual(report);
+});
+
+describe('the page of a bundle', () => {
+  test('has every part of a run that passed, and the data itself', () => {
+    const page = html(sampleBundle());
+    expect(titles(page)).toEqual([
+      'Components',
+      'Chained check: engines',
+      'Smoke runs, and what was not done',
+      'Sizes',
+      'The run',
+      'Environment',
+      'Digests and passports',
+      'Repeat it',
+    ]);
+    const [, island] = /<script type="application\/json" id="result">(.*)<\/script>/.exec(page)!;
+    expect(JSON.parse(island!)).toEqual(sampleBundle());
+    expect(part(page, 'components')).toMatch(
+      /encoder built FP16 23\.8 MiB 12\.5 s 412 used again 858\.3 MiB/,
+    );
+    expect(part(page, 'components')).toContain('audio_signal 1×128×16 1×128×64 1×128×256');
+    expect(part(page, 'sizes')).toContain('140.8 MiB of ONNX became 71.5 MiB of engines, 50.8 % of it.');
+    expect(part(page, 'digests')).toMatch(
+      /identity (ab){32} .*passport engines\/encoder\.engine\.passport\.json/,
+    );
+    expect(part(page, 'repeat')).toContain('trtforge forge --meta out/model_meta.json --outdir engines');
+    expect(part(page, 'repeat')).toContain(
+      'trtforge run engines/encoder.engine --shapes &#39;audio signal:1x128x64&#39;',
+    );
+    expect(part(page, 'environment')).toMatch(/GPU NVIDIA H200 compute capability 9\.0 driver 570\.86/);
+  });
+
+  test('draws conversions within the builds that needed them', () => {
+    const run = part(html(sampleBundle()), 'phases');
+    expect(run).toMatch(/9 phases in 43\.0 s/);
+    expect(run).toMatch(/build encoder: from 2\.00 s to 15\.0 s convert encoder 2\.80 s/);
+  });
+
+  test('of one that decides otherwise lists each difference with its margin, and which component moves', () => {
+    const page = html(failedBundle());
+    expect(page).toContain('<p class="verdict-word">Fail</p>');
+    const chain = part(page, 'chain-1');
+    expect(chain).toMatch(/tokens 39 40 97\.5 % durations 39 40 97\.5 % whole sequences 1 2 50 %/);
+    expect(chain).toContain('The first difference is decision 3 of sample 0.');
+    expect(chain).toMatch(/0 9 token 3 31 0\.4 0\.02 wrong 1 12 duration 1 2 0\.001 3\.00e-4 close call/);
+    expect(chain).toMatch(/joint 0\.031 · 155 % of the limit/);
+    const marks = page.split('id="chain-1-drift-title"')[1]!.match(/rect class="mark \w+"/g)!;
+    expect(marks.slice(0, 3).map((mark) => /mark (\w+)/.exec(mark)?.[1])).toEqual(['bad', 'accent', 'bad']);
+  });
+
+  test('of one that stopped says where, what to do, what is kept and what was not reached', () => {
+    const page = html(stoppedBundle());
+    const banner = /<div class="verdict fail".*?<\/div><\/div>/s.exec(page)![0].replace(/<[^>]+>/g, ' ');
+    expect(banner).toContain('The bundle was not built: predictor failed (28.0 s).');
+    expect(banner).toContain('It stopped in its step «build predictor».');
+    expect(banner).toContain('Node LSTM_12 has no implementation.');
+    expect(banner).toContain('encoder has its engine and is not built again');
+    const forced = { ...stoppedBundle(), repeat: ['trtforge', 'forge', '--force-rebuild'] };
+    expect(markdown(forced)).toContain(
+      'not built again when the same command is repeated without --force-rebuild.',
+    );
+    const { failure } = stoppedBundle();
+    const cancelled = { ...stoppedBundle(), failure: { ...failure!, code: 'TF_CANCELLED' } };
+    expect(markdown(cancelled)).toContain('The bundle was not built: predictor was cancelled');
+    expect(banner).toMatch(/What to do: +Read build_logs\/predictor\.log\. +TF_BUILD_FAILED *, exit 3/);
+    expect(banner).toMatch(
+      /no-implementation +No tactic implements the node\. Give the builder more workspace\./,
+    );
+    expect(part(page, 'phases')).toMatch(
+      /build predictor failed .*build joint not reached – the run stopped before it/,
+    );
+    expect(titles(page)).not.toContain('Chained check: engines');
+  });
+
+  test('of one whose engines are there and whose check failed says so first', () => {
+    const { failure } = stoppedBundle();
+    const report = sampleBundle({
+      outcome: 'error',
+      exitCode: 2,
+      failure: { ...failure!, component: null, step: 'chained check' },
+    });
+    expect(bundleHeadline(report)).toContain(`3 engines in ${report.outdir}`);
+    expect(bundleHeadline(report)).not.toContain('not built');
+  });
+
+  test('of one that passes with close calls says so in its first sentence', () => {
+    const [close] = failedBundle().checks[0]!.differences.filter((one) => one.close_call);
+    const banner = (page: string) => page.slice(page.indexOf('class="verdict'), page.indexOf('<section'));
+    const page = html(sampleBundle({ checks: [sampleCheck({ differences: [close!] })] }));
+    expect(banner(page)).toContain('the bundle decodes as its models do, but for close calls.');
+    expect(banner(html(sampleBundle()))).toContain('the bundle decodes as its models do.');
+  });
+
+  test('says that a predictor was hardly tried where every decision is a blank', () => {
+    const said = /Every decision is a blank/;
+    expect(part(html(sampleBundle()), 'chain-1')).not.toMatch(said);
+    const blank = sampleBundle({ checks: [sampleCheck({ emitted_tokens: 0 })] });
+    expect(part(html(blank), 'chain-1')).toMatch(said);
+  });
+
+  test('is neither good nor bad after a cancelled run', () => {
+    expect(html({ ...stoppedBundle(), exitCode: 4 })).toMatch(
+      /class="verdict inconclusive"[\s\S]*?>Stopped</,
+    );
+  });
+
+  test('lists what contradicts what, and repeats none of it above', () => {
+    const message =
+      'The bundle of out/model_meta.json contradicts itself in one place.\nencoder: axis 1 of «x» is 128.';
+    const page = html(
+      sampleBundle({
+        outcome: 'error',
+        exitCode: 2,
+        mismatches: [{ component: 'encoder', tensor: 'x', message: 'axis 1 of «x» is 128.' }],
+        failure: {
+          component: null,
+          step: 'read',
+          code: 'TF_BUNDLE_MISMATCH',
+          message,
+          remedy: 'Export it again.',
+        },
+        components: [],
+        checks: [],
+        warnings: [],
+        steps: [{ step: 'read', component: null, start_sec: 0, sec: 0.1, failed: true }],
+      }),
+    );
+    expect(titles(page).slice(0, 1)).toEqual(['Contradictions']);
+    expect(part(page, 'mismatches')).toContain('encoder x axis 1 of «x» is 128.');
+    expect(page.match(/axis 1 of «x» is 128/g)).toHaveLength(3); // the table, and message and mismatch in the data
+  });
+
+  test('says why the engine did not run, and what was not done', () => {
+    const instead = 'this machine has no usable NVIDIA GPU (there is no NVIDIA driver)';
+    const { smoke } = sampleComponent('joint');
+    const page = html(
+      sampleBundle({
+        components: [sampleComponent('joint', { smoke: { ...smoke!, ran: 'typed model', instead } })],
+        not_checked: [`The engines were not decoded with: ${instead}.`],
+        checks: [sampleCheck({ candidate: 'typed models' })],
+      }),
+    );
+    expect(part(page, 'smoke')).toMatch(/joint typed model .* this machine has no usable NVIDIA GPU/);
+    expect(part(page, 'smoke')).toContain('not done The engines were not decoded with');
+  });
+});
+
+describe('names from the meta file, the models and the builder', () => {
+  const evil = '"><script>alert(1)</script>|`@x`\u202e';
+  const { smoke, failure: _, ...component } = sampleComponent(evil);
+  const hostile = sampleBundle({
+    model_name: evil,
+    meta: evil,
+    warnings: [evil],
+    not_checked: [evil],
+    mismatches: [{ component: evil, tensor: evil, message: evil }],
+    repeat: ['trtforge', evil],
+    components: [
+      {
+        ...component,
+        failure: null,
+        warnings: [evil],
+        profile: { min: { [evil]: [1] }, opt: { [evil]: [1] }, max: { [evil]: [1] } },
+        smoke: {
+          ...smoke!,
+          backend: evil,
+          instead: evil,
+          outputs: [{ name: evil, dtype: evil, shape: [1], finite: false }],
+        },
+      },
+    ],
+    checks: [
+      sampleCheck({
+        candidate_backend: evil,
+        drifts: evil,
+        reasons: [evil],
+        components: [{ component: evil, token_changes: 0, duration_changes: 0, max_abs: 1, relative_rms: 1 }],
+      }),
+    ],
+    steps: [{ step: 'build', component: evil, start_sec: 0, sec: 1, failed: true }],
+    failure: { component: evil, step: 'build', code: evil, message: evil, remedy: evil },
+    outcome: 'error',
+    exitCode: 3,
+  });
+
+  test('are text on the page', () => {
+    const page = html(hostile);
+    expect(page).not.toContain('<script>alert');
+    expect(page.match(/<script/g)).toHaveLength(1);
+    expect(page).not.toContain('\u202e');
+    expect(page.match(/&quot;&gt;&lt;script&gt;alert\(1\)/g)!.length).toBeGreaterThan(20);
+  });
+
+  test('are text in Markdown, and split no table', () => {
+    const said = markdown(hostile).replace(/```[\s\S]*```/, '');
+    expect(said).not.toMatch(/<script>(?![^`\n]*`)/);
+    expect(said).not.toContain('\u202e');
+    const tables = said.split('\n\n').filter((block) => block.startsWith('| '));
+    for (const rows of tables.map((block) => block.split('\n'))) {
+      const cells = rows.map((row) => row.split(/(?<!\\)\|/).length);
+      expect(new Set(cells).size, rows.join('\n')).toBe(1);
+    }
+    expect(tables.length).toBeGreaterThan(5);
+  });
+});
+
+describe('the Markdown of a bundle', () => {
+  test('has the components, the chained check and the commands', () => {
+    const said = markdown(failedBundle());
+    expect(said).toMatch(/^# parakeet: ❌ Fail\n\nFP16 · tensorrt 10\.6\.0\.26 · sm\\_90 · trtforge 0\.1\.0/);
+    expect(said).toContain('| encoder | built | FP16 | 23.8 MiB | 12.5 s | 412 | `audio_signal` 1×128×16 /');
+    expect(said).toContain('| joint | 0.031 | 1 | 0 |');
+    expect(said).toContain('| 0 | 9 | token | 3 | 31 | 0.4 | **wrong** |');
+    expect(said).toContain('trtforge report engines');
+  });
+
+  test('says what stopped it and what to do', () => {
+    const said = markdown(stoppedBundle());
+    expect(said).toMatch(/^# parakeet: ❌ Stopped/);
+    expect(said).toContain('**What to do:** Read build\\_logs/predictor.log. (`TF_BUILD_FAILED`, exit 3)');
+  });
+});

@@ -1,0 +1,273 @@
+import type { ChainCheck } from '../../../../src/products/bundle/chain-schema.js';
+import type { BundleReport, ComponentReport } from '../../../../src/products/bundle/report-schema.js';
+
+const env: BundleReport['env'] = {
+  tensorrt_version: '10.6.0.26',
+  cuda_version: '12.8',
+  gpu: 'NVIDIA H200',
+  driver: '570.86',
+  compute_capability: '9.0',
+  product: 'tensorrt',
+  toolchain: 'TENSORRT_HOME',
+  platform: 'linux x64',
+};
+
+export function sampleComponent(component: string, more: Partial<ComponentReport> = {}): ComponentReport {
+  return {
+    component,
+    status: 'built',
+    onnx: `out/${component}.onnx`,
+    onnx_bytes: 1_200_000,
+    engine: `engines/${component}.engine`,
+    commands: {
+      build: ['trtforge', 'build', `out/${component}.onnx`, '--precision', 'fp16'],
+      smoke: ['trtforge', 'run', `engines/${component}.engine`, '--shapes', 'audio signal:1x128x64'],
+    },
+    engine_bytes: 25_000_000,
+    engine_human: '23.84 MiB',
+    profile: {
+      min: { audio_signal: [1, 128, 16] },
+      opt: { audio_signal: [1, 128, 64] },
+      max: { audio_signal: [1, 128, 256] },
+    },
+    profile_index: 0,
+    timings_sec: { build: 12.5, smoke: 0.04, convert: 0.8 },
+    logs: {
+      build: `engines/build_logs/${component}.log`,
+      smoke: `engines/build_logs/${component}_smoke.log`,
+    },
+    env,
+    target: 'tensorrt:sm_90',
+    identity: 'ab'.repeat(32),
+    passport: `engines/${component}.engine.passport.json`,
+    engine_sha256: 'cd'.repeat(32),
+    onnx_sha256: 'ef'.repeat(32),
+    model_digest: '01'.repeat(32),
+    external_data: { files: 3, bytes: 48_000_000, sha256: '23'.repeat(32) },
+    precision: 'fp16',
+    layers: 412,
+    workspace_bytes: null,
+    timing_cache_state: 'hit',
+    peak_memory_bytes: 900_000_000,
+    staging: null,
+    smoke: {
+      ran: 'engine',
+      backend: 'TensorRT 10.6.0.26 on NVIDIA H200',
+      ms: 40,
+      instead: null,
+      outputs: [{ name: 'encoder_output', dtype: 'float16', shape: [1, 1024, 64], finite: true }],
+    },
+    warnings: [],
+    failure: null,
+    ...more,
+  };
+}
+
+export function sampleCheck(more: Partial<ChainCheck> = {}): ChainCheck {
+  return {
+    candidate: 'engines',
+    reference_backend: 'ONNX Runtime 1.30.0 (CPU)',
+    candidate_backend: 'TensorRT 10.6.0.26 on NVIDIA H200',
+    seed: 0,
+    samples: 2,
+    frames: 256,
+    decisions: 40,
+    emitted_tokens: 12,
+    token_agreement: 40,
+    duration_agreement: 40,
+    equal_sequences: 2,
+    first_difference: null,
+    close_call_share: 0.02,
+    differences: [],
+    smallest_margin: 0.1,
+    components: [
+      { component: 'encoder', token_changes: 0, duration_changes: 0, max_abs: 0.04, relative_rms: 0.0015 },
+      {
+        component: 'predictor',
+        token_changes: 0,
+        duration_changes: 0,
+        max_abs: 0.0001,
+        relative_rms: 2.4e-5,
+      },
+      { component: 'joint', token_changes: 0, duration_changes: 0, max_abs: 0.003, relative_rms: 5.4e-4 },
+    ],
+    drifts: 'encoder',
+    outcome: 'pass',
+    reasons: [],
+    ms: 1200,
+    ...more,
+  };
+}
+
+/** A bundle that was built and decoded with its engines: every part of the page is filled. Tests change what they are about. */
+export function sampleBundle(more: Partial<BundleReport> = {}): BundleReport {
+  const names = ['encoder', 'predictor', 'joint'];
+  const step = (
+    name: BundleReport['steps'][number]['step'],
+    component: string | null,
+    start: number,
+    sec: number,
+  ) => ({
+    step: name,
+    component,
+    start_sec: start,
+    sec,
+    failed: false,
+  });
+  return {
+    schema: 'trtforge.bundle/1',
+    version: '0.1.0',
+    exitCode: 0,
+    meta: 'out/model_meta.json',
+    model_name: 'parakeet',
+    onnx_dir: 'out',
+    outdir: 'engines',
+    report: 'engines/build_report.json',
+    timing_cache: 'engines/timing.cache',
+    device: 0,
+    fp16: true,
+    precision: 'fp16',
+    builder: 'native',
+    target: 'tensorrt:sm_90',
+    builder_optimization_level: null,
+    workspace_mb: null,
+    trtexec: { path: null },
+    staging_dir: null,
+    started_utc: '20261121_014601',
+    finished_utc: '20261121_014644',
+    total_sec: 43,
+    steps: [
+      step('read', null, 0.1, 0.2),
+      step('prepare', null, 0.3, 1.7),
+      ...names.flatMap((name, index) => [
+        step('build', name, 2 + 13 * index, 13),
+        step('convert', name, 2.1 + 13 * index, 2.8),
+      ]),
+      ...names.map((name, index) => step('smoke run', name, 41 + 0.1 * index, 0.1)),
+      step('chained check', null, 41.5, 1.5),
+    ],
+    repeat: [
+      'trtforge',
+      'forge',
+      '--meta',
+      'out/model_meta.json',
+      '--outdir',
+      'engines',
+      '--precision',
+      'fp16',
+    ],
+    env,
+    components: names.map((name) => sampleComponent(name)),
+    checks: [sampleCheck()],
+    not_checked: [],
+    mismatches: [],
+    warnings: [
+      'The meta file does not say how many mel bins there are, so the encoder is taken at its word.',
+    ],
+    outcome: 'pass',
+    failure: null,
+    ...more,
+  };
+}
+
+/** The same, deciding otherwise than its models: once wrongly, once by a hair; one component gives no numbers. */
+export function failedBundle(): BundleReport {
+  const [encoder, predictor, joint] = sampleCheck().components;
+  return sampleBundle({
+    outcome: 'fail',
+    exitCode: 1,
+    checks: [
+      sampleCheck({
+        outcome: 'fail',
+        token_agreement: 39,
+        duration_agreement: 39,
+        equal_sequences: 1,
+        first_difference: { sample: 0, index: 3 },
+        reasons: ['1 of 80 decisions differs and is no close call.'],
+        differences: [
+          {
+            sample: 0,
+            index: 3,
+            step: 9,
+            what: 'token',
+            reference: 3,
+            candidate: 31,
+            reference_margin: 0.4,
+            candidate_margin: 0.02,
+            close_call: false,
+          },
+          {
+            sample: 1,
+            index: 7,
+            step: 12,
+            what: 'duration',
+            reference: 1,
+            candidate: 2,
+            reference_margin: 0.001,
+            candidate_margin: 0.0003,
+            close_call: true,
+          },
+        ],
+        components: [
+          { ...encoder!, max_abs: null, relative_rms: null },
+          predictor!,
+          { ...joint!, relative_rms: 0.031, token_changes: 1 },
+        ],
+        drifts: 'encoder',
+      }),
+    ],
+  });
+}
+
+/** The predictor could not be built: the encoder is there, the joint network was not reached. */
+export function stoppedBundle(): BundleReport {
+  const failure = {
+    component: 'predictor',
+    step: 'build' as const,
+    code: 'TF_BUILD_FAILED',
+    message: 'TensorRT could not build out/predictor.onnx.\nNode LSTM_12 has no implementation.',
+    remedy: 'Read build_logs/predictor.log.',
+    issues: [
+      {
+        id: 'no-implementation',
+        severity: 'error',
+        cause: 'No tactic implements the node.',
+        remedy: 'Give the builder more workspace.',
+        versions: 'all',
+        source: 'https://docs.nvidia.com/',
+        count: 1,
+        lines: [{ line: 3, text: 'Could not find any implementation' }],
+        model: null,
+      },
+    ],
+  };
+  const nothing = {
+    engine_bytes: null,
+    engine_human: null,
+    engine_sha256: null,
+    passport: null,
+    layers: null,
+    timing_cache_state: null,
+    peak_memory_bytes: null,
+    smoke: null,
+    timings_sec: { build: null, smoke: null, convert: null },
+  } as const;
+  const { steps } = sampleBundle();
+  return sampleBundle({
+    outcome: 'error',
+    exitCode: 3,
+    error: `${failure.code}: ${failure.message}`,
+    failure,
+    checks: [],
+    total_sec: 28,
+    steps: steps
+      .filter(({ step, component }) => (component === null ? step !== 'chained check' : step !== 'smoke run'))
+      .filter(({ component }) => component !== 'joint')
+      .map((one) => ({ ...one, failed: one.component === 'predictor' })),
+    components: [
+      sampleComponent('encoder', { smoke: null }),
+      sampleComponent('predictor', { ...nothing, status: 'failed', failure }),
+      sampleComponent('joint', { ...nothing, status: 'not-reached' }),
+    ],
+  });
+}

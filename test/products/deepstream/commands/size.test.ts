@@ -1,0 +1,218 @@
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { buildAddon } from '../../../../scripts/build-native.mjs';
+import { streamsResultSchema } from '../../../../src/products/deepstream/schema.js';
+import { writeSampleModel } from '../../../support/sample-engine.js';
+import { standinEngine } from '../../../support/standin-engine.js';
+import { writePictureModel } from '../../../support/streams.js';
+import { recordedLogs, standInTrtexec } from '../../../support/trtexec.js';
+
+const main = fileURLToPath(new URL('../../../../dist/main.js', import.meta.url));
+const root = mkdtempSync(join(tmpdir(), 'trtforge-streams-command-'));
+let model: string;
+beforeAll(async () => {
+  await buildAddon({ say: () => {} });
+  model = await writePictureModel(root);
+  await writeSampleModel(join(root, 'fixed.onnx'), { batch: 4 });
+});
+afterAll(() => rmSync(root, { recursive: true }));
+
+function streams(...words: readonly string[]) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [main, 'streams', ...words], {
+    encoding: 'utf8',
+    cwd: root,
+    // No driver of this machine is asked, so that the answer is the same everywhere.
+    env: { ...process.env, XDG_CACHE_HOME: join(root, 'cache'), CUDA_VISIBLE_DEVICES: '', NO_COLOR: '1' },
+  });
+  return { status, stdout, stderr };
+}
+
+describe('trtforge streams refuses before any work', () => {
+  test.each<[string, readonly string[], number, string, RegExp]>([
+    ['no model', [], 2, 'TF_USAGE', /MODEL|argument/i],
+    ['a model that is not there', ['no.onnx'], 2, 'TF_FILE_NOT_FOUND', /no\.onnx/],
+    ['a fixed batch', ['fixed.onnx'], 2, 'TF_PROFILE_INVALID', /«x» .* batch at 4/],
+    ['another height than the model has', ['@', '--height', '640'], 2, 'TF_PROFILE_INVALID', /64, not 640/],
+    ['an input that is not there', ['@', '--input', 'data'], 2, 'TF_PROFILE_INVALID', /no input «data»/],
+    ['a rate of nothing', ['@', '--fps', '0'], 2, 'TF_USAGE', /«0»/],
+    ['no rate', ['@', '--fps', ','], 2, 'TF_USAGE', /frame rates/],
+    ['a batch of nothing', ['@', '--max-batch', '0'], 2, 'TF_USAGE', /«0»/],
+    [
+      'a first batch above the limit',
+      ['@', '--max-batch', '64', '--max-batch-limit', '32'],
+      2,
+      'TF_USAGE',
+      /64 is above/,
+    ],
+    ['measuring from logs', ['@', '--from-logs', '--fresh'], 2, 'TF_USAGE', /--fresh has no meaning/],
+    [
+      'what from logs nobody would hear',
+      [
+        '@',
+        '--from-logs',
+        '--with',
+        'trtexec',
+        '--max-batch',
+        '8',
+        '--input',
+        'x',
+        '--graph',
+        '--plugin',
+        'p',
+      ],
+      2,
+      'TF_USAGE',
+      /so --max-batch, --input, --with, --graph, --plugin have no meaning/,
+    ],
+    ['a name that leads elsewhere', ['@', '--name', '../../x'], 2, 'TF_USAGE', /«\.\.\/\.\.\/x» cannot be/],
+    ['no name', ['@', '--name', '', '--from-logs'], 2, 'TF_USAGE', /«» cannot be the folder/],
+    ['a folder without engines', ['models/none', '--from-logs'], 2, 'TF_USAGE', /no engine/],
+    ['no logs', ['@', '--from-logs'], 2, 'TF_FILE_NOT_FOUND', /no whole log/],
+    ['a misspelt option', ['@', '--time-limt', '5'], 2, 'TF_USAGE', /time-limt/],
+    ['a machine without GPU', ['@'], 3, 'TF_GPU_UNAVAILABLE', /needs an NVIDIA GPU/],
+    [
+      'a machine without GPU, trtexec or not',
+      ['@', '--with', 'trtexec'],
+      3,
+      'TF_GPU_UNAVAILABLE',
+      /needs an NVIDIA GPU/,
+    ],
+  ])('%s', (_what, words, exitCode, code, message) => {
+    const { status, stdout } = streams(...words.map((word) => (word === '@' ? model : word)), '--json');
+    expect(JSON.parse(stdout)).toMatchObject({
+      ok: false,
+      exitCode,
+      error: { code, message: expect.stringMatching(message) },
+    });
+    expect(status).toBe(exitCode);
+    expect(existsSync(join(root, 'models/net/benchmarks'))).toBe(false);
+  });
+});
+
+describe('trtforge streams --from-logs needs no GPU', () => {
+  const place = (name: string, where: string) => {
+    const path = join(root, 'models/r50/benchmarks', where);
+    mkdirSync(dirname(path), { recursive: true });
+    copyFileSync(join(recordedLogs, name), path);
+  };
+  beforeAll(() => {
+    place('10.6-build_fp16.log', 'engines/r50_dynamic_build_20261120_213100.log');
+    place('10.6-bench_seed_b1.log', 'b1/trtexec_b1.log');
+    place('10.6-bench_r50_b64.log', 'b64/trtexec_b64.log');
+  });
+
+  test('gives one result by its schema', () => {
+    const { status, stdout } = streams('models/r50', '--from-logs', '--fps', '30,15', '--json');
+    expect(status).toBe(0);
+    const answer: unknown = JSON.parse(stdout);
+    expect(streamsResultSchema.safeParse(answer).error).toBeUndefined();
+    expect(answer).toMatchObject({ ok: true, command: 'streams', peakGpuStreams: 1134, maxBatch: 64 });
+    expect(
+      JSON.parse(readFileSync(join(root, 'models/r50/reports/benchmark_data.json'), 'utf8')),
+    ).toMatchObject({
+      peak_gpu_streams: 1134,
+    });
+  });
+
+  test('prints the scripts’ summary first, then what is ours', () => {
+    const { stdout } = streams('models/r50/model/r50.onnx', '--from-logs');
+    expect(stdout).toMatch(/^=== TRT Engine Build Complete ===\nModel: {3}r50\n/);
+    expect(stdout).toContain('PEAK_GPU_STREAMS 1134, 64 in one batch of b64');
+    expect(stdout).toContain('stopped: from-logs.');
+    expect(stdout).toMatch(/warning PEAK_GPU_STREAMS is an upper bound/);
+  });
+});
+
+describe('trtforge streams over a stand-in GPU, built and measured by trtexec', () => {
+  let environment: NodeJS.ProcessEnv = {};
+  let onnx: string;
+  beforeAll(async () => {
+    const engine = await standinEngine('10');
+    environment = engine.environment({
+      TENSORRT_HOME: engine.install(join(root, 'home')),
+      TRTEXEC: standInTrtexec(root, { version: '10.6', says: '10.3.0.26' }),
+      XDG_CACHE_HOME: join(root, 'cache'),
+      NO_COLOR: '1',
+    });
+    onnx = await writePictureModel(join(root, 'sized'));
+  });
+
+  const size = (...words: readonly string[]) =>
+    spawnSync(
+      process.execPath,
+      [main, 'streams', onnx, '--builder', 'trtexec', '--with', 'trtexec', '--precision', 'as-is', ...words],
+      { encoding: 'utf8', env: environment },
+    );
+  // The recorded run gives 532.026 batches a second, whatever the batch.
+  const words = ['--fps', '300', '--max-batch', '4', '--max-batch-limit', '8', '--no-cache'];
+  const folder = (...parts: readonly string[]) => join(root, 'sized/models/net', ...parts);
+
+  test('goes the whole way, and prints the scripts’ words', () => {
+    const { status, stdout, stderr } = size(...words);
+    expect(stderr).not.toMatch(/error/);
+    expect(status).toBe(0);
+    expect(stdout.split('\n').slice(0, 9)).toEqual([
+      '=== TRT Engine Build Complete ===',
+      'Model:   net',
+      'Engine:  models/net/benchmarks/engines/net_dynamic_b8.engine',
+      '         (single engine — used for trtexec baseline and all DS runs)',
+      '',
+      'trtexec Results:',
+      '  BS=1:       532.026 QPS  |  GPU mean: 1.87829ms',
+      '  BS=8: 532.026 QPS  |  4256.21 img/s  |  GPU mean: 1.87829ms  P99: 1.89185ms',
+      '',
+    ]);
+    expect(stdout).toContain('stopped: max-batch-limit.');
+    for (const file of [
+      'benchmarks/engines/net_dynamic_b4.engine',
+      'benchmarks/engines/net_dynamic_b8.engine',
+      'benchmarks/b1/trtexec_b1.log',
+      'benchmarks/b4/trtexec_b4.log',
+      'benchmarks/b8/trtexec_b8.log',
+    ])
+      expect(existsSync(folder(file)), file).toBe(true);
+  });
+
+  test('--verbose asks trtexec for its verbose lines, here as in build; nothing else does', () => {
+    const verbose = size(...words, '--fresh', '--max-batch-limit', '4', '-v');
+    expect(verbose.status).toBe(0);
+    const commandOf = (path: string) => readFileSync(path, 'utf8').split('\n')[0] ?? '';
+    const logs = () =>
+      readdirSync(folder('benchmarks/engines')).filter((name) => /^net_dynamic_build_\d.*\.log$/.test(name));
+    expect(commandOf(folder('benchmarks/engines', logs().sort().at(-1) ?? ''))).toMatch(/ --verbose$/);
+    const built = (...more: readonly string[]) => {
+      const log = join(root, 'cache/trtforge/build_logs');
+      rmSync(log, { recursive: true, force: true });
+      const { status } = spawnSync(
+        process.execPath,
+        [main, 'build', onnx, '--builder', 'trtexec', '--shapes', 'images:1x3x64x64', '--no-cache', ...more],
+        { encoding: 'utf8', env: environment, cwd: root },
+      );
+      expect(status).toBe(0);
+      return commandOf(join(log, readdirSync(log)[0] ?? ''));
+    };
+    expect(built('-o', join(root, 'v.engine'), '-v')).toMatch(/ --verbose$/);
+    expect(built('-o', join(root, 'q.engine'))).not.toContain('--verbose');
+  });
+
+  test('the next call reads what lies there, and so does --from-logs', () => {
+    const { stdout, status } = size(...words, '--json');
+    expect(status).toBe(0);
+    const again = JSON.parse(stdout) as { engines: { source: string; peak: { source: string } }[] };
+    expect(again.engines.map(({ source, peak }) => [source, peak.source])).toEqual([
+      ['disk', 'disk'],
+      ['disk', 'disk'],
+    ]);
+    const repaired = spawnSync(process.execPath, [main, 'streams', folder(), '--from-logs', '--fps', '300'], {
+      encoding: 'utf8',
+      env: environment,
+    });
+    expect(repaired.status).toBe(0);
+    expect(repaired.stdout).toContain('  BS=8: 532.026 QPS  |  4256.21 img/s');
+    expect(repaired.stdout).toContain('PEAK_GPU_STREAMS (GPU-only upper bound): 14 streams @300fps');
+  });
+});

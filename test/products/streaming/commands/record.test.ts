@@ -1,0 +1,138 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  convertedReferenceSchema,
+  draftedContractSchema,
+  recordResultSchema,
+} from '../../../../src/products/streaming/reference/record-result.js';
+import { encoderModel } from '../streaming-encoder.js';
+
+const CONTRACT = join(import.meta.dirname, '../../../fixtures/contracts/batch-first.contract.json');
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-record-command-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+let model = '';
+beforeAll(async () => {
+  model = await encoderModel();
+});
+const place = (name: string) => join(folder, name);
+
+function record(...words: string[]) {
+  const main = new URL('../../../../dist/main.js', import.meta.url).pathname;
+  const { status, stdout, stderr } = spawnSync(process.execPath, [main, 'record', ...words], {
+    encoding: 'utf8',
+  });
+  return { status, stdout, stderr };
+}
+const json = (...words: string[]) => {
+  const { status, stdout } = record(...words, '--json');
+  const { ok: _, exitCode, command: __, ...result } = JSON.parse(stdout);
+  return { status, exitCode, result };
+};
+
+describe('trtforge record', () => {
+  test('records, converts both ways and says how to repeat it', () => {
+    const first = json(
+      model,
+      '--contract',
+      CONTRACT,
+      '--chunks',
+      '4',
+      '--seed',
+      '42',
+      '-o',
+      place('ref.jsonl'),
+    );
+    expect(first.status).toBe(0);
+    expect(recordResultSchema.parse(first.result)).toMatchObject({
+      chunks: 4,
+      form: 'jsonl',
+      violations: [],
+    });
+    const compact = json('--convert', place('ref.jsonl'), '-o', place('ref'));
+    expect(convertedReferenceSchema.parse(compact.result)).toMatchObject({ chunks: 4, form: 'compact' });
+    expect(json('--convert', place('ref'), '-o', place('back.jsonl')).status).toBe(0);
+    expect(readFileSync(place('back.jsonl')).equals(readFileSync(place('ref.jsonl')))).toBe(true);
+  }, 30_000);
+
+  test('shows what it recorded', () => {
+    const { status, stdout } = record(model, '--schedule', '41,57', '--chunks', '3', '-o', place('shown'));
+    expect(status).toBe(0);
+    expect(stdout).toContain('compact, 3 chunks');
+    expect(stdout).toContain('chunks of 41, then 57 frames');
+    expect(stdout).toContain('again: trtforge record');
+  }, 30_000);
+
+  test('ends with 1 when the model breaks its contract', async () => {
+    const { status, stdout } = record(
+      await encoderModel({ drop: 10 }),
+      '--contract',
+      CONTRACT,
+      '--chunks',
+      '2',
+      '-o',
+      place('bad'),
+    );
+    expect(status).toBe(1);
+    expect(stdout).toContain('broken promise cache_last_channel_len_out, chunk 0: [-6]');
+  }, 30_000);
+
+  test('drafts a contract', () => {
+    const { status, result } = json(model, '--draft-contract', place('draft.json'), '--schedule', '41,57');
+    expect(status).toBe(0);
+    expect(draftedContractSchema.parse(result).contract.schedule).toMatchObject({ first: 41, rest: 57 });
+    expect(existsSync(place('draft.json'))).toBe(true);
+  });
+
+  test('drafts over no contract that was edited, unless --force says so', () => {
+    const draft = (...more: string[]) => record(model, '--draft-contract', place('edited.json'), ...more);
+    expect([draft().status, draft().status]).toEqual([0, 0]);
+    const drafted = readFileSync(place('edited.json'), 'utf8');
+    writeFileSync(place('edited.json'), drafted.replace('{', '{ '));
+    expect(draft()).toMatchObject({ status: 2, stderr: expect.stringContaining('TF_OUTPUT_OF_OTHER_KIND') });
+    expect(readFileSync(place('edited.json'), 'utf8')).not.toBe(drafted);
+    expect(draft('--force').status).toBe(0);
+    expect(readFileSync(place('edited.json'), 'utf8')).toBe(drafted);
+  }, 30_000);
+
+  test('converts no reference over itself: a damaged one would lose what cannot be read', () => {
+    record(model, '--contract', CONTRACT, '--chunks', '2', '-o', place('itself'));
+    const before = readdirSync(place('itself'));
+    const stopped = record('--convert', place('itself'), '-o', place('itself'), '--skip-damaged');
+    expect(stopped).toMatchObject({ status: 2, stderr: expect.stringContaining('TF_OUTPUT_IS_INPUT') });
+    expect(readdirSync(place('itself'))).toEqual(before);
+  }, 30_000);
+
+  test('stops at a damaged line, or leaves it out and says so', () => {
+    record(model, '--contract', CONTRACT, '--chunks', '2', '-o', place('whole.jsonl'));
+    const [first = '', second = ''] = readFileSync(place('whole.jsonl'), 'utf8').split('\n');
+    writeFileSync(place('cut.jsonl'), `${first}\n${second.slice(0, 200)}\n${first}`);
+    const stopped = record('--convert', place('cut.jsonl'), '-o', place('cut'));
+    expect(stopped.status).toBe(2);
+    expect(stopped.stderr).toContain('Line 2');
+    expect(existsSync(place('cut'))).toBe(false);
+    const skipped = json('--convert', place('cut.jsonl'), '-o', place('cut'), '--skip-damaged');
+    expect(skipped.result).toMatchObject({
+      chunks: 2,
+      damaged: [{ line: 2 }],
+      warnings: [expect.stringMatching(/^1 damaged line of /)],
+    });
+  }, 30_000);
+
+  test.each([
+    ['nothing to record', ['-o', 'x']],
+    ['no place', ['model.onnx']],
+    ['a model and a conversion', ['model.onnx', '--convert', 'a', '-o', 'b']],
+    ['a draft and a recording', ['model.onnx', '--draft-contract', 'a', '-o', 'b']],
+    ['a schedule of words', ['model.onnx', '--schedule', 'long', '-o', 'b']],
+    ['a schedule of nothing', ['model.onnx', '--schedule', '0', '-o', 'b']],
+    ['skipping without a conversion', ['model.onnx', '--skip-damaged', '-o', 'b']],
+    ['a number of chunks of a conversion', ['--convert', 'a', '--chunks', '3', '-o', 'b']],
+    ['a schedule of a conversion', ['--convert', 'a', '--schedule', '41,57', '-o', 'b']],
+    ['a seed of a draft', ['model.onnx', '--draft-contract', 'a', '--seed', '1']],
+  ])('refuses %s before any work', (_, words) => {
+    expect(record(...words)).toMatchObject({ status: 2, stderr: expect.stringContaining('TF_USAGE') });
+  });
+});

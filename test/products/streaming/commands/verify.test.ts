@@ -1,0 +1,429 @@
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { buildAddon } from '../../../../scripts/build-native.mjs';
+import { openOrtSession } from '../../../../src/engines/runtime/onnxruntime/ort-session.js';
+import { float32Values } from '../../../../src/formats/tensor/values.js';
+import {
+  type ParityResult,
+  parityResultSchema,
+} from '../../../../src/products/streaming/compare/result-schema.js';
+import { writeContract } from '../../../../src/products/streaming/contract/file.js';
+import type { ReferenceChunk } from '../../../../src/products/streaming/recorded-stream.js';
+import { writeReference } from '../../../../src/products/streaming/reference/write.js';
+import { parseSummary } from '../../../../src/products/streaming/verify/summary-read.js';
+import { floats } from '../../../engines/runtime/onnxruntime/models.js';
+import { writeBundle } from '../../../support/bundle.js';
+import { cudaBinding } from '../../../support/cuda-binding.js';
+import { sampleIdentity, samplePassport } from '../../../support/sample-engine.js';
+import { standinEngine } from '../../../support/standin-engine.js';
+import { contractOfSession, recordTiny, tinyModel } from '../tiny-stream.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-verify-reference-'));
+const at = (name: string) => join(folder, name);
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+let environment: NodeJS.ProcessEnv = process.env;
+
+function verify(...given: (string | NodeJS.ProcessEnv)[]) {
+  const words = given.filter((each) => typeof each === 'string');
+  const more = given.filter((each) => typeof each !== 'string');
+  const main = new URL('../../../../dist/main.js', import.meta.url).pathname;
+  const done = spawnSync(process.execPath, [main, 'verify', ...words], {
+    encoding: 'utf8',
+    env: Object.assign({}, environment, ...more),
+  });
+  const { status, stdout, stderr } = done;
+  const answer = () => JSON.parse(stdout) as ParityResult & { readonly exitCode: number };
+  return { status, stdout, stderr, answer };
+}
+
+describe('a model against a recorded stream', () => {
+  let model = '';
+  let drifting = '';
+  beforeAll(async () => {
+    model = await tinyModel();
+    drifting = await tinyModel({ drift: 1e-4 });
+    await writeReference(at('r.jsonl'), await recordTiny(30));
+    await writeReference(at('compact'), await recordTiny(30));
+  });
+
+  it.each(['r.jsonl', 'compact'])('passes its own recording in closed loop: %s', (reference) => {
+    const { status, answer } = verify(model, '--reference', at(reference), '--threads', '1', '--json');
+    expect(status).toBe(0);
+    const { exitCode, ...result } = answer();
+    expect(exitCode).toBe(0);
+    expect(parityResultSchema.safeParse(result).success).toBe(true);
+    expect(result).toMatchObject({
+      schema: 'trtforge.parity/1',
+      mode: 'closed-loop',
+      chunks: 30,
+      passed: 30,
+      drift: { tensor: 'output', max: 0 },
+      state: {
+        place: 'host',
+        pairs: [{ input: 'cache', output: 'cache_out' }, {}, { input: 'sum', output: 'sum_out' }],
+      },
+    });
+    expect(result.repeat).toMatch(/verify .* --reference .* --mode closed-loop .*--threads 1/);
+  });
+
+  it('fails one that drifts, says why, and writes summary, page and chunks', () => {
+    const { status, stdout } = verify(
+      drifting,
+      ...['--reference', at('r.jsonl'), '--threads', '1', '--summary-json', at('trt_parity_30.json')],
+      ...['--report', at('parity.html'), '--dump', at('dump'), '--dump-limit', '1'],
+    );
+    expect(status).toBe(1);
+    expect(stdout).toMatch(/contract pass {3}numeric FAIL {3}task not judged: no decoder given/);
+    expect(stdout).toMatch(/slope: the error grows by 0\.0001 a chunk; 0\.000001 is allowed/);
+    expect(stdout).toMatch(/error The error of output accumulates/);
+    expect(stdout).toMatch(/written: .*chunk_000\d\d_fail\.npz/);
+    const summary = parseSummary('s', readFileSync(at('trt_parity_30.json'), 'utf8'));
+    expect(summary).toMatchObject({
+      form: 'seed-ort',
+      mode: 'closed-loop',
+      chunks: 30,
+      errorsOf: 'all-chunks',
+    });
+    expect(summary.errors).toHaveLength(30);
+    const html = readFileSync(at('parity.html'), 'utf8');
+    expect(html.match(/<circle class="mark/g)).toHaveLength(30);
+    expect(html).toMatch(/class="limit"/);
+  });
+
+  it('on CUDA names it in the result and in the summary, and tells the nodes on the CPU', () => {
+    const { status, answer } = verify(
+      model,
+      ...['--reference', at('r.jsonl'), '--chunks', '3', '--provider', 'cuda', '--device', '1', '--json'],
+      ...['--summary-json', at('trt_parity_3.json')],
+      cudaBinding('Add', at('asked.jsonl')),
+    );
+    expect(status).toBe(0);
+    expect(answer()).toMatchObject({
+      candidateBackend: expect.stringMatching(/^ONNX Runtime .* \(CUDA, GPU 1\)$/),
+      warnings: expect.arrayContaining([expect.stringMatching(/nodes ran on the CPU, .*Concat/)]),
+      repeat: expect.stringMatching(/--provider cuda --device 1/),
+    });
+    const { providers } = parseSummary('s', readFileSync(at('trt_parity_3.json'), 'utf8'));
+    expect(providers).toEqual(['CUDAExecutionProvider', 'CPUExecutionProvider']);
+  });
+
+  it('tells that another provider was the same one, by errors that agree to the last digit', () => {
+    const words = ['--reference', at('r.jsonl'), '--chunks', '12', '--threads', '1', '--json'];
+    const one = verify(drifting, ...words);
+    writeFileSync(
+      at('cuda.json'),
+      one.stdout.replace('ONNX Runtime', 'CUDAExecutionProvider of ONNX Runtime'),
+    );
+    const { explanations, repeat } = verify(drifting, ...words, '--beside', at('cuda.json')).answer();
+    expect(repeat).toMatch(/ --beside \S+cuda\.json$/);
+    expect(explanations[0]).toMatchObject({ id: 'same-provider-twice', severity: 'error' });
+    writeFileSync(at('same.json'), one.stdout);
+    const { warnings } = verify(drifting, ...words, '--beside', at('same.json')).answer();
+    expect(warnings.at(-1)).toMatch(/^Nothing follows from what was laid --beside/);
+  });
+
+  it('passes the same one in functional mode, with limits of its own', () => {
+    const { status, answer } = verify(
+      drifting,
+      ...[
+        '--reference',
+        at('r.jsonl'),
+        '--mode',
+        'functional',
+        '--drift',
+        'slope=off,p95=1e-2',
+        '--chunks',
+        '12',
+      ],
+      ...['--rule', 'allclose', '--threads', '1', '--json'],
+    );
+    expect(status).toBe(0);
+    expect(answer()).toMatchObject({ chunks: 12, rule: 'allclose', state: { place: 'reference' } });
+    expect(answer().drift?.checks.map(({ name, limit }) => [name, limit])).toEqual([
+      ['p95', 1e-2],
+      ['max', 1e-3],
+      ['mean', 2e-4],
+    ]);
+  });
+
+  it.each([
+    [['--drift', 'p96=1'], /«p96=1» is not a limit of the drift/],
+    [['--drift', 'p95='], /«p95=» is not a limit/],
+    [['--mode', 'open-loop'], /open-loop/],
+    [['--against', 'other.onnx'], /two ways to judge/],
+    [['--batches', '1'], /--batches is for engines/],
+    [['--device', '0'], /--device is for engines/],
+    [['--precision', 'fp16'], /--precision is for --against/],
+    [['--task-output', 'logits'], /has no output logits to decide by/],
+    [['--swap', 'meta.json'], /--swap exchanges decoders, and there is only one/],
+    [['--decoder', 'none.json'], /none\.json does not exist/],
+  ])('refuses %j before any work', (words, message) => {
+    const { status, stderr } = verify(model, '--reference', at('r.jsonl'), ...words);
+    expect(status).toBe(2);
+    expect(stderr).toMatch(message);
+  });
+
+  it('holds a file against its contract alone, and refuses to without one', async () => {
+    const session = await openOrtSession(model, { threads: 1 });
+    const contract = contractOfSession(session);
+    await session.close();
+    writeContract(at('contract.json'), contract);
+    const words = ['--contract-only', '--contract', at('contract.json'), '--reference', at('r.jsonl')];
+    expect(verify(model, ...words).status).toBe(0);
+    const other = contract.inputs.map((input) =>
+      input.name === 'length' ? { ...input, dtype: 'float32' as const } : input,
+    );
+    writeContract(at('wrong.json'), { ...contract, inputs: other });
+    const { status, answer } = verify(model, '--contract-only', '--contract', at('wrong.json'), '--json');
+    expect(status).toBe(1);
+    expect(answer()).toMatchObject({ schema: 'trtforge.contract-check/1', outcome: 'fail' });
+    expect(verify(model, '--contract-only').stderr).toMatch(/needs a contract/);
+    // With the stream it is the contract's own tolerances and promises that count.
+    const streamed = verify(model, '--reference', at('r.jsonl'), '--contract', at('contract.json'), '--json');
+    expect(streamed.status).toBe(0);
+    expect(streamed.answer()).toMatchObject({ contract: { path: at('contract.json') }, warnings: [] });
+  });
+
+  it('fails the contract where the candidate has not what it promises, as a guard would', async () => {
+    const session = await openOrtSession(model, { threads: 1 });
+    const contract = contractOfSession(session);
+    await session.close();
+    const promised = { name: 'promised', dtype: 'float32', shape: [1], role: 'other' } as const;
+    writeContract(at('more.json'), { ...contract, outputs: [...contract.outputs, promised] });
+    const words = ['--reference', at('r.jsonl'), '--chunks', '12', '--json'];
+    const { status, answer } = verify(model, ...words, '--contract', at('more.json'));
+    expect(status).toBe(1);
+    expect(answer()).toMatchObject({ verdicts: { contract: 'fail', numeric: 'pass' } });
+    expect(answer().explanations[0]).toMatchObject({ id: 'missing-binding', severity: 'error' });
+    // What a contract does not name breaks nothing.
+    const less = contract.outputs.filter(({ role }) => role !== 'result');
+    const lengths = { ...contract.lengths, result: null };
+    writeContract(at('less.json'), { ...contract, outputs: less, assertions: [], lengths });
+    expect(verify(model, ...words, '--contract', at('less.json')).answer().verdicts.contract).toBe('pass');
+  });
+
+  it('refuses options of a stream where there is none', () => {
+    const { status, stderr } = verify(model, '--against', model, '--mode', 'functional');
+    expect(status).toBe(2);
+    expect(stderr).toMatch(/--mode is for --reference/);
+  });
+
+  it.each([
+    ['--seed is for --against', ['--reference', 'r.jsonl', '--seed', '1']],
+    ['--samples is for --against', ['--reference', 'r.jsonl', '--samples', '2']],
+    ['--contract-only runs nothing, so --decoder', ['--contract-only', '--decoder', 'm.json']],
+    ['--contract-only runs nothing, so --atol', ['--contract-only', '--atol', '1e-3']],
+  ])('%s decides nothing there, and is refused', (message, words) => {
+    const { status, stderr } = verify(model, ...words);
+    expect(status).toBe(2);
+    expect(stderr).toContain(message);
+  });
+
+  it.each([
+    ['one that is not there', 'none.jsonl', 'TF_FILE_NOT_FOUND'],
+    ['one that is damaged', 'bad.jsonl', 'TF_REFERENCE_INVALID'],
+  ])('names what is wrong with a reference: %s', (_case, name, code) => {
+    writeFileSync(at('bad.jsonl'), '{"chunk_idx": 0, "inputs": {');
+    const { status, answer } = verify(model, '--reference', at(name), '--json');
+    expect(status).toBe(2);
+    expect(answer()).toMatchObject({ error: { code } });
+  });
+});
+
+describe('an engine against a recorded stream, over stand-in libraries', () => {
+  const meta = {
+    line: 1,
+    chunkLength: null,
+    encodedLength: null,
+    stateLength: null,
+    stateLengthRaw: null,
+    stepMs: null,
+    recorded: {},
+  };
+  const CHUNKS = 20;
+
+  /** `state_out = state + x`, `y = 2 * state_out`, as the stand-in computes it. */
+  function recording(rows: number): ReferenceChunk[] {
+    const size = rows * 4;
+    let sum = 0;
+    return Array.from({ length: CHUNKS }, (_, index) => {
+      const x = 1 + (index % 3);
+      const filled = (value: number) => floats('float32', [rows, 4], Array(size).fill(value));
+      const inputs = new Map([
+        ['x', filled(x)],
+        ['state', filled(sum)],
+      ]);
+      sum += x;
+      const outputs = new Map([
+        ['y', filled(2 * sum)],
+        ['state_out', filled(sum)],
+      ]);
+      return { index, inputs, outputs, meta: { ...meta, line: index + 1 } };
+    });
+  }
+
+  beforeAll(async () => {
+    await buildAddon({ say: () => {} });
+    const engine = await standinEngine('10');
+    environment = engine.environment({ TENSORRT_HOME: engine.install(at('home')) });
+    engine.writePlan(at('state.engine'), {
+      kind: 'state',
+      inner: 4,
+      profiles: [
+        [1, 2, 3],
+        [4, 8, 16],
+      ],
+    });
+    await writeReference(at('state.jsonl'), recording(2));
+    const wrong = recording(2).map((chunk) =>
+      chunk.index < 12 ? chunk : { ...chunk, outputs: recording(2)[chunk.index - 1]!.outputs },
+    );
+    await writeReference(at('wrong.jsonl'), wrong);
+  });
+  afterAll(() => {
+    environment = process.env;
+  });
+
+  it('keeps the state on the device in closed loop, and times the GPU', () => {
+    const { status, stderr, answer } = verify(at('state.engine'), '--reference', at('state.jsonl'), '--json');
+    expect(status, stderr).toBe(0);
+    const result = answer();
+    expect(result).toMatchObject({
+      chunks: CHUNKS,
+      passed: CHUNKS,
+      state: { place: 'device', why: null, pairs: [{ input: 'state', output: 'state_out' }] },
+      verdicts: { contract: 'pass', numeric: 'pass' },
+      times: { rest: { chunks: CHUNKS - 1, state: { max: 0 } } },
+      gpuTimes: [{ profile: 0, shapes: 'x:2x4,state:2x4' }],
+    });
+    const [{ computeMs, inARowMs, overGpu }] = result.gpuTimes as [ParityResult['gpuTimes'][number]];
+    expect(computeMs).toBeGreaterThan(0);
+    expect(overGpu).toBeCloseTo(inARowMs / computeMs);
+  });
+
+  it('is given every state in functional mode', () => {
+    const { status, answer } = verify(
+      at('state.engine'),
+      '--reference',
+      at('state.jsonl'),
+      '--mode',
+      'functional',
+      '--json',
+    );
+    expect(status).toBe(0);
+    expect(answer()).toMatchObject({ passed: CHUNKS, state: { place: 'reference' } });
+  });
+
+  it('disturbs the state of the last chunk where it is', () => {
+    const words = ['--reference', at('state.jsonl'), '--sensitivity', '--json'];
+    const { status, stderr, answer } = verify(at('state.engine'), ...words);
+    expect(status, stderr).toBe(0);
+    const [found] = answer().sensitivity;
+    expect(found).toMatchObject({
+      input: 'state',
+      output: 'y',
+      chunk: CHUNKS - 1,
+      says: 'strongly-sensitive',
+    });
+    // y = 2 * (state + x): zeros take away twice what the state had become.
+    const { inputs } = recording(2).at(-1)!;
+    expect(found!.effects[0]!.maxAbs).toBe(2 * float32Values(inputs.get('state')!)[0]!);
+  });
+
+  it('tells of two engines of one model whether TF32 is the cause', () => {
+    const plan = readFileSync(at('state.engine'));
+    const sample = sampleIdentity();
+    const target = {
+      ...sample.target,
+      product: 'tensorrt' as const,
+      version: '10.3.0.0',
+      computeCapabilities: [90],
+    };
+    for (const [name, flags] of [
+      ['on', []],
+      ['off', ['no-tf32']],
+    ] as const) {
+      copyFileSync(at('state.engine'), at(`${name}.engine`));
+      const identity = {
+        ...sampleIdentity(),
+        target,
+        recipe: { ...sampleIdentity().recipe, flags: [...flags] },
+      };
+      const passport = samplePassport(plan, identity);
+      writeFileSync(at(`${name}.engine.passport.json`), JSON.stringify(passport));
+    }
+    const words = ['--reference', at('wrong.jsonl'), '--json'];
+    const off = verify(at('off.engine'), ...words);
+    expect(off.status, off.stderr).toBe(1);
+    expect(off.answer().built).toMatchObject({ tf32: false });
+    writeFileSync(at('off.json'), off.stdout);
+    const { explanations, reasons } = verify(at('on.engine'), ...words, '--beside', at('off.json')).answer();
+    expect(explanations[0]).toMatchObject({ id: 'tf32-is-not-the-cause', evidence: { ratio: 1 } });
+    expect(reasons.at(-1)).toMatch(/TF32 has nothing to do with it/);
+  });
+
+  it('judges the task in the process of the engine', () => {
+    const words = ['--reference', at('state.jsonl'), '--task-output', 'y', '--json'];
+    const { status, stderr, answer } = verify(at('state.engine'), ...words);
+    expect(status, stderr).toBe(0);
+    const decisions = 2 * CHUNKS;
+    expect(answer()).toMatchObject({
+      verdicts: { task: 'pass' },
+      task: { kind: 'argmax', output: 'y', decisions, agreed: decisions, smallestMargin: 0 },
+    });
+  });
+
+  it('opens the decoder there too, and names an output that it does not take', async () => {
+    const decoder = await writeBundle(at('bundle'));
+    const words = ['--reference', at('state.jsonl'), '--decoder', decoder, '--json'];
+    const { status, answer } = verify(at('state.engine'), ...words);
+    expect(status).toBe(2);
+    expect(answer()).toMatchObject({
+      error: {
+        code: 'TF_BUNDLE_MISMATCH',
+        message: expect.stringMatching(/^y is \[2, 4\]; the joint network .* takes encoder_output as/),
+      },
+    });
+  });
+
+  it('fails where the recording says otherwise', () => {
+    const { status, answer } = verify(at('state.engine'), '--reference', at('wrong.jsonl'), '--json');
+    expect(status).toBe(1);
+    expect(answer()).toMatchObject({ passed: 12, failed: 8 });
+    expect(answer().failures[0]).toMatchObject({ chunk: 12, tensor: 'y', kind: 'outside-tolerance' });
+  });
+
+  it('times batches, profiles that take them, and changes between calls', () => {
+    const { status, stderr, answer } = verify(
+      ...[at('state.engine'), '--reference', at('state.jsonl'), '--batches', '1,2,8,64', '--json'],
+    );
+    expect(status, stderr).toBe(0);
+    const { batches, switching } = answer().profiles!;
+    expect(batches.map(({ batch, profile, refused }) => [batch, profile, refused === null])).toEqual([
+      [1, 0, true],
+      [2, 0, true],
+      [8, 1, true],
+      [64, null, false],
+    ]);
+    expect(batches[3]?.refused).toMatch(/profile 0 takes \[1\.\.3, 4\]/);
+    expect(batches[0]!.itemsPerSecond).toBeGreaterThan(0);
+    expect(switching.map(({ from, to, acrossProfiles }) => [from, to, acrossProfiles])).toEqual([
+      ['size 1', 'batch 1', false],
+      ['batch 1', 'batch 2', false],
+      ['batch 2', 'batch 8', true],
+    ]);
+  });
+
+  it('names a chunk that no profile takes, and the profiles', async () => {
+    await writeReference(at('large.jsonl'), recording(32));
+    const { status, answer } = verify(at('state.engine'), '--reference', at('large.jsonl'), '--json');
+    expect(status).toBe(1);
+    expect(answer()).toMatchObject({ chunks: 1, verdicts: { contract: 'fail' } });
+    expect(answer().failures[0]).toMatchObject({ chunk: 0, kind: 'run' });
+    expect(answer().failures[0]?.reason).toMatch(/profile 1 takes \[4\.\.16, 4\]/);
+  });
+});

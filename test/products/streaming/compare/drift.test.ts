@@ -1,0 +1,185 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { randomStream } from '../../../../src/formats/tensor/random.js';
+import { driftOf } from '../../../../src/products/streaming/compare/drift.js';
+import { leastSquares, theilSen } from '../../../../src/products/streaming/compare/drift-fit.js';
+import { defaultPolicy, judgeDrift } from '../../../../src/products/streaming/compare/drift-policy.js';
+import { explainDrift } from '../../../../src/products/streaming/explain/explain-difference.js';
+
+/** Errors as a healthy engine has them: about 1e-4, spread over a factor of three. */
+const steady = (chunks: number, seed = 1): number[] => {
+  const stream = randomStream(seed);
+  return Array.from({ length: chunks }, () => 1e-4 * 1.7 ** stream.normal());
+};
+const growing = (chunks: number, perChunk: number) =>
+  steady(chunks).map((error, at) => error + perChunk * at);
+
+describe('lines through errors', () => {
+  it('find an exact slope', () => {
+    const line = Array.from({ length: 50 }, (_, at) => 3 + 0.25 * at);
+    for (const fit of [leastSquares(line), theilSen(line)]) {
+      expect(fit.perChunk).toBeCloseTo(0.25, 12);
+      expect(fit.low).toBeCloseTo(0.25, 9);
+      expect(fit.high).toBeCloseTo(0.25, 9);
+    }
+  });
+
+  it('agree with numbers worked out by hand: scipy.stats.linregress and theilslopes of 1 3 2 5 4', () => {
+    // linregress: slope 0.8, standard error sqrt(3.6 / 3 / 10); Student's 97.5 % quantile for 3 degrees of freedom is 3.182.
+    const fit = leastSquares([1, 3, 2, 5, 4]);
+    expect(fit.perChunk).toBeCloseTo(0.8, 12);
+    expect(fit.high - fit.perChunk).toBeCloseTo(3.182 * Math.sqrt(0.12), 1);
+    // Slopes of all pairs, sorted: -1 -1 0.5 0.5 0.75 1 1 4/3 2 3; their median is 0.875.
+    expect(theilSen([1, 3, 2, 5, 4]).perChunk).toBeCloseTo(0.875, 12);
+  });
+
+  it('have intervals that hold the true slope about 95 times in a hundred', () => {
+    let [robust, square] = [0, 0];
+    for (let seed = 0; seed < 400; seed++) {
+      const stream = randomStream(seed);
+      const values = Array.from({ length: 30 }, (_, at) => 0.5 * at + stream.normal());
+      const [a, b] = [theilSen(values), leastSquares(values)];
+      if (a.low <= 0.5 && a.high >= 0.5) robust++;
+      if (b.low <= 0.5 && b.high >= 0.5) square++;
+    }
+    for (const held of [robust, square]) {
+      expect(held).toBeGreaterThan(0.91 * 400);
+      expect(held).toBeLessThan(0.99 * 400);
+    }
+  });
+
+  it('are without bounds for too few values', () => {
+    expect(leastSquares([1]).low).toBe(Number.NEGATIVE_INFINITY);
+    expect(theilSen([]).high).toBe(Number.POSITIVE_INFINITY);
+  });
+
+  it('thin long streams out instead of looking at all pairs', () => {
+    const started = performance.now();
+    expect(theilSen(growing(100_000, 1e-8)).perChunk).toBeCloseTo(1e-8, 10);
+    expect(performance.now() - started).toBeLessThan(5000);
+  });
+});
+
+describe('the shape of a stream', () => {
+  it.each([
+    ['steady', steady(300)],
+    ['steady', steady(50, 9)],
+    ['growing', growing(300, 1e-6)],
+    ['growing', growing(50, 1e-5)],
+    ['outliers', steady(50).with(40, 0.01)],
+    ['outliers', steady(50).with(1, 0.01)],
+    ['steady', steady(300).map((error, at) => error + 1e-6 * (300 - at))],
+    ['steady', Array(20).fill(0)],
+    ['too-short', [1e-4, 2e-4, 3e-4]],
+    ['too-short', []],
+  ] as const)('%s', (shape, errors) => {
+    expect(driftOf('y', errors).shape).toBe(shape);
+  });
+
+  it('a single 0.01 spike in 50 chunks tilts a line by 8e-6 and is named as the outlier that it is', () => {
+    const flat = Array(50).fill(1e-4).with(45, 0.01);
+    const drift = driftOf('y', flat);
+    expect(drift.slope.leastSquares.perChunk).toBeGreaterThan(1e-5);
+    const mild = driftOf('y', Array(50).fill(1e-4).with(33, 0.01));
+    expect(mild.slope.leastSquares.perChunk).toBeCloseTo(8e-6, 6);
+    for (const { slope, outliers, shape } of [drift, mild]) {
+      expect(slope.robust.perChunk).toBe(0);
+      expect(outliers).toHaveLength(1);
+      expect(shape).toBe('outliers');
+    }
+    // Of zeros but for rounding, and of a reference that is itself large.
+    expect(explainDrift(mild, 'closed-loop', [0, 6e-8])).toEqual([]);
+    const [explained] = explainDrift(mild);
+    expect(explained?.sentence).toMatch(/stands out in chunk 33 and does not grow.*least-squares slope of/);
+  });
+
+  it('tells first and last thirds, the bound and where it is', () => {
+    const drift = driftOf('y', [1, 1, 1, 2, 2, 2, 3, 3, 9], [10, 11, 12, 13, 14, 15, 16, 17, 18]);
+    expect(drift.thirds).toEqual({ first: 1, last: 5, ratio: 5 });
+    expect(drift).toMatchObject({ max: 9, worstChunk: 18, p50: 2, chunks: 9 });
+  });
+
+  it('that falls is said to fall', () => {
+    const falling = driftOf(
+      'y',
+      Array.from({ length: 20 }, (_, at) => 1e-4 - 1e-6 * at),
+    );
+    const slope = judgeDrift(falling, defaultPolicy, null).find(({ name }) => name === 'slope');
+    expect(slope?.outcome).toBe('pass');
+    expect(slope?.sentence).toMatch(/^the error falls by 0\.000001 a chunk; a growth of/);
+  });
+
+  it('has no bound where the error of a chunk is no number, and names that chunk', () => {
+    expect(driftOf('y', [1, 2, Number.NaN, 3, Number.POSITIVE_INFINITY])).toMatchObject({
+      chunks: 3,
+      unmeasured: 2,
+      max: Number.NaN,
+      worstChunk: 2,
+    });
+    expect(driftOf('y', [1, 3, 2])).toMatchObject({ chunks: 3, unmeasured: 0, max: 3, worstChunk: 1 });
+  });
+
+  it('an error that grows as the output does is no accumulation', () => {
+    const drift = driftOf('y', growing(60, 1e-5));
+    const withOutput = explainDrift(drift, 'closed-loop', Array(60).fill(1e-5));
+    expect(withOutput.map(({ id }) => id)).toEqual(['error-grows-with-output']);
+    const relative = Array.from({ length: 60 }, (_, at) => 1e-6 * (1 + at));
+    expect(explainDrift(drift, 'closed-loop', relative)[0]?.id).toBe('error-accumulates');
+    expect(explainDrift(drift, 'functional', relative)[0]?.id).toBe('error-grows-with-data');
+  });
+
+  it('never fails on anything drawn', () => {
+    fc.assert(
+      fc.property(fc.array(fc.double(), { maxLength: 40 }), (errors) => {
+        const drift = driftOf('y', errors);
+        expect(drift.chunks).toBeLessThanOrEqual(errors.length);
+        judgeDrift(drift, defaultPolicy, null);
+      }),
+    );
+  });
+});
+
+describe('the criteria', () => {
+  const outcomes = (errors: readonly number[], latency: number | null = null, policy = defaultPolicy) =>
+    Object.fromEntries(
+      judgeDrift(driftOf('y', errors), policy, latency).map(({ name, outcome }) => [name, outcome]),
+    );
+
+  it.each([
+    ['a healthy stream', steady(300), { p95: 'pass', max: 'pass', mean: 'pass', slope: 'pass' }],
+    [
+      'one chunk above 1e-3',
+      steady(300).with(7, 3.4e-3),
+      { p95: 'pass', max: 'fail', mean: 'pass', slope: 'pass' },
+    ],
+    ['all of them twice too large', steady(300).map((e) => 3 * e), { mean: 'fail', slope: 'pass' }],
+    ['growth by 1e-5 a chunk', growing(300, 1e-5), { p95: 'fail', slope: 'fail' }],
+    ['too few chunks to tell growth from chance', [1e-4, 5e-4, 2e-4, 4e-4], { slope: 'inconclusive' }],
+  ] as const)('%s', (_case, errors, expected) => {
+    expect(outcomes(errors)).toMatchObject(expected);
+  });
+
+  it('the latency target is held against the 95th percentile, where there is one', () => {
+    expect(outcomes(steady(20), 22, { ...defaultPolicy, latencyMs: 21 }).latency).toBe('fail');
+    expect(outcomes(steady(20), 20, { ...defaultPolicy, latencyMs: 21 }).latency).toBe('pass');
+    expect(outcomes(steady(20), null, { ...defaultPolicy, latencyMs: 21 })).not.toHaveProperty('latency');
+  });
+
+  it('say what was measured and what is allowed', () => {
+    const [check] = judgeDrift(driftOf('y', Array(20).fill(1e-3)), defaultPolicy, null);
+    expect(check).toMatchObject({ name: 'p95', measured: 1e-3, limit: 5e-4 });
+    expect(check?.sentence).toBe('95 % of the chunks are within 0.001; 0.0005 is allowed.');
+  });
+
+  it.each([
+    ['many noisy chunks', Array.from({ length: 20 }, (_, at) => 1e-3 * ((at * 7) % 5) + 1e-5 * at), 'pass'],
+    ['too few chunks', [1e-4, 5e-4, 2e-4, 4e-4], 'inconclusive'],
+  ])('a slope above its limit that is no failure says why: %s', (_, errors, outcome) => {
+    const slope = judgeDrift(driftOf('y', errors), defaultPolicy, null).find(({ name }) => name === 'slope');
+    expect(slope?.measured).toBeGreaterThan(1e-6);
+    expect(slope).toMatchObject({
+      outcome,
+      sentence: expect.stringMatching(/0\.000001 is allowed, and this may as well be chance\.$/),
+    });
+  });
+});

@@ -1,0 +1,399 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { TrtforgeError } from '../../../../src/errors.js';
+import { contractFromModel } from '../../../../src/products/streaming/contract/draft.js';
+import { executableOf } from '../../../../src/products/streaming/contract/english.js';
+import {
+  parseContract,
+  readContract,
+  writeContract,
+} from '../../../../src/products/streaming/contract/file.js';
+import { mutations } from '../../../support/mutations.js';
+import { refusal } from '../../../support/refusal.js';
+
+const FIXTURES = join(import.meta.dirname, '../../../fixtures/contracts');
+const fixture = (name: string) => join(FIXTURES, `${name}.contract.json`);
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-contract-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+describe('the binding contract of a streaming encoder', () => {
+  const contract = readContract(fixture('batch-first'));
+
+  test('gives bindings with roles', () => {
+    expect(contract).toMatchObject({ name: 'tiny_streaming', origin: { form: 'encoder' } });
+    expect(contract.inputs.map(({ name, dtype, role }) => [name, dtype, role])).toEqual([
+      ['audio_signal', 'float32', 'signal'],
+      ['length', 'int64', 'length'],
+      ['cache_last_channel', 'float32', 'state'],
+      ['cache_last_time', 'float32', 'state'],
+      ['cache_last_channel_len', 'int64', 'state-length'],
+    ]);
+    expect(contract.outputs.map(({ role }) => role)).toEqual([
+      'result',
+      'length',
+      'state',
+      'state',
+      'state-length',
+    ]);
+    expect(contract.lengths).toEqual({
+      signal: 'length',
+      result: 'encoded_lengths',
+      stateIn: 'cache_last_channel_len',
+      stateOut: 'cache_last_channel_len_out',
+    });
+  });
+
+  test('gives what is fed back, where it is filled up, and how much of it is valid', () => {
+    expect(contract.state).toEqual([
+      {
+        input: 'cache_last_channel',
+        output: 'cache_last_channel_out',
+        initial: 0,
+        axis: 2,
+        capacity: 16,
+        padSide: 'right',
+        fillValue: 0,
+        validLength: 'cache_last_channel_len_out',
+      },
+      {
+        input: 'cache_last_time',
+        output: 'cache_last_time_out',
+        initial: 0,
+        axis: 3,
+        capacity: 4,
+        padSide: 'left',
+        fillValue: 0.5,
+        validLength: null,
+      },
+      {
+        input: 'cache_last_channel_len',
+        output: 'cache_last_channel_len_out',
+        initial: 0,
+        axis: null,
+        capacity: null,
+        padSide: 'right',
+        fillValue: 0,
+        validLength: null,
+      },
+    ]);
+  });
+
+  test('adds the pre-encode frames to the chunk size', () => {
+    expect(contract.schedule).toEqual({
+      tensor: 'audio_signal',
+      axis: 2,
+      first: 41,
+      rest: 57,
+      shift: { first: 17, rest: 24 },
+      preEncode: { first: 0, rest: 9 },
+      stated: [41, 57],
+    });
+  });
+
+  test('resolves dimension keys of profiles, bare symbols for every tensor', () => {
+    expect(contract.profiles[1]?.ranges.audio_signal).toEqual([
+      { min: 1, opt: 1, max: 8 },
+      { min: 8, opt: 8, max: 8 },
+      { min: 41, opt: 57, max: 57 },
+    ]);
+    expect(contract.profiles[1]?.ranges.length).toEqual([{ min: 1, opt: 1, max: 8 }]);
+  });
+
+  test('makes its English executable', () => {
+    expect(contract.assertions.map(({ sentence: _, id: __, ...rule }) => rule)).toEqual([
+      { tensor: 'encoder_output', kind: 'dimension-equals', axis: -1, value: 3 },
+      { tensor: 'encoded_lengths', kind: 'equal', value: 3 },
+      { tensor: 'cache_last_channel_len_out', kind: 'range', min: 0, max: null },
+      {
+        tensor: 'cache_last_channel_len_out',
+        kind: 'monotonic',
+        than: 'cache_last_channel_len',
+        until: 16,
+      },
+      { tensor: 'cache_last_channel_len_out', kind: 'bounded-by-capacity', capacity: 16 },
+    ]);
+    expect(contract.notExecutable).toEqual([]);
+    expect(contract.tolerances).toEqual([{ tensor: null, absolute: 1e-4, relative: 1e-3 }]);
+  });
+
+  test('names every field that decided nothing', () => {
+    expect(contract.ignored).toEqual([
+      'description',
+      'streaming.layers',
+      'streaming.time_ctx',
+      'inputs[].description',
+      'inputs[].constraints.T.description',
+      'inputs[].constraints.layer',
+      'inputs[].constraints.hidden_dim',
+      'outputs[].constraints.C_out.max',
+      'outputs[].constraints.K_out.max',
+      'trt_optimization_profiles[].description',
+      'runtime_contract.cache_padding.description',
+      'runtime_contract.initialization.cache_last_channel',
+      'validation.parity_test',
+      'validation.reference_jsonl',
+      'validation.test_modes',
+    ]);
+  });
+
+  test('of the old layout is read too, and says what no machine can check', () => {
+    const old = readContract(fixture('layer-first'));
+    expect(old.inputs[2]?.shape).toEqual([2, 'B', 256, 8]);
+    expect(old.state[0]).toMatchObject({ axis: 2, capacity: 256 });
+    expect(old.assertions).toMatchObject([
+      { kind: 'equal', tensor: 'encoded_lengths', value: 1 },
+      { kind: 'dimension-equals', tensor: 'encoder_output', axis: -1, value: 1 },
+      { kind: 'range', tensor: 'cache_last_channel_len_out', min: 0, max: null },
+      { kind: 'bounded-by-capacity', capacity: 256 },
+    ]);
+    expect(old.notExecutable.map(({ why }) => why)).toEqual([
+      'it says what is usual, not what must be',
+      'it names no tensor of the contract',
+    ]);
+  });
+});
+
+describe('the contract of a whole model', () => {
+  const contract = readContract(fixture('whole-model'));
+
+  test('gives its streaming encoder', () => {
+    expect(contract).toMatchObject({
+      name: 'tiny-tdt',
+      origin: { form: 'whole-model' },
+      law: { capacity: 16, dropExtra: 2, drop: 3 },
+      schedule: { first: 41, rest: 57 },
+    });
+    expect(contract.state.map(({ axis, capacity }) => [axis, capacity])).toEqual([
+      [2, 16],
+      [3, 4],
+      [null, null],
+    ]);
+    expect(contract.profiles.map(({ name, ranges }) => [name, ranges.audio_signal?.[2]?.max])).toEqual([
+      ['p41', 41],
+      ['p48', 48],
+    ]);
+    expect(contract.assertions.map(({ kind }) => kind)).toEqual([
+      'monotonic',
+      'equal',
+      'dimension-equals',
+      'bounded-by-capacity',
+    ]);
+    expect(contract.tolerances).toEqual([
+      { tensor: null, absolute: 1e-4, relative: 1e-4 },
+      { tensor: 'cache_last_time_out', absolute: 0.1, relative: null },
+      { tensor: 'encoder_output', absolute: 1e-3, relative: null },
+    ]);
+    expect(contract.ignored).toContain('decode.algorithm');
+    expect(contract.ignored).toContain('trt.profiles.predictor.min.y');
+  });
+
+  test('takes profiles as a map of shapes too', () => {
+    const file = JSON.parse(readFileSync(fixture('whole-model'), 'utf8'));
+    file.trt.profiles.encoder_streaming = {
+      min: { audio_signal: [1, 8, 41], length: [1] },
+      opt: { audio_signal: [1, 8, 57], length: [1] },
+      max: { audio_signal: [2, 8, 57], length: [2] },
+    };
+    const { profiles } = parseContract('whole.json', JSON.stringify(file));
+    expect(profiles[0]?.ranges.audio_signal?.[2]).toEqual({ min: 41, opt: 57, max: 57 });
+  });
+});
+
+describe('our own form', () => {
+  test.each(['batch-first', 'layer-first', 'whole-model'])('holds all of the %s contract', (name) => {
+    const contract = readContract(fixture(name));
+    const path = join(folder, `${name}.json`);
+    writeContract(path, contract);
+    expect(readContract(path)).toEqual({ ...contract, origin: { path, form: 'trtforge' }, ignored: [] });
+  });
+
+  test('needs no more than bindings', () => {
+    const text =
+      '{"schema":"trtforge.contract/1","name":"m","inputs":[{"name":"x"}],"outputs":[{"name":"y"}]}';
+    expect(parseContract('m.json', text)).toMatchObject({ state: [], law: null, ignored: [] });
+  });
+});
+
+describe('a file that is no contract', () => {
+  const own = { schema: 'trtforge.contract/1', name: 'm', inputs: [{ name: 'x' }], outputs: [{ name: 'y' }] };
+  const encoder = { inputs: [{ name: 'x', dtype: 'float32' }], outputs: [{ name: 'y' }] };
+  test.each([
+    ['no JSON', '{"a":', 'it is not JSON'],
+    ['a list', '[]', 'it is no JSON object'],
+    ['something else', '{"a":1}', 'neither inputs and outputs nor an encoder'],
+    [
+      'an unknown dtype',
+      JSON.stringify({ ...encoder, inputs: [{ name: 'x', dtype: 'float33' }] }),
+      'float33',
+    ],
+    [
+      'a negative size',
+      JSON.stringify({ ...encoder, inputs: [{ name: 'x', shape: [-1] }] }),
+      'inputs.0.shape.0',
+    ],
+    ['no inputs', JSON.stringify({ ...encoder, inputs: [] }), 'inputs'],
+    [
+      'a name twice',
+      JSON.stringify({ ...own, inputs: [{ name: 'x' }, { name: 'x' }] }),
+      'stands there twice',
+    ],
+    [
+      'state of a tensor that is not there',
+      JSON.stringify({ ...own, state: [{ input: 'x', output: 'z' }] }),
+      'state.0.output names «z», and there is no such output (y)',
+    ],
+    [
+      'a promise about a tensor that is not there',
+      JSON.stringify({ ...own, assertions: [{ id: 'a', tensor: 'q', kind: 'equal', value: 1 }] }),
+      'the assertion a names «q», and there is no such input or output (x, y)',
+    ],
+    [
+      'growth over a tensor that is not there',
+      JSON.stringify({ ...own, assertions: [{ id: 'a', tensor: 'y', kind: 'monotonic', than: 'q' }] }),
+      'the assertion a names «q»',
+    ],
+    [
+      'a tolerance of a tensor that is not there',
+      JSON.stringify({ ...own, tolerances: [{ tensor: 'q', absolute: 1 }] }),
+      'tolerances.0.tensor names «q»',
+    ],
+    [
+      'a profile of an input that is not there',
+      JSON.stringify({ ...own, profiles: [{ name: 'p', ranges: { q: [] } }] }),
+      'the profile p names «q»',
+    ],
+    ['a misspelt field of ours', JSON.stringify({ ...own, asertions: [] }), 'there is no «asertions» here'],
+    [
+      'a misspelt field within',
+      JSON.stringify({ ...own, state: [{ input: 'x', output: 'y', padside: 'left' }] }),
+      '«state.0»: there is no «padside» here',
+    ],
+    [
+      'our form of another version',
+      JSON.stringify({ ...own, schema: 'trtforge.contract/2' }),
+      'its schema is trtforge.contract/2, and what is read is trtforge.contract/1',
+    ],
+  ])('%s', (_, text, why) => {
+    const error = refusal(() => parseContract('c.json', text));
+    expect(error).toMatchObject({ code: 'TF_CONTRACT_INVALID' });
+    expect(error.message).toContain(why);
+  });
+
+  test('a missing one', () => {
+    expect(refusal(() => readContract(join(folder, 'none.json'))).code).toBe('TF_FILE_NOT_FOUND');
+  });
+
+  test.each(['batch-first', 'whole-model'])('1,500 damaged copies of the %s contract', (name) => {
+    let refused = 0;
+    for (const bytes of mutations(readFileSync(fixture(name)), 1500, 7)) {
+      try {
+        parseContract('c.json', Buffer.from(bytes).toString('utf8'));
+      } catch (error) {
+        if (!(error instanceof TrtforgeError)) throw error;
+        refused++;
+      }
+    }
+    expect(refused).toBeGreaterThan(500);
+  });
+});
+
+describe('English', () => {
+  const understood = (about: string, sentence: string) => {
+    const tensors = ['encoder_output', 'cache_len_out', 'cache_len'];
+    const { assertions, notExecutable } = executableOf([{ about, sentence }], {
+      tensors,
+      capacity: 256,
+      stateIn: 'cache_len',
+    });
+    return { rules: assertions.map(({ id: _, sentence: __, tensor: ___, ...rule }) => rule), notExecutable };
+  };
+
+  test.each([
+    ['cache_len_out', 'must be 0 (chunk-isolated mode)', [{ kind: 'equal', value: 0 }]],
+    ['cache_len_out', 'Should be between 0 and 256', [{ kind: 'range', min: 0, max: 256 }]],
+    ['cache_len_out', 'within 0..cache_size', [{ kind: 'range', min: 0, max: 256 }]],
+    [
+      'cache_len_out',
+      'at most cache_size; at least 0',
+      [
+        { kind: 'range', min: null, max: 256 },
+        { kind: 'range', min: 0, max: null },
+      ],
+    ],
+    ['cache_len_out', 'never decreases', [{ kind: 'monotonic', than: 'cache_len', until: null }]],
+    ['encoder_output_time_dim', '== 3', [{ kind: 'dimension-equals', axis: -1, value: 3 }]],
+    ['a list', 'cache_len_out always 4', [{ kind: 'equal', value: 4 }]],
+  ])('%s: %s', (about, sentence, rules) => {
+    expect(understood(about, sentence)).toEqual({ rules, notExecutable: [] });
+  });
+
+  test.each([
+    ['cache_len_out', 'typically 0', 'usual'],
+    ['cache_len_out', 'looks reasonable', 'no rule'],
+    ['encoder_output_time_dim', '>= 1', 'one number only'],
+    ['latency', 'at most 21 ms', 'names no tensor'],
+  ])('is not guessed at: %s, %s', (about, sentence, why) => {
+    const { rules, notExecutable } = understood(about, sentence);
+    expect(rules).toEqual([]);
+    expect(notExecutable[0]?.why).toContain(why);
+  });
+});
+
+describe('a draft from a model', () => {
+  const binding = (name: string, dtype: 'float32' | 'int64', shape: (number | string | null)[]) => ({
+    name,
+    dtype,
+    shape,
+  });
+
+  test.each([
+    ['cache_last_channel', 'cache_last_channel_out'],
+    ['cache_last_time', 'cache_last_time_next'],
+    ['h_in', 'h_out'],
+    ['state', 'next_state'],
+    ['past_key_values.0.key', 'present.0.key'],
+    ['hidden.in', 'hidden_out'],
+  ])('pairs %s with %s', (input, output) => {
+    const { state } = contractFromModel('m', {
+      inputs: [binding('x', 'float32', ['B', 't']), binding(input, 'float32', ['B', 8])],
+      outputs: [binding('y', 'float32', ['B', 't']), binding(output, 'float32', ['B', 8])],
+    });
+    expect(state.map((pair) => [pair.input, pair.output])).toEqual([[input, output]]);
+  });
+
+  test('does not pair what differs in dtype or rank, nor unrelated names', () => {
+    const { state } = contractFromModel('m', {
+      inputs: [binding('h', 'float32', [1]), binding('c', 'float32', [1]), binding('x', 'float32', [1])],
+      outputs: [
+        binding('h_out', 'int64', [1]),
+        binding('c_out', 'float32', [1, 1]),
+        binding('y', 'float32', [1]),
+      ],
+    });
+    expect(state).toEqual([]);
+  });
+
+  test('bounds the length of a state by its capacity', () => {
+    const { assertions, state, schedule } = contractFromModel(
+      'm',
+      {
+        inputs: [
+          binding('audio', 'float32', ['B', 8, 'T']),
+          binding('cache', 'float32', ['B', 16, 4]),
+          binding('cache_len', 'int64', ['B']),
+        ],
+        outputs: [
+          binding('y', 'float32', ['B', 8, null]),
+          binding('cache_out', 'float32', ['B', 'C', 4]),
+          binding('cache_len_out', 'int64', ['B']),
+        ],
+      },
+      [41, 57],
+    );
+    expect(state[0]).toMatchObject({ axis: 1, capacity: 16, validLength: 'cache_len_out' });
+    expect(assertions.map(({ kind }) => kind)).toEqual(['bounded-by-capacity', 'monotonic']);
+    expect(schedule).toMatchObject({ tensor: 'audio', axis: 2, first: 41, rest: 57 });
+  });
+});

@@ -1,0 +1,54 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { benchEngine } from '../../../src/quality/bench/bench-engine.js';
+import { defaultRequest } from '../../../src/quality/bench/request.js';
+import { planBytes } from '../../support/standin-engine.js';
+import { audio, measuring } from './fake-measurer.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-batches-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const engine = join(folder, 'm.engine');
+writeFileSync(engine, planBytes('10', { kind: 'affine' }));
+
+describe('batches measured one after another in one process', () => {
+  const doubted = async (backend: string, inferenceMs: number) => {
+    const request = {
+      ...defaultRequest(engine),
+      shapes: { kind: 'batches', batches: [1, 8, 64] },
+    } as const;
+    const environment = { XDG_CACHE_HOME: join(folder, 'cache') };
+    const context = { emit: () => {}, signal: new AbortController().signal, environment };
+    const start = measuring(
+      { [engine]: [audio('x', 100)] },
+      () => {},
+      () => inferenceMs,
+      backend,
+    );
+    const { runs, warnings } = await benchEngine(request, context, start);
+    const batches = runs
+      .filter(({ doubts }) => doubts.some(({ rule }) => rule === 'follows-another'))
+      .map(({ batch }) => batch);
+    return { batches, warnings: warnings.filter((text) => text.includes('measured before')) };
+  };
+
+  it('are doubted but for the first where TensorRT 8 runs many inferences a millisecond', async () => {
+    const { batches, warnings } = await doubted('TensorRT 8.6.1.6', 0.2);
+    expect(batches).toEqual([8, 64]);
+    expect(warnings).toEqual(
+      [8, 64].map(
+        (batch) =>
+          `Do not trust batch ${batch} because another batch was measured before in the same process, and an engine of TensorRT 8.6.1.6 with many small layers is up to a tenth slower then: measure this batch alone (--batch).`,
+      ),
+    );
+  });
+
+  it.each([
+    ['TensorRT 8.6.1.6', 5],
+    ['TensorRT 10.6.0.26', 0.2],
+    ['TensorRT-RTX 1.5.0.114', 0.2],
+  ])('are not doubted for it with %s and inferences of %d ms', async (backend, inferenceMs) => {
+    expect(await doubted(backend, inferenceMs)).toEqual({ batches: [], warnings: [] });
+  });
+});

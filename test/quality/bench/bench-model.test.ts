@@ -1,0 +1,182 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { Binding } from '../../../src/engines/runtime/session.js';
+import { ignoreEvents } from '../../../src/events.js';
+import { attribute, buildModel, GraphBuilder } from '../../../src/formats/onnx/builder.js';
+import { writeModel } from '../../../src/formats/onnx/write.js';
+import { writeNpy } from '../../../src/formats/tensor/npy.js';
+import { floatTensor } from '../../../src/formats/tensor/values.js';
+import { benchModel } from '../../../src/quality/bench/bench-model.js';
+import { modelCases } from '../../../src/quality/bench/model-shapes.js';
+import { type BenchRequest, defaultMode, defaultRequest } from '../../../src/quality/bench/request.js';
+import { benchResultSchema } from '../../../src/quality/bench/result.js';
+import { cudaBinding } from '../../support/cuda-binding.js';
+import { refusal } from '../../support/refusal.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-bench-model-'));
+const model = join(folder, 'affine.onnx');
+const halves = join(folder, 'halves.onnx');
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** y = relu(x + state), whose batch is the state's second axis. */
+beforeAll(async () => {
+  for (const [path, dtype] of [
+    [model, 'float32'],
+    [halves, 'float16'],
+  ] as const) {
+    const graph = new GraphBuilder('affine');
+    graph.input('x', dtype, ['n', 8]);
+    graph.input('state', dtype, [2, 'n', 8]);
+    graph.node('ReduceSum', {
+      inputs: ['state'],
+      outputs: ['s'],
+      attributes: { keepdims: attribute.int(1) },
+    });
+    graph.node('Add', { inputs: ['x', 's'], outputs: ['sum'] });
+    graph.node('Relu', { inputs: ['sum'], outputs: ['y'] });
+    graph.output('y', dtype, null);
+    await writeModel(buildModel(graph), path);
+  }
+});
+
+const context = { emit: ignoreEvents, signal: new AbortController().signal, environment: process.env };
+const request = (more: Partial<BenchRequest> = {}): BenchRequest => ({
+  ...defaultRequest(model),
+  mode: { ...defaultMode, warmUpMs: 5, durationMs: 40 },
+  ...more,
+});
+
+describe('an ONNX model measured on ONNX Runtime', () => {
+  it('on CUDA says that copies are in the times, and what ran on the CPU', async () => {
+    for (const [name, value] of Object.entries(cudaBinding('Add', join(folder, 'asked.jsonl'))))
+      vi.stubEnv(name, value);
+    const result = await benchModel(request({ provider: 'cuda', device: 1 }), context).finally(() =>
+      vi.unstubAllEnvs(),
+    );
+    expect(result.backend).toMatch(/\(CUDA, GPU 1\)$/);
+    expect(result.warnings).toEqual(
+      expect.arrayContaining([
+        expect.stringMatching(/every input's way to the GPU and every output's way back/),
+        expect.stringMatching(/^2 of 3 nodes ran on the CPU/),
+      ]),
+    );
+    expect(result.warnings.join()).not.toMatch(/no GPU computed/);
+  });
+
+  it('gives host times by the result’s schema, and says that they are no GPU’s', async () => {
+    const result = await benchModel(request(), context);
+    expect(benchResultSchema.safeParse(result).error).toBeUndefined();
+    expect(result).toMatchObject({
+      backend: expect.stringMatching(/^ONNX Runtime \d+\.\d+\.\d+ \(CPU\)$/),
+      gpu: null,
+      gpuMs: null,
+      mode: { kind: 'end-to-end', graph: null, spinWait: null, streams: 1 },
+      subject: { path: model, bytes: readFileSync(model).length, layers: null, identity: null },
+    });
+    expect(result.warnings[0]).toMatch(/host times of ONNX Runtime .* no GPU computed/);
+    const [run] = result.runs;
+    expect(run?.endToEndMs?.count).toBeGreaterThanOrEqual(10);
+    expect(run?.wallMs).toBeGreaterThanOrEqual(40);
+    // One call after another: together they last no longer than the whole.
+    const { count = 0, mean = 0 } = run?.endToEndMs ?? {};
+    expect(count * mean).toBeLessThanOrEqual(run?.wallMs ?? 0);
+    expect(result.qps).toBeCloseTo((count / (run?.wallMs ?? 1)) * 1000, 6);
+    expect(run?.warmUpInferences).toBeGreaterThanOrEqual(1);
+  });
+
+  it('measures batches wherever their symbol stands, at least as often as asked, and writes every sample', async () => {
+    const samples = join(folder, 'samples.json');
+    const mode = { ...defaultMode, warmUpMs: 0, durationMs: 0, iterations: 25 };
+    const shapes = { kind: 'batches', batches: [1, 4] } as const;
+    const { runs } = await benchModel(request({ shapes, mode, samples }), context);
+    expect(runs.map(({ batch, shapes: given }) => [batch, given.map(({ shape }) => shape)])).toEqual([
+      [
+        1,
+        [
+          [1, 8],
+          [2, 1, 8],
+        ],
+      ],
+      [
+        4,
+        [
+          [4, 8],
+          [2, 4, 8],
+        ],
+      ],
+    ]);
+    expect(runs.map(({ endToEndMs }) => endToEndMs?.count)).toEqual([25, 25]);
+    for (const run of runs) {
+      const { columns } = JSON.parse(readFileSync(run.samples ?? '', 'utf8'));
+      expect(columns.latencyMs).toHaveLength(25);
+      expect(columns.startMs).toEqual(columns.startMs.toSorted((a: number, b: number) => a - b));
+    }
+  });
+
+  it('takes files, and pauses between calls', async () => {
+    const path = join(folder, 'x.npy');
+    writeNpy(path, floatTensor('float32', [3, 8], new Float32Array(24).fill(-1)));
+    const { runs } = await benchModel(
+      request({
+        shapes: { kind: 'shapes', shapes: new Map([['state', [2, 3, 8]]]) },
+        inputs: { seed: 0, ranges: [], files: [{ name: 'x', path }] },
+        mode: { ...defaultMode, warmUpMs: 0, durationMs: 0, iterations: 5, idleMs: 10 },
+      }),
+      context,
+    );
+    expect(runs[0]).toMatchObject({ batch: 3, shapes: [{ shape: [3, 8] }, { shape: [2, 3, 8] }] });
+    expect(runs[0]?.wallMs).toBeGreaterThanOrEqual(4 * 9);
+  });
+
+  it('says what is timed of 16-bit values', async () => {
+    const { warnings } = await benchModel(request({ engine: halves }), context);
+    expect(warnings[1]).toMatch(/16-bit values; they are computed in float32/);
+  });
+
+  it('is cancelled in the middle', async () => {
+    const stopping = new AbortController();
+    const mode = { ...defaultMode, durationMs: 60_000 };
+    const attempt = benchModel(request({ mode }), { ...context, signal: stopping.signal });
+    setTimeout(() => stopping.abort(), 600);
+    await expect(attempt).rejects.toMatchObject({ code: 'TF_CANCELLED' });
+  });
+
+  it.each<[string, Partial<BenchRequest>]>([
+    ['--graph', { mode: { ...defaultMode, graph: true } }],
+    ['--spin-wait', { mode: { ...defaultMode, spinWait: true } }],
+    ['--no-data-transfers', { mode: { ...defaultMode, transfers: false } }],
+    ['--streams', { mode: { ...defaultMode, streams: 2 } }],
+    ['--device', { device: 1 }],
+    ['--layers', { layers: true }],
+    ['--plugin', { plugins: ['p.so'] }],
+    ['--toolchain', { toolchain: 'tensorrt' }],
+    ['--allow-host-code', { allowHostCode: true }],
+    ['--wait', { wait: true }],
+  ])('refuses %s by name', async (name, more) => {
+    await expect(benchModel(request(more), context)).rejects.toMatchObject({
+      code: 'TF_USAGE',
+      message: expect.stringContaining(`${name} is for engines`),
+    });
+  });
+});
+
+describe('shapes of a model to measure', () => {
+  const binding = (name: string, shape: Binding['shape']): Binding => ({ name, dtype: 'float32', shape });
+
+  it('that fixes its batch: that batch, and no other', () => {
+    const fixed = [binding('x', [2, 'length'])];
+    expect(modelCases(fixed, { kind: 'batches', batches: [2] })).toMatchObject([{ batch: 2 }]);
+    const refused = refusal(() => modelCases(fixed, { kind: 'batches', batches: [8] }));
+    expect(refused).toMatchObject({ code: 'TF_SHAPE_INVALID', message: expect.stringContaining('batch 8') });
+  });
+
+  it('whose axes have no names: the first of each input', () => {
+    const unnamed = [binding('x', [null, 3]), binding('scale', [1]), binding('y', [null, null])];
+    const [found] = modelCases(unnamed, { kind: 'batches', batches: [5] });
+    expect(found?.shapes.get('x')).toEqual([5, 3]);
+    expect(found?.shapes.get('scale')).toEqual([1]);
+    expect(found?.shapes.get('y')?.[0]).toBe(5);
+  });
+});

@@ -1,0 +1,351 @@
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { TrtforgeError } from '../../../src/errors.js';
+import { doctorSchema, examine, judge } from '../../../src/quality/doctor/doctor.js';
+import type { DoctorFacts } from '../../../src/quality/doctor/doctor-facts.js';
+import { lookAtStore, machineProbes } from '../../../src/quality/doctor/doctor-probes.js';
+import { driverInChild, lookForGpus } from '../../../src/quality/doctor/gpu.js';
+import type { DebianPackage } from '../../../src/tensorrt/toolchain/debian-packages.js';
+import type { PythonPackage } from '../../../src/tensorrt/toolchain/python-packages.js';
+import { fakeMachine } from '../../tensorrt/toolchain/fake-machine.js';
+import { facts, listed, probesOf, withGpu, withoutGpu } from './fake-facts.js';
+
+const never = new AbortController().signal;
+const finding = (known: DoctorFacts, id: string) => judge(known).find((each) => each.id === id);
+const toolchains = (...all: Parameters<typeof listed>[0][]) => ({
+  schema: 'trtforge.toolchain-list/1' as const,
+  toolchains: all.map((changes) => listed(changes)),
+  damaged: [],
+});
+
+describe('a healthy machine', () => {
+  it('has nothing to look at, and passes', async () => {
+    const result = await examine(probesOf(facts()), never);
+    expect(result.findings.filter(({ severity }) => severity !== 'ok')).toEqual([
+      expect.objectContaining({ id: 'gpu.not-rtx', severity: 'info' }),
+      expect.objectContaining({ id: 'tensorrt.trtexec', severity: 'info' }),
+    ]);
+    expect(result.exitCode).toBe(0);
+    expect(doctorSchema.parse(result)).toEqual(result);
+  });
+
+  it('says what each GPU is and where it stands', async () => {
+    const result = await examine(probesOf(facts()), never);
+    expect(result.findings).toContainEqual(
+      expect.objectContaining({
+        id: 'gpu.device-0',
+        what: expect.stringMatching(/NVIDIA H200, sm_90 \(Hopper.*139\.0 GiB/),
+      }),
+    );
+    expect(
+      result.support.filter(({ here }) => here).map(({ computeCapability }) => computeCapability),
+    ).toEqual([90]);
+  });
+
+  it('gives several GPUs the numbers that --device takes', () => {
+    const [first] = withGpu.gpus;
+    const two = {
+      ...withGpu,
+      gpus: [first!, { ...first!, index: 1, name: 'NVIDIA L4', computeCapability: 89 }],
+    };
+    expect([0, 1].map((index) => finding(facts({ gpus: two }), `gpu.device-${index}`)?.what)).toEqual([
+      expect.stringMatching(/^0: NVIDIA H200, sm_90/),
+      expect.stringMatching(/^1: NVIDIA L4, sm_89/),
+    ]);
+  });
+});
+
+describe('an empty machine', () => {
+  it('passes: nothing of it makes trtforge unusable, and every gap has a remedy', async () => {
+    const known = facts({
+      gpus: withoutGpu,
+      toolchains: toolchains(),
+      onnxRuntime: null,
+      tools: { addon: { path: '/x/trtforge.node', isBuilt: false }, compiler: null, pip: null },
+    });
+    const { findings, exitCode } = await examine(probesOf(known), never);
+    expect(exitCode).toBe(0);
+    const gaps = findings.filter(({ severity }) => severity !== 'ok');
+    expect(gaps.map(({ id, severity }) => `${severity} ${id}`)).toEqual([
+      'warning machine.addon',
+      'info machine.pip',
+      'info gpu.none',
+      'warning tensorrt.none',
+      'warning onnxruntime.missing',
+    ]);
+    for (const gap of gaps) expect(gap.remedy, gap.id).toMatch(/\w/);
+  });
+});
+
+describe('providers of ONNX Runtime', () => {
+  const provider = (name: string, bundled: boolean, installed = bundled) => ({ name, bundled, installed });
+  it.each([
+    [[provider('cuda', false)], 'ONNX Runtime 1.30.0 with cpu; without the provider libraries of cuda'],
+    [
+      [provider('cuda', false, true), provider('tensorrt', false)],
+      'ONNX Runtime 1.30.0 with cpu; with the provider libraries of cuda, which load when asked for; without the provider libraries of tensorrt',
+    ],
+  ])('%j', async (others, what) => {
+    const onnxRuntime = { version: '1.30.0', providers: [provider('cpu', true), ...others] };
+    const { findings } = await examine(probesOf(facts({ onnxRuntime })), never);
+    expect(findings).toContainEqual(expect.objectContaining({ id: 'onnxruntime.providers', what }));
+  });
+});
+
+describe('what makes trtforge unusable', () => {
+  const cases: readonly [string, Partial<DoctorFacts>, string][] = [
+    [
+      'a Node.js that is too old',
+      { machine: { ...(facts().machine as NonNullable<DoctorFacts['machine']>), node: '18.20.1' } },
+      'machine.node',
+    ],
+    [
+      'a store that cannot be written',
+      { store: { ...(facts().store as NonNullable<DoctorFacts['store']>), isWritable: false } },
+      'store.read-only',
+    ],
+  ];
+  it.each(cases)('%s is a problem, exit code 3', async (_what, changes, id) => {
+    const { findings, exitCode } = await examine(probesOf(facts(changes)), never);
+    expect(exitCode).toBe(3);
+    expect(findings.filter(({ severity }) => severity === 'problem')).toEqual([
+      expect.objectContaining({ id, remedy: expect.stringMatching(/\w/) }),
+    ]);
+  });
+});
+
+describe('versions of TensorRT that meet', () => {
+  const packages = (...all: readonly (readonly [string, string])[]): readonly DebianPackage[] =>
+    all.map(([name, version]) => ({ name, version, cudaVersion: null }));
+  const other = { version: '10.3.0.26', folder: '/srv/trt/lib', foundBy: 'loader path (LD_LIBRARY_PATH)' };
+  const archive = { version: '10.3.0.26', folder: '/opt/TensorRT-10.3.0.26/lib', foundBy: 'archive (tar)' };
+  const bindings = (version: string): readonly PythonPackage[] => [
+    { name: 'tensorrt_cu12_bindings', version, folder: '/venv/lib/python3.12/site-packages' },
+  ];
+
+  const mixes: readonly [string, Partial<DoctorFacts>, string, RegExp][] = [
+    [
+      'two on the loader path',
+      { toolchains: toolchains(other, {}) },
+      'loader-path',
+      /2 versions of TensorRT: 10\.3\.0\.26 in \/srv\/trt\/lib, 10\.6\.0\.26 in \/usr\/lib.*depends on the order/,
+    ],
+    [
+      'two majors on the loader path',
+      { toolchains: toolchains({}, { version: '8.6.1.6' }) },
+      'loader-path',
+      /10\.6\.0\.26 .* 8\.6\.1\.6 .*linked with one cannot load engines of the other/,
+    ],
+    [
+      'trtexec of another version',
+      { trtexecs: [{ path: '/usr/src/tensorrt/bin/trtexec', version: '10.3.0.26' }] },
+      'trtexec',
+      /is trtexec 10\.3\.0\.26, while libnvinfer is 10\.6\.0\.26/,
+    ],
+    [
+      'a parser of another version',
+      { toolchains: toolchains({ parserVersion: '10.3.0' }) },
+      'parser',
+      /the ONNX parser is 10\.3\.0 and libnvinfer is 10\.6\.0\.26/,
+    ],
+    [
+      'packages of two versions',
+      { debianPackages: packages(['libnvinfer10', '10.6.0.26'], ['libnvonnxparsers10', '10.3.0.26']) },
+      'packages',
+      /2 versions: libnvinfer10 10\.6\.0\.26, libnvonnxparsers10 10\.3\.0\.26/,
+    ],
+    [
+      'the host package against the loader path',
+      { toolchains: toolchains(other), debianPackages: packages(['libnvinfer10', '10.6.0.26']) },
+      'host-package',
+      /packages are TensorRT 10\.6\.0\.26 \(dpkg\).*load 10\.3\.0\.26 from \/srv\/trt\/lib/,
+    ],
+    [
+      'Python bindings of another version',
+      { pythonPackages: bindings('10.9.0.34') },
+      'python',
+      /tensorrt_cu12_bindings .* is 10\.9\.0\.34.*is 10\.6\.0\.26/,
+    ],
+  ];
+  it.each(mixes)('%s', (_what, changes, id, what) => {
+    expect(finding(facts(changes), `versions.${id}`)).toMatchObject({
+      severity: 'warning',
+      what: expect.stringMatching(what),
+      remedy: expect.stringMatching(/\w/),
+    });
+  });
+
+  const harmless: readonly [string, Partial<DoctorFacts>][] = [
+    [
+      'one version everywhere',
+      {
+        trtexecs: [{ path: '/usr/src/tensorrt/bin/trtexec', version: '10.6.0' }],
+        debianPackages: packages(['libnvinfer10', '10.6.0.26'], ['libnvonnxparsers10', '10.6.0.26']),
+        pythonPackages: bindings('10.6.0'),
+      },
+    ],
+    ['an archive that is not on the loader path', { toolchains: toolchains({}, archive) }],
+    [
+      'a trtexec in the tree of its own archive',
+      {
+        toolchains: toolchains({}, { ...archive, trtexec: '/opt/TensorRT-10.3.0.26/bin/trtexec' }),
+        trtexecs: [{ path: '/opt/TensorRT-10.3.0.26/bin/trtexec', version: '10.3.0.26' }],
+      },
+    ],
+    [
+      'tensorrt-rtx beside TensorRT',
+      { toolchains: toolchains({}, { product: 'tensorrt-rtx', version: '1.7.1.116' }) },
+    ],
+  ];
+  it.each(harmless)('%s is no mix', (_what, changes) => {
+    expect(judge(facts(changes)).filter(({ topic }) => topic === 'versions')).toEqual([]);
+  });
+
+  it('in a container the host is named as the other place', () => {
+    const machine = { ...(facts().machine as NonNullable<DoctorFacts['machine']>), isContainer: true };
+    expect(finding(facts({ machine }), 'versions.container')).toMatchObject({
+      severity: 'info',
+      what: expect.stringMatching(/10\.6\.0\.26; a host with another version will not load them/),
+    });
+  });
+});
+
+describe('GPU and driver', () => {
+  it('a driver too old for CUDA 13 is named with the toolchain that needs a newer one', () => {
+    const known = facts({
+      gpus: { ...withGpu, driverVersion: '550.54.15' },
+      toolchains: toolchains({ cudaMajor: 13 }),
+    });
+    expect(finding(known, 'gpu.driver-old')?.what).toMatch(
+      /tensorrt-10\.6\.0\.26 is built for CUDA 13, .* 580 .*550\.54\.15/,
+    );
+  });
+
+  const smi = '0, NVIDIA L4, GPU-abc, 8.9, 23034, 570.133.20\n';
+  it('nvidia-smi stands in where the CUDA driver does not answer, and that is said', async () => {
+    const machine = fakeMachine({ 'nvidia-smi': smi });
+    const view = await lookForGpus(machine, async () => {
+      throw new TrtforgeError('TF_NATIVE_NOT_BUILT', 'The addon is not compiled.');
+    });
+    expect(view).toMatchObject({
+      source: 'nvidia-smi',
+      failure: 'TF_NATIVE_NOT_BUILT',
+      driverVersion: '570.133.20',
+      gpus: [
+        { index: 0, name: 'NVIDIA L4', uuid: 'GPU-abc', computeCapability: 89, memoryBytes: 23034 * 2 ** 20 },
+      ],
+    });
+    expect(finding(facts({ gpus: view }), 'gpu.driver-silent')?.what).toMatch(/The addon is not compiled/);
+    rmSync(machine.root, { recursive: true });
+  });
+
+  it.each(['', 'No devices were found\n', ', , , , ,\n', 'x, y, z, [N/A], ?, ?\n'])(
+    'nvidia-smi saying %j is no GPU',
+    async (output) => {
+      const machine = fakeMachine({ 'nvidia-smi': output });
+      expect((await lookForGpus(machine, async () => withoutGpu)).gpus).toEqual([]);
+      rmSync(machine.root, { recursive: true });
+    },
+  );
+
+  it('the loaded kernel driver is read from /proc where nothing else speaks', async () => {
+    const machine = fakeMachine();
+    mkdirSync(join(machine.root, 'proc/driver/nvidia'), { recursive: true });
+    const text = 'NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build\n';
+    writeFileSync(join(machine.root, 'proc/driver/nvidia/version'), text);
+    const view = await lookForGpus(machine, async () => withoutGpu);
+    expect(view.driverVersion).toBe('580.65.06');
+    expect(finding(facts({ gpus: view }), 'gpu.none')?.remedy).toMatch(/--gpus all/);
+    rmSync(machine.root, { recursive: true });
+  });
+});
+
+describe('probes that fail', () => {
+  it('are named, and the others are heard', async () => {
+    const { findings } = await examine(
+      probesOf(facts({ onnxRuntime: undefined, machine: undefined })),
+      never,
+    );
+    expect(findings.filter(({ id }) => id.includes('probe-'))).toEqual([
+      expect.objectContaining({ id: 'machine.probe-machine', severity: 'warning' }),
+      expect.objectContaining({
+        id: 'onnxruntime.probe-onnxruntime',
+        what: expect.stringMatching(/has no answer/),
+      }),
+    ]);
+    expect(findings.some(({ id }) => id === 'gpu.device-0')).toBe(true);
+  });
+
+  it('or hang are given up after a while', async () => {
+    const probes = { ...probesOf(facts()), gpus: () => new Promise<never>(() => {}) };
+    const started = performance.now();
+    const { findings, gpus } = await examine(probes, never, 100);
+    expect(performance.now() - started).toBeLessThan(2000);
+    expect(gpus).toEqual([]);
+    expect(findings).toContainEqual(
+      expect.objectContaining({
+        id: 'gpu.probe-gpus',
+        what: expect.stringMatching(/more than 0\.1 s and was given up/),
+      }),
+    );
+  });
+
+  it('Ctrl-C ends the examination', async () => {
+    const stop = new AbortController();
+    setTimeout(() => stop.abort(), 20);
+    const probes = { ...probesOf(facts()), store: () => new Promise<never>(() => {}) };
+    await expect(examine(probes, stop.signal)).rejects.toMatchObject({ code: 'TF_CANCELLED' });
+  });
+});
+
+describe('the store on the disk', () => {
+  let folder = '';
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'trtforge-store-'));
+  });
+  afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+  it('counts plans and bytes', () => {
+    mkdirSync(join(folder, 'ab'));
+    writeFileSync(join(folder, 'ab', 'engine.plan'), Buffer.alloc(1000));
+    writeFileSync(join(folder, 'ab', 'passport.json'), '{}');
+    expect(lookAtStore(folder)).toMatchObject({ exists: true, isWritable: true, engines: 1, bytes: 1002 });
+  });
+
+  it('that is not there yet is judged by the folder it would be made in', () => {
+    const wanted = join(folder, 'not', 'made', 'yet');
+    const store = lookAtStore(wanted);
+    expect(store).toMatchObject({ folder: wanted, exists: false, isWritable: true, engines: 0 });
+    expect(store.freeBytes).toBeGreaterThan(0);
+  });
+
+  it('behind a file cannot be written', () => {
+    writeFileSync(join(folder, 'file'), '');
+    expect(lookAtStore(join(folder, 'file', 'engines')).isWritable).toBe(false);
+  });
+
+  it.skipIf(process.getuid?.() === 0)('without permission cannot be written', () => {
+    chmodSync(folder, 0o555);
+    expect(lookAtStore(folder).isWritable).toBe(false);
+    chmodSync(folder, 0o755);
+  });
+});
+
+describe('this machine', () => {
+  it('is examined whole, whatever it has', async () => {
+    const surroundings = fakeMachine();
+    const result = await examine(machineProbes(surroundings, join(surroundings.root, 'engines')), never);
+    expect(doctorSchema.parse(result)).toEqual(result);
+    expect(result.exitCode).toBe(0);
+    expect(result.findings.filter(({ id }) => id.includes('.probe-'))).toEqual([]);
+    rmSync(surroundings.root, { recursive: true });
+  });
+
+  it('is asked for its GPUs in a child that always answers', async () => {
+    const answer = await driverInChild().catch((error: unknown) => error);
+    if (answer instanceof Error) expect(answer).toMatchObject({ code: 'TF_NATIVE_NOT_BUILT' });
+    else expect(answer).toMatchObject({ gpus: expect.any(Array) });
+  });
+});

@@ -1,0 +1,118 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { buildAddon } from '../../../scripts/build-native.mjs';
+import { buildPlan } from '../../../src/engines/builder/build-plan.js';
+import { buildWithTrtexec } from '../../../src/engines/builder/trtexec-build.js';
+import { defaultRecipe } from '../../../src/engines/identity/recipe.js';
+import { TrtforgeError } from '../../../src/errors.js';
+import { ignoreEvents } from '../../../src/events.js';
+import { explaining, issuesOf } from '../../../src/quality/explain/failure.js';
+import { StandinBench } from '../../native/standin-library.js';
+import { dynamicModel } from '../../native/tiny-models.js';
+import { type StandInVersion, standInTrtexec, standInVersions } from '../../support/trtexec.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-failed-builds-'));
+let bench: StandinBench;
+
+beforeAll(async () => {
+  await buildAddon({ say: () => {} });
+  bench = await StandinBench.compile(join(folder, 'standins'), { only: ['10'], sanitize: false });
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const request = (modelPath: string) => ({
+  modelPath,
+  planPath: join(folder, 'plan'),
+  recipe: {
+    ...defaultRecipe,
+    memoryPools: { ...defaultRecipe.memoryPools, workspace: 2 ** 30 },
+    profiles: [{ x: { min: [1, 64], opt: [8, 64], max: [32, 64], values: false } }],
+  },
+  computeCapabilities: [],
+  timingCachePath: null,
+  pluginPaths: [],
+});
+
+async function failureOf(attempt: Promise<unknown>): Promise<TrtforgeError> {
+  const error = await attempt.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  if (error instanceof TrtforgeError) return error;
+  throw new Error(`a TrtforgeError was expected, not ${String(error)}`);
+}
+
+/** A build by a stand-in for trtexec, explained. */
+function trtexecFails(version: StandInVersion, fault: string): Promise<TrtforgeError> {
+  const model = dynamicModel(folder);
+  const toolchain = {
+    product: 'tensorrt',
+    version: standInVersions[version],
+    libraries: { inference: '/nowhere/libnvinfer.so', parser: null, plugins: null },
+    trtexec: standInTrtexec(folder, { version, fault }),
+    foundBy: 'test',
+  } as const;
+  const recipe = { ...request(model).recipe, stronglyTyped: version !== '8.6' };
+  return failureOf(
+    explaining((emit) => buildWithTrtexec({ ...request(model), toolchain, recipe }, { emit }, folder), {
+      emit: ignoreEvents,
+      model,
+    }),
+  );
+}
+
+describe('a build by trtexec that fails', () => {
+  it.each([
+    ['8.6', 'killed', 'TF_CHILD_DIED', ['process-died']],
+    ['10.6', 'killed', 'TF_CHILD_DIED', ['process-died']],
+    ['10.6', 'aborts', 'TF_CHILD_DIED', ['process-died']],
+    ['10.6', 'misreads-pools', 'TF_TRTEXEC_MISREAD', ['workspace-parsed-tiny']],
+    ['11.1', 'misreads-pools', 'TF_TRTEXEC_MISREAD', ['workspace-parsed-tiny']],
+  ] as const)('%s, %s: %s, %j', async (version, fault, code, expected) => {
+    const error = await trtexecFails(version, fault);
+    const errors = issuesOf(error).filter(({ severity }) => severity === 'error');
+    expect({ code: error.code, issues: errors.map(({ id }) => id) }).toEqual({ code, issues: expected });
+  });
+
+  it('is not the fault of what the user wrote where trtexec misreads what it was told right', async () => {
+    const error = await trtexecFails('10.6', 'misreads-pools');
+    expect(error.remedy).toMatch(/report it with the log; --builder native/);
+  });
+});
+
+describe('a build by the library that fails', () => {
+  it('for want of GPU memory is TF_GPU_MEMORY, not a fault of the model, and says what makes room', async () => {
+    const work = explaining(
+      (emit) =>
+        buildPlan(
+          { ...request(dynamicModel(folder)), toolchain: bench.toolchain('10') },
+          { emit, env: bench.environment({ STANDIN_BUILD: 'memory' }) },
+        ),
+      { emit: ignoreEvents },
+    );
+    const error = await failureOf(work);
+    expect(error).toMatchObject({ code: 'TF_GPU_MEMORY', exitCode: 3 });
+    expect(error.details).toMatchObject({ freeBytes: expect.any(Number), totalBytes: expect.any(Number) });
+  });
+
+  it('because the process was killed: the signal is told, with what it last said', async () => {
+    const model = dynamicModel(folder);
+    const work = explaining(
+      (emit) =>
+        buildPlan(
+          { ...request(model), toolchain: bench.toolchain('10') },
+          { emit, env: bench.environment({ STANDIN_BUILD: 'aborts' }) },
+        ),
+      { emit: ignoreEvents, model },
+    );
+    const error = await failureOf(work);
+    expect(error.code).toBe('TF_CHILD_DIED');
+    expect(issuesOf(error).find(({ id }) => id === 'process-died')).toMatchObject({
+      cause: expect.stringMatching(
+        /was killed by SIGABRT, which is the library ending the process itself\. The last it said is «.+»/,
+      ),
+    });
+  });
+});

@@ -1,0 +1,146 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { longName } from '../../../src/cli/option.js';
+import { catalogue } from '../../../src/errors.js';
+import * as library from '../../../src/index.js';
+import { parityResultSchema } from '../../../src/products/streaming/compare/result-schema.js';
+import { parsePolicyText } from '../../../src/quality/gate/policy-text.js';
+import { presets } from '../../../src/quality/gate/presets.js';
+import { registry } from '../../../src/registry.js';
+
+const pageOf = (name: string) => readFileSync(new URL(`../../../docs/${name}`, import.meta.url), 'utf8');
+const page = pageOf('gate.md');
+const guide = pageOf('deploying-streaming.md');
+const blocks = [...page.matchAll(/^```yaml\n(.*?)^```$/gms)].map((match) => match[1] ?? '');
+const [policy = '', github = '', gitlab = ''] = blocks;
+
+interface Step {
+  readonly run?: string;
+  readonly uses?: string;
+}
+interface Workflow {
+  readonly jobs: Readonly<
+    Record<string, { readonly 'runs-on': unknown; readonly needs?: string; readonly steps: readonly Step[] }>
+  >;
+}
+interface Pipeline {
+  readonly stages: readonly string[];
+  readonly [job: string]: unknown;
+}
+
+/** Options that every command has. */
+const EVERYWHERE = ['json', 'config'];
+
+/** Command and long options of each `trtforge …` in shell text. */
+const callsIn = (shell: string) =>
+  [...shell.matchAll(/\btrtforge ([a-z]+)([^|>\n]*)/g)].map(([, command = '', rest = '']) => ({
+    command,
+    options: [...rest.matchAll(/(?<= )--([a-z-]+)/g)].map((match) => match[1] ?? ''),
+  }));
+
+async function unknownWords(shell: string): Promise<readonly string[]> {
+  const unknown: string[] = [];
+  for (const { command, options } of callsIn(shell)) {
+    const entry = registry.find(({ name }) => name === command);
+    if (entry === undefined) unknown.push(command);
+    const loaded = await entry?.load();
+    const known =
+      loaded !== undefined && 'options' in loaded ? Object.values(loaded.options).map(longName) : [];
+    unknown.push(...options.filter((option) => !EVERYWHERE.includes(option) && !known.includes(option)));
+  }
+  return unknown;
+}
+
+describe('docs/gate.md', () => {
+  it('shows a policy that the gate takes', () => {
+    expect(parsePolicyText(policy, 'docs/gate.md').policy.checks).toHaveLength(2);
+  });
+
+  it('shows a workflow of jobs with steps', () => {
+    const { jobs } = parse(github) as Workflow;
+    expect(Object.keys(jobs)).toEqual(['measure', 'gate']);
+    for (const { 'runs-on': machine, needs, steps } of Object.values(jobs)) {
+      expect(machine).toBeTruthy();
+      if (needs !== undefined) expect(jobs).toHaveProperty(needs);
+      for (const step of steps) expect('run' in step !== 'uses' in step).toBe(true);
+    }
+  });
+
+  it('shows a pipeline of jobs with scripts', () => {
+    const { stages, ...jobs } = parse(gitlab) as Pipeline;
+    for (const job of Object.values(jobs) as {
+      readonly stage: string;
+      readonly script: readonly string[];
+    }[]) {
+      expect(stages).toContain(job.stage);
+      expect(job.script.every((line) => typeof line === 'string')).toBe(true);
+    }
+  });
+
+  it('calls only commands and options that exist', async () => {
+    const steps = Object.values((parse(github) as Workflow).jobs).flatMap(({ steps }) => steps);
+    const shell = [page, ...steps.map(({ run = '' }) => run)].join('\n');
+    expect(callsIn(shell).map(({ command }) => command)).toEqual(
+      expect.arrayContaining(['verify', 'bench', 'gate']),
+    );
+    expect(await unknownWords(shell)).toEqual([]);
+  });
+
+  it('names every set of ready rules and every check of theirs', () => {
+    for (const [name, { checks = [] }] of Object.entries(presets)) {
+      expect(page).toContain(`\`${name}\``);
+      for (const { id } of checks) expect(page).toContain(`\`${id}\``);
+    }
+  });
+});
+
+describe('docs/deploying-streaming.md', () => {
+  it('calls only commands and options that exist', async () => {
+    const fences = [...guide.matchAll(/^ *```\n(.*?)^ *```$/gms)].map((match) => match[1] ?? '').join('\n');
+    expect(callsIn(fences).map(({ command }) => command)).toEqual(
+      expect.arrayContaining(['verify', 'record', 'build', 'gate']),
+    );
+    expect(await unknownWords(fences)).toEqual([]);
+  });
+
+  it('imports only what the library exports, and names only errors of the catalogue', () => {
+    const imported = [...guide.matchAll(/^import \{ (.*?) \} from 'trtforge';$/gm)].flatMap(
+      ([, names = '']) => names.split(', '),
+    );
+    expect(imported.length).toBeGreaterThan(2);
+    for (const name of [...imported, 'guard', 'openGuardTelemetry']) expect(library).toHaveProperty(name);
+    for (const [code] of guide.matchAll(/\bTF_[A-Z_]+\b/g)) expect(catalogue).toHaveProperty(code);
+  });
+});
+
+describe('ready rules of streams', () => {
+  const fields = ['streaming-parity', 'streaming-acceptance'].flatMap((name) => presets[name]?.checks ?? []);
+
+  it.each(fields.map(({ id, field = '' }) => [id, field]))(
+    '%s reads a field that results have: %s',
+    (_, field) => {
+      expect(schemaAt(parityResultSchema, field)).toBe(true);
+    },
+  );
+});
+
+/** Whether a result of this schema can have something at the path; unwraps what may be null. */
+function schemaAt(schema: unknown, path: string): boolean {
+  let here = schema as {
+    readonly shape?: Readonly<Record<string, unknown>>;
+    unwrap?(): unknown;
+    readonly element?: unknown;
+  };
+  for (const [key] of path
+    .replaceAll('[*]', '.*')
+    .split('.')
+    .map((part) => [part] as const)) {
+    while (here.shape === undefined && here.element === undefined && here.unwrap !== undefined)
+      here = here.unwrap() as typeof here;
+    const next = key === '*' ? here.element : here.shape?.[key ?? ''];
+    if (next === undefined) return false;
+    here = next as typeof here;
+  }
+  return true;
+}

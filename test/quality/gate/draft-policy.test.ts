@@ -1,0 +1,149 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { draftedPolicySchema, draftPolicy } from '../../../src/quality/gate/draft-policy.js';
+import { parsePolicyText } from '../../../src/quality/gate/policy-text.js';
+import { refusal } from '../../support/refusal.js';
+import { folderOf, gate } from './gate-case.js';
+
+const recorded = (name: string): Record<string, unknown> =>
+  JSON.parse(
+    readFileSync(fileURLToPath(new URL(`../../fixtures/gate/${name}.json`, import.meta.url)), 'utf8'),
+  ) as Record<string, unknown>;
+const fp32 = recorded('parity-fp32');
+const bench = {
+  schema: 'trtforge.bench/1',
+  exitCode: 0,
+  gpuMs: { median: 7.5, p99: 8.25 },
+  endToEndMs: { p99: 'NaN' },
+  itemsPerSecond: 1234.5,
+};
+const verified = {
+  schema: 'trtforge.verify/1',
+  exitCode: 0,
+  outputs: [
+    {
+      name: 'a',
+      checks: [
+        { statistic: 'max abs', measured: 1e-7 },
+        { statistic: 'cosine', measured: 0.9, bound: 'at-least' },
+      ],
+    },
+    {
+      name: 'b',
+      checks: [
+        { statistic: 'max abs', measured: 3e-3 },
+        { statistic: 'cosine', measured: 0.8, bound: 'at-least' },
+      ],
+    },
+  ],
+  failures: [],
+};
+
+/** The policy drafted from results, and the gate by it. */
+function drafted(
+  files: Readonly<Record<string, unknown>>,
+  changed: Readonly<Record<string, unknown>> = files,
+) {
+  const folder = folderOf(files);
+  const draft = draftPolicy(Object.keys(files).map((name) => join(folder, name)));
+  expect(draftedPolicySchema.parse(draft)).toEqual(draft);
+  const { policy } = parsePolicyText(draft.policy, 'policy.yaml');
+  expect(policy.checks).toHaveLength(draft.checks);
+  return { policy, text: draft.policy, gate: () => gate({ 'policy.yaml': draft.policy, ...changed }) };
+}
+
+describe('a drafted policy', () => {
+  it('passes the results that it was made of, with what they measured as limits', () => {
+    const { policy, text, gate: judge } = drafted({ 'parity.json': fp32, 'bench.json': bench });
+    expect(judge().outcome).toBe('pass');
+    expect(policy.results).toEqual({
+      parity: { schema: 'trtforge.parity/1' },
+      bench: { schema: 'trtforge.bench/1' },
+    });
+    expect(policy.checks?.map(({ id }) => id)).toEqual(
+      expect.arrayContaining(['parity-drift.max', 'parity-outputs.nonFinite.candidate', 'bench-gpuMs.p99']),
+    );
+    expect(policy.checks?.find(({ id }) => id === 'bench-itemsPerSecond')?.fail).toEqual({ below: 1234.5 });
+    // What is no number now could never pass.
+    expect(policy.checks?.map(({ id }) => id)).not.toContain('bench-endToEndMs.p99');
+    expect(text.match(/^ {4}fail: .* # /gm)).toHaveLength(policy.checks?.length ?? -1);
+  });
+
+  it.each([
+    ['a worse number', { ...bench, gpuMs: { median: 7.5, p99: 8.26 } }, ['gpuMs.p99']],
+    ['a lower throughput', { ...bench, itemsPerSecond: 1234 }, ['itemsPerSecond']],
+    ['an outcome of its own that is fail', { ...bench, exitCode: 1 }, ['own-outcome']],
+  ])('fails %s', (_, changed, checks) => {
+    const { outcome, findings } = drafted({ 'r.json': bench }, { 'r.json': changed }).gate();
+    expect(outcome).toBe('fail');
+    expect(findings.filter((each) => each.outcome === 'fail').map(({ check }) => check)).toEqual(checks);
+  });
+
+  it('of a result that failed fails it, and says so', () => {
+    const { text, gate: judge } = drafted({ 'fp16.json': recorded('parity-fp16') });
+    expect(judge().findings.filter(({ outcome }) => outcome === 'fail')).toMatchObject([
+      { check: 'own-outcome' },
+    ]);
+    expect(text).toMatch(/^ {2}# .*verdicts\.numeric fail/m);
+  });
+
+  it('has a check for each statistic over all outputs, by its direction', () => {
+    const { policy, gate: judge } = drafted({ 'v.json': verified });
+    expect(policy.checks?.map(({ field, fail }) => [field, fail])).toEqual([
+      ["outputs[*].checks[statistic='max abs'].measured", { above: 3e-3 }],
+      ["outputs[*].checks[statistic='cosine'].measured", { below: 0.8 }],
+      ['failures.length', { above: 0 }],
+    ]);
+    expect(judge().outcome).toBe('pass');
+  });
+
+  it('tells several results of one schema apart by name', () => {
+    const { policy, gate: judge } = drafted({
+      'a b.json': bench,
+      'a-b.json': bench,
+      'true.json': { value: 1, exitCode: 0 },
+    });
+    expect(policy.results).toEqual({
+      'a b': { schema: 'trtforge.bench/1', name: 'a b' },
+      'a-b': { schema: 'trtforge.bench/1', name: 'a-b' },
+      true: { name: 'true' },
+    });
+    expect(judge().outcome).toBe('pass');
+  });
+
+  it('is refused of an error', () => {
+    const folder = folderOf({ 'e.json': { schema: 'trtforge.error/1', error: { code: 'TF_USAGE' } } });
+    expect(refusal(() => draftPolicy([join(folder, 'e.json')])).code).toBe('TF_GATE_RESULT_INVALID');
+  });
+
+  it('of anything at all is a policy under which no limit is missed', () => {
+    const value = fc.oneof(fc.double(), fc.constantFrom('NaN', 'fail', null, true), fc.array(fc.integer()));
+    const content = fc.record(
+      {
+        drift: fc.oneof(value, fc.record({ max: value, p95: value })),
+        outputs: fc.array(
+          fc.record({
+            nonFinite: fc.record({ candidate: value }),
+            checks: fc.array(fc.record({ statistic: fc.string(), measured: value })),
+          }),
+        ),
+        verdicts: fc.dictionary(fc.string(), value),
+        failures: value,
+        bytes: value,
+      },
+      { requiredKeys: [] },
+    );
+    fc.assert(
+      fc.property(content, (result) => {
+        const { findings } = drafted({ 'r.json': result }).gate();
+        expect(
+          findings.filter(({ outcome, check }) => outcome === 'fail' && check !== 'own-outcome'),
+        ).toEqual([]);
+      }),
+      { numRuns: 60 },
+    );
+  });
+});

@@ -1,0 +1,280 @@
+import { describe, expect, test } from 'vitest';
+import type { Binding } from '../../../src/engines/runtime/session.js';
+import type { Tensor } from '../../../src/formats/tensor/tensor.js';
+import { float32Values, numbersOf, tensorFrom } from '../../../src/formats/tensor/values.js';
+import { driftOf, judgeDecisions, mostDrifting } from '../../../src/products/bundle/judge-chain.js';
+import { encode, type Runner, type TransducerFacts, window } from '../../../src/quality/tasks/transducer.js';
+import {
+  type Decision,
+  decisionOf,
+  decode,
+  GreedyDecoder,
+} from '../../../src/quality/tasks/transducer-decoder.js';
+
+/** Three tokens, a blank (3), durations 0, 1, 2. */
+const facts: TransducerFacts = {
+  tokenLogits: 4,
+  blankId: 3,
+  durations: [0, 1, 2],
+  smallest: { predictor: new Map(), joint: new Map([['encoder_output', [1, 1, 4]]]) },
+  timeAxis: 2,
+  tokenAxis: 2,
+};
+const floats = (shape: number[], values: number[]): Tensor =>
+  tensorFrom('float32', shape, Float32Array.from(values));
+const binding = (name: string, dtype: Binding['dtype'], shape: Binding['shape']): Binding => ({
+  name,
+  dtype,
+  shape,
+});
+
+/** Gives the last token as its output; its state counts the tokens it was fed. */
+function predictor(seen: number[] = []): Runner {
+  return {
+    inputs: [binding('y', 'int64', ['B', 'U']), binding('h', 'float32', [1, 'B', 1])],
+    outputs: [binding('g', 'float32', ['B', 1, 'U']), binding('h_out', 'float32', [1, 'B', 1])],
+    run: async (inputs) => {
+      const token = numbersOf(inputs.get('y')!)[0]!;
+      const [count = 0] = float32Values(inputs.get('h')!);
+      seen.push(token, count);
+      return new Map([
+        ['g', floats([1, 1, 1], [token])],
+        ['h_out', floats([1, 1, 1], [count + 1])],
+      ]);
+    },
+  };
+}
+
+type Script = (step: number, lastToken: number) => readonly [token: number, duration: number];
+
+/** Answers by a script, and notes how wide the encoder's window was. */
+function joint(script: Script, widths: number[] = []): Runner {
+  return {
+    inputs: [
+      binding('encoder_output', 'float32', ['B', 1, 'T']),
+      binding('predictor_output', 'float32', ['B', 1, 'U']),
+    ],
+    outputs: [binding('logits', 'float32', ['B', 'T', 'U', 7])],
+    run: async (inputs) => {
+      const encoder = inputs.get('encoder_output')!;
+      widths.push(encoder.shape[2]!);
+      const step = Math.round(float32Values(encoder)[0]!) - 100;
+      const [token, duration] = script(step, float32Values(inputs.get('predictor_output')!)[0]!);
+      const row = [0, 0, 0, 0, 0, 0, 0];
+      row[token] = 5;
+      row[4 + duration] = 2;
+      return new Map([['logits', floats([1, 1, 1, 7], row)]]);
+    },
+  };
+}
+
+const encoded = (steps: number) => ({
+  output: floats(
+    [1, 1, steps],
+    Array.from({ length: steps }, (_, step) => 100 + step),
+  ),
+  steps,
+});
+const path = (decisions: readonly Decision[]) =>
+  decisions.map(({ step, token, duration }) => [step, token, duration]);
+
+describe('greedy decoding of tokens and durations', () => {
+  test('moves on by the duration, and feeds the predictor what it emits', async () => {
+    const seen: number[] = [];
+    const script: Script = (step, last) => (step === 0 ? (last === 1 ? [2, 2] : [1, 0]) : [3, 1]);
+    const decisions = await decode({ predictor: predictor(seen), joint: joint(script) }, encoded(4), facts);
+    expect(path(decisions)).toEqual([
+      [0, 1, 0],
+      [0, 2, 2],
+      [2, 3, 1],
+      [3, 3, 1],
+    ]);
+    expect(seen).toEqual([3, 0, 1, 1, 2, 2]);
+  });
+
+  test('never stands still on a blank of duration 0, nor for ever on tokens of duration 0', async () => {
+    const blanks = await decode({ predictor: predictor(), joint: joint(() => [3, 0]) }, encoded(3), facts);
+    expect(path(blanks)).toEqual([
+      [0, 3, 0],
+      [1, 3, 0],
+      [2, 3, 0],
+    ]);
+    const tokens = await decode({ predictor: predictor(), joint: joint(() => [1, 0]) }, encoded(2), facts);
+    expect(tokens).toHaveLength(20);
+  });
+
+  test('of a plain transducer stays on a step until the blank', async () => {
+    const plain = { ...facts, durations: [], tokenLogits: 7 };
+    const script: Script = (_, last) => (last === 3 ? [1, 0] : [3, 0]);
+    const decisions = await decode({ predictor: predictor(), joint: joint(script) }, encoded(2), plain);
+    expect(decisions.map(({ step, token }) => [step, token])).toEqual([
+      [0, 1],
+      [0, 3],
+      [1, 3],
+    ]);
+    expect(decisions[0]!.durationMargin).toBe(Number.POSITIVE_INFINITY);
+  });
+
+  test('piece by piece decides as in one piece, also where a duration leads beyond the end of one', async () => {
+    const script: Script = (step, last) => (step === 3 ? [2, 2] : step === 5 && last === 2 ? [1, 0] : [3, 1]);
+    const models = () => ({ predictor: predictor(), joint: joint(script) });
+    const whole = await decode(models(), encoded(11), facts);
+    const { output } = encoded(11);
+    const decoder = await GreedyDecoder.begin(models(), facts);
+    const pieces: number[][] = [];
+    for (let start = 0; start < 11; start += 4) {
+      const piece = { output: window(output, 2, start, 4), steps: Math.min(4, 11 - start) };
+      while (decoder.step < piece.steps) {
+        const { step, token, duration } = await decoder.decide(piece);
+        pieces.push([start + step, token, duration]);
+        await decoder.take({ token, duration });
+      }
+      decoder.leave(piece.steps);
+    }
+    expect(pieces).toEqual(path(whole));
+    expect(pieces.some(([step, token]) => step === 3 && token === 2)).toBe(true);
+  });
+
+  test('a fork goes on from the same place and leaves the other alone', async () => {
+    const script: Script = (step, last) => (last === 3 && step === 1 ? [2, 0] : [3, 1]);
+    const decoder = await GreedyDecoder.begin({ predictor: predictor(), joint: joint(script) }, facts);
+    await decoder.take({ token: 3, duration: 1 });
+    const fork = decoder.fork();
+    await fork.take(await fork.decide(encoded(3)));
+    expect(path([await fork.decide(encoded(3))])).toEqual([[1, 3, 1]]);
+    expect(path([await decoder.decide(encoded(3))])).toEqual([[1, 2, 0]]);
+  });
+
+  test('pads windows to the smallest shape of the joint network', async () => {
+    const widths: number[] = [];
+    await decode({ predictor: predictor(), joint: joint(() => [3, 1], widths) }, encoded(2), facts);
+    expect(widths).toEqual([4, 4]);
+    expect([...float32Values(window(floats([1, 2, 3], [1, 2, 3, 4, 5, 6]), 2, 2, 2))]).toEqual([3, 0, 6, 0]);
+  });
+
+  test('led along a path looks at the same steps with the same tokens, whatever it decides', async () => {
+    const reference = await decode(
+      { predictor: predictor(), joint: joint((step) => (step === 0 ? [1, 1] : [3, 1])) },
+      encoded(3),
+      facts,
+    );
+    const seen: number[] = [];
+    const led = await decode(
+      { predictor: predictor(seen), joint: joint(() => [2, 2]) },
+      encoded(3),
+      facts,
+      reference,
+    );
+    expect(path(led)).toEqual([
+      [0, 2, 2],
+      [1, 2, 2],
+      [2, 2, 2],
+    ]);
+    expect(seen.filter((_, index) => index % 2 === 0)).toEqual([3, 1]);
+  });
+
+  test('reads margins off a row of logits, and never chooses NaN', () => {
+    const decision = decisionOf(0, Float32Array.of(1, Number.NaN, 4, 3.5, 0, 2, 1), facts);
+    expect(decision).toMatchObject({ token: 2, tokenMargin: 0.5, duration: 1, durationMargin: 1 });
+  });
+});
+
+describe('the encoder', () => {
+  const outputs = [binding('out', 'float32', ['B', 4, 'T']), binding('lengths', 'int64', ['B'])];
+  test.each([
+    [['B'], [1]],
+    [
+      ['B', 1],
+      [1, 1],
+    ],
+  ])('is told lengths of shape %j', async (declared, expected) => {
+    let given: readonly number[] | undefined;
+    const encoder: Runner = {
+      inputs: [binding('audio_signal', 'float32', ['B', 8, 'T']), binding('length', 'int64', declared)],
+      outputs,
+      run: async (inputs) => {
+        given = inputs.get('length')!.shape;
+        return new Map([
+          ['out', floats([1, 4, 3], new Array(12).fill(0))],
+          ['lengths', { dtype: 'int64', shape: [1], bytes: new Uint8Array(new BigInt64Array([2n]).buffer) }],
+        ]);
+      },
+    };
+    const { steps } = await encode(encoder, floats([1, 8, 16], new Array(128).fill(0)), 16, 2);
+    expect([given, steps]).toEqual([expected, 2]);
+  });
+});
+
+describe('the verdict over two decoders', () => {
+  const decision = (token: number, duration: number, logits: number[], tokenMargin = 3): Decision => ({
+    step: 0,
+    token,
+    duration,
+    tokenMargin,
+    durationMargin: 2,
+    logits: Float32Array.from(logits),
+  });
+  const judge = (reference: Decision, led: Decision) =>
+    judgeDecisions([{ reference: [reference], led: [led], free: [led] }], 'fp16');
+  const same = decision(1, 0, [0, 10, 0, 0]);
+
+  test('passes where all decisions are the same', () => {
+    expect(judge(same, same)).toMatchObject({
+      outcome: 'pass',
+      decisions: 1,
+      token_agreement: 1,
+      duration_agreement: 1,
+      equal_sequences: 1,
+      first_difference: null,
+      reasons: [],
+    });
+  });
+
+  test('passes a close call and says so', () => {
+    const near = decision(1, 0, [0, 10, 9.95, 0], 0.05);
+    expect(judge(near, decision(2, 0, [0, 9.94, 9.96, 0]))).toMatchObject({
+      outcome: 'pass',
+      token_agreement: 0,
+      duration_agreement: 1,
+      equal_sequences: 0,
+      first_difference: { sample: 0, index: 0 },
+      differences: [{ what: 'token', reference: 1, candidate: 2, reference_margin: 0.05, close_call: true }],
+    });
+  });
+
+  test('fails what rounding does not explain, and logits that are not finite', () => {
+    expect(judge(same, decision(0, 1, [10, 0, 0, 0]))).toMatchObject({
+      outcome: 'fail',
+      differences: [
+        { what: 'token', close_call: false },
+        { what: 'duration', close_call: false },
+      ],
+      reasons: [expect.stringContaining('have moved by 141 %'), expect.stringContaining('2 of 2 decisions')],
+    });
+    expect(judge(same, { ...same, logits: Float32Array.of(Number.NaN) }).reasons).toEqual([
+      expect.stringContaining('not finite'),
+    ]);
+    expect(judgeDecisions([], 'fp16').outcome).toBe('fail');
+  });
+
+  test('names the component that moves the logits most', () => {
+    const moved = (by: number) => [
+      { reference: [same], led: [{ ...same, logits: Float32Array.of(0, 10 + by, 0, 0) }] },
+    ];
+    const drifts = [
+      driftOf('encoder', moved(0.1)),
+      driftOf('predictor', moved(0)),
+      driftOf('joint', moved(0.5)),
+    ];
+    expect(
+      drifts.map(({ max_abs, relative_rms }) => [max_abs?.toFixed(3), relative_rms?.toFixed(3)]),
+    ).toEqual([
+      ['0.100', '0.010'],
+      ['0.000', '0.000'],
+      ['0.500', '0.050'],
+    ]);
+    expect(mostDrifting(drifts)).toBe('joint');
+    expect(mostDrifting([driftOf('encoder', moved(0))])).toBeNull();
+    expect(mostDrifting([...drifts, driftOf('predictor', moved(Number.NaN))])).toBe('predictor');
+  });
+});

@@ -1,0 +1,316 @@
+import { spawn } from 'node:child_process';
+import {
+  appendFileSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { bytesSource } from '../../../src/base/files/byte-source.js';
+import { TrtforgeError } from '../../../src/errors.js';
+import type { WorkEvent } from '../../../src/events.js';
+import { surveyToolchains } from '../../../src/tensorrt/toolchain/find.js';
+import {
+  type InstallRequest,
+  type InstallSurroundings,
+  installToolchain,
+} from '../../../src/tensorrt/toolchain/install.js';
+import { readManifest, removeToolchain } from '../../../src/tensorrt/toolchain/manifest.js';
+import type { WheelSource } from '../../../src/tensorrt/toolchain/pip.js';
+import { openWheel } from '../../../src/tensorrt/toolchain/wheel.js';
+import { mutations } from '../../support/mutations.js';
+import { fakeMachine } from './fake-machine.js';
+import { type FakeWheel, writeWheel } from './fake-wheel.js';
+
+let folder = '';
+let toolchains = '';
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'trtforge-install-'));
+  toolchains = join(folder, 'toolchains');
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const noDownload: WheelSource = async () => {
+  throw new Error('Nothing should be downloaded.');
+};
+
+/** Gives a wheel made here, the way pip would put it into the folder. */
+const serving =
+  (fake: FakeWheel): WheelSource =>
+  async ({ folder: into }) =>
+    writeWheel(into, fake);
+
+function install(request: Partial<InstallRequest>, surroundings: Partial<InstallSurroundings> = {}) {
+  return installToolchain(
+    {
+      acceptLicense: true,
+      folder: toolchains,
+      command: 'trtforge toolchain install tensorrt-rtx',
+      ...request,
+    },
+    {
+      platform: 'linux',
+      architecture: 'x64',
+      wheels: noDownload,
+      now: () => new Date('2026-01-02T03:04:05Z'),
+      emit: () => {},
+      signal: new AbortController().signal,
+      ...surroundings,
+    },
+  );
+}
+
+/** What lies in the folder of toolchains, hidden leftovers included. */
+const left = () => (existsSync(toolchains) ? readdirSync(toolchains) : []);
+
+describe('installing tensorrt-rtx', () => {
+  it('unpacks a wheel at hand, says where its licence is, and is found afterwards', async () => {
+    const wheel = writeWheel(folder, { version: '1.9.0.1' });
+    const installed = await install({ wheel });
+    expect(installed).toMatchObject({
+      isNew: true,
+      folder: join(toolchains, 'tensorrt-rtx-1.9.0.1'),
+      manifest: {
+        version: '1.9.0.1',
+        license: 'tensorrt_rtx_cu13_libs-1.9.0.1.dist-info/licenses/LICENSE.txt',
+        wheel: { file: basename(wheel), checkedBy: 'record' },
+        installedAt: '2026-01-02T03:04:05.000Z',
+      },
+    });
+    expect(left()).toEqual(['tensorrt-rtx-1.9.0.1']);
+    const machine = fakeMachine({}, { TRTFORGE_TOOLCHAINS: toolchains });
+    expect((await surveyToolchains(machine)).toolchains).toMatchObject([
+      { name: 'tensorrt-rtx-1.9.0.1', foundBy: 'installed by trtforge', cudaMajor: 13 },
+    ]);
+    rmSync(machine.root, { recursive: true });
+  });
+
+  it('downloads what was asked for, with phases and progress', async () => {
+    const events: WorkEvent[] = [];
+    const asked: unknown[] = [];
+    const wheels: WheelSource = async (request) => {
+      asked.push([request.packageName, request.version]);
+      return serving({ version: '1.9.0.1' })(request);
+    };
+    await install({ version: '1.9.0.1' }, { wheels, emit: (event) => events.push(event) });
+    expect(asked).toEqual([['tensorrt-rtx-cu13-libs', '1.9.0.1']]);
+    expect(events.flatMap((event) => (event.type === 'phase-end' ? [event.phase] : []))).toEqual([
+      'download',
+      'check',
+      'unpack',
+    ]);
+    const progress = events.filter((event) => event.type === 'progress').at(-1);
+    expect(progress).toMatchObject({ phase: 'unpack', done: expect.any(Number) });
+    expect(progress?.type === 'progress' && progress.done === progress.total).toBe(true);
+  });
+
+  it('does nothing when it is there already, and asks for no licence', async () => {
+    const wheel = writeWheel(folder);
+    await install({ wheel });
+    expect(await install({ version: '1.9.0.1', acceptLicense: false })).toMatchObject({ isNew: false });
+  });
+
+  it('stops before anything happens when the licence is not accepted, with the exact command', async () => {
+    const refused = install({
+      acceptLicense: false,
+      command: 'trtforge toolchain install tensorrt-rtx --folder /x',
+    });
+    await expect(refused).rejects.toMatchObject({
+      code: 'TF_LICENSE_NOT_ACCEPTED',
+      exitCode: 2,
+      message: expect.stringMatching(/NVIDIA Corporation/),
+      remedy: expect.stringMatching(
+        /https:\/\/docs\.nvidia\.com.*LICENSE\.txt.*trtforge toolchain install tensorrt-rtx --folder \/x --accept-license$/,
+      ),
+    });
+    expect(left()).toEqual([]);
+  });
+
+  it.each([
+    ['darwin', 'arm64'],
+    ['win32', 'x64'],
+    ['linux', 'arm64'],
+  ])('says by name that %s on %s is not served', async (platform, architecture) => {
+    await expect(install({}, { platform, architecture })).rejects.toMatchObject({
+      code: 'TF_PLATFORM_UNSUPPORTED',
+      exitCode: 3,
+      message: expect.stringContaining(`${platform} on ${architecture}`),
+    });
+  });
+
+  it('refuses a version that trtforge cannot drive, before any download', async () => {
+    await expect(install({ version: '1.4.0.76' })).rejects.toMatchObject({
+      code: 'TF_USAGE',
+      message: expect.stringMatching(/1\.4\.0\.76 is not installed: trtforge drives .* from 1\.7/),
+    });
+  });
+
+  const strange: readonly [string, FakeWheel, string | undefined, RegExp][] = [
+    [
+      'another package',
+      { packageName: 'numpy' },
+      undefined,
+      /is numpy 1\.9\.0\.1, not tensorrt-rtx-cu13-libs/,
+    ],
+    [
+      'another version',
+      { version: '1.9.0.1' },
+      '1.8.0.1',
+      /is tensorrt-rtx-cu13-libs 1\.9\.0\.1, not .* 1\.8\.0\.1/,
+    ],
+    [
+      'another platform',
+      { tag: 'py3-none-win_amd64' },
+      undefined,
+      /is built for py3-none-win_amd64, not for x86-64 Linux/,
+    ],
+    [
+      'other bytes under a pinned version',
+      { version: '1.7.1.116' },
+      undefined,
+      /has the SHA-256 .* has e3fd45fe/,
+    ],
+    [
+      'a member that its record does not promise',
+      { record: (text) => text.replace(/(libtensorrt_rtx\.so\.1,sha256=)..../, '$1AAAA') },
+      undefined,
+      /libtensorrt_rtx\.so\.1 .* is not what the wheel's RECORD promises/,
+    ],
+    [
+      'a member that its record does not list',
+      { record: (text) => text.replace(/.*__init__.*\n/, '') },
+      undefined,
+      /__init__\.py, which its RECORD does not list/,
+    ],
+    [
+      'a member that would be written elsewhere',
+      { more: { '../evil.py': Buffer.from('x') } },
+      undefined,
+      /«\.\.\/evil\.py» would be written outside/,
+    ],
+    [
+      'a member 2000 folders deep',
+      { more: { [`${'a/'.repeat(2000)}b`]: Buffer.from('x') } },
+      undefined,
+      /more than 32 parts/,
+    ],
+    ['a member with a long name', { more: { ['a'.repeat(513)]: Buffer.from('x') } }, undefined, /512 bytes/],
+  ];
+  it.each(strange)('refuses a wheel with %s and leaves nothing', async (_what, fake, version, message) => {
+    const wheel = writeWheel(folder, fake);
+    const request = version === undefined ? { wheel } : { wheel, version };
+    await expect(install(request)).rejects.toMatchObject({
+      code: expect.stringMatching(/^TF_(TOOLCHAIN_MISMATCH|ARCHIVE_INVALID)$/),
+      message: expect.stringMatching(message),
+    });
+    expect(left()).toEqual([]);
+    expect(readdirSync(folder)).not.toContain('evil.py');
+  });
+
+  it.each([
+    ['half a wheel', (path: string) => truncateSync(path, 500), 'TF_ARCHIVE_INVALID'],
+    [
+      'text',
+      (path: string) => writeFileSync(path, 'version https://git-lfs.github.com/spec/v1\n'),
+      'TF_ARCHIVE_INVALID',
+    ],
+    ['no file', (path: string) => rmSync(path), 'TF_FILE_NOT_FOUND'],
+  ])('refuses %s', async (_what, damage, code) => {
+    const wheel = writeWheel(folder);
+    damage(wheel);
+    await expect(install({ wheel })).rejects.toMatchObject({ code, exitCode: 2 });
+    expect(left()).toEqual([]);
+  });
+
+  it('cancelled in the middle leaves nothing', async () => {
+    const stop = new AbortController();
+    const wheels: WheelSource = async (request) => {
+      stop.abort();
+      return serving({})(request);
+    };
+    await expect(install({ version: '1.9.0.1' }, { wheels, signal: stop.signal })).rejects.toMatchObject({
+      code: 'TF_CANCELLED',
+    });
+    expect(left()).toEqual([]);
+  });
+
+  it('replaces what a damaged installation left, and does not believe it meanwhile', async () => {
+    const wheel = writeWheel(folder);
+    const { folder: place } = await install({ wheel });
+    truncateSync(join(place, 'tensorrt_rtx_libs/libtensorrt_rtx.so.1'), 10);
+    expect(readManifest(place)).toBeUndefined();
+    expect(await install({ wheel })).toMatchObject({ isNew: true });
+    expect(readManifest(place)).toBeDefined();
+  });
+
+  it('clears what a killed installation left, and not what a running one works on', async () => {
+    const ended = await endedProcess();
+    mkdirSync(join(toolchains, `.tensorrt-rtx-1.9.0.1.${ended}.0a1b2c3d.unpublished`), { recursive: true });
+    mkdirSync(join(toolchains, `.tensorrt-rtx-1.9.0.1.${process.pid}.0a1b2c3d.unpublished`));
+    await install({ wheel: writeWheel(folder) });
+    expect(left().sort()).toEqual([
+      `.tensorrt-rtx-1.9.0.1.${process.pid}.0a1b2c3d.unpublished`,
+      'tensorrt-rtx-1.9.0.1',
+    ]);
+  });
+
+  it('two at once end with one whole toolchain', async () => {
+    const wheel = writeWheel(folder);
+    const both = await Promise.all([install({ wheel }), install({ wheel })]);
+    expect(both.map(({ folder: place }) => place)).toEqual([both[0].folder, both[0].folder]);
+    expect(readManifest(both[0].folder)).toBeDefined();
+    expect(left()).toEqual(['tensorrt-rtx-1.9.0.1']);
+  });
+
+  it('is removed whole', async () => {
+    const { folder: place } = await install({ wheel: writeWheel(folder) });
+    removeToolchain(place);
+    expect(left()).toEqual([]);
+    expect(() => removeToolchain(place)).toThrow(/could not be written/);
+  });
+
+  it('believes only a manifest that it wrote', async () => {
+    const { folder: place } = await install({ wheel: writeWheel(folder) });
+    const path = join(place, 'toolchain.json');
+    const good = readFileSync(path, 'utf8');
+    for (const text of ['', '{', '{}', good.replace('trtforge.toolchain/1', 'other/1')]) {
+      writeFileSync(path, text);
+      expect(readManifest(place)).toBeUndefined();
+    }
+    copyFileSync(join(place, 'tensorrt_rtx_libs/__init__.py'), join(folder, 'kept'));
+    writeFileSync(path, good);
+    appendFileSync(join(place, 'tensorrt_rtx_libs/__init__.py'), '#');
+    expect(readManifest(place)).toBeUndefined();
+  });
+});
+
+describe('a wheel of any bytes', () => {
+  it('is opened or refused, never believed by accident, in bounded time', () => {
+    const original = readFileSync(writeWheel(folder));
+    const started = performance.now();
+    for (const bytes of mutations(original, 1500)) {
+      try {
+        const wheel = openWheel(bytesSource('mutated.whl', bytes));
+        expect(wheel.members.length).toBeGreaterThan(0);
+      } catch (error) {
+        expect(error).toBeInstanceOf(TrtforgeError);
+      }
+    }
+    expect(performance.now() - started).toBeLessThan(20_000);
+  });
+});
+
+function endedProcess(): Promise<number> {
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, ['-e', '0']);
+    child.on('exit', () => resolve(child.pid ?? 0));
+  });
+}
