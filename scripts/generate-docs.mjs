@@ -5,8 +5,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { catalogue } from '../dist/errors.js';
-import { registry } from '../dist/registry.js';
-import { resultSchemas } from '../dist/result-schemas.js';
+import { products } from '../dist/registry.js';
 
 const into = process.argv.indexOf('--into');
 const root = into < 0 ? fileURLToPath(new URL('..', import.meta.url)) : process.argv[into + 1];
@@ -32,32 +31,32 @@ function optionRow(spec) {
     spec.choices === undefined ? '' : `one of ${spec.choices.map((word) => `\`${word}\``).join(', ')}`,
     spec.repeat ? 'may be repeated' : '',
     spec.env === undefined ? '' : `environment \`${spec.env}\``,
-    spec.aliases === undefined ? '' : `also ${spec.aliases.map((name) => `\`${name}\``).join(', ')}`,
   ].filter((fact) => fact !== '');
   const described = [spec.describe, ...facts].join('; ');
   return `| \`${cell(spec.flags)}\` | ${cell(described)} | ${spec.default === undefined ? '' : `\`${cell(String(spec.default))}\``} |`;
 }
 
-function commandSection(command, path, level) {
+const rows = (specs) =>
+  specs.length === 0 ? [] : ['| option | meaning | default |', '|---|---|---|', ...specs.map(optionRow), ''];
+
+function verbSection({ path, summary, result }, command) {
   const argumentsText = (command.arguments ?? [])
     .map(({ name, optional, many }) =>
       optional ? `[${name}${many ? '...' : ''}]` : `${name}${many ? '...' : ''}`,
     )
     .join(' ');
   const options = Object.values(command.options);
-  const table =
-    options.length === 0
-      ? []
-      : ['| option | meaning | default |', '|---|---|---|', ...options.map(optionRow), ''];
+  const keys = options.filter(({ configOnly }) => configOnly);
   const examples = command.examples?.length ? ['```', ...command.examples, '```', ''] : [];
   const argumentLines = (command.arguments ?? []).map(({ name, describe }) => `- \`${name}\`: ${describe}`);
   return [
-    `${'#'.repeat(level)} trtforge ${path} ${argumentsText}`.trimEnd(),
+    `### trtforge ${path} ${argumentsText}`.trimEnd(),
     '',
-    `${command.summary.charAt(0).toUpperCase()}${command.summary.slice(1)}.`,
+    `${summary.charAt(0).toUpperCase()}${summary.slice(1)}. Result: [\`${result}\`](../schemas/${result}.json).`,
     '',
     ...(argumentLines.length ? [...argumentLines, ''] : []),
-    ...table,
+    ...rows(options.filter(({ configOnly }) => !configOnly)),
+    ...(keys.length === 0 ? [] : ['Keys of the configuration file:', '', ...rows(keys)]),
     ...examples,
   ];
 }
@@ -77,24 +76,14 @@ async function commandLinePage() {
     'The one time left without an answer is before the first line of trtforge runs: while Node itself starts, some 40 to 80 ms, a signal ends the process and stdout stays empty.',
     '',
   ];
-  for (const entry of registry) {
-    const loaded = await entry.load();
-    if ('run' in loaded) lines.push(...commandSection(loaded, loaded.name, 2));
-    else
-      lines.push(
-        `## trtforge ${loaded.name}`,
-        '',
-        `${loaded.summary.charAt(0).toUpperCase()}${loaded.summary.slice(1)}.`,
-        '',
-      );
-    for (const subcommand of loaded.subcommands ?? [])
-      lines.push(...commandSection(subcommand, `${loaded.name} ${subcommand.name}`, 3));
+  const verbs = products.flatMap((product) => product.verbs);
+  for (const group of new Set(verbs.map((verb) => verb.group))) {
+    lines.push(`## ${group}`, '');
+    for (const verb of verbs.filter((each) => each.group === group))
+      lines.push(...verbSection(verb, await verb.load()));
   }
   return `${lines.join('\n').trimEnd()}\n`;
 }
-
-/** What no command prints, but files hold. */
-const files = new Set(['gate-baseline', 'passport', 'toolchain']);
 
 /** What every command prints around its result with --json; a result that a file holds may lack it. */
 function framed(schema) {
@@ -111,10 +100,10 @@ mkdirSync(join(root, 'docs'), { recursive: true });
 mkdirSync(join(root, 'schemas'), { recursive: true });
 writeFileSync(join(root, 'docs', 'errors.md'), errorsPage());
 writeFileSync(join(root, 'docs', 'command-line.md'), await commandLinePage());
-for (const [name, schema] of Object.entries(await resultSchemas())) {
-  const plain = z.toJSONSchema(schema, { unrepresentable: 'any' });
-  writeFileSync(
-    join(root, 'schemas', `${name}.json`),
-    `${JSON.stringify(files.has(name) ? plain : framed(plain), null, 2)}\n`,
-  );
+const write = (name, schema) =>
+  writeFileSync(join(root, 'schemas', `${name}.json`), `${JSON.stringify(schema, null, 2)}\n`);
+const jsonSchema = async (schema) => z.toJSONSchema(await schema(), { unrepresentable: 'any' });
+for (const { verbs, files = {} } of products) {
+  for (const { result, schema } of verbs) write(result, framed(await jsonSchema(schema)));
+  for (const [name, schema] of Object.entries(files)) write(name, await jsonSchema(schema));
 }

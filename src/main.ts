@@ -9,7 +9,7 @@ process.once('SIGINT', stop).once('SIGTERM', stop);
 // Node 22 and later keep compiled code between runs; what follows must load after this.
 (nodeModule as { readonly enableCompileCache?: () => void }).enableCompileCache?.();
 const { runProgram } = await import('./cli/program.js');
-const { registry } = await import('./registry.js');
+const { products } = await import('./registry.js');
 const { writeFailed } = await import('./base/files/publish.js');
 const { packageVersion } = await import('./version.js');
 
@@ -41,7 +41,7 @@ process.exitCode = await runProgram(
     name: 'trtforge',
     version: packageVersion(),
     summary: 'The whole life of an NVIDIA TensorRT engine, from the ONNX file to the gate in CI.',
-    entries: registry,
+    products,
   },
   process.argv.slice(2),
   {

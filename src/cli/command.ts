@@ -1,5 +1,8 @@
+import type { z } from 'zod';
 import type { ExitCode } from '../errors.js';
 import type { EventListener } from '../events.js';
+import type { KnownIssue } from '../quality/explain/known-issues/issue.js';
+import type { ReportKind } from '../report/kind.js';
 import type { OptionTable, OptionValues } from './option.js';
 
 /** What a command's `run` is given besides its own options. */
@@ -8,6 +11,8 @@ export interface CommandContext {
   /** Aborted by Ctrl-C. Work that sees it ends its children, removes half-written files and throws TF_CANCELLED. */
   readonly signal: AbortSignal;
   readonly environment: NodeJS.ProcessEnv;
+  /** The core and every product: what they bring is asked for through this list. */
+  readonly products: readonly Product[];
   /** Whether the library's verbose lines are wanted. */
   readonly verbose?: boolean;
   /** Asks whoever sits at the terminal; absent where nobody does. */
@@ -51,26 +56,14 @@ export interface ArgumentSpec {
   readonly writes?: true;
 }
 
-/**
- * A command is three plain pieces: its options, `run` (options to a result that is data), `render` (the result as text; never called with --json).
- * Commands with subcommands (`cache ls`) list them; each is a command of its own. `gate` is one itself and has one (`gate init`).
- */
+/** A command is three plain pieces: its options, `run` (options to a result that is data), `render` (the result as text; never called with --json). */
 export interface Command<O extends OptionTable = OptionTable, R extends CommandResult = CommandResult> {
-  readonly name: string;
-  readonly summary: string;
   /** Shown under the options by --help. */
   readonly examples?: readonly string[];
   readonly arguments?: readonly ArgumentSpec[];
   readonly options: O;
-  readonly subcommands?: readonly Command[];
   run(inputs: readonly string[], options: OptionValues<O>, context: CommandContext): Promise<R>;
   render(result: R, output: TextOutput): void;
-}
-
-export interface CommandGroup {
-  readonly name: string;
-  readonly summary: string;
-  readonly subcommands: readonly Command[];
 }
 
 /** Types a command by its own option table and result, then forgets them so that commands fit one list. */
@@ -80,9 +73,42 @@ export function defineCommand<O extends OptionTable, R extends CommandResult>(
   return command as unknown as Command;
 }
 
-/** What the top-level help needs to know of a command before it is loaded. */
-export interface CommandEntry {
-  readonly name: string;
+/** What is known of a command before its module is loaded; one verb has one result. */
+export interface Verb {
+  /** As typed: `verify`, `engine layers`. */
+  readonly path: string;
   readonly summary: string;
-  load(): Promise<Command | CommandGroup>;
+  /** The heading that --help lists it under. */
+  readonly group: 'Engines' | 'Quality' | 'Store' | 'Machine' | 'Products';
+  /** The name of the result: `verify` is `trtforge.verify/1` and schemas/verify.json. */
+  readonly result: string;
+  schema(): Promise<z.ZodType>;
+  load(): Promise<Command>;
 }
+
+/** An earlier spelling of a command line, answered with the new one. */
+export interface FormerSpelling {
+  /** The old command, for the message: `verify --reference`. */
+  readonly was: string;
+  /** The new arguments for such old ones, without the program's name; undefined for arguments that are not this spelling. */
+  now(args: readonly string[]): readonly string[] | undefined;
+}
+
+/** What one folder adds to the program. Values only: everything heavy stands behind a function. */
+export interface Product {
+  readonly name: string;
+  readonly verbs: readonly Verb[];
+  /** Summaries of verbs of two words, by the first: `cache`. */
+  readonly families?: Readonly<Record<string, string>>;
+  /** Schemas of files that no command prints, by the name of their JSON Schema. */
+  readonly files?: Readonly<Record<string, () => Promise<z.ZodType>>>;
+  readonly formerly?: readonly FormerSpelling[];
+  /** Errors and warnings of its own that `explain` and every failing command recognize, beside the core's. */
+  readonly knownIssues?: () => Promise<readonly KnownIssue[]>;
+  /** Results of its own that `report` renders. */
+  readonly reports?: () => Promise<readonly ReportKind[]>;
+}
+
+/** What products recognize in logs beside the core. */
+export const issuesOfProducts = async (products: readonly Product[]): Promise<readonly KnownIssue[]> =>
+  (await Promise.all(products.map(({ knownIssues }) => knownIssues?.() ?? []))).flat();

@@ -18,8 +18,12 @@ export interface OptionSpec<T> {
    * and what it replaces must be of that kind. Without this mark a file that an option names is one that the command reads.
    */
   readonly writes?: true | readonly FileKind[];
-  /** Names that other tools use for the same option (`--minShapes`); accepted, not shown. */
-  readonly aliases?: readonly string[];
+  /** The heading that --help lists it under (default: Options). */
+  readonly group?: string;
+  /** Rarely needed: shown by --help all only. */
+  readonly advanced?: true;
+  /** A key of the configuration file that the command line does not take. */
+  readonly configOnly?: true;
   /** It decides what code runs or whose engines are trusted: a config file that was only found cannot set it. */
   readonly trust?: true;
 }
@@ -50,20 +54,25 @@ export function text(spec: Omit<OptionSpec<string>, 'parse'>): OptionSpec<string
 
 /** An option without a value: absent is false. */
 export function flag(
-  spec: Pick<OptionSpec<boolean>, 'flags' | 'describe' | 'env' | 'aliases' | 'trust'>,
+  spec: Pick<
+    OptionSpec<boolean>,
+    'flags' | 'describe' | 'env' | 'group' | 'advanced' | 'configOnly' | 'trust'
+  >,
 ): ValueOption<boolean> {
   return spec as ValueOption<boolean>;
 }
 
 /** An option that takes one of a few words. */
 export function choice<const C extends readonly string[]>(
-  spec: Pick<OptionSpec<string>, 'flags' | 'describe' | 'env' | 'aliases'> & {
+  spec: Pick<OptionSpec<string>, 'flags' | 'describe' | 'env' | 'group' | 'advanced' | 'configOnly'> & {
     readonly choices: C;
     readonly default: C[number];
   },
 ): ValueOption<C[number]>;
 export function choice<const C extends readonly string[]>(
-  spec: Pick<OptionSpec<string>, 'flags' | 'describe' | 'env' | 'aliases'> & { readonly choices: C },
+  spec: Pick<OptionSpec<string>, 'flags' | 'describe' | 'env' | 'group' | 'advanced' | 'configOnly'> & {
+    readonly choices: C;
+  },
 ): ValueOption<C[number] | undefined>;
 export function choice(spec: OptionSpec<string>): OptionSpec<string> {
   return spec;
@@ -80,13 +89,9 @@ export type OptionValues<O extends OptionTable> = {
 
 /** The long name of an option: `--min-shapes <shapes>` is `min-shapes`. */
 export function longName(spec: OptionSpec<unknown>): string {
-  const match = /--([a-z0-9-]+)/.exec(spec.flags);
-  if (match?.[1] === undefined) throw new Error(`Option «${spec.flags}» has no long name.`);
+  const match = /--([a-zA-Z0-9-]+)/.exec(spec.flags);
+  if (match?.[1] === undefined) throw new Error(`Option "${spec.flags}" has no long name.`);
   return match[1];
 }
 
 export const takesValue = (spec: OptionSpec<unknown>): boolean => spec.flags.includes('<');
-
-/** Names of the options that were given, of those that mean nothing in some way to use a command. */
-export const given = (wishes: Readonly<Record<string, unknown>>): readonly string[] =>
-  Object.entries(wishes).flatMap(([name, wish]) => (wish === undefined ? [] : [name]));

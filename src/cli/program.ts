@@ -1,11 +1,13 @@
 import { CommanderError, Option, Command as Parser } from 'commander';
 import { throwIfCancelled } from '../base/process/cancel.js';
+import { shellWord } from '../base/process/shell-word.js';
 import { ExitCode, TrtforgeError } from '../errors.js';
 import { explaining } from '../quality/explain/failure.js';
-import type { ArgumentSpec, Command, CommandEntry, CommandGroup } from './command.js';
+import { type ArgumentSpec, type Command, issuesOfProducts, type Product, type Verb } from './command.js';
 import { configText, type KnownKeys, loadConfig } from './config.js';
+import { withOwnFlags } from './foreign-flags.js';
 import { protectingNamedFiles } from './named-files.js';
-import { longName, type OptionTable, takesValue } from './option.js';
+import { longName, type OptionTable } from './option.js';
 import { type Console, printable, reportError, reportResult } from './output.js';
 import { createProgress } from './progress.js';
 import { resolveOptions } from './resolve.js';
@@ -14,7 +16,7 @@ export interface Program {
   readonly name: string;
   readonly version: string;
   readonly summary: string;
-  readonly entries: readonly CommandEntry[];
+  readonly products: readonly Product[];
 }
 
 /** Options that every command has; their names are not free for commands. */
@@ -29,7 +31,7 @@ interface GlobalOptions {
 }
 
 /**
- * Runs one command line and returns the process's exit code. Only the chosen command's module is loaded. Once `signal` is aborted, at any time, the command
+ * Runs one command line and returns the process's exit code. Only the chosen verb's module is loaded. Once `signal` is aborted, at any time, the command
  * ends with TF_CANCELLED.
  */
 export async function runProgram(
@@ -39,107 +41,145 @@ export async function runProgram(
   signal: AbortSignal = new AbortController().signal,
 ): Promise<ExitCode> {
   const json = argv.includes('--json');
-  const words = argv[0] === 'help' ? [...argv.slice(1), '--help'] : argv;
-  const name = words.find((word) => !word.startsWith('-'));
-  const entry = program.entries.find((candidate) => candidate.name === name);
+  const { args, everything } = helpArgs(argv);
+  const name = args.find((word) => !word.startsWith('-'));
+  const verbs = program.products.flatMap((product) => product.verbs);
+  const verb = chosenVerb(verbs, args);
+  let command: Command | undefined;
   try {
-    const parser = await buildParser(program, entry, console, signal);
-    await parser.tree.parseAsync(await wordsUpToUnknown(words, program.entries), { from: 'user' });
+    assertCurrentSpelling(program, args);
+    command = await verb?.load();
+    const own = command === undefined ? args : withOwnFlags(args, verb?.path ?? '', command.options);
+    const parser = buildParser({ program, verbs, verb, command, everything, argv, signal }, console);
+    await parser.tree.parseAsync(argsUpToUnknown(own, verbs), { from: 'user' });
     return parser.exitCode();
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return ExitCode.pass;
     // A command or subcommand is missing: commander has shown the help on stderr already.
     if (error instanceof CommanderError && error.code === 'commander.help' && !json) return ExitCode.badInput;
-    return reportError(usageError(error), { json, command: name ?? null }, console);
+    return reportError(usageError(error, verb?.path, command), { json, command: name ?? null }, console);
   }
 }
 
-/** commander answers --help before it sees that there is no such command: then the words end with the one that it does not know. */
-async function wordsUpToUnknown(words: readonly string[], entries: readonly CommandEntry[]) {
-  const [first, second] = words;
-  const entry = entries.find(({ name }) => name === first);
-  if (entry === undefined) return isWord(first) ? [first] : [...words];
-  const loaded = isWord(second) && second !== 'help' ? await entry.load() : undefined;
-  const isKnown =
-    loaded === undefined || 'run' in loaded || loaded.subcommands.some(({ name }) => name === second);
-  return isKnown ? [...words] : words.slice(0, 2);
+/** `help X` is `X --help`; `--help all` shows every option. */
+function helpArgs(argv: readonly string[]): {
+  readonly args: readonly string[];
+  readonly everything: boolean;
+} {
+  const args = argv[0] === 'help' ? [...argv.slice(1), '--help'] : argv;
+  const at = args.findIndex((arg, index) => arg === 'all' && isHelp(args[index - 1]));
+  return at < 0 ? { args, everything: false } : { args: args.toSpliced(at, 1), everything: true };
+}
+
+const isHelp = (word: string | undefined): boolean => word === '--help' || word === '-h';
+
+/** The verb of two words where there is one, else that of the first. */
+const chosenVerb = (verbs: readonly Verb[], [first, second]: readonly string[]): Verb | undefined =>
+  verbs.find(({ path }) => path === `${first} ${second}`) ?? verbs.find(({ path }) => path === first);
+
+/** Throws TF_USAGE with the new command line for one that was spelled otherwise in an earlier release. */
+function assertCurrentSpelling({ name, products }: Program, args: readonly string[]): void {
+  for (const { was, now } of products.flatMap(({ formerly }) => formerly ?? [])) {
+    const current = now(args);
+    if (current === undefined) continue;
+    const verb = current.slice(0, current[1]?.match(/^[a-z-]+$/) ? 2 : 1).join(' ');
+    throw new TrtforgeError('TF_USAGE', `\`${was}\` is now \`${verb}\`.`, {
+      remedy: `Run: ${name} ${current.map(shellWord).join(' ')}`,
+    });
+  }
+}
+
+/** commander answers --help before it sees that there is no such command: then the arguments end with the one that it does not know. */
+function argsUpToUnknown(args: readonly string[], verbs: readonly Verb[]): string[] {
+  const [first, second] = args;
+  const family = verbs.filter(({ path }) => path.split(' ')[0] === first);
+  if (family.length === 0) return isWord(first) ? [first] : [...args];
+  const isKnown = !isWord(second) || second === 'help' || chosenVerb(verbs, args) !== undefined;
+  return isKnown ? [...args] : args.slice(0, 2);
 }
 
 const isWord = (word: string | undefined): word is string => word !== undefined && !word.startsWith('-');
 
-async function buildParser(
-  program: Program,
-  chosen: CommandEntry | undefined,
-  console: Console,
-  signal: AbortSignal,
-) {
+/** One command line on its way: what it chose, and what the chosen command is. */
+interface Chosen {
+  readonly program: Program;
+  readonly verbs: readonly Verb[];
+  readonly verb: Verb | undefined;
+  readonly command: Command | undefined;
+  /** Whether --help shows the options that are rarely needed, too. */
+  readonly everything: boolean;
+  readonly argv: readonly string[];
+  readonly signal: AbortSignal;
+}
+
+function buildParser(chosen: Chosen, console: Console) {
+  const { program, verbs, verb, command } = chosen;
   let exitCode: ExitCode = ExitCode.pass;
   const tree = quiet(new Parser(program.name), console)
     .description(program.summary)
     .version(program.version, '-V, --version', 'print the version')
-    .helpOption('-h, --help', 'show help')
+    .helpOption('-h, --help', 'show help; after a command, --help all shows every option')
     .helpCommand('help [command]', 'show help for a command')
     .enablePositionalOptions();
-  for (const entry of program.entries) {
-    if (entry !== chosen) {
-      tree.command(entry.name, { hidden: false }).summary(entry.summary).helpOption(false);
-      continue;
+  const families = Object.assign({}, ...program.products.map((product) => product.families ?? {})) as Record<
+    string,
+    string
+  >;
+  const fill = (parser: Parser, path: string) => {
+    if (verb === undefined || command === undefined || path !== verb.path) return;
+    addOwn(parser, command, chosen);
+    const declared = command.arguments?.length ?? 0;
+    parser.action(async (...received: unknown[]) => {
+      const inputs = received
+        .slice(0, declared)
+        .flat()
+        .filter((input): input is string => typeof input === 'string');
+      exitCode = await execution({ ...chosen, command, path }, inputs, parser.opts(), console);
+    });
+  };
+  for (const first of new Set(verbs.map(({ path }) => path.split(' ')[0] ?? path))) {
+    const own = verbs.find(({ path }) => path === first);
+    const members = verbs.filter(({ path }) => path.startsWith(`${first} `));
+    const summary = own?.summary ?? families[first] ?? '';
+    const parser = quiet(tree.command(first), console)
+      .summary(summary)
+      .description(summary)
+      .helpGroup(`${(own ?? members[0])?.group}:`);
+    // Options behind a subcommand are its own, also where this command has one of the same name.
+    if (members.length > 0) parser.enablePositionalOptions();
+    for (const member of members) {
+      const child = quiet(parser.command(member.path.slice(first.length + 1)), console)
+        .summary(member.summary)
+        .description(member.summary);
+      fill(child, member.path);
     }
-    const loaded = await entry.load();
-    const execute = async (
-      command: Command,
-      path: string,
-      inputs: readonly string[],
-      raw: Record<string, unknown>,
-    ) => {
-      exitCode = await execution(
-        { command, path, signal, knownKeys: () => knownKeys(program) },
-        inputs,
-        raw,
-        console,
-      );
-    };
-    addCommand(tree, loaded, execute, console);
+    fill(parser, first);
   }
   return { tree, exitCode: () => exitCode };
 }
 
-type Execute = (
-  command: Command,
-  path: string,
-  inputs: readonly string[],
-  raw: Record<string, unknown>,
-) => Promise<void>;
-
-function addCommand(
-  parent: Parser,
-  loaded: Command | CommandGroup,
-  execute: Execute,
-  console: Console,
-  prefix = '',
-): void {
-  const parser = quiet(parent.command(loaded.name), console)
-    .summary(loaded.summary)
-    .description(loaded.summary);
-  const path = `${prefix}${loaded.name}`;
-  // Options behind a subcommand are its own, also where this command has one of the same name.
-  if (loaded.subcommands !== undefined) parser.enablePositionalOptions();
-  for (const subcommand of loaded.subcommands ?? [])
-    addCommand(parser, subcommand, execute, console, `${path} `);
-  if (!('run' in loaded)) return;
-  for (const argument of loaded.arguments ?? []) parser.argument(argumentUsage(argument), argument.describe);
-  addOptions(parser, loaded.options);
-  addGlobalOptions(parser);
-  if (loaded.examples?.length)
-    parser.addHelpText('after', `\nExamples:\n${loaded.examples.map((line) => `  ${line}`).join('\n')}`);
-  const declared = loaded.arguments?.length ?? 0;
-  parser.action(async (...received: unknown[]) => {
-    const inputs = received
-      .slice(0, declared)
-      .flat()
-      .filter((input): input is string => typeof input === 'string');
-    await execute(loaded, path, inputs, parser.opts());
-  });
+/** What a command itself takes. */
+function addOwn(parser: Parser, command: Command, { verb, everything }: Chosen): void {
+  for (const argument of command.arguments ?? []) parser.argument(argumentUsage(argument), argument.describe);
+  addOptions(parser, command.options, everything);
+  for (const [flags, description] of globalOptions)
+    parser.addOption(new Option(flags, description).helpGroup('Of every command:').hideHelp(!everything));
+  const hidden = Object.values(command.options).filter(({ advanced }) => advanced).length;
+  const more = everything
+    ? []
+    : [
+        `--help all: ${hidden === 0 ? '' : `${hidden} more, and `}options of every command (--json, --config …)`,
+      ];
+  const examples = (command.examples ?? []).slice(0, everything ? undefined : 3).map((line) => `  ${line}`);
+  parser
+    .helpOption('-h, --help', 'show help')
+    .addHelpText(
+      'after',
+      [...more, ...(examples.length === 0 ? [] : ['', 'Examples:', ...examples])]
+        .map((line) => `\n${line}`)
+        .join(''),
+    );
+  if (verb !== undefined) parser.summary(verb.summary);
 }
 
 const argumentUsage = ({ name, optional, many }: ArgumentSpec): string => {
@@ -147,17 +187,14 @@ const argumentUsage = ({ name, optional, many }: ArgumentSpec): string => {
   return optional ? `[${inner}]` : `<${inner}>`;
 };
 
-function addOptions(parser: Parser, table: OptionTable): void {
+function addOptions(parser: Parser, table: OptionTable, everything: boolean): void {
   const append = (value: string, previous: unknown) => [...(Array.isArray(previous) ? previous : []), value];
   for (const spec of Object.values(table)) {
-    const shown = new Option(spec.flags, describe(spec));
+    if (spec.configOnly) continue;
+    const shown = new Option(spec.flags, describe(spec)).hideHelp(spec.advanced === true && !everything);
+    if (spec.group !== undefined) shown.helpGroup(`${spec.group}:`);
     if (spec.repeat) shown.argParser(append);
     parser.addOption(shown);
-    for (const alias of spec.aliases ?? []) {
-      const hidden = new Option(takesValue(spec) ? `${alias} <value>` : alias).hideHelp();
-      if (spec.repeat) hidden.argParser(append);
-      parser.addOption(hidden);
-    }
   }
 }
 
@@ -182,21 +219,15 @@ const globalOptions = [
   ['--force', 'let results replace files that hold something of another kind, or were edited'],
 ] as const;
 
-function addGlobalOptions(parser: Parser): void {
-  for (const [flags, description] of globalOptions) parser.option(flags, description);
-}
-
-interface Execution {
+interface Execution extends Chosen {
   readonly command: Command;
-  /** The command's words: `cache ls`. */
+  /** The command as typed: `cache ls`. */
   readonly path: string;
-  readonly signal: AbortSignal;
-  readonly knownKeys: KnownKeys;
 }
 
-/** The way of one command: options resolved once, Ctrl-C as an abort signal, events to the terminal, the result as JSON or text. */
+/** One command: options resolved once, Ctrl-C as an abort signal, events to the terminal, the result as JSON or text. */
 async function execution(
-  { command, path, signal, knownKeys }: Execution,
+  { command, path, signal, program, verbs }: Execution,
   inputs: readonly string[],
   raw: Record<string, unknown>,
   console: Console,
@@ -209,7 +240,7 @@ async function execution(
     verbose: globals.verbose === true,
   });
   try {
-    const config = await loadConfig(globals.config, path, knownKeys);
+    const config = await loadConfig(globals.config, path, () => knownKeys(verbs));
     const options = resolveOptions(command.options, raw, config, console.environment);
     if (globals.printConfig === true) {
       const lines = (await configText(options.shown)).split('\n');
@@ -218,12 +249,14 @@ async function execution(
     }
     throwIfCancelled(signal, 'starting');
     const { environment, ask } = console;
-    const context = { signal, environment, ask, verbose: globals.verbose === true };
+    const { products } = program;
+    const context = { signal, environment, products, ask, verbose: globals.verbose === true };
     // Whatever a command asks of TensorRT: when it fails, the error says which known issue its lines show.
     const work = () =>
       explaining((emit) => command.run(inputs, options.values, { ...context, emit }), {
         emit: progress.listen,
         model: inputs.find((input) => input.endsWith('.onnx')),
+        knownIssues: () => issuesOfProducts(products),
       });
     const { result } = await protectingNamedFiles(
       command,
@@ -239,22 +272,27 @@ async function execution(
   }
 }
 
-async function knownKeys(program: Program): ReturnType<KnownKeys> {
-  const keys = new Map<string, ReadonlyMap<string, OptionTable[string]>>();
-  const note = (loaded: Command | CommandGroup, prefix: string) => {
-    for (const subcommand of loaded.subcommands ?? []) note(subcommand, `${prefix}${loaded.name} `);
-    if ('run' in loaded) {
-      const options = Object.values(loaded.options).map((spec) => [longName(spec), spec] as const);
-      keys.set(`${prefix}${loaded.name}`, new Map(options));
-    }
-  };
-  for (const entry of program.entries) note(await entry.load(), '');
-  return keys;
+async function knownKeys(verbs: readonly Verb[]): ReturnType<KnownKeys> {
+  const loaded = await Promise.all(verbs.map(async ({ path, load }) => ({ path, ...(await load()) })));
+  return new Map(
+    loaded.map(({ path, options }) => [
+      path,
+      new Map(Object.values(options).map((spec) => [longName(spec), spec] as const)),
+    ]),
+  );
 }
 
 /** commander's own complaints become TF_USAGE, with its «did you mean» kept; everything else stays what it is. */
-function usageError(error: unknown): unknown {
+function usageError(error: unknown, path = '', command?: Command): unknown {
   if (!(error instanceof CommanderError)) return error;
+  const unknown = /unknown option '(--[\w-]+)/.exec(error.message)?.[1];
+  const key = Object.values(command?.options ?? {}).find(
+    (spec) => spec.configOnly && `--${longName(spec)}` === unknown,
+  );
+  if (key !== undefined)
+    return new TrtforgeError('TF_USAGE', `\`${path}\` takes ${unknown} from a configuration file only.`, {
+      remedy: `Write \`${longName(key)}: …\` into trtforge.config.yaml, or into a file that --config names${key.env === undefined ? '' : `; or set ${key.env}`}.`,
+    });
   if (error.code === 'commander.help')
     return new TrtforgeError('TF_USAGE', 'The command line names no command.');
   const early = error.code === 'commander.unknownOption' ? globalOption(error.message) : undefined;

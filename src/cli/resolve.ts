@@ -45,11 +45,8 @@ function sourceOf(
   config: Config,
   environment: NodeJS.ProcessEnv,
 ): Source | undefined {
-  const said = [...new Set([spec.flags, ...(spec.aliases ?? [])].map((text) => attribute(text)))]
-    .map((name) => flagValue(name, flags))
-    .filter((value) => value !== undefined)
-    .flat();
-  if (said.length > 0) return { where: `--${longName(spec)}`, values: said };
+  const value = spec.configOnly ? undefined : flagValue(attribute(spec.flags), flags);
+  if (value !== undefined) return { where: `--${longName(spec)}`, values: [value].flat() };
   return configSource(longName(spec), config) ?? environmentSource(spec, environment);
 }
 
@@ -62,7 +59,7 @@ function readValue(spec: OptionSpec<unknown>, source: Source): unknown {
   return spec.repeat ? parsed : parsed.at(-1);
 }
 
-/** commander's name for a flag; `--min-shapes` and the alias `--minShapes` share one. `--no-cache` is `!cache`. */
+/** commander's name for a flag. `--no-cache` is `!cache`. */
 function attribute(flags: string): string {
   const shape = new Option(flags);
   return `${shape.negate ? '!' : ''}${shape.attributeName()}`;
@@ -89,7 +86,7 @@ function environmentSource(spec: OptionSpec<unknown>, environment: NodeJS.Proces
 function booleanOf(where: string, value: unknown): boolean {
   if (value === true || value === 'true' || value === '1') return true;
   if (value === false || value === 'false' || value === '0') return false;
-  throw new TrtforgeError('TF_USAGE', `${where} is on or off: «${String(value)}» is neither true nor false.`);
+  throw new TrtforgeError('TF_USAGE', `${where} is on or off: "${String(value)}" is neither true nor false.`);
 }
 
 function parseValue(spec: OptionSpec<unknown>, where: string, value: unknown): unknown {
@@ -98,7 +95,7 @@ function parseValue(spec: OptionSpec<unknown>, where: string, value: unknown): u
   }
   const text = String(value);
   if (spec.choices !== undefined && !spec.choices.includes(text)) {
-    throw new TrtforgeError('TF_USAGE', `${where}: «${text}» is not one of ${spec.choices.join(', ')}.`);
+    throw new TrtforgeError('TF_USAGE', `${where}: "${text}" is not one of ${spec.choices.join(', ')}.`);
   }
   if (spec.parse === undefined) return text;
   try {

@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import type { z } from 'zod';
 import { readText } from '../base/files/read-text.js';
 import { statIfThere } from '../base/files/stat.js';
 import { faultText } from '../base/text/schema-error.js';
 import { TrtforgeError } from '../errors.js';
-import { REPORT_FILE as BUNDLE_REPORT_FILE } from '../products/bundle/build-report.js';
-import { type BundleReport, bundleReportSchema } from '../products/bundle/report-schema.js';
-import { type ForgeResult, forgeResultSchema } from './result.js';
+import { defineReport, type ReportKind } from './kind.js';
+import { forgeResultSchema } from './result.js';
 
 /** The result's name in a run root. */
 export const RESULT_FILE = 'report.json';
@@ -14,36 +14,68 @@ export const RESULT_FILE = 'report.json';
 /** No report comes near this; reading something bigger as JSON would take the machine's memory. */
 const LARGEST_BYTES = 256 << 20;
 
-/**
- * Reads the result of a run: of a model from its run root or the `report.json` in it, of a bundle from its folder or the `build_report.json` in it. A folder
- * that has both is taken for a run root. Errors: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_REPORT_INVALID.
- */
-export function readResult(path: string): ForgeResult | BundleReport {
-  const isFolder = statIfThere(path)?.isDirectory() === true;
-  const names = [RESULT_FILE, BUNDLE_REPORT_FILE];
-  const file = isFolder
-    ? join(path, names.find((name) => existsSync(join(path, name))) ?? RESULT_FILE)
-    : path;
-  return parseResult(readText(file, LARGEST_BYTES, 'TF_REPORT_INVALID'), path);
+/** What `trtforge forge` writes. */
+export const forgeReport = defineReport({
+  schema: 'trtforge.forge/1',
+  file: RESULT_FILE,
+  parse: (json, path) => checkedResult(forgeResultSchema.safeParse(json), path, 'forge'),
+  load: async () => {
+    const [{ renderHtml }, { renderMarkdown }] = await Promise.all([
+      import('./html.js'),
+      import('./markdown.js'),
+    ]);
+    return { html: renderHtml, markdown: renderMarkdown };
+  },
+});
+
+export interface ReadReport {
+  readonly kind: ReportKind;
+  readonly result: unknown;
 }
 
-/** Checks the text of a `report.json` or a `build_report.json`; `path` is for the message. Errors: TF_REPORT_INVALID. */
-export function parseResult(text: string, path: string): ForgeResult | BundleReport {
+/**
+ * Reads the result of a run from its folder or its file. A folder that holds results of several kinds is of the first kind in the list.
+ * Errors: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_REPORT_INVALID.
+ */
+export function readReport(path: string, kinds: readonly ReportKind[]): ReadReport {
+  const isFolder = statIfThere(path)?.isDirectory() === true;
+  const names = kinds.map(({ file }) => join(path, file));
+  const file = isFolder ? (names.find((name) => existsSync(name)) ?? names[0] ?? path) : path;
+  return parseReport(readText(file, LARGEST_BYTES, 'TF_REPORT_INVALID'), path, kinds);
+}
+
+/** Checks the text of a result; its `schema` decides the kind, and the first kind judges one that has none. Errors: TF_REPORT_INVALID. */
+export function parseReport(text: string, path: string, kinds: readonly ReportKind[]): ReadReport {
   let json: unknown;
   try {
     json = JSON.parse(text);
   } catch (cause) {
     throw new TrtforgeError('TF_REPORT_INVALID', `${path} is not JSON.`, { cause });
   }
-  const isBundle =
-    typeof json === 'object' && json !== null && 'schema' in json && json.schema === 'trtforge.bundle/1';
-  const checked = (isBundle ? bundleReportSchema : forgeResultSchema).safeParse(json);
+  const schema = typeof json === 'object' && json !== null && 'schema' in json ? json.schema : undefined;
+  const kind = kinds.find((candidate) => candidate.schema === schema) ?? kinds[0];
+  if (kind === undefined) throw new TrtforgeError('TF_REPORT_INVALID', `${path} is of no known kind.`);
+  return { kind, result: kind.parse(json, path) };
+}
+
+/** The value that a schema has accepted. Throws TF_REPORT_INVALID with the first field that it has not; `command` wrote the file. */
+export function checkedResult<R>(checked: z.ZodSafeParseResult<R>, path: string, command: string): R {
   if (checked.success) return checked.data;
   throw new TrtforgeError(
     'TF_REPORT_INVALID',
-    `${path} is not a result of ${isBundle ? 'forge --meta' : 'forge'}: ${faultText(checked.error)}.`,
-    {
-      cause: checked.error,
-    },
+    `${path} is not a result of ${command}: ${faultText(checked.error)}.`,
+    { cause: checked.error },
   );
+}
+
+/** A report in one of the forms it is written in, with its file name. */
+export async function renderReport(
+  { kind, result }: ReadReport,
+  format: 'html' | 'markdown' | 'json',
+): Promise<{ readonly name: string; readonly content: string }> {
+  if (format === 'json') return { name: kind.file, content: `${JSON.stringify(result, null, 2)}\n` };
+  const views = await kind.load();
+  return format === 'html'
+    ? { name: 'report.html', content: views.html(result) }
+    : { name: 'report.md', content: views.markdown(result) };
 }

@@ -6,8 +6,6 @@ import { defineCommand } from '../command.js';
 import { cacheDir, trustOptions } from '../options/store.js';
 
 export const importCommand = defineCommand({
-  name: 'import',
-  summary: 'bring engines from elsewhere into the store: files, folders, .tar, buckets',
   arguments: [
     { name: 'SOURCES', describe: 'files, folders, .tar archives or s3://bucket/prefix', many: true },
   ],
@@ -43,8 +41,6 @@ export const importCommand = defineCommand({
 });
 
 export const exportCommand = defineCommand({
-  name: 'export',
-  summary: 'take engines out of the store, with passports and signatures: into a folder, a .tar, a bucket',
   arguments: [
     { name: 'TO', describe: 'a folder, FILE.tar or s3://bucket/prefix', writes: true },
     {

@@ -8,8 +8,6 @@ import { signKey } from '../options/store.js';
 import { placeOptions, withPlace } from './cache-store.js';
 
 export const keygen = defineCommand({
-  name: 'keygen',
-  summary: 'make a pair of Ed25519 keys: one half signs engines, the other is given to those who load them',
   examples: ['trtforge cache keygen -o trtforge-signing.pem'],
   options: {
     output: text({
@@ -33,8 +31,6 @@ export const keygen = defineCommand({
 });
 
 export const sign = defineCommand({
-  name: 'sign',
-  summary: 'sign engines of the store that are sound',
   arguments: [
     {
       name: 'ENGINES',

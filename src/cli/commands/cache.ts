@@ -13,18 +13,14 @@ import { collectGarbage } from '../../engines/store/collect-garbage.js';
 import { openStores } from '../../engines/store/open-stores.js';
 import { openTrust } from '../../engines/store/trust.js';
 import { TrtforgeError } from '../../errors.js';
-import { type CommandGroup, defineCommand, type TextOutput } from '../command.js';
+import { defineCommand, type TextOutput } from '../command.js';
 import { confirm, confirmOptions } from '../confirm.js';
-import { buildOptions, buildWishes } from '../options/build.js';
+import { buildOptions, buildRequest } from '../options/build.js';
 import { maxSize, storeOptions, storeWishes, trustOptions } from '../options/store.js';
 import { placeOptions, withPlace } from './cache-store.js';
-import { exportCommand, importCommand } from './cache-transfer.js';
-import { keygen, sign } from './cache-trust.js';
 import { missLines } from './miss-text.js';
 
-const ls = defineCommand({
-  name: 'ls',
-  summary: 'the engines in the store, the newest first',
+export const ls = defineCommand({
   options: placeOptions,
   run: (_inputs, options, { environment, signal }) =>
     withPlace(options, environment, undefined, (store) => listCache(store, signal)),
@@ -38,10 +34,7 @@ const ls = defineCommand({
   },
 });
 
-const why = defineCommand({
-  name: 'why',
-  summary:
-    'whether build would find an engine, by which rule, and if not, which field differs from the nearest engine of the model',
+export const why = defineCommand({
   arguments: [{ name: 'MODEL', describe: 'an ONNX model; options as for build' }],
   examples: ['trtforge cache why resnet50.onnx --precision fp16 --target tensorrt-rtx:sm_89'],
   options: { ...buildOptions, ...storeOptions },
@@ -53,7 +46,7 @@ const why = defineCommand({
     ]);
     const { close, ...stores } = await openStores(storeWishes(options), environment);
     try {
-      const prepared = await prepareBuild(buildWishes(model, options), { emit, signal, environment });
+      const prepared = await prepareBuild(buildRequest(model, options), { emit, signal, environment });
       return await whyCache(stores, prepared.identity, prepared.model, signal);
     } finally {
       close();
@@ -68,9 +61,7 @@ const why = defineCommand({
   },
 });
 
-const verify = defineCommand({
-  name: 'verify',
-  summary: 'hold every engine of the store against its passport (size, header, SHA-256) and what is trusted',
+export const verify = defineCommand({
   options: { ...placeOptions, ...trustOptions },
   run: async (_inputs, options, { environment, emit, signal }) => {
     const { verifyCache } = await import('../../engines/store/cache-verify.js');
@@ -88,9 +79,7 @@ const verify = defineCommand({
   },
 });
 
-const gc = defineCommand({
-  name: 'gc',
-  summary: 'remove the engines used least recently until the store fits its limit; never one in use',
+export const gc = defineCommand({
   examples: [
     'trtforge cache gc --max-size 50G',
     'trtforge cache gc --remote s3://team/engines --max-size 1T',
@@ -119,9 +108,7 @@ const gc = defineCommand({
   },
 });
 
-const clear = defineCommand({
-  name: 'clear',
-  summary: 'remove every engine from the store',
+export const clear = defineCommand({
   examples: ['trtforge cache clear --dry-run', 'trtforge cache clear --remote s3://team/engines --yes'],
   options: { ...placeOptions, ...confirmOptions },
   run: (_inputs, options, { environment, signal, ask }): Promise<CacheClearing> =>
@@ -156,9 +143,3 @@ function foreignLine({ name, sha256, bytes, oddities }: ForeignEntry, { colors }
   const facts = `${formatBytes(bytes)}  no passport, SHA-256 ${sha256.slice(0, 12)}  ${oddities.join(' ')}`;
   return `${colors.dim('–'.padEnd(12))}  ${name}  ${colors.dim(facts)}`;
 }
-
-export const command: CommandGroup = {
-  name: 'cache',
-  summary: 'what the engine store holds, and why it did not serve',
-  subcommands: [ls, why, verify, gc, clear, importCommand, exportCommand, keygen, sign],
-};

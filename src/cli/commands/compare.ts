@@ -11,8 +11,6 @@ import { toleranceOptions } from '../options/comparison.js';
 import { splitAtCommas, splitNames } from '../values.js';
 
 export const command = defineCommand({
-  name: 'compare',
-  summary: 'hold recorded outputs against others',
   arguments: [
     {
       name: 'A',

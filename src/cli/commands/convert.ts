@@ -11,8 +11,6 @@ import { conversionOptions, conversionWishes } from '../options/conversion.js';
 const LISTED = 8;
 
 export const command = defineCommand({
-  name: 'convert',
-  summary: 'FP32 ONNX to strongly typed FP16 or BF16',
   arguments: [{ name: 'MODEL', describe: 'an ONNX model of any size, with or without external data' }],
   examples: [
     'trtforge convert model.onnx -o model.fp16.onnx --precision fp16',

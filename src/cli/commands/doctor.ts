@@ -7,8 +7,6 @@ import { defineCommand, type TextOutput } from '../command.js';
 import { text } from '../option.js';
 
 export const command = defineCommand({
-  name: 'doctor',
-  summary: 'what this machine has for TensorRT, and what to do about the rest',
   options: {
     cacheDir: text({
       flags: '--cache-dir <folder>',

@@ -3,13 +3,11 @@ import { type ExplainResult, explainLog } from '../../quality/explain/explain.js
 import { readExplainable } from '../../quality/explain/explainable.js';
 import { LISTED_RUNS } from '../../quality/explain/log-reading.js';
 import { openModelNodes } from '../../quality/explain/model-nodes.js';
-import { defineCommand, type TextOutput } from '../command.js';
+import { defineCommand, issuesOfProducts, type TextOutput } from '../command.js';
 import { text } from '../option.js';
 import { renderIssues } from './issue-text.js';
 
 export const command = defineCommand({
-  name: 'explain',
-  summary: 'what a TensorRT log means, and what to do about it',
   arguments: [
     {
       name: 'LOG',
@@ -30,11 +28,14 @@ export const command = defineCommand({
     'trtexec --onnx=model.onnx 2>&1 | trtforge explain -',
     'trtforge explain build.log --json',
   ],
-  run: async ([log = ''], { model }): Promise<ExplainResult> => {
+  run: async ([log = ''], { model }, { products }): Promise<ExplainResult> => {
     // A model that cannot be read is the user's mistake here, and is said.
     if (model !== undefined) openModel(model).close();
-    const nodes = model === undefined ? undefined : openModelNodes(model);
-    return (await readExplainable(log, nodes)) ?? explainLog(log, nodes);
+    const means = {
+      model: model === undefined ? undefined : openModelNodes(model),
+      knownIssues: await issuesOfProducts(products),
+    };
+    return (await readExplainable(log, means)) ?? explainLog(log, means);
   },
   render: (result: ExplainResult, output: TextOutput) => {
     const { colors } = output;

@@ -1,9 +1,6 @@
 import { TrtforgeError } from '../../errors.js';
 import { forge } from '../../forge/forge.js';
 import { type ForgeOptions, type SkippablePhase, skippablePhases } from '../../forge/options.js';
-import { bundleOptions, bundleWishes, isBundle } from '../../products/bundle/commands/options.js';
-import { renderBundle } from '../../products/bundle/commands/text.js';
-import type { BundleReport } from '../../products/bundle/report-schema.js';
 import type { ForgeResult } from '../../report/result.js';
 import {
   accuracySentence,
@@ -14,93 +11,68 @@ import {
 } from '../../report/sentences.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { type OptionValues, option, text } from '../option.js';
-import { builderOption, buildOptions, buildWishes } from '../options/build.js';
+import { builderOption, buildOptions, buildRequest } from '../options/build.js';
 import { comparisonOptions, comparisonWishes } from '../options/comparison.js';
-import { loadOptions, loadWishes } from '../options/engine.js';
+import { loadOptions } from '../options/engine.js';
 import { storeOptions, storeWishes } from '../options/store.js';
 import { limited, timeoutOption } from '../options/timeout.js';
 import { splitAtCommas } from '../values.js';
 
 export const forgeOptions = {
-  ...buildOptions,
-  ...storeOptions,
-  ...builderOption,
-  ...comparisonOptions,
-  ...loadOptions,
-  ...bundleOptions,
-  ...timeoutOption,
   runRoot: text({
     flags: '--run-root <folder>',
     describe: 'where report, engine, typed model and logs go (default: runs/MODEL-PRECISION)',
     writes: true,
-    aliases: ['--outdir'],
   }),
+  ...buildOptions,
   skip: option({
     flags: '--skip <phases>',
     describe: 'leave out build (no TensorRT is needed then), verify, bench, or several by comma',
     parse: parsePhases,
     repeat: true,
   }),
+  ...comparisonOptions,
+  threads: { ...comparisonOptions.threads, configOnly: true } as typeof comparisonOptions.threads,
+  ...storeOptions,
+  ...builderOption,
+  weightBudget: loadOptions.weightBudget,
+  allowHostCode: { ...loadOptions.allowHostCode, configOnly: true } as typeof loadOptions.allowHostCode,
+  ...timeoutOption,
 };
 
-/** The options as the forge room takes them, for a single model. Throws TF_USAGE for options that contradict each other. */
-export const forgeWishes = (model: string, given: OptionValues<typeof forgeOptions>): ForgeOptions => ({
-  ...buildWishes(model, given),
-  ...storeWishes(given),
-  builder: given.builder,
-  runRoot: given.runRoot,
-  skip: given.skip.flat(),
-  verify: comparisonWishes(given),
-  ...loadWishes(given),
+/** The options as the forge room takes them. Throws TF_USAGE for options that contradict each other. */
+export const forgeRequest = (model: string, options: OptionValues<typeof forgeOptions>): ForgeOptions => ({
+  ...buildRequest(model, options),
+  ...storeWishes(options),
+  builder: options.builder,
+  runRoot: options.runRoot,
+  skip: options.skip.flat(),
+  verify: comparisonWishes(options),
+  allowHostCode: options.allowHostCode,
+  weightBudget: options.weightBudget,
 });
 
 export const command = defineCommand({
-  name: 'forge',
-  summary: 'from an ONNX file to a named, checked engine and its report',
-  arguments: [{ name: 'MODEL', describe: 'an ONNX model; none with --meta', optional: true }],
+  arguments: [{ name: 'MODEL', describe: 'an ONNX model' }],
   examples: [
     'trtforge forge resnet50.onnx --precision fp16 --target tensorrt-rtx:sm_89',
     "trtforge forge encoder.onnx --precision fp16 --profile 'ids:1x16/8x128/32x512' --run-root runs/encoder",
     'trtforge forge model.onnx --precision bf16 --skip build',
-    'trtforge forge --meta out/model_meta.json --outdir engines --precision fp16',
   ],
   options: forgeOptions,
-  run: limited(async ([model], options, context): Promise<ForgeResult | BundleReport> => {
-    const skip = options.skip.flat();
-    if (isBundle(model, options)) {
-      refuseSkippedBuild(skip);
-      const { seed, samples } = comparisonWishes(options);
-      const { forgeBundle } = await import('../../products/bundle/forge-bundle.js');
-      return forgeBundle(
-        {
-          ...bundleWishes(options, options.runRoot),
-          ...storeWishes(options),
-          builder: options.builder,
-          verbose: context.verbose ?? false,
-          check: skip.includes('verify') ? undefined : { seed, samples },
-        },
-        context,
-      );
-    }
-    return forge({ ...forgeWishes(model ?? '', options), verbose: context.verbose ?? false }, context);
-  }),
-  render: (result: ForgeResult | BundleReport, output) =>
-    result.schema === 'trtforge.bundle/1' ? renderBundle(result, output) : render(result, output),
+  run: limited(
+    ([model = ''], options, context): Promise<ForgeResult> =>
+      forge({ ...forgeRequest(model, options), verbose: context.verbose ?? false }, context),
+  ),
+  render,
 });
-
-function refuseSkippedBuild(skip: readonly SkippablePhase[]): void {
-  if (!skip.includes('build')) return;
-  throw new TrtforgeError('TF_USAGE', 'A bundle is built; --skip build leaves nothing of --meta to do.', {
-    remedy: 'Leave --skip build out, or forge the models one by one.',
-  });
-}
 
 function parsePhases(list: string): readonly SkippablePhase[] {
   return splitAtCommas(list).map((name) => {
     const phase = skippablePhases.find((candidate) => candidate === name);
     if (phase !== undefined) return phase;
-    throw new TrtforgeError('TF_USAGE', `«${name}» is not a phase that can be left out.`, {
-      remedy: `Phases that can be left out are ${skippablePhases.join(', ')}.`,
+    throw new TrtforgeError('TF_USAGE', `"${name}" is not a phase that can be skipped.`, {
+      remedy: `Phases that can be skipped are ${skippablePhases.join(', ')}.`,
     });
   });
 }

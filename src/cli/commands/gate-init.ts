@@ -5,9 +5,7 @@ import { type DraftedPolicy, draftPolicy } from '../../quality/gate/draft-policy
 import { defineCommand } from '../command.js';
 import { text } from '../option.js';
 
-export const init = defineCommand({
-  name: 'init',
-  summary: 'write a policy to begin with: what results measured becomes its limits, each with a comment',
+export const command = defineCommand({
   arguments: [
     { name: 'RESULTS', describe: 'what commands wrote with --json: FILE, or NAME=FILE', many: true },
   ],

@@ -8,7 +8,6 @@ import { junitXml } from '../../quality/gate/junit.js';
 import { countsText, droppedText, renderGateMarkdown } from '../../quality/gate/markdown.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { flag, text } from '../option.js';
-import { init } from './gate-init.js';
 
 const exitCodes = { ...outcomeExitCodes, warn: ExitCode.pass } as const;
 
@@ -17,8 +16,6 @@ interface GateAnswer extends GateResult {
 }
 
 export const command = defineCommand({
-  name: 'gate',
-  summary: 'say yes or no to results, by a policy with limits, baselines and waivers',
   arguments: [
     { name: 'POLICY', describe: 'the policy: a YAML file, see docs/gate.md' },
     {
@@ -33,7 +30,6 @@ export const command = defineCommand({
     'trtforge gate policy.yaml parity.json bench.json --baseline baseline.json --junit gate.xml --github',
     'trtforge gate policy.yaml bench.json --baseline baseline.json --update-baseline',
   ],
-  subcommands: [init],
   options: {
     baseline: text({
       flags: '--baseline <file>',
@@ -120,6 +116,6 @@ function render(result: GateAnswer, output: TextOutput): void {
     fail: red('FAIL'),
     inconclusive: yellow('inconclusive'),
   };
-  output.line(`${verdict[result.outcome]}  ${countsText(result)}  ${dim('again:')} ${result.repeat}`);
+  output.line(`${verdict[result.outcome]}  ${countsText(result)}  ${dim('To repeat:')} ${result.repeat}`);
   for (const annotation of result.annotations ?? []) output.line(annotation, 'workflow-command');
 }

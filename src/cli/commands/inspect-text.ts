@@ -65,8 +65,6 @@ export function renderPlan(facts: PlanFacts, output: TextOutput): void {
     'Loads in',
     facts.toolchains.map(({ name, loads, why }) => [name, marks[loads], dim(why)]),
   );
-  if (facts.stripped !== null)
-    section(output, 'Written', [[facts.stripped.path, formatBytes(facts.stripped.bytes)]]);
   renderFindings(facts.findings, output);
 }
 

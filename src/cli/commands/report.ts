@@ -1,15 +1,12 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { publishFile } from '../../base/files/publish.js';
-import { readResult } from '../../report/read.js';
+import { readReport, renderReport } from '../../report/read.js';
 import type { RenderedReport } from '../../report/result.js';
-import { viewsOf } from '../../report/views.js';
 import { defineCommand } from '../command.js';
 import { choice, text } from '../option.js';
 
 export const command = defineCommand({
-  name: 'report',
-  summary: 'render the report of a run again',
   examples: [
     'trtforge report runs/resnet50 --format html',
     'trtforge report engines',
@@ -30,13 +27,14 @@ export const command = defineCommand({
     }),
     output: text({
       flags: '-o, --output <file>',
-      describe: 'where to write it; - is stdout (default: report.html or its kin beside the result)',
+      describe:
+        'where to write it; - is stdout (default: report.html, report.md or report.json beside the result)',
       writes: true,
     }),
   },
-  run: async ([run = ''], options): Promise<RenderedReport> => {
-    const { name, render } = viewsOf(readResult(run))[options.format];
-    const content = render();
+  run: async ([run = ''], options, { products }): Promise<RenderedReport> => {
+    const kinds = (await Promise.all(products.map(({ reports }) => reports?.() ?? []))).flat();
+    const { name, content } = await renderReport(readReport(run, kinds), options.format);
     if (options.output === '-')
       return { schema: 'trtforge.report/1', format: options.format, path: null, content };
     const path = options.output ?? join(rootOf(run), name);

@@ -11,8 +11,6 @@ import { cudaGraphOption, engineOptions, engineWishes } from '../options/engine.
 import { integer, parseNamedFile, parseShapes, parseValueRange } from '../values.js';
 
 export const command = defineCommand({
-  name: 'run',
-  summary: 'run an engine, or a model on ONNX Runtime, and keep its outputs',
   arguments: [
     { name: 'FILE', describe: 'a TensorRT engine, or an ONNX model' },
     {
@@ -49,7 +47,6 @@ export const command = defineCommand({
         "shapes of random inputs, as x:1x3x224x224 (default: the profile's optimum, or sizes by name for a model)",
       parse: parseShapes,
       repeat: true,
-      aliases: ['--input-shapes'],
     }),
     valRange: option({
       flags: '--val-range <range>',

@@ -20,7 +20,7 @@ import type {
   ToolchainRemoveResult,
 } from '../../tensorrt/toolchain/results.js';
 import { isVersion } from '../../tensorrt/toolchain/version.js';
-import { type CommandContext, type CommandGroup, defineCommand, type TextOutput } from '../command.js';
+import { type CommandContext, defineCommand, type TextOutput } from '../command.js';
 import { choice, flag, option, text } from '../option.js';
 
 const folderOption = text({
@@ -41,9 +41,7 @@ function machineOf(context: CommandContext, folder: string | undefined) {
   );
 }
 
-const list = defineCommand({
-  name: 'list',
-  summary: 'every TensorRT found, and what it can do here',
+export const list = defineCommand({
   options: { folder: folderOption },
   run: async (_inputs, { folder }, context) => {
     const machine = machineOf(context, folder);
@@ -88,9 +86,7 @@ function renderToolchain(toolchain: ListedToolchain, { line, colors }: TextOutpu
   row('runs', ability(toolchain.run));
 }
 
-const install = defineCommand({
-  name: 'install',
-  summary: 'install tensorrt-rtx, which builds engines without a GPU',
+export const install = defineCommand({
   arguments: [{ name: 'PRODUCT', describe: 'tensorrt-rtx' }],
   options: {
     version: option({
@@ -192,9 +188,7 @@ function commandText(options: {
   return ['trtforge toolchain install tensorrt-rtx', ...given].join(' ');
 }
 
-const remove = defineCommand({
-  name: 'remove',
-  summary: 'remove a toolchain that trtforge installed',
+export const remove = defineCommand({
   arguments: [nameArgument],
   options: { folder: folderOption },
   run: async ([name = ''], { folder }, context): Promise<ToolchainRemoveResult> => {
@@ -217,9 +211,7 @@ const remove = defineCommand({
   render: ({ name, folder }: ToolchainRemoveResult, { line }) => line(`${name} is removed (${folder}).`),
 });
 
-const env = defineCommand({
-  name: 'env',
-  summary: 'the exports that make a toolchain visible to other programs',
+export const env = defineCommand({
   arguments: [nameArgument],
   options: {
     format: choice({
@@ -256,9 +248,3 @@ const env = defineCommand({
     for (const each of result.text.split('\n')) line(each);
   },
 });
-
-export const command: CommandGroup = {
-  name: 'toolchain',
-  summary: 'find, install and remove TensorRT',
-  subcommands: [list, install, remove, env],
-};

@@ -2,38 +2,28 @@ import { plural } from '../../base/text/quantity.js';
 import { guessLine } from '../../engines/run/guessed-run.js';
 import { type ExitCode, outcomeExitCodes, TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
-import type { ContractCheck } from '../../products/streaming/check-contract.js';
-import { runContractOnly, runReference } from '../../products/streaming/commands/verify.js';
-import { referenceOptions, streamWishes } from '../../products/streaming/commands/verify-options.js';
-import { renderContractCheck, renderReference } from '../../products/streaming/commands/verify-text.js';
-import type { ParityResult } from '../../products/streaming/compare/result-schema.js';
 import { checkText } from '../../quality/verify/checks.js';
 import type { VerifiedOutput, VerifyResult } from '../../quality/verify/result.js';
 import { verifyModel } from '../../quality/verify/verify.js';
 import { formatMeasure } from '../../report/sentences.js';
 import { defineCommand, type TextOutput } from '../command.js';
-import { choice, given, option, text } from '../option.js';
-import { comparisonOptions, comparisonWishes } from '../options/comparison.js';
+import { choice, option, text } from '../option.js';
+import { comparisonOptions, comparisonWishes, placeOptions } from '../options/comparison.js';
 import { cudaGraphOption, engineOptions, engineWishes } from '../options/engine.js';
 import { parseShapes } from '../values.js';
 
 export const command = defineCommand({
-  name: 'verify',
-  summary: 'hold a model or engine against a model on the same inputs, or against a recorded stream',
   arguments: [
     {
       name: 'CANDIDATE',
-      describe: 'what to judge: an ONNX model (a converted, quantized or simplified one) or an engine',
+      describe: 'what to judge: an ONNX model (converted, quantized or simplified) or an engine',
     },
   ],
   examples: [
     'trtforge verify model.fp16.onnx --against model.onnx',
-    'trtforge verify model.fp16.onnx --against model.onnx --shapes input_ids:4x128 --samples 8 --seed 1',
-    'trtforge verify model.engine --against model.onnx --plugin libplugins.so --device 1',
+    'trtforge verify model.engine --against model.onnx --shapes input_ids:4x128 --samples 8 --seed 1',
     'trtforge verify new.onnx --against old.onnx --atol 1e-3 --atol logits:1e-2 --inputs image=@cat.npy --json',
-    'trtforge verify encoder.engine --reference reference.jsonl --contract encoder.contract.json --mode closed-loop --report parity.html',
-    'trtforge verify encoder.fp16.onnx --reference reference.jsonl --decoder bundle/model_meta.json',
-    'trtforge verify encoder.onnx --contract-only --contract encoder.contract.json --reference reference.jsonl',
+    'trtforge verify model.engine --against model.onnx --plugin libplugins.so --device 1',
   ],
   options: {
     against: text({
@@ -50,42 +40,18 @@ export const command = defineCommand({
       describe: 'shapes of inputs with open dimensions, as x:1x3x224x224',
       parse: parseShapes,
       repeat: true,
-      aliases: ['--input-shapes'],
     }),
     ...comparisonOptions,
-    ...referenceOptions,
+    device: placeOptions.device,
     ...engineOptions,
     cudaGraph: cudaGraphOption,
   },
-  run: async ([candidate = ''], options, context): Promise<VerifyAnswer> => {
-    const { against, precision, reference } = options;
+  run: async ([candidate = ''], options, context): Promise<VerifyResult & { exitCode: ExitCode }> => {
+    const { against, precision } = options;
     const { emit, signal } = context;
-    const ofModels = {
-      '--against': against,
-      '--precision': precision,
-      '--shapes': options.shapes[0],
-      '--seed': options.seed,
-      '--samples': options.samples,
-      '--val-range': options.valRange[0],
-      '--inputs': options.inputs[0],
-    };
-    if (options.contractOnly) {
-      const ofBoth = { '--atol': options.atol[0], '--rtol': options.rtol[0], '--threads': options.threads };
-      const [wrong] = given({ ...ofModels, ...streamWishes(options), ...ofBoth });
-      if (wrong !== undefined)
-        throw new TrtforgeError('TF_USAGE', `--contract-only runs nothing, so ${wrong} decides nothing.`, {
-          remedy: 'Leave one of them out.',
-        });
-      return runContractOnly(candidate, options, context);
-    }
-    if (reference !== undefined) {
-      refuse('--against', ofModels);
-      return runReference(candidate, reference, options, context);
-    }
-    refuse('--reference', streamWishes(options));
     if (against === undefined) {
-      throw new TrtforgeError('TF_USAGE', 'There is no reference to hold the candidate against.', {
-        remedy: `Give it: trtforge verify ${candidate} --against MODEL, --reference for a recorded stream, or --contract-only to hold it against its contract alone.`,
+      throw new TrtforgeError('TF_USAGE', 'There is no reference to compare the candidate with.', {
+        remedy: `Pass it: trtforge verify ${candidate} --against MODEL; for a recorded stream: trtforge stream verify ${candidate} --reference REF`,
       });
     }
     const result = await inPhase(
@@ -108,27 +74,8 @@ export const command = defineCommand({
     );
     return { ...result, exitCode: outcomeExitCodes[result.outcome] };
   },
-  render: (answer, output) => {
-    if (answer.schema === 'trtforge.parity/1') renderReference(answer, output);
-    else if (answer.schema === 'trtforge.contract-check/1') renderContractCheck(answer, output);
-    else render(answer, output);
-  },
+  render,
 });
-
-type VerifyAnswer = (VerifyResult | ParityResult | ContractCheck) & { readonly exitCode: ExitCode };
-
-/** Options of the other way to judge are refused, not dropped; `way` is the option they belong to. */
-function refuse(way: '--against' | '--reference', wishes: Readonly<Record<string, unknown>>): void {
-  const [wrong] = given(wishes);
-  if (wrong === undefined) return;
-  throw new TrtforgeError(
-    'TF_USAGE',
-    wrong === way
-      ? '--against and --reference are two ways to judge a candidate.'
-      : `${wrong} is for ${way}, which is another way to judge a candidate.`,
-    { remedy: 'Leave one of them out.' },
-  );
-}
 
 function render(result: VerifyResult, output: TextOutput): void {
   const { bold, dim, green, red, yellow } = output.colors;
@@ -158,7 +105,7 @@ function render(result: VerifyResult, output: TextOutput): void {
   }
   output.line();
   for (const reason of result.reasons) output.line(`- ${reason}`);
-  output.line(`${colored[result.outcome]}  ${dim('again:')} ${result.repeat}`);
+  output.line(`${colored[result.outcome]}  ${dim('To repeat:')} ${result.repeat}`);
   if (result.next === undefined) return;
   output.line(result.next.message);
   if (result.next.command !== null) output.line(`${dim('Next:')} ${result.next.command}`);

@@ -1,4 +1,3 @@
-import { basename } from 'node:path';
 import { TrtforgeError } from '../../errors.js';
 import {
   type AgainstRequest,
@@ -7,19 +6,15 @@ import {
   type ShapeWish,
 } from '../../quality/bench/request.js';
 import type { ModeRequest } from '../../tensorrt/trtexec/request.js';
-import { flag, type OptionValues, option, text } from '../option.js';
+import { flag, type OptionValues, option } from '../option.js';
 import { integer, number, parseNamedFile, parseShapes, parseValueRange, splitAtCommas } from '../values.js';
 import { placeOptions, seedOption } from './comparison.js';
 import { engineOptions } from './engine.js';
-
-/** Rounds of a comparison; each measures both once. */
-const DEFAULT_ROUNDS = 10;
 
 /** For every command that measures engines. */
 export const graphFlag = flag({
   flags: '--graph',
   describe: 'launch inferences as a CUDA graph',
-  aliases: ['--useCudaGraph', '--cuda-graph'],
 });
 
 export const benchOptions = {
@@ -37,27 +32,25 @@ export const benchOptions = {
   noDataTransfers: flag({
     flags: '--no-data-transfers',
     describe: 'measure the GPU alone: nothing is copied between inferences',
-    aliases: ['--noDataTransfers'],
   }),
   graph: graphFlag,
   spinWait: flag({
     flags: '--spin-wait',
     describe: 'the host spins while it waits: steadier short times, a busy core',
-    aliases: ['--useSpinWait'],
   }),
   streams: option({
     flags: '--streams <n>',
+    advanced: true,
     describe: 'inferences at the same time, each with a context of its own',
     parse: integer(1, 256),
     default: defaultMode.streams,
-    aliases: ['--infStreams'],
   }),
   warmUp: option({
     flags: '--warm-up <ms>',
+    advanced: true,
     describe: 'milliseconds of inferences that are not counted',
     parse: number(0, 3_600_000),
     default: defaultMode.warmUpMs,
-    aliases: ['--warmUp'],
   }),
   duration: option({
     flags: '--duration <s>',
@@ -67,19 +60,21 @@ export const benchOptions = {
   }),
   iterations: option({
     flags: '--iterations <n>',
+    advanced: true,
     describe: 'at least so many inferences, however long they take',
     parse: integer(1, 10_000_000),
     default: defaultMode.iterations,
   }),
   idle: option({
     flags: '--idle <ms>',
+    advanced: true,
     describe: 'pause between inferences of a stream, milliseconds',
     parse: number(0, 60_000),
     default: 0,
-    aliases: ['--idleTime'],
   }),
   inputs: option({
     flags: '--inputs <name=@file>',
+    advanced: true,
     describe: 'an npy file to take for an input (default: seeded random numbers)',
     parse: parseNamedFile,
     repeat: true,
@@ -87,6 +82,7 @@ export const benchOptions = {
   seed: seedOption,
   valRange: option({
     flags: '--val-range <range>',
+    advanced: true,
     describe: 'values to draw from, [0,1] for all inputs or x:[0,1] for one',
     parse: parseValueRange,
     repeat: true,
@@ -101,26 +97,6 @@ export const benchOptions = {
     parse: parseSamplesPath,
     writes: true,
   }),
-  against: text({
-    flags: '--against <engine>',
-    describe: 'measure in turns with another engine and give the ratio of times with its interval',
-  }),
-  againstMode: option({
-    flags: '--against-mode <words>',
-    describe:
-      'what the other one is measured with instead: graph, no-graph, spin-wait, no-spin-wait, transfers, no-transfers, streams=N; alone it compares an engine with itself',
-    parse: parseModeWords,
-  }),
-  rounds: option({
-    flags: '--rounds <n>',
-    describe: `against: how often both are measured; the duration is divided among them (default: ${DEFAULT_ROUNDS})`,
-    parse: integer(3, 1000),
-  }),
-  failAbove: option({
-    flags: '--fail-above <ratio>',
-    describe: 'against: exit 1 when the time is above this multiple of the other, 4 when that cannot be said',
-    parse: number(0.01, 100),
-  }),
   wait: flag({ flags: '--wait', describe: 'wait while another bench measures on this GPU' }),
   device: option({
     flags: '--device <number>',
@@ -128,11 +104,47 @@ export const benchOptions = {
     parse: integer(0),
     default: 0,
   }),
-  provider: placeOptions.provider,
   ...engineOptions,
 };
 
 export type BenchOptionValues = OptionValues<typeof benchOptions>;
+
+/** For ONNX models: what ONNX Runtime can do. */
+export const modelBenchOptions = {
+  batch: benchOptions.batch,
+  shapes: benchOptions.shapes,
+  provider: placeOptions.provider,
+  device: placeOptions.device,
+  duration: benchOptions.duration,
+  warmUp: benchOptions.warmUp,
+  iterations: benchOptions.iterations,
+  idle: benchOptions.idle,
+  inputs: benchOptions.inputs,
+  seed: benchOptions.seed,
+  valRange: benchOptions.valRange,
+  samples: benchOptions.samples,
+};
+
+/** What only a comparison has. */
+export const compareOptions = {
+  mode: option({
+    flags: '--mode <changes>',
+    describe:
+      'what the second engine is measured with instead: graph, no-graph, spin-wait, no-spin-wait, transfers, no-transfers, streams=N',
+    parse: parseModeWords,
+  }),
+  rounds: option({
+    flags: '--rounds <n>',
+    describe: 'how often both are measured; the duration is divided among them',
+    parse: integer(3, 1000),
+    default: 10,
+  }),
+  failAbove: option({
+    flags: '--fail-above <ratio>',
+    describe: "exit 1 when the time is above this multiple of the second engine's, 4 when it is undecided",
+    parse: number(0.01, 100),
+  }),
+};
 
 /** What one side of a comparison changes. */
 type ModeChange = Partial<Pick<ModeRequest, 'graph' | 'spinWait' | 'transfers' | 'streams'>>;
@@ -186,7 +198,6 @@ export function benchRequest(engine: string, options: BenchOptionValues): BenchR
     engine,
     toolchain: options.toolchain,
     device: options.device,
-    ...(options.provider === undefined ? {} : { provider: options.provider }),
     plugins: options.plugin,
     allowHostCode: options.allowHostCode,
     weightBudget: options.weightBudget,
@@ -208,10 +219,10 @@ export function benchRequest(engine: string, options: BenchOptionValues): BenchR
   };
 }
 
-function shapeWish({ batch, shapes }: BenchOptionValues): ShapeWish {
+function shapeWish({ batch, shapes }: Pick<BenchOptionValues, 'batch' | 'shapes'>): ShapeWish {
   if (batch !== undefined && shapes.length > 0) {
-    throw new TrtforgeError('TF_USAGE', '--batch and --shapes are given together.', {
-      remedy: 'Give --batch for the open first axis, or --shapes for every input.',
+    throw new TrtforgeError('TF_USAGE', '--batch and --shapes contradict each other.', {
+      remedy: 'Pass --batch for the open first axis, or --shapes for every input.',
     });
   }
   if (batch !== undefined) return { kind: 'batches', batches: batch };
@@ -220,23 +231,56 @@ function shapeWish({ batch, shapes }: BenchOptionValues): ShapeWish {
   return { kind: 'shapes', shapes: new Map(named.map(({ name, dims }) => [name, dims])) };
 }
 
-/** The comparison that is asked for; undefined when none is. Throws TF_USAGE for options that have no meaning without it. */
-export function againstRequest(engine: string, options: BenchOptionValues): AgainstRequest | undefined {
-  const { against, againstMode, rounds, failAbove } = options;
-  if (against === undefined && againstMode === undefined) {
-    const alone = Object.entries({ '--rounds': rounds, '--fail-above': failAbove })
-      .filter(([, value]) => value !== undefined)
-      .map(([name]) => name);
-    if (alone.length === 0) return undefined;
-    throw new TrtforgeError('TF_USAGE', `${alone.join(' and ')} needs a comparison.`, {
-      remedy: `Add --against ENGINE, or --against-mode graph to compare ${basename(engine)} with itself.`,
+/** The same for an ONNX model on ONNX Runtime. */
+export function modelBenchRequest(
+  model: string,
+  options: OptionValues<typeof modelBenchOptions>,
+): BenchRequest {
+  const { provider, device = 0 } = options;
+  return {
+    engine: model,
+    toolchain: undefined,
+    device,
+    ...(provider === undefined ? {} : { provider }),
+    plugins: [],
+    allowHostCode: false,
+    shapes: shapeWish(options),
+    inputs: { seed: options.seed, ranges: options.valRange, files: options.inputs },
+    mode: {
+      ...defaultMode,
+      warmUpMs: options.warmUp,
+      durationMs: options.duration * 1000,
+      iterations: options.iterations,
+      idleMs: options.idle,
+    },
+    layers: false,
+    samples: options.samples,
+    wait: false,
+  };
+}
+
+/** Engines are measured on the GPU, models on ONNX Runtime: throws TF_USAGE for a model. */
+export function assertEngine(path: string, remedy: string): void {
+  if (/\.onnx$/i.test(path))
+    throw new TrtforgeError('TF_USAGE', `${path} is an ONNX model, not an engine.`, { remedy });
+}
+
+/** Both sides of a comparison; without a second engine, one engine in two modes. Throws TF_USAGE for a comparison of an engine with itself in one mode. */
+export function comparisonRequest(
+  engine: string,
+  second: string | undefined,
+  options: BenchOptionValues & OptionValues<typeof compareOptions>,
+): AgainstRequest {
+  const { mode, rounds, failAbove } = options;
+  if (second === undefined && mode === undefined)
+    throw new TrtforgeError('TF_USAGE', `There is nothing to compare ${engine} with.`, {
+      remedy: 'Name a second engine, or pass another mode for this one: --mode graph.',
     });
-  }
   const candidate = benchRequest(engine, options);
   const reference = {
     ...candidate,
-    engine: against ?? engine,
-    mode: { ...candidate.mode, ...againstMode },
+    engine: second ?? engine,
+    mode: { ...candidate.mode, ...mode },
   };
-  return { candidate, reference, rounds: rounds ?? DEFAULT_ROUNDS, failAbove };
+  return { candidate, reference, rounds, failAbove };
 }

@@ -1,171 +1,115 @@
 import { builderNames } from '../../engines/builder/plan-builders.js';
 import type { BuildWishes } from '../../engines/builder/prepare.js';
-import { type ProfileRequest, parseProfile } from '../../engines/identity/profile.js';
-import { defaultRecipe, type ProfileRange, type Recipe } from '../../engines/identity/recipe.js';
+import { builderConfigKeys, parseBuilderConfig } from '../../engines/identity/builder-config.js';
+import { type BatchRange, type ProfileRequest, parseProfile } from '../../engines/identity/profile.js';
+import type { ProfileRange } from '../../engines/identity/recipe.js';
 import { parseTarget } from '../../engines/identity/target.js';
 import { TrtforgeError } from '../../errors.js';
-import { choice, flag, type OptionValues, option, text } from '../option.js';
-import {
-  integer,
-  type NamedShape,
-  parseNamedSize,
-  parseShapes,
-  parseSize,
-  splitAtCommas,
-} from '../values.js';
-import { conversionOptions, conversionWishes, refuseWithoutConversion } from './conversion.js';
+import { choice, flag, type OptionTable, type OptionValues, option, text } from '../option.js';
+import { integer, type NamedShape, parseShapes, parseSize } from '../values.js';
+import { assertNothingConverted, conversionOptions, conversionWishes } from './conversion.js';
 
-const shapes = (which: string, what: string, alias: string) =>
+/** Sizes of trtexec's users: one profile of three options. */
+const shapes = (which: 'min' | 'opt' | 'max') =>
   option({
-    flags: `--${which}-shapes <shapes>`,
-    describe: `${what} of inputs with open dimensions: x:1x3x224x224, several by comma`,
+    flags: `--${which}Shapes <shapes>`,
+    describe: `as trtexec has it: the ${which} of one profile, x:1x3x224x224, several by comma`,
     parse: parseShapes,
     repeat: true,
-    aliases: [alias],
+    advanced: true,
+    group: 'Profiles',
   });
 
-/** Every option that decides what is built; `build` and `cache why` have the same. */
-export const buildOptions = {
+/** What an engine is for; every command that builds has the same. */
+export const targetOptions = {
   target: option({
     flags: '--target <target>',
     describe:
-      'tensorrt-rtx:sm_89,sm_120, tensorrt-rtx, tensorrt:sm_90 or tensorrt (default: tensorrt where it and a GPU are here, else tensorrt-rtx for sm_80, sm_86, sm_89 and sm_120)',
+      'tensorrt-rtx:sm_89,sm_120, tensorrt-rtx, tensorrt:sm_90 or tensorrt (default: tensorrt with a GPU, else tensorrt-rtx)',
     parse: parseTarget,
   }),
   toolchain: text({
     flags: '--toolchain <name>',
     trust: true,
+    advanced: true,
     describe:
-      'which TensorRT, by its name in trtforge toolchain list or its folder (default: the first for the target)',
+      'which TensorRT: a name of `trtforge toolchain list`, or its folder (default: the first for the target)',
   }),
   device: option({
     flags: '--device <number>',
-    describe:
-      'which of the visible GPUs: TensorRT builds on it, for its compute capability, and engines run on it; tensorrt-rtx builds without one (default: 0)',
+    describe: 'which visible GPU builds and runs (default: 0); tensorrt-rtx builds without one',
     parse: integer(0),
+    advanced: true,
   }),
+};
+
+/** Every option that decides what is built, besides profiles. */
+export const recipeOptions = {
+  ...targetOptions,
   precision: choice({
     flags: '--precision <type>',
-    describe: "as-is builds the graph's own types; fp16 and bf16 convert it first",
+    describe: "fp16 and bf16 convert the graph first; as-is builds the graph's own types",
     choices: ['as-is', 'fp16', 'bf16'],
     default: 'as-is',
   }),
   weaklyTyped: flag({
     flags: '--weakly-typed',
-    describe:
-      'TensorRT 10: let the builder choose precisions up to --precision instead of converting the graph',
+    describe: 'TensorRT 10: the builder chooses types up to --precision, and nothing is converted',
+    advanced: true,
   }),
-  ...conversionOptions('conversion: '),
-  profile: option({
-    flags: '--profile <ranges>',
-    describe:
-      'one optimization profile: NAME:MIN/OPT/MAX, several inputs by comma; repeat it for more profiles; NAME=MIN/OPT/MAX gives values of a shape tensor',
-    parse: parseProfile,
-    repeat: true,
-  }),
-  shapes: option({
-    flags: '--shapes <shapes>',
-    describe: 'one profile with these shapes as minimum, optimum and maximum',
-    parse: parseShapes,
-    repeat: true,
-  }),
-  minShapes: shapes('min', 'smallest shapes', '--minShapes'),
-  optShapes: shapes('opt', 'shapes to optimize for', '--optShapes'),
-  maxShapes: shapes('max', 'largest shapes', '--maxShapes'),
+  ...configOnly(conversionOptions('conversion: ')),
   workspace: option({
     flags: '--workspace <size>',
-    describe:
-      'most device memory that the builder may use for scratch space: 4G, 4096M; a bare number is MiB',
+    describe: 'most GPU memory that the builder may use as scratch space: 4G; a bare number is MiB',
     parse: parseSize,
   }),
-  memoryPool: option({
-    flags: '--memory-pool <pool:size>',
-    describe:
-      'limit of another memory pool: tactic-shared-memory, dla-managed-sram, dla-local-dram, dla-global-dram, workspace',
-    parse: parsePools,
+  builderConfig: text({
+    flags: '--builder-config <key=value>',
+    describe: `a builder setting: ${builderConfigKeys.join(', ')}; lists by comma`,
     repeat: true,
-    aliases: ['--memPoolSize'],
-  }),
-  optimizationLevel: option({
-    flags: '--optimization-level <n>',
-    describe: '0 builds fastest, 5 gives the fastest engine',
-    parse: integer(0, 5),
-    aliases: ['--builderOptimizationLevel'],
-  }),
-  builderFlag: text({
-    flags: '--builder-flag <name>',
-    describe: 'a builder flag by its name: refit, sparse-weights, version-compatible, no-tf32, …',
-    repeat: true,
-  }),
-  profilingVerbosity: choice({
-    flags: '--profiling-verbosity <level>',
-    describe: 'what the engine can tell of its layers later',
-    choices: ['layer-names-only', 'none', 'detailed'],
-    default: defaultRecipe.profilingVerbosity,
-  }),
-  hardwareCompatibility: choice({
-    flags: '--hardware-compatibility <level>',
-    describe: 'GPUs besides the one it is built on that may load the engine',
-    choices: ['none', 'ampere-plus', 'same-compute-capability'],
-    default: defaultRecipe.hardwareCompatibility,
-  }),
-  runtimePlatform: choice({
-    flags: '--runtime-platform <platform>',
-    describe: 'operating system that will load the engine',
-    choices: ['same-as-build', 'windows-amd64'],
-    default: defaultRecipe.runtimePlatform,
-  }),
-  maxAuxStreams: option({
-    flags: '--max-aux-streams <n>',
-    describe: 'most streams beside the main one',
-    parse: integer(0),
-    aliases: ['--maxAuxStreams'],
-  }),
-  avgTiming: option({
-    flags: '--avg-timing <n>',
-    describe: 'how many runs a kernel time is averaged over',
-    parse: integer(1),
-    default: defaultRecipe.avgTimingIterations,
-    aliases: ['--avgTiming'],
-  }),
-  tilingOptimizationLevel: choice({
-    flags: '--tiling-optimization-level <level>',
-    describe: 'how hard to search for tilings that keep data in the L2 cache',
-    choices: ['none', 'fast', 'moderate', 'full'],
-  }),
-  maxTactics: option({
-    flags: '--max-tactics <n>',
-    describe: 'most tactics tried per layer',
-    parse: integer(1),
-  }),
-  l2LimitForTiling: option({
-    flags: '--l2-limit-for-tiling <size>',
-    describe: 'most L2 cache that tiling may count on',
-    parse: parseSize,
-  }),
-  tacticSource: text({
-    flags: '--tactic-source <name>',
-    describe: 'only these tactic sources',
-    repeat: true,
-  }),
-  previewFeature: text({
-    flags: '--preview-feature <name>',
-    describe: 'a preview feature to turn on',
-    repeat: true,
+    advanced: true,
   }),
   plugin: text({
     flags: '--plugin <library>',
     trust: true,
-    describe: 'a plug-in library the model needs',
+    describe: 'a plug-in library that the model needs',
     repeat: true,
+    advanced: true,
   }),
+};
+
+/** The option table with every option as a key of the configuration file only. */
+function configOnly<O extends OptionTable>(table: O): O {
+  return Object.fromEntries(
+    Object.entries(table).map(([key, spec]) => [key, { ...spec, configOnly: true }]),
+  ) as unknown as O;
+}
+
+/** Every option that decides what is built; `build`, `forge` and `cache why` have the same. */
+export const buildOptions = {
+  ...recipeOptions,
+  profile: option({
+    flags: '--profile <ranges>',
+    describe:
+      'an optimization profile: x:1x3x224x224, or NAME:MIN/OPT/MAX, several inputs by comma; NAME=MIN/OPT/MAX for values of a shape tensor',
+    parse: parseProfile,
+    repeat: true,
+    group: 'Profiles',
+  }),
+  batch: option({
+    flags: '--batch <n>',
+    describe: 'size of the open first axis of every input: 8, or MIN/OPT/MAX as 1/8/64',
+    parse: parseBatch,
+    group: 'Profiles',
+  }),
+  minShapes: shapes('min'),
+  optShapes: shapes('opt'),
+  maxShapes: shapes('max'),
   name: text({
     flags: '--name <name>',
-    describe: "the model's name in the engine's readable name (default: the file's)",
-  }),
-  modelVersion: text({
-    flags: '--model-version <version>',
-    describe: "the model's version there (default: the first digits of its digest)",
+    describe:
+      "NAME or NAME:VERSION in the engine's readable name (default: the file's, and digits of its digest)",
+    advanced: true,
   }),
 };
 export type BuildOptionValues = OptionValues<typeof buildOptions>;
@@ -173,103 +117,83 @@ export type BuildOptionValues = OptionValues<typeof buildOptions>;
 /** Who builds; not part of what is built, so `cache why` does not ask. */
 export const builderOption = {
   builder: choice({
-    flags: '--builder <who>',
-    describe:
-      'native calls the library; trtexec runs the program of that name, in the words of its version (its logs: ~/.cache/trtforge/build_logs)',
+    flags: '--builder <builder>',
+    describe: 'native calls the library; trtexec runs that program (logs: ~/.cache/trtforge/build_logs)',
     choices: builderNames,
     default: 'native',
+    advanced: true,
   }),
 };
 
-/** The options as the engine room takes them. Throws TF_USAGE for options that contradict each other. */
-export function buildWishes(model: string, options: BuildOptionValues): BuildWishes {
-  if (options.precision === 'as-is') refuseWithoutConversion(options);
+/** The options as the builder takes them. Throws TF_USAGE for options that contradict each other. */
+export function buildRequest(model: string, options: BuildOptionValues): BuildWishes {
+  const [modelName, modelVersion] = options.name === undefined ? [] : nameAndVersion(options.name);
   return {
     model,
+    ...recipeRequest(options),
+    profiles: profilesOf(options),
+    batch: options.batch,
+    modelName,
+    modelVersion,
+  };
+}
+
+/** The same without a model and its profiles. */
+export function recipeRequest(
+  options: OptionValues<typeof recipeOptions>,
+): Omit<BuildWishes, 'model' | 'profiles' | 'batch'> {
+  if (options.precision === 'as-is') assertNothingConverted(options);
+  const settings = parseBuilderConfig(options.builderConfig);
+  const { workspace } = options;
+  return {
     target: options.target,
     toolchain: options.toolchain,
     device: options.device,
     precision: options.precision,
     weaklyTyped: options.weaklyTyped,
     conversion: conversionWishes(options),
-    profiles: profilesOf(options),
-    settings: settingsOf(options),
+    settings: {
+      ...settings,
+      memoryPools: { ...settings.memoryPools, ...(workspace === undefined ? {} : { workspace }) },
+    },
     plugins: options.plugin,
-    modelName: options.name,
-    modelVersion: options.modelVersion,
   };
 }
 
-function settingsOf(options: BuildOptionValues): NonNullable<BuildWishes['settings']> {
-  return {
-    memoryPools: poolsOf(options),
-    optimizationLevel: options.optimizationLevel ?? null,
-    maxAuxStreams: options.maxAuxStreams ?? null,
-    avgTimingIterations: options.avgTiming,
-    tilingOptimizationLevel: options.tilingOptimizationLevel ?? null,
-    maxTactics: options.maxTactics ?? null,
-    l2LimitForTiling: options.l2LimitForTiling ?? null,
-    profilingVerbosity: options.profilingVerbosity,
-    hardwareCompatibility: options.hardwareCompatibility,
-    runtimePlatform: options.runtimePlatform,
-    flags: [...options.builderFlag],
-    tacticSources: options.tacticSource.length === 0 ? null : [...options.tacticSource],
-    previewFeatures: [...options.previewFeature],
-  };
+/** `yolo:3` is the model yolo in its version 3. */
+function nameAndVersion(name: string): readonly [string, string | undefined] {
+  const colon = name.lastIndexOf(':');
+  return colon < 0 ? [name, undefined] : [name.slice(0, colon), name.slice(colon + 1)];
 }
 
-type PoolName = keyof Recipe['memoryPools'];
-
-/** Pools by our names and by trtexec's. */
-const poolNames: Readonly<Record<string, PoolName>> = {
-  workspace: 'workspace',
-  'tactic-shared-memory': 'tacticSharedMemory',
-  tacticSharedMem: 'tacticSharedMemory',
-  'dla-managed-sram': 'dlaManagedSram',
-  dlaSRAM: 'dlaManagedSram',
-  'dla-local-dram': 'dlaLocalDram',
-  dlaLocalDRAM: 'dlaLocalDram',
-  'dla-global-dram': 'dlaGlobalDram',
-  dlaGlobalDRAM: 'dlaGlobalDram',
-};
-
-function parsePools(list: string): readonly { readonly pool: PoolName; readonly bytes: number }[] {
-  return splitAtCommas(list).map((part) => {
-    const { name, bytes } = parseNamedSize(part);
-    const pool = Object.hasOwn(poolNames, name) ? poolNames[name] : undefined;
-    if (pool !== undefined) return { pool, bytes };
-    throw new TrtforgeError('TF_USAGE', `«${name}» is not a memory pool.`, {
-      remedy: `Pools are ${Object.keys(poolNames)
-        .filter((known) => known === known.toLowerCase())
-        .join(', ')}.`,
-    });
+/** Reads `8` or `1/8/64`. */
+function parseBatch(value: string): BatchRange {
+  const sizes = value.split('/').map(integer(1, 65_536));
+  const [min = 1, opt = min, max = opt] = sizes;
+  if (sizes.length === 1 || (sizes.length === 3 && min <= opt && opt <= max)) return { min, opt, max };
+  throw new TrtforgeError('TF_USAGE', `"${value}" is not a batch.`, {
+    remedy: 'Write one size, 8, or minimum, optimum and maximum in ascending order, 1/8/64.',
   });
 }
 
-function poolsOf({ workspace, memoryPool }: BuildOptionValues): Recipe['memoryPools'] {
-  const pools = { ...defaultRecipe.memoryPools };
-  for (const { pool, bytes } of memoryPool.flat()) pools[pool] = bytes;
-  if (workspace !== undefined) pools.workspace = workspace;
-  return pools;
-}
-
-/** Profiles are said in one of three ways: --profile, --shapes, or the three of --min-shapes, --opt-shapes and --max-shapes. */
+/** Profiles come from --profile, from --batch, or from trtexec's three options. */
 function profilesOf(options: BuildOptionValues): readonly ProfileRequest[] {
-  const fixed = options.shapes.flat();
   const [min, opt, max] = [options.minShapes.flat(), options.optShapes.flat(), options.maxShapes.flat()];
-  const ways = [options.profile, fixed, [...min, ...opt, ...max]].filter((way) => way.length > 0);
-  if (ways.length > 1) {
+  const ways = [
+    options.profile,
+    [...min, ...opt, ...max],
+    options.batch === undefined ? [] : [options.batch],
+  ];
+  if (ways.filter((way) => way.length > 0).length > 1) {
     throw new TrtforgeError(
       'TF_USAGE',
-      '--profile, --shapes and --min-shapes/--opt-shapes/--max-shapes are given together.',
+      '--profile, --batch and --minShapes are three ways to set profiles.',
       {
-        remedy: 'Say the profiles in one of these ways; --profile takes several profiles.',
+        remedy: 'Use one of them; --profile takes several profiles.',
       },
     );
   }
-  if (fixed.length > 0) return [rangesOf(fixed, fixed, fixed)];
-  if (min.length + opt.length + max.length > 0) return [rangesOf(min, opt, max)];
-  return options.profile;
+  return min.length + opt.length + max.length > 0 ? [rangesOf(min, opt, max)] : options.profile;
 }
 
 function rangesOf(
@@ -285,10 +209,8 @@ function rangesOf(
     if (low === undefined || middle === undefined || high === undefined) {
       throw new TrtforgeError(
         'TF_USAGE',
-        `Input «${name}» needs --min-shapes, --opt-shapes and --max-shapes.`,
-        {
-          remedy: 'Give all three, or --shapes for one fixed shape.',
-        },
+        `Input "${name}" is not in all of --minShapes, --optShapes and --maxShapes.`,
+        { remedy: `Pass all three, or one profile: --profile '${name}:MIN/OPT/MAX'.` },
       );
     }
     ranges.set(name, { min: [...low], opt: [...middle], max: [...high], values: false });

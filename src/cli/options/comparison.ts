@@ -39,7 +39,7 @@ export const placeOptions = {
 /** What random inputs are drawn with by commands that always draw them. */
 export const seedOption = option({
   flags: '--seed <number>',
-  describe: 'of the random inputs',
+  describe: 'seed of the random inputs',
   parse: integer(0),
   default: 0,
 });
@@ -48,31 +48,32 @@ export const seedOption = option({
 export const comparisonOptions = {
   seed: option({
     flags: '--seed <number>',
-    describe: 'of the random inputs (default: 0)',
+    describe: 'seed of the random inputs (default: 0)',
     parse: integer(0),
   }),
   samples: option({
     flags: '--samples <count>',
     describe: 'how many sets of inputs (default: 3)',
     parse: integer(1, 10_000),
-    aliases: ['--iterations'],
   }),
   valRange: option({
     flags: '--val-range <range>',
-    describe:
-      'values to draw from, [0,1] for all inputs or x:[0,1] for one; overrules what the graph suggests',
+    advanced: true,
+    describe: 'range of random inputs: [0,1] for all or x:[0,1] for one (default: from the graph)',
     parse: parseValueRange,
     repeat: true,
   }),
   inputs: option({
     flags: '--inputs <name=@file>',
-    describe: 'an npy file to take for an input',
+    advanced: true,
+    describe: 'an npy file for an input',
     parse: parseNamedFile,
     repeat: true,
   }),
   ...toleranceOptions,
   threads: option({
     flags: '--threads <count>',
+    advanced: true,
     describe: 'threads of ONNX Runtime (default: one a core)',
     parse: integer(1, 1024),
   }),

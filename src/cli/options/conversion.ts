@@ -11,43 +11,36 @@ export const conversionOptions = (prefix = '') => ({
     describe: `${prefix}nodes whose name matches stay FP32`,
     parse: pattern,
     repeat: true,
-    aliases: ['--nodes_to_exclude'],
   }),
   keepOps: text({
     flags: '--keep-ops <types>',
     describe: `${prefix}operators that stay FP32, separated by commas`,
     repeat: true,
-    aliases: ['--op_types_to_exclude'],
   }),
   convertOps: text({
     flags: '--convert-ops <types>',
     describe: `${prefix}operators converted although they stay FP32 by default`,
     repeat: true,
-    aliases: ['--op_types_to_include'],
   }),
   initMax: option({
     flags: '--init-max <number>',
     describe: `${prefix}a weight with a larger magnitude keeps its nodes FP32 (default: the largest value of the type)`,
     parse: number(0),
-    aliases: ['--init_max'],
   }),
   calibration: text({
     flags: '--calibration <npz>',
     describe: `${prefix}one sample of inputs; the model runs on it and --data-max applies`,
     repeat: true,
-    aliases: ['--calibration_data'],
   }),
   dataMax: option({
     flags: '--data-max <number>',
     describe: `${prefix}an activation beyond this in calibration keeps its nodes FP32 (default: 1024 for fp16)`,
     parse: number(0),
-    aliases: ['--data_max'],
   }),
   maxReductionDepth: option({
     flags: '--max-reduction-depth <terms>',
     describe: `${prefix}products and sums over more terms stay FP32 (default: no limit)`,
     parse: integer(1),
-    aliases: ['--max_depth_of_reduction'],
   }),
   ioTypes: choice({
     flags: '--io-types <what>',
@@ -62,8 +55,8 @@ type ConversionOptionValues = OptionValues<ReturnType<typeof conversionOptions>>
 export function conversionWishes(options: ConversionOptionValues): ConversionWishes {
   const { keepNodes, ioTypes, initMax, dataMax, maxReductionDepth, calibration } = options;
   if (dataMax !== undefined && calibration.length === 0) {
-    throw new TrtforgeError('TF_USAGE', '--data-max judges what a calibration has seen, and there is none.', {
-      remedy: 'Give a sample of inputs with --calibration sample.npz.',
+    throw new TrtforgeError('TF_USAGE', '--data-max needs a calibration, and there is none.', {
+      remedy: 'Pass a sample of inputs: --calibration sample.npz.',
     });
   }
   return {
@@ -79,7 +72,7 @@ export function conversionWishes(options: ConversionOptionValues): ConversionWis
 }
 
 /** Throws TF_USAGE for an option that judges a conversion where nothing is converted. */
-export function refuseWithoutConversion(options: ConversionOptionValues): void {
+export function assertNothingConverted(options: ConversionOptionValues): void {
   const judged = [
     ['--calibration', options.calibration.length > 0],
     ['--init-max', options.initMax !== undefined],
@@ -88,7 +81,7 @@ export function refuseWithoutConversion(options: ConversionOptionValues): void {
   const useless = judged.find(([, isSaid]) => isSaid)?.[0];
   if (useless === undefined) return;
   throw new TrtforgeError('TF_USAGE', `${useless} is about a conversion, and the model is built as it is.`, {
-    remedy: 'Say --precision fp16 or bf16, or leave the option out.',
+    remedy: 'Pass --precision fp16 or bf16, or remove the setting.',
   });
 }
 

@@ -2,16 +2,20 @@ import type { EngineWishes } from '../../engines/runtime/tensorrt/engine-options
 import { choice, flag, type OptionValues, option, text } from '../option.js';
 import { parseSize } from '../values.js';
 
-/** What only loading hears: for commands that also build, which say plug-ins and toolchain among what they build with. */
+/** What only loading takes: for commands that also build, which have plug-ins and toolchain among their own options. */
 export const loadOptions = {
   weightBudget: option({
     flags: '--weight-budget <size>',
+    group: 'Engine loading',
+    advanced: true,
     describe:
       'engines with weight streaming: how much of the weights stays on the GPU: 4G, 0 for as little as there can be, automatic (default: all)',
     parse: (value) => (value === 'automatic' ? value : value === '0' ? 0 : parseSize(value)),
   }),
   allowHostCode: flag({
     flags: '--allow-host-code',
+    group: 'Engine loading',
+    advanced: true,
     trust: true,
     describe: 'version-compatible engines carry their own runtime: let that code run here',
   }),
@@ -22,12 +26,16 @@ export const engineOptions = {
   ...loadOptions,
   plugin: text({
     flags: '--plugin <library>',
+    group: 'Engine loading',
+    advanced: true,
     trust: true,
     describe: 'engines: a plug-in library it needs',
     repeat: true,
   }),
   toolchain: text({
     flags: '--toolchain <name>',
+    group: 'Engine loading',
+    advanced: true,
     trust: true,
     describe:
       'engines: which TensorRT, by its name in trtforge toolchain list or its folder (default: the first that loads it)',
@@ -37,6 +45,8 @@ export const engineOptions = {
 /** For commands that run engines step by step. */
 export const cudaGraphOption = choice({
   flags: '--cuda-graph <when>',
+  group: 'Engine loading',
+  advanced: true,
   describe: 'engines: replay runs from a CUDA graph (default: auto, as soon as shapes repeat)',
   choices: ['auto', 'always', 'never'],
 });
@@ -62,16 +72,3 @@ export const loadWishes = ({
   allowHostCode,
   weightBudget,
 });
-
-/** Names of the options that were given: for commands that load an engine only at times. */
-export const engineOptionsGiven = (options: EngineOptionValues): readonly string[] => [
-  ...(options.plugin.length > 0 ? ['--plugin'] : []),
-  ...(options.toolchain === undefined ? [] : ['--toolchain']),
-  ...(options.cudaGraph === undefined ? [] : ['--cuda-graph']),
-  ...loadOptionsGiven(options),
-];
-
-export const loadOptionsGiven = (options: OptionValues<typeof loadOptions>): readonly string[] => [
-  ...(options.allowHostCode ? ['--allow-host-code'] : []),
-  ...(options.weightBudget === undefined ? [] : ['--weight-budget']),
-];

@@ -19,7 +19,7 @@ export const maxSize = option({
   env: 'TENSORRT_CACHE_MAX_SIZE',
 });
 
-/** Whose engines are believed. The library reads the environment variables itself, so that code and command line agree. */
+/** Whose engines are trusted. The library reads the environment variables itself, so that code and command line agree. */
 export const trustOptions = {
   requireSignature: flag({
     flags: '--require-signature',
@@ -42,29 +42,29 @@ export const signKey = text({
   describe: 'the private key that signs engines built here (default: TRTFORGE_SIGNING_KEY)',
 });
 
+/** The option as a key of the configuration file, or by its environment variable: for commands that build. */
+const inConfig = <S extends object>(spec: S): S => ({ ...spec, configOnly: true });
+
 /** Where engines are kept, and whether the store is asked; for commands that build or load. */
 export const storeOptions = {
-  cacheDir,
-  cacheFrom: text({
-    flags: '--cache-from <folder>',
-    trust: true,
-    describe:
-      'another store that is asked after it and never written; repeat it for more (default: TRTFORGE_CACHE_FROM)',
-    repeat: true,
-  }),
+  cacheDir: { ...cacheDir, group: 'Store', advanced: true } as typeof cacheDir,
   remote: text({
     flags: '--remote <address>',
     trust: true,
     describe:
       'a store shared by machines: s3://bucket/prefix or http://host:9000/bucket (default: ARTIFACTS_BUCKET); none for none',
+    group: 'Store',
+    advanced: true,
   }),
-  maxSize,
-  ...trustOptions,
-  signKey,
-  noCache: flag({ flags: '--no-cache', describe: 'neither ask the stores nor keep the engine there' }),
+  noCache: flag({
+    flags: '--no-cache',
+    describe: 'neither ask the stores nor keep the engine there',
+    group: 'Store',
+  }),
   forceRebuild: flag({
     flags: '--force-rebuild',
-    describe: 'build even though the store has the engine, and replace it there',
+    describe: 'build although the store has the engine, and replace it there',
+    group: 'Store',
   }),
   timingCache: text({
     flags: '--timing-cache <file>',
@@ -72,8 +72,21 @@ export const storeOptions = {
     default: 'auto',
     // What a cache begins with is TensorRT's own affair and may look like a plan.
     writes: ['binary data', 'a TensorRT plan'],
-    aliases: ['--timingCacheFile'],
+    group: 'Store',
+    advanced: true,
   }),
+  cacheFrom: inConfig(
+    text({
+      flags: '--cache-from <folder>',
+      trust: true,
+      describe: 'another store that is asked after it and never written (default: TRTFORGE_CACHE_FROM)',
+      repeat: true,
+    }),
+  ),
+  maxSize: inConfig(maxSize),
+  requireSignature: inConfig(trustOptions.requireSignature),
+  trustKey: inConfig(trustOptions.trustKey),
+  signKey: inConfig(signKey),
 };
 
 type StoreOptionValues = OptionValues<typeof storeOptions>;
@@ -83,7 +96,7 @@ export function storeWishes(
   options: StoreOptionValues,
 ): StoreWishes & Pick<BuildOrLoadWishes, 'forceRebuild' | 'timingCache'> {
   if (options.noCache && options.forceRebuild) {
-    throw new TrtforgeError('TF_USAGE', '--no-cache and --force-rebuild are given together.', {
+    throw new TrtforgeError('TF_USAGE', '--no-cache and --force-rebuild contradict each other.', {
       remedy:
         '--no-cache alone always builds and keeps nothing; --force-rebuild replaces what the store has.',
     });

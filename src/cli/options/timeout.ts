@@ -6,8 +6,8 @@ import { number } from '../values.js';
 export const timeoutOption = {
   timeout: option({
     flags: '--timeout <s>',
-    describe:
-      'end the command after so many seconds, with every process it has started (default: no limit; a large model may be silent for ten minutes)',
+    describe: 'end the command and its processes after so many seconds (default: no limit)',
+    advanced: true,
     parse: number(0.001, 2_000_000),
   }),
 };
@@ -22,7 +22,7 @@ export const limited =
   (inputs, options, context) =>
     withinTime(options.timeout, context, (inner) => run(inputs, options, inner));
 
-/** Does a command's work, and ends it when it takes longer. Errors: TF_TIMEOUT, with the last lines of what was running where it says them. */
+/** Does a command's work, and ends it when it takes longer. Errors: TF_TIMEOUT, with the last lines of what was running where it has them. */
 export async function withinTime<T>(
   seconds: number | undefined,
   context: CommandContext,
@@ -43,7 +43,7 @@ function timedOut(seconds: number, error: TrtforgeError): TrtforgeError {
   const where = typeof log === 'string' ? ` Its log is ${log}.` : '';
   const tail =
     Array.isArray(lastLines) && lastLines.length > 0 ? ` Its last lines:\n${lastLines.join('\n')}` : '';
-  return new TrtforgeError('TF_TIMEOUT', `Not done after ${seconds} s. ${error.message}${where}${tail}`, {
+  return new TrtforgeError('TF_TIMEOUT', `Not finished after ${seconds} s. ${error.message}${where}${tail}`, {
     details: { ...error.details, seconds },
     cause: error,
   });

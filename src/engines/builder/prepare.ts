@@ -22,7 +22,14 @@ import { type ConversionWishes, conversionRecipe } from '../identity/conversion.
 import type { EngineExtension } from '../identity/engine-name.js';
 import { machineFacts } from '../identity/machine.js';
 import { readModelContent } from '../identity/model-content.js';
-import { type ProfileRequest, parseProfile, resolveProfiles, suggestProfile } from '../identity/profile.js';
+import {
+  type BatchRange,
+  batchProfile,
+  type ProfileRequest,
+  parseProfile,
+  resolveProfiles,
+  suggestProfile,
+} from '../identity/profile.js';
 import type { ModelContent } from '../identity/read-model.js';
 import { defaultRecipe, type Recipe } from '../identity/recipe.js';
 import { recipeSchema } from '../identity/recipe-schema.js';
@@ -45,6 +52,8 @@ export interface BuildWishes {
   readonly weaklyTyped?: boolean | undefined;
   /** One for each optimization profile, as text (`x:1x3x224x224/8x3x224x224/32x3x224x224`) or as data. */
   readonly profiles?: readonly (string | ProfileRequest)[] | undefined;
+  /** Sizes of the open first axis of every input, instead of `profiles`. */
+  readonly batch?: BatchRange | undefined;
   /** Everything else of the recipe that differs from the library's defaults. */
   readonly settings?: Partial<
     Omit<Recipe, 'precision' | 'conversion' | 'stronglyTyped' | 'profiles' | 'pluginDigests'>
@@ -161,7 +170,7 @@ function resolveRecipe(wishes: BuildWishes, content: ModelContent, toolchain: Fo
       precision === 'as-is' || !stronglyTyped ? null : conversionRecipe(precision, wishes.conversion),
     stronglyTyped,
     profiles: [
-      ...resolveProfiles(content.inputs, (wishes.profiles ?? []).map(asProfile), () =>
+      ...resolveProfiles(content.inputs, requestedProfiles(wishes, content), () =>
         suggestFor(wishes.model, content),
       ),
     ],
@@ -170,6 +179,14 @@ function resolveRecipe(wishes: BuildWishes, content: ModelContent, toolchain: Fo
     previewFeatures: [...new Set(settings.previewFeatures)].sort(),
     pluginDigests: (wishes.plugins ?? []).map(digestFile).sort(),
   };
+}
+
+function requestedProfiles({ batch, profiles = [] }: BuildWishes, { inputs }: ModelContent) {
+  if (batch === undefined) return profiles.map(asProfile);
+  if (profiles.length === 0) return [batchProfile(inputs, batch)];
+  throw new TrtforgeError('TF_USAGE', 'Profiles and a batch are passed together.', {
+    remedy: 'Pass one of them.',
+  });
 }
 
 /** What the graph does with its inputs says more of their sizes than their declarations. */

@@ -64,6 +64,29 @@ export function resolveProfiles(
   return open.length === 0 && profiles.every((one) => Object.keys(one).length === 0) ? [] : profiles;
 }
 
+/** Sizes of the first axis in one profile. */
+export interface BatchRange {
+  readonly min: number;
+  readonly opt: number;
+  readonly max: number;
+}
+
+/** One profile with these sizes in the first axis of every input whose only open dimension it is. Throws TF_PROFILE_INVALID where no input is so. */
+export function batchProfile(inputs: readonly ValueFacts[], batch: BatchRange): ProfileRequest {
+  const ranges = new Map<string, ProfileRange>();
+  for (const { name, shape } of inputs) {
+    const [first, ...rest] = shape ?? [];
+    if (first === undefined || typeof first === 'number' || !rest.every((size) => typeof size === 'number'))
+      continue;
+    const at = (size: number) => [size, ...rest.map(Number)];
+    ranges.set(name, { min: at(batch.min), opt: at(batch.opt), max: at(batch.max), values: false });
+  }
+  if (ranges.size > 0) return ranges;
+  throw invalid('No input of the model has an open first axis and no other open dimension.', {
+    remedy: "Remove --batch, or pass the whole range: --profile 'x:1x80x16/8x80x64/8x80x256'.",
+  });
+}
+
 const isOpen = ({ shape }: ValueFacts): boolean =>
   shape?.some((dimension) => typeof dimension !== 'number') ?? false;
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { findingSchema } from '../../formats/onnx/model-facts.js';
 
-/** What `inspect` says of a plan file, from its bytes and what lies beside it; nothing is loaded. */
+/** What `engine inspect` reports of a plan file, from its bytes and what lies beside it; nothing is loaded. */
 export const planFactsSchema = z.strictObject({
   schema: z.literal('trtforge.inspect-plan/1'),
   kind: z.literal('plan'),
@@ -24,8 +24,6 @@ export const planFactsSchema = z.strictObject({
     .nullable(),
   /** The passport beside the plan, as it stands there; null when there is none that can be read. */
   passport: z.strictObject({ path: z.string(), content: z.unknown() }).nullable(),
-  /** Where the plan was written without its foreign header, when that was asked for. */
-  stripped: z.strictObject({ path: z.string(), bytes: z.int().nonnegative() }).nullable(),
   /** For each TensorRT of the plan's product on this machine, whether it can load the plan. */
   toolchains: z.array(
     z.strictObject({
@@ -37,3 +35,12 @@ export const planFactsSchema = z.strictObject({
   findings: z.array(findingSchema),
 });
 export type PlanFacts = z.infer<typeof planFactsSchema>;
+
+/** What `engine strip-header` writes: the plan without what an exporter put in front of it. */
+export const strippedPlanSchema = z.strictObject({
+  schema: z.literal('trtforge.engine-strip-header/1'),
+  file: z.string(),
+  path: z.string(),
+  bytes: z.int().nonnegative(),
+});
+export type StrippedPlan = z.infer<typeof strippedPlanSchema>;

@@ -1,7 +1,7 @@
 import { TrtforgeError } from '../../errors.js';
 import type { Flavour } from '../../tensorrt/toolchain/toolchain.js';
 import type { PlanFacts } from './facts.js';
-import { type PlanHeader, planDigest, readPlanHeader, stripForeignHeader } from './header.js';
+import { type PlanHeader, planDigest, readPlanHeader } from './header.js';
 import { loadsIn } from './loads.js';
 
 interface PassportOfPlan {
@@ -10,7 +10,7 @@ interface PassportOfPlan {
 }
 
 /** What lies around a plan, read by the caller. */
-export interface PlanSurroundings {
+export interface PlanEnvironment {
   readonly passport: {
     readonly path: string;
     /** The passport, null when there is none; may throw when it cannot be believed. */
@@ -22,21 +22,18 @@ export interface PlanSurroundings {
     readonly version: string;
     readonly flavour?: Flavour;
   }[];
-  /** Where to write the plan without its foreign header. */
-  readonly stripTo?: string | undefined;
 }
 
-/** Everything that can be said of a plan file without loading it. Throws TF_PLAN_INVALID, and what stripping throws. */
-export function inspectPlan(path: string, surroundings: PlanSurroundings): PlanFacts {
+/** Everything that can be said of a plan file without loading it. Throws TF_PLAN_INVALID. */
+export function inspectPlan(path: string, environment: PlanEnvironment): PlanFacts {
   const header = readPlanHeader(path);
   const sha256 = planDigest(header);
   const findings = headerFindings(header);
-  const passport = passportFacts(header, sha256, surroundings.passport, findings);
+  const passport = passportFacts(header, sha256, environment.passport, findings);
   const flags =
     passport !== null && isOf(passport.content, header, sha256)
       ? passport.content.identity?.document.recipe.flags
       : undefined;
-  const { stripTo } = surroundings;
   return {
     schema: 'trtforge.inspect-plan/1',
     kind: 'plan',
@@ -51,8 +48,7 @@ export function inspectPlan(path: string, surroundings: PlanSurroundings): PlanF
         ? null
         : { ...header.foreignHeader, content: { ...header.foreignHeader.content } },
     passport,
-    stripped: stripTo === undefined ? null : stripForeignHeader(path, stripTo),
-    toolchains: surroundings.toolchains
+    toolchains: environment.toolchains
       .filter(({ product }) => product === header.product)
       .map((toolchain) => ({ name: toolchain.name, ...loadsIn(header, toolchain, flags) })),
     findings,
@@ -69,7 +65,7 @@ function headerFindings(header: PlanHeader): PlanFacts['findings'] {
     findings.push({
       code: 'plan-foreign-header',
       severity: 'warning',
-      message: `${foreignHeader.bytes} bytes of ${foreignHeader.kind === 'ultralytics' ? 'Ultralytics metadata' : 'JSON'} stand before the plan; trtexec and TensorRT's own runtimes refuse the file with a «magic tag» error. --strip-header OUT writes the plan alone.`,
+      message: `${foreignHeader.bytes} bytes of ${foreignHeader.kind === 'ultralytics' ? 'Ultralytics metadata' : 'JSON'} stand before the plan; trtexec and TensorRT's own runtimes refuse the file with a «magic tag» error. trtforge engine strip-header writes the plan alone.`,
       where: path,
     });
   }
@@ -87,7 +83,7 @@ function headerFindings(header: PlanHeader): PlanFacts['findings'] {
 function passportFacts(
   header: PlanHeader,
   sha256: string,
-  { path, read }: PlanSurroundings['passport'],
+  { path, read }: PlanEnvironment['passport'],
   findings: PlanFacts['findings'],
 ): { readonly path: string; readonly content: PassportOfPlan } | null {
   try {

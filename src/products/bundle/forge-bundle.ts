@@ -3,9 +3,10 @@ import { publishFile } from '../../base/files/publish.js';
 import { TrtforgeError } from '../../errors.js';
 import { ignoreEvents, inPhase } from '../../events.js';
 import { explaining } from '../../quality/explain/failure.js';
-import { viewsOf } from '../../report/views.js';
 import { buildBundle } from './build-bundle.js';
 import type { BundleContext, BundleRequest } from './bundle-request.js';
+import { renderBundleMarkdown } from './report/markdown.js';
+import { renderBundleHtml } from './report/page.js';
 import type { BundleReport } from './report-schema.js';
 
 /**
@@ -30,8 +31,8 @@ export async function forgeBundle(
 /** Where the run itself failed, that matters more than a page that could not be written. */
 function writePages(report: BundleReport): void {
   try {
-    const { html, markdown } = viewsOf(report);
-    for (const { name, render } of [markdown, html]) publishFile(join(report.outdir, name), render());
+    publishFile(join(report.outdir, 'report.md'), renderBundleMarkdown(report));
+    publishFile(join(report.outdir, 'report.html'), renderBundleHtml(report));
   } catch (error) {
     if (report.failure === null || !(error instanceof TrtforgeError)) throw error;
   }

@@ -2,9 +2,8 @@ import { z } from 'zod';
 import { openFile } from '../../base/files/byte-source.js';
 import { rawLines } from '../../tensorrt/trtexec/log/lines.js';
 import { explainedIssueSchema, logLineSchema } from './explained-issue.js';
-import { LogReading } from './log-reading.js';
+import { type ExplainMeans, LogReading } from './log-reading.js';
 import { loggedRunSchema, runOutcomeSchema } from './logged-run.js';
-import type { ModelNodes } from './model-nodes.js';
 import { FIRST_BYTES, refuseBinary } from './text-only.js';
 
 export const explainResultSchema = z.object({
@@ -31,20 +30,20 @@ export const explainResultSchema = z.object({
 export type ExplainResult = z.infer<typeof explainResultSchema>;
 
 /** Explains a log of trtexec, or of anything that prints TensorRT's messages, in constant memory. Errors: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_USAGE for what is no text. */
-export function explainLog(path: string, model?: ModelNodes): ExplainResult {
+export function explainLog(path: string, means?: ExplainMeans): ExplainResult {
   const file = openFile(path);
   try {
     const start = Buffer.alloc(FIRST_BYTES);
     refuseBinary(path, start.subarray(0, file.read(start, 0, start.length)));
-    return explainLines(path, rawLines(file), model);
+    return explainLines(path, rawLines(file), means);
   } finally {
     file.close();
   }
 }
 
 /** The same for raw lines from anywhere; `log` names them. */
-export function explainLines(log: string, lines: Iterable<string>, model?: ModelNodes): ExplainResult {
-  const reading = new LogReading(model);
+export function explainLines(log: string, lines: Iterable<string>, means?: ExplainMeans): ExplainResult {
+  const reading = new LogReading(means);
   for (const line of lines) reading.take(line);
   return explanation(log, reading);
 }

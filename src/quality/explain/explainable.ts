@@ -2,8 +2,7 @@ import { openFile } from '../../base/files/byte-source.js';
 import { pythonJson } from '../../base/text/lenient-json.js';
 import { LineCutter } from '../../tensorrt/trtexec/stream-lines.js';
 import { type ExplainResult, explainLines, explanation } from './explain.js';
-import { LogReading } from './log-reading.js';
-import type { ModelNodes } from './model-nodes.js';
+import { type ExplainMeans, LogReading } from './log-reading.js';
 import { FIRST_BYTES, refuseBinary } from './text-only.js';
 
 /** Results of trtforge are far smaller; a larger document is taken for a log. */
@@ -18,17 +17,17 @@ const DEEPEST = 12;
  */
 export async function readExplainable(
   path: string,
-  model?: ModelNodes,
+  means?: ExplainMeans,
   standardInput: AsyncIterable<Buffer | string> = process.stdin,
 ): Promise<ExplainResult | undefined> {
-  if (path === '-') return explainStream(standardInput, model);
+  if (path === '-') return explainStream(standardInput, means);
   if (!path.endsWith('.json')) return undefined;
   const source = openFile(path);
   try {
     if (source.size > LARGEST_RESULT) return undefined;
     const bytes = Buffer.alloc(source.size);
     const text = bytes.toString('utf8', 0, source.read(bytes, 0, source.size));
-    return explainLines(path, linesIn(text), model);
+    return explainLines(path, linesIn(text), means);
   } finally {
     source.close();
   }
@@ -39,9 +38,9 @@ const STANDARD_INPUT = 'standard input';
 /** A verbose build prints hundreds of megabytes, so lines are read as they come; only what may be a JSON document is kept until its end. */
 async function explainStream(
   stream: AsyncIterable<Buffer | string>,
-  model?: ModelNodes,
+  means?: ExplainMeans,
 ): Promise<ExplainResult> {
-  const reading = new LogReading(model);
+  const reading = new LogReading(means);
   const lines = new LineCutter((cut) => {
     for (const line of cut) reading.take(line);
   });
@@ -64,7 +63,7 @@ async function explainStream(
     }
   }
   if (document !== null)
-    return explainLines(STANDARD_INPUT, linesIn(Buffer.concat(document).toString('utf8')), model);
+    return explainLines(STANDARD_INPUT, linesIn(Buffer.concat(document).toString('utf8')), means);
   lines.end();
   return explanation(STANDARD_INPUT, reading);
 }

@@ -3,6 +3,7 @@ import type { EventListener, WorkEvent } from '../../events.js';
 import { parseLine, severityLetters } from '../../tensorrt/trtexec/log/lines.js';
 import type { ExplainedIssue } from './explained-issue.js';
 import type { FinderLine, IssueFinder } from './issue-finder.js';
+import type { KnownIssue } from './known-issues/issue.js';
 import { placeSentences } from './place-text.js';
 import { inOrder } from './severity.js';
 import type { SilentlyBuilt } from './silent-issues.js';
@@ -20,6 +21,8 @@ export interface ExplainingOptions<T = unknown> {
   readonly model?: string | undefined;
   /** TensorRT's version where it is known: some texts mean different things in different majors. */
   readonly version?: string | undefined;
+  /** Known issues beside the core's own: what products bring. Asked for with the library's first line. */
+  readonly knownIssues?: (() => Promise<readonly KnownIssue[]>) | undefined;
   /** What the result was built by, where it is a new engine of the model: issues that no line shows are told too. */
   readonly built?: ((result: T) => SilentlyBuilt | null) | undefined;
 }
@@ -36,7 +39,7 @@ export async function explaining<T>(
   work: (emit: EventListener) => Promise<T>,
   options: ExplainingOptions<T>,
 ): Promise<Explained<T>> {
-  const listener = new IssueListener(options.version ?? null);
+  const listener = new IssueListener(options.version ?? null, options.knownIssues);
   try {
     const result = await work((event) => {
       listener.hear(event);
@@ -72,8 +75,11 @@ class IssueListener {
   #finder: IssueFinder | undefined;
   #loading: Promise<IssueFinder> | undefined;
 
-  constructor(version: string | null) {
+  readonly #more: () => Promise<readonly KnownIssue[]>;
+
+  constructor(version: string | null, more: ExplainingOptions['knownIssues']) {
     this.#version = version;
+    this.#more = more ?? (async () => []);
   }
 
   hear(event: WorkEvent): void {
@@ -113,8 +119,8 @@ class IssueListener {
   }
 
   #load(): Promise<IssueFinder> {
-    this.#loading ??= import('./issue-finder.js').then(({ IssueFinder }) => {
-      this.#finder = new IssueFinder();
+    this.#loading ??= Promise.all([import('./issue-finder.js'), this.#more()]).then(([room, more]) => {
+      this.#finder = new room.IssueFinder(more);
       this.#finder.version = this.#version;
       return this.#finder;
     });

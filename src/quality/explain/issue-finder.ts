@@ -49,9 +49,6 @@ export interface FinderLine {
   readonly severity: 'I' | 'W' | 'E' | 'F' | 'V' | null;
 }
 
-/** Issues that some other line takes back. */
-const RETRACTABLE = knownIssues.filter(({ unless }) => unless !== undefined);
-
 interface Found {
   readonly issue: KnownIssue;
   readonly groups: Groups;
@@ -62,8 +59,11 @@ interface Found {
 
 type Groups = Readonly<Record<string, string | undefined>>;
 
-/** Holds lines against the known issues as they come, in constant memory. */
+/** Matches lines with the known issues as they come, in constant memory. */
 export class IssueFinder {
+  readonly #known: readonly KnownIssue[];
+  /** Issues that some other line takes back. */
+  readonly #retractable: readonly KnownIssue[];
   /** `10.6.0` once it is known: some texts mean different things in different majors. */
   version: string | null = null;
   readonly unexplained: { line: number; text: string }[] = [];
@@ -72,13 +72,19 @@ export class IssueFinder {
   /** The list that the last error stands in, and how many more lines without a severity of their own belong to it whatever they say. */
   #error: { readonly lines: { line: number; text: string }[]; continued: number } | null = null;
 
+  /** `more`: known issues beside the core's; they come first, being more special. */
+  constructor(more: readonly KnownIssue[] = []) {
+    this.#known = [...more, ...knownIssues];
+    this.#retractable = this.#known.filter(({ unless }) => unless !== undefined);
+  }
+
   take(line: FinderLine): void {
     if (line.severity === 'V') return;
     const code = BANNER.exec(line.message)?.[1];
     if (code !== undefined) this.version = versionOfCode(Number(code));
     // The message alone: a second one may be glued to the line.
     const text = line.message.slice(0, LONGEST_MATCHED);
-    for (const { id, unless } of RETRACTABLE) if (unless?.test(text) === true) this.#takenBack.add(id);
+    for (const { id, unless } of this.#retractable) if (unless?.test(text) === true) this.#takenBack.add(id);
     const match = this.#match(text);
     if (match !== undefined) {
       this.#error = { lines: this.#note(match, line), continued: 0 };
@@ -115,7 +121,7 @@ export class IssueFinder {
   }
 
   #match(text: string): { issue: KnownIssue; groups: Groups } | undefined {
-    for (const issue of knownIssues) {
+    for (const issue of this.#known) {
       if (!inMajors(issue, this.version)) continue;
       const match = issue.pattern.exec(text);
       if (match !== null) return { issue, groups: match.groups ?? {} };

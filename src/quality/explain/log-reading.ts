@@ -1,6 +1,7 @@
 import { LONGEST_LINE, parseLine } from '../../tensorrt/trtexec/log/lines.js';
 import type { ExplainedIssue } from './explained-issue.js';
 import { type FinderLine, LISTED_LINES, LISTED_UNEXPLAINED } from './issue-finder.js';
+import type { KnownIssue } from './known-issues/issue.js';
 import { beginsRun, type LoggedRun, type RunOutcome, RunReading } from './logged-run.js';
 import type { ModelNodes } from './model-nodes.js';
 import { inOrder } from './severity.js';
@@ -10,6 +11,13 @@ export const LISTED_RUNS = 1000;
 
 /** The worst first: what one run hides, another must not excuse. */
 const OUTCOMES: readonly RunOutcome[] = ['failed', 'died', 'passed', 'unknown'];
+
+/** What a log is read with, besides the core's known issues. */
+export interface ExplainMeans {
+  /** Nodes that the log names are looked up in it. */
+  readonly model?: ModelNodes | undefined;
+  readonly knownIssues?: readonly KnownIssue[] | undefined;
+}
 
 /** What the lines of a log came to. */
 export interface ReadLog {
@@ -23,18 +31,19 @@ export interface ReadLog {
   readonly lastLine: string | null;
 }
 
-/** Holds the lines of a log against the known issues as they come, run by run, in constant memory. */
+/** Matches the lines of a log with the known issues as they come, run by run, in constant memory. */
 export class LogReading {
-  readonly #model: ModelNodes | undefined;
+  readonly #means: ExplainMeans;
   readonly #issues = new Map<string, ExplainedIssue>();
   readonly #unexplained: ReadLog['unexplained'] = [];
   readonly #runs: LoggedRun[] = [];
   #deciding: RunReading | undefined;
-  #current = new RunReading();
+  #current: RunReading;
   #number = 0;
 
-  constructor(model?: ModelNodes) {
-    this.#model = model;
+  constructor(means: ExplainMeans = {}) {
+    this.#means = means;
+    this.#current = new RunReading(means.knownIssues);
   }
 
   /** One raw line without its line end. */
@@ -45,7 +54,7 @@ export class LogReading {
       const line: FinderLine = { number: this.#number, text, message, severity };
       if (beginsRun(line) && this.#current.run !== null) {
         this.#close();
-        this.#current = new RunReading();
+        this.#current = new RunReading(this.#means.knownIssues);
       }
       this.#current.take(line);
     }
@@ -69,7 +78,7 @@ export class LogReading {
 
   #close(): void {
     const { run, outcome, unexplained } = this.#current;
-    for (const issue of this.#current.issues(this.#model)) this.#keep(issue);
+    for (const issue of this.#current.issues(this.#means.model)) this.#keep(issue);
     this.#unexplained.push(...unexplained.slice(0, LISTED_UNEXPLAINED - this.#unexplained.length));
     if (run !== null && this.#runs.length < LISTED_RUNS) this.#runs.push(run);
     const before = this.#deciding?.outcome ?? 'unknown';

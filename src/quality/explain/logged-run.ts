@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { ExplainedIssue } from './explained-issue.js';
 import { type FinderLine, IssueFinder } from './issue-finder.js';
+import type { KnownIssue } from './known-issues/issue.js';
 import type { ModelNodes } from './model-nodes.js';
 import { silentIssuesOf } from './silent-issues.js';
 
@@ -26,11 +27,15 @@ export const beginsRun = ({ message, severity }: FinderLine): boolean =>
 
 /** One run as far as its lines have come, held against the known issues. */
 export class RunReading {
-  readonly #finder = new IssueFinder();
+  readonly #finder: IssueFinder;
   #line: number | null = null;
   #command: string | null = null;
   #said: RunOutcome = 'unknown';
   #lastLine = '';
+
+  constructor(more: readonly KnownIssue[] = []) {
+    this.#finder = new IssueFinder(more);
+  }
 
   take(line: FinderLine): void {
     if (line.message.trim() !== '') this.#lastLine = line.text;

@@ -127,7 +127,7 @@ describe('a log with its model', () => {
   it('names what is behind a ForeignNode and behind a number', async () => {
     const path = join(folder, 'detr.onnx');
     await writeModel(detr(), path);
-    const { issues } = explainLines('log', [foreign, parser], openModelNodes(path));
+    const { issues } = explainLines('log', [foreign, parser], { model: openModelNodes(path) });
     expect(issues.map(({ id, model }) => [id, model?.total, model?.found])).toEqual([
       ['no-implementation-foreign-node', 5, 'path'],
       ['node-rejected', 1, 'name'],
@@ -138,6 +138,6 @@ describe('a log with its model', () => {
     const path = join(folder, 'broken.onnx');
     writeFileSync(path, 'no model');
     expect(openModelNodes(path)).toBeUndefined();
-    expect(explainLines('log', [foreign], openModelNodes(path)).issues[0]?.model).toBeNull();
+    expect(explainLines('log', [foreign], { model: openModelNodes(path) }).issues[0]?.model).toBeNull();
   });
 });

@@ -76,7 +76,7 @@ describe('what TensorRT computes wrongly without a line in any log', () => {
       `&&&& ${end} TensorRT.trtexec [TensorRT v101400] [b48] # trtexec --onnx=m.onnx`,
     ];
     const ids = (end: string, model?: ReturnType<typeof sampled>) =>
-      explainLines('log', log(end), model).issues.map(({ id }) => id);
+      explainLines('log', log(end), { model }).issues.map(({ id }) => id);
     expect(ids('PASSED', sampled())).toEqual(['grid-sample-wrong']);
     expect(ids('PASSED')).toEqual([]);
     expect(ids('FAILED', sampled())).not.toContain('grid-sample-wrong');

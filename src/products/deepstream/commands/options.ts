@@ -1,18 +1,10 @@
-import {
-  choice,
-  flag,
-  longName,
-  type OptionTable,
-  type OptionValues,
-  option,
-  text,
-} from '../../../cli/option.js';
+import { choice, flag, type OptionValues, option, text } from '../../../cli/option.js';
 import { graphFlag } from '../../../cli/options/bench.js';
 import { builderOption, buildOptions } from '../../../cli/options/build.js';
 import { storeOptions } from '../../../cli/options/store.js';
 import { timeoutOption } from '../../../cli/options/timeout.js';
 import { integer, number, splitAtCommas } from '../../../cli/values.js';
-import { defaultRecipe } from '../../../engines/identity/recipe.js';
+import { parseBuilderConfig } from '../../../engines/identity/builder-config.js';
 import { TrtforgeError } from '../../../errors.js';
 import { benchTools } from '../../../quality/bench/bench-with.js';
 import type { StreamsLimits } from '../decision.js';
@@ -23,31 +15,56 @@ import type { StreamsRequest } from '../streams.js';
 /** Batches beyond this are no streams of one GPU any more. */
 const MAX_BATCH = 65_536;
 
-export const streamsOptions = {
+/** Limits that nobody set. */
+export const defaultLimits: StreamsLimits = {
+  fps: [30],
+  firstMaxBatch: 64,
+  maxBatchLimit: 1024,
+  minGainPercent: -5,
+  timeLimitSeconds: null,
+};
+
+/** What an answer is about; `deepstream repair` has nothing else. */
+export const answerOptions = {
   fps: option({
     flags: '--fps <list>',
     describe:
       'frames per second of a stream; several by comma are answered from the same measurements, the first is the one reported (default: 30)',
     parse: parseRates,
   }),
+  name: text({
+    flags: '--name <name>',
+    describe: 'MODEL_NAME (default: the folder after models/ in the path, else the file)',
+  }),
+  root: text({
+    flags: '--root <folder>',
+    advanced: true,
+    describe: 'the folder that holds models/ (default: the one in the path, else the working folder)',
+  }),
+};
+
+export const sizeOptions = {
+  ...answerOptions,
   maxBatch: option({
     flags: '--max-batch <n>',
     describe: "the first engine's largest batch",
     parse: integer(1, MAX_BATCH),
-    default: 64,
+    default: defaultLimits.firstMaxBatch,
   }),
   maxBatchLimit: option({
     flags: '--max-batch-limit <n>',
+    advanced: true,
     describe: 'no engine gets a larger batch',
     parse: integer(1, MAX_BATCH),
-    default: 1024,
+    default: defaultLimits.maxBatchLimit,
   }),
   minGain: option({
     flags: '--min-gain <percent>',
+    advanced: true,
     describe:
       'stop when a doubling changes images per second by less; negative allows a loss, -100 never stops for it',
     parse: number(-100, 100),
-    default: -5,
+    default: defaultLimits.minGainPercent,
   }),
   timeLimit: option({
     flags: '--time-limit <s>',
@@ -59,28 +76,22 @@ export const streamsOptions = {
     describe: 'measure the batches 8 below and 8 above the number of streams too',
   }),
   fresh: flag({ flags: '--fresh', describe: 'build and measure anew, whatever is there' }),
-  fromLogs: flag({
-    flags: '--from-logs',
-    describe:
-      'read the logs that are there and write benchmark_data.json anew; needs no GPU. MODEL may be models/NAME',
-  }),
   input: text({
     flags: '--input <name>',
+    advanced: true,
     describe: 'the input that takes the images, where there are several',
   }),
   height: option({
     flags: '--height <pixels>',
+    advanced: true,
     describe: 'where the model leaves it open',
     parse: integer(1),
   }),
-  width: option({ flags: '--width <pixels>', describe: 'where the model leaves it open', parse: integer(1) }),
-  name: text({
-    flags: '--name <name>',
-    describe: 'MODEL_NAME (default: the folder after models/ in the path, else the file)',
-  }),
-  root: text({
-    flags: '--root <folder>',
-    describe: 'the folder that holds models/ (default: the one in the path, else the working folder)',
+  width: option({
+    flags: '--width <pixels>',
+    advanced: true,
+    describe: 'where the model leaves it open',
+    parse: integer(1),
   }),
   with: choice({
     flags: '--with <tool>',
@@ -92,14 +103,13 @@ export const streamsOptions = {
   spinWait: flag({
     flags: '--spin-wait',
     describe: 'the host spins while it waits',
-    aliases: ['--useSpinWait'],
   }),
   warmUp: option({
     flags: '--warm-up <ms>',
+    advanced: true,
     describe: 'milliseconds of inferences that are not counted',
     parse: number(0, 3_600_000),
     default: seedMode.warmUpMs,
-    aliases: ['--warmUp'],
   }),
   duration: option({
     flags: '--duration <s>',
@@ -123,7 +133,7 @@ export const streamsOptions = {
   }),
   weaklyTyped: buildOptions.weaklyTyped,
   workspace: buildOptions.workspace,
-  optimizationLevel: buildOptions.optimizationLevel,
+  builderConfig: buildOptions.builderConfig,
   plugin: buildOptions.plugin,
   ...builderOption,
   ...timeoutOption,
@@ -131,7 +141,7 @@ export const streamsOptions = {
   noCache: storeOptions.noCache,
 };
 
-export type StreamsOptionValues = OptionValues<typeof streamsOptions>;
+export type SizeOptionValues = OptionValues<typeof sizeOptions>;
 
 function parseRates(list: string): readonly number[] {
   const rates = splitAtCommas(list).map(number(0.001, 1_000_000));
@@ -141,34 +151,27 @@ function parseRates(list: string): readonly number[] {
   });
 }
 
-export const streamsLimits = ({
-  fps,
-  maxBatch,
-  maxBatchLimit,
-  minGain,
-  timeLimit,
-}: StreamsOptionValues): StreamsLimits => ({
-  fps: fps ?? [30],
-  firstMaxBatch: maxBatch,
-  maxBatchLimit,
-  minGainPercent: minGain,
-  timeLimitSeconds: timeLimit ?? null,
-});
-
-export function streamsRequest(model: string, options: StreamsOptionValues): StreamsRequest {
+export function streamsRequest(model: string, options: SizeOptionValues): StreamsRequest {
   const { name, root, input, height, width, fresh, sensitivity } = options;
   return {
     model,
     names: { name, root },
     input: { input, height, width },
-    limits: streamsLimits(options),
+    limits: {
+      fps: options.fps ?? defaultLimits.fps,
+      firstMaxBatch: options.maxBatch,
+      maxBatchLimit: options.maxBatchLimit,
+      minGainPercent: options.minGain,
+      timeLimitSeconds: options.timeLimit ?? null,
+    },
     fresh,
     sensitivity,
   };
 }
 
-export function streamsSetup(model: string, options: StreamsOptionValues): StreamsSetup {
-  const { target, toolchain, precision, weaklyTyped, workspace, optimizationLevel, plugin } = options;
+export function streamsSetup(model: string, options: SizeOptionValues): StreamsSetup {
+  const { target, toolchain, precision, weaklyTyped, workspace, plugin } = options;
+  const settings = parseBuilderConfig(options.builderConfig);
   return {
     build: {
       model,
@@ -177,8 +180,8 @@ export function streamsSetup(model: string, options: StreamsOptionValues): Strea
       precision,
       weaklyTyped,
       settings: {
-        memoryPools: { ...defaultRecipe.memoryPools, workspace: workspace ?? null },
-        optimizationLevel: optimizationLevel ?? null,
+        ...settings,
+        memoryPools: { ...settings.memoryPools, ...(workspace === undefined ? {} : { workspace }) },
       },
       plugins: plugin,
       store: options.noCache ? false : options.cacheDir,
@@ -195,28 +198,3 @@ export function streamsSetup(model: string, options: StreamsOptionValues): Strea
     device: options.device,
   };
 }
-
-/** What means something when only logs are read. */
-const WITH_LOGS: ReadonlySet<string> = new Set(['fromLogs', 'fps', 'name', 'root', 'timeout']);
-
-/** Throws TF_USAGE for options that are heard only where something is built or measured. */
-export function refuseWithLogs(options: StreamsOptionValues): void {
-  const table: OptionTable = streamsOptions;
-  const given = Object.entries(options).flatMap(([name, value]) => {
-    const spec = table[name];
-    return spec === undefined || WITH_LOGS.has(name) || isDefault(spec, value) ? [] : [`--${longName(spec)}`];
-  });
-  if (given.length === 0) return;
-  throw new TrtforgeError(
-    'TF_USAGE',
-    `--from-logs builds and measures nothing, so ${given.join(', ')} ${given.length === 1 ? 'has' : 'have'} no meaning with it.`,
-    { remedy: 'Leave them out; --fps, --name and --root are heard.' },
-  );
-}
-
-const isDefault = (spec: OptionTable[string], value: unknown): boolean =>
-  value === undefined ||
-  value === false ||
-  value === spec.default ||
-  (spec.env !== undefined && typeof value === 'string') ||
-  (Array.isArray(value) && value.length === 0);

@@ -1,40 +1,29 @@
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
 import { limited } from '../../../cli/options/timeout.js';
-import { modelOfFolder } from '../from-logs.js';
-import { streamsFromLogs } from '../repair.js';
 import type { StreamsResult } from '../result.js';
 import { requireGpu, streamsEffects } from '../setup.js';
 import { planStreams, streams } from '../streams.js';
-import { refuseWithLogs, streamsLimits, streamsOptions, streamsRequest, streamsSetup } from './options.js';
+import { sizeOptions, streamsRequest, streamsSetup } from './options.js';
 
 export const command = defineCommand({
-  name: 'streams',
-  summary: 'how many video streams the GPU serves with a model, by the way of DeepStream',
   arguments: [{ name: 'MODEL', describe: 'an ONNX model, best in models/NAME/model/' }],
   examples: [
-    'trtforge streams models/yolo/model/yolo.onnx',
-    'trtforge streams detector.onnx --height 640 --width 640 --fps 30,15 --sensitivity',
-    'trtforge streams models/yolo/model/yolo.onnx --builder trtexec --with trtexec --time-limit 1800',
-    'trtforge streams models/yolo --from-logs',
+    'trtforge deepstream size models/yolo/model/yolo.onnx',
+    'trtforge deepstream size detector.onnx --height 640 --width 640 --fps 30,15 --sensitivity',
+    'trtforge deepstream size models/yolo/model/yolo.onnx --builder trtexec --with trtexec --time-limit 1800',
   ],
-  options: streamsOptions,
+  options: sizeOptions,
   run: limited(async ([model = ''], options, context): Promise<StreamsResult> => {
-    if (options.fromLogs) {
-      refuseWithLogs(options);
-      const onnx = /\.onnx$/i.test(model) ? model : modelOfFolder(model);
-      const { name, root } = options;
-      return streamsFromLogs({ model: onnx, names: { name, root }, limits: streamsLimits(options) });
-    }
     const plan = planStreams(streamsRequest(model, options));
     requireGpu(options.device);
     const { build, ...setup } = streamsSetup(model, options);
     const verbose = context.verbose ?? false;
     return streams(plan, streamsEffects(plan, { ...setup, build: { ...build, verbose } }, context));
   }),
-  render,
+  render: renderStreams,
 });
 
-function render(streams: StreamsResult, output: TextOutput): void {
+export function renderStreams(streams: StreamsResult, output: TextOutput): void {
   const { bold, dim, yellow } = output.colors;
   for (const line of streams.summary) output.line(line);
   output.line();

@@ -1,13 +1,12 @@
-import { choice, flag, given, type OptionValues, option, text } from '../../../cli/option.js';
-import { placeOptions, type toleranceOptions } from '../../../cli/options/comparison.js';
+import { choice, flag, type OptionValues, option, text } from '../../../cli/option.js';
+import { comparisonOptions, placeOptions, toleranceOptions } from '../../../cli/options/comparison.js';
 import { integer, splitAtCommas } from '../../../cli/values.js';
-import { isEngineFile } from '../../../engines/plan/header.js';
 import { TrtforgeError } from '../../../errors.js';
 import { passRules } from '../compare/chunk-compare.js';
 import { type DriftPolicy, defaultPolicy } from '../compare/drift-policy.js';
 import { parityModes } from '../compare/request.js';
 
-/** Options of `verify` that hold a candidate against a recorded stream. */
+/** Options of `stream verify`, besides those of loading. */
 export const referenceOptions = {
   reference: text({
     flags: '--reference <place>',
@@ -23,13 +22,9 @@ export const referenceOptions = {
     flags: '--contract <file>',
     describe: 'what the model promises of shapes, lengths and state (default: drafted from its bindings)',
   }),
-  contractOnly: flag({
-    flags: '--contract-only',
-    describe:
-      'run nothing: hold names, types, shapes, profiles, recorded lengths and states against the contract',
-  }),
   rule: choice({
     flags: '--rule <rule>',
+    advanced: true,
     describe:
       'tensor: largest error within atol, or largest relative error within rtol; allclose: every element within atol + rtol * |reference| (default: tensor)',
     choices: passRules,
@@ -47,16 +42,19 @@ export const referenceOptions = {
   }),
   swap: text({
     flags: '--swap <meta>',
+    advanced: true,
     describe:
       "with --decoder: the bundle of the candidate's own predictor and joint network; each encoder is decoded by each decoder, to tell which of them an error comes from",
   }),
   taskOutput: text({
     flags: '--task-output <name>',
+    advanced: true,
     describe:
       'the output that the task is about: what --decoder decodes (default: the main one), or alone, class scores whose largest along the last axis must agree',
   }),
   sensitivity: flag({
     flags: '--sensitivity',
+    advanced: true,
     describe:
       'disturb every state of the last chunk, with zeros and noise, and tell how far the main output moves: a state that is not read proves nothing',
   }),
@@ -72,12 +70,14 @@ export const referenceOptions = {
   }),
   dumpLimit: option({
     flags: '--dump-limit <count>',
+    advanced: true,
     describe: 'how many failing chunks to write',
     parse: integer(0, 100_000),
     default: 5,
   }),
   summaryJson: text({
     flags: '--summary-json <file>',
+    advanced: true,
     describe: 'also write the summary that scripts of the streaming encoder read',
     writes: ['JSON (mode)'],
   }),
@@ -88,57 +88,32 @@ export const referenceOptions = {
   }),
   beside: text({
     flags: '--beside <file>',
+    advanced: true,
     describe:
       'a result or summary of another run over the same reference: tell whether two providers were one, and of two engines built with and without TF32 whether TF32 is the cause',
     repeat: true,
   }),
   batches: option({
     flags: '--batches <sizes>',
+    advanced: true,
     describe: 'engines: time batches 1,2,4,8 and changes between profiles after the stream',
     parse: (list: string) => splitAtCommas(list).map(integer(1, 65_536)),
     repeat: true,
   }),
+  ...toleranceOptions,
+  threads: comparisonOptions.threads,
   ...placeOptions,
 };
 
-export type ReferenceOptions = OptionValues<typeof referenceOptions> &
-  OptionValues<typeof toleranceOptions> & { readonly threads: number | undefined };
+export type ReferenceOptions = OptionValues<typeof referenceOptions>;
 
-/** Options that the kind of candidate cannot honour are refused, not dropped. */
-export function checkWishes(candidate: string, options: ReferenceOptions): void {
-  const isEngine = isEngineFile(candidate);
-  const engineOnly = { '--batches': options.batches[0] };
-  if (options.swap !== undefined && options.decoder === undefined)
-    throw new TrtforgeError('TF_USAGE', '--swap exchanges decoders, and there is only one.', {
-      remedy: "Give the reference's own bundle too: --decoder META --swap META.",
-    });
-  const modelOnly = { '--threads': options.threads, '--provider': options.provider };
-  const [wrong] = given(isEngine ? modelOnly : engineOnly);
-  if (wrong === undefined) return;
-  throw new TrtforgeError(
-    'TF_USAGE',
-    `${wrong} is for ${isEngine ? 'ONNX models' : 'engines'}; ${candidate} is ${isEngine ? 'an engine' : 'a model'}.`,
-    { remedy: 'Leave the option out.' },
-  );
+/** Throws TF_USAGE where decoders would be exchanged and there is only one. */
+export function assertDecoder({ swap, decoder }: ReferenceOptions): void {
+  if (swap === undefined || decoder !== undefined) return;
+  throw new TrtforgeError('TF_USAGE', '--swap exchanges decoders, and there is only one.', {
+    remedy: 'Pass the bundle of the reference, too: --decoder META --swap META.',
+  });
 }
-
-/** Options that mean something only with a recorded stream. */
-export const streamWishes = (options: OptionValues<typeof referenceOptions>) => ({
-  '--mode': options.mode,
-  '--rule': options.rule,
-  '--drift': options.drift,
-  '--decoder': options.decoder,
-  '--swap': options.swap,
-  '--task-output': options.taskOutput,
-  '--sensitivity': options.sensitivity || undefined,
-  '--chunks': options.chunks,
-  '--dump': options.dump,
-  '--summary-json': options.summaryJson,
-  '--report': options.report,
-  '--beside': options.beside[0],
-  '--batches': options.batches[0],
-  '--provider': options.provider,
-});
 
 const LIMITS = { p95: 'p95', max: 'max', mean: 'mean', slope: 'slope', latency: 'latencyMs' } as const;
 
@@ -155,7 +130,7 @@ function parsePolicy(limits: string): { readonly policy: DriftPolicy | null } {
       value.trim() === '' ||
       (limit !== null && !(limit >= 0 && Number.isFinite(limit)))
     ) {
-      throw new TrtforgeError('TF_USAGE', `«${part}» is not a limit of the drift.`, {
+      throw new TrtforgeError('TF_USAGE', `"${part}" is not a limit of the drift.`, {
         remedy: `Write ${Object.keys(LIMITS).join(', ')} with a number or off: p95=5e-4,slope=off; or off alone.`,
       });
     }

@@ -33,7 +33,7 @@ export function renderReference(result: ParityResult, output: TextOutput): void 
   );
   if (result.task.kind !== 'not-judged') output.line(taskLine(result.task));
   output.line(
-    `${plural(result.passed, 'chunk')} of ${result.chunks} passed (${formatShare(result.passRate)}), ${plural(result.violations.length, 'broken promise')}`,
+    `${plural(result.passed, 'chunk')} of ${result.chunks} passed (${formatShare(result.passRate)}), ${plural(result.violations.length, 'contract violation')}`,
   );
   for (const { outcome, sentence, name } of result.drift?.checks ?? [])
     output.line(`${colored[outcome]}  ${name}: ${sentence}`);
@@ -51,7 +51,7 @@ export function renderReference(result: ParityResult, output: TextOutput): void 
   const told = new Set(result.explanations.map(({ sentence }) => sentence));
   for (const reason of result.reasons) if (!told.has(reason)) output.line(`- ${reason}`);
   for (const path of result.dumps) output.line(`written: ${path}`);
-  output.line(`${colored[result.outcome]}  ${dim('again:')} ${result.repeat}`);
+  output.line(`${colored[result.outcome]}  ${dim('To repeat:')} ${result.repeat}`);
 }
 
 function sensitivityLine({ input, output, chunk, effects, says }: SensitivityResult): string {

@@ -1,9 +1,13 @@
 import { publishFile } from '../../../base/files/publish.js';
 import { shellWord } from '../../../base/process/shell-word.js';
-import type { CommandContext } from '../../../cli/command.js';
-import { type EngineOptionValues, engineWishes } from '../../../cli/options/engine.js';
+import { type CommandContext, defineCommand } from '../../../cli/command.js';
+import {
+  cudaGraphOption,
+  type EngineOptionValues,
+  engineOptions,
+  engineWishes,
+} from '../../../cli/options/engine.js';
 import { type ExitCode, outcomeExitCodes, TrtforgeError } from '../../../errors.js';
-import { type ContractCheck, checkContractOnly } from '../check-contract.js';
 import type { ParityResult } from '../compare/result-schema.js';
 import { readContract } from '../contract/file.js';
 import { besideRuns } from '../explain/runs.js';
@@ -11,19 +15,38 @@ import { renderParityHtml } from '../report/parity-page.js';
 import { verifyAgainstReference } from '../verify/file.js';
 import { seedSummary, seedSummaryText } from '../verify/summary.js';
 import { readSummary, runNumbers, summaryOfResult } from '../verify/summary-read.js';
-import { checkWishes, type ReferenceOptions } from './verify-options.js';
+import { assertDecoder, type ReferenceOptions, referenceOptions } from './verify-options.js';
+import { renderReference } from './verify-text.js';
+
+export const command = defineCommand({
+  arguments: [{ name: 'CANDIDATE', describe: 'what to judge: a TensorRT engine or an ONNX model' }],
+  examples: [
+    'trtforge stream verify encoder.engine --reference reference.jsonl --contract encoder.contract.json',
+    'trtforge stream verify encoder.engine --reference ref/ --mode functional --report parity.html',
+    'trtforge stream verify encoder.fp16.onnx --reference reference.jsonl --decoder bundle/model_meta.json',
+  ],
+  options: { ...referenceOptions, ...engineOptions, cudaGraph: cudaGraphOption },
+  run: async ([candidate = ''], options, context) => {
+    if (options.reference === undefined)
+      throw new TrtforgeError('TF_USAGE', 'There is no recorded stream to run.', {
+        remedy: `Pass it: trtforge stream verify ${candidate} --reference REFERENCE. \`trtforge stream record\` records one.`,
+      });
+    return runReference(candidate, options.reference, options, context);
+  },
+  render: renderReference,
+});
 
 const NOTHING_FOLLOWS =
-  'Nothing follows from what was laid --beside: it has other errors than this run, or the same provider, and the two are not engines of one model built with and without TF32.';
+  'The runs passed with --beside explain nothing: their errors differ from this run, or their provider is the same, and the two are not engines of one model built with and without TF32.';
 
 /** Runs the candidate over the reference and writes what was asked for beside the result. */
-export async function runReference(
+async function runReference(
   candidate: string,
   reference: string,
   options: ReferenceOptions & EngineOptionValues,
   { emit, signal, environment }: CommandContext,
 ): Promise<ParityResult & { readonly exitCode: ExitCode }> {
-  checkWishes(candidate, options);
+  assertDecoder(options);
   const { mode = 'closed-loop', provider, batches } = options;
   const others = options.beside.map((path) => runNumbers(readSummary(path)));
   const ran = await verifyAgainstReference(
@@ -64,29 +87,4 @@ export async function runReference(
     publishFile(options.summaryJson, seedSummaryText(seedSummary(result)));
   if (options.report !== undefined) publishFile(options.report, renderParityHtml(result));
   return { ...result, exitCode: outcomeExitCodes[result.outcome] };
-}
-
-/** Holds a file against a contract without running it. */
-export async function runContractOnly(
-  file: string,
-  options: Pick<ReferenceOptions, 'contract' | 'reference' | 'device'> & EngineOptionValues,
-  { emit, signal, environment }: CommandContext,
-): Promise<ContractCheck & { readonly exitCode: ExitCode }> {
-  const { contract, reference, device } = options;
-  if (contract === undefined) {
-    throw new TrtforgeError('TF_USAGE', '--contract-only needs a contract to hold the model against.', {
-      remedy: `Give it: trtforge verify ${file} --contract-only --contract FILE.`,
-    });
-  }
-  const check = await checkContractOnly(
-    { file, contract, reference },
-    {
-      emit,
-      signal,
-      environment,
-      device,
-      ...engineWishes(options),
-    },
-  );
-  return { ...check, exitCode: outcomeExitCodes[check.outcome] };
 }

@@ -1,4 +1,3 @@
-import { streamingIssues } from '../../../products/streaming/known-issues.js';
 import { installationIssues } from './installation.js';
 import type { KnownIssue } from './issue.js';
 import { memoryIssues } from './memory.js';
@@ -8,7 +7,7 @@ import { precisionIssues } from './precision.js';
 import { runningIssues } from './running.js';
 import { shapeIssues } from './shapes.js';
 
-/** All of them. The order decides where two match one line: the first, more special one wins. */
+/** Those of the core; products bring more. The order decides where two match one line: the first, more special one wins. */
 export const knownIssues: readonly KnownIssue[] = [
   ...memoryIssues,
   ...installationIssues,
@@ -16,6 +15,5 @@ export const knownIssues: readonly KnownIssue[] = [
   ...shapeIssues,
   ...parsingIssues,
   ...precisionIssues,
-  ...streamingIssues,
   ...runningIssues,
 ];

@@ -1,0 +1,38 @@
+import { type ExitCode, outcomeExitCodes } from '../../errors.js';
+import { benchAgainst } from '../../quality/bench/against.js';
+import type { BenchAgainst } from '../../quality/bench/against-result.js';
+import { defineCommand } from '../command.js';
+import { assertEngine, benchOptions, compareOptions, comparisonRequest } from '../options/bench.js';
+import { limited, timeoutOption } from '../options/timeout.js';
+import { renderAgainst } from './bench-text.js';
+
+type Outcome = BenchAgainst & { readonly exitCode: ExitCode };
+
+export const command = defineCommand({
+  arguments: [
+    { name: 'ENGINE', describe: 'the engine whose times are judged' },
+    {
+      name: 'OTHER',
+      describe: 'the engine it is compared with (default: itself, with --mode)',
+      optional: true,
+    },
+  ],
+  examples: [
+    'trtforge bench compare new.engine old.engine --batch 64 --fail-above 1.02',
+    'trtforge bench compare model.engine --mode graph',
+  ],
+  options: { ...benchOptions, ...compareOptions, ...timeoutOption },
+  run: limited(async ([engine = '', other], options, context): Promise<Outcome> => {
+    for (const path of [engine, ...(other === undefined ? [] : [other])])
+      assertEngine(path, `Build it first: trtforge build ${path} -o model.engine`);
+    const result = await benchAgainst(comparisonRequest(engine, other, options), context);
+    return { ...result, exitCode: exitCodeOf(result) };
+  }),
+  render: renderAgainst,
+});
+
+/** A limit decides where one was passed; without it only a comparison that shows nothing is no success. */
+function exitCodeOf({ gate, verdict }: BenchAgainst): ExitCode {
+  const outcome = gate?.outcome ?? (verdict === 'inconclusive' ? 'inconclusive' : 'pass');
+  return outcomeExitCodes[outcome];
+}

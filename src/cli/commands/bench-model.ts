@@ -1,0 +1,20 @@
+import { benchModel } from '../../quality/bench/bench-model.js';
+import type { BenchResult } from '../../quality/bench/result.js';
+import { defineCommand } from '../command.js';
+import { modelBenchOptions, modelBenchRequest } from '../options/bench.js';
+import { limited, timeoutOption } from '../options/timeout.js';
+import { renderBench } from './bench-text.js';
+
+export const command = defineCommand({
+  arguments: [{ name: 'MODEL', describe: 'an ONNX model: host times of ONNX Runtime' }],
+  examples: [
+    'trtforge bench model model.onnx --batch 1,8',
+    'trtforge bench model model.onnx --provider cuda',
+  ],
+  options: { ...modelBenchOptions, ...timeoutOption },
+  run: limited(
+    ([model = ''], options, context): Promise<BenchResult> =>
+      benchModel(modelBenchRequest(model, options), context),
+  ),
+  render: renderBench,
+});

@@ -1,0 +1,133 @@
+import { existsSync } from 'node:fs';
+import { formatBytes } from '../../base/text/quantity.js';
+import type { EngineDiff, LayersResult } from '../../engines/layers/result-schema.js';
+import type { PlanFacts, StrippedPlan } from '../../engines/plan/facts.js';
+import { isPlanFile, stripForeignHeader } from '../../engines/plan/header.js';
+import { TrtforgeError } from '../../errors.js';
+import { type CommandContext, defineCommand } from '../command.js';
+import { type OptionValues, option, text } from '../option.js';
+import { engineOptions, engineWishes } from '../options/engine.js';
+import { integer } from '../values.js';
+import { renderPlan } from './inspect-text.js';
+import { renderDiff, renderLayers } from './layers-text.js';
+
+const engineArgument = { name: 'ENGINE', describe: 'a TensorRT plan: .engine, .plan, .trt' };
+
+export const inspect = defineCommand({
+  examples: ['trtforge engine inspect model.engine', 'trtforge engine inspect model.engine --json'],
+  arguments: [engineArgument],
+  options: {},
+  run: async ([file = ''], _options, { environment }): Promise<PlanFacts> => {
+    const { inspectPlan } = await import('../../engines/plan/inspect.js');
+    const { passportPath, readPassport } = await import('../../engines/identity/passport.js');
+    const { findToolchains } = await import('../../tensorrt/toolchain/find.js');
+    return inspectPlan(file, {
+      passport: {
+        path: passportPath(file),
+        read: () => (existsSync(passportPath(file)) ? readPassport(file) : null),
+      },
+      toolchains: await findToolchains(environment),
+    });
+  },
+  render: renderPlan,
+});
+
+export const stripHeader = defineCommand({
+  examples: ['trtforge engine strip-header yolo.engine -o yolo.plan'],
+  arguments: [engineArgument],
+  options: {
+    output: text({
+      flags: '-o, --output <file>',
+      describe: 'where the plan goes without what an exporter put in front of it',
+      writes: ['a TensorRT plan'],
+    }),
+  },
+  run: async ([file = ''], { output }): Promise<StrippedPlan> => {
+    if (output === undefined)
+      throw new TrtforgeError('TF_USAGE', 'There is no place for the plan.', {
+        remedy: `Pass it: trtforge engine strip-header ${file} -o model.plan`,
+      });
+    return { schema: 'trtforge.engine-strip-header/1', file, ...stripForeignHeader(file, output) };
+  },
+  render: ({ path, bytes }: StrippedPlan, { line, colors }) =>
+    line(`${colors.bold(path)}  ${formatBytes(bytes)}`),
+});
+
+const layersOptions = {
+  device: option({
+    flags: '--device <number>',
+    describe: 'which visible GPU loads the engine (default: 0)',
+    parse: integer(0),
+  }),
+  ...engineOptions,
+};
+type LayersOptions = OptionValues<typeof layersOptions>;
+
+export const layers = defineCommand({
+  examples: [
+    'trtforge engine layers model.engine',
+    'trtforge engine layers model.engine --from layers.json',
+    'trtforge engine layers layers.json',
+  ],
+  arguments: [{ name: 'ENGINE', describe: 'an engine, which its GPU loads; or a .json file of its layers' }],
+  options: {
+    from: text({
+      flags: '--from <json>',
+      describe:
+        'take the layers from this file, checked against the engine: trtexec --exportLayerInfo, or `engine layers --json` of another machine',
+    }),
+    ...layersOptions,
+  },
+  run: ([file = ''], options, context) => layersOf(file, options.from, options, context),
+  render: renderLayers,
+});
+
+export const diff = defineCommand({
+  examples: [
+    'trtforge engine diff fp32.engine fp16.engine',
+    'trtforge engine diff layers-8.6.json layers-10.6.json',
+  ],
+  arguments: [
+    { name: 'A', describe: 'an engine, or a .json file of layers' },
+    { name: 'B', describe: 'another' },
+  ],
+  options: {
+    from: text({
+      flags: '--from <json>',
+      describe: 'take the layers of A from this file, checked against the engine',
+    }),
+    ...layersOptions,
+  },
+  run: async ([a = '', b = ''], options, context): Promise<EngineDiff> => {
+    const one = await layersOf(a, options.from, options, context);
+    // A comparison lists no findings; that its layers may be of another engine is to be known all the same.
+    for (const { code, message } of one.findings)
+      if (isAboutOrigin(code))
+        context.emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
+    const { diffEngines } = await import('../../engines/layers/diff.js');
+    return diffEngines(one, await layersOf(b, undefined, options, context));
+  },
+  render: renderDiff,
+});
+
+const isAboutOrigin = (code: string) => code === 'layers-unchecked' || code === 'layers-doubtful';
+
+const isLayersFile = (file: string) => file.toLowerCase().endsWith('.json');
+
+async function layersOf(
+  file: string,
+  from: string | undefined,
+  options: LayersOptions,
+  context: CommandContext,
+): Promise<LayersResult> {
+  const { layersOfEngine, layersOfFile } = await import('../../engines/layers/engine-layers.js');
+  if (isLayersFile(file)) {
+    if (from === undefined) return layersOfFile(file);
+    throw wrongKind(`--from is for engines; ${file} is a file of layers.`);
+  }
+  if (!isPlanFile(file)) throw wrongKind(`${file} is not an engine: it has no layers of TensorRT.`);
+  if (from !== undefined) return layersOfFile(from, file);
+  return layersOfEngine(file, { ...context, device: options.device, ...engineWishes(options) });
+}
+
+const wrongKind = (message: string) => new TrtforgeError('TF_USAGE', message);

@@ -1,0 +1,22 @@
+import { defineCommand } from '../../../cli/command.js';
+import { modelFacts } from '../../../formats/onnx/inspect.js';
+import { openModel } from '../../../formats/onnx/model.js';
+import type { ModelFacts } from '../../../formats/onnx/model-facts.js';
+import { deepstreamSummary } from '../model-summary.js';
+
+export const command = defineCommand({
+  arguments: [{ name: 'MODEL', describe: 'an ONNX model' }],
+  examples: ['trtforge deepstream summary yolo.onnx | grep input_name'],
+  options: {},
+  run: async ([file = '']): Promise<ModelFacts> => {
+    const model = openModel(file);
+    try {
+      return modelFacts(model);
+    } finally {
+      model.close();
+    }
+  },
+  render: (facts: ModelFacts, { line }) => {
+    for (const each of deepstreamSummary(facts)) line(each);
+  },
+});

@@ -1,0 +1,56 @@
+import type { Product } from '../../cli/command.js';
+import { when } from '../../cli/former-spellings.js';
+
+/** Sizes of DeepStream pipelines: how many video streams a GPU serves. */
+export const deepstream: Product = {
+  name: 'deepstream',
+  families: { deepstream: "how many video streams a GPU serves, using DeepStream's method" },
+  verbs: [
+    {
+      path: 'deepstream size',
+      group: 'Products',
+      summary: "how many video streams the GPU serves with a model, using DeepStream's method",
+      result: 'streams',
+      schema: async () => (await import('./schema.js')).streamsResultSchema,
+      load: async () => (await import('./commands/size.js')).command,
+    },
+    {
+      path: 'deepstream repair',
+      group: 'Products',
+      summary: 'write benchmark_data.json again from the logs of an earlier sizing; needs no GPU',
+      result: 'streams',
+      schema: async () => (await import('./schema.js')).streamsResultSchema,
+      load: async () => (await import('./commands/repair.js')).command,
+    },
+    {
+      path: 'deepstream summary',
+      group: 'Products',
+      summary: 'the summary of a model that DeepStream scripts read with grep',
+      result: 'inspect-model',
+      schema: async () => (await import('../../formats/onnx/model-facts.js')).modelFactsSchema,
+      load: async () => (await import('./commands/summary.js')).command,
+    },
+  ],
+  formerly: [
+    {
+      was: 'streams --from-logs',
+      now: when('streams', '--from-logs', (args) => [
+        'deepstream',
+        'repair',
+        ...args.without('--from-logs', false).list,
+      ]),
+    },
+    {
+      was: 'streams',
+      now: ([first, ...rest]) => (first === 'streams' ? ['deepstream', 'size', ...rest] : undefined),
+    },
+    {
+      was: 'inspect --format deepstream',
+      now: when('inspect', '--format', (args) => [
+        'deepstream',
+        'summary',
+        ...args.without('--format', true).list,
+      ]),
+    },
+  ],
+};

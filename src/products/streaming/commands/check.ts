@@ -1,0 +1,40 @@
+import { defineCommand } from '../../../cli/command.js';
+import { text } from '../../../cli/option.js';
+import { placeOptions } from '../../../cli/options/comparison.js';
+import { engineOptions, engineWishes } from '../../../cli/options/engine.js';
+import { type ExitCode, outcomeExitCodes, TrtforgeError } from '../../../errors.js';
+import { type ContractCheck, checkContractOnly } from '../check-contract.js';
+import { renderContractCheck } from './verify-text.js';
+
+export const command = defineCommand({
+  arguments: [{ name: 'FILE', describe: 'an ONNX model or a TensorRT engine, which is not run' }],
+  examples: [
+    'trtforge stream check encoder.onnx --contract encoder.contract.json',
+    'trtforge stream check encoder.onnx --contract encoder.contract.json --reference reference.jsonl',
+  ],
+  options: {
+    contract: text({
+      flags: '--contract <file>',
+      describe: 'what the model promises of names, types, shapes, profiles, lengths and state',
+    }),
+    reference: text({
+      flags: '--reference <place>',
+      describe: 'a recorded stream, whose lengths and states are checked against the contract, too',
+    }),
+    device: placeOptions.device,
+    ...engineOptions,
+  },
+  run: async ([file = ''], options, context): Promise<ContractCheck & { readonly exitCode: ExitCode }> => {
+    const { contract, reference, device } = options;
+    if (contract === undefined)
+      throw new TrtforgeError('TF_USAGE', 'There is no contract to check the file against.', {
+        remedy: `Pass it: trtforge stream check ${file} --contract FILE. \`trtforge stream draft\` drafts one.`,
+      });
+    const check = await checkContractOnly(
+      { file, contract, reference },
+      { ...context, device, ...engineWishes(options) },
+    );
+    return { ...check, exitCode: outcomeExitCodes[check.outcome] };
+  },
+  render: renderContractCheck,
+});

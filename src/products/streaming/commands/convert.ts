@@ -1,0 +1,32 @@
+import { defineCommand } from '../../../cli/command.js';
+import { flag, text } from '../../../cli/option.js';
+import { convertReference } from '../reference/record-file.js';
+import type { ConvertedReference } from '../reference/record-result.js';
+import { neededOutput, renderWritten } from './record.js';
+
+export const command = defineCommand({
+  arguments: [{ name: 'REFERENCE', describe: 'a recorded stream: JSONL, or the folder of a compact one' }],
+  examples: ['trtforge stream convert pytorch_reference_300.jsonl -o ref/'],
+  options: {
+    output: text({
+      flags: '-o, --output <place>',
+      describe: 'file.jsonl, or a folder: compact, state stored once; tensors bit by bit',
+      writes: true,
+    }),
+    skipDamaged: flag({
+      flags: '--skip-damaged',
+      describe: 'leave damaged lines out and list them (default: stop at the first)',
+    }),
+  },
+  run: async ([from = ''], { output, skipDamaged }, context): Promise<ConvertedReference> =>
+    convertReference(from, neededOutput(output, `trtforge stream convert ${from} -o ref/`), {
+      ...context,
+      skipDamaged,
+    }),
+  render: (result: ConvertedReference, output) => {
+    const { red, yellow } = output.colors;
+    renderWritten(result, output);
+    for (const { line, why } of result.damaged) output.line(`${red('damaged')} line ${line}: ${why}`);
+    for (const warning of result.warnings) output.line(`${yellow('warning')} ${warning}`);
+  },
+});

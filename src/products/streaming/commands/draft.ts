@@ -1,0 +1,36 @@
+import { plural } from '../../../base/text/quantity.js';
+import { defineCommand } from '../../../cli/command.js';
+import { text } from '../../../cli/option.js';
+import { placeOptions } from '../../../cli/options/comparison.js';
+import { engineOptions, engineWishes } from '../../../cli/options/engine.js';
+import { draftContract } from '../reference/record-file.js';
+import type { DraftedContract } from '../reference/record-result.js';
+import { neededOutput, scheduleOption } from './record.js';
+
+export const command = defineCommand({
+  arguments: [{ name: 'FILE', describe: 'an ONNX model or a TensorRT engine' }],
+  examples: ['trtforge stream draft encoder.onnx --schedule 41,57 -o encoder.contract.json'],
+  options: {
+    output: text({
+      flags: '-o, --output <file>',
+      describe: 'where the contract goes that the names of the model suggest',
+      writes: ['JSON (trtforge.contract)'],
+    }),
+    schedule: scheduleOption,
+    device: placeOptions.device,
+    ...engineOptions,
+  },
+  run: async ([file = ''], options, context): Promise<DraftedContract> => {
+    const { output, schedule = [], device } = options;
+    const place = neededOutput(output, `trtforge stream draft ${file} -o encoder.contract.json`);
+    return draftContract(file, place, schedule, { ...context, device, ...engineWishes(options) });
+  },
+  render: ({ file, output: path, contract }: DraftedContract, { line, colors }) => {
+    const { inputs, outputs, state, assertions } = contract;
+    line(`${colors.bold(path)}  ${colors.dim(`drafted from ${file}`)}`);
+    line(
+      `${plural(inputs.length, 'input')}, ${plural(outputs.length, 'output')}, ${plural(assertions.length, 'assertion')}`,
+    );
+    for (const pair of state) line(`  ${pair.output} ${colors.dim('becomes the next')} ${pair.input}`);
+  },
+});

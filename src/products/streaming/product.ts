@@ -1,0 +1,86 @@
+import type { Product } from '../../cli/command.js';
+import { renamed, when } from '../../cli/former-spellings.js';
+
+/** Streaming models: contracts, recorded references, parity over a stream. */
+export const streaming: Product = {
+  name: 'streaming',
+  families: { stream: 'streaming models: record a reference, verify engines against it, check contracts' },
+  verbs: [
+    {
+      path: 'stream verify',
+      group: 'Products',
+      summary: 'run an engine or a model over a recorded stream and judge it chunk by chunk',
+      result: 'parity',
+      schema: async () => (await import('./compare/result-schema.js')).parityResultSchema,
+      load: async () => (await import('./commands/verify.js')).command,
+    },
+    {
+      path: 'stream check',
+      group: 'Products',
+      summary: 'check names, types, shapes, lengths and states against a contract; runs nothing',
+      result: 'contract-check',
+      schema: async () => (await import('./check-contract.js')).contractCheckSchema,
+      load: async () => (await import('./commands/check.js')).command,
+    },
+    {
+      path: 'stream record',
+      group: 'Products',
+      summary: 'record a reference: seeded inputs, outputs and states of a stream',
+      result: 'record',
+      schema: async () => (await import('./reference/record-result.js')).recordResultSchema,
+      load: async () => (await import('./commands/record.js')).command,
+    },
+    {
+      path: 'stream convert',
+      group: 'Products',
+      summary: 'write a reference in the other form, without loss',
+      result: 'record-convert',
+      schema: async () => (await import('./reference/record-result.js')).convertedReferenceSchema,
+      load: async () => (await import('./commands/convert.js')).command,
+    },
+    {
+      path: 'stream draft',
+      group: 'Products',
+      summary: 'draft the contract of a model from its names',
+      result: 'record-contract',
+      schema: async () => (await import('./reference/record-result.js')).draftedContractSchema,
+      load: async () => (await import('./commands/draft.js')).command,
+    },
+  ],
+  formerly: [
+    {
+      was: 'verify --contract-only',
+      now: when('verify', '--contract-only', (args) => [
+        'stream',
+        'check',
+        ...args.without('--contract-only', false).list,
+      ]),
+    },
+    {
+      was: 'verify --reference',
+      now: when('verify', '--reference', (args) => ['stream', 'verify', ...args.list]),
+    },
+    {
+      was: 'record --convert',
+      now: when('record', '--convert', (args) => [
+        'stream',
+        'convert',
+        args.value('--convert') ?? 'REFERENCE',
+        ...args.without('--convert', true).list,
+      ]),
+    },
+    {
+      was: 'record --draft-contract',
+      now: when('record', '--draft-contract', (args) => [
+        'stream',
+        'draft',
+        ...renamed(args.list, '--draft-contract', '-o'),
+      ]),
+    },
+    {
+      was: 'record',
+      now: ([first, ...rest]) => (first === 'record' ? ['stream', 'record', ...rest] : undefined),
+    },
+  ],
+  knownIssues: async () => (await import('./known-issues.js')).streamingIssues,
+};
