@@ -99,7 +99,7 @@ interface Transfers {
 /** `digest` is the file's SHA-256, which a passport would give. */
 async function transfer(endpoint: string, file: string, runs: string, digest: string): Promise<number[]> {
   const parts = ['address', 's3-objects', 'upload', 'download'].map((part) =>
-    load<Partial<Transfers>>(`store/remote/${part}.js`),
+    load<Partial<Transfers>>(`engines/store/remote/${part}.js`),
   );
   const library = Object.assign({}, ...(await Promise.all(parts))) as Transfers;
   const objects = await library.openS3(library.remoteAddress(`${endpoint}/bench/engines`, process.env));

@@ -1,5 +1,3 @@
-import type { SignedRequest } from './range-connection.js';
-
 /** Facts of an object, as a HEAD request tells them. */
 export interface ObjectFacts {
   readonly key: string;
@@ -52,8 +50,6 @@ export interface Objects {
     etag: string,
     signal?: AbortSignal,
   ): Promise<AsyncIterable<Uint8Array>>;
-  /** The same as a request that `RangeConnection` sends; absent where requests cannot be had without being sent. */
-  signedGet?(key: string, range: ByteRange, etag: string, signal?: AbortSignal): Promise<SignedRequest>;
   put(key: string, body: Uint8Array, options?: PutOptions, signal?: AbortSignal): Promise<string>;
   /** Every object whose key starts with `prefix`, in the server's order. */
   list(prefix: string, signal?: AbortSignal): AsyncIterable<ListedObject>;

@@ -1,5 +1,5 @@
 import { pipeline, type Readable, Transform } from 'node:stream';
-import type { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import type { S3Client, UploadPartCommand } from '@aws-sdk/client-s3';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { TrtforgeError } from '../../../errors.js';
 import { formatAddress, type RemoteAddress } from './address.js';
@@ -13,18 +13,14 @@ import {
   type PartedUpload,
   type PutOptions,
 } from './objects.js';
-import type { SignedRequest } from './range-connection.js';
-import { signedRequest, withoutPayloadDigest } from './s3-requests.js';
 
 /** A server that does not accept a connection within this is down: a build must not wait for it. */
 const CONNECT_MS = 2_000;
-/** No byte for so long ends a request. */
-const SILENCE_MS = 15_000;
 /**
- * What is gathered in memory ends within `answerMs` (a byte now and then is no silence), and what its request's own body takes on a slow line; a list
- * within so many pages of 1000 keys.
+ * A request without a byte for `silenceMs` ends. What is gathered in memory ends within `answerMs` (a byte now and then is no silence), and what its
+ * request's own body takes on a slow line; a list within so many pages of 1000 keys.
  */
-const LIMITS = { answerMs: 60_000, pages: 2000 };
+const LIMITS = { silenceMs: 15_000, answerMs: 60_000, pages: 2000 };
 const SLOWEST_BYTES_PER_MS = 16;
 const ATTEMPTS = 3;
 const SOCKETS = 32;
@@ -35,7 +31,8 @@ type Sdk = typeof import('@aws-sdk/client-s3');
  * Objects of an S3 bucket, through the AWS SDK, which is loaded only here. Checksum trailers stay off: some servers refuse them and some
  * store them as content; engines carry their own SHA-256.
  */
-export async function openS3(address: RemoteAddress, limits: typeof LIMITS = LIMITS): Promise<Objects> {
+export async function openS3(address: RemoteAddress, given: Partial<typeof LIMITS> = {}): Promise<Objects> {
+  const limits = { ...LIMITS, ...given };
   // Its advice on Node versions is for us, not for users.
   process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true';
   const sdk = await import('@aws-sdk/client-s3');
@@ -53,7 +50,7 @@ export async function openS3(address: RemoteAddress, limits: typeof LIMITS = LIM
     retryMode: 'standard',
     requestHandler: {
       connectionTimeout: CONNECT_MS,
-      socketTimeout: SILENCE_MS,
+      socketTimeout: limits.silenceMs,
       httpAgent: { keepAlive: true, maxSockets: SOCKETS },
       httpsAgent: { keepAlive: true, maxSockets: SOCKETS },
     },
@@ -145,18 +142,14 @@ class S3Objects implements Objects {
     etag: string,
     signal?: AbortSignal,
   ): Promise<AsyncIterable<Uint8Array>> {
-    const command = this.#getRange(key, { first, last }, etag);
+    const command = new this.#sdk.GetObjectCommand({
+      Bucket: this.#bucket,
+      Key: key,
+      Range: `bytes=${first}-${last}`,
+      IfMatch: etag,
+    });
     const { Body } = await this.#client.send(command, abortable(signal));
     return Body as unknown as AsyncIterable<Uint8Array>;
-  }
-
-  async signedGet(key: string, range: ByteRange, etag: string, signal?: AbortSignal): Promise<SignedRequest> {
-    return signedRequest(this.#client, this.#getRange(key, range, etag), signal);
-  }
-
-  #getRange(key: string, { first, last }: ByteRange, etag: string): GetObjectCommand {
-    const Range = `bytes=${first}-${last}`;
-    return new this.#sdk.GetObjectCommand({ Bucket: this.#bucket, Key: key, Range, IfMatch: etag });
   }
 
   async put(key: string, body: Uint8Array, options: PutOptions = {}, signal?: AbortSignal): Promise<string> {
@@ -263,6 +256,21 @@ class S3Objects implements Objects {
       throw error;
     }
   }
+}
+
+/**
+ * Sends a part without its SHA-256 in the signature, which would cost the sender and the server a pass over it each: engines have a SHA-256 of
+ * their own in passport and metadata, and every reader checks it.
+ */
+function withoutPayloadDigest(command: UploadPartCommand): void {
+  command.middlewareStack.add(
+    (next) => (step) => {
+      const { headers } = step.request as { readonly headers: Record<string, string> };
+      headers['x-amz-content-sha256'] = 'UNSIGNED-PAYLOAD';
+      return next(step);
+    },
+    { step: 'build', name: 'withoutPayloadDigest' },
+  );
 }
 
 const abortable = (signal: AbortSignal | undefined) => (signal === undefined ? {} : { abortSignal: signal });

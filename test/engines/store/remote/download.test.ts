@@ -1,0 +1,148 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ledgerPath } from '../../../../src/engines/store/partial.js';
+import { remoteAddress } from '../../../../src/engines/store/remote/address.js';
+import { downloadFile } from '../../../../src/engines/store/remote/download.js';
+import type { ByteRange, Objects } from '../../../../src/engines/store/remote/objects.js';
+import { openS3 } from '../../../../src/engines/store/remote/s3-objects.js';
+import type { WorkEvent } from '../../../../src/events.js';
+
+const MIB = 1 << 20;
+const PART = 16 * MIB;
+const plan = randomBytes(5 * PART + 12_345);
+const expected = { bytes: plan.length, sha256: createHash('sha256').update(plan).digest('hex') };
+const facts = { key: 'engines/x.engine', bytes: plan.length, etag: '"x"', metadata: {} };
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-download-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const path = join(folder, 'back.plan');
+
+/** Objects of which a download uses the ranges alone. */
+const rangesFrom = (stream: (range: ByteRange) => AsyncIterable<Uint8Array>): Objects =>
+  ({
+    place: 'a test',
+    stream: async (_key: string, range: ByteRange) => stream(range),
+  }) as unknown as Objects;
+
+async function* pieces({ first, last }: ByteRange, size: number, before?: Promise<unknown>) {
+  await before;
+  for (let at = first; at <= last; at += size) yield plan.subarray(at, Math.min(at + size, last + 1));
+}
+
+describe('the digest of a download', () => {
+  test.each<[string, (part: number) => number]>([
+    ['in the order of the file', (part) => part * 20],
+    ['in the reverse order', (part) => 200 - part * 40],
+    ['with the first part last', (part) => (part === 0 ? 300 : 0)],
+  ])('is that of the file where parts arrive %s', async (_how, delayMs) => {
+    const events: WorkEvent[] = [];
+    const objects = rangesFrom((range) => pieces(range, 100_000, sleep(delayMs(range.first / PART))));
+    await downloadFile(objects, facts, path, expected, {
+      emit: (event) => events.push(event),
+      signal: undefined,
+    });
+    expect(readFileSync(path).equals(plan)).toBe(true);
+    expect(existsSync(ledgerPath(path))).toBe(false);
+    expect(events.at(-1)).toMatchObject({ type: 'progress', done: plan.length, total: plan.length });
+  });
+
+  test('covers the parts that an earlier download left, which are not fetched again', async () => {
+    writeFileSync(path, Buffer.concat([Buffer.alloc(PART), plan.subarray(PART, 2 * PART)]));
+    writeFileSync(ledgerPath(path), JSON.stringify({ ...expected, etag: facts.etag, parts: [1] }));
+    const fetched: number[] = [];
+    const objects = rangesFrom((range) => {
+      fetched.push(range.first / PART);
+      return pieces(range, MIB);
+    });
+    await downloadFile(objects, facts, path, expected, { emit: () => {}, signal: undefined });
+    expect(readFileSync(path).equals(plan)).toBe(true);
+    expect(fetched).toEqual([0, 2, 3, 4, 5]);
+  });
+
+  test('that differs is an error, and the file is removed', async () => {
+    const objects = rangesFrom((range) => pieces(range, MIB));
+    const other = { ...expected, sha256: 'f'.repeat(64) };
+    await expect(
+      downloadFile(objects, facts, path, other, { emit: () => {}, signal: undefined }),
+    ).rejects.toMatchObject({ code: 'TF_REMOTE_DAMAGED' });
+    expect([existsSync(path), existsSync(ledgerPath(path))]).toEqual([false, false]);
+  });
+});
+
+describe('a server', () => {
+  let answer: (response: ServerResponse, range: string) => void = () => {};
+  let sentBytes = 0;
+  const server = createServer((request, response) => answer(response, request.headers.range ?? ''));
+  let objects: Objects;
+  beforeAll(async () => {
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const keys = { ARTIFACTS_ACCESS_KEY: 'a'.repeat(8), ARTIFACTS_SECRET_KEY: 'b'.repeat(12) };
+    const address = remoteAddress(`http://127.0.0.1:${port}/team`, keys);
+    if (address === null) throw new Error('no address');
+    objects = await openS3(address, { silenceMs: 400 });
+  });
+  afterAll(() => {
+    objects.close();
+    server.closeAllConnections();
+    server.close();
+  });
+
+  const endless = (status: number) => (response: ServerResponse) => {
+    response.writeHead(status);
+    const more = () => {
+      do sentBytes += MIB;
+      while (!response.destroyed && response.write(plan.subarray(0, MIB)));
+    };
+    response.on('drain', more);
+    more();
+  };
+  const whole = (response: ServerResponse) => {
+    response.writeHead(200, { 'content-length': plan.length });
+    sentBytes += plan.length;
+    response.end(plan);
+  };
+  const shifted = (response: ServerResponse, range: string) => {
+    const [, first, last] = /bytes=(\d+)-(\d+)/.exec(range) ?? [];
+    const [from, to] = [Number(first), Number(last)];
+    response.writeHead(206, { 'content-range': `bytes ${from}-${to}/${plan.length}` });
+    response.end(Buffer.concat([plan.subarray(from + 1, to + 1), Buffer.alloc(1)]));
+  };
+  const stopped = (response: ServerResponse) => {
+    response.writeHead(206, { 'content-length': PART });
+    response.flushHeaders();
+  };
+
+  test.each<[string, typeof answer, string]>([
+    ['sends a range without an end', endless(206), 'TF_REMOTE_DAMAGED'],
+    ['ignores ranges', whole, 'TF_REMOTE_DAMAGED'],
+    ['ignores ranges and has no end', endless(200), 'TF_REMOTE_DAMAGED'],
+    ['sends other bytes than those of the range', shifted, 'TF_REMOTE_DAMAGED'],
+    ['stops after the head of its answer', stopped, 'TF_REMOTE_UNREACHABLE'],
+    [
+      'ends each range before its first byte',
+      (response) => response.writeHead(206).end(),
+      'TF_REMOTE_UNREACHABLE',
+    ],
+  ])(
+    'that %s is an error within bounds',
+    async (_what, given, code) => {
+      answer = given;
+      sentBytes = 0;
+      const started = performance.now();
+      await expect(
+        downloadFile(objects, facts, path, expected, { emit: () => {}, signal: undefined }),
+      ).rejects.toMatchObject({ code });
+      expect(performance.now() - started).toBeLessThan(30_000);
+      expect(sentBytes).toBeLessThan(512 * MIB);
+      rmSync(path, { force: true });
+      rmSync(ledgerPath(path), { force: true });
+    },
+    60_000,
+  );
+});
