@@ -1,4 +1,4 @@
-import { statIfThere } from '../base/files/stat.js';
+import { statIfThere } from '../base/files/files.js';
 import { assertNotInput, assertSameKind, type FileKind, protectingInputs } from '../base/files/user-files.js';
 import type { Command } from './command.js';
 import { longName } from './option.js';

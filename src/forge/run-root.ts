@@ -1,8 +1,8 @@
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import { readJson } from '../base/files/files.js';
 import { makeFolder } from '../base/files/folders.js';
 import { publishFile, writeFailed } from '../base/files/publish.js';
-import { readJson } from '../base/files/read-text.js';
 import type { EventListener, WorkEvent } from '../events.js';
 import { renderHtml } from '../report/html.js';
 import { renderMarkdown } from '../report/markdown.js';

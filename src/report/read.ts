@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { z } from 'zod';
-import { readText } from '../base/files/read-text.js';
-import { statIfThere } from '../base/files/stat.js';
+import { readText, statIfThere } from '../base/files/files.js';
 import { faultText } from '../base/text/schema-error.js';
 import { TrtforgeError } from '../errors.js';
 import { defineReport, type ReportKind } from './kind.js';

@@ -1,9 +1,9 @@
 import { existsSync, lstatSync, mkdirSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { sha256 } from './digest.js';
+import { readJson } from './files.js';
 import { makeFolder } from './folders.js';
 import { publishFile } from './publish.js';
-import { readJson } from './read-text.js';
 
 /**
  * A file's content cannot have changed while none of these have: any write moves ctime, also one that sets mtime back.

@@ -2,7 +2,7 @@ import { mkdirSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { systemErrorCode, TrtforgeError } from '../../errors.js';
-import { lstatIfThere } from './stat.js';
+import { lstatIfThere } from './files.js';
 
 /** The folder that holds everything trtforge keeps between runs: `$XDG_CACHE_HOME/trtforge` or `~/.cache/trtforge`. */
 export function cacheFolder(environment: NodeJS.ProcessEnv = process.env): string {

@@ -3,7 +3,7 @@ import type { Stats } from 'node:fs';
 import { resolve, sep } from 'node:path';
 import { TrtforgeError } from '../../errors.js';
 import { openFile } from './byte-source.js';
-import { statIfThere } from './stat.js';
+import { statIfThere } from './files.js';
 
 /** What one command or library call reads, and where its user wants results; publishing looks here before it replaces a file. */
 interface Scope {

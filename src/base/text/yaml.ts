@@ -1,6 +1,6 @@
 import { type Document, isNode, Lexer, LineCounter, Parser, parseDocument } from 'yaml';
 import { type ErrorCode, TrtforgeError } from '../../errors.js';
-import { readText } from '../files/read-text.js';
+import { readText } from '../files/files.js';
 
 /** A YAML (or JSON) file's content, and where its parts are. */
 export interface YamlFile {

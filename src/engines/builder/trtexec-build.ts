@@ -1,9 +1,9 @@
 import { copyFileSync, existsSync, mkdtempSync, readFileSync, renameSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { openFile } from '../../base/files/byte-source.js';
+import { removeIfThere } from '../../base/files/files.js';
 import { makeFolder } from '../../base/files/folders.js';
 import { publishFile, writeFailed } from '../../base/files/publish.js';
-import { removeIfThere } from '../../base/files/remove.js';
 import { TrtforgeError } from '../../errors.js';
 import { builderEnvironment } from '../../tensorrt/toolchain/process-environment.js';
 import { agree, isWithin } from '../../tensorrt/toolchain/version.js';

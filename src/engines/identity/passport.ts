@@ -1,4 +1,4 @@
-import { readText } from '../../base/files/read-text.js';
+import { readText } from '../../base/files/files.js';
 import { faultText } from '../../base/text/schema-error.js';
 import { TrtforgeError } from '../../errors.js';
 import { identityDigest } from './identity.js';

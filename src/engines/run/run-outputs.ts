@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { statIfThere } from '../../base/files/stat.js';
+import { statIfThere } from '../../base/files/files.js';
 import { TrtforgeError } from '../../errors.js';
 import { elementCount } from '../../formats/tensor/dtype.js';
 import { writeNpy } from '../../formats/tensor/npy.js';

@@ -1,7 +1,7 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { removeIfThere } from '../../base/files/remove.js';
+import { removeIfThere } from '../../base/files/files.js';
 import { TrtforgeError } from '../../errors.js';
 import { type EventListener, ignoreEvents } from '../../events.js';
 import { passportPath } from '../identity/passport-file.js';

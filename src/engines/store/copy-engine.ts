@@ -1,8 +1,8 @@
 import { constants, copyFileSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { removeIfThere } from '../../base/files/files.js';
 import { makeFolder } from '../../base/files/folders.js';
 import { besidePath, writeFailed } from '../../base/files/publish.js';
-import { removeIfThere } from '../../base/files/remove.js';
 import { passportPath } from '../identity/passport-file.js';
 import { publishEngine } from './publish-engine.js';
 import { writeSignature } from './signature-file.js';

@@ -1,9 +1,7 @@
 import { accessSync, constants, existsSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { listFolder, removeIfThere, statIfThere } from '../../base/files/files.js';
 import { cacheFolder, makeFolder, oddPart, pathBelow } from '../../base/files/folders.js';
-import { listFolder } from '../../base/files/list-folder.js';
-import { removeIfThere } from '../../base/files/remove.js';
-import { statIfThere } from '../../base/files/stat.js';
 import { systemErrorCode, TrtforgeError } from '../../errors.js';
 import type { IdentityDocument } from '../identity/identity.js';
 import { type Passport, passportPath } from '../identity/passport-file.js';

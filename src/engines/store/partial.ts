@@ -1,10 +1,13 @@
 import { renameSync } from 'node:fs';
 import { join } from 'node:path';
+import {
+  lstatIfThere,
+  ownEntries,
+  readJson,
+  removeIfAllowed,
+  removeIfThere,
+} from '../../base/files/files.js';
 import { makeFolder } from '../../base/files/folders.js';
-import { ownEntries } from '../../base/files/list-folder.js';
-import { readJson } from '../../base/files/read-text.js';
-import { removeIfAllowed, removeIfThere } from '../../base/files/remove.js';
-import { lstatIfThere } from '../../base/files/stat.js';
 
 /** A download that was cut short and that nobody went on with is removed at this age. */
 const KEEP_MS = 24 * 3600 * 1000;

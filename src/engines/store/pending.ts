@@ -1,11 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { ownEntries, readJson, removeIfAllowed, removeIfThere } from '../../base/files/files.js';
 import { makeFolder } from '../../base/files/folders.js';
-import { ownEntries } from '../../base/files/list-folder.js';
 import { UNPUBLISHED_SUFFIX, writeFailed } from '../../base/files/publish.js';
-import { readJson } from '../../base/files/read-text.js';
-import { removeIfAllowed, removeIfThere } from '../../base/files/remove.js';
 import { isProcessMark, ownMark, stateOf } from './claims/owner.js';
 import { setAside, takeUp } from './partial.js';
 

@@ -1,6 +1,5 @@
+import { readText, removeIfThere } from '../../base/files/files.js';
 import { publishFile, writeFailed } from '../../base/files/publish.js';
-import { readText } from '../../base/files/read-text.js';
-import { removeIfThere } from '../../base/files/remove.js';
 import { TrtforgeError } from '../../errors.js';
 import { signaturePath } from './signature.js';
 import type { EngineSignature } from './signature-schema.js';

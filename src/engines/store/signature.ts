@@ -7,7 +7,7 @@ import {
   verify as verifyBytes,
 } from 'node:crypto';
 import { sha256 } from '../../base/files/digest.js';
-import { readText } from '../../base/files/read-text.js';
+import { readText } from '../../base/files/files.js';
 import { TrtforgeError } from '../../errors.js';
 import { canonicalJson } from '../identity/canonical-json.js';
 import type { Passport } from '../identity/passport-file.js';

@@ -1,11 +1,9 @@
 import { lstatSync, lutimesSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { sha256 } from '../../base/files/digest.js';
+import { listFolder, lstatIfThere, readJson } from '../../base/files/files.js';
 import { pathBelow } from '../../base/files/folders.js';
-import { listFolder } from '../../base/files/list-folder.js';
 import { publishFile } from '../../base/files/publish.js';
-import { readJson } from '../../base/files/read-text.js';
-import { lstatIfThere } from '../../base/files/stat.js';
 import type { EngineSummary } from './store.js';
 
 /** Goes up when a summary gets another form. */

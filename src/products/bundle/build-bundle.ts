@@ -1,5 +1,5 @@
+import { removeIfThere } from '../../base/files/files.js';
 import { publishFile } from '../../base/files/publish.js';
-import { removeIfThere } from '../../base/files/remove.js';
 import { protectingInputs } from '../../base/files/user-files.js';
 import { systemErrorCode, TrtforgeError } from '../../errors.js';
 import { ignoreEvents } from '../../events.js';

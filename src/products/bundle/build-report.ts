@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { readJson } from '../../base/files/read-text.js';
+import { readJson } from '../../base/files/files.js';
 import { identityDigest } from '../../engines/identity/identity.js';
 import { visibleEntry } from '../../engines/identity/machine.js';
 import type { ProfileRequest } from '../../engines/identity/profile.js';

@@ -1,7 +1,7 @@
 import { closeSync, existsSync, openSync, readdirSync, readFileSync, renameSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { removeIfThere } from '../../base/files/files.js';
 import { makeFolder } from '../../base/files/folders.js';
-import { removeIfThere } from '../../base/files/remove.js';
 import type { EventListener, WorkEvent } from '../../events.js';
 import { severityLetters } from '../../tensorrt/trtexec/log/lines.js';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { readText } from '../../base/files/read-text.js';
+import { readText } from '../../base/files/files.js';
 import { faultText } from '../../base/text/schema-error.js';
 import { TrtforgeError } from '../../errors.js';
 import { type Layout, parseLayouts } from './layout-contract.js';

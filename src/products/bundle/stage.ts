@@ -1,8 +1,8 @@
 import { constants, copyFileSync, linkSync, realpathSync, symlinkSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
+import { removeIfThere } from '../../base/files/files.js';
 import { makeFolder } from '../../base/files/folders.js';
 import { writeFailed } from '../../base/files/publish.js';
-import { removeIfThere } from '../../base/files/remove.js';
 import { systemErrorCode } from '../../errors.js';
 import type { Component } from './component.js';
 

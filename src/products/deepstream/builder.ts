@@ -1,8 +1,8 @@
 import { mkdtempSync, readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
+import { removeIfThere } from '../../base/files/files.js';
 import { makeFolder } from '../../base/files/folders.js';
 import { publishFile, writeFailed } from '../../base/files/publish.js';
-import { removeIfThere } from '../../base/files/remove.js';
 import { type BuilderName, planBuilder } from '../../engines/builder/plan-builders.js';
 import { prepareBuild } from '../../engines/builder/prepare.js';
 import { identityDigest } from '../../engines/identity/identity.js';

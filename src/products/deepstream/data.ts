@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { z } from 'zod';
+import { LARGEST_DOCUMENT, readText } from '../../base/files/files.js';
 import { publishFile } from '../../base/files/publish.js';
-import { LARGEST_DOCUMENT, readText } from '../../base/files/read-text.js';
 import { pythonJson } from '../../base/text/lenient-json.js';
 import { TrtforgeError } from '../../errors.js';
 import type { StreamsBody } from './result.js';

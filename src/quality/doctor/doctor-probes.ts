@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync, readdirSync, readFileSync, statfsSync, statSync } from 'node:fs';
 import { arch, availableParallelism, freemem, platform, release, totalmem } from 'node:os';
 import { dirname, join } from 'node:path';
-import { statIfThere } from '../../base/files/stat.js';
+import { statIfThere } from '../../base/files/files.js';
 import { runSupervised } from '../../base/process/supervise.js';
 import { storeFolder } from '../../engines/store/local.js';
 import { addonPath } from '../../tensorrt/addon/addon.js';

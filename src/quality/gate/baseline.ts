@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { readText } from '../../base/files/files.js';
 import { publishFile } from '../../base/files/publish.js';
-import { readText } from '../../base/files/read-text.js';
 import { faultText } from '../../base/text/schema-error.js';
 import { TrtforgeError } from '../../errors.js';
 

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { basename } from 'node:path';
-import { readText } from '../../base/files/read-text.js';
+import { readText } from '../../base/files/files.js';
 import { pythonJson } from '../../base/text/lenient-json.js';
 import { TrtforgeError } from '../../errors.js';
 import { valuesAt } from './field-path.js';

@@ -1,7 +1,6 @@
 import { basename, join } from 'node:path';
 import { openFile } from '../../base/files/byte-source.js';
-import { listFolder } from '../../base/files/list-folder.js';
-import { statIfThere } from '../../base/files/stat.js';
+import { listFolder, statIfThere } from '../../base/files/files.js';
 import { nameOfNpy } from '../../engines/run/npy-name.js';
 import { TrtforgeError } from '../../errors.js';
 import type { Dtype } from '../../formats/tensor/dtype.js';

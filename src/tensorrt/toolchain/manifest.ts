@@ -1,8 +1,8 @@
 import { renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { readJson } from '../../base/files/files.js';
 import { UNPUBLISHED_SUFFIX, writeFailed } from '../../base/files/publish.js';
-import { readJson } from '../../base/files/read-text.js';
 import { MANIFEST_NAME } from './folders.js';
 
 /** What stands in an installed toolchain's folder as `toolchain.json`: where it came from. Paths are relative to the folder. */

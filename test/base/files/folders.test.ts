@@ -2,9 +2,9 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { statIfThere } from '../../../src/base/files/files.js';
 import { makeFolder } from '../../../src/base/files/folders.js';
 import { publishFile } from '../../../src/base/files/publish.js';
-import { statIfThere } from '../../../src/base/files/stat.js';
 
 const root = mkdtempSync(join(tmpdir(), 'trtforge-folders-'));
 const file = join(root, 'a file');

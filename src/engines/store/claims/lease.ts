@@ -1,12 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { linkSync, lutimesSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import {
+  lstatIfThere,
+  ownEntries,
+  readJson,
+  removeIfAllowed,
+  removeIfThere,
+} from '../../../base/files/files.js';
 import { makeFolder, pathBelow } from '../../../base/files/folders.js';
-import { ownEntries } from '../../../base/files/list-folder.js';
 import { UNPUBLISHED_SUFFIX, writeFailed } from '../../../base/files/publish.js';
-import { readJson } from '../../../base/files/read-text.js';
-import { removeIfAllowed, removeIfThere } from '../../../base/files/remove.js';
-import { lstatIfThere } from '../../../base/files/stat.js';
 import { systemErrorCode } from '../../../errors.js';
 import { isProcessMark, ownMark, type ProcessMark, stateOf } from './owner.js';
 

@@ -1,10 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync, lutimesSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { listFolder } from '../../../base/files/list-folder.js';
-import { readJson } from '../../../base/files/read-text.js';
-import { removeIfAllowed } from '../../../base/files/remove.js';
-import { lstatIfThere } from '../../../base/files/stat.js';
+import { listFolder, lstatIfThere, readJson, removeIfAllowed } from '../../../base/files/files.js';
 import { isProcessMark, ownMark, stateOf } from './owner.js';
 
 const USED = 'used';

@@ -1,5 +1,5 @@
+import { readText } from '../../../base/files/files.js';
 import { publishFile } from '../../../base/files/publish.js';
-import { readText } from '../../../base/files/read-text.js';
 import { assertUnedited } from '../../../base/files/user-files.js';
 import type { Contract } from './contract.js';
 import { isEncoderForm, readEncoderForm } from './encoder.js';

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, readdirSync, renameSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { sha256 } from '../../../base/files/digest.js';
+import { LARGEST_DOCUMENT, readText, removeIfThere } from '../../../base/files/files.js';
 import { makeFolder } from '../../../base/files/folders.js';
 import {
   beginFile,
@@ -10,8 +11,6 @@ import {
   UNPUBLISHED_SUFFIX,
   writeFailed,
 } from '../../../base/files/publish.js';
-import { LARGEST_DOCUMENT, readText } from '../../../base/files/read-text.js';
-import { removeIfThere } from '../../../base/files/remove.js';
 import { assertNotInput } from '../../../base/files/user-files.js';
 import { faultText } from '../../../base/text/schema-error.js';
 import { TrtforgeError } from '../../../errors.js';

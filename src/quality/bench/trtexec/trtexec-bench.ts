@@ -1,8 +1,8 @@
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
+import { removeIfThere } from '../../../base/files/files.js';
 import { cacheFolder } from '../../../base/files/folders.js';
-import { removeIfThere } from '../../../base/files/remove.js';
 import { type TrtexecProgram, trtexecToMeasure } from '../../../engines/builder/trtexec-program.js';
 import { machineFacts } from '../../../engines/identity/machine.js';
 import { readLayers } from '../../../engines/layers/read-layers.js';

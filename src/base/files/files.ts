@@ -1,0 +1,95 @@
+import { type BigIntStats, lstatSync, readdirSync, rmSync, type Stats, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { type ErrorCode, systemErrorCode, TrtforgeError } from '../../errors.js';
+import { openFile } from './byte-source.js';
+
+/** The facts of a file or folder; undefined where there is none, also behind a file and behind links in a circle. Throws TF_FILE_UNREADABLE. */
+export const statIfThere = (path: string): Stats | undefined => ifThere(path, () => statSync(path));
+
+/** The same of what has this very name: a link is not followed. */
+export const lstatIfThere = (path: string): BigIntStats | undefined =>
+  ifThere(path, () => lstatSync(path, { bigint: true }));
+
+function ifThere<T>(path: string, look: () => T): T | undefined {
+  try {
+    return look();
+  } catch (cause) {
+    const code = systemErrorCode(cause) ?? String(cause);
+    if (['ENOENT', 'ENOTDIR', 'ELOOP'].includes(code)) return undefined;
+    throw new TrtforgeError('TF_FILE_UNREADABLE', `${path} cannot be read (${code}).`, { cause });
+  }
+}
+
+/** Names in a folder; none when it is not there. Throws TF_FILE_UNREADABLE when it may not be read. */
+export function listFolder(path: string): readonly string[] {
+  try {
+    return readdirSync(path);
+  } catch (cause) {
+    const code = systemErrorCode(cause);
+    if (code === 'ENOENT' || code === 'ENOTDIR') return [];
+    throw new TrtforgeError('TF_FILE_UNREADABLE', `${path} cannot be read (${code ?? String(cause)}).`, {
+      cause,
+    });
+  }
+}
+
+/**
+ * Entries of a folder with names of our form that are of the kind we make: plain files or folders, never links, since others may have put
+ * those there. Throws TF_FILE_UNREADABLE.
+ */
+export function ownEntries(
+  folder: string,
+  kind: 'files' | 'folders',
+  names: RegExp,
+): readonly { readonly path: string; readonly mtimeMs: number }[] {
+  return listFolder(folder).flatMap((name) => {
+    const path = join(folder, name);
+    const stats = names.test(name) ? lstatIfThere(path) : undefined;
+    const isOurs = kind === 'files' ? stats?.isFile() : stats?.isDirectory();
+    return stats !== undefined && isOurs ? [{ path, mtimeMs: Number(stats.mtimeMs) }] : [];
+  });
+}
+
+/** A whole text file of at most `largest` bytes; a larger one is rejected with `code`. Errors: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE. */
+export function readText(path: string, largest: number, code: ErrorCode): string {
+  const source = openFile(path);
+  try {
+    if (source.size > largest)
+      throw new TrtforgeError(code, `${path} is too large for what it should be (${source.size} bytes).`);
+    const bytes = Buffer.alloc(source.size);
+    return bytes.toString('utf8', 0, source.read(bytes, 0, source.size));
+  } finally {
+    source.close();
+  }
+}
+
+/** More than any document of ours has. */
+export const LARGEST_DOCUMENT = 64 << 20;
+
+/** The content of a JSON file of at most `largest` bytes; undefined where there is none that can be read. */
+export function readJson(path: string, largest: number = LARGEST_DOCUMENT): unknown {
+  try {
+    return JSON.parse(readText(path, largest, 'TF_FILE_UNREADABLE'));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Removes a file or folder if it is there; also a path below what is not a folder is «not there». */
+export function removeIfThere(path: string): void {
+  try {
+    rmSync(path, { recursive: true, force: true });
+  } catch (error) {
+    if (systemErrorCode(error) !== 'ENOTDIR') throw error;
+  }
+}
+
+/** The same of a leftover: what cannot be removed (it is another user's) stays. Returns whether it is gone. */
+export function removeIfAllowed(path: string): boolean {
+  try {
+    removeIfThere(path);
+    return true;
+  } catch {
+    return false;
+  }
+}
