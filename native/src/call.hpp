@@ -79,15 +79,11 @@ class Call {
     bool follows = false;     // another one by less than a moment
     std::size_t staged = 0;  // bytes that several threads copy, in and out
   };
-  // `soon` is called when the end is near, where that can be foreseen, with how long to be ready for it; a run with it may sleep until then.
-  using Soon = std::function<void(Pace::Clock::duration)>;
   // `inputs` are copied in first, `outputs` copied out at the end. Both throw TF_RUN_FAILED, TF_GPU_MEMORY, TF_SESSION_CLOSED.
-  void run(const std::vector<HostView>& inputs, const std::vector<HostView>& outputs, const Soon& soon = nullptr);
+  void run(const std::vector<HostView>& inputs, const std::vector<HostView>& outputs);
   // The first half of a run, nothing where the context is busy: reads the inputs for the last time. Whoever began must finish.
   std::optional<Begun> tryBegin(const std::vector<HostView>& inputs, const std::vector<HostView>& outputs);
-  void finish(const Begun& begun, const std::vector<HostView>& outputs, const Soon& soon);
-  // From beginning to end, as the last runs took; zero before the first. On any thread.
-  Pace::Clock::duration expected() const { return pace_.expected(); }
+  void finish(const Begun& begun, const std::vector<HostView>& outputs);
   // Bytes of a data-dependent output of the last run. Throws TF_SESSION_INPUT.
   std::vector<char> readOutput(const std::string& name);
   // Lets go of everything, with the context's mutex held.
@@ -122,8 +118,8 @@ class Call {
   // All after the inputs, where those were staged.
   void launchRest(const std::vector<HostView>& outputs);
   Begun begin(const std::vector<HostView>& inputs, const std::vector<HostView>& outputs);
-  void end(const Begun& begun, const std::vector<HostView>& outputs, const Soon& soon);
-  void awaitEnd(Pace::Clock::time_point started, const Soon& soon, std::size_t staged);
+  void end(const Begun& begun, const std::vector<HostView>& outputs);
+  void awaitEnd(Pace::Clock::time_point started, std::size_t staged);
 
   // A part of a tensor that is copied between ordinary and pinned memory at one go.
   struct Piece {

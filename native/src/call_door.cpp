@@ -22,9 +22,9 @@ class RunJob : public Completion {
 
   void run() {
     try {
-      if (begun.has_value()) return call->finish(*begun, outputs, soon);
+      if (begun.has_value()) return call->finish(*begun, outputs);
       if (cancelled) throw Failure("TF_CANCELLED", "The run was cancelled before it began.");
-      call->run(inputs, outputs, soon);
+      call->run(inputs, outputs);
     } catch (const Failure& caught) {
       failure = caught;
     } catch (const std::exception& caught) {
@@ -51,7 +51,6 @@ class RunJob : public Completion {
   std::vector<HostView> inputs, outputs;
   std::vector<CallHandle::Copy> copies;
   std::optional<Call::Begun> begun;
-  Call::Soon soon;
   std::atomic<bool> cancelled{false};
 
  private:
@@ -84,8 +83,6 @@ namespace {
 
 using js::Reader;
 using js::Writer;
-
-constexpr auto kShort = std::chrono::microseconds(500);
 
 std::vector<InputShape> shapesOf(const Reader& from) {
   std::vector<InputShape> shapes;
@@ -250,18 +247,13 @@ napi_value callRunExport(napi_env env, napi_callback_info info) {
   std::vector<napi_value> views;
   auto to = viewsOf(env, call, outputs, false, &views);
   Completions& completions = Completions::of(env);
-  Worker& worker = call.context()->worker();
-  const bool idle = worker.idle();
   auto run = std::make_unique<RunJob>(env, &promise, handle, id);
   run->outputs = std::move(to);
   for (napi_value view : views) run->keep(view);
-  run->soon = [&completions](Pace::Clock::duration atMost) { completions.lookSoon(atMost); };
   run->take(std::move(from));
   run->enlist();
   completions.begin();
-  // It ends before a sleeping loop would be awake again.
-  if (const auto expected = call.expected(); expected.count() > 0 && expected < kShort && idle) completions.look(2 * expected + kShort);
-  worker.post([run = run.release(), &completions] {
+  call.context()->worker().post([run = run.release(), &completions] {
     run->run();
     completions.end(run);
   });

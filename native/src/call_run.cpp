@@ -1,7 +1,6 @@
 // One run of a call: inputs on their way, the launch, the wait.
 #include <algorithm>
 #include <cstring>
-#include <thread>
 
 #include "call.hpp"
 #include "copy_threads.hpp"
@@ -15,18 +14,16 @@ using Clock = Pace::Clock;
 
 // A processor that slept is awake again after this long, at worst.
 constexpr auto kWaking = std::chrono::microseconds(300);
-// Runs longer than this are slept through, but for their end.
-constexpr auto kSleptThrough = std::chrono::milliseconds(5);
 constexpr auto kBetweenQueries = std::chrono::microseconds(10);
 
-// How long whoever was told of the end goes on looking for it.
+// How long threads that were woken for the end look for it.
 Clock::duration patience(Clock::duration expected) { return 2 * kWaking + expected / 8; }
 
 }  // namespace
 
-void Call::run(const std::vector<HostView>& inputs, const std::vector<HostView>& outputs, const Soon& soon) {
+void Call::run(const std::vector<HostView>& inputs, const std::vector<HostView>& outputs) {
   std::lock_guard<std::mutex> lock(context_->mutex);
-  end(begin(inputs, outputs), outputs, soon);
+  end(begin(inputs, outputs), outputs);
 }
 
 std::optional<Call::Begun> Call::tryBegin(const std::vector<HostView>& inputs, const std::vector<HostView>& outputs) {
@@ -35,10 +32,10 @@ std::optional<Call::Begun> Call::tryBegin(const std::vector<HostView>& inputs, c
   return begin(inputs, outputs);
 }
 
-void Call::finish(const Begun& begun, const std::vector<HostView>& outputs, const Soon& soon) {
+void Call::finish(const Begun& begun, const std::vector<HostView>& outputs) {
   std::lock_guard<std::mutex> lock(context_->mutex);
   context_->stream().device().makeCurrent();
-  end(begun, outputs, soon);
+  end(begun, outputs);
 }
 
 Call::Begun Call::begin(const std::vector<HostView>& inputs, const std::vector<HostView>& outputs) {
@@ -61,12 +58,12 @@ Call::Begun Call::begin(const std::vector<HostView>& inputs, const std::vector<H
   return begun;
 }
 
-void Call::end(const Begun& begun, const std::vector<HostView>& outputs, const Soon& soon) {
+void Call::end(const Begun& begun, const std::vector<HostView>& outputs) {
   const cuda::Stream& stream = context_->stream();
   try {
     if (begun.staged > 0) launchRest(outputs);
     else launch();
-    awaitEnd(begun.started, soon, begun.follows ? begun.staged : 0);
+    awaitEnd(begun.started, begun.follows ? begun.staged : 0);
     if (begun.staged > 0) stageOut();
     stream.synchronize();
   } catch (const Failure&) {
@@ -79,19 +76,17 @@ void Call::end(const Begun& begun, const std::vector<HostView>& outputs, const S
   pace_.took(ended_ - begun.started);
 }
 
-// Returns before the end: late enough to wait for it without sleep, early enough to wake whoever waits elsewhere.
-void Call::awaitEnd(Clock::time_point started, const Soon& soon, std::size_t staged) {
+// Returns before the end: early enough to wake the threads that copy outputs.
+void Call::awaitEnd(Clock::time_point started, std::size_t staged) {
   const Clock::duration expected = pace_.expected();
-  if (expected == Clock::duration::zero() || (soon == nullptr && staged == 0)) return;
+  if (expected == Clock::duration::zero() || staged == 0) return;
   const Clock::time_point tell = started + expected - kWaking;
-  if (soon != nullptr && expected > kSleptThrough) std::this_thread::sleep_until(started + expected - expected / 8);
   const cuda::Stream& stream = context_->stream();
   for (Clock::time_point now = Clock::now(); now < tell; now = Clock::now()) {
     if (stream.idle()) return;
     lookFor([] { return false; }, std::min(tell, now + kBetweenQueries));
   }
-  if (soon != nullptr) soon(patience(expected));
-  if (staged > 0) wakeCopyThreads(helpersFor(staged), patience(expected));
+  wakeCopyThreads(helpersFor(staged), patience(expected));
 }
 
 void Call::launch() {

@@ -4,7 +4,7 @@ import { results } from './results.mjs';
 import { affine, collect, contextOf, freeBytes, given, open, outcome, surroundings } from './workbench.mjs';
 
 export const lifetimes = {
-  // Runs whose length jumps: a loop that looks gives up and is woken, and turns all the while.
+  // Runs whose length jumps; the event loop turns all the while.
   async paces() {
     const engine = await open('affine');
     const { call } = await affine(engine, { graph: false });
@@ -29,7 +29,7 @@ export const lifetimes = {
         early: performance.now() - started < us / 1000,
       });
     }
-    // Nothing of the look is left that would keep the process, or this loop, awake.
+    // Nothing is left that would keep the process, or this loop, awake.
     const before = process.cpuUsage();
     await new Promise((resolve) => setTimeout(resolve, 200));
     const { user, system } = process.cpuUsage(before);
