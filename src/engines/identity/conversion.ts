@@ -1,12 +1,8 @@
 import { sha256 } from '../../base/files/digest.js';
 import { type EventListener, inPhase } from '../../events.js';
 import type { ConvertOptions } from '../../formats/precision/convert.js';
-import {
-  type ConvertedPrecision,
-  type GivenOptions,
-  resolveOptions,
-  type ValueRange,
-} from '../../formats/precision/options.js';
+import type { FormatId } from '../../formats/precision/formats/index.js';
+import { type GivenOptions, resolveOptions, type ValueRange } from '../../formats/precision/options.js';
 import { CONVERSION_REVISION } from '../../formats/precision/revision.js';
 import { openNpz } from '../../formats/tensor/npz.js';
 import { canonicalJson } from './canonical-json.js';
@@ -32,10 +28,7 @@ export type ConversionWishes = Omit<GivenOptions, 'precision' | 'ranges'> & {
 };
 
 /** Conversion options, resolved, as plain data for the recipe. Reads the calibration's samples; throws what `openNpz` throws. */
-export function conversionRecipe(
-  precision: ConvertedPrecision,
-  wishes: ConversionWishes = {},
-): ConversionRecipe {
+export function conversionRecipe(precision: FormatId, wishes: ConversionWishes = {}): ConversionRecipe {
   const { calibration, ...given } = wishes;
   const options = resolveOptions({ ...given, precision });
   return {
@@ -53,7 +46,7 @@ export function conversionRecipe(
 
 /** The other way: what `convertModel` takes. `ranges` are those of the samples whose digest the recipe holds. */
 export function conversionOptions(
-  precision: ConvertedPrecision,
+  precision: FormatId,
   recipe: ConversionRecipe,
   ranges: Ranges | undefined,
 ): ConvertOptions {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { formatIds } from './formats/index.js';
 
 const count = z.number().int().nonnegative();
 
@@ -7,7 +8,7 @@ export const conversionSchema = z.object({
   schema: z.literal('trtforge.convert/1'),
   input: z.string(),
   output: z.string(),
-  precision: z.enum(['fp16', 'bf16']),
+  precision: z.enum(formatIds),
   ioTypes: z.enum(['keep', 'convert']),
   /** Opset of the default domain, before and after. */
   opset: z.object({ before: count, after: count, reason: z.string().nullable() }),

@@ -12,7 +12,7 @@ import { operatorName } from './flow.js';
 import { type ConversionOptions, type GivenOptions, resolveOptions } from './options.js';
 import { type Plan, planConversion } from './plan.js';
 import { betweenRule, rules } from './rules.js';
-import { type ConvertedStream, convertedStream } from './weight-conversion.js';
+import type { ConvertedStream } from './weight-conversion.js';
 
 /** What may be said about a conversion; only the precision has no default. */
 export type ConvertOptions = GivenOptions & Pick<WriteOptions, 'externalData'>;
@@ -23,7 +23,7 @@ export interface ConvertContext {
 }
 
 /**
- * Turns an FP32 ONNX model into a strongly typed FP16 or BF16 one: what TensorRT 11 and TensorRT-RTX build as it is written, node by node.
+ * Turns an FP32 ONNX model into a strongly typed one of another format: what TensorRT 11 and TensorRT-RTX build as it is written, node by node.
  * Weights are streamed, so memory does not grow with the model. The types of the result are checked before a byte is written.
  * Throws what opening, reading and writing models throw, TF_ONNX_GRAPH_INVALID if the original is not well typed, TF_CANCELLED, and TF_INTERNAL if the result
  * would not be.
@@ -54,7 +54,7 @@ async function convert(
     assertWellTyped(inputPath, model.proto);
     const plan = await inPhase('plan', emit, () => planConversion(model, resolved, context));
     checkTypes(inputPath, model.proto);
-    const streams = conversionStreams(model, plan, resolved);
+    const streams = conversionStreams(model, plan);
     const written = await inPhase('write', emit, () =>
       writeModel(
         model,
@@ -102,15 +102,11 @@ function checkTypes(path: string, proto: ModelProto): void {
   );
 }
 
-function conversionStreams(
-  model: OnnxModel,
-  plan: Plan,
-  options: ConversionOptions,
-): ReadonlyMap<TensorProto, ConvertedStream> {
+function conversionStreams(model: OnnxModel, plan: Plan): ReadonlyMap<TensorProto, ConvertedStream> {
   return new Map(
-    plan.rewriting.converted.map(({ tensor, source }) => [
+    plan.inserted.converted.map(({ tensor, source, format }) => [
       tensor,
-      convertedStream(model.weight(source), options.precision),
+      format.convertWeight(model.weight(source)),
     ]),
   );
 }
@@ -134,7 +130,7 @@ function summary(plan: Plan, options: ConversionOptions) {
   const byRule = [...rules, betweenRule]
     .map(({ id, title }) => ({ id, title, nodes: kept.filter(({ rule }) => rule === id).length }))
     .filter((entry) => entry.nodes > 0);
-  const { castsAdded, castsRemoved } = plan.rewriting;
+  const { castsAdded, castsRemoved } = plan.inserted;
   return {
     ioTypes: options.ioTypes,
     functionsInlined: plan.functionsInlined,
@@ -155,7 +151,7 @@ function weightSummary(
   for (const [tensor, stream] of streams) {
     const { saturated, toZero, subnormal } = stream.losses;
     if (saturated + toZero + subnormal === 0) continue;
-    losses.push({ name: tensor.name, elements: stream.byteLength / 2, saturated, toZero, subnormal });
+    losses.push({ name: tensor.name, elements: stream.elements, saturated, toZero, subnormal });
     total.saturated += saturated;
     total.toZero += toZero;
     total.subnormal += subnormal;

@@ -11,24 +11,27 @@ import {
   type Use,
   type Value,
 } from './flow.js';
+import type { Format } from './formats/format.js';
+import { formats } from './formats/index.js';
 import { choosers, light, movers, sources } from './operator-traits.js';
 import { betweenRule, type RuleFacts, rules } from './rules.js';
 import { inputSlot, outputSlot, slotsOf } from './slots.js';
 
 /** What becomes of an operation. `untouched`: nothing in it is FP32. `control`: If, Loop and Scan only pass on what their bodies decide. */
 type Decision =
-  | { readonly kind: 'convert' | 'untouched' | 'control' }
+  | { readonly kind: 'untouched' | 'control' }
+  | { readonly kind: 'convert'; readonly format: Format }
   | { readonly kind: 'keep'; readonly rule: string; readonly reason: string };
 
-/** The type a value arrives in, or is wanted in; `free` where either would do. */
-type Side = 'fp32' | 'low' | 'free';
+/** What a value arrives in, or is wanted in; `free` where anything would do. */
+type Side = 'fp32' | 'free' | Format;
 
 /** The decisions on all operations and what follows from them for values. */
 export interface Decisions {
   of(operation: Operation): Decision;
-  /** Whether an FP32 value of the original is in 16 bits in the result. Not for weights and constants, which have the types they are wanted in. */
-  isLow(value: Value): boolean;
-  /** Whether a use of an FP32 value needs FP32, the 16-bit type, or takes either. */
+  /** The format that an FP32 value of the original has in the result, undefined for FP32. Not for weights and constants, which have the types they are wanted in. */
+  formatOf(value: Value): Format | undefined;
+  /** What a use of an FP32 value needs: FP32, a format, or either. */
   wanted(use: Use): Side;
 }
 
@@ -40,23 +43,23 @@ export function decide(flow: Flow, facts: RuleFacts): Decisions {
   settleNeighbours(flow, decided, sides);
   return {
     of: (operation) => decided.get(operation) ?? { kind: 'untouched' },
-    isLow: (value) => sides.settled(value) === 'low',
+    formatOf: (value) => sides.settled(value),
     wanted: (use) => sides.wanted(use),
   };
 }
 
 function byRules(operation: Operation, facts: RuleFacts): Decision {
-  const low = facts.options.precision;
+  const { format } = facts.options;
   if (isControl(operation)) return { kind: 'control' };
-  const slots = slotsOf(operation, low);
+  const slots = slotsOf(operation, format.dtype);
   if (slots.every((slot) => slot === 'other' || slot === 'any')) return { kind: 'untouched' };
   if (operation.outputs.every((value) => value === undefined || value.origin === 'constant'))
     return { kind: 'untouched' };
   for (const rule of rules) {
-    const reason = rule.decide(operation, facts);
+    const reason = rule.decide(operation, facts, format);
     if (reason !== undefined) return { kind: 'keep', rule: rule.id, reason };
   }
-  return { kind: 'convert' };
+  return { kind: 'convert', format };
 }
 
 /**
@@ -67,13 +70,14 @@ function settleNeighbours(flow: Flow, decided: Map<Operation, Decision>, sides: 
   const candidates = flow.operations.filter(
     (operation) => decided.get(operation)?.kind === 'convert' && sides.traitOf(operation) !== undefined,
   );
+  const byRule = new Map(decided);
   for (const operation of candidates) decided.set(operation, keptBetween(sides.traitOf(operation)));
   for (let changed = true; changed; ) {
     changed = false;
     for (const pass of [candidates, candidates.toReversed()]) {
       for (const operation of pass) {
         if (decided.get(operation)?.kind !== 'keep' || sides.staysWithNeighbours(operation)) continue;
-        decided.set(operation, { kind: 'convert' });
+        decided.set(operation, byRule.get(operation) ?? { kind: 'untouched' });
         changed = true;
       }
     }
@@ -99,6 +103,12 @@ type Trait = 'mover' | 'chooser' | 'light' | 'state' | 'source';
 
 const isInLoop = (scope: Scope): boolean =>
   scope.owner !== undefined && (scope.owner.node.opType !== 'If' || isInLoop(scope.owner.scope));
+
+/** The one thing that serves several places: FP32 where one needs it or two need different formats. */
+function common(sides: readonly Side[]): Side {
+  const [side = 'free', ...others] = new Set(sides.filter((one) => one !== 'free'));
+  return others.length > 0 ? 'fp32' : side;
+}
 
 class Sides {
   readonly #decided: ReadonlyMap<Operation, Decision>;
@@ -155,36 +165,45 @@ class Sides {
     const { producer, scope } = value;
     if (value.origin === 'fixed') return 'fp32';
     if (producer === undefined) {
-      if (scope.owner === undefined) return this.#facts.options.ioTypes === 'keep' ? 'fp32' : 'low';
+      if (scope.owner === undefined) return this.#ioSide();
       return this.#across(bodyInput(scope, scope.inputs.indexOf(value)), scope.owner);
     }
     const index = producer.outputs.indexOf(value);
     const decision = this.#decided.get(producer);
     if (decision?.kind === 'control') return this.#across(controlOutput(producer, index), producer);
     if (decision?.kind !== 'convert') return 'fp32';
-    return outputSlot(producer, index, this.#facts.options.precision) === 'follows' ? 'low' : 'fp32';
+    return outputSlot(producer, index, decision.format.dtype) === 'follows' ? decision.format : 'fp32';
   }
 
-  /** Like `arrives`, with what is free decided by who reads it. */
-  settled(value: Value): Side {
+  /** Like `arrives`, with what is free decided by who reads it; undefined for FP32. */
+  settled(value: Value): Format | undefined {
+    if (!isFloat32(value)) return undefined;
     const side = this.arrives(value);
-    if (side !== 'free' || !isFloat32(value)) return side;
-    return value.uses.some((use) => this.wanted(use) === 'fp32') ? 'fp32' : 'low';
+    const settled = side === 'free' ? common(value.uses.map((use) => this.wanted(use))) : side;
+    if (settled === 'free') return this.#facts.options.format;
+    return settled === 'fp32' ? undefined : settled;
+  }
+
+  /** What the model's own inputs and outputs are. */
+  #ioSide(): Side {
+    const { ioTypes, format } = this.#facts.options;
+    return ioTypes === 'keep' ? 'fp32' : format;
   }
 
   wanted(use: Use): Side {
     if (use.kind === 'output') {
       const { scope, index } = use;
-      if (scope.owner === undefined) return this.#facts.options.ioTypes === 'keep' ? 'fp32' : 'low';
+      if (scope.owner === undefined) return this.#ioSide();
       if (this.#otherBranchIsFp32(scope, index)) return 'fp32';
       return this.#wantedAcross(bodyOutput(scope, index), scope.owner);
     }
     const { operation, index } = use;
     const decision = this.#decided.get(operation);
     if (decision?.kind === 'control') return this.#wantedAcross(controlInput(operation, index), operation);
-    const slot = inputSlot(operation, index, this.#facts.options.precision);
+    const { format } = decision?.kind === 'convert' ? decision : this.#facts.options;
+    const slot = inputSlot(operation, index, format.dtype);
     if (slot === 'any') return this.#wantedByAny(operation, decision);
-    if (decision?.kind === 'convert' && slot === 'follows') return 'low';
+    if (decision?.kind === 'convert' && slot === 'follows') return format;
     return 'fp32';
   }
 
@@ -202,25 +221,23 @@ class Sides {
   #wantedByAny(operation: Operation, decision: Decision | undefined): Side {
     if (operatorName(operation) !== 'Cast') return 'free';
     const target = typeAttribute(operation.node, 'to');
-    if (target === 'float16' || target === 'bfloat16') return 'free';
-    return target === 'float32' && decision?.kind === 'convert' ? 'low' : 'fp32';
+    if (formats.some(({ dtype }) => dtype === target)) return 'free';
+    return target === 'float32' && decision?.kind === 'convert' ? decision.format : 'fp32';
   }
 
   #across(link: Link, control: Operation): Side {
     if (link.kind !== 'same' || !this.#mayPass(control)) return 'fp32';
-    const arriving = link.values.map((value) => this.arrives(value));
-    return arriving.includes('fp32') ? 'fp32' : arriving.includes('low') ? 'low' : 'free';
+    return common(link.values.map((value) => this.arrives(value)));
   }
 
   #wantedAcross(link: Link, control: Operation): Side {
     if (link.kind !== 'same' || !this.#mayPass(control)) return 'fp32';
-    const wanted = link.values.flatMap((value) => value.uses.map((use) => this.wanted(use)));
-    return wanted.includes('fp32') ? 'fp32' : wanted.includes('low') ? 'low' : 'free';
+    return common(link.values.flatMap((value) => value.uses.map((use) => this.wanted(use))));
   }
 
-  /** Whether this opset's If, Loop or Scan can hand on 16-bit values at all. */
+  /** Whether this opset's If, Loop or Scan can pass on values of the format at all. */
   #mayPass(control: Operation): boolean {
     const formal = formalAt(control.signature?.outputs ?? [], 0);
-    return formal?.allowed.has(this.#facts.options.precision) === true;
+    return formal?.allowed.has(this.#facts.options.format.dtype) === true;
   }
 }

@@ -1,10 +1,6 @@
 import { TrtforgeError } from '../../errors.js';
-
-/** What a model is converted to, in the words of the command line and the recipe. */
-export type ConvertedPrecision = 'fp16' | 'bf16';
-
-/** The 16-bit type of it. */
-export type LowType = 'float16' | 'bfloat16';
+import type { Format } from './formats/format.js';
+import { type FormatId, formatIds, formatOf } from './formats/index.js';
 
 /** What the model's own inputs and outputs become: stay as they are (casts go inside), or are converted too. */
 type IoTypes = 'keep' | 'convert';
@@ -17,7 +13,8 @@ export interface ValueRange {
 
 /** How to convert. Everything is resolved: names are compiled, defaults filled in. */
 export interface ConversionOptions {
-  readonly precision: LowType;
+  /** What nodes are converted to where no rule keeps them. */
+  readonly format: Format;
   readonly ioTypes: IoTypes;
   /** Nodes whose name matches stay FP32. */
   readonly keepNodes: readonly RegExp[];
@@ -35,35 +32,24 @@ export interface ConversionOptions {
   readonly ranges: ReadonlyMap<string, ValueRange> | undefined;
 }
 
-/** The largest finite value of each type. */
-export const largestFinite: Readonly<Record<LowType, number>> = {
-  float16: 65504,
-  bfloat16: 3.3895313892515355e38,
-};
+/** Options before defaults: only the precision is required. */
+export type GivenOptions = Partial<Omit<ConversionOptions, 'format'>> & { readonly precision: FormatId };
 
-/** Options before defaults: only the precision must be said. */
-export type GivenOptions = Partial<Omit<ConversionOptions, 'precision'>> & {
-  readonly precision: ConvertedPrecision;
-};
-
-const lowTypes: Readonly<Record<ConvertedPrecision, LowType>> = { fp16: 'float16', bf16: 'bfloat16' };
-
-/** Fills in what was not said. Throws TF_USAGE for a precision that no type of the compiler kept out. The default of `dataMax` leaves a factor of 64 between calibration and FP16's largest value for data never seen. */
+/** Fills in the format's defaults. Throws TF_USAGE for a precision that is no format. */
 export function resolveOptions(given: GivenOptions): ConversionOptions {
-  const precision: LowType | undefined = lowTypes[given.precision];
-  if (precision === undefined)
-    throw new TrtforgeError('TF_USAGE', `«${given.precision}» is no precision to convert to.`, {
-      remedy: `Give ${Object.keys(lowTypes).join(' or ')}.`,
+  const format = formatOf(given.precision);
+  if (format === undefined)
+    throw new TrtforgeError('TF_USAGE', `\`${given.precision}\` is not a precision to convert to.`, {
+      remedy: `Use ${formatIds.join(' or ')}.`,
     });
-  const largest = largestFinite[precision];
   return {
-    precision,
+    format,
     ioTypes: given.ioTypes ?? 'keep',
     keepNodes: given.keepNodes ?? [],
     keepOps: given.keepOps ?? new Set(),
     convertOps: given.convertOps ?? new Set(),
-    initMax: given.initMax ?? largest,
-    dataMax: given.dataMax ?? (precision === 'float16' ? 1024 : largest),
+    initMax: given.initMax ?? format.maxFinite,
+    dataMax: given.dataMax ?? format.dataMax,
     maxReductionDepth: given.maxReductionDepth,
     ranges: given.ranges,
   };

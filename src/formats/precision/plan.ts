@@ -15,14 +15,16 @@ import {
   readFlow,
   type Value,
 } from './flow.js';
+import type { Format } from './formats/format.js';
+import { formats } from './formats/index.js';
 import { inlineFunctions } from './inline-functions.js';
+import { insertCasts } from './insert-casts.js';
+import type { Inserted, InsertionPass } from './insertion.js';
 import { normalise } from './normalise.js';
 import { movers } from './operator-traits.js';
-import { type ConversionOptions, largestFinite } from './options.js';
+import type { ConversionOptions } from './options.js';
 import { neededOpset, raiseOpset } from './raise-opset.js';
 import { largeValues } from './range.js';
-import { requirementsOf } from './requirements.js';
-import { type Rewriting, rewriteModel } from './rewrite.js';
 import type { RuleFacts } from './rules.js';
 import { shapeArithmetic } from './shape-arithmetic.js';
 import { inputSlot } from './slots.js';
@@ -33,7 +35,7 @@ import { type WeightFacts, weightFacts } from './weight-facts.js';
 export interface Plan {
   readonly flow: Flow;
   readonly decisions: Decisions;
-  readonly rewriting: Rewriting;
+  readonly inserted: Inserted;
   readonly functionsInlined: number;
   /** Why the opset was raised, where it was. */
   readonly opsetReason: string | undefined;
@@ -47,7 +49,7 @@ export interface Plan {
 function possible(model: OnnxModel, options: ConversionOptions): ConversionOptions {
   const opset = opsetsOf(model.proto.opsetImport).get('') ?? 0;
   const cast = operatorSignature('', 'Cast', opset);
-  return cast?.outputs[0]?.allowed.has(options.precision) === true
+  return cast?.outputs[0]?.allowed.has(options.format.dtype) === true
     ? options
     : { ...options, ioTypes: 'keep' };
 }
@@ -63,6 +65,9 @@ function checkOperators(flow: Flow, { keepOps, convertOps }: ConversionOptions):
     remedy: `The model has ${[...here].sort().join(', ')}; operators of other domains are DOMAIN::NAME.`,
   });
 }
+
+/** What writes decisions into the graph, by the kind of format. */
+const passes: Readonly<Record<Format['insertion'], InsertionPass>> = { cast: insertCasts };
 
 /** Decides and rewrites `model.proto` in place; throws TF_USAGE for a misspelt operator. Reads the weights once where a rule wants to know them. */
 export async function planConversion(
@@ -88,13 +93,12 @@ export async function planConversion(
     weights: (operation) => weightsReaching(operation, found, handing),
   };
   const decisions = decide(flow, facts);
-  const requirements = requirementsOf(flow, decisions, options);
-  const rewriting = rewriteModel(flow, decisions, requirements, options.precision);
-  const converted = new Set(rewriting.converted.map(({ tensor }) => tensor));
+  const inserted = passes[options.format.insertion](flow, decisions, options);
+  const converted = new Set(inserted.converted.map(({ tensor }) => tensor));
   return {
     flow,
     decisions,
-    rewriting,
+    inserted,
     functionsInlined,
     opsetReason: raise.reason,
     opsetRefused: raise.refused,
@@ -129,14 +133,14 @@ function alreadyTyped(flow: Flow): RuleFacts['alreadyTyped'] {
   for (const { node, inputs } of flow.operations) {
     if (!heavy.has(node.opType)) continue;
     all++;
-    if (inputs[0]?.type === 'float16' || inputs[0]?.type === 'bfloat16') low++;
+    if (formats.some(({ dtype }) => dtype === inputs[0]?.type)) low++;
   }
   return 2 * low > all ? { low, all } : undefined;
 }
 
 type Found = ReadonlyMap<Value, WeightFacts>;
 
-/** BF16 has FP32's range, so there is nothing to look for unless --init-max says so. */
+/** A format with FP32's range loses nothing that a rule asks for, unless --init-max is lower. */
 async function readWeights(
   model: OnnxModel,
   flow: Flow,
@@ -144,7 +148,8 @@ async function readWeights(
   context: { readonly emit?: EventListener; readonly signal?: AbortSignal },
 ): Promise<Found> {
   const found = new Map<Value, WeightFacts>();
-  if (options.precision === 'bfloat16' && options.initMax >= largestFinite.bfloat16) return found;
+  const { weightLoss, maxFinite } = options.format;
+  if (weightLoss === null && options.initMax >= maxFinite) return found;
   const candidates = flow.scopes.flatMap(({ values }) => [...values.values()].filter(isCandidate(options)));
   for (const [index, value] of candidates.entries()) {
     if (context.signal?.aborted)
@@ -165,7 +170,8 @@ const isCandidate =
     isFloat32(value) &&
     value.tensor !== undefined &&
     value.uses.some(
-      (use) => use.kind === 'input' && inputSlot(use.operation, use.index, options.precision) === 'follows',
+      (use) =>
+        use.kind === 'input' && inputSlot(use.operation, use.index, options.format.dtype) === 'follows',
     );
 
 /** Weights among the inputs, directly or handed on by operators that only move values. */

@@ -32,26 +32,26 @@ export interface Raise {
   readonly reason: string;
 }
 
-/** What opset the operators of a model need so that they know the 16-bit type, where that is more than the model has. */
+/** What opset the operators of a model need so that they know the format's type, where that is more than the model has. */
 export function neededOpset(flow: Flow, options: ConversionOptions): Raise | undefined {
+  const { format } = options;
   let needed: Raise | undefined;
   for (const operation of flow.operations) {
     const { node, opset } = operation;
     const name = operatorName(operation);
     if (plainDomain(node.domain) !== '' || operation.bodies.length > 0) continue;
     if (keptByDefault(name, node) !== undefined && !options.convertOps.has(name)) continue;
-    if (options.keepOps.has(name) || notBuilt(operation, options.precision) !== undefined) continue;
-    const slots = slotsOf(operation, options.precision);
+    if (options.keepOps.has(name) || notBuilt(operation, format) !== undefined) continue;
+    const slots = slotsOf(operation, format.dtype);
     if (!slots.includes('refused') && (slots.includes('follows') || !slots.includes('fixed'))) continue;
     const to = firstOpset('', name, opset, (signature) =>
       [...signature.inputs, ...signature.outputs].some(
         ({ variable, allowed }) =>
-          variable !== undefined && allowed.has('float32') && allowed.has(options.precision),
+          variable !== undefined && allowed.has('float32') && allowed.has(format.dtype),
       ),
     );
     if (to === undefined || to > NEWEST || to <= opset || to <= (needed?.to ?? 0)) continue;
-    const type = options.precision === 'float16' ? 'FP16' : 'BF16';
-    needed = { to, reason: `${name} takes ${type} from opset ${to} on` };
+    needed = { to, reason: `${name} takes ${format.label} from opset ${to} on` };
   }
   return needed;
 }

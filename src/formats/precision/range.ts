@@ -11,12 +11,12 @@ const carriers: ReadonlySet<string> = new Set([
 const endings: ReadonlySet<string> = new Set('Mul Div Sqrt Log Reciprocal Sigmoid Tanh'.split(' '));
 
 /**
- * Operations between one that stays FP32 because its result may leave FP16's range and what makes that result small again, the latter included: a sum of
- * squares that is cast to FP16 on its way to the division by their number would be infinite there. BF16 has the range of FP32.
+ * Operations between one that stays FP32 because its result may leave the format's range and what makes that result small again, the latter included: a sum of
+ * squares that is cast to it on its way to the division by their number would be infinite there. None where the format has the range of FP32.
  */
 export function largeValues(flow: Flow, options: ConversionOptions): ReadonlySet<Operation> {
   const marked = new Set<Operation>();
-  if (options.precision !== 'float16') return marked;
+  if (!options.format.narrowRange) return marked;
   const grows = (operation: Operation) => {
     const name = operatorName(operation);
     return !options.convertOps.has(name) && leavesRange(name, operation.node);

@@ -38,9 +38,8 @@ export interface Requirements {
 
 /** From the decisions to the types that every use of every FP32 value must be given. */
 export function requirementsOf(flow: Flow, decisions: Decisions, options: ConversionOptions): Requirements {
-  const low = options.precision;
   const typeMade = (value: Value): ValueType | undefined =>
-    isFloat32(value) && !isStored(value) && decisions.isLow(value) ? low : value.type;
+    (isFloat32(value) && !isStored(value) ? decisions.formatOf(value)?.dtype : undefined) ?? value.type;
   const aliases = superfluousCasts(flow, typeMade);
   const origin = (value: Value): Value => {
     let at = value;
@@ -98,11 +97,10 @@ function storedType(
 export const isModelOutput = (use: Use): boolean => use.kind === 'output' && use.scope.owner === undefined;
 
 function requiredType(use: Use, decisions: Decisions, options: ConversionOptions): ValueType | undefined {
-  const low = options.precision;
   const typeOf = (value: Value | undefined) =>
-    value !== undefined && decisions.isLow(value) ? low : 'float32';
+    (value === undefined ? undefined : decisions.formatOf(value)?.dtype) ?? 'float32';
   if (use.kind === 'output') {
-    if (use.scope.owner === undefined) return options.ioTypes === 'keep' ? 'float32' : low;
+    if (use.scope.owner === undefined) return options.ioTypes === 'keep' ? 'float32' : options.format.dtype;
     const link = bodyOutput(use.scope, use.index);
     return link.kind === 'same' ? typeOf(link.values[0]) : 'float32';
   }
@@ -111,9 +109,10 @@ function requiredType(use: Use, decisions: Decisions, options: ConversionOptions
     const link = controlInput(use.operation, use.index);
     return link.kind === 'same' ? typeOf(link.values[0]) : 'float32';
   }
-  const slot = inputSlot(use.operation, use.index, low);
+  const { dtype } = decision.kind === 'convert' ? decision.format : options.format;
+  const slot = inputSlot(use.operation, use.index, dtype);
   if (slot === 'any') return undefined;
-  return decision.kind === 'convert' && slot === 'follows' ? low : 'float32';
+  return decision.kind === 'convert' && slot === 'follows' ? dtype : 'float32';
 }
 
 /** What a value was cast up from, when that already has the type wanted: up and down again would give the same bits. */

@@ -1,8 +1,9 @@
 import { firstOpset, formalAt, plainDomain } from '../onnx/operators.js';
 import { isControl } from './control-flow.js';
 import { isFloat32, type Operation, operatorName, type Scope } from './flow.js';
+import type { Format } from './formats/format.js';
 import { keptByDefault } from './operator-traits.js';
-import type { ConversionOptions, LowType } from './options.js';
+import type { ConversionOptions } from './options.js';
 import { reductionDepth } from './reduction-depth.js';
 import { slotsOf } from './slots.js';
 import type { WeightFacts } from './weight-facts.js';
@@ -21,7 +22,7 @@ export interface RuleFacts {
   weights(operation: Operation): Iterable<{ readonly name: string; readonly facts: WeightFacts }>;
 }
 
-/** Decides whether one kind of reason keeps a node in FP32. */
+/** Decides whether one kind of reason keeps a node in FP32 that would be converted to a format. */
 interface Rule {
   /** Stable; reports and scripts refer to it. */
   readonly id: string;
@@ -29,28 +30,16 @@ interface Rule {
   /** Why the rule is there: one or two sentences for the documentation. */
   readonly reason: string;
   /** The reason that holds for this node, or undefined when the rule has nothing against converting it. */
-  readonly decide: (operation: Operation, facts: RuleFacts) => string | undefined;
+  readonly decide: (operation: Operation, facts: RuleFacts, format: Format) => string | undefined;
 }
 
-const shortName: Readonly<Record<LowType, string>> = { float16: 'FP16', bfloat16: 'BF16' };
-
-/** Operators that ONNX defines in 16 bits but TensorRT does not build so (tried on TensorRT-RTX 1.7.1 for compute capability 8.9). */
-const refusedTypes: Readonly<Record<LowType, ReadonlySet<string>>> = {
-  float16: new Set(['MeanVarianceNormalization', 'Celu']),
-  bfloat16: new Set(
-    'ConvTranspose GRU HardSwish Mish Shrink LpPool GlobalLpPool LpNormalization MeanVarianceNormalization Celu'.split(
-      ' ',
-    ),
-  ),
-};
 const recurrent: ReadonlySet<string> = new Set(['LSTM', 'GRU', 'RNN']);
 
 /** Why TensorRT does not build the operation in a type that ONNX allows. */
-export function notBuilt({ node }: Operation, low: LowType): string | undefined {
-  const type = shortName[low];
-  if (refusedTypes[low].has(node.opType)) return `TensorRT does not build ${node.opType} in ${type}`;
+export function notBuilt({ node }: Operation, { label, notBuilt }: Format): string | undefined {
+  if (notBuilt.has(node.opType)) return `TensorRT does not build ${node.opType} in ${label}`;
   return recurrent.has(node.opType) && (node.input[4] ?? '') !== ''
-    ? `TensorRT does not build ${node.opType} with sequence_lens in ${type}`
+    ? `TensorRT does not build ${node.opType} with sequence_lens in ${label}`
     : undefined;
 }
 
@@ -119,14 +108,14 @@ export const rules: readonly Rule[] = [
     id: 'not-built',
     title: 'TensorRT does not build it in this type',
     reason: 'ONNX allows the type but TensorRT refuses it, which was tried operator by operator.',
-    decide: (operation, { options }) => notBuilt(operation, options.precision),
+    decide: (operation, _, format) => notBuilt(operation, format),
   },
   {
     id: 'opset',
     title: 'The operator does not know the type at this opset',
     reason:
       'ONNX allows FP16 and BF16 per operator from a certain opset on (BF16 convolutions: 22). The opset is raised where that changes nothing else.',
-    decide: (operation, { options }) => refusedByOpset(operation, options.precision),
+    decide: (operation, _, format) => refusedByOpset(operation, format),
   },
   {
     id: 'shape-arithmetic',
@@ -169,9 +158,9 @@ export const rules: readonly Rule[] = [
     title: 'Reads what is too large for FP16',
     reason:
       'A value that stays FP32 for its range is not cast to FP16 before the division, product, root or logarithm that makes it small again.',
-    decide: (operation, { large }) =>
+    decide: (operation, { large }, { label }) =>
       large.has(operation)
-        ? 'it lies between an operator that leaves the range of FP16 and what makes its result small again'
+        ? `it lies between an operator that leaves the range of ${label} and what makes its result small again`
         : undefined,
   },
   {
@@ -179,9 +168,9 @@ export const rules: readonly Rule[] = [
     title: 'A weight does not fit the type',
     reason:
       'A weight beyond the largest value (or --init-max) would be clamped; one of mostly subnormal values would lose its digits. Single values of 1e9 and more are masks and limits: they are clamped instead.',
-    decide: (operation, facts) => {
+    decide: (operation, facts, format) => {
       for (const weight of facts.weights(operation)) {
-        const why = weightMisfit(weight.name, weight.facts, facts.options);
+        const why = weightMisfit(weight.name, weight.facts, facts.options.initMax, format);
         if (why !== undefined) return why;
       }
       return undefined;
@@ -236,30 +225,30 @@ const isTypeVariable = (operation: Operation, index: number): boolean => {
   return formal?.variable !== undefined && formal.variadic !== 'mixed';
 };
 
-function refusedByOpset(operation: Operation, low: LowType): string | undefined {
-  const slots = slotsOf(operation, low);
+function refusedByOpset(operation: Operation, { dtype, label }: Format): string | undefined {
+  const slots = slotsOf(operation, dtype);
   if (!slots.includes('refused') && (slots.includes('follows') || !slots.includes('fixed'))) return undefined;
   const { node, opset } = operation;
   const since = firstOpset(node.domain, node.opType, opset, (signature) =>
     [...signature.inputs, ...signature.outputs].some(
-      (formal) => formal.variable !== undefined && formal.allowed.has('float32') && formal.allowed.has(low),
+      (formal) => formal.variable !== undefined && formal.allowed.has('float32') && formal.allowed.has(dtype),
     ),
   );
   const newer = since === undefined || since === opset ? 'no opset' : `opset ${since}`;
   return newer === 'no opset'
-    ? `ONNX does not define ${node.opType} in ${shortName[low]}`
-    : `${node.opType} takes ${shortName[low]} from ${newer} on, and the model is opset ${opset}`;
+    ? `ONNX does not define ${node.opType} in ${label}`
+    : `${node.opType} takes ${label} from ${newer} on, and the model is opset ${opset}`;
 }
 
-function weightMisfit(name: string, facts: WeightFacts, options: ConversionOptions): string | undefined {
-  if (facts.maxAbs > options.initMax && !(facts.elements === 1 && facts.maxAbs >= MASK_VALUE))
-    return `weight «${name}» reaches ${quantity(facts.maxAbs)}, beyond ±${quantity(options.initMax)}`;
-  if (options.precision !== 'float16') return undefined;
-  const nonZero = facts.elements - facts.zero - facts.notFinite;
-  if (facts.subnormal * 2 <= nonZero) return undefined;
-  return facts.elements === 1
-    ? `«${name}» is ${quantity(facts.maxAbs)}, which FP16 holds with fewer than 11 bits or not at all`
-    : `${facts.subnormal} of ${nonZero} values of weight «${name}» are below 6.1e-5, where FP16 loses digits`;
+function weightMisfit(
+  name: string,
+  facts: WeightFacts,
+  initMax: number,
+  { weightLoss }: Format,
+): string | undefined {
+  if (facts.maxAbs > initMax && !(facts.elements === 1 && facts.maxAbs >= MASK_VALUE))
+    return `weight «${name}» reaches ${quantity(facts.maxAbs)}, beyond ±${quantity(initMax)}`;
+  return weightLoss?.(name, facts);
 }
 
 const quantity = (value: number): string => String(Number(value.toPrecision(5)));

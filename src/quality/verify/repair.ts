@@ -15,9 +15,9 @@ import { ignoreEvents } from '../../events.js';
 import { qualifiedOpType, visitMainGraphs } from '../../formats/onnx/graph.js';
 import { openModel } from '../../formats/onnx/model.js';
 import { convertModel } from '../../formats/precision/convert.js';
+import type { FormatId } from '../../formats/precision/formats/index.js';
 import { inlineFunctions } from '../../formats/precision/inline-functions.js';
 import { movers, sources } from '../../formats/precision/operator-traits.js';
-import type { ConvertedPrecision } from '../../formats/precision/options.js';
 import type { VerifyRequest } from './request.js';
 import type { VerifyResult } from './result.js';
 
@@ -36,7 +36,7 @@ const LAST = 'Attention LSTM GRU RNN Einsum Gemm MatMul ConvTranspose Conv'.spli
 /** A failed comparison, as far as a repair needs it. */
 export interface FailedComparison {
   readonly request: VerifyRequest;
-  readonly precision: ConvertedPrecision;
+  readonly precision: FormatId;
   /** How the candidate seems to be converted, where the request does not contain it. */
   readonly ioTypes: 'keep' | 'convert';
   readonly ms: number;

@@ -1,4 +1,5 @@
 import { clone, create } from '@bufbuild/protobuf';
+import { TrtforgeError } from '../../errors.js';
 import { attributeOf, typeChoice } from '../onnx/node-types.js';
 import {
   AttributeProto_AttributeType,
@@ -24,37 +25,18 @@ import {
   type Scope,
   type Value,
 } from './flow.js';
-import type { LowType } from './options.js';
-import { isModelOutput, type Requirements, type Versions } from './requirements.js';
+import { formats } from './formats/index.js';
+import type { ConvertedTensor, Inserted, InsertionPass } from './insertion.js';
+import { isModelOutput, type Requirements, requirementsOf, type Versions } from './requirements.js';
 import { outputSlot } from './slots.js';
 
-/** A tensor of the result whose values are those of `source` in another type. */
-interface ConvertedTensor {
-  readonly tensor: TensorProto;
-  readonly source: TensorProto;
-}
-
-export interface Rewriting {
-  /** Tensors that are made from FP32 weights while the model is written. */
-  readonly converted: readonly ConvertedTensor[];
-  readonly castsAdded: number;
-  readonly castsRemoved: number;
-}
-
-/** Changes the messages that `flow` was read from so that they say what was decided. Weights are not touched: the caller converts those listed. */
-export function rewriteModel(
-  flow: Flow,
-  decisions: Decisions,
-  requirements: Requirements,
-  low: LowType,
-): Rewriting {
-  return new Rewriter(flow, requirements, low).run(decisions);
-}
+/** Formats that are types of their own: a value is cast where a reader needs another type than it is made in. */
+export const insertCasts: InsertionPass = (flow, decisions, options) =>
+  new Rewriter(flow, requirementsOf(flow, decisions, options)).run(decisions);
 
 class Rewriter {
   readonly #flow: Flow;
   readonly #requirements: Requirements;
-  readonly #low: LowType;
   readonly #names: Set<string>;
   readonly #converted: ConvertedTensor[] = [];
   /** New nodes by the node they follow; those under the graph itself come first in it. */
@@ -63,16 +45,15 @@ class Rewriter {
   readonly #described = new Map<GraphProto, Map<string, ValueInfoProto>>();
   #castsAdded = 0;
 
-  constructor(flow: Flow, requirements: Requirements, low: LowType) {
+  constructor(flow: Flow, requirements: Requirements) {
     this.#flow = flow;
     this.#requirements = requirements;
-    this.#low = low;
     this.#names = new Set(
       flow.scopes.flatMap(({ values, graph }) => [...values.keys(), ...graph.node.map(({ name }) => name)]),
     );
   }
 
-  run(decisions: Decisions): Rewriting {
+  run(decisions: Decisions): Inserted {
     for (const operation of this.#flow.operations) this.#retypeAttributes(operation, decisions);
     for (const versions of this.#requirements.versions) this.#applyVersions(versions);
     for (const scope of this.#flow.scopes) this.#rebuild(scope);
@@ -149,7 +130,10 @@ class Rewriter {
       docString: source.docString,
       ...(name === '' ? {} : { name }),
     });
-    this.#converted.push({ tensor, source });
+    const format = formats.find(({ dtype }) => dtype === type);
+    if (format === undefined)
+      throw new TrtforgeError('TF_INTERNAL', `${source.name} cannot be converted to ${type}.`);
+    this.#converted.push({ tensor, source, format });
     return tensor;
   }
 
@@ -223,9 +207,10 @@ class Rewriter {
     const { node } = operation;
     const [output] = operation.outputs;
     if (!isFloat32(output)) return;
+    const decision = decisions.of(operation);
     const type =
-      decisions.of(operation).kind === 'convert' && outputSlot(operation, 0, this.#low) === 'follows'
-        ? this.#low
+      decision.kind === 'convert' && outputSlot(operation, 0, decision.format.dtype) === 'follows'
+        ? decision.format.dtype
         : 'float32';
     if (operatorName(operation) === 'ConstantOfShape') {
       if (type !== 'float32') this.#retypeFill(node, type);

@@ -1,0 +1,47 @@
+import { float32ToFloat16 } from '../../tensor/float16.js';
+import { sixteenBitStream } from '../weight-conversion.js';
+import type { WeightFacts } from '../weight-facts.js';
+import type { Format } from './format.js';
+
+/** IEEE half precision: 11 significant bits, and a range that ends at 65504 and 6.1e-5 (subnormal to 6.0e-8). */
+export const fp16: Format & { readonly id: 'fp16' } = {
+  id: 'fp16',
+  label: 'FP16',
+  dtype: 'float16',
+  maxFinite: 65504,
+  // A factor of 64 between what calibration saw and the largest value, for data never seen.
+  dataMax: 1024,
+  narrowRange: true,
+  insertion: 'cast',
+  calibration: 'none',
+  tolerance: {
+    bound: 5e-3,
+    why: "FP16 against FP32: 5e-3, NVIDIA's own bound for strongly typed models against their original",
+    differing: 0.01,
+  },
+  // Some tens of roundings of 2^-11.
+  lowMarginShare: 0.02,
+  builderFlag: 'fp16',
+  computeCapability: null,
+  // Tried on TensorRT-RTX 1.7.1 for compute capability 8.9.
+  notBuilt: new Set(['MeanVarianceNormalization', 'Celu']),
+  weightLoss: mostlySubnormal,
+  convertWeight: (source) =>
+    sixteenBitStream(source, {
+      dtype: 'float16',
+      largest: 0x7bff,
+      infinity: 0x7c00,
+      round: (values, target) => {
+        const { toInfinity, toZero, toSubnormal } = float32ToFloat16(values, target);
+        return { hasInfinity: toInfinity > 0, toZero, subnormal: toSubnormal };
+      },
+    }),
+};
+
+function mostlySubnormal(name: string, facts: WeightFacts): string | undefined {
+  const nonZero = facts.elements - facts.zero - facts.notFinite;
+  if (facts.subnormal * 2 <= nonZero) return undefined;
+  return facts.elements === 1
+    ? `«${name}» is ${Number(facts.maxAbs.toPrecision(5))}, which FP16 holds with fewer than 11 bits or not at all`
+    : `${facts.subnormal} of ${nonZero} values of weight «${name}» are below 6.1e-5, where FP16 loses digits`;
+}
