@@ -20,12 +20,14 @@ export type { EngineLayers } from './engines/layers/schema.js';
 export { type RunContext, runFile } from './engines/run/run-file.js';
 export type { RunRequest } from './engines/run/run-request.js';
 export type { RunResult } from './engines/run/run-result.js';
+export type { BackEnd, OpenedSession, OpenOptions } from './engines/runtime/back-end.js';
 export { observeOnOrt } from './engines/runtime/onnxruntime/calibrate.js';
 export {
   type OrtSession,
   type OrtSessionOptions,
   openOrtSession,
 } from './engines/runtime/onnxruntime/ort-session.js';
+export { openSession } from './engines/runtime/open-session.js';
 export type { Binding, RunOptions, Session } from './engines/runtime/session.js';
 export type {
   EngineContext,
@@ -34,7 +36,7 @@ export type {
   EngineState,
   PreparedCall,
 } from './engines/runtime/tensorrt/engine-interface.js';
-export type { EngineWishes } from './engines/runtime/tensorrt/engine-options.js';
+export type { EngineLoadOptions } from './engines/runtime/tensorrt/engine-options.js';
 export { openEngineSession } from './engines/runtime/tensorrt/engine-session.js';
 export {
   openSupervisedEngine,
@@ -114,8 +116,8 @@ export { type GateRequest, runGate } from './quality/gate/gate.js';
 export type { GateResult } from './quality/gate/gate-result.js';
 export { type CompareContext, compareOutputs } from './quality/verify/compare.js';
 export type { CompareRequest } from './quality/verify/compare-request.js';
-export type { VerifyRequest } from './quality/verify/request.js';
 export type { VerifyResult } from './quality/verify/result.js';
+export type { VerifyRequest } from './quality/verify/tolerance.js';
 export { type VerifyContext, verifyModel } from './quality/verify/verify.js';
 export type { ForgeResult } from './report/result.js';
 export {

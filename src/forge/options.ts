@@ -1,8 +1,8 @@
 import type { PlanBuilder } from '../engines/builder/build-engine.js';
-import type { EngineWishes } from '../engines/runtime/tensorrt/engine-options.js';
+import type { EngineLoadOptions } from '../engines/runtime/tensorrt/engine-options.js';
 import type { BuildOrLoadWishes } from '../engines/store/build-or-load.js';
 import type { EventListener } from '../events.js';
-import type { VerifyRequest } from '../quality/verify/request.js';
+import type { VerifyRequest } from '../quality/verify/tolerance.js';
 import type { Machine } from './environment.js';
 
 /** Phases a user may leave out: the engine, the comparisons, the measurement. */
@@ -17,7 +17,7 @@ export type ComparisonWishes = Pick<
 /** What a user wants forged; all but the model has a default. */
 export interface ForgeOptions
   extends Omit<BuildOrLoadWishes, 'output' | 'converted'>,
-    Pick<EngineWishes, 'allowHostCode' | 'weightBudget'> {
+    Pick<EngineLoadOptions, 'allowHostCode' | 'weightBudget'> {
   /** The folder the run writes (default: `runs/<model>-<precision>`). */
   readonly runRoot?: string | undefined;
   readonly skip?: readonly SkippablePhase[] | undefined;

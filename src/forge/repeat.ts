@@ -1,5 +1,5 @@
 import { shellWord } from '../base/process/shell-word.js';
-import { loadWords } from '../engines/runtime/tensorrt/engine-options.js';
+import { loadArgs } from '../engines/runtime/tensorrt/engine-options.js';
 import { buildWords, conversionWords, quotedName, storeWords, word } from '../engines/store/build-args.js';
 import type { ForgeResult } from '../report/result.js';
 import type { ForgeOptions } from './options.js';
@@ -33,7 +33,7 @@ export function repeatCommands(
         ...buildWords(options),
         ...storeWords(options),
         ...comparisonWords(options),
-        ...loadWords(options),
+        ...loadArgs(options),
         ...skip.flatMap((phase) => ['--skip', phase]),
         '--run-root',
         root.path,

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { formatBytes } from '../../base/text/quantity.js';
 import type { EngineDiff, LayersResult } from '../../engines/layers/result-schema.js';
 import type { PlanFacts, StrippedPlan } from '../../engines/plan/facts.js';
-import { isPlanFile, stripForeignHeader } from '../../engines/plan/header.js';
+import { isEngineFile, stripForeignHeader } from '../../engines/plan/header.js';
 import { TrtforgeError } from '../../errors.js';
 import { type CommandContext, defineCommand } from '../command.js';
 import { type OptionValues, option, text } from '../option.js';
@@ -125,7 +125,7 @@ async function layersOf(
     if (from === undefined) return layersOfFile(file);
     throw wrongKind(`--from is for engines; ${file} is a file of layers.`);
   }
-  if (!isPlanFile(file)) throw wrongKind(`${file} is not an engine: it has no layers of TensorRT.`);
+  if (!isEngineFile(file)) throw wrongKind(`${file} is not an engine: it has no layers of TensorRT.`);
   if (from !== undefined) return layersOfFile(from, file);
   return layersOfEngine(file, { ...context, device: options.device, ...engineWishes(options) });
 }

@@ -1,4 +1,4 @@
-import { isPlanFile } from '../../engines/plan/header.js';
+import { isEngineFile } from '../../engines/plan/header.js';
 import { TrtforgeError } from '../../errors.js';
 import { modelFacts } from '../../formats/onnx/inspect.js';
 import { openModel } from '../../formats/onnx/model.js';
@@ -21,7 +21,7 @@ export const command = defineCommand({
     }),
   },
   run: async ([file = ''], { checkWeights }, context): Promise<ModelFacts> => {
-    if (isPlanFile(file))
+    if (isEngineFile(file))
       throw new TrtforgeError('TF_USAGE', `${file} is a TensorRT plan, not an ONNX model.`, {
         remedy: `Run: trtforge engine inspect ${file}`,
       });

@@ -1,5 +1,5 @@
 import { ortProviders } from '../../engines/runtime/onnxruntime/ort-provider.js';
-import type { VerifyRequest } from '../../quality/verify/request.js';
+import type { VerifyRequest } from '../../quality/verify/tolerance.js';
 import { choice, type OptionValues, option } from '../option.js';
 import { integer, parseNamedFile, parseTolerance, parseValueRange, splitAtCommas } from '../values.js';
 

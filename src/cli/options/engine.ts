@@ -1,4 +1,4 @@
-import type { EngineWishes } from '../../engines/runtime/tensorrt/engine-options.js';
+import type { EngineLoadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { choice, flag, type OptionValues, option, text } from '../option.js';
 import { parseSize } from '../values.js';
 
@@ -52,11 +52,11 @@ export const cudaGraphOption = choice({
 });
 
 export type EngineOptionValues = OptionValues<typeof engineOptions> & {
-  readonly cudaGraph?: EngineWishes['cudaGraph'];
+  readonly cudaGraph?: EngineLoadOptions['cudaGraph'];
 };
 
 /** The options as every room takes them that opens an engine. */
-export const engineWishes = (options: EngineOptionValues): EngineWishes => ({
+export const engineWishes = (options: EngineOptionValues): EngineLoadOptions => ({
   toolchain: options.toolchain,
   plugins: options.plugin,
   allowHostCode: options.allowHostCode,
@@ -68,7 +68,7 @@ export const engineWishes = (options: EngineOptionValues): EngineWishes => ({
 export const loadWishes = ({
   allowHostCode,
   weightBudget,
-}: OptionValues<typeof loadOptions>): Pick<EngineWishes, 'allowHostCode' | 'weightBudget'> => ({
+}: OptionValues<typeof loadOptions>): Pick<EngineLoadOptions, 'allowHostCode' | 'weightBudget'> => ({
   allowHostCode,
   weightBudget,
 });

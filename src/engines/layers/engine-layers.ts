@@ -6,7 +6,7 @@ import type { EventListener } from '../../events.js';
 import type { Passport } from '../identity/passport-file.js';
 import { planDigest, readPlanHeader } from '../plan/header.js';
 import { verifyEngine } from '../plan/verify-engine.js';
-import type { EngineWishes } from '../runtime/tensorrt/engine-options.js';
+import type { EngineLoadOptions } from '../runtime/tensorrt/engine-options.js';
 import { environmentFor } from '../runtime/tensorrt/supervised-engine.js';
 import { checkLayersMatch, type PlanOfLayers } from './match.js';
 import { layersText, readLayers } from './read-layers.js';
@@ -14,7 +14,7 @@ import { type LayersResult, type LoadedFacts, layersResultSchema } from './resul
 import type { EngineLayers } from './schema.js';
 import { layerFindings, summarizeLayers } from './summary.js';
 
-export interface LayersOptions extends Omit<EngineWishes, 'cudaGraph'> {
+export interface LayersOptions extends Omit<EngineLoadOptions, 'cudaGraph'> {
   readonly emit: EventListener;
   readonly signal?: AbortSignal;
   readonly environment?: NodeJS.ProcessEnv;
@@ -23,7 +23,7 @@ export interface LayersOptions extends Omit<EngineWishes, 'cudaGraph'> {
 }
 
 /** What `engine-layers-child` is sent. */
-export interface LayersChildRequest extends Omit<EngineWishes, 'cudaGraph'> {
+export interface LayersChildRequest extends Omit<EngineLoadOptions, 'cudaGraph'> {
   readonly planPath: string;
   readonly device: number;
   readonly environment: NodeJS.ProcessEnv;

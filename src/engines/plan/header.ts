@@ -84,8 +84,8 @@ export function planHeaderOf(source: ByteSource): PlanHeader {
   };
 }
 
-/** Whether a file is a plan, by its tag alone, with or without a foreign header. */
-export function isPlanFile(path: string): boolean {
+/** By the tag alone, with or without a foreign header. */
+function isPlanFile(path: string): boolean {
   const source = openFile(path);
   try {
     return locatePlan(source) !== undefined;
@@ -94,7 +94,7 @@ export function isPlanFile(path: string): boolean {
   }
 }
 
-/** Whether a file is to be taken for an engine, by its bytes; one that is called an engine and is none gets the error that says so. */
+/** Whether a file is taken for an engine: it has the tag of a plan, or only the name of one (`.engine`, `.plan`, `.trt`), and then reading it reports what is wrong. */
 export const isEngineFile = (path: string): boolean => isPlanFile(path) || /\.(engine|plan|trt)$/i.test(path);
 
 /** SHA-256 of the plan in a file, without what stands before it. */

@@ -1,20 +1,25 @@
+import { join } from 'node:path';
+import { statIfThere } from '../../base/files/files.js';
 import { protectingInputs } from '../../base/files/user-files.js';
+import { shellWord } from '../../base/process/shell-word.js';
 import { TrtforgeError } from '../../errors.js';
 import { type EventListener, ignoreEvents, inPhase } from '../../events.js';
-import type { NamedTensors } from '../../formats/tensor/tensor.js';
-import { isEngineFile } from '../plan/header.js';
-import { placementWarnings } from '../runtime/onnxruntime/ort-placement.js';
-import { openOrtSession } from '../runtime/onnxruntime/ort-session.js';
+import { elementCount } from '../../formats/tensor/dtype.js';
+import { writeNpy } from '../../formats/tensor/npy.js';
+import { writeNpz } from '../../formats/tensor/npz.js';
+import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
+import { numbersOf } from '../../formats/tensor/values.js';
+import type { BackEnd, OpenedEngine, OpenedModel, RepeatedRun } from '../runtime/back-end.js';
+import { chooseBackEnd, openSession } from '../runtime/open-session.js';
 import { chooseProfile } from '../runtime/tensorrt/choose-profile.js';
 import { callShapeOf } from '../runtime/tensorrt/engine-inputs.js';
-import { refuseEngineWishes } from '../runtime/tensorrt/engine-options.js';
-import { openWishedEngine } from '../runtime/tensorrt/supervised-engine.js';
+import { engineArgs } from '../runtime/tensorrt/engine-options.js';
+import { quotedName, shapeText } from '../store/build-args.js';
 import { checkSources, inputsInPassport } from './check-sources.js';
 import { runGuessed } from './guessed-run.js';
 import { describedInput } from './inputs.js';
+import { npyFileName } from './npy-name.js';
 import { type GatheredInput, gatherForModel, gatherInputs, shapesOf, tensorsOf } from './run-inputs.js';
-import { checkPlace, writeOutputs } from './run-outputs.js';
-import { repeatRun } from './run-repeat.js';
 import type { RunRequest } from './run-request.js';
 import type { RunResult } from './run-result.js';
 
@@ -22,24 +27,13 @@ export interface RunContext {
   readonly emit?: EventListener;
   readonly signal?: AbortSignal;
   readonly environment?: NodeJS.ProcessEnv;
-}
-
-/** What running gave, before it is written down. */
-interface Ran {
-  readonly kind: RunResult['kind'];
-  readonly backend: string;
-  readonly profile: number | null;
-  readonly cudaGraph: RunResult['cudaGraph'];
-  readonly weightBudgetBytes?: number;
-  readonly inputs: readonly GatheredInput[];
-  readonly outputs: NamedTensors;
-  readonly openMs: number;
-  readonly ms: readonly number[];
+  /** Default: every back end there is. */
+  readonly backEnds?: readonly BackEnd[] | undefined;
 }
 
 /**
  * Runs a TensorRT engine, or an ONNX model on ONNX Runtime, once or several times, each in a process of its own, and writes its outputs.
- * What is wrong with the inputs whatever machine this is comes first. Throws TF_USAGE for wishes that the kind of file cannot honour, and what opening, reading inputs, running and writing throw.
+ * What is wrong with the inputs whatever machine this is comes first. Throws TF_USAGE for options that the back end does not honour, and what opening, reading inputs, running and writing throw.
  */
 export async function runFile(request: RunRequest, context: RunContext = {}): Promise<RunResult> {
   const given = request.sources.map((source) => (source.kind === 'random' ? undefined : source.path));
@@ -53,92 +47,93 @@ async function run(request: RunRequest, context: RunContext): Promise<RunResult>
       warnings.push(event.message);
     (context.emit ?? ignoreEvents)(event);
   };
-  const isEngine = isEngineFile(request.file);
-  checkWishes(request, isEngine);
-  checkPlace(request.output);
+  const { takes } = chooseBackEnd(request.file, request, context.backEnds);
+  checkOutputPlace(request.output);
   checkIterations(request);
-  checkSources(request, isEngine ? inputsInPassport(request.file) : null);
-  const ran: Ran = await (isEngine ? runEngine : runModel)(request, { ...context, emit });
-  return {
-    schema: 'trtforge.run/1',
-    file: request.file,
-    kind: ran.kind,
-    backend: ran.backend,
-    profile: ran.profile,
-    cudaGraph: ran.cudaGraph,
-    ...(ran.weightBudgetBytes === undefined ? {} : { weightBudgetBytes: ran.weightBudgetBytes }),
-    seed: request.seed ?? 0,
-    inputs: ran.inputs.map(({ tensor, ...input }) =>
-      describedInput({ ...input, dtype: tensor.dtype, shape: tensor.shape }),
-    ),
-    outputs: writeOutputs(ran.outputs, request.output),
-    times: timesOf(ran),
-    warnings,
-    repeat: repeatRun(request),
-  };
-}
-
-async function runEngine(request: RunRequest, context: RunContext & { emit: EventListener }): Promise<Ran> {
-  const { emit, signal } = context;
-  const started = performance.now();
-  const session = await inPhase('load', emit, () => openWishedEngine(request.file, request, context));
-  try {
-    const inputs = gatherInputs(session.inputs, request);
-    const tensors = tensorsOf(inputs);
-    const profile = chooseProfile(session.inputs, callShapeOf(session.inputs, tensors), request.profile);
-    const openMs = performance.now() - started;
-    const { outputs, ms, cudaGraphRefusals } = await inPhase('run', emit, () =>
-      session.runRepeatedly(tensors, {
-        profile,
-        iterations: request.iterations ?? 1,
-        ...(signal === undefined ? {} : { signal }),
-      }),
-    );
-    const cudaGraph = { asked: request.cudaGraph ?? ('auto' as const), refusals: [...cudaGraphRefusals] };
-    const { streamableWeightsBytes, weightBudgetBytes } = session.facts.engine;
-    const weights = streamableWeightsBytes > 0 ? { weightBudgetBytes } : {};
-    const { backend } = session;
-    return { kind: 'engine', backend, profile, cudaGraph, ...weights, inputs, outputs, openMs, ms };
-  } finally {
-    await session.close();
-  }
-}
-
-async function runModel(request: RunRequest, { emit, signal }: RunContext & { emit: EventListener }) {
-  const { threads, provider, device, iterations = 1 } = request;
-  const cancel = signal === undefined ? {} : { signal };
+  checkSources(request, takes === 'engine' ? inputsInPassport(request.file) : null);
   const started = performance.now();
   const session = await inPhase('load', emit, () =>
-    openOrtSession(request.file, { emit, signal, threads, provider, device }),
+    openSession(request.file, request, { ...context, emit }, context.backEnds),
   );
   try {
-    const plan = (attempt: number) => {
-      const planned = gatherForModel(session.inputs, request, attempt);
-      return { planned, inputs: shapesOf(planned) };
+    const runs = { ...context, emit, started };
+    const ran =
+      session.kind === 'engine'
+        ? await runEngine(session, request, runs)
+        : await runModel(session, request, runs);
+    const { cudaGraphRefusals: refusals, weightBudgetBytes, warnings: more } = await session.facts();
+    for (const message of more) emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
+    return {
+      schema: 'trtforge.run/1',
+      file: request.file,
+      kind: session.kind,
+      backend: session.backend,
+      profile: ran.profile,
+      cudaGraph: refusals === null ? null : { asked: request.cudaGraph ?? 'auto', refusals: [...refusals] },
+      ...(weightBudgetBytes === null ? {} : { weightBudgetBytes }),
+      seed: request.seed ?? 0,
+      inputs: ran.inputs.map(({ tensor, ...input }) =>
+        describedInput({ ...input, dtype: tensor.dtype, shape: tensor.shape }),
+      ),
+      outputs: writeOutputs(ran.outputs, request.output),
+      times: timesOf(ran),
+      warnings,
+      repeat: repeatRun(request),
     };
-    let openMs = 0;
-    const { planned: inputs, result } = await inPhase('run', emit, () =>
-      runGuessed(request.file, plan, async (planned) => {
-        const tensors = tensorsOf(planned);
-        openMs ||= performance.now() - started;
-        const times: number[] = [];
-        let last: NamedTensors = new Map();
-        for (let iteration = 0; iteration < iterations; iteration++) {
-          const begun = performance.now();
-          last = await session.run(tensors, cancel);
-          times.push(performance.now() - begun);
-        }
-        return { outputs: last, ms: times };
-      }),
-    );
-    const { outputs, ms } = result;
-    for (const message of placementWarnings(await session.placement()))
-      emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
-    const { backend } = session;
-    return { kind: 'model', backend, profile: null, cudaGraph: null, inputs, outputs, openMs, ms } as const;
   } finally {
     await session.close();
   }
+}
+
+interface Runs extends RunContext {
+  readonly emit: EventListener;
+  /** When opening began, for the time it took. */
+  readonly started: number;
+}
+
+interface Ran extends RepeatedRun {
+  readonly inputs: readonly GatheredInput[];
+  readonly profile: number | null;
+  readonly openMs: number;
+}
+
+async function runEngine(
+  session: OpenedEngine,
+  request: RunRequest,
+  { emit, signal, started }: Runs,
+): Promise<Ran> {
+  const inputs = gatherInputs(session.inputs, request);
+  const tensors = tensorsOf(inputs);
+  const profile = chooseProfile(session.inputs, callShapeOf(session.inputs, tensors), request.profile);
+  const openMs = performance.now() - started;
+  const options = {
+    profile,
+    iterations: request.iterations ?? 1,
+    ...(signal === undefined ? {} : { signal }),
+  };
+  const ran = await inPhase('run', emit, () => session.runRepeatedly(tensors, options));
+  return { ...ran, inputs, profile, openMs };
+}
+
+async function runModel(
+  session: OpenedModel,
+  request: RunRequest,
+  { emit, signal, started }: Runs,
+): Promise<Ran> {
+  const plan = (attempt: number) => {
+    const planned = gatherForModel(session.inputs, request, attempt);
+    return { planned, inputs: shapesOf(planned) };
+  };
+  const options = { iterations: request.iterations ?? 1, ...(signal === undefined ? {} : { signal }) };
+  let openMs = 0;
+  const { planned: inputs, result } = await inPhase('run', emit, () =>
+    runGuessed(request.file, plan, (planned) => {
+      const tensors = tensorsOf(planned);
+      openMs ||= performance.now() - started;
+      return session.runRepeatedly(tensors, options);
+    }),
+  );
+  return { ...result, inputs, profile: null, openMs };
 }
 
 function checkIterations({ iterations = 1 }: RunRequest): void {
@@ -146,22 +141,6 @@ function checkIterations({ iterations = 1 }: RunRequest): void {
   throw new TrtforgeError(
     'TF_USAGE',
     `${iterations} iterations cannot be run: it takes a whole number from 1.`,
-  );
-}
-
-/** Options that the kind of file cannot honour are refused, not dropped. */
-function checkWishes(request: RunRequest, isEngine: boolean): void {
-  if (!isEngine) refuseEngineWishes(request.file, request);
-  const modelOnly = { '--threads': request.threads, '--provider': request.provider };
-  const wishes = isEngine ? modelOnly : { '--profile': request.profile };
-  const wrong = Object.entries(wishes).find(([, wish]) => wish !== undefined);
-  if (wrong === undefined) return;
-  throw new TrtforgeError(
-    'TF_USAGE',
-    isEngine
-      ? `${wrong[0]} is for ONNX models; ${request.file} is an engine.`
-      : `${wrong[0]} is for engines; ${request.file} is a model, which runs on ONNX Runtime.`,
-    { remedy: 'Leave the option out.' },
   );
 }
 
@@ -185,4 +164,77 @@ function timesOf({ openMs, ms }: Ran): RunResult['times'] {
             max: sorted.at(-1)!,
           },
   };
+}
+
+type RunOutput = RunResult['outputs'][number];
+
+/** Throws TF_USAGE for a place that looks like a file and cannot hold all outputs: it would become a folder of that name. */
+function checkOutputPlace(place: string | undefined): void {
+  if (place === undefined || !/\.(npy|json|safetensors)$/i.test(place)) return;
+  if (statIfThere(place)?.isDirectory() === true) return;
+  throw new TrtforgeError('TF_USAGE', `Outputs cannot be written to ${place}.`, {
+    remedy: 'Give a folder (one npy for each output) or a file that ends in .npz.',
+  });
+}
+
+/** Writes outputs as one npz, or one npy each into a folder; returns what is in each. */
+export function writeOutputs(tensors: NamedTensors, place: string | undefined): RunOutput[] {
+  const isArchive = /\.npz$/i.test(place ?? '');
+  if (place !== undefined && isArchive) writeNpz(place, tensors);
+  return [...tensors].map(([name, tensor]) => {
+    const file = place === undefined ? null : isArchive ? place : join(place, npyFileName(name));
+    if (file !== null && !isArchive) writeNpy(file, tensor);
+    return { ...describeTensor(name, tensor), file };
+  });
+}
+
+function describeTensor(name: string, tensor: Tensor): Omit<RunOutput, 'file'> {
+  const { dtype, shape } = tensor;
+  const numbers = numbersOf(tensor, name);
+  let [min, max, sum, nan, infinite] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, 0, 0, 0];
+  for (let at = 0; at < numbers.length; at++) {
+    const value = numbers[at]!;
+    if (value - value === 0) {
+      if (value < min) min = value;
+      if (value > max) max = value;
+      sum += value;
+    } else if (Number.isNaN(value)) nan++;
+    else infinite++;
+  }
+  const finite = numbers.length - nan - infinite;
+  return {
+    name,
+    dtype,
+    shape: [...shape],
+    elements: elementCount(shape),
+    min: finite === 0 ? null : min,
+    max: finite === 0 ? null : max,
+    mean: finite === 0 ? null : sum / finite,
+    nan,
+    infinite,
+  };
+}
+
+/** The command line that repeats the run, with every option that decides it. */
+function repeatRun(request: RunRequest): string {
+  const args = ['trtforge', 'run', request.file];
+  const add = (option: string, value: string | number | undefined) => {
+    if (value !== undefined) args.push(option, String(value));
+  };
+  for (const source of request.sources) {
+    if (source.kind === 'random') add('--inputs', 'random');
+    else args.push(source.kind === 'tensor' ? `${quotedName(source.name)}=@${source.path}` : source.path);
+  }
+  add('--seed', request.seed);
+  for (const [name, dims] of request.shapes ?? []) add('--shapes', shapeText(name, dims));
+  for (const { name, low, high } of request.ranges ?? [])
+    add('--val-range', `${name === null ? '' : `${quotedName(name)}:`}[${low},${high}]`);
+  add('--iterations', request.iterations);
+  add('--profile', request.profile);
+  add('--provider', request.provider);
+  add('--device', request.device);
+  args.push(...engineArgs(request));
+  add('--threads', request.threads);
+  add('-o', request.output);
+  return args.map(shellWord).join(' ');
 }

@@ -1,5 +1,4 @@
-import type { OrtProvider } from '../runtime/onnxruntime/ort-provider.js';
-import type { EngineWishes } from '../runtime/tensorrt/engine-options.js';
+import type { OpenOptions } from '../runtime/back-end.js';
 import type { InputWishes } from './inputs.js';
 
 /** Where the inputs of a run come from. */
@@ -10,8 +9,8 @@ export type RunSource =
   /** Whatever no file gives is drawn. */
   | { readonly kind: 'random' };
 
-/** What `runFile` is asked; of the wishes for an engine none is taken for a model. */
-export interface RunRequest extends Pick<InputWishes, 'shapes' | 'ranges'>, EngineWishes {
+/** What `runFile` runs and how. */
+export interface RunRequest extends Pick<InputWishes, 'shapes' | 'ranges'>, OpenOptions {
   /** A plan or an ONNX model. */
   readonly file: string;
   readonly sources: readonly RunSource[];
@@ -21,11 +20,4 @@ export interface RunRequest extends Pick<InputWishes, 'shapes' | 'ranges'>, Engi
   readonly output?: string | undefined;
   /** Default 1. */
   readonly iterations?: number;
-  /** Engines, and models with the provider `cuda`: which of the visible GPUs; default 0. */
-  readonly device?: number | undefined;
-  /** Engines only. */
-  readonly profile?: number | undefined;
-  /** Models only: what of ONNX Runtime runs them (default `cpu`), and its threads. */
-  readonly provider?: OrtProvider | undefined;
-  readonly threads?: number | undefined;
 }

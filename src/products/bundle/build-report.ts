@@ -5,7 +5,7 @@ import { identityDigest } from '../../engines/identity/identity.js';
 import { visibleEntry } from '../../engines/identity/machine.js';
 import type { ProfileRequest } from '../../engines/identity/profile.js';
 import { targetText } from '../../engines/identity/target.js';
-import { engineWords } from '../../engines/runtime/tensorrt/engine-options.js';
+import { engineArgs } from '../../engines/runtime/tensorrt/engine-options.js';
 import { buildWords, storeWords, word } from '../../engines/store/build-args.js';
 import { ExitCode, type TrtforgeError } from '../../errors.js';
 import { packageVersion } from '../../version.js';
@@ -191,7 +191,7 @@ function smokeCommand({ request }: BundleRun, { target, smoke, enginePath }: Com
     'random',
     ...(shapes.length === 0 ? [] : ['--shapes', shapes.join(',')]),
     ...word('--device', request.device),
-    ...engineWords(request),
+    ...engineArgs(request),
   ];
 }
 

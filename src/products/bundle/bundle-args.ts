@@ -1,4 +1,4 @@
-import { loadWords } from '../../engines/runtime/tensorrt/engine-options.js';
+import { loadArgs } from '../../engines/runtime/tensorrt/engine-options.js';
 import { buildWords, storeWords, word } from '../../engines/store/build-args.js';
 import type { BundleRequest } from './bundle-request.js';
 import type { ProfileWishes, RangeWish } from './component-profile.js';
@@ -32,7 +32,7 @@ export function bundleWords(request: BundleRequest): string[] {
     ...(request.stage === true ? ['--stage'] : []),
     ...(request.keepTemp === true ? ['--keep-temp'] : []),
     ...word('--memory-budget', memoryBudget === undefined ? undefined : `${Math.round(memoryBudget)}B`),
-    ...loadWords(request),
+    ...loadArgs(request),
     ...(isForge ? checkWords(check) : []),
   ];
 }

@@ -1,7 +1,7 @@
 import type { PlanBuilder } from '../../engines/builder/build-engine.js';
 import type { BuilderName } from '../../engines/builder/plan-builders.js';
 import type { BuildWishes } from '../../engines/builder/prepare.js';
-import type { EngineWishes } from '../../engines/runtime/tensorrt/engine-options.js';
+import type { EngineLoadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import type { StoreWishes } from '../../engines/store/open-stores.js';
 import type { EventListener } from '../../events.js';
 import type { ProfileWishes } from './component-profile.js';
@@ -10,7 +10,7 @@ import type { ProfileWishes } from './component-profile.js';
 export interface BundleRequest
   extends Omit<BuildWishes, 'model' | 'profiles' | 'modelName' | 'extension' | 'converted' | 'timingCache'>,
     StoreWishes,
-    Pick<EngineWishes, 'allowHostCode' | 'weightBudget'> {
+    Pick<EngineLoadOptions, 'allowHostCode' | 'weightBudget'> {
   /** Who builds (default: native). */
   readonly builder?: BuilderName | undefined;
   /** Whether a build tells the library's verbose lines too. */

@@ -1,5 +1,5 @@
 import type { PreparedBuild } from '../../engines/builder/prepare.js';
-import { openOrtSession } from '../../engines/runtime/onnxruntime/ort-session.js';
+import { openSession } from '../../engines/runtime/open-session.js';
 import type { BundleRequest } from './bundle-request.js';
 import type { ChainCheck } from './chain-schema.js';
 import {
@@ -14,7 +14,7 @@ import type { ComponentState } from './component-state.js';
 import type { BundleMeta } from './meta.js';
 import { builtEngine, openSubject } from './smoke.js';
 import { transducerFacts } from './transducer-facts.js';
-import { signalOf, type WorkContext } from './work-context.js';
+import type { WorkContext } from './work-context.js';
 
 /** What the check takes from a run over a bundle. */
 interface ChainedBundle {
@@ -68,7 +68,7 @@ export function chainOf(
   const notChecked: string[] = [];
   const candidates: ChainCandidate[] = [];
   const { context } = means;
-  const onnxRuntime = (path: string) => openOrtSession(path, { emit: context.emit, ...signalOf(context) });
+  const onnxRuntime = (path: string) => openSession(path, {}, context);
   if (recipe.conversion === null)
     notChecked.push('No typed models were decoded: the builder was given the models as they are.');
   else

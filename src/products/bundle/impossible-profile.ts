@@ -1,6 +1,6 @@
 import type { ProfileRequest } from '../../engines/identity/profile.js';
 import { planInputs, sampleOf } from '../../engines/run/inputs.js';
-import { openOrtSession } from '../../engines/runtime/onnxruntime/ort-session.js';
+import { openSession } from '../../engines/runtime/open-session.js';
 import { TrtforgeError } from '../../errors.js';
 import { openModel } from '../../formats/onnx/model.js';
 import type { Component } from './component.js';
@@ -78,7 +78,7 @@ async function findDimension(
 ): Promise<readonly Culprit[] | undefined> {
   const said = END.exec(line)?.groups?.end?.toLowerCase();
   const candidates = ends.filter((end) => said === undefined || end === said);
-  const session = await openOrtSession(component.onnx, { emit, ...(signal === undefined ? {} : { signal }) });
+  const session = await openSession(component.onnx, {}, { emit, signal });
   try {
     const runs = async (sizes: ReadonlyMap<string, readonly number[]>): Promise<boolean> => {
       const model = openModel(component.onnx);

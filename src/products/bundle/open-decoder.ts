@@ -1,5 +1,5 @@
 import { dirname } from 'node:path';
-import { openOrtSession } from '../../engines/runtime/onnxruntime/ort-session.js';
+import { openSession } from '../../engines/runtime/open-session.js';
 import { TrtforgeError } from '../../errors.js';
 import type { TransducerFacts } from '../../quality/tasks/transducer.js';
 import type { DecodingModels } from '../../quality/tasks/transducer-decoder.js';
@@ -7,7 +7,7 @@ import { checkBundle, jointInputs, refuseMismatches } from './check-bundle.js';
 import { type Component, locateComponents, readComponent } from './component.js';
 import { readMeta } from './meta.js';
 import { transducerFacts } from './transducer-facts.js';
-import { signalOf, type WorkContext } from './work-context.js';
+import type { WorkContext } from './work-context.js';
 
 /** The predictor and the joint network of a bundle, on ONNX Runtime: what makes tokens of encoder outputs. */
 export interface BundleDecoder {
@@ -46,10 +46,9 @@ export async function openDecoder(
   if (typeof facts === 'string' || encoderInput === undefined)
     throw new TrtforgeError('TF_BUNDLE_MISMATCH', `${metaPath} cannot be decoded with: ${facts}.`);
   // A frame is too little work to share, and threads that spin while they wait take the cores from the encoder, whose steps are timed.
-  const options = { emit: context.emit, ...signalOf(context), threads: 1 };
-  const predictorSession = await openOrtSession(predictor.onnx, options);
+  const predictorSession = await openSession(predictor.onnx, { threads: 1 }, context);
   try {
-    const jointSession = await openOrtSession(joint.onnx, options);
+    const jointSession = await openSession(joint.onnx, { threads: 1 }, context);
     return {
       path: metaPath,
       facts,

@@ -1,9 +1,8 @@
 import type { ProfileRequest } from '../../engines/identity/profile.js';
 import { inDtype, planInputs, sampleOf } from '../../engines/run/inputs.js';
-import { openOrtSession } from '../../engines/runtime/onnxruntime/ort-session.js';
+import { openSession } from '../../engines/runtime/open-session.js';
 import type { Session } from '../../engines/runtime/session.js';
-import type { EngineWishes } from '../../engines/runtime/tensorrt/engine-options.js';
-import { openSupervisedEngine } from '../../engines/runtime/tensorrt/supervised-engine.js';
+import type { EngineLoadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { openModel } from '../../formats/onnx/model.js';
 import type { NamedTensors } from '../../formats/tensor/tensor.js';
 import { float32Values } from '../../formats/tensor/values.js';
@@ -19,17 +18,12 @@ export type SmokeSubject =
   | {
       readonly kind: 'engine';
       readonly path: string;
-      readonly loading: EngineWishes & { readonly device: number };
+      readonly loading: EngineLoadOptions & { readonly device: number };
     }
   | { readonly kind: 'typed model' | 'model'; readonly path: string; readonly instead: string };
 
 export const openSubject = (subject: SmokeSubject, context: WorkContext): Promise<Session> =>
-  subject.kind === 'engine'
-    ? openSupervisedEngine(subject.path, {
-        ...context,
-        ...subject.loading,
-      })
-    : openOrtSession(subject.path, { emit: context.emit, ...signalOf(context) });
+  openSession(subject.path, subject.kind === 'engine' ? subject.loading : {}, context);
 
 /** An engine is loaded with the libraries that it was built with. */
 export const builtEngine = (

@@ -2,10 +2,10 @@ import { statSync } from 'node:fs';
 import { checkSources } from '../../engines/run/check-sources.js';
 import { guessLine, runGuessed } from '../../engines/run/guessed-run.js';
 import { gatherForModel, shapesOf, tensorsOf } from '../../engines/run/run-inputs.js';
-import { placementWarnings } from '../../engines/runtime/onnxruntime/ort-placement.js';
-import type { OrtMeasured } from '../../engines/runtime/onnxruntime/ort-protocol.js';
-import { type OrtPlace, providerInBackend } from '../../engines/runtime/onnxruntime/ort-provider.js';
-import { type OrtSession, openOrtSession } from '../../engines/runtime/onnxruntime/ort-session.js';
+import type { OpenedFacts, OpenedModel, OpenOptions, PacedRuns } from '../../engines/runtime/back-end.js';
+import { providerInBackend } from '../../engines/runtime/onnxruntime/ort-provider.js';
+import { chooseBackEnd, openSession } from '../../engines/runtime/open-session.js';
+import { engineLoadOptionsOf } from '../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import { openModel } from '../../formats/onnx/model.js';
@@ -24,19 +24,25 @@ import { distrust, judgeTrust } from './trust.js';
 /**
  * Measures an ONNX model on ONNX Runtime: whole calls on the host's clock, timed in the process they run in, one after another; on CUDA with the inputs'
  * way to the GPU and the outputs' way back. `request.engine` is the model. Throws TF_USAGE for wishes that only a GPU can honour, TF_SHAPE_INVALID and TF_SESSION_INPUT for inputs that do not
- * fit, and what `openOrtSession` throws.
+ * fit, and what `openSession` throws.
  */
 export async function benchModel(
   request: BenchRequest,
   { emit, signal }: BenchContext,
 ): Promise<BenchResult> {
-  refuseGpuWishes(request);
+  rejectGpuOptions(request);
+  chooseBackEnd(request.engine, openOptionsOf(request));
   checkMode(request.mode);
   checkSources({ sources: sourcesOf(request.inputs) }, null);
   const started = performance.now();
   const session = await inPhase('load', emit, () =>
-    openOrtSession(request.engine, { emit, signal, ...placeOf(request) }),
+    openSession(request.engine, openOptionsOf(request), { emit, signal }),
   );
+  if (session.kind !== 'model')
+    throw new TrtforgeError(
+      'TF_INTERNAL',
+      `${request.engine} is an engine, and was to be measured as a model.`,
+    );
   try {
     const loadMs = performance.now() - started;
     const model = openModel(request.engine);
@@ -63,7 +69,7 @@ export async function benchModel(
     return resultOf(request, session, {
       loadMs,
       runs,
-      placed: placementWarnings(await session.placement()),
+      facts: await session.facts(),
       guesses: [...guesses],
     });
   } finally {
@@ -72,7 +78,7 @@ export async function benchModel(
 }
 
 async function measureCase(
-  session: OrtSession,
+  session: OpenedModel,
   request: BenchRequest,
   caseAt: (attempt: number) => ModelCase,
   signal: AbortSignal,
@@ -140,7 +146,7 @@ async function measureCase(
 }
 
 /** All of a call is computing; copies and enqueues that one could tell from it there are none. */
-function timesOf({ startMs, ms, wallMs }: OrtMeasured): Times {
+function timesOf({ startMs, ms, wallMs }: PacedRuns): Times {
   const none = new Float64Array(ms.length);
   return {
     streams: new Int32Array(ms.length),
@@ -169,14 +175,17 @@ const modeTold = ({ warmUpMs, durationMs, iterations, idleMs }: ModeRequest): Be
 interface Measured {
   readonly loadMs: number;
   readonly runs: BenchRun[];
-  /** What is to say of where the nodes ran. */
-  readonly placed: readonly string[];
+  readonly facts: OpenedFacts;
   /** What is to say of sizes that nobody gave. */
   readonly guesses: readonly string[];
 }
 
-const placeOf = ({ provider, device }: BenchRequest): OrtPlace =>
-  provider === 'cuda' ? { provider, device } : {};
+/** Device 0 is the default of a request, also where none is used. */
+const openOptionsOf = (request: BenchRequest): OpenOptions => ({
+  ...engineLoadOptionsOf(request),
+  provider: request.provider,
+  device: request.device || undefined,
+});
 
 /** What the times of a provider are, and are not. */
 const said = (backend: string): string =>
@@ -186,8 +195,8 @@ const said = (backend: string): string =>
 
 function resultOf(
   { engine }: BenchRequest,
-  { backend, rounding }: OrtSession,
-  { loadMs, runs, placed, guesses }: Measured,
+  { backend }: OpenedModel,
+  { loadMs, runs, facts, guesses }: Measured,
 ): BenchResult {
   const [first] = runs;
   if (first === undefined) throw new TrtforgeError('TF_USAGE', 'There is no batch to measure.');
@@ -216,8 +225,8 @@ function resultOf(
     layers: null,
     warnings: [
       said(backend),
-      ...placed,
-      ...(rounding === undefined
+      ...facts.warnings,
+      ...(facts.roundedValues === 0
         ? []
         : [
             'The model has 16-bit values; they are computed in float32 and rounded, and that is what was timed.',
@@ -228,27 +237,24 @@ function resultOf(
   };
 }
 
-/** What only a GPU can honour is refused by the name of its option, not dropped. */
-function refuseGpuWishes(request: BenchRequest): void {
-  const { mode, device, provider, layers, plugins, toolchain, allowHostCode, weightBudget, wait } = request;
-  const wishes: Readonly<Record<string, boolean>> = {
+/** Ways of measuring that only an engine on a GPU has. */
+function rejectGpuOptions({ engine, mode, layers, wait }: BenchRequest): void {
+  const requested: Readonly<Record<string, boolean>> = {
     '--no-data-transfers': mode.transfers !== defaultMode.transfers,
     '--graph': mode.graph,
     '--spin-wait': mode.spinWait,
     '--streams': mode.streams !== defaultMode.streams,
-    '--device': device !== 0 && provider !== 'cuda',
     '--layers': layers,
-    '--plugin': plugins.length > 0,
-    '--toolchain': toolchain !== undefined,
-    '--allow-host-code': allowHostCode,
-    '--weight-budget': weightBudget !== undefined,
     '--wait': wait,
   };
-  const wrong = Object.keys(wishes).find((name) => wishes[name]);
+  const wrong = Object.keys(requested).find((name) => requested[name]);
   if (wrong === undefined) return;
   throw new TrtforgeError(
     'TF_USAGE',
-    `${wrong} is for engines; ${request.engine} is a model, which runs on ONNX Runtime${provider === 'cuda' ? '' : ' on the processor'}.`,
-    { remedy: `Leave it out, or build an engine first: trtforge build ${request.engine} -o model.engine.` },
+    `${wrong} has no effect on ${engine}, a model that is measured by the host's clock.`,
+    {
+      remedy: `Remove ${wrong}, or build an engine first: trtforge build ${engine} -o model.engine.`,
+      details: { option: wrong },
+    },
   );
 }

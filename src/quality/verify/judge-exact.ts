@@ -6,9 +6,8 @@ import { floatReader, joinedFloats } from '../../formats/tensor/float-reader.js'
 import { atMost, checkText } from './checks.js';
 import { errorStatistics, sidesOf } from './error-statistics.js';
 import { described, type JudgedOutput, type JudgeRequest, located, WORST_ELEMENTS } from './judged.js';
-import { toleranceText } from './option-text.js';
 import { measure, type VerifiedOutput } from './result.js';
-import { type ExactLimits, exactLimitsFor } from './tolerance.js';
+import { type ExactLimits, exactLimitsFor, toleranceText } from './tolerance.js';
 
 /**
  * Holds integers or booleans of all samples against the reference, to the last bit. A tolerance counts where it names the output: one for all outputs is

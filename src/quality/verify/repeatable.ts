@@ -1,4 +1,4 @@
-import { isPlanFile } from '../../engines/plan/header.js';
+import { isEngineFile } from '../../engines/plan/header.js';
 import { openModel } from '../../formats/onnx/model.js';
 import { attributeOf } from '../../formats/onnx/node-types.js';
 import {
@@ -12,8 +12,7 @@ import { inlineFunctions } from '../../formats/precision/inline-functions.js';
 import { drawsNumbers } from '../../formats/precision/operator-traits.js';
 import type { NamedTensors } from '../../formats/tensor/tensor.js';
 import { failedOutputs, judgeRuns, type Outputs, type RunsJudgement } from './judge-runs.js';
-import type { VerifyRequest } from './request.js';
-import type { VerifyPrecision } from './tolerance.js';
+import type { VerifyPrecision, VerifyRequest } from './tolerance.js';
 
 /**
  * The outputs of a model that depend on random numbers, each with a node that draws them. With `seedsRepeat` a node with a seed of its own is not random:
@@ -66,7 +65,7 @@ export async function unrepeatable(
   const failed = failedOutputs(judgement);
   const doubts = new Map<string, string>();
   if (failed.length === 0) return doubts;
-  const random = randomOutputs(request.reference, !isPlanFile(request.candidate));
+  const random = randomOutputs(request.reference, !isEngineFile(request.candidate));
   const unexplained = failed.filter(({ name }) => {
     const node = random.get(name);
     if (node !== undefined) doubts.set(name, `${name} depends on the random numbers that ${node} draws.`);

@@ -138,3 +138,13 @@ export const verifyResultSchema = z.object({
   repeat: z.string(),
 });
 export type VerifyResult = z.infer<typeof verifyResultSchema>;
+
+const severity: readonly VerifyOutcome[] = ['pass', 'inconclusive', 'fail'];
+
+/** The worst of some outcomes: fail before inconclusive before pass; of none it is inconclusive. */
+export const worst = (outcomes: readonly VerifyOutcome[]): VerifyOutcome =>
+  outcomes.length === 0
+    ? 'inconclusive'
+    : outcomes.reduce((least, outcome) =>
+        severity.indexOf(outcome) > severity.indexOf(least) ? outcome : least,
+      );

@@ -1,3 +1,7 @@
+import type { ConversionWishes } from '../../engines/identity/conversion.js';
+import type { InputWishes } from '../../engines/run/inputs.js';
+import type { EngineLoadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
+import { quotedName } from '../../engines/store/build-args.js';
 import { TrtforgeError } from '../../errors.js';
 import { type GraphTypes, inferDtypes } from '../../formats/onnx/dtype-inference.js';
 import type { ModelProto } from '../../formats/onnx/onnx_pb.js';
@@ -163,4 +167,32 @@ export function precisionOf(model: ModelProto): VerifyPrecision {
   collect(inferDtypes(model).graph);
   if (types.has('bfloat16')) return 'bf16';
   return types.has('float16') ? 'fp16' : 'fp32';
+}
+
+/** A tolerance as the command line takes it: `name:0.01`. */
+export const toleranceText = ({ name, value }: AskedTolerance): string => `${namePrefix(name)}${value}`;
+
+/** `name:`, quoted where it must be; nothing for a value that is for all outputs. */
+export const namePrefix = (name: string | null): string => (name === null ? '' : `${quotedName(name)}:`);
+
+/** What `verifyModel` compares and how; of the engine options none has an effect on a candidate that is a model. */
+export interface VerifyRequest extends InputWishes, EngineLoadOptions {
+  /** An ONNX file. */
+  readonly reference: string;
+  /** An ONNX file or an engine. */
+  readonly candidate: string;
+  /** What the tolerances are for; default: the lowest precision that the candidate computes in, which of an engine its passport says. */
+  readonly precision?: VerifyPrecision;
+  /** Default 0. */
+  readonly seed?: number;
+  /** How many sets of inputs; default 3. */
+  readonly samples?: number;
+  readonly atol?: readonly AskedTolerance[];
+  readonly rtol?: readonly AskedTolerance[];
+  /** Of an engine: which of the visible GPUs runs it; default 0. */
+  readonly device?: number | undefined;
+  /** How the candidate was converted from the reference, where the caller knows: what repairs a failure is tried on top of it. */
+  readonly conversion?: ConversionWishes;
+  /** Threads of ONNX Runtime; default one a core. */
+  readonly threads?: number;
 }

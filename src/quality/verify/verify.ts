@@ -1,33 +1,39 @@
+import { shellWord } from '../../base/process/shell-word.js';
 import { readPassport } from '../../engines/identity/passport.js';
 import type { Passport } from '../../engines/identity/passport-file.js';
-import { isPlanFile } from '../../engines/plan/header.js';
+import { isEngineFile } from '../../engines/plan/header.js';
 import { runGuessed } from '../../engines/run/guessed-run.js';
 import { describedInput, inDtype, planInputs, sampleOf } from '../../engines/run/inputs.js';
-import { checkOnCpu } from '../../engines/runtime/onnxruntime/ort-provider.js';
-import { openOrtSession } from '../../engines/runtime/onnxruntime/ort-session.js';
+import type { BackEnd, OpenOptions } from '../../engines/runtime/back-end.js';
+import { chooseBackEnd, openSession } from '../../engines/runtime/open-session.js';
 import type { Binding, Session } from '../../engines/runtime/session.js';
-import { refuseEngineWishes } from '../../engines/runtime/tensorrt/engine-options.js';
-import { openWishedEngine } from '../../engines/runtime/tensorrt/supervised-engine.js';
+import { engineArgs, engineLoadOptionsOf } from '../../engines/runtime/tensorrt/engine-options.js';
+import { shapeText } from '../../engines/store/build-args.js';
 import { TrtforgeError } from '../../errors.js';
 import { type EventListener, ignoreEvents } from '../../events.js';
 import { openModel } from '../../formats/onnx/model.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
-import { checkDevice } from '../../tensorrt/addon/chosen-gpu.js';
 import { judgeRuns, outcomesOf } from './judge-runs.js';
 import { checkRules, type JudgedOutput } from './judged.js';
-import { worst } from './outcome.js';
 import { findRepair } from './repair.js';
-import { repeatCommand } from './repeat-command.js';
 import { unrepeatable } from './repeatable.js';
-import type { VerifyRequest } from './request.js';
-import { measure, type VerifyResult } from './result.js';
-import { precisionOf, precisionOfRecipe, type VerifyPrecision } from './tolerance.js';
+import { measure, type VerifyResult, worst } from './result.js';
+import type { VerifyRequest } from './tolerance.js';
+import {
+  namePrefix,
+  precisionOf,
+  precisionOfRecipe,
+  toleranceText,
+  type VerifyPrecision,
+} from './tolerance.js';
 
 export interface VerifyContext {
   readonly emit?: EventListener;
   readonly signal?: AbortSignal;
   /** Where TensorRT is looked for, when the candidate is an engine; default: this process's. */
   readonly environment?: NodeJS.ProcessEnv;
+  /** Default: every back end there is. */
+  readonly backEnds?: readonly BackEnd[] | undefined;
 }
 
 const DEFAULT_SAMPLES = 3;
@@ -42,7 +48,7 @@ export async function verifyModel(
   context: VerifyContext = {},
 ): Promise<VerifyResult> {
   checkRules(request);
-  checkSides(request);
+  checkSides(request, context);
   const { seed = 0, samples = DEFAULT_SAMPLES } = request;
   const precision = request.precision ?? detectPrecision(request.candidate);
   const started = performance.now();
@@ -146,20 +152,23 @@ export async function verifyModel(
   };
 }
 
-/** Before the reference has run: what it must be, and where the candidate runs. */
-function checkSides(request: VerifyRequest): void {
-  const { reference, candidate, device } = request;
-  if (isPlanFile(reference)) {
+/** Before the reference runs: what it must be, and whether the candidate's back end honours the options. */
+function checkSides(request: VerifyRequest, { backEnds }: VerifyContext): void {
+  const { reference, candidate } = request;
+  if (isEngineFile(reference)) {
     throw new TrtforgeError('TF_USAGE', `${reference} is an engine; the reference is an ONNX model.`, {
-      remedy: `Hold two engines against each other by what they give: trtforge run ${reference} --inputs random -o a.npz, the same of the other one, and trtforge compare.`,
+      remedy: `To compare two engines, compare their outputs: trtforge run ${reference} --inputs random -o a.npz, the same of the other one, and trtforge compare.`,
     });
   }
-  if (isPlanFile(candidate)) checkDevice(device);
-  else {
-    checkOnCpu(candidate, device);
-    refuseEngineWishes(candidate, request);
-  }
+  chooseBackEnd(candidate, candidateOptions(request), backEnds);
 }
+
+/** Threads are for whichever side is a model. */
+const candidateOptions = (request: VerifyRequest): OpenOptions => ({
+  ...engineLoadOptionsOf(request),
+  device: request.device,
+  ...(isEngineFile(request.candidate) ? {} : { threads: request.threads }),
+});
 
 /** A name that is misspelt would leave its output to the usual limits without a word. */
 function checkToleranceNames(
@@ -194,7 +203,7 @@ function passportOf(path: string): Passport {
 
 /** What computes: a 16-bit type in the model's values, or what the engine's recipe or builder flags ask for. */
 function detectPrecision(path: string): VerifyPrecision {
-  if (isPlanFile(path)) return precisionOfRecipe(passportOf(path).identity.document.recipe.precision);
+  if (isEngineFile(path)) return precisionOfRecipe(passportOf(path).identity.document.recipe.precision);
   const model = openModel(path);
   try {
     return precisionOf(model.proto);
@@ -220,7 +229,7 @@ const doubted = (judged: JudgedOutput, doubt: string | undefined): JudgedOutput 
 
 /** What an FP32 reference was converted to, as far as types tell; false where it was not. */
 function conversionOf({ reference, candidate }: VerifyRequest): 'fp16' | 'bf16' | false {
-  if (isPlanFile(candidate) || detectPrecision(reference) !== 'fp32') return false;
+  if (isEngineFile(candidate) || detectPrecision(reference) !== 'fp32') return false;
   const precision = detectPrecision(candidate);
   return precision === 'fp32' ? false : precision;
 }
@@ -238,15 +247,14 @@ async function runAll<T>(
   context: VerifyContext,
   work: (session: Session, run: (inputs: NamedTensors) => Promise<NamedTensors>) => Promise<T>,
 ): Promise<ModelRun<T>> {
-  const { emit, signal } = context;
-  const session = isPlanFile(path)
-    ? await openWishedEngine(path, request, context)
-    : await openOrtSession(path, { emit, signal, threads: request.threads });
+  const { signal } = context;
+  const options = path === request.reference ? { threads: request.threads } : candidateOptions(request);
+  const session = await openSession(path, options, context, context.backEnds);
   try {
     const run = (inputs: NamedTensors) => session.run(inputs, signal === undefined ? {} : { signal });
     const found = await work(session, run);
-    const rounded = 'rounding' in session ? (session.rounding?.roundedValues ?? 0) : 0;
-    return { found, backend: session.backend, roundedValues: rounded };
+    const { roundedValues } = await session.facts();
+    return { found, backend: session.backend, roundedValues };
   } finally {
     await session.close();
   }
@@ -286,3 +294,25 @@ const failuresOf = (judged: readonly JudgedOutput[]): VerifyResult['failures'] =
       maxAbs: measure(maxAbs),
     })),
   );
+
+/** The command line that repeats the comparison, with every option that decides it. */
+function repeatCommand(request: VerifyRequest): string {
+  const { reference, candidate, precision, seed, samples, threads } = request;
+  const args = ['trtforge', 'verify', candidate, '--against', reference];
+  const add = (option: string, value: string | number | undefined) => {
+    if (value !== undefined) args.push(option, String(value));
+  };
+  add('--precision', precision);
+  add('--seed', seed);
+  add('--samples', samples);
+  for (const [name, dims] of request.shapes ?? []) add('--shapes', shapeText(name, dims));
+  for (const { name, low, high } of request.ranges ?? [])
+    add('--val-range', `${namePrefix(name)}[${low},${high}]`);
+  for (const { name, path } of request.files ?? []) add('--inputs', `${name}=@${path}`);
+  for (const tolerance of request.atol ?? []) add('--atol', toleranceText(tolerance));
+  for (const tolerance of request.rtol ?? []) add('--rtol', toleranceText(tolerance));
+  add('--device', request.device);
+  args.push(...engineArgs(request));
+  add('--threads', threads);
+  return args.map(shellWord).join(' ');
+}

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { writeOutputs } from '../../../src/engines/run/run-outputs.js';
+import { writeOutputs } from '../../../src/engines/run/run-file.js';
 import { writeNpy } from '../../../src/formats/tensor/npy.js';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';
 import type { Tensor } from '../../../src/formats/tensor/tensor.js';

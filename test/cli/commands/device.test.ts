@@ -230,7 +230,7 @@ describe('the GPU that was chosen', () => {
   });
 
   test('is not heard where nothing runs on one', () => {
-    const onCpu = /^--device is for engines; .* is a model and runs on the CPU\.$/;
+    const onCpu = /^--device has no effect on .*, which ONNX Runtime on the CPU runs\.$/;
     for (const [words, why] of [
       [['verify', model, '--against', model], onCpu],
       [['record', model, '-o', at('model.jsonl')], onCpu],

@@ -143,7 +143,7 @@ test('what only an engine can honour is refused for a model, and where nothing i
     ['--weight-budget', '1G'],
     ['--cuda-graph', 'never'],
   ] as const;
-  const isForEngines = / is for engines; .* is a model, which runs on ONNX Runtime\.$/;
+  const isForEngines = / has no effect on .*, which ONNX Runtime on the CPU runs\.$/;
   const commands = [
     [['verify', model, '--against', model], isForEngines],
     [['run', model, '--inputs', 'random'], isForEngines],
@@ -159,7 +159,7 @@ test('what only an engine can honour is refused for a model, and where nothing i
         expect.stringMatching(why),
       ]);
       expect(`${answer.error?.message} ${answer.error?.remedy}`).toContain(
-        why === isForEngines ? `${wish[0]} is for` : `Leave ${wish[0]} out`,
+        why === isForEngines ? `${wish[0]} has no effect` : `Leave ${wish[0]} out`,
       );
     }
   for (const wish of wishes.slice(2, 4)) {

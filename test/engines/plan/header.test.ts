@@ -7,7 +7,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { bytesSource } from '../../../src/base/files/byte-source.js';
 import { planFactsSchema } from '../../../src/engines/plan/facts.js';
 import {
-  isPlanFile,
+  isEngineFile,
   planDigest,
   planHeaderOf,
   readPlanHeader,
@@ -83,7 +83,7 @@ describe('readPlanHeader', () => {
       planBytes: 4096,
       foreignHeader: null,
     });
-    expect(isPlanFile(path)).toBe(true);
+    expect(isEngineFile(path)).toBe(true);
   });
 
   it('knows plans from before 8.6 by their tag, without a version', () => {

@@ -7,18 +7,11 @@ import { TrtforgeError } from '../../../errors.js';
 import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
 import type { Tensor } from '../../../formats/tensor/tensor.js';
 import { type ElementArray, elementsOf, isArrayDtype } from '../../../formats/tensor/values.js';
+import type { Pace, PacedRuns } from '../back-end.js';
 import { firstLine, loadOrt, type Ort } from './load-ort.js';
 import { probeCuda } from './ort-cuda.js';
 import { placementIn } from './ort-placement.js';
-import type {
-  OrtAnswer,
-  OrtCuda,
-  OrtMeasured,
-  OrtOpened,
-  OrtPace,
-  OrtPlacement,
-  OrtRequest,
-} from './ort-protocol.js';
+import type { OrtAnswer, OrtCuda, OrtOpened, OrtPlacement, OrtRequest } from './ort-protocol.js';
 
 let session: InferenceSession | undefined;
 let ort: Ort | undefined;
@@ -104,7 +97,7 @@ async function run(inputs: Inputs): Promise<OrtAnswer> {
   return Object.entries(results).map(([name, tensor]) => [name, fromOrt(name, tensor)] as const);
 }
 
-async function measure(inputs: Inputs, pace: OrtPace): Promise<OrtMeasured> {
+async function measure(inputs: Inputs, pace: Pace): Promise<PacedRuns> {
   const { warmUpMs, durationMs, iterations, idleMs } = pace;
   const once = runner(inputs);
   let warmUpRuns = 0;

@@ -1,6 +1,3 @@
-import { TrtforgeError } from '../../../errors.js';
-import { checkDevice } from '../../../tensorrt/addon/chosen-gpu.js';
-
 export const ortProviders = ['cpu', 'cuda'] as const;
 /** Which of ONNX Runtime's execution providers is asked for. */
 export type OrtProvider = (typeof ortProviders)[number];
@@ -30,23 +27,3 @@ export const providerInBackend = (backend: string): string | undefined =>
 /** As its own scripts name it; the CPU is always there for what CUDA does not take. */
 export const executionProviders = (provider: string): readonly string[] =>
   [...new Set([provider, 'CPU'])].map((each) => `${each}ExecutionProvider`);
-
-/** Throws TF_USAGE for a GPU where the CPU is asked for, and for what numbers none. */
-export function checkPlace(path: string, { provider, device }: OrtPlace): void {
-  checkDevice(device);
-  if (device === undefined || provider === 'cuda') return;
-  throw new TrtforgeError(
-    'TF_USAGE',
-    `--device is for engines and for --provider cuda; ${path} is a model and runs on the CPU.`,
-    { remedy: 'Leave it out, or give --provider cuda.' },
-  );
-}
-
-/** The same where models run on nothing but the CPU. */
-export function checkOnCpu(path: string, device: number | undefined): void {
-  checkDevice(device);
-  if (device === undefined) return;
-  throw new TrtforgeError('TF_USAGE', `--device is for engines; ${path} is a model and runs on the CPU.`, {
-    remedy: 'Leave it out.',
-  });
-}

@@ -15,19 +15,13 @@ import { writeModel } from '../../../formats/onnx/write.js';
 import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
 import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import { float32Values, floatTensor, isArrayDtype, tensorFrom } from '../../../formats/tensor/values.js';
+import { checkDevice } from '../../../tensorrt/addon/chosen-gpu.js';
 import { shapesOption } from '../../store/build-args.js';
+import type { Arithmetic, Pace, PacedRuns } from '../back-end.js';
 import type { Binding, RunOptions, Session } from '../session.js';
 import { cudaEnvironment, isTf32Allowed, loaderWatch } from './ort-cuda.js';
-import type {
-  OrtAnswer,
-  OrtCuda,
-  OrtMeasured,
-  OrtOpened,
-  OrtPace,
-  OrtPlacement,
-  OrtRequest,
-} from './ort-protocol.js';
-import { checkPlace, type OrtPlace, ortBackend } from './ort-provider.js';
+import type { OrtAnswer, OrtCuda, OrtOpened, OrtPlacement, OrtRequest } from './ort-protocol.js';
+import { type OrtPlace, ortBackend } from './ort-provider.js';
 import { isWide, type Rounding, roundInFloat32 } from './rounded-model.js';
 import { checkInputs } from './session-inputs.js';
 
@@ -49,23 +43,23 @@ export interface OrtSessionOptions extends OrtPlace {
 export interface OrtSession extends Session {
   /** Set when the model has 16-bit values and runs on the CPU, where they are computed in float32 and rounded (see rounded-model.ts). CUDA has them as they are. */
   readonly rounding: Rounding | undefined;
-  /** Whether float32 products are computed in full and no value is narrower: on CUDA with TF32 off in cuBLAS and cuDNN. */
-  readonly isFullFloat32: boolean;
+  /** On CUDA `fp32` only with TF32 off in cuBLAS and cuDNN. */
+  readonly arithmetic: Arithmetic;
   /** Which nodes of the first run were on the GPU and which on the CPU; null before it, and for sessions on the CPU. */
   placement(): Promise<OrtPlacement>;
   /** Runs the same inputs again and again and times each run in the process it happens in: tensors cross once, and no time of theirs is in it. */
-  measure(inputs: NamedTensors, pace: OrtPace, options?: RunOptions): Promise<OrtMeasured>;
+  measure(inputs: NamedTensors, pace: Pace, options?: RunOptions): Promise<PacedRuns>;
 }
 
 /**
  * Loads an ONNX model, by path, into ONNX Runtime, on the CPU unless CUDA is asked for. There is no way back from CUDA to the CPU: where it cannot be used
- * that is an error. Throws TF_USAGE (a GPU for the CPU), TF_ONNXRUNTIME_MISSING, TF_ONNXRUNTIME_FAILED, TF_SESSION_BINDING (an input or output of a type
+ * that is an error. Throws TF_USAGE (a device that is no ordinal), TF_ONNXRUNTIME_MISSING, TF_ONNXRUNTIME_FAILED, TF_SESSION_BINDING (an input or output of a type
  * that cannot cross: int4, float8, sequences; bfloat16 on CUDA), TF_ONNX_GRAPH_INVALID, TF_CHILD_DIED, and what opening a model throws; for CUDA TF_PLATFORM_UNSUPPORTED and
  * TF_GPU_UNAVAILABLE, the latter also in the first run where every node of it was left on the CPU.
  */
 export async function openOrtSession(path: string, options: OrtSessionOptions = {}): Promise<OrtSession> {
   const given = options.givenModel ?? path;
-  checkPlace(given, options);
+  checkDevice(options.device);
   const prepared = await prepare(path, given, options);
   const isCuda = options.provider === 'cuda';
   const environment = isCuda ? cudaEnvironment(process.env) : process.env;
@@ -91,7 +85,7 @@ export async function openOrtSession(path: string, options: OrtSessionOptions = 
     const tf32 = isCuda && isTf32Allowed(environment);
     return sessionOver(
       { child, close, given },
-      { ...prepared, isFullFloat32: prepared.isFullFloat32 && !tf32 },
+      tf32 && prepared.arithmetic === 'fp32' ? { ...prepared, arithmetic: 'tf32' } : prepared,
       ortBackend(version, options, tf32),
     );
   } catch (error) {
@@ -114,8 +108,7 @@ interface Prepared {
   readonly inputs: readonly Binding[];
   readonly outputs: readonly Binding[];
   readonly rounding: Rounding | undefined;
-  /** Whether every value is float32, or exact. */
-  readonly isFullFloat32: boolean;
+  readonly arithmetic: Arithmetic;
   discard(): void;
 }
 
@@ -126,8 +119,14 @@ async function prepare(path: string, given: string, options: OrtSessionOptions):
     const isCuda = options.provider === 'cuda';
     const { inputs, outputs } = bindingsOf(given, model, isCuda);
     const rounding = isCuda ? undefined : roundInFloat32(model.proto);
-    const isFullFloat32 = isCuda ? isWide(model.proto) : rounding === undefined;
-    const facts = { inputs, outputs, rounding, isFullFloat32 };
+    const arithmetic: Arithmetic = isCuda
+      ? isWide(model.proto)
+        ? 'fp32'
+        : 'mixed'
+      : rounding === undefined
+        ? 'fp32'
+        : 'rounded';
+    const facts = { inputs, outputs, rounding, arithmetic };
     const isTooLarge = statSync(path).size > LARGEST_PROTOBUF;
     if (rounding === undefined && !isTooLarge && !hasShapesOutside(model.proto))
       return { path, ...facts, discard: () => {} };
@@ -196,7 +195,7 @@ function sessionOver(
     close,
     given,
   }: { readonly child: SupervisedSession; readonly close: () => Promise<void>; readonly given: string },
-  { inputs, outputs, rounding, isFullFloat32 }: Prepared,
+  { inputs, outputs, rounding, arithmetic }: Prepared,
   backend: string,
 ): OrtSession {
   const widened = rounding !== undefined;
@@ -213,7 +212,7 @@ function sessionOver(
     inputs,
     outputs,
     rounding,
-    isFullFloat32,
+    arithmetic,
     placement: async () => (await child.request({ kind: 'placement' } satisfies OrtRequest)) as OrtPlacement,
     run: async (tensors, options = {}) => {
       const request: OrtRequest = { kind: 'run', inputs: feedsOf(tensors) };
@@ -221,7 +220,7 @@ function sessionOver(
     },
     measure: async (tensors, pace, options = {}) => {
       const request: OrtRequest = { kind: 'measure', inputs: feedsOf(tensors), pace };
-      return (await asked(request, options)) as OrtMeasured;
+      return (await asked(request, options)) as PacedRuns;
     },
     close,
     [Symbol.asyncDispose]: close,

@@ -5,7 +5,7 @@ import type { NativeEngineFacts } from '../../../tensorrt/addon/native-engine.js
 import type { Toolchain } from '../../../tensorrt/toolchain/toolchain.js';
 import type { TrustWishes } from '../../store/trust.js';
 import type { Binding, RunOptions, Session } from '../session.js';
-import type { CudaGraph, EngineWishes } from './engine-options.js';
+import type { CudaGraph, EngineLoadOptions } from './engine-options.js';
 
 /** min, opt and max of one input in one optimization profile: dimensions, or the values of a shape tensor. */
 export interface BindingRange {
@@ -139,7 +139,7 @@ export interface SessionFacts {
   readonly cudaGraphRefusals: readonly string[];
 }
 
-export interface EngineSessionOptions extends EngineWishes, Omit<TrustWishes, 'signKey'> {
+export interface EngineSessionOptions extends EngineLoadOptions, Omit<TrustWishes, 'signKey'> {
   /** Ordinal of the GPU among the visible ones; default 0. */
   readonly device?: number | undefined;
   /** Default true: a plan without passport is refused, since nothing says what it is. */

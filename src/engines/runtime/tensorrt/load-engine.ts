@@ -11,7 +11,7 @@ import { describeComputeCapability } from '../../identity/gpu-architecture.js';
 import { markWhileOpen } from '../../store/claims/use-marks.js';
 import { openTrust, type TrustWishes } from '../../store/trust.js';
 import { type EngineBindings, engineBindings } from './engine-bindings.js';
-import type { EngineWishes } from './engine-options.js';
+import type { EngineLoadOptions } from './engine-options.js';
 import { finished } from './native-job.js';
 import { type PlanFacts, readPlanOnDisk } from './plan-on-disk.js';
 import { HOST_CODE_REMEDY, toolchainForPlan } from './toolchain-for-plan.js';
@@ -20,7 +20,7 @@ import { checkWeightBudget } from './weight-budget.js';
 /** What loading needs of the addon. */
 export type EngineAddon = Pick<Addon, 'gpus'> & NativeRuntime;
 
-export interface LoadOptions extends Omit<EngineWishes, 'cudaGraph'>, Omit<TrustWishes, 'signKey'> {
+export interface LoadOptions extends Omit<EngineLoadOptions, 'cudaGraph'>, Omit<TrustWishes, 'signKey'> {
   readonly device?: number | undefined;
   /** Default true. */
   readonly requirePassport?: boolean | undefined;

@@ -3,9 +3,9 @@ import { type EventListener, ignoreEvents } from '../../../events.js';
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
 import { withLibraries } from '../../../tensorrt/toolchain/process-environment.js';
 import { readPlanHeader } from '../../plan/header.js';
+import type { RepeatedRun } from '../back-end.js';
 import type { RunOptions, Session } from '../session.js';
 import type { EngineBinding, SessionFacts } from './engine-interface.js';
-import { type EngineWishes, engineWishesOf } from './engine-options.js';
 import type { EngineChildOptions, EngineOpened, EngineRan, EngineRequest } from './engine-protocol.js';
 import { type Exchange, openExchange, receiveTensors, sendTensors } from './tensor-exchange.js';
 import { toolchainForPlan } from './toolchain-for-plan.js';
@@ -18,10 +18,8 @@ export interface SupervisedEngineOptions extends EngineChildOptions {
   readonly environment?: NodeJS.ProcessEnv | undefined;
 }
 
-export interface RepeatedRun {
-  readonly outputs: NamedTensors;
-  /** One per iteration, in the process that runs the engine: from host memory to host memory, milliseconds. */
-  readonly ms: readonly number[];
+/** Timed in the process that runs the engine. */
+interface EngineRuns extends RepeatedRun {
   readonly cudaGraphRefusals: readonly string[];
 }
 
@@ -31,27 +29,12 @@ export interface SupervisedEngine extends Session {
   readonly outputs: readonly EngineBinding[];
   readonly facts: SessionFacts;
   run(inputs: NamedTensors, options?: RunOptions & { readonly profile?: number }): Promise<NamedTensors>;
-  /** Runs the same inputs several times and gives the last outputs and every time. */
+  /** Runs the same inputs several times; returns the last outputs and every time. */
   runRepeatedly(
     inputs: NamedTensors,
     options: RunOptions & { readonly profile?: number; readonly iterations: number },
-  ): Promise<RepeatedRun>;
+  ): Promise<EngineRuns>;
 }
-
-/** The same for an engine that need not have a passport, loaded as a request wishes that has these among others. */
-export const openWishedEngine = (
-  planPath: string,
-  request: EngineWishes & Pick<SupervisedEngineOptions, 'device'>,
-  { emit, signal, environment }: Pick<SupervisedEngineOptions, 'emit' | 'signal' | 'environment'>,
-): Promise<SupervisedEngine> =>
-  openSupervisedEngine(planPath, {
-    requirePassport: false,
-    device: request.device,
-    ...engineWishesOf(request),
-    emit,
-    signal,
-    environment,
-  });
 
 /** Loads an engine in a child process. Throws what `openEngineSession` throws, and TF_CHILD_DIED. */
 export async function openSupervisedEngine(

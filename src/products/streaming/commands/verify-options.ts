@@ -1,6 +1,7 @@
 import { choice, flag, type OptionValues, option, text } from '../../../cli/option.js';
 import { comparisonOptions, placeOptions, toleranceOptions } from '../../../cli/options/comparison.js';
 import { integer, splitAtCommas } from '../../../cli/values.js';
+import { chooseBackEnd } from '../../../engines/runtime/open-session.js';
 import { TrtforgeError } from '../../../errors.js';
 import { passRules } from '../compare/chunk-compare.js';
 import { type DriftPolicy, defaultPolicy } from '../compare/drift-policy.js';
@@ -107,11 +108,18 @@ export const referenceOptions = {
 
 export type ReferenceOptions = OptionValues<typeof referenceOptions>;
 
-/** Throws TF_USAGE where decoders would be exchanged and there is only one. */
-export function assertDecoder({ swap, decoder }: ReferenceOptions): void {
-  if (swap === undefined || decoder !== undefined) return;
-  throw new TrtforgeError('TF_USAGE', '--swap exchanges decoders, and there is only one.', {
-    remedy: 'Pass the bundle of the reference, too: --decoder META --swap META.',
+/** Throws TF_USAGE for options that need another one, and for those that the candidate's back end does not honour. */
+export function assertApplicable(candidate: string, options: ReferenceOptions): void {
+  const { swap, decoder, threads, provider, batches } = options;
+  if (swap !== undefined && decoder === undefined)
+    throw new TrtforgeError('TF_USAGE', '--swap exchanges decoders, and there is only one.', {
+      remedy: 'Pass the bundle of the reference, too: --decoder META --swap META.',
+    });
+  const { takes } = chooseBackEnd(candidate, { threads, provider });
+  if (takes === 'engine' || batches.length === 0) return;
+  throw new TrtforgeError('TF_USAGE', `--batches has no effect on ${candidate}, which is a model.`, {
+    remedy: 'Remove --batches: it is for engines.',
+    details: { option: '--batches' },
   });
 }
 

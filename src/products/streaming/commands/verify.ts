@@ -15,7 +15,7 @@ import { renderParityHtml } from '../report/parity-page.js';
 import { verifyAgainstReference } from '../verify/file.js';
 import { seedSummary, seedSummaryText } from '../verify/summary.js';
 import { readSummary, runNumbers, summaryOfResult } from '../verify/summary-read.js';
-import { assertDecoder, type ReferenceOptions, referenceOptions } from './verify-options.js';
+import { assertApplicable, type ReferenceOptions, referenceOptions } from './verify-options.js';
 import { renderReference } from './verify-text.js';
 
 export const command = defineCommand({
@@ -46,7 +46,7 @@ async function runReference(
   options: ReferenceOptions & EngineOptionValues,
   { emit, signal, environment }: CommandContext,
 ): Promise<ParityResult & { readonly exitCode: ExitCode }> {
-  assertDecoder(options);
+  assertApplicable(candidate, options);
   const { mode = 'closed-loop', provider, batches } = options;
   const others = options.beside.map((path) => runNumbers(readSummary(path)));
   const ran = await verifyAgainstReference(

@@ -1,5 +1,4 @@
-import type { OrtPlace } from '../../../engines/runtime/onnxruntime/ort-provider.js';
-import type { EngineWishes } from '../../../engines/runtime/tensorrt/engine-options.js';
+import type { OpenOptions } from '../../../engines/runtime/back-end.js';
 import type { AskedTolerance } from '../../../quality/verify/tolerance.js';
 import type { Contract } from '../contract/contract.js';
 import type { PassRule } from './chunk-compare.js';
@@ -9,8 +8,8 @@ export const parityModes = ['functional', 'closed-loop'] as const;
 /** `functional`: every chunk is given the recorded state. `closed-loop`: only the first one; later ones are given what the candidate left. */
 export type ParityMode = (typeof parityModes)[number];
 
-/** What is held against a reference, how, and where: `device` is the GPU of engines too, and the wishes for an engine are for a candidate that is one. Plain data: it crosses to the process that runs the engine. */
-export interface ParityRequest extends OrtPlace, EngineWishes {
+/** What is held against a reference, how, and where: Plain data: it crosses to the process that runs the engine. */
+export interface ParityRequest extends Omit<OpenOptions, 'profile'> {
   /** An ONNX model or an engine. */
   readonly candidate: string;
   /** A reference, as `openReference` reads it. */
@@ -37,8 +36,6 @@ export interface ParityRequest extends OrtPlace, EngineWishes {
   readonly taskOutput?: string;
   /** Whether to disturb every state after the stream and see how far the main output moves; default false. */
   readonly sensitivity?: boolean;
-  /** Threads of ONNX Runtime. */
-  readonly threads?: number;
   /** Batch sizes to time after the stream, on engines. */
   readonly batches?: readonly number[];
   /** Whether to time the engine on the GPU's clock after the stream; default true. */

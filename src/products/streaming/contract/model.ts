@@ -1,10 +1,11 @@
 import { digestModel } from '../../../engines/identity/model-digest.js';
 import { readPassport } from '../../../engines/identity/passport.js';
 import type { Passport } from '../../../engines/identity/passport-file.js';
-import { isEngineFile } from '../../../engines/plan/header.js';
-import { checkOnCpu } from '../../../engines/runtime/onnxruntime/ort-provider.js';
-import { type EngineWishes, refuseEngineWishes } from '../../../engines/runtime/tensorrt/engine-options.js';
-import { openWishedEngine } from '../../../engines/runtime/tensorrt/supervised-engine.js';
+import { chooseBackEnd, openSession } from '../../../engines/runtime/open-session.js';
+import {
+  type EngineLoadOptions,
+  engineLoadOptionsOf,
+} from '../../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../../errors.js';
 import { type EventListener, ignoreEvents } from '../../../events.js';
 import { openModel } from '../../../formats/onnx/model.js';
@@ -21,7 +22,7 @@ export interface StatedModel extends ModelBindings {
 }
 
 /** The wishes for an engine are for one that must be loaded. */
-export interface ModelContext extends EngineWishes {
+export interface ModelContext extends EngineLoadOptions {
   readonly emit?: EventListener | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly environment?: NodeJS.ProcessEnv | undefined;
@@ -36,10 +37,9 @@ export interface ModelContext extends EngineWishes {
  * throws, among them TF_GPU_UNAVAILABLE.
  */
 export async function stateModel(path: string, context: ModelContext = {}): Promise<StatedModel> {
-  if (isEngineFile(path)) return stateEngine(path, context);
-  checkOnCpu(path, context.device);
-  refuseEngineWishes(path, context);
-  return stateOnnx(path, context);
+  const options = { device: context.device, ...engineLoadOptionsOf(context) };
+  const { takes } = chooseBackEnd(path, options);
+  return takes === 'engine' ? stateEngine(path, context) : stateOnnx(path, context);
 }
 
 async function stateOnnx(path: string, context: ModelContext): Promise<StatedModel> {
@@ -64,7 +64,11 @@ async function stateOnnx(path: string, context: ModelContext): Promise<StatedMod
 async function stateEngine(path: string, context: ModelContext): Promise<StatedModel> {
   const passport = passportOf(path);
   if (passport !== null) return fromPassport(path, passport);
-  const session = await openWishedEngine(path, context, context);
+  const session = await openSession(
+    path,
+    { device: context.device, ...engineLoadOptionsOf(context) },
+    context,
+  );
   try {
     return { path, kind: 'engine', inputs: session.inputs, outputs: session.outputs, digest: null };
   } finally {

@@ -5,15 +5,13 @@ import { protectingInputs } from '../../../base/files/user-files.js';
 import { shellWord } from '../../../base/process/shell-word.js';
 import { canonicalJson } from '../../../engines/identity/canonical-json.js';
 import { readPassport } from '../../../engines/identity/passport.js';
-import { isEngineFile } from '../../../engines/plan/header.js';
-import { openOrtSession } from '../../../engines/runtime/onnxruntime/ort-session.js';
-import type { Session } from '../../../engines/runtime/session.js';
+import type { OpenedSession } from '../../../engines/runtime/back-end.js';
+import { openSession } from '../../../engines/runtime/open-session.js';
 import {
-  type EngineWishes,
-  engineWishesOf,
-  engineWords,
+  type EngineLoadOptions,
+  engineArgs,
+  engineLoadOptionsOf,
 } from '../../../engines/runtime/tensorrt/engine-options.js';
-import { openWishedEngine } from '../../../engines/runtime/tensorrt/supervised-engine.js';
 import { TrtforgeError } from '../../../errors.js';
 import { type EventListener, ignoreEvents, inPhase } from '../../../events.js';
 import { packageVersion } from '../../../version.js';
@@ -27,7 +25,7 @@ import type { ConvertedReference, DraftedContract, RecordResult } from './record
 import { openReference } from './reference.js';
 import { writeReference } from './write.js';
 
-export interface RecordFileRequest extends EngineWishes {
+export interface RecordFileRequest extends EngineLoadOptions {
   /** ONNX model (ONNX Runtime on the CPU, in float32) or engine. */
   readonly file: string;
   /** Default: drafted from the model's names. */
@@ -55,14 +53,24 @@ async function record(request: RecordFileRequest, context: ModelContext): Promis
   const { emit = ignoreEvents, signal } = context;
   const { file, chunks, seed, batch, output, device } = request;
   const stated = await inPhase('identify', emit, () =>
-    stateModel(file, { ...context, ...engineWishesOf(request), device, digest: true }),
+    stateModel(file, { ...context, ...engineLoadOptionsOf(request), device, digest: true }),
   );
   const contract =
     request.contract === undefined
       ? contractFromModel(modelName(file), stated, request.schedule)
       : readContract(request.contract);
   const sizes = request.schedule ?? sizesOf(contract, stated);
-  const session = await inPhase('load', emit, () => openSession(request, context));
+  const session = await inPhase('load', emit, () =>
+    openSession(
+      file,
+      {
+        ...engineLoadOptionsOf(request),
+        device,
+        ...(stated.kind === 'model' ? { threads: request.threads } : {}),
+      },
+      context,
+    ),
+  );
   try {
     const provenance = await provenanceOf(request, stated, { session, contract, sizes });
     const recorded = await inPhase('record', emit, () =>
@@ -160,17 +168,10 @@ function sizesOf({ schedule }: Contract, { inputs }: StatedModel): readonly numb
   );
 }
 
-function openSession(request: RecordFileRequest, context: ModelContext): Promise<Session> {
-  const { file, threads } = request;
-  if (isEngineFile(file)) return openWishedEngine(file, request, context);
-  const { emit, signal } = context;
-  return openOrtSession(file, { emit, signal, threads });
-}
-
 async function provenanceOf(
   request: RecordFileRequest,
   stated: StatedModel,
-  made: { readonly session: Session; readonly contract: Contract; readonly sizes: readonly number[] },
+  made: { readonly session: OpenedSession; readonly contract: Contract; readonly sizes: readonly number[] },
 ): Promise<Provenance> {
   const { precision, tf32 } = stated.kind === 'model' ? computesIn(made.session) : precisionOf(stated);
   return {
@@ -193,9 +194,8 @@ async function provenanceOf(
 }
 
 /** ONNX Runtime on the CPU knows no TF32; 16-bit values are computed in float32 and rounded. */
-const computesIn = (session: Session): Pick<Provenance, 'precision' | 'tf32'> => ({
-  precision:
-    'rounding' in session && session.rounding !== undefined ? 'float32, rounded to 16 bits' : 'float32',
+const computesIn = ({ arithmetic }: OpenedSession): Pick<Provenance, 'precision' | 'tf32'> => ({
+  precision: arithmetic === 'rounded' ? 'float32, rounded to 16 bits' : 'float32',
   tf32: false,
 });
 
@@ -230,7 +230,7 @@ function repeat(request: RecordFileRequest, sizes: readonly number[]): string {
     `${seed}`,
     ...(batch === 1 ? [] : ['--batch', `${batch}`]),
     ...(device === undefined ? [] : ['--device', `${device}`]),
-    ...engineWords(request),
+    ...engineArgs(request),
     '-o',
     output,
   ]

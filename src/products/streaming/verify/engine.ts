@@ -1,5 +1,5 @@
 import type { EngineSession } from '../../../engines/runtime/tensorrt/engine-interface.js';
-import { engineWishesOf } from '../../../engines/runtime/tensorrt/engine-options.js';
+import { engineLoadOptionsOf } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { openEngineSession } from '../../../engines/runtime/tensorrt/engine-session.js';
 import type { EngineAddon } from '../../../engines/runtime/tensorrt/load-engine.js';
 import { readPlanOnDisk } from '../../../engines/runtime/tensorrt/plan-on-disk.js';
@@ -29,7 +29,7 @@ export async function engineParity(
   // What loads it checks whether it is signed.
   const { passport } = await readPlanOnDisk(request.candidate, { requirePassport: false, trust: noTrust });
   const session = await openEngineSession(request.candidate, {
-    ...engineWishesOf(request),
+    ...engineLoadOptionsOf(request),
     ...context,
     device: request.device,
     requirePassport: false,

@@ -1,9 +1,6 @@
 import { runSupervised } from '../../../base/process/supervise.js';
 import { digestModel } from '../../../engines/identity/model-digest.js';
-import { isEngineFile } from '../../../engines/plan/header.js';
-import { placementWarnings } from '../../../engines/runtime/onnxruntime/ort-placement.js';
-import { openOrtSession } from '../../../engines/runtime/onnxruntime/ort-session.js';
-import { refuseEngineWishes } from '../../../engines/runtime/tensorrt/engine-options.js';
+import { chooseBackEnd, openSession } from '../../../engines/runtime/open-session.js';
 import { environmentFor } from '../../../engines/runtime/tensorrt/supervised-engine.js';
 import { ignoreEvents } from '../../../events.js';
 import { openModel } from '../../../formats/onnx/model.js';
@@ -27,7 +24,8 @@ export async function verifyAgainstReference(
   request: ParityRequest,
   context: ParityFileContext = {},
 ): Promise<ParityResult> {
-  return isEngineFile(request.candidate) ? onEngine(request, context) : onModel(request, context);
+  const { takes } = chooseBackEnd(request.candidate, request);
+  return takes === 'engine' ? onEngine(request, context) : onModel(request, context);
 }
 
 async function onEngine(request: ParityRequest, context: ParityFileContext): Promise<ParityResult> {
@@ -42,15 +40,9 @@ async function onEngine(request: ParityRequest, context: ParityFileContext): Pro
 }
 
 async function onModel(request: ParityRequest, { emit, signal }: ParityFileContext): Promise<ParityResult> {
-  refuseEngineWishes(request.candidate, request);
   const context = { ...(emit === undefined ? {} : { emit }), ...(signal === undefined ? {} : { signal }) };
   using reference = openReference(request.reference);
-  const session = await openOrtSession(request.candidate, {
-    ...context,
-    threads: request.threads,
-    provider: request.provider,
-    device: request.device,
-  });
+  const session = await openSession(request.candidate, request, context);
   try {
     const modelDigest =
       reference.header.provenance === null ? null : await digestOf(request.candidate, context);
@@ -58,11 +50,11 @@ async function onModel(request: ParityRequest, { emit, signal }: ParityFileConte
       backend: session.backend,
       inputs: session.inputs,
       outputs: session.outputs,
-      isFullFloat32: session.isFullFloat32,
+      isFullFloat32: session.arithmetic === 'fp32',
       modelDigest,
       built: null,
       runner: () => sessionRunner(session),
-      afterwards: async () => ({ warnings: placementWarnings(await session.placement()) }),
+      afterwards: async () => ({ warnings: (await session.facts()).warnings }),
     };
     return await runParity(request, candidate, reference, context);
   } finally {

@@ -1,5 +1,4 @@
-import { worst } from '../../../quality/verify/outcome.js';
-import { measure, type VerifyOutcome } from '../../../quality/verify/result.js';
+import { measure, type VerifyOutcome, worst } from '../../../quality/verify/result.js';
 import type { TensorParity } from '../compare/chunk-compare.js';
 import { type Drift, driftOf } from '../compare/drift.js';
 import { meanOf, type Slope } from '../compare/drift-fit.js';

@@ -1,6 +1,6 @@
 import { shellWord } from '../../../base/process/shell-word.js';
-import { engineWords } from '../../../engines/runtime/tensorrt/engine-options.js';
-import { toleranceText } from '../../../quality/verify/option-text.js';
+import { engineArgs } from '../../../engines/runtime/tensorrt/engine-options.js';
+import { toleranceText } from '../../../quality/verify/tolerance.js';
 import type { DriftPolicy } from '../compare/drift-policy.js';
 import type { ParityRequest } from '../compare/request.js';
 
@@ -24,7 +24,7 @@ export function parityCommand(request: ParityRequest): string {
   add('--threads', request.threads);
   add('--provider', request.provider);
   add('--device', request.device);
-  words.push(...engineWords(request));
+  words.push(...engineArgs(request));
   if (request.batches !== undefined && request.batches.length > 0)
     add('--batches', request.batches.join(','));
   return words.map(shellWord).join(' ');

@@ -1,0 +1,123 @@
+import type { EventListener } from '../../events.js';
+import type { NamedTensors } from '../../formats/tensor/tensor.js';
+import type { RunOptions, Session } from './session.js';
+import type { EngineBinding } from './tensorrt/engine-interface.js';
+import type { EngineLoadOptions } from './tensorrt/engine-options.js';
+
+/** How a file is opened and run. Each back end honours some of them; one that is set and not honoured is TF_USAGE (see `chooseBackEnd`). */
+export interface OpenOptions extends EngineLoadOptions {
+  /** Which back end runs a model; default `cpu`. */
+  readonly provider?: string | undefined;
+  /** Ordinal of the GPU among the visible ones; default 0. */
+  readonly device?: number | undefined;
+  /** Threads within one operator; default one a processor core. */
+  readonly threads?: number | undefined;
+  /** Optimization profile of the runs; default the smallest that takes the shapes. */
+  readonly profile?: number | undefined;
+}
+
+/** The options with their names on the command line. */
+export const openOptionFlags = {
+  provider: '--provider',
+  device: '--device',
+  threads: '--threads',
+  profile: '--profile',
+  cudaGraph: '--cuda-graph',
+  weightBudget: '--weight-budget',
+  allowHostCode: '--allow-host-code',
+  plugins: '--plugin',
+  toolchain: '--toolchain',
+} as const satisfies Record<keyof OpenOptions, string>;
+
+export interface OpenContext {
+  readonly emit?: EventListener | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** Default: this process's. */
+  readonly environment?: NodeJS.ProcessEnv | undefined;
+}
+
+/**
+ * How products are rounded. `fp32`: computed in full, and no value is narrower; `tf32`: products may be shortened; `rounded`: computed in float32 and
+ * rounded to the model's 16-bit types after each step; `mixed`: 16-bit values are computed as they are; `as-built`: the engine's recipe decides.
+ */
+export type Arithmetic = 'fp32' | 'tf32' | 'rounded' | 'mixed' | 'as-built';
+
+export interface RepeatedRun {
+  /** Of the last iteration. */
+  readonly outputs: NamedTensors;
+  /** One per iteration, from host memory to host memory, milliseconds. The first also makes buffers. */
+  readonly ms: readonly number[];
+}
+
+/** How long and how often to run; names and meaning as trtexec has them. */
+export interface Pace {
+  readonly warmUpMs: number;
+  readonly durationMs: number;
+  /** At least so many timed runs, however long they take. */
+  readonly iterations: number;
+  /** Pause between runs. */
+  readonly idleMs: number;
+}
+
+/** Runs one after another, timed where they happen; the first timed one begins at 0. Milliseconds. */
+export interface PacedRuns {
+  readonly startMs: Float64Array;
+  readonly ms: Float64Array;
+  /** From the first begin to the last end. */
+  readonly wallMs: number;
+  readonly warmUpRuns: number;
+}
+
+/** What is known of a session after its runs, for reports. */
+export interface OpenedFacts {
+  /** Values that are computed in float32 and rounded to 16 bits. */
+  readonly roundedValues: number;
+  /** Why runs went on without a CUDA graph, each reason once; null where the back end has none. */
+  readonly cudaGraphRefusals: readonly string[] | null;
+  /** Bytes of streamed weights that stay on the GPU; null where weights are not streamed. */
+  readonly weightBudgetBytes: number | null;
+  /** For the user: nodes that ran somewhere else, for one. */
+  readonly warnings: readonly string[];
+}
+
+interface OpenedBase extends Session {
+  /** Id of the back end. */
+  readonly backEnd: string;
+  readonly arithmetic: Arithmetic;
+  /** Runs the same inputs `iterations` times. Throws what `run` throws. */
+  runRepeatedly(
+    inputs: NamedTensors,
+    options: RunOptions & { readonly iterations: number; readonly profile?: number },
+  ): Promise<RepeatedRun>;
+  facts(): Promise<OpenedFacts>;
+}
+
+/** An engine: its inputs have profiles. It is measured on the GPU's clock, by `benchEngine`. */
+export interface OpenedEngine extends OpenedBase {
+  readonly kind: 'engine';
+  readonly inputs: readonly EngineBinding[];
+  readonly outputs: readonly EngineBinding[];
+}
+
+/** A model: dimensions may be open, and sizes for them are guessed. */
+export interface OpenedModel extends OpenedBase {
+  readonly kind: 'model';
+  /** Runs the same inputs at a pace and times each run in the process it happens in: tensors cross once, and no time of theirs is in it. */
+  measure(inputs: NamedTensors, pace: Pace, options?: RunOptions): Promise<PacedRuns>;
+}
+
+/** A file that is open, in a process of its own: what crashes there is an error here (TF_CHILD_DIED). */
+export type OpenedSession = OpenedEngine | OpenedModel;
+
+/** Something that runs engines or models. A new one is a file beside the others and a row of `backEnds` (open-session.ts). */
+export interface BackEnd {
+  readonly id: string;
+  /** For messages: `ONNX Runtime on the CPU`. */
+  readonly name: string;
+  readonly takes: OpenedSession['kind'];
+  /** The value of `provider` that asks for it; null where the kind of file alone decides. The first of a kind is the default. */
+  readonly provider: string | null;
+  readonly honours: ReadonlySet<keyof OpenOptions>;
+  /** Throws what loading throws; the options are honoured by this back end. */
+  open(path: string, options: OpenOptions, context: OpenContext): Promise<OpenedSession>;
+}

@@ -1,0 +1,58 @@
+import type { NamedTensors } from '../../../formats/tensor/tensor.js';
+import type { BackEnd, OpenedModel } from '../back-end.js';
+import { placementWarnings } from './ort-placement.js';
+import type { OrtProvider } from './ort-provider.js';
+import { openOrtSession } from './ort-session.js';
+
+/** Models on the CPU, with 16-bit values rounded after every step, as a GPU stores them (see rounded-model.ts). */
+export const onnxRuntimeCpu: BackEnd = {
+  id: 'onnxruntime-cpu',
+  name: 'ONNX Runtime on the CPU',
+  takes: 'model',
+  provider: 'cpu',
+  honours: new Set(['provider', 'threads']),
+  open: opener('onnxruntime-cpu', 'cpu'),
+};
+
+/** Models on a GPU; nodes that the CUDA provider does not take run on the CPU. */
+export const onnxRuntimeCuda: BackEnd = {
+  id: 'onnxruntime-cuda',
+  name: 'ONNX Runtime on CUDA',
+  takes: 'model',
+  provider: 'cuda',
+  honours: new Set(['provider', 'threads', 'device']),
+  open: opener('onnxruntime-cuda', 'cuda'),
+};
+
+function opener(id: string, provider: OrtProvider): BackEnd['open'] {
+  return async (path, { threads, device }, { emit, signal }): Promise<OpenedModel> => {
+    const { rounding, ...session } = await openOrtSession(path, {
+      provider,
+      threads,
+      device,
+      emit,
+      signal,
+    });
+    return {
+      ...session,
+      kind: 'model',
+      backEnd: id,
+      runRepeatedly: async (inputs, { iterations, signal: cancel }) => {
+        const ms: number[] = [];
+        let outputs: NamedTensors = new Map();
+        for (let iteration = 0; iteration < iterations; iteration++) {
+          const started = performance.now();
+          outputs = await session.run(inputs, cancel === undefined ? {} : { signal: cancel });
+          ms.push(performance.now() - started);
+        }
+        return { outputs, ms };
+      },
+      facts: async () => ({
+        roundedValues: rounding?.roundedValues ?? 0,
+        cudaGraphRefusals: null,
+        weightBudgetBytes: null,
+        warnings: placementWarnings(await session.placement()),
+      }),
+    };
+  };
+}

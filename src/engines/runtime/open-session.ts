@@ -1,0 +1,80 @@
+import { TrtforgeError } from '../../errors.js';
+import { checkDevice } from '../../tensorrt/addon/chosen-gpu.js';
+import { isEngineFile } from '../plan/header.js';
+import {
+  type BackEnd,
+  type OpenContext,
+  type OpenedSession,
+  type OpenOptions,
+  openOptionFlags,
+} from './back-end.js';
+import { onnxRuntimeCpu, onnxRuntimeCuda } from './onnxruntime/back-ends.js';
+import { tensorrt } from './tensorrt/back-end.js';
+
+/** Every back end; of those that take the same kind of file the first is the default. */
+export const backEnds: readonly BackEnd[] = [tensorrt, onnxRuntimeCpu, onnxRuntimeCuda];
+
+/**
+ * Opens an engine or a model with the back end for it: chosen by the first bytes of the file (a plan, or else a model), then by `provider`.
+ * Throws what `chooseBackEnd` and loading throw.
+ */
+export async function openSession(
+  path: string,
+  options: OpenOptions = {},
+  context: OpenContext = {},
+  among: readonly BackEnd[] = backEnds,
+): Promise<OpenedSession> {
+  return chooseBackEnd(path, options, among).open(path, options, context);
+}
+
+/**
+ * The back end that `openSession` would take, without loading anything. Throws TF_USAGE for an option that it does not honour (`details.option`), a
+ * provider that there is not, and a device that is no ordinal; TF_FILE_… for a file that cannot be read.
+ */
+export function chooseBackEnd(
+  path: string,
+  options: OpenOptions = {},
+  among: readonly BackEnd[] = backEnds,
+): BackEnd {
+  const kind = isEngineFile(path) ? 'engine' : 'model';
+  const able = among.filter(({ takes }) => takes === kind);
+  const { provider } = options;
+  const chosen =
+    able.find((each) => provider !== undefined && each.provider === provider) ??
+    able.find((each) => provider === undefined || each.provider === null);
+  if (chosen === undefined) {
+    const known = able.flatMap((each) => each.provider ?? []);
+    throw new TrtforgeError(
+      'TF_USAGE',
+      `No back end runs ${path} with ${openOptionFlags.provider} ${provider}.`,
+      {
+        remedy: `Pass one of: ${known.join(', ')}.`,
+        details: { option: openOptionFlags.provider, known },
+      },
+    );
+  }
+  checkDevice(options.device);
+  const rejected = requestedOptions(options).find((name) => !chosen.honours.has(name));
+  if (rejected === undefined) return chosen;
+  const flag = openOptionFlags[rejected];
+  const others = among.filter(({ honours }) => honours.has(rejected));
+  throw new TrtforgeError('TF_USAGE', `${flag} has no effect on ${path}, which ${chosen.name} runs.`, {
+    remedy: `Remove ${flag}: it is for ${others.map(describe).join(' and ')}.`,
+    details: { option: flag, backEnd: chosen.id, honouredBy: others.map(({ id }) => id) },
+  });
+}
+
+/** Names of the options that are set, as the command line spells them. */
+export const requestedFlags = (options: OpenOptions): readonly string[] =>
+  requestedOptions(options).map((name) => openOptionFlags[name]);
+
+const optionNames = Object.keys(openOptionFlags) as readonly (keyof OpenOptions)[];
+
+const requestedOptions = (options: OpenOptions): readonly (keyof OpenOptions)[] =>
+  optionNames.filter((name) => {
+    const value = options[name];
+    return value !== undefined && value !== false && !(Array.isArray(value) && value.length === 0);
+  });
+
+const describe = ({ name, takes, provider }: BackEnd): string =>
+  `${takes}s on ${name}${provider === null ? '' : ` (${openOptionFlags.provider} ${provider})`}`;

@@ -1,0 +1,47 @@
+import type { BackEnd, OpenedEngine } from '../back-end.js';
+import { engineLoadOptionsOf } from './engine-options.js';
+import { openSupervisedEngine } from './supervised-engine.js';
+
+/** Engines on TensorRT and TensorRT-RTX. An engine need not have a passport. */
+export const tensorrt: BackEnd = {
+  id: 'tensorrt',
+  name: 'TensorRT',
+  takes: 'engine',
+  provider: null,
+  honours: new Set([
+    'device',
+    'profile',
+    'cudaGraph',
+    'weightBudget',
+    'allowHostCode',
+    'plugins',
+    'toolchain',
+  ]),
+  open: async (path, options, context): Promise<OpenedEngine> => {
+    const session = await openSupervisedEngine(path, {
+      ...context,
+      ...engineLoadOptionsOf(options),
+      device: options.device,
+      requirePassport: false,
+    });
+    const { streamableWeightsBytes, weightBudgetBytes } = session.facts.engine;
+    let cudaGraphRefusals = session.facts.cudaGraphRefusals;
+    return {
+      ...session,
+      kind: 'engine',
+      backEnd: tensorrt.id,
+      arithmetic: 'as-built',
+      runRepeatedly: async (inputs, request) => {
+        const ran = await session.runRepeatedly(inputs, request);
+        ({ cudaGraphRefusals } = ran);
+        return ran;
+      },
+      facts: async () => ({
+        roundedValues: 0,
+        cudaGraphRefusals,
+        weightBudgetBytes: streamableWeightsBytes > 0 ? weightBudgetBytes : null,
+        warnings: [],
+      }),
+    };
+  },
+};
