@@ -100,8 +100,6 @@ CallRequest callRequest(napi_env env, const Reader& from) {
   CallRequest request;
   request.shapes = shapesOf(from["shapes"]);
   request.graph = from["graph"].boolean();
-  const std::string small = from["smallTensors"].text();
-  request.small = small == "copied" ? SmallTensors::kCopied : small == "mapped" ? SmallTensors::kMapped : SmallTensors::kMeasured;
   for (const Reader& one : from["bindings"].elements()) {
     BindingRequest binding;
     binding.name = one["name"].text();
@@ -141,7 +139,6 @@ napi_value preparedValue(napi_env env, const std::shared_ptr<CallHandle>& handle
       .set("handle", handleValue(env, handle))
       .set("graph", call.hasGraph())
       .setOrNull("graphRefusal", call.graphRefusal())
-      .set("smallTensors", call.mapsSmall() ? "mapped" : "copied")
       .set("outputs", outputsValue(env, call.outputs()))
       .set("slots", js::array(env, call.slots(), slot))
       .value();

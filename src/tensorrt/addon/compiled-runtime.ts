@@ -6,7 +6,6 @@ import type {
   NativeOpenRequest,
   NativeOutput,
   NativeShape,
-  SmallTensors,
 } from './native-engine.js';
 import type { NativeEvent, NativeJob } from './native-job.js';
 
@@ -18,7 +17,6 @@ export interface PreparedCall {
   readonly handle: Handle;
   readonly graph: boolean;
   readonly graphRefusal: string | null;
-  readonly smallTensors: SmallTensors;
   readonly outputs: readonly NativeOutput[];
   readonly slots: readonly { readonly name: string; readonly input: boolean; readonly bytes: number }[];
 }
@@ -34,7 +32,6 @@ export interface CompiledCallRequest {
   readonly shapes: readonly NativeShape[];
   readonly bindings: readonly CompiledBinding[];
   readonly graph: boolean;
-  readonly smallTensors: SmallTensors | 'measured';
 }
 
 /** What the compiled module exports for engines: functions over handles. Failures are plain Errors that carry `code` and `details`. */

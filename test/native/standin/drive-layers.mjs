@@ -10,8 +10,7 @@ const bindings = ['x', 'y'].map((name) => ({ name, memory: null, offset: 0 }));
 try {
   const { handle } = await addon.openEngine(open, () => {}).done;
   const context = await addon.createContext(handle, { profile: 0, profiling }).done;
-  const call = await addon.prepareCall(context, { shapes, bindings, graph: false, smallTensors: 'copied' })
-    .done;
+  const call = await addon.prepareCall(context, { shapes, bindings, graph: false }).done;
   for (const layers of runs) {
     process.env.STANDIN_LAYERS = layers;
     addon.callLaunch(call.handle);

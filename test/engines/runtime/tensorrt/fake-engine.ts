@@ -208,7 +208,6 @@ export class FakeAddon implements EngineAddon {
     return {
       graph: graph && refusal === null,
       graphRefusal: refusal,
-      smallTensors: 'copied',
       outputs,
       buffer: (name) => {
         const buffer = pinned.get(name);
