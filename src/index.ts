@@ -1,5 +1,6 @@
 /**
- * The library: everything the command line does, as typed functions.
+ * The library: everything the command line does for one model, as typed functions. Products have doors of their own: `trtforge/streaming`,
+ * `trtforge/bundle`, `trtforge/deepstream`; `trtforge/trtexec` reads what trtexec writes, `trtforge/onnx` reads and writes ONNX.
  *
  * ```ts
  * import { forge } from 'trtforge';
@@ -7,27 +8,85 @@
  * const { verdict, engine, report } = await forge({ model: 'resnet50.onnx', precision: 'fp16', target: 'tensorrt-rtx:sm_89' });
  * ```
  *
- * Long work takes `{ emit, signal }`: events while it runs, an AbortSignal to stop it. Every failure is a `TrtforgeError` with a stable code
- * and a remedy. Results are plain data with a `schema` field.
+ * Every function gives a promise, and its room is loaded with its first call. Long work takes `{ emit, signal }`: events while it runs, an AbortSignal to
+ * stop it. Every failure is a `TrtforgeError` with a stable code and a remedy. Results are plain data with a `schema` field.
  */
 
-export { type Passport, readPassport } from './engines/identity/passport.js';
+export { type ErrorCode, ExitCode, TrtforgeError } from './errors.js';
+
+/** A function whose module is loaded when it is called. */
+type Lazy<F> = F extends (...args: infer A) => infer R ? (...args: A) => Promise<Awaited<R>> : never;
+
+const lazy = <F extends (...args: never[]) => unknown>(load: () => Promise<F>): Lazy<F> =>
+  (async (...args: Parameters<F>) => (await load())(...args)) as Lazy<F>;
+
+/** From an ONNX file to a named, checked engine and its report, in a run root. */
+export const forge = lazy(async () => (await import('./forge/forge.js')).forge);
+/** Builds an engine, or finds it in the store. */
+export const buildOrLoad = lazy(async () => (await import('./engines/store/build-or-load.js')).buildOrLoad);
+/** What is in an ONNX model: bindings, operators, weights, findings. */
+export const inspectModel = lazy(async () => (await import('./formats/onnx/inspect.js')).inspectModel);
+/** FP32 ONNX to a strongly typed FP16 or BF16 file. */
+export const convertModel = lazy(async () => (await import('./formats/precision/convert.js')).convertModel);
+/** Runs samples on ONNX Runtime for a calibration: `convertModel`'s `observe`. */
+export const observeOnOrt = lazy(
+  async () => (await import('./engines/runtime/onnxruntime/calibrate.js')).observeOnOrt,
+);
+/** Runs an engine or a model once, on files or random inputs, and keeps its outputs. */
+export const runFile = lazy(async () => (await import('./engines/run/run-file.js')).runFile);
+/** Opens an engine or a model, in a process of its own: what crashes there is an error here. */
+export const openSession = lazy(async () => (await import('./engines/runtime/open-session.js')).openSession);
+/** Opens an engine in this process: prepared calls, CUDA graphs, state on the GPU. */
+export const openEngineSession = lazy(
+  async () => (await import('./engines/runtime/tensorrt/engine-session.js')).openEngineSession,
+);
+/** Compares an engine or a model with a model on the same inputs. */
+export const verifyModel = lazy(async () => (await import('./quality/verify/verify.js')).verifyModel);
+/** Compares recorded outputs with others. */
+export const compareOutputs = lazy(async () => (await import('./quality/verify/compare.js')).compareOutputs);
+/** Measures an engine on the GPU, with trtforge's own meter or with trtexec. */
+export const benchWith = lazy(async () => (await import('./quality/bench/bench-with.js')).benchWith);
+/** Measures two engines, or one in two modes, in turns. */
+export const benchAgainst = lazy(async () => (await import('./quality/bench/against.js')).benchAgainst);
+/** A measuring request with every default, for one engine. */
+export const defaultRequest = lazy(async () => (await import('./quality/bench/request.js')).defaultRequest);
+/** Judges results by a policy. */
+export const runGate = lazy(async () => (await import('./quality/gate/gate.js')).runGate);
+/** A policy whose limits are what results measured. */
+export const draftPolicy = lazy(async () => (await import('./quality/gate/draft-policy.js')).draftPolicy);
+/** What the log of a build or a run means, by the known issues. */
+export const explainLog = lazy(async () => (await import('./quality/explain/explain.js')).explainLog);
+/** Does work that calls TensorRT; a failure names the known issues in its log. */
+export const explaining = lazy(
+  async () => (await import('./quality/explain/failure.js')).explaining,
+) as typeof import('./quality/explain/failure.js').explaining;
+/** Every TensorRT on this machine. */
+export const findToolchains = lazy(async () => (await import('./tensorrt/toolchain/find.js')).findToolchains);
+/** Installs tensorrt-rtx. */
+export const installToolchain = lazy(
+  async () => (await import('./tensorrt/toolchain/install.js')).installToolchain,
+);
+/** The passport beside an engine. */
+export const readPassport = lazy(async () => (await import('./engines/identity/passport.js')).readPassport);
+/** The layers of an engine, which its GPU loads. */
+export const layersOfEngine = lazy(
+  async () => (await import('./engines/layers/engine-layers.js')).layersOfEngine,
+);
+/** The layers in a file of trtexec or of `engine layers --json`. */
+export const layersOfFile = lazy(
+  async () => (await import('./engines/layers/engine-layers.js')).layersOfFile,
+);
+/** Compares the layers of two engines. */
+export const diffEngines = lazy(async () => (await import('./engines/layers/diff.js')).diffEngines);
+
+export type { Passport } from './engines/identity/passport.js';
 export type { Recipe } from './engines/identity/recipe.js';
-export { diffEngines } from './engines/layers/diff.js';
-export { type LayersOptions, layersOfEngine, layersOfFile } from './engines/layers/engine-layers.js';
-export { readLayers } from './engines/layers/read-layers.js';
+export type { LayersOptions } from './engines/layers/engine-layers.js';
 export type { EngineLayers } from './engines/layers/schema.js';
-export { type RunContext, runFile } from './engines/run/run-file.js';
+export type { RunContext } from './engines/run/run-file.js';
 export type { RunRequest } from './engines/run/run-request.js';
 export type { RunResult } from './engines/run/run-result.js';
 export type { BackEnd, OpenedSession, OpenOptions } from './engines/runtime/back-end.js';
-export { observeOnOrt } from './engines/runtime/onnxruntime/calibrate.js';
-export {
-  type OrtSession,
-  type OrtSessionOptions,
-  openOrtSession,
-} from './engines/runtime/onnxruntime/ort-session.js';
-export { openSession } from './engines/runtime/open-session.js';
 export type { Binding, RunOptions, Session } from './engines/runtime/session.js';
 export type {
   EngineContext,
@@ -37,111 +96,38 @@ export type {
   PreparedCall,
 } from './engines/runtime/tensorrt/engine-interface.js';
 export type { EngineLoadOptions } from './engines/runtime/tensorrt/engine-options.js';
-export { openEngineSession } from './engines/runtime/tensorrt/engine-session.js';
-export {
-  openSupervisedEngine,
-  type SupervisedEngine,
-  type SupervisedEngineOptions,
-} from './engines/runtime/tensorrt/supervised-engine.js';
-export {
-  type BuildOrLoadContext,
-  type BuildOrLoadWishes,
-  buildOrLoad,
-} from './engines/store/build-or-load.js';
+export type { BuildOrLoadContext, BuildOrLoadWishes } from './engines/store/build-or-load.js';
 export type { ObtainedEngine } from './engines/store/obtain-engine.js';
-export { type ErrorCode, ExitCode, TrtforgeError } from './errors.js';
 export type { EventListener, LogSeverity, WorkEvent } from './events.js';
-export { forge } from './forge/forge.js';
 export type { ForgeContext, ForgeOptions } from './forge/options.js';
-export { inspectModel } from './formats/onnx/inspect.js';
 export type { Finding, ModelFacts } from './formats/onnx/model-facts.js';
 export type { ConversionResult } from './formats/precision/conversion.js';
-export { type ConvertContext, type ConvertOptions, convertModel } from './formats/precision/convert.js';
+export type { ConvertContext, ConvertOptions } from './formats/precision/convert.js';
 export type { ValueRange } from './formats/precision/options.js';
 export type { NamedTensors, Tensor } from './formats/tensor/tensor.js';
-export { buildBundle } from './products/bundle/build-bundle.js';
-export type { BundleContext, BundleRequest } from './products/bundle/bundle-request.js';
-export { forgeBundle } from './products/bundle/forge-bundle.js';
-export type { BundleReport } from './products/bundle/report-schema.js';
-export { type FromLogsRequest, streamsFromLogs } from './products/deepstream/repair.js';
-export type { StreamsResult } from './products/deepstream/result.js';
-export { type SetupContext, type StreamsSetup, streamsEffects } from './products/deepstream/setup.js';
-export {
-  planStreams,
-  type StreamsEffects,
-  type StreamsPlan,
-  type StreamsRequest,
-  streams,
-} from './products/deepstream/streams.js';
-export { type ContractCheck, checkContractOnly } from './products/streaming/check-contract.js';
-export { type Drift, driftOf } from './products/streaming/compare/drift.js';
-export { type DriftCheck, type DriftPolicy, judgeDrift } from './products/streaming/compare/drift-policy.js';
-export type { ParityRequest } from './products/streaming/compare/request.js';
-export type { ParityResult } from './products/streaming/compare/result-schema.js';
-export type { Contract } from './products/streaming/contract/contract.js';
-export { readContract } from './products/streaming/contract/file.js';
-export type { ModelContext } from './products/streaming/contract/model.js';
-export { type Guarded, guard, guardCall } from './products/streaming/guard/guard.js';
-export { openGuardTelemetry } from './products/streaming/guard/telemetry.js';
-export type { GuardListener, GuardViolation } from './products/streaming/guard/violation.js';
-export type { GuardOptions } from './products/streaming/guard/watch.js';
-export type { Reference } from './products/streaming/recorded-stream.js';
-export {
-  type RecordFileRequest,
-  recordFile as recordReference,
-} from './products/streaming/reference/record-file.js';
-export type { RecordResult } from './products/streaming/reference/record-result.js';
-export { openReference } from './products/streaming/reference/reference.js';
-export { type ParityFileContext, verifyAgainstReference } from './products/streaming/verify/file.js';
-export { benchAgainst } from './quality/bench/against.js';
-export { benchEngine } from './quality/bench/bench-engine.js';
-export { type BenchTool, benchWith } from './quality/bench/bench-with.js';
-export {
-  type AgainstRequest,
-  type BenchContext,
-  type BenchRequest,
-  defaultMode,
-  defaultRequest,
-} from './quality/bench/request.js';
+export type { BenchTool } from './quality/bench/bench-with.js';
+export type { AgainstRequest, BenchContext, BenchRequest } from './quality/bench/request.js';
 export type { BenchResult } from './quality/bench/result.js';
-export { type ExplainResult, explainLines, explainLog } from './quality/explain/explain.js';
+export type { ExplainResult } from './quality/explain/explain.js';
 export type { ExplainedIssue } from './quality/explain/explained-issue.js';
-export { type Explained, type ExplainingOptions, explaining } from './quality/explain/failure.js';
-export { knownIssues } from './quality/explain/known-issues/index.js';
+export type { Explained, ExplainingOptions } from './quality/explain/failure.js';
 export type { KnownIssue } from './quality/explain/known-issues/issue.js';
-export { type ModelNodes, openModelNodes } from './quality/explain/model-nodes.js';
-export { type SilentlyBuilt, silentIssuesOf } from './quality/explain/silent-issues.js';
-export { type DraftedPolicy, draftPolicy } from './quality/gate/draft-policy.js';
-export { type GateRequest, runGate } from './quality/gate/gate.js';
+export type { ExplainMeans } from './quality/explain/log-reading.js';
+export type { DraftedPolicy } from './quality/gate/draft-policy.js';
+export type { GateRequest } from './quality/gate/gate.js';
 export type { GateResult } from './quality/gate/gate-result.js';
-export { type CompareContext, compareOutputs } from './quality/verify/compare.js';
+export type { CompareContext } from './quality/verify/compare.js';
 export type { CompareRequest } from './quality/verify/compare-request.js';
 export type { VerifyResult } from './quality/verify/result.js';
 export type { VerifyRequest } from './quality/verify/tolerance.js';
-export { type VerifyContext, verifyModel } from './quality/verify/verify.js';
+export type { VerifyContext } from './quality/verify/verify.js';
 export type { ForgeResult } from './report/result.js';
-export {
-  chooseToolchain,
-  type FoundToolchain,
-  findToolchains,
-  type ToolchainWish,
-} from './tensorrt/toolchain/find.js';
-export {
-  type InstalledToolchain,
-  type InstallRequest,
-  type InstallSurroundings,
-  installToolchain,
+export type { FoundToolchain } from './tensorrt/toolchain/find.js';
+export type {
+  InstalledToolchain,
+  InstallRequest,
+  InstallSurroundings,
 } from './tensorrt/toolchain/install.js';
 export type { DamagedLibrary } from './tensorrt/toolchain/library-folder.js';
 export type { Toolchain } from './tensorrt/toolchain/toolchain.js';
-export {
-  type ExportedOutput,
-  type ExportedProfile,
-  type ExportedTimes,
-  readExportedOutput,
-  readExportedProfile,
-  readExportedTimes,
-} from './tensorrt/trtexec/exports.js';
-export { readTrtexecLog } from './tensorrt/trtexec/log/log.js';
-export type { TrtexecLog } from './tensorrt/trtexec/log/result.js';
 export type { ModeRequest } from './tensorrt/trtexec/request.js';

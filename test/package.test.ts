@@ -75,6 +75,20 @@ describe('the package that npm packs', () => {
 /** Places that only trtforge's own tests put something else into; a program has no need to name what stands there. */
 const SEAMS = ['StartMeasurer', 'EngineAddon'];
 
+describe('the library', () => {
+  test('exports at most 25 values, and loads no room until one is called', async () => {
+    const script = `
+      const library = await import(${JSON.stringify(join(root, 'dist/index.js'))});
+      console.log(JSON.stringify(Object.keys(library)));`;
+    const names = JSON.parse(
+      execFileSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' }),
+    ) as readonly string[];
+    expect(names.length).toBeLessThanOrEqual(25);
+    const eager = [...read('src/index.ts').matchAll(/^(?:import|export) (?!type)[^;]*? from '([^']+)'/gm)];
+    expect(eager.map(([, path]) => path)).toEqual(['./errors.js']);
+  });
+});
+
 describe('a program that emits declarations', () => {
   test("can name what the door's functions take and give", async () => {
     const library = (await import(join(root, 'dist/index.js'))) as Readonly<Record<string, unknown>>;

@@ -16,7 +16,7 @@ async function tour(model: string, profile: string, folder: string): Promise<voi
   mkdirSync(folder, { recursive: true });
 
   // What is in the file; no weight is read, whatever its size.
-  const facts = inspectModel(model);
+  const facts = await inspectModel(model);
   const inputs = facts.inputs.map(({ name, dtype, shape }) => `${name} ${dtype} [${shape?.join(', ')}]`);
   console.log(`${facts.parameters} parameters, inputs: ${inputs.join('; ')}`);
   for (const { severity, message } of facts.findings) console.log(`${severity}: ${message}`);

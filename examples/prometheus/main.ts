@@ -1,7 +1,8 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { parseArgs } from 'node:util';
-import { type Contract, guard, openOrtSession, readContract, type Tensor } from 'trtforge';
+import { openSession, type Tensor } from 'trtforge';
+import { type Contract, guard, readContract } from 'trtforge/streaming';
 
 const USAGE = `node build/examples/prometheus/main.js MODEL CONTRACT [--port <n>] [--chunks <n>]
 
@@ -22,7 +23,7 @@ async function main(): Promise<void> {
     return;
   }
   const contract = readContract(contractPath);
-  const session = guard(await openOrtSession(model), contract, {
+  const session = guard(await openSession(model), contract, {
     on: 'warn',
     warn: (message) => process.stderr.write(`${message}\n`),
   });

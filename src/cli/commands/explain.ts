@@ -2,7 +2,6 @@ import { openModel } from '../../formats/onnx/model.js';
 import { type ExplainResult, explainLog } from '../../quality/explain/explain.js';
 import { readExplainable } from '../../quality/explain/explainable.js';
 import { LISTED_RUNS } from '../../quality/explain/log-reading.js';
-import { openModelNodes } from '../../quality/explain/model-nodes.js';
 import { defineCommand, issuesOfProducts, type TextOutput } from '../command.js';
 import { text } from '../option.js';
 import { renderIssues } from './issue-text.js';
@@ -31,10 +30,7 @@ export const command = defineCommand({
   run: async ([log = ''], { model }, { products }): Promise<ExplainResult> => {
     // A model that cannot be read is the user's mistake here, and is said.
     if (model !== undefined) openModel(model).close();
-    const means = {
-      model: model === undefined ? undefined : openModelNodes(model),
-      knownIssues: await issuesOfProducts(products),
-    };
+    const means = { model, knownIssues: await issuesOfProducts(products) };
     return (await readExplainable(log, means)) ?? explainLog(log, means);
   },
   render: (result: ExplainResult, output: TextOutput) => {

@@ -3,7 +3,7 @@ import type { ExplainedIssue } from './explained-issue.js';
 import { type FinderLine, LISTED_LINES, LISTED_UNEXPLAINED } from './issue-finder.js';
 import type { KnownIssue } from './known-issues/issue.js';
 import { beginsRun, type LoggedRun, type RunOutcome, RunReading } from './logged-run.js';
-import type { ModelNodes } from './model-nodes.js';
+import { type ModelNodes, openModelNodes } from './model-nodes.js';
 import { inOrder } from './severity.js';
 
 /** Runs that are listed; all of them count. */
@@ -14,8 +14,8 @@ const OUTCOMES: readonly RunOutcome[] = ['failed', 'died', 'passed', 'unknown'];
 
 /** What a log is read with, besides the core's known issues. */
 export interface ExplainMeans {
-  /** Nodes that the log names are looked up in it. */
-  readonly model?: ModelNodes | undefined;
+  /** The ONNX file at work, or what reads it: nodes that the log names are looked up in it. */
+  readonly model?: ModelNodes | string | undefined;
   readonly knownIssues?: readonly KnownIssue[] | undefined;
 }
 
@@ -33,7 +33,8 @@ export interface ReadLog {
 
 /** Matches the lines of a log with the known issues as they come, run by run, in constant memory. */
 export class LogReading {
-  readonly #means: ExplainMeans;
+  readonly #known: ExplainMeans['knownIssues'];
+  readonly #model: ModelNodes | undefined;
   readonly #issues = new Map<string, ExplainedIssue>();
   readonly #unexplained: ReadLog['unexplained'] = [];
   readonly #runs: LoggedRun[] = [];
@@ -41,9 +42,10 @@ export class LogReading {
   #current: RunReading;
   #number = 0;
 
-  constructor(means: ExplainMeans = {}) {
-    this.#means = means;
-    this.#current = new RunReading(means.knownIssues);
+  constructor({ model, knownIssues }: ExplainMeans = {}) {
+    this.#model = typeof model === 'string' ? openModelNodes(model) : model;
+    this.#known = knownIssues;
+    this.#current = new RunReading(knownIssues);
   }
 
   /** One raw line without its line end. */
@@ -54,7 +56,7 @@ export class LogReading {
       const line: FinderLine = { number: this.#number, text, message, severity };
       if (beginsRun(line) && this.#current.run !== null) {
         this.#close();
-        this.#current = new RunReading(this.#means.knownIssues);
+        this.#current = new RunReading(this.#known);
       }
       this.#current.take(line);
     }
@@ -78,7 +80,7 @@ export class LogReading {
 
   #close(): void {
     const { run, outcome, unexplained } = this.#current;
-    for (const issue of this.#current.issues(this.#means.model)) this.#keep(issue);
+    for (const issue of this.#current.issues(this.#model)) this.#keep(issue);
     this.#unexplained.push(...unexplained.slice(0, LISTED_UNEXPLAINED - this.#unexplained.length));
     if (run !== null && this.#runs.length < LISTED_RUNS) this.#runs.push(run);
     const before = this.#deciding?.outcome ?? 'unknown';
