@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import type { ExitCode } from '../errors.js';
 import type { EventListener } from '../events.js';
 import type { KnownIssue } from '../quality/explain/known-issues/issue.js';
+import type { TaskKind } from '../quality/tasks/task.js';
 import type { ReportKind } from '../report/kind.js';
 import type { OptionTable, OptionValues } from './option.js';
 
@@ -107,6 +108,8 @@ export interface Product {
   readonly knownIssues?: () => Promise<readonly KnownIssue[]>;
   /** Results of its own that `report` renders. */
   readonly reports?: () => Promise<readonly ReportKind[]>;
+  /** Tasks that outputs are scored by. */
+  readonly tasks?: () => Promise<readonly TaskKind[]>;
 }
 
 /** What products recognize in logs beside the core. */

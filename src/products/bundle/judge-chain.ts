@@ -1,4 +1,5 @@
-import { closeCallShare, isCloseCall, type Rounding } from '../../quality/tasks/low-margin.js';
+import { type DecisionDifference, DecisionTally, type Sided } from '../../quality/tasks/decisions.js';
+import { closeCallShare, type Rounding } from '../../quality/tasks/low-margin.js';
 import type { Decision } from '../../quality/tasks/transducer-decoder.js';
 import type { ChainCheck, ChainDifference, ComponentDrift } from './chain-schema.js';
 
@@ -10,9 +11,6 @@ const roundingOf: Readonly<Record<ChainPrecision, Rounding>> = {
   fp16: 'fp16',
   bf16: 'bf16',
 };
-
-/** Differences that are listed one by one. */
-const LISTED = 20;
 
 /** One sample: what the reference decided, what the candidate decides led along it, and what it decides alone. */
 export interface DecodedSample {
@@ -39,16 +37,26 @@ type Judged = Pick<
  * moved by more than a rounding does, and where one is not finite. */
 export function judgeDecisions(samples: readonly DecodedSample[], precision: ChainPrecision): Judged {
   const share = closeCallShare[roundingOf[precision]];
-  const pairs = samples.flatMap(({ reference, led }, sample) =>
-    reference.map((decision, index) => ({ sample, index, reference: decision, candidate: led[index]! })),
-  );
-  const differences = pairs.flatMap((pair) => differencesOf(pair, share));
+  const tally = new DecisionTally(share);
+  const agreed = { token: 0, duration: 0 };
+  let notFinite = 0;
+  for (const [chunk, { reference, led }] of samples.entries())
+    for (const [index, expected] of reference.entries()) {
+      const actual = led[index]!;
+      tally.decision();
+      if (!actual.logits.every(Number.isFinite)) notFinite++;
+      for (const what of ['token', 'duration'] as const) {
+        const [ours, theirs] = [sided(expected, what), sided(actual, what)];
+        if (tally.choice({ chunk, at: [index, expected.step], what }, ours, theirs, expected.logits))
+          agreed[what]++;
+      }
+    }
+  const { decisions, different, closeCalls, differences, smallestMargin } = tally.counts();
   const moved = driftOf('all', samples).relative_rms ?? 0;
-  const wrong = differences.filter((difference) => !difference.close_call).length;
-  const notFinite = pairs.filter(({ candidate }) => !candidate.logits.every(Number.isFinite)).length;
+  const wrong = different - closeCalls;
   const reasons = [
-    ...(pairs.length === 0 ? ['The reference decided nothing: there are no encoder steps.'] : []),
-    ...(notFinite > 0 ? [`${notFinite} of ${pairs.length} rows of logits are not finite.`] : []),
+    ...(decisions === 0 ? ['The reference decided nothing: there are no encoder steps.'] : []),
+    ...(notFinite > 0 ? [`${notFinite} of ${decisions} rows of logits are not finite.`] : []),
     ...(moved > share
       ? [
           `The logits have moved by ${(moved * 100).toPrecision(3)} % of their size; rounding explains ${share * 100} %.`,
@@ -56,58 +64,47 @@ export function judgeDecisions(samples: readonly DecodedSample[], precision: Cha
       : []),
     ...(wrong > 0
       ? [
-          `${wrong} of ${2 * pairs.length} decisions differ by more than a close call (${share * 100} % of the logits' root mean square).`,
+          `${wrong} of ${2 * decisions} decisions differ by more than a close call (${share * 100} % of the logits' root mean square).`,
         ]
       : []),
   ];
-  const changed = (what: ChainDifference['what']) => differences.filter((one) => one.what === what).length;
-  const margins = pairs
-    .flatMap(({ reference }) => [reference.tokenMargin, reference.durationMargin])
-    .filter(Number.isFinite);
   return {
-    decisions: pairs.length,
-    token_agreement: pairs.length - changed('token'),
-    duration_agreement: pairs.length - changed('duration'),
+    decisions,
+    token_agreement: agreed.token,
+    duration_agreement: agreed.duration,
     equal_sequences: samples.filter((sample) => firstDifference(sample) === undefined).length,
     first_difference: firstOf(samples),
     close_call_share: share,
-    differences: differences.slice(0, LISTED),
-    smallest_margin: margins.length === 0 ? null : Math.min(...margins),
+    differences: differences.map(chainDifference),
+    smallest_margin: finite(smallestMargin),
     outcome: reasons.length === 0 ? 'pass' : 'fail',
     reasons,
   };
 }
 
-interface Pair {
-  readonly sample: number;
-  readonly index: number;
-  readonly reference: Decision;
-  readonly candidate: Decision;
-}
+const sided = (decision: Decision, what: 'token' | 'duration'): Sided => ({
+  index: decision[what],
+  margin: what === 'token' ? decision.tokenMargin : decision.durationMargin,
+});
 
-function differencesOf({ sample, index, reference, candidate }: Pair, share: number): ChainDifference[] {
-  const of = (what: 'token' | 'duration'): ChainDifference[] => {
-    if (reference[what] === candidate[what]) return [];
-    const [margin, other] =
-      what === 'token'
-        ? [reference.tokenMargin, candidate.tokenMargin]
-        : [reference.durationMargin, candidate.durationMargin];
-    return [
-      {
-        sample,
-        index,
-        step: reference.step,
-        what,
-        reference: reference[what],
-        candidate: candidate[what],
-        reference_margin: finite(margin),
-        candidate_margin: finite(other),
-        close_call: isCloseCall(margin, reference.logits, share),
-      },
-    ];
-  };
-  return [...of('token'), ...of('duration')];
-}
+const chainDifference = ({
+  chunk,
+  at: [index = 0, step = 0],
+  what,
+  reference,
+  candidate,
+  ...margins
+}: DecisionDifference): ChainDifference => ({
+  sample: chunk,
+  index,
+  step,
+  what: what === 'duration' ? 'duration' : 'token',
+  reference,
+  candidate,
+  reference_margin: finite(margins.referenceMargin),
+  candidate_margin: finite(margins.candidateMargin),
+  close_call: margins.closeCall,
+});
 
 /** Index of the first decision at which free decoding went another way. */
 function firstDifference({ reference, free }: DecodedSample): number | undefined {
@@ -169,4 +166,5 @@ export function mostDrifting(components: readonly ComponentDrift[]): string | nu
   return worst === undefined || weight(worst) === 0 ? null : worst.component;
 }
 
-const finite = (value: number): number | null => (Number.isFinite(value) ? value : null);
+const finite = (value: number | string | null): number | null =>
+  typeof value === 'number' && Number.isFinite(value) ? value : null;

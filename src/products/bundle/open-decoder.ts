@@ -1,35 +1,23 @@
 import { dirname } from 'node:path';
+import { sha256 } from '../../base/files/digest.js';
+import { canonicalJson } from '../../engines/identity/canonical-json.js';
+import { digestModel } from '../../engines/identity/model-digest.js';
 import { openSession } from '../../engines/runtime/open-session.js';
 import { TrtforgeError } from '../../errors.js';
-import type { TransducerFacts } from '../../quality/tasks/transducer.js';
-import type { DecodingModels } from '../../quality/tasks/transducer-decoder.js';
+import { ignoreEvents } from '../../events.js';
+import { openModel } from '../../formats/onnx/model.js';
+import type { TaskContext } from '../../quality/tasks/task.js';
+import type { TokenDecoder } from '../../quality/tasks/token-decoder.js';
 import { checkBundle, jointInputs, refuseMismatches } from './check-bundle.js';
 import { type Component, locateComponents, readComponent } from './component.js';
 import { readMeta } from './meta.js';
 import { transducerFacts } from './transducer-facts.js';
-import type { WorkContext } from './work-context.js';
-
-/** The predictor and the joint network of a bundle, on ONNX Runtime: what makes tokens of encoder outputs. */
-export interface BundleDecoder {
-  /** The meta file. */
-  readonly path: string;
-  readonly facts: TransducerFacts;
-  readonly models: DecodingModels;
-  /** What the joint network takes of an encoder. */
-  readonly encoderInput: { readonly name: string; readonly shape: Component['inputs'][number]['shape'] };
-  /** The output of the joint network. */
-  readonly logits: string;
-  close(): Promise<void>;
-}
 
 /**
  * Opens `predictor.onnx` and `joint.onnx` beside a bundle's meta file. Throws TF_BUNDLE_META_INVALID, TF_BUNDLE_COMPONENT_MISSING, TF_BUNDLE_MISMATCH
  * when they contradict the meta file or cannot be decoded with, and what opening sessions throws.
  */
-export async function openDecoder(
-  metaPath: string,
-  context: Pick<WorkContext, 'emit' | 'signal'>,
-): Promise<BundleDecoder> {
+export async function openDecoder(metaPath: string, context: TaskContext): Promise<TokenDecoder> {
   const meta = readMeta(metaPath);
   const [predictor, joint] = locateComponents(metaPath, dirname(metaPath), ['predictor', 'joint']).map(
     readComponent,
@@ -45,12 +33,23 @@ export async function openDecoder(
       : transducerFacts(meta, { predictor, joint }, smallest);
   if (typeof facts === 'string' || encoderInput === undefined)
     throw new TrtforgeError('TF_BUNDLE_MISMATCH', `${metaPath} cannot be decoded with: ${facts}.`);
+  const { tokenLogits, blankId, durations } = facts;
+  const digest = sha256(
+    canonicalJson({
+      predictor: await contentOf(predictor, context),
+      joint: await contentOf(joint, context),
+      tokenLogits,
+      blankId,
+      durations,
+    }),
+  );
   // A frame is too little work to share, and threads that spin while they wait take the cores from the encoder, whose steps are timed.
   const predictorSession = await openSession(predictor.onnx, { threads: 1 }, context);
   try {
     const jointSession = await openSession(joint.onnx, { threads: 1 }, context);
     return {
       path: metaPath,
+      digest,
       facts,
       models: { predictor: predictorSession, joint: jointSession },
       encoderInput,
@@ -74,3 +73,12 @@ const smallestShapes = ({ inputs }: Component): ReadonlyMap<string, readonly num
       (shape ?? []).map((size) => (typeof size === 'number' ? size : 1)),
     ]),
   );
+
+async function contentOf({ onnx }: Component, context: TaskContext): Promise<string> {
+  const model = openModel(onnx);
+  try {
+    return (await digestModel(model, { emit: ignoreEvents, signal: context.signal })).digest;
+  } finally {
+    model.close();
+  }
+}

@@ -35,5 +35,6 @@ export const bundle: Product = {
     },
   ],
   formerly: [withMeta('build'), withMeta('forge')],
+  tasks: async () => [(await import('./token-task.js')).taskKind],
   reports: async () => [(await import('./report/kind.js')).bundleReport],
 };

@@ -1,17 +1,27 @@
 import { describe, expect, it } from 'vitest';
 import { floatTensor } from '../../../src/formats/tensor/values.js';
-import type { JudgedTask } from '../../../src/products/streaming/compare/task-schema.js';
-import { ArgmaxTask } from '../../../src/products/streaming/task/argmax.js';
 import { reasonsOfTask } from '../../../src/products/streaming/task/sentences.js';
-import { outcomeOfTask } from '../../../src/products/streaming/task/task.js';
-import { closeCallShare, isCloseCall } from '../../../src/quality/tasks/low-margin.js';
+import { argmax } from '../../../src/quality/tasks/argmax.js';
+import { type DecisionDetails, outcomeOfDecisions } from '../../../src/quality/tasks/decisions.js';
+import { closeCallShare, isCloseCall, type Rounding } from '../../../src/quality/tasks/low-margin.js';
+import type { TaskResult } from '../../../src/quality/tasks/task.js';
+
+const identity = {
+  task: 'argmax',
+  revision: 1,
+  samples: 1,
+  dataDigest: '',
+  comparabilityKey: '',
+  metrics: [],
+};
 
 /** Class scores of one place: the reference's first class leads the second by `margin`, the candidate's second one leads. */
-async function turned(margin: number, share: number): Promise<JudgedTask> {
-  const task = new ArgmaxTask('scores', share);
+async function turned(margin: number, rounding: Rounding): Promise<TaskResult<DecisionDetails>> {
+  const task = await argmax.open({ output: 'scores', rounding }, {});
   const scores = (...values: number[]) =>
     new Map([['scores', floatTensor('float32', [1, 4], Float32Array.from(values))]]);
-  await task.take(0, scores(1, 1.1, -1, 0), scores(1, 1 - margin, -1, 0));
+  const sample = { index: 0, inputs: new Map(), reference: scores(1, 1 - margin, -1, 0) };
+  await task.take(sample, scores(1, 1.1, -1, 0));
   return task.result();
 }
 
@@ -27,39 +37,43 @@ describe('a decision that a rounding may turn', () => {
     expect(isCloseCall(0, new Float32Array(4), closeCallShare.fp32)).toBe(true);
   });
 
-  it('is counted and told, and does not fail the task', async () => {
-    const task = await turned(0.001, closeCallShare.tf32);
-    expect(task).toMatchObject({ different: 1, closeCalls: 1, closeCallShare: 0.005, agreed: 0 });
-    expect(task.differences[0]?.closeCall).toBe(true);
-    expect(outcomeOfTask(task)).toBe('pass');
-    expect(reasonsOfTask(task)).toEqual([
+  it('is counted and reported, and does not fail the task', async () => {
+    const { details, outcome, metrics } = await turned(0.001, 'tf32');
+    expect(details).toMatchObject({ different: 1, closeCalls: 1, closeCallShare: 0.005, agreed: 0 });
+    expect(details.differences[0]?.closeCall).toBe(true);
+    expect(outcome).toBe('pass');
+    expect(metrics).toMatchObject([
+      { name: 'class-agreement', value: 0, higherIsBetter: true },
+      { name: 'unexplained-differences', value: 0, higherIsBetter: false },
+    ]);
+    expect(reasonsOfTask({ ...details, ...identity, swap: null })).toEqual([
       expect.stringMatching(/class 1 where .* 0, by .*, a close call\.$/),
     ]);
   });
 
   it('fails it where the candidate rounds less than that', async () => {
-    const task = await turned(0.001, closeCallShare.fp32);
-    expect(task).toMatchObject({ different: 1, closeCalls: 0 });
-    expect(outcomeOfTask(task)).toBe('fail');
+    const { details, outcome } = await turned(0.001, 'fp32');
+    expect(details).toMatchObject({ different: 1, closeCalls: 0 });
+    expect(outcome).toBe('fail');
   });
 
   it('fails it beside one that is none', async () => {
-    const close = await turned(0.001, closeCallShare.tf32);
-    expect(outcomeOfTask({ ...close, different: 2 })).toBe('fail');
+    const { details } = await turned(0.001, 'tf32');
+    expect(outcomeOfDecisions({ ...details, different: 2 })).toBe('fail');
   });
 
   it('may lead free decoding another way; other tokens without any difference are a fault', async () => {
-    const task = await turned(0.001, closeCallShare.tf32);
+    const { details } = await turned(0.001, 'tf32');
     const emitted = { reference: 3, candidate: 4, equal: false };
-    expect(outcomeOfTask({ ...task, emitted })).toBe('pass');
-    expect(outcomeOfTask({ ...task, emitted, different: 0, closeCalls: 0 })).toBe('fail');
+    expect(outcomeOfDecisions({ ...details, emitted })).toBe('pass');
+    expect(outcomeOfDecisions({ ...details, emitted, different: 0, closeCalls: 0 })).toBe('fail');
   });
 
   it('is none where the candidate has no number', async () => {
-    const task = new ArgmaxTask('scores', closeCallShare.bf16);
+    const task = await argmax.open({ output: 'scores', rounding: 'bf16' }, {});
     const of = (values: number[]) =>
       new Map([['scores', floatTensor('float32', [1, 2], Float32Array.from(values))]]);
-    await task.take(0, of([Number.NaN, Number.NaN]), of([1, 1]));
-    expect(outcomeOfTask(task.result())).toBe('fail');
+    await task.take({ index: 0, inputs: new Map(), reference: of([1, 1]) }, of([Number.NaN, Number.NaN]));
+    expect(task.result().outcome).toBe('fail');
   });
 });

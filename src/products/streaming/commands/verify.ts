@@ -8,6 +8,7 @@ import {
   engineWishes,
 } from '../../../cli/options/engine.js';
 import { type ExitCode, outcomeExitCodes, TrtforgeError } from '../../../errors.js';
+import type { TaskKind } from '../../../quality/tasks/task.js';
 import type { ParityResult } from '../compare/result-schema.js';
 import { readContract } from '../contract/file.js';
 import { besideRuns } from '../explain/runs.js';
@@ -31,7 +32,8 @@ export const command = defineCommand({
       throw new TrtforgeError('TF_USAGE', 'There is no recorded stream to run.', {
         remedy: `Pass it: trtforge stream verify ${candidate} --reference REFERENCE. \`trtforge stream record\` records one.`,
       });
-    return runReference(candidate, options.reference, options, context);
+    const tasks = await Promise.all(context.products.map((product) => product.tasks?.() ?? []));
+    return runReference(candidate, options.reference, options, context, tasks.flat());
   },
   render: renderReference,
 });
@@ -45,6 +47,7 @@ async function runReference(
   reference: string,
   options: ReferenceOptions & EngineOptionValues,
   { emit, signal, environment }: CommandContext,
+  taskKinds: readonly TaskKind[],
 ): Promise<ParityResult & { readonly exitCode: ExitCode }> {
   assertApplicable(candidate, options);
   const { mode = 'closed-loop', provider, batches } = options;
@@ -72,7 +75,7 @@ async function runReference(
       ...(options.dump === undefined ? {} : { dump: options.dump }),
       ...(options.threads === undefined ? {} : { threads: options.threads }),
     },
-    { emit, signal, environment },
+    { emit, signal, environment, taskKinds },
   );
   const told = besideRuns(runNumbers(summaryOfResult(candidate, ran)), others);
   const reasons = told.filter(({ severity }) => severity !== 'note').map(({ sentence }) => sentence);

@@ -1,12 +1,13 @@
+import type { DecisionDifference } from '../../../quality/tasks/decisions.js';
 import type { Measure } from '../../../quality/verify/result.js';
 import { python } from '../compare/chunk-compare.js';
-import type { JudgedTask, TaskDifference, TaskResult } from '../compare/task-schema.js';
+import type { JudgedTask, StreamTask } from '../compare/task-schema.js';
 
 /** Differences named one by one; the result lists more. */
 const MOST_REASONS = 5;
 
 /** Why a task did not pass, and which close calls it passed with; nothing where all agrees, or it was not judged. */
-export function reasonsOfTask(task: TaskResult): readonly string[] {
+export function reasonsOfTask(task: StreamTask): readonly string[] {
   if (task.kind === 'not-judged') return [];
   const { decisions, different, differences, unjudged, output } = task;
   return [
@@ -35,7 +36,7 @@ export function taskLine(task: JudgedTask): string {
   return `${how}: ${agreed} of ${decisions} ${decoder === null ? 'classes' : 'tokens'}${durations} agree${tokens}${margin}`;
 }
 
-function differenceText({ chunk, at, what, closeCall, ...sides }: TaskDifference): string {
+function differenceText({ chunk, at, what, closeCall, ...sides }: DecisionDifference): string {
   const { reference, candidate, referenceMargin, candidateMargin } = sides;
   if (what === 'steps')
     return `in chunk ${chunk} the candidate has ${candidate} valid steps, the reference ${reference}.`;

@@ -12,6 +12,13 @@ import { type ParityContext, runParity } from './run-parity.js';
 
 const CHILD = new URL('../../../../dist/products/streaming/verify/parity-child.js', import.meta.url);
 
+/** What the process that runs an engine is sent. */
+export interface ParityChildRequest {
+  readonly request: ParityRequest;
+  /** Of the kinds of task (`TaskKind.module`). */
+  readonly taskModules: readonly string[];
+}
+
 export interface ParityFileContext extends ParityContext {
   readonly environment?: NodeJS.ProcessEnv;
 }
@@ -29,8 +36,10 @@ export async function verifyAgainstReference(
 }
 
 async function onEngine(request: ParityRequest, context: ParityFileContext): Promise<ParityResult> {
-  const { emit = ignoreEvents, signal, environment = process.env } = context;
-  const result = await runSupervised(CHILD, request, {
+  const { emit = ignoreEvents, signal, environment = process.env, taskKinds = [] } = context;
+  const taskModules = taskKinds.flatMap(({ module }) => module?.href ?? []);
+  const message: ParityChildRequest = { request, taskModules };
+  const result = await runSupervised(CHILD, message, {
     emit,
     doing: `running ${request.candidate} on ${request.reference}`,
     env: await environmentFor(request.candidate, request, environment),
@@ -39,8 +48,15 @@ async function onEngine(request: ParityRequest, context: ParityFileContext): Pro
   return result as ParityResult;
 }
 
-async function onModel(request: ParityRequest, { emit, signal }: ParityFileContext): Promise<ParityResult> {
-  const context = { ...(emit === undefined ? {} : { emit }), ...(signal === undefined ? {} : { signal }) };
+async function onModel(
+  request: ParityRequest,
+  { emit, signal, taskKinds }: ParityFileContext,
+): Promise<ParityResult> {
+  const context = {
+    taskKinds,
+    ...(emit === undefined ? {} : { emit }),
+    ...(signal === undefined ? {} : { signal }),
+  };
   using reference = openReference(request.reference);
   const session = await openSession(request.candidate, request, context);
   try {

@@ -1,5 +1,9 @@
 import { serve } from '../../../base/process/supervised-child.js';
-import type { ParityRequest } from '../compare/request.js';
+import { loadTaskKinds } from '../../../quality/tasks/task.js';
 import { engineParity } from './engine.js';
+import type { ParityChildRequest } from './file.js';
 
-serve((request, context) => engineParity(request as ParityRequest, context));
+serve(async (message, context) => {
+  const { request, taskModules } = message as ParityChildRequest;
+  return engineParity(request, { ...context, taskKinds: await loadTaskKinds(taskModules) });
+});

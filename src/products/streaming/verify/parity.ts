@@ -13,10 +13,9 @@ import type {
   ParitySpread,
 } from '../compare/result-schema.js';
 import type { ChunkOutcome, StreamOutcome } from '../compare/stream-outcome.js';
-import type { TaskResult } from '../compare/task-schema.js';
+import type { StreamTask } from '../compare/task-schema.js';
 import { explain } from '../explain/explain-difference.js';
 import { reasonsOfTask } from '../task/sentences.js';
-import { outcomeOfTask } from '../task/task.js';
 import { timesOfStream } from './profile-times.js';
 import { parityCommand } from './repeat.js';
 
@@ -25,7 +24,9 @@ export interface ParityRun {
   readonly request: ParityRequest;
   readonly plan: StreamPlan;
   readonly stream: StreamOutcome;
-  readonly task: TaskResult;
+  readonly task: StreamTask;
+  /** null: not judged. */
+  readonly taskOutcome: VerifyOutcome | null;
   readonly candidateBackend: string;
   readonly referenceBackend: string | null;
   readonly keepsState: boolean;
@@ -70,7 +71,7 @@ export function parityResult(run: ParityRun): ParityResult {
   const passed = chunks.filter(({ pass }) => pass).length;
   const verdicts = {
     ...verdictsOf(stream, drift, explanations, run.breaksContract),
-    task: outcomeOfTask(run.task),
+    task: run.taskOutcome,
   };
   const outcome = worst(Object.values(verdicts).filter((verdict) => verdict !== null));
   return {

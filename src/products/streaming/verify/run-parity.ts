@@ -1,6 +1,7 @@
 import type { Binding } from '../../../engines/runtime/session.js';
 import { type EventListener, ignoreEvents, inPhase } from '../../../events.js';
 import type { Rounding } from '../../../quality/tasks/low-margin.js';
+import type { TaskKind } from '../../../quality/tasks/task.js';
 import { type StreamPlan, streamPlan } from '../compare/plan.js';
 import type { ParityRequest } from '../compare/request.js';
 import type { ParityResult } from '../compare/result-schema.js';
@@ -12,8 +13,7 @@ import { checkData } from '../contract/data.js';
 import { contractFromModel } from '../contract/draft.js';
 import type { ContractFinding } from '../contract/finding.js';
 import type { Reference } from '../recorded-stream.js';
-import { explainSwapped } from '../task/swap.js';
-import { openTask } from '../task/task.js';
+import { explainExchange, judgedTask, openStreamTask } from '../task/open-task.js';
 import type { ChunkRunner } from './chunk-runner.js';
 import { type ParityRun, parityResult } from './parity.js';
 import { disturbState, explainSensitivity } from './state-sensitivity.js';
@@ -22,6 +22,8 @@ import { runStream } from './stream.js';
 export interface ParityContext {
   readonly emit?: EventListener;
   readonly signal?: AbortSignal;
+  /** Kinds of task besides `argmax`: `tokens` decodes with `decoder`. */
+  readonly taskKinds?: readonly TaskKind[] | undefined;
 }
 
 /** A candidate that is open: what it takes and gives, and how it is run. */
@@ -51,7 +53,7 @@ export async function runParity(
   request: ParityRequest,
   candidate: OpenCandidate,
   reference: Reference,
-  { emit = ignoreEvents, signal }: ParityContext = {},
+  { emit = ignoreEvents, signal, taskKinds }: ParityContext = {},
 ): Promise<ParityResult> {
   const contract: Contract = request.contract ?? contractFromModel(request.candidate, candidate);
   const plan = streamPlan(request, contract, candidate);
@@ -64,14 +66,15 @@ export async function runParity(
   });
   const total =
     header.chunks === null ? null : Math.min(header.chunks, request.limit ?? Number.POSITIVE_INFINITY);
-  const task = await openTask(request, plan, header, roundingOf(candidate), {
+  const task = await openStreamTask(request, plan, header, roundingOf(candidate), {
     emit,
-    ...(signal === undefined ? {} : { signal }),
+    signal,
+    taskKinds,
   });
   const stream = await inPhase('stream', emit, () =>
     runStream(plan, runner, chunks, { emit, total, task, ...(signal === undefined ? {} : { signal }) }),
   ).finally(() => task?.close());
-  const judged = task?.result();
+  const judged = task === null ? null : judgedTask(task, plan);
   const sensitivity = request.sensitivity === true ? await disturbState(plan, runner, reference, stream) : [];
   const inReference = checkData(contract, stream.recorded, candidate);
   const broken = brokenBindings(request.contract, candidate);
@@ -84,7 +87,8 @@ export async function runParity(
     request,
     plan,
     stream,
-    task: judged ?? NOT_JUDGED,
+    task: judged?.task ?? NOT_JUDGED,
+    taskOutcome: judged?.outcome ?? null,
     candidateBackend: candidate.backend,
     referenceBackend: header.provenance?.backend ?? null,
     keepsState: runner.keepsState,
@@ -98,7 +102,7 @@ export async function runParity(
     isReferenceSound: !inReference.some(({ id }) => UNSOUND.has(id)),
     explanations: [
       ...inReference.map((finding) => told(finding, severityOf(finding, plan.mode))),
-      ...(judged?.swap == null ? [] : [explainSwapped(judged.swap)]),
+      ...(judged === null ? [] : explainExchange(judged.task)),
       ...explainSensitivity(sensitivity),
       ...otherWeights(reference, candidate),
       ...contradictions(request.contract, candidate, reference, broken),

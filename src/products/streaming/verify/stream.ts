@@ -5,6 +5,7 @@ import { TrtforgeError } from '../../../errors.js';
 import { type EventListener, ignoreEvents } from '../../../events.js';
 import { copiedTensor, type NamedTensors, type Tensor } from '../../../formats/tensor/tensor.js';
 import { floatTensor, numbersOf } from '../../../formats/tensor/values.js';
+import type { Sample, Task } from '../../../quality/tasks/task.js';
 import { compareTensor, type TensorParity } from '../compare/chunk-compare.js';
 import { dumpChunk } from '../compare/chunk-dump.js';
 import { validRegion } from '../compare/chunk-region.js';
@@ -18,7 +19,6 @@ import type { StatePair, Violation } from '../contract/contract.js';
 import { LengthsReader } from '../contract/recorded-lengths.js';
 import { fitToCapacity, nextState } from '../contract/state.js';
 import type { ReferenceChunk } from '../recorded-stream.js';
-import type { TaskJudge } from '../task/judge.js';
 import type { ChunkRunner } from './chunk-runner.js';
 
 export interface StreamOptions {
@@ -26,8 +26,8 @@ export interface StreamOptions {
   readonly signal?: AbortSignal;
   /** Chunks in the reference, where known: for progress. */
   readonly total?: number | null;
-  /** Is shown what both gave, outside the times. */
-  readonly task?: TaskJudge | null;
+  /** Scores the outputs, outside the times. */
+  readonly task?: Task | null;
 }
 
 /** Outputs up to this size are kept for promises about growth: lengths, not states. */
@@ -105,7 +105,7 @@ class Stream {
     } catch (error) {
       if (!(error instanceof TrtforgeError) || !FINDINGS.has(error.code)) throw error;
       this.#refuse(chunk, error);
-      await this.#options.task?.take(chunk.index, null, chunk.outputs);
+      await this.#options.task?.take(sampleOf(chunk), null);
       return this.#plan.mode === 'functional';
     }
   }
@@ -139,7 +139,7 @@ class Stream {
     const tensors = this.#compare(chunk, outputs);
     if (tensors.some(({ failure }) => failure === 'non-finite'))
       this.#nonFinite ??= inspectNonFinite(chunk.index, step.inputs, outputs, chunk.outputs);
-    await this.#options.task?.take(chunk.index, stepped.outputs, chunk.outputs);
+    await this.#options.task?.take(sampleOf(chunk), stepped.outputs);
     const pass = tensors.every((tensor) => tensor.pass) && violations.length === 0;
     const size = sizeOf(inputs);
     this.#violations.push(...violations);
@@ -270,6 +270,12 @@ class Stream {
     };
   }
 }
+
+const sampleOf = ({ index, inputs, outputs }: ReferenceChunk): Sample => ({
+  index,
+  inputs,
+  reference: outputs,
+});
 
 /** A list of whole numbers does not say that they are floats: `[0, 0]` is how an empty state is written by programs with one kind of number. */
 function asListed({ dtype }: Binding, tensor: Tensor): Tensor {

@@ -3,9 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { modelFamilies } from '../../../../examples/models/catalogue.js';
+import { taskKind } from '../../../../src/products/bundle/token-task.js';
 import type { ParityRequest } from '../../../../src/products/streaming/compare/request.js';
 import { parityResultSchema } from '../../../../src/products/streaming/compare/result-schema.js';
-import type { JudgedTask, TaskResult } from '../../../../src/products/streaming/compare/task-schema.js';
+import type { JudgedTask, StreamTask } from '../../../../src/products/streaming/compare/task-schema.js';
 import { readContract } from '../../../../src/products/streaming/contract/file.js';
 import { recordFile } from '../../../../src/products/streaming/reference/record-file.js';
 import { verifyAgainstReference } from '../../../../src/products/streaming/verify/file.js';
@@ -17,7 +18,7 @@ const folder = mkdtempSync(join(tmpdir(), 'trtforge-task-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const CHUNKS = 12;
 
-const judged = (task: TaskResult): JudgedTask => {
+const judged = (task: StreamTask): JudgedTask => {
   if (task.kind === 'not-judged') throw new Error(task.why);
   return task;
 };
@@ -53,7 +54,7 @@ describeWith('onnxruntime', 'the task of a streaming encoder, decoded by a bundl
     judge(candidate, { decoder, ...more });
   async function judge(candidate: string, more: Partial<ParityRequest>) {
     const request = { candidate, reference, mode: 'closed-loop', contract, threads: 1 } as const;
-    const result = await verifyAgainstReference({ ...request, ...more });
+    const result = await verifyAgainstReference({ ...request, ...more }, { taskKinds: [taskKind] });
     expect(parityResultSchema.parse(JSON.parse(JSON.stringify(result)))).toEqual(result);
     return result;
   }
@@ -83,7 +84,39 @@ describeWith('onnxruntime', 'the task of a streaming encoder, decoded by a bundl
     expect([agreed, durationsAgreed]).toEqual([decisions, decisions]);
     expect(emitted!.reference).toBeGreaterThan(0);
     expect(emitted).toMatchObject({ candidate: emitted!.reference, equal: true });
+    expect(rest).toMatchObject({
+      task: 'tokens',
+      samples: CHUNKS,
+      dataDigest: expect.stringMatching(/^[0-9a-f]{64}$/),
+      metrics: [
+        { name: 'token-agreement', value: 1, unit: 'share', higherIsBetter: true },
+        { name: 'duration-agreement', value: 1 },
+        { name: 'unexplained-differences', value: 0, higherIsBetter: false },
+      ],
+    });
     expect(repeat).toContain(`--decoder ${decoder}`);
+  });
+
+  it('is comparable with another candidate, not with another recording or another decoder', async () => {
+    const keyOf = async (candidate: string, more: Partial<ParityRequest> = {}) =>
+      judged((await verify(candidate, { mode: 'functional', ...more })).task).comparabilityKey;
+    const key = await keyOf(encoder);
+    expect(await keyOf(await changed('comparable', (value) => -2 * value))).toBe(key);
+    expect(await keyOf(encoder, { decoder: await writeBundle(join(folder, 'elsewhere')) })).toBe(key);
+    expect(await keyOf(encoder, { limit: CHUNKS - 1 })).not.toBe(key);
+    const louder = await writeBundle(join(folder, 'louder'));
+    changeModel(join(folder, 'louder', 'joint.onnx'), ({ graph }) => {
+      graph!.initializer.find(({ dims }) => dims.length >= 2)!.rawData.fill(0, 0, 4);
+    });
+    expect(await keyOf(encoder, { decoder: louder })).not.toBe(key);
+  });
+
+  it('needs the kind of task that decodes, from whoever has it', async () => {
+    const request = { candidate: encoder, reference, mode: 'closed-loop', contract, decoder } as const;
+    await expect(verifyAgainstReference(request)).rejects.toMatchObject({
+      code: 'TF_USAGE',
+      details: { task: 'tokens', known: [] },
+    });
   });
 
   it('fails another encoder: chunk, frame, what was decided, and by what margin', async () => {

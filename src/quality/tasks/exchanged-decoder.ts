@@ -1,24 +1,26 @@
-import type { Encoded } from '../../../quality/tasks/transducer.js';
-import type { Decision, GreedyDecoder } from '../../../quality/tasks/transducer-decoder.js';
-import { measure } from '../../../quality/verify/result.js';
-import type { Explanation } from '../compare/result-schema.js';
-import type { SwapResult } from '../compare/task-schema.js';
-import { explainSwap, type SwapErrors } from '../explain/runs.js';
+import { measure } from '../verify/result.js';
+import type { Exchange } from './decisions.js';
+import type { TokenDecoder } from './token-decoder.js';
+import type { Encoded } from './transducer.js';
+import type { Decision, GreedyDecoder } from './transducer-decoder.js';
+
+/** Whose encoder, then whose decoder gave the logits. */
+type Way = Exclude<keyof Exchange, 'decoder' | 'logits'>;
 
 /** How far the logits of each combination of encoder and decoder move from the reference's own, over all decisions of the reference. */
-export class SwapTally {
-  readonly #largest: { -readonly [Way in keyof SwapErrors]: number } = {
+export class ExchangeTally {
+  readonly #largest: Record<Way, number> = {
     referenceReference: 0,
     referenceCandidate: 0,
     candidateReference: 0,
     candidateCandidate: 0,
   };
 
-  get errors(): SwapErrors {
+  get errors(): Readonly<Record<Way, number>> {
     return this.#largest;
   }
 
-  add(way: keyof SwapErrors, expected: Decision, actual: Decision): void {
+  add(way: Way, expected: Decision, actual: Decision): void {
     for (const [index, value] of expected.logits.entries()) {
       const error = Math.abs(actual.logits[index]! - value);
       // What is not finite is as far off as can be.
@@ -29,11 +31,11 @@ export class SwapTally {
 }
 
 /** The candidate's own decoder beside the reference's, led the same way. */
-export class SwappedDecoder {
-  readonly #tally: SwapTally;
+export class ExchangedDecoder {
+  readonly #tally: ExchangeTally;
   readonly #decoder: GreedyDecoder;
 
-  constructor(tally: SwapTally, decoder: GreedyDecoder) {
+  constructor(tally: ExchangeTally, decoder: GreedyDecoder) {
     this.#tally = tally;
     this.#decoder = decoder;
   }
@@ -56,24 +58,11 @@ export class SwappedDecoder {
   }
 }
 
-export const swapResult = (decoder: string, { errors }: SwapTally, limit: number): SwapResult => ({
-  decoder,
-  limit,
+export const exchangeResult = ({ path, logits }: TokenDecoder, { errors }: ExchangeTally): Exchange => ({
+  decoder: path,
+  logits,
   referenceReference: measure(errors.referenceReference),
   referenceCandidate: measure(errors.referenceCandidate),
   candidateReference: measure(errors.candidateReference),
   candidateCandidate: measure(errors.candidateCandidate),
 });
-
-/** Which of encoder and decoder the error comes from. */
-export const explainSwapped = ({ limit, ...found }: SwapResult): Explanation =>
-  explainSwap(
-    {
-      referenceReference: Number(found.referenceReference),
-      referenceCandidate: Number(found.referenceCandidate),
-      candidateReference: Number(found.candidateReference),
-      candidateCandidate: Number(found.candidateCandidate),
-    },
-    ['encoder', 'decoder'],
-    limit,
-  );

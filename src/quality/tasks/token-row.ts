@@ -1,7 +1,7 @@
-import type { Encoded } from '../../../quality/tasks/transducer.js';
-import type { Decision, GreedyDecoder } from '../../../quality/tasks/transducer-decoder.js';
-import type { SwappedDecoder } from './swap.js';
-import type { TaskTally } from './tally.js';
+import type { DecisionTally } from './decisions.js';
+import type { ExchangedDecoder } from './exchanged-decoder.js';
+import type { Encoded } from './transducer.js';
+import type { Decision, GreedyDecoder } from './transducer-decoder.js';
 
 export interface RowCounts {
   readonly tokens: number;
@@ -12,28 +12,28 @@ export interface RowCounts {
 /** The decoders of one row: one that goes the reference's way, and from the first difference on one that goes the candidate's own. */
 export class RowDecoders {
   readonly #row: number;
-  readonly #tally: TaskTally;
+  readonly #tally: DecisionTally;
   readonly #led: GreedyDecoder;
   readonly #blankId: number;
-  readonly #swapped: SwappedDecoder | null;
+  readonly #exchanged: ExchangedDecoder | null;
   readonly #emitted: number[] = [];
   #free: { readonly decoder: GreedyDecoder; readonly emitted: number[] } | undefined;
   #tokens = 0;
   #durations = 0;
 
-  /** `swapped` is asked about the same decisions, where the candidate has a decoder of its own. */
+  /** `exchanged` is asked about the same decisions, where the candidate has a decoder of its own. */
   constructor(
     row: number,
-    tally: TaskTally,
+    tally: DecisionTally,
     led: GreedyDecoder,
     blankId: number,
-    swapped: SwappedDecoder | null = null,
+    exchanged: ExchangedDecoder | null = null,
   ) {
     this.#row = row;
     this.#tally = tally;
     this.#led = led;
     this.#blankId = blankId;
-    this.#swapped = swapped;
+    this.#exchanged = exchanged;
   }
 
   get counts(): RowCounts {
@@ -55,10 +55,10 @@ export class RowDecoders {
       this.#tally.decision();
       if (candidate !== undefined && step < candidate.steps) {
         this.#compare(chunk, expected, await this.#led.decide(candidate));
-        await this.#swapped?.compare(this.#led, expected, { reference, candidate });
+        await this.#exchanged?.compare(this.#led, expected, { reference, candidate });
       }
       this.#emit(this.#emitted, expected);
-      await this.#swapped?.take(expected);
+      await this.#exchanged?.take(expected);
       await this.#led.take(expected);
     }
     this.#led.leave(reference.steps);

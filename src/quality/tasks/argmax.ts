@@ -1,0 +1,101 @@
+import { z } from 'zod';
+import type { NamedTensors } from '../../formats/tensor/tensor.js';
+import { float32Values } from '../../formats/tensor/values.js';
+import {
+  type DecisionDetails,
+  DecisionTally,
+  decisionDetailsSchema,
+  metricsOfDecisions,
+  outcomeOfDecisions,
+} from './decisions.js';
+import { closeCallShare, roundingSchema } from './low-margin.js';
+import { type Sample, SampleDigest, type Task, type TaskKind, type TaskResult } from './task.js';
+import { largestOf } from './transducer-decoder.js';
+
+const settingsSchema = z.object({
+  /** The output with the scores, classes along its last axis. */
+  output: z.string(),
+  /** What the candidate rounds to. */
+  rounding: roundingSchema,
+});
+
+/** Class scores: the largest must be that of the same class. */
+export const argmax: TaskKind<z.infer<typeof settingsSchema>, DecisionDetails> = {
+  id: 'argmax',
+  revision: 1,
+  summary: 'the class of the largest score along the last axis is that of the reference',
+  settings: settingsSchema,
+  details: decisionDetailsSchema,
+  module: null,
+  open: async ({ output, rounding }) => new ArgmaxTask(output, closeCallShare[rounding]),
+};
+
+/**
+ * The rule for outputs that are class scores: at every place the largest score along the last axis must be that of the same class. Nothing is masked:
+ * what is padding in the reference counts too.
+ */
+class ArgmaxTask implements Task<DecisionDetails> {
+  readonly #output: string;
+  readonly #tally: DecisionTally;
+  readonly #data = new SampleDigest();
+  #agreed = 0;
+
+  /** `share` as `DecisionTally` takes it. */
+  constructor(output: string, share: number) {
+    this.#output = output;
+    this.#tally = new DecisionTally(share);
+  }
+
+  async take(sample: Sample, candidate: NamedTensors | null): Promise<void> {
+    const { index: chunk, reference } = sample;
+    this.#data.take(sample);
+    const theirs = reference.get(this.#output);
+    const ours = candidate?.get(this.#output);
+    if (theirs === undefined || ours === undefined || ours.shape.join() !== theirs.shape.join()) {
+      this.#tally.unjudged(chunk);
+      return;
+    }
+    const classes = theirs.shape.at(-1) ?? 1;
+    const places = theirs.shape.slice(0, -1);
+    const [expected, actual] = [float32Values(theirs), float32Values(ours)];
+    for (let start = 0; start < expected.length; start += classes) {
+      const where = { chunk, at: placeOf(start / classes, places), what: 'class' } as const;
+      this.#tally.decision();
+      const end = start + classes;
+      const [theirs, ours] = [largestOf(expected, start, end), largestOf(actual, start, end)];
+      if (this.#tally.choice(where, theirs, ours, expected.subarray(start, end))) this.#agreed++;
+    }
+  }
+
+  result(): TaskResult<DecisionDetails> {
+    const details: DecisionDetails = {
+      kind: 'argmax',
+      output: this.#output,
+      decoder: null,
+      ...this.#tally.counts(),
+      agreed: this.#agreed,
+      durationsAgreed: null,
+      emitted: null,
+      swap: null,
+    };
+    return {
+      ...this.#data.identity(argmax, { output: this.#output }),
+      outcome: outcomeOfDecisions(details),
+      metrics: metricsOfDecisions(details),
+      details,
+    };
+  }
+
+  async close(): Promise<void> {}
+}
+
+/** The indices of a place in C order. */
+function placeOf(place: number, sizes: readonly number[]): number[] {
+  const at: number[] = [];
+  let rest = place;
+  for (const size of sizes.toReversed()) {
+    at.unshift(rest % size);
+    rest = Math.floor(rest / size);
+  }
+  return at;
+}

@@ -1,0 +1,190 @@
+import { z } from 'zod';
+import { measure, measureSchema, type VerifyOutcome } from '../verify/result.js';
+import { isCloseCall } from './low-margin.js';
+import type { Metric } from './task.js';
+
+const differenceSchema = z.object({
+  /** Index of the sample: the number of a chunk. */
+  chunk: z.number(),
+  /** Indices in the output: row and encoder step of a decision; of a class score all axes but the last. */
+  at: z.array(z.number()),
+  /** `steps`: the two have another number of valid steps in this chunk. */
+  what: z.enum(['token', 'duration', 'class', 'steps']),
+  reference: z.number(),
+  candidate: z.number(),
+  /** Best score less the second best: how nearly each would have decided otherwise. null for `steps`. */
+  referenceMargin: measureSchema.nullable(),
+  candidateMargin: measureSchema.nullable(),
+  /** The reference's margin is so small that the candidate's rounding explains the difference. */
+  closeCall: z.boolean(),
+});
+export type DecisionDifference = z.infer<typeof differenceSchema>;
+
+const exchangeSchema = z.object({
+  /** The candidate's own decoder. */
+  decoder: z.string(),
+  /** The output whose values are compared. */
+  logits: z.string(),
+  /** Largest difference of a logit from the reference's, by whose encoder and whose decoder gave it. */
+  referenceReference: measureSchema,
+  referenceCandidate: measureSchema,
+  candidateReference: measureSchema,
+  candidateCandidate: measureSchema,
+});
+export type Exchange = z.infer<typeof exchangeSchema>;
+
+/** Whether a candidate leads to the same decisions as the reference: details of the tasks `tokens` and `argmax`. */
+export const decisionDetailsSchema = z.object({
+  /** `transducer`: greedy decoding of both by the same predictor and joint network. `argmax`: the largest score along the last axis. */
+  kind: z.enum(['transducer', 'argmax']),
+  /** The output that is decided about. */
+  output: z.string(),
+  /** The bundle's meta file; null for `argmax`. */
+  decoder: z.string().nullable(),
+  /** Decisions of the reference; the candidate is led along them, so one difference does not cause the next. */
+  decisions: z.number(),
+  /** Decisions with the same token or class, and with the same duration (null where there are none). */
+  agreed: z.number(),
+  durationsAgreed: z.number().nullable(),
+  /** Free decoding: tokens that came out, and whether they are the same one by one. null for `argmax`. */
+  emitted: z.object({ reference: z.number(), candidate: z.number(), equal: z.boolean() }).nullable(),
+  /** Encoder and decoder put together in all four ways; null where that was not requested. */
+  swap: exchangeSchema.nullable(),
+  /** All differences, of which the first are listed. */
+  different: z.number(),
+  /** How many of them are close calls: they do not fail the task. */
+  closeCalls: z.number(),
+  /** A margin up to this share of the scores' root mean square is a close call. */
+  closeCallShare: z.number(),
+  differences: z.array(differenceSchema),
+  smallestMargin: measureSchema.nullable(),
+  /** Chunks in which the candidate gave nothing that could be decided about. */
+  unjudged: z.array(z.number()),
+});
+export type DecisionDetails = z.infer<typeof decisionDetailsSchema>;
+
+/** What low-margin decisions and free decoding make of the counts. */
+export function outcomeOfDecisions(details: DecisionDetails): VerifyOutcome {
+  const { different, closeCalls, emitted, decisions, unjudged } = details;
+  // After a close call free decoding may go another way: that is its doing.
+  if (different > closeCalls || (different === 0 && emitted?.equal === false)) return 'fail';
+  return decisions === 0 || unjudged.length > 0 ? 'inconclusive' : 'pass';
+}
+
+/** Shares of equal decisions, and how many differ by more than a low margin. */
+export function metricsOfDecisions(details: DecisionDetails): Metric[] {
+  const { kind, decisions, agreed, durationsAgreed, different, closeCalls } = details;
+  const share = (name: string, count: number): Metric => ({
+    name,
+    value: decisions === 0 ? null : count / decisions,
+    unit: 'share',
+    higherIsBetter: true,
+  });
+  return [
+    share(kind === 'argmax' ? 'class-agreement' : 'token-agreement', agreed),
+    ...(durationsAgreed === null ? [] : [share('duration-agreement', durationsAgreed)]),
+    {
+      name: 'unexplained-differences',
+      value: different - closeCalls,
+      unit: 'decisions',
+      higherIsBetter: false,
+    },
+  ];
+}
+
+/** Differences that are listed one by one. */
+const LISTED = 20;
+
+/** One side's decision, whatever kind of task it is. */
+export interface Sided {
+  readonly index: number;
+  /** Best score less the second best. */
+  readonly margin: number;
+}
+
+/** Counts decisions and lists those that differ. */
+export class DecisionTally {
+  readonly #differences: DecisionDifference[] = [];
+  readonly #unjudged: number[] = [];
+  readonly #share: number;
+  #decisions = 0;
+  #different = 0;
+  #closeCalls = 0;
+  #smallestMargin = Number.POSITIVE_INFINITY;
+
+  /** `share` of the scores' root mean square is as much as a close call may be decided by. */
+  constructor(share: number) {
+    this.#share = share;
+  }
+
+  /** One more decision of the reference. */
+  decision(): void {
+    this.#decisions++;
+  }
+
+  /** What both chose in one place, the reference among `scores`; returns whether it is the same. */
+  choice(
+    where: Pick<DecisionDifference, 'chunk' | 'at' | 'what'>,
+    reference: Sided,
+    candidate: Sided,
+    scores: Float32Array,
+  ): boolean {
+    if (reference.margin < this.#smallestMargin) this.#smallestMargin = reference.margin;
+    if (reference.index === candidate.index && !Number.isNaN(candidate.margin)) return true;
+    const closeCall = !Number.isNaN(candidate.margin) && isCloseCall(reference.margin, scores, this.#share);
+    this.#closeCalls += Number(closeCall);
+    this.#add({
+      ...where,
+      reference: reference.index,
+      candidate: candidate.index,
+      referenceMargin: measure(reference.margin),
+      candidateMargin: measure(candidate.margin),
+      closeCall,
+    });
+    return false;
+  }
+
+  steps(chunk: number, row: number, reference: number, candidate: number): void {
+    this.#add({
+      chunk,
+      at: [row],
+      what: 'steps',
+      reference,
+      candidate,
+      referenceMargin: null,
+      candidateMargin: null,
+      closeCall: false,
+    });
+  }
+
+  unjudged(chunk: number): void {
+    if (this.#unjudged.at(-1) !== chunk) this.#unjudged.push(chunk);
+  }
+
+  counts(): Pick<
+    DecisionDetails,
+    | 'decisions'
+    | 'different'
+    | 'closeCalls'
+    | 'closeCallShare'
+    | 'differences'
+    | 'smallestMargin'
+    | 'unjudged'
+  > {
+    return {
+      decisions: this.#decisions,
+      different: this.#different,
+      closeCalls: this.#closeCalls,
+      closeCallShare: this.#share,
+      differences: [...this.#differences],
+      smallestMargin:
+        this.#smallestMargin === Number.POSITIVE_INFINITY ? null : measure(this.#smallestMargin),
+      unjudged: [...this.#unjudged],
+    };
+  }
+
+  #add(difference: DecisionDifference): void {
+    this.#different++;
+    if (this.#differences.length < LISTED) this.#differences.push(difference);
+  }
+}

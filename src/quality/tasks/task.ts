@@ -1,0 +1,138 @@
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import { sha256 } from '../../base/files/digest.js';
+import { faultText } from '../../base/text/schema-error.js';
+import { canonicalJson } from '../../engines/identity/canonical-json.js';
+import { TrtforgeError } from '../../errors.js';
+import type { EventListener } from '../../events.js';
+import type { NamedTensors } from '../../formats/tensor/tensor.js';
+import type { outcomeSchema } from '../verify/result.js';
+
+/** One figure of a task; `value` is null where nothing was scored. */
+export const metricSchema = z.object({
+  name: z.string(),
+  value: z.number().nullable(),
+  /** `share` from 0 to 1, or what is counted. */
+  unit: z.string(),
+  higherIsBetter: z.boolean(),
+});
+export type Metric = z.infer<typeof metricSchema>;
+
+/** One set of inputs with what is true of it. Its tensors may be overwritten once it has been taken. */
+export interface Sample {
+  /** Its place in the data, from 0: the number of a chunk, of an image. */
+  readonly index: number;
+  readonly inputs: NamedTensors;
+  /** What is expected: recorded outputs, labels. */
+  readonly reference: NamedTensors;
+}
+
+/** What every task result has, whatever its `details` are. */
+export const taskIdentitySchema = z.object({
+  /** Id and revision of the kind of task. */
+  task: z.string(),
+  revision: z.number(),
+  samples: z.number(),
+  /** SHA-256 over index, inputs and reference of all samples, in order. */
+  dataDigest: z.string(),
+  /** SHA-256 over task, revision, settings and data: only metrics with equal keys are compared. */
+  comparabilityKey: z.string(),
+  metrics: z.array(metricSchema),
+});
+export type TaskIdentity = z.infer<typeof taskIdentitySchema>;
+
+export interface TaskResult<R = unknown> extends TaskIdentity {
+  readonly outcome: z.infer<typeof outcomeSchema>;
+  /** In the schema of the kind. */
+  readonly details: R;
+}
+
+/** Samples go in, one after another with the outputs for them; metrics come out. The caller owns samples and sessions. */
+export interface Task<R = unknown> {
+  /** Scores the outputs of one sample; null where the candidate returned none, which is counted, not skipped. */
+  take(sample: Sample, outputs: NamedTensors | null): Promise<void>;
+  result(): TaskResult<R>;
+  close(): Promise<void>;
+}
+
+export interface TaskContext {
+  readonly emit?: EventListener | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A kind of task, by what registers it: `tokens`, `argmax`. */
+export interface TaskKind<S = unknown, R = unknown> {
+  readonly id: string;
+  /** Goes up when the same samples and outputs may score differently. */
+  readonly revision: number;
+  readonly summary: string;
+  readonly settings: z.ZodType<S>;
+  readonly details: z.ZodType<R>;
+  /** Compiled module that exports the kind as `taskKind`: a child process, which takes no functions, imports it. null for the kinds of this room. */
+  readonly module: URL | null;
+  open(settings: S, context: TaskContext): Promise<Task<R>>;
+}
+
+/**
+ * Opens a task of one of some kinds. Throws TF_USAGE for an id that none has and for settings that its schema rejects, and what opening the kind throws.
+ */
+export async function openTask(
+  kinds: readonly TaskKind[],
+  id: string,
+  settings: unknown,
+  context: TaskContext,
+): Promise<Task> {
+  const kind = kinds.find((each) => each.id === id);
+  if (kind === undefined)
+    throw new TrtforgeError('TF_USAGE', `No kind of task is called ${id}.`, {
+      remedy: `Available: ${kinds.map((each) => each.id).join(', ') || 'none'}.`,
+      details: { task: id, known: kinds.map((each) => each.id) },
+    });
+  const parsed = kind.settings.safeParse(settings);
+  if (!parsed.success)
+    throw new TrtforgeError(
+      'TF_USAGE',
+      `The settings of the task ${id} are not valid: ${faultText(parsed.error)}.`,
+    );
+  return kind.open(parsed.data, context);
+}
+
+/** The kinds behind `TaskKind.module`, in another process. */
+export const loadTaskKinds = (modules: readonly string[]): Promise<readonly TaskKind[]> =>
+  Promise.all(modules.map(async (module) => ((await import(module)) as { taskKind: TaskKind }).taskKind));
+
+/** Identity of the samples that a task took. */
+export class SampleDigest {
+  readonly #hash = createHash('sha256');
+  #samples = 0;
+
+  take({ index, inputs, reference }: Sample): void {
+    this.#samples++;
+    this.#hash.update(`sample ${index}\n`);
+    this.#add('input', inputs);
+    this.#add('reference', reference);
+  }
+
+  /** `settings` is what decides the score besides the data: contents by their digests, no paths. */
+  identity(
+    { id, revision }: Pick<TaskKind, 'id' | 'revision'>,
+    settings: unknown,
+  ): Omit<TaskIdentity, 'metrics'> {
+    const dataDigest = this.#hash.copy().digest('hex');
+    const key = { task: id, revision, settings, dataDigest };
+    return {
+      task: id,
+      revision,
+      samples: this.#samples,
+      dataDigest,
+      comparabilityKey: sha256(canonicalJson(key)),
+    };
+  }
+
+  #add(what: string, tensors: NamedTensors): void {
+    for (const [name, { dtype, shape, bytes }] of [...tensors].sort(([a], [b]) => (a < b ? -1 : 1))) {
+      this.#hash.update(`${what} ${JSON.stringify(name)} ${dtype} ${shape.join('x')}\n`);
+      this.#hash.update(bytes);
+    }
+  }
+}
