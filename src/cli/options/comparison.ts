@@ -1,4 +1,4 @@
-import { ortProviders } from '../../engines/runtime/onnxruntime/ort-provider.js';
+import { providers } from '../../engines/runtime/open-session.js';
 import type { VerifyRequest } from '../../quality/verify/tolerance.js';
 import { choice, type OptionValues, option } from '../option.js';
 import { integer, parseNamedFile, parseTolerance, parseValueRange, splitAtCommas } from '../values.js';
@@ -27,7 +27,7 @@ export const placeOptions = {
     flags: '--provider <provider>',
     describe:
       'models: what of ONNX Runtime runs them (default: cpu); cuda needs its provider libraries, CUDA 12 and cuDNN 9, and is an error without, never the CPU instead',
-    choices: ortProviders,
+    choices: providers,
   }),
   device: option({
     flags: '--device <number>',

@@ -14,6 +14,9 @@ import { tensorrt } from './tensorrt/back-end.js';
 /** Every back end; of those that take the same kind of file the first is the default. */
 export const backEnds: readonly BackEnd[] = [tensorrt, onnxRuntimeCpu, onnxRuntimeCuda];
 
+/** The values of `provider`. */
+export const providers: readonly string[] = backEnds.flatMap(({ provider }) => provider ?? []);
+
 /**
  * Opens an engine or a model with the back end for it: chosen by the first bytes of the file (a plan, or else a model), then by `provider`.
  * Throws what `chooseBackEnd` and loading throw.

@@ -1,5 +1,4 @@
 import type { RunSource } from '../../engines/run/run-request.js';
-import type { OrtProvider } from '../../engines/runtime/onnxruntime/ort-provider.js';
 import type { EventListener } from '../../events.js';
 import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
 import type { ModeRequest } from '../../tensorrt/trtexec/request.js';
@@ -44,8 +43,8 @@ export interface BenchRequest {
   readonly toolchain: Toolchain | string | undefined;
   /** Ordinal of the CUDA device. */
   readonly device: number;
-  /** Of ONNX models: what of ONNX Runtime runs them; default `cpu`. */
-  readonly provider?: OrtProvider;
+  /** Of ONNX models: which back end runs them; default `cpu`. */
+  readonly provider?: string;
   /** Plug-in libraries. */
   readonly plugins: readonly string[];
   readonly allowHostCode: boolean;

@@ -1,6 +1,5 @@
-export const ortProviders = ['cpu', 'cuda'] as const;
-/** Which of ONNX Runtime's execution providers is asked for. */
-export type OrtProvider = (typeof ortProviders)[number];
+/** Which of ONNX Runtime's execution providers runs a model. */
+export type OrtProvider = 'cpu' | 'cuda';
 
 /** Where a model runs: what sessions on ONNX Runtime are opened with. */
 export interface OrtPlace {
