@@ -214,7 +214,6 @@ export class LocalStore {
     const [parent, partials] = [pathBelow(this.place, 'pending'), pathBelow(this.place, 'partial')];
     sweepPending(parent, partials);
     sweepPartials(partials);
-    this.leases.sweep();
     return createPending(parent, partials);
   }
 

@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ownEntries, readJson, removeIfAllowed, removeIfThere } from '../../base/files/files.js';
+import { ownEntries, removeIfAllowed, removeIfThere } from '../../base/files/files.js';
 import { makeFolder } from '../../base/files/folders.js';
 import { UNPUBLISHED_SUFFIX, writeFailed } from '../../base/files/publish.js';
-import { isProcessMark, ownMark, stateOf } from './claims/owner.js';
+import { createClaim, isAbandoned, readClaim } from './claims/claim.js';
 import { setAside, takeUp } from './partial.js';
 
 /** A folder of one build in progress: everything in it is unpublished and goes with it. */
@@ -23,17 +22,13 @@ const PREFIX = '.trtforge-';
 const NAME = /^\.trtforge-[0-9a-f-]{36}\.unpublished$/;
 const OWNER = 'owner.json';
 const PLAN = 'engine.plan';
-const LARGEST_OWNER = 4096;
-
-/** Leftovers whose owner cannot be asked (another machine, a damaged file) are removed at this age. */
-const STRANGERS_KEEP_MS = 24 * 3600 * 1000;
 
 /** Makes a folder for a build inside `parent`, on the file system where the engine will lie; `partials` keeps unfinished downloads. Throws TF_WRITE_FAILED. */
 export function createPending(parent: string, partials?: string): PendingFolder {
   const folder = join(parent, `${PREFIX}${randomUUID()}${UNPUBLISHED_SUFFIX}`);
   try {
     makeFolder(folder);
-    writeFileSync(join(folder, OWNER), JSON.stringify(ownMark()));
+    createClaim(join(folder, OWNER), 'pending');
   } catch (cause) {
     removeIfThere(folder);
     throw writeFailed(parent, cause);
@@ -60,10 +55,9 @@ export function createPending(parent: string, partials?: string): PendingFolder 
 export function sweepPending(parent: string, partials?: string, now = Date.now()): number {
   let removed = 0;
   for (const { path, mtimeMs } of ownEntries(parent, 'folders', NAME)) {
-    const owner = readJson(join(path, OWNER), LARGEST_OWNER);
-    const state = isProcessMark(owner) ? stateOf(owner) : 'unknown';
-    // No owner yet, or none any more: age decides.
-    if (state === 'alive' || (state === 'unknown' && now - mtimeMs <= STRANGERS_KEEP_MS)) continue;
+    const claim = readClaim(join(path, OWNER), 'pending');
+    // No owner yet, or none any more: the folder's age decides.
+    if (!isAbandoned(claim === 'odd' ? undefined : claim, mtimeMs, now)) continue;
     if (partials !== undefined) setAside(join(path, PLAN), partials);
     if (removeIfAllowed(path)) removed++;
   }

@@ -13,12 +13,13 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
-import { ownMark } from '../../../src/engines/store/claims/owner.js';
+import { thisProcess } from '../../../src/engines/store/claims/claim.js';
 import { isInUse, markInUse, releaseUse } from '../../../src/engines/store/claims/use-marks.js';
 import { chooseVictims } from '../../../src/engines/store/eviction.js';
 import { LocalStore } from '../../../src/engines/store/local.js';
 import { sampleIdentity, samplePassport, samplePlan } from '../../support/sample-engine.js';
 
+const TOKEN = '00000000-0000-4000-8000-000000000000';
 const root = mkdtempSync(join(tmpdir(), 'trtforge-eviction-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
@@ -139,8 +140,9 @@ describe('a store with a limit', () => {
   test('a mark of another machine counts for a day; one that cannot be read does too', async () => {
     const store = newStore();
     const folder = dirname((await keep(store, 'a', 5)).planPath);
-    const mark = join(folder, 'in-use.00000000-0000-4000-8000-000000000000.json');
-    for (const content of [JSON.stringify({ ...ownMark(), machine: 'elsewhere' }), '{}']) {
+    const mark = join(folder, `in-use.${TOKEN}.json`);
+    const far = { token: TOKEN, kind: 'use', owner: { ...thisProcess(), machine: 'elsewhere' } };
+    for (const content of [JSON.stringify(far), '{}']) {
       writeFileSync(mark, content);
       expect(isInUse(folder)).toBe(true);
       expect(isInUse(folder, Date.now() + 25 * 3_600_000)).toBe(false);

@@ -18,7 +18,7 @@ import { defaultRecipe } from '../../../src/engines/identity/recipe.js';
 import { verifyEngine } from '../../../src/engines/plan/verify-engine.js';
 import { listCache } from '../../../src/engines/store/cache-listing.js';
 import { verifyCache } from '../../../src/engines/store/cache-verify.js';
-import { ownMark } from '../../../src/engines/store/claims/owner.js';
+import { thisProcess } from '../../../src/engines/store/claims/claim.js';
 import { LocalStore, storeFolder } from '../../../src/engines/store/local.js';
 import { createPending, sweepPending } from '../../../src/engines/store/pending.js';
 import { sampleIdentity, samplePassport, samplePlan } from '../../support/sample-engine.js';
@@ -157,6 +157,8 @@ describe('a store', () => {
 });
 
 describe('what killed builds left', () => {
+  const claimOf = (owner: unknown) =>
+    JSON.stringify({ token: '00000000-0000-4000-8000-000000000000', kind: 'pending', owner });
   const age = (folder: string, hours: number) => {
     const then = new Date(Date.now() - hours * 3_600_000);
     utimesSync(folder, then, then);
@@ -166,7 +168,7 @@ describe('what killed builds left', () => {
     const parent = mkdtempSync(join(root, 'pending-'));
     const alive = createPending(parent);
     const dead = createPending(parent);
-    writeFileSync(join(dead.folder, 'owner.json'), JSON.stringify({ ...ownMark(), pid: 2 ** 22 + 1 }));
+    writeFileSync(join(dead.folder, 'owner.json'), claimOf({ ...thisProcess(), pid: 2 ** 22 + 1 }));
     writeFileSync(dead.planPath, 'half a plan');
     expect(sweepPending(parent)).toBe(1);
     expect([existsSync(alive.folder), existsSync(dead.folder)]).toEqual([true, false]);
@@ -175,7 +177,7 @@ describe('what killed builds left', () => {
   test('of other machines, or without a readable owner, goes after a day', () => {
     const parent = mkdtempSync(join(root, 'pending-'));
     const [far, mute] = [createPending(parent), createPending(parent)];
-    writeFileSync(join(far.folder, 'owner.json'), JSON.stringify({ ...ownMark(), machine: 'elsewhere' }));
+    writeFileSync(join(far.folder, 'owner.json'), claimOf({ ...thisProcess(), machine: 'elsewhere' }));
     rmSync(join(mute.folder, 'owner.json'));
     mkdirSync(join(parent, 'of the user.unpublished'));
     expect(sweepPending(parent)).toBe(0);

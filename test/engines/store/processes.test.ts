@@ -99,7 +99,8 @@ describe('a builder of another machine', () => {
     const name = identityDigest(sampleIdentity());
     const foreign = {
       token: '00000000-0000-4000-8000-000000000000',
-      mark: { pid: 1, startTicks: '1', machine: 'elsewhere', host: 'elsewhere' },
+      kind: 'build',
+      owner: { pid: 1, startTicks: '1', machine: 'elsewhere', host: 'elsewhere' },
     };
     await scene.run({ identity: sampleIdentity('c'.repeat(64)) });
     writeFileSync(join(scene.store, 'leases', `${name}.lease`), JSON.stringify(foreign));

@@ -101,7 +101,7 @@ export class Scene {
   leftovers(): readonly string[] {
     if (!existsSync(this.store)) return [];
     return readdirSync(this.store, { recursive: true, encoding: 'utf8' }).filter(
-      (path) => path.includes('.unpublished') || path.endsWith('.lease') || path.endsWith('.next'),
+      (path) => path.includes('.unpublished') || path.endsWith('.lease'),
     );
   }
 }

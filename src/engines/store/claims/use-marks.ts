@@ -1,16 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync, lutimesSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { listFolder, lstatIfThere, readJson, removeIfAllowed } from '../../../base/files/files.js';
-import { isProcessMark, ownMark, stateOf } from './owner.js';
+import { listFolder, lstatIfThere, removeIfAllowed } from '../../../base/files/files.js';
+import { createClaim, isAbandoned, readClaim } from './claim.js';
 
 const USED = 'used';
 const MARK = /^in-use\.[0-9a-f-]{36}\.json$/;
-const LARGEST_MARK = 4096;
-
-/** Marks of processes that cannot be asked (another machine) count for this long. */
-const STRANGERS_KEEP_MS = 24 * 3600 * 1000;
-
 /** A mark of this process, and what it is there for. */
 interface Hold {
   path: string;
@@ -85,7 +80,7 @@ function holdOf(planPath: string): Hold | undefined {
     const known = held.get(folder);
     if (known !== undefined && existsSync(known.path)) return known;
     const path = join(folder, `in-use.${randomUUID()}.json`);
-    writeFileSync(path, JSON.stringify(ownMark()), { flag: 'wx' });
+    createClaim(path, 'use');
     if (!releasesAtExit) process.once('exit', releaseAll);
     releasesAtExit = true;
     const hold = known ?? { path, isKept: false, open: 0 };
@@ -105,12 +100,9 @@ function removeUnused(folder: string, { path, isKept, open }: Hold): void {
 }
 
 function isAlive(path: string, now: number): boolean {
-  const mark = readJson(path, LARGEST_MARK);
-  const state = isProcessMark(mark) ? stateOf(mark) : 'unknown';
-  if (state === 'alive') return true;
-  const stats = lstatIfThere(path);
-  if (stats?.isFile() !== true) return false;
-  if (state === 'unknown' && now - Number(stats.mtimeMs) < STRANGERS_KEEP_MS) return true;
+  const claim = readClaim(path, 'use');
+  if (claim === undefined || claim === 'odd') return false;
+  if (!isAbandoned(claim, claim.mtimeMs, now)) return true;
   removeIfAllowed(path);
   return false;
 }

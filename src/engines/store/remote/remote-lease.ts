@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { hostname } from 'node:os';
 import { TrtforgeError } from '../../../errors.js';
+import { describeOwner, HeartbeatWatch, thisProcess } from '../claims/claim.js';
 import type { Objects } from './objects.js';
 
 /** The right to build one identity, among machines. */
@@ -30,14 +30,15 @@ const defaultTiming: RemoteLeaseTiming = { heartbeatMs: 5_000, expiryMs: 30_000 
 export class RemoteLeases {
   readonly #objects: Objects;
   readonly #prefix: string;
-  readonly #timing: RemoteLeaseTiming;
-  readonly #seen = new Map<string, { readonly etag: string; readonly at: number }>();
+  readonly #heartbeatMs: number;
+  readonly #watch: HeartbeatWatch;
   #conditional: Promise<boolean> | undefined;
 
   constructor(objects: Objects, prefix: string, timing: RemoteLeaseTiming = defaultTiming) {
     this.#objects = objects;
     this.#prefix = prefix;
-    this.#timing = timing;
+    this.#heartbeatMs = timing.heartbeatMs;
+    this.#watch = new HeartbeatWatch(timing.expiryMs);
   }
 
   /** Whether the server keeps conditions. Writes and removes one small object to find out, once. */
@@ -51,11 +52,9 @@ export class RemoteLeases {
     const key = this.#prefix + name;
     const token = randomUUID();
     const body = () =>
-      Buffer.from(
-        JSON.stringify({ token, holder: `process ${process.pid} on ${hostname()}`, at: Date.now() }),
-      );
+      Buffer.from(JSON.stringify({ token, holder: describeOwner(thisProcess()), at: Date.now() }));
     const there = await this.#objects.read(key, signal);
-    if (there !== undefined && !this.#isDead(key, there.etag))
+    if (there !== undefined && !this.#watch.hasStopped(key, there.etag))
       return { lease: null, holder: holderOf(there.body) };
     try {
       const only = there === undefined ? 'absent' : { etag: there.etag };
@@ -77,16 +76,6 @@ export class RemoteLeases {
     return names;
   }
 
-  #isDead(key: string, etag: string): boolean {
-    const now = performance.now();
-    const seen = this.#seen.get(key);
-    if (seen === undefined || seen.etag !== etag) {
-      this.#seen.set(key, { etag, at: now });
-      return false;
-    }
-    return now - seen.at > this.#timing.expiryMs;
-  }
-
   /** Beats until released. A beat that fails because another took over ends it: both build then, and the last one stays. */
   #hold(key: string, first: string, body: () => Buffer): RemoteLease {
     let etag: string | undefined = first;
@@ -101,7 +90,7 @@ export class RemoteLeases {
     };
     const timer = setInterval(() => {
       beating = beating.then(beat);
-    }, this.#timing.heartbeatMs);
+    }, this.#heartbeatMs);
     timer.unref();
     return {
       release: async () => {

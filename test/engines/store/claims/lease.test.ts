@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, utimesSync, w
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { isAbandoned, readClaim, stateOf, thisProcess } from '../../../../src/engines/store/claims/claim.js';
 import { type Lease, LeaseFolder } from '../../../../src/engines/store/claims/lease.js';
-import { ownMark, stateOf } from '../../../../src/engines/store/claims/owner.js';
 
 const root = mkdtempSync(join(tmpdir(), 'trtforge-lease-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -15,9 +15,14 @@ const timing = { heartbeatMs: 20, expiryMs: 200 };
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 const elsewhere = (token: string) => ({
   token,
-  mark: { pid: 7, startTicks: '7', machine: 'another machine', host: 'far' },
+  kind: 'build',
+  owner: { pid: 7, startTicks: '7', machine: 'another machine', host: 'far' },
 });
-const deadHere = (token: string) => ({ token, mark: { ...ownMark(), pid: 2 ** 22 + 1 } });
+const deadHere = (token: string) => ({
+  token,
+  kind: 'build',
+  owner: { ...thisProcess(), pid: 2 ** 22 + 1 },
+});
 const token = (digit: number) => `${String(digit).repeat(8)}-0000-4000-8000-000000000000`;
 
 function taken(attempt: ReturnType<LeaseFolder['tryAcquire']>): Lease {
@@ -40,14 +45,27 @@ describe('a lease', () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  test('of a dead process is taken over at once, and again, along a chain', () => {
+  test('of a dead process is taken over at once, and again', () => {
     const folder = newFolder();
-    writeFileSync(join(folder, 'a.lease'), JSON.stringify(deadHere(token(1))));
-    writeFileSync(join(folder, `a.${token(1)}.next`), JSON.stringify(deadHere(token(2))));
     const leases = new LeaseFolder(folder);
-    const lease = taken(leases.tryAcquire('a'));
-    expect(leases.tryAcquire('a').lease).toBeNull();
-    lease.release();
+    for (const each of [1, 2]) {
+      writeFileSync(join(folder, 'a.lease'), JSON.stringify(deadHere(token(each))));
+      expect(leases.holder('a')).toBeUndefined();
+      const lease = taken(leases.tryAcquire('a'));
+      expect(leases.tryAcquire('a').lease).toBeNull();
+      lease.release();
+      expect(readdirSync(folder)).toEqual([]);
+    }
+  });
+
+  test('of a dead process is not taken from the one who took it over meanwhile', () => {
+    const folder = newFolder();
+    const path = join(folder, 'a.lease');
+    writeFileSync(path, JSON.stringify(deadHere(token(1))));
+    // Ten of them see the same dead holder; whoever comes later finds a living one.
+    const attempts = Array.from({ length: 10 }, () => new LeaseFolder(folder).tryAcquire('a'));
+    expect(attempts.filter(({ lease }) => lease !== null)).toHaveLength(1);
+    for (const { lease } of attempts) lease?.release();
     expect(readdirSync(folder)).toEqual([]);
   });
 
@@ -79,17 +97,21 @@ describe('a lease', () => {
     lease.release();
   });
 
-  test.each(['', '{', 'null', '{"token":1}', JSON.stringify({ token: '../../x', mark: ownMark() })])(
-    'file that holds «%s» blocks until it expires',
-    async (text) => {
-      const folder = newFolder();
-      writeFileSync(join(folder, 'a.lease'), text);
-      const leases = new LeaseFolder(folder, timing);
-      expect(leases.tryAcquire('a').lease).toBeNull();
-      await pause(250);
-      taken(leases.tryAcquire('a')).release();
-    },
-  );
+  test.each([
+    '',
+    '{',
+    'null',
+    '{"token":1}',
+    JSON.stringify({ token: '../../x', kind: 'build', owner: thisProcess() }),
+    JSON.stringify({ ...deadHere(token(1)), kind: 'use' }),
+  ])('file that holds «%s» blocks until it expires', async (text) => {
+    const folder = newFolder();
+    writeFileSync(join(folder, 'a.lease'), text);
+    const leases = new LeaseFolder(folder, timing);
+    expect(leases.tryAcquire('a').lease).toBeNull();
+    await pause(250);
+    taken(leases.tryAcquire('a')).release();
+  });
 
   test('released after somebody else took it over stays theirs', () => {
     const folder = newFolder();
@@ -101,50 +123,6 @@ describe('a lease', () => {
     expect(new LeaseFolder(folder).holder('a')).toContain(String(process.pid));
     other.release();
     expect(new LeaseFolder(folder).holder('a')).toBeUndefined();
-  });
-
-  test('leaves remnants of killed processes for a day at most', () => {
-    const folder = newFolder();
-    const leases = new LeaseFolder(folder);
-    const lease = taken(leases.tryAcquire('a'));
-    const remnants = [`.${token(1)}.unpublished`, `b.${token(2)}.next`];
-    for (const name of remnants) writeFileSync(join(folder, name), '');
-    leases.sweep();
-    expect(readdirSync(folder).sort()).toEqual([...remnants, 'a.lease'].sort());
-    leases.sweep(Date.now() + 25 * 3_600_000);
-    expect(readdirSync(folder)).toEqual(['a.lease']);
-    lease.release();
-  });
-
-  const links = (folder: string, tokens: readonly number[]) =>
-    tokens.forEach((each, index) => {
-      const before = tokens[index - 1];
-      const name = before === undefined ? 'a.lease' : `a.${token(before)}.next`;
-      writeFileSync(join(folder, name), JSON.stringify(elsewhere(token(each))));
-    });
-  test.each([
-    ['that succeeds itself', [1, 1]],
-    ['that leads back to its first holder', [1, 2, 3, 1]],
-  ])('%s is removed and free', (_what, tokens) => {
-    const folder = newFolder();
-    links(folder, tokens);
-    const leases = new LeaseFolder(folder);
-    expect(leases.holder('a')).toBeUndefined();
-    links(folder, tokens);
-    taken(leases.tryAcquire('a')).release();
-    expect(readdirSync(folder)).toEqual([]);
-  });
-
-  test('whose chain has no end is removed and free', () => {
-    const folder = newFolder();
-    const tokenOf = (index: number) => `${String(index).padStart(8, '0')}-0000-4000-8000-000000000000`;
-    for (let index = 0; index < 1100; index++)
-      writeFileSync(
-        join(folder, index === 0 ? 'a.lease' : `a.${tokenOf(index - 1)}.next`),
-        JSON.stringify(elsewhere(tokenOf(index))),
-      );
-    taken(new LeaseFolder(folder).tryAcquire('a')).release();
-    expect(readdirSync(folder)).not.toContain('a.lease');
   });
 
   test.each<[string, (path: string) => void]>([
@@ -163,6 +141,16 @@ describe('a lease', () => {
     taken(leases.tryAcquire('a')).release();
   });
 
+  test('that is a folder with content is left as it is, and builds run without a lease', () => {
+    const folder = newFolder();
+    const inside = join(folder, 'a.lease', 'inside');
+    mkdirSync(inside, { recursive: true });
+    const leases = new LeaseFolder(folder);
+    taken(leases.tryAcquire('a')).release();
+    taken(leases.tryAcquire('a')).release();
+    expect(readdirSync(join(folder, 'a.lease'))).toEqual(['inside']);
+  });
+
   test('in a folder that cannot be made is an error with its path', () => {
     const file = join(newFolder(), 'file');
     writeFileSync(file, '');
@@ -170,15 +158,31 @@ describe('a lease', () => {
   });
 });
 
-describe('the mark of a process', () => {
-  test('tells the living, the dead, and those it cannot know', () => {
-    const own = ownMark();
+describe('a claim', () => {
+  test('whose owner is checked: alive, dead, or unknown', () => {
+    const own = thisProcess();
     expect(stateOf(own)).toBe('alive');
     expect(stateOf({ ...own, pid: 2 ** 22 + 1 })).toBe('dead');
     expect(stateOf({ ...own, machine: 'elsewhere' })).toBe('unknown');
   });
 
   test('does not take a reused process number for the process', () => {
-    expect(stateOf({ ...ownMark(), startTicks: '1' })).toBe('dead');
+    expect(stateOf({ ...thisProcess(), startTicks: '1' })).toBe('dead');
+  });
+
+  test('of an unknown owner is abandoned after a day, of a living one never', () => {
+    const path = join(newFolder(), 'claim');
+    const since = Date.now();
+    const later = since + 25 * 3_600_000;
+    const found = (content: unknown) => {
+      writeFileSync(path, JSON.stringify(content));
+      const claim = readClaim(path, 'build');
+      return claim === 'odd' ? undefined : claim;
+    };
+    const far = found(elsewhere(token(1)));
+    expect([isAbandoned(far, since), isAbandoned(far, since, later)]).toEqual([false, true]);
+    const own = found({ token: token(1), kind: 'build', owner: thisProcess() });
+    expect(isAbandoned(own, since, later)).toBe(false);
+    expect(isAbandoned(found(deadHere(token(1))), since)).toBe(true);
   });
 });
