@@ -84,6 +84,18 @@ describe('the layers', () => {
     expect(circlesIn(circle)).toEqual([['a', 'b', 'c', 'a']]);
   });
 
+  test('only the format itself is named by its id: everything else reads formats', () => {
+    const named = files
+      .filter((path) => !path.startsWith('formats/precision/formats/'))
+      .flatMap((path) =>
+        readFileSync(join(source, path), 'utf8')
+          .split('\n')
+          .filter((line) => !/^\s*(\*|\/[/*])/.test(line) && /(['"`])(fp16|bf16)\1/.test(line))
+          .map((line) => `${path}: ${line.trim()}`),
+      );
+    expect(named).toEqual([]);
+  });
+
   test('what benchmarks load from dist by its path has a source', () => {
     const bench = fileURLToPath(new URL('../bench', import.meta.url));
     const written = readdirSync(bench, { recursive: true, encoding: 'utf8' })

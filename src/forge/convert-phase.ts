@@ -1,7 +1,7 @@
 import { formatCount } from '../base/text/quantity.js';
 import { conversionOptions, conversionRecipe, rangesFor } from '../engines/identity/conversion.js';
 import { convertModel } from '../formats/precision/convert.js';
-import { precisionWord } from '../report/sentences.js';
+import { defaultFormat, formatNamed } from '../formats/precision/formats/index.js';
 import { writeJson } from './run-root.js';
 import type { ForgePhase, Run } from './run-state.js';
 
@@ -9,13 +9,13 @@ import type { ForgePhase, Run } from './run-state.js';
 export const convertPhase = ({ options, root }: Run): ForgePhase => ({
   name: 'convert',
   skip: (soFar) => {
-    if (precisionOf(options) === null) return 'the model is built as it is';
+    if (formatNamed(options.precision) === undefined) return 'the model is built as it is';
     if (soFar.prepared !== undefined && soFar.prepared.identity.recipe.conversion === null)
       return 'the builder itself chooses precisions in a weakly typed network';
     return null;
   },
   run: async (soFar, { emit, signal }) => {
-    const precision = precisionOf(options) ?? 'fp16';
+    const { id: precision, label } = formatNamed(options.precision) ?? defaultFormat;
     const output = root.typedModel(options.model, precision);
     const context = { emit, ...(signal === undefined ? {} : { signal }) };
     const wishes = options.conversion;
@@ -31,10 +31,7 @@ export const convertPhase = ({ options, root }: Run): ForgePhase => ({
     const { converted, kept } = conversion.nodes;
     return {
       found: { conversion },
-      detail: `${formatCount(converted)} of ${formatCount(converted + kept)} floating-point nodes to ${precisionWord(precision)}`,
+      detail: `${formatCount(converted)} of ${formatCount(converted + kept)} floating-point nodes to ${label}`,
     };
   },
 });
-
-const precisionOf = ({ precision }: Run['options']): 'fp16' | 'bf16' | null =>
-  precision === 'fp16' || precision === 'bf16' ? precision : null;

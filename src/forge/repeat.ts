@@ -1,6 +1,7 @@
 import { shellWord } from '../base/process/shell-word.js';
 import { loadArgs } from '../engines/runtime/tensorrt/engine-options.js';
 import { buildWords, conversionWords, quotedName, storeWords, word } from '../engines/store/build-args.js';
+import { formatNamed } from '../formats/precision/formats/index.js';
 import type { ForgeResult } from '../report/result.js';
 import type { ForgeOptions } from './options.js';
 import type { RunRoot } from './run-root.js';
@@ -20,8 +21,8 @@ export function repeatCommands(
   { verify, verifyEngine }: Comparisons,
 ): Repeat {
   const { model, precision } = options;
-  const converts = precision === 'fp16' || precision === 'bf16';
-  const typed = converts ? root.typedModel(model, precision) : null;
+  const format = formatNamed(precision);
+  const typed = format === undefined ? null : root.typedModel(model, format.id);
   const skip = options.skip ?? [];
   const line = (...words: readonly string[]) => ['trtforge', ...words].map(shellWord).join(' ');
   return [

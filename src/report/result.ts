@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ExitCode } from '../errors.js';
+import { formatIds } from '../formats/precision/formats/index.js';
 import { benchResultSchema } from '../quality/bench/result.js';
 import { explainedIssueSchema } from '../quality/explain/explained-issue.js';
 import { verifyResultSchema } from '../quality/verify/result.js';
@@ -45,7 +46,7 @@ const keptRuleSchema = z.object({
 });
 
 const conversionSchema = z.object({
-  precision: z.enum(['fp16', 'bf16']),
+  precision: z.enum(formatIds),
   path: z.string(),
   bytesBefore: z.number(),
   bytesAfter: z.number(),

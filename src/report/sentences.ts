@@ -6,6 +6,7 @@ import {
   formatStatistic,
   plural,
 } from '../base/text/quantity.js';
+import { formatNamed } from '../formats/precision/formats/index.js';
 import type { BenchResult } from '../quality/bench/result.js';
 import type { Measure, VerifiedOutput, VerifyResult } from '../quality/verify/result.js';
 import type {
@@ -27,7 +28,7 @@ export const outcomeWord: Readonly<Record<Outcome, string>> = {
 };
 
 export const precisionWord = (precision: string): string =>
-  ({ fp16: 'FP16', bf16: 'BF16', fp32: 'FP32' })[precision] ?? precision;
+  formatNamed(precision)?.label ?? (precision === 'fp32' ? 'FP32' : precision);
 
 /** A measure as a number again. */
 export const measureNumber = (measure: Measure): number => Number(measure);

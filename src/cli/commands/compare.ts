@@ -1,6 +1,7 @@
 import { plural } from '../../base/text/quantity.js';
 import { outcomeExitCodes, TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
+import { formatIds } from '../../formats/precision/formats/index.js';
 import { checkText, parseCheck } from '../../quality/verify/checks.js';
 import { compareOutputs } from '../../quality/verify/compare.js';
 import type { CompareResult } from '../../quality/verify/compare-result.js';
@@ -28,7 +29,7 @@ export const command = defineCommand({
     precision: choice({
       flags: '--precision <type>',
       describe: 'whose usual limits to use when neither tolerances nor checks are given',
-      choices: ['fp32', 'fp16', 'bf16'],
+      choices: ['fp32', ...formatIds],
       default: 'fp32',
     }),
     ...toleranceOptions,

@@ -3,6 +3,7 @@ import { TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import type { ConversionResult } from '../../formats/precision/conversion.js';
 import { convertModel } from '../../formats/precision/convert.js';
+import { defaultFormat, formatIds } from '../../formats/precision/formats/index.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { choice, text } from '../option.js';
 import { conversionOptions, conversionWishes } from '../options/conversion.js';
@@ -26,8 +27,8 @@ export const command = defineCommand({
     precision: choice({
       flags: '--precision <type>',
       describe: 'the 16-bit type',
-      choices: ['fp16', 'bf16'],
-      default: 'fp16',
+      choices: formatIds,
+      default: defaultFormat.id,
     }),
     ...conversionOptions(),
     externalData: choice({

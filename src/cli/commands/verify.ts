@@ -2,6 +2,7 @@ import { plural } from '../../base/text/quantity.js';
 import { guessLine } from '../../engines/run/guessed-run.js';
 import { type ExitCode, outcomeExitCodes, TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
+import { defaultFormat, formatIds, formatNamed } from '../../formats/precision/formats/index.js';
 import { checkText } from '../../quality/verify/checks.js';
 import type { VerifiedOutput, VerifyResult } from '../../quality/verify/result.js';
 import { verifyModel } from '../../quality/verify/verify.js';
@@ -33,7 +34,7 @@ export const command = defineCommand({
     precision: choice({
       flags: '--precision <type>',
       describe: 'whose tolerances to use (default: the lowest precision in the candidate)',
-      choices: ['fp32', 'fp16', 'bf16'],
+      choices: ['fp32', ...formatIds],
     }),
     shapes: option({
       flags: '--shapes <shapes>',
@@ -82,10 +83,10 @@ function render(result: VerifyResult, output: TextOutput): void {
   output.line(`${bold(result.candidate)} against ${bold(result.reference)}`);
   output.line(dim(`${result.candidateBackend}, ${plural(result.samples, 'sample')}, seed ${result.seed}`));
   if (result.roundedValues > 0) {
-    const sixteen = result.precision === 'bf16' ? 'BF16' : 'FP16';
+    const { label } = formatNamed(result.precision) ?? defaultFormat;
     output.line(
       dim(
-        `${plural(result.roundedValues, 'value')} rounded to ${sixteen} after every step, as a GPU stores them`,
+        `${plural(result.roundedValues, 'value')} rounded to ${label} after every step, as a GPU stores them`,
       ),
     );
   }

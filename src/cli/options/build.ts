@@ -5,6 +5,7 @@ import { type BatchRange, type ProfileRequest, parseProfile } from '../../engine
 import type { ProfileRange } from '../../engines/identity/recipe.js';
 import { parseTarget } from '../../engines/identity/target.js';
 import { TrtforgeError } from '../../errors.js';
+import { formatIds } from '../../formats/precision/formats/index.js';
 import { choice, flag, type OptionTable, type OptionValues, option, text } from '../option.js';
 import { integer, type NamedShape, parseShapes, parseSize } from '../values.js';
 import { assertNothingConverted, conversionOptions, conversionWishes } from './conversion.js';
@@ -48,8 +49,8 @@ export const recipeOptions = {
   ...targetOptions,
   precision: choice({
     flags: '--precision <type>',
-    describe: "fp16 and bf16 convert the graph first; as-is builds the graph's own types",
-    choices: ['as-is', 'fp16', 'bf16'],
+    describe: `${formatIds.join(' and ')} convert the graph first; as-is builds the graph's own types`,
+    choices: ['as-is', ...formatIds],
     default: 'as-is',
   }),
   weaklyTyped: flag({

@@ -1,8 +1,15 @@
 import type { ConversionWishes } from '../../engines/identity/conversion.js';
 import { observeOnOrt } from '../../engines/runtime/onnxruntime/calibrate.js';
 import { TrtforgeError } from '../../errors.js';
+import { formatIds, formats } from '../../formats/precision/formats/index.js';
 import { choice, type OptionValues, option, text } from '../option.js';
 import { integer, number, pattern, splitAtCommas } from '../values.js';
+
+/** Defaults of --data-max lower than the largest value. */
+const dataLimits = formats
+  .filter(({ dataMax, maxFinite }) => dataMax < maxFinite)
+  .map(({ id, dataMax }) => `${dataMax} for ${id}`)
+  .join(', ');
 
 /** How a model is converted; `convert`, `build` and `forge` have the same. `prefix` says in their help what the options belong to. */
 export const conversionOptions = (prefix = '') => ({
@@ -34,7 +41,7 @@ export const conversionOptions = (prefix = '') => ({
   }),
   dataMax: option({
     flags: '--data-max <number>',
-    describe: `${prefix}an activation beyond this in calibration keeps its nodes FP32 (default: 1024 for fp16)`,
+    describe: `${prefix}an activation beyond this in calibration keeps its nodes FP32 (default: ${dataLimits})`,
     parse: number(0),
   }),
   maxReductionDepth: option({
@@ -81,7 +88,7 @@ export function assertNothingConverted(options: ConversionOptionValues): void {
   const useless = judged.find(([, isSaid]) => isSaid)?.[0];
   if (useless === undefined) return;
   throw new TrtforgeError('TF_USAGE', `${useless} is about a conversion, and the model is built as it is.`, {
-    remedy: 'Pass --precision fp16 or bf16, or remove the setting.',
+    remedy: `Pass --precision ${formatIds.join(' or ')}, or remove the setting.`,
   });
 }
 

@@ -4,6 +4,7 @@ import { sha256OfRange } from '../../base/files/digest.js';
 import { TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import { convertModel } from '../../formats/precision/convert.js';
+import { formatNamed } from '../../formats/precision/formats/index.js';
 import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
 import { packageVersion } from '../../version.js';
 import { type Calibration, conversionOptions, rangesFor } from '../identity/conversion.js';
@@ -97,8 +98,9 @@ async function typedModel(
   places: EnginePlaces,
   { emit, signal }: EngineBuildOptions,
 ): Promise<{ readonly path: string; readonly ms: number } | undefined> {
-  const { precision, conversion } = recipe;
-  if (conversion === null || (precision !== 'fp16' && precision !== 'bf16')) return undefined;
+  const { conversion } = recipe;
+  const precision = formatNamed(recipe.precision)?.id;
+  if (conversion === null || precision === undefined) return undefined;
   if (converted !== undefined) return converted;
   const ranges = await rangesFor(modelPath, conversion, calibration, { emit, signal });
   const { ms } = await inPhase('convert', emit, () =>

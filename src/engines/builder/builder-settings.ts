@@ -1,5 +1,6 @@
 import { didYouMean } from '../../base/text/nearest-word.js';
 import { TrtforgeError } from '../../errors.js';
+import { formatNamed, formats } from '../../formats/precision/formats/index.js';
 import type { Generation, NativeSetting } from '../../tensorrt/addon/addon.js';
 import {
   abiTable,
@@ -24,7 +25,7 @@ export interface BuilderSettings {
 }
 
 /** Flags that let a weakly typed builder choose a lower precision; the types of a strongly typed graph decide instead. */
-const PRECISION_FLAGS = ['fp16', 'bf16', 'int8', 'fp8', 'int4', 'fp4'];
+const PRECISION_FLAGS = [...formats.map(({ builderFlag }) => builderFlag), 'int8', 'fp8', 'int4', 'fp4'];
 
 /**
  * Resolves a recipe for a toolchain. An option the version lacks is TF_OPTION_UNSUPPORTED, naming the versions that have it; nothing is dropped.
@@ -128,11 +129,9 @@ function parserFlags({ flags, hardwareCompatibility }: Recipe, version: Versione
 
 function flagSettings(recipe: Recipe, version: VersionedCalls): NativeSetting[] {
   // In a weakly typed network the precision is a permission to the builder; in a typed one the graph holds it already.
-  const asked =
-    !recipe.stronglyTyped && (recipe.precision === 'fp16' || recipe.precision === 'bf16')
-      ? [recipe.precision]
-      : [];
-  return [...new Set([...asked, ...recipe.flags])].map((flag) => {
+  const format = recipe.stronglyTyped ? undefined : formatNamed(recipe.precision);
+  const permitted = format === undefined ? [] : [format.builderFlag];
+  return [...new Set([...permitted, ...recipe.flags])].map((flag) => {
     if (recipe.stronglyTyped && PRECISION_FLAGS.includes(flag)) {
       throw new TrtforgeError(
         'TF_OPTION_UNSUPPORTED',

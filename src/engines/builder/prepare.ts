@@ -8,6 +8,7 @@ import { TrtforgeError } from '../../errors.js';
 import type { EventListener } from '../../events.js';
 import { openModel } from '../../formats/onnx/model.js';
 import { ValueUses } from '../../formats/onnx/value-uses.js';
+import { type FormatId, formatNamed } from '../../formats/precision/formats/index.js';
 import { inlineFunctions } from '../../formats/precision/inline-functions.js';
 import { checkDevice, chosenGpu, visibleGpus } from '../../tensorrt/addon/chosen-gpu.js';
 import {
@@ -33,7 +34,7 @@ import {
 import type { ModelContent } from '../identity/read-model.js';
 import { defaultRecipe, type Recipe } from '../identity/recipe.js';
 import { recipeSchema } from '../identity/recipe-schema.js';
-import { parseTarget, resolveTarget, type TargetRequest } from '../identity/target.js';
+import { parseTarget, resolveTarget, type Target, type TargetRequest } from '../identity/target.js';
 import type { EngineRequest } from './build-engine.js';
 
 /** What a user wants built; all but the model has a default. */
@@ -44,8 +45,8 @@ export interface BuildWishes {
   readonly target?: string | TargetRequest | undefined;
   /** A toolchain, its name or its folder; default: the first found for the target. */
   readonly toolchain?: FoundToolchain | string | undefined;
-  /** `as-is` builds the graph's own types; fp16 and bf16 convert it first. */
-  readonly precision?: 'as-is' | 'fp16' | 'bf16' | undefined;
+  /** `as-is` builds the graph's own types; a format converts it first. */
+  readonly precision?: 'as-is' | FormatId | undefined;
   /** How the conversion goes about it. */
   readonly conversion?: ConversionWishes | undefined;
   /** TensorRT 10: let the builder choose precisions (with `precision` as permission) instead of converting the graph. */
@@ -114,6 +115,7 @@ export async function prepareBuild(wishes: BuildWishes, context: PrepareContext)
     gpuComputeCapability:
       request.product === 'tensorrt' ? machineFacts(wishes.device).gpuComputeCapability : null,
   });
+  assertFormatBuilds(recipe, target);
   return {
     modelPath: wishes.model,
     model: {
@@ -132,6 +134,17 @@ export async function prepareBuild(wishes: BuildWishes, context: PrepareContext)
     cacheFolder: folder,
     content,
   };
+}
+
+/** Throws TF_TARGET_UNSUPPORTED where a typed graph would hold a type that the target's GPUs do not have. */
+function assertFormatBuilds({ precision, conversion }: Recipe, { computeCapabilities }: Target): void {
+  const format = formatNamed(precision);
+  const lowest = format?.computeCapability ?? 0;
+  const lacking = computeCapabilities.find((capability) => capability < lowest);
+  if (format === undefined || conversion === null || lacking === undefined) return;
+  throw new TrtforgeError('TF_TARGET_UNSUPPORTED', `sm_${lacking} has no ${format.label}.`, {
+    remedy: `Choose targets from sm_${lowest} on, or another --precision.`,
+  });
 }
 
 async function chooseTarget(

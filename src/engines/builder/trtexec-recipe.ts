@@ -1,4 +1,6 @@
 import { TrtforgeError } from '../../errors.js';
+import { formatNamed } from '../../formats/precision/formats/index.js';
+import { trtexecPrecisions } from '../../tensorrt/trtexec/flag-table.js';
 import { notInTrtexec, trtexecSwitches } from '../../tensorrt/trtexec/flags.js';
 import type {
   TrtexecBuildRequest,
@@ -9,7 +11,7 @@ import type {
 import { LIBRARY_AVERAGES, type Recipe } from '../identity/recipe.js';
 import type { BuildRequest } from './build-request.js';
 
-const PRECISIONS: readonly string[] = ['fp16', 'bf16', 'int8', 'fp8', 'int4'] satisfies TrtexecPrecision[];
+const isPrecision = (flag: string): flag is TrtexecPrecision => Object.hasOwn(trtexecPrecisions, flag);
 
 /** Files that trtexec reads and writes; all in a folder of its own. */
 export interface TrtexecFiles {
@@ -82,13 +84,13 @@ function typesAndSwitches({
   precision,
   stronglyTyped,
 }: Recipe): Pick<TrtexecBuildRequest, 'precisions' | 'switches'> {
-  const asked = !stronglyTyped && (precision === 'fp16' || precision === 'bf16') ? [precision] : [];
-  const precisions = flags.filter((flag) => PRECISIONS.includes(flag)) as readonly TrtexecPrecision[];
-  const others = flags.filter((flag) => !PRECISIONS.includes(flag) && flag !== 'tf32');
+  const format = stronglyTyped ? undefined : formatNamed(precision);
+  const requested = format === undefined ? flags : [format.builderFlag, ...flags];
+  const others = flags.filter((flag) => !isPrecision(flag) && flag !== 'tf32');
   const switches = others.map((flag): TrtexecSwitch => {
     const known = trtexecSwitches.find((name) => name === flag);
     if (known === undefined) throw notInTrtexec(`builder flag ${flag}`);
     return known;
   });
-  return { precisions: [...new Set([...asked, ...precisions])], switches };
+  return { precisions: [...new Set(requested.filter(isPrecision))], switches };
 }

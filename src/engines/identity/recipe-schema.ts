@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { formatIds } from '../../formats/precision/formats/index.js';
 
 const dims = z.array(z.int().nonnegative());
 
@@ -34,8 +35,8 @@ export const conversionSchema = z.strictObject({
  * it is then the library version in the target that decides. Part of the identity as it stands, so it holds no path and no time.
  */
 export const recipeSchema = z.strictObject({
-  /** What was asked for. `as-is` builds the graph's own types; fp16 and bf16 are converted into a typed graph before the build. */
-  precision: z.enum(['as-is', 'fp32', 'fp16', 'bf16']),
+  /** What was asked for. `as-is` builds the graph's own types; a format is what the graph is converted to before the build. */
+  precision: z.enum(['as-is', 'fp32', ...formatIds]),
   /** How the model is converted before the build; null when it is built as it is. */
   conversion: conversionSchema.nullable(),
   /** True: the graph's types decide (always so on TensorRT 11 and tensorrt-rtx). False: weakly typed, 8.6 and 10.x only. */

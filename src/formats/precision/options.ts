@@ -1,6 +1,6 @@
 import { TrtforgeError } from '../../errors.js';
 import type { Format } from './formats/format.js';
-import { type FormatId, formatIds, formatOf } from './formats/index.js';
+import { type FormatId, formatIds, formatNamed } from './formats/index.js';
 
 /** What the model's own inputs and outputs become: stay as they are (casts go inside), or are converted too. */
 type IoTypes = 'keep' | 'convert';
@@ -37,7 +37,7 @@ export type GivenOptions = Partial<Omit<ConversionOptions, 'format'>> & { readon
 
 /** Fills in the format's defaults. Throws TF_USAGE for a precision that is no format. */
 export function resolveOptions(given: GivenOptions): ConversionOptions {
-  const format = formatOf(given.precision);
+  const format = formatNamed(given.precision);
   if (format === undefined)
     throw new TrtforgeError('TF_USAGE', `\`${given.precision}\` is not a precision to convert to.`, {
       remedy: `Use ${formatIds.join(' or ')}.`,

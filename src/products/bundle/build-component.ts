@@ -10,6 +10,8 @@ import { obtainEngine } from '../../engines/store/obtain-engine.js';
 import type { EngineStores } from '../../engines/store/open-stores.js';
 import { type Trust, verifyTrusted } from '../../engines/store/trust.js';
 import { TrtforgeError } from '../../errors.js';
+import { formatNamed } from '../../formats/precision/formats/index.js';
+import { dtypes } from '../../formats/tensor/dtype.js';
 import type { Component } from './component.js';
 import type { ComponentLog } from './component-log.js';
 import { explainImpossibleProfile, impossibleLine } from './impossible-profile.js';
@@ -123,8 +125,10 @@ function refuseSmall(
 }
 
 /** Bytes of the weights in the precision that the builder is given; an upper bound, since some stay FP32. */
-export const typedWeightBytes = ({ identity, content }: PreparedBuild): number =>
-  ['fp16', 'bf16'].includes(identity.recipe.precision) ? content.weightBytes / 2 : content.weightBytes;
+export const typedWeightBytes = ({ identity, content }: PreparedBuild): number => {
+  const { dtype } = formatNamed(identity.recipe.precision) ?? { dtype: 'float32' };
+  return (content.weightBytes * dtypes[dtype].bits) / dtypes.float32.bits;
+};
 
 export const trtexecLogFolder = (logs: string, component: string): string =>
   join(logs, `.trtexec-${component}`);

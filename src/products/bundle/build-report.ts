@@ -8,6 +8,7 @@ import { targetText } from '../../engines/identity/target.js';
 import { engineArgs } from '../../engines/runtime/tensorrt/engine-options.js';
 import { buildWords, storeWords, word } from '../../engines/store/build-args.js';
 import { ExitCode, type TrtforgeError } from '../../errors.js';
+import { fp16 } from '../../formats/precision/formats/fp16.js';
 import { packageVersion } from '../../version.js';
 import { bundleWords } from './bundle-args.js';
 import type { BundleRequest } from './bundle-request.js';
@@ -51,7 +52,7 @@ export function reportOf(run: BundleRun, thrown: TrtforgeError | undefined, time
     report: describesTheFolder(run, thrown) ? reportPath(request) : null,
     timing_cache: first === undefined ? null : run.timingCacheFor(first),
     device: run.device,
-    fp16: precision === 'fp16',
+    fp16: precision === fp16.id,
     precision,
     builder: request.builder ?? 'native',
     target: first === undefined ? null : targetText(first.identity.target),

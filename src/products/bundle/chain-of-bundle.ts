@@ -1,5 +1,6 @@
 import type { PreparedBuild } from '../../engines/builder/prepare.js';
 import { openSession } from '../../engines/runtime/open-session.js';
+import { formatNamed } from '../../formats/precision/formats/index.js';
 import type { BundleRequest } from './bundle-request.js';
 import type { ChainCheck } from './chain-schema.js';
 import {
@@ -87,7 +88,7 @@ export function chainOf(
     facts,
     features: featureShape(by.encoder),
     ...check,
-    precision: recipe.precision === 'fp16' || recipe.precision === 'bf16' ? recipe.precision : 'as-is',
+    precision: formatNamed(recipe.precision)?.id ?? 'as-is',
   };
   const reference = (name: ChainedComponent) => onnxRuntime(by[name].onnx);
   return {

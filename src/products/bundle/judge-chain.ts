@@ -1,16 +1,10 @@
+import { type FormatId, formatNamed } from '../../formats/precision/formats/index.js';
 import { type DecisionDifference, DecisionTally, type Sided } from '../../quality/tasks/decisions.js';
-import { closeCallShare, type Rounding } from '../../quality/tasks/low-margin.js';
+import { lowMarginShare } from '../../quality/tasks/low-margin.js';
 import type { Decision } from '../../quality/tasks/transducer-decoder.js';
 import type { ChainCheck, ChainDifference, ComponentDrift } from './chain-schema.js';
 
-export type ChainPrecision = 'as-is' | 'fp16' | 'bf16';
-
-/** What each precision rounds to; engines of FP32 models may use TF32. */
-const roundingOf: Readonly<Record<ChainPrecision, Rounding>> = {
-  'as-is': 'tf32',
-  fp16: 'fp16',
-  bf16: 'bf16',
-};
+export type ChainPrecision = 'as-is' | FormatId;
 
 /** One sample: what the reference decided, what the candidate decides led along it, and what it decides alone. */
 export interface DecodedSample {
@@ -36,7 +30,8 @@ type Judged = Pick<
 /** Counts and lists where a candidate decided otherwise. It fails where a difference is no close call, where the logits as a whole have
  * moved by more than a rounding does, and where one is not finite. */
 export function judgeDecisions(samples: readonly DecodedSample[], precision: ChainPrecision): Judged {
-  const share = closeCallShare[roundingOf[precision]];
+  // Engines of FP32 models may use TF32.
+  const share = lowMarginShare(formatNamed(precision)?.id ?? 'tf32');
   const tally = new DecisionTally(share);
   const agreed = { token: 0, duration: 0 };
   let notFinite = 0;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { TrtforgeError } from '../../errors.js';
 import { type DecisionDetails, decisionDetailsSchema } from '../../quality/tasks/decisions.js';
-import { closeCallShare, roundingSchema } from '../../quality/tasks/low-margin.js';
+import { lowMarginShare, roundingSchema } from '../../quality/tasks/low-margin.js';
 import type { TaskContext, TaskKind } from '../../quality/tasks/task.js';
 import type { TokenDecoder } from '../../quality/tasks/token-decoder.js';
 import { TokenTask } from '../../quality/tasks/tokens.js';
@@ -32,7 +32,7 @@ export const taskKind: TaskKind<z.infer<typeof settingsSchema>, DecisionDetails>
     const decoder = await openDecoder(path, context);
     try {
       const own = swap === undefined ? null : await openOwn(swap, decoder, context);
-      return new TokenTask(taskKind, { output, lengths, decoder, own, share: closeCallShare[rounding] });
+      return new TokenTask(taskKind, { output, lengths, decoder, own, share: lowMarginShare(rounding) });
     } catch (error) {
       await decoder.close();
       throw error;

@@ -3,6 +3,7 @@ import { conversionOptions, rangesFor } from '../../engines/identity/conversion.
 import { TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import { convertModel } from '../../formats/precision/convert.js';
+import { formatNamed } from '../../formats/precision/formats/index.js';
 import { signalOf, type WorkContext } from './work-context.js';
 
 /** Converts a model as its recipe says, to `BASE.PRECISION.onnx`. Throws what `convertModel` throws. */
@@ -11,8 +12,9 @@ export async function typedModel(
   base: string,
   context: WorkContext,
 ): Promise<{ readonly path: string; readonly ms: number }> {
-  const { precision, conversion } = recipe;
-  if (conversion === null || (precision !== 'fp16' && precision !== 'bf16'))
+  const { conversion } = recipe;
+  const precision = formatNamed(recipe.precision)?.id;
+  if (conversion === null || precision === undefined)
     throw new TrtforgeError('TF_INTERNAL', `${modelPath} is built as it is; there is nothing to convert.`);
   const ranges = await rangesFor(modelPath, conversion, calibration, context);
   const path = `${base}.${precision}.onnx`;

@@ -8,7 +8,7 @@ import {
   metricsOfDecisions,
   outcomeOfDecisions,
 } from './decisions.js';
-import { closeCallShare, roundingSchema } from './low-margin.js';
+import { lowMarginShare, roundingSchema } from './low-margin.js';
 import { type Sample, SampleDigest, type Task, type TaskKind, type TaskResult } from './task.js';
 import { largestOf } from './transducer-decoder.js';
 
@@ -27,7 +27,7 @@ export const argmax: TaskKind<z.infer<typeof settingsSchema>, DecisionDetails> =
   settings: settingsSchema,
   details: decisionDetailsSchema,
   module: null,
-  open: async ({ output, rounding }) => new ArgmaxTask(output, closeCallShare[rounding]),
+  open: async ({ output, rounding }) => new ArgmaxTask(output, lowMarginShare(rounding)),
 };
 
 /**

@@ -1,17 +1,16 @@
 import { z } from 'zod';
+import { formatIds, formatNamed } from '../../formats/precision/formats/index.js';
+
+/** What the candidate's arithmetic rounds to. */
+export const roundingSchema = z.enum(['fp32', 'tf32', ...formatIds]);
+export type Rounding = z.infer<typeof roundingSchema>;
 
 /**
  * How small a lead over the second best may be, as a share of the scores' root mean square, for a rounding to turn it: some ten to some hundred roundings of
- * the type (2^-11 for TF32 and FP16, 2^-8 for BF16, 2^-24 for FP32).
+ * the type (2^-11 for TF32, 2^-24 for FP32).
  */
-export const closeCallShare = { fp32: 1e-5, tf32: 0.005, fp16: 0.02, bf16: 0.16 } as const satisfies Record<
-  Rounding,
-  number
->;
-
-/** What the candidate's arithmetic rounds to. */
-export const roundingSchema = z.enum(['fp32', 'tf32', 'fp16', 'bf16']);
-export type Rounding = z.infer<typeof roundingSchema>;
+export const lowMarginShare = (rounding: Rounding): number =>
+  formatNamed(rounding)?.lowMarginShare ?? (rounding === 'tf32' ? 0.005 : 1e-5);
 
 /** Whether a lead over the second best is within what rounding explains; `scores` are all that was chosen among. */
 export const isCloseCall = (margin: number, scores: Float32Array, share: number): boolean =>

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { formatIds } from '../../formats/precision/formats/index.js';
 import { outputFormats } from './output-set.js';
 import { outcomeSchema, verifiedOutputSchema } from './result.js';
 
@@ -18,7 +19,7 @@ export const compareResultSchema = z.object({
   candidate: sideSchema,
   reference: sideSchema,
   /** What the usual limits are for. */
-  precision: z.enum(['fp32', 'fp16', 'bf16']),
+  precision: z.enum(['fp32', ...formatIds]),
   /** How many runs of both were compared, in order. */
   runs: z.number(),
   /** By the reference's names. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { describedInputSchema } from '../../engines/run/run-result.js';
+import { formatIds } from '../../formats/precision/formats/index.js';
 
 /** Numbers that JSON cannot hold travel by name. */
 export const measureSchema = z.union([z.number(), z.literal(['NaN', 'Infinity', '-Infinity'])]);
@@ -95,7 +96,7 @@ export const verifyResultSchema = z.object({
   referenceBackend: z.string(),
   candidateBackend: z.string(),
   /** What the tolerances are for. */
-  precision: z.enum(['fp32', 'fp16', 'bf16']),
+  precision: z.enum(['fp32', ...formatIds]),
   /** Values that were computed in float32 and rounded to 16 bits, as a GPU stores them; 0 when the candidate has none. */
   roundedValues: z.number(),
   seed: z.number(),

@@ -5,10 +5,12 @@ import { quotedName } from '../../engines/store/build-args.js';
 import { TrtforgeError } from '../../errors.js';
 import { type GraphTypes, inferDtypes } from '../../formats/onnx/dtype-inference.js';
 import type { ModelProto } from '../../formats/onnx/onnx_pb.js';
+import type { Format } from '../../formats/precision/formats/format.js';
+import { type FormatId, formatNamed, formats } from '../../formats/precision/formats/index.js';
 import type { Tolerance } from '../../formats/tensor/compare/pair-sums.js';
 import { type AskedCheck, type ResolvedCheck, resolveChecks } from './checks.js';
 
-export type VerifyPrecision = 'fp32' | 'fp16' | 'bf16';
+export type VerifyPrecision = 'fp32' | FormatId;
 
 /** A tolerance in the units of an output, and where it comes from. */
 export interface JustifiedTolerance extends Tolerance {
@@ -21,20 +23,14 @@ export interface AskedTolerance {
   readonly value: number;
 }
 
-const bases: Readonly<Record<VerifyPrecision, { readonly bound: number; readonly why: string }>> = {
-  fp32: {
-    bound: 1e-5,
-    why: 'FP32 against FP32: 1e-5, what Polygraphy allows by default; only the order of sums differs',
-  },
-  fp16: {
-    bound: 5e-3,
-    why: "FP16 against FP32: 5e-3, NVIDIA's own bound for strongly typed models against their original",
-  },
-  bf16: {
-    bound: 4e-2,
-    why: 'BF16 against FP32: 4e-2, eight times the bound for FP16, as BF16 keeps 8 significant bits where FP16 keeps 11',
-  },
+const fp32: Format['tolerance'] = {
+  bound: 1e-5,
+  why: 'FP32 against FP32: 1e-5, what Polygraphy allows by default; only the order of sums differs',
+  differing: 0,
 };
+
+const toleranceOf = (precision: VerifyPrecision): Format['tolerance'] =>
+  formatNamed(precision)?.tolerance ?? fp32;
 
 /** What decides about one output, in its own units. */
 export interface Limits {
@@ -79,7 +75,7 @@ export function limitsFor(
     readonly checks?: readonly AskedCheck[];
   },
 ): Limits {
-  const { bound, why } = bases[precision];
+  const { bound, why } = toleranceOf(precision);
   const atol = askedFor(output, asked.atol);
   const rtol = askedFor(output, asked.rtol);
   const checks = resolveChecks(output, asked.checks ?? []);
@@ -124,13 +120,6 @@ export function checkTolerances(asked: readonly AskedTolerance[]): void {
   );
 }
 
-/** How many integers or booleans may differ: none in the same precision; near ties of an ArgMax fall the other way in 16 bits. */
-const allowedDifferences: Readonly<Record<VerifyPrecision, number>> = {
-  fp32: 0,
-  fp16: 0.01,
-  bf16: 0.01,
-};
-
 /** What integers and booleans may be off, and the share of them that may be off by more. */
 export interface ExactLimits {
   readonly tolerance: Tolerance;
@@ -148,16 +137,15 @@ export function exactLimitsFor(
   const own = (asked: readonly AskedTolerance[]) => asked.findLast(({ name }) => name === output)?.value;
   const [absolute, relative] = [own(atol), own(rtol)];
   if (absolute === undefined && relative === undefined)
-    return { tolerance: { absolute: 0, relative: 0 }, asked: null, share: allowedDifferences[precision] };
+    return { tolerance: { absolute: 0, relative: 0 }, asked: null, share: toleranceOf(precision).differing };
   const asked = { absolute: absolute ?? 0, relative: relative ?? 0, why: 'as asked for' };
   return { tolerance: asked, asked, share: 0 };
 }
 
 /** The precision of an engine, by its recipe; a model built as it is gets the tolerances of FP32. */
-export const precisionOfRecipe = (precision: string): VerifyPrecision =>
-  precision === 'fp16' || precision === 'bf16' ? precision : 'fp32';
+export const precisionOfRecipe = (precision: string): VerifyPrecision => formatNamed(precision)?.id ?? 'fp32';
 
-/** The lowest precision that a model computes in. */
+/** The lowest precision that a model computes in: of the formats among its types the one with the widest tolerance. */
 export function precisionOf(model: ModelProto): VerifyPrecision {
   const types = new Set<string>();
   const collect = (graph: GraphTypes) => {
@@ -165,8 +153,10 @@ export function precisionOf(model: ModelProto): VerifyPrecision {
     for (const body of graph.bodies.values()) collect(body);
   };
   collect(inferDtypes(model).graph);
-  if (types.has('bfloat16')) return 'bf16';
-  return types.has('float16') ? 'fp16' : 'fp32';
+  const [widest] = formats
+    .filter(({ dtype }) => types.has(dtype))
+    .sort((a, b) => b.tolerance.bound - a.tolerance.bound);
+  return widest?.id ?? 'fp32';
 }
 
 /** A tolerance as the command line takes it: `name:0.01`. */

@@ -12,6 +12,7 @@ import { shapeText } from '../../engines/store/build-args.js';
 import { TrtforgeError } from '../../errors.js';
 import { type EventListener, ignoreEvents } from '../../events.js';
 import { openModel } from '../../formats/onnx/model.js';
+import { type FormatId, formats } from '../../formats/precision/formats/index.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import { judgeRuns, outcomesOf } from './judge-runs.js';
 import { checkRules, type JudgedOutput } from './judged.js';
@@ -112,7 +113,7 @@ export async function verifyModel(
     ? await findRepair({
         request,
         precision: converted,
-        ioTypes: candidateRun.found.inputs.some(({ dtype }) => /^b?float16$/.test(dtype))
+        ioTypes: candidateRun.found.inputs.some((input) => formats.some(({ dtype }) => dtype === input.dtype))
           ? 'convert'
           : 'keep',
         ms: performance.now() - started,
@@ -228,7 +229,7 @@ const doubted = (judged: JudgedOutput, doubt: string | undefined): JudgedOutput 
     : { output: { ...judged.output, outcome: 'inconclusive', reasons: [doubt] }, failures: [] };
 
 /** What an FP32 reference was converted to, as far as types tell; false where it was not. */
-function conversionOf({ reference, candidate }: VerifyRequest): 'fp16' | 'bf16' | false {
+function conversionOf({ reference, candidate }: VerifyRequest): FormatId | false {
   if (isEngineFile(candidate) || detectPrecision(reference) !== 'fp32') return false;
   const precision = detectPrecision(candidate);
   return precision === 'fp32' ? false : precision;

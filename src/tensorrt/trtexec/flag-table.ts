@@ -10,6 +10,15 @@ const always: Availability = { since: FIRST, until: null };
 const since = (version: string): Availability => ({ since: version, until: null });
 const before = (version: string, from = FIRST): Availability => ({ since: from, until: version });
 
+/** Flags that permit a type in a weakly typed network. */
+export const trtexecPrecisions = {
+  fp16: before('11.0'),
+  bf16: before('11.0', '9.1'),
+  int8: before('11.0'),
+  fp8: before('11.0'),
+  int4: before('11.0', '10.1'),
+} as const;
+
 /**
  * Every flag that trtforge passes, with the versions that take it: read from trtexec's own parser in the public source, tag by tag (8.6.1, 9.1 and 9.3,
  * every 10.x to 10.16, 11.0, 11.1). A flag that 11 still takes without effect counts as gone, so that nothing is passed in vain.
@@ -27,11 +36,7 @@ export const trtexecFlags = {
   useProfile: since('9.1'),
   memPoolSize: always,
   stronglyTyped: before('11.0', '9.1'),
-  fp16: before('11.0'),
-  bf16: before('11.0', '9.1'),
-  int8: before('11.0'),
-  fp8: before('11.0'),
-  int4: before('11.0', '10.1'),
+  ...trtexecPrecisions,
   noTF32: always,
   precisionConstraints: before('11.0'),
   layerPrecisions: before('11.0'),

@@ -82,7 +82,8 @@ function addTypes(line: CommandLine, request: TrtexecBuildRequest, version: stri
     if (line.takes('stronglyTyped')) line.add('stronglyTyped');
     else if (!isWithin(version, { since: '11.0', until: null }))
       throw line.refused('strongly typed networks', 'trtexec 9.1 and newer');
-  } else if (!line.takes('fp16')) throw line.refused('weakly typed networks', 'trtexec 8.6 to 10.x');
+  } else if (isWithin(version, { since: '11.0', until: null }))
+    throw line.refused('weakly typed networks', 'trtexec 8.6 to 10.x');
   for (const precision of precisions) {
     if (precision === 'int8') {
       throw new TrtforgeError(

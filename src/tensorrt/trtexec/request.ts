@@ -1,3 +1,4 @@
+import type { trtexecPrecisions } from './flag-table.js';
 /** A range of one input: dimensions, or the values of a shape tensor; trtexec writes both alike. */
 export interface TrtexecRange {
   readonly min: readonly number[];
@@ -26,7 +27,7 @@ export type TrtexecSwitch =
   | 'obey-precision-constraints'
   | 'prefer-precision-constraints';
 
-export type TrtexecPrecision = 'fp16' | 'bf16' | 'int8' | 'fp8' | 'int4';
+export type TrtexecPrecision = keyof typeof trtexecPrecisions;
 
 export type TrtexecPool = 'workspace' | 'tacticSharedMem' | 'dlaSRAM' | 'dlaLocalDRAM' | 'dlaGlobalDRAM';
 

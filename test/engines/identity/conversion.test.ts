@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { type Calibration, conversionRecipe, rangesFor } from '../../../src/engines/identity/conversion.js';
+import { type IdentityDocument, identityDigest } from '../../../src/engines/identity/identity.js';
+import { defaultRecipe } from '../../../src/engines/identity/recipe.js';
 import { conversionSchema } from '../../../src/engines/identity/recipe-schema.js';
 import { ignoreEvents } from '../../../src/events.js';
 import { CONVERSION_REVISION } from '../../../src/formats/precision/revision.js';
@@ -65,5 +67,42 @@ describe('the recipe of a conversion', () => {
     expect(await rangesFor('m.onnx', recipe, calibration, context)).toBe(ranges);
     expect(asked).toEqual([['m.onnx', samples]]);
     expect(await rangesFor('m.onnx', conversionRecipe('fp16'), undefined, context)).toBeUndefined();
+  });
+});
+
+describe('an engine of a converted model', () => {
+  const target = {
+    product: 'tensorrt-rtx',
+    version: '1.7.1.116',
+    cudaMajor: null,
+    computeCapabilities: [89],
+    os: 'linux',
+    arch: 'x86_64',
+  } as const;
+  const everything = {
+    ioTypes: 'convert',
+    keepNodes: [/b/i, /^a/],
+    keepOps: new Set(['Softmax', 'Add']),
+    convertOps: new Set(['Exp']),
+    initMax: 12,
+    dataMax: 34,
+    maxReductionDepth: 56,
+  } as const;
+
+  // Recorded before formats were objects: stores hold engines under these names.
+  test.each([
+    ['fp16', {}, '7ac13045e6f7b372ea31a3047583fbda4f1374b56e3fcde5952c3a48c4b37cd4'],
+    ['fp16', everything, '7b2219e8fb2d30842d17b9742f41aba404a39d944562a847aaf11fcf5fbc36ef'],
+    ['bf16', {}, '052cfa319d41679b5e3f9f966b80d4fc859bb95bfaa4a8322a73cc3b058c8413'],
+    ['bf16', everything, '2f7d5c7069d65690be6a583e7af01d0860bfb064a42db980d4ebee4b980a5842'],
+  ] as const)('of %s with %o keeps its identity', (precision, options, digest) => {
+    const recipe = { ...defaultRecipe, precision, conversion: conversionRecipe(precision, options) };
+    const document: IdentityDocument = {
+      schema: 'trtforge.identity/1',
+      model: 'a'.repeat(64),
+      recipe,
+      target: { ...target, computeCapabilities: [...target.computeCapabilities] },
+    };
+    expect(identityDigest(document)).toBe(digest);
   });
 });

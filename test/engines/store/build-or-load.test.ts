@@ -305,6 +305,7 @@ describe('requests that cannot be met stop before any build', () => {
     ['TF_PROFILE_MISSING', 'no profile', { profiles: [] }],
     ['TF_PROFILE_INVALID', 'an unknown input', { profiles: ['y:1x64'] }],
     ['TF_TARGET_UNSUPPORTED', 'Hopper for tensorrt-rtx', { target: 'tensorrt-rtx:sm_90' }],
+    ['TF_TARGET_UNSUPPORTED', 'BF16 for Turing', { target: 'tensorrt-rtx:sm_75', precision: 'bf16' }],
     ['TF_FILE_NOT_FOUND', 'no model', { model: '/nowhere/m.onnx' }],
     ['TF_FILE_NOT_FOUND', 'no plug-in', { plugins: ['/nowhere/plugin.so'] }],
   ])('%s: %s', async (code, _what, wishes) => {

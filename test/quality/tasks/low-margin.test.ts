@@ -3,7 +3,7 @@ import { floatTensor } from '../../../src/formats/tensor/values.js';
 import { reasonsOfTask } from '../../../src/products/streaming/task/sentences.js';
 import { argmax } from '../../../src/quality/tasks/argmax.js';
 import { type DecisionDetails, outcomeOfDecisions } from '../../../src/quality/tasks/decisions.js';
-import { closeCallShare, isCloseCall, type Rounding } from '../../../src/quality/tasks/low-margin.js';
+import { isCloseCall, lowMarginShare, type Rounding } from '../../../src/quality/tasks/low-margin.js';
 import type { TaskResult } from '../../../src/quality/tasks/task.js';
 
 const identity = {
@@ -28,13 +28,15 @@ async function turned(margin: number, rounding: Rounding): Promise<TaskResult<De
 describe('a decision that a rounding may turn', () => {
   it('is one whose margin is a small share of the scores, by what the candidate rounds to', () => {
     const scores = Float32Array.of(1, -1, 1, -1);
-    expect(Object.values(closeCallShare).map((share) => isCloseCall(0.01, scores, share))).toEqual([
+    const roundings = ['fp32', 'tf32', 'fp16', 'bf16'] as const;
+    expect(roundings.map(lowMarginShare)).toEqual([1e-5, 0.005, 0.02, 0.16]);
+    expect(roundings.map((one) => isCloseCall(0.01, scores, lowMarginShare(one)))).toEqual([
       false,
       false,
       true,
       true,
     ]);
-    expect(isCloseCall(0, new Float32Array(4), closeCallShare.fp32)).toBe(true);
+    expect(isCloseCall(0, new Float32Array(4), lowMarginShare('fp32'))).toBe(true);
   });
 
   it('is counted and reported, and does not fail the task', async () => {

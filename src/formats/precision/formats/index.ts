@@ -9,7 +9,7 @@ export type FormatId = (typeof formats)[number]['id'];
 export const formatIds: readonly FormatId[] = formats.map(({ id }) => id);
 
 /** The format of a recipe's or an option's precision; undefined for `as-is`, `fp32` and everything else. */
-export const formatOf = (precision: string | null | undefined): (typeof formats)[number] | undefined =>
+export const formatNamed = (precision: string | null | undefined): (typeof formats)[number] | undefined =>
   formats.find(({ id }) => id === precision);
 
 /** The format that a command uses when none is requested. */

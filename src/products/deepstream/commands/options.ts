@@ -6,6 +6,7 @@ import { timeoutOption } from '../../../cli/options/timeout.js';
 import { integer, number, splitAtCommas } from '../../../cli/values.js';
 import { parseBuilderConfig } from '../../../engines/identity/builder-config.js';
 import { TrtforgeError } from '../../../errors.js';
+import { defaultFormat, formatIds } from '../../../formats/precision/formats/index.js';
 import { benchTools } from '../../../quality/bench/bench-with.js';
 import type { StreamsLimits } from '../decision.js';
 import { seedMode } from '../effects.js';
@@ -127,9 +128,9 @@ export const sizeOptions = {
   toolchain: buildOptions.toolchain,
   precision: choice({
     flags: '--precision <type>',
-    describe: "fp16 and bf16 convert the model first; as-is builds the graph's own types",
-    choices: ['fp16', 'bf16', 'as-is'],
-    default: 'fp16',
+    describe: `${formatIds.join(' and ')} convert the model first; as-is builds the graph's own types`,
+    choices: [...formatIds, 'as-is'],
+    default: defaultFormat.id,
   }),
   weaklyTyped: buildOptions.weaklyTyped,
   workspace: buildOptions.workspace,

@@ -1,5 +1,6 @@
 import type { Binding } from '../../../engines/runtime/session.js';
 import { type EventListener, ignoreEvents, inPhase } from '../../../events.js';
+import { defaultFormat, formatNamed } from '../../../formats/precision/formats/index.js';
 import type { Rounding } from '../../../quality/tasks/low-margin.js';
 import type { TaskKind } from '../../../quality/tasks/task.js';
 import { type StreamPlan, streamPlan } from '../compare/plan.js';
@@ -114,9 +115,10 @@ export async function runParity(
 
 /** What the candidate rounds to, as far as is known; the coarser of two where it is not. */
 function roundingOf({ built, isFullFloat32 }: OpenCandidate): Rounding {
-  if (built?.precision === 'fp16' || built?.precision === 'bf16') return built.precision;
+  const format = formatNamed(built?.precision);
+  if (format !== undefined) return format.id;
   if (isFullFloat32) return 'fp32';
-  return built === null ? 'fp16' : 'tf32';
+  return built === null ? defaultFormat.id : 'tf32';
 }
 
 const NOT_JUDGED = { kind: 'not-judged', why: 'no decoder given' } as const;
