@@ -37,7 +37,7 @@ const LIST_PEER = PEER.replace(
   'return np.asarray(t, dtype=np.float32)',
 );
 
-/** Reading a streaming reference whose lines have 67 MB, every tensor decoded; a 20 GB file is read at the same rate with the same memory. */
+/** Reading a streaming reference whose lines have 67 MB, every tensor decoded; memory is that of a line, a few times over, however long the file. */
 export const reference: BenchCase = {
   name: 'reference',
   run: (context) => {
@@ -68,7 +68,7 @@ export const reference: BenchCase = {
             ...(peers && {
               peer: { name: 'Python', figure: rate(path, [peers.python, '-c', PEER, path, '2']) },
             }),
-            bar: { limit: 1000, better: 'higher' },
+            bar: { limit: 500, better: 'higher' },
           },
           {
             what: 'tensors as nested lists of numbers',
@@ -77,6 +77,7 @@ export const reference: BenchCase = {
             ...(peers && {
               peer: { name: 'Python', figure: rate(lists, [peers.python, '-c', LIST_PEER, lists, '2']) },
             }),
+            bar: { limit: 500, better: 'higher' },
           },
           ...(peakBytes === null
             ? []
@@ -85,7 +86,7 @@ export const reference: BenchCase = {
                   what: 'peak memory',
                   unit: 'MB' as const,
                   ours: peakBytes / 1e6,
-                  bar: { limit: 400, better: 'lower' as const },
+                  bar: { limit: 700, better: 'lower' as const },
                 },
               ]),
         ],

@@ -1,7 +1,8 @@
+import { constants } from 'node:buffer';
 import { type ByteSource, bytesSource, openFile } from '../../base/files/byte-source.js';
+import { readText } from '../../base/files/files.js';
+import { pythonJson } from '../../base/text/lenient-json.js';
 import { TrtforgeError } from '../../errors.js';
-import { base64Source } from './base64-source.js';
-import { type JsonNode, JsonSpan, readJsonSpans, spanText } from './json-spans.js';
 import { type LoadedSlot, npyReader } from './npy.js';
 import { npzOver } from './npz.js';
 import type { TensorReader } from './tensor-reader.js';
@@ -24,84 +25,105 @@ const LEGACY = /^__polygraphy_encoded_(\w+)$/;
 
 /**
  * Opens what `polygraphy run --save-outputs` or `--save-inputs` wrote: results of runners (RunResults), or a list of inputs, in the dialect of any version:
- * arrays as npy or npz in base64 or, long ago, in Latin-1. Tensors are decoded where they are read.
- * Throws TF_TENSOR_FILE_INVALID, TF_TENSOR_UNSUPPORTED (tensors that PyTorch pickled), TF_FILE_….
+ * arrays as npy or npz in base64 or, long ago, in Latin-1. The text stays in memory, tensors are decoded where they are read.
+ * Throws TF_TENSOR_FILE_INVALID, also beyond the longest string of Node.js (512 MB), TF_TENSOR_UNSUPPORTED (tensors that PyTorch pickled), TF_FILE_….
  */
 export function openPolygraphy(path: string, slot: LoadedSlot): PolygraphyFile {
+  return { runners: runnersOf(path, parsedFile(path), slot), close: () => {} };
+}
+
+type JsonObject = Readonly<Record<string, unknown>>;
+const isObject = (node: unknown): node is JsonObject =>
+  typeof node === 'object' && node !== null && !Array.isArray(node);
+
+function parsedFile(path: string): unknown {
   const source = openFile(path);
+  source.close();
+  if (source.size > constants.MAX_STRING_LENGTH) {
+    throw new TrtforgeError(
+      'TF_TENSOR_FILE_INVALID',
+      `${path} has ${source.size} bytes, too many to be read as JSON.`,
+      {
+        remedy: 'Save fewer iterations to one file, or save the tensors as npz.',
+      },
+    );
+  }
+  const text = readText(path, constants.MAX_STRING_LENGTH, 'TF_TENSOR_FILE_INVALID');
   try {
-    return { runners: runnersOf(source, readJsonSpans(source), slot), close: () => source.close() };
-  } catch (error) {
-    source.close();
-    throw error;
+    return pythonJson(text);
+  } catch (cause) {
+    throw invalid(path, cause instanceof Error ? cause.message : String(cause));
   }
 }
 
-function runnersOf(source: ByteSource, root: JsonNode, slot: LoadedSlot): readonly RecordedRunner[] {
-  const tensorsOf = (node: JsonNode) => namedTensors(source, node, slot);
+function runnersOf(path: string, root: unknown, slot: LoadedSlot): readonly RecordedRunner[] {
+  const tensorsOf = (node: unknown) => namedTensors(path, node, slot);
   if (Array.isArray(root)) return [{ name: null, iterations: root.map(tensorsOf) }];
-  if (!(root instanceof Map)) throw invalid(source.path, 'it is neither results nor inputs');
-  const list = root.get('lst');
+  if (!isObject(root)) throw invalid(path, 'it has neither results nor inputs');
+  const list = root.lst;
   if (list === undefined) return [{ name: null, iterations: [tensorsOf(root)] }];
-  if (!Array.isArray(list)) throw invalid(source.path, 'its results are no list');
-  return list.map((entry) => {
-    const [name, iterations] = Array.isArray(entry) ? entry : [];
+  if (!Array.isArray(list)) throw invalid(path, 'its results are not a list');
+  return list.map((entry: unknown) => {
+    const [name, iterations] = Array.isArray(entry) ? (entry as unknown[]) : [];
     if (typeof name !== 'string' || !Array.isArray(iterations))
-      throw invalid(source.path, 'a runner has no name or no iterations');
+      throw invalid(path, 'a runner has no name or no iterations');
     return { name, iterations: iterations.map(tensorsOf) };
   });
 }
 
 /** The tensors of one iteration: an IterationResult, or a dictionary of arrays. */
-function namedTensors(
-  source: ByteSource,
-  node: JsonNode,
-  slot: LoadedSlot,
-): ReadonlyMap<string, TensorReader> {
-  const outputs = node instanceof Map && classOf(node) === 'IterationResult' ? node.get('outputs') : node;
-  if (!(outputs instanceof Map)) throw invalid(source.path, 'an iteration has no tensors');
+function namedTensors(path: string, node: unknown, slot: LoadedSlot): ReadonlyMap<string, TensorReader> {
+  const outputs = isObject(node) && classOf(node) === 'IterationResult' ? node.outputs : node;
+  if (!isObject(outputs)) throw invalid(path, 'an iteration has no tensors');
   const tensors = new Map<string, TensorReader>();
-  for (const [name, value] of outputs) {
+  for (const [name, value] of Object.entries(outputs)) {
     if (name === CLASS || LEGACY.test(name)) continue;
-    tensors.set(name, tensorOf(source, name, value, slot));
+    tensors.set(name, tensorOf(path, name, value, slot));
   }
   return tensors;
 }
 
-function tensorOf(source: ByteSource, name: string, node: JsonNode, slot: LoadedSlot): TensorReader {
-  const inner =
-    node instanceof Map && /^Lazy(Numpy)?Array$/.test(classOf(node) ?? '') ? node.get('values') : node;
-  if (!(inner instanceof Map)) throw invalid(source.path, `${name} is no array`);
-  if (inner.has('tensor')) {
-    throw new TrtforgeError(
-      'TF_TENSOR_UNSUPPORTED',
-      `${name} in ${source.path} is a pickled PyTorch tensor.`,
-      {
-        remedy: 'Let Polygraphy save NumPy arrays, or save the tensors as npz.',
-      },
-    );
+function tensorOf(path: string, name: string, node: unknown, slot: LoadedSlot): TensorReader {
+  const inner = isObject(node) && /^Lazy(Numpy)?Array$/.test(classOf(node) ?? '') ? node.values : node;
+  if (!isObject(inner)) throw invalid(path, `${name} is not an array`);
+  if (Object.hasOwn(inner, 'tensor')) {
+    throw new TrtforgeError('TF_TENSOR_UNSUPPORTED', `${name} in ${path} is a pickled PyTorch tensor.`, {
+      remedy: 'Let Polygraphy save NumPy arrays, or save the tensors as npz.',
+    });
   }
-  const content = inner.get('array');
-  if (!(content instanceof JsonSpan) && typeof content !== 'string')
-    throw invalid(source.path, `${name} has no array`);
-  const bytes = payload(source, content);
-  const named: ByteSource = { ...bytes, path: `${name} in ${source.path}` };
-  if (startOf(bytes) !== 'PK') return npyReader(named, slot);
-  const archive = npzOver(named);
+  const content = inner.array;
+  if (typeof content !== 'string') throw invalid(path, `${name} has no array`);
+  const file = payload(`${name} in ${path}`, content);
+  if (startOf(file) !== 'PK') return npyReader(file, slot);
+  const archive = npzOver(file);
   const [first] = archive.names;
-  if (first === undefined) throw invalid(source.path, `the archive of ${name} is empty`);
+  if (first === undefined) throw invalid(path, `the archive of ${name} is empty`);
   return archive.reader(first, slot);
 }
 
 /** The npy or npz file that a string holds, in base64 or (before 0.20) in Latin-1. */
-function payload(source: ByteSource, content: JsonSpan | string): ByteSource {
-  const encoded =
-    content instanceof JsonSpan
-      ? base64Source(source, content.start, content.end - content.start)
-      : base64Source(bytesSource(source.path, Buffer.from(content, 'latin1')), 0, content.length);
+function payload(path: string, content: string): ByteSource {
+  const encoded = base64Source(path, content);
   if (['\x93N', 'PK'].includes(startOf(encoded))) return encoded;
-  const text = content instanceof JsonSpan ? spanText(source, content) : content;
-  return bytesSource(source.path, Buffer.from(text, 'latin1'));
+  return bytesSource(path, Buffer.from(content, 'latin1'));
+}
+
+/** The bytes behind base64 text, decoded where they are read. */
+function base64Source(path: string, text: string): ByteSource {
+  const padding = /={0,2}$/.exec(text.slice(-2))?.[0].length ?? 0;
+  return {
+    path,
+    size: Math.max(0, Math.floor(text.length / 4) * 3 - padding),
+    read: (target, position, length) => {
+      const group = Math.floor(position / 3);
+      const part = text.slice(4 * group, 4 * Math.ceil((position + length) / 3));
+      const bytes = Buffer.from(part, 'base64').subarray(position - 3 * group);
+      const found = bytes.subarray(0, length);
+      target.set(found);
+      return found.length;
+    },
+    close: () => {},
+  };
 }
 
 function startOf(source: ByteSource): string {
@@ -109,10 +131,10 @@ function startOf(source: ByteSource): string {
   return start.toString('latin1', 0, source.read(start, 0, 2));
 }
 
-function classOf(node: ReadonlyMap<string, JsonNode>): string | undefined {
-  const marked = node.get(CLASS);
+function classOf(node: JsonObject): string | undefined {
+  const marked = node[CLASS];
   if (typeof marked === 'string') return marked;
-  for (const key of node.keys()) {
+  for (const key of Object.keys(node)) {
     const legacy = LEGACY.exec(key)?.[1];
     if (legacy !== undefined) return legacy;
   }

@@ -100,15 +100,15 @@ describe("Polygraphy's JSON", () => {
   });
 
   it.each([
-    ['nothing', '', /a value is missing/],
+    ['nothing', '', /end of JSON input/],
     ['a number', '7', /neither results nor inputs/],
-    ['results that are no list', '{"lst": 3}', /no list/],
+    ['results that are no list', '{"lst": 3}', /not a list/],
     ['a runner without iterations', '{"lst": [["r"]]}', /no name or no iterations/],
     ['an array that is no npy', '[{"x": {"array": "AAAA"}}]', /npy/],
     ['a tensor of PyTorch', '[{"x": {"tensor": "AAAA", "polygraphy_class": "Tensor"}}]', /PyTorch/],
-    ['brackets without end', '['.repeat(100_000), /deeper or larger/],
-    ['a string without end', '[{"x', /ends within a string/],
-    ['two values', '[] []', /follows its end/],
+    ['brackets without end', '['.repeat(100_000), /JSON/],
+    ['a string without end', '[{"x', /Unterminated string/],
+    ['two values', '[] []', /after JSON/],
   ])('refuses %s by name', (_case, text, reason) => {
     const path = join(folder, 'refused.json');
     writeFileSync(path, text);

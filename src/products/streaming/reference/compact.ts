@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, readdirSync, renameSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
+import { z } from 'zod';
 import { sha256 } from '../../../base/files/digest.js';
 import { LARGEST_DOCUMENT, readText, removeIfThere } from '../../../base/files/files.js';
 import { makeFolder } from '../../../base/files/folders.js';
@@ -12,6 +13,7 @@ import {
   writeFailed,
 } from '../../../base/files/publish.js';
 import { assertNotInput } from '../../../base/files/user-files.js';
+import { pythonJsonText } from '../../../base/text/lenient-json.js';
 import { faultText } from '../../../base/text/schema-error.js';
 import { TrtforgeError } from '../../../errors.js';
 import { writeNpz } from '../../../formats/tensor/npz.js';
@@ -25,9 +27,19 @@ import type {
   ReferenceWriter,
   WritableChunk,
 } from '../recorded-stream.js';
-import { jsonText } from './json.js';
 import { openJsonlReference } from './jsonl.js';
-import { type CompactHeader, compactHeaderSchema } from './schema.js';
+import { provenanceSchema } from './meta.js';
+
+/** `reference.json` of a compact reference. */
+const compactHeaderSchema = z.object({
+  schema: z.literal('trtforge.reference/1'),
+  chunks: z.number().int().nonnegative(),
+  /** Bytes of all npz files; bytes of the tensors in memory, where what is stored once counts as often as it appears. */
+  storedBytes: z.number().nonnegative(),
+  tensorBytes: z.number().nonnegative(),
+  provenance: provenanceSchema.nullable(),
+});
+type CompactHeader = z.infer<typeof compactHeaderSchema>;
 
 const HEADER = 'reference.json';
 const INDEX = 'chunks.jsonl';
@@ -110,7 +122,7 @@ export function beginCompact(path: string, provenance: Provenance | null): Refer
   return {
     write: ({ index: chunk, inputs, outputs, metadata }: WritableChunk) => {
       const line = { chunk_idx: chunk, ...store.add(chunks, { inputs, outputs }), metadata };
-      index.write(Buffer.from(`${jsonText(line)}\n`));
+      index.write(Buffer.from(`${pythonJsonText(line)}\n`));
       chunks++;
     },
     finish: () => {

@@ -1,21 +1,19 @@
 import { existsSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join } from 'node:path';
-import { type ByteSource, openFile } from '../../../base/files/byte-source.js';
+import { openFile } from '../../../base/files/byte-source.js';
 import { TrtforgeError } from '../../../errors.js';
-import { BASE64_STEP, base64Decoder } from '../../../formats/tensor/base64-decoder.js';
 import { type Dtype, dtypes, elementCount, packedBytes } from '../../../formats/tensor/dtype.js';
 import { readNpy, readNpyHeader } from '../../../formats/tensor/npy.js';
 import { openNpz } from '../../../formats/tensor/npz.js';
 import type { Tensor } from '../../../formats/tensor/tensor.js';
-import { integerTensor, tensorFrom } from '../../../formats/tensor/values.js';
 import type { RecordedBinding } from '../recorded-stream.js';
-import { LineFault } from './fault.js';
-import { NumberList } from './numbers.js';
-import { TextSpan } from './scanned-text.js';
-import type { LineNode, LineScanner, TensorNode } from './scanner.js';
+import { isRecord, LineFault, type PlainRecord, type ReferenceLine } from './lines.js';
+import type { NumberLists } from './number-lists.js';
 
-/** Gives memory for a tensor: new, or used again for the same tensor of a later chunk. */
+/** Provides memory for a tensor: new, or reused for the same tensor of a later chunk. */
 export type Allocate = (tensor: string, bytes: number) => Uint8Array;
+
+type Side = 'inputs' | 'outputs';
 
 /** Nothing real is larger; a shape that is made to hurt stops here. */
 const MAX_TENSOR_BYTES = 2 ** 34;
@@ -25,47 +23,57 @@ const MAX_TENSOR_BYTES = 2 ** 34;
  * Throws LineFault.
  */
 export class TensorDecoder {
-  readonly #source: ByteSource;
-  readonly #scanner: LineScanner;
+  /** Of the reference. */
+  readonly #path: string;
+  readonly #lists: NumberLists;
   /** Members of npz files that this chunk and the one before it used: what one puts out the next takes in. */
   #members = new Map<string, Tensor>();
   #membersBefore: ReadonlyMap<string, Tensor> = new Map();
 
-  constructor(source: ByteSource, scanner: LineScanner) {
-    this.#source = source;
-    this.#scanner = scanner;
+  constructor(path: string, lists: NumberLists) {
+    this.#path = path;
+    this.#lists = lists;
   }
 
-  /** Tells that the next tensors are those of another chunk. */
+  /** To be called before the tensors of another chunk. */
   turn(): void {
     this.#membersBefore = this.#members;
     this.#members = new Map();
   }
 
-  /** Dtype and shape without decoding the elements. */
-  describe(name: string, node: TensorNode): RecordedBinding {
-    if (node instanceof NumberList) return { name, dtype: listDtype(node), shape: node.shape };
-    if (node.has('data_b64') || node.has('npz')) return { name, ...declared(name, node) };
-    return orFault(() => {
-      const file = openFile(this.#npyPath(name, node));
-      try {
-        const { dtype, shape } = readNpyHeader(file);
+  /** Dtype and shape of every tensor of one side, without decoding what is encoded. */
+  describe(line: ReferenceLine, side: Side): RecordedBinding[] {
+    return Object.entries(line[side]).map(([name, node]) => {
+      if (isList(node)) {
+        const { dtype, shape } = this.#lists.tensor(node, side, name, line.text);
         return { name, dtype, shape };
-      } finally {
-        file.close();
       }
+      const encoded = encodedTensor(name, node);
+      if ('data_b64' in encoded || 'npz' in encoded) return { name, ...declared(name, encoded) };
+      return orFault(() => {
+        const file = openFile(this.#npyPath(name, encoded));
+        try {
+          const { dtype, shape } = readNpyHeader(file);
+          return { name, dtype, shape };
+        } finally {
+          file.close();
+        }
+      });
     });
   }
 
-  decode(name: string, node: TensorNode, allocate: Allocate): Tensor {
-    if (node instanceof NumberList) return listTensor(node);
-    if (node.has('data_b64')) return this.#base64(name, node, allocate);
-    if (node.has('npz')) return this.#member(name, node);
-    return orFault(() => readNpy(this.#npyPath(name, node)));
+  decode(line: ReferenceLine, side: Side, name: string, allocate: Allocate): Tensor {
+    const node = line[side][name];
+    if (isList(node)) return this.#lists.tensor(node, side, name, line.text);
+    const encoded = encodedTensor(name, node);
+    if ('data_b64' in encoded)
+      return base64Tensor(name, encoded, (bytes) => allocate(`${side}/${name}`, bytes));
+    if ('npz' in encoded) return this.#member(name, encoded);
+    return orFault(() => readNpy(this.#npyPath(name, encoded)));
   }
 
-  #member(name: string, node: ReadonlyMap<string, LineNode>): Tensor {
-    const [npz, member] = [node.get('npz'), node.get('tensor')];
+  #member(name: string, node: PlainRecord): Tensor {
+    const [npz, member] = [node.npz, node.tensor];
     if (typeof npz !== 'string' || typeof member !== 'string' || basename(npz) !== npz) {
       throw new LineFault(`${name} does not say which member of which npz file beside it holds it`);
     }
@@ -74,7 +82,7 @@ export class TensorDecoder {
     const tensor =
       this.#members.get(key) ??
       this.#membersBefore.get(key) ??
-      orFault(() => readMember(join(dirname(this.#source.path), npz), member, dtype));
+      orFault(() => readMember(join(dirname(this.#path), npz), member, dtype));
     if (tensor.dtype !== dtype || tensor.shape.join() !== shape.join()) {
       throw new LineFault(
         `${member} in ${npz} is ${tensor.dtype} [${tensor.shape}], not ${dtype} [${shape}]`,
@@ -84,48 +92,13 @@ export class TensorDecoder {
     return tensor;
   }
 
-  #base64(name: string, node: ReadonlyMap<string, LineNode>, allocate: Allocate): Tensor {
-    const { dtype, shape } = declared(name, node);
-    const bytes = packedBytes(dtype, elementCount(shape));
-    const content = node.get('data_b64');
-    const isFar = content instanceof TextSpan && !content.escaped;
-    const text = content instanceof TextSpan && content.escaped ? this.#scanner.textOf(content) : content;
-    const length = isFar ? content.end - content.start : typeof text === 'string' ? text.length : -1;
-    // Checked before memory is taken: a line of a few bytes cannot ask for gigabytes.
-    if (length < 0 || base64Bytes(length) < bytes || base64Bytes(length) > bytes + 2) {
-      throw new LineFault(
-        `${name} has ${Math.max(0, length)} characters of base64, [${shape}] of ${dtype} needs ${4 * Math.ceil(bytes / 3)}`,
-      );
-    }
-    const target = allocate(name, bytes);
-    const done = isFar ? this.#decodeSpan(content, target) : asBuffer(target).write(text as string, 'base64');
-    if (done !== bytes) throw new LineFault(`the base64 of ${name} holds other characters or ends early`);
-    return { dtype, shape, bytes: target };
-  }
-
-  /** Whole groups of four characters a step at a time, straight into the tensor. Bytes written. */
-  #decodeSpan({ start, end }: TextSpan, target: Uint8Array): number {
-    const buffer = asBuffer(target);
-    const decoder = base64Decoder();
-    let done = 0;
-    for (let at = start; at < end; at += BASE64_STEP) {
-      const length = this.#source.read(decoder.text, at, Math.min(BASE64_STEP, end - at));
-      const expected = Math.min((length / 4) * 3, target.length - done);
-      const written = decoder.decode(length, buffer, done);
-      // Characters that are not base64 are passed over by the decoder, so less comes out.
-      if (written < Math.floor(expected)) return -1;
-      done += written;
-    }
-    return done;
-  }
-
   /** Beside the reference, or, as the first tools that wrote such paths meant them, where the command runs. */
-  #npyPath(name: string, node: ReadonlyMap<string, LineNode>): string {
-    const path = node.get('npy_path');
+  #npyPath(name: string, node: PlainRecord): string {
+    const path = node.npy_path;
     if (typeof path !== 'string' || path === '') {
       throw new LineFault(`${name} has neither data_b64 nor npy_path nor numbers`);
     }
-    const beside = isAbsolute(path) ? path : join(dirname(this.#source.path), path);
+    const beside = isAbsolute(path) ? path : join(dirname(this.#path), path);
     if (existsSync(beside)) return beside;
     if (existsSync(path)) return path;
     throw new LineFault(`the file ${path} of ${name} is not there`);
@@ -151,17 +124,33 @@ function orFault<T>(read: () => T): T {
   }
 }
 
-const asBuffer = ({ buffer, byteOffset, length }: Uint8Array): Buffer =>
-  Buffer.from(buffer, byteOffset, length);
+function base64Tensor(name: string, node: PlainRecord, allocate: (bytes: number) => Uint8Array): Tensor {
+  const { dtype, shape } = declared(name, node);
+  const bytes = packedBytes(dtype, elementCount(shape));
+  const text = typeof node.data_b64 === 'string' ? node.data_b64 : '';
+  const most = Math.floor((text.length * 3) / 4);
+  // Checked before memory is taken: a line of a few bytes cannot ask for gigabytes.
+  if (most < bytes || most > bytes + 2) {
+    throw new LineFault(
+      `${name} has ${text.length} characters of base64, [${shape}] of ${dtype} needs ${4 * Math.ceil(bytes / 3)}`,
+    );
+  }
+  const target = allocate(bytes);
+  const written = Buffer.from(target.buffer, target.byteOffset, bytes).write(text, 'base64');
+  // Characters that are not base64 are skipped by the decoder, so less comes out.
+  if (written !== bytes) throw new LineFault(`the base64 of ${name} holds other characters or ends early`);
+  return { dtype, shape, bytes: target };
+}
 
-/** Most bytes that so many characters of base64 stand for, padding counted as if it were none. */
-const base64Bytes = (characters: number): number => Math.floor((characters * 3) / 4);
+const isList = (node: unknown): boolean => Array.isArray(node) || typeof node === 'number';
 
-function declared(
-  name: string,
-  node: ReadonlyMap<string, LineNode>,
-): { dtype: Dtype; shape: readonly number[] } {
-  return { dtype: dtypeOf(name, node.get('dtype')), shape: shapeOf(name, node.get('shape')) };
+function encodedTensor(name: string, node: unknown): PlainRecord {
+  if (isRecord(node)) return node;
+  throw new LineFault(`${name} is neither an encoded tensor nor numbers`);
+}
+
+function declared(name: string, node: PlainRecord): { dtype: Dtype; shape: readonly number[] } {
+  return { dtype: dtypeOf(name, node.dtype), shape: shapeOf(name, node.shape) };
 }
 
 /** numpy's names, also with the mark of little-endian order in front. */
@@ -189,11 +178,4 @@ function shapeOf(name: string, value: unknown): readonly number[] {
     value.every((size) => typeof size === 'number' && Number.isSafeInteger(size) && size >= 0);
   if (isShape && elementCount(value as number[]) <= MAX_TENSOR_BYTES) return value as number[];
   throw new LineFault(`${name} has no shape that can be`);
-}
-
-const listDtype = ({ integers }: NumberList): Dtype => (integers ? 'int64' : 'float32');
-
-function listTensor({ shape, values, integers }: NumberList): Tensor {
-  if (integers) return integerTensor('int64', shape, values);
-  return tensorFrom('float32', shape, values instanceof Float32Array ? values : Float32Array.from(values));
 }

@@ -4,27 +4,29 @@ import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { Tensor } from '../../../formats/tensor/tensor.js';
 import type {
-  ChunkMeta,
   DamagedLine,
   ReadOptions,
-  RecordedBinding,
   Reference,
   ReferenceChunk,
   ReferenceHeader,
 } from '../recorded-stream.js';
 import { type Allocate, TensorDecoder } from './decode.js';
-import { LineFault } from './fault.js';
-import { chunkMeta, plainRecord, provenanceIn } from './meta.js';
-import { LineScanner, type ScannedLine, type TensorNode } from './scanner.js';
+import { LineFault, LineReader, type ReferenceLine } from './lines.js';
+import { chunkMeta, provenanceIn } from './meta.js';
+import { NumberLists } from './number-lists.js';
 
-/** Opens a JSONL reference; its first whole line tells names, dtypes and shapes. Throws TF_FILE_…, TF_REFERENCE_INVALID when no line is whole. */
+/**
+ * Opens a JSONL reference; its first whole line states names, dtypes and shapes. Throws TF_FILE_…, TF_REFERENCE_INVALID when no line is whole. Memory is
+ * that of one line, a few times over.
+ */
 export function openJsonlReference(path: string): Reference {
   const source = openFile(path);
   try {
-    const header = readHeader(source);
+    const lists = new NumberLists();
+    const header = readHeader(source, new TensorDecoder(path, lists));
     return {
       header,
-      chunks: (options) => readChunks(source, options ?? {}),
+      chunks: (options) => readChunks(source, new TensorDecoder(path, lists), options ?? {}),
       close: () => source.close(),
       [Symbol.dispose]: () => source.close(),
     };
@@ -34,113 +36,102 @@ export function openJsonlReference(path: string): Reference {
   }
 }
 
-function readHeader(source: ByteSource): ReferenceHeader {
-  const scanner = new LineScanner(source);
-  const decoder = new TensorDecoder(source, scanner);
-  const describe = (tensors: ReadonlyMap<string, TensorNode>): RecordedBinding[] =>
-    [...tensors].map(([name, node]) => decoder.describe(name, node));
-  let first: DamagedLine | undefined;
+interface Damage extends DamagedLine {
+  readonly remedy: string | undefined;
+}
+
+function readHeader(source: ByteSource, decoder: TensorDecoder): ReferenceHeader {
+  let first: Damage | undefined;
   const headers = wholeLines(
-    scanner,
+    new LineReader(source),
     (damage) => {
       first ??= damage;
     },
-    (line): ReferenceHeader => {
-      const recorded = plainRecord(line.fields.get('metadata'), scanner);
-      return {
-        path: source.path,
-        form: 'jsonl',
-        chunks: null,
-        bytes: source.size,
-        provenance: provenanceIn(recorded),
-        inputs: describe(line.inputs),
-        outputs: describe(line.outputs),
-      };
-    },
+    (line): ReferenceHeader => ({
+      path: source.path,
+      form: 'jsonl',
+      chunks: null,
+      bytes: source.size,
+      provenance: provenanceIn(line.metadata),
+      inputs: decoder.describe(line, 'inputs'),
+      outputs: decoder.describe(line, 'outputs'),
+    }),
   );
-  const [header] = headers;
-  if (header !== undefined) return header;
+  for (const header of headers) return header;
   if (first !== undefined) throw damagedError(source.path, first);
   throw new TrtforgeError('TF_REFERENCE_INVALID', `${source.path} is empty.`);
 }
 
-async function* readChunks(source: ByteSource, options: ReadOptions): AsyncGenerator<ReferenceChunk> {
-  const scanner = new LineScanner(source);
-  const decoder = new TensorDecoder(source, scanner);
+async function* readChunks(
+  source: ByteSource,
+  decoder: TensorDecoder,
+  options: ReadOptions,
+): AsyncGenerator<ReferenceChunk> {
+  const { onDamaged, select, signal, limit = Number.POSITIVE_INFINITY } = options;
   const memory = options.recycle === true ? new RecycledMemory() : undefined;
   const allocate = memory?.allocate ?? fresh;
-  const limit = options.limit ?? Number.POSITIVE_INFINITY;
-  const damaged =
-    options.onDamaged ??
-    ((damage: DamagedLine): never => {
-      throw damagedError(source.path, damage);
-    });
+  const damaged = ({ line, why, remedy }: Damage): void => {
+    if (onDamaged === undefined) throw damagedError(source.path, { line, why, remedy });
+    onDamaged({ line, why });
+  };
   let position = 0;
-  const decode = (line: ScannedLine): ReferenceChunk => {
+  const decode = (line: ReferenceLine, number: number): ReferenceChunk => {
     memory?.turn();
     decoder.turn();
-    return decodeChunk(line, { scanner, decoder, allocate, position, select: options.select });
+    return decodeChunk(line, { decoder, allocate, position, number, select });
   };
-  for (const chunk of wholeLines(scanner, damaged, decode)) {
+  for (const chunk of wholeLines(new LineReader(source), damaged, decode)) {
     // Everything here is synchronous: without a turn of the event loop a signal never comes in.
     await setImmediate();
-    throwIfCancelled(options.signal, `reading ${source.path}`);
+    throwIfCancelled(signal, `reading ${source.path}`);
     yield chunk;
     if (++position >= limit) return;
   }
 }
 
-/** What `read` makes of each line; those that cannot be scanned or read are told and passed over. */
+/** What `read` makes of each line; those that cannot be parsed or read are reported and skipped. */
 function* wholeLines<T>(
-  scanner: LineScanner,
-  onDamaged: (damage: DamagedLine) => void,
-  read: (line: ScannedLine) => T,
+  lines: LineReader,
+  onDamaged: (damage: Damage) => void,
+  read: (line: ReferenceLine, number: number) => T,
 ): Generator<T> {
-  for (;;) {
-    let isScanned = false;
-    let made: T;
+  // In a function of its own: the line itself is not kept in memory while the caller works with what was made of it.
+  const next = (): { readonly made?: T } | null => {
     try {
-      const line = scanner.next();
-      if (line === null) return;
-      isScanned = true;
-      made = read(line);
+      const line = lines.next();
+      return line && { made: read(line, lines.number) };
     } catch (error) {
       if (!(error instanceof LineFault)) throw error;
-      onDamaged({ line: scanner.line, why: error.message });
-      if (!isScanned) scanner.skipLine();
-      continue;
+      onDamaged({ line: lines.number, why: error.message, remedy: error.remedy });
+      return {};
     }
-    yield made;
-  }
+  };
+  for (let item = next(); item !== null; item = next()) if (item.made !== undefined) yield item.made;
 }
 
 interface Decoding {
-  readonly scanner: LineScanner;
   readonly decoder: TensorDecoder;
   readonly allocate: Allocate;
   readonly position: number;
+  /** Of the line. */
+  readonly number: number;
   readonly select: ReadOptions['select'];
 }
 
-function decodeChunk(line: ScannedLine, decoding: Decoding): ReferenceChunk {
-  const { scanner, decoder, allocate, position, select } = decoding;
-  const side = (which: 'inputs' | 'outputs'): Map<string, Tensor> => {
-    const tensors = new Map<string, Tensor>();
-    for (const [name, node] of line[which]) {
-      if (select !== undefined && !select(which, name, position)) continue;
-      tensors.set(
-        name,
-        decoder.decode(name, node, (tensor, bytes) => allocate(`${which}/${tensor}`, bytes)),
-      );
-    }
-    return tensors;
-  };
-  const meta: ChunkMeta = chunkMeta(plainRecord(line.fields.get('metadata'), scanner), scanner.line);
-  const index = line.fields.get('chunk_idx');
-  if (index !== undefined && (typeof index !== 'number' || !Number.isSafeInteger(index))) {
-    throw new LineFault('its chunk_idx is no whole number');
-  }
-  if (line.inputs.size === 0 && line.outputs.size === 0) throw new LineFault('it has no tensors');
+function decodeChunk(line: ReferenceLine, decoding: Decoding): ReferenceChunk {
+  const { decoder, allocate, position, number, select } = decoding;
+  const { index } = line;
+  if (index !== undefined && !(typeof index === 'number' && Number.isSafeInteger(index)))
+    throw new LineFault('its chunk_idx is not a whole number');
+  const names = { inputs: Object.keys(line.inputs), outputs: Object.keys(line.outputs) };
+  if (names.inputs.length === 0 && names.outputs.length === 0) throw new LineFault('it has no tensors');
+  const side = (which: 'inputs' | 'outputs'): ReadonlyMap<string, Tensor> =>
+    new Map(
+      names[which]
+        .filter((name) => select?.(which, name, position) ?? true)
+        .map((name) => [name, decoder.decode(line, which, name, allocate)]),
+    );
+  const meta = chunkMeta(line.metadata, number);
   return { index: index ?? position, inputs: side('inputs'), outputs: side('outputs'), meta };
 }
 
@@ -165,7 +156,8 @@ class RecycledMemory {
   };
 }
 
-const damagedError = (path: string, { line, why }: DamagedLine): TrtforgeError =>
+const damagedError = (path: string, { line, why, remedy }: Damage): TrtforgeError =>
   new TrtforgeError('TF_REFERENCE_INVALID', `Line ${line} of ${path} is damaged: ${why}.`, {
+    ...(remedy === undefined ? {} : { remedy }),
     details: { line, why },
   });

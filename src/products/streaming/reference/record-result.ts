@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { violationSchema } from '../contract/finding.js';
 import { contractSchema } from '../contract/schema.js';
-import { provenanceSchema } from './schema.js';
+import { provenanceSchema } from './meta.js';
 
 const written = {
   output: z.string(),

@@ -1,5 +1,6 @@
 import { beginFile } from '../../../base/files/publish.js';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
+import { pythonJsonText } from '../../../base/text/lenient-json.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import type {
@@ -10,7 +11,6 @@ import type {
   WrittenReference,
 } from '../recorded-stream.js';
 import { beginCompact } from './compact.js';
-import { jsonText } from './json.js';
 import { OWN_KEY } from './meta.js';
 
 /** `.jsonl` in any case is JSONL; every other path is the folder of a compact reference. */
@@ -70,7 +70,7 @@ function beginJsonl(path: string, provenance: Provenance | null): ReferenceWrite
         chunks === 0 && provenance !== null
           ? { [OWN_KEY]: { schema: 'trtforge.reference/1', provenance } }
           : {};
-      text(`},"metadata":${jsonText({ ...metadata, ...own })}}\n`);
+      text(`},"metadata":${pythonJsonText({ ...metadata, ...own })}}\n`);
       chunks++;
     },
     finish: () => {

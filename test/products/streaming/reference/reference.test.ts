@@ -123,7 +123,7 @@ describe('a JSONL reference', () => {
     expect((await read(path))[0]?.inputs.get('x')).toMatchObject({ dtype, shape, bytes });
   });
 
-  test('tells what was recorded beside the tensors, in our words and as it stood', async () => {
+  test('has what was recorded beside the tensors, under our names and as it was', async () => {
     const metadata =
       '{"chunk_len": 41, "encoded_lengths_value": 3, "cache_len_out_value": 4, "cache_len_out_raw_value": -67, "timing_ms": {"step": 20.5}, "note": "\\u00e9\\n", "nan": NaN, "list": [1, [2, null, true]]}';
     const [chunk] = await read(fileOf('', line(0, '{"x": [1]}', '{"y": [2]}', metadata)));
@@ -138,7 +138,7 @@ describe('a JSONL reference', () => {
     });
   });
 
-  test('says names, dtypes and shapes without reading on', () => {
+  test('states names, dtypes and shapes without reading on', () => {
     const path = fileOf(line(0, '{"x": [[1.5, 2]]}'), '{"cut');
     using reference = openReference(path);
     expect(reference.header).toMatchObject({
@@ -196,7 +196,7 @@ describe('a JSONL reference', () => {
     );
   });
 
-  test('reads lists over many windows', async () => {
+  test('reads lists of several megabytes', async () => {
     const values = Float32Array.from({ length: 200_000 }, (_, i) => Math.sin(i));
     const rows = Array.from({ length: 2 }, (_, row) => [
       ...values.subarray(row * 100_000, (row + 1) * 100_000),
@@ -212,8 +212,8 @@ describe('a damaged line', () => {
   const good = line(0, `{"x": ${base64(floats([3], [1, 2, 3]))}}`);
   const tensor = (text: string) => line(1, `{"x": ${text}}`);
   test.each([
-    ['cut short within base64', good.slice(0, good.indexOf('data_b64') + 15), 'ends within a string'],
-    ['cut short after a value', good.slice(0, -1), 'ends within its object'],
+    ['cut short within base64', good.slice(0, good.indexOf('data_b64') + 15), 'cut short'],
+    ['cut short after a value', good.slice(0, -1), 'cut short'],
     [
       'too little base64',
       tensor('{"dtype":"float32","shape":[3],"data_b64":"AAAA"}'),
@@ -233,12 +233,19 @@ describe('a damaged line', () => {
     ['an integer that no double holds', tensor('[9007199254740993]'), '2^53'],
     ['a missing npy file', tensor('{"npy_path":"none.npy"}'), 'is not there'],
     ['no tensor at all', tensor('{"shape":[1]}'), 'neither data_b64 nor npy_path'],
-    ['something after its end', `${good} {}`, 'follows the end'],
-    ['no JSON', 'nonsense', 'is missing'],
+    ['something after its end', `${good} {}`, 'not JSON'],
+    ['no JSON', 'nonsense', 'not JSON'],
     ['an index that is none', line(1.5, '{"x":[1]}'), 'chunk_idx'],
     ['no tensors', '{"chunk_idx":1,"inputs":{},"outputs":{}}', 'no tensors'],
-    ['deep nesting', line(1, '{"x":[1]}', '{"y":[1]}', `{"a":${'['.repeat(100)}`), 'deeper'],
-    ['deep lists', tensor('['.repeat(100)), 'deeper'],
+    [
+      'deep nesting',
+      line(1, '{"x":[1]}', '{"y":[1]}', `{"a":${'['.repeat(100)}${']'.repeat(100)}}`),
+      'deeper',
+    ],
+    ['brackets without end', line(1, '{"x":[1]}', '{"y":[1]}', `{"a":${'['.repeat(100_000)}`), 'not JSON'],
+    ['inputs that are a list', line(1, '[1]'), 'inputs is not an object'],
+    ['a tensor that is text', tensor('"a"'), 'neither'],
+    ['deep lists', tensor(`${'['.repeat(100)}${']'.repeat(100)}`), 'deeper'],
   ])('is named by its number: %s', async (_, damaged, why) => {
     const path = fileOf(good, damaged, line(2, '{"x": [5]}'));
     const error = await failure(path);

@@ -1,0 +1,127 @@
+import { constants, isAscii } from 'node:buffer';
+import type { ByteSource } from '../../../base/files/byte-source.js';
+import { pythonJson } from '../../../base/text/lenient-json.js';
+
+/** Why a line of a reference cannot be read. Stays within this room: readers report it with the line number. */
+export class LineFault extends Error {
+  readonly remedy: string | undefined;
+  constructor(message: string, remedy?: string) {
+    super(message);
+    this.remedy = remedy;
+  }
+}
+
+export type PlainRecord = Readonly<Record<string, unknown>>;
+export const isRecord = (value: unknown): value is PlainRecord =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** One line of a reference, parsed. */
+export interface ReferenceLine {
+  readonly text: string;
+  readonly index: unknown;
+  readonly inputs: PlainRecord;
+  readonly outputs: PlainRecord;
+  readonly metadata: PlainRecord;
+}
+
+const NEWLINE = 0x0a;
+const BLANK = /^[ \t\r]*$/;
+/** Larger windows leave the processor's cache. */
+const WINDOW_BYTES = 1 << 20;
+/** Deeper than what any recorder writes; recursion over deeper data would exhaust the stack. */
+const MAX_DEPTH = 32;
+
+/** Reads the lines of a JSONL file in order, in memory for one line. */
+export class LineReader {
+  readonly #source: ByteSource;
+  readonly #window = Buffer.allocUnsafeSlow(WINDOW_BYTES);
+  /** Reused by every line that is longer than the window. */
+  #long = Buffer.alloc(0);
+  #at = 0;
+  #number = 0;
+
+  constructor(source: ByteSource) {
+    this.#source = source;
+  }
+
+  /** Number of the line read last, from 1. */
+  get number(): number {
+    return this.#number;
+  }
+
+  /** The next line that is not blank, or null at the end. Throws LineFault; the call after that reads the line behind the damaged one. */
+  next(): ReferenceLine | null {
+    while (this.#at < this.#source.size) {
+      this.#number++;
+      const text = this.#line();
+      if (!BLANK.test(text)) return parsedLine(text);
+    }
+    return null;
+  }
+
+  #line(): string {
+    const start = this.#at;
+    let held = this.#source.read(this.#window, start, WINDOW_BYTES);
+    let length = this.#window.subarray(0, held).indexOf(NEWLINE);
+    if (length >= 0) return this.#taken(this.#window, start, length);
+    length = held;
+    while (held > 0) {
+      held = this.#source.read(this.#window, start + length, WINDOW_BYTES);
+      const newline = this.#window.subarray(0, held).indexOf(NEWLINE);
+      length += newline < 0 ? held : newline;
+      if (newline >= 0) break;
+    }
+    if (length <= WINDOW_BYTES) {
+      this.#source.read(this.#window, start, length);
+      return this.#taken(this.#window, start, length);
+    }
+    if (length <= constants.MAX_STRING_LENGTH) {
+      if (this.#long.length < length) this.#long = Buffer.allocUnsafeSlow(length);
+      this.#source.read(this.#long, start, length);
+    }
+    return this.#taken(this.#long, start, length);
+  }
+
+  /** The text of the line, behind which the reader then stands. */
+  #taken(bytes: Buffer, start: number, length: number): string {
+    this.#at = start + length + 1;
+    if (length > constants.MAX_STRING_LENGTH) {
+      throw new LineFault(
+        `it has ${length} bytes, more than the ${constants.MAX_STRING_LENGTH} of the longest string that Node.js can hold`,
+        'Record the stream in the compact form (`-o FOLDER` without `.jsonl`), or have its recorder write the tensors as npy files and their paths as npy_path.',
+      );
+    }
+    const line = bytes.subarray(0, length);
+    return line.toString(isAscii(line) ? 'latin1' : 'utf8');
+  }
+}
+
+function parsedLine(text: string): ReferenceLine {
+  const line = jsonOf(text);
+  if (!isRecord(line)) throw new LineFault('it is not an object');
+  const member = (name: string): PlainRecord => {
+    const value = Object.hasOwn(line, name) ? line[name] : undefined;
+    if (isRecord(value)) return value;
+    if (value === undefined || (value === null && name === 'metadata')) return {};
+    throw new LineFault(`its ${name} is not an object`);
+  };
+  const metadata = member('metadata');
+  if (isDeeper(metadata, MAX_DEPTH)) throw new LineFault(`its metadata is deeper than ${MAX_DEPTH} levels`);
+  return { text, index: line.chunk_idx, inputs: member('inputs'), outputs: member('outputs'), metadata };
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return pythonJson(text);
+  } catch (cause) {
+    const what = cause instanceof Error ? cause.message : String(cause);
+    const position = Number(/ at position (\d+)/.exec(what)?.[1] ?? 0);
+    const isCut = / end of JSON input|Unterminated string/.test(what) || position >= text.length;
+    throw new LineFault(isCut ? `it was cut short (${what})` : `it is not JSON (${what})`);
+  }
+}
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return levels === 0 || Object.values(value).some((item) => isDeeper(item, levels - 1));
+}
