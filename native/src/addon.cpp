@@ -1,15 +1,15 @@
-// The door of the addon: requests in, plain data out. Types of both sides: src/tensorrt/addon/addon.ts.
+// The exports of the addon: requests in, plain data out. Types of both sides: src/tensorrt/addon/addon.ts.
 #include <dlfcn.h>
 #include <node_api.h>
 
 #include "build.hpp"
-#include "gpu_state_door.hpp"
-#include "engine_door.hpp"
+#include "gpu_state_bindings.hpp"
+#include "engine_bindings.hpp"
 #include "gpus.hpp"
 #include "guarded.hpp"
 #include "javascript.hpp"
 #include "job.hpp"
-#include "measure_door.hpp"
+#include "measure_bindings.hpp"
 
 namespace trtforge {
 

@@ -12,7 +12,7 @@ import { sampleResult } from '../report/sample.js';
 import { noDevices, noGpus, twoGpus } from '../support/gpus.js';
 import { countingBuilder, sampleToolchain, writeSampleModel } from '../support/sample-engine.js';
 import { benchResult } from '../support/streams.js';
-import { standInTrtexec } from '../support/trtexec.js';
+import { fakeTrtexec } from '../support/trtexec.js';
 
 vi.mock(import('../../src/quality/bench/bench-engine.js'), async (real) => ({
   ...(await real()),
@@ -64,7 +64,7 @@ const tensorrt = {
   ...sampleToolchain,
   product: 'tensorrt',
   version: '10.6.0.26',
-  trtexec: standInTrtexec(folder, { version: '10.6', gpuFile: seen }),
+  trtexec: fakeTrtexec(folder, { version: '10.6', gpuFile: seen }),
 } as const;
 const onTensorrt = { toolchain: tensorrt, builder: 'trtexec' } as const;
 const onRtx = { toolchain: sampleToolchain, target: 'tensorrt-rtx:sm_89' } as const;

@@ -1,4 +1,4 @@
-// Forges in a process whose loader knows the stand-in GPUs, with a plan that a stand-in library runs in place of a build; prints the result as JSON.
+// Forges in a process whose loader knows the fake GPUs, with a plan that a fake library runs in place of a build; prints the result as JSON.
 //   node forge-in-child.mjs '{ "options": ForgeOptions, or a BundleRequest, "plan": path, "outcome": BuildOutcome }'
 import { copyFileSync } from 'node:fs';
 import { forge } from '../../dist/forge/forge.js';

@@ -9,8 +9,8 @@ import { openFile } from '../../src/base/files/byte-source.js';
 import { addonPath, loadAddon, type NativeBuildRequest } from '../../src/tensorrt/addon/addon.js';
 import { readElf } from '../../src/tensorrt/toolchain/elf.js';
 import { describeWith } from '../support/needs.js';
+import { openRequest } from './fake-library.js';
 import { rtxToolchain } from './rtx-toolchain.js';
-import { openRequest } from './standin-library.js';
 import { dynamicModel, staticModel } from './tiny-models.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-addon-'));

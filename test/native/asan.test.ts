@@ -4,32 +4,25 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { GpuList, LibraryFacts, NativeBuildResult } from '../../src/tensorrt/addon/addon.js';
 import { abiTable } from '../../src/tensorrt/toolchain/abi.js';
-import {
-  type Answer,
-  type Standin,
-  StandinBench,
-  sanitizerLibrary,
-  setting,
-  standins,
-} from './standin-library.js';
+import { type Answer, type Fake, FakeBench, fakes, sanitizerLibrary, setting } from './fake-library.js';
 
-const folder = mkdtempSync(join(tmpdir(), 'trtforge-standin-'));
-const everyGeneration = Object.keys(standins) as Standin[];
-let bench: StandinBench;
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-fake-'));
+const everyGeneration = Object.keys(fakes) as Fake[];
+let bench: FakeBench;
 
 beforeAll(async () => {
-  bench = await StandinBench.sanitized(folder);
+  bench = await FakeBench.sanitized(folder);
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const build = (
-  standin: Standin,
-  more: Parameters<StandinBench['buildRequest']>[1] = {},
-  wishes: Record<string, string> = {},
+  fake: Fake,
+  more: Parameters<FakeBench['buildRequest']>[1] = {},
+  environment: Record<string, string> = {},
   cancelAfterMs?: number,
-) => bench.call<NativeBuildResult>('build', bench.buildRequest(standin, more), wishes, cancelAfterMs);
+) => bench.call<NativeBuildResult>('build', bench.buildRequest(fake, more), environment, cancelAfterMs);
 
-/** Objects the stand-in handed out and never got back. */
+/** Objects the fake handed out and never got back. */
 function unreturned({ calls }: Answer<unknown>): string[] {
   const open: string[] = [];
   for (const call of calls) {
@@ -48,22 +41,22 @@ test.skipIf(sanitizer === undefined)(
   },
 );
 
-describe.each(everyGeneration)('the addon over a library of generation %s', (standin) => {
-  const { code, version } = standins[standin];
-  const monitored = standin !== '8';
+describe.each(everyGeneration)('the addon over a library of generation %s', (fake) => {
+  const { code, version } = fakes[fake];
+  const monitored = fake !== '8';
 
-  test('is asked its version', () => {
-    const { result } = bench.call<LibraryFacts>('probe', bench.library(standin));
+  test('reports its version', () => {
+    const { result } = bench.call<LibraryFacts>('probe', bench.library(fake));
     expect(result).toEqual({
-      product: standin === 'rtx1' ? 'tensorrt-rtx' : 'tensorrt',
+      product: fake === 'rtx1' ? 'tensorrt-rtx' : 'tensorrt',
       version,
       code,
-      generation: standin,
+      generation: fake,
     });
   });
 
   test('parses, builds, writes the plan and gives every object back', () => {
-    const answer = build(standin);
+    const answer = build(fake);
     expect(answer.error).toBeUndefined();
     expect(answer.result).toMatchObject({
       bytes: 64,
@@ -73,9 +66,7 @@ describe.each(everyGeneration)('the addon over a library of generation %s', (sta
       inputs: [{ name: 'x', dtype: 0, shape: [-1, 64] }],
       outputs: [{ name: 'y', dtype: 0, shape: [-1, 64] }],
     });
-    expect(readFileSync(bench.path('plan')).toString('latin1', 0, 4)).toBe(
-      standin === 'rtx1' ? 'vtrt' : 'ftrt',
-    );
+    expect(readFileSync(bench.path('plan')).toString('latin1', 0, 4)).toBe(fake === 'rtx1' ? 'vtrt' : 'ftrt');
     expect(answer.calls).toContain(`createInferBuilder ${code}`);
     expect(answer.calls).toContain('createNvOnnxParser 100');
     expect(answer.calls).toContain('parseFromFile /models/m.onnx 2');
@@ -86,13 +77,13 @@ describe.each(everyGeneration)('the addon over a library of generation %s', (sta
 
   test('flags of the parser arrive before the model; none leaves it its own', () => {
     const parsed = (parserFlags: number) =>
-      build(standin, { parserFlags }).calls.filter((call) => /setFlags|parseFromFile/.test(call));
+      build(fake, { parserFlags }).calls.filter((call) => /setFlags|parseFromFile/.test(call));
     expect(parsed(1)).toEqual(['IParser setFlags 1', 'parseFromFile /models/m.onnx 2']);
     expect(parsed(0)).toEqual(['parseFromFile /models/m.onnx 2']);
   });
 
   test('profiles arrive with their selectors and 32- or 64-bit dimensions', () => {
-    const { calls } = build(standin);
+    const { calls } = build(fake);
     expect(calls.filter((call) => call.startsWith('setDimensions'))).toEqual([
       'setDimensions x 0 1x64',
       'setDimensions x 1 8x64',
@@ -107,8 +98,8 @@ describe.each(everyGeneration)('the addon over a library of generation %s', (sta
         { input: 's', values: true, min: [1, 1], opt: [4, 16], max: [8, 128] },
       ],
     ];
-    const { calls } = build(standin, { profiles }, { STANDIN_MODEL: 'shape' });
-    const name = standin === '8' || standin === '10' ? 'setShapeValues' : 'setShapeValuesV2';
+    const { calls } = build(fake, { profiles }, { FAKE_MODEL: 'shape' });
+    const name = fake === '8' || fake === '10' ? 'setShapeValues' : 'setShapeValuesV2';
     expect(calls.filter((call) => call.startsWith(name))).toEqual([
       `${name} s 0 1 1`,
       `${name} s 1 4 16`,
@@ -117,14 +108,14 @@ describe.each(everyGeneration)('the addon over a library of generation %s', (sta
   });
 
   test('a fixed network whose output depends on the data gets a profile from 8.6 only, which cannot run it without', () => {
-    const { calls } = build(standin, { profiles: [] }, { STANDIN_MODEL: 'found' });
+    const { calls } = build(fake, { profiles: [] }, { FAKE_MODEL: 'found' });
     expect(calls.filter((call) => call.startsWith('setDimensions'))).toEqual(
-      standin === '8' ? [0, 1, 2].map((selector) => `setDimensions x ${selector} 8x64`) : [],
+      fake === '8' ? [0, 1, 2].map((selector) => `setDimensions x ${selector} 8x64`) : [],
     );
   });
 
   test('every setting reaches its own function with its own numbers', () => {
-    const table = abiTable(standin);
+    const table = abiTable(fake);
     const common = [
       setting('setFlag', 7),
       setting('clearFlag', 6),
@@ -153,7 +144,7 @@ describe.each(everyGeneration)('the addon over a library of generation %s', (sta
       ...common,
       ...had.map((name) => setting(name, name === 'setL2LimitForTiling' ? 2 ** 33 : 1)),
     ];
-    const { calls, error } = build(standin, { settings });
+    const { calls, error } = build(fake, { settings });
     expect(error).toBeUndefined();
     const expected = settings.map(({ call, arguments: numbers }) =>
       call === 'setPreviewFeature' ? 'setPreviewFeature 1 on' : `${call} ${numbers.join(' ')}`,
@@ -162,7 +153,7 @@ describe.each(everyGeneration)('the addon over a library of generation %s', (sta
   });
 
   test('log lines of all threads and phases become events, in order, before the end', () => {
-    const { events } = build(standin);
+    const { events } = build(fake);
     expect(
       events.filter((event) => event.type === 'log' && event.message.includes('another thread')),
     ).toHaveLength(100);
@@ -180,7 +171,7 @@ describe.each(everyGeneration)('the addon over a library of generation %s', (sta
   test.runIf(monitored)(
     'of a thousand phases inside a phase the first is told, and then what is going on',
     () => {
-      const { events } = build(standin, {}, { STANDIN_BUILD: 'slowly' });
+      const { events } = build(fake, {}, { FAKE_BUILD: 'slowly' });
       const inside = events.filter(({ type }) => type === 'inside');
       expect(inside[0]).toEqual({ type: 'inside', phase: 'Timing tactics', step: -1, steps: 3 });
       expect(inside.at(-1)).toEqual({ type: 'inside', phase: 'Timing tactics', step: 1, steps: 3 });
@@ -190,15 +181,15 @@ describe.each(everyGeneration)('the addon over a library of generation %s', (sta
   );
 
   test('a builder that ends with its process is left as it is, and nothing else is', () => {
-    expect(unreturned(build(standin))).toEqual([]);
-    expect(unreturned(build(standin, { keepBuilder: true }))).toEqual(['IBuilder']);
+    expect(unreturned(build(fake))).toEqual([]);
+    expect(unreturned(build(fake, { keepBuilder: true }))).toEqual(['IBuilder']);
   });
 
   test('a refused model lists every node, and nothing is left behind', () => {
-    const answer = build(standin, {}, { STANDIN_MODEL: 'refused' });
+    const answer = build(fake, {}, { FAKE_MODEL: 'refused' });
     expect(answer.error?.code).toBe('TF_MODEL_REJECTED');
     expect(answer.error?.message.split('\n').slice(1)).toEqual(
-      standin === '8'
+      fake === '8'
         ? [
             'node 0: No importer registered for op: Frobnicate',
             'node 1: No importer registered for op: Frobnicate',
@@ -212,60 +203,60 @@ describe.each(everyGeneration)('the addon over a library of generation %s', (sta
   });
 
   test('a build that fails carries the library’s lines, and nothing is left behind', () => {
-    const answer = build(standin, {}, { STANDIN_BUILD: 'fails' });
+    const answer = build(fake, {}, { FAKE_BUILD: 'fails' });
     expect(answer.error?.code).toBe('TF_BUILD_FAILED');
     expect(answer.error?.message).toContain('Could not find any implementation for node');
     expect(unreturned(answer)).toEqual([]);
   });
 
   test('GPU memory that runs out while it builds is said to be so, and nothing is left behind', () => {
-    const answer = build(standin, {}, { STANDIN_BUILD: 'memory' });
+    const answer = build(fake, {}, { FAKE_BUILD: 'memory' });
     // tensorrt-rtx builds on the CPU.
-    expect(answer.error?.code).toBe(standin === 'rtx1' ? 'TF_BUILD_FAILED' : 'TF_GPU_MEMORY');
+    expect(answer.error?.code).toBe(fake === 'rtx1' ? 'TF_BUILD_FAILED' : 'TF_GPU_MEMORY');
     expect(answer.error?.message).toContain('Error Code 1: Cuda Runtime (out of memory)');
     expect(unreturned(answer)).toEqual([]);
   });
 
   test('a build that fails with little GPU memory free ran out of it, whatever the library says', () => {
     const failing = (bytes: number) =>
-      build(standin, {}, { STANDIN_BUILD: 'fails', STANDIN_GPU_BYTES: String(bytes) }).error;
+      build(fake, {}, { FAKE_BUILD: 'fails', FAKE_GPU_BYTES: String(bytes) }).error;
     // tensorrt-rtx builds on the CPU.
-    const code = standin === 'rtx1' ? 'TF_BUILD_FAILED' : 'TF_GPU_MEMORY';
+    const code = fake === 'rtx1' ? 'TF_BUILD_FAILED' : 'TF_GPU_MEMORY';
     expect(failing(2 ** 30 - 1)?.code).toBe(code);
-    if (standin !== 'rtx1') expect(failing(2 ** 30 - 1)?.details?.totalBytes).toBe(2 ** 30 - 1);
+    if (fake !== 'rtx1') expect(failing(2 ** 30 - 1)?.details?.totalBytes).toBe(2 ** 30 - 1);
     expect(failing(2 ** 32)?.code).toBe('TF_BUILD_FAILED');
   });
 
   test('a warning that passes over a setting is found after thousands of others', () => {
     const { error } = build(
-      standin,
+      fake,
       { settings: [setting('setFlag', 3)] },
-      { STANDIN_REFUSES: 'flags', STANDIN_WARNINGS: '5000' },
+      { FAKE_REFUSES: 'flags', FAKE_WARNINGS: '5000' },
     );
     expect(error?.code).toBe('TF_OPTION_UNSUPPORTED');
   });
 
   test('a GPU without room for a CUDA context is TF_GPU_MEMORY before the library, which would abort, is asked', () => {
-    const { error, signal, calls } = build(standin, {}, { STANDIN_GPU: 'full' });
+    const { error, signal, calls } = build(fake, {}, { FAKE_GPU: 'full' });
     expect(signal).toBeNull();
-    expect(error?.code).toBe(standin === 'rtx1' ? undefined : 'TF_GPU_MEMORY');
-    expect(calls.some((call) => call.startsWith('createInferBuilder'))).toBe(standin === 'rtx1');
+    expect(error?.code).toBe(fake === 'rtx1' ? undefined : 'TF_GPU_MEMORY');
+    expect(calls.some((call) => call.startsWith('createInferBuilder'))).toBe(fake === 'rtx1');
   });
 
   test('an abort inside the library ends the process, its last words on stderr', () => {
-    const answer = build(standin, {}, { STANDIN_BUILD: 'aborts' });
+    const answer = build(fake, {}, { FAKE_BUILD: 'aborts' });
     expect(answer.signal).toBe('SIGABRT');
-    expect(answer.stderr).toContain("nvinfer1::Standin'");
+    expect(answer.stderr).toContain("nvinfer1::Fake'");
   });
 
   test('a library that cannot make a builder is TF_BUILDER_UNAVAILABLE', () => {
-    const answer = build(standin, {}, { STANDIN_BUILDER: 'missing' });
+    const answer = build(fake, {}, { FAKE_BUILDER: 'missing' });
     expect(answer.error?.code).toBe('TF_BUILDER_UNAVAILABLE');
     expect(answer.error?.message).toContain('libnvinfer_builder_resource_sm90.so');
   });
 
   test.skipIf(!monitored)('a cancelled build stops at its next step, and nothing is left behind', () => {
-    const answer = build(standin, {}, { STANDIN_BUILD: 'waits' }, 100);
+    const answer = build(fake, {}, { FAKE_BUILD: 'waits' }, 100);
     expect(answer.error?.code).toBe('TF_CANCELLED');
     expect(answer.calls.filter((call) => call.startsWith('setProgressMonitor'))).toEqual([
       'setProgressMonitor',
@@ -280,7 +271,7 @@ describe.each(everyGeneration)('the addon over a library of generation %s', (sta
     const use = (content: string | undefined) => {
       rmSync(timingCachePath, { force: true });
       if (content !== undefined) writeFileSync(timingCachePath, content);
-      const answer = build(standin, { timingCachePath, timingCacheOutputPath });
+      const answer = build(fake, { timingCachePath, timingCacheOutputPath });
       expect(unreturned(answer)).toEqual([]);
       return answer.result?.timingCache;
     };
@@ -293,7 +284,7 @@ describe.each(everyGeneration)('the addon over a library of generation %s', (sta
   });
 
   test('plug-in libraries are loaded before the parser and let go after it', () => {
-    const { calls } = build(standin, { pluginPaths: ['/plugins/a.so', '/plugins/b.so'] });
+    const { calls } = build(fake, { pluginPaths: ['/plugins/a.so', '/plugins/b.so'] });
     const steps = calls.filter((call) => /loadLibrary|deregister|IParser/.test(call));
     expect(steps).toEqual([
       'loadLibrary /plugins/a.so',
@@ -306,7 +297,7 @@ describe.each(everyGeneration)('the addon over a library of generation %s', (sta
   });
 
   test('a plug-in library that does not load is named, and the others are let go', () => {
-    const answer = build(standin, { pluginPaths: ['/plugins/a.so', '/plugins/missing.so'] });
+    const answer = build(fake, { pluginPaths: ['/plugins/a.so', '/plugins/missing.so'] });
     expect(answer.error?.code).toBe('TF_LIBRARY_LOAD_FAILED');
     expect(answer.error?.message).toContain('/plugins/missing.so');
     expect(answer.calls.filter((call) => call === 'deregisterLibrary')).toHaveLength(1);
@@ -314,7 +305,7 @@ describe.each(everyGeneration)('the addon over a library of generation %s', (sta
   });
 
   test('a standard plug-in library that does not load is a warning', () => {
-    const { events, error } = build(standin, { pluginLibrary: '/nowhere/libnvinfer_plugin.so' });
+    const { events, error } = build(fake, { pluginLibrary: '/nowhere/libnvinfer_plugin.so' });
     expect(error).toBeUndefined();
     const warning = events.find((event) => event.type === 'log' && event.severity === 2);
     expect(warning).toMatchObject({ message: expect.stringContaining('/nowhere/libnvinfer_plugin.so') });
@@ -322,9 +313,9 @@ describe.each(everyGeneration)('the addon over a library of generation %s', (sta
 
   test('a setting the library passes over in a warning is refused by its name', () => {
     const answer = build(
-      standin,
+      fake,
       { settings: [{ ...setting('setFlag', 3), option: 'builder flag refit' }] },
-      { STANDIN_REFUSES: 'flags' },
+      { FAKE_REFUSES: 'flags' },
     );
     expect(answer.error?.code).toBe('TF_OPTION_UNSUPPORTED');
     expect(answer.error?.message).toContain('refuses the builder flag refit: this flag is not supported');
@@ -360,10 +351,10 @@ test('compute capabilities are tensorrt-rtx’s alone, each given with its place
 });
 
 test('TensorRT is not even asked for a builder where there is no GPU; tensorrt-rtx needs none', () => {
-  const answer = build('10', {}, { STANDIN_GPU: 'none' });
+  const answer = build('10', {}, { FAKE_GPU: 'none' });
   expect(answer.error?.code).toBe('TF_BUILDER_UNAVAILABLE');
   expect(answer.calls.some((call) => call.startsWith('createInferBuilder'))).toBe(false);
-  expect(build('rtx1', {}, { STANDIN_GPU: 'none' }).error).toBeUndefined();
+  expect(build('rtx1', {}, { FAKE_GPU: 'none' }).error).toBeUndefined();
 });
 
 test('the GPUs of a machine are listed by the driver', () => {
@@ -371,7 +362,7 @@ test('the GPUs of a machine are listed by the driver', () => {
     gpus: [
       {
         index: 0,
-        name: 'NVIDIA Stand-in',
+        name: 'NVIDIA Fake',
         uuid: 'GPU-00112233-4455-6677-8899-aabbccddeeff',
         computeCapability: 90,
         memoryBytes: 150 * 2 ** 30,
@@ -388,10 +379,10 @@ test.each([
   ['', 'shows no GPU (CUDA_VISIBLE_DEVICES is empty, which hides every GPU).'],
   ['7', 'shows no GPU (CUDA_VISIBLE_DEVICES is «7», which may hide them).'],
 ])('CUDA_VISIBLE_DEVICES «%s» that hides every GPU is named', (visible, reason) => {
-  const wishes = { CUDA_VISIBLE_DEVICES: visible };
-  const { result } = bench.call<GpuList>('gpus', null, wishes);
+  const environment = { CUDA_VISIBLE_DEVICES: visible };
+  const { result } = bench.call<GpuList>('gpus', null, environment);
   expect(result).toMatchObject({ gpus: [], reason: `the CUDA driver ${reason}` });
-  const { error } = build('10', {}, wishes);
+  const { error } = build('10', {}, environment);
   expect(error).toMatchObject({ code: 'TF_BUILDER_UNAVAILABLE', message: expect.stringContaining(reason) });
 });
 
@@ -399,7 +390,7 @@ test.each([
   ['none', 'shows no GPU'],
   ['broken', 'unknown error (CUDA error 999)'],
 ])('with a driver whose state is %s the list is empty and says why', (state, reason) => {
-  const { result } = bench.call<GpuList>('gpus', null, { STANDIN_GPU: state });
+  const { result } = bench.call<GpuList>('gpus', null, { FAKE_GPU: state });
   expect(result?.gpus).toEqual([]);
   expect(result?.reason).toContain(reason);
 });

@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
-import { type NetworkPlan, planBytes } from '../support/standin-engine.js';
-import { type Standin, StandinBench, sanitizerLibrary } from './standin-library.js';
+import { type NetworkPlan, planBytes } from '../support/fake-engine.js';
+import { type Fake, FakeBench, sanitizerLibrary } from './fake-library.js';
 
 /** The generations whose engines run; tensorrt-rtx runs as 10 does. */
-export const generations = ['8', '10', '11'] as const satisfies readonly Standin[];
+export const generations = ['8', '10', '11'] as const satisfies readonly Fake[];
 
 /** Elements of a row of the plan `large`. */
 export const INNER = 40_009;
@@ -52,34 +52,34 @@ interface Played<T> {
   readonly signal: NodeJS.Signals | null;
 }
 
-/** One step of a script: a scenario of `scenarios/`, its arguments, and what the stand-ins are wished while it plays. */
+/** One step of a script: a scenario of `scenarios/`, its arguments, and what the fakes are requested while it plays. */
 export type Step = readonly [
   name: string,
   args: readonly (string | number)[],
-  wishes: Record<string, string>,
+  environment: Record<string, string>,
 ];
 
-/** Engines of the addon over the stand-ins of three generations, under AddressSanitizer where it is installed; a process for each scenario or script. */
+/** Engines of the addon over the fakes of three generations, under AddressSanitizer where it is installed; a process for each scenario or script. */
 export class EngineScenarios {
   readonly #folder: string;
-  readonly #bench: StandinBench;
+  readonly #bench: FakeBench;
 
-  private constructor(folder: string, bench: StandinBench) {
+  private constructor(folder: string, bench: FakeBench) {
     this.#folder = folder;
     this.#bench = bench;
   }
 
   static async prepare(): Promise<EngineScenarios> {
     const folder = mkdtempSync(join(tmpdir(), 'trtforge-runs-'));
-    const bench = await StandinBench.sanitized(folder);
-    for (const standin of generations) {
-      mkdirSync(join(folder, `plans-${standin}`));
+    const bench = await FakeBench.sanitized(folder);
+    for (const fake of generations) {
+      mkdirSync(join(folder, `plans-${fake}`));
       for (const [name, network] of Object.entries(plans))
-        writeFileSync(join(folder, `plans-${standin}`, `${name}.plan`), planBytes(standin, network));
-      writeFileSync(join(folder, `plans-${standin}`, 'text.plan'), 'not a plan, whatever its name says\n');
-      const whole = planBytes(standin, { kind: 'affine' });
+        writeFileSync(join(folder, `plans-${fake}`, `${name}.plan`), planBytes(fake, network));
+      writeFileSync(join(folder, `plans-${fake}`, 'text.plan'), 'not a plan, whatever its name says\n');
+      const whole = planBytes(fake, { kind: 'affine' });
       for (let bytes = 0; bytes < 34; bytes++)
-        writeFileSync(join(folder, `plans-${standin}`, `cut${bytes}.plan`), whole.subarray(0, bytes));
+        writeFileSync(join(folder, `plans-${fake}`, `cut${bytes}.plan`), whole.subarray(0, bytes));
     }
     return new EngineScenarios(folder, bench);
   }
@@ -89,20 +89,20 @@ export class EngineScenarios {
   }
 
   play<T>(
-    standin: Standin,
+    fake: Fake,
     name: string,
     args: readonly (string | number)[] = [],
-    wishes: Record<string, string> = {},
+    environment: Record<string, string> = {},
   ): Played<T> {
     const sanitizer = sanitizerLibrary();
     const bench = this.#bench;
     const { addon } = bench;
-    const words = [addon, bench.library(standin), this.path(`plans-${standin}`), name, ...args.map(String)];
+    const words = [addon, bench.library(fake), this.path(`plans-${fake}`), name, ...args.map(String)];
     const done = spawnSync(process.execPath, ['--expose-gc', player, wrapper, ...words], {
       encoding: 'utf8',
       timeout: 120_000,
       env: {
-        ...bench.environment(wishes),
+        ...bench.environment(environment),
         ASAN_OPTIONS: 'detect_leaks=0:abort_on_error=1:alloc_dealloc_mismatch=1:quarantine_size_mb=16',
         ...(sanitizer === undefined ? {} : { LD_PRELOAD: sanitizer }),
       },
@@ -114,11 +114,11 @@ export class EngineScenarios {
 
   /** What one process finds in several scenarios, by their names. */
   playAll(
-    standin: Standin,
+    fake: Fake,
     script: readonly Step[],
-    wishes: Record<string, string> = {},
+    environment: Record<string, string> = {},
   ): Record<string, unknown> {
-    return this.play<Record<string, unknown>>(standin, JSON.stringify(script), [], wishes).result;
+    return this.play<Record<string, unknown>>(fake, JSON.stringify(script), [], environment).result;
   }
 
   remove(): void {

@@ -5,30 +5,30 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { NativeGpuState } from '../../src/tensorrt/addon/native-engine.js';
-import { StandinBench } from './standin-library.js';
+import { FakeBench } from './fake-library.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-gpu-state-'));
 const uuid = 'GPU-00112233-4455-6677-8899-aabbccddeeff';
-let bench: StandinBench;
+let bench: FakeBench;
 
 /** libnvidia-ml as drivers of another age have it, in a folder for LD_LIBRARY_PATH. */
 function nvmlOfAge(api: number): string {
   const output = join(folder, `nvml-${api}`, 'libnvidia-ml.so.1');
   mkdirSync(dirname(output), { recursive: true });
-  const source = fileURLToPath(new URL('./standin/nvml.cpp', import.meta.url));
-  const args = ['-std=c++17', '-fPIC', '-shared', '-O1', `-DSTANDIN_NVML_API=${api}`, source, '-o', output];
+  const source = fileURLToPath(new URL('./fake/nvml.cpp', import.meta.url));
+  const args = ['-std=c++17', '-fPIC', '-shared', '-O1', `-DFAKE_NVML_API=${api}`, source, '-o', output];
   const done = spawnSync(process.env.CXX ?? 'g++', args, { encoding: 'utf8' });
   if (done.status !== 0) throw new Error(done.stderr);
   return dirname(output);
 }
 
 beforeAll(async () => {
-  bench = await StandinBench.sanitized(folder);
+  bench = await FakeBench.sanitized(folder);
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-const ask = (wishes: Record<string, string> = {}, of: unknown = uuid) => {
-  const answer = bench.call<NativeGpuState | null>('gpuState', of, wishes);
+const ask = (environment: Record<string, string> = {}, of: unknown = uuid) => {
+  const answer = bench.call<NativeGpuState | null>('gpuState', of, environment);
   expect(answer.signal).toBeNull();
   return answer;
 };
@@ -57,9 +57,9 @@ test('a calm GPU is told in full', () => {
 });
 
 test('a hot, throttled and shared one too', () => {
-  const STANDIN_NVML =
+  const FAKE_NVML =
     'sm=1215,temperature=88,power=699900,reasons=0x60,utilization=97,ecc=2,persistence=0,processes=4242:1048576+77:-';
-  expect(ask({ STANDIN_NVML }).result).toEqual({
+  expect(ask({ FAKE_NVML }).result).toEqual({
     ...calm,
     smClockMHz: 1215,
     temperatureC: 88,
@@ -91,18 +91,18 @@ test.each([
   ['ecc', 'eccErrorsUncorrected'],
   ['processes', 'processes'],
 ])('a board without %s answers null for %s and the rest as it is', (value, field) => {
-  expect(ask({ STANDIN_NVML: `${value}=-` }).result).toEqual({ ...calm, [field]: null });
+  expect(ask({ FAKE_NVML: `${value}=-` }).result).toEqual({ ...calm, [field]: null });
 });
 
 test('memory that the newer function does not tell comes from the older one, with what the driver keeps', () => {
-  const { result } = ask({ STANDIN_NVML: 'used=-' });
+  const { result } = ask({ FAKE_NVML: 'used=-' });
   expect(result).toEqual({ ...calm, memoryUsedBytes: 1.5 * 2 ** 30 });
 });
 
 test('more processes than were expected are all listed', () => {
   const pids = Array.from({ length: 100 }, (_, index) => index + 1);
   const { result } = ask({
-    STANDIN_NVML: `processes=${pids.map((pid) => `${pid}:${pid * 1024}`).join('+')}`,
+    FAKE_NVML: `processes=${pids.map((pid) => `${pid}:${pid * 1024}`).join('+')}`,
   });
   expect(result?.processes).toEqual(pids.map((pid) => ({ pid, usedBytes: pid * 1024 })));
 });
@@ -120,7 +120,7 @@ describe.each([
 
   test('lists the same processes and throttle reasons', () => {
     const { result } = ask({
-      STANDIN_NVML: 'reasons=0x4,processes=4242:1048576+77:2097152+78:-',
+      FAKE_NVML: 'reasons=0x4,processes=4242:1048576+77:2097152+78:-',
       LD_LIBRARY_PATH: `${nvmlOfAge(api)}:${bench.drivers}`,
     });
     expect(result).toEqual({ ...calm, throttleReasons: 4, memoryUsedBytes: 1.5 * 2 ** 30, processes });
@@ -128,7 +128,7 @@ describe.each([
 });
 
 test('entries of the usual length are read right on a 535 driver that has them', () => {
-  const { result } = ask({ STANDIN_NVML: 'driver=535.230.02,processes=1:10+2:20' });
+  const { result } = ask({ FAKE_NVML: 'driver=535.230.02,processes=1:10+2:20' });
   expect(result?.processes).toEqual([
     { pid: 1, usedBytes: 10 },
     { pid: 2, usedBytes: 20 },
@@ -136,17 +136,17 @@ test('entries of the usual length are read right on a 535 driver that has them',
 });
 
 test('a slice of a GPU in MIG mode shows its own memory and the board’s clocks', () => {
-  const { result } = ask({ STANDIN_NVML: 'handle=slice,mig=1,used=5368709120' });
+  const { result } = ask({ FAKE_NVML: 'handle=slice,mig=1,used=5368709120' });
   expect(result).toEqual({ ...calm, migMode: true, memoryUsedBytes: 5 * 2 ** 30 });
 });
 
 test.each([
   ['NVML does not know the GPU', {}, 'GPU-ffffffff-4455-6677-8899-aabbccddeeff'],
   ['the name is no uuid', {}, ''],
-  ['NVML does not start', { STANDIN_NVML: 'init=9' }, uuid],
+  ['NVML does not start', { FAKE_NVML: 'init=9' }, uuid],
   ['there is no NVML', { LD_LIBRARY_PATH: '/nowhere' }, uuid],
-])('null where %s', (_, wishes, of) => {
-  const { result, error } = ask(wishes as Record<string, string>, of);
+])('null where %s', (_, environment, of) => {
+  const { result, error } = ask(environment as Record<string, string>, of);
   expect(error).toBeUndefined();
   expect(result).toBeNull();
 });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { EngineScenarios, generations, INNER, refused } from './engine-scenarios.js';
 
 /** GPU 0 has 16 GiB, GPU 1 has 8; one thread does all jobs, so that what it worked on last is the other GPU. */
-const two = { STANDIN_GPUS: '2', STANDIN_GPU_BYTES: '17179869184,8589934592', UV_THREADPOOL_SIZE: '1' };
+const two = { FAKE_GPUS: '2', FAKE_GPU_BYTES: '17179869184,8589934592', UV_THREADPOOL_SIZE: '1' };
 const totals = [2 ** 34, 2 ** 33];
 
 let scenarios: EngineScenarios;
@@ -11,14 +11,14 @@ beforeAll(async () => {
 });
 afterAll(() => scenarios.remove());
 
-describe.each(generations)('engines on two GPUs of one process, generation %s', (standin) => {
+describe.each(generations)('engines on two GPUs of one process, generation %s', (fake) => {
   let found: Record<string, unknown> = {};
   beforeAll(() => {
     found = scenarios.playAll(
-      standin,
+      fake,
       [
         ['atOnce', [], {}],
-        ['doors', [], {}],
+        ['exports', [], {}],
         ['largeOnes', [INNER], {}],
         ['collectedOnBoth', [], {}],
         ['threadsOnBoth', [], {}],
@@ -41,10 +41,10 @@ describe.each(generations)('engines on two GPUs of one process, generation %s', 
     });
   });
 
-  test('every door works on its GPU after the thread worked on the other', () => {
+  test('every export works on its GPU after the thread worked on the other', () => {
     const runs = (name: string) => ({ [name]: 'done', [`${name} runs`]: 7, [`${name} runs later`]: 9 });
     const measured = [totals[1], true];
-    expect(found.doors).toEqual({
+    expect(found.exports).toEqual({
       found: {
         open: 'done',
         context: 'done',
@@ -90,7 +90,7 @@ describe.each(generations)('engines on two GPUs of one process, generation %s', 
   });
 
   test('a build is on the first GPU, whichever the thread worked on', () => {
-    expect(found.builds).toBe('builds on NVIDIA Stand-in');
+    expect(found.builds).toBe('builds on NVIDIA Fake');
   });
 
   test('a GPU that is not there, memory of the other GPU and memory it has not are refused', () => {

@@ -4,16 +4,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { planBytes } from '../support/standin-engine.js';
-import { openRequest, type Standin, StandinBench, sanitizerLibrary } from './standin-library.js';
+import { planBytes } from '../support/fake-engine.js';
+import { type Fake, FakeBench, openRequest, sanitizerLibrary } from './fake-library.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-layer-times-'));
-const driver = fileURLToPath(new URL('./standin/drive-layers.mjs', import.meta.url));
-const generations: readonly Standin[] = ['8', '10', '11'];
-let bench: StandinBench;
+const driver = fileURLToPath(new URL('./fake/drive-layers.mjs', import.meta.url));
+const generations: readonly Fake[] = ['8', '10', '11'];
+let bench: FakeBench;
 
 beforeAll(async () => {
-  bench = await StandinBench.sanitized(folder);
+  bench = await FakeBench.sanitized(folder);
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -23,10 +23,10 @@ interface Answer {
 }
 
 /** Layer times after runs that reported these layers, `name:ms` with commas. */
-function layerTimes(standin: Standin, runs: readonly string[], profiling = true): Answer {
+function layerTimes(fake: Fake, runs: readonly string[], profiling = true): Answer {
   const planPath = join(folder, 'plan');
-  writeFileSync(planPath, planBytes(standin, { kind: 'affine' }));
-  const open = openRequest(bench.library(standin), planPath);
+  writeFileSync(planPath, planBytes(fake, { kind: 'affine' }));
+  const open = openRequest(bench.library(fake), planPath);
   const sanitizer = sanitizerLibrary();
   const done = spawnSync(process.execPath, [driver, bench.addon, JSON.stringify({ open, runs, profiling })], {
     encoding: 'utf8',
@@ -40,10 +40,10 @@ function layerTimes(standin: Standin, runs: readonly string[], profiling = true)
   return JSON.parse(done.stdout) as Answer;
 }
 
-describe.each(generations)('layer times of generation %s', (standin) => {
+describe.each(generations)('layer times of generation %s', (fake) => {
   test('are summed over runs, in the order the layers appear', () => {
     const run = 'conv:0.5,relu:0.125,fc:0.25';
-    expect(layerTimes(standin, [run, run, run]).result).toEqual([
+    expect(layerTimes(fake, [run, run, run]).result).toEqual([
       { name: 'conv', ms: 1.5, runs: 3 },
       { name: 'relu', ms: 0.375, runs: 3 },
       { name: 'fc', ms: 0.75, runs: 3 },
@@ -52,7 +52,7 @@ describe.each(generations)('layer times of generation %s', (standin) => {
 
   test('keep layers of the same name apart', () => {
     const run = 'conv:1,copy:0.25,conv:2,copy:0.5';
-    expect(layerTimes(standin, [run, run]).result).toEqual([
+    expect(layerTimes(fake, [run, run]).result).toEqual([
       { name: 'conv', ms: 2, runs: 2 },
       { name: 'copy', ms: 0.5, runs: 2 },
       { name: 'conv', ms: 4, runs: 2 },
@@ -62,7 +62,7 @@ describe.each(generations)('layer times of generation %s', (standin) => {
 
   test('count a layer behind a condition in the runs it was in', () => {
     const runs = ['a:1,c:1', 'a:1,b:4,c:1', 'a:1,c:1'];
-    expect(layerTimes(standin, runs).result).toEqual([
+    expect(layerTimes(fake, runs).result).toEqual([
       { name: 'a', ms: 3, runs: 3 },
       { name: 'b', ms: 4, runs: 1 },
       { name: 'c', ms: 3, runs: 3 },
@@ -70,7 +70,7 @@ describe.each(generations)('layer times of generation %s', (standin) => {
   });
 
   test('are none before the first run, and refused without profiling', () => {
-    expect(layerTimes(standin, []).result).toEqual([]);
-    expect(layerTimes(standin, [], false).error?.code).toBe('TF_SESSION_INPUT');
+    expect(layerTimes(fake, []).result).toEqual([]);
+    expect(layerTimes(fake, [], false).error?.code).toBe('TF_SESSION_INPUT');
   });
 });

@@ -5,16 +5,16 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { NativeMeasureRequest } from '../../src/tensorrt/addon/native-engine.js';
-import { type NetworkPlan, planBytes } from '../support/standin-engine.js';
-import { openRequest, type Standin, StandinBench, sanitizerLibrary } from './standin-library.js';
+import { type NetworkPlan, planBytes } from '../support/fake-engine.js';
+import { type Fake, FakeBench, openRequest, sanitizerLibrary } from './fake-library.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-measure-'));
-const driver = fileURLToPath(new URL('./standin/drive-measure.mjs', import.meta.url));
-const generations: readonly Standin[] = ['8', '10', '11'];
-let bench: StandinBench;
+const driver = fileURLToPath(new URL('./fake/drive-measure.mjs', import.meta.url));
+const generations: readonly Fake[] = ['8', '10', '11'];
+let bench: FakeBench;
 
 beforeAll(async () => {
-  bench = await StandinBench.sanitized(folder);
+  bench = await FakeBench.sanitized(folder);
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -56,29 +56,29 @@ const mode: Omit<NativeMeasureRequest, 'inputs'> = {
 };
 
 interface Case {
-  readonly standin?: Standin;
+  readonly fake?: Fake;
   readonly plan?: NetworkPlan;
   readonly mode?: Partial<typeof mode> & { readonly threads?: boolean };
   /** Zeros to give as inputs. */
   readonly inputs?: readonly { readonly name: string; readonly bytes: number }[];
-  readonly wishes?: Record<string, string>;
+  readonly environment?: Record<string, string>;
   readonly cancelAfterMs?: number;
   readonly exitAfterMs?: number;
 }
 
-/** Opens a stand-in engine (y = 2x + 1 unless the plan says otherwise) and measures on it, in a process of its own. */
+/** Opens a fake engine (y = 2x + 1 unless the plan says otherwise) and measures on it, in a process of its own. */
 function drive({
-  standin = '10',
+  fake = '10',
   plan = { kind: 'affine' },
   inputs = [{ name: 'x', bytes: 512 }],
   ...rest
 }: Case): SpawnSyncReturns<string> {
   const planPath = join(folder, 'plan');
   const callsFile = bench.path('calls');
-  writeFileSync(planPath, planBytes(standin, plan));
+  writeFileSync(planPath, planBytes(fake, plan));
   rmSync(callsFile, { force: true });
   const request = {
-    open: openRequest(bench.library(standin), planPath),
+    open: openRequest(bench.library(fake), planPath),
     measure: { ...mode, ...rest.mode, inputs },
     cancelAfterMs: rest.cancelAfterMs,
     exitAfterMs: rest.exitAfterMs,
@@ -91,7 +91,7 @@ function drive({
       ...bench.environment(),
       ASAN_OPTIONS: 'detect_leaks=0:abort_on_error=1:alloc_dealloc_mismatch=1',
       ...(sanitizer === undefined ? {} : { LD_PRELOAD: sanitizer }),
-      ...rest.wishes,
+      ...rest.environment,
     },
   });
   expect(done.signal, done.stderr).toBeNull();
@@ -138,7 +138,7 @@ function expectOrdered(columns: Columns): void {
   expect(inputStart.toSorted((one, other) => one - other)).toEqual(inputStart);
 }
 
-/** Objects the stand-in handed out and never got back. */
+/** Objects the fake handed out and never got back. */
 function unreturned(calls: readonly string[]): string[] {
   const open: string[] = [];
   for (const call of calls) {
@@ -149,15 +149,15 @@ function unreturned(calls: readonly string[]): string[] {
   return open;
 }
 
-describe.each(generations)('measuring with a library of generation %s', (standin) => {
+describe.each(generations)('measuring with a library of generation %s', (fake) => {
   test.each([
     { transfers: false, graph: false },
     { transfers: false, graph: true },
     { transfers: true, graph: false },
     { transfers: true, graph: true },
   ])('gives the GPU’s own times: %o', (how) => {
-    const wishes = { STANDIN_COMPUTE_US: '800', STANDIN_COPY_US: '300' };
-    const result = measured({ standin, mode: how, wishes });
+    const environment = { FAKE_COMPUTE_US: '800', FAKE_COPY_US: '300' };
+    const result = measured({ fake, mode: how, environment });
     expectOrdered(result);
     expect(result.streams.length).toBeGreaterThanOrEqual(20);
     expectAbout(0.8, differences(result.computeEnd, result.computeStart));
@@ -170,14 +170,14 @@ describe.each(generations)('measuring with a library of generation %s', (standin
 });
 
 test('copies overlap the compute of the inference before', () => {
-  const wishes = { STANDIN_COMPUTE_US: '3000', STANDIN_COPY_US: '2000' };
-  const result = measured({ mode: { transfers: true, graph: true, iterations: 40 }, wishes });
+  const environment = { FAKE_COMPUTE_US: '3000', FAKE_COPY_US: '2000' };
+  const result = measured({ mode: { transfers: true, graph: true, iterations: 40 }, environment });
   // Two under way at a time are done in 7 ms; one after another would take 14.
   expect(median(steps(result))).toBeLessThan(5.5);
 });
 
 test('times keep their resolution from the first inference to the last', () => {
-  const result = measured({ mode: { iterations: 400 }, wishes: { STANDIN_COMPUTE_US: '250' } });
+  const result = measured({ mode: { iterations: 400 }, environment: { FAKE_COMPUTE_US: '250' } });
   // On the way a busy stream shows the time alone; a single-precision time since the start would be off by microseconds.
   expect(median(differences(result.computeEnd, result.computeStart).slice(-50))).toBeCloseTo(0.25, 6);
 });
@@ -185,7 +185,7 @@ test('times keep their resolution from the first inference to the last', () => {
 test('the warm-up is run and not counted, and the duration is measured after it', () => {
   const result = measured({
     mode: { warmUpMs: 60, durationMs: 90, iterations: 1 },
-    wishes: { STANDIN_COMPUTE_US: '1000' },
+    environment: { FAKE_COMPUTE_US: '1000' },
   });
   expect(result.warmUpInferences).toBeGreaterThanOrEqual(2);
   expect(result.warmUpInferences).toBeLessThanOrEqual(62);
@@ -196,7 +196,10 @@ test('the warm-up is run and not counted, and the duration is measured after it'
 });
 
 test('iterations are a minimum that outlasts the duration', () => {
-  const result = measured({ mode: { durationMs: 1, iterations: 50 }, wishes: { STANDIN_COMPUTE_US: '500' } });
+  const result = measured({
+    mode: { durationMs: 1, iterations: 50 },
+    environment: { FAKE_COMPUTE_US: '500' },
+  });
   expect(result.streams.length).toBeGreaterThanOrEqual(50);
   expect(result.streams.length).toBeLessThanOrEqual(53);
 });
@@ -204,7 +207,7 @@ test('iterations are a minimum that outlasts the duration', () => {
 test.each([[false], [true]])('several streams each measure their share (a thread each: %s)', (threads) => {
   const result = measured({
     mode: { streams: 3, threads, transfers: true, iterations: 15 },
-    wishes: { STANDIN_COMPUTE_US: '500', STANDIN_COPY_US: '100' },
+    environment: { FAKE_COMPUTE_US: '500', FAKE_COPY_US: '100' },
   });
   expectOrdered(result);
   for (const stream of [0, 1, 2])
@@ -214,14 +217,14 @@ test.each([[false], [true]])('several streams each measure their share (a thread
 });
 
 test('streams run beside each other', () => {
-  const result = measured({ mode: { streams: 2, iterations: 30 }, wishes: { STANDIN_COMPUTE_US: '2000' } });
+  const result = measured({ mode: { streams: 2, iterations: 30 }, environment: { FAKE_COMPUTE_US: '2000' } });
   const { computeStart, computeEnd } = result;
   const overlapping = computeStart.slice(1).filter((start, at) => start < (computeEnd[at] ?? 0)).length;
   expect(overlapping).toBeGreaterThan(computeStart.length / 3);
 });
 
 test('idle time lies between inferences', () => {
-  const result = measured({ mode: { idleMs: 5, iterations: 8 }, wishes: { STANDIN_COMPUTE_US: '100' } });
+  const result = measured({ mode: { idleMs: 5, iterations: 8 }, environment: { FAKE_COMPUTE_US: '100' } });
   expect(median(steps(result))).toBeGreaterThanOrEqual(4.9);
 });
 
@@ -235,7 +238,7 @@ test.each([
 });
 
 test('an engine that cannot be captured is measured without a graph, and why is said', () => {
-  const result = measured({ mode: { graph: true }, wishes: { STANDIN_CAPTURE: 'refused' } });
+  const result = measured({ mode: { graph: true }, environment: { FAKE_CAPTURE: 'refused' } });
   expect(result.graph).toBe(false);
   expect(result.graphRefusal).toContain('operation not permitted when stream is capturing');
   expect(result.streams.length).toBeGreaterThanOrEqual(20);
@@ -296,31 +299,31 @@ test.each([
   ],
   [
     'an engine that fails at its first run',
-    { wishes: { STANDIN_ENQUEUE: '1' } },
+    { environment: { FAKE_ENQUEUE: '1' } },
     'TF_RUN_FAILED',
     'illegal memory access',
   ],
   [
     'an engine that fails in the middle',
-    { wishes: { STANDIN_ENQUEUE: '9' } },
+    { environment: { FAKE_ENQUEUE: '9' } },
     'TF_RUN_FAILED',
     'illegal memory access',
   ],
   [
     'a GPU that has gone astray',
-    { wishes: { STANDIN_FAULT: '1' } },
+    { environment: { FAKE_FAULT: '1' } },
     'TF_RUN_FAILED',
     'an illegal memory access was encountered (CUDA error 700)',
   ],
   [
     'memory that cannot be pinned',
-    { mode: { transfers: true }, wishes: { STANDIN_PINNED: 'none' } },
+    { mode: { transfers: true }, environment: { FAKE_PINNED: 'none' } },
     'TF_GPU_MEMORY',
     'cannot pin 512 B of host memory',
   ],
   [
     'one of several threads whose engine fails',
-    { mode: { streams: 3, threads: true }, wishes: { STANDIN_ENQUEUE: '20', STANDIN_COMPUTE_US: '300' } },
+    { mode: { streams: 3, threads: true }, environment: { FAKE_ENQUEUE: '20', FAKE_COMPUTE_US: '300' } },
     'TF_RUN_FAILED',
     'illegal memory access',
   ],
@@ -332,13 +335,13 @@ test.each([
 });
 
 test('8.6 has one context for each profile of open shapes, and says so to a second stream', () => {
-  const { error, calls } = measure({ standin: '8', mode: { streams: 2 } });
+  const { error, calls } = measure({ fake: '8', mode: { streams: 2 } });
   expect(error?.code).toBe('TF_CONTEXT_FAILED');
   expect(error?.message).toContain('has been chosen by another IExecutionContext');
   expect(unreturned(calls)).toEqual([]);
-  expect(
-    measured({ standin: '8', plan: { kind: 'affine', rows: 2 }, mode: { streams: 2 } }).streams,
-  ).toContain(1);
+  expect(measured({ fake: '8', plan: { kind: 'affine', rows: 2 }, mode: { streams: 2 } }).streams).toContain(
+    1,
+  );
 });
 
 test.each([
@@ -349,7 +352,7 @@ test.each([
 ])('a measurement is cancelled %s', (_, how) => {
   const { error, calls, ms } = measure({
     mode: how,
-    wishes: { STANDIN_COMPUTE_US: '1000' },
+    environment: { FAKE_COMPUTE_US: '1000' },
     cancelAfterMs: 150,
   });
   expect(error?.code).toBe('TF_CANCELLED');
@@ -362,7 +365,11 @@ test.each([[false], [true]])(
   (threads) => {
     const started = performance.now();
     const how = { streams: 2, threads, transfers: true, durationMs: 60_000 };
-    const { status, stderr } = drive({ mode: how, wishes: { STANDIN_COMPUTE_US: '1000' }, exitAfterMs: 150 });
+    const { status, stderr } = drive({
+      mode: how,
+      environment: { FAKE_COMPUTE_US: '1000' },
+      exitAfterMs: 150,
+    });
     expect(status, stderr).toBe(3);
     expect(performance.now() - started).toBeLessThan(10_000);
   },

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { EngineScenarios, generations, refused } from './engine-scenarios.js';
-import { sanitizerLibrary } from './standin-library.js';
+import { sanitizerLibrary } from './fake-library.js';
 
 let scenarios: EngineScenarios;
 beforeAll(async () => {
@@ -8,14 +8,14 @@ beforeAll(async () => {
 });
 afterAll(() => scenarios.remove());
 
-describe.each(generations)('engines over a library of generation %s', (standin) => {
-  const wide = standin !== '8';
+describe.each(generations)('engines over a library of generation %s', (fake) => {
+  const wide = fake !== '8';
   let found: Record<string, unknown> = {};
   beforeAll(() => {
-    found = scenarios.playAll(standin, [
+    found = scenarios.playAll(fake, [
       ['paces', [], {}],
-      ['order', [], { STANDIN_COMPUTE_US: '1000' }],
-      ['closing', [], { STANDIN_COMPUTE_US: '300' }],
+      ['order', [], { FAKE_COMPUTE_US: '1000' }],
+      ['closing', [], { FAKE_COMPUTE_US: '300' }],
       ['collected', [], {}],
       ['allocations', [], {}],
       ['faults', [], {}],
@@ -112,7 +112,7 @@ describe.each(generations)('engines over a library of generation %s', (standin) 
   });
 
   test('threads of JavaScript have engines of their own, and may end in the middle of a run', () => {
-    const { result, status } = scenarios.play<{ codes: number[]; main: number[] }>(standin, 'threads');
+    const { result, status } = scenarios.play<{ codes: number[]; main: number[] }>(fake, 'threads');
     expect(status).toBe(0);
     expect(result).toEqual({ codes: [0, 0, 1], main: [7, 9, 21, 41] });
   });
@@ -121,13 +121,13 @@ describe.each(generations)('engines over a library of generation %s', (standin) 
     ['at once', ['now']],
     ['by itself', []],
   ])('a process with runs in flight ends %s without a crash', (_, args) => {
-    const { result, status } = scenarios.play(standin, 'exits', args, { STANDIN_COMPUTE_US: '500' });
+    const { result, status } = scenarios.play(fake, 'exits', args, { FAKE_COMPUTE_US: '500' });
     expect([result, status]).toEqual(['left', 0]);
   });
 });
 
-test('whatever is passed through a door of the addon, an error comes back and nothing crashes', () => {
-  const { result } = scenarios.play('10', 'strangers');
+test('whatever is passed to an export of the addon, an error comes back and nothing crashes', () => {
+  const { result } = scenarios.play('10', 'foreign');
   expect(result).toEqual({ strange: [], refused: true, y: 9, foreign: 'TF_INTERNAL' });
 });
 
@@ -136,7 +136,7 @@ test('an abort inside the library ends the process by its signal', () => {
 });
 
 test.each([
-  ['there is none', { STANDIN_GPU: 'none' }, 'TF_GPU_UNAVAILABLE', 'shows no GPU.'],
+  ['there is none', { FAKE_GPU: 'none' }, 'TF_GPU_UNAVAILABLE', 'shows no GPU.'],
   [
     'CUDA_VISIBLE_DEVICES is empty',
     { CUDA_VISIBLE_DEVICES: '' },
@@ -145,18 +145,18 @@ test.each([
   ],
   [
     'the driver does not start',
-    { STANDIN_GPU: 'broken' },
+    { FAKE_GPU: 'broken' },
     'TF_GPU_UNAVAILABLE',
     'does not start: unknown error (CUDA error 999)',
   ],
   [
     'its memory is full',
-    { STANDIN_GPU: 'full' },
+    { FAKE_GPU: 'full' },
     'TF_GPU_MEMORY',
     'has no room left, not even for a CUDA context',
   ],
-])('without a GPU nothing is opened: %s', (_, wishes, code, why) => {
-  const { result } = scenarios.play('10', 'runs', [], wishes);
+])('without a GPU nothing is opened: %s', (_, environment, code, why) => {
+  const { result } = scenarios.play('10', 'runs', [], environment);
   expect(result).toMatchObject(refused(code, why));
 });
 

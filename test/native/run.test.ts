@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { EngineScenarios, generations, INNER, refused } from './engine-scenarios.js';
-import { standins } from './standin-library.js';
+import { fakes } from './fake-library.js';
 
 let scenarios: EngineScenarios;
 beforeAll(async () => {
@@ -9,11 +9,11 @@ beforeAll(async () => {
 });
 afterAll(() => scenarios.remove());
 
-describe.each(generations)('engines over a library of generation %s', (standin) => {
-  const wide = standin !== '8';
+describe.each(generations)('engines over a library of generation %s', (fake) => {
+  const wide = fake !== '8';
   let found: Record<string, unknown> = {};
   beforeAll(() => {
-    found = scenarios.playAll(standin, [
+    found = scenarios.playAll(fake, [
       ['runs', [], {}],
       ['dtypes', Array.from({ length: wide ? 12 : 7 }, (_, dtype) => dtype), {}],
       ['state', [], {}],
@@ -23,7 +23,7 @@ describe.each(generations)('engines over a library of generation %s', (standin) 
       ['turns', [], {}],
       ['large', [INNER], {}],
       ['pastCaches', [INNER], {}],
-      ['givenAway', [INNER, standins[standin].version], { STANDIN_COMPUTE_US: '3000' }],
+      ['givenAway', [INNER, fakes[fake].version], { FAKE_COMPUTE_US: '3000' }],
       ['givenAwayToMemory', [], {}],
       ['layerTimes', [], {}],
     ]);
@@ -58,9 +58,9 @@ describe.each(generations)('engines over a library of generation %s', (standin) 
   });
 
   test('are described as the library describes them, with their profiles and auxiliary streams, and their plug-ins go when they do', () => {
-    const calls = scenarios.path(`described-${standin}`);
-    const { result } = scenarios.play<Record<string, unknown>>(standin, 'described', [], {
-      STANDIN_CALLS: calls,
+    const calls = scenarios.path(`described-${fake}`);
+    const { result } = scenarios.play<Record<string, unknown>>(fake, 'described', [], {
+      FAKE_CALLS: calls,
     });
     const profiles = [
       { min: [1, 64], opt: [4, 64], max: [8, 64] },

@@ -5,17 +5,17 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { onlyGpu } from '../../src/engines/identity/machine.js';
 import type { GpuList, NativeBuildResult } from '../../src/tensorrt/addon/addon.js';
 import type { NativeGpuState } from '../../src/tensorrt/addon/native-engine.js';
-import { StandinBench } from './standin-library.js';
+import { FakeBench } from './fake-library.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-visible-gpus-'));
-let bench: StandinBench;
+let bench: FakeBench;
 beforeAll(async () => {
-  bench = await StandinBench.sanitized(folder);
+  bench = await FakeBench.sanitized(folder);
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const uuids = ['GPU-00112233-4455-6677-8899-aabbccddeeff', 'GPU-01112233-4455-6677-8899-aabbccddeeff'];
-const two = { STANDIN_GPUS: '2', STANDIN_GPU_BYTES: '17179869184,8589934592' };
+const two = { FAKE_GPUS: '2', FAKE_GPU_BYTES: '17179869184,8589934592' };
 const seeing = (visible: string | undefined) =>
   visible === undefined ? two : { ...two, CUDA_VISIBLE_DEVICES: visible };
 
@@ -35,7 +35,7 @@ describe('of two GPUs', () => {
     ).toEqual(
       shown.map((gpu, index) => [
         index,
-        gpu === 0 ? 'NVIDIA Stand-in' : 'NVIDIA Stand-in 1',
+        gpu === 0 ? 'NVIDIA Fake' : 'NVIDIA Fake 1',
         uuids[gpu],
         gpu === 0 ? 2 ** 34 : 2 ** 33,
       ]),
@@ -45,9 +45,9 @@ describe('of two GPUs', () => {
   test.each([undefined, '1', '0', '1,0'])(
     'NVML is asked by UUID, with CUDA_VISIBLE_DEVICES=%s',
     (visible) => {
-      const STANDIN_NVML = 'temperature@0=40,temperature@1=66,processes@1=4242:1048576';
+      const FAKE_NVML = 'temperature@0=40,temperature@1=66,processes@1=4242:1048576';
       const state = (uuid: string | undefined) =>
-        bench.call<NativeGpuState>('gpuState', uuid, { ...seeing(visible), STANDIN_NVML }).result;
+        bench.call<NativeGpuState>('gpuState', uuid, { ...seeing(visible), FAKE_NVML }).result;
       expect(state(uuids[0])).toMatchObject({ temperatureC: 40, processes: [] });
       expect(state(uuids[1])).toMatchObject({
         temperatureC: 66,
@@ -57,29 +57,29 @@ describe('of two GPUs', () => {
   );
 
   test('a slice of the second in MIG mode is found behind its own board', () => {
-    const STANDIN_NVML = 'handle=slice,temperature@1=66,used@1=5368709120';
-    const { result } = bench.call<NativeGpuState>('gpuState', uuids[1], { ...two, STANDIN_NVML });
+    const FAKE_NVML = 'handle=slice,temperature@1=66,used@1=5368709120';
+    const { result } = bench.call<NativeGpuState>('gpuState', uuids[1], { ...two, FAKE_NVML });
     expect(result).toMatchObject({ temperatureC: 66, memoryUsedBytes: 5 * 2 ** 30 });
   });
 
   test.each([
-    [{}, 0, 'NVIDIA Stand-in'],
-    [{}, 1, 'NVIDIA Stand-in 1'],
-    [{ CUDA_VISIBLE_DEVICES: '1,0' }, 0, 'NVIDIA Stand-in 1'],
-    [{ CUDA_VISIBLE_DEVICES: '1,0' }, 1, 'NVIDIA Stand-in'],
-    [{ CUDA_VISIBLE_DEVICES: uuids[1] }, 0, 'NVIDIA Stand-in 1'],
+    [{}, 0, 'NVIDIA Fake'],
+    [{}, 1, 'NVIDIA Fake 1'],
+    [{ CUDA_VISIBLE_DEVICES: '1,0' }, 0, 'NVIDIA Fake 1'],
+    [{ CUDA_VISIBLE_DEVICES: '1,0' }, 1, 'NVIDIA Fake'],
+    [{ CUDA_VISIBLE_DEVICES: uuids[1] }, 0, 'NVIDIA Fake 1'],
   ])('a child that is to see one GPU, of %j number %i, builds on %s', (visible, device, name) => {
     const { CUDA_VISIBLE_DEVICES = '' } = onlyGpu(visible, device);
-    const wishes = { ...two, CUDA_VISIBLE_DEVICES };
-    const { calls, result } = bench.call<NativeBuildResult>('build', bench.buildRequest('10'), wishes);
+    const environment = { ...two, CUDA_VISIBLE_DEVICES };
+    const { calls, result } = bench.call<NativeBuildResult>('build', bench.buildRequest('10'), environment);
     expect(result?.bytes).toBe(64);
     expect(calls.filter((call) => call.startsWith('builds on'))).toEqual([`builds on ${name}`]);
   });
 
   test('a child that is to see one that its parent does not see builds on none', () => {
     const { CUDA_VISIBLE_DEVICES = '' } = onlyGpu({ CUDA_VISIBLE_DEVICES: '1' }, 1);
-    const wishes = { ...two, CUDA_VISIBLE_DEVICES };
-    const { error } = bench.call<NativeBuildResult>('build', bench.buildRequest('10'), wishes);
+    const environment = { ...two, CUDA_VISIBLE_DEVICES };
+    const { error } = bench.call<NativeBuildResult>('build', bench.buildRequest('10'), environment);
     expect(error?.code).toBe('TF_BUILDER_UNAVAILABLE');
   });
 });

@@ -1,8 +1,8 @@
 import { floats, modelFile } from '../engines/runtime/onnxruntime/models.js';
-import { standins } from '../native/standin-library.js';
+import { fakes } from '../native/fake-library.js';
 import { sampleIdentity } from './sample-engine.js';
 
-/** y = 2x + 1 over rows of four: the model of the stand-in engine `affine` with `inner: 4`; gives the file's path. */
+/** y = 2x + 1 over rows of four: the model of the fake engine `affine` with `inner: 4`; gives the file's path. */
 export const affineModel = (): Promise<string> =>
   modelFile((graph) => {
     graph.input('x', 'float32', ['n', 4]);
@@ -13,13 +13,13 @@ export const affineModel = (): Promise<string> =>
     graph.output('y', 'float32', ['n', 4]);
   });
 
-/** What the inspector says of it: no plan is as small as a stand-in's would be without. */
+/** What the inspector says of it: no plan is as small as a fake's would be without. */
 export const manyLayers = JSON.stringify({ Layers: Array(100).fill('affine') });
 
-/** The sample's identity as of an engine that the stand-in of TensorRT 10 has built for its GPU. */
-export function standinIdentity() {
+/** The sample's identity as of an engine that the fake of TensorRT 10 has built for its GPU. */
+export function fakeIdentity() {
   const document = sampleIdentity();
-  const { version } = standins['10'];
+  const { version } = fakes['10'];
   const target = { ...document.target, product: 'tensorrt' as const, version, computeCapabilities: [90] };
   return { ...document, target };
 }

@@ -2,21 +2,21 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const program = fileURLToPath(new URL('trtexec-standin.mjs', import.meta.url));
+const program = fileURLToPath(new URL('fake-trtexec.mjs', import.meta.url));
 
 export const recordedLogs = fileURLToPath(new URL('../fixtures/trtexec-logs/', import.meta.url));
 export const recordedRuns = fileURLToPath(new URL('../fixtures/trtexec-runs/', import.meta.url));
 
-export type StandInVersion = '8.6' | '10.6' | '11.1';
+export type FakeVersion = '8.6' | '10.6' | '11.1';
 
-/** The versions that stand-ins say they are, as a toolchain has them. */
-export const standInVersions = { '8.6': '8.6.1.6', '10.6': '10.6.0.26', '11.1': '11.1.0.106' } as const;
+/** The versions that fakes say they are, as a toolchain has them. */
+export const fakeVersions = { '8.6': '8.6.1.6', '10.6': '10.6.0.26', '11.1': '11.1.0.106' } as const;
 
 /** Writes a trtexec that replays recorded runs of a version, with a fault; gives its path. */
-export function standInTrtexec(
+export function fakeTrtexec(
   folder: string,
   config: {
-    readonly version: StandInVersion;
+    readonly version: FakeVersion;
     /** Another version of that dialect in its banner and plans: `10.3.0.26`. */
     readonly says?: string;
     readonly fault?: string;

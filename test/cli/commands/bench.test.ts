@@ -9,8 +9,8 @@ import { readNpz } from '../../../src/formats/tensor/npz.js';
 import { float32Values, integerTensor, tensorFrom } from '../../../src/formats/tensor/values.js';
 import { type BenchAgainst, benchAgainstSchema } from '../../../src/quality/bench/against-result.js';
 import { type BenchResult, benchResultSchema } from '../../../src/quality/bench/result.js';
-import { standinEngine } from '../../support/standin-engine.js';
-import { standInTrtexec } from '../../support/trtexec.js';
+import { fakeEngine } from '../../support/fake-engine.js';
+import { fakeTrtexec } from '../../support/trtexec.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-bench-'));
 const at = (name: string) => join(folder, name);
@@ -18,14 +18,14 @@ const main = new URL('../../../dist/main.js', import.meta.url).pathname;
 let environment: NodeJS.ProcessEnv = {};
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** The stand-in of TensorRT 10.3 laid out as an installation; inferences take 2 ms of the stand-in GPU's time. */
+/** The fake of TensorRT 10.3 laid out as an installation; inferences take 2 ms of the fake GPU's time. */
 beforeAll(async () => {
   await buildAddon({ say: () => {} });
-  const engine = await standinEngine('10');
+  const engine = await fakeEngine('10');
   environment = engine.environment({
     TENSORRT_HOME: engine.install(at('home')),
     XDG_CACHE_HOME: at('cache'),
-    STANDIN_COMPUTE_US: '2000',
+    FAKE_COMPUTE_US: '2000',
   });
   engine.writePlan(at('a.engine'), {
     kind: 'affine',
@@ -44,7 +44,7 @@ beforeAll(async () => {
   writeFileSync(at('text.engine'), 'this is not a plan, and it is long enough to hold a header of one');
 });
 
-/** What the stand-in library says it is. */
+/** What the fake library says it is. */
 const VERSION = '10.3.0.26';
 const QUICK = ['--warm-up', '10', '--duration', '0.15'];
 
@@ -112,7 +112,7 @@ describe('trtforge bench ENGINE', () => {
 
   it('says why a graph was refused and measures without one', () => {
     const { status, answer } = json<BenchResult>([at('a.engine'), '--graph', ...QUICK], {
-      STANDIN_CAPTURE: 'refused',
+      FAKE_CAPTURE: 'refused',
     });
     expect(status).toBe(0);
     expect(answer.mode.graph).toBe(false);
@@ -171,7 +171,7 @@ describe('trtforge bench ENGINE', () => {
     expect(half.subject).toMatchObject({ streamableWeightsBytes: 1 << 20, ...told });
     const { stdout } = bench([at('streamed.engine'), ...QUICK]);
     expect(stdout).toContain('1.00 MiB of 1.00 MiB of weights kept on the GPU');
-    const trtexec = standInTrtexec(folder, { version: '10.6', says: VERSION, streamable: 1 << 20 });
+    const trtexec = fakeTrtexec(folder, { version: '10.6', says: VERSION, streamable: 1 << 20 });
     const words = [at('streamed.engine'), '--with', 'trtexec', '--shapes', 'x:2x4', '--weight-budget'];
     const measured = json<BenchResult>([...words, '1K'], { TRTEXEC: trtexec }).answer;
     expect(measured.subject).toMatchObject(told);
@@ -198,31 +198,31 @@ describe('trtforge bench ENGINE', () => {
     ['a file that is not there', ['none.engine'], 2, 'TF_FILE_NOT_FOUND'],
     ['a batch no profile takes', ['a.engine', '--batch', '65'], 2, 'TF_PROFILE_MISFIT'],
     ['an unknown input', ['a.engine', '--shapes', 'z:1'], 2, 'TF_SESSION_INPUT'],
-    ['a machine without GPU', ['a.engine'], 3, 'TF_GPU_UNAVAILABLE', { STANDIN_GPU: 'none' }],
+    ['a machine without GPU', ['a.engine'], 3, 'TF_GPU_UNAVAILABLE', { FAKE_GPU: 'none' }],
     [
       'an input file that is not there, even without GPU',
       ['a.engine', '--inputs', 'x=@none.npy'],
       2,
       'TF_FILE_NOT_FOUND',
-      { STANDIN_GPU: 'none' },
+      { FAKE_GPU: 'none' },
     ],
     [
       'an input given twice, even without GPU',
       ['a.engine', '--inputs', `x=@${at('x.npy')}`, '--inputs', `x=@${at('x.npy')}`],
       2,
       'TF_USAGE',
-      { STANDIN_GPU: 'none' },
+      { FAKE_GPU: 'none' },
     ],
     [
       'an engine to compare with that is not there, even without GPU',
       ['a.engine', '--against', 'none.engine'],
       2,
       'TF_FILE_NOT_FOUND',
-      { STANDIN_GPU: 'none' },
+      { FAKE_GPU: 'none' },
     ],
     ['a GPU that is not there', ['a.engine', '--device', '7'], 3, 'TF_GPU_UNAVAILABLE'],
-    ['memory that runs out', ['a.engine'], 3, 'TF_GPU_MEMORY', { STANDIN_CONTEXT: 'memory' }],
-    ['a library that aborts', ['a.engine'], 5, 'TF_CHILD_DIED', { STANDIN_RUN: 'aborts' }],
+    ['memory that runs out', ['a.engine'], 3, 'TF_GPU_MEMORY', { FAKE_CONTEXT: 'memory' }],
+    ['a library that aborts', ['a.engine'], 5, 'TF_CHILD_DIED', { FAKE_RUN: 'aborts' }],
     ['an ONNX model that is not there', ['m.onnx'], 2, 'TF_FILE_NOT_FOUND'],
     ['a comparison with an ONNX model', ['a.engine', '--against', 'm.onnx'], 2, 'TF_USAGE'],
     ['a comparison of an ONNX model', ['m.onnx', '--against', 'a.engine'], 2, 'TF_USAGE'],

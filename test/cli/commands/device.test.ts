@@ -27,12 +27,12 @@ import {
 } from '../../../src/index.js';
 import { defaultRequest } from '../../../src/quality/bench/request.js';
 import { forgeResultSchema } from '../../../src/report/result.js';
-import { affineModel, manyLayers, standinIdentity } from '../../support/affine-engine.js';
+import { affineModel, fakeIdentity, manyLayers } from '../../support/affine-engine.js';
+import { fakeEngine } from '../../support/fake-engine.js';
 import { noDevices } from '../../support/gpus.js';
 import { sampleOutcome, samplePassport } from '../../support/sample-engine.js';
-import { standinEngine } from '../../support/standin-engine.js';
 import { writePictureModel } from '../../support/streams.js';
-import { standInTrtexec } from '../../support/trtexec.js';
+import { fakeTrtexec } from '../../support/trtexec.js';
 
 const main = new URL('../../../dist/main.js', import.meta.url).pathname;
 const child = new URL('../../forge/forge-in-child.mjs', import.meta.url).pathname;
@@ -43,17 +43,17 @@ let environment: NodeJS.ProcessEnv = {};
 let model: string;
 let picture: string;
 
-/** A stand-in of TensorRT 10.3 and of its trtexec, two visible of four stand-in GPUs, an engine that computes y = 2x + 1, and the model that it was built from. */
+/** A fake of TensorRT 10.3 and of its trtexec, two visible of four fake GPUs, an engine that computes y = 2x + 1, and the model that it was built from. */
 beforeAll(async () => {
   await buildAddon({ say: () => {} });
-  const engine = await standinEngine('10');
+  const engine = await fakeEngine('10');
   environment = engine.environment({
     TENSORRT_HOME: engine.install(at('home')),
     TRTFORGE_TOOLCHAINS: at('none'),
-    TRTEXEC: standInTrtexec(folder, { version: '10.6', says: '10.3.0.26', gpuFile: at('gpus') }),
+    TRTEXEC: fakeTrtexec(folder, { version: '10.6', says: '10.3.0.26', gpuFile: at('gpus') }),
     XDG_CACHE_HOME: at('cache'),
-    STANDIN_GPUS: '4',
-    STANDIN_COMPUTE_US: '2000',
+    FAKE_GPUS: '4',
+    FAKE_COMPUTE_US: '2000',
     CUDA_VISIBLE_DEVICES: '3,1',
     NO_COLOR: '1',
   });
@@ -62,7 +62,7 @@ beforeAll(async () => {
     inner: 4,
     layers: manyLayers,
   });
-  const passport = samplePassport(readFileSync(at('affine.engine')), standinIdentity());
+  const passport = samplePassport(readFileSync(at('affine.engine')), fakeIdentity());
   writeFileSync(at('affine.engine.passport.json'), JSON.stringify(passport));
   model = await affineModel();
   picture = await writePictureModel(at('sized'));
@@ -108,7 +108,7 @@ describe('a GPU that was chosen and is not there', () => {
         'TF_GPU_UNAVAILABLE',
       ]);
       expect(answer.error?.message, name).toMatch(
-        / needs an NVIDIA GPU( to measure on)?, and there is no GPU 5 here: 0 is NVIDIA Stand-in 3, 1 is NVIDIA Stand-in 1\.$/,
+        / needs an NVIDIA GPU( to measure on)?, and there is no GPU 5 here: 0 is NVIDIA Fake 3, 1 is NVIDIA Fake 1\.$/,
       );
     }
     expect(readFileSync(at('gpus'), 'utf8')).toBe('');
@@ -145,19 +145,19 @@ describe('the GPU that was chosen', () => {
     const timing = readdirSync(at('cache/trtforge/timing'));
     expect(timing).toEqual([expect.stringContaining('_sm_90_')]);
     const passport: unknown = JSON.parse(readFileSync(`${at('built.engine')}.passport.json`, 'utf8'));
-    expect(passport).toMatchObject({ built: { builder: 'trtexec', gpu: 'NVIDIA Stand-in 1' } });
+    expect(passport).toMatchObject({ built: { builder: 'trtexec', gpu: 'NVIDIA Fake 1' } });
   });
 
   test('verifies an engine, and the command that repeats it names the GPU', () => {
     const { status, answer } = trtforge(['verify', at('affine.engine'), '--against', model, '--device', '1']);
     expect([status, answer.outcome], answer.error?.message).toEqual([0, 'pass']);
-    expect(answer.candidateBackend).toBe('TensorRT 10.3.0 (NVIDIA Stand-in 1)');
+    expect(answer.candidateBackend).toBe('TensorRT 10.3.0 (NVIDIA Fake 1)');
     expect(answer.repeat).toMatch(/ --device 1( |$)/);
   });
 
   test.each([
-    [undefined, '3,1', 'NVIDIA Stand-in 3'],
-    [1, '1', 'NVIDIA Stand-in 1'],
+    [undefined, '3,1', 'NVIDIA Fake 3'],
+    [1, '1', 'NVIDIA Fake 1'],
   ])('%s: forge builds, verifies and measures there, and its report says so', (device, seen, name) => {
     const options = {
       model,
@@ -196,7 +196,7 @@ describe('the GPU that was chosen', () => {
     const { status, answer } = trtforge(['record', at('bare.engine'), ...words]);
     expect(status, answer.error?.message).toBe(0);
     expect(answer).toMatchObject({
-      backend: 'TensorRT 10.3.0 (NVIDIA Stand-in 1)',
+      backend: 'TensorRT 10.3.0 (NVIDIA Fake 1)',
       repeat: expect.stringContaining(' --device 1 '),
     });
     const against = trtforge([
@@ -209,7 +209,7 @@ describe('the GPU that was chosen', () => {
     ]);
     expect(against.answer).toMatchObject({
       ok: true,
-      candidateBackend: 'TensorRT 10.3.0 (NVIDIA Stand-in 1)',
+      candidateBackend: 'TensorRT 10.3.0 (NVIDIA Fake 1)',
       repeat: expect.stringMatching(/ --device 1( |$)/),
     });
     const judged = ['verify', at('bare.engine'), '--against', model, '--device', '1'];

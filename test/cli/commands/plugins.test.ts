@@ -6,9 +6,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildAddon } from '../../../scripts/build-native.mjs';
 import type { BundleReport } from '../../../src/products/bundle/report-schema.js';
 import { forgeResultSchema } from '../../../src/report/result.js';
-import { affineModel, manyLayers, standinIdentity } from '../../support/affine-engine.js';
+import { affineModel, fakeIdentity, manyLayers } from '../../support/affine-engine.js';
+import { fakeEngine } from '../../support/fake-engine.js';
 import { sampleOutcome, samplePassport } from '../../support/sample-engine.js';
-import { standinEngine } from '../../support/standin-engine.js';
 
 const main = new URL('../../../dist/main.js', import.meta.url).pathname;
 const child = new URL('../../forge/forge-in-child.mjs', import.meta.url).pathname;
@@ -19,22 +19,22 @@ let environment: NodeJS.ProcessEnv = {};
 let model: string;
 
 /**
- * A stand-in of TensorRT 10.3 and two engines that compute y = 2x + 1: `affine.engine`, whose passport says that it was built with a plug-in library,
+ * A fake of TensorRT 10.3 and two engines that compute y = 2x + 1: `affine.engine`, whose passport says that it was built with a plug-in library,
  * and `leave.engine`, which loads only where host code is allowed.
  */
 beforeAll(async () => {
   await buildAddon({ say: () => {} });
-  const engine = await standinEngine('10');
+  const engine = await fakeEngine('10');
   environment = engine.environment({
     TENSORRT_HOME: engine.install(at('home')),
     TRTFORGE_TOOLCHAINS: at('none'),
     XDG_CACHE_HOME: at('cache'),
-    STANDIN_CALLS: at('calls'),
-    STANDIN_COMPUTE_US: '2000',
+    FAKE_CALLS: at('calls'),
+    FAKE_COMPUTE_US: '2000',
     NO_COLOR: '1',
   });
   for (const name of ['a', 'b']) writeFileSync(at(`${name}.so`), name);
-  const document = standinIdentity();
+  const document = fakeIdentity();
   for (const [name, pluginDigests, hostCode] of [
     ['affine', ['b'.repeat(64)], false],
     ['leave', [], true],
@@ -174,7 +174,7 @@ test('an engine is no reference of verify --against, which says so before anythi
   expect(answer.error?.message).toContain('affine.engine is an engine; the reference is an ONNX model.');
 });
 
-/** Forges in a child that sees the stand-in GPU; a plan is copied where a build would be. */
+/** Forges in a child that sees the fake GPU; a plan is copied where a build would be. */
 function forged(options: Readonly<Record<string, unknown>>, plan: string): unknown {
   rmSync(at('calls'), { force: true });
   const outcome = { ...sampleOutcome(readFileSync(plan).length), libraryVersion: '10.3.0' };

@@ -6,10 +6,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildAddon } from '../../../scripts/build-native.mjs';
 import { makeKeys } from '../../../src/engines/store/sign-engines.js';
 import { readPrivateKey, signaturePath, signPassport } from '../../../src/engines/store/signature.js';
-import { affineModel, manyLayers, standinIdentity } from '../../support/affine-engine.js';
+import { affineModel, fakeIdentity, manyLayers } from '../../support/affine-engine.js';
+import { fakeEngine } from '../../support/fake-engine.js';
 import { samplePassport } from '../../support/sample-engine.js';
-import { standinEngine } from '../../support/standin-engine.js';
-import { standInTrtexec } from '../../support/trtexec.js';
+import { fakeTrtexec } from '../../support/trtexec.js';
 
 const main = new URL('../../../dist/main.js', import.meta.url).pathname;
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-require-signature-'));
@@ -19,15 +19,15 @@ const keys = makeKeys(at('team.pem'));
 let environment: NodeJS.ProcessEnv = {};
 let model: string;
 
-/** A stand-in of TensorRT 10.3 and of its trtexec; one engine that the team signed, and the same without a signature, and without a passport. */
+/** A fake of TensorRT 10.3 and of its trtexec; one engine that the team signed, and the same without a signature, and without a passport. */
 beforeAll(async () => {
   await buildAddon({ say: () => {} });
-  const engine = await standinEngine('10');
+  const engine = await fakeEngine('10');
   mkdirSync(at('tmp'));
   environment = engine.environment({
     TENSORRT_HOME: engine.install(at('home')),
     TRTFORGE_TOOLCHAINS: at('none'),
-    TRTEXEC: standInTrtexec(folder, { version: '10.6', says: '10.3.0.26' }),
+    TRTEXEC: fakeTrtexec(folder, { version: '10.6', says: '10.3.0.26' }),
     XDG_CACHE_HOME: at('cache'),
     TMPDIR: at('tmp'),
     TRTFORGE_REQUIRE_SIGNATURE: '1',
@@ -36,7 +36,7 @@ beforeAll(async () => {
   for (const name of ['signed', 'unsigned', 'bare'].map((each) => at(`${each}.engine`)))
     engine.writePlan(name, { kind: 'affine', inner: 4, layers: manyLayers });
   const x = { min: [1, 4], opt: [8, 4], max: [64, 4], values: false };
-  const identity = standinIdentity();
+  const identity = fakeIdentity();
   const built = samplePassport(readFileSync(at('signed.engine')), {
     ...identity,
     recipe: { ...identity.recipe, profiles: [{ x }] },

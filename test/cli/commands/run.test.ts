@@ -19,10 +19,10 @@ import { readNpy, writeNpy } from '../../../src/formats/tensor/npy.js';
 import { readNpz, writeNpz } from '../../../src/formats/tensor/npz.js';
 import { float32Values, tensorFrom } from '../../../src/formats/tensor/values.js';
 import { floats, ids, modelFile } from '../../engines/runtime/onnxruntime/models.js';
-import { standins } from '../../native/standin-library.js';
+import { fakes } from '../../native/fake-library.js';
 import { cudaBinding } from '../../support/cuda-binding.js';
+import { fakeEngine } from '../../support/fake-engine.js';
 import { sampleIdentity, samplePassport } from '../../support/sample-engine.js';
-import { standinEngine } from '../../support/standin-engine.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-run-'));
 const at = (name: string) => join(folder, name);
@@ -30,10 +30,10 @@ let model = '';
 let environment: NodeJS.ProcessEnv = {};
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** The stand-in of TensorRT 10.3 laid out as an installation. */
+/** The fake of TensorRT 10.3 laid out as an installation. */
 beforeAll(async () => {
   await buildAddon({ say: () => {} });
-  const engine = await standinEngine('10');
+  const engine = await fakeEngine('10');
   environment = engine.environment({ TENSORRT_HOME: engine.install(at('home')) });
   engine.writePlan(at('affine.engine'), {
     kind: 'affine',
@@ -45,7 +45,7 @@ beforeAll(async () => {
   });
   engine.writePlan(at('fp8.engine'), { kind: 'copy', inner: 4, dtype: 6 });
   engine.writePlan(at('streamed.engine'), { kind: 'affine', inner: 4, streamable: 1 << 20 });
-  // The stand-in refuses plug-in libraries of this name.
+  // The fake refuses plug-in libraries of this name.
   writeFileSync(at('missing.so'), '');
   engine.writePlan(at('shape.engine'), { kind: 'shape', inner: 4 });
   engine.writePlan(at('large.engine'), { kind: 'affine', inner: 1 << 20 });
@@ -261,7 +261,7 @@ describe('trtforge run ENGINE', () => {
     const result = runResultSchema.parse(answer);
     expect(result).toMatchObject({
       kind: 'engine',
-      backend: 'TensorRT 10.3.0 (NVIDIA Stand-in)',
+      backend: 'TensorRT 10.3.0 (NVIDIA Fake)',
       profile: 0,
       cudaGraph: { asked: 'auto', refusals: [] },
       inputs: [{ name: 'x', shape: [2, 4] }],
@@ -356,7 +356,7 @@ describe('trtforge run ENGINE', () => {
       /profiles 0 to 1/,
     ],
     ['a GPU that is not there', ['--device', '5'], {}, 3, 'TF_GPU_UNAVAILABLE', /no GPU 5/],
-    ['no GPU at all', [], { STANDIN_GPU: 'none' }, 3, 'TF_GPU_UNAVAILABLE', /shows none/],
+    ['no GPU at all', [], { FAKE_GPU: 'none' }, 3, 'TF_GPU_UNAVAILABLE', /shows none/],
     [
       'every GPU hidden',
       [],
@@ -378,7 +378,7 @@ describe('trtforge run ENGINE', () => {
     [
       'memory exhausted while loading',
       [],
-      { STANDIN_LOAD: 'memory' },
+      { FAKE_LOAD: 'memory' },
       3,
       'TF_GPU_MEMORY',
       /no room for the engine .*affine\.engine: 1\.00 GiB needed, 149\.00 GiB of 150\.00 GiB free\.$/,
@@ -386,7 +386,7 @@ describe('trtforge run ENGINE', () => {
     [
       'memory exhausted by the context',
       [],
-      { STANDIN_CONTEXT: 'memory' },
+      { FAKE_CONTEXT: 'memory' },
       3,
       'TF_GPU_MEMORY',
       /no room for the execution context: 4\.00 KiB needed/,
@@ -394,17 +394,17 @@ describe('trtforge run ENGINE', () => {
     [
       'memory exhausted by other processes',
       [],
-      { STANDIN_GPU_BYTES: String(2 ** 30 + 2048) },
+      { FAKE_GPU_BYTES: String(2 ** 30 + 2048) },
       3,
       'TF_GPU_MEMORY',
       /no room for the activations of a context: 4\.00 KiB needed, \d\.\d\d KiB of 1\.00 GiB free/,
     ],
-    ['a plan that the library refuses', [], { STANDIN_LOAD: 'fails' }, 3, 'TF_PLAN_LOAD_FAILED', /says/],
-    ['no context', [], { STANDIN_CONTEXT: 'missing' }, 3, 'TF_CONTEXT_FAILED', /context/i],
+    ['a plan that the library refuses', [], { FAKE_LOAD: 'fails' }, 3, 'TF_PLAN_LOAD_FAILED', /says/],
+    ['no context', [], { FAKE_CONTEXT: 'missing' }, 3, 'TF_CONTEXT_FAILED', /context/i],
     [
       'a GPU without memory for a context',
       [],
-      { STANDIN_GPU: 'full' },
+      { FAKE_GPU: 'full' },
       3,
       'TF_GPU_MEMORY',
       /GPU 0 has no room left, not even for a CUDA context: other processes hold its memory/,
@@ -412,20 +412,13 @@ describe('trtforge run ENGINE', () => {
     [
       'a GPU that has gone astray',
       [],
-      { STANDIN_FAULT: '1' },
+      { FAKE_FAULT: '1' },
       3,
       'TF_RUN_FAILED',
       /an illegal memory access was encountered \(CUDA error 700\)/,
     ],
-    ['a run that the library refuses', [], { STANDIN_ENQUEUE: '1' }, 3, 'TF_RUN_FAILED', /./],
-    [
-      'an abort inside the library',
-      [],
-      { STANDIN_RUN: 'aborts' },
-      5,
-      'TF_CHILD_DIED',
-      /was killed by SIGABRT/,
-    ],
+    ['a run that the library refuses', [], { FAKE_ENQUEUE: '1' }, 3, 'TF_RUN_FAILED', /./],
+    ['an abort inside the library', [], { FAKE_RUN: 'aborts' }, 5, 'TF_CHILD_DIED', /was killed by SIGABRT/],
     [
       'a budget for weights that are not streamed',
       ['--weight-budget', 'automatic'],
@@ -548,7 +541,7 @@ describe('trtforge run ENGINE', () => {
       '--json',
     ];
     const started = spawn(process.execPath, words, {
-      env: { ...environment, STANDIN_COMPUTE_US: '1000' },
+      env: { ...environment, FAKE_COMPUTE_US: '1000' },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     const said: Buffer[] = [];
@@ -584,12 +577,12 @@ describe('trtforge run ENGINE', () => {
 
   it('a graph that is refused is said once, and the run goes on', () => {
     const { status, answer } = json([at('affine.engine'), '--inputs', 'random', '--iterations', '4'], {
-      STANDIN_CAPTURE: 'refused',
+      FAKE_CAPTURE: 'refused',
     });
     expect(status).toBe(0);
     expect(answer.cudaGraph.refusals).toHaveLength(1);
     const { stdout } = run([at('affine.engine'), '--inputs', 'random', '--iterations', '4'], {
-      STANDIN_CAPTURE: 'refused',
+      FAKE_CAPTURE: 'refused',
     });
     // The library's line ends are visible in the text.
     expect(stdout.split(answer.cudaGraph.refusals[0].replaceAll('\n', '\\n'))).toHaveLength(2);
@@ -597,11 +590,11 @@ describe('trtforge run ENGINE', () => {
 });
 
 describe('what is wrong with inputs is said before a GPU is asked for', () => {
-  const noGpu = { STANDIN_GPU: 'none' };
+  const noGpu = { FAKE_GPU: 'none' };
   beforeAll(() => {
     copyFileSync(at('affine.engine'), at('known.engine'));
     const document = sampleIdentity();
-    const target = { ...document.target, product: 'tensorrt' as const, version: standins['10'].version };
+    const target = { ...document.target, product: 'tensorrt' as const, version: fakes['10'].version };
     const passport = samplePassport(readFileSync(at('known.engine')), { ...document, target });
     const inputs = [{ name: 'x', dtype: 'float32', shape: [null, 4] }];
     const plan = { ...passport.plan, inputs };

@@ -9,8 +9,8 @@ import { tensorFrom } from '../../../src/formats/tensor/values.js';
 import type { BuildReport } from '../../../src/quality/explain/build-report-schema.js';
 import type { ForgeResult } from '../../../src/report/result.js';
 import { modelFile } from '../../engines/runtime/onnxruntime/models.js';
-import { standinEngine } from '../../support/standin-engine.js';
-import { standInTrtexec } from '../../support/trtexec.js';
+import { fakeEngine } from '../../support/fake-engine.js';
+import { fakeTrtexec } from '../../support/trtexec.js';
 
 const main = new URL('../../../dist/main.js', import.meta.url).pathname;
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-silent-'));
@@ -18,14 +18,14 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 let environment: NodeJS.ProcessEnv = {};
 let model: string;
 
-/** The stand-in of TensorRT 11.1, its trtexec, and a model with two unlike running sums. */
+/** The fake of TensorRT 11.1, its trtexec, and a model with two unlike running sums. */
 beforeAll(async () => {
   await buildAddon({ say: () => {} });
-  const engine = await standinEngine('11');
+  const engine = await fakeEngine('11');
   environment = engine.environment({
     TENSORRT_HOME: engine.install(join(folder, 'home')),
     TRTFORGE_TOOLCHAINS: join(folder, 'none'),
-    TRTEXEC: standInTrtexec(folder, { version: '11.1', says: '11.1.0.106' }),
+    TRTEXEC: fakeTrtexec(folder, { version: '11.1', says: '11.1.0.106' }),
     XDG_CACHE_HOME: join(folder, 'cache'),
     NO_COLOR: '1',
   });

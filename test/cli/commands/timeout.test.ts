@@ -13,7 +13,7 @@ import { ignoreEvents } from '../../../src/events.js';
 import { command as streams } from '../../../src/products/deepstream/commands/size.js';
 import { runTrtexec } from '../../../src/tensorrt/trtexec/run.js';
 import { writeSampleModel } from '../../support/sample-engine.js';
-import { standInTrtexec } from '../../support/trtexec.js';
+import { fakeTrtexec } from '../../support/trtexec.js';
 
 const main = fileURLToPath(new URL('../../../dist/main.js', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-timeout-'));
@@ -33,7 +33,7 @@ const failure = (attempt: Promise<unknown>): Promise<TrtforgeError> =>
 const hang = (signal: AbortSignal, pidFile: string) =>
   runTrtexec(
     {
-      trtexec: standInTrtexec(folder, { version: '10.6', fault: 'hangs', pidFile }),
+      trtexec: fakeTrtexec(folder, { version: '10.6', fault: 'hangs', pidFile }),
       arguments: ['--onnx=m.onnx', `--saveEngine=${join(folder, 'm.plan')}`, '--skipInference'],
       expectedVersion: null,
       environment: process.env,

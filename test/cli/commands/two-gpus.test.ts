@@ -10,10 +10,10 @@ import { writeReference } from '../../../src/products/streaming/reference/write.
 import type { BenchAgainst } from '../../../src/quality/bench/against-result.js';
 import type { BenchResult } from '../../../src/quality/bench/result.js';
 import { floats } from '../../engines/runtime/onnxruntime/models.js';
+import { fakeEngine } from '../../support/fake-engine.js';
 import { writeSampleModel } from '../../support/sample-engine.js';
-import { standinEngine } from '../../support/standin-engine.js';
 import { writePictureModel } from '../../support/streams.js';
-import { standInTrtexec } from '../../support/trtexec.js';
+import { fakeTrtexec } from '../../support/trtexec.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-two-gpus-'));
 const at = (name: string) => join(folder, name);
@@ -23,7 +23,7 @@ let environment: NodeJS.ProcessEnv = {};
 let model: string;
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Four chunks of ones, as the stand-in computes them: `state_out = state + x`, `y = 2 * state_out`. */
+/** Four chunks of ones, as the fake computes them: `state_out = state + x`, `y = 2 * state_out`. */
 const recording = (): ReferenceChunk[] =>
   Array.from({ length: 4 }, (_, index) => {
     const filled = (value: number) => floats('float32', [2, 4], Array(8).fill(value));
@@ -42,20 +42,20 @@ const recording = (): ReferenceChunk[] =>
     };
   });
 
-/** The stand-in of TensorRT 10.3 laid out as an installation, on a machine of two GPUs: the first is warm and has company, the second neither. */
+/** The fake of TensorRT 10.3 laid out as an installation, on a machine of two GPUs: the first is warm and has company, the second neither. */
 beforeAll(async () => {
   await buildAddon({ say: () => {} });
-  const engine = await standinEngine('10');
+  const engine = await fakeEngine('10');
   environment = engine.environment({
     TENSORRT_HOME: engine.install(at('home')),
-    TRTEXEC: standInTrtexec(folder, { version: '10.6', says: '10.3.0.26', gpuFile: at('trtexec-gpus') }),
+    TRTEXEC: fakeTrtexec(folder, { version: '10.6', says: '10.3.0.26', gpuFile: at('trtexec-gpus') }),
     XDG_CACHE_HOME: at('cache'),
     NO_COLOR: '1',
-    STANDIN_GPUS: '2',
-    STANDIN_GPU_BYTES: '17179869184,8589934592',
-    STANDIN_NVML: 'temperature@0=50,temperature@1=30,utilization@0=90,processes@0=4242:1048576',
-    STANDIN_CALLS: at('calls'),
-    STANDIN_COMPUTE_US: '1000',
+    FAKE_GPUS: '2',
+    FAKE_GPU_BYTES: '17179869184,8589934592',
+    FAKE_NVML: 'temperature@0=50,temperature@1=30,utilization@0=90,processes@0=4242:1048576',
+    FAKE_CALLS: at('calls'),
+    FAKE_COMPUTE_US: '1000',
   });
   for (const name of ['a', 'b']) engine.writePlan(at(`${name}.engine`), { kind: 'affine', inner: 4 });
   engine.writePlan(at('state.engine'), { kind: 'state', inner: 4, rows: 2 });
@@ -96,8 +96,8 @@ describe.each(chosen)('the second GPU, by %s', (_, words, visible) => {
       ['bench', at('a.engine'), ...words, ...QUICK],
       visible,
     );
-    expect([status, loaded]).toEqual([0, ['NVIDIA Stand-in 1']]);
-    expect(answer.gpu).toMatchObject({ name: 'NVIDIA Stand-in 1', uuid });
+    expect([status, loaded]).toEqual([0, ['NVIDIA Fake 1']]);
+    expect(answer.gpu).toMatchObject({ name: 'NVIDIA Fake 1', uuid });
     const { before, after } = answer.runs[0]?.gpuStates ?? {};
     expect([before?.temperatureC, after?.temperatureC]).toEqual([30, 30]);
     // Somebody else's process is on the first GPU.
@@ -121,7 +121,7 @@ describe('of two GPUs', () => {
         expect([command[0], status, loaded], JSON.stringify(answer)).toEqual([
           command[0],
           0,
-          ['NVIDIA Stand-in 1'],
+          ['NVIDIA Fake 1'],
         ]);
       }
     },
@@ -129,7 +129,7 @@ describe('of two GPUs', () => {
 
   it('the first is used where none is chosen, and its company told', () => {
     const { answer, loaded } = ask<BenchResult>(['bench', at('a.engine'), ...QUICK]);
-    expect(loaded).toEqual(['NVIDIA Stand-in']);
+    expect(loaded).toEqual(['NVIDIA Fake']);
     expect(answer.warnings.join('\n')).toContain('4242');
   });
 
@@ -144,9 +144,7 @@ describe('of two GPUs', () => {
     expect([status, loaded]).toEqual([3, []]);
     expect(answer.error).toMatchObject({
       code: 'TF_GPU_UNAVAILABLE',
-      message: expect.stringContaining(
-        'there is no GPU 2 here: 0 is NVIDIA Stand-in, 1 is NVIDIA Stand-in 1.',
-      ),
+      message: expect.stringContaining('there is no GPU 2 here: 0 is NVIDIA Fake, 1 is NVIDIA Fake 1.'),
     });
   });
 
@@ -171,15 +169,15 @@ describe('of two GPUs', () => {
   });
 
   it.each([
-    [{}, [], 'NVIDIA Stand-in'],
-    [{}, ['--device', '1'], 'NVIDIA Stand-in 1'],
-    [{ CUDA_VISIBLE_DEVICES: '1,0' }, [], 'NVIDIA Stand-in 1'],
-    [{ CUDA_VISIBLE_DEVICES: '1,0' }, ['--device', '1'], 'NVIDIA Stand-in'],
-    [{ CUDA_VISIBLE_DEVICES: uuid }, ['--device', '0'], 'NVIDIA Stand-in 1'],
+    [{}, [], 'NVIDIA Fake'],
+    [{}, ['--device', '1'], 'NVIDIA Fake 1'],
+    [{ CUDA_VISIBLE_DEVICES: '1,0' }, [], 'NVIDIA Fake 1'],
+    [{ CUDA_VISIBLE_DEVICES: '1,0' }, ['--device', '1'], 'NVIDIA Fake'],
+    [{ CUDA_VISIBLE_DEVICES: uuid }, ['--device', '0'], 'NVIDIA Fake 1'],
   ])('build, of %j with %j, is done on %s', (visible, words, name) => {
     const building = ['build', at('sample.onnx'), '--shapes', 'x:8x64', '--no-cache', '-o', at('o.engine')];
     const { answer } = ask<{ error: unknown }>([...building, ...words], visible);
-    // What the stand-in builds is too small to be an engine; where it was built is what counts.
+    // What the fake builds is too small to be an engine; where it was built is what counts.
     expect(answer.error).toMatchObject({ code: 'TF_BUILD_FAILED' });
     expect(gpusOf('builds on ')).toEqual([name]);
   });

@@ -7,28 +7,28 @@ import { type BuildOptions, buildPlan } from '../../../src/engines/builder/build
 import { defaultRecipe } from '../../../src/engines/identity/recipe.js';
 import { TrtforgeError } from '../../../src/errors.js';
 import { ignoreEvents, type WorkEvent } from '../../../src/events.js';
-import { type Standin, StandinBench } from '../../native/standin-library.js';
+import { type Fake, FakeBench } from '../../native/fake-library.js';
 import { dynamicModel } from '../../native/tiny-models.js';
 
 /** What the real library does too rarely or too late to wait for: aborts, and builds that never end. */
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-supervision-'));
-let bench: StandinBench;
+let bench: FakeBench;
 
 beforeAll(async () => {
   await buildAddon({ say: () => {} });
-  bench = await StandinBench.compile(folder, { only: ['8', '10'], sanitize: false });
+  bench = await FakeBench.compile(folder, { only: ['8', '10'], sanitize: false });
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-function build(standin: Standin, wishes: Record<string, string>, options: Partial<BuildOptions> = {}) {
+function build(fake: Fake, wishes: Record<string, string>, options: Partial<BuildOptions> = {}) {
   const request = {
-    toolchain: bench.toolchain(standin),
+    toolchain: bench.toolchain(fake),
     modelPath: dynamicModel(folder),
     givenModel: 'given.onnx',
     planPath: join(folder, 'plan'),
     recipe: {
       ...defaultRecipe,
-      stronglyTyped: standin !== '8',
+      stronglyTyped: fake !== '8',
       profiles: [{ x: { min: [1, 64], opt: [8, 64], max: [32, 64], values: false } }],
     },
     computeCapabilities: [],
@@ -64,21 +64,21 @@ function abortOnceBuilding(): Partial<BuildOptions> & { readonly askedAt: () => 
 }
 
 test('an abort inside the library is TF_CHILD_DIED with the signal and its last lines', async () => {
-  const error = await refusal(build('10', { STANDIN_BUILD: 'aborts' }));
+  const error = await refusal(build('10', { FAKE_BUILD: 'aborts' }));
   expect(error.code).toBe('TF_CHILD_DIED');
   expect(error.details).toMatchObject({ signal: 'SIGABRT' });
   // The model that was given: its converted copy lies where nobody looks.
   expect(error.message).toContain('building given.onnx');
   expect(error.message).toContain('was killed by SIGABRT');
-  expect(error.message).toContain("terminate called after throwing an instance of 'nvinfer1::Standin'");
+  expect(error.message).toContain("terminate called after throwing an instance of 'nvinfer1::Fake'");
 });
 
-test.each<[Standin, string]>([
+test.each<[Fake, string]>([
   ['10', 'stops through its progress monitor'],
   ['8', 'has none, so its process ends'],
-])('a cancelled build of generation %s %s', async (standin) => {
+])('a cancelled build of generation %s %s', async (fake) => {
   const { askedAt, ...options } = abortOnceBuilding();
-  const error = await refusal(build(standin, { STANDIN_BUILD: 'waits' }, { ...options, graceMs: 50_000 }));
+  const error = await refusal(build(fake, { FAKE_BUILD: 'waits' }, { ...options, graceMs: 50_000 }));
   expect(error.code).toBe('TF_CANCELLED');
   expect(performance.now() - askedAt()).toBeLessThan(5000);
 });
@@ -91,12 +91,12 @@ test('a build that succeeds says what the network declares', async () => {
   });
 });
 
-test.each<[Standin, string[]]>([
+test.each<[Fake, string[]]>([
   // 8.6 says the index alone: the names are looked up in the model.
   ['8', ['node MatMul_0 (MatMul): No importer', 'node Relu_0 (Relu): No importer']],
   ['10', ['node first (Frobnicate): No importer', 'node second (Frobnicate): No importer']],
-])('generation %s: each refused node is named', async (standin, sentences) => {
-  const error = await refusal(build(standin, { STANDIN_MODEL: 'refused' }));
+])('generation %s: each refused node is named', async (fake, sentences) => {
+  const error = await refusal(build(fake, { FAKE_MODEL: 'refused' }));
   expect(error.code).toBe('TF_MODEL_REJECTED');
   const lines = error.message.split('\n').slice(1);
   expect(lines).toEqual(sentences.map((sentence) => expect.stringContaining(sentence)));

@@ -11,7 +11,7 @@ import { ignoreEvents } from '../../../src/events.js';
 import { ModelProtoSchema } from '../../../src/formats/onnx/onnx_pb.js';
 import { readTrtexecLog } from '../../../src/tensorrt/trtexec/log/log.js';
 import { writeSampleModel } from '../../support/sample-engine.js';
-import { recordedLogs, type StandInVersion, standInTrtexec, standInVersions } from '../../support/trtexec.js';
+import { type FakeVersion, fakeTrtexec, fakeVersions, recordedLogs } from '../../support/trtexec.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-trtexec-build-'));
 const logs = join(folder, 'logs');
@@ -25,16 +25,16 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const range = { min: [1, 64], opt: [8, 64], max: [32, 64], values: false };
 const profiles = [{ x: range }];
 
-const toolchainOf = (version: StandInVersion, trtexec: string): BuildRequest['toolchain'] => ({
+const toolchainOf = (version: FakeVersion, trtexec: string): BuildRequest['toolchain'] => ({
   product: 'tensorrt',
-  version: standInVersions[version],
+  version: fakeVersions[version],
   libraries: { inference: '/nowhere/libnvinfer.so', parser: null, plugins: null },
   trtexec,
   foundBy: 'the test',
 });
 
 function build(
-  version: StandInVersion,
+  version: FakeVersion,
   recipe: Partial<Recipe> = {},
   fault?: string,
   request: Partial<BuildRequest> = {},
@@ -42,7 +42,7 @@ function build(
   const full: BuildRequest = {
     toolchain: toolchainOf(
       version,
-      standInTrtexec(folder, { version, ...(fault === undefined ? {} : { fault }) }),
+      fakeTrtexec(folder, { version, ...(fault === undefined ? {} : { fault }) }),
     ),
     modelPath,
     planPath,
@@ -166,10 +166,10 @@ describe('a build with trtexec', () => {
 
   test('trtexec gets what the native builder gets: the folder of the libraries, and huge pages', async () => {
     const [told, trtexec] = [join(folder, 'told.txt'), join(folder, 'telling-trtexec')];
-    const standIn = standInTrtexec(folder, { version: '10.6' });
+    const fake = fakeTrtexec(folder, { version: '10.6' });
     writeFileSync(
       trtexec,
-      `#!/bin/sh\necho "$GLIBC_TUNABLES $LD_LIBRARY_PATH" > ${told}\nexec ${standIn} "$@"\n`,
+      `#!/bin/sh\necho "$GLIBC_TUNABLES $LD_LIBRARY_PATH" > ${told}\nexec ${fake} "$@"\n`,
       { mode: 0o755 },
     );
     await build('10.6', {}, undefined, { toolchain: toolchainOf('10.6', trtexec) });

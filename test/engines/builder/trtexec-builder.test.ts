@@ -7,7 +7,7 @@ import { type BuildOrLoadWishes, buildOrLoad } from '../../../src/engines/store/
 import { forge } from '../../../src/forge/forge.js';
 import type { FoundToolchain } from '../../../src/tensorrt/toolchain/find.js';
 import { writeSampleModel } from '../../support/sample-engine.js';
-import { standInTrtexec } from '../../support/trtexec.js';
+import { fakeTrtexec } from '../../support/trtexec.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-builder-'));
 const environment = { ...process.env, XDG_CACHE_HOME: join(folder, 'cache') };
@@ -22,7 +22,7 @@ const toolchain = (): FoundToolchain => ({
   product: 'tensorrt',
   version: '10.6.0.26',
   libraries: { inference: '/nowhere/libnvinfer.so.10', parser: '/nowhere/parser.so.10', plugins: null },
-  trtexec: standInTrtexec(folder, { version: '10.6' }),
+  trtexec: fakeTrtexec(folder, { version: '10.6' }),
   foundBy: 'the test',
   folder: '/nowhere',
   flavour: 'full',

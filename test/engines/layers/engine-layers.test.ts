@@ -8,7 +8,7 @@ import { diffEngines } from '../../../src/engines/layers/diff.js';
 import { layersOfEngine, layersOfFile } from '../../../src/engines/layers/engine-layers.js';
 import { layersResultSchema } from '../../../src/engines/layers/result-schema.js';
 import { ignoreEvents } from '../../../src/events.js';
-import { standinEngine } from '../../support/standin-engine.js';
+import { fakeEngine } from '../../support/fake-engine.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-engine-layers-'));
 beforeAll(() => buildAddon({ say: () => {} }));
@@ -51,7 +51,7 @@ describe('layers of an engine', () => {
   });
 });
 
-describe.each(['8', '10', '11'] as const)('layers of an engine that loads (stand-in %s)', (standin) => {
+describe.each(['8', '10', '11'] as const)('layers of an engine that loads (fake %s)', (fake) => {
   const tensor = (name: string, mode: string) => ({ Name: name, IOMode: mode, DataType: 'Float' });
   const saidOf = (...types: readonly string[]) =>
     JSON.stringify({
@@ -64,19 +64,19 @@ describe.each(['8', '10', '11'] as const)('layers of an engine that loads (stand
           Metadata: '[ONNX Layer: a]\u001e[ONNX Layer: b]',
         },
       ],
-      ...(standin === '11'
+      ...(fake === '11'
         ? { 'I/O Tensors': [tensor('x', 'Input'), tensor('y', 'Output')] }
         : { Bindings: ['x', 'y'] }),
     });
   const said = saidOf();
   const layersOf = async (layers: string, wishes: Record<string, string> = {}, name = 'net') => {
-    const engine = await standinEngine(standin);
-    const path = engine.writePlan(join(folder, `${name}-${standin}.plan`), {
+    const engine = await fakeEngine(fake);
+    const path = engine.writePlan(join(folder, `${name}-${fake}.plan`), {
       kind: 'affine',
       memory: 4096,
       layers,
     });
-    const toolchain = engine.bench.toolchain(standin);
+    const toolchain = engine.bench.toolchain(fake);
     return layersOfEngine(path, { emit: ignoreEvents, toolchain, environment: engine.environment(wishes) });
   };
 
@@ -84,7 +84,7 @@ describe.each(['8', '10', '11'] as const)('layers of an engine that loads (stand
     const result = await layersOf(said);
     expect(layersResultSchema.parse(result)).toEqual(result);
     expect(result).toMatchObject({
-      dialect: standin === '11' ? 'io-tensors' : 'bindings',
+      dialect: fake === '11' ? 'io-tensors' : 'bindings',
       layers: [{ name: 'a + b', onnxNodes: ['a', 'b'] }],
       bindings: [{ name: 'x' }, { name: 'y' }],
       loaded: { profiles: 1, deviceMemoryBytes: 4096, library: expect.stringMatching(/^tensorrt /) },
@@ -96,10 +96,10 @@ describe.each(['8', '10', '11'] as const)('layers of an engine that loads (stand
     const result = await layersOf(said);
     const own = result.file;
     expect(result.planSha256).toBe(sha256(readFileSync(own)));
-    const saved = join(folder, `saved-${standin}.json`);
+    const saved = join(folder, `saved-${fake}.json`);
     writeFileSync(saved, JSON.stringify({ ...result, ok: true, command: 'inspect', exitCode: 0 }));
     expect(layersOfFile(saved, own)).toEqual({ ...result, layersFrom: saved });
-    const other = join(folder, `other-${standin}.plan`);
+    const other = join(folder, `other-${fake}.plan`);
     const bytes = readFileSync(own);
     bytes[bytes.length - 2] = 0x20;
     writeFileSync(other, bytes);
@@ -132,7 +132,7 @@ describe.each(['8', '10', '11'] as const)('layers of an engine that loads (stand
   });
 
   it('of an engine that does not load are the library’s refusal', async () => {
-    await expect(layersOf(said, { STANDIN_LOAD: 'fails' })).rejects.toMatchObject({
+    await expect(layersOf(said, { FAKE_LOAD: 'fails' })).rejects.toMatchObject({
       code: 'TF_PLAN_LOAD_FAILED',
     });
   });

@@ -10,7 +10,7 @@ import { visibleGpus } from '../../../src/tensorrt/addon/chosen-gpu.js';
 import { type FoundToolchain, surveyToolchains } from '../../../src/tensorrt/toolchain/find.js';
 import { noDevices, noGpus, twoGpus } from '../../support/gpus.js';
 import { countingBuilder, sampleToolchain, writeSampleModel } from '../../support/sample-engine.js';
-import { standInTrtexec } from '../../support/trtexec.js';
+import { fakeTrtexec } from '../../support/trtexec.js';
 
 vi.mock(import('../../../src/tensorrt/toolchain/find.js'), async (real) => ({
   ...(await real()),
@@ -44,7 +44,7 @@ const tensorrt: FoundToolchain = {
   name: 'tensorrt-10.6.0.26',
   product: 'tensorrt',
   version: '10.6.0.26',
-  trtexec: standInTrtexec(folder, { version: '10.6', gpuFile: seen }),
+  trtexec: fakeTrtexec(folder, { version: '10.6', gpuFile: seen }),
 };
 
 const build = (wishes: Partial<BuildOrLoadWishes>, builder?: PlanBuilder) =>

@@ -11,9 +11,9 @@ export const faults = {
     const bytes = 64 * 64 * 4;
     const free = await freeBytes();
     const used = engine.facts.gpuMemory.total - free;
-    process.env.STANDIN_GPU_BYTES = String(used + 2 * bytes - 256);
+    process.env.FAKE_GPU_BYTES = String(used + 2 * bytes - 256);
     const made = await outcome(() => affine(engine, { context, rows: 64, graph: false }));
-    delete process.env.STANDIN_GPU_BYTES;
+    delete process.env.FAKE_GPU_BYTES;
     const { call, ...refusal } = made;
     if (call === undefined) return refusal;
     new Float32Array(call.buffer('x')).fill(3);
@@ -27,7 +27,7 @@ export const faults = {
     const before = await freeBytes();
     const outcomes = [];
     for (let nth = 1; nth <= 12; nth++) {
-      process.env.STANDIN_ALLOCATION_FAILS = String(nth);
+      process.env.FAKE_ALLOCATION_FAILS = String(nth);
       const found = await outcome(async () => {
         const engine = await open('state');
         let memory;
@@ -49,21 +49,21 @@ export const faults = {
       // The first is of the library itself.
       if (nth === 2) outcomes.push(found.details);
     }
-    delete process.env.STANDIN_ALLOCATION_FAILS;
+    delete process.env.FAKE_ALLOCATION_FAILS;
     return { outcomes, free: (await freeBytes()) - before };
   },
 
   async faults() {
     const found = {};
-    const wishing = async (wishes, attempt) => {
-      Object.assign(process.env, wishes);
+    const wishing = async (environment, attempt) => {
+      Object.assign(process.env, environment);
       const result = await outcome(attempt);
-      for (const name of Object.keys(wishes)) delete process.env[name];
+      for (const name of Object.keys(environment)) delete process.env[name];
       return result;
     };
-    found.load = await wishing({ STANDIN_LOAD: 'fails' }, () => open('affine'));
-    found.loadMemory = await wishing({ STANDIN_LOAD: 'memory' }, () => open('affine'));
-    found.forgotten = await wishing({ STANDIN_LOAD: 'forgets' }, () => open('nonzero'));
+    found.load = await wishing({ FAKE_LOAD: 'fails' }, () => open('affine'));
+    found.loadMemory = await wishing({ FAKE_LOAD: 'memory' }, () => open('affine'));
+    found.forgotten = await wishing({ FAKE_LOAD: 'forgets' }, () => open('nonzero'));
     found.text = await outcome(() => open('text'));
     found.missing = await outcome(() => open('absent'));
     const lengths = Array.from({ length: 34 }, (_, bytes) => bytes);
@@ -75,10 +75,10 @@ export const faults = {
     const allowed = await open('hostcode', { allowHostCode: true });
     await allowed.close().done;
     const engine = await open('affine');
-    found.context = await wishing({ STANDIN_CONTEXT: 'missing' }, () => contextOf(engine));
-    found.contextMemory = await wishing({ STANDIN_CONTEXT: 'memory' }, () => contextOf(engine));
+    found.context = await wishing({ FAKE_CONTEXT: 'missing' }, () => contextOf(engine));
+    found.contextMemory = await wishing({ FAKE_CONTEXT: 'memory' }, () => contextOf(engine));
     const context = await contextOf(engine);
-    const refused = await wishing({ STANDIN_CAPTURE: 'refused' }, async () => {
+    const refused = await wishing({ FAKE_CAPTURE: 'refused' }, async () => {
       const { call } = await affine(engine, { context });
       new Float32Array(call.buffer('x')).fill(1);
       call.runSync([], []);
@@ -92,10 +92,10 @@ export const faults = {
     call.runSync([], []);
     found.afterCapture = [call.graph, new Float32Array(call.buffer('y'))[0]];
     const plain = (await affine(engine, { context, rows: 3, graph: false })).call;
-    found.enqueue = await wishing({ STANDIN_ENQUEUE: '1' }, () => plain.runSync([], []));
-    found.enqueueAsync = await wishing({ STANDIN_ENQUEUE: '1' }, () => plain.run([], []).done);
-    found.prepare = await wishing({ STANDIN_ENQUEUE: '1' }, () => affine(engine, { context, rows: 4 }));
-    const astray = { STANDIN_FAULT: '1' };
+    found.enqueue = await wishing({ FAKE_ENQUEUE: '1' }, () => plain.runSync([], []));
+    found.enqueueAsync = await wishing({ FAKE_ENQUEUE: '1' }, () => plain.run([], []).done);
+    found.prepare = await wishing({ FAKE_ENQUEUE: '1' }, () => affine(engine, { context, rows: 4 }));
+    const astray = { FAKE_FAULT: '1' };
     const memory = engine.allocate(64);
     found.astray = [
       await wishing(astray, () => plain.runSync([], [])),
@@ -105,7 +105,7 @@ export const faults = {
       await wishing(astray, () => memory.write(new Uint8Array(64), 0).done),
     ];
     memory.close();
-    found.pinned = await wishing({ STANDIN_PINNED: 'none' }, () => affine(engine, { context, rows: 6 }));
+    found.pinned = await wishing({ FAKE_PINNED: 'none' }, () => affine(engine, { context, rows: 6 }));
     found.afterwards = await outcome(() => plain.runSync([], []));
     found.size = await outcome(() => plain.runSync([{ name: 'x', data: new Float32Array(5) }], []));
     found.name = await outcome(() => plain.runSync([{ name: 'z', data: new Float32Array(5) }], []));

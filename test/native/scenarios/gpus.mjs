@@ -14,7 +14,7 @@ import {
   open,
   outcome,
   shape,
-  surroundings,
+  workbenchArgs,
 } from './workbench.mjs';
 
 const BOTH = [0, 1];
@@ -73,43 +73,43 @@ export const gpus = {
     };
   },
 
-  // Every door that works on the GPU, each after work on the other one.
-  async doors() {
+  // Every export that works on the GPU, each after work on the other one.
+  async exports() {
     const before = await freeOnBoth();
     const zero = await elsewhere();
     const found = {};
-    const door = async (name, work) => {
+    const step = async (name, work) => {
       await zero.work();
       found[name] = await outcome(work);
       return found[name];
     };
     const kept = {};
     const keep = (name, work) =>
-      door(name, async () => {
+      step(name, async () => {
         kept[name] = await work();
       });
     const shapes = [shape('x', [2, 64])];
     await keep('open', () => open('affine', { device: 1 }));
     await keep('context', () => contextOf(kept.open));
-    await door('outputsFor', () => kept.context.outputsFor(shapes)[0].bytes);
+    await step('outputsFor', () => kept.context.outputsFor(shapes)[0].bytes);
     for (const [name, request] of [
       ['plain', { graph: false }],
       ['graph', { graph: true }],
     ]) {
       await keep(name, () => kept.context.prepare({ shapes, bindings: hosts('x', 'y'), ...request }).done);
-      await door(`${name} runs`, () => once(kept[name], 3));
-      await door(`${name} runs later`, async () => {
+      await step(`${name} runs`, () => once(kept[name], 3));
+      await step(`${name} runs later`, async () => {
         new Float32Array(kept[name].buffer('x')).fill(4);
         await kept[name].run([], []).done;
         return new Float32Array(kept[name].buffer('y'))[0];
       });
     }
     await keep('memory', () => kept.open.allocate(1024));
-    await door('write', () => kept.memory.write(new Float32Array(256).fill(6), 0).done);
-    await door('read', async () => new Float32Array(await kept.memory.read(0, 1024).done)[255]);
+    await step('write', () => kept.memory.write(new Float32Array(256).fill(6), 0).done);
+    await step('read', async () => new Float32Array(await kept.memory.read(0, 1024).done)[255]);
     const bindings = [bound('x', kept.memory), bound('y', kept.memory, 512)];
     await keep('onDevice', () => kept.context.prepare({ shapes, bindings, graph: true }).done);
-    await door('onDevice runs', async () => {
+    await step('onDevice runs', async () => {
       kept.onDevice.runSync([], []);
       return new Float32Array(await kept.memory.read(512, 512).done)[0];
     });
@@ -123,17 +123,17 @@ export const gpus = {
       }).done;
       return { engine, call };
     });
-    await door('places are found', () => {
+    await step('places are found', () => {
       new Float32Array(kept.places.call.buffer('x')).set([0, 1, 0, 2, 3, 0]);
       kept.places.call.runSync([], []);
       return kept.places.call.lastShapes()[0].shape;
     });
-    await door('places are read', () => kept.places.call.readOutput('y').byteLength > 0);
-    await door('places go', () => kept.places.engine.close().done);
-    await door('layers', async () => (await kept.open.layers().done).length > 0);
+    await step('places are read', () => kept.places.call.readOutput('y').byteLength > 0);
+    await step('places go', () => kept.places.engine.close().done);
+    await step('layers', async () => (await kept.open.layers().done).length > 0);
     // On 8.6 a profile of open dimensions serves one context, and these take several.
     await keep('fixed', () => open('fixed', { device: 1 }));
-    await door('layer times', async () => {
+    await step('layer times', async () => {
       const context = await contextOf(kept.fixed, 0, true);
       const { call } = await affine(kept.fixed, { context, graph: false });
       once(call, 1);
@@ -143,7 +143,7 @@ export const gpus = {
     const mode = { profile: 0, shapes, inputs, warmUpMs: 0, durationMs: 0, iterations: 5, idleMs: 0 };
     for (const threads of [false, true])
       for (const transfers of [false, true])
-        await door(
+        await step(
           `measure ${threads ? 'apart' : 'together'} ${transfers ? 'with' : 'without'} transfers`,
           async () => {
             const more = { streams: 2, threads, transfers, graph: true, spinWait: threads };
@@ -151,11 +151,11 @@ export const gpus = {
             return [gpuMemory.total, graph];
           },
         );
-    await door('call goes', () => kept.graph.close());
-    await door('memory goes', () => kept.memory.close());
-    await door('context goes', () => kept.context.close().done);
-    await door('engine goes', () => kept.open.close().done);
-    await door('fixed goes', () => kept.fixed.close().done);
+    await step('call goes', () => kept.graph.close());
+    await step('memory goes', () => kept.memory.close());
+    await step('context goes', () => kept.context.close().done);
+    await step('engine goes', () => kept.open.close().done);
+    await step('fixed goes', () => kept.fixed.close().done);
     await zero.close();
     // A call whose handle was collected before it closed leaves its pinned memory to the next collection.
     await collect();
@@ -214,7 +214,7 @@ export const gpus = {
     const codes = [];
     for (const mode of ['whole', 'ended']) {
       const worker = new Worker(new URL('./play.mjs', import.meta.url), {
-        argv: [...surroundings, 'insideOne', mode],
+        argv: [...workbenchArgs, 'insideOne', mode],
         stdout: true,
       });
       const over = new Promise((resolve) => worker.once('exit', resolve));
@@ -243,7 +243,7 @@ export const gpus = {
     await engine.layers().done;
     await build();
     await engine.close().done;
-    const calls = readFileSync(process.env.STANDIN_CALLS, 'utf8').split('\n');
+    const calls = readFileSync(process.env.FAKE_CALLS, 'utf8').split('\n');
     return calls.findLast((call) => call.startsWith('builds on'));
   },
 

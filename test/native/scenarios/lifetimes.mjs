@@ -1,7 +1,7 @@
 // In what order runs are answered, and what is left of engines that close, are collected, or whose process or thread ends.
 import { Worker } from 'node:worker_threads';
 import { results } from './results.mjs';
-import { affine, collect, contextOf, freeBytes, given, open, outcome, surroundings } from './workbench.mjs';
+import { affine, collect, contextOf, freeBytes, given, open, outcome, workbenchArgs } from './workbench.mjs';
 
 export const lifetimes = {
   // Runs whose length jumps; the event loop turns all the while.
@@ -13,7 +13,7 @@ export const lifetimes = {
     const paces = [];
     let turns = 0;
     for (const us of [100, 100, 30_000, 100, 2000, 2000, 2000, 8000, 8000, 8000, 100]) {
-      process.env.STANDIN_COMPUTE_US = String(us);
+      process.env.FAKE_COMPUTE_US = String(us);
       let running = true;
       const turn = () => {
         turns++;
@@ -136,7 +136,7 @@ export const lifetimes = {
   async aborts() {
     const engine = await open('affine');
     const { call } = await affine(engine, { graph: false });
-    process.env.STANDIN_RUN = 'aborts';
+    process.env.FAKE_RUN = 'aborts';
     await call.run([], []).done;
     return {};
   },
@@ -156,7 +156,7 @@ export const lifetimes = {
     const run = (mode) =>
       new Promise((resolve) => {
         const worker = new Worker(new URL('./play.mjs', import.meta.url), {
-          argv: [...surroundings, 'inside', mode],
+          argv: [...workbenchArgs, 'inside', mode],
           stdout: true,
         });
         if (mode === 'ended') worker.once('message', () => resolve(worker.terminate()));

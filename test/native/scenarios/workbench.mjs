@@ -1,4 +1,4 @@
-// What every scenario works with: the addon over a stand-in library, its plans, and the words for shapes and bindings.
+// What every scenario works with: the addon over a fake library, its plans, and the words for shapes and bindings.
 import { pathToFileURL } from 'node:url';
 
 /** `play.mjs <addon wrapper> <addon> <library> <folder of plans> <scenario> [arguments]` */
@@ -12,7 +12,7 @@ export const addon = loadAddon(addonPath);
 /** Arguments of the scenario that plays. */
 export const given = more;
 /** What a thread needs to be told so that it works over the same. */
-export const surroundings = [wrapper, addonPath, inferenceLibrary, folder];
+export const workbenchArgs = [wrapper, addonPath, inferenceLibrary, folder];
 
 export const openRequest = (plan) => ({
   inferenceLibrary,

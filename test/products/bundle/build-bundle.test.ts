@@ -35,7 +35,7 @@ import {
   writeBundle,
 } from '../../support/bundle.js';
 import { sampleOutcome, samplePlan, sampleToolchain } from '../../support/sample-engine.js';
-import { standInTrtexec } from '../../support/trtexec.js';
+import { fakeTrtexec } from '../../support/trtexec.js';
 
 const root = mkdtempSync(join(tmpdir(), 'trtforge-bundle-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -292,7 +292,7 @@ describe('a bundle for TensorRT', () => {
     name: 'tensorrt-10.6.0.26',
     product: 'tensorrt' as const,
     version: '10.6.0.26',
-    trtexec: standInTrtexec(folder, { version: '10.6' }),
+    trtexec: fakeTrtexec(folder, { version: '10.6' }),
     cudaMajor: 12,
   });
 

@@ -12,9 +12,9 @@ import { readTrtexecLog } from '../../../src/tensorrt/trtexec/log/log.js';
 import { twoGpus } from '../../support/gpus.js';
 import { sampleToolchain } from '../../support/sample-engine.js';
 import { writePictureModel } from '../../support/streams.js';
-import { standInTrtexec } from '../../support/trtexec.js';
+import { fakeTrtexec } from '../../support/trtexec.js';
 
-/** Stand-ins are no installations, so the search for TensorRT gives them; trtexec's stand-in needs no GPU, and who builds on one must see it. */
+/** Fakes are no installations, so the search for TensorRT gives them; trtexec's fake needs no GPU, and who builds on one must see it. */
 vi.mock('../../../src/tensorrt/toolchain/find.js', async (original) => ({
   ...(await original<typeof import('../../../src/tensorrt/toolchain/find.js')>()),
   surveyToolchains: vi.fn(),
@@ -40,7 +40,7 @@ function toolchain(fault?: string): FoundToolchain {
     product: 'tensorrt',
     version: '10.6.0.26',
     libraries: { inference: '/nowhere/libnvinfer.so', parser: '/nowhere/libnvonnxparser.so', plugins: null },
-    trtexec: standInTrtexec(folder, {
+    trtexec: fakeTrtexec(folder, {
       version: '10.6',
       gpuFile: gpus,
       ...(fault === undefined ? {} : { fault }),

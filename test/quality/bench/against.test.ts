@@ -13,7 +13,7 @@ import {
   defaultRequest,
   type ShapeWish,
 } from '../../../src/quality/bench/request.js';
-import { planBytes } from '../../support/standin-engine.js';
+import { planBytes } from '../../support/fake-engine.js';
 import { audio, measuring } from './fake-measurer.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-against-'));

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { benchEngine } from '../../../src/quality/bench/bench-engine.js';
 import { defaultRequest } from '../../../src/quality/bench/request.js';
-import { planBytes } from '../../support/standin-engine.js';
+import { planBytes } from '../../support/fake-engine.js';
 import { audio, measuring } from './fake-measurer.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-batches-'));

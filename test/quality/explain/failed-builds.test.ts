@@ -9,16 +9,16 @@ import { defaultRecipe } from '../../../src/engines/identity/recipe.js';
 import { TrtforgeError } from '../../../src/errors.js';
 import { ignoreEvents } from '../../../src/events.js';
 import { explaining, issuesOf } from '../../../src/quality/explain/failure.js';
-import { StandinBench } from '../../native/standin-library.js';
+import { FakeBench } from '../../native/fake-library.js';
 import { dynamicModel } from '../../native/tiny-models.js';
-import { type StandInVersion, standInTrtexec, standInVersions } from '../../support/trtexec.js';
+import { type FakeVersion, fakeTrtexec, fakeVersions } from '../../support/trtexec.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-failed-builds-'));
-let bench: StandinBench;
+let bench: FakeBench;
 
 beforeAll(async () => {
   await buildAddon({ say: () => {} });
-  bench = await StandinBench.compile(join(folder, 'standins'), { only: ['10'], sanitize: false });
+  bench = await FakeBench.compile(join(folder, 'fakes'), { only: ['10'], sanitize: false });
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -44,14 +44,14 @@ async function failureOf(attempt: Promise<unknown>): Promise<TrtforgeError> {
   throw new Error(`a TrtforgeError was expected, not ${String(error)}`);
 }
 
-/** A build by a stand-in for trtexec, explained. */
-function trtexecFails(version: StandInVersion, fault: string): Promise<TrtforgeError> {
+/** A build by a fake for trtexec, explained. */
+function trtexecFails(version: FakeVersion, fault: string): Promise<TrtforgeError> {
   const model = dynamicModel(folder);
   const toolchain = {
     product: 'tensorrt',
-    version: standInVersions[version],
+    version: fakeVersions[version],
     libraries: { inference: '/nowhere/libnvinfer.so', parser: null, plugins: null },
-    trtexec: standInTrtexec(folder, { version, fault }),
+    trtexec: fakeTrtexec(folder, { version, fault }),
     foundBy: 'test',
   } as const;
   const recipe = { ...request(model).recipe, stronglyTyped: version !== '8.6' };
@@ -88,7 +88,7 @@ describe('a build by the library that fails', () => {
       (emit) =>
         buildPlan(
           { ...request(dynamicModel(folder)), toolchain: bench.toolchain('10') },
-          { emit, env: bench.environment({ STANDIN_BUILD: 'memory' }) },
+          { emit, env: bench.environment({ FAKE_BUILD: 'memory' }) },
         ),
       { emit: ignoreEvents },
     );
@@ -103,7 +103,7 @@ describe('a build by the library that fails', () => {
       (emit) =>
         buildPlan(
           { ...request(model), toolchain: bench.toolchain('10') },
-          { emit, env: bench.environment({ STANDIN_BUILD: 'aborts' }) },
+          { emit, env: bench.environment({ FAKE_BUILD: 'aborts' }) },
         ),
       { emit: ignoreEvents, model },
     );

@@ -10,23 +10,23 @@ import {
   type TrtexecRunOptions,
   type TrtexecRunRequest,
 } from '../../../src/tensorrt/trtexec/run.js';
-import { type StandInVersion, standInTrtexec, standInVersions } from '../../support/trtexec.js';
+import { type FakeVersion, fakeTrtexec, fakeVersions } from '../../support/trtexec.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-trtexec-run-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 const pidFile = join(folder, 'pids.json');
 
 function start(
-  version: StandInVersion,
+  version: FakeVersion,
   fault: string,
   request: Partial<TrtexecRunRequest> = {},
   options: Partial<TrtexecRunOptions> = {},
 ) {
   return runTrtexec(
     {
-      trtexec: standInTrtexec(folder, { version, fault, pidFile }),
+      trtexec: fakeTrtexec(folder, { version, fault, pidFile }),
       arguments: ['--onnx=m.onnx', `--saveEngine=${join(folder, 'm.plan')}`, '--skipInference'],
-      expectedVersion: standInVersions[version],
+      expectedVersion: fakeVersions[version],
       environment: process.env,
       logPath: join(folder, 'logs', `${version}-${fault}.log`),
       doing: 'building m.onnx',
@@ -111,7 +111,7 @@ describe('a run', () => {
 
   test('a log that cannot be written', async () => {
     const error = await failure(
-      start('10.6', 'sound', { logPath: join(standInTrtexec(folder, { version: '10.6' }), 'no.log') }),
+      start('10.6', 'sound', { logPath: join(fakeTrtexec(folder, { version: '10.6' }), 'no.log') }),
     );
     expect(error.code).toBe('TF_WRITE_FAILED');
   });
@@ -163,7 +163,7 @@ describe('a run that must end', () => {
     rmSync(pidFile, { force: true });
     const module = new URL('../../../dist/tensorrt/trtexec/run.js', import.meta.url);
     const request = {
-      trtexec: standInTrtexec(folder, { version: '10.6', fault: 'hangs', pidFile }),
+      trtexec: fakeTrtexec(folder, { version: '10.6', fault: 'hangs', pidFile }),
       arguments: ['--saveEngine=m.plan'],
       expectedVersion: null,
       environment: process.env,

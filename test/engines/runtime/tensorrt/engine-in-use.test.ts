@@ -7,9 +7,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildAddon } from '../../../../scripts/build-native.mjs';
 import { releaseUse } from '../../../../src/engines/store/claims/use-marks.js';
 import { LocalStore } from '../../../../src/engines/store/local.js';
-import { standins } from '../../../native/standin-library.js';
+import { fakes } from '../../../native/fake-library.js';
+import { fakeEngine, planBytes } from '../../../support/fake-engine.js';
 import { sampleIdentity, samplePassport } from '../../../support/sample-engine.js';
-import { planBytes, standinEngine } from '../../../support/standin-engine.js';
 
 const root = mkdtempSync(join(tmpdir(), 'trtforge-in-use-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -36,16 +36,16 @@ for await (const line of (await import('node:readline')).createInterface({ input
 }
 `;
 
-/** A store with one engine of the stand-in library, and a process that has sessions over it. */
+/** A store with one engine of the fake library, and a process that has sessions over it. */
 async function bench() {
   const folder = mkdtempSync(join(root, 'case-'));
   const store = new LocalStore(join(folder, 'engines'), join(folder, 'memo'));
-  const engine = await standinEngine('rtx1');
+  const engine = await fakeEngine('rtx1');
   const pending = store.pending();
   const plan = planBytes('rtx1', { kind: 'affine', inner: 4 });
   writeFileSync(pending.planPath, plan);
   const document = sampleIdentity('a'.repeat(64));
-  const target = { ...document.target, version: `${standins.rtx1.version}.0`, computeCapabilities: [90] };
+  const target = { ...document.target, version: `${fakes.rtx1.version}.0`, computeCapabilities: [90] };
   const kept = await store.put(pending.planPath, samplePassport(plan, { ...document, target }));
   pending.remove();
   releaseUse(kept.planPath);

@@ -6,10 +6,10 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildAddon } from '../../../../scripts/build-native.mjs';
 import { streamsResultSchema } from '../../../../src/products/deepstream/schema.js';
+import { fakeEngine } from '../../../support/fake-engine.js';
 import { writeSampleModel } from '../../../support/sample-engine.js';
-import { standinEngine } from '../../../support/standin-engine.js';
 import { writePictureModel } from '../../../support/streams.js';
-import { recordedLogs, standInTrtexec } from '../../../support/trtexec.js';
+import { fakeTrtexec, recordedLogs } from '../../../support/trtexec.js';
 
 const main = fileURLToPath(new URL('../../../../dist/main.js', import.meta.url));
 const root = mkdtempSync(join(tmpdir(), 'trtforge-streams-command-'));
@@ -127,14 +127,14 @@ describe('trtforge streams --from-logs needs no GPU', () => {
   });
 });
 
-describe('trtforge streams over a stand-in GPU, built and measured by trtexec', () => {
+describe('trtforge streams over a fake GPU, built and measured by trtexec', () => {
   let environment: NodeJS.ProcessEnv = {};
   let onnx: string;
   beforeAll(async () => {
-    const engine = await standinEngine('10');
+    const engine = await fakeEngine('10');
     environment = engine.environment({
       TENSORRT_HOME: engine.install(join(root, 'home')),
-      TRTEXEC: standInTrtexec(root, { version: '10.6', says: '10.3.0.26' }),
+      TRTEXEC: fakeTrtexec(root, { version: '10.6', says: '10.3.0.26' }),
       XDG_CACHE_HOME: join(root, 'cache'),
       NO_COLOR: '1',
     });

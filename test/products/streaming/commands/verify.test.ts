@@ -17,8 +17,8 @@ import { parseSummary } from '../../../../src/products/streaming/verify/summary-
 import { floats } from '../../../engines/runtime/onnxruntime/models.js';
 import { writeBundle } from '../../../support/bundle.js';
 import { cudaBinding } from '../../../support/cuda-binding.js';
+import { fakeEngine } from '../../../support/fake-engine.js';
 import { sampleIdentity, samplePassport } from '../../../support/sample-engine.js';
-import { standinEngine } from '../../../support/standin-engine.js';
 import { contractOfSession, recordTiny, tinyModel } from '../tiny-stream.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-verify-reference-'));
@@ -234,7 +234,7 @@ describe('a model against a recorded stream', () => {
   });
 });
 
-describe('an engine against a recorded stream, over stand-in libraries', () => {
+describe('an engine against a recorded stream, over fake libraries', () => {
   const meta = {
     line: 1,
     chunkLength: null,
@@ -246,7 +246,7 @@ describe('an engine against a recorded stream, over stand-in libraries', () => {
   };
   const CHUNKS = 20;
 
-  /** `state_out = state + x`, `y = 2 * state_out`, as the stand-in computes it. */
+  /** `state_out = state + x`, `y = 2 * state_out`, as the fake computes it. */
   function recording(rows: number): ReferenceChunk[] {
     const size = rows * 4;
     let sum = 0;
@@ -268,7 +268,7 @@ describe('an engine against a recorded stream, over stand-in libraries', () => {
 
   beforeAll(async () => {
     await buildAddon({ say: () => {} });
-    const engine = await standinEngine('10');
+    const engine = await fakeEngine('10');
     environment = engine.environment({ TENSORRT_HOME: engine.install(at('home')) });
     engine.writePlan(at('state.engine'), {
       kind: 'state',

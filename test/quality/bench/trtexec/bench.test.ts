@@ -18,9 +18,9 @@ import { gpuAt } from '../../../../src/quality/bench/trtexec/trtexec-gpu.js';
 import { type FoundToolchain, surveyToolchains } from '../../../../src/tensorrt/toolchain/find.js';
 import type { ModeRequest } from '../../../../src/tensorrt/trtexec/request.js';
 import { sampleIdentity, samplePassport, sampleToolchain } from '../../../support/sample-engine.js';
-import { type StandInVersion, standInTrtexec, standInVersions } from '../../../support/trtexec.js';
+import { type FakeVersion, fakeTrtexec, fakeVersions } from '../../../support/trtexec.js';
 
-/** Stand-ins are no installations, so the search for TensorRT gives them. */
+/** Fakes are no installations, so the search for TensorRT gives them. */
 vi.mock('../../../../src/tensorrt/toolchain/find.js', async (original) => ({
   ...(await original<typeof import('../../../../src/tensorrt/toolchain/find.js')>()),
   surveyToolchains: vi.fn(),
@@ -38,11 +38,11 @@ const range = { min: [1, 3], opt: [32, 3], max: [64, 3], values: false };
 
 /** A plan of a version with one input `data`, open from 1 to 64, and with its passport or without. */
 function writeEngine(
-  version: StandInVersion,
+  version: FakeVersion,
   withPassport: boolean,
   flags: readonly string[] = [],
   dtype = 'float32',
-  says: string = standInVersions[version],
+  says: string = fakeVersions[version],
 ): string {
   const plan = Buffer.alloc(4096, 7);
   plan.fill(0, 0, 28);
@@ -83,42 +83,42 @@ const installed: FoundToolchain = {
   ...sampleToolchain,
   name: 'tensorrt',
   product: 'tensorrt',
-  version: standInVersions['10.6'],
+  version: fakeVersions['10.6'],
   libraries: { inference: '/nowhere/libnvinfer.so', parser: null, plugins: null },
   cudaMajor: null,
 };
 
 function bench(
-  version: StandInVersion,
+  version: FakeVersion,
   request: Partial<BenchRequest> = {},
   fault?: string,
   emit: EventListener = ignoreEvents,
 ) {
-  const trtexec = standInTrtexec(folder, { version, ...(fault === undefined ? {} : { fault }) });
-  return benchWith({ ...installed, version: standInVersions[version], trtexec }, version, request, {}, emit);
+  const trtexec = fakeTrtexec(folder, { version, ...(fault === undefined ? {} : { fault }) });
+  return benchWith({ ...installed, version: fakeVersions[version], trtexec }, version, request, {}, emit);
 }
 
 /** An engine with a mebibyte of streamed weights, measured by a trtexec that says it is of a version, with a fault. */
 function benchStreamed(
   weightBudget: BenchRequest['weightBudget'],
-  { says = '10.6.0.26', version = '10.6' as StandInVersion, fault = 'none', streamable = MIB } = {},
+  { says = '10.6.0.26', version = '10.6' as FakeVersion, fault = 'none', streamable = MIB } = {},
 ) {
-  const trtexec = standInTrtexec(folder, { version, says, fault, streamable });
+  const trtexec = fakeTrtexec(folder, { version, says, fault, streamable });
   const engine = writeEngine(version, true, ['weight-streaming'], 'float32', says);
   const asked = weightBudget === undefined ? {} : { weightBudget };
   return benchWith({ ...installed, version: says, trtexec }, version, { engine, ...asked });
 }
 
 /** A lean runtime came without trtexec: the one of a version is named beside it. */
-function benchLean(library: string, version: StandInVersion, request: Partial<BenchRequest> = {}) {
+function benchLean(library: string, version: FakeVersion, request: Partial<BenchRequest> = {}) {
   const lean: FoundToolchain = { ...installed, version: library, flavour: 'lean' };
-  const environment = { TRTEXEC: standInTrtexec(folder, { version }) };
+  const environment = { TRTEXEC: fakeTrtexec(folder, { version }) };
   return benchWith(lean, version, { allowHostCode: true, ...request }, environment);
 }
 
 function benchWith(
   toolchain: FoundToolchain,
-  version: StandInVersion,
+  version: FakeVersion,
   request: Partial<BenchRequest>,
   environment: NodeJS.ProcessEnv = {},
   emit: EventListener = ignoreEvents,

@@ -1,4 +1,4 @@
-#include "engine_door.hpp"
+#include "engine_bindings.hpp"
 
 #include <cstring>
 

@@ -1,30 +1,30 @@
 /**
- * Engines that run without a GPU: stand-in libraries (`test/native/standin/`), compiled once into `build/standin/`, whose plans describe small networks
+ * Engines that run without a GPU: fake libraries (`test/native/fake/`), compiled once into `build/fake/`, whose plans describe small networks
  * that are really computed. Tests only; nothing here is NVIDIA's.
  *
- * The addon asks the loader for `libcuda.so.1`, so the stand-in for it is found only where LD_LIBRARY_PATH names its folder when a process STARTS:
+ * The addon asks the loader for `libcuda.so.1`, so the fake for it is found only where LD_LIBRARY_PATH names its folder when a process STARTS:
  * run what you test in a child process with `environment` (`spawnSync(process.execPath, [...], { env: environment({...}) })`), or in vitest under a worker
  * started so. Setting LD_LIBRARY_PATH inside a running process does nothing.
  *
- * What the stand-ins do at a wish (all are environment variables of the child; the first seven may change while it runs):
- *   STANDIN_ENQUEUE=N            enqueueV3 is refused from the Nth of the process on
- *   STANDIN_CAPTURE=refused      the library synchronises while a stream captures
- *   STANDIN_FAULT=1              whoever waits for the GPU is told of an illegal memory access
- *   STANDIN_PINNED=none          no memory can be pinned
- *   STANDIN_ALLOCATION_FAILS=N   allocations of device memory fail from the Nth on, counted from when the wish was made
- *   STANDIN_CONTEXT=missing|memory, STANDIN_LOAD=fails|memory   no context; no engine
- *   STANDIN_RUN=aborts           the process aborts in enqueueV3
- *   STANDIN_COMPUTE_US=N, STANDIN_COPY_US=N   how long an inference and a copy take on the stand-in GPU's clock
- *   STANDIN_GPUS=N               how many GPUs there are (1), each with name, UUID, memory and context of its own; CUDA_VISIBLE_DEVICES chooses among them
- *   STANDIN_GPU_BYTES=N[,N…]     size of the memory of each; STANDIN_GPU=none|broken|full: no GPU, or no memory for a context
- *   STANDIN_CALLS=FILE           what the libraries were asked, a line each
+ * What the fakes do at a wish (all are environment variables of the child; the first seven may change while it runs):
+ *   FAKE_ENQUEUE=N            enqueueV3 is refused from the Nth of the process on
+ *   FAKE_CAPTURE=refused      the library synchronises while a stream captures
+ *   FAKE_FAULT=1              whoever waits for the GPU is told of an illegal memory access
+ *   FAKE_PINNED=none          no memory can be pinned
+ *   FAKE_ALLOCATION_FAILS=N   allocations of device memory fail from the Nth on, counted from when the wish was made
+ *   FAKE_CONTEXT=missing|memory, FAKE_LOAD=fails|memory   no context; no engine
+ *   FAKE_RUN=aborts           the process aborts in enqueueV3
+ *   FAKE_COMPUTE_US=N, FAKE_COPY_US=N   how long an inference and a copy take on the fake GPU's clock
+ *   FAKE_GPUS=N               how many GPUs there are (1), each with name, UUID, memory and context of its own; CUDA_VISIBLE_DEVICES chooses among them
+ *   FAKE_GPU_BYTES=N[,N…]     size of the memory of each; FAKE_GPU=none|broken|full: no GPU, or no memory for a context
+ *   FAKE_CALLS=FILE           what the libraries were asked, a line each
  */
 import { copyFileSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Standin, StandinBench, standins } from '../native/standin-library.js';
+import { type Fake, FakeBench, fakes } from '../native/fake-library.js';
 
-const folder = fileURLToPath(new URL('../../build/standin', import.meta.url));
+const folder = fileURLToPath(new URL('../../build/fake', import.meta.url));
 
 export interface NetworkPlan {
   /**
@@ -49,10 +49,10 @@ export interface NetworkPlan {
   readonly layers?: string;
 }
 
-export interface StandinEngine {
-  readonly standin: Standin;
+export interface FakeEngine {
+  readonly fake: Fake;
   readonly inferenceLibrary: string;
-  readonly bench: StandinBench;
+  readonly bench: FakeBench;
   /** For a child process. */
   environment(wishes?: Record<string, string>): NodeJS.ProcessEnv;
   /** Lays the libraries out as an installation, for TENSORRT_HOME; gives `home`. */
@@ -61,39 +61,39 @@ export interface StandinEngine {
   writePlan(path: string, network: NetworkPlan): string;
 }
 
-let compiled: Promise<StandinBench> | undefined;
+let compiled: Promise<FakeBench> | undefined;
 
-/** Compiles the stand-ins unless these sources already were, in this folder, by any process. */
-export async function standinEngine(standin: Standin): Promise<StandinEngine> {
-  compiled ??= StandinBench.compile(folder, { sanitize: false, cached: true });
+/** Compiles the fakes unless these sources already were, in this folder, by any process. */
+export async function fakeEngine(fake: Fake): Promise<FakeEngine> {
+  compiled ??= FakeBench.compile(folder, { sanitize: false, cached: true });
   const bench = await compiled;
   return {
-    standin,
-    inferenceLibrary: bench.library(standin),
+    fake,
+    inferenceLibrary: bench.library(fake),
     bench,
     environment: (wishes = {}) => ({ ...process.env, ...bench.environment(wishes) }),
     install(home) {
-      const { version } = standins[standin];
+      const { version } = fakes[fake];
       mkdirSync(join(home, 'lib'), { recursive: true });
       for (const [file, stem] of [
         ['inference', 'nvinfer'],
         ['parser', 'nvonnxparser'],
       ] as const) {
         const library = `lib${stem}.so.${version}`;
-        copyFileSync(bench.path(`${standin}/${file}.so`), join(home, 'lib', library));
+        copyFileSync(bench.path(`${fake}/${file}.so`), join(home, 'lib', library));
         symlinkSync(library, join(home, 'lib', `lib${stem}.so.${version.split('.')[0]}`));
       }
       return home;
     },
     writePlan(path, network) {
-      writeFileSync(path, planBytes(standin, network));
+      writeFileSync(path, planBytes(fake, network));
       return path;
     },
   };
 }
 
-/** The bytes of a plan: the header of a real one, then lines that the stand-in reads. */
-export function planBytes(standin: Standin, network: NetworkPlan): Buffer {
+/** The bytes of a plan: the header of a real one, then lines that the fake reads. */
+export function planBytes(fake: Fake, network: NetworkPlan): Buffer {
   const {
     kind,
     inner,
@@ -106,7 +106,7 @@ export function planBytes(standin: Standin, network: NetworkPlan): Buffer {
     hostCode,
     layers,
   } = network;
-  const lines = ['standin-network', `kind ${kind}`];
+  const lines = ['fake-network', `kind ${kind}`];
   const hostcode = hostCode === true ? 1 : undefined;
   const numbers = { inner, rows, dtype, memory, streamable, auxstreams: auxStreams, hostcode };
   for (const [name, value] of Object.entries(numbers))
@@ -115,8 +115,8 @@ export function planBytes(standin: Standin, network: NetworkPlan): Buffer {
   if (layers !== undefined) lines.push(`layers ${layers}`);
   const body = Buffer.from(`${lines.join('\n')}\n`);
   const header = Buffer.alloc(32);
-  header.write(standin === 'rtx1' ? 'vtrt' : 'ftrt', 'latin1');
+  header.write(fake === 'rtx1' ? 'vtrt' : 'ftrt', 'latin1');
   header.writeBigUInt64LE(BigInt(header.length + body.length), 16);
-  header.set(standins[standin].version.split('.').map(Number), 24);
+  header.set(fakes[fake].version.split('.').map(Number), 24);
   return Buffer.concat([header, body]);
 }

@@ -21,18 +21,18 @@ import type { NativeOpenRequest } from '../../src/tensorrt/addon/native-engine.j
 import type { NativeEvent } from '../../src/tensorrt/addon/native-job.js';
 import type { Toolchain } from '../../src/tensorrt/toolchain/toolchain.js';
 
-const sources = fileURLToPath(new URL('./standin/', import.meta.url));
-const driver = fileURLToPath(new URL('./standin/drive.mjs', import.meta.url));
+const sources = fileURLToPath(new URL('./fake/', import.meta.url));
+const driver = fileURLToPath(new URL('./fake/drive.mjs', import.meta.url));
 const compiler = process.env.CXX ?? 'g++';
 
-/** The generations that stand-ins exist for; 10.3.0 lacks what 10.x got later. */
-export const standins = {
+/** The generations that fakes exist for; 10.3.0 lacks what 10.x got later. */
+export const fakes = {
   '8': { number: 0, code: 8601, version: '8.6.1' },
   '10': { number: 1, code: 100300, version: '10.3.0' },
   '11': { number: 2, code: 110100, version: '11.1.0' },
   rtx1: { number: 3, code: 10701, version: '1.7.1' },
 } as const;
-export type Standin = keyof typeof standins;
+export type Fake = keyof typeof fakes;
 
 /** Opens a plan with nothing that needs to be said otherwise. */
 export const openRequest = (inferenceLibrary: string, planPath: string): NativeOpenRequest => ({
@@ -46,7 +46,7 @@ export const openRequest = (inferenceLibrary: string, planPath: string): NativeO
   verbose: false,
 });
 
-/** What stand-ins are made of, as one digest. */
+/** What fakes are made of, as one digest. */
 function sourcesDigest(flags: readonly string[]): string {
   const digest = createHash('sha256').update(flags.join(' ')).update(slotsHeader(readTables()));
   for (const file of readdirSync(sources).sort()) digest.update(readFileSync(join(sources, file)));
@@ -89,32 +89,32 @@ export interface Answer<T> {
     readonly message: string;
     readonly details?: Record<string, unknown>;
   };
-  /** What the stand-ins were asked, in order. */
+  /** What the fakes were asked, in order. */
   readonly calls: readonly string[];
   readonly signal: NodeJS.Signals | null;
   readonly stderr: string;
 }
 
-/** Stand-in libraries and the addon, compiled into a folder; with AddressSanitizer where there is one. */
-export class StandinBench {
+/** Fake libraries and the addon, compiled into a folder; with AddressSanitizer where there is one. */
+export class FakeBench {
   private constructor(
     private readonly folder: string,
     private readonly sanitizer: string | undefined,
     private readonly work = folder,
   ) {}
 
-  /** The stand-ins of every generation and the addon, compiled once for all tests that want the sanitizer; what a test writes goes into its own folder. */
-  static async sanitized(work: string): Promise<StandinBench> {
-    const folder = fileURLToPath(new URL('../../build/standin-sanitized', import.meta.url));
-    const { sanitizer } = await alone('standins', () => StandinBench.compile(folder, { cached: true }));
-    return new StandinBench(folder, sanitizer, work);
+  /** The fakes of every generation and the addon, compiled once for all tests that want the sanitizer; what a test writes goes into its own folder. */
+  static async sanitized(work: string): Promise<FakeBench> {
+    const folder = fileURLToPath(new URL('../../build/fake-sanitized', import.meta.url));
+    const { sanitizer } = await alone('fakes', () => FakeBench.compile(folder, { cached: true }));
+    return new FakeBench(folder, sanitizer, work);
   }
 
   /** `only` and `sanitize: false` compile less, for tests that bring the addon themselves; `cached` compiles only when the sources changed. */
   static async compile(
     folder: string,
-    { only = Object.keys(standins) as Standin[], sanitize = true, cached = false } = {},
-  ): Promise<StandinBench> {
+    { only = Object.keys(fakes) as Fake[], sanitize = true, cached = false } = {},
+  ): Promise<FakeBench> {
     const sanitizer = sanitize ? sanitizerLibrary() : undefined;
     const flags =
       sanitizer === undefined ? ['-O1'] : ['-O1', '-g', '-fsanitize=address', '-fno-omit-frame-pointer'];
@@ -128,7 +128,7 @@ export class StandinBench {
     };
     if (cached && existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) {
       if (sanitize) await placeAddon();
-      return new StandinBench(folder, sanitizer);
+      return new FakeBench(folder, sanitizer);
     }
     writeFileSync(join(folder, 'slots.h'), slotsHeader(readTables()));
     const library = (output: string, source: string, defines: readonly string[] = []) => {
@@ -144,8 +144,8 @@ export class StandinBench {
       renameSync(`${join(folder, output)}.${process.pid}`, join(folder, output));
     };
     for (const name of only) {
-      const { number, code } = standins[name];
-      const defines = [`-DSTANDIN_GENERATION=${number}`, `-DSTANDIN_VERSION=${code}`];
+      const { number, code } = fakes[name];
+      const defines = [`-DFAKE_GENERATION=${number}`, `-DFAKE_VERSION=${code}`];
       library(`${name}/inference.so`, 'inference.cpp', defines);
       library(`${name}/parser.so`, 'parser.cpp', defines);
     }
@@ -153,7 +153,7 @@ export class StandinBench {
     library('cuda/libnvidia-ml.so.1', 'nvml.cpp');
     if (sanitize) await placeAddon();
     if (cached) writeFileSync(stampFile, stamp);
-    return new StandinBench(folder, sanitizer);
+    return new FakeBench(folder, sanitizer);
   }
 
   /** The addon as compiled. */
@@ -161,38 +161,38 @@ export class StandinBench {
     return join(this.folder, 'trtforge.node');
   }
 
-  /** The folder of the stand-ins for libcuda and NVML. */
+  /** The folder of the fakes for libcuda and NVML. */
   get drivers(): string {
     return join(this.folder, 'cuda');
   }
 
-  library = (standin: Standin): string => join(this.folder, standin, 'inference.so');
+  library = (fake: Fake): string => join(this.folder, fake, 'inference.so');
 
-  /** A stand-in as an installation; the environment its processes need says what it should do. */
-  toolchain = (standin: Standin): Toolchain => ({
-    product: standin === 'rtx1' ? 'tensorrt-rtx' : 'tensorrt',
-    version: standins[standin].version,
+  /** A fake as an installation; the environment its processes need says what it should do. */
+  toolchain = (fake: Fake): Toolchain => ({
+    product: fake === 'rtx1' ? 'tensorrt-rtx' : 'tensorrt',
+    version: fakes[fake].version,
     libraries: {
-      inference: this.library(standin),
-      parser: join(this.folder, standin, 'parser.so'),
+      inference: this.library(fake),
+      parser: join(this.folder, fake, 'parser.so'),
       plugins: null,
     },
     trtexec: null,
     foundBy: 'test',
   });
 
-  environment = (wishes: Record<string, string> = {}): NodeJS.ProcessEnv => ({
+  environment = (environment: Record<string, string> = {}): NodeJS.ProcessEnv => ({
     PATH: process.env.PATH,
-    STANDIN_CALLS: join(this.work, 'calls'),
+    FAKE_CALLS: join(this.work, 'calls'),
     LD_LIBRARY_PATH: this.drivers,
-    ...wishes,
+    ...environment,
   });
 
   /** Calls the addon in a process of its own. */
   call<T>(
     call: 'build' | 'probe' | 'gpus' | 'gpuState',
     request: unknown,
-    wishes: Record<string, string> = {},
+    environment: Record<string, string> = {},
     cancelAfterMs?: number,
   ): Answer<T> {
     const callsFile = join(this.work, 'calls');
@@ -210,10 +210,10 @@ export class StandinBench {
         encoding: 'utf8',
         env: {
           ...this.environment(),
-          // Node itself never frees all it holds, so leaks are found by counting the stand-ins' objects instead.
+          // Node itself never frees all it holds, so leaks are found by counting the fakes' objects instead.
           ASAN_OPTIONS: 'detect_leaks=0:abort_on_error=1:alloc_dealloc_mismatch=1',
           ...(this.sanitizer === undefined ? {} : { LD_PRELOAD: this.sanitizer }),
-          ...wishes,
+          ...environment,
         },
       },
     );
@@ -229,10 +229,10 @@ export class StandinBench {
     };
   }
 
-  buildRequest(standin: Standin, more: Partial<NativeBuildRequest> = {}): NativeBuildRequest {
+  buildRequest(fake: Fake, more: Partial<NativeBuildRequest> = {}): NativeBuildRequest {
     return {
-      inferenceLibrary: this.library(standin),
-      parserLibrary: join(this.folder, standin, 'parser.so'),
+      inferenceLibrary: this.library(fake),
+      parserLibrary: join(this.folder, fake, 'parser.so'),
       pluginLibrary: null,
       modelPath: '/models/m.onnx',
       planPath: join(this.work, 'plan'),

@@ -1,5 +1,5 @@
 // Stands in for trtexec: says what the recorded runs of a version say, with the echo of the options it is given, and writes a plan with a real header.
-//   node trtexec-standin.mjs CONFIG.json [trtexec's own options]
+//   node fake-trtexec.mjs CONFIG.json [trtexec's own options]
 // CONFIG: { version: '8.6' | '10.6' | '11.1', says?: '10.3.0.26', fault?: string, planBytes?: number, pidFile?: string, gpuFile?: string,
 //           streamable?: number of bytes of weights that the engine can stream }
 import { spawn } from 'node:child_process';

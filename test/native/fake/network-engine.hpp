@@ -4,7 +4,7 @@
 
 #include "network-runs.hpp"
 
-namespace standin {
+namespace fake {
 
 inline const NetTensor& netTensor(Worker* self, const char* name) { return *engineOf(self).network.find(name); }
 inline const char* netName(Worker* self) { return engineOf(self).network.kind.c_str(); }
@@ -22,10 +22,10 @@ inline std::int32_t netMode(Worker* self, const char* name) { return netTensor(s
 inline std::int32_t netLocation(Worker* self, const char* name) { return netTensor(self, name).host ? 1 : 0; }
 inline bool netIsShape(Worker* self, const char* name) { return netTensor(self, name).host; }
 inline std::int32_t netFormat(Worker*, const char*) { return 0; }
-// STANDIN_LOAD=forgets: as 8.6 does of engines built without a profile though an output's shape depends on the data.
+// FAKE_LOAD=forgets: as 8.6 does of engines built without a profile though an output's shape depends on the data.
 inline Dims netEngineShape(Worker* self, const char* name) {
   Dims shape = dimsOf(netTensor(self, name).shape);
-  if (netTensor(self, name).input && std::strcmp(wish("STANDIN_LOAD"), "forgets") == 0) shape.count = -1;
+  if (netTensor(self, name).input && std::strcmp(setting("FAKE_LOAD"), "forgets") == 0) shape.count = -1;
   return shape;
 }
 inline Dims netProfileShape(Worker* self, const char* name, std::int32_t profile, std::int32_t selector) {
@@ -67,10 +67,10 @@ inline Public* netInspector(Worker* self) {
 }
 
 inline Public* netContext(Worker* self) {
-  const std::string wished = wish("STANDIN_CONTEXT");
-  if (wished == "missing") say(theLogger, 1, "ICudaEngine::createExecutionContext: Error Code 4: the context could not be made");
-  if (wished == "memory") say(theLogger, 1, "ICudaEngine::createExecutionContext: Error Code 2: OutOfMemory (no further information)");
-  if (wished == "missing" || wished == "memory") return nullptr;
+  const std::string requested = setting("FAKE_CONTEXT");
+  if (requested == "missing") say(theLogger, 1, "ICudaEngine::createExecutionContext: Error Code 4: the context could not be made");
+  if (requested == "memory") say(theLogger, 1, "ICudaEngine::createExecutionContext: Error Code 2: OutOfMemory (no further information)");
+  if (requested == "missing" || requested == "memory") return nullptr;
   auto context = std::make_unique<NetContext>(netContextTable.slots(), static_cast<NetEngine*>(self));
   if (context->mark.made() == 0) return publish(context.release());
   say(theLogger, 1, "ICudaEngine::createExecutionContext: Error Code 1: " + cudaText(context->mark.made()));
@@ -113,13 +113,13 @@ inline Table netEngineTable = Table()
 // Whether the bytes are the plan of a network; `engine` then is what the library gives for it, null where it refuses.
 inline bool loadNetwork(const void* bytes, std::size_t size, bool hostCodeAllowed, Public*& engine) {
   const std::string plan(static_cast<const char*>(bytes), size);
-  constexpr char kMark[] = "standin-network\n";
+  constexpr char kMark[] = "fake-network\n";
   if (size < kHeaderBytes + sizeof kMark || plan.compare(kHeaderBytes, sizeof kMark - 1, kMark) != 0) return false;
   engine = nullptr;
   Network network = networkOf(plan.substr(kHeaderBytes));
-  if (std::strcmp(wish("STANDIN_LOAD"), "memory") == 0)
+  if (std::strcmp(setting("FAKE_LOAD"), "memory") == 0)
     say(theLogger, 1, "IRuntime::deserializeCudaEngine: Error Code 2: Requested amount of GPU memory (1073741824 bytes) could not be allocated.");
-  else if (std::strcmp(wish("STANDIN_LOAD"), "fails") == 0)
+  else if (std::strcmp(setting("FAKE_LOAD"), "fails") == 0)
     say(theLogger, 1, "IRuntime::deserializeCudaEngine: Error Code 1: Serialization (Serialization assertion stdVersionRead == kSERIALIZATION_VERSION failed.)");
   else if (network.hostcode != 0 && !hostCodeAllowed)
     say(theLogger, 1, "IRuntime::deserializeCudaEngine: Error Code 3: Usage Error (Cannot deserialize engine with lean runtime since IRuntime::getEngineHostCodeAllowed() is false.)");
@@ -131,4 +131,4 @@ inline bool loadNetwork(const void* bytes, std::size_t size, bool hostCodeAllowe
   return true;
 }
 
-}  // namespace standin
+}  // namespace fake

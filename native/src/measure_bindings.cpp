@@ -1,4 +1,4 @@
-#include "measure_door.hpp"
+#include "measure_bindings.hpp"
 
 #include "guarded.hpp"
 #include "handles.hpp"

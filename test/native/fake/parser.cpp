@@ -1,7 +1,7 @@
-// A stand-in for libnvonnxparser: it accepts every file, except one that the test wishes refused.
+// A fake for libnvonnxparser: it accepts every file, except one that the test settings refused.
 #include "objects.hpp"
 
-namespace standin {
+namespace fake {
 
 namespace {
 
@@ -26,7 +26,7 @@ Table errorTable = Table()
 Error errors[] = {{errorTable.slots(), 0}, {errorTable.slots(), 1}};
 
 void setFlags(void*, std::uint32_t flags) { record("IParser setFlags " + std::to_string(flags)); }
-bool refuses() { return std::strcmp(wish("STANDIN_MODEL"), "refused") == 0; }
+bool refuses() { return std::strcmp(setting("FAKE_MODEL"), "refused") == 0; }
 bool parseFromFile(void*, const char* path, int verbosity) {
   record(std::string("parseFromFile ") + path + " " + std::to_string(verbosity));
   return !refuses();
@@ -58,4 +58,4 @@ void* createNvOnnxParser_INTERNAL(void* network, void* logger, int version) {
 
 }
 
-}  // namespace standin
+}  // namespace fake

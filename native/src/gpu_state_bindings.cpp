@@ -1,4 +1,4 @@
-#include "gpu_state_door.hpp"
+#include "gpu_state_bindings.hpp"
 
 #include "gpu_state.hpp"
 #include "javascript.hpp"

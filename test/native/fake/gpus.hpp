@@ -1,18 +1,18 @@
-// The GPUs of the stand-in machine, as libcuda and NVML both know them: STANDIN_GPUS of them (one unless told), each with a name and a UUID of its own.
+// The GPUs of the fake machine, as libcuda and NVML both know them: FAKE_GPUS of them (one unless told), each with a name and a UUID of its own.
 #pragma once
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 
-namespace standin {
+namespace fake {
 
-inline const char* wish(const char* name, const char* otherwise) {
+inline const char* setting(const char* name, const char* otherwise) {
   const char* value = std::getenv(name);
   return value == nullptr ? otherwise : value;
 }
 
 inline int machineGpus() {
-  static const int count = std::atoi(wish("STANDIN_GPUS", "1"));
+  static const int count = std::atoi(setting("FAKE_GPUS", "1"));
   return count;
 }
 
@@ -35,6 +35,6 @@ inline std::string uuidText(int index) {
   return text;
 }
 
-inline std::string gpuName(int index) { return "NVIDIA Stand-in" + (index == 0 ? "" : " " + std::to_string(index)); }
+inline std::string gpuName(int index) { return "NVIDIA Fake" + (index == 0 ? "" : " " + std::to_string(index)); }
 
-}  // namespace standin
+}  // namespace fake

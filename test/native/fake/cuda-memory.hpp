@@ -1,4 +1,4 @@
-// Device memory of the stand-in GPUs is host memory, so the stand-in engines compute on it; a book says which GPU each piece is on.
+// Device memory of the fake GPUs is host memory, so the fake engines compute on it; a book says which GPU each piece is on.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -6,7 +6,7 @@
 
 #include "cuda-gpus.hpp"
 
-namespace standin {
+namespace fake {
 
 using Address = unsigned long long;
 
@@ -41,12 +41,12 @@ inline bool touches(const Gpu* gpu, const void* memory) {
   return block != nullptr ? block->gpu == gpu : pieceOf(pinned, address, 1) != nullptr;
 }
 
-// STANDIN_ALLOCATION_FAILS: from which allocation on none is to be had, counted from when the wish was made.
+// FAKE_ALLOCATION_FAILS: from which allocation on none is to be had, counted from when it was set.
 inline bool allocationFails() {
-  static int wished = 0, seen = 0;
-  const int now = std::atoi(wish("STANDIN_ALLOCATION_FAILS", "0"));
-  if (now != wished) wished = now, seen = 0;
-  return wished > 0 && ++seen >= wished;
+  static int requested = 0, seen = 0;
+  const int now = std::atoi(setting("FAKE_ALLOCATION_FAILS", "0"));
+  if (now != requested) requested = now, seen = 0;
+  return requested > 0 && ++seen >= requested;
 }
 
 inline void* aligned(std::size_t bytes) { return std::aligned_alloc(256, (bytes + 255) / 256 * 256); }
@@ -74,10 +74,10 @@ inline int release(const Gpu* gpu, Address address) {
   return std::free(reinterpret_cast<void*>(address)), 0;
 }
 
-// STANDIN_PINNED=none: no memory can be pinned.
+// FAKE_PINNED=none: no memory can be pinned.
 inline int pin(Gpu* gpu, void** memory, std::size_t bytes) {
   if (bytes == 0) return kInvalidValue;
-  if (*wish("STANDIN_PINNED", "") != '\0') return kOutOfMemory;
+  if (*setting("FAKE_PINNED", "") != '\0') return kOutOfMemory;
   *memory = aligned(bytes);
   std::lock_guard<std::mutex> lock(memoryMutex);
   pinned.insert({reinterpret_cast<Address>(*memory), {gpu, bytes}});
@@ -95,4 +95,4 @@ inline int unpin(void* memory) {
   return std::free(memory), 0;
 }
 
-}  // namespace standin
+}  // namespace fake

@@ -1,4 +1,4 @@
-// What the stand-in libraries are made of: objects laid out as TensorRT's, their virtual tables filled by our own slot numbers.
+// What the fake libraries are made of: objects laid out as TensorRT's, their virtual tables filled by our own slot numbers.
 // A slot that no function was put into says so and aborts, so a call by a wrong number cannot pass a test.
 #pragma once
 #include <dlfcn.h>
@@ -13,17 +13,17 @@
 
 #include "../../../native/src/method.hpp"
 
-namespace standin {
+namespace fake {
 
 namespace Slot = trtforge::Slot;
 
-// STANDIN_GENERATION is the number of the table: 0 is 8, 1 is 10, 2 is 11, 3 is rtx1.
-constexpr int kGeneration = STANDIN_GENERATION;
+// FAKE_GENERATION is the number of the table: 0 is 8, 1 is 10, 2 is 11, 3 is rtx1.
+constexpr int kGeneration = FAKE_GENERATION;
 constexpr int kSlots = 128;
 
 inline int place(const trtforge::AnyMethod& method) { return trtforge::kFunctions[method.row].places[kGeneration].index; }
 
-inline const char* wish(const char* name) {
+inline const char* setting(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
 }
@@ -32,7 +32,7 @@ inline const char* wish(const char* name) {
 inline void record(const std::string& line) {
   static std::mutex mutex;
   std::lock_guard<std::mutex> lock(mutex);
-  if (std::FILE* file = std::fopen(wish("STANDIN_CALLS"), "a")) {
+  if (std::FILE* file = std::fopen(setting("FAKE_CALLS"), "a")) {
     std::fprintf(file, "%s\n", line.c_str());
     std::fclose(file);
   }
@@ -44,7 +44,7 @@ void unexpected() {
   std::abort();
 }
 
-// Whether a stand-in's type is the declared one: numbers of the same width, structures the same, pointers to the same where the table says to what.
+// Whether a fake's type is the declared one: numbers of the same width, structures the same, pointers to the same where the table says to what.
 template <class Declared, class Own>
 constexpr bool alike() {
   if constexpr (std::is_pointer_v<Declared> && std::is_pointer_v<Own>) {
@@ -72,7 +72,7 @@ class Table {
   // A function that is not as this generation declares it does not compile.
   template <class... Types, class Function>
   Table& put(const trtforge::Method<Types...>& method, Function function) {
-    static_assert(Stands<std::tuple_element_t<kGeneration, std::tuple<Types...>>, Function>::kFor, "The stand-in has other parameters, or another result, than the function it stands for.");
+    static_assert(Stands<std::tuple_element_t<kGeneration, std::tuple<Types...>>, Function>::kFor, "The fake has other parameters, or another result, than the function it stands for.");
     if (place(method) >= 0) slots_[place(method)] = reinterpret_cast<void*>(function);
     return *this;
   }
@@ -90,7 +90,7 @@ class Table {
   void* slots_[kSlots];
 };
 
-// The object that does the work; `self` of every stand-in function.
+// The object that does the work; `self` of every fake function.
 struct Worker {
   void** table;
   const char* name;
@@ -122,7 +122,7 @@ auto call(void* object, const trtforge::Method<Types...>& method, Given... given
   return trtforge::callVirtual(object, place(method), trtforge::declaredIn<static_cast<trtforge::Generation>(kGeneration)>(method), given...);
 }
 
-// A function of the stand-in libcuda.
+// A function of the fake libcuda.
 template <class Function>
 Function cuda(const char* name) {
   static void* library = dlopen("libcuda.so.1", RTLD_NOW);
@@ -132,7 +132,7 @@ Function cuda(const char* name) {
 inline void* theLogger = nullptr;
 inline void say(void* logger, int severity, const std::string& message) { call(logger, Slot::ILogger_log_2, severity, message.c_str()); }
 
-#if STANDIN_GENERATION == 0
+#if FAKE_GENERATION == 0
 using Dims = trtforge::Dims32;
 using DimsArgument = Dims;
 inline const Dims& dims(const Dims& argument) { return argument; }
@@ -148,4 +148,4 @@ inline std::string shown(const Dims& shape) {
   return text;
 }
 
-}  // namespace standin
+}  // namespace fake

@@ -1,4 +1,4 @@
-// Runs an engine with profiling and prints the times of its layers: node drive-layers.mjs <addon> <{open, runs} as JSON>; a run is the value of STANDIN_LAYERS.
+// Runs an engine with profiling and prints the times of its layers: node drive-layers.mjs <addon> <{open, runs} as JSON>; a run is the value of FAKE_LAYERS.
 import { createRequire } from 'node:module';
 
 const [addonPath, text] = process.argv.slice(2);
@@ -12,7 +12,7 @@ try {
   const context = await addon.createContext(handle, { profile: 0, profiling }).done;
   const call = await addon.prepareCall(context, { shapes, bindings, graph: false }).done;
   for (const layers of runs) {
-    process.env.STANDIN_LAYERS = layers;
+    process.env.FAKE_LAYERS = layers;
     addon.callLaunch(call.handle);
   }
   const layers = addon.contextLayerTimes(context);

@@ -1,12 +1,12 @@
-// The doors of the compiled module, without the wrapper that types them: whatever is passed in, an error of ours comes back or a result, never a crash.
+// The exports of the compiled module, without the wrapper that types them: whatever is passed in, an error of ours comes back or a result, never a crash.
 import { copyFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { openRequest, outcome, shape, surroundings } from './workbench.mjs';
+import { openRequest, outcome, shape, workbenchArgs } from './workbench.mjs';
 
-const [, addonPath, , folder] = surroundings;
+const [, addonPath, , folder] = workbenchArgs;
 
-export const strangers = {
-  async strangers() {
+export const foreign = {
+  async foreign() {
     const raw = createRequire(import.meta.url)(addonPath);
     const { handle: engine } = await raw.openEngine(openRequest('affine'), () => {}).done;
     const context = await raw.createContext(engine, { profile: 0, profiling: false }).done;
@@ -73,7 +73,7 @@ export const strangers = {
         else strange.push([name, words.map((word) => typeof word), String(error)]);
       }
     };
-    for (const name of Object.keys(raw).filter((door) => !door.endsWith('Close') && door !== 'gpus')) {
+    for (const name of Object.keys(raw).filter((name) => !name.endsWith('Close') && name !== 'gpus')) {
       await attempt(name, []);
       for (const first of given) {
         await attempt(name, [first]);
@@ -89,7 +89,7 @@ export const strangers = {
       memoryClose: memory,
     }))
       for (const first of given.filter((value) => value !== own)) await attempt(name, [first]);
-    // What was passed through the right doors by the right handle still works.
+    // What was passed through the right exports by the right handle still works.
     pinned('x').fill(4);
     raw.callLaunch(call);
     const y = pinned('y')[127];

@@ -1,4 +1,4 @@
-// The GPUs that the stand-in libcuda shows, their primary contexts, and which of these is current on a thread. A context is its GPU.
+// The GPUs that the fake libcuda shows, their primary contexts, and which of these is current on a thread. A context is its GPU.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -9,7 +9,7 @@
 
 #include "gpus.hpp"
 
-namespace standin {
+namespace fake {
 
 constexpr int kInvalidValue = 1, kOutOfMemory = 2, kNoDevice = 100, kInvalidDevice = 101, kInvalidContext = 201, kInvalidHandle = 400, kNotReady = 600, kIllegalAddress = 700,
               kCaptureUnsupported = 900, kCaptureInvalidated = 901;
@@ -22,15 +22,15 @@ struct Gpu {
   // A kernel touched what is not there: nothing goes on in this context.
   std::atomic<bool> astray{false};
 
-  // STANDIN_GPU_BYTES: how much memory there is; several numbers are of the first GPU, the second, …
+  // FAKE_GPU_BYTES: how much memory there is; several numbers are of the first GPU, the second, …
   std::size_t totalBytes() const {
-    const char* rest = wish("STANDIN_GPU_BYTES", "161061273600");
+    const char* rest = setting("FAKE_GPU_BYTES", "161061273600");
     for (int skipped = 0; skipped < index && std::strchr(rest, ',') != nullptr; ++skipped) rest = std::strchr(rest, ',') + 1;
     return std::strtoull(rest, nullptr, 10);
   }
 };
 
-inline bool gpuWished(const char* what) { return std::strcmp(wish("STANDIN_GPU", ""), what) == 0; }
+inline bool gpuRequested(const char* what) { return std::strcmp(setting("FAKE_GPU", ""), what) == 0; }
 
 // CUDA_VISIBLE_DEVICES: indices and beginnings of UUIDs, of which the first that is none of the machine's ends the list. Read once, as CUDA does.
 inline std::vector<std::unique_ptr<Gpu>> shownGpus() {
@@ -73,4 +73,4 @@ struct Held {
   Gpu* const gpu;
 };
 
-}  // namespace standin
+}  // namespace fake

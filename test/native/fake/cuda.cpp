@@ -1,7 +1,7 @@
-// A stand-in for libcuda: GPUs as STANDIN_GPUS and CUDA_VISIBLE_DEVICES say, one unless told, or none (STANDIN_GPU=none, broken, or full of others' work).
+// A fake for libcuda: GPUs as FAKE_GPUS and CUDA_VISIBLE_DEVICES say, one unless told, or none (FAKE_GPU=none, broken, or full of others' work).
 // Who mixes GPUs is told what CUDA tells: a kernel on a stream that is not of the current context, or an event recorded on a stream of another GPU, is an invalid
 // handle (400); a kernel that touches memory of another GPU an illegal address (700), told when it is waited for; without a current context there is nothing (201).
-// STANDIN_COPY_US is how long a copy takes.
+// FAKE_COPY_US is how long a copy takes.
 #include <cstdio>
 
 #include "cuda-memory.hpp"
@@ -9,20 +9,20 @@
 
 namespace {
 
-using namespace standin;
+using namespace fake;
 
 // Appends a line to the file the test reads.
 void note(const char* line) {
   static std::mutex mutex;
   std::lock_guard<std::mutex> lock(mutex);
-  if (std::FILE* file = std::fopen(wish("STANDIN_CALLS", "/dev/null"), "a")) {
+  if (std::FILE* file = std::fopen(setting("FAKE_CALLS", "/dev/null"), "a")) {
     std::fprintf(file, "%s\n", line);
     std::fclose(file);
   }
 }
 
 double copyUs() {
-  static const double us = std::atof(wish("STANDIN_COPY_US", "0"));
+  static const double us = std::atof(setting("FAKE_COPY_US", "0"));
   return us;
 }
 
@@ -41,9 +41,9 @@ int launchable(const Stream* stream) { return current == nullptr ? kInvalidConte
 extern "C" {
 
 // CUDA does not start where no GPU is shown.
-int cuInit(unsigned) { return gpuWished("broken") ? 999 : gpus().empty() ? kNoDevice : 0; }
+int cuInit(unsigned) { return gpuRequested("broken") ? 999 : gpus().empty() ? kNoDevice : 0; }
 int cuDriverGetVersion(int* version) { return *version = 13000, 0; }
-int cuDeviceGetCount(int* count) { return *count = gpuWished("none") ? 0 : static_cast<int>(gpus().size()), 0; }
+int cuDeviceGetCount(int* count) { return *count = gpuRequested("none") ? 0 : static_cast<int>(gpus().size()), 0; }
 int cuDeviceGet(int* device, int index) { return *device = index, gpuAt(index) == nullptr ? kInvalidDevice : 0; }
 int cuDeviceGetName(char* name, int length, int device) {
   if (gpuAt(device) == nullptr) return kInvalidDevice;
@@ -66,7 +66,7 @@ int cuGetErrorString(int code, const char** text) {
 
 int cuDevicePrimaryCtxRetain(Gpu** context, int device) {
   if (gpuAt(device) == nullptr) return kInvalidDevice;
-  return gpuWished("full") ? kOutOfMemory : (*context = gpuAt(device), 0);
+  return gpuRequested("full") ? kOutOfMemory : (*context = gpuAt(device), 0);
 }
 int cuCtxGetDevice(int* device) {
   for (*device = 0; current != nullptr && gpuAt(*device) != current;) ++*device;
@@ -158,17 +158,17 @@ int cuEventElapsedTime(float* ms, Event* from, Event* to) {
   return *ms = static_cast<float>((to->atUs - from->atUs) / 1000), 0;
 }
 
-// For the stand-in engines: what they keep on the GPU that is current; null where none is. Given back only where it still is.
-void* standinHold() { return current == nullptr ? nullptr : new Held(current); }
-void standinGiveBack(void* held) {
+// For the fake engines: what they keep on the GPU that is current; null where none is. Given back only where it still is.
+void* fakeHold() { return current == nullptr ? nullptr : new Held(current); }
+void fakeGiveBack(void* held) {
   if (current == static_cast<Held*>(held)->gpu) delete static_cast<Held*>(held);
 }
 
-// For the stand-in engines: whether a kernel on the stream may touch this memory.
-bool standinTouches(const Stream* stream, const void* memory) { return touches(stream->gpu, memory); }
+// For the fake engines: whether a kernel on the stream may touch this memory.
+bool fakeTouches(const Stream* stream, const void* memory) { return touches(stream->gpu, memory); }
 
-// For the stand-in engines: a kernel, with an argument that is copied as a GPU copies a kernel's parameters. One that is astray does nothing but damage.
-int standinLaunchCopy(Stream* stream, double us, void (*kernel)(void*), const void* argument, std::size_t bytes, bool astray) {
+// For the fake engines: a kernel, with an argument that is copied as a GPU copies a kernel's parameters. One that is astray does nothing but damage.
+int fakeLaunchCopy(Stream* stream, double us, void (*kernel)(void*), const void* argument, std::size_t bytes, bool astray) {
   if (const int refusal = launchable(stream); refusal != 0) return refusal;
   if (astray) return enqueue(stream, us, [gpu = stream->gpu] { gpu->astray = true; });
   const char* first = static_cast<const char*>(argument);

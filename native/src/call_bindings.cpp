@@ -4,7 +4,7 @@
 
 #include "completions.hpp"
 #include "copy_threads.hpp"
-#include "engine_door.hpp"
+#include "engine_bindings.hpp"
 #include "guarded.hpp"
 #include "handles.hpp"
 #include "job.hpp"

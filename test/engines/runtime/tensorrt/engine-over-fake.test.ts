@@ -4,25 +4,25 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildAddon } from '../../../../scripts/build-native.mjs';
-import type { Standin } from '../../../native/standin-library.js';
-import { standinEngine } from '../../../support/standin-engine.js';
+import type { Fake } from '../../../native/fake-library.js';
+import { fakeEngine } from '../../../support/fake-engine.js';
 
-const script = new URL('./standin-session.mjs', import.meta.url).pathname;
-const folder = mkdtempSync(join(tmpdir(), 'trtforge-standin-'));
+const script = new URL('./fake-session.mjs', import.meta.url).pathname;
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-fake-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 beforeAll(() => buildAddon({ say: () => {} }));
 
-/** Checks run in one process of their own, since the stand-in GPU must be known to its loader from the start. */
+/** Checks run in one process of their own, since the fake GPU must be known to its loader from the start. */
 async function run(
-  standin: Standin,
+  fake: Fake,
   names: readonly string[],
   wishes: Record<string, string> = {},
 ): Promise<ReadonlyMap<string, unknown>> {
-  const engine = await standinEngine(standin);
+  const engine = await fakeEngine(fake);
   engine.writePlan(join(folder, 'affine.engine'), { kind: 'affine', inner: 4 });
   engine.writePlan(join(folder, 'state.engine'), { kind: 'state', inner: 4, rows: 2 });
   engine.writePlan(join(folder, 'nonzero.engine'), { kind: 'nonzero', rows: 4 });
-  const toolchain = JSON.stringify(engine.bench.toolchain(standin));
+  const toolchain = JSON.stringify(engine.bench.toolchain(fake));
   const { stdout, stderr } = spawnSync(process.execPath, [script, toolchain, folder, ...names], {
     env: engine.environment(wishes),
     encoding: 'utf8',
@@ -38,10 +38,10 @@ async function run(
 }
 
 describe.each(['8', '10', '11', 'rtx1'] as const)(
-  'the compiled addon over a stand-in of generation %s',
-  (standin) => {
+  'the compiled addon over a fake of generation %s',
+  (fake) => {
     it('computes, blocking or not, prepared or not, with the state on the device', async () => {
-      const found = await run(standin, ['affine', 'prepared', 'state', 'rounds']);
+      const found = await run(fake, ['affine', 'prepared', 'state', 'rounds']);
       expect(found.get('affine')).toMatchObject({
         answers: [2, 2, 9, 2].map((rows) => [
           [rows, 4],
@@ -63,7 +63,7 @@ describe.each(['8', '10', '11', 'rtx1'] as const)(
   },
 );
 
-describe('the compiled addon over a stand-in of generation 10', () => {
+describe('the compiled addon over a fake of generation 10', () => {
   it('reads outputs of data-dependent shape, and runs three contexts at once', async () => {
     const found = await run('10', ['nonzero', 'contexts']);
     expect(found.get('nonzero')).toEqual({
@@ -76,24 +76,24 @@ describe('the compiled addon over a stand-in of generation 10', () => {
 });
 
 describe('sessions on two GPUs of one process', () => {
-  const two = { STANDIN_GPUS: '2', STANDIN_GPU_BYTES: '17179869184,8589934592', UV_THREADPOOL_SIZE: '1' };
+  const two = { FAKE_GPUS: '2', FAKE_GPU_BYTES: '17179869184,8589934592', UV_THREADPOOL_SIZE: '1' };
 
-  it.each(['8', '10', '11'] as const)('over a stand-in of generation %s', async (standin) => {
-    const found = (await run(standin, ['gpus'], two)).get('gpus') as { readonly backends: readonly string[] };
+  it.each(['8', '10', '11'] as const)('over a fake of generation %s', async (fake) => {
+    const found = (await run(fake, ['gpus'], two)).get('gpus') as { readonly backends: readonly string[] };
     expect(found).toMatchObject({
       foreign: 'The state belongs to another session.',
       wrong: [],
       kept: [40, 80],
       absent:
-        'Running an engine needs an NVIDIA GPU, and there is no GPU 2 here: 0 is NVIDIA Stand-in, 1 is NVIDIA Stand-in 1.',
+        'Running an engine needs an NVIDIA GPU, and there is no GPU 2 here: 0 is NVIDIA Fake, 1 is NVIDIA Fake 1.',
       outputs: [1, 3],
       totals: [2 ** 34, 2 ** 33],
       alone: 'nothing was refused',
       left: [0, 0],
     });
     expect(found.backends.map((backend) => / \((.*)\)$/.exec(backend)?.[1])).toEqual([
-      'NVIDIA Stand-in',
-      'NVIDIA Stand-in 1',
+      'NVIDIA Fake',
+      'NVIDIA Fake 1',
     ]);
   });
 });

@@ -1,4 +1,4 @@
-// Streams, events and graphs of the stand-in GPUs, each of the GPU that was current when it was made. Work is done when it is enqueued and takes its time on
+// Streams, events and graphs of the fake GPUs, each of the GPU that was current when it was made. Work is done when it is enqueued and takes its time on
 // paper: a stream knows when it will be free, an event when it will have happened, and who waits for it waits by the clock.
 #pragma once
 #include <chrono>
@@ -9,7 +9,7 @@
 
 #include "cuda-gpus.hpp"
 
-namespace standin {
+namespace fake {
 
 inline double nowUs() { return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
@@ -51,8 +51,8 @@ inline int enqueue(Stream* stream, double us, std::function<void()> action) {
   return 0;
 }
 
-// A kernel has gone astray, or STANDIN_FAULT says so, which CUDA tells whoever waits.
-inline bool faulty(const Gpu* gpu) { return gpu->astray || *wish("STANDIN_FAULT", "") != '\0'; }
+// A kernel has gone astray, or FAKE_FAULT says so, which CUDA tells whoever waits.
+inline bool faulty(const Gpu* gpu) { return gpu->astray || *setting("FAKE_FAULT", "") != '\0'; }
 
 // Who yields on a busy machine waits for others' time slices, so the last moments are spent here.
 inline int waitUntil(const Gpu* gpu, double atUs) {
@@ -70,4 +70,4 @@ inline bool refusedByCapture(Stream* stream) {
   return stream->invalidated = true;
 }
 
-}  // namespace standin
+}  // namespace fake

@@ -1,5 +1,5 @@
-// Engines that a plan describes: small networks that are really computed, on the stand-in GPU. A plan is the header of a real one (32 bytes), then lines:
-//   standin-network
+// Engines that a plan describes: small networks that are really computed, on the fake GPU. A plan is the header of a real one (32 bytes), then lines:
+//   fake-network
 //   kind affine | copy | state | nonzero | shape
 //   dtype N          of `copy`: nvinfer1::DataType; the others are float32
 //   inner N          elements of a row
@@ -20,7 +20,7 @@
 
 #include "network-gpu.hpp"
 
-namespace standin {
+namespace fake {
 
 constexpr int kHeaderBytes = 32;
 constexpr int kFloat = 0, kIndex = kGeneration == 0 ? 3 : 8;
@@ -256,4 +256,4 @@ inline void netSetMemory2(Worker* self, void* memory, std::int64_t bytes) {
   contextOf(self).memoryBytes = bytes;
 }
 
-}  // namespace standin
+}  // namespace fake

@@ -2,7 +2,7 @@
 #pragma once
 #include "objects.hpp"
 
-namespace standin {
+namespace fake {
 
 // Weights: a little memory that every kernel of the engine touches.
 class Weights {
@@ -54,11 +54,11 @@ inline std::string cudaText(int code) {
   return std::string("Cuda Runtime (") + text + ")";
 }
 
-inline bool touches(void* stream, const void* memory) { return cuda<bool (*)(void*, const void*)>("standinTouches")(stream, memory); }
+inline bool touches(void* stream, const void* memory) { return cuda<bool (*)(void*, const void*)>("fakeTouches")(stream, memory); }
 
 // `astray`: it touches what is not on the stream's GPU, and damages the context in place of computing. The CUDA error, or 0.
 inline int launch(void* stream, double us, void (*kernel)(void*), const void* argument, std::size_t bytes, bool astray) {
-  return cuda<int (*)(void*, double, void (*)(void*), const void*, std::size_t, bool)>("standinLaunchCopy")(stream, us, kernel, argument, bytes, astray);
+  return cuda<int (*)(void*, double, void (*)(void*), const void*, std::size_t, bool)>("fakeLaunchCopy")(stream, us, kernel, argument, bytes, astray);
 }
 
 // The name of the GPU that is current, or of the first that is shown where nobody chose, as TensorRT does. Empty where there is none.
@@ -72,4 +72,4 @@ inline std::string workingGpu() {
   return name;
 }
 
-}  // namespace standin
+}  // namespace fake

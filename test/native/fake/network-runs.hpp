@@ -5,7 +5,7 @@
 
 #include "networks.hpp"
 
-namespace standin {
+namespace fake {
 
 struct NetKernel {
   char kind;
@@ -64,7 +64,7 @@ bool computeNonzero(NetContext& context, void* stream) {
   void* memory = context.addresses["y"];
   if (void* allocator = context.allocators["y"]) {
     const std::uint64_t bytes = std::max<std::size_t>(1, found.size() * sizeof(Index));
-#if STANDIN_GENERATION == 0
+#if FAKE_GENERATION == 0
     memory = call(allocator, Slot::IOutputAllocator_reallocateOutput_4, "y", memory, bytes, std::uint64_t{256});
 #else
     memory = call(allocator, Slot::IOutputAllocator_reallocateOutputAsync_5, "y", memory, bytes, std::uint64_t{256}, stream);
@@ -90,9 +90,9 @@ inline bool computeShape(NetContext& context) {
 inline bool netReport(Worker* self) {
   const NetContext& context = contextOf(self);
   if (context.profiler == nullptr) return false;
-  // STANDIN_LAYERS: `name:ms` of each layer, separated by commas.
-  const std::string wished = wish("STANDIN_LAYERS");
-  std::string rest = wished.empty() ? "first:0.25,second:0.5" : wished;
+  // FAKE_LAYERS: `name:ms` of each layer, separated by commas.
+  const std::string requested = setting("FAKE_LAYERS");
+  std::string rest = requested.empty() ? "first:0.25,second:0.5" : requested;
   while (!rest.empty()) {
     const std::size_t end = rest.find(',');
     const std::size_t colon = rest.find(':');
@@ -104,8 +104,8 @@ inline bool netReport(Worker* self) {
 
 inline bool mayEnqueue(const NetContext& context, void* stream) {
   static std::atomic<int> enqueued{0};
-  const int failsFrom = std::atoi(wish("STANDIN_ENQUEUE"));
-  if (std::strcmp(wish("STANDIN_RUN"), "aborts") == 0) std::abort();
+  const int failsFrom = std::atoi(setting("FAKE_ENQUEUE"));
+  if (std::strcmp(setting("FAKE_RUN"), "aborts") == 0) std::abort();
   if (failsFrom > 0 && ++enqueued >= failsFrom) {
     // Another context's line on another thread at the same time.
     std::thread([] { say(theLogger, 1, "Error Code 1: Cuda Runtime (out of memory)"); }).join();
@@ -120,7 +120,7 @@ inline bool mayEnqueue(const NetContext& context, void* stream) {
     const bool has = (address != context.addresses.end() && address->second != nullptr) || (allocator != context.allocators.end() && allocator->second != nullptr);
     if (!has) return refuse("no address is set for " + tensor.name);
   }
-  const bool waits = std::strcmp(wish("STANDIN_CAPTURE"), "refused") == 0 || (kGeneration != 0 && context.engine->budget < network.streamable);
+  const bool waits = std::strcmp(setting("FAKE_CAPTURE"), "refused") == 0 || (kGeneration != 0 && context.engine->budget < network.streamable);
   if (waits && cuda<int (*)(void*)>("cuStreamSynchronize")(stream) != 0) return refuse("Cuda Runtime (operation not permitted when stream is capturing)");
   return true;
 }
@@ -136,7 +136,7 @@ inline bool netEnqueue(Worker* self, void* stream) {
     if (network.kind == "shape") computeShape(context);
     NetKernel kernel = {network.kind == "shape" ? 'r' : network.kind[0], {}, {}, {}, volume(shapeIn(context, network.tensors[0])), context.version, *context.version};
     int ins = 0, outs = 0;
-    const double us = std::atof(wish("STANDIN_COMPUTE_US"));
+    const double us = std::atof(setting("FAKE_COMPUTE_US"));
     for (const NetTensor& tensor : network.tensors) {
       if (tensor.host) continue;
       if (tensor.input) kernel.in[ins++] = context.addresses[tensor.name];
@@ -166,4 +166,4 @@ inline Table netContextTable = Table()
                                    .put(Slot::IExecutionContext_setDeviceMemoryV2_2, netSetMemory2)
                                    .put(Slot::IExecutionContext_enqueueV3_1, netEnqueue);
 
-}  // namespace standin
+}  // namespace fake

@@ -1,11 +1,11 @@
-// A stand-in for libnvinfer (or libtensorrt_rtx): it builds nothing, records what it is asked, and fails, aborts or listens as the test wishes.
+// A fake for libnvinfer (or libtensorrt_rtx): it builds nothing, records what it is asked, and fails, aborts or listens as the test settings.
 #include <chrono>
 #include <thread>
 
 #include "network-engine.hpp"
 #include "objects.hpp"
 
-namespace standin {
+namespace fake {
 
 namespace {
 
@@ -29,8 +29,8 @@ extern Worker tensorWorkers[3];
 const char* tensorName(Worker* self) { return self->content.c_str(); }
 std::int32_t tensorType(Worker* self) { return self->number == 1 ? 8 : 0; }
 bool tensorIsShape(Worker* self) { return self->number == 1; }
-// STANDIN_MODEL: `shape` adds a shape tensor, `found` has an input of fixed shape and an output whose shape depends on the data.
-bool dependsOnData() { return std::strcmp(wish("STANDIN_MODEL"), "found") == 0; }
+// FAKE_MODEL: `shape` adds a shape tensor, `found` has an input of fixed shape and an output whose shape depends on the data.
+bool dependsOnData() { return std::strcmp(setting("FAKE_MODEL"), "found") == 0; }
 Dims tensorDims(Worker* self) {
   Dims shape = {};
   if (dependsOnData()) {
@@ -56,7 +56,7 @@ Worker tensorWorkers[3] = {
 };
 Public tensors[] = {{nullptr, &tensorWorkers[0]}, {nullptr, &tensorWorkers[1]}, {nullptr, &tensorWorkers[2]}};
 
-bool withShapeTensor() { return std::strcmp(wish("STANDIN_MODEL"), "shape") == 0; }
+bool withShapeTensor() { return std::strcmp(setting("FAKE_MODEL"), "shape") == 0; }
 std::int32_t networkLayers(Worker*) { return 3; }
 std::int32_t networkInputs(Worker*) { return withShapeTensor() ? 2 : 1; }
 std::int32_t networkOutputs(Worker*) { return 1; }
@@ -116,7 +116,7 @@ SETTER(setNbComputeCapabilities, std::int32_t)
 #undef SETTER
 void setFlag(Worker*, std::int32_t value) {
   note("setFlag", value);
-  if (std::strcmp(wish("STANDIN_REFUSES"), "flags") == 0) say(theLogger, 2, "this flag is not supported on this device");
+  if (std::strcmp(setting("FAKE_REFUSES"), "flags") == 0) say(theLogger, 2, "this flag is not supported on this device");
 }
 void setMemoryPoolLimit(Worker*, std::int32_t pool, std::size_t bytes) { record("setMemoryPoolLimit " + std::to_string(pool) + " " + std::to_string(bytes)); }
 void setPreviewFeature(Worker*, std::int32_t feature, bool on) { record("setPreviewFeature " + std::to_string(feature) + (on ? " on" : " off")); }
@@ -180,19 +180,19 @@ Public* createNetwork(Worker*, std::uint32_t flags) {
   return make("INetworkDefinition", networkTable);
 }
 Public* createConfig(Worker*) {
-  for (int left = std::atoi(wish("STANDIN_WARNINGS")); left > 0; --left) say(theLogger, 2, "a kernel was left out");
+  for (int left = std::atoi(setting("FAKE_WARNINGS")); left > 0; --left) say(theLogger, 2, "a kernel was left out");
   return make("IBuilderConfig", configTable);
 }
 Public* createProfile(Worker*) { return &profile; }
 
 bool reportProgress() {
-  const bool waits = std::strcmp(wish("STANDIN_BUILD"), "waits") == 0;
+  const bool waits = std::strcmp(setting("FAKE_BUILD"), "waits") == 0;
   if (theMonitor == nullptr) {
     if (waits) std::this_thread::sleep_for(std::chrono::minutes(1));
     return true;
   }
   // 8.6 has no monitor to report to.
-#if STANDIN_GENERATION != 0
+#if FAKE_GENERATION != 0
   call(theMonitor, Slot::IProgressMonitor_phaseStart_3, "Building engine", static_cast<const char*>(nullptr), 2);
   call(theMonitor, Slot::IProgressMonitor_phaseStart_3, "Timing tactics", "Building engine", 3);
   for (int tactic = 0; tactic < 1000; ++tactic) {
@@ -200,7 +200,7 @@ bool reportProgress() {
     call(theMonitor, Slot::IProgressMonitor_stepComplete_2, "Measuring a tactic", 0);
     call(theMonitor, Slot::IProgressMonitor_phaseFinish_1, "Measuring a tactic");
   }
-  if (std::strcmp(wish("STANDIN_BUILD"), "slowly") == 0) {
+  if (std::strcmp(setting("FAKE_BUILD"), "slowly") == 0) {
     std::this_thread::sleep_for(std::chrono::milliseconds(150));
     call(theMonitor, Slot::IProgressMonitor_stepComplete_2, "Timing tactics", 1);
   }
@@ -220,22 +220,22 @@ bool reportProgress() {
 Public* buildNetwork(Worker*, Public* network, Public* config) {
   record(std::string("buildSerializedNetwork ") + network->worker->name + " " + config->worker->name);
   record("builds on " + workingGpu());
-  const std::string wished = wish("STANDIN_BUILD");
+  const std::string requested = setting("FAKE_BUILD");
   // TensorRT logs from threads of its own.
   std::thread([] { for (int i = 0; i < 100; ++i) say(theLogger, 3, "a line from another thread"); }).join();
   if (Public* cache = getCache(config->worker)) {
     const std::string& content = cache->worker->content;
     if (!content.empty() && content.rfind("CACHE", 0) != 0) say(theLogger, 2, "Detected invalid timing cache, setup a local cache instead");
   }
-  if (wished == "aborts") {
-    std::fprintf(stderr, "terminate called after throwing an instance of 'nvinfer1::Standin'\n");
+  if (requested == "aborts") {
+    std::fprintf(stderr, "terminate called after throwing an instance of 'nvinfer1::Fake'\n");
     std::abort();
   }
-  if (wished == "fails") {
+  if (requested == "fails") {
     say(theLogger, 1, "Error Code 10: Could not find any implementation for node {ForeignNode[a...b]}.");
     return nullptr;
   }
-  if (wished == "memory") {
+  if (requested == "memory") {
     say(theLogger, 2, "Requested amount of GPU memory (2833252352 bytes) could not be allocated. There may not be enough free memory for allocation to succeed.");
     say(theLogger, 1, "[defaultAllocator.cpp::allocate::31] Error Code 1: Cuda Runtime (out of memory)");
     return nullptr;
@@ -275,18 +275,18 @@ Table runtimeTable = Table()
 
 extern "C" {
 
-std::int32_t getInferLibVersion() { return STANDIN_VERSION; }
+std::int32_t getInferLibVersion() { return FAKE_VERSION; }
 
 void* createInferBuilder_INTERNAL(void* logger, std::int32_t version) {
   theLogger = logger;
   note("createInferBuilder", version);
-  say(logger, 3, "stand-in builder");
+  say(logger, 3, "fake builder");
   // TensorRT-RTX builds on the CPU.
-  if (STANDIN_GENERATION != 3 && std::strcmp(wish("STANDIN_GPU"), "full") == 0) {
+  if (FAKE_GENERATION != 3 && std::strcmp(setting("FAKE_GPU"), "full") == 0) {
     say(logger, 1, "CUDA initialization failure with error: 2");
     std::abort();
   }
-  if (std::strcmp(wish("STANDIN_BUILDER"), "missing") == 0) {
+  if (std::strcmp(setting("FAKE_BUILDER"), "missing") == 0) {
     say(logger, 1, "Unable to load library: libnvinfer_builder_resource_sm90.so");
     return nullptr;
   }
@@ -300,4 +300,4 @@ void* createInferRuntime_INTERNAL(void* logger, std::int32_t) {
 
 }
 
-}  // namespace standin
+}  // namespace fake

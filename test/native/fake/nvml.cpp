@@ -1,7 +1,7 @@
-// A stand-in for libnvidia-ml: the GPUs of the machine, whatever CUDA_VISIBLE_DEVICES hides, healthy and alone unless the test wishes otherwise in
-// STANDIN_NVML, `name=value` for all of them or `name@1=value` for one, separated by commas.
+// A fake for libnvidia-ml: the GPUs of the machine, whatever CUDA_VISIBLE_DEVICES hides, healthy and alone unless the test settings otherwise in
+// FAKE_NVML, `name=value` for all of them or `name@1=value` for one, separated by commas.
 // A value `-` is "not supported"; `processes` are `pid:bytes` joined by `+`, bytes `-` where NVML does not know them.
-// STANDIN_NVML_API is the age of its list of processes: 1, 2, 3, or 535 for the drivers with longer entries.
+// FAKE_NVML_API is the age of its list of processes: 1, 2, 3, or 535 for the drivers with longer entries.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -11,8 +11,8 @@
 
 #include "gpus.hpp"
 
-#ifndef STANDIN_NVML_API
-#define STANDIN_NVML_API 3
+#ifndef FAKE_NVML_API
+#define FAKE_NVML_API 3
 #endif
 
 namespace {
@@ -26,8 +26,8 @@ using Device = const Board*;
 
 int users = 0;
 
-std::string wish(const std::string& name, const std::string& otherwise) {
-  std::string rest = standin::wish("STANDIN_NVML", "");
+std::string setting(const std::string& name, const std::string& otherwise) {
+  std::string rest = fake::setting("FAKE_NVML", "");
   while (!rest.empty()) {
     const std::size_t end = rest.find(',');
     const std::string one = rest.substr(0, end);
@@ -36,21 +36,21 @@ std::string wish(const std::string& name, const std::string& otherwise) {
   }
   return otherwise;
 }
-std::string wish(Device device, const std::string& name, const std::string& otherwise) {
-  return wish(name + "@" + std::to_string(device->gpu), wish(name, otherwise));
+std::string setting(Device device, const std::string& name, const std::string& otherwise) {
+  return setting(name + "@" + std::to_string(device->gpu), setting(name, otherwise));
 }
 
 const std::vector<Board>& boards(bool slices) {
   static std::vector<Board> all[2];
   auto& list = all[slices ? 1 : 0];
-  while (static_cast<int>(list.size()) < standin::machineGpus()) list.push_back({static_cast<int>(list.size()), slices});
+  while (static_cast<int>(list.size()) < fake::machineGpus()) list.push_back({static_cast<int>(list.size()), slices});
   return list;
 }
 
 template <class Number>
 int answer(Device device, const char* name, const char* otherwise, Number* value) {
   if (users == 0) return kUninitialised;
-  const std::string text = wish(device, name, otherwise);
+  const std::string text = setting(device, name, otherwise);
   if (text == "-") return kNotSupported;
   *value = static_cast<Number>(std::strtoull(text.c_str(), nullptr, 0));
   return 0;
@@ -63,7 +63,7 @@ int ofBoard(Device device, const char* name, const char* otherwise, Number* valu
 }
 
 int listProcesses(Device device, unsigned* count, unsigned char* entries, std::size_t length) {
-  std::string rest = wish(device, "processes", "");
+  std::string rest = setting(device, "processes", "");
   if (rest == "-") return kNotSupported;
   const unsigned room = *count;
   *count = 0;
@@ -90,20 +90,20 @@ int listProcesses(Device device, unsigned* count, unsigned char* entries, std::s
 extern "C" {
 
 int nvmlInit_v2() {
-  if (wish("init", "0") != "0") return std::atoi(wish("init", "0").c_str());
+  if (setting("init", "0") != "0") return std::atoi(setting("init", "0").c_str());
   ++users;
   return 0;
 }
 int nvmlShutdown() { return users == 0 ? kUninitialised : (--users, 0); }
 int nvmlSystemGetDriverVersion(char* version, unsigned length) {
   if (users == 0) return kUninitialised;
-  return std::strncpy(version, wish("driver", STANDIN_NVML_API == 535 ? "535.54.03" : "580.65.06").c_str(), length), 0;
+  return std::strncpy(version, setting("driver", FAKE_NVML_API == 535 ? "535.54.03" : "580.65.06").c_str(), length), 0;
 }
 
 int nvmlDeviceGetHandleByUUID(const char* uuid, Device* device) {
   if (users == 0) return kUninitialised;
-  for (const Board& board : boards(wish("handle", "gpu") == "slice")) {
-    if (uuid != (board.slice ? "MIG-" : "GPU-") + standin::uuidText(board.gpu).substr(4)) continue;
+  for (const Board& board : boards(setting("handle", "gpu") == "slice")) {
+    if (uuid != (board.slice ? "MIG-" : "GPU-") + fake::uuidText(board.gpu).substr(4)) continue;
     return *device = &board, 0;
   }
   return kNotFound;
@@ -123,7 +123,7 @@ int nvmlDeviceGetTemperatureThreshold(Device device, int which, unsigned* celsiu
 }
 int nvmlDeviceGetPowerUsage(Device device, unsigned* milliwatts) { return ofBoard(device, "power", "121500", milliwatts); }
 int nvmlDeviceGetEnforcedPowerLimit(Device device, unsigned* milliwatts) { return ofBoard(device, "power-limit", "700000", milliwatts); }
-#if STANDIN_NVML_API == 3
+#if FAKE_NVML_API == 3
 int nvmlDeviceGetCurrentClocksEventReasons(Device device, std::uint64_t* bits) { return ofBoard(device, "reasons", "0", bits); }
 #else
 int nvmlDeviceGetCurrentClocksThrottleReasons(Device device, std::uint64_t* bits) { return ofBoard(device, "reasons", "0", bits); }
@@ -136,7 +136,7 @@ int nvmlDeviceGetMemoryInfo(Device device, std::uint64_t* memory) {
   memory[0] = std::uint64_t{150} << 30;
   return answer(device, "used-with-reserved", "1610612736", memory + 2);
 }
-#if STANDIN_NVML_API == 3
+#if FAKE_NVML_API == 3
 int nvmlDeviceGetMemoryInfo_v2(Device device, std::uint64_t* memory) {
   if (static_cast<unsigned>(memory[0]) != (40u | 2u << 24)) return 25;  // another version of the structure
   memory[1] = std::uint64_t{150} << 30;
@@ -152,16 +152,16 @@ int nvmlDeviceGetTotalEccErrors(Device device, int kind, int counter, std::uint6
   return kind == 1 && counter == 0 ? ofBoard(device, "ecc", "0", errors) : kInvalidArgument;
 }
 
-#if STANDIN_NVML_API == 1
+#if FAKE_NVML_API == 1
 int nvmlDeviceGetComputeRunningProcesses(Device device, unsigned* count, unsigned char* entries) { return listProcesses(device, count, entries, 16); }
 #else
 // The newer functions exist beside it and write longer entries, so calling the wrong one shows.
 int nvmlDeviceGetComputeRunningProcesses(Device, unsigned*, unsigned char*) { return kInvalidArgument; }
 int nvmlDeviceGetComputeRunningProcesses_v2(Device device, unsigned* count, unsigned char* entries) { return listProcesses(device, count, entries, 24); }
 #endif
-#if STANDIN_NVML_API == 3
+#if FAKE_NVML_API == 3
 int nvmlDeviceGetComputeRunningProcesses_v3(Device device, unsigned* count, unsigned char* entries) { return listProcesses(device, count, entries, 24); }
-#elif STANDIN_NVML_API == 535
+#elif FAKE_NVML_API == 535
 int nvmlDeviceGetComputeRunningProcesses_v3(Device device, unsigned* count, unsigned char* entries) { return listProcesses(device, count, entries, 32); }
 #endif
 
