@@ -166,7 +166,7 @@ describeWith('minio', 'a store in a bucket', (binary) => {
 
   test.each([
     ['other bytes of the same size', (plan: Buffer) => samplePlan(99, plan.length), /SHA-256/],
-    ['fewer bytes', (plan: Buffer) => plan.subarray(0, 100), /100 bytes where its passport states 4096/],
+    ['fewer bytes', (plan: Buffer) => plan.subarray(0, 100), /100 bytes, its passport states 4096/],
   ])('%s under the key of an engine are refused, and nothing of them stays', async (_what, damage, why) => {
     const { plan, engine } = await uploaded();
     await put(engine.key, damage(plan));
