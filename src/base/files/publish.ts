@@ -171,7 +171,7 @@ export function writeFailed(path: string, cause: unknown): TrtforgeError {
 const COPY_BYTES = 4 << 20;
 
 /** Writes `bytes` bytes of a source, from `offset` on, to a file that is begun. Throws TF_FILE_UNREADABLE where the source became shorter, TF_WRITE_FAILED. */
-export function copyPart(source: ByteSource, offset: number, bytes: number, file: PendingFile): void {
+function copyPart(source: ByteSource, offset: number, bytes: number, file: PendingFile): void {
   const buffer = new Uint8Array(Math.min(COPY_BYTES, bytes));
   for (let done = 0; done < bytes; ) {
     const count = source.read(buffer, offset + done, Math.min(buffer.length, bytes - done));

@@ -95,7 +95,6 @@ export type FileKind =
   | 'an ONNX model'
   | 'an npy file'
   | 'a ZIP archive'
-  | 'a tar archive'
   | 'an HTML page'
   | 'an XML file'
   | 'a text file'
@@ -111,7 +110,6 @@ const heads: readonly (readonly [begins: (head: string) => boolean, kind: FileKi
   [(head) => head.slice(3, 5) === '\0{', 'a TensorRT plan'],
   [(head) => head.startsWith('\u0093NUMPY'), 'an npy file'],
   [(head) => head.startsWith('PK\u0003\u0004'), 'a ZIP archive'],
-  [(head) => head.startsWith('ustar', 257), 'a tar archive'],
   // The version of the format, then the tag of another field of ModelProto.
   [
     ([tag = '', version = '', next = '-']) =>

@@ -6,9 +6,7 @@ import { defineCommand } from '../command.js';
 import { cacheDir, trustOptions } from '../options/store.js';
 
 export const importCommand = defineCommand({
-  arguments: [
-    { name: 'SOURCES', describe: 'files, folders, .tar archives or s3://bucket/prefix', many: true },
-  ],
+  arguments: [{ name: 'SOURCES', describe: 'files, folders or s3://bucket/prefix', many: true }],
   examples: [
     'trtforge cache import engines/ arcface_r100-fp16-sm75.plan',
     'trtforge cache import s3://screenalytics-models/engines',
@@ -42,7 +40,7 @@ export const importCommand = defineCommand({
 
 export const exportCommand = defineCommand({
   arguments: [
-    { name: 'TO', describe: 'a folder, FILE.tar or s3://bucket/prefix', writes: true },
+    { name: 'TO', describe: 'a folder or s3://bucket/prefix', writes: true },
     {
       name: 'ENGINES',
       describe: 'parts of names or starts of identities (default: all)',
@@ -50,10 +48,10 @@ export const exportCommand = defineCommand({
       many: true,
     },
   ],
-  examples: ['trtforge cache export engines.tar resnet50', 'trtforge cache export s3://team/engines'],
+  examples: ['trtforge cache export engines/ resnet50', 'trtforge cache export s3://team/engines'],
   options: { cacheDir },
   run: async ([to = '', ...names], options, { environment, emit, signal }) => {
-    const { exportEngines } = await import('../../engines/store/export-engines.js');
+    const { exportEngines } = await import('../../engines/exports/export-engines.js');
     const store = openLocalStore(options.cacheDir, environment, openTrust({}, environment));
     return exportEngines(store, to, names, { environment, emit, signal });
   },

@@ -1,10 +1,6 @@
 import { constants, copyFileSync, existsSync, mkdtempSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
-import { tarMembers } from '../../base/archive/tar.js';
-import { openFile } from '../../base/files/byte-source.js';
+import { dirname, join } from 'node:path';
 import { listFolder, removeIfThere, statIfThere } from '../../base/files/files.js';
-import { makeFolder } from '../../base/files/folders.js';
-import { publishPart } from '../../base/files/publish.js';
 import { TrtforgeError } from '../../errors.js';
 import type { EventListener } from '../../events.js';
 import { engineExtensions } from '../identity/engine-name.js';
@@ -28,13 +24,10 @@ const DEEPEST = 12;
 const isEngine = (name: string): boolean =>
   engineExtensions.some((extension) => name.endsWith(`.${extension}`));
 
-/** What belongs to an engine besides its plan. */
-const isBeside = (name: string): boolean => /\.(passport|signature)\.json$/.test(name);
-
 /**
- * Brings engines from elsewhere into a store: files, folders, tar archives, `s3://…` and the like. With a sound passport an engine serves builds
+ * Brings engines from elsewhere into a store: files, folders, `s3://…` and the like. With a sound passport an engine serves builds
  * from then on; without one it is kept as foreign. What cannot be used is named and left.
- * Throws TF_FILE_NOT_FOUND for a source that is not there, TF_REMOTE_*, TF_ARCHIVE_INVALID, TF_WRITE_FAILED, TF_CANCELLED.
+ * Throws TF_FILE_NOT_FOUND for a source that is not there, TF_REMOTE_*, TF_WRITE_FAILED, TF_CANCELLED.
  */
 export async function importEngines(
   store: LocalStore,
@@ -68,11 +61,10 @@ class Import {
   }
 
   async source(source: string): Promise<void> {
-    if (/^[a-z0-9]+:\/\//.test(source)) return this.#unpacked((folder) => this.#bucket(source, folder));
+    if (/^[a-z0-9]+:\/\//.test(source)) return this.#bucket(source);
     const stats = statIfThere(source);
     if (stats === undefined) throw new TrtforgeError('TF_FILE_NOT_FOUND', `${source} does not exist.`);
     if (stats.isDirectory()) return this.#folder(source, source, 0);
-    if (source.endsWith('.tar')) return this.#unpacked((folder) => this.#archive(source, folder));
     return this.#file(source, source);
   }
 
@@ -86,44 +78,21 @@ class Import {
     }
   }
 
-  /** A place beside the store for what must be unpacked or fetched first. */
-  async #unpacked(work: (folder: string) => Promise<void>): Promise<void> {
-    const pending = this.store.pending();
-    try {
-      const folder = mkdtempSync(join(pending.folder, 'import-'));
-      await work(folder);
-    } finally {
-      pending.remove();
-    }
-  }
-
   /** One engine after another, so that a large bucket does not have to fit on the disk twice. */
-  async #bucket(uri: string, folder: string): Promise<void> {
+  async #bucket(uri: string): Promise<void> {
     const { environment, emit, signal } = this.options;
     const take = async (path: string, key: string) => {
       await this.#file(path, `${uri} ${key}`);
       removeIfThere(dirname(path));
     };
-    await fetchBucket(uri, folder, { isEngine, take, environment, emit, signal });
-  }
-
-  async #archive(path: string, folder: string): Promise<void> {
-    const source = openFile(path);
-    const engines: [string, string][] = [];
+    // Beside the store, on its file system.
+    const pending = this.store.pending();
     try {
-      for (const { name, offset, bytes } of tarMembers(source)) {
-        const last = basename(name);
-        if (!/^[A-Za-z0-9_+][\w.+~-]*$/.test(last) || !(isEngine(last) || isBeside(last))) continue;
-        // Folders of an archive are told apart by a name of ours: theirs may climb.
-        const place = join(folder, Buffer.from(dirname(name)).toString('hex').slice(0, 200));
-        makeFolder(place);
-        publishPart(join(place, last), source, offset, bytes);
-        if (isEngine(last)) engines.push([join(place, last), `${path} ${name}`]);
-      }
+      const folder = mkdtempSync(join(pending.folder, 'import-'));
+      await fetchBucket(uri, folder, { isEngine, take, environment, emit, signal });
     } finally {
-      source.close();
+      pending.remove();
     }
-    for (const [engine, shown] of engines) await this.#file(engine, shown);
   }
 
   async #file(path: string, shown: string): Promise<void> {

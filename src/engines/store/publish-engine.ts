@@ -27,7 +27,7 @@ export function publishEngine(pendingPath: string, passport: Passport, planPath:
   }
 }
 
-export const passportText = (passport: Passport): string => `${JSON.stringify(passport, null, 2)}\n`;
+const passportText = (passport: Passport): string => `${JSON.stringify(passport, null, 2)}\n`;
 
 function syncFile(path: string): void {
   const descriptor = openSync(path, 'r+');

@@ -54,7 +54,7 @@ export function writeSignature(planPath: string, signature: EngineSignature | nu
   }
 }
 
-export const signatureText = (signature: EngineSignature): string =>
+const signatureText = (signature: EngineSignature): string =>
   `${JSON.stringify(signature, null, 2)}\n`;
 
 const invalid = (path: string): TrtforgeError =>

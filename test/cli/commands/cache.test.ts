@@ -186,7 +186,8 @@ describe('trtforge cache import', () => {
 });
 
 describe('trtforge cache export', () => {
-  test.each(['out', 'out.tar'])('into %s, from where another store takes them', async (to) => {
+  test('into a folder, from where another store takes them', async () => {
+    const to = 'out';
     await fill('a', 'b');
     const result = cacheExportSchema.parse(answer(['export', to]));
     expect(result).toMatchObject({ store, to, bytes: 2 * 4096 });

@@ -77,10 +77,10 @@ describe('an output is never an input', () => {
   });
 
   test('an argument that is written', async () => {
-    writeFileSync('engines.tar', '{}');
-    const line = ['cache', 'export', 'engines.tar', '--config', 'engines.tar', '--force'];
+    writeFileSync('engines.json', '{}');
+    const line = ['cache', 'export', 'engines.json', '--config', 'engines.json', '--force'];
     expect(await codeOf(line)).toBe('TF_OUTPUT_IS_INPUT');
-    expect(readFileSync('engines.tar', 'utf8')).toBe('{}');
+    expect(readFileSync('engines.json', 'utf8')).toBe('{}');
   });
 
   test.each([

@@ -1,0 +1,72 @@
+import { constants, copyFileSync } from 'node:fs';
+import { dirname, join, normalize, sep } from 'node:path';
+import { removeIfThere } from '../../base/files/files.js';
+import { makeFolder } from '../../base/files/folders.js';
+import { besidePath, moveInto, publishFile, writeFailed } from '../../base/files/publish.js';
+import { assertMayReplace } from '../../base/files/user-files.js';
+import { TrtforgeError } from '../../errors.js';
+import { copyEngine } from '../store/copy-engine.js';
+import type { StoredEngine } from '../store/store.js';
+import type { Trust } from '../store/trust.js';
+
+/** One file of an export. `path` is relative to the place the export goes to, with `/`. */
+export type ExportedFile =
+  /** The plan with its passport and signature beside it, published in the order that leaves no mixture after a kill. */
+  | { readonly path: string; readonly engine: StoredEngine }
+  /** A copy of a file; the plan alone where another program finds it by a fixed name. */
+  | { readonly path: string; readonly copyOf: string }
+  | { readonly path: string; readonly text: string };
+
+/**
+ * The layout in which a program expects engines: which files there are for stored engines, and nothing else. Settings of a layout are parameters of
+ * the function that makes it (`triton({ maxBatch: 8 })`). Reading, copying and publishing is the work of `writeExport`.
+ */
+export interface Exporter {
+  /** For messages: `folder`, `triton`. */
+  readonly id: string;
+  files(engines: readonly StoredEngine[]): Iterable<ExportedFile>;
+}
+
+/**
+ * Writes what an exporter names below `folder`, file by file in its order: name last what makes the others visible. Copies are reflinks where the file
+ * system can. Where signatures are required, the copy of an engine is checked, not the store's file.
+ * Throws TF_WRITE_FAILED, TF_OUTPUT_IS_INPUT, TF_ENGINE_*; TF_INTERNAL for a path that leads out of the folder or is named twice.
+ */
+export async function writeExport(
+  exporter: Exporter,
+  engines: readonly StoredEngine[],
+  folder: string,
+  trust: Trust,
+): Promise<void> {
+  const files = [...exporter.files(engines)];
+  const taken = new Set<string>();
+  for (const { path } of files) {
+    const isBelow = normalize(path) === path && !path.startsWith('..') && !path.startsWith(sep);
+    if (!isBelow || taken.has(path))
+      throw new TrtforgeError(
+        'TF_INTERNAL',
+        `The exporter ${exporter.id} names ${path}, which is outside of the folder or named twice.`,
+      );
+    taken.add(path);
+  }
+  for (const file of files) {
+    const target = join(folder, file.path);
+    if ('engine' in file) await copyEngine(file.engine, target, trust);
+    else if ('copyOf' in file) copyWhole(file.copyOf, target);
+    else publishFile(target, file.text);
+  }
+}
+
+function copyWhole(source: string, target: string): void {
+  const pending = besidePath(target);
+  try {
+    makeFolder(dirname(target));
+    copyFileSync(source, pending, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
+    assertMayReplace(target, pending);
+    moveInto(pending, target);
+  } catch (cause) {
+    throw writeFailed(target, cause);
+  } finally {
+    removeIfThere(pending);
+  }
+}
