@@ -54,8 +54,7 @@ export function writeSignature(planPath: string, signature: EngineSignature | nu
   }
 }
 
-const signatureText = (signature: EngineSignature): string =>
-  `${JSON.stringify(signature, null, 2)}\n`;
+const signatureText = (signature: EngineSignature): string => `${JSON.stringify(signature, null, 2)}\n`;
 
 const invalid = (path: string): TrtforgeError =>
   new TrtforgeError('TF_SIGNATURE_INVALID', `${path} is not the signature of an engine.`);

@@ -4,3 +4,4 @@ export { buildBundle } from './build-bundle.js';
 export type { BundleContext, BundleRequest } from './bundle-request.js';
 export { forgeBundle } from './forge-bundle.js';
 export type { BundleReport } from './report-schema.js';
+export { taskKind as tokenTask } from './token-task.js';
