@@ -5,7 +5,7 @@ import { makeFolder } from '../../base/files/folders.js';
 import { besidePath, moveInto, publishFile, writeFailed } from '../../base/files/publish.js';
 import { assertMayReplace } from '../../base/files/user-files.js';
 import { TrtforgeError } from '../../errors.js';
-import { copyEngine } from '../store/copy-engine.js';
+import { copyEngine } from '../store/publish-engine.js';
 import type { StoredEngine } from '../store/store.js';
 import type { Trust } from '../store/trust.js';
 

@@ -18,8 +18,7 @@ import { readSignature, writeSignature } from './signature-file.js';
 import type { EngineSignature } from './signature-schema.js';
 import type { EngineSummary, Lookup, StoredEngine } from './store.js';
 import { StoreIndex } from './store-index.js';
-import { noTrust, type Trust } from './trust.js';
-import { VerifiedEngines } from './verified-engines.js';
+import { noTrust, type Trust, VerifiedEngines } from './trust.js';
 
 const PLAN = 'engine.plan';
 

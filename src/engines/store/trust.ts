@@ -1,7 +1,8 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { delimiter } from 'node:path';
+import { FileMemo, type FileStamp, stampOf } from '../../base/files/file-memo.js';
 import { TrtforgeError } from '../../errors.js';
-import type { Passport } from '../identity/passport-file.js';
+import { type Passport, passportPath } from '../identity/passport-file.js';
 import { checkSignature, keyIdOf, readPrivateKey, readTrustedKeys, signPassport } from './signature.js';
 import { readSignature } from './signature-file.js';
 import type { EngineSignature } from './signature-schema.js';
@@ -64,7 +65,7 @@ export function checkTrust(
 }
 
 /** An engine that agrees with its passport, and its signature with what is trusted. */
-export interface TrustedEngine {
+interface TrustedEngine {
   readonly passport: Passport;
   readonly signature: EngineSignature | null;
 }
@@ -88,6 +89,42 @@ export async function verifyTrusted(
   await checkPlan(planPath, passport, bytesPath);
   return { passport, signature };
 }
+
+/**
+ * Engines that were found sound, remembered while neither plan nor passport changes: a hit then reads neither again. Where signatures are
+ * required nothing is remembered: a plan can be written through a mapping without its times changing, and nobody signed the memo.
+ */
+export class VerifiedEngines {
+  readonly #memo: FileMemo<Passport>;
+
+  constructor(memoFolder: string) {
+    this.#memo = new FileMemo<Passport>(memoFolder, isPassport);
+  }
+
+  /** Throws what `verifyTrusted` throws. */
+  async verify(planPath: string, trust: Trust): Promise<TrustedEngine> {
+    if (trust.required) return verifyTrusted(trust, planPath);
+    const files = [planPath, passportPath(planPath)];
+    const known = this.#memo.recall(planPath, { only: files });
+    if (known !== undefined) {
+      const signature = await readSignature(planPath);
+      checkTrust(trust, planPath, known, signature);
+      return { passport: known, signature };
+    }
+    const stamps = files.map(stampOf);
+    const engine = await verifyTrusted(trust, planPath);
+    this.#memo.remember(
+      planPath,
+      stamps.filter((stamp): stamp is FileStamp => stamp !== undefined),
+      engine.passport,
+    );
+    return engine;
+  }
+}
+
+/** What is remembered was a whole passport when it was written; this only tells entries of another kind apart. */
+const isPassport = (value: unknown): value is Passport =>
+  typeof value === 'object' && value !== null && 'schema' in value && value.schema === 'trtforge.passport/1';
 
 /** The signature of this machine's key; null without one. */
 export const signatureFor = ({ signingKey }: Trust, passport: Passport): EngineSignature | null =>

@@ -10,7 +10,7 @@ import { type IdentityDocument, identityDigest } from '../../../src/engines/iden
 import { identityDocumentSchema } from '../../../src/engines/identity/identity-schema.js';
 import { defaultRecipe, type Recipe } from '../../../src/engines/identity/recipe.js';
 import type { Target } from '../../../src/engines/identity/target.js';
-import { compareDocuments, explainMiss } from '../../../src/engines/store/explain-miss.js';
+import { compareDocuments, explainMiss } from '../../../src/engines/store/store-miss.js';
 
 const target: Target = {
   product: 'tensorrt-rtx',

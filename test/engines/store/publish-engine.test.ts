@@ -5,7 +5,7 @@ import { afterAll, expect, test } from 'vitest';
 import { readPassport } from '../../../src/engines/identity/passport.js';
 import { passportPath } from '../../../src/engines/identity/passport-file.js';
 import { verifyEngine } from '../../../src/engines/plan/verify-engine.js';
-import { copyEngine } from '../../../src/engines/store/copy-engine.js';
+import { copyEngine } from '../../../src/engines/store/publish-engine.js';
 import { noTrust } from '../../../src/engines/store/trust.js';
 import { samplePlan, writeSample } from '../../support/sample-engine.js';
 
