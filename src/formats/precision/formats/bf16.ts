@@ -11,7 +11,6 @@ export const bf16: Format & { readonly id: 'bf16' } = {
   dataMax: 3.3895313892515355e38,
   narrowRange: false,
   insertion: 'cast',
-  calibration: 'none',
   tolerance: {
     bound: 4e-2,
     why: 'BF16 against FP32: 4e-2, eight times the bound for FP16, as BF16 keeps 8 significant bits where FP16 keeps 11',

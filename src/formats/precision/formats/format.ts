@@ -18,8 +18,6 @@ export interface Format {
   readonly narrowRange: boolean;
   /** The pass that writes the decisions into the graph; one row each in `plan.ts`. */
   readonly insertion: 'cast';
-  /** What must be observed before anything can be converted. Ranges are used by every format where samples are passed. */
-  readonly calibration: 'none' | 'range';
   /** How far a converted model may be off its FP32 original, relative to the size of an output. */
   readonly tolerance: {
     readonly bound: number;

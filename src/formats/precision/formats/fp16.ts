@@ -13,7 +13,6 @@ export const fp16: Format & { readonly id: 'fp16' } = {
   dataMax: 1024,
   narrowRange: true,
   insertion: 'cast',
-  calibration: 'none',
   tolerance: {
     bound: 5e-3,
     why: "FP16 against FP32: 5e-3, NVIDIA's own bound for strongly typed models against their original",
