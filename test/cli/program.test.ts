@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type CommandEntry, type CommandResult, defineCommand } from '../../src/cli/command.js';
+import { z } from 'zod';
+import { type Command, type CommandResult, defineCommand, type Product } from '../../src/cli/command.js';
 import { choice, flag, option, text } from '../../src/cli/option.js';
 import { runProgram } from '../../src/cli/program.js';
 import { integer, parseShapes } from '../../src/cli/values.js';
@@ -15,8 +16,6 @@ interface Echo extends CommandResult {
 }
 
 const echo = defineCommand({
-  name: 'echo',
-  summary: 'gives back what it was told',
   examples: ['trtforge echo a --level 3'],
   arguments: [{ name: 'FILES', describe: 'any files', many: true, optional: true }],
   options: {
@@ -28,25 +27,24 @@ const echo = defineCommand({
       env: 'ECHO_LEVEL',
     }),
     shapes: option({
-      flags: '--min-shapes <shapes>',
+      flags: '--shapes <shapes>',
       describe: 'smallest',
       parse: parseShapes,
       repeat: true,
-      aliases: ['--minShapes'],
     }),
     precision: choice({ flags: '--precision <type>', describe: 'type', choices: ['fp16', 'bf16'] }),
     noCache: flag({ flags: '--no-cache', describe: 'do not look' }),
     dry: flag({ flags: '--dry-run', describe: 'only say' }),
     name: text({ flags: '--name <name>', describe: 'name' }),
     library: text({ flags: '--library <file>', describe: 'code', env: 'ECHO_LIBRARY', trust: true }),
+    rare: text({ flags: '--rare <text>', describe: 'seldom needed', advanced: true }),
+    filed: text({ flags: '--filed <text>', describe: 'in a file', configOnly: true, env: 'ECHO_FILED' }),
   },
   run: async (inputs, options): Promise<Echo> => ({ schema: 'trtforge.echo/1', inputs, options }),
   render: (result, output) => output.line(`echo ${result.inputs.join(' ')}`),
 });
 
 const failing = defineCommand({
-  name: 'fail',
-  summary: 'fails in a chosen way',
   arguments: [{ name: 'HOW', describe: 'gate, known, unknown' }],
   options: {},
   run: async ([how]) => {
@@ -58,21 +56,35 @@ const failing = defineCommand({
   render: (_result, output) => output.line('FAIL'),
 });
 
-const group = { name: 'box', summary: 'a group', subcommands: [{ ...echo, name: 'open' }] };
-const entries: readonly CommandEntry[] = [
-  { name: 'echo', summary: echo.summary, load: async () => echo },
-  { name: 'fail', summary: failing.summary, load: async () => failing },
-  { name: 'box', summary: group.summary, load: async () => group },
-];
+const verb = (path: string, summary: string, command: Command) => ({
+  path,
+  summary,
+  group: 'Machine' as const,
+  result: path,
+  schema: async () => z.unknown(),
+  load: async () => command,
+});
+const product: Product = {
+  name: 'test',
+  verbs: [
+    verb('echo', 'returns its options', echo),
+    verb('fail', 'fails in a chosen way', failing),
+    verb('box open', 'opens the box', echo),
+  ],
+  families: { box: 'a family' },
+  formerly: [
+    {
+      was: 'open',
+      now: ([first, ...rest]) => (first === 'open' ? ['box', 'open', ...rest] : undefined),
+    },
+  ],
+};
+const program = { name: 'trtforge', version: '9.9.9', summary: 'test', products: [product] };
 
 async function run(line: string, environment: NodeJS.ProcessEnv = {}) {
   const recorded = recordedConsole(environment);
   const argv = line.split(' ').filter((word) => word !== '');
-  const exitCode = await runProgram(
-    { name: 'trtforge', version: '9.9.9', summary: 'test', entries },
-    argv,
-    recorded.console,
-  );
+  const exitCode = await runProgram(program, argv, recorded.console);
   return { exitCode, out: recorded.out(), err: recorded.err() };
 }
 
@@ -102,14 +114,21 @@ describe('the command line', () => {
   test("--help lists every command; a command's help lists its options, defaults and examples", async () => {
     const top = await run('--help');
     expect(top.exitCode).toBe(0);
-    for (const entry of entries) expect(top.out).toContain(entry.summary);
+    for (const { path, summary } of product.verbs)
+      if (!path.includes(' ')) expect(top.out).toContain(summary);
+    expect(top.out).toContain('a family');
     const { out, exitCode } = await run('echo --help');
     expect(exitCode).toBe(0);
     expect(out).toContain('--level <n>');
     expect(out).toContain('default 2; environment ECHO_LEVEL');
     expect(out).toContain('one of fp16, bf16');
     expect(out).toContain('trtforge echo a --level 3');
-    expect(out).not.toContain('--minShapes');
+    expect(out).not.toContain('--rare');
+    expect(out).not.toContain('--json ');
+    const all = await run('echo --help all');
+    expect(all).toMatchObject({ exitCode: 0, out: expect.stringContaining('--rare') });
+    expect(all.out).toContain('--json ');
+    expect(`${out}${all.out}`).not.toContain('--filed');
   });
 
   test('a key of the config file that is no option may be one written wrongly', async () => {
@@ -139,7 +158,6 @@ describe('the command line', () => {
 
   test('stopped before its work began, it answers like one stopped later', async () => {
     const { console, out } = recordedConsole();
-    const program = { name: 'trtforge', version: '9.9.9', summary: 'test', entries };
     expect(await runProgram(program, ['echo', 'a', '--json'], console, AbortSignal.abort())).toBe(4);
     expect(JSON.parse(out())).toMatchObject({
       ok: false,
@@ -165,8 +183,8 @@ describe('the command line', () => {
     ['echo --levle 3', 'Did you mean --level?'],
     ['echo --level 9', '--level: «9» is not a whole number from 0 to 5.'],
     ['echo --level', 'argument missing'],
-    ['echo --precision fp61', '«fp61» is not one of fp16, bf16'],
-    ['echo --min-shapes x:1x', '«x:1x» is not a shape'],
+    ['echo --precision fp61', '"fp61" is not one of fp16, bf16'],
+    ['echo --shapes x:1x', '«x:1x» is not a shape'],
     ['box', 'Usage: trtforge box'],
     ['box opne', 'Did you mean open?'],
     ['ecko --help', 'Did you mean echo?'],
@@ -184,9 +202,9 @@ describe('the command line', () => {
 });
 
 describe('options', () => {
-  test('are parsed, typed, repeated and aliased', async () => {
+  test('are parsed, typed and repeated', async () => {
     const options = await optionsOf(
-      'echo a b --level 3 --min-shapes x:1x2 --minShapes y:3 --no-cache --precision bf16',
+      'echo a b --level 3 --shapes x:1x2 --shapes y:3 --no-cache --precision bf16',
     );
     expect(options).toEqual({
       level: 3,
@@ -200,7 +218,7 @@ describe('options', () => {
   test('come from flags over the file over the environment over the default', async () => {
     expect((await optionsOf('echo')).level).toBe(2);
     expect((await optionsOf('echo', { ECHO_LEVEL: '4' })).level).toBe(4);
-    writeFileSync('trtforge.config.yaml', 'level: 5\nno-cache: true\nmin-shapes: [x:1x2, y:3]\n');
+    writeFileSync('trtforge.config.yaml', 'level: 5\nno-cache: true\nshapes: [x:1x2, y:3]\n');
     const options = await optionsOf('echo', { ECHO_LEVEL: '4' });
     expect(options).toMatchObject({ level: 5, noCache: true });
     expect(options.shapes).toHaveLength(2);
@@ -260,7 +278,7 @@ describe('options', () => {
   });
 
   test('are shown as resolved by --print-config, in the form the file takes', async () => {
-    const { out, exitCode } = await run('echo --level 4 --min-shapes x:1x2 --print-config');
+    const { out, exitCode } = await run('echo --level 4 --shapes x:1x2 --print-config');
     expect(exitCode).toBe(0);
     writeFileSync('trtforge.config.yaml', out);
     expect(await optionsOf('echo')).toMatchObject({ level: 4, shapes: [[{ name: 'x', dims: [1, 2] }]] });

@@ -10,7 +10,7 @@ import type { WorkEvent } from '../../src/events.js';
 import type { Machine } from '../../src/forge/environment.js';
 import { forge } from '../../src/forge/forge.js';
 import type { ForgeOptions } from '../../src/forge/options.js';
-import { readResult } from '../../src/report/read.js';
+import { forgeReport, readReport } from '../../src/report/read.js';
 import { type ForgeResult, forgeResultSchema } from '../../src/report/result.js';
 import { modelFile } from '../engines/runtime/onnxruntime/models.js';
 import { dynamicModel, staticModel, unknownOpModel } from '../native/tiny-models.js';
@@ -60,7 +60,7 @@ describe('forge without TensorRT', () => {
   });
 
   test('leaves a run root that says the same as what it returned', () => {
-    expect(readResult(result.runRoot)).toEqual(JSON.parse(JSON.stringify(result)));
+    expect(readReport(result.runRoot, [forgeReport]).result).toEqual(JSON.parse(JSON.stringify(result)));
     expect(filesUnder(result.runRoot)).toEqual(
       expect.arrayContaining([
         'report.html',

@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ignoreEvents, type WorkEvent } from '../../src/events.js';
 import { openRunLog, runRootAt, writeReport } from '../../src/forge/run-root.js';
-import { readResult } from '../../src/report/read.js';
+import { forgeReport, readReport } from '../../src/report/read.js';
 import { sampleResult } from '../report/sample.js';
 
 describe('a run root', () => {
@@ -31,7 +31,7 @@ describe('a run root', () => {
       'report.md',
       'timings.json',
     ]);
-    expect(readResult(root.path)).toEqual(result);
+    expect(readReport(root.path, [forgeReport]).result).toEqual(result);
     const timings = JSON.parse(readFileSync(root.timings, 'utf8'));
     expect(timings).toMatchObject({ schema: 'trtforge.timings/1', totalMs: 6284 });
     expect(timings.phases.map(({ name }: { name: string }) => name)).toEqual(

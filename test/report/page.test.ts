@@ -4,9 +4,8 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { BundleReport } from '../../src/products/bundle/report-schema.js';
-import type { ForgeResult } from '../../src/report/result.js';
-import { viewsOf } from '../../src/report/views.js';
+import { renderBundleHtml } from '../../src/products/bundle/report/page.js';
+import { renderHtml } from '../../src/report/html.js';
 import { failedBundle, sampleBundle, stoppedBundle } from '../products/bundle/report/sample.js';
 import { launchChromium } from '../support/browser.js';
 import { describeWith } from '../support/needs.js';
@@ -22,13 +21,13 @@ import {
 import { failedSample, sampleResult, stoppedSample } from './sample.js';
 
 const passed = sampleResult();
-const pages: Readonly<Record<string, ForgeResult | BundleReport>> = {
-  pass: passed,
-  fail: failedSample(),
-  stopped: stoppedSample(),
-  bundle: sampleBundle(),
-  'bundle that fails': failedBundle(),
-  'bundle that stopped': stoppedBundle(),
+const pages: Readonly<Record<string, string>> = {
+  pass: renderHtml(passed),
+  fail: renderHtml(failedSample()),
+  stopped: renderHtml(stoppedSample()),
+  bundle: renderBundleHtml(sampleBundle()),
+  'bundle that fails': renderBundleHtml(failedBundle()),
+  'bundle that stopped': renderBundleHtml(stoppedBundle()),
 };
 
 describeWith('chromium', 'report.html in Chromium', (executable) => {
@@ -37,8 +36,7 @@ describeWith('chromium', 'report.html in Chromium', (executable) => {
 
   beforeAll(async () => {
     browser = await launchChromium(executable);
-    for (const [name, result] of Object.entries(pages))
-      writeFileSync(join(folder, `${name}.html`), viewsOf(result).html.render());
+    for (const [name, page] of Object.entries(pages)) writeFileSync(join(folder, `${name}.html`), page);
   });
   afterAll(async () => {
     await browser.close();

@@ -6,10 +6,8 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { TrtforgeError } from '../../src/errors.js';
 import { renderHtml } from '../../src/report/html.js';
 import { renderMarkdown } from '../../src/report/markdown.js';
-import { parseResult, readResult } from '../../src/report/read.js';
+import { forgeReport, parseReport, readReport, renderReport } from '../../src/report/read.js';
 import { type ForgeResult, forgeResultSchema } from '../../src/report/result.js';
-import { viewsOf } from '../../src/report/views.js';
-import { sampleBundle } from '../products/bundle/report/sample.js';
 import { failedSample, sampleResult, stoppedSample } from './sample.js';
 
 const samples = { pass: sampleResult(), fail: failedSample(), stopped: stoppedSample() };
@@ -141,13 +139,14 @@ describe('what the views say', () => {
 
 describe('reading a result', () => {
   const folder = mkdtempSync(join(tmpdir(), 'trtforge-report-'));
+  const read = (path: string) => readReport(path, [forgeReport]).result;
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   test('from its run root or from the file', () => {
     const path = join(folder, 'report.json');
     writeFileSync(path, JSON.stringify(samples.fail));
-    expect(readResult(folder)).toEqual(samples.fail);
-    expect(readResult(path)).toEqual(samples.fail);
+    expect(read(folder)).toEqual(samples.fail);
+    expect(read(path)).toEqual(samples.fail);
   });
 
   test.each([
@@ -161,49 +160,32 @@ describe('reading a result', () => {
   ])('%s is refused by name', (name, content, code) => {
     const path = join(folder, `${name}.json`);
     writeFileSync(path, content);
-    expect(() => readResult(path)).toThrow(
+    expect(() => read(path)).toThrow(
       expect.objectContaining({ code, message: expect.stringContaining(path) }),
     );
   });
 
   test('a folder without a result is a missing file', () => {
-    expect(() => readResult(join(folder, 'nowhere'))).toThrow(
+    expect(() => read(join(folder, 'nowhere'))).toThrow(
       expect.objectContaining({ code: 'TF_FILE_NOT_FOUND' }),
     );
   });
 
-  test('of a bundle from its folder or from the file, and a run root before it', () => {
-    const bundle = mkdtempSync(join(folder, 'bundle-'));
-    const path = join(bundle, 'build_report.json');
-    writeFileSync(path, JSON.stringify(sampleBundle()));
-    expect(readResult(bundle)).toEqual(sampleBundle());
-    writeFileSync(join(bundle, 'report.json'), JSON.stringify(samples.fail));
-    expect([readResult(bundle), readResult(path)]).toEqual([samples.fail, sampleBundle()]);
-    writeFileSync(path, JSON.stringify({ ...sampleBundle(), outcome: 'good' }));
-    expect(() => readResult(path)).toThrow(/is not a result of forge --meta: «outcome»/);
-  });
-
-  test('a damaged result is read or refused, and what is read can be rendered', () => {
-    const wholes = [samples.pass, sampleBundle()].map((sample) => JSON.stringify(sample));
-    fc.assert(
-      fc.property(
-        fc.constantFrom(...wholes),
-        fc.nat(),
-        fc.string({ maxLength: 6 }),
-        fc.nat(40),
-        (whole, place, inserted, cut) => {
-          const at = place % whole.length;
-          const text = whole.slice(0, at) + inserted + whole.slice(at + cut);
-          try {
-            const { html, markdown } = viewsOf(parseResult(text, 'mutated.json'));
-            expect(html.render()).toContain('</html>');
-            expect(markdown.render()).toContain('## Repeat it');
-          } catch (error) {
-            expect(error).toBeInstanceOf(TrtforgeError);
-          }
-        },
-      ),
-      { numRuns: 400 },
+  test('a damaged result is read or rejected, and what is read can be rendered', async () => {
+    const whole = JSON.stringify(samples.pass);
+    await fc.assert(
+      fc.asyncProperty(fc.nat(), fc.string({ maxLength: 6 }), fc.nat(40), async (place, inserted, cut) => {
+        const at = place % whole.length;
+        const text = whole.slice(0, at) + inserted + whole.slice(at + cut);
+        try {
+          const read = parseReport(text, 'mutated.json', [forgeReport]);
+          expect((await renderReport(read, 'html')).content).toContain('</html>');
+          expect((await renderReport(read, 'markdown')).content).toContain('## Repeat it');
+        } catch (error) {
+          expect(error).toBeInstanceOf(TrtforgeError);
+        }
+      }),
+      { numRuns: 200 },
     );
   });
 });

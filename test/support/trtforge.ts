@@ -1,16 +1,52 @@
-import { runProgram } from '../../src/cli/program.js';
+import type { Command } from '../../src/cli/command.js';
+import type { Console } from '../../src/cli/output.js';
+import { type Program, runProgram } from '../../src/cli/program.js';
+import type { ExitCode } from '../../src/errors.js';
 import { products } from '../../src/registry.js';
 import { recordedConsole } from './console.js';
 
+/** The program with every product, as dist/main.js has it. */
+export const program: Program = { name: 'trtforge', version: '0', summary: '', products };
+
+/** What a test has of a terminal: whether there is one, and what its user answers. */
+export interface Terminal {
+  readonly terminal?: boolean;
+  readonly ask?: Console['ask'];
+}
+
 /** Runs a command line in this process, as dist/main.js would: its exit code, what it printed, and its JSON. */
-export async function trtforge(args: readonly string[], environment: NodeJS.ProcessEnv = process.env) {
-  const recorded = recordedConsole(environment);
-  const program = { name: 'trtforge', version: '0', summary: '', products };
-  const exitCode = await runProgram(program, args, recorded.console);
+export async function trtforge(
+  args: readonly string[],
+  environment: NodeJS.ProcessEnv = process.env,
+  { terminal = false, ask }: Terminal = {},
+) {
+  const recorded = recordedConsole(environment, terminal);
+  const console = ask === undefined ? recorded.console : { ...recorded.console, ask };
+  const exitCode = await runProgram(program, args, console);
   return {
     exitCode,
     out: recorded.out(),
     err: recorded.err(),
-    json: <T>() => JSON.parse(recorded.out()) as T,
+    json: <T = Answer>() => JSON.parse(recorded.out()) as T,
   };
 }
+
+/** What --json prints whatever the verb; its other fields are the verb's. */
+export interface Answer {
+  readonly [field: string]: unknown;
+  readonly schema: string;
+  readonly ok: boolean;
+  readonly exitCode: ExitCode;
+  readonly error?: {
+    readonly code: string;
+    readonly message: string;
+    readonly remedy: string;
+    readonly details?: Readonly<Record<string, unknown>>;
+  };
+}
+
+/** Every verb of the program with its loaded command. */
+export const everyVerb = async (): Promise<readonly { readonly path: string; readonly command: Command }[]> =>
+  Promise.all(
+    products.flatMap(({ verbs }) => verbs).map(async ({ path, load }) => ({ path, command: await load() })),
+  );

@@ -5,16 +5,13 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CreateBucketCommand } from '@aws-sdk/client-s3';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { Console } from '../../../src/cli/output.js';
-import { runProgram } from '../../../src/cli/program.js';
 import { cacheClearSchema, cacheGcSchema } from '../../../src/engines/store/cache-result.js';
 import { releaseUse } from '../../../src/engines/store/claims/use-marks.js';
 import { LocalStore } from '../../../src/engines/store/local.js';
-import { registry } from '../../../src/registry.js';
-import { recordedConsole } from '../../support/console.js';
 import { type Minio, startMinio } from '../../support/minio.js';
 import { describeWith } from '../../support/needs.js';
 import { sampleIdentity, samplePassport, samplePlan } from '../../support/sample-engine.js';
+import { trtforge } from '../../support/trtforge.js';
 
 const root = mkdtempSync(join(tmpdir(), 'trtforge-confirm-'));
 const main = fileURLToPath(new URL('../../../dist/main.js', import.meta.url));
@@ -46,15 +43,13 @@ beforeEach(async () => {
 /** Runs `trtforge cache …` in this process; whoever sits at the terminal gives the answer, without one nobody does. */
 async function cache(words: readonly string[], answer?: string) {
   const questions: string[] = [];
-  const recorded = recordedConsole(environment);
   const ask = async (question: string) => {
     questions.push(question);
     return answer ?? '';
   };
-  const console: Console = answer === undefined ? recorded.console : { ...recorded.console, ask };
-  const program = { name: 'trtforge', version: '0', summary: '', entries: registry };
-  const exitCode = await runProgram(program, ['cache', ...words, '--json'], console);
-  const said = JSON.parse(recorded.out()) as { readonly error?: { code: string; remedy: string } };
+  const terminal = answer === undefined ? {} : { ask };
+  const { exitCode, json } = await trtforge(['cache', ...words, '--json'], environment, terminal);
+  const said = json();
   return { exitCode, said, error: said.error, asked: questions.length };
 }
 

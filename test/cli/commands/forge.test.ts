@@ -2,24 +2,11 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { command } from '../../../src/cli/commands/forge.js';
-import { runProgram } from '../../../src/cli/program.js';
 import { dynamicModel } from '../../native/tiny-models.js';
-import { recordedConsole } from '../../support/console.js';
 import { describeWith } from '../../support/needs.js';
+import { trtforge as run } from '../../support/trtforge.js';
 
-const program = {
-  name: 'trtforge',
-  version: '0.0.0',
-  summary: '',
-  entries: [{ name: 'forge', summary: command.summary, load: async () => command }],
-};
-
-async function trtforge(...argv: readonly string[]) {
-  const recorded = recordedConsole({ ...process.env, NO_COLOR: '1' });
-  const exitCode = await runProgram(program, argv, recorded.console);
-  return { exitCode, out: recorded.out(), err: recorded.err() };
-}
+const trtforge = (...args: readonly string[]) => run(args, { ...process.env, NO_COLOR: '1' });
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-forge-command-'));
 const model = dynamicModel(folder);
@@ -60,12 +47,12 @@ describe('trtforge forge', () => {
   });
 
   test.each([
-    [['--skip', 'inspect'], '«inspect» is not a phase that can be left out'],
+    [['--skip', 'inspect'], '"inspect" is not a phase that can be skipped'],
     [['--precision', 'fp61'], 'fp61'],
     [['--tagret', 'tensorrt'], '--target'],
-    [['--no-cache', '--force-rebuild'], 'together'],
+    [['--no-cache', '--force-rebuild'], 'contradict each other'],
     [['--workspace', '4X'], '«4X» is not a size'],
-  ])('%j is refused before any work', async (words, said) => {
+  ])('%j is rejected before any work', async (words, said) => {
     const root = join(folder, 'refused');
     const { exitCode, err, out } = await trtforge('forge', model, '--run-root', root, ...words);
     expect([exitCode, out]).toEqual([2, '']);
@@ -87,7 +74,7 @@ describeWith('toolchain', 'trtforge forge with tensorrt-rtx', (libraries) => {
         libraries,
         '--cache-dir',
         join(folder, 'store'),
-        '--outdir',
+        '--run-root',
         root,
       ],
     );

@@ -2,14 +2,12 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { runProgram } from '../../../src/cli/program.js';
 import { buildModel, GraphBuilder } from '../../../src/formats/onnx/builder.js';
 import { writeModel } from '../../../src/formats/onnx/write.js';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';
 import type { Tensor } from '../../../src/formats/tensor/tensor.js';
-import { registry } from '../../../src/registry.js';
 import { policyOf } from '../../quality/gate/gate-case.js';
-import { recordedConsole } from '../../support/console.js';
+import { trtforge } from '../../support/trtforge.js';
 
 /** ESC, BEL, C1, a bidirectional override, line ends with the commands of CIs, a line separator, a tag character. */
 const EVIL =
@@ -69,13 +67,6 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-async function run(argv: readonly string[], environment: NodeJS.ProcessEnv, terminal: boolean) {
-  const recorded = recordedConsole({ ...process.env, ...environment }, terminal);
-  const program = { name: 'trtforge', version: '0', summary: '', entries: registry };
-  await runProgram(program, argv, recorded.console);
-  return { out: recorded.out(), err: recorded.err() };
-}
-
 const NOT_PRINTABLE = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 const COMMAND = /^\s*::|##\w*\[/m;
 /** What trtforge itself sends to a terminal: colours, and the live line's way back. */
@@ -115,7 +106,11 @@ test.each(lines)('nothing that a terminal or a CI obeys leaves: %j %j %j', async
   let seen = '';
   for (const more of [[], ['--json'], ['--events', '--verbose']])
     for (const terminal of [false, true]) {
-      const { out, err } = await run([...argv, ...more], terminal ? { FORCE_COLOR: '1' } : {}, terminal);
+      const { out, err } = await trtforge(
+        [...argv, ...more],
+        terminal ? { ...process.env, FORCE_COLOR: '1' } : process.env,
+        { terminal },
+      );
       const own = argv.includes('--github')
         ? /^::(?:error|warning|notice) file=(?:policy|simple)\.yaml.*$/gm
         : /$^/g;

@@ -23,6 +23,7 @@ const context = (signal = new AbortController().signal) => ({
   emit: ignoreEvents,
   signal,
   environment: process.env,
+  products: [],
 });
 const failure = (attempt: Promise<unknown>): Promise<TrtforgeError> =>
   attempt.then(

@@ -2,9 +2,6 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { command as doctor } from '../../../src/cli/commands/doctor.js';
-import { command as toolchain } from '../../../src/cli/commands/toolchain.js';
-import { runProgram } from '../../../src/cli/program.js';
 import { doctorSchema } from '../../../src/quality/doctor/doctor.js';
 import { toolchainListSchema } from '../../../src/quality/doctor/toolchain-list.js';
 import {
@@ -12,19 +9,9 @@ import {
   toolchainInstallSchema,
   toolchainRemoveSchema,
 } from '../../../src/tensorrt/toolchain/results.js';
-import { recordedConsole } from '../../support/console.js';
+import { trtforge as run } from '../../support/trtforge.js';
 import { placeTensorrt } from '../../tensorrt/toolchain/fake-library.js';
 import { writeWheel } from '../../tensorrt/toolchain/fake-wheel.js';
-
-const program = {
-  name: 'trtforge',
-  version: '0.0.0',
-  summary: '',
-  entries: [
-    { name: 'toolchain', summary: toolchain.summary, load: async () => toolchain },
-    { name: 'doctor', summary: doctor.summary, load: async () => doctor },
-  ],
-};
 
 let folder = '';
 beforeEach(() => {
@@ -33,12 +20,8 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 /** Runs a command line on a machine that has nothing but what the test made in its folder. */
-async function trtforge(words: readonly string[], more: NodeJS.ProcessEnv = {}) {
-  const environment = { PATH: '/usr/bin:/bin', HOME: folder, XDG_CACHE_HOME: join(folder, 'cache'), ...more };
-  const recorded = recordedConsole(environment);
-  const exitCode = await runProgram(program, words, recorded.console);
-  return { exitCode, out: recorded.out(), err: recorded.err() };
-}
+const trtforge = (args: readonly string[], more: NodeJS.ProcessEnv = {}) =>
+  run(args, { PATH: '/usr/bin:/bin', HOME: folder, XDG_CACHE_HOME: join(folder, 'cache'), ...more });
 
 const isServed = process.platform === 'linux' && process.arch === 'x64';
 

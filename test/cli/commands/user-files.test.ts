@@ -4,9 +4,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Command } from '../../../src/cli/command.js';
 import { longName } from '../../../src/cli/option.js';
-import { runProgram } from '../../../src/cli/program.js';
-import { registry } from '../../../src/registry.js';
-import { recordedConsole } from '../../support/console.js';
+import { type Answer, everyVerb, trtforge } from '../../support/trtforge.js';
 
 const root = mkdtempSync(join(tmpdir(), 'trtforge-user-files-'));
 const home = process.cwd();
@@ -19,59 +17,42 @@ beforeEach(() => {
 });
 afterEach(() => process.chdir(home));
 
-/** Every command with its words: `cache export`. */
-async function everyCommand(): Promise<readonly { readonly words: string; readonly command: Command }[]> {
-  const loaded = await Promise.all(registry.map(({ load }) => load()));
-  return loaded.flatMap((each) =>
-    'subcommands' in each
-      ? each.subcommands.map((command) => ({ words: `${each.name} ${command.name}`, command }))
-      : [{ words: each.name, command: each }],
-  );
-}
-
-const commands = await everyCommand();
-const writers = commands.flatMap(({ words, command }) =>
+const verbs = await everyVerb();
+const writers = verbs.flatMap(({ path, command }) =>
   Object.values(command.options).flatMap((spec) =>
-    spec.writes === undefined ? [] : [{ words, option: `--${longName(spec)}`, writes: spec.writes, command }],
+    spec.writes === undefined ? [] : [{ path, option: `--${longName(spec)}`, writes: spec.writes, command }],
   ),
 );
 
-/** Runs a command line in this process; its JSON. */
-async function answer(argv: readonly string[]): Promise<unknown> {
-  const { console, out } = recordedConsole({ XDG_CACHE_HOME: join(folder, 'xdg') });
-  const program = { name: 'trtforge', version: '0', summary: '', entries: registry };
-  await runProgram(program, [...argv, '--json'], console);
-  return JSON.parse(out());
-}
+const answer = async (args: readonly string[]): Promise<Answer> =>
+  (await trtforge([...args, '--json'], { XDG_CACHE_HOME: join(folder, 'xdg') })).json();
 
-const codeOf = async (argv: readonly string[]): Promise<unknown> => {
-  const said = await answer(argv);
-  return (said as { readonly error?: { readonly code: string } }).error?.code;
-};
+const codeOf = async (args: readonly string[]): Promise<string | undefined> =>
+  (await answer(args)).error?.code;
 
 /** As many arguments as the command cannot do without, each this text. */
 const argumentsOf = ({ arguments: declared = [] }: Command, text: string): string[] =>
   declared.flatMap(({ optional, writes }) => (optional === true || writes === true ? [] : [text]));
 
 describe('an output is never an input', () => {
-  test.each(writers)('$words $option, of any of its arguments, under any name', async (writer) => {
+  test.each(writers)('$path $option, of any of its arguments, under any name', async (writer) => {
     // The ending passes for whatever an option wants to hear.
     const [input, link, hard] = ['input.npz', 'link.npz', 'hard.npz'];
     writeFileSync(input, 'precious');
     symlinkSync(input, link);
     linkSync(input, hard);
-    const positional = [...argumentsOf(writer.command, input), ...(writer.words === 'record' ? [input] : [])];
+    const positional = argumentsOf(writer.command, input);
     for (const output of [input, `./${input}`, link, hard]) {
-      const words = [...writer.words.split(' '), ...positional];
+      const words = [...writer.path.split(' '), ...positional];
       if (positional.length > 0)
         expect(await codeOf([...words, writer.option, output, '--force'])).toBe('TF_OUTPUT_IS_INPUT');
     }
     expect(readFileSync(input, 'utf8')).toBe('precious');
   });
 
-  test.each(writers)('$words $option, of its configuration', async ({ words, option, command }) => {
+  test.each(writers)('$path $option, of its configuration', async ({ path, option, command }) => {
     writeFileSync('config.npz', '{}');
-    const line = [...words.split(' '), ...argumentsOf(command, 'absent.onnx'), '--config', 'config.npz'];
+    const line = [...path.split(' '), ...argumentsOf(command, 'absent.onnx'), '--config', 'config.npz'];
     expect(await codeOf([...line, option, 'config.npz', '--force'])).toBe('TF_OUTPUT_IS_INPUT');
     expect(readFileSync('config.npz', 'utf8')).toBe('{}');
   });
@@ -86,8 +67,8 @@ describe('an output is never an input', () => {
   test.each([
     ['name=@file', ['run', 'm.onnx', 'x=@in.npz', '-o', 'in.npz']],
     ['name=file', ['gate', 'policy.yaml', 'parity=in.npz', '--junit', 'in.npz']],
-    ['another option', ['verify', 'm.onnx', '--reference', 'in.npz', '--summary-json', 'in.npz']],
-    ['several by comma', ['build', 'm.onnx', '--calibration', 'other.npz,in.npz', '-o', 'in.npz']],
+    ['another option', ['stream', 'verify', 'm.onnx', '--reference', 'in.npz', '--summary-json', 'in.npz']],
+    ['several by comma', ['convert', 'm.onnx', '--calibration', 'other.npz,in.npz', '-o', 'in.npz']],
   ])('that is named by %s', async (_how, line) => {
     writeFileSync('in.npz', 'precious');
     expect(await codeOf(line)).toBe('TF_OUTPUT_IS_INPUT');
@@ -109,12 +90,12 @@ describe('an output is never an input', () => {
   /** An option that takes a file is in this list, or marked as one that writes: a new one has to decide. */
   test('every option that takes a file says whether it writes', () => {
     const reading = new Set<string>();
-    for (const { command } of commands)
+    for (const { command } of verbs)
       for (const spec of Object.values(command.options))
         if (/<(file|place|out|npz|folder|name=@file|reference|json|onnx|meta)>/.test(spec.flags))
           if (spec.writes === undefined) reading.add(longName(spec));
     expect([...reading].sort()).toEqual(
-      'beside cache-dir cache-from calibration contract convert decoder folder inputs layers-from meta model onnx-dir profiles reference root sign-key swap trust-key wheel'.split(
+      'beside cache-dir cache-from calibration contract decoder folder from inputs model onnx-dir profiles reference root sign-key swap trust-key wheel'.split(
         ' ',
       ),
     );
@@ -134,8 +115,8 @@ describe('a file of another kind is replaced only with --force', () => {
   ];
   const declared = writers.flatMap(({ writes, ...more }) => (writes === true ? [] : [{ ...more, writes }]));
 
-  test.each(declared)('$words $option', async ({ words, option, writes, command }) => {
-    const line = [...words.split(' '), ...argumentsOf(command, 'absent.onnx'), option, 'there'];
+  test.each(declared)('$path $option', async ({ path, option, writes, command }) => {
+    const line = [...path.split(' '), ...argumentsOf(command, 'absent.onnx'), option, 'there'];
     for (const [kind, content] of kinds) {
       if (writes.some((own) => own === kind)) continue;
       const bytes = typeof content === 'string' ? Buffer.from(content, 'latin1') : content;

@@ -6,8 +6,10 @@ import type { PlanBuilder } from '../../../src/engines/builder/build-engine.js';
 import { TrtforgeError } from '../../../src/errors.js';
 import type { BundleRequest } from '../../../src/products/bundle/bundle-request.js';
 import { forgeBundle } from '../../../src/products/bundle/forge-bundle.js';
-import { readResult } from '../../../src/report/read.js';
-import { viewsOf } from '../../../src/report/views.js';
+import { bundleReport } from '../../../src/products/bundle/report/kind.js';
+import { renderBundleMarkdown } from '../../../src/products/bundle/report/markdown.js';
+import { renderBundleHtml } from '../../../src/products/bundle/report/page.js';
+import { readReport, renderReport } from '../../../src/report/read.js';
 import { changeMeta, recordingBuilder, writeBundle } from '../../support/bundle.js';
 import { sampleToolchain } from '../../support/sample-engine.js';
 
@@ -44,12 +46,11 @@ describe('a bundle through forge', () => {
     const report = await forge(recordingBuilder().build);
     expect([report.outcome, word()]).toEqual(['pass', 'Pass']);
     expect(written('report.md')).toMatch(/^# parakeet-shaped-tiny: ✅ Pass/);
-    const views = viewsOf(readResult(outdir));
-    expect([views.html.render(), views.markdown.render(), views.json.render()]).toEqual([
-      written('report.html'),
-      written('report.md'),
-      written('build_report.json'),
-    ]);
+    const read = readReport(outdir, [bundleReport]);
+    for (const format of ['html', 'markdown', 'json'] as const) {
+      const { name, content } = await renderReport(read, format);
+      expect(content).toBe(written(name));
+    }
   });
 
   test('has them when a build fails: what is done, what stopped, what to do', async () => {
@@ -108,9 +109,9 @@ describe('a bundle through forge', () => {
       report: null,
     });
     expect(names.map(written)).toEqual(before);
-    const { html, markdown } = viewsOf(contradicting);
-    expect(html.render()).toContain('axis 1 of «audio_signal» is 128; the meta file says 80 mel bins.');
-    expect(html.render() + markdown.render()).not.toContain('<img');
+    const html = renderBundleHtml(contradicting);
+    expect(html).toContain('axis 1 of «audio_signal» is 128; the meta file says 80 mel bins.');
+    expect(html + renderBundleMarkdown(contradicting)).not.toContain('<img');
   });
 
   test('fails as the run did where the page cannot be written either', async () => {

@@ -1,11 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import { renderBundleMarkdown as markdown } from '../../../../src/products/bundle/report/markdown.js';
+import { renderBundleHtml as html } from '../../../../src/products/bundle/report/page.js';
 import { bundleHeadline } from '../../../../src/products/bundle/report/sentences.js';
-import { type BundleReport, bundleReportSchema } from '../../../../src/products/bundle/report-schema.js';
-import { viewsOf } from '../../../../src/report/views.js';
+import { bundleReportSchema } from '../../../../src/products/bundle/report-schema.js';
 import { failedBundle, sampleBundle, sampleCheck, sampleComponent, stoppedBundle } from './sample.js';
 
-const html = (report: BundleReport) => viewsOf(report).html.render();
-const markdown = (report: BundleReport) => viewsOf(report).markdown.render();
 const titles = (page: string) =>
   [...page.matchAll(/<h2 id="[^"]+-heading">([^<]+)<\/h2>/g)].map(([, title]) => title);
 /** The text between two headings, without its tags. */
