@@ -12,10 +12,10 @@ import type { TaskKind } from '../../../quality/tasks/task.js';
 import type { ParityResult } from '../compare/result-schema.js';
 import { readContract } from '../contract/file.js';
 import { besideRuns } from '../explain/runs.js';
+import { legacySummary, legacySummaryText } from '../legacy/summary.js';
+import { readSummary, runNumbers, summaryOfResult } from '../legacy/summary-read.js';
 import { renderParityHtml } from '../report/parity-page.js';
 import { verifyAgainstReference } from '../verify/file.js';
-import { seedSummary, seedSummaryText } from '../verify/summary.js';
-import { readSummary, runNumbers, summaryOfResult } from '../verify/summary-read.js';
 import { assertApplicable, type ReferenceOptions, referenceOptions } from './verify-options.js';
 import { renderReference } from './verify-text.js';
 
@@ -87,7 +87,7 @@ async function runReference(
     repeat: [ran.repeat, ...options.beside.map((path) => `--beside ${shellWord(path)}`)].join(' '),
   };
   if (options.summaryJson !== undefined)
-    publishFile(options.summaryJson, seedSummaryText(seedSummary(result)));
+    publishFile(options.summaryJson, legacySummaryText(legacySummary(result)));
   if (options.report !== undefined) publishFile(options.report, renderParityHtml(result));
   return { ...result, exitCode: outcomeExitCodes[result.outcome] };
 }

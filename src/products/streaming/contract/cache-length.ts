@@ -3,10 +3,18 @@ import { checkAssertions, type Step } from './assertions.js';
 import type { Contract, LengthLaw } from './contract.js';
 import type { ContractFinding } from './finding.js';
 
-/** Frames after three stages of stride 2 (FastConformer's 8x subsampling): three times floor((L - 1) / 2) + 1. */
+/**
+ * The convolutions in front of a FastConformer encoder, 8x subsampling: `stages` in a row, each of `floor((L + 2 padding - kernel) / stride) + 1` frames.
+ * Source: Rekesh et al., Fast Conformer with Linearly Scalable Attention, 2023 (arXiv:2305.05084); NeMo's `dw_striding` subsampling with factor 8.
+ */
+const FASTCONFORMER_SUBSAMPLING = { stages: 3, kernel: 3, stride: 2, padding: 1 } as const;
+
+/** Encoder steps of so many frames. */
 export function stepsOf(frames: number): number {
+  const { stages, kernel, stride, padding } = FASTCONFORMER_SUBSAMPLING;
   let steps = frames;
-  for (let stage = 0; stage < 3; stage++) steps = Math.floor((steps - 1) / 2) + 1;
+  for (let stage = 0; stage < stages; stage++)
+    steps = Math.floor((steps + 2 * padding - kernel) / stride) + 1;
   return steps;
 }
 

@@ -1,11 +1,11 @@
 import { readText } from '../../../base/files/files.js';
 import { publishFile } from '../../../base/files/publish.js';
 import { assertUnedited } from '../../../base/files/user-files.js';
+import { isEncoderForm, readEncoderForm } from '../legacy/encoder.js';
+import { isWholeModelForm, readWholeModelForm } from '../legacy/whole-model.js';
 import type { Contract } from './contract.js';
-import { isEncoderForm, readEncoderForm } from './encoder.js';
 import { contractInvalid, parseForm } from './json.js';
 import { type ContractFile, contractSchema } from './schema.js';
-import { isWholeModelForm, readWholeModelForm } from './whole-model.js';
 
 /** A contract is a page or two; what is larger is another file. */
 const MAX_BYTES = 16 << 20;

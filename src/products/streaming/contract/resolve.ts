@@ -1,3 +1,4 @@
+import { executableOf } from '../legacy/english.js';
 import type {
   Assertion,
   ChunkSchedule,
@@ -9,7 +10,6 @@ import type {
   LengthLaw,
   StatePair,
 } from './contract.js';
-import { executableOf } from './english.js';
 import {
   isLength,
   lengthsAmong,

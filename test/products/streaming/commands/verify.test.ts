@@ -11,9 +11,9 @@ import {
   parityResultSchema,
 } from '../../../../src/products/streaming/compare/result-schema.js';
 import { writeContract } from '../../../../src/products/streaming/contract/file.js';
+import { parseSummary } from '../../../../src/products/streaming/legacy/summary-read.js';
 import type { ReferenceChunk } from '../../../../src/products/streaming/recorded-stream.js';
 import { writeReference } from '../../../../src/products/streaming/reference/write.js';
-import { parseSummary } from '../../../../src/products/streaming/verify/summary-read.js';
 import { floats } from '../../../engines/runtime/onnxruntime/models.js';
 import { writeBundle } from '../../../support/bundle.js';
 import { cudaBinding } from '../../../support/cuda-binding.js';
@@ -83,7 +83,7 @@ describe('a model against a recorded stream', () => {
     expect(stdout).toMatch(/written: .*chunk_000\d\d_fail\.npz/);
     const summary = parseSummary('s', readFileSync(at('trt_parity_30.json'), 'utf8'));
     expect(summary).toMatchObject({
-      form: 'seed-ort',
+      form: 'legacy-ort',
       mode: 'closed-loop',
       chunks: 30,
       errorsOf: 'all-chunks',

@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { TrtforgeError } from '../../../../src/errors.js';
 import { contractFromModel } from '../../../../src/products/streaming/contract/draft.js';
-import { executableOf } from '../../../../src/products/streaming/contract/english.js';
 import {
   parseContract,
   readContract,
   writeContract,
 } from '../../../../src/products/streaming/contract/file.js';
+import { executableOf } from '../../../../src/products/streaming/legacy/english.js';
 import { mutations } from '../../../support/mutations.js';
 import { refusal } from '../../../support/refusal.js';
 

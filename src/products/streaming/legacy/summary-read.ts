@@ -4,14 +4,14 @@ import { TrtforgeError } from '../../../errors.js';
 import type { ParityResult } from '../compare/result-schema.js';
 import type { RunNumbers } from '../explain/runs.js';
 
-/** One run over a stream, whichever file it was read from: ours, or the seed's of any time. */
+/** One run over a stream, read from our result or from a summary that the encoder's own harness wrote in any of its versions. */
 export interface ParitySummary {
   readonly path: string;
-  /** `seed-ort` and `seed-trt`: by the harness that wrote it. */
-  readonly form: 'trtforge' | 'seed-ort' | 'seed-trt';
+  /** `legacy-ort` and `legacy-trt`: by the harness that wrote it. */
+  readonly form: 'trtforge' | 'legacy-ort' | 'legacy-trt';
   readonly mode: 'functional' | 'closed-loop' | null;
   readonly candidate: string | null;
-  /** As asked for; older files never say what was active. */
+  /** As requested; older files do not state which were active. */
   readonly providers: readonly string[];
   /** Chunks that were run. Older files leave out those that ended with an error: they are counted here all the same. */
   readonly chunks: number;
@@ -21,7 +21,7 @@ export interface ParitySummary {
   readonly rtol: number | null;
   /** Largest error of the main output, chunk by chunk. */
   readonly errors: readonly { readonly chunk: number; readonly maxAbs: number; readonly passed: boolean }[];
-  /** `failures-only`: the file tells errors of failing chunks alone, so nothing may be concluded about the stream. */
+  /** `failures-only`: the file has errors of failing chunks alone, so nothing follows about the stream. */
   readonly errorsOf: 'all-chunks' | 'failures-only' | 'none';
   readonly timingMs: {
     readonly mean: number;
@@ -31,7 +31,7 @@ export interface ParitySummary {
   } | null;
   /** The sentences about each failure. */
   readonly failures: readonly { readonly chunk: number; readonly errors: readonly string[] }[];
-  /** What an engine was built from; null for models and in files that do not say it. */
+  /** What an engine was built from; null for models and in files that do not state it. */
   readonly built: ParityResult['built'];
   /** What is odd about the file itself. */
   readonly findings: readonly string[];
@@ -60,11 +60,11 @@ export function parseSummary(path: string, text: string): ParitySummary {
     throw new TrtforgeError('TF_PARITY_SUMMARY_INVALID', `${path} is not JSON.`, { cause });
   }
   const fields = recordOf(content);
-  if (fields === null) throw invalid(path, 'it is no JSON object');
+  if (fields === null) throw invalid(path, 'it is not a JSON object');
   if (fields.schema === 'trtforge.parity/1') return summaryOfResult(path, fields as unknown as ParityResult);
   if (typeof fields.schema === 'string' && fields.schema.startsWith('trtforge.'))
-    throw invalid(path, `it is a ${fields.schema} and no trtforge.parity/1`);
-  return ofSeed(path, fields);
+    throw invalid(path, `its schema is ${fields.schema}, not trtforge.parity/1`);
+  return ofLegacy(path, fields);
 }
 
 /** The numbers by which two runs are found to be one (see `identicalRuns`). */
@@ -115,7 +115,7 @@ export function summaryOfResult(path: string, result: ParityResult): ParitySumma
   }
 }
 
-function ofSeed(path: string, fields: Fields): ParitySummary {
+function ofLegacy(path: string, fields: Fields): ParitySummary {
   const total = whole(fields.total_chunks);
   const failures = listOf(fields.failures).map(failureOf);
   const stats = listOf(fields.chunk_stats);
@@ -143,14 +143,14 @@ function ofSeed(path: string, fields: Fields): ParitySummary {
   const isTrt = typeof fields.engine === 'string';
   const providers = Array.isArray(fields.providers) ? fields.providers.filter(isText) : [];
   if (providers.length > 0)
-    findings.push('The providers are those that were asked for; the file does not say which were active.');
+    findings.push('The providers are those that were requested; the file does not state which were active.');
   if (stats.length === 0 && errors.length > 0)
     findings.push(
       'Only failing chunks have their errors in this file; nothing follows from them about the others.',
     );
   return {
     path,
-    form: isTrt ? 'seed-trt' : 'seed-ort',
+    form: isTrt ? 'legacy-trt' : 'legacy-ort',
     mode:
       fields.mode === 'functional'
         ? 'functional'
@@ -211,4 +211,4 @@ const real = (value: unknown): number | null => (typeof value === 'number' ? val
 const whole = (value: unknown): number | null => (Number.isInteger(value) ? (value as number) : null);
 
 const invalid = (path: string, why: string): TrtforgeError =>
-  new TrtforgeError('TF_PARITY_SUMMARY_INVALID', `${path} is no parity summary: ${why}.`);
+  new TrtforgeError('TF_PARITY_SUMMARY_INVALID', `${path} is not a valid parity summary: ${why}.`);

@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { pythonJson } from '../../../../src/base/text/lenient-json.js';
 import { TrtforgeError } from '../../../../src/errors.js';
 import { identicalRuns } from '../../../../src/products/streaming/explain/runs.js';
-import { seedSummaryText } from '../../../../src/products/streaming/verify/summary.js';
-import { parseSummary, runNumbers } from '../../../../src/products/streaming/verify/summary-read.js';
+import { legacySummaryText } from '../../../../src/products/streaming/legacy/summary.js';
+import { parseSummary, runNumbers } from '../../../../src/products/streaming/legacy/summary-read.js';
 import { mutations } from '../../../support/mutations.js';
 
 const trt = `{"mode":"closed_loop","engine":"e.plan","ref":"r.jsonl","zero_feed_cache":false,"total_chunks":2,"passed":1,"failed":1,
@@ -36,7 +36,7 @@ describe('summaries that scripts of the streaming encoder wrote', () => {
   it('of engines, with every chunk', () => {
     expect(parseSummary('s.json', trt)).toEqual({
       path: 's.json',
-      form: 'seed-trt',
+      form: 'legacy-trt',
       mode: 'closed-loop',
       candidate: 'e.plan',
       providers: [],
@@ -62,13 +62,13 @@ describe('summaries that scripts of the streaming encoder wrote', () => {
   it('of ONNX Runtime, old ones: only failures have errors, which their sentences tell', () => {
     const summary = parseSummary('s.json', ort('CPUExecutionProvider'));
     expect(summary).toMatchObject({
-      form: 'seed-ort',
+      form: 'legacy-ort',
       mode: 'functional',
       errorsOf: 'failures-only',
       timingMs: null,
     });
     expect(summary.errors.map(({ maxAbs }) => maxAbs)).toEqual([7.305e-4, 7.306e-4, 7.307e-4]);
-    expect(summary.findings.join(' ')).toMatch(/asked for.*Only failing chunks/);
+    expect(summary.findings.join(' ')).toMatch(/requested.*Only failing chunks/);
   });
 
   it('show that two providers were one', () => {
@@ -89,7 +89,7 @@ describe('summaries that scripts of the streaming encoder wrote', () => {
 
   it('are not results of other commands, which are named', () => {
     expect(() => parseSummary('s.json', '{"schema":"trtforge.error/1","error":{}}')).toThrow(
-      /s\.json is no parity summary: it is a trtforge\.error\/1 and no trtforge\.parity\/1/,
+      /s\.json is not a valid parity summary: its schema is trtforge\.error\/1, not trtforge\.parity\/1/,
     );
   });
 
@@ -101,15 +101,15 @@ describe('summaries that scripts of the streaming encoder wrote', () => {
     });
     const text = trt.replace('"encoder_output_max_abs":7e-5', '"encoder_output_max_abs":NaN');
     expect(parseSummary('s', text).errors[0]?.maxAbs).toBeNaN();
-    const read = pythonJson(trt) as Parameters<typeof seedSummaryText>[0];
-    const written = seedSummaryText({ ...read, timing_ms: { ...read.timing_ms, p99: Number.NaN } });
+    const read = pythonJson(trt) as Parameters<typeof legacySummaryText>[0];
+    const written = legacySummaryText({ ...read, timing_ms: { ...read.timing_ms, p99: Number.NaN } });
     expect(written).toMatch(/"p99": NaN/);
     expect(pythonJson(written)).toEqual({ ...read, timing_ms: { ...read.timing_ms, p99: Number.NaN } });
   });
 
   it.each([
     ['', /is not JSON/],
-    ['[]', /no JSON object/],
+    ['[]', /not a JSON object/],
     ['{}', /no total_chunks/],
     ['{"schema":"trtforge.parity/1"}', /not a whole/],
   ])('refuses %j', (text, message) => {

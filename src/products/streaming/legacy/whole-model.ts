@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import type { Contract, ContractTolerance, DimensionRange } from './contract.js';
+import type { Contract, ContractTolerance, DimensionRange } from '../contract/contract.js';
+import { contractDtype, contractInvalid, ignoredFields, parseForm } from '../contract/json.js';
+import { resolveContract, type StatedPadding } from '../contract/resolve.js';
 import { binding, firstAndRest, lawOf, optionalWhole, pairOf, range, whole } from './encoder.js';
-import { contractDtype, contractInvalid, ignoredFields, parseForm } from './json.js';
-import { resolveContract, type StatedPadding } from './resolve.js';
 
 const io = z.object({ inputs: z.array(binding).min(1), outputs: z.array(binding).min(1) });
 const bounds = z

@@ -1,4 +1,4 @@
-import type { Assertion, Contract } from './contract.js';
+import type { Assertion, Contract } from '../contract/contract.js';
 
 interface Surroundings {
   readonly tensors: readonly string[];

@@ -4,8 +4,8 @@ import type { ParityResult } from '../compare/result-schema.js';
 
 type Failure = Readonly<Record<string, unknown>>;
 
-/** What the scripts around the streaming encoder read (`trt_parity_*.json`): the names of the tensors they look at are in the keys. */
-export interface SeedSummary {
+/** What the scripts around the streaming encoder read (`trt_parity_*.json`): names of tensors are in the keys. */
+export interface LegacySummary {
   readonly mode: string;
   /** `engine` of engines, `onnx` of models. */
   readonly engine?: string;
@@ -42,8 +42,8 @@ export interface SeedSummary {
 
 const number = (measure: number | string): number => Number(measure);
 
-/** Our result in the seed's shape. `encoder_output` stands for the main output whatever it is called; every chunk is in `chunk_stats`. */
-export function seedSummary(result: ParityResult): SeedSummary {
+/** Our result in the form of the encoder's own harness. `encoder_output` stands for the main output whatever it is called; every chunk is in `chunk_stats`. */
+export function legacySummary(result: ParityResult): LegacySummary {
   const { drift, times, series, outputs } = result;
   const main = outputs.find(({ tensor }) => tensor === drift?.tensor);
   const states = outputs.filter(({ role, kind }) => role === 'state' && kind === 'float');
@@ -115,8 +115,8 @@ function failuresOf(result: ParityResult, mainError: (chunk: number) => number):
     });
 }
 
-/** JSON as the seed's scripts write it: numbers that JSON lacks as `NaN` and `Infinity`, which Python reads. */
-export function seedSummaryText(summary: SeedSummary): string {
+/** JSON as that harness writes it: numbers that JSON lacks as `NaN` and `Infinity`, which Python reads. */
+export function legacySummaryText(summary: LegacySummary): string {
   const marked = JSON.stringify(
     summary,
     (_key, value: unknown) =>
