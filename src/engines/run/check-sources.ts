@@ -10,12 +10,12 @@ import { checkDims, refuseUnknown } from '../runtime/tensorrt/engine-inputs.js';
 import { checkConvertible } from './inputs.js';
 import type { RunRequest, RunSource } from './run-request.js';
 
-/** An input as a passport tells it: dimensions are numbers or open. */
+/** An input as a passport describes it: dimensions are numbers or open. */
 export interface KnownInput extends Binding {
   readonly shape: readonly (number | null)[] | null;
 }
 
-/** What a file says of a tensor before its values are read; null where its type stays open until the input is known. */
+/** What a file's header states of a tensor; null where its type stays open until the input is known. */
 interface Described {
   readonly name: string;
   /** For messages. */
@@ -23,7 +23,7 @@ interface Described {
   readonly header: { readonly dtype: Dtype; readonly shape: readonly number[] } | null;
 }
 
-/** The inputs of an engine as its passport tells them; null where there is no passport of this plan, or one that says nothing of inputs. */
+/** The inputs of an engine from its passport; null where this plan has no passport, or one without inputs. */
 export function inputsInPassport(planPath: string): readonly KnownInput[] | null {
   try {
     const { plan } = readPassport(planPath);
@@ -33,15 +33,15 @@ export function inputsInPassport(planPath: string): readonly KnownInput[] | null
     );
     return known.length > 0 && known.length === plan.inputs.length ? known : null;
   } catch (error) {
-    // Whoever loads the engine says what is wrong with it.
+    // Loading the engine reports what is wrong with it.
     if (error instanceof TrtforgeError) return null;
     throw error;
   }
 }
 
 /**
- * Holds what is said of inputs against all that can be known before anything is loaded: files are there and begin as npy or npz files do, and nothing is
- * given twice; where the inputs are known, also names, types and fixed dimensions, and that none is left out. Reads headers, not values.
+ * Checks the sources of inputs as far as possible before anything is loaded: files exist and begin as npy or npz files do, and nothing is
+ * passed twice; where the inputs are known, also names, types and fixed dimensions, and that none is left out. Reads headers, not values.
  * Throws TF_USAGE, TF_SESSION_INPUT, TF_FILE_…, TF_ARCHIVE_INVALID, TF_TENSOR_….
  */
 export function checkSources(
@@ -71,7 +71,7 @@ export function bindingOf<B extends Binding>(inputs: readonly B[], name: string,
   });
 }
 
-/** Throws TF_SESSION_INPUT where an input is not among the given. */
+/** Throws TF_SESSION_INPUT where an input has no source. */
 export function refuseMissing(inputs: readonly Binding[], given: ReadonlyMap<string, unknown>): void {
   const names = inputs.map(({ name }) => name).filter((name) => !given.has(name));
   if (names.length === 0) return;
@@ -92,7 +92,7 @@ function describe(source: RunSource, inputs: readonly KnownInput[] | null): read
   return [{ name, from: path, header: unlessVoid(() => inputHeader(name, path, voidDtype)) }];
 }
 
-/** Type and shape of the tensor that a file gives for an input (see `readInput`), from its header alone. Throws what reading the file throws. */
+/** Type and shape of the tensor in a file for an input (see `readInput`), from its header alone. Throws what reading the file throws. */
 export function inputHeader(
   name: string,
   path: string,
@@ -107,7 +107,7 @@ export function inputHeader(
   }
 }
 
-/** Types are looked at where they can be held against something. */
+/** Types are checked where the input's is known. */
 function describeArchive(path: string, inputs: readonly KnownInput[] | null): readonly Described[] {
   const voidDtypes = Object.fromEntries((inputs ?? []).map(({ name, dtype }) => [name, dtype]));
   const archive = openNpz(path, { voidDtypes });
@@ -140,7 +140,7 @@ function checkHeader(input: KnownInput, header: NonNullable<Described['header']>
   if (shape !== null) checkDims({ name, shape }, header.shape);
 }
 
-/** A range says what to draw: where nothing is drawn it would be dropped without a word. */
+/** A range is for values that are drawn: where none is drawn it would be dropped silently. */
 function refuseIdleRanges(
   ranges: NonNullable<RunRequest['ranges']>,
   given: ReadonlyMap<string, string>,

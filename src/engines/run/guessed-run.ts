@@ -3,7 +3,7 @@ import { MOST_TRIES } from '../../formats/onnx/open-dimensions.js';
 import { elementCount } from '../../formats/tensor/dtype.js';
 import { shapesOption } from '../store/build-args.js';
 
-/** Inputs of a run, some with sizes that nobody gave. */
+/** Inputs of a run, some with guessed sizes. */
 interface GuessedInput {
   readonly name: string;
   readonly shape: readonly number[];
@@ -14,7 +14,7 @@ interface GuessedInput {
 const LARGEST_GUESS = 2 ** 25;
 
 /**
- * Runs a model; where it fails and sizes were guessed, again with the next guess, MOST_TRIES times at most. `plan` gives the inputs of an attempt, counted
+ * Runs a model; where it fails and sizes were guessed, again with the next guess, MOST_TRIES times at most. `plan` returns the inputs of an attempt, counted
  * from 0. Throws what the run throws, and TF_ONNXRUNTIME_FAILED with every shape that was tried when none runs.
  */
 export async function runGuessed<P, R>(

@@ -8,14 +8,14 @@ export interface ResolvedShapes {
   readonly shapes: ReadonlyMap<string, readonly number[]>;
   /** Symbol to number; the same symbol has the same size everywhere. */
   readonly sizes: ReadonlyMap<string, number>;
-  /** Input name to the axes whose size nobody gave; only inputs that have some. */
+  /** Input name to the axes with a guessed size; only inputs that have some. */
   readonly guessedAxes: ReadonlyMap<string, readonly number[]>;
 }
 
 /**
- * Gives every input a shape: as asked for, else as declared, with open dimensions set by the shapes asked for and the rest guessed (`openDimensions`);
- * `attempt` counts from 0 and chooses among the likely sizes. Throws TF_SHAPE_INVALID when a shape asked for does not fit, or an input has no rank and no
- * shape was asked for.
+ * Chooses a shape for every input: as requested, else as declared, with open dimensions set by the requested shapes and the rest guessed (`openDimensions`);
+ * `attempt` counts from 0 and chooses among the likely sizes. Throws TF_SHAPE_INVALID when a requested shape does not fit, or an input has no rank and no
+ * shape was requested.
  */
 export function resolveShapes(
   inputs: readonly Binding[],

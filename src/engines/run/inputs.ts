@@ -24,8 +24,8 @@ import { chooseRange, type InputRange } from './input-range.js';
 import { resolveShapes } from './input-shapes.js';
 import type { DescribedInput } from './run-result.js';
 
-/** What a user says about inputs; all of it optional. */
-export interface InputWishes {
+/** What a user may decide about inputs; all of it optional. */
+export interface InputOptions {
   /** Input name to dimensions (a profile's opt shapes do). */
   readonly shapes?: ReadonlyMap<string, readonly number[]>;
   /** Ranges that overrule the graph's; `name` null is for every input. */
@@ -47,21 +47,21 @@ export interface PlannedInput {
 }
 
 /**
- * Plans every input of a model from its graph and from what is asked for. `model` is changed (its functions are inlined), so give one opened for this.
+ * Plans every input of a model from its graph and the options. `model` is changed (its functions are inlined), so pass one opened for this.
  * `attempt` counts from 0: sizes that are guessed are others with each.
  * Throws TF_SHAPE_INVALID, TF_SESSION_INPUT (unknown names, types that cannot be drawn), and what reading a file throws.
  */
 export function planInputs(
   model: ModelLike,
   inputs: readonly Binding[],
-  wishes: InputWishes = {},
+  options: InputOptions = {},
   attempt = 0,
 ): readonly PlannedInput[] {
-  refuseUnknownNames(inputs, wishes);
+  assertKnownNames(inputs, options);
   const files = new Map(
-    (wishes.files ?? []).map(({ name, path }) => [name, { path, tensor: readNpy(path) }]),
+    (options.files ?? []).map(({ name, path }) => [name, { path, tensor: readNpy(path) }]),
   );
-  const asked = new Map(wishes.shapes);
+  const asked = new Map(options.shapes);
   for (const [name, { tensor }] of files) asked.set(name, tensor.shape);
   inlineFunctions(model.proto);
   const uses = new ValueUses(model);
@@ -76,7 +76,7 @@ export function planInputs(
       const tensor = inDtype(input, file.tensor, file.path);
       return { name, dtype, shape, from: file.path, tensor: () => tensor };
     }
-    const range = askedRange(input, wishes) ?? chooseRange(input, uses, { shapes, sizes, longest });
+    const range = requestedRange(input, options) ?? chooseRange(input, uses, { shapes, sizes, longest });
     return {
       name,
       dtype,
@@ -88,7 +88,7 @@ export function planInputs(
   });
 }
 
-/** What results say of an input. */
+/** An input as results describe it. */
 export const describedInput = ({
   name,
   dtype,
@@ -143,7 +143,7 @@ function otherSign(input: Binding, tensor: Tensor, origin: string): Tensor {
   return { ...tensor, dtype: input.dtype };
 }
 
-/** Throws TF_SESSION_INPUT for a number that the type cannot hold: it would wrap around and be another. */
+/** Throws TF_SESSION_INPUT for a number out of the type's range: it would wrap around. */
 function integersOf(
   input: Binding,
   dtype: IntegerDtype,
@@ -163,7 +163,7 @@ const beyond = ({ name, dtype }: Binding, origin: string, value: number | bigint
     { remedy: `Give values that ${dtype} holds.` },
   );
 
-/** Throws TF_SESSION_INPUT unless values of a dtype can be given to an input: floats to floats, integers to integers. */
+/** Throws TF_SESSION_INPUT unless values of a dtype can be converted for an input: floats to floats, integers to integers. */
 export function checkConvertible(input: Binding, dtype: Dtype, origin: string): void {
   const { kind } = dtypes[dtype];
   if (input.dtype === dtype || (isFloatDtype(input.dtype) && kind === 'float')) return;
@@ -174,7 +174,7 @@ export function checkConvertible(input: Binding, dtype: Dtype, origin: string): 
   );
 }
 
-function refuseUnknownNames(inputs: readonly Binding[], { ranges = [], files = [] }: InputWishes): void {
+function assertKnownNames(inputs: readonly Binding[], { ranges = [], files = [] }: InputOptions): void {
   for (const { name } of [...ranges, ...files]) {
     if (name === null || inputs.some((input) => input.name === name)) continue;
     throw new TrtforgeError('TF_SESSION_INPUT', `There is no input «${name}».`, {
@@ -183,7 +183,7 @@ function refuseUnknownNames(inputs: readonly Binding[], { ranges = [], files = [
   }
 }
 
-function askedRange({ name, dtype }: Binding, { ranges = [] }: InputWishes): InputRange | undefined {
+function requestedRange({ name, dtype }: Binding, { ranges = [] }: InputOptions): InputRange | undefined {
   const range =
     ranges.findLast((candidate) => candidate.name === name) ??
     ranges.findLast((candidate) => candidate.name === null);
@@ -193,7 +193,7 @@ function askedRange({ name, dtype }: Binding, { ranges = [] }: InputWishes): Inp
   return { spread: { kind: 'uniform', low, high }, reason: `${low} to ${high}, as asked for` };
 }
 
-/** Throws TF_SESSION_INPUT for a range without an integer, and for one with integers that the type cannot hold. */
+/** Throws TF_SESSION_INPUT for a range without an integer, and for one with integers out of the type's range. */
 function checkIntegerRange(name: string, dtype: IntegerDtype, low: number, high: number): void {
   const [least, most] = [Math.ceil(low), Math.floor(high)];
   if (least <= most && firstBeyond(dtype, [least, most]) < 0) return;
@@ -205,7 +205,7 @@ function checkIntegerRange(name: string, dtype: IntegerDtype, low: number, high:
   );
 }
 
-/** A shape that is a slip of the pen asks for more memory than there can be. */
+/** A mistyped shape needs more memory than there can be. */
 function draw(input: Binding, shape: readonly number[], range: InputRange, stream: RandomStream): Tensor {
   try {
     return drawn(input, shape, range, stream);
@@ -242,7 +242,7 @@ function drawn(
   return floatTensor(dtype, shape, ones);
 }
 
-/** Along the last axis ones, at least half of them, then zeros: what padding a batch gives. */
+/** Along the last axis ones, at least half of them, then zeros: as a padded batch has it. */
 function maskOf(shape: readonly number[], stream: RandomStream): Float32Array {
   const length = shape.at(-1) ?? 1;
   const mask = new Float32Array(elementCount(shape));

@@ -1,4 +1,4 @@
-/** The file of an output in a folder. Names of tensors may hold slashes and colons; such characters are written as %2F. */
+/** The file of an output in a folder. Names of tensors may contain slashes and colons; such characters are written as %2F. */
 export const npyFileName = (name: string): string =>
   `${name.replace(/[^A-Za-z0-9._-]/gu, (character) => encodeURIComponent(character)).replace(/^\./, '%2E')}.npy`;
 

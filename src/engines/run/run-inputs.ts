@@ -27,8 +27,8 @@ export interface GatheredInput {
 type Gathered = Omit<GatheredInput, 'name'>;
 
 /**
- * One tensor for each input: from the files given (floats are converted among themselves, integers too), else drawn where that was asked for.
- * Throws TF_SESSION_INPUT for names that are no input and for inputs that nothing gives, TF_SHAPE_INVALID, and what reading files throws.
+ * One tensor for each input: from the files passed (floats are converted among themselves, integers too), else drawn where that was requested.
+ * Throws TF_SESSION_INPUT for names that are not inputs and for inputs that have no source, TF_SHAPE_INVALID, and what reading files throws.
  */
 export function gatherInputs(
   inputs: readonly Binding[],
@@ -56,7 +56,7 @@ export function gatherForModel(
   }
 }
 
-/** As shapes are guessed and told of. */
+/** As shapes are guessed and reported. */
 export const shapesOf = (gathered: readonly GatheredInput[]) =>
   gathered.map(({ name, tensor, guessedAxes }) => ({ name, shape: tensor.shape, guessedAxes }));
 
@@ -98,7 +98,7 @@ export function readInput({ name, dtype }: Binding, path: string): Tensor {
   }
 }
 
-/** Names the file where a tensor cannot be the input: what was asked for is a file, not a shape. */
+/** Names the file where a tensor cannot be the input: the user passed a file, not a shape. */
 function converted(binding: Binding, given: Tensor, path: string): Gathered {
   const tensor = inDtype(binding, given, path);
   const { name, shape } = binding;
@@ -116,7 +116,7 @@ const fitsDeclared = (declared: NonNullable<Binding['shape']>, shape: readonly n
   shape.length === declared.length &&
   declared.every((size, axis) => typeof size !== 'number' || size === shape[axis]);
 
-/** Says of a conversion also how many values were beyond what the new type holds. */
+/** Reports a conversion, and how many values were out of the new type's range. */
 function conversionNote(given: Tensor, tensor: Tensor): string {
   if (given.dtype === tensor.dtype) return '';
   const note = `, converted from ${given.dtype}`;
@@ -205,7 +205,7 @@ function optimalValues({ name, dtype, shape, profiles }: EngineBinding, profile:
   };
 }
 
-/** A plan says nothing of what its inputs mean, so ranges come from their names and types alone. */
+/** A plan does not describe what its inputs mean, so ranges come from their names and types alone. */
 const emptyModel = (): ModelLike => ({
   proto: create(ModelProtoSchema, { graph: create(GraphProtoSchema) }),
   weight: (tensor) => {

@@ -9,12 +9,12 @@ export const describedInputSchema = z.object({
   shape: z.array(z.int().nonnegative()),
   /** A file, or what the random numbers are. */
   from: z.string(),
-  /** Axes that the model leaves open and nobody gave a size, so that one was guessed; absent where there are none. */
+  /** Open axes of the model whose size was guessed; absent where there are none. */
   guessedAxes: z.array(z.int().nonnegative()).optional(),
 });
 export type DescribedInput = z.infer<typeof describedInputSchema>;
 
-/** What `run` gives: which file ran on what, with which inputs, and what came out. */
+/** The result of `run`: which file ran on what, with which inputs, and what came out. */
 export const runResultSchema = z.object({
   schema: z.literal('trtforge.run/1'),
   file: z.string(),
@@ -47,7 +47,7 @@ export const runResultSchema = z.object({
       mean: z.number().nullable(),
       nan: z.int().nonnegative(),
       infinite: z.int().nonnegative(),
-      /** The npy file, or the npz that holds it; null when nothing was to be written. */
+      /** The npy file, or the npz that holds it; null where no output was requested. */
       file: z.string().nullable(),
     }),
   ),

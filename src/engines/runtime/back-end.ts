@@ -115,7 +115,7 @@ export interface BackEnd {
   /** For messages: `ONNX Runtime on the CPU`. */
   readonly name: string;
   readonly takes: OpenedSession['kind'];
-  /** The value of `provider` that asks for it; null where the kind of file alone decides. The first of a kind is the default. */
+  /** The value of `provider` that chooses it; null where the kind of file alone decides. The first of a kind is the default. */
   readonly provider: string | null;
   readonly honours: ReadonlySet<keyof OpenOptions>;
   /** Throws what loading throws; the options are honoured by this back end. */

@@ -14,14 +14,14 @@ export interface RunOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Something that runs named tensors: a TensorRT engine, or a model on ONNX Runtime. Runs are answered in the order they were asked for. */
+/** Something that runs named tensors: a TensorRT engine, or a model on ONNX Runtime. Runs are answered in the order of their calls. */
 export interface Session extends AsyncDisposable {
   /** What answers, for reports: `ONNX Runtime 1.30.0 (CPU)`. */
   readonly backend: string;
   readonly inputs: readonly Binding[];
   readonly outputs: readonly Binding[];
-  /** Takes one tensor for each input, gives one for each output. Throws TF_SESSION_INPUT for names, dtypes or shapes that do not fit. */
+  /** Takes one tensor for each input, returns one for each output. Throws TF_SESSION_INPUT for names, dtypes or shapes that do not fit. */
   run(inputs: NamedTensors, options?: RunOptions): Promise<NamedTensors>;
-  /** Ends the session and gives its memory back; also what `await using` calls. */
+  /** Ends the session and frees its memory; also what `await using` calls. */
   close(): Promise<void>;
 }

@@ -3,7 +3,7 @@ import type { Comparison } from '../../formats/tensor/compare/comparison.js';
 import type { Tolerance } from '../../formats/tensor/compare/pair-sums.js';
 import { type Measure, measure, type VerifiedOutput } from './result.js';
 
-/** Checks that can be asked for, with the threshold that Polygraphy uses when none is given. */
+/** Checks that can be requested, with Polygraphy's threshold as the default. */
 const similarities = { l2: 1e-5, cosine: 0.997, psnr: 30, snr: 20 } as const;
 const errorStatistics = ['max', 'mean', 'median', 'quantile'] as const;
 export const checkKinds = ['elemwise', ...errorStatistics, 'l2', 'cosine', 'psnr', 'snr'] as const;
@@ -43,7 +43,7 @@ export function checkThresholds(asked: readonly AskedCheck[]): void {
   );
 }
 
-/** The checks that hold for an output; of several of a kind the output's own goes first, then the last one said. */
+/** The checks that apply to an output; of several of a kind the output's own goes first, then the last one passed. */
 export function resolveChecks(output: string, asked: readonly AskedCheck[]): readonly ResolvedCheck[] {
   return checkKinds.flatMap((kind): ResolvedCheck[] => {
     const ofKind = asked.filter((check) => check.kind === kind);
@@ -96,7 +96,7 @@ export function parseCheck(text: string): AskedCheck {
 
 export type CheckResult = VerifiedOutput['checks'][number];
 
-/** Holds the statistics against one check. A measure of NaN means that no pair was finite; the check of non-finite elements speaks for that. */
+/** Applies one check to the statistics. A measure of NaN means that no pair was finite; the check of non-finite elements speaks for that. */
 export function evaluate(check: ResolvedCheck, comparison: Comparison, tolerance: Tolerance): CheckResult {
   switch (check.kind) {
     case 'error':

@@ -23,7 +23,7 @@ export interface CompareContext {
 }
 
 /**
- * Holds recorded outputs (candidate) against others (reference), output by output, all runs together, with the judge that `verifyModel` uses.
+ * Compares recorded outputs (candidate) with others (reference), output by output, all runs together, with the judge that `verifyModel` uses.
  * Memory does not grow with the tensors. Throws TF_USAGE, TF_VERIFY_MISMATCH when nothing can be compared, TF_CANCELLED, and what `openOutputSet` throws.
  */
 export async function compareOutputs(

@@ -10,7 +10,7 @@ import { measure, type VerifiedOutput } from './result.js';
 import { type ExactLimits, exactLimitsFor, toleranceText } from './tolerance.js';
 
 /**
- * Holds integers or booleans of all samples against the reference, to the last bit. A tolerance counts where it names the output: one for all outputs is
+ * Compares integers or booleans of all samples with the reference, to the last bit. A tolerance counts where it names the output: one for all outputs is
  * meant for floats, and would let the index of another class pass.
  */
 export function judgeExact(request: JudgeRequest): JudgedOutput {
@@ -95,7 +95,7 @@ function compareSamples(request: JudgeRequest, { tolerance }: ExactLimits): Foun
   };
 }
 
-/** Statistics of the values as floats, as Polygraphy gives them of integers and booleans too; none of complex numbers. */
+/** Statistics of the values as floats, as Polygraphy computes them for integers and booleans too; none of complex numbers. */
 function asNumbers(
   request: JudgeRequest,
   tolerance: ExactLimits['tolerance'],

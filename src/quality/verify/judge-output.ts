@@ -31,7 +31,7 @@ import {
 } from './judged.js';
 import { type JustifiedTolerance, type Limits, limitsFor } from './tolerance.js';
 
-/** Holds one output of all samples against the reference: floats within a tolerance, integers and booleans exactly unless a check names them. */
+/** Compares one output of all samples with the reference: floats within a tolerance, integers and booleans exactly unless a check names them. */
 export function judgeOutput(request: JudgeRequest): JudgedOutput {
   const isFloat = dtypes[referenceDtype(request)].kind === 'float';
   const isChecked = request.checks?.some(({ name }) => name === request.name) === true;
@@ -95,7 +95,7 @@ function checksOf(comparison: Comparison, limits: Limits, { strictNonFinite }: J
   return checks;
 }
 
-/** Holds zeros, in the place of the candidate, against the same checks. */
+/** Applies the same checks to zeros in the place of the candidate. */
 function wouldZerosPass(reference: FloatReader, comparison: Comparison, limits: Limits): boolean {
   const { checks, tolerance } = limits;
   if (comparison.finite === 0 || checks.some((check) => zerosSurelyFail(check, comparison, tolerance)))
@@ -129,7 +129,7 @@ function whyFailed(
   return reasons;
 }
 
-/** From here on a double does not hold every integer. */
+/** From here on a double does not represent every integer. */
 const EXACT_INTEGERS = 2 ** 53;
 
 function isRounded(request: JudgeRequest, { candidate, reference }: Comparison): boolean {

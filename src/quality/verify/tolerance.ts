@@ -1,5 +1,5 @@
 import type { ConversionWishes } from '../../engines/identity/conversion.js';
-import type { InputWishes } from '../../engines/run/inputs.js';
+import type { InputOptions } from '../../engines/run/inputs.js';
 import type { EngineLoadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { quotedName } from '../../engines/store/build-args.js';
 import { TrtforgeError } from '../../errors.js';
@@ -166,7 +166,7 @@ export const toleranceText = ({ name, value }: AskedTolerance): string => `${nam
 export const namePrefix = (name: string | null): string => (name === null ? '' : `${quotedName(name)}:`);
 
 /** What `verifyModel` compares and how; of the engine options none has an effect on a candidate that is a model. */
-export interface VerifyRequest extends InputWishes, EngineLoadOptions {
+export interface VerifyRequest extends InputOptions, EngineLoadOptions {
   /** An ONNX file. */
   readonly reference: string;
   /** An ONNX file or an engine. */

@@ -40,7 +40,7 @@ export interface VerifyContext {
 const DEFAULT_SAMPLES = 3;
 
 /**
- * Holds a candidate, a model or an engine, against a reference model, output by output, on the same seeded inputs, one after the other. Models run on
+ * Compares a candidate, a model or an engine, with a reference model, output by output, on the same seeded inputs, one after the other. Models run on
  * ONNX Runtime on the CPU, with 16-bit values rounded after every step, as a GPU stores them (see rounded-model.ts); engines on their GPU.
  * Throws TF_USAGE, TF_VERIFY_MISMATCH when the models have no output in common or other inputs, and what opening, planning and running throw.
  */
@@ -171,7 +171,7 @@ const candidateOptions = (request: VerifyRequest): OpenOptions => ({
   ...(isEngineFile(request.candidate) ? {} : { threads: request.threads }),
 });
 
-/** A name that is misspelt would leave its output to the usual limits without a word. */
+/** A misspelt name would silently leave its output to the usual limits. */
 function checkToleranceNames(
   { reference, atol = [], rtol = [] }: VerifyRequest,
   outputs: readonly Binding[],

@@ -2,7 +2,7 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { type InputWishes, inDtype, planInputs } from '../../../src/engines/run/inputs.js';
+import { type InputOptions, inDtype, planInputs } from '../../../src/engines/run/inputs.js';
 import type { Binding } from '../../../src/engines/runtime/session.js';
 import {
   attribute,
@@ -24,7 +24,7 @@ import {
 import { refusal } from '../../support/refusal.js';
 import { castTo, floats, ids, modelFile } from '../runtime/onnxruntime/models.js';
 
-async function plan(describe: (graph: GraphBuilder) => void, wishes: InputWishes = {}) {
+async function plan(describe: (graph: GraphBuilder) => void, wishes: InputOptions = {}) {
   const model = openModel(await modelFile(describe));
   const inputs = feedInputs(model.proto.graph!).map((value): Binding => {
     const { name, dtype, shape } = valueFacts(value);
@@ -280,7 +280,7 @@ describe('what the user says comes first', () => {
     expect(inputs.get('z')?.shape).toEqual([2]);
   });
 
-  it.each<[string, InputWishes, RegExp]>([
+  it.each<[string, InputOptions, RegExp]>([
     ['a shape for no input', { shapes: new Map([['q', [1]]]) }, /no input «q»/],
     [
       'a shape of another rank',

@@ -53,7 +53,7 @@ async function open({ modelPath, threads, cuda }: OrtRequest & { kind: 'open' })
   return { version };
 }
 
-/** The first run is recorded: only so does ONNX Runtime tell which nodes it left on the CPU. */
+/** The first run is recorded: only then does ONNX Runtime report which nodes it left on the CPU. */
 const onCuda = ({ device, profileFolder }: OrtCuda): InferenceSession.SessionOptions => ({
   executionProviders: [{ name: 'cuda', deviceId: device }],
   enableProfiling: true,
@@ -110,7 +110,7 @@ async function measure(inputs: Inputs, pace: Pace): Promise<PacedRuns> {
   const starts: number[] = [];
   const ends: number[] = [];
   const first = performance.now();
-  // A call's end decides, not a later look at the clock: the whole is then never shorter than asked.
+  // A call's end decides, not a later look at the clock: the whole is then never shorter than requested.
   let last = first;
   while (starts.length < iterations || last - first < durationMs) {
     starts.push(performance.now());

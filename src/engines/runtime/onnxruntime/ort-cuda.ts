@@ -9,7 +9,7 @@ const TF32_SWITCH = 'NVIDIA_TF32_OVERRIDE';
 
 /**
  * What a process with the CUDA provider is started with. onnxruntime-node passes no option but the device, so `use_tf32` cannot be set; cuBLAS and
- * cuDNN heed this variable above everything a program asks. Who sets it keeps what they set. https://docs.nvidia.com/cuda/cublas/
+ * cuDNN heed this variable above every setting of a program. A value that the user set is kept. https://docs.nvidia.com/cuda/cublas/
  */
 export const cudaEnvironment = (environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv => ({
   ...environment,
@@ -19,7 +19,7 @@ export const cudaEnvironment = (environment: NodeJS.ProcessEnv): NodeJS.ProcessE
 export const isTf32Allowed = (environment: NodeJS.ProcessEnv): boolean => environment[TF32_SWITCH] !== '0';
 
 /**
- * Opens and closes a session of one node on the GPU, so that what is wrong with CUDA is told apart from what is wrong with a model. `folder` is where
+ * Opens and closes a session of one node on the GPU, so that what is wrong with CUDA is distinguished from what is wrong with a model. `folder` is where
  * onnxruntime-node is. Throws TF_PLATFORM_UNSUPPORTED, TF_ONNXRUNTIME_MISSING, TF_GPU_UNAVAILABLE.
  */
 export async function probeCuda(ort: Ort, device: number, folder: string): Promise<void> {
@@ -56,12 +56,12 @@ function whyNot(words: string, device: number, folder: string): TrtforgeError {
       },
     );
   }
-  // Between the place in ONNX Runtime's sources and the machine's name is what CUDA said.
+  // Between the place in ONNX Runtime's sources and the machine's name is CUDA's own message.
   const said = /CUDA failure \d+: [^;]+/.exec(words)?.[0] ?? words.split(' ; ')[0];
   return new TrtforgeError('TF_GPU_UNAVAILABLE', `ONNX Runtime cannot use GPU ${device}: ${said?.trim()}.`);
 }
 
-/** Keeps what the loader said, out of the lines that a child prints, and puts it into the error of `probeCuda`. */
+/** Keeps the loader's message from the lines that a child prints, and puts it into the error of `probeCuda`. */
 export function loaderWatch(emit: EventListener): {
   readonly emit: EventListener;
   told(error: unknown): unknown;

@@ -44,7 +44,7 @@ export function placementOf(profile: string): NodePlacement {
   };
 }
 
-/** What a user of CUDA should know of a run; empty where every node was on the GPU, or nobody asked for one. */
+/** What a user of CUDA should know of a run; empty where every node was on the GPU, or none was requested. */
 export function placementWarnings(placement: NodePlacement | null): readonly string[] {
   if (placement === null || placement.onCpu === 0) return [];
   const { onGpu, onCpu, cpuOperators } = placement;

@@ -2,7 +2,7 @@ import type { Tensor } from '../../../formats/tensor/tensor.js';
 import type { Pace } from '../back-end.js';
 import type { NodePlacement } from './ort-placement.js';
 
-/** What `ort-session.ts` asks its child process, and what that answers. Plain data: it crosses between processes. */
+/** Requests of `ort-session.ts` to its child process, and the answers. Plain data: it crosses between processes. */
 export type OrtRequest =
   | {
       readonly kind: 'open';

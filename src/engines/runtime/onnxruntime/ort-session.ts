@@ -25,7 +25,7 @@ import { type OrtPlace, ortBackend } from './ort-provider.js';
 import { isWide, type Rounding, roundInFloat32 } from './rounded-model.js';
 import { checkInputs } from './session-inputs.js';
 
-/** Larger files ONNX Runtime refuses, as protobuf does; the same model with its weights in a file of their own it takes. */
+/** ONNX Runtime rejects larger files, as protobuf does; it takes the same model with its weights in a file of their own. */
 const LARGEST_PROTOBUF = 2 ** 31 - 1;
 
 const CHILD = new URL('../../../../dist/engines/runtime/onnxruntime/ort-child.js', import.meta.url);
@@ -52,7 +52,7 @@ export interface OrtSession extends Session {
 }
 
 /**
- * Loads an ONNX model, by path, into ONNX Runtime, on the CPU unless CUDA is asked for. There is no way back from CUDA to the CPU: where it cannot be used
+ * Loads an ONNX model, by path, into ONNX Runtime, on the CPU unless CUDA is requested. There is no fallback from CUDA to the CPU: where it cannot be used
  * that is an error. Throws TF_USAGE (a device that is no ordinal), TF_ONNXRUNTIME_MISSING, TF_ONNXRUNTIME_FAILED, TF_SESSION_BINDING (an input or output of a type
  * that cannot cross: int4, float8, sequences; bfloat16 on CUDA), TF_ONNX_GRAPH_INVALID, TF_CHILD_DIED, and what opening a model throws; for CUDA TF_PLATFORM_UNSUPPORTED and
  * TF_GPU_UNAVAILABLE, the latter also in the first run where every node of it was left on the CPU.
@@ -89,7 +89,7 @@ export async function openOrtSession(path: string, options: OrtSessionOptions = 
       ortBackend(version, options, tf32),
     );
   } catch (error) {
-    // The child's last lines are read when it is closed, and the loader's words are among them.
+    // The child's last lines are read when it is closed, and the loader's message is among them.
     await close();
     throw watch.told(error);
   } finally {
@@ -229,7 +229,7 @@ function sessionOver(
 
 type Feeds = (OrtRequest & { kind: 'run' })['inputs'];
 
-/** ONNX Runtime's own words about a file, with the user's name for it in the place of a copy's. */
+/** ONNX Runtime's message about a file, with the user's name for it in the place of a copy's. */
 function notLoaded(error: unknown, given: string, loaded: string): unknown {
   if (!isOrtFailure(error)) return error;
   return new TrtforgeError(

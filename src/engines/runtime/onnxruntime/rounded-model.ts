@@ -17,7 +17,7 @@ import { movers } from '../../../formats/precision/operator-traits.js';
 
 type Half = 'float16' | 'bfloat16';
 
-/** What a rounded model says of itself. */
+/** Facts of a rounded model. */
 export interface Rounding {
   /** Values that are rounded to 16 bits after they are computed in float32. */
   readonly roundedValues: number;
@@ -66,7 +66,7 @@ function roundGraph(graph: GraphProto, types: GraphTypes, counter: { roundedValu
   graph.node = [...casts, ...graph.node.flatMap((node) => roundNode(node, types, counter))];
 }
 
-/** Weights stay as they are stored; a cast gives each its old name in float32, once, as the runtime folds it. */
+/** Weights stay as they are stored; a cast has each one's old name in float32, once, as the runtime folds it. */
 function storedWeights(graph: GraphProto): NodeProto[] {
   const casts: NodeProto[] = [];
   for (const tensor of graph.initializer) {
