@@ -48,7 +48,7 @@ class ArgmaxTask implements Task<DecisionDetails> {
 
   async take(sample: Sample, candidate: NamedTensors | null): Promise<void> {
     const { index: chunk, reference } = sample;
-    this.#data.take(sample);
+    this.#data.take(sample, [this.#output]);
     const theirs = reference.get(this.#output);
     const ours = candidate?.get(this.#output);
     if (theirs === undefined || ours === undefined || ours.shape.join() !== theirs.shape.join()) {

@@ -5,7 +5,7 @@ import { faultText } from '../../base/text/schema-error.js';
 import { canonicalJson } from '../../engines/identity/canonical-json.js';
 import { TrtforgeError } from '../../errors.js';
 import type { EventListener } from '../../events.js';
-import type { NamedTensors } from '../../formats/tensor/tensor.js';
+import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import type { outcomeSchema } from '../verify/result.js';
 
 /** One figure of a task; `value` is null where nothing was scored. */
@@ -33,7 +33,7 @@ export const taskIdentitySchema = z.object({
   task: z.string(),
   revision: z.number(),
   samples: z.number(),
-  /** SHA-256 over index, inputs and reference of all samples, in order. */
+  /** SHA-256 over index, inputs and what is scored of the reference, of all samples, in order. */
   dataDigest: z.string(),
   /** SHA-256 over task, revision, settings and data: only metrics with equal keys are compared. */
   comparabilityKey: z.string(),
@@ -106,11 +106,13 @@ export class SampleDigest {
   readonly #hash = createHash('sha256');
   #samples = 0;
 
-  take({ index, inputs, reference }: Sample): void {
+  /** `scored` names what counts of the reference; default all of it. A stream also records states, far larger than what is scored. */
+  take({ index, inputs, reference }: Sample, scored?: readonly string[]): void {
     this.#samples++;
     this.#hash.update(`sample ${index}\n`);
     this.#add('input', inputs);
-    this.#add('reference', reference);
+    const counts = [...reference].filter(([name]) => scored?.includes(name) ?? true);
+    this.#add('reference', counts);
   }
 
   /** `settings` is what decides the score besides the data: contents by their digests, no paths. */
@@ -129,7 +131,7 @@ export class SampleDigest {
     };
   }
 
-  #add(what: string, tensors: NamedTensors): void {
+  #add(what: string, tensors: Iterable<readonly [string, Tensor]>): void {
     for (const [name, { dtype, shape, bytes }] of [...tensors].sort(([a], [b]) => (a < b ? -1 : 1))) {
       this.#hash.update(`${what} ${JSON.stringify(name)} ${dtype} ${shape.join('x')}\n`);
       this.#hash.update(bytes);

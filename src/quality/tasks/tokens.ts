@@ -43,7 +43,8 @@ export class TokenTask implements Task<DecisionDetails> {
 
   async take(sample: Sample, candidate: NamedTensors | null): Promise<void> {
     const { index: chunk, reference } = sample;
-    this.#data.take(sample);
+    const { output, lengths } = this.#parts;
+    this.#data.take(sample, lengths === null ? [output] : [output, lengths]);
     const expected = this.#encoded(reference);
     const given = candidate === null ? [] : this.#encoded(candidate);
     if (expected.length === 0 || given.length !== expected.length) this.#tally.unjudged(chunk);

@@ -46,6 +46,21 @@ describe('a task', () => {
       expect(await digestOf(...other)).not.toBe(digest);
   });
 
+  it('may score a part of the reference only, and then that part is its data', async () => {
+    const keyOf = async (scores: number, rest: number) => {
+      const task = await argmax.open({ output: 'y', rounding: 'fp32' }, {});
+      const reference = new Map([
+        ['y', floats(scores, 0)],
+        ['state', floats(rest)],
+      ]);
+      await task.take({ index: 0, inputs: new Map(), reference }, reference);
+      return task.result().comparabilityKey;
+    };
+    const key = await keyOf(1, 1);
+    expect(await keyOf(1, 2)).toBe(key);
+    expect(await keyOf(2, 1)).not.toBe(key);
+  });
+
   it('has a key that is equal for equal data and settings only', async () => {
     const [one, again, stricter, more] = await Promise.all([
       resultOf([sample(0, 1)]),

@@ -19,11 +19,11 @@ import { checkDevice } from '../../../tensorrt/addon/chosen-gpu.js';
 import { shapesOption } from '../../store/build-args.js';
 import type { Arithmetic, Pace, PacedRuns } from '../back-end.js';
 import type { Binding, RunOptions, Session } from '../session.js';
+import { checkInputs } from '../session-inputs.js';
 import { cudaEnvironment, isTf32Allowed, loaderWatch } from './ort-cuda.js';
 import type { OrtAnswer, OrtCuda, OrtOpened, OrtPlacement, OrtRequest } from './ort-protocol.js';
 import { type OrtPlace, ortBackend } from './ort-provider.js';
 import { isWide, type Rounding, roundInFloat32 } from './rounded-model.js';
-import { checkInputs } from './session-inputs.js';
 
 /** ONNX Runtime rejects larger files, as protobuf does; it takes the same model with its weights in a file of their own. */
 const LARGEST_PROTOBUF = 2 ** 31 - 1;

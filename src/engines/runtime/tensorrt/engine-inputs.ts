@@ -2,7 +2,7 @@ import { TrtforgeError } from '../../../errors.js';
 import { elementCount, packedBytes } from '../../../formats/tensor/dtype.js';
 import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import { numbersOf } from '../../../formats/tensor/values.js';
-import { assertTensor, assertTensorMap, isTensor } from '../onnxruntime/session-inputs.js';
+import { assertTensor, assertTensorMap, isTensor } from '../session-inputs.js';
 import type { CallShapes, EngineBinding } from './engine-interface.js';
 
 /** What decides a call: for each input, in the engine's order, its dimensions, and the values of those that are read on the host (else null). */

@@ -105,7 +105,7 @@ class Stream {
     } catch (error) {
       if (!(error instanceof TrtforgeError) || !FINDINGS.has(error.code)) throw error;
       this.#refuse(chunk, error);
-      await this.#options.task?.take(sampleOf(chunk), null);
+      await this.#options.task?.take(this.#sample(chunk), null);
       return this.#plan.mode === 'functional';
     }
   }
@@ -139,7 +139,7 @@ class Stream {
     const tensors = this.#compare(chunk, outputs);
     if (tensors.some(({ failure }) => failure === 'non-finite'))
       this.#nonFinite ??= inspectNonFinite(chunk.index, step.inputs, outputs, chunk.outputs);
-    await this.#options.task?.take(sampleOf(chunk), stepped.outputs);
+    await this.#options.task?.take(this.#sample(chunk), stepped.outputs);
     const pass = tensors.every((tensor) => tensor.pass) && violations.length === 0;
     const size = sizeOf(inputs);
     this.#violations.push(...violations);
@@ -158,6 +158,13 @@ class Stream {
     if (!pass) this.#dump(chunk, step, tensors);
     this.#before = lightStep(step);
     if (next !== undefined) this.#state = this.#runner.reusesBuffers ? owned(next) : next;
+  }
+
+  /** What the task is judged by; the recorded state is the model's own doing, not data. */
+  #sample({ index, inputs, outputs }: ReferenceChunk): Sample {
+    const states = new Set(this.#pairs.map(({ input }) => input));
+    const data = new Map([...inputs].filter(([name]) => !states.has(name)));
+    return { index, inputs: data, reference: outputs };
   }
 
   #compare(chunk: ReferenceChunk, outputs: NamedTensors): readonly TensorParity[] {
@@ -270,12 +277,6 @@ class Stream {
     };
   }
 }
-
-const sampleOf = ({ index, inputs, outputs }: ReferenceChunk): Sample => ({
-  index,
-  inputs,
-  reference: outputs,
-});
 
 /** A list of whole numbers does not say that they are floats: `[0, 0]` is how an empty state is written by programs with one kind of number. */
 function asListed({ dtype }: Binding, tensor: Tensor): Tensor {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { checkInputs } from '../../../../src/engines/runtime/onnxruntime/session-inputs.js';
+import { checkInputs } from '../../../../src/engines/runtime/session-inputs.js';
 import { type CacheEntry, CallCache } from '../../../../src/engines/runtime/tensorrt/call-cache.js';
 import { chooseProfile } from '../../../../src/engines/runtime/tensorrt/choose-profile.js';
 import {

@@ -1,8 +1,8 @@
 import { types } from 'node:util';
-import { TrtforgeError } from '../../../errors.js';
-import { elementCount, packedBytes } from '../../../formats/tensor/dtype.js';
-import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
-import type { Binding } from '../session.js';
+import { TrtforgeError } from '../../errors.js';
+import { elementCount, packedBytes } from '../../formats/tensor/dtype.js';
+import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
+import type { Binding } from './session.js';
 
 /** Throws TF_SESSION_INPUT for anything but a Map; a caller in JavaScript has no compiler that checks it. */
 export function assertTensorMap(what: string, value: unknown): asserts value is ReadonlyMap<string, unknown> {
