@@ -1,23 +1,39 @@
 /**
- * Child of the `compare` case: node compare-floats.js MODULE CANDIDATE REFERENCE HEADER TENSORS RUNS QUANTILES prints, for each run, the seconds of
- * processor time that comparing all tensors took: it computes on one core, and other programs on the machine do not count. Only the comparison is timed, after a warm-up; the files hold the tensors one after another as float32, behind HEADER bytes.
+ * Child of the `compare` case: node compare-floats.js DIST CANDIDATE REFERENCE HEADER TENSORS RUNS QUANTILES PASS prints, for each run, the seconds of
+ * processor time that comparing all tensors took: it computes on one core, and other programs on the machine do not count. Only the comparison is timed,
+ * after a warm-up. The files hold the tensors one after another as float32, behind HEADER bytes; DIST is the folder of the compiled
+ * sources, PASS is `addon` or `typescript`.
  */
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
+interface FloatReaderModule {
+  floatsOf(values: Float32Array): object;
+}
+interface PairSumsModule {
+  readonly measurePairs: object;
+}
 interface ComparisonModule {
-  compareFloats(
-    candidate: Float32Array,
-    reference: Float32Array,
+  fastestMeasure(): object;
+  comparePairs(
+    pairs: { candidate: object; reference: object },
     tolerance: { absolute: number; relative: number },
     quantiles: string,
+    histogram: undefined,
+    measure: object,
   ): unknown;
 }
 
-const [module = '', candidatePath = '', referencePath = '', header = '0', ...more] = process.argv.slice(2);
-const [tensors = '1', runs = '1', quantiles = 'none'] = more;
-const { compareFloats } = (await import(pathToFileURL(module).href)) as ComparisonModule;
+const [dist = '', candidatePath = '', referencePath = '', header = '0', ...more] = process.argv.slice(2);
+const [tensors = '1', runs = '1', quantiles = 'none', pass = 'addon'] = more;
+const load = async <T>(path: string): Promise<T> => (await import(pathToFileURL(join(dist, path)).href)) as T;
+const { floatsOf } = await load<FloatReaderModule>('formats/tensor/float-reader.js');
+const { measurePairs } = await load<PairSumsModule>('formats/tensor/compare/pair-sums.js');
+const { comparePairs, fastestMeasure } = await load<ComparisonModule>('formats/tensor/compare/comparison.js');
 const tolerance = { absolute: 1e-5, relative: 1e-5 };
+const measure = pass === 'addon' ? fastestMeasure() : measurePairs;
+if (pass === 'addon' && measure === measurePairs) throw new Error('The addon is not compiled.');
 
 const split = (path: string): Float32Array[] => {
   const values = new Float32Array(new Uint8Array(readFileSync(path).subarray(Number(header))).buffer);
@@ -29,7 +45,10 @@ const split = (path: string): Float32Array[] => {
 const candidates = split(candidatePath);
 const references = split(referencePath);
 const compareAll = () =>
-  candidates.map((candidate, i) => compareFloats(candidate, references[i]!, tolerance, quantiles));
+  candidates.map((candidate, i) => {
+    const pairs = { candidate: floatsOf(candidate), reference: floatsOf(references[i]!) };
+    return comparePairs(pairs, tolerance, quantiles, undefined, measure);
+  });
 
 // Until the compiler's own threads are done: their processor time would count as comparing.
 for (let warmUp = 0; warmUp < 4; warmUp++) compareAll();

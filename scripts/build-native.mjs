@@ -12,6 +12,9 @@ import { readTables, slotsHeader } from '../native/abi/slots-header.mjs';
 const root = fileURLToPath(new URL('../', import.meta.url));
 const sources = join(root, 'native', 'src');
 
+/** For loops over numbers: vectors, and every operation rounded by itself, as in JavaScript. */
+const NUMERIC = ['-O3', '-ffp-contract=off'];
+
 /** Compiles unless `output` already stands for these sources, this compiler and these flags. Returns whether it compiled. */
 export async function buildAddon({
   output = join(root, 'build', 'trtforge.node'),
@@ -25,7 +28,7 @@ export async function buildAddon({
   const digest = createHash('sha256');
   for (const part of [
     version,
-    flags.join(' '),
+    [...flags, ...NUMERIC].join(' '),
     header,
     ...files.map((file) => readFileSync(join(sources, file))),
   ])
@@ -54,6 +57,7 @@ export async function buildAddon({
   await eachAtOnce(units, availableParallelism(), (file) =>
     compile(compiler, [
       ...common,
+      ...(file === 'compare.cpp' ? NUMERIC : []),
       `-I${nodeHeaders}`,
       `-I${objects}`,
       '-c',

@@ -1,12 +1,17 @@
 import { spawnSync } from 'node:child_process';
-import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, openSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { RandomStream } from '../../examples/models/random.js';
 import { type BenchCase, type BenchContext, peersOr } from '../context.js';
 import { CommandFailed, measureCommand, median } from '../measure.js';
+import type { Measurement } from '../result.js';
 
 const TENSORS = 20;
 const ELEMENTS = 1_000_000;
+/** Millions of pairs a second that the addon should reach. */
+const ADDON_RATE = 100;
+/** How many times the peer's rate the loop in TypeScript should reach. */
+const PEER_RATIO = 25;
 
 /** Of a safetensors file: the length of its JSON, then where each tensor is; filled up so that elements are aligned. */
 const HEADER = ((): Buffer => {
@@ -39,8 +44,8 @@ print(json.dumps(seconds))
 `;
 
 /**
- * Error statistics of 20 M pairs of float32 (largest, mean, median, quantiles, relative) in one process, without reading and starting; the same without
- * quantiles, as every chunk of a stream is compared; and the whole command from two safetensors files.
+ * Error statistics of 20 M pairs of float32 (largest, mean, median, quantiles, relative) in one process, without reading and starting, with the addon and in
+ * TypeScript alone; the same without quantiles, as every chunk of a stream is compared; and the whole command from two safetensors files.
  */
 export const compare: BenchCase = {
   name: 'compare',
@@ -49,39 +54,36 @@ export const compare: BenchCase = {
     const files = writePairs(context);
     try {
       const parameters = [...files, String(HEADER.length), String(TENSORS)];
-      const module = join(context.root, 'dist', 'formats', 'tensor', 'compare', 'comparison.js');
+      const dist = join(context.root, 'dist');
       const child = join(context.root, 'build', 'bench', 'compare-floats.js');
-      const rate = (quantiles: string): number =>
-        pairRate(process.execPath, [child, module, ...parameters, String(context.runs), quantiles]);
+      const rate = (quantiles: string, pass: 'addon' | 'typescript'): number =>
+        pairRate(process.execPath, [child, dist, ...parameters, String(context.runs), quantiles, pass]);
       const main = join(context.root, 'dist', 'main.js');
       const command = [process.execPath, main, 'compare', ...files, '--precision', 'fp16', '--quiet'];
       const { seconds } = measureCommand(command, { runs: context.runs }).median;
       const peers = peersOr(context, skipped);
+      const peer = peers && {
+        name: 'Polygraphy',
+        // Each of its runs takes seconds and needs no warming up.
+        figure: pairRate(peers.python, ['-c', PEER, ...parameters, '2']),
+      };
       return {
         case: 'compare',
         title: 'Compare 20 tensors of 1 M float32',
         commands: [
-          'compareFloats(candidate, reference, tolerance, quantiles)',
+          'comparePairs(pairs, tolerance, quantiles)',
           'Comparator.compare_accuracy, CompareFunc.simple',
           'trtforge compare CANDIDATE REFERENCE --precision fp16',
         ],
         measurements: [
-          {
-            what: 'error statistics, processor time',
-            unit: 'M pairs/s',
-            ours: rate('median-p99'),
-            ...(peers && {
-              // Each of its runs takes seconds and needs no warming up.
-              peer: { name: 'Polygraphy', figure: pairRate(peers.python, ['-c', PEER, ...parameters, '2']) },
-            }),
-            bar: { limit: 300, better: 'higher' },
-          },
-          {
-            what: 'as in a stream, without quantiles, processor time',
-            unit: 'M pairs/s',
-            ours: rate('none'),
-            bar: { limit: 300, better: 'higher' },
-          },
+          ...statistics(context, 'with quantiles', (pass) => rate('median-p99', pass), peer, skipped),
+          ...statistics(
+            context,
+            'without quantiles, as in a stream',
+            (pass) => rate('none', pass),
+            peer,
+            skipped,
+          ),
           {
             what: 'the whole command, from file to verdict, wall time',
             unit: 'M pairs/s',
@@ -95,6 +97,29 @@ export const compare: BenchCase = {
     }
   },
 };
+
+/** The rate with the addon, where it is compiled, and in TypeScript alone, beside the peer's, which always finds quantiles. */
+function statistics(
+  { root }: BenchContext,
+  what: string,
+  rate: (pass: 'addon' | 'typescript') => number,
+  peer: Measurement['peer'],
+  skipped: string[],
+): Measurement[] {
+  const line = (pass: 'addon' | 'typescript', by: string, limit: number | undefined): Measurement => ({
+    what: `${what}, ${by}, processor time`,
+    unit: 'M pairs/s',
+    ours: rate(pass),
+    ...(peer && { peer }),
+    ...(limit !== undefined && { bar: { limit, better: 'higher' } }),
+  });
+  const isCompiled = existsSync(join(root, 'build', 'trtforge.node'));
+  if (!isCompiled) skipped.push(`${what}, with the addon: it is not compiled`);
+  return [
+    ...(isCompiled ? [line('addon', 'with the addon', ADDON_RATE)] : []),
+    line('typescript', 'in TypeScript', peer && Math.round(PEER_RATIO * peer.figure)),
+  ];
+}
 
 /** Millions of pairs a second, by the median of the seconds a child prints. */
 function pairRate(program: string, parameters: readonly string[]): number {

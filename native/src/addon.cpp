@@ -3,6 +3,7 @@
 #include <node_api.h>
 
 #include "build.hpp"
+#include "compare.hpp"
 #include "gpu_state_bindings.hpp"
 #include "engine_bindings.hpp"
 #include "gpus.hpp"
@@ -133,6 +134,7 @@ napi_value initialise(napi_env env, napi_value exports) {
   addCallExports(add);
   add("gpuState", guarded<gpuStateExport>);
   add("measure", guarded<measureExport>);
+  add("measurePairs", guarded<measurePairsExport>);
   return exports;
 }
 

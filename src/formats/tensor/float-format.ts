@@ -11,7 +11,6 @@ export interface FloatFormat {
   /** A result of arithmetic in float64 as this format holds it. */
   readonly round: (value: number) => number;
   readonly make: (length: number) => FloatArray;
-  readonly view: (buffer: ArrayBuffer, byteOffset: number, length: number) => FloatArray;
 }
 
 export const float32Format: FloatFormat = {
@@ -21,7 +20,6 @@ export const float32Format: FloatFormat = {
   bias: 127,
   round: Math.fround,
   make: (length) => new Float32Array(length),
-  view: (buffer, byteOffset, length) => new Float32Array(buffer, byteOffset, length),
 };
 
 export const float64Format: FloatFormat = {
@@ -31,21 +29,7 @@ export const float64Format: FloatFormat = {
   bias: 1023,
   round: (value) => value,
   make: (length) => new Float64Array(length),
-  view: (buffer, byteOffset, length) => new Float64Array(buffer, byteOffset, length),
 };
 
 export const formatOf = (values: FloatArray): FloatFormat =>
   values instanceof Float64Array ? float64Format : float32Format;
-
-/** Keys are the upper 16 bits of a number that is not negative: ordered as the numbers, 128 to the octave in float32 and 16 in float64. */
-export const KEYS = 1 << 15;
-
-/** Bits of a key that are below the exponent. */
-export const keyFraction = ({ exponentBits }: FloatFormat): number => 15 - exponentBits;
-
-/** Keys from here on are infinity and NaN. */
-export const infiniteKey = (format: FloatFormat): number =>
-  ((1 << format.exponentBits) - 1) << keyFraction(format);
-
-/** How many 16-bit words a number has; the last of them is its key. */
-export const wordsOf = ({ bytes }: FloatFormat): number => bytes / 2;

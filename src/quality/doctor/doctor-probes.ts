@@ -1,10 +1,10 @@
 import { accessSync, constants, existsSync, readdirSync, readFileSync, statfsSync, statSync } from 'node:fs';
 import { arch, availableParallelism, freemem, platform, release, totalmem } from 'node:os';
 import { dirname, join } from 'node:path';
+import { addonPath } from '../../base/addon.js';
 import { statIfThere } from '../../base/files/files.js';
 import { runSupervised } from '../../base/process/supervise.js';
 import { storeFolder } from '../../engines/store/local.js';
-import { addonPath } from '../../tensorrt/addon/addon.js';
 import { debianPackages } from '../../tensorrt/toolchain/debian-packages.js';
 import { pythonEnvironment, pythonOf } from '../../tensorrt/toolchain/pip.js';
 import type { Surroundings } from '../../tensorrt/toolchain/places.js';

@@ -1,5 +1,5 @@
+import { compileAddon } from '../../base/addon.js';
 import { catalogue } from '../../errors.js';
-import { compileAddon } from '../../tensorrt/addon/addon.js';
 import type { DoctorFacts, MachineFacts, OnnxRuntimeFacts, StoreFacts, ToolFacts } from './doctor-facts.js';
 import { type Finding, findingsOf, gibibytes } from './finding.js';
 

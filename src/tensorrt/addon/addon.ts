@@ -1,8 +1,4 @@
-import { existsSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { fileURLToPath } from 'node:url';
-import { shellWord } from '../../base/process/shell-word.js';
-import { TrtforgeError } from '../../errors.js';
+import { addonPath, requireAddon } from '../../base/addon.js';
 import type { CompiledRuntime } from './compiled-runtime.js';
 import { endWithProcess } from './end-with-process.js';
 import type { NativeGpuState, NativeRuntime } from './native-engine.js';
@@ -123,14 +119,6 @@ export interface NativeBuildResult {
 /** `none`: not asked for; `new`: there was none yet; `hit`: the one given was taken; `rejected`: the library would not take it and started anew. */
 type TimingCacheUse = 'none' | 'new' | 'hit' | 'rejected';
 
-/** Where the compiled addon is; the same from `src/` and from `dist/`. */
-export const addonPath: string = fileURLToPath(new URL('../../../build/trtforge.node', import.meta.url));
-
-/** The command that compiles it, from any folder: in a clone as where the package is installed. */
-export const compileAddon = `node ${shellWord(fileURLToPath(new URL('../../../scripts/build-native.mjs', import.meta.url)))}`;
-
-const REMEDY = `Run: ${compileAddon} (it needs g++).`;
-
 /** What the compiled module exports: as `Addon`, but failures are plain Errors that carry `code` and `details`. */
 type CompiledAddon = Addon & CompiledRuntime;
 
@@ -138,32 +126,9 @@ let loaded: (Addon & NativeRuntime) | undefined;
 
 /** Loads the compiled addon once per process. Errors: TF_NATIVE_UNSUPPORTED off Linux, TF_NATIVE_NOT_BUILT where it is missing or does not load. */
 export function loadAddon(path: string = addonPath): Addon & NativeRuntime {
-  if (path !== addonPath) return wrap(requireAddon(path));
-  loaded ??= wrap(requireAddon(path));
+  if (path !== addonPath) return wrap(requireAddon(path) as CompiledAddon);
+  loaded ??= wrap(requireAddon(path) as CompiledAddon);
   return loaded;
-}
-
-function requireAddon(path: string): CompiledAddon {
-  if (process.platform !== 'linux') {
-    throw new TrtforgeError(
-      'TF_NATIVE_UNSUPPORTED',
-      `trtforge's addon runs on Linux only, and this is ${process.platform}.`,
-    );
-  }
-  if (!existsSync(path)) {
-    throw new TrtforgeError('TF_NATIVE_NOT_BUILT', `trtforge's addon is not compiled: ${path} is missing.`, {
-      remedy: REMEDY,
-    });
-  }
-  try {
-    return createRequire(import.meta.url)(path) as CompiledAddon;
-  } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new TrtforgeError('TF_NATIVE_NOT_BUILT', `trtforge's addon does not load: ${why}`, {
-      remedy: REMEDY,
-      cause,
-    });
-  }
 }
 
 function wrap(compiled: CompiledAddon): Addon & NativeRuntime {

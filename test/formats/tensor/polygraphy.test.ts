@@ -3,10 +3,11 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { TrtforgeError } from '../../../src/errors.js';
 import { elementCount, packedBytes } from '../../../src/formats/tensor/dtype.js';
-import { loadedSlot } from '../../../src/formats/tensor/npy.js';
+import { loadedSlot, writeNpy } from '../../../src/formats/tensor/npy.js';
 import { openPolygraphy } from '../../../src/formats/tensor/polygraphy.js';
 import type { TensorReader } from '../../../src/formats/tensor/tensor-reader.js';
 import { numbersOf } from '../../../src/formats/tensor/values.js';
@@ -40,6 +41,55 @@ function opened(path: string) {
     file.close();
   }
 }
+
+/** A file of inputs that holds these bytes, and what reads them. */
+function recorded(bytes: Uint8Array) {
+  const [npy, path] = [join(folder, 'recorded.npy'), join(folder, 'recorded.json')];
+  writeNpy(npy, { dtype: 'uint8', shape: [bytes.length], bytes });
+  writeFileSync(path, JSON.stringify([{ x: { array: readFileSync(npy).toString('base64') } }]));
+  const file = openPolygraphy(path, loadedSlot());
+  return { file, tensor: file.runners[0]!.iterations[0]!.get('x')! };
+}
+
+describe('base64 within a file', () => {
+  it.each([200, 8_000])('is read from anywhere: %i bytes', (most) => {
+    const place = fc.tuple(
+      fc.uint8Array({ minLength: most - 6, maxLength: most }),
+      fc.nat(most),
+      fc.nat(most),
+    );
+    fc.assert(
+      fc.property(place, ([bytes, from, length]) => {
+        const wanted = bytes.slice(from, from + length);
+        const { file, tensor } = recorded(bytes);
+        const target = new Uint8Array(wanted.length);
+        tensor.readBytes(from, target);
+        file.close();
+        expect(target).toEqual(wanted);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it('is read in steps when there is much of it', () => {
+    const bytes = Uint8Array.from({ length: 2_000_003 }, (_, i) => (i * 7) & 255);
+    const { file, tensor } = recorded(bytes);
+    const target = new Uint8Array(bytes.length - 5);
+    tensor.readBytes(5, target);
+    file.close();
+    expect(Buffer.compare(target, bytes.subarray(5))).toBe(0);
+  });
+
+  it.each(['!', 'é', '='])('that holds %s is refused where the bytes run out', (character) => {
+    const bytes = new Uint8Array(9_000);
+    const { file } = recorded(bytes);
+    file.close();
+    const path = join(folder, 'recorded.json');
+    const text = readFileSync(path, 'utf8');
+    writeFileSync(path, `${text.slice(0, 6_000)}${character}${text.slice(6_001)}`);
+    expect(() => opened(path)).toThrow(TrtforgeError);
+  });
+});
 
 describe("Polygraphy's JSON", () => {
   const newest = opened(fixture('results.json'));

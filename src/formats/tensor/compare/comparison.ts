@@ -1,62 +1,75 @@
-import type { FloatArray } from '../float-format.js';
-import { allFloats, type FloatPairs, floatsOf, pairFormat, SHRUNK, scaledFloats } from '../float-reader.js';
-import { gatherInChunks } from './chunked-comparison.js';
+import { requireAddon } from '../../../base/addon.js';
+import { TrtforgeError } from '../../../errors.js';
+import type { FloatArray, FloatFormat } from '../float-format.js';
+import { type FloatPairs, pairFormat, SHRUNK, scaledFloats } from '../float-reader.js';
 import {
   type Comparison,
   comparisonOf,
   fractionsOf,
   type Gathered,
+  type NonFiniteCounts,
+  namedQuantiles,
   type QuantileChoice,
 } from './comparison-statistics.js';
 import type { ErrorHistogram } from './error-histogram.js';
-import { LARGE } from './pair-kernel-layout.js';
-import type { Tolerance } from './pair-sums.js';
-import { gatherAtOnce } from './plain-comparison.js';
+import { keyCount, quantilesOf, sortedQuantiles } from './error-keys.js';
+import {
+  ABSOLUTE_MAX,
+  addSums,
+  emptySums,
+  type MeasurePairs,
+  measurePairs,
+  SUM_SLOTS,
+  type Tolerance,
+} from './pair-sums.js';
 
 export type { Comparison } from './comparison-statistics.js';
 
-/**
- * Compares element by element, at about 300 million pairs of float32 a second on one core (Polygraphy's own comparison: 5 million) and half as many of
- * float64, of which a vector holds half as many. Throws RangeError when lengths differ.
- *
- * Small tensors are compared in plain code. Large ones go once, chunk by chunk, through a vector kernel (WebAssembly with 128-bit vectors, assembled at
- * run time by wasm-assembler.ts, so it needs no compiler and runs on every processor). What was tried for the exact quantiles, the dear part:
- * sorting or quickselect over both error arrays (4 million pairs a second); a histogram of every error's upper 16 bits and a second pass for the rest
- * (two passes cost more than one with brackets); copying the values inside brackets with a shuffle instead of by bit masks (0.3 ns a pair slower);
- * chunks of 8,192 to 65,536 pairs (no difference). Without quantiles it is 2 ns a pair.
- * Copying the tensors from main memory into the kernel's takes 0.6 of the 3.3 ns a pair.
- */
-export function compareFloats(
-  candidate: FloatArray,
-  reference: FloatArray,
-  tolerance: Tolerance,
-  quantiles: QuantileChoice = 'median-p99',
-): Comparison {
-  return comparePairs(
-    { candidate: floatsOf(candidate), reference: floatsOf(reference) },
-    tolerance,
-    quantiles,
-  );
-}
+/** Pairs that are measured at a time: five arrays of this many numbers stay in the processor's second-level cache. */
+const CHUNK_PAIRS = 8192;
 
-/** The same of numbers that are read piece by piece: memory does not grow with them. A histogram is filled on the way. */
+/**
+ * Compares element by element in one pass over numbers that are read piece by piece: memory does not grow with them. A histogram is filled on the way.
+ * Throws RangeError when lengths differ.
+ *
+ * `measure` is the addon's pass where the addon is compiled, else the same in TypeScript. They give the same numbers, but for means, deviations and what else
+ * comes of sums, which differ by the order of additions. Quantiles of up to 8,192 pairs are exact, those of more up to 0.4 % too large (`quantilesOf`).
+ */
 export function comparePairs(
   pairs: FloatPairs,
   tolerance: Tolerance,
   quantiles: QuantileChoice = 'median-p99',
   histogram?: ErrorHistogram,
+  measure: MeasurePairs = fastestMeasure(),
 ): Comparison {
   const { candidate, reference } = pairs;
   if (candidate.length !== reference.length) {
     throw new RangeError(`${candidate.length} elements cannot be compared with ${reference.length}.`);
   }
-  const gathered = gather(pairs, tolerance, fractionsOf(quantiles), histogram);
+  const gathered = gather(pairs, tolerance, fractionsOf(quantiles), histogram, measure);
   const comparison = comparisonOf(gathered, tolerance);
   const { candidateSquares, referenceSquares } = gathered.sums;
   // Those of the errors are four times as large at most.
   return Number.isFinite(4 * (candidateSquares + referenceSquares))
     ? comparison
-    : withSquaresOf(comparison, shrunkComparison(pairs, tolerance));
+    : withSquaresOf(comparison, shrunkComparison(pairs, tolerance, measure));
+}
+
+let fastest: MeasurePairs | undefined;
+
+/** The addon's pass where there is an addon that has one; nothing is compiled for it. */
+export function fastestMeasure(): MeasurePairs {
+  fastest ??= addonMeasure() ?? measurePairs;
+  return fastest;
+}
+
+function addonMeasure(): MeasurePairs | undefined {
+  try {
+    return (requireAddon() as { readonly measurePairs?: MeasurePairs }).measurePairs;
+  } catch (error) {
+    if (error instanceof TrtforgeError) return undefined;
+    throw error;
+  }
 }
 
 function gather(
@@ -64,21 +77,126 @@ function gather(
   tolerance: Tolerance,
   fractions: readonly number[],
   histogram: ErrorHistogram | undefined,
+  measure: MeasurePairs,
 ): Gathered {
-  const { candidate, reference } = pairs;
-  if (reference.length >= LARGE) return gatherInChunks(pairs, tolerance, fractions, histogram);
+  const { length } = pairs.reference;
   const format = pairFormat(pairs);
-  const [ours, theirs] = [allFloats(candidate, format), allFloats(reference, format)];
-  histogram?.show(ours, theirs, 0);
-  return gatherAtOnce(ours, theirs, tolerance, fractions);
+  const isOneChunk = length <= CHUNK_PAIRS;
+  const room = () => format.make(Math.min(CHUNK_PAIRS, length));
+  const [candidates, references, absolute, relative] = [room(), room(), room(), room()];
+  const chunkSums = new Float64Array(SUM_SLOTS);
+  const keys = new Float64Array(isOneChunk || fractions.length === 0 ? 0 : 2 * keyCount(format));
+  const octaves = histogram?.octavesOf(format) ?? new Float64Array(0);
+  const sums = emptySums();
+  const nonFinite = noneCounted();
+  let [absoluteIndex, relativeIndex] = [-1, -1];
+  const add = (candidate: FloatArray, reference: FloatArray): boolean =>
+    measure(
+      candidate,
+      reference,
+      absolute,
+      relative,
+      chunkSums,
+      tolerance.absolute,
+      tolerance.relative,
+      keys,
+      octaves,
+    );
+  for (let start = 0; start < length; start += CHUNK_PAIRS) {
+    const candidate = candidates.subarray(0, length - start);
+    const reference = references.subarray(0, length - start);
+    pairs.candidate.read(start, candidate);
+    pairs.reference.read(start, reference);
+    const left = add(candidate, reference) ? undefined : finitePairs(format, candidate, reference, nonFinite);
+    if (left !== undefined) add(left.candidate, left.reference);
+    const { absoluteMax, relativeMax } = sums;
+    addSums(sums, chunkSums);
+    const placeOf = (errors: FloatArray, max: number) => {
+      const at = errors.indexOf(max);
+      return start + (left?.indices[at] ?? at);
+    };
+    if (sums.absoluteMax > absoluteMax) absoluteIndex = placeOf(absolute, sums.absoluteMax);
+    if (sums.relativeMax > relativeMax) relativeIndex = placeOf(relative, sums.relativeMax);
+    histogram?.show(candidate, reference, start, chunkSums[ABSOLUTE_MAX]!, left !== undefined);
+  }
+  histogram?.finish(sums.zeros, nonFinite);
+  const { count } = sums;
+  const quantiles = (errors: FloatArray, offset: number, max: number) =>
+    namedQuantiles(
+      isOneChunk
+        ? sortedQuantiles(errors.subarray(0, count), fractions)
+        : quantilesOf(keys.subarray(offset, offset + keys.length / 2), format, count, max, fractions),
+    );
+  return {
+    elements: length,
+    sums,
+    nonFinite,
+    absoluteIndex,
+    relativeIndex,
+    absoluteQuantiles: quantiles(absolute, 0, sums.absoluteMax),
+    relativeQuantiles: quantiles(relative, keys.length / 2, sums.relativeMax),
+  };
+}
+
+type Counters = { -readonly [K in keyof NonFiniteCounts]: number };
+
+const noneCounted = (): Counters => ({
+  nanInCandidate: 0,
+  nanInReference: 0,
+  infiniteInCandidate: 0,
+  infiniteInReference: 0,
+  matching: 0,
+  mismatching: 0,
+});
+
+interface FinitePairs {
+  readonly candidate: FloatArray;
+  readonly reference: FloatArray;
+  /** Where each pair was. */
+  readonly indices: Uint32Array;
+}
+
+/** The pairs that are finite on both sides; the others are counted. */
+function finitePairs(
+  { make }: FloatFormat,
+  candidate: FloatArray,
+  reference: FloatArray,
+  counts: Counters,
+): FinitePairs {
+  const [ours, theirs] = [make(candidate.length), make(candidate.length)];
+  const indices = new Uint32Array(candidate.length);
+  let finite = 0;
+  for (let i = 0; i < candidate.length; i++) {
+    const c = candidate[i]!;
+    const r = reference[i]!;
+    if (c - c === 0 && r - r === 0) {
+      ours[finite] = c;
+      theirs[finite] = r;
+      indices[finite++] = i;
+      continue;
+    }
+    if (Number.isNaN(c)) counts.nanInCandidate++;
+    else if (!Number.isFinite(c)) counts.infiniteInCandidate++;
+    if (Number.isNaN(r)) counts.nanInReference++;
+    else if (!Number.isFinite(r)) counts.infiniteInReference++;
+    if (Object.is(c, r)) counts.matching++;
+    else counts.mismatching++;
+  }
+  return { candidate: ours.subarray(0, finite), reference: theirs.subarray(0, finite), indices };
 }
 
 /** Squares of doubles beyond 1e154 are no doubles: the comparison of all numbers made small enough. */
-const shrunkComparison = ({ candidate, reference }: FloatPairs, tolerance: Tolerance): Comparison =>
+const shrunkComparison = (
+  { candidate, reference }: FloatPairs,
+  tolerance: Tolerance,
+  measure: MeasurePairs,
+): Comparison =>
   comparePairs(
     { candidate: scaledFloats(candidate, SHRUNK), reference: scaledFloats(reference, SHRUNK) },
     tolerance,
     'none',
+    undefined,
+    measure,
   );
 
 /** A comparison with the statistics that sums and squares make taken from that of the shrunk numbers. */

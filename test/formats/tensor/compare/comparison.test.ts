@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { buildAddon } from '../../../../scripts/build-native.mjs';
 import {
   type Comparison,
-  compareFloats,
   comparePairs,
+  fastestMeasure,
 } from '../../../../src/formats/tensor/compare/comparison.js';
-import { comparisonOf, fractionsOf } from '../../../../src/formats/tensor/compare/comparison-statistics.js';
 import { ErrorHistogram, type Histogram } from '../../../../src/formats/tensor/compare/error-histogram.js';
-import { quantilesInPlace } from '../../../../src/formats/tensor/compare/order-statistics.js';
-import { gatherAtOnce } from '../../../../src/formats/tensor/compare/plain-comparison.js';
+import { keyCount, quantilesOf } from '../../../../src/formats/tensor/compare/error-keys.js';
+import { measurePairs, SUM_SLOTS } from '../../../../src/formats/tensor/compare/pair-sums.js';
 import { WorstPairs } from '../../../../src/formats/tensor/compare/worst-pairs.js';
 import {
   type FloatArray,
@@ -22,6 +22,17 @@ import { openNpz } from '../../../../src/formats/tensor/npz.js';
 import { float32Values } from '../../../../src/formats/tensor/values.js';
 import { randomNumbers } from '../../../support/mutations.js';
 import { fixture } from '../fixtures.js';
+import {
+  compareFloats,
+  expectedComparison,
+  expectSame,
+  isQuantile,
+  sortedQuantile,
+} from './expected-comparison.js';
+
+beforeAll(async () => {
+  await buildAddon({ say: () => {} });
+});
 
 const tolerance = { absolute: 1e-3, relative: 1e-3 };
 
@@ -53,7 +64,8 @@ describe('comparison of floats', () => {
         const scale =
           statistic === 'deviation' ? Math.max(value, Math.abs(statistics.mean ?? 0) / 100) : Math.abs(value);
         const error = Math.abs((actual ?? Number.NaN) - value) / Math.max(1e-30, scale);
-        if (!(error < 2e-6)) expect({ part, statistic, actual }).toEqual({ part, statistic, actual: value });
+        const isNear = /median|p9/.test(statistic) ? isQuantile(actual ?? Number.NaN, value) : error < 2e-6;
+        if (!isNear) expect({ part, statistic, actual }).toEqual({ part, statistic, actual: value });
       }
     }
   });
@@ -103,11 +115,9 @@ describe('comparison of floats', () => {
   });
 });
 
-/** Every format that numbers are compared in, and how near sums of large tensors are to those of plain code. */
-const formats = [
-  { format: float32Format, near: 3e-6 },
-  { format: float64Format, near: 1e-12 },
-] as const;
+const formats = [{ format: float32Format }, { format: float64Format }] as const;
+/** How near sums are that differ by the order of additions. */
+const near = 1e-11;
 
 function floatsFrom(format: FloatFormat, length: number, element: (i: number) => number): FloatArray {
   const values = format.make(length);
@@ -115,7 +125,7 @@ function floatsFrom(format: FloatFormat, length: number, element: (i: number) =>
   return values;
 }
 
-describe.each(formats)('the kernel for large tensors of $format.name', ({ format, near }) => {
+describe.each(formats)('large tensors of $format.name', ({ format }) => {
   const random = randomNumbers(11);
   const noise = () => (random() + random() + random() - 1.5) * 1e-3;
 
@@ -153,32 +163,34 @@ describe.each(formats)('the kernel for large tensors of $format.name', ({ format
     ],
     ['nothing finite', 10_000, () => Number.NaN, () => 1],
     ['one outlier in a period', 64_000, () => 1, (r, i) => (i % 64 === 0 ? r + 1 : r + noise())],
-  ])('agrees with the plain way: %s', (_case, length, referenceAt, candidateAt) => {
-    const reference = floatsFrom(format, length, referenceAt);
-    const candidate = floatsFrom(format, length, (i) => candidateAt(reference[i]!, i));
-    const plain = comparisonOf(gatherAtOnce(candidate, reference, tolerance, fractionsOf('all')), tolerance);
-    expectSame(compareFloats(candidate, reference, tolerance, 'all'), plain, near);
-    const { median, p90, p99 } = compareFloats(candidate, reference, tolerance).relative;
-    expect([median, p90, p99]).toEqual([plain.relative.median, null, plain.relative.p99]);
-  });
+  ])(
+    'are compared by the definitions, with the addon as without: %s',
+    (_case, length, referenceAt, candidateAt) => {
+      const reference = floatsFrom(format, length, referenceAt);
+      const candidate = floatsFrom(format, length, (i) => candidateAt(reference[i]!, i));
+      const expected = expectedComparison(candidate, reference, tolerance);
+      const found = compareFloats(candidate, reference, tolerance, 'all', measurePairs);
+      expectSame(found, expected, near);
+      expectAlike(compareFloats(candidate, reference, tolerance, 'all', fastestMeasure()), found);
+      const { median, p90, p99 } = compareFloats(candidate, reference, tolerance).relative;
+      expect([median, p90, p99]).toEqual([found.relative.median, null, found.relative.p99]);
+    },
+  );
 });
 
-/** Sums agree as nearly as their format lets them, to a millionth in float32 blocks; everything else is the same number. */
-function expectSame(actual: Comparison, expected: Comparison, near: number): void {
-  const approximate = /mean|deviation|l2|cosineSimilarity|signalToNoise|peakSignalToNoise/;
-  const visit = (path: string, a: unknown, e: unknown) => {
-    if (typeof e === 'object' && e !== null) {
-      for (const key of Object.keys(e)) {
-        visit(`${path}.${key}`, (a as Record<string, unknown>)[key], (e as Record<string, unknown>)[key]);
-      }
-    } else if (approximate.test(path) && typeof e === 'number' && Number.isFinite(e)) {
-      // What comes from sums with cancellation is as exact as the terms are large.
-      const terms = /deviation/.test(path) ? 1e-4 : /(reference|candidate).mean/.test(path) ? 0.05 : 0;
-      const scale = Math.abs(e) + terms * Math.abs(expected.reference.max || 0) + near / 3000;
-      expect([path, Math.abs((a as number) - e) <= near * scale]).toEqual([path, true]);
-    } else expect([path, a]).toEqual([path, e]);
-  };
-  visit('', actual, expected);
+/** The addon's comparison: quantiles too are the same to the last bit. */
+function expectAlike(actual: Comparison, expected: Comparison): void {
+  expectSame(actual, expected, near);
+  const { NaN: unknown } = Number;
+  for (const side of ['absolute', 'relative'] as const) {
+    const bits = ({ median, p90, p95, p99 }: Comparison['absolute']) => [
+      median,
+      p90 ?? unknown,
+      p95 ?? unknown,
+      p99,
+    ];
+    expect(bits(actual[side])).toEqual(bits(expected[side]));
+  }
 }
 
 function histogramOf(candidate: FloatArray, reference: FloatArray, worst = new WorstPairs(0)): Histogram {
@@ -231,7 +243,7 @@ describe('histogram of errors', () => {
       'NaN and infinities in one chunk',
       (at: number) => (at === 40_000 ? Number.NaN : at === 40_001 ? Infinity : 1),
     ],
-  ])('of large tensors is that of plain code, and so are the worst pairs: %s', (_case, size) => {
+  ])('of large tensors counts every error, and the worst pairs are the largest: %s', (_case, size) => {
     const numbers = randomNumbers(5);
     const count = 100_003;
     for (const { format } of formats) {
@@ -241,40 +253,164 @@ describe('histogram of errors', () => {
         count,
         (at) => reference[at]! + size(at) * (numbers() < 0.5 ? 1 : numbers()),
       );
-      const [worst, plainWorst] = [new WorstPairs(5), new WorstPairs(5)];
-      const plain = new ErrorHistogram(plainWorst);
-      plain.show(candidate, reference, 0);
-      expect(histogramOf(candidate, reference, worst)).toEqual(plain.histogram());
-      expect(worst.list()).toEqual(plainWorst.list());
-      expect(plain.histogram().bins.length > 0 || plain.histogram().zeros === count).toBe(true);
+      const worst = new WorstPairs(5);
+      const histogram = histogramOf(candidate, reference, worst);
+      const errors = Array.from(candidate, (c, at) => format.round(Math.abs(c - reference[at]!)));
+      const odd = errors.filter((error) => !Number.isFinite(error)).length;
+      expect(histogram).toMatchObject({
+        zeros: errors.filter((error) => error === 0).length,
+        nonFinite: odd,
+      });
+      for (const [i, { from, to, count: binned }] of histogram.bins.entries())
+        expect(errors.filter((error) => error > 0 && error < to && (i === 0 || error >= from))).toHaveLength(
+          binned,
+        );
+      const sorted = errors.map((error) => (Number.isNaN(error) ? Infinity : error)).sort((x, y) => y - x);
+      expect(worst.list().map(({ error }) => format.round(error))).toEqual(
+        sorted.slice(0, 5).filter((error) => error > 0),
+      );
+      expect(histogram.bins.length > 0 || histogram.zeros === count).toBe(true);
     }
   });
 });
 
 describe('quantiles', () => {
-  it('are those of the sorted list, whatever the order and however many are the same', () => {
-    const list = fc.oneof(
-      fc.float32Array({ noNaN: true, minLength: 1, maxLength: 200 }),
-      fc
-        .array(fc.integer({ min: 0, max: 3 }), { minLength: 1, maxLength: 300 })
-        .map((a) => Float32Array.from(a)),
-    );
+  const list = fc.oneof(
+    fc.float32Array({ noNaN: true, min: 0, minLength: 1, maxLength: 200 }),
+    fc.float32Array({ noNaN: true, min: 0, max: 2 ** -120, minLength: 1, maxLength: 50 }),
+    fc.float64Array({ noNaN: true, min: 0, minLength: 1, maxLength: 200 }),
+    fc
+      .array(fc.integer({ min: 0, max: 3 }), { minLength: 1, maxLength: 300 })
+      .map((a) => Float32Array.from(a)),
+  );
+  const fractions = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { minLength: 1 });
+
+  it('are those of the sorted list or up to 1/256 larger, whatever the order and however many are the same', () => {
     fc.assert(
-      fc.property(
-        list,
-        fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { minLength: 1 }),
-        (values, quantiles) => {
-          const sorted = values.slice().sort();
-          const found = quantilesInPlace(values, quantiles);
-          quantiles.forEach((quantile, i) => {
-            const position = quantile * (sorted.length - 1);
-            const low = sorted[Math.floor(position)]!;
-            const high = sorted[Math.ceil(position)]!;
-            const between = low === high ? low : low + (high - low) * (position - Math.floor(position));
-            expect(found[i]! === between || (Number.isNaN(found[i]) && Number.isNaN(between))).toBe(true);
-          });
-        },
-      ),
+      fc.property(list, fractions, (errors, quantiles) => {
+        const format = errors instanceof Float64Array ? float64Format : float32Format;
+        const keys = new Float64Array(2 * keyCount(format));
+        measurePairs(
+          errors,
+          format.make(errors.length),
+          format.make(errors.length),
+          format.make(errors.length),
+          new Float64Array(SUM_SLOTS),
+          0,
+          0,
+          keys,
+          new Float64Array(0),
+        );
+        fc.pre(errors.every(Number.isFinite));
+        const sorted = Array.from(errors).sort((a, b) => a - b);
+        const found = quantilesOf(
+          keys.subarray(0, keys.length / 2),
+          format,
+          errors.length,
+          sorted.at(-1)!,
+          quantiles,
+        );
+        quantiles.forEach((quantile, i) => {
+          expect([quantile, found[i], isQuantile(found[i]!, sortedQuantile(sorted, quantile))]).toEqual([
+            quantile,
+            found[i],
+            true,
+          ]);
+        });
+      }),
     );
+  });
+
+  it('are exact where errors are small integers or powers of two, and at both ends', () => {
+    const errors = Float32Array.of(3, 0, 1, 2, 0.25, 100, 7);
+    const { absolute } = compareFloats(errors, new Float32Array(7), tolerance, { fraction: 1 });
+    expect(absolute).toMatchObject({ median: 2, asked: 100 });
+    expect(compareFloats(errors, new Float32Array(7), tolerance, { fraction: 0 }).absolute.asked).toBe(0);
+  });
+});
+
+/** Place and count of what is not zero in a table. */
+function nonZero(table: Float64Array): readonly (readonly [number, number])[] {
+  const found: [number, number][] = [];
+  for (let at = 0; at < table.length; at++) if (table[at] !== 0) found.push([at, table[at]!]);
+  return found;
+}
+
+describe('the addon', () => {
+  const odd = fc.constantFrom(
+    Number.NaN,
+    Infinity,
+    -Infinity,
+    0,
+    -0,
+    2 ** -149,
+    2 ** -1074,
+    3e38,
+    -3e38,
+    1e308,
+  );
+  const number = fc.oneof(
+    { weight: 9, arbitrary: fc.double({ noNaN: true, min: -1e3, max: 1e3 }) },
+    { weight: 1, arbitrary: odd },
+  );
+
+  it.each(formats)(
+    'measures a chunk of $format.name as the loop in TypeScript does, sums within 1e-12 of their terms',
+    ({ format }) => {
+      const addon = fastestMeasure();
+      expect(addon).not.toBe(measurePairs);
+      fc.assert(
+        fc.property(fc.array(fc.tuple(number, number), { maxLength: 70 }), fc.nat(2), (pairs, wanted) => {
+          const measured = [measurePairs, addon].map((measure) => {
+            const [candidate, reference] = [format.make(pairs.length), format.make(pairs.length)];
+            pairs.forEach(([c, r], i) => {
+              candidate[i] = c;
+              reference[i] = r;
+            });
+            const [absolute, relative] = [format.make(pairs.length), format.make(pairs.length)];
+            const sums = new Float64Array(SUM_SLOTS);
+            const keys = new Float64Array(wanted > 0 ? 2 * keyCount(format) : 0);
+            const octaves = new Float64Array(wanted > 1 ? 1 << format.exponentBits : 0);
+            const counted = measure(
+              candidate,
+              reference,
+              absolute,
+              relative,
+              sums,
+              1e-3,
+              1e-2,
+              keys,
+              octaves,
+            );
+            expect(counted).toBe([...candidate, ...reference].every(Number.isFinite));
+            const counts = [nonZero(keys), nonZero(octaves)];
+            return { sums, rest: counted ? { absolute, relative, counts } : counts };
+          });
+          const [plain, compiled] = measured;
+          expect(compiled!.rest).toEqual(plain!.rest);
+          // Only sums of numbers of either sign cancel; their terms are as large as the root of the squares.
+          for (let at = 0; at < SUM_SLOTS; at++) {
+            const [one, other] = [plain!.sums[at]!, compiled!.sums[at]!];
+            const size = Math.abs(one) + pairs.length * Math.sqrt(Math.max(plain!.sums[2]!, plain!.sums[6]!));
+            const near =
+              one === other ||
+              Math.abs(one - other) <= 1e-12 * size ||
+              (Number.isNaN(one) && Number.isNaN(other)) ||
+              size === Infinity;
+            expect([at, one, other, near]).toEqual([at, one, other, true]);
+          }
+        }),
+      );
+    },
+  );
+
+  it('refuses arrays that do not belong together', () => {
+    const [four, three] = [new Float32Array(4), new Float32Array(3)];
+    const [sums, none] = [new Float64Array(SUM_SLOTS), new Float64Array(0)];
+    const measure = fastestMeasure();
+    expect(() => measure(four, three, four, four, sums, 0, 0, none, none)).toThrow();
+    expect(() => measure(four, four, four, new Float64Array(4), sums, 0, 0, none, none)).toThrow();
+    expect(() => measure(four, four, four, four, none, 0, 0, none, none)).toThrow();
+    expect(() => measure(four, four, four, four, sums, 0, 0, sums, none)).toThrow();
   });
 });

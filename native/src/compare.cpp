@@ -1,0 +1,201 @@
+// A chunk of pairs of numbers measured as `measurePairs` of src/formats/tensor/compare/pair-sums.ts does, but for the order of additions. Plain loops that the
+// compiler makes vectors of; it may not contract a product and a sum, which would round once instead of twice (flags in scripts/build-native.mjs).
+#include "compare.hpp"
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "guarded.hpp"
+
+namespace trtforge {
+
+namespace {
+
+// Sums in so many parts that the compiler makes vectors of them.
+constexpr int kLanes = 4;
+// `sumSlots`, `KEY_FRACTION` and `ZERO_REFERENCE` there.
+constexpr std::size_t kPairSums = 19;
+constexpr int kKeyFraction = 8;
+constexpr double kZeroReference = 2.220446049250313e-16;
+
+template <class T>
+struct Side {
+  double sum = 0;
+  double squares = 0;
+  T min;
+  T max;
+};
+
+template <class T>
+Side<T> sideOf(const T* values, std::size_t count) {
+  double sums[kLanes] = {}, squares[kLanes] = {};
+  T mins[kLanes], maxs[kLanes];
+  for (int lane = 0; lane < kLanes; ++lane) {
+    mins[lane] = std::numeric_limits<T>::infinity();
+    maxs[lane] = -std::numeric_limits<T>::infinity();
+  }
+  const auto add = [&](int lane, T value) {
+    const double wide = value;
+    sums[lane] += wide;
+    squares[lane] += wide * wide;
+    mins[lane] = value < mins[lane] ? value : mins[lane];
+    maxs[lane] = value > maxs[lane] ? value : maxs[lane];
+  };
+  std::size_t at = 0;
+  for (; at + kLanes <= count; at += kLanes)
+    for (int lane = 0; lane < kLanes; ++lane) add(lane, values[at + lane]);
+  for (; at < count; ++at) add(0, values[at]);
+  Side<T> side{0, 0, mins[0], maxs[0]};
+  for (int lane = 0; lane < kLanes; ++lane) {
+    side.sum += sums[lane];
+    side.squares += squares[lane];
+    side.min = mins[lane] < side.min ? mins[lane] : side.min;
+    side.max = maxs[lane] > side.max ? maxs[lane] : side.max;
+  }
+  return side;
+}
+
+template <class T>
+struct ChunkOfPairs {
+  const T* candidate;
+  const T* reference;
+  // Both errors of each pair are written here.
+  T* absolute;
+  T* relative;
+  // Fewer than 2^32.
+  std::size_t count;
+  double* sums;
+  double absoluteTolerance;
+  double relativeTolerance;
+  // Counts of both errors by key, and of absolute errors by octave, that are added to; null where they are not requested.
+  double* absoluteKeys;
+  double* relativeKeys;
+  double* octaves;
+};
+
+template <class T>
+struct Pattern;
+template <>
+struct Pattern<float> {
+  using Bits = std::uint32_t;
+  static constexpr int kFraction = 23;
+  static constexpr std::size_t kExponents = 256;
+};
+template <>
+struct Pattern<double> {
+  using Bits = std::uint64_t;
+  static constexpr int kFraction = 52;
+  static constexpr std::size_t kExponents = 2048;
+};
+
+// Counts errors by the upper bits of their pattern: rounded up to kKeyFraction bits of the fraction for quantiles, cut to the exponent for octaves.
+template <class T, int kept, bool up>
+void countErrors(const T* errors, std::size_t count, double* counts) {
+  using Bits = typename Pattern<T>::Bits;
+  constexpr int dropped = Pattern<T>::kFraction - kept;
+  constexpr Bits added = up ? (Bits(1) << dropped) - 1 : 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    Bits bits;
+    std::memcpy(&bits, &errors[i], sizeof bits);
+    counts[(bits + added) >> dropped] += 1;
+  }
+}
+
+// False, with nothing counted, where a number is not finite.
+template <class T>
+bool measurePairs(const ChunkOfPairs<T>& chunk) {
+  const T* __restrict const candidate = chunk.candidate;
+  const T* __restrict const reference = chunk.reference;
+  T* __restrict const absolute = chunk.absolute;
+  T* __restrict const relative = chunk.relative;
+  const std::size_t count = chunk.count;
+  std::vector<T> excesses(count);
+  T* __restrict const beyond = excesses.data();
+  const T allowed = static_cast<T>(chunk.absoluteTolerance);
+  const T slope = static_cast<T>(chunk.relativeTolerance);
+  std::uint32_t outside = 0, beyondBoth = 0, zeros = 0, odd = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const T size = std::fabs(reference[i]);
+    const T error = std::fabs(candidate[i] - reference[i]);
+    const T ratio = error / (size == 0 ? static_cast<T>(kZeroReference) : size);
+    const T excess = error - slope * size;
+    absolute[i] = error;
+    relative[i] = ratio;
+    beyond[i] = excess;
+    outside += excess > allowed ? 1 : 0;
+    beyondBoth += (error > allowed ? 1 : 0) & (ratio > slope ? 1 : 0);
+    zeros += error == 0 ? 1 : 0;
+    odd += (candidate[i] - candidate[i] == 0 ? 0 : 1) | (reference[i] - reference[i] == 0 ? 0 : 1);
+  }
+  if (odd > 0) return false;
+  const Side<T> ours = sideOf(candidate, count);
+  const Side<T> theirs = sideOf(reference, count);
+  const Side<T> errors = sideOf(absolute, count);
+  const Side<T> ratios = sideOf(relative, count);
+  // In the order of `sumSlots` in pair-sums.ts.
+  const double sums[kPairSums] = {
+      static_cast<double>(count), ours.sum, ours.squares, ours.min, ours.max, theirs.sum, theirs.squares, theirs.min, theirs.max,
+      errors.sum, errors.squares, errors.max, ratios.sum, ratios.squares, ratios.max, sideOf(excesses.data(), count).max,
+      static_cast<double>(outside), static_cast<double>(beyondBoth), static_cast<double>(zeros)};
+  std::memcpy(chunk.sums, sums, sizeof sums);
+  if (chunk.absoluteKeys != nullptr) {
+    countErrors<T, kKeyFraction, true>(absolute, count, chunk.absoluteKeys);
+    countErrors<T, kKeyFraction, true>(relative, count, chunk.relativeKeys);
+  }
+  if (chunk.octaves != nullptr) countErrors<T, 0, false>(absolute, count, chunk.octaves);
+  return true;
+}
+
+// The binding.
+
+struct View {
+  napi_typedarray_type type;
+  std::size_t length;
+  void* data;
+};
+
+View viewOf(napi_env env, napi_value value) {
+  View view;
+  js::check(env, napi_get_typedarray_info(env, value, &view.type, &view.length, &view.data, nullptr, nullptr));
+  return view;
+}
+
+double numberOf(napi_env env, napi_value value) {
+  double number;
+  js::check(env, napi_get_value_double(env, value, &number));
+  return number;
+}
+
+template <class T>
+bool measureViews(const std::array<View, 4>& numbers, const View& sums, double absoluteTolerance, double relativeTolerance, const View& keys, const View& octaves) {
+  const std::size_t count = numbers[0].length;
+  const std::size_t tables = Pattern<T>::kExponents << kKeyFraction;
+  bool fits = sums.type == napi_float64_array && sums.length == kPairSums && count <= std::numeric_limits<std::uint32_t>::max();
+  for (const View& view : numbers) fits = fits && view.type == numbers[0].type && view.length >= count;
+  fits = fits && keys.type == napi_float64_array && (keys.length == 0 || keys.length == 2 * tables);
+  fits = fits && octaves.type == napi_float64_array && (octaves.length == 0 || octaves.length == Pattern<T>::kExponents);
+  if (!fits) throw Failure("TF_INTERNAL", "The arrays of a comparison do not belong together.");
+  const auto table = [](const View& view) { return view.length == 0 ? nullptr : static_cast<double*>(view.data); };
+  double* const absoluteKeys = table(keys);
+  return measurePairs(ChunkOfPairs<T>{static_cast<const T*>(numbers[0].data), static_cast<const T*>(numbers[1].data), static_cast<T*>(numbers[2].data),
+                                      static_cast<T*>(numbers[3].data), count, static_cast<double*>(sums.data), absoluteTolerance, relativeTolerance,
+                                      absoluteKeys, absoluteKeys == nullptr ? nullptr : absoluteKeys + tables, table(octaves)});
+}
+
+}  // namespace
+
+napi_value measurePairsExport(napi_env env, napi_callback_info info) {
+  const auto values = argumentsOf<9>(env, info);
+  const auto view = [&](std::size_t at) { return viewOf(env, values[at]); };
+  const std::array<View, 4> numbers = {view(0), view(1), view(2), view(3)};
+  const auto measure = numbers[0].type == napi_float64_array ? measureViews<double> : measureViews<float>;
+  if (numbers[0].type != napi_float64_array && numbers[0].type != napi_float32_array) throw Failure("TF_INTERNAL", "A comparison is of float32 or float64.");
+  napi_value result;
+  js::check(env, napi_get_boolean(env, measure(numbers, view(4), numberOf(env, values[5]), numberOf(env, values[6]), view(7), view(8)), &result));
+  return result;
+}
+
+}  // namespace trtforge
