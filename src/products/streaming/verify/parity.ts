@@ -12,11 +12,10 @@ import type {
   ParityResult,
   ParitySpread,
 } from '../compare/result-schema.js';
-import type { ChunkOutcome, StreamOutcome } from '../compare/stream-outcome.js';
+import { type ChunkOutcome, type StreamOutcome, timesOfStream } from '../compare/stream-outcome.js';
 import type { StreamTask } from '../compare/task-schema.js';
 import { explain } from '../explain/explain-difference.js';
 import { reasonsOfTask } from '../task/sentences.js';
-import { timesOfStream } from './profile-times.js';
 import { parityCommand } from './repeat.js';
 
 /** What a run over a stream gave, beside its chunks. */
