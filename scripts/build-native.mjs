@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { availableParallelism } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { readTables, slotsHeader } from '../native/abi/slots-header.mjs';
 
@@ -40,7 +40,9 @@ export async function buildAddon({
   const objects = `${output}.objects`;
   mkdirSync(objects, { recursive: true });
   writeFileSync(join(objects, 'slots.h'), header);
-  const nodeHeaders = createRequire(import.meta.url)('node-api-headers').include_dir;
+  const require = createRequire(import.meta.url);
+  const nodeHeaders = require('node-api-headers').include_dir;
+  const napiHeaders = dirname(require.resolve('node-addon-api/package.json'));
   const common = [
     '-std=c++17',
     '-fPIC',
@@ -48,6 +50,7 @@ export async function buildAddon({
     '-Wall',
     '-Wextra',
     '-DNAPI_VERSION=8',
+    '-DNODE_ADDON_API_CPP_EXCEPTIONS',
     '-DNODE_GYP_MODULE_NAME=trtforge',
     ...flags,
   ];
@@ -58,6 +61,8 @@ export async function buildAddon({
     compile(compiler, [
       ...common,
       ...(file === 'compare.cpp' ? NUMERIC : []),
+      '-isystem',
+      napiHeaders,
       `-I${nodeHeaders}`,
       `-I${objects}`,
       '-c',

@@ -1,16 +1,13 @@
 // The exports of the addon: requests in, plain data out. Types of both sides: src/tensorrt/addon/addon.ts.
 #include <dlfcn.h>
-#include <node_api.h>
+#include <napi.h>
 
 #include "build.hpp"
 #include "compare.hpp"
-#include "gpu_state_bindings.hpp"
 #include "engine_bindings.hpp"
 #include "gpus.hpp"
-#include "guarded.hpp"
-#include "javascript.hpp"
 #include "job.hpp"
-#include "measure_bindings.hpp"
+#include "values.hpp"
 
 namespace trtforge {
 
@@ -43,50 +40,37 @@ BuildRequest buildRequest(const Reader& from) {
   return request;
 }
 
-napi_value tensorValue(napi_env env, const TensorFacts& tensor) {
+Napi::Value tensorValue(Napi::Env env, const TensorFacts& tensor) {
   return Writer(env).set("name", tensor.name).set("dtype", tensor.dtype).set("shape", js::array(env, tensor.shape)).value();
 }
 
-class BuildWork : public Work {
- public:
-  explicit BuildWork(BuildRequest request) : request_(std::move(request)) {}
-  void run(Listener& listener) override { result_ = build(request_, listener); }
-  napi_value answer(napi_env env) override {
-    const auto tensors = [env](const std::vector<TensorFacts>& all) {
-      return js::array(env, all, [env](const TensorFacts& tensor) { return tensorValue(env, tensor); });
-    };
-    return Writer(env)
-        .set("buildMs", result_.buildMs)
-        .set("bytes", result_.bytes)
-        .set("libraryVersion", result_.libraryVersion)
-        .set("layers", result_.layers)
-        .set("inputs", tensors(result_.inputs))
-        .set("outputs", tensors(result_.outputs))
-        .set("timingCache", result_.timingCache)
-        .value();
-  }
-
- private:
-  BuildRequest request_;
-  BuildResult result_;
-};
-
-std::vector<napi_value> arguments(napi_env env, napi_callback_info info, std::size_t count) {
-  std::vector<napi_value> values(count);
-  js::check(env, napi_get_cb_info(env, info, &count, values.data(), nullptr, nullptr));
-  return values;
-}
-
-napi_value buildExport(napi_env env, napi_callback_info info) {
-  const auto values = arguments(env, info, 2);
-  const Reader request(env, values[0]);
-  return startJob(env, "trtforge:build", std::make_unique<BuildWork>(buildRequest(request)), values[1], request["verbose"].boolean());
-}
-
-napi_value probeExport(napi_env env, napi_callback_info info) {
-  const InferenceLibrary& library = inferenceLibrary(Reader(env, arguments(env, info, 1)[0]).text());
-  const Generation generation = library.generation();
+Napi::Value resultValue(Napi::Env env, const BuildResult& result) {
+  const auto tensors = [env](const std::vector<TensorFacts>& all) {
+    return js::array(env, all, [env](const TensorFacts& tensor) { return tensorValue(env, tensor); });
+  };
   return Writer(env)
+      .set("buildMs", result.buildMs)
+      .set("bytes", result.bytes)
+      .set("libraryVersion", result.libraryVersion)
+      .set("layers", result.layers)
+      .set("inputs", tensors(result.inputs))
+      .set("outputs", tensors(result.outputs))
+      .set("timingCache", result.timingCache)
+      .value();
+}
+
+Napi::Value buildExport(const Napi::CallbackInfo& info) {
+  const Reader from(info[0]);
+  const auto work = [request = buildRequest(from)](Listener& listener) -> Answer {
+    return [result = build(request, listener)](Napi::Env env) { return resultValue(env, result); };
+  };
+  return startTask(info.Env(), "trtforge:build", work, Reader(info[1]).function(), from["verbose"].boolean());
+}
+
+Napi::Value probeExport(const Napi::CallbackInfo& info) {
+  const InferenceLibrary& library = inferenceLibrary(Reader(info[0]).text());
+  const Generation generation = library.generation();
+  return Writer(info.Env())
       .set("product", library.rtx() ? "tensorrt-rtx" : "tensorrt")
       .set("version", library.version())
       .set("code", library.code())
@@ -94,7 +78,8 @@ napi_value probeExport(napi_env env, napi_callback_info info) {
       .value();
 }
 
-napi_value gpusExport(napi_env env, napi_callback_info) {
+Napi::Value gpusExport(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
   const GpuList list = listGpus();
   const auto gpus = js::array(env, list.gpus, [env](const Gpu& gpu) {
     return Writer(env)
@@ -120,21 +105,16 @@ void stayLoaded() {
   if (dladdr(reinterpret_cast<void*>(&stayLoaded), &info) != 0) dlopen(info.dli_fname, RTLD_NOW | RTLD_NODELETE);
 }
 
-napi_value initialise(napi_env env, napi_value exports) {
+Napi::Object initialise(Napi::Env, Napi::Object exports) {
   stayLoaded();
-  const auto add = [&](const char* name, napi_callback function) {
-    napi_value value;
-    js::check(env, napi_create_function(env, name, NAPI_AUTO_LENGTH, function, nullptr, &value));
-    js::check(env, napi_set_named_property(env, exports, name, value));
-  };
-  add("build", guarded<buildExport>);
-  add("probe", guarded<probeExport>);
-  add("gpus", guarded<gpusExport>);
-  addEngineExports(add);
-  addCallExports(add);
-  add("gpuState", guarded<gpuStateExport>);
-  add("measure", guarded<measureExport>);
-  add("measurePairs", guarded<measurePairsExport>);
+  js::add<buildExport>(exports, "build");
+  js::add<probeExport>(exports, "probe");
+  js::add<gpusExport>(exports, "gpus");
+  addEngineExports(exports);
+  addCallExports(exports);
+  addMeasureExport(exports);
+  addGpuStateExport(exports);
+  addCompareExport(exports);
   return exports;
 }
 
@@ -142,4 +122,4 @@ napi_value initialise(napi_env env, napi_value exports) {
 
 }  // namespace trtforge
 
-NAPI_MODULE_INIT() { return trtforge::initialise(env, exports); }
+NAPI_MODULE_INIT() { return Napi::RegisterModule(env, exports, trtforge::initialise); }

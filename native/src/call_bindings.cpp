@@ -5,17 +5,17 @@
 #include "completions.hpp"
 #include "copy_threads.hpp"
 #include "engine_bindings.hpp"
-#include "guarded.hpp"
 #include "handles.hpp"
 #include "job.hpp"
+#include "values.hpp"
 
 namespace trtforge {
 
 // A run on the context's own thread, and its promise.
 class RunJob : public Completion {
  public:
-  RunJob(napi_env env, napi_value* promise, std::shared_ptr<CallHandle> handle, std::uint32_t id)
-      : Completion(env, promise), call(handle->call), handle_(std::move(handle)), id_(id) {}
+  RunJob(Napi::Env env, std::shared_ptr<CallHandle> handle, std::uint32_t id)
+      : Completion(env), call(handle->call), handle_(std::move(handle)), id_(id) {}
 
   // The call stays open until the run is over.
   void enlist() { handle_->runs[id_] = this; }
@@ -96,7 +96,7 @@ std::vector<InputShape> shapesOf(const Reader& from) {
   return shapes;
 }
 
-CallRequest callRequest(napi_env env, const Reader& from) {
+CallRequest callRequest(const Reader& from) {
   CallRequest request;
   request.shapes = shapesOf(from["shapes"]);
   request.graph = from["graph"].boolean();
@@ -104,7 +104,7 @@ CallRequest callRequest(napi_env env, const Reader& from) {
     BindingRequest binding;
     binding.name = one["name"].text();
     if (!one["memory"].isNull()) {
-      binding.memory = handleOf<MemoryHandle>(env, one["memory"].value()).open();
+      binding.memory = handleOf<MemoryHandle>(one["memory"].value())->open();
       const std::int64_t offset = one["offset"].integer();
       if (offset < 0) throw Failure("TF_SESSION_INPUT", "The memory given for " + binding.name + " begins at a negative byte.");
       binding.offset = static_cast<std::size_t>(offset);
@@ -114,23 +114,24 @@ CallRequest callRequest(napi_env env, const Reader& from) {
   return request;
 }
 
-napi_value outputsValue(napi_env env, const std::vector<OutputShape>& outputs) {
+Napi::Value outputsValue(Napi::Env env, const std::vector<OutputShape>& outputs) {
   return js::array(env, outputs, [env](const OutputShape& output) {
     return Writer(env)
         .set("name", output.name)
-        .set("shape", output.shape.has_value() ? js::array(env, *output.shape) : js::nullValue(env))
+        .set("shape", output.shape.has_value() ? Napi::Value(js::array(env, *output.shape)) : env.Null())
         .set("bytes", output.bytes)
         .value();
   });
 }
 
-napi_value contextOutputsExport(napi_env env, napi_callback_info info) {
-  const auto [handle, shapes] = argumentsOf<2>(env, info);
-  return outputsValue(env, handleOf<ContextHandle>(env, handle).open().outputsFor(shapesOf(Reader(env, shapes))));
+Napi::Value contextOutputsExport(const Napi::CallbackInfo& info) {
+  const Napi::Value handle = info[0];
+  const Napi::Value shapes = info[1];
+  return outputsValue(info.Env(), handleOf<ContextHandle>(handle)->open().outputsFor(shapesOf(Reader(shapes))));
 }
 
 // The call as JavaScript keeps it: `slots` in the order of their numbers.
-napi_value preparedValue(napi_env env, const std::shared_ptr<CallHandle>& handle) {
+Napi::Value preparedValue(Napi::Env env, const std::shared_ptr<CallHandle>& handle) {
   const Call& call = handle->open();
   const auto slot = [env](const Slotted& one) {
     return Writer(env).set("name", one.name).set("input", one.input).set("bytes", static_cast<std::int64_t>(one.bytes)).set("pinned", one.host != nullptr).set("dependsOnData", one.allocator != nullptr).value();
@@ -144,16 +145,16 @@ napi_value preparedValue(napi_env env, const std::shared_ptr<CallHandle>& handle
       .value();
 }
 
-napi_value prepareCallExport(napi_env env, napi_callback_info info) {
-  const auto [value, request] = argumentsOf<2>(env, info);
-  const auto owner = sharedHandleOf<ContextHandle>(env, value);
+Napi::Value prepareCallExport(const Napi::CallbackInfo& info) {
+  const Napi::Value value = info[0];
+  const Napi::Value request = info[1];
+  const auto owner = handleOf<ContextHandle>(value);
   (void)owner->open();
-  return startTask(env, "trtforge:prepare", [owner, context = owner->context, request = callRequest(env, Reader(env, request))](Listener&) -> Answer {
+  return startTask(info.Env(), "trtforge:prepare", [owner, context = owner->context, request = callRequest(Reader(request))](Listener&) -> Answer {
     const auto call = Call::prepare(context, request);
-    return [owner, call](napi_env env) {
+    return [owner, call](Napi::Env env) {
       if (owner->context == nullptr) throw Failure("TF_SESSION_CLOSED", "The context was closed while a call was prepared.");
       auto handle = std::make_shared<CallHandle>();
-      handle->env = env;
       handle->call = call;
       handle->buffers.resize(call->slots().size());
       owner->add(handle);
@@ -167,89 +168,78 @@ int slotNumber(const Call& call, std::int64_t number) {
   return static_cast<int>(number);
 }
 
-napi_value callBufferExport(napi_env env, napi_callback_info info) {
-  const auto [value, number] = argumentsOf<2>(env, info);
-  auto& handle = handleOf<CallHandle>(env, value);
-  const auto slot = static_cast<std::size_t>(slotNumber(handle.open(), Reader(env, number).integer()));
+Napi::Value callBufferExport(const Napi::CallbackInfo& info) {
+  const Napi::Value value = info[0];
+  const Napi::Value number = info[1];
+  auto& handle = *handleOf<CallHandle>(value);
+  const auto slot = static_cast<std::size_t>(slotNumber(handle.open(), Reader(number).integer()));
   const Slotted& slotted = handle.open().slots()[slot];
   if (slotted.host == nullptr) throw Failure("TF_SESSION_INPUT", slotted.name + " has no pinned memory: it is bound to device memory, or its shape depends on the data.");
   CallHandle::Buffer& buffer = handle.buffers[slot];
-  napi_value array = nullptr;
-  if (buffer.reference != nullptr) {
-    js::check(env, napi_get_reference_value(env, buffer.reference, &array));
-    return array;
-  }
-  auto* memory = new std::shared_ptr<cuda::HostBlock>(slotted.host);
-  const auto release = [](napi_env, void*, void* hint) { delete static_cast<std::shared_ptr<cuda::HostBlock>*>(hint); };
-  if (napi_create_external_arraybuffer(env, slotted.host->get(), slotted.bytes, release, memory, &array) != napi_ok) {
-    delete memory;
-    throw Failure("TF_INTERNAL", "This JavaScript engine takes no memory from outside.");
-  }
-  js::check(env, napi_create_reference(env, array, 1, &buffer.reference));
-  buffer.memory = memory;
+  if (!buffer.array.IsEmpty()) return buffer.array.Value();
+  using Memory = std::shared_ptr<cuda::HostBlock>;
+  auto memory = std::make_unique<Memory>(slotted.host);
+  const auto array = Napi::ArrayBuffer::New(info.Env(), slotted.host->get(), slotted.bytes, [](Napi::Env, void*, Memory* held) { delete held; }, memory.get());
+  buffer.memory = memory.release();
+  buffer.array = Napi::Reference<Napi::ArrayBuffer>::New(array, 1);
   return array;
 }
 
 // A list of slot numbers and views in turns.
-std::vector<HostView> viewsOf(napi_env env, const Call& call, napi_value list, bool inputs, std::vector<napi_value>* given) {
-  std::uint32_t length = 0;
-  js::check(env, napi_get_array_length(env, list, &length));
+std::vector<HostView> viewsOf(const Call& call, const Napi::Value& list, bool inputs, RunJob* run = nullptr) {
+  const std::vector<Reader> items = Reader(list).elements();
   std::vector<HostView> views;
-  views.reserve(length / 2);
-  for (std::uint32_t i = 0; i + 1 < length; i += 2) {
-    napi_value number, view;
-    js::check(env, napi_get_element(env, list, i, &number));
-    js::check(env, napi_get_element(env, list, i + 1, &view));
-    const int slot = slotNumber(call, Reader(env, number).integer());
+  views.reserve(items.size() / 2);
+  for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
+    const int slot = slotNumber(call, items[i].integer());
     const Slotted& slotted = call.slots()[static_cast<std::size_t>(slot)];
-    const js::Bytes bytes = js::bytesOf(env, view);
+    const js::Bytes bytes = js::bytesOf(items[i + 1].value());
     if (slotted.host == nullptr || slotted.input != inputs) throw Failure("TF_SESSION_INPUT", slotted.name + " takes no bytes from, and gives none to, JavaScript's memory in this call.");
     if (bytes.size != slotted.bytes)
       throw Failure("TF_SESSION_INPUT", slotted.name + " has " + std::to_string(slotted.bytes) + " bytes, and " + std::to_string(bytes.size) + " were given.");
-    if (given != nullptr) given->push_back(view);
+    if (run != nullptr) run->keep(items[i + 1].value());
     views.push_back({slot, bytes.data});
   }
   return views;
 }
 
 // Runs posted before are over first, so that runs stay in order.
-Call& readyCall(napi_env env, napi_value handle) {
-  Call& call = handleOf<CallHandle>(env, handle).open();
+Call& readyCall(const Napi::Value& handle) {
+  Call& call = handleOf<CallHandle>(handle)->open();
   Worker& worker = call.context()->worker();
   if (!worker.idle()) worker.drain();
   return call;
 }
 
-napi_value callLaunchExport(napi_env env, napi_callback_info info) {
-  const auto [handle] = argumentsOf<1>(env, info);
-  readyCall(env, handle).run({}, {});
-  return nullptr;
+Napi::Value callLaunchExport(const Napi::CallbackInfo& info) {
+  const Napi::Value handle = info[0];
+  readyCall(handle).run({}, {});
+  return info.Env().Undefined();
 }
 
-napi_value callRunSyncExport(napi_env env, napi_callback_info info) {
-  const auto [handle, inputs, outputs] = argumentsOf<3>(env, info);
-  Call& call = readyCall(env, handle);
-  call.run(viewsOf(env, call, inputs, true, nullptr), viewsOf(env, call, outputs, false, nullptr));
-  return nullptr;
+Napi::Value callRunSyncExport(const Napi::CallbackInfo& info) {
+  const Napi::Value handle = info[0];
+  const Napi::Value inputs = info[1];
+  const Napi::Value outputs = info[2];
+  Call& call = readyCall(handle);
+  call.run(viewsOf(call, inputs, true), viewsOf(call, outputs, false));
+  return info.Env().Undefined();
 }
 
-napi_value callRunExport(napi_env env, napi_callback_info info) {
-  const auto [value, number, inputs, outputs] = argumentsOf<4>(env, info);
-  const auto handle = sharedHandleOf<CallHandle>(env, value);
+std::uint32_t runNumber(const Napi::Value& value) { return static_cast<std::uint32_t>(Reader(value).integer()); }
+
+Napi::Value callRunExport(const Napi::CallbackInfo& info) {
+  const auto handle = handleOf<CallHandle>(info[0]);
   const Call& call = handle->open();
-  std::uint32_t id = 0;
-  js::check(env, napi_get_value_uint32(env, number, &id));
-  napi_value promise = nullptr;
-  auto from = viewsOf(env, call, inputs, true, nullptr);
-  std::vector<napi_value> views;
-  auto to = viewsOf(env, call, outputs, false, &views);
-  Completions& completions = Completions::of(env);
-  auto run = std::make_unique<RunJob>(env, &promise, handle, id);
-  run->outputs = std::move(to);
-  for (napi_value view : views) run->keep(view);
+  const std::uint32_t id = runNumber(info[1]);
+  auto from = viewsOf(call, info[2], true);
+  Completions& completions = Completions::of(info.Env());
+  auto run = std::make_unique<RunJob>(info.Env(), handle, id);
+  run->outputs = viewsOf(call, info[3], false, run.get());
   run->take(std::move(from));
   run->enlist();
   completions.begin();
+  const Napi::Promise promise = run->promise();
   call.context()->worker().post([run = run.release(), &completions] {
     run->run();
     completions.end(run);
@@ -257,49 +247,48 @@ napi_value callRunExport(napi_env env, napi_callback_info info) {
   return promise;
 }
 
-napi_value callCancelExport(napi_env env, napi_callback_info info) {
-  const auto [value, number] = argumentsOf<2>(env, info);
-  std::uint32_t id = 0;
-  js::check(env, napi_get_value_uint32(env, number, &id));
-  auto& runs = handleOf<CallHandle>(env, value).runs;
-  if (const auto run = runs.find(id); run != runs.end()) run->second->cancelled = true;
-  return nullptr;
+Napi::Value callCancelExport(const Napi::CallbackInfo& info) {
+  auto& runs = handleOf<CallHandle>(info[0])->runs;
+  if (const auto run = runs.find(runNumber(info[1])); run != runs.end()) run->second->cancelled = true;
+  return info.Env().Undefined();
 }
 
-napi_value callLastShapesExport(napi_env env, napi_callback_info info) {
-  const auto [handle] = argumentsOf<1>(env, info);
-  const Call& call = readyCall(env, handle);
+Napi::Value callLastShapesExport(const Napi::CallbackInfo& info) {
+  const Napi::Value handle = info[0];
+  const Call& call = readyCall(handle);
   std::vector<const Slotted*> known;
   for (const Slotted& slot : call.slots())
     if (slot.allocator != nullptr && slot.allocator->known()) known.push_back(&slot);
+  const Napi::Env env = info.Env();
   return js::array(env, known, [env](const Slotted* slot) { return Writer(env).set("name", slot->name).set("shape", js::array(env, slot->allocator->shape())).value(); });
 }
 
-napi_value callReadOutputExport(napi_env env, napi_callback_info info) {
-  const auto [handle, name] = argumentsOf<2>(env, info);
-  const std::vector<char> bytes = readyCall(env, handle).readOutput(Reader(env, name).text());
-  return js::arrayBuffer(env, bytes.data(), bytes.size());
+Napi::Value callReadOutputExport(const Napi::CallbackInfo& info) {
+  const Napi::Value handle = info[0];
+  const Napi::Value name = info[1];
+  const std::vector<char> bytes = readyCall(handle).readOutput(Reader(name).text());
+  return js::arrayBuffer(info.Env(), bytes);
 }
 
-napi_value callCloseExport(napi_env env, napi_callback_info info) {
-  const auto [handle] = argumentsOf<1>(env, info);
-  handleOf<CallHandle>(env, handle).close();
-  return nullptr;
+Napi::Value callCloseExport(const Napi::CallbackInfo& info) {
+  const Napi::Value handle = info[0];
+  handleOf<CallHandle>(handle)->close();
+  return info.Env().Undefined();
 }
 
 }  // namespace
 
-void addCallExports(const AddExport& add) {
-  add("contextOutputs", guarded<contextOutputsExport>);
-  add("prepareCall", guarded<prepareCallExport>);
-  add("callBuffer", guarded<callBufferExport>);
-  add("callLaunch", guarded<callLaunchExport>);
-  add("callRunSync", guarded<callRunSyncExport>);
-  add("callRun", guarded<callRunExport>);
-  add("callCancel", guarded<callCancelExport>);
-  add("callLastShapes", guarded<callLastShapesExport>);
-  add("callReadOutput", guarded<callReadOutputExport>);
-  add("callClose", guarded<callCloseExport>);
+void addCallExports(Napi::Object& exports) {
+  js::add<contextOutputsExport>(exports, "contextOutputs");
+  js::add<prepareCallExport>(exports, "prepareCall");
+  js::add<callBufferExport>(exports, "callBuffer");
+  js::add<callLaunchExport>(exports, "callLaunch");
+  js::add<callRunSyncExport>(exports, "callRunSync");
+  js::add<callRunExport>(exports, "callRun");
+  js::add<callCancelExport>(exports, "callCancel");
+  js::add<callLastShapesExport>(exports, "callLastShapes");
+  js::add<callReadOutputExport>(exports, "callReadOutput");
+  js::add<callCloseExport>(exports, "callClose");
 }
 
 }  // namespace trtforge

@@ -2,13 +2,14 @@
 // compiler makes vectors of; it may not contract a product and a sum, which would round once instead of twice (flags in scripts/build-native.mjs).
 #include "compare.hpp"
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
 #include <vector>
 
-#include "guarded.hpp"
+#include "values.hpp"
 
 namespace trtforge {
 
@@ -157,16 +158,10 @@ struct View {
   void* data;
 };
 
-View viewOf(napi_env env, napi_value value) {
-  View view;
-  js::check(env, napi_get_typedarray_info(env, value, &view.type, &view.length, &view.data, nullptr, nullptr));
-  return view;
-}
-
-double numberOf(napi_env env, napi_value value) {
-  double number;
-  js::check(env, napi_get_value_double(env, value, &number));
-  return number;
+View viewOf(const Napi::Value& value) {
+  if (!value.IsTypedArray()) throw Failure("TF_INTERNAL", "A comparison is of typed arrays.");
+  const auto array = value.As<Napi::TypedArray>();
+  return {array.TypedArrayType(), array.ElementLength(), js::bytesOf(value).data};
 }
 
 template <class T>
@@ -185,17 +180,18 @@ bool measureViews(const std::array<View, 4>& numbers, const View& sums, double a
                                       absoluteKeys, absoluteKeys == nullptr ? nullptr : absoluteKeys + tables, table(octaves)});
 }
 
+Napi::Value measurePairsExport(const Napi::CallbackInfo& info) {
+  const auto view = [&](std::size_t at) { return viewOf(info[at]); };
+  const std::array<View, 4> numbers = {view(0), view(1), view(2), view(3)};
+  const auto type = numbers[0].type;
+  if (type != napi_float64_array && type != napi_float32_array) throw Failure("TF_INTERNAL", "A comparison is of float32 or float64.");
+  const auto measure = type == napi_float64_array ? measureViews<double> : measureViews<float>;
+  return Napi::Boolean::New(info.Env(),
+                            measure(numbers, view(4), js::Reader(info[5]).number(), js::Reader(info[6]).number(), view(7), view(8)));
+}
+
 }  // namespace
 
-napi_value measurePairsExport(napi_env env, napi_callback_info info) {
-  const auto values = argumentsOf<9>(env, info);
-  const auto view = [&](std::size_t at) { return viewOf(env, values[at]); };
-  const std::array<View, 4> numbers = {view(0), view(1), view(2), view(3)};
-  const auto measure = numbers[0].type == napi_float64_array ? measureViews<double> : measureViews<float>;
-  if (numbers[0].type != napi_float64_array && numbers[0].type != napi_float32_array) throw Failure("TF_INTERNAL", "A comparison is of float32 or float64.");
-  napi_value result;
-  js::check(env, napi_get_boolean(env, measure(numbers, view(4), numberOf(env, values[5]), numberOf(env, values[6]), view(7), view(8)), &result));
-  return result;
-}
+void addCompareExport(Napi::Object& exports) { js::add<measurePairsExport>(exports, "measurePairs"); }
 
 }  // namespace trtforge

@@ -1,10 +1,10 @@
 // Comparison of numbers.
 #pragma once
-#include <node_api.h>
+#include <napi.h>
 
 namespace trtforge {
 
-// `MeasurePairs` of src/formats/tensor/compare/pair-sums.ts.
-napi_value measurePairsExport(napi_env env, napi_callback_info info);
+// Adds `measurePairs`: `MeasurePairs` of src/formats/tensor/compare/pair-sums.ts.
+void addCompareExport(Napi::Object& exports);
 
 }  // namespace trtforge

@@ -1,6 +1,6 @@
 // Promises of runs that end on a context's thread, settled on the event loop through one thread-safe function for all of an environment.
 #pragma once
-#include <node_api.h>
+#include <napi.h>
 
 #include <optional>
 #include <vector>
@@ -12,12 +12,13 @@ namespace trtforge {
 // A promise, and what must not be collected before it settles. Made and destroyed on the event loop.
 class Completion {
  public:
-  Completion(napi_env env, napi_value* promise);
+  explicit Completion(Napi::Env env) : deferred_(Napi::Promise::Deferred::New(env)) {}
   virtual ~Completion();
   Completion(const Completion&) = delete;
   Completion& operator=(const Completion&) = delete;
 
-  void keep(napi_value value);
+  Napi::Promise promise() const { return deferred_.Promise(); }
+  void keep(const Napi::Value& value) { kept_.push_back(Napi::Persistent(value.As<Napi::Object>())); }
   // Set on any thread before `Completions::end`.
   std::optional<Failure> failure;
 
@@ -25,29 +26,30 @@ class Completion {
   friend class Completions;
   // Called on the event loop, just before the promise settles.
   virtual void settled() {}
-  void resolve();
+  // The environment has gone, and with it the promise and what was kept for it.
+  void abandon();
 
-  napi_env env_;
-  napi_deferred deferred_ = nullptr;
-  std::vector<napi_ref> kept_;
+  const Napi::Promise::Deferred deferred_;
+  bool pending_ = true;
+  std::vector<Napi::ObjectReference> kept_;
 };
 
 class Completions {
  public:
   // One per environment, made where it is first asked for; never goes, since threads may still hold it.
-  static Completions& of(napi_env env);
+  static Completions& of(Napi::Env env);
 
   // On the event loop: the process stays alive until as many were ended.
   void begin();
   // On any thread.
-  void end(Completion* completion);
+  void end(Completion* completion) { function_.NonBlockingCall(completion); }
 
  private:
-  explicit Completions(napi_env env);
-  static void settle(napi_env env, napi_value function, void* completions, void* completion);
+  explicit Completions(Napi::Env env);
+  static void settle(Napi::Env env, Napi::Function function, Completions* completions, Completion* completion);
 
-  napi_env env_;
-  napi_threadsafe_function function_ = nullptr;
+  const Napi::Env env_;
+  Napi::TypedThreadSafeFunction<Completions, Completion, settle> function_;
   int unsettled_ = 0;
 };
 

@@ -1,15 +1,12 @@
-// Engines, contexts and calls as JavaScript reaches them: functions over handles. Types of both sides: src/tensorrt/addon/native-engine.ts.
+// Engines, contexts, calls, measurements and the GPU's state as JavaScript reaches them: functions over handles. Types of both sides: src/tensorrt/addon.
 #pragma once
-#include <node_api.h>
-
-#include <functional>
+#include <napi.h>
 
 namespace trtforge {
 
-// Adds a function to the addon's exports; a Failure it throws becomes a JavaScript exception.
-using AddExport = std::function<void(const char* name, napi_callback function)>;
-
-void addEngineExports(const AddExport& add);
-void addCallExports(const AddExport& add);
+void addEngineExports(Napi::Object& exports);
+void addCallExports(Napi::Object& exports);
+void addMeasureExport(Napi::Object& exports);
+void addGpuStateExport(Napi::Object& exports);
 
 }  // namespace trtforge

@@ -1,7 +1,6 @@
-#include "gpu_state_bindings.hpp"
-
+#include "engine_bindings.hpp"
 #include "gpu_state.hpp"
-#include "javascript.hpp"
+#include "values.hpp"
 
 namespace trtforge {
 
@@ -10,29 +9,27 @@ namespace {
 // null for what is not known.
 class Answer {
  public:
-  explicit Answer(napi_env env) : env_(env), writer_(env) {}
+  explicit Answer(Napi::Env env) : env_(env), writer_(env) {}
 
   template <class Value>
   Answer& set(const char* key, const std::optional<Value>& value) {
-    if (value.has_value())
-      writer_.set(key, *value);
-    else
-      writer_.set(key, js::nullValue(env_));
+    if (value.has_value()) writer_.set(key, *value);
+    else writer_.set(key, env_.Null());
     return *this;
   }
-  napi_value value() const { return writer_.value(); }
+  Napi::Object value() const { return writer_.value(); }
 
  private:
-  napi_env env_;
+  Napi::Env env_;
   js::Writer writer_;
 };
 
-napi_value processValue(napi_env env, const GpuProcess& process) {
+Napi::Value processValue(Napi::Env env, const GpuProcess& process) {
   return Answer(env).set("pid", std::optional(process.pid)).set("usedBytes", process.usedBytes).value();
 }
 
-napi_value stateValue(napi_env env, const GpuState& state) {
-  std::optional<napi_value> processes;
+Napi::Value stateValue(Napi::Env env, const GpuState& state) {
+  std::optional<Napi::Array> processes;
   if (state.processes.has_value())
     processes = js::array(env, *state.processes, [env](const GpuProcess& process) { return processValue(env, process); });
   return Answer(env)
@@ -55,14 +52,13 @@ napi_value stateValue(napi_env env, const GpuState& state) {
       .value();
 }
 
+Napi::Value gpuStateExport(const Napi::CallbackInfo& info) {
+  const auto state = gpuState(js::Reader(info[0]).text());
+  return state.has_value() ? stateValue(info.Env(), *state) : info.Env().Null();
+}
+
 }  // namespace
 
-napi_value gpuStateExport(napi_env env, napi_callback_info info) {
-  std::size_t count = 1;
-  napi_value uuid;
-  js::check(env, napi_get_cb_info(env, info, &count, &uuid, nullptr, nullptr));
-  const auto state = gpuState(js::Reader(env, uuid).text());
-  return state.has_value() ? stateValue(env, *state) : js::nullValue(env);
-}
+void addGpuStateExport(Napi::Object& exports) { js::add<gpuStateExport>(exports, "gpuState"); }
 
 }  // namespace trtforge

@@ -1,6 +1,6 @@
 // What the handles hold that JavaScript keeps of engines, contexts, calls and device memory. All of it is used on the event loop alone.
 #pragma once
-#include <node_api.h>
+#include <napi.h>
 
 #include <cstdint>
 #include <map>
@@ -14,8 +14,6 @@ namespace trtforge {
 class RunJob;
 
 struct CallHandle {
-  static constexpr int kKind = 3;
-  ~CallHandle();
   // Throws TF_SESSION_CLOSED.
   Call& open() const;
   // Takes the pinned memory away from JavaScript; then the call goes, at once or after the last of its runs.
@@ -23,11 +21,10 @@ struct CallHandle {
   // What `close` does on the event loop, for an owner that closes the rest elsewhere.
   std::shared_ptr<Call> detach();
 
-  napi_env env = nullptr;
   std::shared_ptr<Call> call;
   // Pinned memory as JavaScript sees it: the buffer, and what keeps its memory until the buffer is detached or collected.
   struct Buffer {
-    napi_ref reference = nullptr;
+    Napi::Reference<Napi::ArrayBuffer> array;
     std::shared_ptr<cuda::HostBlock>* memory = nullptr;
   };
   std::vector<Buffer> buffers;  // per slot; empty where JavaScript never asked
@@ -42,23 +39,22 @@ struct CallHandle {
 };
 
 struct ContextHandle {
-  static constexpr int kKind = 2;
+  // Closes the context when its environment goes away.
+  ContextHandle(Napi::Env env, std::shared_ptr<Context> context);
   ~ContextHandle();
+  ContextHandle(const ContextHandle&) = delete;
+  ContextHandle& operator=(const ContextHandle&) = delete;
   Context& open() const;
   void add(const std::shared_ptr<CallHandle>& call);
   // Everything that must happen on the event loop; the rest is `Context::close` on the object given, wherever.
   std::shared_ptr<Context> detach();
 
-  napi_env env = nullptr;
+  const Napi::Env env;
   std::shared_ptr<Context> context;
   std::vector<std::weak_ptr<CallHandle>> calls;
 };
 
-// Closes the context when its environment goes away.
-void watchEnvironment(ContextHandle& handle);
-
 struct EngineHandle {
-  static constexpr int kKind = 1;
   const std::shared_ptr<Engine>& open() const;
 
   std::shared_ptr<Engine> engine;
@@ -66,32 +62,41 @@ struct EngineHandle {
 };
 
 struct MemoryHandle {
-  static constexpr int kKind = 4;
   const std::shared_ptr<cuda::DeviceBlock>& open() const;
 
   const cuda::Device* device = nullptr;
   std::shared_ptr<cuda::DeviceBlock> block;
 };
 
+// Of this addon alone, and of one type.
+template <class Handle>
+const napi_type_tag& tagOf() {
+  static const char own = 0;
+  static const napi_type_tag tag{reinterpret_cast<std::uint64_t>(&own), 0};
+  return tag;
+}
+
 // A value that stands for the object until it is collected.
-napi_value boxed(napi_env env, int kind, std::shared_ptr<void> object);
+template <class Handle>
+Napi::Value handleValue(Napi::Env env, std::shared_ptr<Handle> handle) {
+  using Held = std::shared_ptr<Handle>;
+  auto held = std::make_unique<Held>(std::move(handle));
+  const auto value = Napi::External<Held>::New(env, held.get(), [](Napi::Env, Held* one) { delete one; });
+  (void)held.release();
+  value.TypeTag(&tagOf<Handle>());
+  return value;
+}
 // Throws TF_INTERNAL for anything else.
-const std::shared_ptr<void>& unboxed(napi_env env, napi_value value, int kind);
-
 template <class Handle>
-napi_value handleValue(napi_env env, std::shared_ptr<Handle> handle) {
-  return boxed(env, Handle::kKind, std::move(handle));
-}
-template <class Handle>
-Handle& handleOf(napi_env env, napi_value value) {
-  return *static_cast<Handle*>(unboxed(env, value, Handle::kKind).get());
-}
-template <class Handle>
-std::shared_ptr<Handle> sharedHandleOf(napi_env env, napi_value value) {
-  return std::static_pointer_cast<Handle>(unboxed(env, value, Handle::kKind));
+const std::shared_ptr<Handle>& handleOf(const Napi::Value& value) {
+  if (value.IsExternal()) {
+    const auto external = value.As<Napi::External<std::shared_ptr<Handle>>>();
+    if (external.CheckTypeTag(&tagOf<Handle>())) return *external.Data();
+  }
+  throw Failure("TF_INTERNAL", "The value passed to the addon is no handle of the kind expected here.");
 }
 
-// The engine behind the handle that `openEngine` gave. Throws TF_SESSION_CLOSED.
-inline std::shared_ptr<Engine> engineOf(napi_env env, napi_value handle) { return handleOf<EngineHandle>(env, handle).open(); }
+// The engine behind the handle that `openEngine` returned. Throws TF_SESSION_CLOSED.
+inline std::shared_ptr<Engine> engineOf(const Napi::Value& handle) { return handleOf<EngineHandle>(handle)->open(); }
 
 }  // namespace trtforge

@@ -1,9 +1,9 @@
-#include "measure_bindings.hpp"
+#include "engine_bindings.hpp"
 
-#include "guarded.hpp"
 #include "handles.hpp"
 #include "job.hpp"
 #include "measure.hpp"
+#include "values.hpp"
 
 namespace trtforge {
 
@@ -11,7 +11,7 @@ namespace {
 
 using js::Reader;
 
-MeasureRequest measureRequest(napi_env env, const Reader& from) {
+MeasureRequest measureRequest(const Reader& from) {
   MeasureRequest request;
   request.profile = static_cast<std::int32_t>(from["profile"].integer());
   for (const Reader& shape : from["shapes"].elements()) {
@@ -21,7 +21,7 @@ MeasureRequest measureRequest(napi_env env, const Reader& from) {
     if (!shape["values"].isNull()) given.values = shape["values"].integers();
   }
   for (const Reader& input : from["inputs"].elements()) {
-    const js::Bytes bytes = js::bytesOf(env, input["data"].value());
+    const js::Bytes bytes = js::bytesOf(input["data"].value());
     const char* first = static_cast<const char*>(bytes.data);
     request.inputs.push_back({input["name"].text(), std::vector<char>(first, first + bytes.size)});
   }
@@ -38,32 +38,28 @@ MeasureRequest measureRequest(napi_env env, const Reader& from) {
 }
 
 template <class Number, class Of>
-napi_value column(napi_env env, napi_typedarray_type type, const std::vector<Sample>& samples, Of of) {
-  void* memory = nullptr;
-  napi_value buffer, array;
-  js::check(env, napi_create_arraybuffer(env, samples.size() * sizeof(Number), &memory, &buffer));
-  Number* numbers = static_cast<Number*>(memory);
-  for (const Sample& sample : samples) *numbers++ = of(sample);
-  js::check(env, napi_create_typedarray(env, type, samples.size(), buffer, 0, &array));
-  return array;
+Napi::Value column(Napi::Env env, const std::vector<Sample>& samples, Of of) {
+  auto numbers = Napi::TypedArrayOf<Number>::New(env, samples.size());
+  for (std::size_t i = 0; i < samples.size(); ++i) numbers.Data()[i] = of(samples[i]);
+  return numbers;
 }
 
-napi_value milliseconds(napi_env env, const std::vector<Sample>& samples, double Sample::*field) {
-  return column<double>(env, napi_float64_array, samples, [field](const Sample& sample) { return sample.*field; });
+Napi::Value milliseconds(Napi::Env env, const std::vector<Sample>& samples, double Sample::*field) {
+  return column<double>(env, samples, [field](const Sample& sample) { return sample.*field; });
 }
 
-napi_value measurementValue(napi_env env, const Measurement& measured) {
+Napi::Value measurementValue(Napi::Env env, const Measurement& measured) {
   const auto& samples = measured.samples;
   const auto memory = js::Writer(env).set("peakUsed", measured.peakUsedBytes).set("total", measured.totalBytes).value();
   return js::Writer(env)
-      .set("streams", column<std::int32_t>(env, napi_int32_array, samples, [](const Sample& sample) { return sample.stream; }))
+      .set("streams", column<std::int32_t>(env, samples, [](const Sample& sample) { return sample.stream; }))
       .set("inputStart", milliseconds(env, samples, &Sample::inputStart))
       .set("inputEnd", milliseconds(env, samples, &Sample::inputEnd))
       .set("computeStart", milliseconds(env, samples, &Sample::computeStart))
       .set("computeEnd", milliseconds(env, samples, &Sample::computeEnd))
       .set("outputStart", milliseconds(env, samples, &Sample::outputStart))
       .set("outputEnd", milliseconds(env, samples, &Sample::outputEnd))
-      .set("enqueueMs", column<double>(env, napi_float64_array, samples, [](const Sample& sample) { return sample.enqueueEndMs - sample.enqueueStartMs; }))
+      .set("enqueueMs", column<double>(env, samples, [](const Sample& sample) { return sample.enqueueEndMs - sample.enqueueStartMs; }))
       .set("wallMs", measured.wallMs)
       .set("warmUpInferences", measured.warmUpInferences)
       .set("graph", measured.graph)
@@ -72,17 +68,18 @@ napi_value measurementValue(napi_env env, const Measurement& measured) {
       .value();
 }
 
-}  // namespace
-
-napi_value measureExport(napi_env env, napi_callback_info info) {
-  const auto [handle, given] = argumentsOf<2>(env, info);
+Napi::Value measureExport(const Napi::CallbackInfo& info) {
   // Both stay until the measurement is over, also when JavaScript closes the engine or changes the inputs meanwhile.
-  const auto engine = engineOf(env, handle);
-  const auto request = std::make_shared<const MeasureRequest>(measureRequest(env, Reader(env, given)));
-  return startTask(env, "trtforge:measure", [engine, request](Listener& listener) -> Answer {
+  const auto engine = engineOf(info[0]);
+  const auto request = std::make_shared<const MeasureRequest>(measureRequest(Reader(info[1])));
+  return startTask(info.Env(), "trtforge:measure", [engine, request](Listener& listener) -> Answer {
     const auto measured = std::make_shared<const Measurement>(measure(engine, *request, listener));
-    return [measured](napi_env env) { return measurementValue(env, *measured); };
+    return [measured](Napi::Env env) { return measurementValue(env, *measured); };
   });
 }
+
+}  // namespace
+
+void addMeasureExport(Napi::Object& exports) { js::add<measureExport>(exports, "measure"); }
 
 }  // namespace trtforge
