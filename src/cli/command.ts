@@ -4,6 +4,7 @@ import type { EventListener } from '../events.js';
 import type { KnownIssue } from '../quality/explain/known-issues/issue.js';
 import type { TaskKind } from '../quality/tasks/task.js';
 import type { ReportKind } from '../report/kind.js';
+import type { ForeignFlag } from './foreign/flag.js';
 import type { OptionTable, OptionValues } from './option.js';
 
 /** What a command's `run` is given besides its own options. */
@@ -104,6 +105,8 @@ export interface Product {
   /** Schemas of files that no command prints, by the name of their JSON Schema. */
   readonly files?: Readonly<Record<string, () => Promise<z.ZodType>>>;
   readonly formerly?: readonly FormerSpelling[];
+  /** Flags of the tools and scripts that it replaces, and of its own former releases. */
+  readonly foreignFlags?: readonly ForeignFlag[];
   /** Errors and warnings of its own that `explain` and every failing command recognize, beside the core's. */
   readonly knownIssues?: () => Promise<readonly KnownIssue[]>;
   /** Results of its own that `report` renders. */

@@ -95,3 +95,14 @@ export function longName(spec: OptionSpec<unknown>): string {
 }
 
 export const takesValue = (spec: OptionSpec<unknown>): boolean => spec.flags.includes('<');
+
+/** What every command takes: flags as commander reads them, and what they do. */
+export const globalOptions = [
+  ['--json', 'print exactly one JSON object on stdout'],
+  ['--events', 'print progress and logs on stderr as JSON lines'],
+  ['-q, --quiet', 'print no progress'],
+  ['-v, --verbose', "print the library's verbose log lines too"],
+  ['--config <file>', 'read options from this file instead of trtforge.config.{json,yaml}'],
+  ['--print-config', 'print the options as resolved, and stop'],
+  ['--force', 'let results replace files that hold something of another kind, or were edited'],
+] as const;

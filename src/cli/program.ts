@@ -7,7 +7,7 @@ import { type ArgumentSpec, type Command, issuesOfProducts, type Product, type V
 import { configText, type KnownKeys, loadConfig } from './config.js';
 import { withOwnFlags } from './foreign-flags.js';
 import { protectingNamedFiles } from './named-files.js';
-import { longName, type OptionTable } from './option.js';
+import { globalOptions, longName, type OptionTable } from './option.js';
 import { type Console, printable, reportError, reportResult } from './output.js';
 import { createProgress } from './progress.js';
 import { resolveOptions } from './resolve.js';
@@ -49,7 +49,14 @@ export async function runProgram(
   try {
     assertCurrentSpelling(program, args);
     command = await verb?.load();
-    const own = command === undefined ? args : withOwnFlags(args, verb?.path ?? '', command.options);
+    const own =
+      command === undefined
+        ? args
+        : withOwnFlags(args, {
+            path: verb?.path ?? '',
+            options: command.options,
+            products: program.products,
+          });
     const parser = buildParser({ program, verbs, verb, command, everything, argv, signal }, console);
     await parser.tree.parseAsync(argsUpToUnknown(own, verbs), { from: 'user' });
     return parser.exitCode();
@@ -207,17 +214,6 @@ function describe(spec: OptionTable[string]): string {
   ].filter((fact) => fact !== '');
   return facts.length === 0 ? spec.describe : `${spec.describe} (${facts.join('; ')})`;
 }
-
-/** What every command takes: flags as commander reads them, and what they do. */
-const globalOptions = [
-  ['--json', 'print exactly one JSON object on stdout'],
-  ['--events', 'print progress and logs on stderr as JSON lines'],
-  ['-q, --quiet', 'print no progress'],
-  ['-v, --verbose', "print the library's verbose log lines too"],
-  ['--config <file>', 'read options from this file instead of trtforge.config.{json,yaml}'],
-  ['--print-config', 'print the options as resolved, and stop'],
-  ['--force', 'let results replace files that hold something of another kind, or were edited'],
-] as const;
 
 interface Execution extends Chosen {
   readonly command: Command;

@@ -1,11 +1,65 @@
 import { z } from 'zod';
-import { defineCommand } from '../command.js';
+import { shellWord } from '../../base/process/shell-word.js';
+import { defineCommand, type TextOutput } from '../command.js';
+import { tools } from '../foreign/flag.js';
+import { readLine, shellWords } from '../foreign/line.js';
+import { migrate } from '../foreign/migration.js';
+import { foreignFlags } from '../foreign/tables.js';
 
-export const migrationSchema = z.object({ schema: z.literal('trtforge.migrate/1') });
+export const migrationSchema = z.object({
+  schema: z.literal('trtforge.migrate/1'),
+  tool: z.enum(tools),
+  /** In the order in which they are run. */
+  lines: z.array(z.object({ command: z.string(), why: z.string() })),
+  /** Every flag of the line; `ours` is null without an equivalent, and empty where it is the default here. */
+  flags: z.array(z.object({ flag: z.string(), ours: z.string().nullable(), why: z.string() })),
+});
+
+type MigrationResult = z.infer<typeof migrationSchema>;
 
 export const command = defineCommand({
-  arguments: [{ name: 'LINE', describe: 'a command line of trtexec or Polygraphy', many: true }],
+  arguments: [
+    {
+      name: 'LINE',
+      describe: 'a line of trtexec, Polygraphy or ModelOpt AutoCast, quoted or behind --',
+      many: true,
+    },
+  ],
+  examples: [
+    "trtforge migrate 'trtexec --onnx=model.onnx --fp16 --saveEngine=model.plan'",
+    "trtforge migrate 'polygraphy run model.onnx --trt --onnxrt --fp16'",
+    'trtforge migrate -- python -m modelopt.onnx.autocast --onnx_path model.onnx --keep_io_types',
+  ],
   options: {},
-  run: async () => ({ schema: 'trtforge.migrate/1' }),
-  render: () => {},
+  run: async (words, _options, { products }): Promise<MigrationResult> => {
+    const rows = foreignFlags(products);
+    const line = readLine(words.length === 1 ? shellWords(words[0] ?? '') : words, rows);
+    const { lines, flags } = await migrate(line, products, rows);
+    return {
+      schema: 'trtforge.migrate/1',
+      tool: line.tool,
+      lines: lines.map(({ words, why }) => ({ command: ['trtforge', ...words].map(written).join(' '), why })),
+      flags: [...flags],
+    };
+  },
+  render,
 });
+
+/** Quoted as a shell needs it; variables of the line stay variables. */
+const written = (word: string): string =>
+  /\$\{?\w/.test(word) && !/["\\`]/.test(word) ? `"${word}"` : shellWord(word);
+
+function render({ lines, flags }: MigrationResult, output: TextOutput): void {
+  const { bold, dim, yellow } = output.colors;
+  for (const { command, why } of lines) {
+    output.line(bold(command));
+    output.line(dim(`  ${why}`));
+  }
+  if (flags.length === 0) return;
+  output.line();
+  const width = Math.max(...flags.map(({ flag }) => Math.min(flag.length, 40)));
+  for (const { flag, ours, why } of flags) {
+    const became = ours === null ? yellow('no equivalent') : ours === '' ? 'default here' : `→ ${ours}`;
+    output.line(`${flag.padEnd(width)}  ${became}  ${dim(why)}`);
+  }
+}

@@ -1,5 +1,6 @@
 import type { FormerSpelling, Product } from '../../cli/command.js';
 import { renamed, when } from '../../cli/former-spellings.js';
+import { formerFlags } from './former-flags.js';
 
 /** `build --meta M` and `forge --meta M` of earlier releases. */
 const withMeta = (command: 'build' | 'forge'): FormerSpelling => ({
@@ -34,6 +35,7 @@ export const bundle: Product = {
       load: async () => (await import('./commands/forge.js')).command,
     },
   ],
+  foreignFlags: formerFlags,
   formerly: [withMeta('build'), withMeta('forge')],
   tasks: async () => [(await import('./token-task.js')).taskKind],
   reports: async () => [(await import('./report/kind.js')).bundleReport],

@@ -1,5 +1,6 @@
 import type { Product } from '../../cli/command.js';
 import { renamed, when } from '../../cli/former-spellings.js';
+import { scriptFlags } from './script-flags.js';
 
 /** Streaming models: contracts, recorded references, parity over a stream. */
 export const streaming: Product = {
@@ -47,6 +48,7 @@ export const streaming: Product = {
       load: async () => (await import('./commands/draft.js')).command,
     },
   ],
+  foreignFlags: scriptFlags,
   formerly: [
     {
       was: 'verify --contract-only',

@@ -1,0 +1,92 @@
+/** Whose flags have rows: other tools, scripts that a product replaces, and trtforge's own releases before this one. */
+export const tools = ['trtexec', 'polygraphy', 'modelopt', 'streaming script', 'trtforge'] as const;
+export type Tool = (typeof tools)[number];
+
+/** A flag of another tool, and what trtforge has for it. */
+export interface ForeignFlag {
+  /** `--saveEngine`; a former spelling of several, `--encoder-min-t …`, has one row each. */
+  readonly flag: string;
+  readonly of: Tool;
+  /** `many`: every argument up to the next flag, as argparse reads them. */
+  readonly takesValue?: true | 'many';
+  /**
+   * Templates of our arguments; the first whose option the verb has is taken. `{value}` stands for the value: alone it is a positional argument. An empty
+   * template is what trtforge does by default. No template: nothing is equivalent.
+   */
+  readonly ours: readonly string[];
+  /** The values that the template is repeated for; null for a value without an equivalent. Absent: the value as it is. */
+  readonly values?: (value: string) => readonly string[] | null;
+  /** The verbs that the row is for: needed where the template is a positional argument. Absent: every verb with the option. */
+  readonly verbs?: readonly string[];
+  /** The only value that makes this flag a foreign one: `--mode closed_loop`. */
+  readonly only?: string;
+  /** TensorRT 11 removed it: a conversion of the model replaces it. */
+  readonly removed?: true;
+  readonly why: string;
+}
+
+type Facts = Pick<ForeignFlag, 'values' | 'verbs' | 'only' | 'removed'>;
+
+/** How one tool's rows are written. */
+export function rowsOf(of: Tool) {
+  const row =
+    (takesValue?: true | 'many') =>
+    (flags: string, ours: string | readonly string[] | null, why: string, facts: Facts = {}) =>
+      flags.split(' ').map(
+        (flag): ForeignFlag => ({
+          flag,
+          of,
+          ...(takesValue === undefined ? {} : { takesValue }),
+          ours: ours === null ? [] : [ours].flat(),
+          why,
+          ...facts,
+        }),
+      );
+  return { bare: row(), valued: row(true), listed: row('many') };
+}
+
+/** A reader of values that have another spelling here. */
+export const spelled =
+  (known: Readonly<Record<string, string>>): NonNullable<ForeignFlag['values']> =>
+  (value) => {
+    const ours = Object.hasOwn(known, value) ? known[value] : undefined;
+    return ours === undefined ? null : [ours];
+  };
+
+const pools: Readonly<Record<string, string>> = {
+  workspace: 'workspace',
+  tacticsharedmem: 'tactic-shared-memory',
+  tacticsharedmemory: 'tactic-shared-memory',
+  dlasram: 'dla-managed-sram',
+  dlamanagedsram: 'dla-managed-sram',
+  dlalocaldram: 'dla-local-dram',
+  dlaglobaldram: 'dla-global-dram',
+};
+
+/** Reads `workspace:4096,tacticSharedMem:64`; sizes without a unit are `unit`. */
+export const poolSettings =
+  (unit: '' | 'B'): NonNullable<ForeignFlag['values']> =>
+  (value) => {
+    const settings = value.split(',').map((part) => {
+      const [name = '', size = ''] = part.split(':');
+      const pool = pools[name.toLowerCase().replace(/[_-]/g, '')];
+      return pool === undefined || size === '' ? null : `${pool}=${/\d$/.test(size) ? size + unit : size}`;
+    });
+    return settings.every((setting) => setting !== null) ? settings : null;
+  };
+
+/** The words of a template: an option and its text. */
+export function templateWords(template: string, value: string): readonly string[] {
+  if (template === '') return [];
+  const [first = '', rest] = splitOnce(template);
+  return [first, ...(rest === undefined ? [] : [rest])].map((word) => word.replaceAll('{value}', value));
+}
+
+/** The option that a template writes; undefined for a positional argument. */
+export const templateOption = (template: string): string | undefined =>
+  template.startsWith('-') ? splitOnce(template)[0] : undefined;
+
+function splitOnce(text: string): readonly [string, string?] {
+  const space = text.indexOf(' ');
+  return space < 0 ? [text] : [text.slice(0, space), text.slice(space + 1)];
+}

@@ -1,0 +1,322 @@
+import { didYouMean } from '../../base/text/nearest-word.js';
+import { TrtforgeError } from '../../errors.js';
+import type { Product } from '../command.js';
+import type { OptionTable } from '../option.js';
+import type { ForeignFlag } from './flag.js';
+import type { ForeignLine, GivenFlag } from './line.js';
+import { isProfileFlag, profilesOf } from './profiles.js';
+import { oursFor } from './tables.js';
+
+/** A line of trtforge before it is written. */
+interface Step {
+  readonly path: string;
+  readonly args: readonly string[];
+  readonly why: string;
+}
+
+export interface MigratedFlag {
+  /** As it was written, with its value. */
+  readonly flag: string;
+  readonly ours: string | null;
+  readonly why: string;
+}
+
+export interface Migration {
+  readonly lines: readonly { readonly words: readonly string[]; readonly why: string }[];
+  readonly flags: readonly MigratedFlag[];
+}
+
+/** What the plan of a line decides by itself; the rows fill in the rest. */
+const structural = new Set([
+  ...['--onnx', '--saveEngine', '--loadEngine', '--shapes', '--getPlanVersionOnly'],
+  ...['--output', '--save-engine', '--save-outputs', '--save-results', '--load-outputs', '--load-results'],
+  ...['--input-shapes', '--inputs', '--trt', '--onnxrt', '--onnx_path', '--output_path'],
+]);
+
+/** Verbs that convert before they build; elsewhere a precision is another option. */
+const typed = new Set(['build', 'convert', 'forge']);
+
+/** The lines of trtforge that do what a line of another tool does, and what became of each flag. Throws TF_USAGE for a line without an equivalent. */
+export async function migrate(
+  line: ForeignLine,
+  products: readonly Product[],
+  known: readonly ForeignFlag[],
+): Promise<Migration> {
+  const steps = stepsOf(line);
+  const lines: { words: string[]; why: string; path: string; options: OptionTable }[] = [];
+  for (const { path, args, why } of steps) {
+    const verb = products.flatMap(({ verbs }) => verbs).find((each) => each.path === path);
+    const { options = {} } = (await verb?.load()) ?? {};
+    lines.push({ words: [...path.split(' '), ...args], why, path, options });
+  }
+  const flags = line.flags.map((given): MigratedFlag => {
+    const { flag, row, values } = given;
+    const written = [flag, values.join(' ')]
+      .filter((text) => text !== '')
+      .join(line.tool === 'trtexec' ? '=' : ' ');
+    if (row === undefined)
+      return {
+        flag: written,
+        ours: null,
+        why: `${line.tool} has no such flag that trtforge knows.${didYouMean(
+          flag,
+          known.filter(({ of }) => of === line.tool).map((each) => each.flag),
+        )}`,
+      };
+    if (structural.has(flag) || isProfileFlag(flag))
+      return { flag: written, ours: placed(given, lines), why: row.why };
+    let ours: readonly string[] | undefined;
+    for (const each of lines) {
+      if (row.removed && !typed.has(each.path)) continue;
+      const added = addTo(each, row, values);
+      ours ??= added;
+    }
+    return { flag: written, ours: ours === undefined ? null : ours.join(' '), why: row.why };
+  });
+  const conversion = conversionOf(line);
+  return {
+    lines: [
+      ...lines.map(({ words, why }) => ({ words, why })),
+      ...(conversion === undefined ? [] : [conversion]),
+    ],
+    flags,
+  };
+}
+
+/** Adds what a flag is for a verb; what is there already, or contradicts it, is not added. */
+function addTo(
+  line: { words: string[]; path: string; options: OptionTable },
+  row: ForeignFlag,
+  values: readonly string[],
+): readonly string[] | undefined {
+  const all = (values.length === 0 ? [''] : values).map((value) =>
+    oursFor(row, value, line.path, line.options),
+  );
+  if (all.some((each) => each === undefined)) return undefined;
+  const words = all.flatMap((each) => each ?? []);
+  const isRepeatable = words[0] === '--builder-config' || row.takesValue === 'many';
+  const stands = line.words.indexOf(words[0] ?? '');
+  if (words.length === 0 || (stands >= 0 && !isRepeatable))
+    return stands >= 0 && words[1] !== undefined && line.words[stands + 1] !== words[1] ? undefined : words;
+  line.words.push(...words);
+  return words;
+}
+
+/** Where the plan of the line put a flag: its value in one of the lines. */
+function placed(
+  { values, flag }: GivenFlag,
+  lines: readonly { readonly words: readonly string[] }[],
+): string {
+  const all = lines.flatMap(({ words }) => words);
+  if (isProfileFlag(flag))
+    return all[all.indexOf('--profile') + 1] === undefined || !all.includes('--profile') ? '' : '--profile';
+  const at = all.findIndex((word) => values.includes(word));
+  if (at < 0) return '';
+  const option = all[at - 1];
+  return option?.startsWith('-') ? `${option} ${all[at]}` : (all[at] ?? '');
+}
+
+const lastValue = ({ flags }: ForeignLine, ...names: readonly string[]): string | undefined =>
+  flags.findLast(({ flag }) => names.includes(flag))?.values[0];
+const valuesOf = ({ flags }: ForeignLine, ...names: readonly string[]): readonly string[] =>
+  flags.filter(({ flag }) => names.includes(flag)).flatMap(({ values }) => values);
+const has = ({ flags }: ForeignLine, ...names: readonly string[]): boolean =>
+  flags.some(({ flag }) => names.includes(flag));
+
+const stem = (path: string): string => path.replace(/\.[^./]+$/, '');
+const isEngine = (path: string): boolean => /\.(engine|plan|trt)$/i.test(path);
+
+function stepsOf(line: ForeignLine): readonly Step[] {
+  if (line.tool === 'trtexec') return trtexecSteps(line);
+  if (line.tool === 'modelopt') return [autocastStep(line)];
+  const [input] = line.inputs;
+  if (input === undefined) throw noEquivalent(line, 'it names no file');
+  switch (line.verb) {
+    case 'run':
+      return runSteps(line, input);
+    case 'convert':
+      return [convertStep(line, input)];
+    case 'inspect model':
+      return [
+        !isEngine(input)
+          ? { path: 'inspect', args: [input], why: 'inputs, outputs, operators and findings of the model' }
+          : has(line, '--show')
+            ? { path: 'engine layers', args: [input], why: 'layers of the engine, on its GPU' }
+            : { path: 'engine inspect', args: [input], why: 'version, passport and header of the plan' },
+      ];
+    case 'inspect capability':
+    case 'check lint':
+      return [
+        {
+          path: 'inspect',
+          args: [input, '--check-weights'],
+          why: 'finds what TensorRT rejects, and doubtful weights',
+        },
+      ];
+    case 'inspect data':
+      throw noEquivalent(line, '`trtforge compare A B` reads recorded outputs and reports their statistics');
+    case 'inspect sparsity':
+    case 'inspect tactics':
+    case 'inspect diff-tactics':
+      throw noEquivalent(
+        line,
+        '`trtforge engine layers` reports tactics, `trtforge engine diff` compares them',
+      );
+    case 'debug precision':
+      return [
+        {
+          path: 'forge',
+          args: [input, '--precision', 'fp16'],
+          why: 'converts, builds, compares and reports; nodes that lose precision stay FP32 by keep-nodes in trtforge.config.yaml',
+        },
+      ];
+    default:
+      throw noEquivalent(line, 'trtforge neither edits graphs nor reduces models');
+  }
+}
+
+const noEquivalent = ({ tool, verb }: ForeignLine, why: string): TrtforgeError =>
+  new TrtforgeError('TF_USAGE', `\`${[tool, verb].join(' ').trim()}\` has no equivalent line: ${why}.`);
+
+const profileArgs = (profiles: readonly string[]) => profiles.flatMap((profile) => ['--profile', profile]);
+
+function trtexecSteps(line: ForeignLine): readonly Step[] {
+  const [onnx, load] = [lastValue(line, '--onnx'), lastValue(line, '--loadEngine')];
+  const shapes = valuesOf(line, '--shapes');
+  if (onnx === undefined && load === undefined)
+    throw noEquivalent(line, 'it names neither a model (--onnx) nor an engine (--loadEngine)');
+  if (load !== undefined && has(line, '--getPlanVersionOnly'))
+    return [
+      {
+        path: 'engine inspect',
+        args: [load],
+        why: 'reports the version of TensorRT without loading the plan',
+      },
+    ];
+  const measures = !has(line, '--skipInference', '--buildOnly');
+  const save =
+    lastValue(line, '--saveEngine') ?? (measures && onnx !== undefined ? `${stem(onnx)}.engine` : undefined);
+  const engine = load ?? save ?? '';
+  const build: readonly Step[] =
+    load !== undefined || onnx === undefined
+      ? []
+      : [
+          {
+            path: 'build',
+            args: [
+              onnx,
+              ...(save === undefined ? [] : ['-o', save]),
+              ...profileArgs(profilesOf(line.flags, shapes)),
+            ],
+            why: 'builds the engine, or finds it in the store',
+          },
+        ];
+  const bench: readonly Step[] = measures
+    ? [
+        {
+          path: 'bench',
+          args: [engine, ...shapes.flatMap((each) => ['--shapes', each])],
+          why: 'measures the engine on the GPU',
+        },
+      ]
+    : [];
+  const outputs: readonly Step[] =
+    measures && has(line, '--exportOutput', '--dumpOutput', '--dumpRawBindingsToFile')
+      ? [
+          {
+            path: 'run',
+            args: [engine, '--inputs', 'random', '-o', `${stem(engine)}.outputs.npz`],
+            why: 'writes the outputs',
+          },
+        ]
+      : [];
+  return [...build, ...bench, ...outputs];
+}
+
+function autocastStep(line: ForeignLine): Step {
+  const model = lastValue(line, '--onnx_path', '--onnx');
+  if (model === undefined) throw noEquivalent(line, 'it names no model (--onnx_path)');
+  const type = lastValue(line, '--low_precision_type') ?? 'fp16';
+  return {
+    path: 'convert',
+    args: [
+      ...[model, '-o', lastValue(line, '--output_path') ?? `${stem(model)}.${type}.onnx`],
+      ...(has(line, '--keep_io_types') ? [] : ['--io-types', 'convert']),
+    ],
+    why: 'converts the model; what stays FP32 is listed with the rule',
+  };
+}
+
+function convertStep(line: ForeignLine, model: string): Step {
+  const output = lastValue(line, '--output');
+  const place = output === undefined ? [] : ['-o', output];
+  if (lastValue(line, '--convert-to') !== 'trt' && !isEngine(output ?? '') && has(line, '--fp-to-fp16'))
+    return { path: 'convert', args: [model, ...place], why: 'converts the model' };
+  if (lastValue(line, '--convert-to') !== 'trt' && !isEngine(output ?? ''))
+    throw noEquivalent(line, 'trtforge builds engines (--convert-to trt) and converts types (--fp-to-fp16)');
+  return {
+    path: 'build',
+    args: [model, ...place, ...buildProfiles(line)],
+    why: 'builds the engine, or finds it in the store',
+  };
+}
+
+const buildProfiles = (line: ForeignLine) =>
+  profileArgs(profilesOf(line.flags, valuesOf(line, '--input-shapes', '--inputs')));
+
+/** `--trt` builds; with `--onnxrt` the engine is compared with the model, else one of them runs. */
+function runSteps(line: ForeignLine, input: string): readonly Step[] {
+  const shapes = valuesOf(line, '--input-shapes', '--inputs').flatMap((each) => [
+    '--shapes',
+    each.replace(
+      /\[([^\]]*)\]/g,
+      (_, dims: string) => dims.replace(/\s/g, '').replaceAll(',', 'x') || 'scalar',
+    ),
+  ]);
+  const golden = lastValue(line, '--load-outputs', '--load-results');
+  const saved = lastValue(line, '--save-outputs', '--save-results')?.replace(/\.json$/, '.npz');
+  const builds = has(line, '--trt') && !isEngine(input);
+  const engine = isEngine(input)
+    ? input
+    : builds
+      ? (lastValue(line, '--save-engine') ?? `${stem(input)}.engine`)
+      : input;
+  const outputs = saved ?? (golden === undefined ? undefined : `${stem(engine)}.outputs.npz`);
+  const build: Step = {
+    path: 'build',
+    args: [input, '-o', engine, ...buildProfiles(line)],
+    why: 'builds the engine, or finds it in the store',
+  };
+  const verify: Step = {
+    path: 'verify',
+    args: [engine, '--against', input, ...shapes],
+    why: 'runs both on the same inputs and compares the outputs',
+  };
+  const run: Step = {
+    path: 'run',
+    args: [engine, '--inputs', 'random', ...shapes, ...(outputs === undefined ? [] : ['-o', outputs])],
+    why: 'runs it and keeps the outputs',
+  };
+  const compares = builds && has(line, '--onnxrt');
+  return [
+    ...(builds ? [build] : []),
+    ...(compares ? [verify] : []),
+    ...(!compares || outputs !== undefined ? [run] : []),
+    ...(golden === undefined || outputs === undefined
+      ? []
+      : [{ path: 'compare', args: [outputs, golden], why: 'compares with the recorded outputs' }]),
+  ];
+}
+
+/** For what TensorRT 11 removed, the conversion that replaces it. */
+function conversionOf(line: ForeignLine): Migration['lines'][number] | undefined {
+  const model = lastValue(line, '--onnx') ?? line.inputs[0];
+  const removed = line.flags.filter(({ row }) => row?.removed).map(({ flag }) => flag);
+  if (line.tool === 'modelopt' || removed.length === 0 || model === undefined || isEngine(model))
+    return undefined;
+  const type = removed.includes('--bf16') && !removed.includes('--fp16') ? 'bf16' : 'fp16';
+  return {
+    words: ['convert', model, '-o', `${stem(model)}.${type}.onnx`, '--precision', type],
+    why: `the conversion alone, for TensorRT 11, which removed ${[...new Set(removed)].join(', ')}: build with --precision ${type} does it by itself`,
+  };
+}

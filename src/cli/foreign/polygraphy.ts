@@ -1,0 +1,228 @@
+import { type ForeignFlag, poolSettings, rowsOf, spelled } from './flag.js';
+
+const { bare, valued, listed } = rowsOf('polygraphy');
+const removed = { removed: true } as const;
+const builderFlag = (flag: string) => `--builder-config flags=${flag}`;
+const shape = (value: string) => [
+  value.replace(
+    /\[([\d,\s]*)\]/g,
+    (_, dims: string) => dims.replaceAll(' ', '').replaceAll(',', 'x') || 'scalar',
+  ),
+];
+
+const RUNNERS = '`trtforge verify` runs both sides: the engine, and the model on ONNX Runtime';
+const SCRIPTS = 'trtforge runs no code from the command line: use the library, `import … from "trtforge"`';
+
+/** Flags of `polygraphy run`, `convert`, `inspect`, `check` and `debug`. */
+export const polygraphyRows: readonly ForeignFlag[] = [
+  ...bare('--trt --onnxrt', '', RUNNERS, { verbs: ['verify', 'run', 'build'] }),
+  ...bare('--pluginref', null, 'trtforge has no such runner'),
+  ...bare('--onnx', '', 'the ending of the file decides', { verbs: [] }),
+  ...valued('--convert-to', '', 'the verb decides: build, convert', { verbs: ['build', 'convert'] }),
+  ...valued('--model-type', '', 'the content of the file decides', {
+    verbs: ['build', 'run', 'verify', 'inspect', 'engine inspect', 'engine layers'],
+  }),
+  ...valued('--output', '-o {value}', 'the same'),
+  ...valued('--save-engine', '-o {value}', 'the engine goes there; without it, into the store'),
+  ...bare(
+    '--fp16',
+    '--precision fp16',
+    'the graph is converted to FP16, since TensorRT 11 removed weak typing',
+    removed,
+  ),
+  ...bare(
+    '--bf16',
+    '--precision bf16',
+    'the graph is converted to BF16, since TensorRT 11 removed weak typing',
+    removed,
+  ),
+  ...bare('--fp-to-fp16', '--precision fp16', '`trtforge convert` converts the model'),
+  ...bare(
+    '--int8 --fp8',
+    null,
+    'INT8 and FP8 arrive as Q/DQ nodes in the graph: quantize the model, then build it as it is; for 16 bits: trtforge convert --precision fp16',
+    removed,
+  ),
+  ...bare('--tf32', '', 'TF32 is on by default; --builder-config flags=no-tf32 switches it off', {
+    verbs: ['build', 'forge', 'cache why'],
+  }),
+  ...bare('--strongly-typed', '', "builds are strongly typed: the graph's types decide", {
+    verbs: ['build', 'forge', 'cache why'],
+  }),
+  ...valued(
+    '--calibration-cache --calib-base-cls --quantile --regression-cutoff',
+    null,
+    'TensorRT 11 removed calibrators: ranges are Q/DQ nodes in the graph',
+    removed,
+  ),
+  ...valued(
+    '--precision-constraints',
+    null,
+    'TensorRT 11 removed types of single layers: the graph has them',
+    removed,
+  ),
+  ...listed(
+    '--layer-precisions --tensor-dtypes --tensor-datatypes',
+    null,
+    'TensorRT 11 removed types of single layers: `trtforge convert --keep-nodes REGEX` keeps nodes FP32',
+    removed,
+  ),
+  ...listed('--trt-min-shapes', '--minShapes {value}', 'accepted; --profile NAME:MIN/OPT/MAX is shorter', {
+    values: shape,
+  }),
+  ...listed('--trt-opt-shapes', '--optShapes {value}', 'accepted; --profile NAME:MIN/OPT/MAX is shorter', {
+    values: shape,
+  }),
+  ...listed('--trt-max-shapes', '--maxShapes {value}', 'accepted; --profile NAME:MIN/OPT/MAX is shorter', {
+    values: shape,
+  }),
+  ...listed('--input-shapes --inputs', '--shapes {value}', 'shapes of random inputs', { values: shape }),
+  ...listed(
+    '--pool-limit --memory-pool-limit',
+    '--builder-config {value}',
+    'Polygraphy counts bytes without a unit, trtforge MiB',
+    { values: poolSettings('B') },
+  ),
+  ...valued('--workspace', '--workspace {value}', 'Polygraphy counts bytes without a unit, trtforge MiB', {
+    values: (value) => [/\d$/.test(value) ? `${value}B` : value],
+  }),
+  ...valued(
+    '--builder-optimization-level --builder-opt-level',
+    '--builder-config optimization-level={value}',
+    'a builder setting',
+  ),
+  ...valued('--max-aux-streams', '--builder-config max-aux-streams={value}', 'a builder setting'),
+  ...valued(
+    '--tiling-optimization-level',
+    '--builder-config tiling-optimization-level={value}',
+    'a builder setting',
+  ),
+  ...valued(
+    '--hardware-compatibility-level',
+    '--builder-config hardware-compatibility={value}',
+    'a builder setting',
+    {
+      values: spelled({
+        none: 'none',
+        ampere_plus: 'ampere-plus',
+        same_compute_capability: 'same-compute-capability',
+      }),
+    },
+  ),
+  ...valued('--profiling-verbosity', '--builder-config profiling-verbosity={value}', 'a builder setting', {
+    values: spelled({ layer_names_only: 'layer-names-only', none: 'none', detailed: 'detailed' }),
+  }),
+  ...valued('--runtime-platform', '--builder-config runtime-platform={value}', 'a builder setting', {
+    values: spelled({ same_as_build: 'same-as-build', windows_amd64: 'windows-amd64' }),
+  }),
+  ...listed('--tactic-sources', '--builder-config tactic-sources={value}', 'a builder setting', {
+    values: (value) => [value.toLowerCase().replaceAll('_', '-')],
+  }),
+  ...listed('--preview-features', '--builder-config preview-features={value}', 'a builder setting', {
+    values: (value) => [value.toLowerCase().replaceAll('_', '-')],
+  }),
+  ...bare('--sparse-weights', builderFlag('sparse-weights'), 'the builder flag, by its name'),
+  ...bare('--refittable', builderFlag('refit'), 'the builder flag, by its name'),
+  ...bare('--strip-plan', builderFlag('strip-plan'), 'the builder flag, by its name'),
+  ...bare('--weight-streaming', builderFlag('weight-streaming'), 'the builder flag, by its name'),
+  ...bare('--version-compatible', builderFlag('version-compatible'), 'the builder flag, by its name'),
+  ...bare('--exclude-lean-runtime', builderFlag('exclude-lean-runtime'), 'the builder flag, by its name'),
+  ...bare('--direct-io', builderFlag('direct-io'), 'the builder flag, by its name'),
+  ...bare('--allow-gpu-fallback', builderFlag('gpu-fallback'), 'the builder flag, by its name'),
+  ...bare(
+    '--disable-compilation-cache',
+    builderFlag('disable-compilation-cache'),
+    'the builder flag, by its name',
+  ),
+  ...bare(
+    '--error-on-timing-cache-miss',
+    builderFlag('error-on-timing-cache-miss'),
+    'the builder flag, by its name',
+  ),
+  ...bare('--use-dla', null, 'trtforge does not build for DLA'),
+  ...valued(
+    '--load-timing-cache --save-timing-cache --timing-cache',
+    '--timing-cache {value}',
+    'one file is read and extended',
+  ),
+  ...valued(
+    '--save-tactics --load-tactics',
+    null,
+    'the timing cache keeps measured kernels: --timing-cache FILE',
+  ),
+  ...listed('--plugins', '--plugin {value}', 'the same'),
+  ...valued('--weight-streaming-budget', '--weight-budget {value}', 'sizes; percentages have no equivalent', {
+    values: (value) =>
+      value === '-2'
+        ? []
+        : value === '-1'
+          ? ['automatic']
+          : /^(0|[\d.]+[KMG])$/i.test(value)
+            ? [value]
+            : null,
+  }),
+  ...valued(
+    '--optimization-profile',
+    '--profile {value}',
+    'the same; without it the profile that takes the shapes',
+    { verbs: ['run'] },
+  ),
+  ...valued('--seed', '--seed {value}', 'the same'),
+  ...listed(
+    '--val-range --float-min --float-max --int-min --int-max',
+    '--val-range {value}',
+    'the same, as [0,1] or x:[0,1]',
+    {
+      values: (value) => (/\[.*,.*\]$/.test(value) ? [value] : null),
+    },
+  ),
+  ...valued('--iterations --iters', ['--samples {value}', '--iterations {value}'], 'sets of inputs', {
+    verbs: ['verify', 'run', 'forge'],
+  }),
+  ...valued('--warm-up', null, 'the first run is timed apart'),
+  ...listed('--atol', '--atol {value}', 'the same'),
+  ...listed('--rtol', '--rtol {value}', 'the same'),
+  ...listed('--check-error-stat', '--check {value}', 'of `trtforge compare`'),
+  ...valued(
+    '--compare-func --compare',
+    null,
+    '`trtforge compare --check cosine=…,psnr=…` has the other comparisons',
+  ),
+  ...bare('--validate', '', 'NaN and infinities are always reported', { verbs: ['run', 'verify'] }),
+  ...bare(
+    '--fail-fast --no-shape-check --show-heatmaps --show-error-metrics-plot --no-color',
+    null,
+    'trtforge compares every output, always with its shape',
+  ),
+  ...valued('--load-inputs', null, '`trtforge run FILE INPUTS.npz` and --inputs NAME=@FILE.npy take inputs'),
+  ...valued('--save-inputs', null, 'seeded inputs are drawn again: --seed'),
+  ...valued('--save-outputs --save-results', '-o {value}', 'npz, or a folder of npy', {
+    verbs: ['run'],
+    values: (value) => [value.replace(/\.json$/, '.npz')],
+  }),
+  ...valued('--load-outputs --load-results', null, '`trtforge compare A B` reads them'),
+  ...listed('--trt-outputs --onnx-outputs', null, "the graph's outputs are compared"),
+  ...listed(
+    '--providers',
+    '--provider {value}',
+    'what of ONNX Runtime runs the model; TensorRT engines are built',
+    {
+      values: spelled({
+        cpu: 'cpu',
+        cuda: 'cuda',
+        CPUExecutionProvider: 'cpu',
+        CUDAExecutionProvider: 'cuda',
+      }),
+    },
+  ),
+  ...listed('--show', '', 'everything is shown', { verbs: ['inspect', 'engine inspect', 'engine layers'] }),
+  ...valued('--display-as', '', 'facts of the model are shown as it is', { verbs: ['inspect'] }),
+  ...valued(
+    '--trt-config-script --trt-config-func-name --trt-network-func-name --data-loader-script --data-loader-func-name --trt-config-postprocess-script',
+    null,
+    SCRIPTS,
+  ),
+  ...valued('--gen-script', null, SCRIPTS),
+  ...bare('--use-subprocess --silent --super-verbose --extra-verbose', null, 'trtforge has no such setting'),
+  ...bare('--verbose', '--verbose', 'the same'),
+];

@@ -1,0 +1,275 @@
+import { type ForeignFlag, poolSettings, rowsOf, spelled } from './flag.js';
+
+const { bare, valued } = rowsOf('trtexec');
+const builder = (key: string) => `--builder-config ${key}={value}`;
+const builderFlag = (flag: string) => `--builder-config flags=${flag}`;
+const removed = { removed: true } as const;
+
+const models = [
+  'build',
+  'forge',
+  'convert',
+  'inspect',
+  'verify',
+  'run',
+  'cache why',
+  'bench model',
+  'deepstream size',
+];
+const builds = ['build', 'forge', 'cache why', 'deepstream size', 'bundle build', 'bundle forge'];
+const engines = ['bench', 'run', 'verify', 'engine inspect', 'engine layers'];
+
+const QUANTIZED =
+  'INT8, FP8 and INT4 arrive as Q/DQ nodes in the graph: quantize the model, then build it as it is; for 16 bits: trtforge convert --precision fp16';
+const CALIBRATED = 'TensorRT 11 removed calibrators: ranges are Q/DQ nodes in the graph';
+const TYPED =
+  'TensorRT 11 removed types of single layers: the graph has them; `trtforge convert --keep-nodes REGEX` keeps nodes FP32';
+const FILES = '`trtforge run ENGINE … -o outputs.npz` writes outputs, with their types and shapes';
+const DEBUG = '`trtforge verify` finds the outputs that differ; inner tensors are not written';
+const TUNING = 'trtforge does not search build routes';
+const ACCURACY = '`trtforge verify ENGINE --against MODEL` compares outputs';
+const DLA = 'trtforge does not build for DLA';
+
+/** Every flag of trtexec that people and scripts write, 8.6 to 11.1. */
+export const trtexecRows: readonly ForeignFlag[] = [
+  ...valued('--onnx', '{value}', 'the model is an argument', { verbs: models }),
+  ...valued('--saveEngine', '-o {value}', 'the engine goes there; without it, into the store'),
+  ...valued('--loadEngine', '{value}', 'the engine is an argument', { verbs: engines }),
+  ...bare('--skipInference --buildOnly', '', '`build` never measures, `bench` does', {
+    verbs: builds,
+  }),
+  ...valued(
+    '--shapes',
+    ['--shapes {value}', '--profile {value}'],
+    'shapes to measure; a build takes a profile',
+  ),
+  ...valued('--minShapes', '--minShapes {value}', 'accepted; --profile NAME:MIN/OPT/MAX is shorter'),
+  ...valued('--optShapes', '--optShapes {value}', 'accepted; --profile NAME:MIN/OPT/MAX is shorter'),
+  ...valued('--maxShapes', '--maxShapes {value}', 'accepted; --profile NAME:MIN/OPT/MAX is shorter'),
+  ...valued('--profile', null, 'every --profile of trtforge is one profile: NAME:MIN/OPT/MAX'),
+  ...valued('--useProfile', '--profile {value}', 'elsewhere the profile that takes the shapes is chosen', {
+    verbs: ['run'],
+  }),
+  ...valued(
+    '--memPoolSize',
+    '--builder-config {value}',
+    'sizes are MiB without a unit; M and MiB are the same',
+    {
+      values: poolSettings(''),
+    },
+  ),
+  ...valued('--workspace', '--workspace {value}', 'the same, in MiB without a unit'),
+
+  ...bare(
+    '--fp16',
+    '--precision fp16',
+    'the graph is converted to FP16, since TensorRT 11 removed weak typing',
+    removed,
+  ),
+  ...bare(
+    '--bf16',
+    '--precision bf16',
+    'the graph is converted to BF16, since TensorRT 11 removed weak typing',
+    removed,
+  ),
+  ...bare('--int8 --fp8 --int4', null, QUANTIZED, removed),
+  ...bare('--best', null, `TensorRT 11 removed weak typing. ${QUANTIZED}`, removed),
+  ...bare('--stronglyTyped', '', "builds are strongly typed: the graph's types decide", { verbs: builds }),
+  ...valued(
+    '--calib --calibProfile --minShapesCalib --optShapesCalib --maxShapesCalib',
+    null,
+    CALIBRATED,
+    removed,
+  ),
+  ...valued('--layerPrecisions --layerOutputTypes --precisionConstraints', null, TYPED, removed),
+  ...valued('--layerDeviceTypes --useDLACore --reportCapabilityDLA --adjustForDLA', null, DLA),
+  ...valued(
+    '--inputIOFormats --outputIOFormats',
+    null,
+    "inputs and outputs keep the graph's types; `trtforge convert --io-types convert` changes them",
+  ),
+
+  ...bare('--noTF32', builderFlag('no-tf32'), 'the builder flag, by its name'),
+  ...valued('--sparsity', '--builder-config {value}', 'a builder flag; force would change weights', {
+    values: (value) => (value === 'enable' ? ['flags=sparse-weights'] : value === 'disable' ? [] : null),
+  }),
+  ...bare('--refit', builderFlag('refit'), 'the builder flag, by its name'),
+  ...bare(
+    '--stripWeights --stripAllWeights --weightless',
+    builderFlag('strip-plan'),
+    'the builder flag, by its name',
+  ),
+  ...bare('--versionCompatible --vc', builderFlag('version-compatible'), 'the builder flag, by its name'),
+  ...bare('--excludeLeanRuntime', builderFlag('exclude-lean-runtime'), 'the builder flag, by its name'),
+  ...bare('--allowWeightStreaming', builderFlag('weight-streaming'), 'the builder flag, by its name'),
+  ...bare('--directIO', builderFlag('direct-io'), 'the builder flag, by its name'),
+  ...bare('--restricted', builderFlag('safety-scope'), 'the builder flag, by its name; gone in TensorRT 11'),
+  ...bare('--allowGPUFallback', builderFlag('gpu-fallback'), 'the builder flag, by its name'),
+  ...bare(
+    '--heuristic',
+    builderFlag('enable-tactic-heuristic'),
+    'the builder flag, by its name; TensorRT 8.6 only',
+  ),
+  ...bare('--monitorMemory', builderFlag('monitor-memory'), 'the builder flag, by its name'),
+  ...bare(
+    '--distributiveIndependence',
+    builderFlag('distributive-independence'),
+    'the builder flag, by its name',
+  ),
+  ...bare('--noCompilationCache', builderFlag('disable-compilation-cache'), 'the builder flag, by its name'),
+  ...bare(
+    '--errorOnTimingCacheMiss',
+    builderFlag('error-on-timing-cache-miss'),
+    'the builder flag, by its name',
+  ),
+  ...valued(
+    '--useRuntime --leanDLLPath',
+    null,
+    '--allow-host-code loads engines with the runtime that they carry',
+  ),
+  ...valued('--builderOptimizationLevel', builder('optimization-level'), 'a builder setting'),
+  ...valued('--avgTiming --minTiming', builder('avg-timing'), 'a builder setting'),
+  ...valued('--maxAuxStreams', builder('max-aux-streams'), 'a builder setting'),
+  ...valued('--maxTactics', builder('max-tactics'), 'a builder setting'),
+  ...valued(
+    '--tilingOptimizationLevel',
+    builder('tiling-optimization-level'),
+    'a builder setting; 0 to 3 have names',
+    {
+      values: spelled({ 0: 'none', 1: 'fast', 2: 'moderate', 3: 'full' }),
+    },
+  ),
+  ...valued('--l2LimitForTiling', builder('l2-limit-for-tiling'), 'a builder setting; trtexec counts bytes', {
+    values: (value) => (/^\d+$/.test(value) ? [`${value}B`] : null),
+  }),
+  ...valued('--profilingVerbosity --nvtxMode', builder('profiling-verbosity'), 'a builder setting', {
+    values: spelled({
+      layer_names_only: 'layer-names-only',
+      default: 'layer-names-only',
+      none: 'none',
+      detailed: 'detailed',
+      verbose: 'detailed',
+    }),
+  }),
+  ...valued('--hardwareCompatibilityLevel', builder('hardware-compatibility'), 'a builder setting', {
+    values: spelled({
+      none: 'none',
+      'ampere+': 'ampere-plus',
+      sameComputeCapability: 'same-compute-capability',
+    }),
+  }),
+  ...valued('--runtimePlatform', builder('runtime-platform'), 'a builder setting', {
+    values: spelled({ SameAsBuild: 'same-as-build', WindowsAMD64: 'windows-amd64' }),
+  }),
+  ...valued(
+    '--tacticSources',
+    null,
+    'trtexec adds to and removes from a default; trtforge takes the whole list: --builder-config tactic-sources=LIST',
+  ),
+  ...valued('--preview', builder('preview-features'), 'a builder setting; features can be switched on only', {
+    values: spelled({
+      '+aliasedPluginIO1003': 'aliased-plugin-io-10-03',
+      '+runtimeActivationResize': 'runtime-activation-resize-10-10',
+      '+profileSharing0806': 'profile-sharing-0806',
+      '+fasterDynamicShapes0805': 'faster-dynamic-shapes-0805',
+      '+disableExternalTacticSourcesForCore0805': 'disable-external-tactic-sources-for-core-0805',
+    }),
+  }),
+  ...valued(
+    '--timingCacheFile',
+    '--timing-cache {value}',
+    'the same; without it trtforge keeps one by itself',
+  ),
+  ...bare('--noBuilderCache', '--timing-cache none', 'the same'),
+  ...valued(
+    '--staticPlugins --dynamicPlugins --plugins',
+    '--plugin {value}',
+    'a plug-in library is loaded before the model',
+  ),
+  ...valued(
+    '--setPluginsToSerialize',
+    null,
+    'engines do not carry plug-ins: pass --plugin where they are loaded',
+  ),
+  ...bare('--ignoreParsedPluginLibs --pluginInstanceNorm --pi', null, 'the ONNX parser decides'),
+  ...valued('--device', '--device {value}', 'the same'),
+  ...bare('--verbose', '--verbose', 'the same'),
+
+  ...bare('--noDataTransfers', '--no-data-transfers', 'the same; trtexec 11 has it by default'),
+  ...bare('--useSpinWait', '--spin-wait', 'the same; trtexec 11 has it by default'),
+  ...bare('--useCudaGraph', '--graph', 'the same; trtexec 11 has it by default'),
+  ...bare('--includeDataTransfers', '', 'data transfers are measured by default', { verbs: ['bench'] }),
+  ...bare('--noSpinWait', '', 'the host waits without spinning by default', { verbs: ['bench'] }),
+  ...bare('--noCudaGraph', '', 'inferences are launched one by one by default', { verbs: ['bench'] }),
+  ...bare('--separateProfileRun', '', '--layers measures layers in runs of their own', { verbs: ['bench'] }),
+  ...valued('--iterations', '--iterations {value}', 'the same'),
+  ...valued('--duration', '--duration {value}', 'the same, in seconds'),
+  ...valued('--warmUp', '--warm-up {value}', 'the same, in milliseconds'),
+  ...valued('--avgRuns', '', 'every sample is kept: averages hide the spread', { verbs: ['bench'] }),
+  ...valued('--percentile', '', 'percentiles are always reported', { verbs: ['bench'] }),
+  ...valued('--infStreams --streams', '--streams {value}', 'the same'),
+  ...valued('--idleTime', '--idle {value}', 'the same, in milliseconds'),
+  ...valued('--sleepTime', null, 'the GPU is not delayed'),
+  ...bare(
+    '--exposeDMA',
+    null,
+    'copies one after another measure nothing that a program does; see --no-data-transfers',
+  ),
+  ...bare('--threads', null, 'bench drives its streams itself: --streams'),
+  ...bare('--useManagedMemory', null, 'bench uses device memory'),
+  ...bare('--timeDeserialize --timeRefit', null, 'bench measures inference'),
+  ...valued('--weightStreamingBudget', '--weight-budget {value}', 'sizes; percentages have no equivalent', {
+    values: (value) =>
+      value === '-2'
+        ? []
+        : value === '-1'
+          ? ['automatic']
+          : /^(0|[\d.]+[BKMG])$/i.test(value)
+            ? [value]
+            : null,
+  }),
+  ...valued('--loadInputs', null, 'raw bytes have neither type nor shape: --inputs NAME=@FILE.npy'),
+  ...valued('--exportTimes', '--samples {value}', 'every sample, as .json or .npz', {
+    values: (value) => (/\.(npz|json)$/i.test(value) ? [value] : null),
+  }),
+  ...bare('--dumpProfile', '--layers', "layers' times, with their ONNX nodes"),
+  ...valued('--exportProfile --exportLayerInfo', '--layers', 'in the result: --json prints it'),
+  ...bare('--dumpLayerInfo', '--layers', 'also: trtforge engine layers ENGINE'),
+  ...valued('--exportOutput', null, FILES),
+  ...bare('--dumpOutput --dumpRawBindingsToFile', null, FILES),
+  ...bare('--getPlanVersionOnly', '', '`engine inspect` reports the version without loading the plan', {
+    verbs: ['engine inspect'],
+  }),
+  ...bare(
+    '--dumpOptimizationProfile --dumpRefit',
+    null,
+    '`trtforge engine inspect` reports what the plan contains',
+  ),
+  ...valued('--markDebug --saveDebugTensors --saveAllDebugTensors', null, DEBUG),
+  ...bare('--markUnfusedTensorsAsDebugTensors', null, DEBUG),
+  ...valued('--loadRefOutputs --refPair --accuracyAlgorithm --accuracyThreshold', null, ACCURACY),
+  ...valued('--atol', '--atol {value}', 'the same'),
+  ...valued('--rtol', '--rtol {value}', 'the same'),
+  ...valued(
+    '--setBuildRoute --tuneBuildRouteFile --tuningSearch --tuningCacheFile --tuningTimeOut --remoteAutoTuningConfig',
+    null,
+    TUNING,
+  ),
+  ...bare('--helpBuildRoute --tuneBuildRoutes --saveAllEngines --continue --dryRun', null, TUNING),
+  ...bare('--explicitBatch', '', 'every ONNX network has explicit batch', { verbs: builds }),
+  ...valued('--batch --maxBatch', '--batch {value}', 'the open first axis of every input'),
+  ...valued('--persistentCacheRatio --allocationStrategy', null, "TensorRT's default is used"),
+  ...valued('--tempdir --tempfileControls', null, 'TensorRT chooses its temporary files'),
+  ...bare('--safe --consistency --std --cpuOnly', null, 'trtforge does not build safety engines'),
+  ...valued('--safetyPlugins --refitFromOnnx', null, 'trtforge has no such step'),
+  ...bare(
+    '--asyncFileReader --dumpKernelText --decomposableAttentions --enablePluginOverride',
+    null,
+    'trtforge has no such setting',
+  ),
+  ...valued(
+    '--model --deploy --output --uff --uffInput --uffNHWC',
+    null,
+    'Caffe and UFF models are gone since TensorRT 9: export ONNX',
+  ),
+];

@@ -1,0 +1,189 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+import { type migrationSchema, migrationSchema as schema } from '../../../src/cli/commands/migrate.js';
+import { shellWords } from '../../../src/cli/foreign/line.js';
+import { takesValue } from '../../../src/cli/option.js';
+import { resolveOptions } from '../../../src/cli/resolve.js';
+import { parseBuilderConfig } from '../../../src/engines/identity/builder-config.js';
+import { products } from '../../../src/registry.js';
+import { trtforge } from '../../support/trtforge.js';
+
+type Migration = ReturnType<typeof migrationSchema.parse>;
+
+async function migrated(...words: readonly string[]): Promise<Migration> {
+  const { exitCode, json } = await trtforge(['migrate', '--json', '--', ...words]);
+  expect(exitCode).toBe(0);
+  return schema.parse(json());
+}
+
+/** Parses a line as its verb does: every flag is the verb's, every value is read. */
+async function assertParses(line: string): Promise<void> {
+  const [program, ...args] = shellWords(line);
+  expect(program).toBe('trtforge');
+  const verbs = products.flatMap((product) => product.verbs);
+  const two = verbs.find(({ path }) => path === args.slice(0, 2).join(' '));
+  const verb = two ?? verbs.find(({ path }) => path === args[0])!;
+  const command = await verb.load();
+  const specs = Object.values(command.options);
+  const given: Record<string, unknown> = {};
+  const inputs: string[] = [];
+  const rest = args.slice(verb.path.split(' ').length);
+  for (let i = 0; i < rest.length; i++) {
+    const word = rest[i]!;
+    if (!word.startsWith('-')) {
+      inputs.push(word);
+      continue;
+    }
+    if (word === '--verbose') continue;
+    const spec = specs.find(({ flags, configOnly }) => !configOnly && flags.split(/[ ,]+/).includes(word));
+    expect(spec, `${line}: ${word}`).toBeDefined();
+    const long = /--(?:no-)?([\w-]+)/.exec(spec!.flags)?.[1] ?? '';
+    const name = long.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+    if (!takesValue(spec!)) given[name] = !spec!.flags.includes('--no-');
+    else if (spec!.repeat) given[name] = [...((given[name] as string[]) ?? []), rest[++i]];
+    else given[name] = rest[++i];
+  }
+  const required = (command.arguments ?? []).filter(({ optional }) => !optional).length;
+  expect(inputs.length, line).toBe(required);
+  const { values } = resolveOptions(command.options, given, { path: '', values: {} } as never, {});
+  parseBuilderConfig((values.builderConfig as string[] | undefined) ?? []);
+}
+
+const logs = fileURLToPath(new URL('../../fixtures/trtexec-logs/', import.meta.url));
+const recorded = readdirSync(logs).flatMap((name) => {
+  const line = /RUNNING TensorRT\.trtexec .*?# (.*)/.exec(readFileSync(`${logs}${name}`, 'utf8'))?.[1];
+  return line === undefined ? [] : [line];
+});
+
+/** As people's scripts have them. */
+const scripts = [
+  `trtexec --onnx=encoder_streaming.onnx \\
+    --saveEngine=encoder_streaming.plan \\
+    --minShapes=audio_signal:1x128x584,length:1,cache_last_channel:24x1x256x1024 \\
+    --optShapes=audio_signal:1x128x592,length:1,cache_last_channel:24x1x256x1024 \\
+    --maxShapes=audio_signal:1x128x592,length:1,cache_last_channel:24x1x256x1024 \\
+    --fp16  # Optional, test FP32 first`,
+  'CUDA_VISIBLE_DEVICES=1 /usr/src/tensorrt/bin/trtexec --onnx="my models/m.onnx" --minShapes=x:1x3x640x640 --optShapes=x:64x3x640x640 --maxShapes=x:64x3x640x640 --fp16 --skipInference --memPoolSize=workspace:32768M --timingCacheFile=timing.cache --saveEngine=m.engine 2>&1 | tee build.log',
+  'trtexec --loadEngine=m.engine --shapes=x:64x3x640x640 --noDataTransfers --duration=10 --warmUp=1000 2>&1 | tee bench.log',
+  'trtexec --onnx=m.onnx --best --infStreams=4 --builderOptimizationLevel=4 --exposeDMA',
+  'trtexec --onnx=m.onnx --profile=0 --minShapes=x:1 --optShapes=x:2 --maxShapes=x:4 --profile=1 --minShapes=x:8 --optShapes=x:16 --maxShapes=x:32 --buildOnly --sparsity=enable --preview=+aliasedPluginIO1003',
+  'trtexec --onnx=m.onnx --optShapes=x:2x3 --saveEngine=m.plan --exportOutput=o.json --exportLayerInfo=l.json --dumpProfile',
+  'trtexec --loadEngine=m.plan --getPlanVersionOnly',
+  'polygraphy run m.onnx --trt --onnxrt --fp16 --input-shapes x:[1,3,224,224] --trt-min-shapes x:[1,3,224,224] --trt-opt-shapes x:[8,3,224,224] --trt-max-shapes x:[8,3,224,224] --atol 1e-3 --rtol out:1e-2 --val-range [0,1] --pool-limit workspace:1G',
+  'polygraphy run m.onnx --onnxrt --seed 3 --save-outputs golden.json',
+  'polygraphy run m.engine --trt --model-type engine --load-outputs golden.json --atol 1e-2',
+  'polygraphy run m.onnx --trt --save-engine m.plan --iterations 4 --plugins a.so b.so',
+  'polygraphy convert m.onnx --int8 --calibration-cache c.bin -o m.engine --builder-optimization-level 5',
+  'polygraphy convert m.onnx --fp-to-fp16 -o m16.onnx',
+  'polygraphy inspect model m.onnx --show layers',
+  'polygraphy inspect model m.engine --show layers attrs',
+  'polygraphy check lint m.onnx',
+  'polygraphy debug precision m.onnx --fp16 --mode bisect',
+  'python -m modelopt.onnx.autocast --onnx_path m.onnx --output_path o.onnx --low_precision_type bf16 --nodes_to_exclude ^/a ^/b --op_types_to_exclude Softmax --calibration_data c.npz --data_max 512 --keep_io_types',
+];
+
+describe('every line migrates, and what it becomes parses', () => {
+  const all = [...new Set([...recorded, ...scripts])].filter((line) => line.includes('--'));
+  test('there are recorded lines', () => expect(recorded.length).toBeGreaterThan(20));
+  test.each(all)('%s', async (line) => {
+    const { lines, flags } = await migrated(line);
+    expect(lines.length).toBeGreaterThan(0);
+    for (const { command } of lines) await assertParses(command);
+    const given = shellWords(line).filter((word) => word.startsWith('-') && !/^-(?:m$|\d)/.test(word));
+    expect(flags.length).toBe(given.length);
+  });
+});
+
+describe('lines of trtexec', () => {
+  test('a build is measured afterwards, unless it is only built', async () => {
+    const { lines } = await migrated('trtexec --onnx=m.onnx --saveEngine=m.plan --noTF32 --warmUp=500');
+    expect(lines.map(({ command }) => command)).toEqual([
+      'trtforge build m.onnx -o m.plan --builder-config flags=no-tf32',
+      'trtforge bench m.plan --warm-up 500',
+    ]);
+    const built = await migrated('trtexec --onnx=m.onnx --saveEngine=m.plan --skipInference');
+    expect(built.lines.map(({ command }) => command)).toEqual(['trtforge build m.onnx -o m.plan']);
+  });
+
+  test('what TensorRT 11 removed comes with the conversion that replaces it', async () => {
+    const { lines } = await migrated('trtexec --onnx=m.onnx --saveEngine=m.plan --fp16 --buildOnly');
+    expect(lines.map(({ command }) => command)).toEqual([
+      'trtforge build m.onnx -o m.plan --precision fp16',
+      'trtforge convert m.onnx -o m.fp16.onnx --precision fp16',
+    ]);
+    const { flags } = await migrated('trtexec --onnx=m.onnx --int8 --calib=c --buildOnly');
+    expect(flags.map(({ flag, ours }) => [flag, ours])).toEqual([
+      ['--onnx=m.onnx', 'm.onnx'],
+      ['--int8', null],
+      ['--calib=c', null],
+      ['--buildOnly', ''],
+    ]);
+  });
+
+  test('profiles are one option each, with the ends that trtexec copies', async () => {
+    const two = await migrated(
+      'trtexec --onnx=m.onnx --profile=0 --minShapes=x:1 --optShapes=x:2 --maxShapes=x:4 --profile=1 --optShapes=x:8 --buildOnly',
+    );
+    expect(two.lines[0]?.command).toBe('trtforge build m.onnx --profile x:1/2/4 --profile x:8');
+  });
+
+  test('variables of a script stay, and quoted words stay one', async () => {
+    const { lines } = await migrated(
+      '$TRTEXEC --onnx="$MODEL" --saveEngine=\'a b.plan\' --buildOnly 2>&1 | tee log',
+    );
+    expect(lines[0]?.command).toBe(`trtforge build "$MODEL" -o 'a b.plan'`);
+  });
+
+  test('words behind -- are a line too', async () => {
+    const { tool, lines } = await migrated('trtexec', '--loadEngine=m.plan', '--useCudaGraph');
+    expect([tool, lines[0]?.command]).toEqual(['trtexec', 'trtforge bench m.plan --graph']);
+  });
+
+  test('a flag that trtexec does not have is reported', async () => {
+    const { flags } = await migrated('trtexec --onnx=m.onnx --fp17');
+    expect(flags[1]).toMatchObject({ flag: '--fp17', ours: null });
+    expect(flags[1]?.why).toContain('--fp16');
+  });
+});
+
+describe('lines of Polygraphy and ModelOpt', () => {
+  test('run --trt --onnxrt builds and verifies', async () => {
+    const { lines } = await migrated(
+      'polygraphy run m.onnx --trt --onnxrt --input-shapes x:[1,3] --atol 1e-3',
+    );
+    expect(lines.map(({ command }) => command)).toEqual([
+      'trtforge build m.onnx -o m.engine --profile x:1x3',
+      'trtforge verify m.engine --against m.onnx --shapes x:1x3 --atol 1e-3',
+    ]);
+  });
+
+  test('AutoCast converts inputs and outputs unless it keeps them', async () => {
+    const { lines } = await migrated('python3 -m modelopt.onnx.autocast --onnx_path=m.onnx');
+    expect(lines.map(({ command }) => command)).toEqual([
+      'trtforge convert m.onnx -o m.fp16.onnx --io-types convert',
+    ]);
+  });
+});
+
+describe('lines without an equivalent', () => {
+  test.each([
+    'ls -l',
+    'trtexec --help',
+    "trtexec --onnx='m.onnx",
+    'polygraphy surgeon extract m.onnx -o n.onnx',
+    'polygraphy debug reduce m.onnx',
+    'polygraphy inspect data golden.json',
+  ])('%s', async (line) => {
+    const { exitCode, json } = await trtforge(['migrate', '--json', line]);
+    expect(exitCode).toBe(2);
+    expect(json<{ error: { code: string } }>().error.code).toBe('TF_USAGE');
+  });
+});
+
+test('the text view has the lines and what became of each flag', async () => {
+  const { out } = await trtforge(['migrate', 'trtexec --onnx=m.onnx --int8 --stronglyTyped --buildOnly']);
+  expect(out).toContain('trtforge build m.onnx');
+  expect(out).toMatch(/--int8\s+no equivalent/);
+  expect(out).toMatch(/--stronglyTyped\s+default here/);
+});

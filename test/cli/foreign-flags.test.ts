@@ -1,0 +1,174 @@
+import { describe, expect, test } from 'vitest';
+import type { Command } from '../../src/cli/command.js';
+import { foreignFlags } from '../../src/cli/foreign/tables.js';
+import { withOwnFlags } from '../../src/cli/foreign-flags.js';
+import { TrtforgeError } from '../../src/errors.js';
+import { products } from '../../src/registry.js';
+import { trtexecFlags } from '../../src/tensorrt/trtexec/flag-table.js';
+import { trtforge } from '../support/trtforge.js';
+
+const verbs = new Map<string, Command>();
+for (const verb of products.flatMap((product) => product.verbs)) verbs.set(verb.path, await verb.load());
+const rows = foreignFlags(products);
+
+function own(line: string): string {
+  const args = line.split(' ');
+  const path = verbs.has(args.slice(0, 2).join(' ')) ? args.slice(0, 2).join(' ') : (args[0] ?? '');
+  return withOwnFlags(args, { path, options: verbs.get(path)?.options ?? {}, products }).join(' ');
+}
+
+function answerTo(line: string): TrtforgeError {
+  try {
+    own(line);
+  } catch (error) {
+    if (error instanceof TrtforgeError) return error;
+  }
+  throw new Error(`${line} is accepted.`);
+}
+
+describe('flags of other tools are accepted', () => {
+  test.each([
+    ['build --onnx=m.onnx --fp16 --saveEngine=m.plan', 'build m.onnx --precision fp16 -o m.plan'],
+    [
+      'build m.onnx --memPoolSize=workspace:4096,tacticSharedMem:64',
+      'build m.onnx --builder-config workspace=4096 --builder-config tactic-shared-memory=64',
+    ],
+    ['build m.onnx --pool-limit workspace:1024', 'build m.onnx --builder-config workspace=1024B'],
+    [
+      'build m.onnx --noTF32 --sparsity=enable',
+      'build m.onnx --builder-config flags=no-tf32 --builder-config flags=sparse-weights',
+    ],
+    ['build m.onnx --sparsity=disable', 'build m.onnx'],
+    [
+      'build m.onnx --hardwareCompatibilityLevel=ampere+',
+      'build m.onnx --builder-config hardware-compatibility=ampere-plus',
+    ],
+    [
+      'build m.onnx --profilingVerbosity=layer_names_only',
+      'build m.onnx --builder-config profiling-verbosity=layer-names-only',
+    ],
+    ['build m.onnx --builder-opt-level 5', 'build m.onnx --builder-config optimization-level=5'],
+    ['build m.onnx --shapes=x:1x3', 'build m.onnx --profile x:1x3'],
+    ['build m.onnx --skipInference --stronglyTyped --timingCacheFile=t', 'build m.onnx --timing-cache t'],
+    [
+      'bench --loadEngine=m.plan --warmUp=1000 --useCudaGraph --noDataTransfers',
+      'bench m.plan --warm-up 1000 --graph --no-data-transfers',
+    ],
+    [
+      'bench m.plan --infStreams 4 --exportTimes=t.json --separateProfileRun',
+      'bench m.plan --streams 4 --samples t.json',
+    ],
+    [
+      'verify m.plan --against m.onnx --input-shapes x:[1,3] --iterations 4',
+      'verify m.plan --against m.onnx --shapes x:1x3 --samples 4',
+    ],
+    ['run m.onnx --providers CUDAExecutionProvider', 'run m.onnx --provider cuda'],
+    [
+      'convert m.onnx --nodes_to_exclude ^/a --data_max 5 --low_precision_type bf16',
+      'convert m.onnx --keep-nodes ^/a --data-max 5 --precision bf16',
+    ],
+    [
+      'stream verify --engine e.plan --ref r.jsonl --mode closed_loop --dump-dir d',
+      'stream verify e.plan --reference r.jsonl --mode closed-loop --dump d',
+    ],
+    ['stream record m.onnx --num-chunks 3 --jsonl-out r.jsonl', 'stream record m.onnx --chunks 3 -o r.jsonl'],
+  ])('%s', (line, expected) => {
+    expect(own(line)).toBe(expected);
+  });
+
+  test('what is not a foreign flag stays: own flags, their values, and all behind --', () => {
+    for (const line of [
+      'build m.onnx --name --fp16 --workspace 4G --minShapes x:1 --verbose',
+      'bench m.plan --iterations 5 --duration=3',
+      'stream verify e.plan --mode closed-loop',
+      'run m.plan --iterations 3 -- --fp16',
+      'migrate -- trtexec --onnx=m.onnx --fp16',
+      'build m.onnx --config --fp16',
+      'build m.onnx --precison fp16',
+    ])
+      expect(own(line)).toBe(line);
+  });
+
+  test('a value keeps its spaces and equals signs', () => {
+    const { options } = verbs.get('build')!;
+    expect(withOwnFlags(['build', '--onnx=my model=1.onnx'], { path: 'build', options, products })).toEqual([
+      'build',
+      'my model=1.onnx',
+    ]);
+  });
+});
+
+describe('flags without an equivalent are answered', () => {
+  test.each([
+    ['build m.onnx --int8', '--int8', 'trtexec'],
+    ['build m.onnx --best', '--best', 'trtexec'],
+    ['build m.onnx --calib=c.cache', '--calib', 'trtexec'],
+    ['build m.onnx --sparsity=force', '--sparsity', 'trtexec'],
+    ['bench m.plan --fp16', '--fp16', 'trtexec'],
+    ['bench m.plan --exposeDMA', '--exposeDMA', 'trtexec'],
+    ['verify m.plan --compare-func simple', '--compare-func', 'polygraphy'],
+    ['build m.onnx --extension plan', '--extension', 'trtforge'],
+    ['bundle build meta.json --encoder-min-t 16', '--encoder-min-t', 'trtforge'],
+    ['bundle build meta.json --joint-max-U=16', '--joint-max-U', 'trtforge'],
+    ['stream record m.onnx --cache-size 256', '--cache-size', 'streaming script'],
+  ])('%s', (line, flag, of) => {
+    const error = answerTo(line);
+    expect(error.code).toBe('TF_USAGE');
+    expect(error.details).toEqual({ flag, of, ours: null });
+    expect(error.message).toContain(flag);
+  });
+
+  test('an option of an earlier release is answered with the whole new line', () => {
+    const error = answerTo('build m.onnx --optimization-level 5 --min-shapes x:1 --fp16 -o m.plan');
+    expect(error.remedy).toBe(
+      'Run: trtforge build m.onnx --builder-config optimization-level=5 --minShapes x:1 --precision fp16 -o m.plan',
+    );
+    expect(answerTo('engine layers m.plan --layers-from l.json').remedy).toBe(
+      'Run: trtforge engine layers m.plan --from l.json',
+    );
+    expect(answerTo('forge m.onnx --outdir runs').remedy).toBe('Run: trtforge forge m.onnx --run-root runs');
+  });
+
+  test('an option that only the configuration file takes is named by its key', () => {
+    expect(answerTo('build m.onnx --nodes_to_exclude ^/a').remedy).toContain('`keep-nodes: …`');
+  });
+
+  test('the command line reports it, and exits 2', async () => {
+    const { exitCode, json } = await trtforge(['build', 'm.onnx', '--int8', '--json']);
+    expect(exitCode).toBe(2);
+    expect(json<{ error: { code: string } }>().error.code).toBe('TF_USAGE');
+  });
+
+  test('a flag that nobody has gets the nearest one of this command', async () => {
+    const { json } = await trtforge(['build', 'm.onnx', '--precison', 'fp16', '--json']);
+    expect(json<{ error: { remedy: string } }>().error.remedy).toContain('--precision');
+  });
+});
+
+describe('the table', () => {
+  test('every flag of trtexec that trtforge passes has a row', () => {
+    const known = new Set(rows.filter(({ of }) => of === 'trtexec').map(({ flag }) => flag));
+    expect(Object.keys(trtexecFlags).filter((flag) => !known.has(`--${flag}`))).toEqual([]);
+  });
+
+  test('a tool has one row for a flag, and every row has a reason', () => {
+    const keys = rows.map(({ of, flag, only = '' }) => `${of} ${flag} ${only}`);
+    expect(keys.filter((key, index) => keys.indexOf(key) !== index)).toEqual([]);
+    expect(rows.filter(({ why }) => why === '' || why.endsWith('.'))).toEqual([]);
+  });
+
+  test('positional arguments and defaults are of named verbs, which exist', () => {
+    for (const { flag, ours, verbs: named } of rows) {
+      if (ours.some((template) => !template.startsWith('-'))) expect(named, flag).toBeDefined();
+      for (const path of named ?? []) expect(verbs.has(path), `${flag}: ${path}`).toBe(true);
+    }
+  });
+
+  test('every template is an option of a verb', () => {
+    const options = [...verbs.values()].flatMap((command) => Object.values(command.options));
+    const known = new Set(['--verbose', ...options.flatMap(({ flags }) => flags.split(/[ ,]+/))]);
+    for (const { ours } of rows)
+      for (const template of ours.filter((each) => each.startsWith('-')))
+        expect(known.has(template.split(' ')[0] ?? ''), template).toBe(true);
+  });
+});
