@@ -1,5 +1,5 @@
 import { formatCount } from '../base/text/quantity.js';
-import { conversionOptions, conversionRecipe, rangesFor } from '../engines/identity/conversion.js';
+import { conversionRecipe, convertOptions } from '../engines/identity/conversion.js';
 import { convertModel } from '../formats/precision/convert.js';
 import { defaultFormat, formatNamed } from '../formats/precision/formats/index.js';
 import { writeJson } from './run-root.js';
@@ -18,13 +18,12 @@ export const convertPhase = ({ options, root }: Run): ForgePhase => ({
     const { id: precision, label } = formatNamed(options.precision) ?? defaultFormat;
     const output = root.typedModel(options.model, precision);
     const context = { emit, ...(signal === undefined ? {} : { signal }) };
-    const wishes = options.conversion;
-    const recipe = soFar.prepared?.identity.recipe.conversion ?? conversionRecipe(precision, wishes);
-    const ranges = await rangesFor(options.model, recipe, wishes?.calibration, context);
+    const recipe =
+      soFar.prepared?.identity.recipe.conversion ?? conversionRecipe(precision, options.conversion);
     const conversion = await convertModel(
       options.model,
       output,
-      conversionOptions(precision, recipe, ranges),
+      convertOptions(precision, recipe, options.conversion?.calibration),
       context,
     );
     writeJson(root.stepResult('convert'), conversion);

@@ -1,12 +1,11 @@
 import { formatBytes, formatCount, formatMs, plural } from '../../base/text/quantity.js';
 import { TrtforgeError } from '../../errors.js';
-import { inPhase } from '../../events.js';
 import type { ConversionResult } from '../../formats/precision/conversion.js';
 import { convertModel } from '../../formats/precision/convert.js';
 import { defaultFormat, formatIds } from '../../formats/precision/formats/index.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { choice, text } from '../option.js';
-import { conversionOptions, conversionWishes } from '../options/conversion.js';
+import { conversionFrom, conversionOptions } from '../options/conversion.js';
 
 /** Nodes listed per rule in the text view; --json has them all. */
 const LISTED = 8;
@@ -43,22 +42,11 @@ export const command = defineCommand({
       throw new TrtforgeError('TF_USAGE', 'convert needs to know where the result goes.', {
         remedy: 'Say -o FILE.',
       });
-    const { calibration, ...wishes } = conversionWishes(options);
-    const ranges =
-      calibration === undefined
-        ? undefined
-        : await inPhase('calibrate', emit, () =>
-            calibration.observe(model, calibration.samples, { emit, signal }),
-          );
+    const { precision, externalData } = options;
     return convertModel(
       model,
       options.output,
-      {
-        ...wishes,
-        precision: options.precision,
-        externalData: options.externalData,
-        ...(ranges === undefined ? {} : { ranges }),
-      },
+      { ...conversionFrom(options), precision, externalData },
       { emit, signal },
     );
   },

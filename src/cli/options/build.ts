@@ -8,7 +8,7 @@ import { TrtforgeError } from '../../errors.js';
 import { formatIds } from '../../formats/precision/formats/index.js';
 import { choice, flag, type OptionTable, type OptionValues, option, text } from '../option.js';
 import { integer, type NamedShape, parseShapes, parseSize } from '../values.js';
-import { assertNothingConverted, conversionOptions, conversionWishes } from './conversion.js';
+import { assertNothingConverted, conversionFrom, conversionOptions } from './conversion.js';
 
 /** Sizes of trtexec's users: one profile of three options. */
 const shapes = (which: 'min' | 'opt' | 'max') =>
@@ -152,7 +152,7 @@ export function recipeRequest(
     device: options.device,
     precision: options.precision,
     weaklyTyped: options.weaklyTyped,
-    conversion: conversionWishes(options),
+    conversion: conversionFrom(options),
     settings: {
       ...settings,
       memoryPools: { ...settings.memoryPools, ...(workspace === undefined ? {} : { workspace }) },

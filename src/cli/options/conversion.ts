@@ -1,7 +1,7 @@
-import type { ConversionWishes } from '../../engines/identity/conversion.js';
 import { observeOnOrt } from '../../engines/runtime/onnxruntime/calibrate.js';
 import { TrtforgeError } from '../../errors.js';
 import { formatIds, formats } from '../../formats/precision/formats/index.js';
+import type { ConversionOptions } from '../../formats/precision/options.js';
 import { choice, type OptionValues, option, text } from '../option.js';
 import { integer, number, pattern, splitAtCommas } from '../values.js';
 
@@ -59,7 +59,7 @@ export const conversionOptions = (prefix = '') => ({
 type ConversionOptionValues = OptionValues<ReturnType<typeof conversionOptions>>;
 
 /** The options as the engine room takes them. Throws TF_USAGE for a limit on a calibration that there is none of. */
-export function conversionWishes(options: ConversionOptionValues): ConversionWishes {
+export function conversionFrom(options: ConversionOptionValues): ConversionOptions {
   const { keepNodes, ioTypes, initMax, dataMax, maxReductionDepth, calibration } = options;
   if (dataMax !== undefined && calibration.length === 0) {
     throw new TrtforgeError('TF_USAGE', '--data-max needs a calibration, and there is none.', {

@@ -5,9 +5,10 @@ import { TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import { convertModel } from '../../formats/precision/convert.js';
 import { formatNamed } from '../../formats/precision/formats/index.js';
+import type { Calibration } from '../../formats/precision/options.js';
 import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
 import { packageVersion } from '../../version.js';
-import { type Calibration, conversionOptions, rangesFor } from '../identity/conversion.js';
+import { convertOptions } from '../identity/conversion.js';
 import { type EngineExtension, engineNameOf, formatEngineName } from '../identity/engine-name.js';
 import { type IdentityDocument, identityDigest } from '../identity/identity.js';
 import { type MachineFacts, machineFacts, onlyGpu } from '../identity/machine.js';
@@ -102,9 +103,8 @@ async function typedModel(
   const precision = formatNamed(recipe.precision)?.id;
   if (conversion === null || precision === undefined) return undefined;
   if (converted !== undefined) return converted;
-  const ranges = await rangesFor(modelPath, conversion, calibration, { emit, signal });
   const { ms } = await inPhase('convert', emit, () =>
-    convertModel(modelPath, places.modelPath, conversionOptions(precision, conversion, ranges), {
+    convertModel(modelPath, places.modelPath, convertOptions(precision, conversion, calibration), {
       emit,
       ...(signal === undefined ? {} : { signal }),
     }),

@@ -10,6 +10,7 @@ import { openModel } from '../../formats/onnx/model.js';
 import { ValueUses } from '../../formats/onnx/value-uses.js';
 import { type FormatId, formatNamed } from '../../formats/precision/formats/index.js';
 import { inlineFunctions } from '../../formats/precision/inline-functions.js';
+import type { ConversionOptions } from '../../formats/precision/options.js';
 import { checkDevice, chosenGpu, visibleGpus } from '../../tensorrt/addon/chosen-gpu.js';
 import {
   chooseToolchain,
@@ -19,7 +20,7 @@ import {
 } from '../../tensorrt/toolchain/find.js';
 import { toolchainNamed } from '../../tensorrt/toolchain/named.js';
 import { majorOf } from '../../tensorrt/toolchain/version.js';
-import { type ConversionWishes, conversionRecipe } from '../identity/conversion.js';
+import { conversionRecipe } from '../identity/conversion.js';
 import type { EngineExtension } from '../identity/engine-name.js';
 import { machineFacts } from '../identity/machine.js';
 import { readModelContent } from '../identity/model-content.js';
@@ -48,7 +49,7 @@ export interface BuildWishes {
   /** `as-is` builds the graph's own types; a format converts it first. */
   readonly precision?: 'as-is' | FormatId | undefined;
   /** How the conversion goes about it. */
-  readonly conversion?: ConversionWishes | undefined;
+  readonly conversion?: ConversionOptions | undefined;
   /** TensorRT 10: let the builder choose precisions (with `precision` as permission) instead of converting the graph. */
   readonly weaklyTyped?: boolean | undefined;
   /** One for each optimization profile, as text (`x:1x3x224x224/8x3x224x224/32x3x224x224`) or as data. */

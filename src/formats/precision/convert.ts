@@ -9,13 +9,17 @@ import { declaredType } from '../onnx/value-type.js';
 import { type WriteOptions, type WrittenModel, writeModel } from '../onnx/write.js';
 import type { ConversionResult } from './conversion.js';
 import { operatorName } from './flow.js';
-import { type ConversionOptions, type GivenOptions, resolveOptions } from './options.js';
+import type { FormatId } from './formats/index.js';
+import { type ConversionOptions, type ResolvedConversion, resolveConversion } from './options.js';
 import { type Plan, planConversion } from './plan.js';
 import { betweenRule, rules } from './rules.js';
 import type { ConvertedStream } from './weight-conversion.js';
 
-/** What may be said about a conversion; only the precision has no default. */
-export type ConvertOptions = GivenOptions & Pick<WriteOptions, 'externalData'>;
+/** Only the precision has no default. */
+export type ConvertOptions = ConversionOptions & { readonly precision: FormatId } & Pick<
+    WriteOptions,
+    'externalData'
+  >;
 
 export interface ConvertContext {
   readonly emit?: EventListener;
@@ -24,7 +28,7 @@ export interface ConvertContext {
 
 /**
  * Turns an FP32 ONNX model into a strongly typed one of another format: what TensorRT 11 and TensorRT-RTX build as it is written, node by node.
- * Weights are streamed, so memory does not grow with the model. The types of the result are checked before a byte is written.
+ * A calibration is run first. Weights are streamed, so memory does not grow with the model. The types of the result are checked before a byte is written.
  * Throws what opening, reading and writing models throw, TF_ONNX_GRAPH_INVALID if the original is not well typed, TF_CANCELLED, and TF_INTERNAL if the result
  * would not be.
  */
@@ -44,8 +48,14 @@ async function convert(
   context: ConvertContext,
 ): Promise<ConversionResult> {
   const emit = context.emit ?? ignoreEvents;
+  const { calibration, precision, signal } = { ...options, ...context };
+  const ranges =
+    calibration &&
+    (await inPhase('calibrate', emit, () =>
+      calibration.observe(inputPath, calibration.samples, { emit, signal }),
+    ));
   const started = performance.now();
-  const resolved = resolveOptions(options);
+  const resolved = resolveConversion(precision, options, ranges);
   const model = openModel(inputPath);
   try {
     assertNotInput(outputPath);
@@ -111,7 +121,7 @@ function conversionStreams(model: OnnxModel, plan: Plan): ReadonlyMap<TensorProt
   );
 }
 
-function summary(plan: Plan, options: ConversionOptions) {
+function summary(plan: Plan, options: ResolvedConversion) {
   const kept: ConversionResult['kept'] = [];
   const convertedOps = new Map<string, number>();
   const nodes = { total: 0, converted: 0, kept: 0, untouched: 0 };
@@ -183,7 +193,7 @@ const bytesOf = (model: OnnxModel): number =>
 
 const bytesWritten = (written: WrittenModel): number => written.bytes + (written.externalData?.bytes ?? 0);
 
-function warningsOf(plan: Plan, { keepNodes }: ConversionOptions): string[] {
+function warningsOf(plan: Plan, { keepNodes }: ResolvedConversion): string[] {
   const warnings: string[] = [];
   if (plan.opsetRefused !== undefined) warnings.push(plan.opsetRefused);
   const names = plan.flow.operations.map(({ node }) => node.name);

@@ -2,7 +2,7 @@ import type { TensorProto } from '../onnx/onnx_pb.js';
 import type { Decisions } from './decide.js';
 import type { Flow } from './flow.js';
 import type { Format } from './formats/format.js';
-import type { ConversionOptions } from './options.js';
+import type { ResolvedConversion } from './options.js';
 
 /** A tensor of the result whose values are those of `source` in another format. */
 export interface ConvertedTensor {
@@ -23,4 +23,4 @@ export interface Inserted {
  * Changes the messages that `flow` was read from so that they say what was decided: inserts nodes, retypes values, replaces weights. It
  * decides nothing, reads no weight (the caller converts those listed), and leaves a graph whose types are consistent.
  */
-export type InsertionPass = (flow: Flow, decisions: Decisions, options: ConversionOptions) => Inserted;
+export type InsertionPass = (flow: Flow, decisions: Decisions, options: ResolvedConversion) => Inserted;

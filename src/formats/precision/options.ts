@@ -1,4 +1,5 @@
 import { TrtforgeError } from '../../errors.js';
+import type { EventListener } from '../../events.js';
 import type { Format } from './formats/format.js';
 import { type FormatId, formatIds, formatNamed } from './formats/index.js';
 
@@ -11,46 +12,73 @@ export interface ValueRange {
   readonly max: number;
 }
 
-/** How to convert. Everything is resolved: names are compiled, defaults filled in. */
+/** Runs a model on samples of its inputs (paths of npz files) and returns the ranges of its activations by name. */
+export type ObserveRanges = (
+  model: string,
+  samples: readonly string[],
+  context: { readonly emit: EventListener; readonly signal?: AbortSignal | undefined },
+) => Promise<ReadonlyMap<string, ValueRange>>;
+
+/** Samples to run the FP32 model on, and what runs it: only when the model is converted, not when its engine is found. */
+export interface Calibration {
+  readonly samples: readonly string[];
+  readonly observe: ObserveRanges;
+}
+
+/** How to convert, as a user passes it; everything has a default. */
 export interface ConversionOptions {
+  /** Default `keep`. */
+  readonly ioTypes?: IoTypes | undefined;
+  /** Nodes whose name matches stay FP32. */
+  readonly keepNodes?: readonly RegExp[] | undefined;
+  /** Operators that stay FP32, as `Type` or `domain::Type`. */
+  readonly keepOps?: ReadonlySet<string> | undefined;
+  /** Operators converted although they stay FP32 by default. */
+  readonly convertOps?: ReadonlySet<string> | undefined;
+  /** A weight with a larger magnitude keeps its readers FP32; default: the format's largest value. */
+  readonly initMax?: number | undefined;
+  /** An activation that went beyond this magnitude during calibration keeps the nodes around it FP32; default: the format's. */
+  readonly dataMax?: number | undefined;
+  /** Products and sums over more terms than this stay FP32; undefined for no limit. */
+  readonly maxReductionDepth?: number | undefined;
+  readonly calibration?: Calibration | undefined;
+}
+
+/** What rules and passes take: the format in place of its name, defaults filled in, ranges in place of the calibration. */
+export interface ResolvedConversion {
   /** What nodes are converted to where no rule keeps them. */
   readonly format: Format;
   readonly ioTypes: IoTypes;
-  /** Nodes whose name matches stay FP32. */
   readonly keepNodes: readonly RegExp[];
-  /** Operators that stay FP32, as `Type` or `domain::Type`. */
   readonly keepOps: ReadonlySet<string>;
-  /** Operators converted although they stay FP32 by default. */
   readonly convertOps: ReadonlySet<string>;
-  /** A weight with a larger magnitude keeps its readers FP32. */
   readonly initMax: number;
-  /** An activation that went beyond this magnitude during calibration keeps the nodes around it FP32. */
   readonly dataMax: number;
-  /** Products and sums over more terms than this stay FP32; undefined for no limit. */
   readonly maxReductionDepth: number | undefined;
   /** Ranges of activations by name, where a calibration was run. */
   readonly ranges: ReadonlyMap<string, ValueRange> | undefined;
 }
 
-/** Options before defaults: only the precision is required. */
-export type GivenOptions = Partial<Omit<ConversionOptions, 'format'>> & { readonly precision: FormatId };
-
 /** Fills in the format's defaults. Throws TF_USAGE for a precision that is no format. */
-export function resolveOptions(given: GivenOptions): ConversionOptions {
-  const format = formatNamed(given.precision);
+export function resolveConversion(
+  precision: FormatId,
+  options: ConversionOptions,
+  ranges?: ResolvedConversion['ranges'],
+): ResolvedConversion {
+  const format = formatNamed(precision);
   if (format === undefined)
-    throw new TrtforgeError('TF_USAGE', `\`${given.precision}\` is not a precision to convert to.`, {
+    throw new TrtforgeError('TF_USAGE', `\`${precision}\` is not a precision to convert to.`, {
       remedy: `Use ${formatIds.join(' or ')}.`,
     });
   return {
     format,
-    ioTypes: given.ioTypes ?? 'keep',
-    keepNodes: given.keepNodes ?? [],
-    keepOps: given.keepOps ?? new Set(),
-    convertOps: given.convertOps ?? new Set(),
-    initMax: given.initMax ?? format.maxFinite,
-    dataMax: given.dataMax ?? format.dataMax,
-    maxReductionDepth: given.maxReductionDepth,
-    ranges: given.ranges,
+    ioTypes: options.ioTypes ?? 'keep',
+    keepNodes: options.keepNodes ?? [],
+    keepOps: options.keepOps ?? new Set(),
+    convertOps: options.convertOps ?? new Set(),
+    initMax: options.initMax ?? format.maxFinite,
+    dataMax: options.dataMax ?? format.dataMax,
+    maxReductionDepth: options.maxReductionDepth,
+    ranges,
   };
 }

@@ -22,7 +22,7 @@ import { insertCasts } from './insert-casts.js';
 import type { Inserted, InsertionPass } from './insertion.js';
 import { normalise } from './normalise.js';
 import { movers } from './operator-traits.js';
-import type { ConversionOptions } from './options.js';
+import type { ResolvedConversion } from './options.js';
 import { neededOpset, raiseOpset } from './raise-opset.js';
 import { largeValues } from './range.js';
 import type { RuleFacts } from './rules.js';
@@ -46,7 +46,7 @@ export interface Plan {
 }
 
 /** Before opset 13 not even Cast knows BF16, and a model may use no ONNX operators at all: inputs and outputs stay as they are then. */
-function possible(model: OnnxModel, options: ConversionOptions): ConversionOptions {
+function possible(model: OnnxModel, options: ResolvedConversion): ResolvedConversion {
   const opset = opsetsOf(model.proto.opsetImport).get('') ?? 0;
   const cast = operatorSignature('', 'Cast', opset);
   return cast?.outputs[0]?.allowed.has(options.format.dtype) === true
@@ -55,7 +55,7 @@ function possible(model: OnnxModel, options: ConversionOptions): ConversionOptio
 }
 
 /** One list may be for several models, so an operator of ONNX need not be in this one; a name that is neither was misspelt. */
-function checkOperators(flow: Flow, { keepOps, convertOps }: ConversionOptions): void {
+function checkOperators(flow: Flow, { keepOps, convertOps }: ResolvedConversion): void {
   const here = new Set(flow.operations.map(operatorName));
   const wrong = [...keepOps, ...convertOps].find(
     (name) => !here.has(name) && !name.includes('::') && !isOnnxOperator(name),
@@ -72,7 +72,7 @@ const passes: Readonly<Record<Format['insertion'], InsertionPass>> = { cast: ins
 /** Decides and rewrites `model.proto` in place; throws TF_USAGE for a misspelt operator. Reads the weights once where a rule wants to know them. */
 export async function planConversion(
   model: OnnxModel,
-  wanted: ConversionOptions,
+  wanted: ResolvedConversion,
   context: { readonly emit?: EventListener; readonly signal?: AbortSignal },
 ): Promise<Plan> {
   const functionsInlined = inlineFunctions(model.proto);
@@ -112,7 +112,7 @@ export async function planConversion(
 
 function raiseWhereNeeded(
   model: OnnxModel,
-  options: ConversionOptions,
+  options: ResolvedConversion,
 ): { reason?: string; refused?: string } {
   const flow = readFlow(model.proto);
   const needed = alreadyTyped(flow) === undefined ? neededOpset(flow, options) : undefined;
@@ -144,7 +144,7 @@ type Found = ReadonlyMap<Value, WeightFacts>;
 async function readWeights(
   model: OnnxModel,
   flow: Flow,
-  options: ConversionOptions,
+  options: ResolvedConversion,
   context: { readonly emit?: EventListener; readonly signal?: AbortSignal },
 ): Promise<Found> {
   const found = new Map<Value, WeightFacts>();
@@ -164,7 +164,7 @@ async function readWeights(
 }
 
 const isCandidate =
-  (options: ConversionOptions) =>
+  (options: ResolvedConversion) =>
   (value: Value): boolean =>
     isStored(value) &&
     isFloat32(value) &&

@@ -11,7 +11,7 @@ import { firstOpset, plainDomain } from '../onnx/operators.js';
 import { type Flow, operatorName } from './flow.js';
 import { keptByDefault } from './operator-traits.js';
 import { type ChangeContext, changes } from './opset-changes.js';
-import type { ConversionOptions } from './options.js';
+import type { ResolvedConversion } from './options.js';
 import { notBuilt } from './rules.js';
 import { slotsOf } from './slots.js';
 
@@ -33,7 +33,7 @@ export interface Raise {
 }
 
 /** What opset the operators of a model need so that they know the format's type, where that is more than the model has. */
-export function neededOpset(flow: Flow, options: ConversionOptions): Raise | undefined {
+export function neededOpset(flow: Flow, options: ResolvedConversion): Raise | undefined {
   const { format } = options;
   let needed: Raise | undefined;
   for (const operation of flow.operations) {

@@ -1,6 +1,6 @@
 import { type Flow, isFloat32, type Operation, operatorName } from './flow.js';
 import { leavesRange, movers } from './operator-traits.js';
-import type { ConversionOptions } from './options.js';
+import type { ResolvedConversion } from './options.js';
 
 /** Hand on values that are as large as what they read. */
 const carriers: ReadonlySet<string> = new Set([
@@ -14,7 +14,7 @@ const endings: ReadonlySet<string> = new Set('Mul Div Sqrt Log Reciprocal Sigmoi
  * Operations between one that stays FP32 because its result may leave the format's range and what makes that result small again, the latter included: a sum of
  * squares that is cast to it on its way to the division by their number would be infinite there. None where the format has the range of FP32.
  */
-export function largeValues(flow: Flow, options: ConversionOptions): ReadonlySet<Operation> {
+export function largeValues(flow: Flow, options: ResolvedConversion): ReadonlySet<Operation> {
   const marked = new Set<Operation>();
   if (!options.format.narrowRange) return marked;
   const grows = (operation: Operation) => {

@@ -10,7 +10,7 @@ import {
   type Use,
   type Value,
 } from './flow.js';
-import type { ConversionOptions } from './options.js';
+import type { ResolvedConversion } from './options.js';
 import { inputSlot } from './slots.js';
 
 /** One place that reads a value and the type it must be given; undefined where any type will do. */
@@ -37,7 +37,7 @@ export interface Requirements {
 }
 
 /** From the decisions to the types that every use of every FP32 value must be given. */
-export function requirementsOf(flow: Flow, decisions: Decisions, options: ConversionOptions): Requirements {
+export function requirementsOf(flow: Flow, decisions: Decisions, options: ResolvedConversion): Requirements {
   const typeMade = (value: Value): ValueType | undefined =>
     (isFloat32(value) && !isStored(value) ? decisions.formatOf(value)?.dtype : undefined) ?? value.type;
   const aliases = superfluousCasts(flow, typeMade);
@@ -96,7 +96,7 @@ function storedType(
 
 export const isModelOutput = (use: Use): boolean => use.kind === 'output' && use.scope.owner === undefined;
 
-function requiredType(use: Use, decisions: Decisions, options: ConversionOptions): ValueType | undefined {
+function requiredType(use: Use, decisions: Decisions, options: ResolvedConversion): ValueType | undefined {
   const typeOf = (value: Value | undefined) =>
     (value === undefined ? undefined : decisions.formatOf(value)?.dtype) ?? 'float32';
   if (use.kind === 'output') {

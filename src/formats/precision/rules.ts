@@ -3,14 +3,14 @@ import { isControl } from './control-flow.js';
 import { isFloat32, type Operation, operatorName, type Scope } from './flow.js';
 import type { Format } from './formats/format.js';
 import { keptByDefault } from './operator-traits.js';
-import type { ConversionOptions } from './options.js';
+import type { ResolvedConversion } from './options.js';
 import { reductionDepth } from './reduction-depth.js';
 import { slotsOf } from './slots.js';
 import type { WeightFacts } from './weight-facts.js';
 
 /** What a rule may look at besides the node itself. */
 export interface RuleFacts {
-  readonly options: ConversionOptions;
+  readonly options: ResolvedConversion;
   /** The operations a search over the whole graph has singled out. */
   readonly shapeArithmetic: ReadonlySet<Operation>;
   readonly angles: ReadonlySet<Operation>;

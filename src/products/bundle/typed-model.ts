@@ -1,5 +1,5 @@
 import type { PreparedBuild } from '../../engines/builder/prepare.js';
-import { conversionOptions, rangesFor } from '../../engines/identity/conversion.js';
+import { convertOptions } from '../../engines/identity/conversion.js';
 import { TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import { convertModel } from '../../formats/precision/convert.js';
@@ -16,10 +16,9 @@ export async function typedModel(
   const precision = formatNamed(recipe.precision)?.id;
   if (conversion === null || precision === undefined)
     throw new TrtforgeError('TF_INTERNAL', `${modelPath} is built as it is; there is nothing to convert.`);
-  const ranges = await rangesFor(modelPath, conversion, calibration, context);
   const path = `${base}.${precision}.onnx`;
   const { ms } = await inPhase('convert', context.emit, () =>
-    convertModel(modelPath, path, conversionOptions(precision, conversion, ranges), {
+    convertModel(modelPath, path, convertOptions(precision, conversion, calibration), {
       emit: context.emit,
       ...signalOf(context),
     }),

@@ -2,12 +2,6 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { shellWord } from '../../base/process/shell-word.js';
-import {
-  type ConversionWishes,
-  conversionOptions,
-  conversionRecipe,
-  rangesFor,
-} from '../../engines/identity/conversion.js';
 import { digestModel } from '../../engines/identity/model-digest.js';
 import { conversionWords } from '../../engines/store/build-args.js';
 import { TrtforgeError } from '../../errors.js';
@@ -18,6 +12,7 @@ import { convertModel } from '../../formats/precision/convert.js';
 import type { FormatId } from '../../formats/precision/formats/index.js';
 import { inlineFunctions } from '../../formats/precision/inline-functions.js';
 import { movers, sources } from '../../formats/precision/operator-traits.js';
+import type { Calibration, ConversionOptions } from '../../formats/precision/options.js';
 import type { VerifyResult } from './result.js';
 import type { VerifyRequest } from './tolerance.js';
 
@@ -81,7 +76,7 @@ class Trials {
   /** The operators that a conversion without any group converts, in the order to suspect them. */
   ops: readonly string[] = [];
   readonly #failed: FailedComparison;
-  readonly #wishes: ConversionWishes;
+  readonly #options: ConversionOptions;
   readonly #output: string;
   readonly #started = performance.now();
   #longestMs: number;
@@ -89,11 +84,10 @@ class Trials {
   /** Set once no trial is begun any more: why, where it is not their number. */
   #stopped: string | undefined;
   #best: { readonly group: Group; readonly kept: number; readonly nodes: number } | undefined;
-  #ranges: ReturnType<typeof rangesFor> | undefined;
 
-  constructor(failed: FailedComparison, wishes: ConversionWishes, output: string) {
+  constructor(failed: FailedComparison, options: ConversionOptions, output: string) {
     this.#failed = failed;
-    this.#wishes = wishes;
+    this.#options = { ...options, calibration: options.calibration && observedOnce(options.calibration) };
     this.#output = output;
     this.#longestMs = failed.ms / 2;
   }
@@ -131,9 +125,7 @@ class Trials {
   async #convert(group: Group): ReturnType<typeof convertModel> {
     const { request, precision, signal } = this.#failed;
     const context = { emit: ignoreEvents, ...(signal === undefined ? {} : { signal }) };
-    const recipe = conversionRecipe(precision, withGroup(this.#wishes, group));
-    this.#ranges ??= rangesFor(request.reference, recipe, this.#wishes.calibration, context);
-    const options = conversionOptions(precision, recipe, await this.#ranges);
+    const options = { ...withGroup(this.#options, group), precision };
     return convertModel(request.reference, this.#output, options, context);
   }
 
@@ -146,7 +138,7 @@ class Trials {
       return { passes: false, tried, keepOps: [], keepNodes: [], kept: null, command: null, message };
     }
     const { group, kept, nodes } = this.#best;
-    const words = conversionWords({ conversion: withGroup(this.#wishes, group) });
+    const words = conversionWords({ conversion: withGroup(this.#options, group) });
     const line = ['convert', request.reference, '--precision', precision, ...words, '-o', request.candidate];
     return {
       passes: true,
@@ -160,15 +152,27 @@ class Trials {
   }
 }
 
+/** All trials start from the same model, so it is observed once. */
+function observedOnce({ samples, observe }: Calibration): Calibration {
+  let ranges: ReturnType<Calibration['observe']> | undefined;
+  return {
+    samples,
+    observe: (...run) => {
+      ranges ??= observe(...run);
+      return ranges;
+    },
+  };
+}
+
 const described = ({ keepOps, keepNodes }: Group): string =>
   keepOps.length + keepNodes.length === 0
     ? 'the conversion without further nodes in FP32'
     : `${[...keepOps, ...keepNodes].join(', ')} in FP32`;
 
-const withGroup = (wishes: ConversionWishes, { keepOps, keepNodes }: Group): ConversionWishes => ({
-  ...wishes,
-  keepOps: new Set([...(wishes.keepOps ?? []), ...keepOps]),
-  keepNodes: [...(wishes.keepNodes ?? []), ...keepNodes.map(exactly)],
+const withGroup = (options: ConversionOptions, { keepOps, keepNodes }: Group): ConversionOptions => ({
+  ...options,
+  keepOps: new Set([...(options.keepOps ?? []), ...keepOps]),
+  keepNodes: [...(options.keepNodes ?? []), ...keepNodes.map(exactly)],
 });
 
 const exactly = (name: string): RegExp => new RegExp(`^${name.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')}$`);

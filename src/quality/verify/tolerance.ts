@@ -1,4 +1,3 @@
-import type { ConversionWishes } from '../../engines/identity/conversion.js';
 import type { InputOptions } from '../../engines/run/inputs.js';
 import type { EngineLoadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { quotedName } from '../../engines/store/build-args.js';
@@ -7,6 +6,7 @@ import { type GraphTypes, inferDtypes } from '../../formats/onnx/dtype-inference
 import type { ModelProto } from '../../formats/onnx/onnx_pb.js';
 import type { Format } from '../../formats/precision/formats/format.js';
 import { type FormatId, formatNamed, formats } from '../../formats/precision/formats/index.js';
+import type { ConversionOptions } from '../../formats/precision/options.js';
 import type { Tolerance } from '../../formats/tensor/compare/pair-sums.js';
 import { type AskedCheck, type ResolvedCheck, resolveChecks } from './checks.js';
 
@@ -182,7 +182,7 @@ export interface VerifyRequest extends InputOptions, EngineLoadOptions {
   /** Of an engine: which of the visible GPUs runs it; default 0. */
   readonly device?: number | undefined;
   /** How the candidate was converted from the reference, where the caller knows: what repairs a failure is tried on top of it. */
-  readonly conversion?: ConversionWishes;
+  readonly conversion?: ConversionOptions;
   /** Threads of ONNX Runtime; default one a core. */
   readonly threads?: number;
 }

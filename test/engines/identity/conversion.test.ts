@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { type Calibration, conversionRecipe, rangesFor } from '../../../src/engines/identity/conversion.js';
+import { conversionRecipe, convertOptions } from '../../../src/engines/identity/conversion.js';
 import { type IdentityDocument, identityDigest } from '../../../src/engines/identity/identity.js';
 import { defaultRecipe } from '../../../src/engines/identity/recipe.js';
 import { conversionSchema } from '../../../src/engines/identity/recipe-schema.js';
-import { ignoreEvents } from '../../../src/events.js';
+import type { Calibration } from '../../../src/formats/precision/options.js';
 import { CONVERSION_REVISION } from '../../../src/formats/precision/revision.js';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';
 import { tensorFrom } from '../../../src/formats/tensor/values.js';
@@ -51,22 +51,11 @@ describe('the recipe of a conversion', () => {
     expect(() => digestOf(join(folder, 'absent.npz'))).toThrow(/absent\.npz does not exist/);
   });
 
-  test('the calibration runs when the model is converted', async () => {
-    const samples = [sample('run.npz', [1])];
-    const ranges = new Map([['h', { min: -1, max: 1 }]]);
-    const asked: unknown[] = [];
-    const calibration: Calibration = {
-      samples,
-      observe: async (...given) => {
-        asked.push(given.slice(0, 2));
-        return ranges;
-      },
-    };
+  test('hands its calibration to the conversion where it has one', () => {
+    const calibration: Calibration = { samples: [sample('run.npz', [1])], observe: never };
     const recipe = conversionRecipe('fp16', { calibration });
-    const context = { emit: ignoreEvents };
-    expect(await rangesFor('m.onnx', recipe, calibration, context)).toBe(ranges);
-    expect(asked).toEqual([['m.onnx', samples]]);
-    expect(await rangesFor('m.onnx', conversionRecipe('fp16'), undefined, context)).toBeUndefined();
+    expect(convertOptions('fp16', recipe, calibration).calibration).toBe(calibration);
+    expect(convertOptions('fp16', conversionRecipe('fp16'), calibration).calibration).toBeUndefined();
   });
 });
 

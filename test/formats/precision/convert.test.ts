@@ -144,6 +144,17 @@ describe('an original that is not well typed is refused, with nothing written', 
   });
 });
 
+it('a calibration runs on the model with its samples, once', async () => {
+  const input = await written(layers(1));
+  const runs: unknown[] = [];
+  const observe = async (...run: readonly unknown[]) => {
+    runs.push(run.slice(0, 2));
+    return new Map();
+  };
+  await convertModel(input, freshPath(), { precision: 'fp16', calibration: { samples: ['a.npz'], observe } });
+  expect(runs).toEqual([[input, ['a.npz']]]);
+});
+
 describe.each(['fp16', 'bf16'] as const)('converted to %s is well typed', (precision) => {
   const low = precision === 'fp16' ? 'float16' : 'bfloat16';
   const opset = precision === 'fp16' ? 17 : 22;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { attribute as a, GraphBuilder, type ModelSpec } from '../../../src/formats/onnx/builder.js';
 import type { ConvertOptions } from '../../../src/formats/precision/convert.js';
-import { resolveOptions } from '../../../src/formats/precision/options.js';
+import { resolveConversion } from '../../../src/formats/precision/options.js';
 import { rules } from '../../../src/formats/precision/rules.js';
 import { converted, floats, integers, noise, written } from './judge.js';
 
@@ -131,7 +131,8 @@ describe('activations', () => {
     [Number.POSITIVE_INFINITY, { first: 'data-range', second: 'data-range' }],
     [Number.NaN, { first: 'data-range', second: 'data-range' }],
   ])('that reached %s', async (max, kept) => {
-    expect(await keptIn(two, { ranges: ranges(max) })).toEqual(kept);
+    const calibration = { samples: [], observe: async () => ranges(max) };
+    expect(await keptIn(two, { calibration })).toEqual(kept);
   });
 });
 
@@ -242,8 +243,8 @@ it('integers are left alone', async () => {
 });
 
 it('a precision that is not a format is rejected', () => {
-  const given = JSON.parse('{ "precision": "fp8" }') as { readonly precision: 'fp16' };
-  expect(() => resolveOptions(given)).toThrow(
+  const precision = JSON.parse('"fp8"') as 'fp16';
+  expect(() => resolveConversion(precision, {})).toThrow(
     expect.objectContaining({ code: 'TF_USAGE', message: expect.stringContaining('fp8') }),
   );
 });

@@ -1,5 +1,5 @@
+import type { ObserveRanges } from '../../../formats/precision/options.js';
 import { readNpz } from '../../../formats/tensor/npz.js';
-import type { ObserveRanges } from '../../identity/conversion.js';
 
 /** Ranges of a model's activations over samples (npz files), on ONNX Runtime, which is loaded only now. Throws what reading, opening and running throw. */
 export const observeOnOrt: ObserveRanges = async (model, samples, { emit, signal }) => {
