@@ -355,7 +355,7 @@ export const catalogue = {
     exitCode: ExitCode.badInput,
     meaning: 'A signature is required, and the engine has none that a trusted key made for its passport.',
     remedy:
-      'Trust the key that signed it (--trust-key), have it signed (trtforge cache sign), or build it with --sign-key.',
+      'Trust the key that signed it (--trust-key), have it signed (trtforge cache sign), or build it with TRTFORGE_SIGNING_KEY set.',
   },
   TF_MODEL_REJECTED: {
     exitCode: ExitCode.badInput,
@@ -420,7 +420,7 @@ export const catalogue = {
     meaning:
       'A file of layer information was given for an engine that it is not of: plan, inputs, outputs or profiles differ.',
     remedy:
-      'Export the layers of this engine where it runs: trtforge inspect ENGINE --layers --json, or trtexec --exportLayerInfo=FILE.',
+      'Export the layers of this engine where it runs: trtforge engine layers ENGINE --json, or trtexec --exportLayerInfo=FILE.',
   },
   TF_LIBRARY_INVALID: {
     exitCode: ExitCode.cannotHere,
@@ -476,7 +476,7 @@ export const catalogue = {
     exitCode: ExitCode.cannotHere,
     meaning: 'The library could not make an execution context of an engine; its last error lines are given.',
     remedy:
-      'Read the library’s lines; on 8.6 a profile of an engine serves one context at a time, unless the engine was built with --preview-feature profile-sharing-0806.',
+      'Read the library’s lines; on 8.6 a profile of an engine serves one context at a time, unless the engine was built with --builder-config preview-features=profile-sharing-0806.',
   },
   TF_RUN_FAILED: {
     exitCode: ExitCode.cannotHere,
@@ -518,7 +518,7 @@ export const catalogue = {
     exitCode: ExitCode.badInput,
     meaning:
       'An exporter put its own header in front of a plan. TensorRT ends the whole process on such a file, so it is not given to it.',
-    remedy: 'Write the plan alone: trtforge inspect FILE --strip-header OUT.',
+    remedy: 'Write the plan alone: trtforge engine strip-header FILE -o model.plan',
   },
   TF_ENGINE_GPU_MISMATCH: {
     exitCode: ExitCode.cannotHere,
@@ -541,12 +541,12 @@ export const catalogue = {
     exitCode: ExitCode.badInput,
     meaning:
       'A model or engine cannot be run on a reference, or not judged by it: the reference lacks one of its inputs, holds no chunk, or does not record the output that the task is about.',
-    remedy: 'Record a reference of the same model: trtforge record MODEL.',
+    remedy: 'Record a reference of the same model: trtforge stream record MODEL.',
   },
   TF_PARITY_SUMMARY_INVALID: {
     exitCode: ExitCode.badInput,
     meaning: 'A parity summary is not JSON, or lacks what every summary has: its counts of chunks.',
-    remedy: 'Give the JSON that verify --reference, or the script that checked parity, wrote.',
+    remedy: 'Give the JSON that stream verify, or the script that checked parity, wrote.',
   },
   TF_TENSOR_FILE_INVALID: {
     exitCode: ExitCode.badInput,
@@ -558,22 +558,21 @@ export const catalogue = {
     exitCode: ExitCode.badInput,
     meaning:
       'A file given as a streaming contract is none, or says something that cannot be: an unknown type, an impossible shape, state without its tensors.',
-    remedy:
-      'Correct the field named, or draft one from the model: trtforge record MODEL --draft-contract FILE.',
+    remedy: 'Correct the field named, or draft one from the model: trtforge stream draft MODEL -o FILE.',
   },
   TF_CONTRACT_BROKEN: {
     exitCode: ExitCode.failed,
     meaning:
       'A step of a guarded session broke its streaming contract: a length, a shape or a type is not what was promised.',
     remedy:
-      'Stop this stream and begin it anew; trtforge verify --reference shows which of engine, state and contract is wrong.',
+      'Stop this stream and begin it anew; trtforge stream verify shows which of engine, state and contract is wrong.',
   },
   TF_REFERENCE_INVALID: {
     exitCode: ExitCode.badInput,
     meaning:
       'A recorded reference is damaged, cut short or not one; the line is named. Tensors whose bytes do not fill their shape count as damaged.',
     remedy:
-      'Record it again, or write it anew without the damaged lines: trtforge record --convert OLD -o NEW --skip-damaged.',
+      'Record it again, or write it anew without the damaged lines: trtforge stream convert OLD -o NEW --skip-damaged.',
   },
   TF_TENSOR_UNSUPPORTED: {
     exitCode: ExitCode.badInput,

@@ -35,7 +35,7 @@ function libraryHit(context: BenchContext, skipped: string[]) {
   try {
     const model = generate(context, 'matmul-stack', '100MB');
     const store = join(context.folder, 'hit-store');
-    const shapes = ['--min-shapes', 'x:1x1024', '--opt-shapes', 'x:8x1024', '--max-shapes', 'x:32x1024'];
+    const shapes = ['--profile', 'x:1x1024/8x1024/32x1024'];
     const target = ['--target', 'tensorrt-rtx:sm_89', '--cache-dir', store];
     measureCommand(trtforge(context, 'build', model, ...shapes, ...target), { runs: 1, warmups: 0 });
     const seconds = median(worker(context, 'hit', model, store, '20'));

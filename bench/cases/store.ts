@@ -10,7 +10,7 @@ export const store: BenchCase = {
   name: 'store',
   run: (context) => {
     const model = generate(context, 'matmul-stack', '100MB');
-    const shapes = ['--min-shapes', 'x:1x1024', '--opt-shapes', 'x:8x1024', '--max-shapes', 'x:32x1024'];
+    const shapes = ['--profile', 'x:1x1024/8x1024/32x1024'];
     const target = ['--target', 'tensorrt-rtx:sm_89', '--cache-dir', join(context.folder, 'store')];
     const command = trtforge(context, 'build', model, ...shapes, ...target);
     const first = measureCommand(command, { runs: 1, warmups: 0 });

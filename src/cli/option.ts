@@ -2,7 +2,7 @@ import type { FileKind } from '../base/files/user-files.js';
 
 /** How one option looks to the user and what it means. Every value is parsed and checked before any work starts. */
 export interface OptionSpec<T> {
-  /** `--min-shapes <shapes>`; kebab-case; a boolean option has no `<value>`. */
+  /** `--cache-dir <folder>`; kebab-case; a boolean option has no `<value>`. */
   readonly flags: string;
   readonly describe: string;
   /** Turns the text into the value, or throws a TrtforgeError (TF_USAGE and friends). Absent for booleans and plain text. */
@@ -87,7 +87,7 @@ export type OptionValues<O extends OptionTable> = {
   readonly [K in keyof O]: O[K] extends ValueOption<infer V> ? V : never;
 };
 
-/** The long name of an option: `--min-shapes <shapes>` is `min-shapes`. */
+/** The long name of an option: `--cache-dir <folder>` is `cache-dir`. */
 export function longName(spec: OptionSpec<unknown>): string {
   const match = /--([a-zA-Z0-9-]+)/.exec(spec.flags);
   if (match?.[1] === undefined) throw new Error(`Option "${spec.flags}" has no long name.`);

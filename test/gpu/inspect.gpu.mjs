@@ -179,7 +179,7 @@ await check('an engine built without detail has names, and says how to get more'
 if (!hasCommandLine()) skip('the command line', 'commander is not in node_modules here');
 else {
   await check('what --json prints is read again where no GPU is', async () => {
-    const { status, output } = trtforge(['inspect', join(folder, 'fp32.plan'), '--layers']);
+    const { status, output } = trtforge(['engine', 'layers', join(folder, 'fp32.plan')]);
     assert.equal(status, 0, JSON.stringify(output.error));
     const saved = join(folder, 'saved.json');
     writeFileSync(saved, JSON.stringify(output));
@@ -188,15 +188,15 @@ else {
     assert.equal(again.status, 0, JSON.stringify(again.output.error));
     assert.deepEqual(again.output.summary, fp32.summary);
     assert.deepEqual(layersOfFile(saved).layers, fp32.layers);
-    const refusal = trtforge(['inspect', join(folder, 'fp32.plan'), '--layers'], blind);
+    const refusal = trtforge(['engine', 'layers', join(folder, 'fp32.plan')], blind);
     assert.equal(refusal.status, 3);
     assert.equal(refusal.output.error.code, 'TF_GPU_UNAVAILABLE');
     return { remedy: refusal.output.error.remedy };
   });
 
-  await check('--against loads both engines', async () => {
+  await check('engine diff loads both engines', async () => {
     const plan = join(folder, 'fp32.plan');
-    const { status, output } = trtforge(['inspect', plan, '--against', plan]);
+    const { status, output } = trtforge(['engine', 'diff', plan, plan]);
     assert.equal(status, 0, JSON.stringify(output.error));
     assert.equal(output.schema, 'trtforge.engine-diff/1');
     assert.deepEqual([output.changed, output.fusions, output.onlyA, output.onlyB], [[], [], [], []]);

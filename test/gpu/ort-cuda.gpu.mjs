@@ -51,14 +51,14 @@ await check('a streaming encoder with a recording of the CPU, and ResNet-50', ()
   ran('build/examples/models/main.js', ['resnet50', '--size', 'full', '-o', resnet]);
   const contract = at('encoder_streaming.contract.json');
   const words = ['--contract', contract, '--chunks', `${CHUNKS}`, '--seed', '42', '-o', at('reference')];
-  assert.equal(trtforge(['record', streaming, ...words]).chunks, CHUNKS);
+  assert.equal(trtforge(['stream', 'record', streaming, ...words]).chunks, CHUNKS);
 });
 
 /** The closed loop on CUDA against the CPU's recording. */
 function verify(more) {
   const result = trtforge(
     [
-      ...['verify', streaming, '--reference', at('reference')],
+      ...['stream', 'verify', streaming, '--reference', at('reference')],
       ...['--contract', at('encoder_streaming.contract.json'), '--mode', 'closed-loop', '--provider', 'cuda'],
     ],
     { codes: [0, 1], ...more },

@@ -1,4 +1,4 @@
-// What `trtforge verify --reference` tells of real engines on a real GPU, by the command line alone as a user has it: a recorded stream, engines with and
+// What `trtforge stream verify` reports of real engines on a real GPU, by the command line alone as a user has it: a recorded stream, engines with and
 // without TF32 and in FP16, the task decoded by a bundle, state that is disturbed, a decoder in another's place, and the gate. One JSON line per check.
 //
 //   npm run build && npm run build:examples && npm run build:native
@@ -32,7 +32,7 @@ await check('a model, two bundles that could decode it, and a recording', () => 
   made(['parakeet', '--size', SIZE, '-o', at('bundle')]);
   made(['parakeet', '--size', SIZE, '--seed', '2', '-o', at('other')]);
   const { chunks } = trtforge([
-    ...['record', model, '--contract', contract, '--chunks', CHUNKS],
+    ...['stream', 'record', model, '--contract', contract, '--chunks', CHUNKS],
     ...['--seed', '42', '-o', at('reference')],
   ]);
   assert.equal(chunks, Number(CHUNKS));
@@ -48,7 +48,7 @@ function profileWords() {
 }
 
 const wishes = {
-  exact: ['--builder-flag', 'no-tf32'],
+  exact: ['--builder-config', 'flags=no-tf32'],
   tf32: [],
   fp16: ['--precision', 'fp16'],
 };
@@ -68,7 +68,7 @@ await check('three engines, built by the command line', () => {
 function verify(name, ...words) {
   const result = trtforge(
     [
-      ...['verify', at(`${name}.engine`), '--reference', at('reference'), '--contract', contract],
+      ...['stream', 'verify', at(`${name}.engine`), '--reference', at('reference'), '--contract', contract],
       ...['--mode', 'closed-loop', ...words],
     ],
     { codes: [0, 1] },

@@ -30,10 +30,12 @@ execFileSync(process.execPath, [
 const QUICK = ['--max-batch', '8', '--max-batch-limit', '16', '--duration', '1', '--warm-up', '200'];
 const WITHOUT_STORE = ['--no-cache'];
 
-function streams(...words) {
+const streams = (...words) => deepstream('size', ...words);
+
+function deepstream(...words) {
   const { status, stdout, stderr } = spawnSync(
     process.execPath,
-    [path('../../dist/main.js'), 'streams', ...words, '--json'],
+    [path('../../dist/main.js'), 'deepstream', ...words, '--json'],
     {
       encoding: 'utf8',
       env: { ...process.env, XDG_CACHE_HOME: join(folder, 'cache') },
@@ -121,7 +123,7 @@ await check('a lost log alone is measured again, on the engine that is there', (
 await check('logs alone give the same figures', () => {
   const before = streams(model, ...QUICK, ...WITHOUT_STORE, '--fps', '0.1');
   rmSync(place('reports'), { recursive: true });
-  const repaired = streams(place(), '--from-logs', '--fps', '0.1');
+  const repaired = deepstream('repair', place(), '--fps', '0.1');
   assert.deepEqual(figures(repaired), figures(before));
   assert.equal(repaired.peakGpuStreams, before.peakGpuStreams);
   assert.ok(repaired.steps.step4Seconds > 0, 'the build logs say how long the builds took');

@@ -130,7 +130,7 @@ await check('two benches, one on each GPU, do not doubt each other; two on one G
   return { apart: apart.map(uuidOf), told: othersOf(together[0]).concat(othersOf(together[1]))[0] };
 });
 
-await check('run --device 1 and inspect --layers --device 1', () => {
+await check('run --device 1 and engine layers --device 1', () => {
   const shapes = ['--inputs', 'random', '--shapes', 'x:4x64', '--seed', '3'];
   const runs = [0, 1].map((device) => {
     const out = join(folder, `run${device}.npz`);
@@ -139,7 +139,7 @@ await check('run --device 1 and inspect --layers --device 1', () => {
   });
   const compared = trtforge(['compare', ...runs, '--atol', '0', '--rtol', '0']);
   assert.equal(compared.ok, true);
-  const layers = trtforge(['inspect', plan('affine'), '--layers', '--device', '1']);
+  const layers = trtforge(['engine', 'layers', plan('affine'), '--device', '1']);
   assert.ok(layers.layers.length > 0);
 });
 
@@ -203,7 +203,7 @@ else {
     return { gpuMs: there.gpuMs.median };
   });
 
-  await check('streams --device 1 builds and measures there, natively and with trtexec', async () => {
+  await check('deepstream size --device 1 builds and measures there, natively and with trtexec', async () => {
     const quick = [
       '--max-batch',
       '4',
@@ -218,7 +218,7 @@ else {
     ];
     const used = [];
     for (const builder of [[], ['--builder', 'trtexec', '--with', 'trtexec', '--name', 'theirs']]) {
-      const { answer, MiB } = await watched(['streams', model, ...quick, '--no-cache', ...builder]);
+      const { answer, MiB } = await watched(['deepstream', 'size', model, ...quick, '--no-cache', ...builder]);
       assert.ok(answer.baseline.qps > 0);
       used.push(MiB);
     }

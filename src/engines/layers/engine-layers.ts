@@ -75,7 +75,7 @@ export async function layersOfEngine(planPath: string, options: LayersOptions): 
 const childModule = new URL('../../../dist/engines/layers/engine-layers-child.js', import.meta.url);
 
 /**
- * The layers of an engine from a file: what `trtexec --exportLayerInfo` wrote, or what `inspect ENGINE --layers --json` did on another machine. No GPU and
+ * The layers of an engine from a file: what `trtexec --exportLayerInfo` wrote, or what `engine layers ENGINE --json` did on another machine. No GPU and
  * no library is needed. `planPath` is the engine it should be of: it is held against it (`checkLayersMatch`). Errors: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE,
  * TF_LAYERS_INVALID, TF_LAYERS_MISMATCH, TF_PLAN_INVALID.
  */
@@ -153,7 +153,7 @@ function withoutGpuRemedy(error: unknown): unknown {
   const { code, message, details } = error;
   return new TrtforgeError(code, message, {
     cause: error,
-    remedy: `${catalogue.TF_GPU_UNAVAILABLE.remedy} Without one, export the layers where the engine runs (inspect ENGINE --layers --json, or trtexec --exportLayerInfo=FILE) and give them with --layers-from FILE.`,
+    remedy: `${catalogue.TF_GPU_UNAVAILABLE.remedy} Without one, export the layers where the engine runs (trtforge engine layers ENGINE --json, or trtexec --exportLayerInfo=FILE) and pass them with --from FILE.`,
     ...(details === undefined ? {} : { details }),
   });
 }

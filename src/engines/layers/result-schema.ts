@@ -62,7 +62,7 @@ const source = {
   loaded: loadedFactsSchema.nullable(),
 };
 
-/** What `trtforge inspect ENGINE --layers` gives. */
+/** What `trtforge engine layers ENGINE` returns. */
 export const layersResultSchema = z.strictObject({
   schema: z.literal('trtforge.engine-layers/1'),
   kind: z.literal('layers'),
@@ -76,7 +76,7 @@ const names = z.array(z.string());
 
 const sideSchema = z.strictObject({ ...source, detail: z.string(), summary: layersSummarySchema });
 
-/** What `trtforge inspect A --against B` gives. */
+/** What `trtforge engine diff A B` returns. */
 export const engineDiffSchema = z.strictObject({
   schema: z.literal('trtforge.engine-diff/1'),
   kind: z.literal('diff'),

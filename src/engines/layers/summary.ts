@@ -38,7 +38,7 @@ export function layerFindings(read: EngineLayers, where: string): Finding[] {
   const { layers, bindings, detail } = read;
   if (detail === 'names') {
     const message =
-      'The engine was built without detailed profiling verbosity, so its layers have names only. Build it with --profiling-verbosity detailed (trtexec: --profilingVerbosity=detailed).';
+      'The engine was built without detailed profiling verbosity, so its layers have names only. Build it with --builder-config profiling-verbosity=detailed (trtexec: --profilingVerbosity=detailed).';
     return [{ code: 'engine-names-only', severity: 'info', message, where }];
   }
   const constants = constantNames(layers);

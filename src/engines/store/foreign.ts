@@ -104,7 +104,7 @@ function describeForeign(path: string, name: string): ForeignEngine {
         : []),
       ...(foreignHeader === null
         ? []
-        : ['Something stands in front of the plan; trtforge inspect --strip-header takes it away.']),
+        : ['Something stands in front of the plan; trtforge engine strip-header removes it.']),
     ],
     importedAt: new Date().toISOString(),
   };

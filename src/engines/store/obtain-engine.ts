@@ -232,7 +232,7 @@ class Run {
     const signature = signatureFor(trust, passport);
     if (trust.required && signature === null) {
       this.#warnings.push(
-        'The engine was built here and kept without a signature, so --require-signature will not find it again; --sign-key signs it.',
+        'The engine was built here and kept without a signature, so it is not found again where signatures are required; `sign-key` in the configuration file or TRTFORGE_SIGNING_KEY signs it.',
       );
     }
     return { passport, signature, source: 'built' };

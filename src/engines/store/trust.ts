@@ -41,7 +41,8 @@ export function openTrust(wishes: TrustWishes, environment: NodeJS.ProcessEnv): 
   const required = wishes.requireSignature ?? /^(1|true|yes|on)$/i.test(TRTFORGE_REQUIRE_SIGNATURE ?? '');
   if (required && keys.size === 0) {
     throw new TrtforgeError('TF_USAGE', 'Signatures are required, but no key is trusted.', {
-      remedy: 'Name public keys with --trust-key FILE or in TRTFORGE_TRUSTED_KEYS.',
+      remedy:
+        'Name public keys in TRTFORGE_TRUSTED_KEYS, or with --trust-key FILE (builds: `trust-key` in the configuration file).',
     });
   }
   return { required, keys, signingKey };

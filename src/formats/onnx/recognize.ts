@@ -8,12 +8,12 @@ const magics: readonly (readonly [magic: string, what: string, remedy: string])[
   [
     'ftrt',
     'a TensorRT plan, not an ONNX model',
-    'Use trtforge inspect on the plan, or give the .onnx file it was built from.',
+    'Use trtforge engine inspect on the plan, or give the .onnx file it was built from.',
   ],
   [
     'vtrt',
     'a TensorRT-RTX plan, not an ONNX model',
-    'Use trtforge inspect on the plan, or give the .onnx file it was built from.',
+    'Use trtforge engine inspect on the plan, or give the .onnx file it was built from.',
   ],
   [
     'PK\u0003\u0004',
@@ -53,7 +53,7 @@ export function refuseOtherFormats(source: ByteSource): void {
   if (text.slice(4, 5) === '{' && /^.{4}\{\s*"/s.test(text) && head.length > 8 && head[3] === 0) {
     throw refuse(
       'a plan with a JSON header in front, not an ONNX model',
-      'Use trtforge inspect on the plan.',
+      'Use trtforge engine inspect on the plan.',
     );
   }
   if (isText(head)) {

@@ -78,7 +78,7 @@ const sensitivitySchema = z.object({
   log: z.string(),
 });
 
-/** What `trtforge streams` gives. */
+/** What `trtforge deepstream size` and `deepstream repair` return. */
 export const streamsResultSchema = z.object({
   schema: z.literal('trtforge.streams/1'),
   model: z.object({

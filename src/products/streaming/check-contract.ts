@@ -12,7 +12,7 @@ import { recordedLengths } from './contract/recorded-lengths.js';
 import type { Reference, ReferenceHeader } from './recorded-stream.js';
 import { openReference } from './reference/reference.js';
 
-/** What `verify --contract-only` gives. */
+/** What `stream check` returns. */
 export const contractCheckSchema = z.object({
   schema: z.literal('trtforge.contract-check/1'),
   outcome: z.enum(['pass', 'fail']),

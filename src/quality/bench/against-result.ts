@@ -18,7 +18,7 @@ const sideSchema = z.object({
 
 const ratioSchema = z.object({ ratio: z.number(), low: z.number(), high: z.number() });
 
-/** What `trtforge bench A --against B` finds. Ratios are times of A over times of B: above 1, A is slower. */
+/** What `trtforge bench compare A B` finds. Ratios are times of A over times of B: above 1, A is slower. */
 export const benchAgainstSchema = z.object({
   schema: z.literal('trtforge.bench-against/1'),
   candidate: sideSchema,

@@ -1,6 +1,6 @@
 import type { PolicyFile } from './policy-schema.js';
 
-/** What `verify --reference` writes. */
+/** What `stream verify` writes. */
 const stream = { schema: 'trtforge.parity/*' };
 
 /** Says no to «fail», and inconclusive to everything else that is not «pass». */

@@ -95,12 +95,12 @@ describe('trtforge bench ENGINE', () => {
     expect(answer.qps).toBe(answer.runs[0]?.qps);
   });
 
-  it('takes trtexec’s spellings and says in text what the numbers are', () => {
+  it('says in text what the numbers are', () => {
     const { status, stdout } = bench([
       at('a.engine'),
-      '--noDataTransfers',
-      '--useCudaGraph',
-      '--useSpinWait',
+      '--no-data-transfers',
+      '--graph',
+      '--spin-wait',
       ...QUICK,
     ]);
     expect(status).toBe(0);
@@ -215,7 +215,7 @@ describe('trtforge bench ENGINE', () => {
     ],
     [
       'an engine to compare with that is not there, even without GPU',
-      ['a.engine', '--against', 'none.engine'],
+      ['compare', 'a.engine', 'none.engine'],
       2,
       'TF_FILE_NOT_FOUND',
       { FAKE_GPU: 'none' },
@@ -223,10 +223,11 @@ describe('trtforge bench ENGINE', () => {
     ['a GPU that is not there', ['a.engine', '--device', '7'], 3, 'TF_GPU_UNAVAILABLE'],
     ['memory that runs out', ['a.engine'], 3, 'TF_GPU_MEMORY', { FAKE_CONTEXT: 'memory' }],
     ['a library that aborts', ['a.engine'], 5, 'TF_CHILD_DIED', { FAKE_RUN: 'aborts' }],
-    ['an ONNX model that is not there', ['m.onnx'], 2, 'TF_FILE_NOT_FOUND'],
-    ['a comparison with an ONNX model', ['a.engine', '--against', 'm.onnx'], 2, 'TF_USAGE'],
-    ['a comparison of an ONNX model', ['m.onnx', '--against', 'a.engine'], 2, 'TF_USAGE'],
-    ['trtexec for an ONNX model', ['m.onnx', '--with', 'trtexec'], 2, 'TF_USAGE'],
+    ['an ONNX model', ['m.onnx'], 2, 'TF_USAGE'],
+    ['an ONNX model that is not there', ['model', 'm.onnx'], 2, 'TF_FILE_NOT_FOUND'],
+    ['a comparison with an ONNX model', ['compare', 'a.engine', 'm.onnx'], 2, 'TF_USAGE'],
+    ['a comparison of an ONNX model', ['compare', 'm.onnx', 'a.engine'], 2, 'TF_USAGE'],
+    ['trtexec for an ONNX model', ['model', 'm.onnx', '--with', 'trtexec'], 2, 'TF_USAGE'],
     ['--batch beside --shapes', ['a.engine', '--batch', '1', '--shapes', 'x:1x4'], 2, 'TF_USAGE'],
     [
       'a budget of weights that are not streamed',
@@ -236,26 +237,28 @@ describe('trtforge bench ENGINE', () => {
     ],
     [
       'a budget in a comparison with an engine whose weights are not streamed',
-      ['streamed.engine', '--against', at('a.engine'), '--weight-budget', '1K'],
+      ['compare', 'streamed.engine', 'a.engine', '--weight-budget', '1K'],
       2,
       'TF_OPTION_UNSUPPORTED',
     ],
     ['a budget that is no size', ['streamed.engine', '--weight-budget', 'half'], 2, 'TF_SIZE_INVALID'],
     ['samples of another ending', ['a.engine', '--samples', 'times.csv'], 2, 'TF_USAGE'],
-    ['no mode at all', ['a.engine', '--against', 'a.engine', '--against-mode', ''], 2, 'TF_USAGE'],
+    ['no mode at all', ['compare', 'a.engine', 'a.engine', '--mode', ''], 2, 'TF_USAGE'],
     ['a limit without a comparison', ['a.engine', '--fail-above', '1.02'], 2, 'TF_USAGE'],
-    ['layers in a comparison', ['a.engine', '--against-mode', 'graph', '--layers'], 2, 'TF_USAGE'],
-    ['a mode nobody knows', ['a.engine', '--against-mode', 'grph'], 2, 'TF_USAGE'],
-  ])('refuses %s by name', (_, [engine = '', ...words], status, code, more = {}) => {
-    const found = json<object>([at(engine), ...words, ...QUICK], more);
+    ['layers in a comparison', ['compare', 'a.engine', '--mode', 'graph', '--layers'], 2, 'TF_USAGE'],
+    ['a comparison with nothing', ['compare', 'a.engine'], 2, 'TF_USAGE'],
+    ['a mode nobody knows', ['compare', 'a.engine', '--mode', 'grph'], 2, 'TF_USAGE'],
+  ])('rejects %s by name', (_, words, status, code, more = {}) => {
+    const named = words.map((word) => (/^[\w.]+\.(engine|onnx)$/.test(word) ? at(word) : word));
+    const found = json<object>([...named, ...QUICK], more);
     expect([found.status, found.answer.error?.code]).toEqual([status, code]);
   });
 });
 
-describe('trtforge bench A --against B', () => {
+describe('trtforge bench compare', () => {
   it('measures in turns at the same shapes and gives ratios with intervals, by its schema', () => {
-    const words = ['--against', at('b.engine'), '--rounds', '4', '--duration', '0.4', '--warm-up', '10'];
-    const { answer } = json<BenchAgainst>([at('a.engine'), '--no-data-transfers', ...words]);
+    const words = [at('b.engine'), '--rounds', '4', '--duration', '0.4', '--warm-up', '10'];
+    const { answer } = json<BenchAgainst>(['compare', at('a.engine'), ...words, '--no-data-transfers']);
     expect(benchAgainstSchema.safeParse(answer).error).toBeUndefined();
     expect(answer).toMatchObject({ metric: 'gpuMs', rounds: 4, batch: 2, verdict: 'equal', gate: null });
     expect(answer.ratios.gpuMs.ratio).toBeCloseTo(1, 3);
@@ -263,8 +266,8 @@ describe('trtforge bench A --against B', () => {
   });
 
   it('gives both sides the budget for streamed weights', () => {
-    const words = ['--against-mode', 'spin-wait', '--weight-budget', '1K', '--rounds', '3'];
-    const { answer } = json<BenchAgainst>([at('streamed.engine'), ...words, ...QUICK]);
+    const words = ['--mode', 'spin-wait', '--weight-budget', '1K', '--rounds', '3'];
+    const { answer } = json<BenchAgainst>(['compare', at('streamed.engine'), ...words, ...QUICK]);
     expect(benchAgainstSchema.safeParse(answer).error).toBeUndefined();
     for (const { subject } of [answer.candidate, answer.reference])
       expect(subject).toMatchObject({ weightBudgetAsked: 1024, weightBudgetBytes: 1024 });
@@ -274,8 +277,13 @@ describe('trtforge bench A --against B', () => {
     ['0.5', 1, 'fail'],
     ['1.02', 0, 'pass'],
   ] as const)('above %s exits with %i', (limit, code, outcome) => {
-    const words = ['--against-mode', 'graph', '--rounds', '3', '--duration', '0.3', '--fail-above', limit];
-    const { status, answer } = json<BenchAgainst>([at('a.engine'), '--no-data-transfers', ...words]);
+    const words = ['--mode', 'graph', '--rounds', '3', '--duration', '0.3', '--fail-above', limit];
+    const { status, answer } = json<BenchAgainst>([
+      'compare',
+      at('a.engine'),
+      ...words,
+      '--no-data-transfers',
+    ]);
     expect([status, answer.gate?.outcome]).toEqual([code, outcome]);
     expect([answer.candidate.mode.graph, answer.reference.mode.graph]).toEqual([false, true]);
   });

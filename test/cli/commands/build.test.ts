@@ -26,6 +26,13 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
+/** A configuration file with this text. */
+function written(text: string): string {
+  const path = join(mkdtempSync(join(root, 'config-')), 'config.yaml');
+  writeFileSync(path, text);
+  return path;
+}
+
 /** Runs the command line with a cache folder of its own. */
 function trtforge(words: readonly string[], more: NodeJS.ProcessEnv = {}) {
   const env = { ...process.env, XDG_CACHE_HOME: join(root, 'xdg'), TENSORRT_CACHE_DIR: '', ...more };
@@ -41,20 +48,33 @@ function trtforge(words: readonly string[], more: NodeJS.ProcessEnv = {}) {
 
 describe('trtforge build refuses before any work', () => {
   test.each<[string, readonly string[], RegExp]>([
-    ['two ways of saying profiles', ['--profile', 'x:1x64', '--shapes', 'x:1x64'], /given together/],
-    ['an incomplete range', ['--min-shapes', 'x:1x64'], /needs --min-shapes, --opt-shapes and --max-shapes/],
-    ['a pool that does not exist', ['--memory-pool', 'heap:4G'], /«heap» is not a memory pool/],
+    ['two ways of saying profiles', ['--profile', 'x:1x64', '--batch', '1'], /--profile, --batch/],
+    ['an incomplete range', ['--minShapes', 'x:1x64'], /--minShapes, --optShapes and --maxShapes/],
+    ['a setting that does not exist', ['--builder-config', 'heap=4G'], /`heap=4G` is not a builder setting/],
     [
-      'a pool called like a method',
-      ['--memory-pool', 'constructor:4G'],
-      /«constructor» is not a memory pool/,
+      'a setting called like a method',
+      ['--builder-config', 'constructor=4G'],
+      /`constructor=4G` is not a builder setting/,
     ],
     ['a size that is none', ['--workspace', '4X'], /«4X» is not a size/],
-    ['an optimization level beyond 5', ['--optimization-level', '6'], /0 to 5/],
+    ['an optimization level beyond 5', ['--builder-config', 'optimization-level=6'], /optimization-level: /],
     ['a target that cannot be', ['--target', 'tensorrt-rtx:sm_90'], /sm_90 \(Hopper/],
-    ['a calibration of nothing', ['--calibration', 'sample.npz'], /--calibration is about a conversion/],
-    ['a limit without a calibration', ['--precision', 'fp16', '--data-max', '512'], /there is none/],
-    ['contradicting store options', ['--no-cache', '--force-rebuild'], /given together/],
+    [
+      'a calibration on the line',
+      ['--calibration', 'sample.npz'],
+      /takes --calibration from a configuration file only/,
+    ],
+    [
+      'a calibration of nothing',
+      ['--config', written('calibration: sample.npz')],
+      /--calibration is about a conversion/,
+    ],
+    [
+      'a limit without a calibration',
+      ['--precision', 'fp16', '--config', written('data-max: 512')],
+      /there is none/,
+    ],
+    ['contradicting store options', ['--no-cache', '--force-rebuild'], /contradict each other/],
     ['a file as the store', ['--cache-dir', model], /sample\.onnx is a file/],
     ['a folder as the engine', ['-o', root], /is a folder/],
     ['a misspelt option', ['--precison', 'fp16'], /precison/],
@@ -129,17 +149,7 @@ describeWith('toolchain', 'trtforge build with a real tensorrt-rtx', (toolchain)
 
   test('text, -o, and a passport that tells all without a path of this machine', async () => {
     const output = join(root, 'out', 'mine.engine');
-    const { stdout, status } = await run(
-      'build',
-      model,
-      ...ask,
-      '-o',
-      output,
-      '--name',
-      'mine',
-      '--model-version',
-      'v2',
-    );
+    const { stdout, status } = await run('build', model, ...ask, '-o', output, '--name', 'mine:v2');
     expect(status).toBe(0);
     expect(stdout).toMatch(/(built|found) in/);
     expect(stdout).toContain('tensorrt-rtx:sm_86,sm_89');

@@ -88,11 +88,11 @@ const commands = (): readonly (readonly [string, readonly string[]])[] => [
   ['build with trtexec', ['build', model, ...profile, '--builder', 'trtexec']],
   ['cache why', ['cache', 'why', model, ...profile]],
   ['forge', ['forge', model, ...profile, '--run-root', at('refused')]],
-  ['streams', ['streams', picture]],
+  ['deepstream size', ['deepstream', 'size', picture]],
   ['verify', ['verify', at('affine.engine'), '--against', model]],
-  ['record', ['record', at('affine.engine'), '--schedule', '4', '-o', at('refused.jsonl')]],
+  ['stream record', ['stream', 'record', at('affine.engine'), '--schedule', '4', '-o', at('refused.jsonl')]],
   ['run', ['run', at('affine.engine'), '--inputs', 'random']],
-  ['inspect', ['inspect', at('affine.engine'), '--layers']],
+  ['engine layers', ['engine', 'layers', at('affine.engine')]],
   ['bench', ['bench', at('affine.engine')]],
   ['bench with trtexec', ['bench', at('affine.engine'), '--with', 'trtexec', '--shapes', 'x:8x4']],
 ];
@@ -193,14 +193,14 @@ describe('the GPU that was chosen', () => {
   test('records an engine, holds it against that, and loads it where its passport is missing', () => {
     copyFileSync(at('affine.engine'), at('bare.engine'));
     const words = ['--schedule', '4', '--chunks', '2', '-o', at('recorded.jsonl'), '--device', '1'];
-    const { status, answer } = trtforge(['record', at('bare.engine'), ...words]);
+    const { status, answer } = trtforge(['stream', 'record', at('bare.engine'), ...words]);
     expect(status, answer.error?.message).toBe(0);
     expect(answer).toMatchObject({
       backend: 'TensorRT 10.3.0 (NVIDIA Fake 1)',
       repeat: expect.stringContaining(' --device 1 '),
     });
     const against = trtforge([
-      'verify',
+      ...['stream', 'verify'],
       at('bare.engine'),
       '--reference',
       at('recorded.jsonl'),
@@ -221,10 +221,10 @@ describe('the GPU that was chosen', () => {
       outcome: 'pass',
       repeat: expect.stringContaining(' --precision fp32 '),
     });
-    const draft = ['record', at('bare.engine'), '--draft-contract', at('contract.json'), '--schedule', '4'];
+    const draft = ['stream', 'draft', at('bare.engine'), '-o', at('contract.json'), '--schedule', '4'];
     expect(trtforge([...draft, '--device', '2']).answer.error?.message).toContain('no GPU 2 here');
     expect(trtforge([...draft, '--device', '1']).status).toBe(0);
-    const check = ['verify', at('bare.engine'), '--contract-only', '--contract', at('contract.json')];
+    const check = ['stream', 'check', at('bare.engine'), '--contract', at('contract.json')];
     expect(trtforge([...check, '--device', '2']).answer.error?.message).toContain('no GPU 2 here');
     expect(trtforge([...check, '--device', '1']).status).toBe(0);
   });
@@ -233,9 +233,9 @@ describe('the GPU that was chosen', () => {
     const onCpu = /^--device has no effect on .*, which ONNX Runtime on the CPU runs\.$/;
     for (const [words, why] of [
       [['verify', model, '--against', model], onCpu],
-      [['record', model, '-o', at('model.jsonl')], onCpu],
-      [['inspect', model], /^--device is for loading an engine/],
-      [['record', '--convert', at('recorded.jsonl'), '-o', at('again')], /runs nothing on a GPU/],
+      [['stream', 'record', model, '-o', at('model.jsonl')], onCpu],
+      [['inspect', model], /unknown option '--device'/i],
+      [['stream', 'convert', at('recorded.jsonl'), '-o', at('again')], /unknown option '--device'/i],
     ] as const) {
       const { status, answer } = trtforge([...words, '--device', '0']);
       expect([status, answer.error?.message]).toEqual([2, expect.stringMatching(why)]);

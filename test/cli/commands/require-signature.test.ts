@@ -68,7 +68,7 @@ describe.each<[string, (engine: string) => readonly string[]]>([
     (engine) => ['bench', engine, '--with', 'trtexec', '--shapes', 'x:8x4', '--duration', '0.15'],
   ],
   ['verify', (engine) => ['verify', engine, '--against', model]],
-  ['inspect --layers', (engine) => ['inspect', engine, '--layers']],
+  ['engine layers', (engine) => ['engine', 'layers', engine]],
 ])('%s, where the environment requires signatures', (name, words) => {
   test('loads no engine that is unsigned, or has no passport', () => {
     expect(trtforge(words(at('unsigned.engine')))).toEqual({ status: 2, code: 'TF_SIGNATURE_INVALID' });

@@ -463,7 +463,7 @@ describe('trtforge run ENGINE', () => {
       2,
       'TF_PLAN_FOREIGN_HEADER',
       /begins with 38 bytes of Ultralytics metadata.*would end the process/,
-      /inspect .*spoilt\.engine --strip-header OUT/,
+      /trtforge engine strip-header .*spoilt\.engine -o /,
     ],
     [
       'another version',

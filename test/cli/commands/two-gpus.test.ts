@@ -107,14 +107,14 @@ describe.each(chosen)('the second GPU, by %s', (_, words, visible) => {
 
 describe('of two GPUs', () => {
   it.each(chosen.slice(0, 2))(
-    'run, inspect, verify and a comparison use the one chosen by %s',
+    'run, engine layers, stream verify and a comparison use the one chosen by %s',
     (_, words, visible) => {
       const engine = at('a.engine');
       const commands = [
         ['run', engine, '--inputs', 'random'],
-        ['inspect', engine, '--layers'],
-        ['verify', at('state.engine'), '--reference', at('state.jsonl'), '--batches', '2'],
-        ['bench', engine, '--against', at('b.engine'), '--rounds', '3', ...QUICK],
+        ['engine', 'layers', engine],
+        ['stream', 'verify', at('state.engine'), '--reference', at('state.jsonl'), '--batches', '2'],
+        ['bench', 'compare', engine, at('b.engine'), '--rounds', '3', ...QUICK],
       ];
       for (const command of commands) {
         const { status, loaded, answer } = ask<BenchAgainst>([...command, ...words], visible);
@@ -136,11 +136,16 @@ describe('of two GPUs', () => {
   it.each([
     ['run', ['--shapes', 'x:2x4']],
     ['bench', []],
-    ['inspect', ['--layers']],
-    ['streams', []],
+    ['engine layers', []],
+    ['deepstream size', []],
   ])('%s refuses a third and names both', (command, words) => {
-    const file = command === 'streams' ? model : at('a.engine');
-    const { status, answer, loaded } = ask<{ error: unknown }>([command, file, ...words, '--device', '2']);
+    const file = command === 'deepstream size' ? model : at('a.engine');
+    const { status, answer, loaded } = ask<{ error: unknown }>([
+      ...command.split(' '),
+      file,
+      ...words,
+      ...['--device', '2'],
+    ]);
     expect([status, loaded]).toEqual([3, []]);
     expect(answer.error).toMatchObject({
       code: 'TF_GPU_UNAVAILABLE',
@@ -162,7 +167,7 @@ describe('of two GPUs', () => {
       'as-is',
     ];
     const words = [model, '--builder', 'trtexec', '--with', 'trtexec', '--device', '1', ...sizing];
-    const { status, answer } = ask<StreamsResult>(['streams', ...words]);
+    const { status, answer } = ask<StreamsResult>(['deepstream', 'size', ...words]);
     expect([status, answer.engines[0]?.source]).toEqual([0, 'built']);
     const runs = readFileSync(at('trtexec-gpus'), 'utf8').trim().split('\n');
     expect([...new Set(runs)]).toEqual(['1 -', 'all 1']);
@@ -175,7 +180,7 @@ describe('of two GPUs', () => {
     [{ CUDA_VISIBLE_DEVICES: '1,0' }, ['--device', '1'], 'NVIDIA Fake'],
     [{ CUDA_VISIBLE_DEVICES: uuid }, ['--device', '0'], 'NVIDIA Fake 1'],
   ])('build, of %j with %j, is done on %s', (visible, words, name) => {
-    const building = ['build', at('sample.onnx'), '--shapes', 'x:8x64', '--no-cache', '-o', at('o.engine')];
+    const building = ['build', at('sample.onnx'), '--profile', 'x:8x64', '--no-cache', '-o', at('o.engine')];
     const { answer } = ask<{ error: unknown }>([...building, ...words], visible);
     // What the fake builds is too small to be an engine; where it was built is what counts.
     expect(answer.error).toMatchObject({ code: 'TF_BUILD_FAILED' });

@@ -74,7 +74,8 @@ describe('trtforge verify', () => {
   });
 
   it.each([
-    ['no reference', [], /no reference/],
+    ['no reference', [], /--against/],
+    ['an option of streams', ['--mode', 'functional'], /--mode/],
     ['an unknown input', ['--inputs', 'q=@nothing.npy'], /no input «q»/],
     ['a nonsense tolerance', ['--atol', 'y:much'], /not a tolerance/],
   ])('refuses %s with exit 2', (_case, words, message) => {

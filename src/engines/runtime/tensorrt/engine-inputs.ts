@@ -132,5 +132,5 @@ const valuesNeeded = ({ name }: EngineBinding) =>
 
 const wrong = (message: string): TrtforgeError =>
   new TrtforgeError('TF_SESSION_INPUT', message, {
-    remedy: 'Run trtforge inspect on the engine, or look at session.inputs, to see what it takes.',
+    remedy: 'Run trtforge engine inspect on the engine, or look at session.inputs, to see what it takes.',
   });

@@ -39,7 +39,7 @@ export async function readPlanOnDisk(path: string, check: PlanCheck): Promise<Pl
     throw new TrtforgeError(
       'TF_PLAN_FOREIGN_HEADER',
       `${path} begins with ${bytes} bytes of ${whose} in front of the plan; TensorRT would end the process on it.`,
-      { remedy: `Write the plan alone: trtforge inspect ${path} --strip-header OUT.` },
+      { remedy: `Write the plan alone: trtforge engine strip-header ${path} -o model.plan` },
     );
   }
   const copy = check.trust.required

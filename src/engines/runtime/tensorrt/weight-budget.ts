@@ -15,7 +15,7 @@ export const notStreamed = (engine: string, verb: 'is' | 'was' = 'was'): Trtforg
   new TrtforgeError(
     'TF_OPTION_UNSUPPORTED',
     `${engine} ${verb} not built with weight streaming, so a budget for its weights means nothing.`,
-    { remedy: 'Leave the budget out, or build the engine with --builder-flag weight-streaming.' },
+    { remedy: 'Leave the budget out, or build the engine with --builder-config flags=weight-streaming.' },
   );
 
 /** The addon would take any word for «automatic» and any number for bytes. Throws TF_SIZE_INVALID. */

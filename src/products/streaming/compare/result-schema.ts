@@ -154,7 +154,7 @@ const explanationSchema = z.object({
   evidence: z.record(z.string(), z.unknown()),
 });
 
-/** What `verify --reference` finds: a model or engine held against a recorded stream, chunk by chunk. */
+/** What `stream verify` finds: a model or engine held against a recorded stream, chunk by chunk. */
 export const parityResultSchema = z.object({
   schema: z.literal('trtforge.parity/1'),
   candidate: z.string(),

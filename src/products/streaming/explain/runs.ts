@@ -74,7 +74,7 @@ export function compareTf32(on: { readonly max: number }, off: { readonly max: n
       severity: 'note',
       sentence: `${numbers}, ${short(ratio)} times less: the error is TF32's rounding and nothing else.`,
       remedy:
-        'Build with --builder-flag no-tf32 where the accuracy is needed; it costs speed on matrix products.',
+        'Build with --builder-config flags=no-tf32 where the accuracy is needed; it costs speed on matrix products.',
       evidence,
     };
   }

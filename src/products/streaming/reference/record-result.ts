@@ -13,7 +13,7 @@ const written = {
   warnings: z.array(z.string()),
 };
 
-/** What `record MODEL -o REFERENCE` gives. */
+/** What `stream record MODEL -o REFERENCE` returns. */
 export const recordResultSchema = z.object({
   schema: z.literal('trtforge.record/1'),
   file: z.string(),
@@ -30,7 +30,7 @@ export const recordResultSchema = z.object({
 });
 export type RecordResult = z.infer<typeof recordResultSchema>;
 
-/** What `record --convert A -o B` gives. */
+/** What `stream convert A -o B` returns. */
 export const convertedReferenceSchema = z.object({
   schema: z.literal('trtforge.record-convert/1'),
   from: z.string(),
@@ -39,7 +39,7 @@ export const convertedReferenceSchema = z.object({
 });
 export type ConvertedReference = z.infer<typeof convertedReferenceSchema>;
 
-/** What `record MODEL --draft-contract FILE` gives. */
+/** What `stream draft MODEL -o FILE` returns. */
 export const draftedContractSchema = z.object({
   schema: z.literal('trtforge.record-contract/1'),
   file: z.string(),

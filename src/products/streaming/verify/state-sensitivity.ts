@@ -69,7 +69,10 @@ async function inputsOf(
       throw new TrtforgeError(
         'TF_PARITY_MISFIT',
         `${path} does not record ${binding.name} in its last chunk, so no state can be disturbed there.`,
-        { remedy: 'Leave --sensitivity out, or record every input of every chunk: trtforge record does.' },
+        {
+          remedy:
+            'Leave --sensitivity out, or record every input of every chunk: trtforge stream record does.',
+        },
       );
     }),
   );

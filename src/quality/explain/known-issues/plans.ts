@@ -10,7 +10,7 @@ export const planIssues: readonly KnownIssue[] = [
       /stdVersionRead == (?:kSERIALIZATION_VERSION|serializationVersion)|Version tag does not match|engine plan file is not compatible with this version of TensorRT|^Serialization version is not supported/,
     cause: 'The plan was built with another TensorRT version.',
     remedy:
-      'Build it again with this version, or once with version-compatible and its runtime inside: without that, only the lean runtime of the same version runs it. `trtforge inspect PLAN` shows the version it was built with.',
+      'Build it again with this version, or once with version-compatible and its runtime inside: without that, only the lean runtime of the same version runs it. `trtforge engine inspect PLAN` shows the version it was built with.',
     versions: 'all',
     source: tensorrtIssue(2072),
   },
@@ -41,7 +41,7 @@ export const planIssues: readonly KnownIssue[] = [
       /magicTagRead == kMAGIC_TAG|magicTag == rt::kPLAN_MAGIC_TAG|blobSize > numericCast|Failed to read header from the stream|Failed to verify a plan tag|[Rr]ead \d{1,20} out of \d{1,20} bytes|Not a valid plan stream|No engine found in plan|^Plan file is (?:empty|incorrect)|^Engine (?:blob )?is empty\. Nothing to deserialize/,
     cause:
       'The file is not a plan of this product, or it is cut short: an interrupted download, a Git LFS pointer, or a foreign header in front.',
-    remedy: '`trtforge inspect FILE` says what it is; fetch or build it again.',
+    remedy: '`trtforge engine inspect FILE` shows what it is; fetch or build it again.',
     // The same reader opens timing caches, and a build goes on without one.
     unless: /Detected invalid timing cache|timing cache will not be used/i,
     versions: 'all',

@@ -19,7 +19,7 @@ export const runningIssues: readonly KnownIssue[] = [
     cause:
       'Two contexts want profile {profile} at the same time. An engine of TensorRT 8.6 lends a profile to one context at a time, unless it was built to share it.',
     remedy:
-      'Build it with `--preview-feature profile-sharing-0806` (trtexec: --preview=+profileSharing0806), or run one inference at a time (one context, one stream). From 9.0 on every engine shares its profiles.',
+      'Build it with `--builder-config preview-features=profile-sharing-0806` (trtexec: --preview=+profileSharing0806), or run one inference at a time (one context, one stream). From 9.0 on every engine shares its profiles.',
     versions: '8.6',
     source: 'https://github.com/NVIDIA/TensorRT/blob/v8.6.1/include/NvInfer.h',
   },
@@ -97,7 +97,7 @@ export const runningIssues: readonly KnownIssue[] = [
     cause:
       'Layers run on {streams} auxiliary streams beside the main one, so their times add up to more than the whole takes.',
     remedy:
-      'Read the times of layers against each other; build with --max-aux-streams 0 where the sum is to be the whole.',
+      'Read the times of layers against each other; build with --builder-config max-aux-streams=0 where the sum is to be the whole.',
     versions: '8.6 and later',
     source: 'https://github.com/NVIDIA/TensorRT/blob/v11.1/samples/common/sampleReporting.cpp',
   },

@@ -148,7 +148,7 @@ export const shapeIssues: readonly KnownIssue[] = [
     severity: 'error',
     pattern: /Selected profile index (?<profile>\d+) exceeds the number of profiles/,
     cause: 'The engine has no optimization profile {profile}.',
-    remedy: 'Profiles count from 0; `trtforge inspect ENGINE --layers` shows how many there are.',
+    remedy: 'Profiles count from 0; `trtforge engine layers ENGINE` shows how many there are.',
     versions: '9.1 and later',
     source: 'https://github.com/NVIDIA/TensorRT/blob/v11.1/samples/common/sampleInference.cpp',
   },

@@ -22,7 +22,7 @@ beforeAll(async () => {
 afterAll(() => rmSync(root, { recursive: true }));
 
 function streams(...words: readonly string[]) {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [main, 'streams', ...words], {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [main, 'deepstream', ...words], {
     encoding: 'utf8',
     cwd: root,
     // No driver of this machine is asked, so that the answer is the same everywhere.
@@ -31,7 +31,7 @@ function streams(...words: readonly string[]) {
   return { status, stdout, stderr };
 }
 
-describe('trtforge streams refuses before any work', () => {
+describe('trtforge deepstream size rejects before any work', () => {
   test.each<[string, readonly string[], number, string, RegExp]>([
     ['no model', [], 2, 'TF_USAGE', /MODEL|argument/i],
     ['a model that is not there', ['no.onnx'], 2, 'TF_FILE_NOT_FOUND', /no\.onnx/],
@@ -48,30 +48,7 @@ describe('trtforge streams refuses before any work', () => {
       'TF_USAGE',
       /64 is above/,
     ],
-    ['measuring from logs', ['@', '--from-logs', '--fresh'], 2, 'TF_USAGE', /--fresh has no meaning/],
-    [
-      'what from logs nobody would hear',
-      [
-        '@',
-        '--from-logs',
-        '--with',
-        'trtexec',
-        '--max-batch',
-        '8',
-        '--input',
-        'x',
-        '--graph',
-        '--plugin',
-        'p',
-      ],
-      2,
-      'TF_USAGE',
-      /so --max-batch, --input, --with, --graph, --plugin have no meaning/,
-    ],
     ['a name that leads elsewhere', ['@', '--name', '../../x'], 2, 'TF_USAGE', /«\.\.\/\.\.\/x» cannot be/],
-    ['no name', ['@', '--name', '', '--from-logs'], 2, 'TF_USAGE', /«» cannot be the folder/],
-    ['a folder without engines', ['models/none', '--from-logs'], 2, 'TF_USAGE', /no engine/],
-    ['no logs', ['@', '--from-logs'], 2, 'TF_FILE_NOT_FOUND', /no whole log/],
     ['a misspelt option', ['@', '--time-limt', '5'], 2, 'TF_USAGE', /time-limt/],
     ['a machine without GPU', ['@'], 3, 'TF_GPU_UNAVAILABLE', /needs an NVIDIA GPU/],
     [
@@ -82,7 +59,11 @@ describe('trtforge streams refuses before any work', () => {
       /needs an NVIDIA GPU/,
     ],
   ])('%s', (_what, words, exitCode, code, message) => {
-    const { status, stdout } = streams(...words.map((word) => (word === '@' ? model : word)), '--json');
+    const { status, stdout } = streams(
+      'size',
+      ...words.map((word) => (word === '@' ? model : word)),
+      '--json',
+    );
     expect(JSON.parse(stdout)).toMatchObject({
       ok: false,
       exitCode,
@@ -93,7 +74,7 @@ describe('trtforge streams refuses before any work', () => {
   });
 });
 
-describe('trtforge streams --from-logs needs no GPU', () => {
+describe('trtforge deepstream repair needs no GPU', () => {
   const place = (name: string, where: string) => {
     const path = join(root, 'models/r50/benchmarks', where);
     mkdirSync(dirname(path), { recursive: true });
@@ -105,12 +86,33 @@ describe('trtforge streams --from-logs needs no GPU', () => {
     place('10.6-bench_r50_b64.log', 'b64/trtexec_b64.log');
   });
 
+  test.each<[string, readonly string[], string, RegExp]>([
+    ['no name', ['@', '--name', ''], 'TF_USAGE', /«» cannot be the folder/],
+    ['a folder without engines', ['models/none'], 'TF_USAGE', /no engine/],
+    ['no logs', ['@'], 'TF_FILE_NOT_FOUND', /no whole log/],
+    ['an option of measuring', ['@', '--with', 'trtexec'], 'TF_USAGE', /--with/],
+    ['measuring anew', ['@', '--fresh'], 'TF_USAGE', /--fresh/],
+  ])('rejects %s', (_what, words, code, message) => {
+    const { status, stdout } = streams(
+      'repair',
+      ...words.map((word) => (word === '@' ? model : word)),
+      '--json',
+    );
+    expect(status).toBe(2);
+    expect(JSON.parse(stdout)).toMatchObject({ error: { code, message: expect.stringMatching(message) } });
+  });
+
   test('gives one result by its schema', () => {
-    const { status, stdout } = streams('models/r50', '--from-logs', '--fps', '30,15', '--json');
+    const { status, stdout } = streams('repair', 'models/r50', '--fps', '30,15', '--json');
     expect(status).toBe(0);
     const answer: unknown = JSON.parse(stdout);
     expect(streamsResultSchema.safeParse(answer).error).toBeUndefined();
-    expect(answer).toMatchObject({ ok: true, command: 'streams', peakGpuStreams: 1134, maxBatch: 64 });
+    expect(answer).toMatchObject({
+      ok: true,
+      command: 'deepstream repair',
+      peakGpuStreams: 1134,
+      maxBatch: 64,
+    });
     expect(
       JSON.parse(readFileSync(join(root, 'models/r50/reports/benchmark_data.json'), 'utf8')),
     ).toMatchObject({
@@ -119,7 +121,7 @@ describe('trtforge streams --from-logs needs no GPU', () => {
   });
 
   test('prints the scripts’ summary first, then what is ours', () => {
-    const { stdout } = streams('models/r50/model/r50.onnx', '--from-logs');
+    const { stdout } = streams('repair', 'models/r50/model/r50.onnx');
     expect(stdout).toMatch(/^=== TRT Engine Build Complete ===\nModel: {3}r50\n/);
     expect(stdout).toContain('PEAK_GPU_STREAMS 1134, 64 in one batch of b64');
     expect(stdout).toContain('stopped: from-logs.');
@@ -127,7 +129,7 @@ describe('trtforge streams --from-logs needs no GPU', () => {
   });
 });
 
-describe('trtforge streams over a fake GPU, built and measured by trtexec', () => {
+describe('trtforge deepstream size over a fake GPU, built and measured by trtexec', () => {
   let environment: NodeJS.ProcessEnv = {};
   let onnx: string;
   beforeAll(async () => {
@@ -144,7 +146,19 @@ describe('trtforge streams over a fake GPU, built and measured by trtexec', () =
   const size = (...words: readonly string[]) =>
     spawnSync(
       process.execPath,
-      [main, 'streams', onnx, '--builder', 'trtexec', '--with', 'trtexec', '--precision', 'as-is', ...words],
+      [
+        main,
+        'deepstream',
+        'size',
+        onnx,
+        '--builder',
+        'trtexec',
+        '--with',
+        'trtexec',
+        '--precision',
+        'as-is',
+        ...words,
+      ],
       { encoding: 'utf8', env: environment },
     );
   // The recorded run gives 532.026 batches a second, whatever the batch.
@@ -189,7 +203,7 @@ describe('trtforge streams over a fake GPU, built and measured by trtexec', () =
       rmSync(log, { recursive: true, force: true });
       const { status } = spawnSync(
         process.execPath,
-        [main, 'build', onnx, '--builder', 'trtexec', '--shapes', 'images:1x3x64x64', '--no-cache', ...more],
+        [main, 'build', onnx, '--builder', 'trtexec', '--profile', 'images:1x3x64x64', '--no-cache', ...more],
         { encoding: 'utf8', env: environment, cwd: root },
       );
       expect(status).toBe(0);
@@ -199,7 +213,7 @@ describe('trtforge streams over a fake GPU, built and measured by trtexec', () =
     expect(built('-o', join(root, 'q.engine'))).not.toContain('--verbose');
   });
 
-  test('the next call reads what lies there, and so does --from-logs', () => {
+  test('the next call reads what lies there, and so does repair', () => {
     const { stdout, status } = size(...words, '--json');
     expect(status).toBe(0);
     const again = JSON.parse(stdout) as { engines: { source: string; peak: { source: string } }[] };
@@ -207,7 +221,7 @@ describe('trtforge streams over a fake GPU, built and measured by trtexec', () =
       ['disk', 'disk'],
       ['disk', 'disk'],
     ]);
-    const repaired = spawnSync(process.execPath, [main, 'streams', folder(), '--from-logs', '--fps', '300'], {
+    const repaired = spawnSync(process.execPath, [main, 'deepstream', 'repair', folder(), '--fps', '300'], {
       encoding: 'utf8',
       env: environment,
     });

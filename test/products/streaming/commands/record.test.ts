@@ -19,22 +19,23 @@ beforeAll(async () => {
 });
 const place = (name: string) => join(folder, name);
 
-function record(...words: string[]) {
+function stream(...words: string[]) {
   const main = new URL('../../../../dist/main.js', import.meta.url).pathname;
-  const { status, stdout, stderr } = spawnSync(process.execPath, [main, 'record', ...words], {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [main, 'stream', ...words], {
     encoding: 'utf8',
   });
   return { status, stdout, stderr };
 }
 const json = (...words: string[]) => {
-  const { status, stdout } = record(...words, '--json');
+  const { status, stdout } = stream(...words, '--json');
   const { ok: _, exitCode, command: __, ...result } = JSON.parse(stdout);
   return { status, exitCode, result };
 };
 
-describe('trtforge record', () => {
+describe('trtforge stream record, convert and draft', () => {
   test('records, converts both ways and says how to repeat it', () => {
     const first = json(
+      'record',
       model,
       '--contract',
       CONTRACT,
@@ -51,22 +52,32 @@ describe('trtforge record', () => {
       form: 'jsonl',
       violations: [],
     });
-    const compact = json('--convert', place('ref.jsonl'), '-o', place('ref'));
+    const compact = json('convert', place('ref.jsonl'), '-o', place('ref'));
     expect(convertedReferenceSchema.parse(compact.result)).toMatchObject({ chunks: 4, form: 'compact' });
-    expect(json('--convert', place('ref'), '-o', place('back.jsonl')).status).toBe(0);
+    expect(json('convert', place('ref'), '-o', place('back.jsonl')).status).toBe(0);
     expect(readFileSync(place('back.jsonl')).equals(readFileSync(place('ref.jsonl')))).toBe(true);
   }, 30_000);
 
   test('shows what it recorded', () => {
-    const { status, stdout } = record(model, '--schedule', '41,57', '--chunks', '3', '-o', place('shown'));
+    const { status, stdout } = stream(
+      'record',
+      model,
+      '--schedule',
+      '41,57',
+      '--chunks',
+      '3',
+      '-o',
+      place('shown'),
+    );
     expect(status).toBe(0);
     expect(stdout).toContain('compact, 3 chunks');
     expect(stdout).toContain('chunks of 41, then 57 frames');
-    expect(stdout).toContain('again: trtforge record');
+    expect(stdout).toContain('again: trtforge stream record');
   }, 30_000);
 
   test('ends with 1 when the model breaks its contract', async () => {
-    const { status, stdout } = record(
+    const { status, stdout } = stream(
+      'record',
       await encoderModel({ drop: 10 }),
       '--contract',
       CONTRACT,
@@ -80,14 +91,14 @@ describe('trtforge record', () => {
   }, 30_000);
 
   test('drafts a contract', () => {
-    const { status, result } = json(model, '--draft-contract', place('draft.json'), '--schedule', '41,57');
+    const { status, result } = json('draft', model, '-o', place('draft.json'), '--schedule', '41,57');
     expect(status).toBe(0);
     expect(draftedContractSchema.parse(result).contract.schedule).toMatchObject({ first: 41, rest: 57 });
     expect(existsSync(place('draft.json'))).toBe(true);
   });
 
   test('drafts over no contract that was edited, unless --force says so', () => {
-    const draft = (...more: string[]) => record(model, '--draft-contract', place('edited.json'), ...more);
+    const draft = (...more: string[]) => stream('draft', model, '-o', place('edited.json'), ...more);
     expect([draft().status, draft().status]).toEqual([0, 0]);
     const drafted = readFileSync(place('edited.json'), 'utf8');
     writeFileSync(place('edited.json'), drafted.replace('{', '{ '));
@@ -98,22 +109,22 @@ describe('trtforge record', () => {
   }, 30_000);
 
   test('converts no reference over itself: a damaged one would lose what cannot be read', () => {
-    record(model, '--contract', CONTRACT, '--chunks', '2', '-o', place('itself'));
+    stream('record', model, '--contract', CONTRACT, '--chunks', '2', '-o', place('itself'));
     const before = readdirSync(place('itself'));
-    const stopped = record('--convert', place('itself'), '-o', place('itself'), '--skip-damaged');
+    const stopped = stream('convert', place('itself'), '-o', place('itself'), '--skip-damaged');
     expect(stopped).toMatchObject({ status: 2, stderr: expect.stringContaining('TF_OUTPUT_IS_INPUT') });
     expect(readdirSync(place('itself'))).toEqual(before);
   }, 30_000);
 
   test('stops at a damaged line, or leaves it out and says so', () => {
-    record(model, '--contract', CONTRACT, '--chunks', '2', '-o', place('whole.jsonl'));
+    stream('record', model, '--contract', CONTRACT, '--chunks', '2', '-o', place('whole.jsonl'));
     const [first = '', second = ''] = readFileSync(place('whole.jsonl'), 'utf8').split('\n');
     writeFileSync(place('cut.jsonl'), `${first}\n${second.slice(0, 200)}\n${first}`);
-    const stopped = record('--convert', place('cut.jsonl'), '-o', place('cut'));
+    const stopped = stream('convert', place('cut.jsonl'), '-o', place('cut'));
     expect(stopped.status).toBe(2);
     expect(stopped.stderr).toContain('Line 2');
     expect(existsSync(place('cut'))).toBe(false);
-    const skipped = json('--convert', place('cut.jsonl'), '-o', place('cut'), '--skip-damaged');
+    const skipped = json('convert', place('cut.jsonl'), '-o', place('cut'), '--skip-damaged');
     expect(skipped.result).toMatchObject({
       chunks: 2,
       damaged: [{ line: 2 }],
@@ -122,17 +133,17 @@ describe('trtforge record', () => {
   }, 30_000);
 
   test.each([
-    ['nothing to record', ['-o', 'x']],
-    ['no place', ['model.onnx']],
-    ['a model and a conversion', ['model.onnx', '--convert', 'a', '-o', 'b']],
-    ['a draft and a recording', ['model.onnx', '--draft-contract', 'a', '-o', 'b']],
-    ['a schedule of words', ['model.onnx', '--schedule', 'long', '-o', 'b']],
-    ['a schedule of nothing', ['model.onnx', '--schedule', '0', '-o', 'b']],
-    ['skipping without a conversion', ['model.onnx', '--skip-damaged', '-o', 'b']],
-    ['a number of chunks of a conversion', ['--convert', 'a', '--chunks', '3', '-o', 'b']],
-    ['a schedule of a conversion', ['--convert', 'a', '--schedule', '41,57', '-o', 'b']],
-    ['a seed of a draft', ['model.onnx', '--draft-contract', 'a', '--seed', '1']],
-  ])('refuses %s before any work', (_, words) => {
-    expect(record(...words)).toMatchObject({ status: 2, stderr: expect.stringContaining('TF_USAGE') });
+    ['nothing to record', ['record', '-o', 'x']],
+    ['no place', ['record', 'model.onnx']],
+    ['no place of a draft', ['draft', 'model.onnx']],
+    ['no place of a conversion', ['convert', 'a']],
+    ['a schedule of words', ['record', 'model.onnx', '--schedule', 'long', '-o', 'b']],
+    ['a schedule of nothing', ['record', 'model.onnx', '--schedule', '0', '-o', 'b']],
+    ['skipping without a conversion', ['record', 'model.onnx', '--skip-damaged', '-o', 'b']],
+    ['a number of chunks of a conversion', ['convert', 'a', '--chunks', '3', '-o', 'b']],
+    ['a schedule of a conversion', ['convert', 'a', '--schedule', '41,57', '-o', 'b']],
+    ['a seed of a draft', ['draft', 'model.onnx', '-o', 'a', '--seed', '1']],
+  ])('rejects %s before any work', (_, words) => {
+    expect(stream(...words)).toMatchObject({ status: 2, stderr: expect.stringContaining('TF_USAGE') });
   });
 });

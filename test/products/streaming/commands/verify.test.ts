@@ -27,11 +27,14 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 let environment: NodeJS.ProcessEnv = process.env;
 
-function verify(...given: (string | NodeJS.ProcessEnv)[]) {
+const verify = (...given: (string | NodeJS.ProcessEnv)[]) => stream('verify', ...given);
+const check = (...given: (string | NodeJS.ProcessEnv)[]) => stream('check', ...given);
+
+function stream(...given: (string | NodeJS.ProcessEnv)[]) {
   const words = given.filter((each) => typeof each === 'string');
   const more = given.filter((each) => typeof each !== 'string');
   const main = new URL('../../../../dist/main.js', import.meta.url).pathname;
-  const done = spawnSync(process.execPath, [main, 'verify', ...words], {
+  const done = spawnSync(process.execPath, [main, 'stream', ...words], {
     encoding: 'utf8',
     env: Object.assign({}, environment, ...more),
   });
@@ -67,7 +70,7 @@ describe('a model against a recorded stream', () => {
         pairs: [{ input: 'cache', output: 'cache_out' }, {}, { input: 'sum', output: 'sum_out' }],
       },
     });
-    expect(result.repeat).toMatch(/verify .* --reference .* --mode closed-loop .*--threads 1/);
+    expect(result.repeat).toMatch(/stream verify .* --reference .* --mode closed-loop .*--threads 1/);
   });
 
   it('fails one that drifts, says why, and writes summary, page and chunks', () => {
@@ -154,10 +157,12 @@ describe('a model against a recorded stream', () => {
     [['--drift', 'p96=1'], /«p96=1» is not a limit of the drift/],
     [['--drift', 'p95='], /«p95=» is not a limit/],
     [['--mode', 'open-loop'], /open-loop/],
-    [['--against', 'other.onnx'], /two ways to judge/],
+    [['--against', 'other.onnx'], /unknown option '--against'/i],
     [['--batches', '1'], /--batches has no effect on/],
     [['--device', '0'], /--device has no effect on/],
-    [['--precision', 'fp16'], /--precision is for --against/],
+    [['--precision', 'fp16'], /unknown option '--precision'/i],
+    [['--seed', '1'], /unknown option '--seed'/i],
+    [['--samples', '2'], /unknown option '--samples'/i],
     [['--task-output', 'logits'], /has no output logits to decide by/],
     [['--swap', 'meta.json'], /--swap exchanges decoders, and there is only one/],
     [['--decoder', 'none.json'], /none\.json does not exist/],
@@ -172,16 +177,16 @@ describe('a model against a recorded stream', () => {
     const contract = contractOfSession(session);
     await session.close();
     writeContract(at('contract.json'), contract);
-    const words = ['--contract-only', '--contract', at('contract.json'), '--reference', at('r.jsonl')];
-    expect(verify(model, ...words).status).toBe(0);
+    const words = ['--contract', at('contract.json'), '--reference', at('r.jsonl')];
+    expect(check(model, ...words).status).toBe(0);
     const other = contract.inputs.map((input) =>
       input.name === 'length' ? { ...input, dtype: 'float32' as const } : input,
     );
     writeContract(at('wrong.json'), { ...contract, inputs: other });
-    const { status, answer } = verify(model, '--contract-only', '--contract', at('wrong.json'), '--json');
+    const { status, answer } = check(model, '--contract', at('wrong.json'), '--json');
     expect(status).toBe(1);
     expect(answer()).toMatchObject({ schema: 'trtforge.contract-check/1', outcome: 'fail' });
-    expect(verify(model, '--contract-only').stderr).toMatch(/needs a contract/);
+    expect(check(model)).toMatchObject({ status: 2, stderr: expect.stringContaining('TF_USAGE') });
     // With the stream it is the contract's own tolerances and promises that count.
     const streamed = verify(model, '--reference', at('r.jsonl'), '--contract', at('contract.json'), '--json');
     expect(streamed.status).toBe(0);
@@ -206,21 +211,14 @@ describe('a model against a recorded stream', () => {
     expect(verify(model, ...words, '--contract', at('less.json')).answer().verdicts.contract).toBe('pass');
   });
 
-  it('refuses options of a stream where there is none', () => {
-    const { status, stderr } = verify(model, '--against', model, '--mode', 'functional');
-    expect(status).toBe(2);
-    expect(stderr).toMatch(/--mode is for --reference/);
-  });
-
   it.each([
-    ['--seed is for --against', ['--reference', 'r.jsonl', '--seed', '1']],
-    ['--samples is for --against', ['--reference', 'r.jsonl', '--samples', '2']],
-    ['--contract-only runs nothing, so --decoder', ['--contract-only', '--decoder', 'm.json']],
-    ['--contract-only runs nothing, so --atol', ['--contract-only', '--atol', '1e-3']],
-  ])('%s decides nothing there, and is refused', (message, words) => {
-    const { status, stderr } = verify(model, ...words);
+    ['--decoder', 'm.json'],
+    ['--atol', '1e-3'],
+    ['--mode', 'functional'],
+  ])('stream check runs nothing and does not take %s', (...words) => {
+    const { status, stderr } = check(model, '--contract', at('contract.json'), ...words);
     expect(status).toBe(2);
-    expect(stderr).toContain(message);
+    expect(stderr).toContain(`unknown option '${words[0]}'`.slice(1));
   });
 
   it.each([

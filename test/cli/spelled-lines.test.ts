@@ -1,0 +1,25 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { wrongLines } from '../support/spelled-lines.js';
+
+const source = join(import.meta.dirname, '../../src');
+/** These files hold the spellings of earlier releases and of other programs. */
+const OTHERS = /(?:former-spellings|foreign-flags|product)\.ts$/;
+
+test('every command line in the source is one of today: remedies, examples, help, comments', () => {
+  const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter(
+    (path) => path.endsWith('.ts') && !OTHERS.test(path),
+  );
+  expect(files.length).toBeGreaterThan(300);
+  const wrong = files.flatMap((path) =>
+    wrongLines(readFileSync(join(source, path), 'utf8')).map((line) => `${path}: ${line}`),
+  );
+  expect(wrong).toEqual([]);
+});
+
+test('a verb of an earlier release and an option that its verb does not take are found', () => {
+  expect(wrongLines('Run `trtforge record m.onnx`, then `trtforge verify a --against b`.')).toHaveLength(1);
+  expect(wrongLines("'trtforge verify a --reference r'")).toEqual([expect.stringContaining('--reference')]);
+  expect(wrongLines('trtforge stream check m.onnx --contract c; trtforge knows it')).toEqual([]);
+});
