@@ -10,20 +10,17 @@ const EVERYWHERE = ['json', 'events', 'quiet', 'verbose', 'config', 'print-confi
 
 /**
  * What is wrong with the command lines of trtforge in a text: a verb of an earlier release, and long options that the verb does not take on the command line.
- * A line ends with the quotes around it or the line of text; words after «trtforge» that are no verb are prose.
+ * A line ends with what surrounds it in a sentence or with the line of text; words after «trtforge» that are no verb are prose.
  */
 export function wrongLines(text: string): readonly string[] {
-  return [...text.matchAll(/\btrtforge ([a-z][a-z-]*)\b(?: ([a-z][a-z-]*))?([^`'"|;>\n]*)/g)].flatMap(
-    ([line, first = '', second = '', rest = '']) => {
-      if (FORMER.includes(first)) return [line];
-      const command = verbs.get(`${first} ${second}`) ?? verbs.get(first);
-      if (command === undefined) return firsts.has(first) && second !== '' ? [line] : [];
-      const known = Object.values(command.options).flatMap((spec) =>
-        spec.configOnly ? [] : [longName(spec)],
-      );
-      const options = [...rest.matchAll(/(?<= )--([a-zA-Z][a-zA-Z-]*)/g)].map((match) => match[1] ?? '');
-      const wrong = options.filter((option) => ![...known, ...EVERYWHERE].includes(option));
-      return wrong.length === 0 ? [] : [`${line.trim()}: no --${wrong.join(', --')}`];
-    },
-  );
+  const lines = /\btrtforge ([a-z][a-z-]*)\b(?: ([a-z][a-z-]*)(?![\w.:/]))?((?:[^`'"|;>,)\n]|,(?! ))*)/g;
+  return [...text.matchAll(lines)].flatMap(([line, first = '', second = '', rest = '']) => {
+    if (FORMER.includes(first)) return [line];
+    const command = verbs.get(`${first} ${second}`) ?? verbs.get(first);
+    if (command === undefined) return firsts.has(first) && second !== '' ? [line] : [];
+    const known = Object.values(command.options).flatMap((spec) => (spec.configOnly ? [] : [longName(spec)]));
+    const options = [...rest.matchAll(/(?<= )--([a-zA-Z][a-zA-Z-]*)/g)].map((match) => match[1] ?? '');
+    const wrong = options.filter((option) => ![...known, ...EVERYWHERE].includes(option));
+    return wrong.length === 0 ? [] : [`${line.trim()}: no --${wrong.join(', --')}`];
+  });
 }
