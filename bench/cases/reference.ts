@@ -86,7 +86,7 @@ export const reference: BenchCase = {
                   what: 'peak memory',
                   unit: 'MB' as const,
                   ours: peakBytes / 1e6,
-                  bar: { limit: 700, better: 'lower' as const },
+                  bar: { limit: 400, better: 'lower' as const },
                 },
               ]),
         ],

@@ -7,7 +7,7 @@ import { readNpy, readNpyHeader } from '../../../formats/tensor/npy.js';
 import { openNpz } from '../../../formats/tensor/npz.js';
 import type { Tensor } from '../../../formats/tensor/tensor.js';
 import type { RecordedBinding } from '../recorded-stream.js';
-import { isRecord, LineFault, type PlainRecord, type ReferenceLine } from './lines.js';
+import { isRecord, LineFault, longBase64, type PlainRecord, type ReferenceLine } from './lines.js';
 import type { NumberLists } from './number-lists.js';
 
 /** Provides memory for a tensor: new, or reused for the same tensor of a later chunk. */
@@ -67,7 +67,7 @@ export class TensorDecoder {
     if (isList(node)) return this.#lists.tensor(node, side, name, line.text);
     const encoded = encodedTensor(name, node);
     if ('data_b64' in encoded)
-      return base64Tensor(name, encoded, (bytes) => allocate(`${side}/${name}`, bytes));
+      return base64Tensor(name, { node: encoded, line }, (bytes) => allocate(`${side}/${name}`, bytes));
     if ('npz' in encoded) return this.#member(name, encoded);
     return orFault(() => readNpy(this.#npyPath(name, encoded)));
   }
@@ -124,22 +124,42 @@ function orFault<T>(read: () => T): T {
   }
 }
 
-function base64Tensor(name: string, node: PlainRecord, allocate: (bytes: number) => Uint8Array): Tensor {
+/** Characters of base64 that become a string at once: whole groups of four, few enough that the string is young and soon freed. */
+const BASE64_STEP = 1 << 16;
+
+function base64Tensor(
+  name: string,
+  { node, line }: { readonly node: PlainRecord; readonly line: ReferenceLine },
+  allocate: (bytes: number) => Uint8Array,
+): Tensor {
   const { dtype, shape } = declared(name, node);
   const bytes = packedBytes(dtype, elementCount(shape));
   const text = typeof node.data_b64 === 'string' ? node.data_b64 : '';
-  const most = Math.floor((text.length * 3) / 4);
+  const characters = longBase64(text, line) ?? Buffer.from(text, 'latin1');
+  const most = Math.floor((characters.length * 3) / 4);
   // Checked before memory is taken: a line of a few bytes cannot ask for gigabytes.
   if (most < bytes || most > bytes + 2) {
     throw new LineFault(
-      `${name} has ${text.length} characters of base64, [${shape}] of ${dtype} needs ${4 * Math.ceil(bytes / 3)}`,
+      `${name} has ${characters.length} characters of base64, [${shape}] of ${dtype} needs ${4 * Math.ceil(bytes / 3)}`,
     );
   }
   const target = allocate(bytes);
-  const written = Buffer.from(target.buffer, target.byteOffset, bytes).write(text, 'base64');
-  // Characters that are not base64 are skipped by the decoder, so less comes out.
+  const written = decodeBase64(characters, Buffer.from(target.buffer, target.byteOffset, bytes));
   if (written !== bytes) throw new LineFault(`the base64 of ${name} holds other characters or ends early`);
   return { dtype, shape, bytes: target };
+}
+
+/** Bytes written; fewer than there are where characters are not base64, which the decoder skips. */
+function decodeBase64(characters: Buffer, target: Buffer): number {
+  let written = 0;
+  for (let at = 0; at < characters.length; at += BASE64_STEP) {
+    const step = characters.toString('latin1', at, at + BASE64_STEP);
+    const found = target.write(step, written, 'base64');
+    written += found;
+    // A step that is short in the middle would shift what follows.
+    if (found < (BASE64_STEP / 4) * 3) return at + BASE64_STEP < characters.length ? -1 : written;
+  }
+  return written;
 }
 
 const isList = (node: unknown): boolean => Array.isArray(node) || typeof node === 'number';

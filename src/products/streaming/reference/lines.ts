@@ -17,7 +17,10 @@ export const isRecord = (value: unknown): value is PlainRecord =>
 
 /** One line of a reference, parsed. */
 export interface ReferenceLine {
+  /** Without its long base64. */
   readonly text: string;
+  /** The characters of long base64, which `data_b64` names by `longBase64`; valid until the next line is read. */
+  readonly base64: readonly Buffer[];
   readonly index: unknown;
   readonly inputs: PlainRecord;
   readonly outputs: PlainRecord;
@@ -26,6 +29,10 @@ export interface ReferenceLine {
 
 const NEWLINE = 0x0a;
 const BLANK = /^[ \t\r]*$/;
+/** Shorter base64 is parsed with the rest of its line. */
+const LONG_BASE64 = 4096;
+/** Stands for base64 that was cut out; no encoder writes such a character. */
+const CUT = '\\u0001base64:';
 /** Larger windows leave the processor's cache. */
 const WINDOW_BYTES = 1 << 20;
 /** Deeper than what any recorder writes; recursion over deeper data would exhaust the stack. */
@@ -53,13 +60,13 @@ export class LineReader {
   next(): ReferenceLine | null {
     while (this.#at < this.#source.size) {
       this.#number++;
-      const text = this.#line();
-      if (!BLANK.test(text)) return parsedLine(text);
+      const line = this.#line();
+      if (!BLANK.test(line.text)) return parsedLine(line);
     }
     return null;
   }
 
-  #line(): string {
+  #line(): LineText {
     const start = this.#at;
     let held = this.#source.read(this.#window, start, WINDOW_BYTES);
     let length = this.#window.subarray(0, held).indexOf(NEWLINE);
@@ -83,7 +90,7 @@ export class LineReader {
   }
 
   /** The text of the line, behind which the reader then stands. */
-  #taken(bytes: Buffer, start: number, length: number): string {
+  #taken(bytes: Buffer, start: number, length: number): LineText {
     this.#at = start + length + 1;
     if (length > constants.MAX_STRING_LENGTH) {
       throw new LineFault(
@@ -91,12 +98,45 @@ export class LineReader {
         'Record the stream in the compact form (`-o FOLDER` without `.jsonl`), or have its recorder write the tensors as npy files and their paths as npy_path.',
       );
     }
-    const line = bytes.subarray(0, length);
-    return line.toString(isAscii(line) ? 'latin1' : 'utf8');
+    return withoutBase64(bytes.subarray(0, length));
   }
 }
 
-function parsedLine(text: string): ReferenceLine {
+type LineText = Pick<ReferenceLine, 'text' | 'base64'>;
+
+/** The text of a line in which long base64 is replaced by its number: as a string, and again when JSON.parse copies it, it would take six times as long. */
+function withoutBase64(line: Buffer): LineText {
+  const parts: string[] = [];
+  const base64: Buffer[] = [];
+  let done = 0;
+  const keep = (end: number) => {
+    const part = line.subarray(done, end);
+    parts.push(part.toString(isAscii(part) ? 'latin1' : 'utf8'));
+  };
+  for (let key = line.indexOf('"data_b64"'); key >= 0; key = line.indexOf('"data_b64"', key + 10)) {
+    const before = /^\s{0,8}:\s{0,8}"/.exec(line.toString('latin1', key + 10, key + 30));
+    if (before === null) continue;
+    const start = key + 10 + before[0].length;
+    const end = line.indexOf('"', start);
+    // What is escaped is left to JSON.parse.
+    if (end - start < LONG_BASE64 || line.subarray(start, end).includes(0x5c)) continue;
+    keep(start);
+    parts.push(`${CUT}${base64.length}`);
+    base64.push(line.subarray(start, end));
+    done = end;
+    key = end;
+  }
+  keep(line.length);
+  return { text: parts.join(''), base64 };
+}
+
+/** The base64 that was cut out of a line in this place; undefined for a text that stands for itself. */
+export function longBase64(text: string, { base64 }: ReferenceLine): Buffer | undefined {
+  const [, index] = /^\u0001base64:(\d+)$/.exec(text) ?? [];
+  return index === undefined ? undefined : base64[Number(index)];
+}
+
+function parsedLine({ text, base64 }: LineText): ReferenceLine {
   const line = jsonOf(text);
   if (!isRecord(line)) throw new LineFault('it is not an object');
   const member = (name: string): PlainRecord => {
@@ -107,7 +147,14 @@ function parsedLine(text: string): ReferenceLine {
   };
   const metadata = member('metadata');
   if (isDeeper(metadata, MAX_DEPTH)) throw new LineFault(`its metadata is deeper than ${MAX_DEPTH} levels`);
-  return { text, index: line.chunk_idx, inputs: member('inputs'), outputs: member('outputs'), metadata };
+  return {
+    text,
+    base64,
+    index: line.chunk_idx,
+    inputs: member('inputs'),
+    outputs: member('outputs'),
+    metadata,
+  };
 }
 
 function jsonOf(text: string): unknown {

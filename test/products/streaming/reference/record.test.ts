@@ -168,7 +168,7 @@ describe('recording a reference', () => {
     await expect(recordFile(request({ contract: old, output: join(folder, 'x/no') }))).rejects.toMatchObject({
       code: 'TF_CONTRACT_INVALID',
       message: expect.stringMatching(/^.*layer-first\.contract\.json and the model contradict each other\. /),
-      remedy: expect.stringMatching(/^Give the contract of this model\. .*--draft-contract/),
+      remedy: expect.stringMatching(/^Give the contract of this model\. .*stream draft/),
     });
     await expect(
       recordFile(request({ contract: undefined, output: join(folder, 'x/no') })),
