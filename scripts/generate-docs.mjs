@@ -1,9 +1,12 @@
 // Writes what can be derived from the code: docs/errors.md from the catalogue, docs/command-line.md from the option tables,
+// docs/migrating.md from the tables of other tools' flags,
 // schemas/*.json from the zod schemas. `npm run docs`; a test holds the committed files to what this writes.
 //   node scripts/generate-docs.mjs [--into FOLDER]
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { tools } from '../dist/cli/foreign/flag.js';
+import { foreignFlags } from '../dist/cli/foreign/tables.js';
 import { catalogue } from '../dist/errors.js';
 import { products } from '../dist/registry.js';
 
@@ -85,6 +88,72 @@ async function commandLinePage() {
   return `${lines.join('\n').trimEnd()}\n`;
 }
 
+const whose = {
+  trtexec: 'trtexec',
+  polygraphy: 'Polygraphy',
+  modelopt: 'ModelOpt AutoCast',
+  'streaming script': 'scripts of streaming encoders',
+  trtforge: 'earlier releases of trtforge',
+};
+
+const sameAnswer = (a, b) =>
+  ['ours', 'why', 'values', 'verbs'].every((key) => String(a[key]) === String(b[key]));
+
+/** Flags that stand together and have one answer are one row. */
+function migratedRows(rows) {
+  const groups = [];
+  for (const row of rows) {
+    const last = groups.at(-1);
+    if (last !== undefined && sameAnswer(last[0], row)) last.push(row);
+    else groups.push([row]);
+  }
+  return groups.map(migratedRow);
+}
+
+function migratedRow(group) {
+  const [{ ours, values, verbs, why }] = group;
+  const written = group
+    .map(({ flag, takesValue, only }) => `\`${flag}${only ? ` ${only}` : takesValue ? ' VALUE' : ''}\``)
+    .join(', ');
+  const text = ours
+    .map((template) =>
+      template === '' ? 'the default' : `\`${template.replaceAll('{value}', values ? '…' : 'VALUE')}\``,
+    )
+    .join(' or ');
+  const of = verbs?.length ? ` (${verbs.join(', ')})` : '';
+  return `| ${written} | ${text === '' ? 'none' : cell(text + of)} | ${cell(why)} |`;
+}
+
+function migratingPage() {
+  const rows = foreignFlags(products);
+  return `${[
+    '# Migrating from trtexec, Polygraphy and ModelOpt',
+    '',
+    '`trtforge migrate` prints the trtforge lines for a line of another tool, what became of each flag,',
+    'and for what TensorRT 11 removed the conversion that replaces it:',
+    '',
+    '```',
+    "trtforge migrate 'trtexec --onnx=model.onnx --fp16 --saveEngine=model.plan --skipInference'",
+    "trtforge migrate 'polygraphy run model.onnx --trt --onnxrt --fp16'",
+    '```',
+    '',
+    'The commands of trtforge take these flags too, where they have the option in the middle column: `trtforge build --onnx=model.onnx --fp16` is',
+    '`trtforge build model.onnx --precision fp16`. A flag without an equivalent, and one of an earlier release of trtforge, is `TF_USAGE`, with what to write instead.',
+    'Three dots stand for the value in the spelling of trtforge. Generated from the tables in `src/cli/foreign` by `npm run docs`.',
+    '',
+    ...tools.flatMap((tool) => [
+      `## Flags of ${whose[tool]}`,
+      '',
+      '| flag | trtforge | why |',
+      '|---|---|---|',
+      ...migratedRows(rows.filter(({ of }) => of === tool)),
+      '',
+    ]),
+  ]
+    .join('\n')
+    .trimEnd()}\n`;
+}
+
 /** What every command prints around its result with --json; a result that a file holds may lack it. */
 function framed(schema) {
   const frame = {
@@ -100,6 +169,7 @@ mkdirSync(join(root, 'docs'), { recursive: true });
 mkdirSync(join(root, 'schemas'), { recursive: true });
 writeFileSync(join(root, 'docs', 'errors.md'), errorsPage());
 writeFileSync(join(root, 'docs', 'command-line.md'), await commandLinePage());
+writeFileSync(join(root, 'docs', 'migrating.md'), migratingPage());
 const write = (name, schema) =>
   writeFileSync(join(root, 'schemas', `${name}.json`), `${JSON.stringify(schema, null, 2)}\n`);
 const jsonSchema = async (schema) => z.toJSONSchema(await schema(), { unrepresentable: 'any' });

@@ -2,6 +2,7 @@ import { shellWord } from '../base/process/shell-word.js';
 import { TrtforgeError } from '../errors.js';
 import type { Product } from './command.js';
 import type { ForeignFlag } from './foreign/flag.js';
+import { toolOf } from './foreign/line.js';
 import { configKeyFor, foreignFlags, isFollowedByValue, isOwn, oursFor } from './foreign/tables.js';
 import type { OptionTable } from './option.js';
 
@@ -24,6 +25,8 @@ interface Answered {
  */
 export function withOwnFlags(args: readonly string[], chosen: Chosen): readonly string[] {
   const { path, options, products } = chosen;
+  // What follows the name of a tool is the line to translate, without quotes too.
+  if (path === 'migrate') return beforeTool(args);
   const rows = foreignFlags(products);
   const at = path.split(' ').length;
   const own: string[] = args.slice(0, at);
@@ -52,6 +55,11 @@ export function withOwnFlags(args: readonly string[], chosen: Chosen): readonly 
   }
   if (answered.length > 0) throw answer(answered, own, chosen);
   return own;
+}
+
+function beforeTool(args: readonly string[]): readonly string[] {
+  const at = args.findIndex((arg) => !/\s/.test(arg) && toolOf(arg) !== undefined);
+  return at < 0 || args.slice(0, at).includes('--') ? args : args.toSpliced(at, 0, '--');
 }
 
 const flagOf = (arg: string): { readonly flag: string; readonly inline?: string } => {
@@ -88,16 +96,18 @@ function answer(
       `${row.flag} of ${whose} is now ${ours.map(shellWord).join(' ') || 'the default'}: ${row.why}.`,
       { remedy: `Run: trtforge ${own.map(shellWord).join(' ')}`, details },
     );
-  const key = configKeyFor(row, options);
+  const isKnown = row.ours.some((each) => each.startsWith('-')) && row.values === undefined;
   return new TrtforgeError(
     'TF_USAGE',
-    `\`trtforge ${path}\` has no equivalent of ${row.flag} of ${whose}: ${row.why}.`,
-    {
-      remedy:
-        key === undefined
-          ? `Remove ${row.flag}. docs/migrating.md lists every flag; \`trtforge migrate\` translates whole lines.`
-          : `Write \`${key}: …\` into trtforge.config.yaml, or convert the model first: trtforge convert.`,
-      details,
-    },
+    `\`trtforge ${path}\` has no equivalent of ${row.flag} of ${whose}${isKnown ? `, which elsewhere is ${row.ours.join(' or ')}` : ''}: ${row.why}.`,
+    { remedy: remedyFor(row, configKeyFor(row, options)), details },
   );
+}
+
+function remedyFor({ flag, ours, removed }: ForeignFlag, key: string | undefined): string {
+  if (key !== undefined)
+    return `Write \`${key}: …\` into trtforge.config.yaml, or convert the model first: trtforge convert.`;
+  if (removed && ours.length === 0)
+    return `Remove ${flag}, and build a quantized model, or FP16: trtforge convert MODEL -o MODEL.fp16.onnx --precision fp16.`;
+  return `Remove ${flag}. docs/migrating.md lists every flag; \`trtforge migrate\` translates whole lines.`;
 }

@@ -85,7 +85,8 @@ export function readLine(words: readonly string[], rows: readonly ForeignFlag[])
   };
 }
 
-function toolOf(word: string): Tool | undefined {
+/** The tool that a word of a command line starts. */
+export function toolOf(word: string): Tool | undefined {
   const name = basename(word);
   if (/^(trtexec(\.exe)?|\$\{?TRTEXEC\}?)$/i.test(name)) return 'trtexec';
   if (name === 'polygraphy') return 'polygraphy';

@@ -1,5 +1,6 @@
 import { didYouMean } from '../../base/text/nearest-word.js';
 import { TrtforgeError } from '../../errors.js';
+import { defaultFormat, formatIds } from '../../formats/precision/formats/index.js';
 import type { Product } from '../command.js';
 import type { OptionTable } from '../option.js';
 import type { ForeignFlag } from './flag.js';
@@ -49,6 +50,8 @@ export async function migrate(
     const { options = {} } = (await verb?.load()) ?? {};
     lines.push({ words: [...path.split(' '), ...args], why, path, options });
   }
+  // Both tools drop types that are asked for beside it.
+  const isTyped = has(line, '--stronglyTyped', '--strongly-typed');
   const flags = line.flags.map((given): MigratedFlag => {
     const { flag, row, values } = given;
     const written = [flag, values.join(' ')]
@@ -58,7 +61,7 @@ export async function migrate(
       return {
         flag: written,
         ours: null,
-        why: `${line.tool} has no such flag that trtforge knows.${didYouMean(
+        why: `not a flag of ${line.tool} that trtforge knows.${didYouMean(
           flag,
           known.filter(({ of }) => of === line.tool).map((each) => each.flag),
         )}`,
@@ -67,19 +70,23 @@ export async function migrate(
       return { flag: written, ours: placed(given, lines), why: row.why };
     let ours: readonly string[] | undefined;
     for (const each of lines) {
-      if (row.removed && !typed.has(each.path)) continue;
+      if (row.removed && (isTyped || !typed.has(each.path))) continue;
       const added = addTo(each, row, values);
       ours ??= added;
     }
     return { flag: written, ours: ours === undefined ? null : ours.join(' '), why: row.why };
   });
-  const conversion = conversionOf(line);
+  const conversion = isTyped ? undefined : conversionOf(line);
+  const unread = line.inputs.slice(line.tool === 'polygraphy' ? 1 : 0);
   return {
     lines: [
       ...lines.map(({ words, why }) => ({ words, why })),
       ...(conversion === undefined ? [] : [conversion]),
     ],
-    flags,
+    flags: [
+      ...flags,
+      ...unread.map((flag) => ({ flag, ours: null, why: `${line.tool} reads no such argument` })),
+    ],
   };
 }
 
@@ -94,10 +101,10 @@ function addTo(
   );
   if (all.some((each) => each === undefined)) return undefined;
   const words = all.flatMap((each) => each ?? []);
-  const isRepeatable = words[0] === '--builder-config' || row.takesValue === 'many';
-  const stands = line.words.indexOf(words[0] ?? '');
-  if (words.length === 0 || (stands >= 0 && !isRepeatable))
-    return stands >= 0 && words[1] !== undefined && line.words[stands + 1] !== words[1] ? undefined : words;
+  const [option, value] = words;
+  const isRepeatable = option === '--builder-config' || row.takesValue === 'many';
+  const stands = option === undefined || isRepeatable ? -1 : line.words.indexOf(option);
+  if (stands >= 0) return value === undefined || line.words[stands + 1] === value ? words : undefined;
   line.words.push(...words);
   return words;
 }
@@ -108,8 +115,10 @@ function placed(
   lines: readonly { readonly words: readonly string[] }[],
 ): string {
   const all = lines.flatMap(({ words }) => words);
-  if (isProfileFlag(flag))
-    return all[all.indexOf('--profile') + 1] === undefined || !all.includes('--profile') ? '' : '--profile';
+  if (isProfileFlag(flag)) {
+    const profiles = all.flatMap((word, i) => (word === '--profile' ? [`--profile ${all[i + 1]}`] : []));
+    return profiles.join(' ');
+  }
   const at = all.findIndex((word) => values.includes(word));
   if (at < 0) return '';
   const option = all[at - 1];
@@ -166,7 +175,7 @@ function stepsOf(line: ForeignLine): readonly Step[] {
       return [
         {
           path: 'forge',
-          args: [input, '--precision', 'fp16'],
+          args: [input, '--precision', defaultFormat.id],
           why: 'converts, builds, compares and reports; nodes that lose precision stay FP32 by keep-nodes in trtforge.config.yaml',
         },
       ];
@@ -236,7 +245,7 @@ function trtexecSteps(line: ForeignLine): readonly Step[] {
 function autocastStep(line: ForeignLine): Step {
   const model = lastValue(line, '--onnx_path', '--onnx');
   if (model === undefined) throw noEquivalent(line, 'it names no model (--onnx_path)');
-  const type = lastValue(line, '--low_precision_type') ?? 'fp16';
+  const type = lastValue(line, '--low_precision_type') ?? defaultFormat.id;
   return {
     path: 'convert',
     args: [
@@ -314,7 +323,7 @@ function conversionOf(line: ForeignLine): Migration['lines'][number] | undefined
   const removed = line.flags.filter(({ row }) => row?.removed).map(({ flag }) => flag);
   if (line.tool === 'modelopt' || removed.length === 0 || model === undefined || isEngine(model))
     return undefined;
-  const type = removed.includes('--bf16') && !removed.includes('--fp16') ? 'bf16' : 'fp16';
+  const type = formatIds.find((id) => removed.includes(`--${id}`)) ?? defaultFormat.id;
   return {
     words: ['convert', model, '-o', `${stem(model)}.${type}.onnx`, '--precision', type],
     why: `the conversion alone, for TensorRT 11, which removed ${[...new Set(removed)].join(', ')}: build with --precision ${type} does it by itself`,

@@ -1,4 +1,4 @@
-import { type ForeignFlag, rowsOf, spelled } from './flag.js';
+import { type ForeignFlag, rowsOf } from './flag.js';
 
 const { bare, valued, listed } = rowsOf('modelopt');
 
@@ -8,9 +8,7 @@ export const modeloptRows: readonly ForeignFlag[] = [
     verbs: ['convert', 'build', 'forge'],
   }),
   ...valued('--output_path', '-o {value}', 'the same'),
-  ...valued('--low_precision_type', '--precision {value}', 'the same', {
-    values: spelled({ fp16: 'fp16', bf16: 'bf16' }),
-  }),
+  ...valued('--low_precision_type', '--precision {value}', 'the same'),
   ...listed('--nodes_to_exclude', '--keep-nodes {value}', 'nodes that stay FP32, by a regular expression'),
   ...listed('--op_types_to_exclude', '--keep-ops {value}', 'operators that stay FP32'),
   ...listed(

@@ -67,15 +67,30 @@ export const polygraphyRows: readonly ForeignFlag[] = [
     'TensorRT 11 removed types of single layers: `trtforge convert --keep-nodes REGEX` keeps nodes FP32',
     removed,
   ),
-  ...listed('--trt-min-shapes', '--minShapes {value}', 'accepted; --profile NAME:MIN/OPT/MAX is shorter', {
-    values: shape,
-  }),
-  ...listed('--trt-opt-shapes', '--optShapes {value}', 'accepted; --profile NAME:MIN/OPT/MAX is shorter', {
-    values: shape,
-  }),
-  ...listed('--trt-max-shapes', '--maxShapes {value}', 'accepted; --profile NAME:MIN/OPT/MAX is shorter', {
-    values: shape,
-  }),
+  ...listed(
+    '--trt-min-shapes',
+    '--minShapes {value}',
+    'accepted; `--profile NAME:MIN/OPT/MAX` has all three',
+    {
+      values: shape,
+    },
+  ),
+  ...listed(
+    '--trt-opt-shapes',
+    '--optShapes {value}',
+    'accepted; `--profile NAME:MIN/OPT/MAX` has all three',
+    {
+      values: shape,
+    },
+  ),
+  ...listed(
+    '--trt-max-shapes',
+    '--maxShapes {value}',
+    'accepted; `--profile NAME:MIN/OPT/MAX` has all three',
+    {
+      values: shape,
+    },
+  ),
   ...listed('--input-shapes --inputs', '--shapes {value}', 'shapes of random inputs', { values: shape }),
   ...listed(
     '--pool-limit --memory-pool-limit',
@@ -224,5 +239,10 @@ export const polygraphyRows: readonly ForeignFlag[] = [
   ),
   ...valued('--gen-script', null, SCRIPTS),
   ...bare('--use-subprocess --silent --super-verbose --extra-verbose', null, 'trtforge has no such setting'),
+  ...valued(
+    '--mode --direction --until --iter-artifact',
+    null,
+    'trtforge repeats no builds to find a layer: `trtforge forge` reports what stays FP32, and why',
+  ),
   ...bare('--verbose', '--verbose', 'the same'),
 ];

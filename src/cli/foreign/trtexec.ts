@@ -43,9 +43,9 @@ export const trtexecRows: readonly ForeignFlag[] = [
     ['--shapes {value}', '--profile {value}'],
     'shapes to measure; a build takes a profile',
   ),
-  ...valued('--minShapes', '--minShapes {value}', 'accepted; --profile NAME:MIN/OPT/MAX is shorter'),
-  ...valued('--optShapes', '--optShapes {value}', 'accepted; --profile NAME:MIN/OPT/MAX is shorter'),
-  ...valued('--maxShapes', '--maxShapes {value}', 'accepted; --profile NAME:MIN/OPT/MAX is shorter'),
+  ...valued('--minShapes', '--minShapes {value}', 'accepted; `--profile NAME:MIN/OPT/MAX` has all three'),
+  ...valued('--optShapes', '--optShapes {value}', 'accepted; `--profile NAME:MIN/OPT/MAX` has all three'),
+  ...valued('--maxShapes', '--maxShapes {value}', 'accepted; `--profile NAME:MIN/OPT/MAX` has all three'),
   ...valued('--profile', null, 'every --profile of trtforge is one profile: NAME:MIN/OPT/MAX'),
   ...valued('--useProfile', '--profile {value}', 'elsewhere the profile that takes the shapes is chosen', {
     verbs: ['run'],

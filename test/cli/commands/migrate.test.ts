@@ -140,6 +140,29 @@ describe('lines of trtexec', () => {
     expect([tool, lines[0]?.command]).toEqual(['trtexec', 'trtforge bench m.plan --graph']);
   });
 
+  test('a typed network keeps its types, and what is not read is reported', async () => {
+    const { lines, flags } = await migrated('trtexec --onnx=m.onnx --stronglyTyped --fp16 --buildOnly $MORE');
+    expect(lines.map(({ command }) => command)).toEqual(['trtforge build m.onnx']);
+    expect(flags.map(({ flag, ours }) => [flag, ours])).toEqual([
+      ['--onnx=m.onnx', 'm.onnx'],
+      ['--stronglyTyped', ''],
+      ['--fp16', null],
+      ['--buildOnly', ''],
+      ['$MORE', null],
+    ]);
+  });
+
+  test('without quotes, what follows the name of the tool is the line', async () => {
+    const { json } = await trtforge([
+      'migrate',
+      '--json',
+      'trtexec',
+      '--loadEngine=m.plan',
+      '--useCudaGraph',
+    ]);
+    expect(json<Migration>().lines[0]?.command).toBe('trtforge bench m.plan --graph');
+  });
+
   test('a flag that trtexec does not have is reported', async () => {
     const { flags } = await migrated('trtexec --onnx=m.onnx --fp17');
     expect(flags[1]).toMatchObject({ flag: '--fp17', ours: null });
