@@ -4,7 +4,7 @@ export type Tool = (typeof tools)[number];
 
 /** A flag of another tool, and what trtforge has for it. */
 export interface ForeignFlag {
-  /** `--saveEngine`; a former spelling of several, `--encoder-min-t …`, has one row each. */
+  /** `--saveEngine` */
   readonly flag: string;
   readonly of: Tool;
   /** `many`: every argument up to the next flag, as argparse reads them. */

@@ -17,7 +17,6 @@ const SCRIPTS = 'trtforge runs no code from the command line: use the library, `
 export const polygraphyRows: readonly ForeignFlag[] = [
   ...bare('--trt --onnxrt', '', RUNNERS, { verbs: ['verify', 'run', 'build'] }),
   ...bare('--pluginref', null, 'trtforge has no such runner'),
-  ...bare('--onnx', '', 'the ending of the file decides', { verbs: [] }),
   ...valued('--convert-to', '', 'the verb decides: build, convert', { verbs: ['build', 'convert'] }),
   ...valued('--model-type', '', 'the content of the file decides', {
     verbs: ['build', 'run', 'verify', 'inspect', 'engine inspect', 'engine layers'],

@@ -1,0 +1,219 @@
+import { TrtforgeError } from '../../errors.js';
+import { defaultFormat, formatIds } from '../../formats/precision/formats/index.js';
+import type { ForeignLine } from './line.js';
+import { profilesOf } from './profiles.js';
+
+/** A line of trtforge before it is written. */
+interface Step {
+  readonly path: string;
+  readonly args: readonly string[];
+  readonly why: string;
+}
+
+const lastValue = ({ flags }: ForeignLine, ...names: readonly string[]): string | undefined =>
+  flags.findLast(({ flag }) => names.includes(flag))?.values[0];
+const valuesOf = ({ flags }: ForeignLine, ...names: readonly string[]): readonly string[] =>
+  flags.filter(({ flag }) => names.includes(flag)).flatMap(({ values }) => values);
+export const has = ({ flags }: ForeignLine, ...names: readonly string[]): boolean =>
+  flags.some(({ flag }) => names.includes(flag));
+
+const stem = (path: string): string => path.replace(/\.[^./]+$/, '');
+const isEngine = (path: string): boolean => /\.(engine|plan|trt)$/i.test(path);
+
+/** The lines that do what a line of another tool does, before its flags are added. Throws TF_USAGE for a line without an equivalent. */
+export function stepsOf(line: ForeignLine): readonly Step[] {
+  if (line.tool === 'trtexec') return trtexecSteps(line);
+  if (line.tool === 'modelopt') return [autocastStep(line)];
+  const [input] = line.inputs;
+  if (input === undefined) throw noEquivalent(line, 'it names no file');
+  switch (line.verb) {
+    case 'run':
+      return runSteps(line, input);
+    case 'convert':
+      return [convertStep(line, input)];
+    case 'inspect model':
+      return [
+        !isEngine(input)
+          ? { path: 'inspect', args: [input], why: 'inputs, outputs, operators and findings of the model' }
+          : has(line, '--show')
+            ? { path: 'engine layers', args: [input], why: 'layers of the engine, on its GPU' }
+            : { path: 'engine inspect', args: [input], why: 'version, passport and header of the plan' },
+      ];
+    case 'inspect capability':
+    case 'check lint':
+      return [
+        {
+          path: 'inspect',
+          args: [input, '--check-weights'],
+          why: 'finds what TensorRT rejects, and doubtful weights',
+        },
+      ];
+    case 'inspect data':
+      throw noEquivalent(line, '`trtforge compare A B` reads recorded outputs and reports their statistics');
+    case 'inspect sparsity':
+    case 'inspect tactics':
+    case 'inspect diff-tactics':
+      throw noEquivalent(
+        line,
+        '`trtforge engine layers` reports tactics, `trtforge engine diff` compares them',
+      );
+    case 'debug precision':
+      return [
+        {
+          path: 'forge',
+          args: [input, '--precision', defaultFormat.id],
+          why: 'converts, builds, compares and reports; nodes that lose precision stay FP32 by keep-nodes in trtforge.config.yaml',
+        },
+      ];
+    default:
+      throw noEquivalent(line, 'trtforge neither edits graphs nor reduces models');
+  }
+}
+
+const noEquivalent = ({ tool, verb }: ForeignLine, why: string): TrtforgeError =>
+  new TrtforgeError('TF_USAGE', `\`${[tool, verb].join(' ').trim()}\` has no equivalent line: ${why}.`);
+
+const profileArgs = (profiles: readonly string[]) => profiles.flatMap((profile) => ['--profile', profile]);
+
+function trtexecSteps(line: ForeignLine): readonly Step[] {
+  const [onnx, load] = [lastValue(line, '--onnx'), lastValue(line, '--loadEngine')];
+  const shapes = valuesOf(line, '--shapes');
+  if (onnx === undefined && load === undefined)
+    throw noEquivalent(line, 'it names neither a model (--onnx) nor an engine (--loadEngine)');
+  if (load !== undefined && has(line, '--getPlanVersionOnly'))
+    return [
+      {
+        path: 'engine inspect',
+        args: [load],
+        why: 'reports the version of TensorRT without loading the plan',
+      },
+    ];
+  const measures = !has(line, '--skipInference', '--buildOnly');
+  const save =
+    lastValue(line, '--saveEngine') ?? (measures && onnx !== undefined ? `${stem(onnx)}.engine` : undefined);
+  const engine = load ?? save ?? '';
+  const build: readonly Step[] =
+    load !== undefined || onnx === undefined
+      ? []
+      : [
+          {
+            path: 'build',
+            args: [
+              onnx,
+              ...(save === undefined ? [] : ['-o', save]),
+              ...profileArgs(profilesOf(line.flags, shapes)),
+            ],
+            why: 'builds the engine, or finds it in the store',
+          },
+        ];
+  const bench: readonly Step[] = measures
+    ? [
+        {
+          path: 'bench',
+          args: [engine, ...shapes.flatMap((each) => ['--shapes', each])],
+          why: 'measures the engine on the GPU',
+        },
+      ]
+    : [];
+  const outputs: readonly Step[] =
+    measures && has(line, '--exportOutput', '--dumpOutput', '--dumpRawBindingsToFile')
+      ? [
+          {
+            path: 'run',
+            args: [engine, '--inputs', 'random', '-o', `${stem(engine)}.outputs.npz`],
+            why: 'writes the outputs',
+          },
+        ]
+      : [];
+  return [...build, ...bench, ...outputs];
+}
+
+function autocastStep(line: ForeignLine): Step {
+  const model = lastValue(line, '--onnx_path', '--onnx');
+  if (model === undefined) throw noEquivalent(line, 'it names no model (--onnx_path)');
+  const type = lastValue(line, '--low_precision_type') ?? defaultFormat.id;
+  return {
+    path: 'convert',
+    args: [
+      ...[model, '-o', lastValue(line, '--output_path') ?? `${stem(model)}.${type}.onnx`],
+      ...(has(line, '--keep_io_types') ? [] : ['--io-types', 'convert']),
+    ],
+    why: 'converts the model; what stays FP32 is listed with the rule',
+  };
+}
+
+function convertStep(line: ForeignLine, model: string): Step {
+  const output = lastValue(line, '--output');
+  const place = output === undefined ? [] : ['-o', output];
+  if (lastValue(line, '--convert-to') !== 'trt' && !isEngine(output ?? '') && has(line, '--fp-to-fp16'))
+    return { path: 'convert', args: [model, ...place], why: 'converts the model' };
+  if (lastValue(line, '--convert-to') !== 'trt' && !isEngine(output ?? ''))
+    throw noEquivalent(line, 'trtforge builds engines (--convert-to trt) and converts types (--fp-to-fp16)');
+  return {
+    path: 'build',
+    args: [model, ...place, ...buildProfiles(line)],
+    why: 'builds the engine, or finds it in the store',
+  };
+}
+
+const buildProfiles = (line: ForeignLine) =>
+  profileArgs(profilesOf(line.flags, valuesOf(line, '--input-shapes', '--inputs')));
+
+/** `--trt` builds; with `--onnxrt` the engine is compared with the model, else one of them runs. */
+function runSteps(line: ForeignLine, input: string): readonly Step[] {
+  const shapes = valuesOf(line, '--input-shapes', '--inputs').flatMap((each) => [
+    '--shapes',
+    each.replace(
+      /\[([^\]]*)\]/g,
+      (_, dims: string) => dims.replace(/\s/g, '').replaceAll(',', 'x') || 'scalar',
+    ),
+  ]);
+  const golden = lastValue(line, '--load-outputs', '--load-results');
+  const saved = lastValue(line, '--save-outputs', '--save-results')?.replace(/\.json$/, '.npz');
+  const builds = has(line, '--trt') && !isEngine(input);
+  const engine = isEngine(input)
+    ? input
+    : builds
+      ? (lastValue(line, '--save-engine') ?? `${stem(input)}.engine`)
+      : input;
+  const outputs = saved ?? (golden === undefined ? undefined : `${stem(engine)}.outputs.npz`);
+  const build: Step = {
+    path: 'build',
+    args: [input, '-o', engine, ...buildProfiles(line)],
+    why: 'builds the engine, or finds it in the store',
+  };
+  const verify: Step = {
+    path: 'verify',
+    args: [engine, '--against', input, ...shapes],
+    why: 'runs both on the same inputs and compares the outputs',
+  };
+  const run: Step = {
+    path: 'run',
+    args: [engine, '--inputs', 'random', ...shapes, ...(outputs === undefined ? [] : ['-o', outputs])],
+    why: 'runs it and keeps the outputs',
+  };
+  const compares = builds && has(line, '--onnxrt');
+  return [
+    ...(builds ? [build] : []),
+    ...(compares ? [verify] : []),
+    ...(!compares || outputs !== undefined ? [run] : []),
+    ...(golden === undefined || outputs === undefined
+      ? []
+      : [{ path: 'compare', args: [outputs, golden], why: 'compares with the recorded outputs' }]),
+  ];
+}
+
+/** For what TensorRT 11 removed, the conversion that replaces it. */
+export function conversionOf(
+  line: ForeignLine,
+): { readonly words: readonly string[]; readonly why: string } | undefined {
+  const model = lastValue(line, '--onnx') ?? line.inputs[0];
+  const removed = line.flags.filter(({ row }) => row?.removed).map(({ flag }) => flag);
+  if (line.tool === 'modelopt' || removed.length === 0 || model === undefined || isEngine(model))
+    return undefined;
+  const type = formatIds.find((id) => removed.includes(`--${id}`)) ?? defaultFormat.id;
+  return {
+    words: ['convert', model, '-o', `${stem(model)}.${type}.onnx`, '--precision', type],
+    why: `the conversion alone, for TensorRT 11, which removed ${[...new Set(removed)].join(', ')}: build with --precision ${type} does it by itself`,
+  };
+}
