@@ -1,9 +1,8 @@
 import { addonPath, requireAddon } from '../../base/addon.js';
 import type { CompiledRuntime } from './compiled-runtime.js';
-import { endWithProcess } from './end-with-process.js';
 import type { NativeGpuState, NativeRuntime } from './native-engine.js';
 import { jobOf, rethrown } from './native-failure.js';
-import type { NativeEvent, NativeJob } from './native-job.js';
+import { endWithProcess, type NativeEvent, type NativeJob } from './native-job.js';
 import { runtimeOf } from './native-runtime.js';
 
 /**

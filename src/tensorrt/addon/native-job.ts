@@ -1,3 +1,5 @@
+import { TrtforgeError } from '../../errors.js';
+
 export interface NativeJob<T> {
   /** Rejects with a TrtforgeError. */
   readonly done: Promise<T>;
@@ -15,3 +17,46 @@ export type NativeEvent =
   | { readonly type: 'step'; readonly phase: string; readonly step: number }
   | { readonly type: 'inside'; readonly phase: string; readonly step: number; readonly steps: number }
   | { readonly type: 'phase-end'; readonly phase: string };
+
+const running = new Set<NativeJob<unknown>>();
+let watching = false;
+
+/** The job itself. Node does not end before the addon's work is over, so work that still runs at `process.exit` is asked to stop. */
+export function endWithProcess<T>(job: NativeJob<T>): NativeJob<T> {
+  if (!watching) {
+    process.once('exit', () => {
+      for (const one of running) one.cancel();
+    });
+    watching = true;
+  }
+  running.add(job);
+  const over = () => void running.delete(job);
+  job.done.then(over, over);
+  return job;
+}
+
+/**
+ * Waits for work of the addon. Aborting asks it to stop and still waits until it has: memory it uses is its own until then.
+ * What it gave all the same is handed to `discard`. Throws TF_CANCELLED; `doing` completes «Cancelled while …».
+ */
+export async function finished<T>(
+  job: NativeJob<T>,
+  signal: AbortSignal | undefined,
+  doing: string,
+  discard: (value: T) => void = () => {},
+): Promise<T> {
+  if (signal === undefined) return job.done;
+  const cancel = () => job.cancel();
+  if (signal.aborted) cancel();
+  signal.addEventListener('abort', cancel, { once: true });
+  try {
+    const value = await job.done;
+    if (!signal.aborted) return value;
+    discard(value);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  } finally {
+    signal.removeEventListener('abort', cancel);
+  }
+  throw new TrtforgeError('TF_CANCELLED', `Cancelled while ${doing}.`);
+}

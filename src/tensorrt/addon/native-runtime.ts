@@ -1,6 +1,5 @@
 import { TrtforgeError } from '../../errors.js';
 import type { CompiledBinding, CompiledRuntime, Handle } from './compiled-runtime.js';
-import { endWithProcess } from './end-with-process.js';
 import { CompiledCall } from './native-call.js';
 import type {
   NativeBinding,
@@ -19,7 +18,7 @@ import type {
   NativeShape,
 } from './native-engine.js';
 import { convertedJob, jobOf, rethrown } from './native-failure.js';
-import type { NativeEvent, NativeJob } from './native-job.js';
+import { endWithProcess, type NativeEvent, type NativeJob } from './native-job.js';
 
 /** Engines of the compiled module as the objects of `native-engine.ts`. */
 export function runtimeOf(compiled: CompiledRuntime): Pick<NativeRuntime, 'openEngine' | 'measure'> {

@@ -2,8 +2,8 @@ import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
 import type { NativeBinding, NativeContext, NativeShape } from '../../../tensorrt/addon/native-engine.js';
-import { CachedCall } from './cached-call.js';
-import { type CacheBounds, CallCache } from './call-cache.js';
+import { finished } from '../../../tensorrt/addon/native-job.js';
+import { type CacheBounds, CachedCall, CallCache } from './call-cache.js';
 import { chooseProfile } from './choose-profile.js';
 import { DeviceState } from './device-state.js';
 import { EngineCall } from './engine-call.js';
@@ -17,7 +17,6 @@ import type {
 } from './engine-interface.js';
 import type { CudaGraph } from './engine-options.js';
 import type { LoadedEngine } from './load-engine.js';
-import { finished } from './native-job.js';
 import { PendingWork } from './pending-work.js';
 import { PlainCall, StatefulCall } from './prepared-call.js';
 

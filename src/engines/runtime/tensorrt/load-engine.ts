@@ -5,14 +5,13 @@ import { type EventListener, ignoreEvents, logSeverities } from '../../../events
 import { type Addon, type Gpu, loadAddon } from '../../../tensorrt/addon/addon.js';
 import { chosenGpu } from '../../../tensorrt/addon/chosen-gpu.js';
 import type { NativeEngine, NativeRuntime } from '../../../tensorrt/addon/native-engine.js';
-import type { NativeEvent } from '../../../tensorrt/addon/native-job.js';
+import { finished, type NativeEvent } from '../../../tensorrt/addon/native-job.js';
 import type { Toolchain } from '../../../tensorrt/toolchain/toolchain.js';
 import { describeComputeCapability } from '../../identity/gpu-architecture.js';
 import { markWhileOpen } from '../../store/claims/use-marks.js';
 import { openTrust, type TrustWishes } from '../../store/trust.js';
 import { type EngineBindings, engineBindings } from './engine-bindings.js';
 import type { EngineLoadOptions } from './engine-options.js';
-import { finished } from './native-job.js';
 import { type PlanFacts, readPlanOnDisk } from './plan-on-disk.js';
 import { HOST_CODE_REMEDY, toolchainForPlan } from './toolchain-for-plan.js';
 import { checkWeightBudget } from './weight-budget.js';
