@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { wrongLines } from '../support/spelled-lines.js';
 
-const source = join(import.meta.dirname, '../../src');
+const root = join(import.meta.dirname, '../..');
+const source = join(root, 'src');
 /** These files hold the spellings of earlier releases and of other programs. */
 const OTHERS = /(?:former-spellings|foreign-flags|product)\.ts$/;
 
@@ -14,6 +15,16 @@ test('every command line in the source is one of today: remedies, examples, help
   expect(files.length).toBeGreaterThan(300);
   const wrong = files.flatMap((path) =>
     wrongLines(readFileSync(join(source, path), 'utf8')).map((line) => `${path}: ${line}`),
+  );
+  expect(wrong).toEqual([]);
+});
+
+test('every command line in the pages is one of today, besides recorded evidence', () => {
+  const pages = ['README.md', ...readdirSync(join(root, 'docs')).map((name) => join('docs', name))].filter(
+    (path) => path.endsWith('.md'),
+  );
+  const wrong = pages.flatMap((path) =>
+    wrongLines(readFileSync(join(root, path), 'utf8')).map((line) => `${path}: ${line}`),
   );
   expect(wrong).toEqual([]);
 });

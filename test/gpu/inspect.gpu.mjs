@@ -184,7 +184,7 @@ else {
     const saved = join(folder, 'saved.json');
     writeFileSync(saved, JSON.stringify(output));
     const blind = { CUDA_VISIBLE_DEVICES: '' };
-    const again = trtforge(['inspect', saved], blind);
+    const again = trtforge(['engine', 'layers', saved], blind);
     assert.equal(again.status, 0, JSON.stringify(again.output.error));
     assert.deepEqual(again.output.summary, fp32.summary);
     assert.deepEqual(layersOfFile(saved).layers, fp32.layers);

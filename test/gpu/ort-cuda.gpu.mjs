@@ -117,7 +117,7 @@ await check('run: ResNet-50 beside the CPU, TF32 off as it comes and on as asked
 await check('bench: faster than the CPU, and it says where nodes ran', () => {
   const bench = (provider) =>
     trtforge([
-      ...['bench', resnet, '--shapes', 'input:4x3x224x224', '--duration', '2'],
+      ...['bench', 'model', resnet, '--shapes', 'input:4x3x224x224', '--duration', '2'],
       ...['--provider', provider],
     ]);
   const [cpu, cuda] = [bench('cpu'), bench('cuda')];

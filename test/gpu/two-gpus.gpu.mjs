@@ -218,7 +218,14 @@ else {
     ];
     const used = [];
     for (const builder of [[], ['--builder', 'trtexec', '--with', 'trtexec', '--name', 'theirs']]) {
-      const { answer, MiB } = await watched(['deepstream', 'size', model, ...quick, '--no-cache', ...builder]);
+      const { answer, MiB } = await watched([
+        'deepstream',
+        'size',
+        model,
+        ...quick,
+        '--no-cache',
+        ...builder,
+      ]);
       assert.ok(answer.baseline.qps > 0);
       used.push(MiB);
     }

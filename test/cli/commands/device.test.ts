@@ -12,6 +12,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildAddon } from '../../../scripts/build-native.mjs';
+import { openOrtSession } from '../../../src/engines/runtime/onnxruntime/ort-session.js';
+import { openSupervisedEngine } from '../../../src/engines/runtime/tensorrt/supervised-engine.js';
 import { ignoreEvents } from '../../../src/events.js';
 import {
   benchWith,
@@ -19,12 +21,10 @@ import {
   forge,
   layersOfEngine,
   openEngineSession,
-  openOrtSession,
-  openSupervisedEngine,
   runFile,
-  verifyAgainstReference,
   verifyModel,
 } from '../../../src/index.js';
+import { verifyAgainstReference } from '../../../src/products/streaming/index.js';
 import { defaultRequest } from '../../../src/quality/bench/request.js';
 import { forgeResultSchema } from '../../../src/report/result.js';
 import { affineModel, fakeIdentity, manyLayers } from '../../support/affine-engine.js';
