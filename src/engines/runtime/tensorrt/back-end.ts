@@ -17,9 +17,10 @@ export const tensorrt: BackEnd = {
     'plugins',
     'toolchain',
   ]),
-  open: async (path, options, context): Promise<OpenedEngine> => {
+  open: async (path, options, { emit, signal, environment }): Promise<OpenedEngine> => {
     const session = await openSupervisedEngine(path, {
-      ...context,
+      // Nothing else of the caller's: what is left of these options goes to another process.
+      ...{ emit, signal, environment },
       ...engineLoadOptionsOf(options),
       device: options.device,
       requirePassport: false,
