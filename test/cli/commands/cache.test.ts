@@ -26,10 +26,15 @@ import {
 import { releaseUse } from '../../../src/engines/store/claims/use-marks.js';
 import { LocalStore } from '../../../src/engines/store/local.js';
 import { sampleIdentity, samplePassport, samplePlan } from '../../support/sample-engine.js';
+import { trtforge } from '../../support/trtforge.js';
 
 const main = fileURLToPath(new URL('../../../dist/main.js', import.meta.url));
 const root = mkdtempSync(join(tmpdir(), 'trtforge-cache-command-'));
-afterAll(() => rmSync(root, { recursive: true, force: true }));
+const home = process.cwd();
+afterAll(() => {
+  process.chdir(home);
+  rmSync(root, { recursive: true, force: true });
+});
 
 let folder = root;
 let store = root;
@@ -39,25 +44,21 @@ beforeEach(() => {
 });
 
 /** Runs `trtforge cache …` in the case's folder. */
-function cache(words: readonly string[], environment: NodeJS.ProcessEnv = {}) {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [main, 'cache', ...words], {
-    cwd: folder,
-    timeout: 60_000,
-    encoding: 'utf8',
-    env: {
-      PATH: process.env.PATH,
-      NO_COLOR: '1',
-      XDG_CACHE_HOME: join(folder, 'xdg'),
-      TENSORRT_CACHE_DIR: store,
-      ...environment,
-    },
+async function cache(words: readonly string[], environment: NodeJS.ProcessEnv = {}) {
+  process.chdir(folder);
+  const { exitCode, out, err } = await trtforge(['cache', ...words], {
+    PATH: process.env.PATH,
+    NO_COLOR: '1',
+    XDG_CACHE_HOME: join(folder, 'xdg'),
+    TENSORRT_CACHE_DIR: store,
+    ...environment,
   });
-  return { status, stdout, stderr };
+  return { status: exitCode, stdout: out, stderr: err };
 }
 
 /** The same, its answer as JSON; the exit code in it is the process's own. */
-function answer(words: readonly string[], environment: NodeJS.ProcessEnv = {}): unknown {
-  const { status, stdout } = cache([...words, '--json'], environment);
+async function answer(words: readonly string[], environment: NodeJS.ProcessEnv = {}): Promise<unknown> {
+  const { status, stdout } = await cache([...words, '--json'], environment);
   const said = JSON.parse(stdout) as { readonly exitCode: number; readonly ok: boolean };
   expect([said.exitCode, said.ok]).toEqual([status, status === 0]);
   return said;
@@ -106,7 +107,7 @@ const refusals = (
     '$what ends with $code',
     async ({ words, code, status }) => {
       await fill('a');
-      const { stdout, stderr, ...end } = cache([...words, '--json']);
+      const { stdout, stderr, ...end } = await cache([...words, '--json']);
       expect(end.status).toBe(status);
       expect(JSON.parse(stdout)).toMatchObject({
         ok: false,
@@ -118,13 +119,13 @@ const refusals = (
     },
   );
 
-describe('trtforge cache import', () => {
+describe('trtforge cache import', async () => {
   test('takes files and folders, says what each became, and refuses what does not fit its passport', async () => {
     const good = writeEngine('a');
     const damaged = writeEngine('b', join(folder, 'folder'));
     writeFileSync(damaged, samplePlan(1));
     writeFileSync(join(folder, 'folder', 'yolo-fp16-sm86.plan'), samplePlan(3));
-    const result = cacheImportSchema.parse(answer(['import', good, 'folder']));
+    const result = cacheImportSchema.parse(await answer(['import', good, 'folder']));
     expect(result).toMatchObject({
       store,
       engines: [{ from: good, name: expect.stringContaining('sample_aaaaaaaa') }],
@@ -138,7 +139,7 @@ describe('trtforge cache import', () => {
   test('says the same as text', async () => {
     writeEngine('a');
     writeFileSync(join(folder, 'from', 'yolo-fp16-sm86.plan'), samplePlan(3));
-    const { status, stdout } = cache(['import', 'from']);
+    const { status, stdout } = await cache(['import', 'from']);
     expect(status).toBe(0);
     expect(stdout).toMatch(/kept +sample_aaaaaaaa_\S+ +from\//);
     expect(stdout).toMatch(/kept without a passport +yolo-fp16-sm86\.plan/);
@@ -153,23 +154,23 @@ describe('trtforge cache import', () => {
     const [own, copy] = [writeEngine('c', join(folder, 'one')), writeEngine('c', join(folder, 'two'))];
     const kept = { name: 'a-fp16-sm86.plan', droppedName: null };
     const dropped = { name: 'a-fp16-sm86.plan', droppedName: 'b-fp16-sm86.plan' };
-    const result = cacheImportSchema.parse(answer(['import', 'from']));
+    const result = cacheImportSchema.parse(await answer(['import', 'from']));
     expect(result.foreign).toMatchObject([kept, dropped]);
-    expect(cacheImportSchema.parse(answer(['import', 'from'])).foreign).toMatchObject([kept, dropped]);
-    expect(cacheListSchema.parse(answer(['ls'])).foreign).toMatchObject([{ name: 'a-fp16-sm86.plan' }]);
+    expect(cacheImportSchema.parse(await answer(['import', 'from'])).foreign).toMatchObject([kept, dropped]);
+    expect(cacheListSchema.parse(await answer(['ls'])).foreign).toMatchObject([{ name: 'a-fp16-sm86.plan' }]);
     const held = readdirSync(join(store, 'foreign'), { recursive: true }).map(String);
     expect(held.filter((name) => name.endsWith('.plan'))).toHaveLength(1);
-    expect(cache(['import', 'from', own, copy]).stdout).toContain('2 engines now in ');
+    expect((await cache(['import', 'from', own, copy])).stdout).toContain('2 engines now in ');
   });
 
   test('with --require-signature takes only what a trusted key signed', async () => {
-    const pair = cacheKeygenSchema.parse(answer(['keygen', '-o', 'team.pem']));
+    const pair = cacheKeygenSchema.parse(await answer(['keygen', '-o', 'team.pem']));
     await fill('a', 'b');
-    answer(['sign', 'aaaaaaaa', '--sign-key', 'team.pem']);
-    expect(cache(['export', 'out']).status).toBe(0);
+    await answer(['sign', 'aaaaaaaa', '--sign-key', 'team.pem']);
+    expect((await cache(['export', 'out'])).status).toBe(0);
     const elsewhere = { TENSORRT_CACHE_DIR: join(folder, 'elsewhere') };
     const words = ['import', 'out', '--require-signature', '--trust-key', pair.publicKey];
-    expect(answer(words, elsewhere)).toMatchObject({
+    expect(await answer(words, elsewhere)).toMatchObject({
       engines: [{ name: expect.stringContaining('aaaaaaaa') }],
       refused: [{ code: 'TF_SIGNATURE_INVALID' }],
       exitCode: 1,
@@ -185,21 +186,21 @@ describe('trtforge cache import', () => {
   ]);
 });
 
-describe('trtforge cache export', () => {
+describe('trtforge cache export', async () => {
   test('into a folder, from where another store takes them', async () => {
     const to = 'out';
     await fill('a', 'b');
-    const result = cacheExportSchema.parse(answer(['export', to]));
+    const result = cacheExportSchema.parse(await answer(['export', to]));
     expect(result).toMatchObject({ store, to, bytes: 2 * 4096 });
     expect(result.engines.map(({ bytes }) => bytes)).toEqual([4096, 4096]);
     const elsewhere = { TENSORRT_CACHE_DIR: join(folder, 'elsewhere') };
-    expect(cacheImportSchema.parse(answer(['import', to], elsewhere))).toMatchObject({ refused: [] });
-    expect(cacheVerifySchema.parse(answer(['verify'], elsewhere))).toMatchObject({ sound: 2 });
+    expect(cacheImportSchema.parse(await answer(['import', to], elsewhere))).toMatchObject({ refused: [] });
+    expect(cacheVerifySchema.parse(await answer(['verify'], elsewhere))).toMatchObject({ sound: 2 });
   });
 
   test('of those that are named, as text', async () => {
     await fill('a', 'b');
-    const { status, stdout } = cache(['export', 'out', 'bbbbbbbb']);
+    const { status, stdout } = await cache(['export', 'out', 'bbbbbbbb']);
     expect(status).toBe(0);
     expect(stdout).toMatch(/^out\/sample\/sample_bbbbbbbb_\S+ +4\.00 KiB\n1 engine, 4\.00 KiB, to out\n?$/);
     expect(readdirSync(join(folder, 'out', 'sample'))).toHaveLength(2);
@@ -215,14 +216,14 @@ describe('trtforge cache export', () => {
   test('never hands out an engine that was changed', async () => {
     await fill('a');
     writeFileSync(firstPlan(), samplePlan(9));
-    expect(answer(['export', 'out'])).toMatchObject({ error: { code: 'TF_ENGINE_DIGEST_MISMATCH' } });
+    expect(await answer(['export', 'out'])).toMatchObject({ error: { code: 'TF_ENGINE_DIGEST_MISMATCH' } });
     expect(existsSync(join(folder, 'out'))).toBe(false);
   });
 });
 
-describe('trtforge cache keygen', () => {
+describe('trtforge cache keygen', async () => {
   test('makes a pair, the private half for its owner alone', async () => {
-    const pair = cacheKeygenSchema.parse(answer(['keygen', '-o', 'team.pem']));
+    const pair = cacheKeygenSchema.parse(await answer(['keygen', '-o', 'team.pem']));
     expect(pair).toMatchObject({
       privateKey: join(folder, 'team.pem'),
       publicKey: join(folder, 'team.pem.pub'),
@@ -234,19 +235,19 @@ describe('trtforge cache keygen', () => {
   });
 
   test('has a name of its own, says what each half is for, and writes over nothing', async () => {
-    const { status, stdout } = cache(['keygen']);
+    const { status, stdout } = await cache(['keygen']);
     expect(status).toBe(0);
     expect(stdout).toMatch(/private +\S+trtforge-signing\.pem .*keep it secret/);
     expect(stdout).toMatch(/public +\S+trtforge-signing\.pem\.pub .*give it away/);
     const before = readFileSync(join(folder, 'trtforge-signing.pem'));
-    expect(answer(['keygen'])).toMatchObject({ exitCode: 2, error: { code: 'TF_USAGE' } });
+    expect(await answer(['keygen'])).toMatchObject({ exitCode: 2, error: { code: 'TF_USAGE' } });
     expect(readFileSync(join(folder, 'trtforge-signing.pem')).equals(before)).toBe(true);
   });
 
   test('makes the folder they go to, and says where none can be', async () => {
-    const pair = cacheKeygenSchema.parse(answer(['keygen', '-o', 'keys/of/team.pem']));
+    const pair = cacheKeygenSchema.parse(await answer(['keygen', '-o', 'keys/of/team.pem']));
     expect(statSync(pair.privateKey).mode & 0o777).toBe(0o600);
-    expect(answer(['keygen', '-o', 'keys/of/team.pem/mine.pem'])).toMatchObject({
+    expect(await answer(['keygen', '-o', 'keys/of/team.pem/mine.pem'])).toMatchObject({
       error: {
         code: 'TF_WRITE_FAILED',
         message: expect.stringContaining('a file is where its folder should be'),
@@ -255,21 +256,21 @@ describe('trtforge cache keygen', () => {
   });
 });
 
-describe('trtforge cache sign', () => {
+describe('trtforge cache sign', async () => {
   test('signs those that are named, and ls says by which key', async () => {
-    const { keyId } = cacheKeygenSchema.parse(answer(['keygen', '-o', 'team.pem']));
+    const { keyId } = cacheKeygenSchema.parse(await answer(['keygen', '-o', 'team.pem']));
     await fill('a', 'b');
-    const signed = cacheSignSchema.parse(answer(['sign', 'aaaaaaaa', '--sign-key', 'team.pem']));
+    const signed = cacheSignSchema.parse(await answer(['sign', 'aaaaaaaa', '--sign-key', 'team.pem']));
     expect(signed).toMatchObject({ store, keyId, signed: [{ name: expect.stringContaining('aaaaaaaa') }] });
-    const { engines } = cacheListSchema.parse(answer(['ls']));
+    const { engines } = cacheListSchema.parse(await answer(['ls']));
     expect(engines.map(({ signedBy }) => signedBy).sort()).toEqual([keyId, null]);
-    expect(cache(['ls']).stdout).toContain(`signed ${keyId.slice(0, 8)}`);
+    expect((await cache(['ls'])).stdout).toContain(`signed ${keyId.slice(0, 8)}`);
   });
 
   test('takes the key from the environment, and signs all when none is named', async () => {
-    answer(['keygen', '-o', 'team.pem']);
+    await answer(['keygen', '-o', 'team.pem']);
     await fill('a', 'b');
-    const { status, stdout } = cache(['sign'], { TRTFORGE_SIGNING_KEY: join(folder, 'team.pem') });
+    const { status, stdout } = await cache(['sign'], { TRTFORGE_SIGNING_KEY: join(folder, 'team.pem') });
     expect(status).toBe(0);
     expect(stdout).toMatch(/2 engines signed with the key [0-9a-f]{16}, in /);
   });
@@ -281,40 +282,40 @@ describe('trtforge cache sign', () => {
   ]);
 
   test('a name that no engine has ends with TF_USAGE', async () => {
-    answer(['keygen', '-o', 'team.pem']);
+    await answer(['keygen', '-o', 'team.pem']);
     await fill('a');
-    expect(answer(['sign', 'resnet', '--sign-key', 'team.pem'])).toMatchObject({
+    expect(await answer(['sign', 'resnet', '--sign-key', 'team.pem'])).toMatchObject({
       exitCode: 2,
       error: { code: 'TF_USAGE', message: expect.stringContaining('resnet') },
     });
   });
 });
 
-describe('trtforge cache verify', () => {
+describe('trtforge cache verify', async () => {
   test('ends with 0 when all is sound, and with 1 naming what is not', async () => {
     await fill('a', 'b');
-    expect(cacheVerifySchema.parse(answer(['verify']))).toMatchObject({ sound: 2, exitCode: 0 });
+    expect(cacheVerifySchema.parse(await answer(['verify']))).toMatchObject({ sound: 2, exitCode: 0 });
     writeFileSync(firstPlan(), samplePlan(1));
-    const result = cacheVerifySchema.parse(answer(['verify']));
+    const result = cacheVerifySchema.parse(await answer(['verify']));
     expect(result).toMatchObject({ sound: 1, exitCode: 1 });
     expect(result.engines.map(({ problem }) => problem?.code ?? null).sort()).toEqual([
       'TF_ENGINE_DIGEST_MISMATCH',
       null,
     ]);
-    const { status, stdout } = cache(['verify']);
+    const { status, stdout } = await cache(['verify']);
     expect(status).toBe(1);
     expect(stdout).toMatch(/bad +sample_\S+ +TF_ENGINE_DIGEST_MISMATCH/);
     expect(stdout).toContain(`1 of 2 engines sound, in ${store}`);
   });
 
   test('with --require-signature what nobody signed is not sound', async () => {
-    const { publicKey } = cacheKeygenSchema.parse(answer(['keygen', '-o', 'team.pem']));
+    const { publicKey } = cacheKeygenSchema.parse(await answer(['keygen', '-o', 'team.pem']));
     await fill('a', 'b');
-    answer(['sign', 'aaaaaaaa', '--sign-key', 'team.pem']);
+    await answer(['sign', 'aaaaaaaa', '--sign-key', 'team.pem']);
     const words = ['verify', '--require-signature', '--trust-key', publicKey];
-    expect(answer(words)).toMatchObject({ sound: 1, exitCode: 1 });
-    answer(['sign', '--sign-key', 'team.pem']);
-    expect(answer(words)).toMatchObject({ sound: 2, exitCode: 0 });
+    expect(await answer(words)).toMatchObject({ sound: 1, exitCode: 1 });
+    await answer(['sign', '--sign-key', 'team.pem']);
+    expect(await answer(words)).toMatchObject({ sound: 2, exitCode: 0 });
   });
 
   refusals([
@@ -325,10 +326,10 @@ describe('trtforge cache verify', () => {
   ]);
 });
 
-describe('trtforge cache gc', () => {
+describe('trtforge cache gc', async () => {
   test('takes what was used longest ago, until the rest fits', async () => {
     await fill('a', 'b', 'c');
-    const result = cacheGcSchema.parse(answer(['gc', '--max-size', '8K']));
+    const result = cacheGcSchema.parse(await answer(['gc', '--max-size', '8K']));
     expect(result).toMatchObject({ maxBytes: 8192, bytesBefore: 3 * 4096, bytesAfter: 8192, excessBytes: 0 });
     expect(result.removed).toHaveLength(1);
     expect(await listed()).toEqual(['b', 'c']);
@@ -336,7 +337,7 @@ describe('trtforge cache gc', () => {
 
   test('takes its limit from the environment, and says as text what went', async () => {
     await fill('a', 'b');
-    const { status, stdout } = cache(['gc'], { TENSORRT_CACHE_MAX_SIZE: '4K' });
+    const { status, stdout } = await cache(['gc'], { TENSORRT_CACHE_MAX_SIZE: '4K' });
     expect(status).toBe(0);
     expect(stdout).toMatch(/^1 engine removed, 8\.00 KiB before and 4\.00 KiB now, in /);
   });

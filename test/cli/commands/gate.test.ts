@@ -1,49 +1,57 @@
-import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { gateResultSchema } from '../../../src/quality/gate/gate-result.js';
 import { folderOf, policyOf } from '../../quality/gate/gate-case.js';
+import { trtforge } from '../../support/trtforge.js';
 
-const main = new URL('../../../dist/main.js', import.meta.url).pathname;
+const home = process.cwd();
+afterEach(() => process.chdir(home));
 
 const check = { id: 'latency', result: { schema: 'trtforge.bench/1' }, field: 'gpuMs.median', unit: 'ms' };
 const bench = (median: unknown) => ({ schema: 'trtforge.bench/1', gpuMs: { median } });
 const policy = policyOf({ checks: [{ ...check, fail: { above: 20 }, warn: { above: 10 } }] });
 
 /** Runs `trtforge gate` in a folder with these files. */
-function gate(files: Readonly<Record<string, unknown>>, words: readonly string[], environment = {}) {
+async function gate(files: Readonly<Record<string, unknown>>, words: readonly string[], environment = {}) {
   const folder = folderOf(files);
-  const { status, stdout, stderr } = spawnSync(process.execPath, [main, 'gate', ...words], {
-    cwd: folder,
-    encoding: 'utf8',
-    env: { ...process.env, NO_COLOR: '1', ...environment },
+  process.chdir(folder);
+  const { exitCode, out, err } = await trtforge(['gate', ...words], {
+    ...process.env,
+    NO_COLOR: '1',
+    ...environment,
   });
-  return { status, stdout, stderr, file: (name: string) => readFileSync(join(folder, name), 'utf8'), folder };
+  return {
+    status: exitCode,
+    stdout: out,
+    stderr: err,
+    file: (name: string) => readFileSync(join(folder, name), 'utf8'),
+    folder,
+  };
 }
 
-describe('trtforge gate', () => {
+describe('trtforge gate', async () => {
   it.each([
     [5, 0, /pass +1 passed/],
     [15, 0, /pass with warnings +1 warning/],
     [25, 1, /FAIL +1 failed/],
     ['NaN', 1, /never passes/],
-  ])('a median of %s ms ends with %i', (median, code, said) => {
-    const { status, stdout } = gate({ 'p.yaml': policy, 'bench.json': bench(median) }, [
+  ])('a median of %s ms ends with %i', async (median, code, said) => {
+    const { status, stdout } = await gate({ 'p.yaml': policy, 'bench.json': bench(median) }, [
       'p.yaml',
       'bench.json',
     ]);
     expect(status).toBe(code);
     expect(stdout).toMatch(said);
-    expect(stdout).toContain('again: trtforge gate p.yaml bench.json');
+    expect(stdout).toContain('To repeat: trtforge gate p.yaml bench.json');
   });
 
-  it('ends with 4 when nothing failed and something is inconclusive', () => {
+  it('ends with 4 when nothing failed and something is inconclusive', async () => {
     const files = {
       'p.yaml': policyOf({ checks: [{ ...check, inconclusive: { above: 1 } }] }),
       'b.json': bench(2),
     };
-    expect(gate(files, ['p.yaml', 'b.json']).status).toBe(4);
+    expect((await gate(files, ['p.yaml', 'b.json'])).status).toBe(4);
   });
 
   it.each([
@@ -55,15 +63,18 @@ describe('trtforge gate', () => {
     ['two results of one name', {}, ['p.yaml', 'b.json', 'b=b.json'], 'TF_USAGE'],
     ['no result', {}, ['p.yaml'], 'TF_USAGE'],
     ['a baseline to update that has no name', {}, ['p.yaml', 'b.json', '--update-baseline'], 'TF_USAGE'],
-  ])('ends with 2 for %s', (_, files, words, error) => {
-    const { status, stdout } = gate({ 'p.yaml': policy, 'b.json': bench(1), ...files }, [...words, '--json']);
+  ])('ends with 2 for %s', async (_, files, words, error) => {
+    const { status, stdout } = await gate({ 'p.yaml': policy, 'b.json': bench(1), ...files }, [
+      ...words,
+      '--json',
+    ]);
     expect(status).toBe(2);
     expect(JSON.parse(stdout)).toMatchObject({ ok: false, error: { code: error } });
   });
 
-  it('answers in JSON of its schema, and writes the same with -o', () => {
+  it('answers in JSON of its schema, and writes the same with -o', async () => {
     const words = ['p.yaml', 'now=bench.json', '-o', 'gate.json', '--json'];
-    const { stdout, file } = gate({ 'p.yaml': policy, 'bench.json': bench(25) }, words);
+    const { stdout, file } = await gate({ 'p.yaml': policy, 'bench.json': bench(25) }, words);
     const answer: unknown = JSON.parse(stdout);
     expect(gateResultSchema.safeParse(answer).error).toBeUndefined();
     expect(answer).toMatchObject({
@@ -75,10 +86,10 @@ describe('trtforge gate', () => {
     expect(gateResultSchema.parse(JSON.parse(file('gate.json'))).outcome).toBe('fail');
   });
 
-  it('speaks to GitHub and GitLab', () => {
+  it('speaks to GitHub and GitLab', async () => {
     const files = { 'p.yaml': policy, 'bench.json': bench(25), 'summary.md': '# before\n' };
     const words = ['p.yaml', 'bench.json', '--github', '--junit', 'gate.xml', '--markdown', 'gate.md'];
-    const { stdout, file } = gate(files, words, { GITHUB_STEP_SUMMARY: 'summary.md' });
+    const { stdout, file } = await gate(files, words, { GITHUB_STEP_SUMMARY: 'summary.md' });
     expect(stdout).toMatch(
       /^::error file=p\.yaml,line=1,title=latency \(bench\)::gpuMs\.median of bench is 25 ms, above 20\.$/m,
     );
@@ -87,21 +98,21 @@ describe('trtforge gate', () => {
     expect(file('summary.md')).toMatch(/^# before\n## Gate/);
   });
 
-  it('says which rules the policy leaves out', () => {
+  it('says which rules the policy leaves out', async () => {
     const rules = policyOf({
       extends: 'streaming-parity',
       without: ['cache-contract', 'encoder-error', 'finite-outputs', 'task'],
       checks: [{ ...check, fail: { above: 20 } }],
     });
-    const { stdout } = gate({ 'p.yaml': rules, 'bench.json': bench(10) }, ['p.yaml', 'bench.json']);
+    const { stdout } = await gate({ 'p.yaml': rules, 'bench.json': bench(10) }, ['p.yaml', 'bench.json']);
     expect(stdout).toContain('The policy leaves out cache-contract, encoder-error, finite-outputs, task.');
   });
 
-  it('init writes a policy that judges the next results, and never over another file', () => {
+  it('init writes a policy that judges the next results, and never over another file', async () => {
     const files = { 'bench.json': { ...bench(10), exitCode: 0 }, 'edited.yaml': policy };
-    const printed = gate(files, ['init', 'bench.json']);
+    const printed = await gate(files, ['init', 'bench.json']);
     expect(printed.status).toBe(0);
-    const written = gate(files, ['init', 'bench.json', '-o', 'p.yaml', '--json']);
+    const written = await gate(files, ['init', 'bench.json', '-o', 'p.yaml', '--json']);
     expect(written.status).toBe(0);
     const result = JSON.parse(written.stdout) as Record<string, unknown>;
     expect(result).toMatchObject({ schema: 'trtforge.gate-init/1', command: 'gate init', output: 'p.yaml' });
@@ -112,24 +123,24 @@ describe('trtforge gate', () => {
         'p.yaml',
         'next.json',
       ]);
-    expect([judged(10).status, judged(10.5).status]).toEqual([0, 1]);
-    const refused = gate(files, ['init', 'bench.json', '-o', 'edited.yaml', '--json']);
+    expect([(await judged(10)).status, (await judged(10.5)).status]).toEqual([0, 1]);
+    const refused = await gate(files, ['init', 'bench.json', '-o', 'edited.yaml', '--json']);
     expect(refused.status).toBe(2);
     expect(JSON.parse(refused.stdout)).toMatchObject({ error: { code: 'TF_OUTPUT_OF_OTHER_KIND' } });
     expect(refused.file('edited.yaml')).toBe(policy);
   });
 
-  it('makes a baseline, holds the next run against it, and leaves it when that fails', () => {
+  it('makes a baseline, holds the next run against it, and leaves it when that fails', async () => {
     const regression = { better: 'lower', fail: '10%' };
     const rules = policyOf({ checks: [{ ...check, fail: { above: 20 }, regression }] });
     const words = ['p.yaml', 'bench.json', '--baseline', 'base.json'];
-    const first = gate({ 'p.yaml': rules, 'bench.json': bench(10) }, [...words, '--update-baseline']);
+    const first = await gate({ 'p.yaml': rules, 'bench.json': bench(10) }, [...words, '--update-baseline']);
     expect(first.status).toBe(0);
     const base = first.file('base.json');
-    const next = gate({ 'p.yaml': rules, 'bench.json': bench(12), 'base.json': base }, words);
+    const next = await gate({ 'p.yaml': rules, 'bench.json': bench(12), 'base.json': base }, words);
     expect(next.status).toBe(1);
     expect(next.stdout).toContain('20 % worse than 10 (allowed 10%)');
-    const bad = gate({ 'p.yaml': rules, 'bench.json': bench(30), 'base.json': base }, [
+    const bad = await gate({ 'p.yaml': rules, 'bench.json': bench(30), 'base.json': base }, [
       ...words,
       '--update-baseline',
     ]);

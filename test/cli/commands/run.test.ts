@@ -137,7 +137,7 @@ describe('trtforge run MODEL', () => {
   it('takes all tensors of an npz and gives one npz', () => {
     const { status, stdout } = run([model, at('both.npz'), '-o', at('out.npz')]);
     expect(status).toBe(0);
-    expect(stdout).toContain(`again: trtforge run ${model} ${at('both.npz')}`);
+    expect(stdout).toContain(`To repeat: trtforge run ${model} ${at('both.npz')}`);
     const outputs = readNpz(at('out.npz'));
     expect([...outputs.keys()]).toEqual(['enc/y:0', 'z']);
     expect([...float32Values(outputs.get('enc/y:0')!)]).toEqual([1, 2, 3, 4]);

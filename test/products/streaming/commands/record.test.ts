@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,6 +7,7 @@ import {
   draftedContractSchema,
   recordResultSchema,
 } from '../../../../src/products/streaming/reference/record-result.js';
+import { trtforge } from '../../../support/trtforge.js';
 import { encoderModel } from '../streaming-encoder.js';
 
 const CONTRACT = join(import.meta.dirname, '../../../fixtures/contracts/batch-first.contract.json');
@@ -19,22 +19,19 @@ beforeAll(async () => {
 });
 const place = (name: string) => join(folder, name);
 
-function stream(...words: string[]) {
-  const main = new URL('../../../../dist/main.js', import.meta.url).pathname;
-  const { status, stdout, stderr } = spawnSync(process.execPath, [main, 'stream', ...words], {
-    encoding: 'utf8',
-  });
-  return { status, stdout, stderr };
+async function stream(...words: string[]) {
+  const { exitCode, out, err } = await trtforge(['stream', ...words]);
+  return { status: exitCode, stdout: out, stderr: err };
 }
-const json = (...words: string[]) => {
-  const { status, stdout } = stream(...words, '--json');
+const json = async (...words: string[]) => {
+  const { status, stdout } = await stream(...words, '--json');
   const { ok: _, exitCode, command: __, ...result } = JSON.parse(stdout);
   return { status, exitCode, result };
 };
 
-describe('trtforge stream record, convert and draft', () => {
-  test('records, converts both ways and says how to repeat it', () => {
-    const first = json(
+describe('trtforge stream record, convert and draft', async () => {
+  test('records, converts both ways and says how to repeat it', async () => {
+    const first = await json(
       'record',
       model,
       '--contract',
@@ -52,14 +49,14 @@ describe('trtforge stream record, convert and draft', () => {
       form: 'jsonl',
       violations: [],
     });
-    const compact = json('convert', place('ref.jsonl'), '-o', place('ref'));
+    const compact = await json('convert', place('ref.jsonl'), '-o', place('ref'));
     expect(convertedReferenceSchema.parse(compact.result)).toMatchObject({ chunks: 4, form: 'compact' });
-    expect(json('convert', place('ref'), '-o', place('back.jsonl')).status).toBe(0);
+    expect((await json('convert', place('ref'), '-o', place('back.jsonl'))).status).toBe(0);
     expect(readFileSync(place('back.jsonl')).equals(readFileSync(place('ref.jsonl')))).toBe(true);
   }, 30_000);
 
-  test('shows what it recorded', () => {
-    const { status, stdout } = stream(
+  test('shows what it recorded', async () => {
+    const { status, stdout } = await stream(
       'record',
       model,
       '--schedule',
@@ -72,11 +69,11 @@ describe('trtforge stream record, convert and draft', () => {
     expect(status).toBe(0);
     expect(stdout).toContain('compact, 3 chunks');
     expect(stdout).toContain('chunks of 41, then 57 frames');
-    expect(stdout).toContain('again: trtforge stream record');
+    expect(stdout).toMatch(/To repeat: trtforge (?:stream )?record/);
   }, 30_000);
 
   test('ends with 1 when the model breaks its contract', async () => {
-    const { status, stdout } = stream(
+    const { status, stdout } = await stream(
       'record',
       await encoderModel({ drop: 10 }),
       '--contract',
@@ -87,44 +84,47 @@ describe('trtforge stream record, convert and draft', () => {
       place('bad'),
     );
     expect(status).toBe(1);
-    expect(stdout).toContain('broken promise cache_last_channel_len_out, chunk 0: [-6]');
+    expect(stdout).toContain('contract violation cache_last_channel_len_out, chunk 0: [-6]');
   }, 30_000);
 
-  test('drafts a contract', () => {
-    const { status, result } = json('draft', model, '-o', place('draft.json'), '--schedule', '41,57');
+  test('drafts a contract', async () => {
+    const { status, result } = await json('draft', model, '-o', place('draft.json'), '--schedule', '41,57');
     expect(status).toBe(0);
     expect(draftedContractSchema.parse(result).contract.schedule).toMatchObject({ first: 41, rest: 57 });
     expect(existsSync(place('draft.json'))).toBe(true);
   });
 
-  test('drafts over no contract that was edited, unless --force says so', () => {
+  test('drafts over no contract that was edited, unless --force says so', async () => {
     const draft = (...more: string[]) => stream('draft', model, '-o', place('edited.json'), ...more);
-    expect([draft().status, draft().status]).toEqual([0, 0]);
+    expect([(await draft()).status, (await draft()).status]).toEqual([0, 0]);
     const drafted = readFileSync(place('edited.json'), 'utf8');
     writeFileSync(place('edited.json'), drafted.replace('{', '{ '));
-    expect(draft()).toMatchObject({ status: 2, stderr: expect.stringContaining('TF_OUTPUT_OF_OTHER_KIND') });
+    expect(await draft()).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining('TF_OUTPUT_OF_OTHER_KIND'),
+    });
     expect(readFileSync(place('edited.json'), 'utf8')).not.toBe(drafted);
-    expect(draft('--force').status).toBe(0);
+    expect((await draft('--force')).status).toBe(0);
     expect(readFileSync(place('edited.json'), 'utf8')).toBe(drafted);
   }, 30_000);
 
-  test('converts no reference over itself: a damaged one would lose what cannot be read', () => {
-    stream('record', model, '--contract', CONTRACT, '--chunks', '2', '-o', place('itself'));
+  test('converts no reference over itself: a damaged one would lose what cannot be read', async () => {
+    await stream('record', model, '--contract', CONTRACT, '--chunks', '2', '-o', place('itself'));
     const before = readdirSync(place('itself'));
-    const stopped = stream('convert', place('itself'), '-o', place('itself'), '--skip-damaged');
+    const stopped = await stream('convert', place('itself'), '-o', place('itself'), '--skip-damaged');
     expect(stopped).toMatchObject({ status: 2, stderr: expect.stringContaining('TF_OUTPUT_IS_INPUT') });
     expect(readdirSync(place('itself'))).toEqual(before);
   }, 30_000);
 
-  test('stops at a damaged line, or leaves it out and says so', () => {
-    stream('record', model, '--contract', CONTRACT, '--chunks', '2', '-o', place('whole.jsonl'));
+  test('stops at a damaged line, or leaves it out and says so', async () => {
+    await stream('record', model, '--contract', CONTRACT, '--chunks', '2', '-o', place('whole.jsonl'));
     const [first = '', second = ''] = readFileSync(place('whole.jsonl'), 'utf8').split('\n');
     writeFileSync(place('cut.jsonl'), `${first}\n${second.slice(0, 200)}\n${first}`);
-    const stopped = stream('convert', place('cut.jsonl'), '-o', place('cut'));
+    const stopped = await stream('convert', place('cut.jsonl'), '-o', place('cut'));
     expect(stopped.status).toBe(2);
     expect(stopped.stderr).toContain('Line 2');
     expect(existsSync(place('cut'))).toBe(false);
-    const skipped = json('convert', place('cut.jsonl'), '-o', place('cut'), '--skip-damaged');
+    const skipped = await json('convert', place('cut.jsonl'), '-o', place('cut'), '--skip-damaged');
     expect(skipped.result).toMatchObject({
       chunks: 2,
       damaged: [{ line: 2 }],
@@ -143,7 +143,7 @@ describe('trtforge stream record, convert and draft', () => {
     ['a number of chunks of a conversion', ['convert', 'a', '--chunks', '3', '-o', 'b']],
     ['a schedule of a conversion', ['convert', 'a', '--schedule', '41,57', '-o', 'b']],
     ['a seed of a draft', ['draft', 'model.onnx', '-o', 'a', '--seed', '1']],
-  ])('rejects %s before any work', (_, words) => {
-    expect(stream(...words)).toMatchObject({ status: 2, stderr: expect.stringContaining('TF_USAGE') });
+  ])('rejects %s before any work', async (_, words) => {
+    expect(await stream(...words)).toMatchObject({ status: 2, stderr: expect.stringContaining('TF_USAGE') });
   });
 });
