@@ -9,6 +9,7 @@ import { attribute, buildModel, GraphBuilder } from '../../../src/formats/onnx/b
 import { writeModel } from '../../../src/formats/onnx/write.js';
 import { explainResultSchema } from '../../../src/quality/explain/explain.js';
 import { recordedLogs } from '../../support/trtexec.js';
+import { trtforge } from '../../support/trtforge.js';
 
 const main = fileURLToPath(new URL('../../../dist/main.js', import.meta.url));
 const root = mkdtempSync(join(tmpdir(), 'trtforge-explain-command-'));
@@ -16,13 +17,19 @@ const at = (name: string) => join(root, name);
 const recorded = (name: string) => readFileSync(join(recordedLogs, `${name}.log`), 'utf8');
 afterAll(() => rmSync(root, { recursive: true }));
 
-function explain(words: readonly string[], input = '') {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [main, 'explain', ...words], {
+async function explain(words: readonly string[]) {
+  const { exitCode, out, err } = await trtforge(['explain', ...words], { ...process.env, NO_COLOR: '1' });
+  return { status: exitCode, stdout: out, stderr: err };
+}
+
+/** In a process of its own, which has this as its standard input. */
+function piped(input: string) {
+  const { status, stdout } = spawnSync(process.execPath, [main, 'explain', '-'], {
     encoding: 'utf8',
     input,
     env: { ...process.env, NO_COLOR: '1' },
   });
-  return { status, stdout, stderr };
+  return { status, stdout };
 }
 
 const FOREIGN =
@@ -43,9 +50,9 @@ beforeAll(async () => {
   mkdirSync(at('folder'));
 });
 
-describe('trtforge explain', () => {
-  test('says what is wrong, why, and what helps', () => {
-    const { status, stdout } = explain([join(recordedLogs, '10.6-err_mempool_mib.log')]);
+describe('trtforge explain', async () => {
+  test('says what is wrong, why, and what helps', async () => {
+    const { status, stdout } = await explain([join(recordedLogs, '10.6-err_mempool_mib.log')]);
     expect(status).toBe(0);
     expect(stdout).toMatch(
       /\(TensorRT 10\.6\.0\): passed\n\nerror {3}workspace-parsed-tiny line 7\n {2}The workspace/,
@@ -53,8 +60,8 @@ describe('trtforge explain', () => {
     expect(stdout).toContain('→ Give trtexec the bare number of MiB');
   });
 
-  test('gives one result by its schema', () => {
-    const { stdout } = explain([at('several.log'), '--json']);
+  test('gives one result by its schema', async () => {
+    const { stdout } = await explain([at('several.log'), '--json']);
     const answer: unknown = JSON.parse(stdout);
     expect(explainResultSchema.safeParse(answer).error).toBeUndefined();
     expect(answer).toMatchObject({
@@ -65,29 +72,31 @@ describe('trtforge explain', () => {
     });
   });
 
-  test('names the runs of a log that did not pass', () => {
-    const { stdout } = explain([at('several.log')]);
+  test('names the runs of a log that did not pass', async () => {
+    const { stdout } = await explain([at('several.log')]);
     expect(stdout).toMatch(
       /: failed\nIt holds 2 runs: 1 passed, 1 failed\.\n {2}line 1: failed: \.\/trtexec --onnx/,
     );
   });
 
-  test('names what lies behind a ForeignNode, with the model', () => {
-    expect(explain([at('foreign.log')]).stdout).not.toContain('In the model');
-    const { stdout } = explain([at('foreign.log'), '--model', at('mask.onnx')]);
+  test('names what lies behind a ForeignNode, with the model', async () => {
+    expect((await explain([at('foreign.log')])).stdout).not.toContain('In the model');
+    const { stdout } = await explain([at('foreign.log'), '--model', at('mask.onnx')]);
     expect(stdout).toContain('In the model 3 nodes lie on the way: 1 Cast, 1 Exp, 1 Sigmoid.');
   });
 
-  test('reads standard input', () => {
-    const { stdout, status } = explain(['-'], recorded('10.6-err_no_gpu'));
+  test('reads standard input', async () => {
+    const { stdout, status } = piped(recorded('10.6-err_no_gpu'));
     expect(status).toBe(0);
     expect(stdout).toMatch(/^standard input \(TensorRT 10\.6\.0\): failed\n\nerror {3}no-gpu/);
   });
 
-  test('says so where nothing is in it', () => {
-    expect(explain([at('empty.log')]).stdout).toContain('It is empty. trtexec writes errors to stderr');
-    expect(explain(['-'], 'hello\n').stdout).toContain('Not one line of it is known to trtforge.');
-    expect(explain([join(recordedLogs, '10.6-planversion.log')]).stdout).toContain(
+  test('says so where nothing is in it', async () => {
+    expect((await explain([at('empty.log')])).stdout).toContain(
+      'It is empty. trtexec writes errors to stderr',
+    );
+    expect(piped('hello\n').stdout).toContain('Not one line of it is known to trtforge.');
+    expect((await explain([join(recordedLogs, '10.6-planversion.log')])).stdout).toContain(
       'Nothing in it needs explaining.',
     );
   });
@@ -99,8 +108,8 @@ describe('trtforge explain', () => {
     ['a compressed log', [at('packed.log')], 'TF_USAGE', /compressed by gzip/],
     ['a program', [process.execPath], 'TF_USAGE', /no text/],
     ['a model that is not there', [at('foreign.log'), '--model', 'no.onnx'], 'TF_FILE_NOT_FOUND', /no\.onnx/],
-  ])('refuses %s', (_what, words, code, message) => {
-    const { status, stdout } = explain([...words, '--json']);
+  ])('refuses %s', async (_what, words, code, message) => {
+    const { status, stdout } = await explain([...words, '--json']);
     expect(JSON.parse(stdout)).toMatchObject({
       ok: false,
       error: { code, message: expect.stringMatching(message) },

@@ -1,8 +1,6 @@
-import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, test } from 'vitest';
 import { command as bench } from '../../../src/cli/commands/bench.js';
 import { command as build } from '../../../src/cli/commands/build.js';
@@ -10,12 +8,12 @@ import { command as forge } from '../../../src/cli/commands/forge.js';
 import { withinTime } from '../../../src/cli/options/timeout.js';
 import type { TrtforgeError } from '../../../src/errors.js';
 import { ignoreEvents } from '../../../src/events.js';
-import { command as streams } from '../../../src/products/deepstream/commands/size.js';
+import { command as size } from '../../../src/products/deepstream/commands/size.js';
 import { runTrtexec } from '../../../src/tensorrt/trtexec/run.js';
 import { writeSampleModel } from '../../support/sample-engine.js';
 import { fakeTrtexec } from '../../support/trtexec.js';
+import { trtforge } from '../../support/trtforge.js';
 
-const main = fileURLToPath(new URL('../../../dist/main.js', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-timeout-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -45,7 +43,12 @@ const hang = (signal: AbortSignal, pidFile: string) =>
   );
 
 describe('--timeout', () => {
-  test.each([build, forge, bench, streams])('$name takes it', ({ options }) => {
+  test.each([
+    ['build', build],
+    ['forge', forge],
+    ['bench', bench],
+    ['deepstream size', size],
+  ])('%s takes it', (_, { options }) => {
     expect(options.timeout?.flags).toBe('--timeout <s>');
   });
 
@@ -54,7 +57,7 @@ describe('--timeout', () => {
     const error = await failure(withinTime(1.5, context(), ({ signal }) => hang(signal, pidFile)));
     expect(error.code).toBe('TF_TIMEOUT');
     expect(error.message).toMatch(
-      /^Not done after 1\.5 s\. Cancelled while building m\.onnx\. Its log is .*hangs\.log\./,
+      /^Not finished after 1\.5 s\. Cancelled while building m\.onnx\. Its log is .*hangs\.log\./,
     );
     expect(error.message).toMatch(/Its last lines:\n\S/);
     const pids = JSON.parse(readFileSync(pidFile, 'utf8')) as number[];
@@ -81,21 +84,16 @@ describe('--timeout', () => {
     const model = join(folder, 'sample.onnx');
     await writeSampleModel(model);
     const started = performance.now();
-    const { status, stdout } = spawnSync(
-      process.execPath,
-      [main, 'bench', model, '--duration', '60', '--timeout', '4', '--json'],
-      { encoding: 'utf8' },
-    );
+    const line = ['bench', 'model', model, '--duration', '60', '--timeout', '4', '--json'];
+    const { exitCode, json } = await trtforge(line);
     expect(performance.now() - started).toBeLessThan(40_000);
-    expect(JSON.parse(stdout)).toMatchObject({ ok: false, exitCode: 4, error: { code: 'TF_TIMEOUT' } });
-    expect(status).toBe(4);
+    expect(json()).toMatchObject({ ok: false, exitCode: 4, error: { code: 'TF_TIMEOUT' } });
+    expect(exitCode).toBe(4);
   });
 
-  test('of nothing is refused', () => {
-    const { status, stderr } = spawnSync(process.execPath, [main, 'bench', 'x.onnx', '--timeout', '0'], {
-      encoding: 'utf8',
-    });
-    expect(stderr).toMatch(/--timeout: «0» is not a number from 0\.001/);
-    expect(status).toBe(2);
+  test('of nothing is rejected', async () => {
+    const { exitCode, err } = await trtforge(['bench', 'model', 'x.onnx', '--timeout', '0']);
+    expect(err).toMatch(/--timeout: .0. is not a number from 0\.001/);
+    expect(exitCode).toBe(2);
   });
 });
