@@ -19,7 +19,9 @@ export function wrongLines(text: string): readonly string[] {
     const command = verbs.get(`${first} ${second}`) ?? verbs.get(first);
     if (command === undefined) return firsts.has(first) && second !== '' ? [line] : [];
     const known = Object.values(command.options).flatMap((spec) => (spec.configOnly ? [] : [longName(spec)]));
-    const options = [...rest.matchAll(/(?<= )--([a-zA-Z][a-zA-Z-]*)/g)].map((match) => match[1] ?? '');
+    // Behind -- stands the line of another program.
+    const [own = ''] = rest.split(' -- ');
+    const options = [...own.matchAll(/(?<= )--([a-zA-Z][a-zA-Z-]*)/g)].map((match) => match[1] ?? '');
     const wrong = options.filter((option) => ![...known, ...EVERYWHERE].includes(option));
     return wrong.length === 0 ? [] : [`${line.trim()}: no --${wrong.join(', --')}`];
   });
