@@ -10,6 +10,8 @@ import type { OptionTable, OptionValues } from './option.js';
 /** What a command's `run` is given besides its own options. */
 export interface CommandContext {
   readonly emit: EventListener;
+  /** The program's name and its arguments as one shell line without secrets: what repeats this run. */
+  readonly commandLine: string;
   /** Aborted by Ctrl-C. Work that sees it ends its children, removes half-written files and throws TF_CANCELLED. */
   readonly signal: AbortSignal;
   readonly environment: NodeJS.ProcessEnv;

@@ -1,6 +1,6 @@
 import { CommanderError, Option, Command as Parser } from 'commander';
 import { throwIfCancelled } from '../base/process/cancel.js';
-import { shellWord } from '../base/process/shell-word.js';
+import { shellLine } from '../base/process/shell-word.js';
 import { ExitCode, TrtforgeError } from '../errors.js';
 import { explaining } from '../quality/explain/failure.js';
 import { type ArgumentSpec, type Command, issuesOfProducts, type Product, type Verb } from './command.js';
@@ -91,7 +91,7 @@ function assertCurrentSpelling({ name, products }: Program, args: readonly strin
     if (current === undefined) continue;
     const verb = current.slice(0, current[1]?.match(/^[a-z-]+$/) ? 2 : 1).join(' ');
     throw new TrtforgeError('TF_USAGE', `\`${was}\` is now \`${verb}\`.`, {
-      remedy: `Run: ${name} ${current.map(shellWord).join(' ')}`,
+      remedy: `Run: ${shellLine([name, ...current])}`,
     });
   }
 }
@@ -223,7 +223,7 @@ interface Execution extends Chosen {
 
 /** One command: options resolved once, Ctrl-C as an abort signal, events to the terminal, the result as JSON or text. */
 async function execution(
-  { command, path, signal, program, verbs }: Execution,
+  { command, path, argv, signal, program, verbs }: Execution,
   inputs: readonly string[],
   raw: Record<string, unknown>,
   console: Console,
@@ -246,7 +246,9 @@ async function execution(
     throwIfCancelled(signal, 'starting');
     const { environment, ask } = console;
     const { products } = program;
-    const context = { signal, environment, products, ask, verbose: globals.verbose === true };
+    const commandLine = shellLine([program.name, ...argv]);
+    const verbose = globals.verbose === true;
+    const context = { commandLine, signal, environment, products, ask, verbose };
     // Whatever a command asks of TensorRT: when it fails, the error says which known issue its lines show.
     const work = () =>
       explaining((emit) => command.run(inputs, options.values, { ...context, emit }), {

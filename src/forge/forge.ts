@@ -16,7 +16,6 @@ import { inspectPhase } from './inspect-phase.js';
 import { conversionPart, modelPart } from './model-part.js';
 import type { ForgeContext, ForgeOptions } from './options.js';
 import { type PhasesOutcome, runPhases } from './phase.js';
-import { repeatCommands } from './repeat.js';
 import { resolvePhase } from './resolve-phase.js';
 import {
   defaultRunRoot,
@@ -65,6 +64,7 @@ async function forgeModel(options: ForgeOptions, context: ForgeContext): Promise
     machine: { ...machine, gpus: onDevice(machine.gpus, options.device ?? 0) },
     visible: machine.gpus,
     environment: context.environment ?? process.env,
+    commandLine: context.commandLine ?? null,
     build: context.build,
   };
   const startedAt = new Date().toISOString();
@@ -99,7 +99,7 @@ function describesTheRoot({ root }: Run, { error, found }: PhasesOutcome<Forged>
 }
 
 function resultOf(
-  { options, root, machine }: Run,
+  { options, root, machine, commandLine }: Run,
   { found, phases, error, issues }: PhasesOutcome<Forged>,
   { isReported, ...times }: Pick<ForgeResult, 'startedAt' | 'totalMs'> & { readonly isReported: boolean },
 ): ForgeResult {
@@ -136,10 +136,7 @@ function resultOf(
       toolchain: prepared?.toolchain ?? null,
       backend: found.verification?.candidateBackend ?? null,
     }),
-    repeat: repeatCommands(options, root, {
-      verify: found.verification?.repeat ?? null,
-      verifyEngine: found.engineVerification?.repeat ?? null,
-    }),
+    repeat: commandLine,
     files: isReported ? filesOf(root, found) : [],
   };
 }

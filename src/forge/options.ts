@@ -30,6 +30,8 @@ export interface ForgeContext {
   /** Aborted: the phase at work ends its children and the run stops; its report is still written. */
   readonly signal?: AbortSignal;
   readonly environment?: NodeJS.ProcessEnv;
+  /** The command line of this run, for its result and report; none where a program calls the library. */
+  readonly commandLine?: string | undefined;
   /** Who builds plans; default: the library, in a child process. */
   readonly build?: PlanBuilder;
   /** Default: the machine this runs on. */

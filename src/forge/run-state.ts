@@ -26,6 +26,7 @@ export interface Forged {
 export interface Run {
   readonly options: ForgeOptions;
   readonly root: RunRoot;
+  readonly commandLine: string | null;
   /** With no other GPU than that of the run; `visible` are all. */
   readonly machine: Machine;
   readonly visible: GpuList;

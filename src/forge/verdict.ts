@@ -78,10 +78,18 @@ function stopped(error: NonNullable<ForgeResult['error']>): Judgement {
   };
 }
 
+/** The repair as the configuration of the next run. */
+function configText({ passes, keepOps, keepNodes }: NonNullable<VerifyResult['next']>): string {
+  const keys = Object.entries({ 'keep-ops': keepOps, 'keep-nodes': keepNodes });
+  const lines = keys.flatMap(([key, names]) =>
+    names.length === 0 ? [] : [`${key}: ${JSON.stringify(names)}`],
+  );
+  return passes && lines.length > 0 ? ` Add to trtforge.config.yaml: ${lines.join('; ')}.` : '';
+}
+
 function notPassed(result: VerifyResult, what: string): Judgement {
   const { outcome, outputs, verdicts, next } = result;
-  const command = next?.command == null ? '' : ` Next: ${next.command}`;
-  const reasons = [...result.reasons, ...(next === undefined ? [] : [`${next.message}${command}`])];
+  const reasons = [...result.reasons, ...(next === undefined ? [] : [`${next.message}${configText(next)}`])];
   const fail = outcome === 'fail';
   const failed = outputs.filter((output) => !output.pass).length;
   const headline = !fail

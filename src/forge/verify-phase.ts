@@ -1,10 +1,7 @@
 import { plural } from '../base/text/quantity.js';
 import type { PreparedBuild } from '../engines/builder/prepare.js';
-import type { VerifyResult } from '../quality/verify/result.js';
 import { verifyModel } from '../quality/verify/verify.js';
-import type { ForgeOptions } from './options.js';
-import { repeatCommands } from './repeat.js';
-import { type RunRoot, writeJson } from './run-root.js';
+import { writeJson } from './run-root.js';
 import type { Forged, ForgePhase, Run } from './run-state.js';
 
 /** Holds the typed model against the original, at the shapes that the engine is optimized for. An output outside tolerance ends no phase: it is a finding. */
@@ -19,7 +16,7 @@ export const verifyPhase = ({ options, root }: Run): ForgePhase => ({
   run: async (soFar, { emit, signal }) => {
     const { conversion, prepared } = soFar;
     if (conversion === undefined) throw new Error('The verify phase runs only after the convert phase.');
-    const found = await verifyModel(
+    const verification = await verifyModel(
       {
         shapes: builtShapes(prepared),
         ...options.verify,
@@ -30,29 +27,10 @@ export const verifyPhase = ({ options, root }: Run): ForgePhase => ({
       },
       { emit, ...(signal === undefined ? {} : { signal }) },
     );
-    const { next } = found;
-    const verification =
-      next === undefined ? found : { ...found, next: { ...next, command: nextForge(options, root, next) } };
     writeJson(root.stepResult('verify'), verification);
     return { found: { verification }, detail: outcomeText(verification) };
   },
 });
-
-/** The whole run with the repair added to its own wishes. */
-function nextForge(
-  options: ForgeOptions,
-  root: RunRoot,
-  { passes, keepOps, keepNodes }: NonNullable<VerifyResult['next']>,
-): string | null {
-  const wishes = options.conversion ?? {};
-  const conversion = {
-    ...wishes,
-    keepOps: new Set([...(wishes.keepOps ?? []), ...keepOps]),
-    keepNodes: [...(wishes.keepNodes ?? []), ...keepNodes.map((source) => new RegExp(source))],
-  };
-  const [whole] = repeatCommands({ ...options, conversion }, root, { verify: null, verifyEngine: null });
-  return passes ? (whole?.command ?? null) : null;
-}
 
 /** What the engine is built for: the first profile's optimum, and scalars where the model declares no shape. Inputs that are shape tensors keep the values drawn for them. */
 export function builtShapes(prepared: PreparedBuild | undefined): ReadonlyMap<string, readonly number[]> {

@@ -44,7 +44,7 @@ export function renderMarkdown(result: ForgeResult): string {
     .concat('\n');
 }
 
-/** What it ran on, and the commands that repeat it. */
+/** What it ran on, and the command that repeats it. */
 export function surroundingBlocks({
   environment,
   repeat,
@@ -55,7 +55,7 @@ export function surroundingBlocks({
         ['what', 'which'],
         environment.map(({ name, text: said }) => [text(name), text(said)]),
       )}`,
-    `## Repeat it\n\n${fence(repeat.map(({ step, command }) => `# ${step.replaceAll('\n', ' ')}\n${command}`).join('\n'))}`,
+    repeat !== null && `## Repeat it\n\n${fence(repeat)}`,
   ];
 }
 

@@ -136,7 +136,8 @@ export const forgeResultSchema = z.object({
   /** The engine's speed on the GPU at hand. */
   bench: benchResultSchema.nullable().default(null),
   environment: z.array(z.object({ name: z.string(), text: z.string() })),
-  repeat: z.array(z.object({ step: z.string(), command: z.string() })),
+  /** The command line of this run; null where a program called the library. */
+  repeat: z.string().nullable(),
   files: z.array(z.object({ path: z.string(), what: z.string() })),
 });
 

@@ -111,11 +111,8 @@ details > :not(summary) { margin: 0.8rem 0 0.4rem 1.05rem; }
 .badge.warn { color: var(--warn); background: var(--warn-wash); } .badge.accent { color: var(--accent); background: var(--accent-wash); }
 .badge.quiet { color: var(--muted); background: var(--track); border-color: var(--rule); }
 
-.commands { padding: 0; list-style: none; }
-.commands p { margin: 0 0 0.3rem; }
-.commands li { margin-bottom: 1rem; }
 pre { background: var(--card); border: 1px solid var(--rule); border-radius: 10px; padding: 0.8rem 1rem; margin: 0; overflow-x: auto; white-space: pre-wrap; overflow-wrap: anywhere; line-height: 1.5; }
-.commands pre { user-select: all; -webkit-user-select: all; }
+pre.command { user-select: all; -webkit-user-select: all; }
 pre.json { max-height: 26rem; overflow: auto; }
 footer { margin-top: 3.5rem; border-top: 1px solid var(--rule); padding-top: 1rem; font-size: 0.875rem; color: var(--muted); }
 
@@ -149,7 +146,7 @@ footer { margin-top: 3.5rem; border-top: 1px solid var(--rule); padding-top: 1re
   body { font-size: 10.5pt; }
   .page { max-width: none; padding: 0; }
   nav, .skip { display: none; }
-  figure, tr, .commands li, .verdict { break-inside: avoid; }
+  figure, tr, pre.command, .verdict { break-inside: avoid; }
   h2, h3 { break-after: avoid; }
   .scroll, pre.json { overflow: visible; max-height: none; }
   .mark, .dial-fill, .dial-track, .verdict-icon circle { print-color-adjust: exact; -webkit-print-color-adjust: exact; }

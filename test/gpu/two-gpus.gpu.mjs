@@ -180,9 +180,9 @@ await check('build --device 1 builds there', () => buildsThere('native', []));
 await check('forge --device 1 builds, verifies and measures there, and its report names it', async () => {
   const runRoot = join(folder, 'run');
   const { answer, MiB } = await watched(['forge', model, ...small, '--run-root', runRoot]);
-  const { engineVerification, bench: measured, environment, report } = answer;
+  const { engineVerification, bench: measured, environment, report, repeat } = answer;
   assert.equal(uuidOf(measured), second.uuid);
-  assert.match(engineVerification.repeat, / --device 1( |$)/);
+  assert.match(repeat, / --device 1( |$)/);
   const gpu = environment.find(({ name }) => name === 'GPU').text;
   assert.match(gpu, /, number 1$/);
   assert.ok(readFileSync(report, 'utf8').includes(gpu), `${report} does not name ${gpu}`);

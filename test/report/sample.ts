@@ -214,7 +214,7 @@ export function sampleResult(more: Partial<ForgeResult> = {}): ForgeResult {
       chunks: 3,
       failures: [],
       drift: null,
-      repeat: 'trtforge verify model/resnet50.fp16.onnx --against models/resnet50.onnx',
+      repeat: null,
       seed: 0,
       samples: 3,
       inputs: [{ name: 'input', dtype: 'float32', shape: [8, 3, 224, 224], from: 'uniform in [-1, 1]' }],
@@ -244,16 +244,7 @@ export function sampleResult(more: Partial<ForgeResult> = {}): ForgeResult {
       { name: 'toolchain', text: 'tensorrt-rtx 1.7.1.116 (installed by trtforge)' },
       { name: 'GPU', text: 'none: libcuda.so.1 is not there' },
     ],
-    repeat: [
-      {
-        step: 'The whole way',
-        command: 'trtforge forge models/resnet50.onnx --precision fp16 --target tensorrt-rtx:sm_89',
-      },
-      {
-        step: 'Convert',
-        command: 'trtforge convert models/resnet50.onnx -o model/resnet50.fp16.onnx --precision fp16',
-      },
-    ],
+    repeat: 'trtforge forge models/resnet50.onnx --precision fp16 --target tensorrt-rtx:sm_89',
     files: [
       { path: 'report.html', what: 'this page' },
       { path: 'engines/resnet50_1_fp16_sm_89_1.7.1.116.engine', what: 'the engine' },

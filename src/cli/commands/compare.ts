@@ -71,7 +71,7 @@ export const command = defineCommand({
       describe: 'pass although zeros instead of A would pass as well, or B is one number everywhere',
     }),
   },
-  run: async ([candidate = '', reference = ''], options, { emit, signal }) => {
+  run: async ([candidate = '', reference = ''], options, { emit, signal, commandLine }) => {
     const { precision, runnerA, runnerB, voidType } = options;
     const outputs = options.outputs.flatMap(splitNames);
     const result = await inPhase(
@@ -99,7 +99,7 @@ export const command = defineCommand({
         ),
       `${candidate} against ${reference}`,
     );
-    return { ...result, exitCode: outcomeExitCodes[result.outcome] };
+    return { ...result, repeat: commandLine, exitCode: outcomeExitCodes[result.outcome] };
   },
   render,
 });
@@ -150,7 +150,7 @@ function render(result: CompareResult, output: TextOutput): void {
   }
   for (const warning of result.warnings) output.line(yellow(`! ${warning}`));
   for (const reason of result.reasons) output.line(`- ${reason}`);
-  output.line(`${colored[result.outcome]}  ${dim('again:')} ${result.repeat}`);
+  output.line(`${colored[result.outcome]}  ${dim('To repeat:')} ${result.repeat}`);
 }
 
 const columns = [

@@ -52,15 +52,16 @@ export const command = defineCommand({
       describe: 'print GitHub annotations, and append the summary to $GITHUB_STEP_SUMMARY',
     }),
   },
-  run: async ([policy = '', ...results], options, { environment }): Promise<GateAnswer> => {
+  run: async ([policy = '', ...results], options, { environment, commandLine }): Promise<GateAnswer> => {
     const { baseline, output, junit, markdown } = options;
-    const result = runGate({
+    const judged = runGate({
       policy,
       results,
       updateBaseline: options.updateBaseline,
       day: new Date().toISOString().slice(0, 10),
       ...(baseline === undefined ? {} : { baseline }),
     });
+    const result = { ...judged, repeat: commandLine };
     const answer: GateAnswer = {
       ...result,
       ...(options.github ? { annotations: [...githubAnnotations(result)] } : {}),

@@ -74,8 +74,12 @@ export const command = defineCommand({
       parse: integer(1, 1024),
     }),
   },
-  run: ([file = '', ...more], options, { emit, signal, environment }): Promise<RunResult> =>
-    runFile(
+  run: async (
+    [file = '', ...more],
+    options,
+    { emit, signal, environment, commandLine },
+  ): Promise<RunResult> => {
+    const result = await runFile(
       {
         file,
         sources: [...more.map(parseSource), ...options.inputs],
@@ -91,7 +95,9 @@ export const command = defineCommand({
         threads: options.threads,
       },
       { emit, signal, environment },
-    ),
+    );
+    return { ...result, repeat: commandLine };
+  },
   render,
 });
 
@@ -134,5 +140,5 @@ function render(result: RunResult, output: TextOutput): void {
     dim(`loaded in ${formatMs(openMs)}; ${plural(iterations, 'run')}: ${formatMs(first)}${repeated}`),
   );
   for (const warning of result.warnings) output.line(`${yellow('warning')} ${warning}`);
-  output.line(`${dim('again:')} ${result.repeat}`);
+  output.line(`${dim('To repeat:')} ${result.repeat}`);
 }

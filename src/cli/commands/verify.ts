@@ -49,7 +49,7 @@ export const command = defineCommand({
   },
   run: async ([candidate = ''], options, context): Promise<VerifyResult & { exitCode: ExitCode }> => {
     const { against, precision } = options;
-    const { emit, signal } = context;
+    const { emit, signal, commandLine } = context;
     if (against === undefined) {
       throw new TrtforgeError('TF_USAGE', 'There is no reference to compare the candidate with.', {
         remedy: `Pass it: trtforge verify ${candidate} --against MODEL; for a recorded stream: trtforge stream verify ${candidate} --reference REF`,
@@ -73,7 +73,7 @@ export const command = defineCommand({
         ),
       `${candidate} against ${against}`,
     );
-    return { ...result, exitCode: outcomeExitCodes[result.outcome] };
+    return { ...result, repeat: commandLine, exitCode: outcomeExitCodes[result.outcome] };
   },
   render,
 });

@@ -1,7 +1,7 @@
 import { TrtforgeError } from '../../errors.js';
 import { MOST_TRIES } from '../../formats/onnx/open-dimensions.js';
 import { elementCount } from '../../formats/tensor/dtype.js';
-import { shapesOption } from '../store/build-args.js';
+import { shapesOption } from '../../formats/tensor/shape-text.js';
 
 /** Inputs of a run, some with guessed sizes. */
 interface GuessedInput {

@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { statIfThere } from '../../base/files/files.js';
 import { protectingInputs } from '../../base/files/user-files.js';
-import { shellWord } from '../../base/process/shell-word.js';
 import { TrtforgeError } from '../../errors.js';
 import { type EventListener, ignoreEvents, inPhase } from '../../events.js';
 import { elementCount } from '../../formats/tensor/dtype.js';
@@ -13,8 +12,6 @@ import type { BackEnd, OpenedEngine, OpenedModel, RepeatedRun } from '../runtime
 import { chooseBackEnd, openSession } from '../runtime/open-session.js';
 import { chooseProfile } from '../runtime/tensorrt/choose-profile.js';
 import { callShapeOf } from '../runtime/tensorrt/engine-inputs.js';
-import { engineArgs } from '../runtime/tensorrt/engine-options.js';
-import { quotedName, shapeText } from '../store/build-args.js';
 import { checkSources, inputsInPassport } from './check-sources.js';
 import { runGuessed } from './guessed-run.js';
 import { describedInput } from './inputs.js';
@@ -78,7 +75,7 @@ async function run(request: RunRequest, context: RunContext): Promise<RunResult>
       outputs: writeOutputs(ran.outputs, request.output),
       times: timesOf(ran),
       warnings,
-      repeat: repeatRun(request),
+      repeat: null,
     };
   } finally {
     await session.close();
@@ -213,28 +210,4 @@ function describeTensor(name: string, tensor: Tensor): Omit<RunOutput, 'file'> {
     nan,
     infinite,
   };
-}
-
-/** The command line that repeats the run, with every option that decides it. */
-function repeatRun(request: RunRequest): string {
-  const args = ['trtforge', 'run', request.file];
-  const add = (option: string, value: string | number | undefined) => {
-    if (value !== undefined) args.push(option, String(value));
-  };
-  for (const source of request.sources) {
-    if (source.kind === 'random') add('--inputs', 'random');
-    else args.push(source.kind === 'tensor' ? `${quotedName(source.name)}=@${source.path}` : source.path);
-  }
-  add('--seed', request.seed);
-  for (const [name, dims] of request.shapes ?? []) add('--shapes', shapeText(name, dims));
-  for (const { name, low, high } of request.ranges ?? [])
-    add('--val-range', `${name === null ? '' : `${quotedName(name)}:`}[${low},${high}]`);
-  add('--iterations', request.iterations);
-  add('--profile', request.profile);
-  add('--provider', request.provider);
-  add('--device', request.device);
-  args.push(...engineArgs(request));
-  add('--threads', request.threads);
-  add('-o', request.output);
-  return args.map(shellWord).join(' ');
 }

@@ -68,8 +68,8 @@ export const runResultSchema = z.object({
       .nullable(),
   }),
   warnings: z.array(z.string()),
-  /** The command line that does this again. */
-  repeat: z.string(),
+  /** The command line of this run; null where a program called the library. */
+  repeat: z.string().nullable(),
 });
 
 export type RunResult = z.infer<typeof runResultSchema>;

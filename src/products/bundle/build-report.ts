@@ -5,12 +5,9 @@ import { identityDigest } from '../../engines/identity/identity.js';
 import { visibleEntry } from '../../engines/identity/machine.js';
 import type { ProfileRequest } from '../../engines/identity/profile.js';
 import { targetText } from '../../engines/identity/target.js';
-import { engineArgs } from '../../engines/runtime/tensorrt/engine-options.js';
-import { buildWords, storeWords, word } from '../../engines/store/build-args.js';
 import { ExitCode, type TrtforgeError } from '../../errors.js';
 import { fp16 } from '../../formats/precision/formats/fp16.js';
 import { packageVersion } from '../../version.js';
-import { bundleWords } from './bundle-args.js';
 import type { BundleRequest } from './bundle-request.js';
 import type { BundleRun } from './bundle-run.js';
 import type { ComponentState } from './component-state.js';
@@ -64,7 +61,7 @@ export function reportOf(run: BundleRun, thrown: TrtforgeError | undefined, time
     finished_utc: stamp(times.finished),
     total_sec: seconds(times.finished.getTime() - times.started.getTime()),
     steps: [...run.clock.steps],
-    repeat: bundleWords(request),
+    repeat: run.commandLine,
     env: environmentOf(gpus, toolchain),
     components: inOrder(run.roster, [
       ...run.components.map((state) => componentPart(run, state)),
@@ -113,11 +110,7 @@ function componentPart(run: BundleRun, state: ComponentState): ComponentReport {
     onnx_bytes: files?.onnxBytes ?? null,
     engine: state.enginePath,
     commands: {
-      build:
-        state.trtexecCommand === undefined
-          ? [...buildCommand(run, state)]
-          : onlyOn(run, state.trtexecCommand),
-      smoke: smokeCommand(run, state),
+      build: state.trtexecCommand === undefined ? [] : onlyOn(run, state.trtexecCommand),
     },
     engine_bytes: passport?.plan.bytes ?? null,
     engine_human: passport === undefined ? null : iec(passport.plan.bytes),
@@ -157,44 +150,11 @@ const notFinite = ({ smoke }: ComponentState): readonly string[] =>
     .filter(({ finite }) => !finite)
     .map(({ name }) => `The output ${name} of the smoke run is not finite everywhere.`);
 
-/** What repeats the build of one component by itself. */
-function buildCommand(run: BundleRun, { onnx, target, enginePath }: ComponentState): readonly string[] {
-  if (target === undefined) return [];
-  const { request } = run;
-  const { prepared, profile } = target;
-  const profiles = profile.size === 0 ? [] : [profile];
-  const timingCache = run.timingCacheFor(prepared) ?? request.timingCache;
-  return [
-    'trtforge',
-    'build',
-    onnx,
-    ...buildWords({ ...request, target: targetText(prepared.identity.target), profiles }),
-    ...storeWords({ ...request, timingCache }),
-    '-o',
-    enginePath,
-  ];
-}
-
 /** trtexec, as it was called here, takes the first GPU it sees. */
 const onlyOn = ({ request, environment }: BundleRun, words: readonly string[]): string[] =>
   request.device === undefined
     ? [...words]
     : ['env', `CUDA_VISIBLE_DEVICES=${visibleEntry(environment, request.device)}`, ...words];
-
-function smokeCommand({ request }: BundleRun, { target, smoke, enginePath }: ComponentState): string[] {
-  if (target === undefined || smoke?.ran !== 'engine') return [];
-  const shapes = [...target.profile].map(([name, { opt }]) => `${name}:${opt.join('x')}`);
-  return [
-    'trtforge',
-    'run',
-    enginePath,
-    '--inputs',
-    'random',
-    ...(shapes.length === 0 ? [] : ['--shapes', shapes.join(',')]),
-    ...word('--device', request.device),
-    ...engineArgs(request),
-  ];
-}
 
 const shapesAt = (profile: ProfileRequest, end: 'min' | 'opt' | 'max'): Record<string, number[]> =>
   Object.fromEntries([...profile].map(([name, range]) => [name, [...range[end]]]));

@@ -64,6 +64,8 @@ export type Explaining = <T>(
 ) => Promise<{ readonly result: T; readonly issues: readonly ToldIssue[] }>;
 
 export interface BundleContext {
+  /** The command line of this run, for its report; none where a program calls the library. */
+  readonly commandLine?: string | undefined;
   readonly emit?: EventListener;
   readonly signal?: AbortSignal;
   readonly environment?: NodeJS.ProcessEnv;

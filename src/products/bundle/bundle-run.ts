@@ -69,6 +69,10 @@ export class BundleRun {
     this.temporary = temporaryFolder(request);
   }
 
+  get commandLine(): string | null {
+    return this.#given.commandLine ?? null;
+  }
+
   get environment(): NodeJS.ProcessEnv {
     return this.#context.environment;
   }

@@ -57,7 +57,8 @@ export const componentReportSchema = z.strictObject({
   /** Of the ONNX file alone. */
   onnx_bytes: bytes.nullable(),
   engine: z.string(),
-  commands: z.strictObject({ build: z.array(z.string()), smoke: z.array(z.string()) }),
+  /** trtexec as it was called, word by word; empty where the library built. */
+  commands: z.object({ build: z.array(z.string()) }),
   engine_bytes: bytes.nullable(),
   engine_human: z.string().nullable(),
   profile: z.strictObject({ min: shapes, opt: shapes, max: shapes }),
@@ -134,8 +135,8 @@ export const bundleReportSchema = z.strictObject({
   total_sec: z.number().nonnegative(),
   /** In the order they began. */
   steps: z.array(stepSchema),
-  /** The command line, word by word, that does all of it again. */
-  repeat: z.array(z.string()),
+  /** The command line of this run; null where a program called the library. */
+  repeat: z.string().nullable(),
   env: environmentSchema,
   components: z.array(componentReportSchema),
   checks: z.array(chainCheckSchema),

@@ -99,7 +99,8 @@ export const gateResultSchema = z.object({
   waivers: z.array(gateWaiverSchema),
   /** What decided, in sentences. */
   reasons: z.array(z.string()),
-  repeat: z.string(),
+  /** The command line of this run; null where a program called the library. */
+  repeat: z.string().nullable(),
   /** With --github: the lines that GitHub's runner makes annotations of. */
   annotations: z.array(z.string()).optional(),
 });

@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs';
-import { shellWord } from '../../base/process/shell-word.js';
 import { TrtforgeError } from '../../errors.js';
 import { type Baseline, type BaselineValue, mergeBaseline, readBaseline, writeBaseline } from './baseline.js';
 import { type GivenResult, readGivenResults } from './gate-input.js';
@@ -57,7 +56,7 @@ export function runGate(request: GateRequest): GateResult {
     outcome,
     ...facts,
     reasons: reasonsOf(outcome, facts.findings, facts.waivers, updating && !updated),
-    repeat: repeatCommand(request),
+    repeat: null,
   };
 }
 
@@ -151,11 +150,4 @@ function reasonsOf(
 function waivedText(findings: readonly GateFinding[]): string {
   const waived = findings.filter(({ outcome }) => outcome === 'waived').length;
   return waived === 0 ? '' : ` or waived (${waived})`;
-}
-
-function repeatCommand({ policy, results, baseline, updateBaseline }: GateRequest): string {
-  const words = ['trtforge', 'gate', policy, ...results];
-  if (baseline !== undefined) words.push('--baseline', baseline);
-  if (updateBaseline === true) words.push('--update-baseline');
-  return words.map(shellWord).join(' ');
 }

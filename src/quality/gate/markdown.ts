@@ -32,7 +32,7 @@ export function renderGateMarkdown(result: GateResult): string {
       : null,
     result.dropped.length === 0 ? null : text(droppedText(result)),
     unreadText(result),
-    fence(result.repeat),
+    result.repeat === null ? null : fence(result.repeat),
   ]
     .filter((block) => block !== null)
     .join('\n\n')

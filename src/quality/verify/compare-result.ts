@@ -41,7 +41,7 @@ export const compareResultSchema = z.object({
   warnings: z.array(z.string()),
   outcome: outcomeSchema,
   reasons: z.array(z.string()),
-  /** The command line that does this again. */
-  repeat: z.string(),
+  /** The command line of this run; null where a program called the library. */
+  repeat: z.string().nullable(),
 });
 export type CompareResult = z.infer<typeof compareResultSchema>;

@@ -1,21 +1,17 @@
 import { setImmediate } from 'node:timers/promises';
 import { throwIfCancelled } from '../../base/process/cancel.js';
-import { shellWord } from '../../base/process/shell-word.js';
-import { quotedName } from '../../engines/store/build-args.js';
 import { TrtforgeError } from '../../errors.js';
 import { type EventListener, ignoreEvents } from '../../events.js';
 import { dtypes, elementCount } from '../../formats/tensor/dtype.js';
 import { floatReader } from '../../formats/tensor/float-reader.js';
 import { type TensorReader, tensorReader } from '../../formats/tensor/tensor-reader.js';
 import { tensorFrom } from '../../formats/tensor/values.js';
-import type { AskedCheck } from './checks.js';
 import type { CompareRequest } from './compare-request.js';
 import type { CompareResult } from './compare-result.js';
 import { judgeOutput } from './judge-output.js';
 import { checkRules, type JudgedOutput } from './judged.js';
 import { type OutputRun, type OutputSet, openOutputSet } from './output-set.js';
 import { measure, type VerifyOutcome, worst } from './result.js';
-import { namePrefix, toleranceText } from './tolerance.js';
 
 export interface CompareContext {
   readonly emit?: EventListener;
@@ -103,7 +99,7 @@ async function compareSets(
     warnings: [...contract.warnings],
     outcome: worst([contractOutcome, numeric]),
     reasons: [...contract.reasons, ...judged.flatMap(({ output }) => output.reasons)],
-    repeat: compareCommand(request),
+    repeat: null,
   };
 }
 
@@ -224,30 +220,3 @@ const namesOf = (runs: readonly OutputRun[]): readonly string[] => [
 
 const tensorsOf = (runs: readonly OutputRun[], name: string): readonly TensorReader[] =>
   runs.flatMap((run) => run.get(name) ?? []);
-
-/** The command line that repeats the comparison. */
-function compareCommand(request: CompareRequest): string {
-  const args = ['trtforge', 'compare', request.candidate, request.reference];
-  const add = (option: string, value: string | undefined) => {
-    if (value !== undefined) args.push(option, value);
-  };
-  const flag = (option: string, isSet: boolean | undefined) => {
-    if (isSet === true) args.push(option);
-  };
-  add('--precision', request.precision);
-  for (const tolerance of request.atol ?? []) add('--atol', toleranceText(tolerance));
-  for (const tolerance of request.rtol ?? []) add('--rtol', toleranceText(tolerance));
-  for (const check of request.checks ?? []) add('--check', checkText(check));
-  for (const [ours, theirs] of request.names ?? []) add('--map', `${ours}=${theirs}`);
-  for (const name of request.outputs ?? []) add('--outputs', quotedName(name));
-  add('--runner-a', request.candidateRunner);
-  add('--runner-b', request.referenceRunner);
-  add('--void-type', request.voidDtype);
-  flag('--allow-dtype-difference', request.allowDtypeDifference);
-  flag('--strict-non-finite', request.strictNonFinite);
-  flag('--allow-loose', request.allowLoose);
-  return args.map(shellWord).join(' ');
-}
-
-const checkText = ({ name, kind, threshold }: AskedCheck): string =>
-  `${namePrefix(name)}${kind}${threshold === null ? '' : `=${threshold}`}`;

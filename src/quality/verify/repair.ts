@@ -1,9 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { shellWord } from '../../base/process/shell-word.js';
+import { shellLine } from '../../base/process/shell-word.js';
 import { digestModel } from '../../engines/identity/model-digest.js';
-import { conversionWords } from '../../engines/store/build-args.js';
 import { TrtforgeError } from '../../errors.js';
 import { ignoreEvents } from '../../events.js';
 import { qualifiedOpType, visitMainGraphs } from '../../formats/onnx/graph.js';
@@ -130,7 +129,7 @@ class Trials {
   }
 
   result(): Repair {
-    const { request, precision } = this.#failed;
+    const { request } = this.#failed;
     const tried = this.#tried;
     if (this.#best === undefined) {
       const why = !this.#stopped ? '' : ` The search ended: ${this.#stopped}.`;
@@ -138,17 +137,29 @@ class Trials {
       return { passes: false, tried, keepOps: [], keepNodes: [], kept: null, command: null, message };
     }
     const { group, kept, nodes } = this.#best;
-    const words = conversionWords({ conversion: withGroup(this.#options, group) });
-    const line = ['convert', request.reference, '--precision', precision, ...words, '-o', request.candidate];
+    const keep = {
+      keepOps: [...group.keepOps],
+      keepNodes: group.keepNodes.map((name) => exactly(name).source),
+    };
     return {
       passes: true,
       tried,
-      keepOps: [...group.keepOps],
-      keepNodes: group.keepNodes.map((name) => exactly(name).source),
+      ...keep,
       kept,
-      command: ['trtforge', ...line].map(shellWord).join(' '),
+      command: request.conversion === undefined ? this.#convertLine(keep) : null,
       message: `The comparison passes with ${described(group)} (${kept} of ${nodes} nodes in FP32; conversions tried: ${tried}).`,
     };
+  }
+
+  #convertLine({ keepOps, keepNodes }: Group): string {
+    const { request, precision } = this.#failed;
+    return shellLine([
+      ...['trtforge', 'convert', request.reference, '--precision', precision],
+      ...(this.#options.ioTypes === 'convert' ? ['--io-types', 'convert'] : []),
+      ...(keepOps.length === 0 ? [] : ['--keep-ops', keepOps.join(',')]),
+      ...keepNodes.flatMap((pattern) => ['--keep-nodes', pattern]),
+      ...['-o', request.candidate],
+    ]);
   }
 }
 

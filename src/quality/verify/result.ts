@@ -131,12 +131,13 @@ export const verifyResultSchema = z.object({
       keepNodes: z.array(z.string()),
       /** How many nodes are FP32 then. */
       kept: z.number().nullable(),
+      /** The command line that converts the model so; null where the caller passed how it was converted. */
       command: z.string().nullable(),
       message: z.string(),
     })
     .optional(),
-  /** The command line that does this again. */
-  repeat: z.string(),
+  /** The command line of this run; null where a program called the library. */
+  repeat: z.string().nullable(),
 });
 export type VerifyResult = z.infer<typeof verifyResultSchema>;
 

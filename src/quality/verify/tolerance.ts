@@ -1,6 +1,5 @@
 import type { InputOptions } from '../../engines/run/inputs.js';
 import type { EngineLoadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
-import { quotedName } from '../../engines/store/build-args.js';
 import { TrtforgeError } from '../../errors.js';
 import { type GraphTypes, inferDtypes } from '../../formats/onnx/dtype-inference.js';
 import type { ModelProto } from '../../formats/onnx/onnx_pb.js';
@@ -8,6 +7,7 @@ import type { Format } from '../../formats/precision/formats/format.js';
 import { type FormatId, formatNamed, formats } from '../../formats/precision/formats/index.js';
 import type { ConversionOptions } from '../../formats/precision/options.js';
 import type { Tolerance } from '../../formats/tensor/compare/pair-sums.js';
+import { quotedName } from '../../formats/tensor/shape-text.js';
 import { type AskedCheck, type ResolvedCheck, resolveChecks } from './checks.js';
 
 export type VerifyPrecision = 'fp32' | FormatId;
@@ -163,7 +163,7 @@ export function precisionOf(model: ModelProto): VerifyPrecision {
 export const toleranceText = ({ name, value }: AskedTolerance): string => `${namePrefix(name)}${value}`;
 
 /** `name:`, quoted where it must be; nothing for a value that is for all outputs. */
-export const namePrefix = (name: string | null): string => (name === null ? '' : `${quotedName(name)}:`);
+const namePrefix = (name: string | null): string => (name === null ? '' : `${quotedName(name)}:`);
 
 /** What `verifyModel` compares and how; of the engine options none has an effect on a candidate that is a model. */
 export interface VerifyRequest extends InputOptions, EngineLoadOptions {

@@ -1,4 +1,3 @@
-import { shellWord } from '../../base/process/shell-word.js';
 import { readPassport } from '../../engines/identity/passport.js';
 import type { Passport } from '../../engines/identity/passport-file.js';
 import { isEngineFile } from '../../engines/plan/header.js';
@@ -7,8 +6,7 @@ import { describedInput, inDtype, planInputs, sampleOf } from '../../engines/run
 import type { BackEnd, OpenOptions } from '../../engines/runtime/back-end.js';
 import { chooseBackEnd, openSession } from '../../engines/runtime/open-session.js';
 import type { Binding, Session } from '../../engines/runtime/session.js';
-import { engineArgs, engineLoadOptionsOf } from '../../engines/runtime/tensorrt/engine-options.js';
-import { shapeText } from '../../engines/store/build-args.js';
+import { engineLoadOptionsOf } from '../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../errors.js';
 import { type EventListener, ignoreEvents } from '../../events.js';
 import { openModel } from '../../formats/onnx/model.js';
@@ -20,13 +18,7 @@ import { findRepair } from './repair.js';
 import { unrepeatable } from './repeatable.js';
 import { measure, type VerifyResult, worst } from './result.js';
 import type { VerifyRequest } from './tolerance.js';
-import {
-  namePrefix,
-  precisionOf,
-  precisionOfRecipe,
-  toleranceText,
-  type VerifyPrecision,
-} from './tolerance.js';
+import { precisionOf, precisionOfRecipe, type VerifyPrecision } from './tolerance.js';
 
 export interface VerifyContext {
   readonly emit?: EventListener;
@@ -149,7 +141,7 @@ export async function verifyModel(
       ...judged.flatMap(({ output }) => output.reasons),
     ],
     ...(next === undefined ? {} : { next }),
-    repeat: repeatCommand({ ...request, seed, samples, precision }),
+    repeat: null,
   };
 }
 
@@ -295,25 +287,3 @@ const failuresOf = (judged: readonly JudgedOutput[]): VerifyResult['failures'] =
       maxAbs: measure(maxAbs),
     })),
   );
-
-/** The command line that repeats the comparison, with every option that decides it. */
-function repeatCommand(request: VerifyRequest): string {
-  const { reference, candidate, precision, seed, samples, threads } = request;
-  const args = ['trtforge', 'verify', candidate, '--against', reference];
-  const add = (option: string, value: string | number | undefined) => {
-    if (value !== undefined) args.push(option, String(value));
-  };
-  add('--precision', precision);
-  add('--seed', seed);
-  add('--samples', samples);
-  for (const [name, dims] of request.shapes ?? []) add('--shapes', shapeText(name, dims));
-  for (const { name, low, high } of request.ranges ?? [])
-    add('--val-range', `${namePrefix(name)}[${low},${high}]`);
-  for (const { name, path } of request.files ?? []) add('--inputs', `${name}=@${path}`);
-  for (const tolerance of request.atol ?? []) add('--atol', toleranceText(tolerance));
-  for (const tolerance of request.rtol ?? []) add('--rtol', toleranceText(tolerance));
-  add('--device', request.device);
-  args.push(...engineArgs(request));
-  add('--threads', threads);
-  return args.map(shellWord).join(' ');
-}

@@ -1,4 +1,3 @@
-import { plural } from '../../base/text/quantity.js';
 import { markup } from '../markup.js';
 import { code, facts, type SectionFacts, table } from '../parts.js';
 import type { ForgeResult } from '../result.js';
@@ -14,21 +13,24 @@ export function environmentSection({ environment }: Pick<ForgeResult, 'environme
   };
 }
 
-/** The commands that repeat each step alone, and where the run left its files. */
-export function repeatSection(
-  result: Pick<ForgeResult, 'repeat' | 'files' | 'runRoot'>,
-): SectionFacts | null {
+/** The command that repeats the run, and where the run left its files. */
+export function repeatSection({
+  repeat,
+  files,
+  runRoot,
+}: Pick<ForgeResult, 'repeat' | 'files' | 'runRoot'>): SectionFacts | null {
+  if (repeat === null && files.length === 0) return null;
   return {
     id: 'repeat',
     title: 'Repeat it',
-    lead: `${plural(result.repeat.length, 'command')}, to run again as a whole or step by step. A click selects a command.`,
+    lead: repeat === null ? 'A program called the library.' : 'The command of this run. A click selects it.',
     body: [
-      markup`<ol class="commands">${result.repeat.map(({ step, command }) => markup`<li><p>${step}</p><pre tabindex="0"><code>${command}</code></pre></li>`)}</ol>`,
-      result.files.length > 0 &&
+      repeat !== null && markup`<pre class="command" tabindex="0"><code>${repeat}</code></pre>`,
+      files.length > 0 &&
         table(
-          `Files of the run, in ${result.runRoot}`,
+          `Files of the run, in ${runRoot}`,
           [{ title: 'file' }, { title: 'what it is' }],
-          result.files.map((file) => [code(file.path), file.what]),
+          files.map((file) => [code(file.path), file.what]),
         ),
     ],
   };

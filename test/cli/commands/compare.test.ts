@@ -56,7 +56,7 @@ describe('trtforge compare', () => {
     expect(stdout).toMatch(/FAIL +y +float32 \[2, 3, 4\]/);
     expect(stdout).toMatch(/max is 1\.00e-4, above the limit/);
     expect(stdout).toMatch(/\[\d, \d, \d\]: .* off by 1\.00e-4/);
-    expect(stdout).toContain(`again: trtforge compare ${near} ${reference}`);
+    expect(stdout).toContain(`To repeat: trtforge compare ${near} ${reference}`);
   });
 
   it('answers in JSON of its schema', () => {
@@ -100,8 +100,8 @@ describe('trtforge compare', () => {
       'y:cosine=0.9,max',
       '--allow-loose',
     );
-    expect(repeat).toContain('--atol 1e-9 --atol y:0.001 --check y:cosine=0.9 --check max --allow-loose');
-    expect(answer(...repeat.split(' ').slice(2)).repeat).toBe(repeat);
+    expect(repeat).toContain('--atol 1e-9,y:1e-3 --check y:cosine=0.9,max --allow-loose');
+    expect(answer(...(repeat ?? '').split(' ').slice(2)).repeat).toContain(repeat);
   });
 
   it('compares float64 as such: errors that float32 does not see count, also where only one side is float64', () => {

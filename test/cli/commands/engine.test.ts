@@ -165,6 +165,7 @@ describe('trtforge engine layers and diff', () => {
       JSON.stringify(await resultOf('layers', whole)),
     ];
     const context = {
+      commandLine: 'trtforge engine',
       emit: ignoreEvents,
       signal: new AbortController().signal,
       environment: {},

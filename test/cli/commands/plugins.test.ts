@@ -54,7 +54,6 @@ beforeAll(async () => {
 });
 
 interface Answer extends Readonly<Record<string, unknown>> {
-  readonly repeat?: unknown;
   readonly error?: { readonly code: string; readonly message: string; readonly remedy: string };
 }
 
@@ -131,7 +130,6 @@ test('an engine that carries its own runtime is run by every command with leave,
     expect(refused.answer.error?.remedy).toContain('--allow-host-code');
     const { answer } = trtforge([...words, '--allow-host-code']);
     expect(answer.error, words.join(' ')).toBeUndefined();
-    if (answer.repeat !== undefined) expect(answer.repeat).toContain(' --allow-host-code');
   }
 });
 
@@ -192,12 +190,7 @@ describe('forge', () => {
     const options = { model, profiles, plugins: [at('a.so')], runRoot: at('run-plugin') };
     const result = forgeResultSchema.parse(forged(options, at('affine.engine')));
     expect(result.error).toBeNull();
-    expect(result.engineVerification).toMatchObject({
-      outcome: 'pass',
-      repeat: expect.stringContaining(` --plugin ${at('a.so')}`),
-    });
-    const again = result.repeat.find(({ step }) => step === 'Compare the engine');
-    expect(again?.command).toBe(result.engineVerification?.repeat);
+    expect(result.engineVerification?.outcome).toBe('pass');
     expect(result.bench?.subject.plugins).toEqual([at('a.so')]);
     expect(loadedLibraries()).toEqual([at('a.so')]);
   });
@@ -210,7 +203,6 @@ describe('forge', () => {
     const result = forgeResultSchema.parse(forged({ ...options, allowHostCode: true }, at('leave.engine')));
     expect([result.error, result.engineVerification?.outcome]).toEqual([null, 'pass']);
     expect(result.bench).not.toBeNull();
-    expect(result.repeat[0]?.command).toContain(' --allow-host-code');
   });
 
   test('refuses a budget for weights that will not be streamed before it builds', () => {
@@ -237,7 +229,5 @@ describe('forge', () => {
     expect(loadedLibraries()).toEqual([at('a.so')]);
     const [head] = report.components;
     expect(head?.smoke?.ran).toBe('engine');
-    const again = trtforge(head?.commands.smoke.slice(1) ?? []);
-    expect([again.status, again.loaded], again.answer.error?.message).toEqual([0, [at('a.so')]]);
   });
 });

@@ -18,6 +18,7 @@ const folder = mkdtempSync(join(tmpdir(), 'trtforge-timeout-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const context = (signal = new AbortController().signal) => ({
+  commandLine: 'trtforge build',
   emit: ignoreEvents,
   signal,
   environment: process.env,

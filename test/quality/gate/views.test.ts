@@ -125,7 +125,7 @@ describe('JUnit XML', () => {
 
 describe('the Markdown summary', () => {
   it('has verdict, reasons, table, waivers and the command', () => {
-    const markdown = renderGateMarkdown(every());
+    const markdown = renderGateMarkdown({ ...every(), repeat: 'trtforge gate p.yaml' });
     expect(markdown).toContain('## Gate: ❌ Fail');
     expect(markdown).toContain('1 failed, 1 inconclusive, 2 warnings, 1 waived, 1 skipped, 1 passed');
     expect(markdown).toMatch(/\| ❌ fail \| `bad` \| r \| v of r is 2, above 1\.<br>\*a reason\* \|/);

@@ -1,5 +1,4 @@
 import type { Toolchain } from '../../../tensorrt/toolchain/toolchain.js';
-import { word } from '../../store/build-args.js';
 
 export type CudaGraph = 'auto' | 'always' | 'never';
 
@@ -25,23 +24,3 @@ export const engineLoadOptionsOf = ({
   weightBudget,
   cudaGraph,
 }: EngineLoadOptions): EngineLoadOptions => ({ toolchain, plugins, allowHostCode, weightBudget, cudaGraph });
-
-/** The same options as arguments of the command line. A toolchain that is an object has no name there. */
-export const engineArgs = (options: EngineLoadOptions): readonly string[] => [
-  ...word('--cuda-graph', options.cudaGraph),
-  ...loadArgs(options),
-  ...(options.plugins ?? []).flatMap((path) => ['--plugin', path]),
-  ...word('--toolchain', typeof options.toolchain === 'string' ? options.toolchain : undefined),
-];
-
-/** Those that only loading takes; a command that also builds has the others among its own. */
-export const loadArgs = ({
-  allowHostCode,
-  weightBudget,
-}: Pick<EngineLoadOptions, 'allowHostCode' | 'weightBudget'>): readonly string[] => [
-  ...word(
-    '--weight-budget',
-    typeof weightBudget === 'number' && weightBudget > 0 ? `${weightBudget}B` : weightBudget,
-  ),
-  ...(allowHostCode === true ? ['--allow-host-code'] : []),
-];

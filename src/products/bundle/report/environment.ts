@@ -1,5 +1,4 @@
 import { join, relative } from 'node:path';
-import { shellWord } from '../../../base/process/shell-word.js';
 import { formatBytes, plural } from '../../../base/text/quantity.js';
 import { markup } from '../../../report/markup.js';
 import { code, details, facts, type SectionFacts } from '../../../report/parts.js';
@@ -46,21 +45,6 @@ function digestRows(one: ComponentReport) {
     ['smoke log', one.logs.smoke],
   ];
   return rows.flatMap(([name, text]) => (text === null ? [] : [[name, code(text), 'wide'] as const]));
-}
-
-/** The commands that repeat a run over a bundle: as a whole, and each step that can stand alone. */
-export function bundleRepeat({ repeat, components, outdir }: BundleReport): ForgeResult['repeat'] {
-  const line = (words: readonly string[]) => words.map(shellWord).join(' ');
-  const step = (name: string, words: readonly string[]) =>
-    words.length === 0 ? [] : [{ step: name, command: line(words) }];
-  return [
-    ...step('All of it; engines that are there are kept', repeat),
-    ...components.flatMap(({ component, commands }) => [
-      ...step(`Build the ${component}`, commands.build),
-      ...step(`Run the ${component}`, commands.smoke),
-    ]),
-    ...step('Render the report again', ['trtforge', 'report', outdir]),
-  ];
 }
 
 /** What the folder holds, by its path in there. */

@@ -4,7 +4,6 @@ import { marks, phasesBlock, surroundingBlocks } from '../../../report/markdown.
 import { precisionWord } from '../../../report/sentences.js';
 import type { ChainCheck } from '../chain-schema.js';
 import type { BundleReport, ComponentReport } from '../report-schema.js';
-import { bundleRepeat } from './environment.js';
 import { bundlePhases } from './phases.js';
 import {
   bundleEnvironment,
@@ -36,7 +35,7 @@ export function renderBundleMarkdown(report: BundleReport): string {
     sizesBlock(report),
     phasesBlock({ phases: [...bundlePhases(report)], totalMs: report.total_sec * 1000 }),
     digestsBlock(report),
-    ...surroundingBlocks({ environment: bundleEnvironment(report), repeat: bundleRepeat(report) }),
+    ...surroundingBlocks({ environment: bundleEnvironment(report), repeat: report.repeat }),
   ]
     .filter((block) => typeof block === 'string')
     .join('\n\n')

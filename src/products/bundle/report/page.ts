@@ -15,7 +15,7 @@ import {
 import type { BundleReport } from '../report-schema.js';
 import { chainSections } from './chain.js';
 import { componentsSection, mismatchSection } from './components.js';
-import { bundleFiles, bundleRepeat, digestsSection } from './environment.js';
+import { bundleFiles, digestsSection } from './environment.js';
 import { bundlePhases } from './phases.js';
 import { bundleSizesSection, smokeSection } from './runs.js';
 import {
@@ -33,9 +33,7 @@ const sections: readonly ((report: BundleReport) => readonly (SectionFacts | nul
   (report) => [smokeSection(report), bundleSizesSection(report)],
   (report) => [phasesSection({ phases: [...bundlePhases(report)], totalMs: report.total_sec * 1000 })],
   (report) => [environmentSection({ environment: bundleEnvironment(report) }), digestsSection(report)],
-  (report) => [
-    repeatSection({ repeat: bundleRepeat(report), files: bundleFiles(report), runRoot: report.outdir }),
-  ],
+  (report) => [repeatSection({ repeat: report.repeat, files: bundleFiles(report), runRoot: report.outdir })],
 ];
 
 /** The report of a bundle as one HTML file that needs no network and no script. The report itself is inside as JSON, under the id `result`. */

@@ -60,7 +60,7 @@ function stopReasons(report: BundleReport): readonly string[] {
     ...(done.length === 0
       ? []
       : [
-          `${done.map(({ component }) => component).join(' and ')} ${done.length === 1 ? 'has its engine and is' : 'have their engines and are'} not built again when the same command is repeated${report.repeat.includes('--force-rebuild') ? ' without --force-rebuild' : ''}.`,
+          `${done.map(({ component }) => component).join(' and ')} ${done.length === 1 ? 'has its engine and is' : 'have their engines and are'} not built again when the same command is repeated${report.repeat?.includes(' --force-rebuild') ? ' without --force-rebuild' : ''}.`,
         ]),
   ];
 }

@@ -76,7 +76,7 @@ export const command = defineCommand({
       context,
     );
     const isSound = result.violations.length === 0 && result.warnings.length === 0;
-    return { ...result, exitCode: isSound ? ExitCode.pass : ExitCode.failed };
+    return { ...result, repeat: context.commandLine, exitCode: isSound ? ExitCode.pass : ExitCode.failed };
   },
   render,
 });

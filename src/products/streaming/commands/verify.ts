@@ -1,5 +1,4 @@
 import { publishFile } from '../../../base/files/publish.js';
-import { shellWord } from '../../../base/process/shell-word.js';
 import { type CommandContext, defineCommand } from '../../../cli/command.js';
 import {
   cudaGraphOption,
@@ -46,7 +45,7 @@ async function runReference(
   candidate: string,
   reference: string,
   options: ReferenceOptions & EngineOptionValues,
-  { emit, signal, environment }: CommandContext,
+  { emit, signal, environment, commandLine }: CommandContext,
   taskKinds: readonly TaskKind[],
 ): Promise<ParityResult & { readonly exitCode: ExitCode }> {
   assertApplicable(candidate, options);
@@ -84,7 +83,7 @@ async function runReference(
     explanations: [...told, ...ran.explanations],
     reasons: [...ran.reasons, ...reasons],
     warnings: [...ran.warnings, ...(others.length > 0 && told.length === 0 ? [NOTHING_FOLLOWS] : [])],
-    repeat: [ran.repeat, ...options.beside.map((path) => `--beside ${shellWord(path)}`)].join(' '),
+    repeat: commandLine,
   };
   if (options.summaryJson !== undefined)
     publishFile(options.summaryJson, legacySummaryText(legacySummary(result)));

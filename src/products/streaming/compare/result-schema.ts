@@ -224,7 +224,8 @@ export const parityResultSchema = z.object({
   warnings: z.array(z.string()),
   outcome: outcomeSchema,
   reasons: z.array(z.string()),
-  repeat: z.string(),
+  /** The command line of this run; null where a program called the library. */
+  repeat: z.string().nullable(),
 });
 export type ParityResult = z.infer<typeof parityResultSchema>;
 export type ParityDrift = NonNullable<ParityResult['drift']>;

@@ -2,14 +2,12 @@ import { basename } from 'node:path';
 import { openFile } from '../../../base/files/byte-source.js';
 import { sha256, sha256InPieces } from '../../../base/files/digest.js';
 import { protectingInputs } from '../../../base/files/user-files.js';
-import { shellWord } from '../../../base/process/shell-word.js';
 import { canonicalJson } from '../../../engines/identity/canonical-json.js';
 import { readPassport } from '../../../engines/identity/passport.js';
 import type { OpenedSession } from '../../../engines/runtime/back-end.js';
 import { openSession } from '../../../engines/runtime/open-session.js';
 import {
   type EngineLoadOptions,
-  engineArgs,
   engineLoadOptionsOf,
 } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../../errors.js';
@@ -96,7 +94,7 @@ async function record(request: RecordFileRequest, context: ModelContext): Promis
       warnings: [...warnings],
       violations: [...violations],
       stepMs: { first, median: rest.toSorted((a, b) => a - b)[rest.length >> 1] ?? null },
-      repeat: repeat(request, sizes),
+      repeat: null,
     };
   } finally {
     await session.close();
@@ -213,27 +211,4 @@ async function fileDigest(path: string): Promise<string> {
   } finally {
     source.close();
   }
-}
-
-function repeat(request: RecordFileRequest, sizes: readonly number[]): string {
-  const { file, contract, chunks, seed, batch, output, device } = request;
-  return [
-    'trtforge',
-    'record',
-    file,
-    ...(contract === undefined ? [] : ['--contract', contract]),
-    '--schedule',
-    sizes.join(','),
-    '--chunks',
-    `${chunks}`,
-    '--seed',
-    `${seed}`,
-    ...(batch === 1 ? [] : ['--batch', `${batch}`]),
-    ...(device === undefined ? [] : ['--device', `${device}`]),
-    ...engineArgs(request),
-    '-o',
-    output,
-  ]
-    .map(shellWord)
-    .join(' ');
 }

@@ -26,7 +26,8 @@ export const recordResultSchema = z.object({
   violations: z.array(violationSchema),
   /** Of one step of the session, in milliseconds. */
   stepMs: z.object({ first: z.number(), median: z.number().nullable() }),
-  repeat: z.string(),
+  /** The command line of this run; null where a program called the library. */
+  repeat: z.string().nullable(),
 });
 export type RecordResult = z.infer<typeof recordResultSchema>;
 

@@ -16,7 +16,6 @@ import { type ChunkOutcome, type StreamOutcome, timesOfStream } from '../compare
 import type { StreamTask } from '../compare/task-schema.js';
 import { explain } from '../explain/explain-difference.js';
 import { reasonsOfTask } from '../task/sentences.js';
-import { parityCommand } from './repeat.js';
 
 /** What a run over a stream gave, beside its chunks. */
 export interface ParityRun {
@@ -108,7 +107,7 @@ export function parityResult(run: ParityRun): ParityResult {
     warnings: [...run.warnings, ...stream.warnings],
     outcome,
     reasons: [...reasonsOf(stream, drift, explanations, verdicts), ...reasonsOfTask(run.task)],
-    repeat: parityCommand(request),
+    repeat: null,
   };
 }
 

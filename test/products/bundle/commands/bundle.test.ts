@@ -85,7 +85,7 @@ describeWith('toolchain', 'trtforge bundle with tensorrt-rtx', () => {
     const second = JSON.parse((await bundle('build', ...common, '--profiles', profiles, '--json')).out);
     expect(second.components.map((one: { status: string }) => one.status)).toEqual(['kept', 'kept', 'built']);
     expect(second.components[2].profile.max.encoder_output).toEqual([1, 32, 128]);
-    expect(second.components[2].commands.build.slice(0, 2)).toEqual(['trtforge', 'build']);
+    expect(second.repeat).toMatch(/^trtforge bundle build .* --profiles \S+ --json$/);
     for (const { engine, passport } of second.components)
       expect([existsSync(engine), existsSync(passport)]).toEqual([true, true]);
   });

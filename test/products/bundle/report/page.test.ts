@@ -45,10 +45,7 @@ describe('the page of a bundle', () => {
     expect(part(page, 'digests')).toMatch(
       /identity (ab){32} .*passport engines\/encoder\.engine\.passport\.json/,
     );
-    expect(part(page, 'repeat')).toContain('trtforge forge --meta out/model_meta.json --outdir engines');
-    expect(part(page, 'repeat')).toContain(
-      'trtforge run engines/encoder.engine --shapes &#39;audio signal:1x128x64&#39;',
-    );
+    expect(part(page, 'repeat')).toContain('trtforge bundle forge out/model_meta.json --outdir engines');
     expect(part(page, 'environment')).toMatch(/GPU NVIDIA H200 compute capability 9\.0 driver 570\.86/);
   });
 
@@ -77,7 +74,7 @@ describe('the page of a bundle', () => {
     expect(banner).toContain('It stopped in its step «build predictor».');
     expect(banner).toContain('Node LSTM_12 has no implementation.');
     expect(banner).toContain('encoder has its engine and is not built again');
-    const forced = { ...stoppedBundle(), repeat: ['trtforge', 'forge', '--force-rebuild'] };
+    const forced = { ...stoppedBundle(), repeat: 'trtforge bundle forge m.json --force-rebuild' };
     expect(markdown(forced)).toContain(
       'not built again when the same command is repeated without --force-rebuild.',
     );
@@ -176,7 +173,7 @@ describe('names from the meta file, the models and the builder', () => {
     warnings: [evil],
     not_checked: [evil],
     mismatches: [{ component: evil, tensor: evil, message: evil }],
-    repeat: ['trtforge', evil],
+    repeat: `trtforge ${evil}`,
     components: [
       {
         ...component,
@@ -233,7 +230,7 @@ describe('the Markdown of a bundle', () => {
     expect(said).toContain('| encoder | built | FP16 | 23.8 MiB | 12.5 s | 412 | `audio_signal` 1×128×16 /');
     expect(said).toContain('| joint | 0.031 | 1 | 0 |');
     expect(said).toContain('| 0 | 9 | token | 3 | 31 | 0.4 | **wrong** |');
-    expect(said).toContain('trtforge report engines');
+    expect(said).toContain('trtforge bundle forge out/model_meta.json');
   });
 
   test('says what stopped it and what to do', () => {
