@@ -1,18 +1,18 @@
-import type { ObtainedEngine } from '../engines/store/obtain-engine.js';
 import type { Miss } from '../engines/store/store-miss.js';
 import type { ReportBuild } from '../report/result.js';
+import type { ForgedEngine } from './run-state.js';
 
 /** Fields named in a sentence; the engine's own `build` command lists more. */
 const FIELDS_NAMED = 3;
 
 /** What the report shows of an engine. */
-export function buildPart({ passport, identity, source, why }: ObtainedEngine): ReportBuild {
+export function buildPart({ passport, identity, source, why }: ForgedEngine): ReportBuild {
   const { target } = passport.identity.document;
   return {
     name: passport.name,
     identity,
     source,
-    why: source === 'built' ? why.map(missSentence).join(' ') : 'The store had an engine of this identity.',
+    why: whyFrom(source, why),
     bytes: passport.plan.bytes,
     buildMs: passport.built.ms,
     product: target.product,
@@ -21,6 +21,11 @@ export function buildPart({ passport, identity, source, why }: ObtainedEngine): 
     platform: `${target.os} ${target.arch}`,
     passport: { ...passport },
   };
+}
+
+function whyFrom(source: ForgedEngine['source'], why: readonly Miss[]): string {
+  if (source === 'built') return why.map(missSentence).join(' ');
+  return `The ${source === 'kept' ? 'folder' : 'store'} had an engine of this identity.`;
 }
 
 function missSentence({ from, reason, nearest, differences }: Miss): string {

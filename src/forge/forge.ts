@@ -98,7 +98,8 @@ function describesTheRoot({ root }: Run, { error, found }: PhasesOutcome<Forged>
   return (begun || error.exitCode !== ExitCode.badInput) && !hasFinishedReport(root);
 }
 
-function resultOf(
+/** The result of phases over one model, however far they came. */
+export function resultOf(
   { options, root, machine, commandLine }: Run,
   { found, phases, error, issues }: PhasesOutcome<Forged>,
   { isReported, ...times }: Pick<ForgeResult, 'startedAt' | 'totalMs'> & { readonly isReported: boolean },

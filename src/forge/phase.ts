@@ -50,7 +50,7 @@ export type Clock = () => number;
 
 /**
  * Runs phases in order. A phase that throws stops the run and is recorded with its code and remedy, those after it as not reached:
- * whoever calls still has everything that was found before. `begin` is called before the first phase that runs and does more than decide.
+ * the caller still has everything that was found. `begin` is called before the first phase that runs and does more than decide; `before` is what earlier phases found.
  */
 export async function runPhases<S>(
   phases: readonly Phase<S>[],
@@ -58,11 +58,12 @@ export async function runPhases<S>(
   log: PhaseLog,
   clock: Clock,
   begin: () => void = () => {},
+  before: Partial<S> = {},
 ): Promise<PhasesOutcome<S>> {
   let begun = false;
   const records: ReportPhase[] = [];
   const issues: ExplainedIssue[] = [];
-  let found: Partial<S> = {};
+  let found = before;
   let error: ForgeResult['error'] = null;
   for (const phase of phases) {
     if (error !== null) {
@@ -136,7 +137,7 @@ async function runPhase<S>(
   }
 }
 
-const notStarted = (name: string, status: 'skipped' | 'not-reached', detail: string): ReportPhase => ({
+export const notStarted = (name: string, status: 'skipped' | 'not-reached', detail: string): ReportPhase => ({
   name,
   status,
   startMs: null,

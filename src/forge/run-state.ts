@@ -10,13 +10,18 @@ import type { ForgeContext, ForgeOptions } from './options.js';
 import type { Phase } from './phase.js';
 import type { RunRoot } from './run-root.js';
 
+/** `kept`: it lay at its place in the folder already. */
+export interface ForgedEngine extends Omit<ObtainedEngine, 'source'> {
+  readonly source: ObtainedEngine['source'] | 'kept';
+}
+
 /** What the phases find, each its own part. */
 export interface Forged {
   readonly inspection: ModelFacts;
   /** Everything the engine depends on, decided. */
   readonly prepared: PreparedBuild;
   readonly conversion: ConversionResult;
-  readonly obtained: ObtainedEngine;
+  readonly obtained: ForgedEngine;
   readonly verification: VerifyResult;
   readonly engineVerification: VerifyResult;
   readonly bench: BenchResult;
@@ -32,6 +37,8 @@ export interface Run {
   readonly visible: GpuList;
   readonly environment: NodeJS.ProcessEnv;
   readonly build: ForgeContext['build'];
+  /** Where the engine goes, and stays while its identity is the same; default: under its readable name into the run root's `engines`. */
+  readonly engine?: string;
 }
 
 export type ForgePhase = Phase<Forged>;

@@ -1,7 +1,7 @@
 import { code, fence, table, text } from '../base/text/markdown-text.js';
 import { formatBytes, formatCount, formatMs, formatStatistic, plural } from '../base/text/quantity.js';
 import type { VerifyResult } from '../quality/verify/result.js';
-import type { ForgeResult, ReportConversion } from './result.js';
+import type { ForgeResult, ReportConversion, ReportModel } from './result.js';
 import {
   accuracySentence,
   conversionSentence,
@@ -31,18 +31,23 @@ export function renderMarkdown(result: ForgeResult): string {
     result.engineVerification && accuracyBlock('Accuracy of the engine', result.engineVerification),
     result.bench &&
       `## Speed\n\n${[speedSentence(result.bench), ...result.bench.warnings].map(text).join('\n\n')}`,
-    result.conversion && conversionBlock(result.conversion),
-    sizesBlock(result),
+    ...modelBlocks(result, '##'),
     phasesBlock(result),
-    result.model && `## The model\n\n${text(modelSentence(result.model))}${findingsList(result)}`,
-    result.build &&
-      `## The engine\n\n${text(engineSentence(result.build))}\n\nIdentity ${code(result.build.identity)}, plan ${code(result.engine ?? result.build.name)}.`,
     ...surroundingBlocks(result),
   ]
     .filter((block) => typeof block === 'string')
     .join('\n\n')
     .concat('\n');
 }
+
+/** What became of the model: precisions, sizes, the model itself, the engine. `heading` is the Markdown of their level. */
+export const modelBlocks = (result: ForgeResult, heading: '##' | '###'): readonly (string | null)[] => [
+  result.conversion && `${heading} Precision\n\n${conversionBlock(result.conversion)}`,
+  result.model && `${heading} Sizes\n\n${sizesTable(result.model, result)}`,
+  result.model && `${heading} The model\n\n${text(modelSentence(result.model))}${findingsList(result)}`,
+  result.build &&
+    `${heading} The engine\n\n${text(engineSentence(result.build))}\n\nIdentity ${code(result.build.identity)}, plan ${code(result.engine ?? result.build.name)}.`,
+];
 
 /** What it ran on, and the command that repeats it. */
 export function surroundingBlocks({
@@ -105,17 +110,16 @@ function conversionBlock(conversion: ReportConversion): string {
       ];
     });
   const kept = rows.length === 0 ? '' : `\n\n${table(['rule', 'nodes in FP32', 'why', 'which'], rows)}`;
-  return `## Precision\n\n${text(conversionSentence(conversion))}${kept}`;
+  return `${text(conversionSentence(conversion))}${kept}`;
 }
 
-function sizesBlock({ model, conversion, build }: ForgeResult): string | null {
-  if (model === null) return null;
+function sizesTable(model: ReportModel, { conversion, build }: ForgeResult): string {
   const rows = [
     ['ONNX as given', formatBytes(model.bytes)],
     ...(conversion ? [['ONNX typed', formatBytes(conversion.bytesAfter)]] : []),
     ...(build ? [['engine', formatBytes(build.bytes)]] : []),
   ];
-  return `## Sizes\n\n${table(['station', 'bytes on disk'], rows)}`;
+  return table(['station', 'bytes on disk'], rows);
 }
 
 export function phasesBlock(result: TimedPhases): string {

@@ -15,6 +15,10 @@ export function section(facts: SectionFacts): Markup {
   return markup`<section id="${facts.id}" aria-labelledby="${facts.id}-heading"><h2 id="${facts.id}-heading">${facts.title}</h2><p class="lead">${facts.lead}</p>${facts.body}</section>`;
 }
 
+/** A section within one: the same facts under a heading of the next level. */
+export const subsection = ({ id, title, lead, body }: SectionFacts): Markup =>
+  markup`<h3 id="${id}">${title}</h3><p>${lead}</p>${body}`;
+
 export const figure = (chart: Markup, caption: Content): Markup =>
   markup`<figure>${chart}<figcaption>${caption}</figcaption></figure>`;
 

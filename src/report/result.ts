@@ -64,7 +64,8 @@ const buildSchema = z.object({
   /** Readable name of the engine, without folder. */
   name: z.string(),
   identity: z.string(),
-  source: z.enum(['built', 'local', 'remote']),
+  /** `kept`: it lay in the folder already. */
+  source: z.enum(['built', 'kept', 'local', 'remote']),
   /** Why it was built or found, in one sentence. */
   why: z.string(),
   bytes: z.number(),

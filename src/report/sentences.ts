@@ -128,6 +128,7 @@ export function modelSentence(model: ReportModel): string {
 export function engineSentence(build: ReportBuild): string {
   const how = {
     built: build.buildMs === null ? 'Built now' : `Built now in ${formatMs(build.buildMs)}`,
+    kept: 'Was in the folder already',
     local: 'Found in the local store',
     remote: 'Fetched from the remote store',
   }[build.source];

@@ -85,9 +85,9 @@ describeWith('chromium', 'report.html in Chromium', (executable) => {
   });
 
   test.each([
-    ['bundle', 'Pass', 3, 2],
-    ['bundle that fails', 'Fail', 3, 2],
-    ['bundle that stopped', 'Stopped', 2, 0],
+    ['bundle', 'Pass', 11, 2],
+    ['bundle that fails', 'Fail', 11, 2],
+    ['bundle that stopped', 'Stopped', 9, 0],
   ])('a %s shows its verdict first, and every chart', async (name, word, charts, dials) => {
     await open(name, {}, async (page) => {
       expect(await page.locator('.verdict-word').textContent()).toBe(word);

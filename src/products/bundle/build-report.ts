@@ -5,18 +5,21 @@ import { identityDigest } from '../../engines/identity/identity.js';
 import { visibleEntry } from '../../engines/identity/machine.js';
 import type { ProfileRequest } from '../../engines/identity/profile.js';
 import { targetText } from '../../engines/identity/target.js';
-import { ExitCode, type TrtforgeError } from '../../errors.js';
+import { ExitCode } from '../../errors.js';
+import { environmentPart } from '../../forge/environment.js';
 import { fp16 } from '../../formats/precision/formats/fp16.js';
+import type { GpuList } from '../../tensorrt/addon/addon.js';
 import { packageVersion } from '../../version.js';
 import type { BundleRequest } from './bundle-request.js';
-import type { BundleRun } from './bundle-run.js';
-import type { ComponentState } from './component-state.js';
-import { environmentOf } from './machine.js';
+import type { BundleRun, BundleStop } from './bundle-run.js';
+import { type ComponentRun, timingCacheFor } from './component-run.js';
 import {
+  type BundleEnvironment,
   type BundleFailure,
   type BundleReport,
   type ComponentReport,
   componentReportSchema,
+  type SmokeRun,
 } from './report-schema.js';
 
 /** The report's name in the folder of a bundle. */
@@ -25,30 +28,30 @@ export const REPORT_FILE = 'build_report.json';
 export interface RunTimes {
   readonly started: Date;
   readonly finished: Date;
-  readonly stagingKept: boolean;
 }
 
-/** What the report says of a run, however far it came. */
-export function reportOf(run: BundleRun, thrown: TrtforgeError | undefined, times: RunTimes): BundleReport {
-  const { request, toolchain, gpus } = run;
+/** The report of a run, however far it came. */
+export function reportOf(run: BundleRun, times: RunTimes): BundleReport {
+  const { request, toolchain, stop, setting } = run;
+  const { machine } = setting;
   const [first] = run.components.flatMap(({ target }) => (target === undefined ? [] : [target.prepared]));
   const recipe = first?.identity.recipe;
   const settings = request.settings ?? {};
-  const failed = run.components.find(({ failure }) => failure === thrown)?.name ?? null;
   const workspace = recipe?.memoryPools.workspace ?? settings.memoryPools?.workspace ?? null;
   const isWrong = run.checks.some(({ outcome }) => outcome === 'fail');
   const precision = request.precision ?? 'as-is';
+  const version = packageVersion();
   return {
     schema: 'trtforge.bundle/1',
-    version: packageVersion(),
-    exitCode: thrown?.exitCode ?? (isWrong ? ExitCode.failed : ExitCode.pass),
+    version,
+    exitCode: stop?.error.exitCode ?? (isWrong ? ExitCode.failed : ExitCode.pass),
     meta: request.meta,
     model_name: run.meta?.modelName ?? null,
     onnx_dir: run.folder,
     outdir: request.outdir,
-    report: describesTheFolder(run, thrown) ? reportPath(request) : null,
-    timing_cache: first === undefined ? null : run.timingCacheFor(first),
-    device: run.device,
+    report: describesTheFolder(run) ? reportPath(request) : null,
+    timing_cache: first === undefined ? null : timingCacheFor(first, request),
+    device: request.device ?? 0,
     fp16: precision === fp16.id,
     precision,
     builder: request.builder ?? 'native',
@@ -56,79 +59,78 @@ export function reportOf(run: BundleRun, thrown: TrtforgeError | undefined, time
     builder_optimization_level: recipe?.optimizationLevel ?? settings.optimizationLevel ?? null,
     workspace_mb: workspace === null ? null : workspace / 2 ** 20,
     trtexec: { path: request.builder === 'trtexec' ? (toolchain?.trtexec ?? null) : null },
-    staging_dir: times.stagingKept ? run.temporary : null,
+    staging_dir: request.keepTemp === true ? setting.temporary : null,
     started_utc: stamp(times.started),
     finished_utc: stamp(times.finished),
     total_sec: seconds(times.finished.getTime() - times.started.getTime()),
-    steps: [...run.clock.steps],
-    repeat: run.commandLine,
-    env: environmentOf(gpus, toolchain),
+    phases: [...run.phases],
+    repeat: setting.commandLine,
+    env: environmentOf(machine.gpus, toolchain),
+    environment: environmentPart(machine, {
+      trtforge: version,
+      toolchain: toolchain ?? null,
+      backend: run.checks[0]?.reference_backend ?? null,
+    }),
     components: inOrder(run.roster, [
-      ...run.components.map((state) => componentPart(run, state)),
+      ...run.components.map((component) => componentPart(run, component)),
       ...earlierComponents(run),
     ]),
     checks: [...run.checks],
     not_checked: [...run.notChecked],
     mismatches: [...(run.findings?.mismatches ?? [])],
     warnings: [...(run.findings?.warnings ?? [])],
-    outcome: thrown !== undefined ? 'error' : isWrong ? 'fail' : 'pass',
-    ...(thrown === undefined ? {} : { error: `${thrown.code}: ${thrown.message}` }),
-    failure: thrown === undefined ? null : failureOf(run, thrown, failed),
+    outcome: stop !== undefined ? 'error' : isWrong ? 'fail' : 'pass',
+    ...(stop === undefined ? {} : { error: `${stop.error.code}: ${stop.error.message}` }),
+    failure: stop === undefined ? null : failureOf(stop),
   };
 }
 
 const reportPath = ({ outdir }: BundleRequest): string => join(outdir, REPORT_FILE);
 
 /** A run that failed and changed no engine takes no report of a finished run away, and none is worth writing of a request that could not begin. */
-function describesTheFolder(
-  { request, components, clock }: BundleRun,
-  thrown: TrtforgeError | undefined,
-): boolean {
-  const isNew = components.some(({ engine }) => engine !== undefined && engine.status !== 'kept');
-  if (thrown === undefined || isNew) return true;
-  const hasBegun = thrown.exitCode !== ExitCode.badInput || clock.steps.some(({ step }) => step === 'build');
+function describesTheFolder({ request, components, stop }: BundleRun): boolean {
+  const isNew = components.some(
+    ({ found }) => found.obtained !== undefined && found.obtained.source !== 'kept',
+  );
+  if (stop === undefined || isNew) return true;
+  const hasBegun =
+    stop.error.exitCode !== ExitCode.badInput || components.some((component) => component.hasBegun);
   return hasBegun && !readReport(reportPath(request)).isFinished;
 }
 
 const inOrder = (roster: readonly string[], components: readonly ComponentReport[]): ComponentReport[] =>
   [...components].sort((a, b) => roster.indexOf(a.component) - roster.indexOf(b.component));
 
-function componentPart(run: BundleRun, state: ComponentState): ComponentReport {
-  const { target, engine, files, smoke, failure } = state;
+function componentPart(run: BundleRun, component: ComponentRun): ComponentReport {
+  const { target, files, error, issues, found } = component;
+  const { obtained, smoke, conversion } = found;
   const prepared = target?.prepared;
-  const passport = engine?.passport;
-  const profile = target?.profile ?? new Map();
+  const passport = obtained?.passport;
+  const profile = component.part?.profile ?? new Map();
+  const isBuilt = obtained?.source === 'built';
   return {
-    component: state.name,
-    status:
-      engine !== undefined && failure === undefined
-        ? engine.status
-        : failure === undefined
-          ? 'not-reached'
-          : 'failed',
-    onnx: state.onnx,
+    component: component.name,
+    status: error !== null ? 'failed' : (obtained?.source ?? 'not-reached'),
+    onnx: component.onnx,
     onnx_bytes: files?.onnxBytes ?? null,
-    engine: state.enginePath,
+    engine: component.enginePath,
     commands: {
-      build: state.trtexecCommand === undefined ? [] : onlyOn(run, state.trtexecCommand),
+      build: component.trtexecCommand === undefined ? [] : onlyOn(run, component.trtexecCommand),
     },
     engine_bytes: passport?.plan.bytes ?? null,
     engine_human: passport === undefined ? null : iec(passport.plan.bytes),
     profile: { min: shapesAt(profile, 'min'), opt: shapesAt(profile, 'opt'), max: shapesAt(profile, 'max') },
     profile_index: 0,
     timings_sec: {
-      build: engine === undefined ? null : seconds(engine.buildMs),
+      build: obtained === undefined ? null : seconds(isBuilt ? obtained.passport.built.ms : 0),
       smoke: smoke === undefined ? null : seconds(smoke.ms),
-      convert:
-        state.typed === undefined
-          ? secondsOrNull(engine?.status === 'built' ? passport?.built.conversionMs : null)
-          : seconds(state.typed.ms),
+      convert: secondsOrNull(conversion?.ms ?? (isBuilt ? passport?.built.conversionMs : null)),
     },
-    logs: { build: state.buildLog.there, smoke: state.smokeLog.there },
-    env: environmentOf(run.gpus, prepared?.toolchain),
+    logs: { build: component.buildLog.there, smoke: component.smokeLog.there },
+    env: environmentOf(run.setting.machine.gpus, prepared?.toolchain),
     target: prepared === undefined ? null : targetText(prepared.identity.target),
     identity: prepared === undefined ? null : identityDigest(prepared.identity),
-    passport: engine?.passportPath ?? null,
+    passport: obtained?.passportPath ?? null,
     engine_sha256: passport?.plan.sha256 ?? null,
     onnx_sha256: files?.onnxSha256 ?? null,
     model_digest: prepared?.identity.model ?? null,
@@ -138,23 +140,32 @@ function componentPart(run: BundleRun, state: ComponentState): ComponentReport {
     workspace_bytes: prepared?.identity.recipe.memoryPools.workspace ?? null,
     timing_cache_state: passport?.built.timingCache ?? null,
     peak_memory_bytes: passport?.built.peakMemoryBytes ?? null,
-    staging: state.staged === undefined ? null : { method: state.staged.method, files: state.staged.files },
+    staging:
+      component.staged === undefined
+        ? null
+        : { method: component.staged.method, files: component.staged.files },
     smoke: smoke ?? null,
-    warnings: [...(engine?.warnings ?? []), ...state.told, ...notFinite(state)],
-    failure: failure === undefined ? null : failureOf(run, failure, state.name),
+    warnings: [
+      ...(obtained?.warnings ?? []),
+      ...(isBuilt ? obtained.passport.warnings : []),
+      ...issues.map(({ id, cause, remedy }) => `${cause} ${remedy} (${id})`),
+      ...notFinite(smoke),
+    ],
+    failure: error === null ? null : failureOf({ component: component.name, error }),
+    forge: component.result(),
   };
 }
 
-const notFinite = ({ smoke }: ComponentState): readonly string[] =>
+const notFinite = (smoke: SmokeRun | undefined): readonly string[] =>
   (smoke?.outputs ?? [])
     .filter(({ finite }) => !finite)
     .map(({ name }) => `The output ${name} of the smoke run is not finite everywhere.`);
 
 /** trtexec, as it was called here, takes the first GPU it sees. */
-const onlyOn = ({ request, environment }: BundleRun, words: readonly string[]): string[] =>
+const onlyOn = ({ request, setting }: BundleRun, words: readonly string[]): string[] =>
   request.device === undefined
     ? [...words]
-    : ['env', `CUDA_VISIBLE_DEVICES=${visibleEntry(environment, request.device)}`, ...words];
+    : ['env', `CUDA_VISIBLE_DEVICES=${visibleEntry(setting.environment, request.device)}`, ...words];
 
 const shapesAt = (profile: ProfileRequest, end: 'min' | 'opt' | 'max'): Record<string, number[]> =>
   Object.fromEntries([...profile].map(([name, range]) => [name, [...range[end]]]));
@@ -185,29 +196,34 @@ function readReport(path: string): EarlierReport {
   return { components: parts, isFinished: outcome === 'pass' || outcome === 'fail' };
 }
 
-function failureOf(
-  { clock }: BundleRun,
-  { code, message, remedy, details }: TrtforgeError,
-  component: string | null,
-): BundleFailure {
-  const issues = details?.issues;
-  const failed = clock.steps.filter((one) => one.failed && one.step !== 'convert');
-  const step = (failed.findLast((one) => one.component === component) ?? failed.at(-1))?.step ?? null;
+/** What scripts read as the step that failed, by the phase of forge. */
+const stepOf: Readonly<Record<string, BundleFailure['step']>> = {
+  read: 'read',
+  inspect: 'prepare',
+  resolve: 'prepare',
+  convert: 'build',
+  build: 'build',
+  'smoke run': 'smoke run',
+  'chained check': 'chained check',
+};
+
+function failureOf({ component, error }: BundleStop): BundleFailure {
+  const { phase, code, message, remedy, issues } = error;
+  const step = stepOf[phase] ?? null;
+  const hasEngines = step === 'smoke run' || step === 'chained check';
   return {
     component,
     step,
     code,
     message,
     // The models were inspected before the first build: that they were not run here has another cause.
-    remedy: code === 'TF_ONNXRUNTIME_FAILED' && hasEngines(step) ? WITHOUT_RUNNING : remedy,
-    ...(Array.isArray(issues) ? { issues } : {}),
+    remedy: code === 'TF_ONNXRUNTIME_FAILED' && hasEngines ? WITHOUT_RUNNING : remedy,
+    ...(issues === undefined ? {} : { issues }),
   };
 }
 
-const hasEngines = (step: BundleFailure['step']): boolean => step === 'smoke run' || step === 'chained check';
-
 const WITHOUT_RUNNING =
-  'Use the engines as they are, unchecked: trtforge build with the same options keeps them and runs no model. The message says what ONNX Runtime could not do.';
+  'Use the engines as they are, unchecked: `trtforge bundle build` with the same options keeps them and runs no model. The message states what ONNX Runtime could not do.';
 
 /** `20260101_120000`, UTC. */
 const stamp = (at: Date): string =>
@@ -227,4 +243,22 @@ function iec(bytes: number): string {
   let amount = bytes;
   for (; amount >= 1024 && unit < units.length - 1; unit++) amount /= 1024;
   return `${unit === 0 ? amount : amount.toFixed(2)} ${units[unit]}`;
+}
+
+/** The machine and the library, by the names that exporters' build tools write. */
+export function environmentOf(
+  { gpus, cudaVersion, driverVersion }: GpuList,
+  toolchain: { readonly product: string; readonly version: string; readonly foundBy: string } | undefined,
+): BundleEnvironment {
+  const [gpu] = gpus;
+  return {
+    tensorrt_version: toolchain?.version ?? null,
+    cuda_version: cudaVersion,
+    gpu: gpu?.name ?? null,
+    driver: driverVersion,
+    compute_capability: gpu === undefined ? null : (gpu.computeCapability / 10).toFixed(1),
+    product: toolchain?.product ?? null,
+    toolchain: toolchain?.foundBy ?? null,
+    platform: `${process.platform} ${process.arch}`,
+  };
 }

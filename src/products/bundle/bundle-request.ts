@@ -43,26 +43,6 @@ export interface BundleRequest
   readonly check?: { readonly seed: number; readonly samples: number } | undefined;
 }
 
-/** What the room that knows issues tells of one. */
-export interface ToldIssue {
-  readonly id: string;
-  readonly severity: 'error' | 'warning' | 'note';
-  readonly cause: string;
-  readonly remedy: string;
-}
-
-/** Work that is held against the known issues, when it fails and when it does not; the room that knows them gives this. `built` tells what made a new engine. */
-export type Explaining = <T>(
-  work: (emit: EventListener) => Promise<T>,
-  options: {
-    readonly emit: EventListener;
-    readonly model: string;
-    readonly built?:
-      | ((result: T) => { readonly product: string; readonly version: string } | null)
-      | undefined;
-  },
-) => Promise<{ readonly result: T; readonly issues: readonly ToldIssue[] }>;
-
 export interface BundleContext {
   /** The command line of this run, for its report; none where a program calls the library. */
   readonly commandLine?: string | undefined;
@@ -71,5 +51,4 @@ export interface BundleContext {
   readonly environment?: NodeJS.ProcessEnv;
   /** Who builds plans; default: the builder of the request. */
   readonly build?: PlanBuilder;
-  readonly explain?: Explaining;
 }

@@ -1,5 +1,5 @@
-import type { PreparedBuild } from '../../engines/builder/prepare.js';
 import { openSession } from '../../engines/runtime/open-session.js';
+import type { EventListener } from '../../events.js';
 import { formatNamed } from '../../formats/precision/formats/index.js';
 import type { BundleRequest } from './bundle-request.js';
 import type { ChainCheck } from './chain-schema.js';
@@ -11,7 +11,7 @@ import {
   checkChain,
 } from './chained-check.js';
 import { featuresOf } from './check-bundle.js';
-import type { ComponentState } from './component-state.js';
+import type { ComponentRun } from './component-run.js';
 import type { BundleMeta } from './meta.js';
 import { builtEngine, openSubject } from './smoke.js';
 import { transducerFacts } from './transducer-facts.js';
@@ -20,19 +20,13 @@ import type { WorkContext } from './work-context.js';
 /** What the check takes from a run over a bundle. */
 interface ChainedBundle {
   readonly meta: BundleMeta | undefined;
-  readonly components: readonly ComponentState[];
+  readonly components: readonly ComponentRun[];
   readonly request: BundleRequest;
 }
 
-interface ChainMeans {
-  typed(state: ComponentState): Promise<{ readonly path: string }>;
-  whyNotRun(prepared: PreparedBuild): string | null;
-  readonly context: WorkContext;
-}
-
-interface Chain {
+export interface Chain {
   /** undefined where nothing can be compared. */
-  readonly run: (() => Promise<readonly ChainCheck[]>) | undefined;
+  readonly run: ((emit: EventListener) => Promise<readonly ChainCheck[]>) | undefined;
   readonly notChecked: readonly string[];
 }
 
@@ -40,7 +34,7 @@ interface Chain {
 export function chainOf(
   bundle: ChainedBundle,
   check: NonNullable<BundleRequest['check']>,
-  means: ChainMeans,
+  context: WorkContext,
 ): Chain {
   const { meta } = bundle;
   const states = chainedComponents.map((name) => bundle.components.find((state) => state.name === name));
@@ -68,16 +62,15 @@ export function chainOf(
   const { recipe } = encoder.target.prepared.identity;
   const notChecked: string[] = [];
   const candidates: ChainCandidate[] = [];
-  const { context } = means;
   const onnxRuntime = (path: string) => openSession(path, {}, context);
   if (recipe.conversion === null)
     notChecked.push('No typed models were decoded: the builder was given the models as they are.');
   else
     candidates.push({
       name: 'typed models',
-      open: async (name) => onnxRuntime((await means.typed(by[name])).path),
+      open: (name) => onnxRuntime(by[name].typedModel!),
     });
-  const why = means.whyNotRun(encoder.target.prepared);
+  const why = encoder.whyNotRun();
   if (why !== null) notChecked.push(`The engines were not decoded with: ${why}.`);
   else
     candidates.push({
@@ -93,11 +86,11 @@ export function chainOf(
   const reference = (name: ChainedComponent) => onnxRuntime(by[name].onnx);
   return {
     notChecked,
-    run: candidates.length === 0 ? undefined : () => checkChain(request, reference, candidates, context),
+    run: candidates.length === 0 ? undefined : (emit) => checkChain(request, reference, candidates, { emit }),
   };
 }
 
-const smallestOf = ({ target }: ComponentState): ReadonlyMap<string, readonly number[]> =>
+const smallestOf = ({ target }: ComponentRun): ReadonlyMap<string, readonly number[]> =>
   new Map(
     target!.component.inputs.map(({ name, shape }) => [
       name,
@@ -106,7 +99,7 @@ const smallestOf = ({ target }: ComponentState): ReadonlyMap<string, readonly nu
   );
 
 /** Features as long as the profile lets them be: the more encoder steps, the more decisions. */
-function featureShape({ target }: ComponentState): ChainRequest['features'] {
+function featureShape({ target }: ComponentRun): ChainRequest['features'] {
   const { component, profile } = target!;
   const input = featuresOf(component)!;
   const shape = (input.shape ?? []).map((size, axis) => {

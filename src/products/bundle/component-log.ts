@@ -2,7 +2,7 @@ import { closeSync, existsSync, openSync, readdirSync, readFileSync, renameSync,
 import { dirname, join } from 'node:path';
 import { removeIfThere } from '../../base/files/files.js';
 import { makeFolder } from '../../base/files/folders.js';
-import type { EventListener, WorkEvent } from '../../events.js';
+import type { WorkEvent } from '../../events.js';
 import { severityLetters } from '../../tensorrt/trtexec/log/lines.js';
 
 /**
@@ -19,13 +19,12 @@ export class ComponentLog {
     this.path = path;
   }
 
-  /** Hears events and hands them on. */
-  readonly listen =
-    (emit: EventListener): EventListener =>
-    (event) => {
-      this.#take(event);
-      emit(event);
-    };
+  /** Writes what a library or trtforge reports; other events are not for the log. */
+  take(event: WorkEvent): void {
+    if (event.type !== 'log') return;
+    for (const text of event.message.split('\n'))
+      this.line(`[${stamp(new Date())}] [${severityLetters[event.severity]}] ${text}`);
+  }
 
   line(text: string): void {
     if (this.#stopped) return;
@@ -48,12 +47,6 @@ export class ComponentLog {
   /** The path, where there is a log: this run's, or one that an earlier run left. */
   get there(): string | null {
     return existsSync(this.path) ? this.path : null;
-  }
-
-  #take(event: WorkEvent): void {
-    if (event.type !== 'log') return;
-    for (const text of event.message.split('\n'))
-      this.line(`[${stamp(new Date())}] [${severityLetters[event.severity]}] ${text}`);
   }
 }
 

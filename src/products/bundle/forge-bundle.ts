@@ -1,39 +1,64 @@
 import { join } from 'node:path';
+import { removeIfThere } from '../../base/files/files.js';
 import { publishFile } from '../../base/files/publish.js';
-import { TrtforgeError } from '../../errors.js';
+import { protectingInputs } from '../../base/files/user-files.js';
+import { type ErrorCode, TrtforgeError } from '../../errors.js';
 import { ignoreEvents, inPhase } from '../../events.js';
-import { explaining } from '../../quality/explain/failure.js';
-import { buildBundle } from './build-bundle.js';
+import { REPORT_FILE, reportOf } from './build-report.js';
 import type { BundleContext, BundleRequest } from './bundle-request.js';
+import { BundleRun } from './bundle-run.js';
 import { renderBundleMarkdown } from './report/markdown.js';
 import { renderBundleHtml } from './report/page.js';
-import type { BundleReport } from './report-schema.js';
+import type { BundleFailure, BundleReport } from './report-schema.js';
 
 /**
- * Builds a bundle as `buildBundle` does, holds failures against the known issues, and writes `report.html` and `report.md` beside `build_report.json`, also
- * when the bundle could not be built; where `buildBundle` writes no report, no pages either.
+ * Builds every component of a bundle that its meta file describes, each as a run of forge's phases, runs each once, and decodes through all of them to see
+ * that they still decide the same.
  *
  * ```ts
- * const { outcome, failure } = await forgeBundle({ meta: 'out/model_meta.json', outdir: 'engines', precision: 'fp16', check: { seed: 0, samples: 4 } });
+ * const { outcome, components } = await forgeBundle({ meta: 'out/model_meta.json', outdir: 'engines', precision: 'fp16', check: { seed: 0, samples: 4 } });
  * ```
- * Throws only when it cannot begin: TF_WRITE_FAILED, and TF_USAGE for components that the bundle does not have.
+ * Writes `COMPONENT.engine` with its passport, `build_logs/`, `build_report.json`, and `report.html` and `report.md` beside it; the report also when the run
+ * fails, which is then in `failure`, unless nothing was begun because the request is wrong, or no engine changed where a report of a finished run lies: then
+ * `report` is null. Throws only when it cannot begin: TF_WRITE_FAILED, and TF_USAGE for components that the bundle does not have.
  */
 export async function forgeBundle(
   request: BundleRequest,
   context: BundleContext = {},
 ): Promise<BundleReport> {
-  const report = await buildBundle(request, { explain: explaining, ...context });
-  if (report.report !== null)
-    await inPhase('report', context.emit ?? ignoreEvents, async () => writePages(report));
+  return protectingInputs([request.meta, request.profilesFile], () => forge(request, context));
+}
+
+async function forge(request: BundleRequest, context: BundleContext): Promise<BundleReport> {
+  const { emit = ignoreEvents, environment = process.env, signal } = context;
+  const started = new Date();
+  const run = new BundleRun(request, context, { emit, environment, signal });
+  try {
+    await run.go();
+  } finally {
+    if (request.keepTemp !== true) removeIfThere(run.setting.temporary);
+  }
+  if (run.stop?.error.code === 'TF_USAGE') throw errorOf(run.stop.error);
+  const report = reportOf(run, { started, finished: new Date() });
+  if (report.report !== null) await inPhase('report', emit, async () => writeReport(report));
   return report;
 }
 
-/** Where the run itself failed, that matters more than a page that could not be written. */
-function writePages(report: BundleReport): void {
+const errorOf = ({ code, message, remedy }: Pick<BundleFailure, 'code' | 'message' | 'remedy'>) =>
+  new TrtforgeError(code as ErrorCode, message, { remedy });
+
+/** A disk that is full when the run fails is full for the report too: then the failure itself is what matters, and more than a page that is not written. */
+function writeReport(report: BundleReport): void {
+  const { outdir, failure } = report;
   try {
-    publishFile(join(report.outdir, 'report.md'), renderBundleMarkdown(report));
-    publishFile(join(report.outdir, 'report.html'), renderBundleHtml(report));
+    publishFile(join(outdir, REPORT_FILE), `${JSON.stringify(report, null, 2)}\n`);
   } catch (error) {
-    if (report.failure === null || !(error instanceof TrtforgeError)) throw error;
+    throw failure === null ? error : errorOf(failure);
+  }
+  try {
+    publishFile(join(outdir, 'report.md'), renderBundleMarkdown(report));
+    publishFile(join(outdir, 'report.html'), renderBundleHtml(report));
+  } catch (error) {
+    if (failure === null || !(error instanceof TrtforgeError)) throw error;
   }
 }

@@ -1,6 +1,5 @@
 /** Models that are deployed together: build them, check them as the chain they are. */
 
-export { buildBundle } from './build-bundle.js';
 export type { BundleContext, BundleRequest } from './bundle-request.js';
 export { forgeBundle } from './forge-bundle.js';
 export type { BundleReport } from './report-schema.js';

@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { TrtforgeError } from '../../errors.js';
-import type { PreparedComponent } from './build-component.js';
 import type { BundleRequest } from './bundle-request.js';
 import { type BundleFindings, checkBundle } from './check-bundle.js';
 import {
@@ -11,6 +10,7 @@ import {
   readComponent,
   usualComponents,
 } from './component.js';
+import type { PreparedComponent } from './component-builder.js';
 import { checkSymbols, profileOf } from './component-profile.js';
 import type { BundleMeta } from './meta.js';
 import type { ProfilesFile } from './profiles-file.js';

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { explainedIssueSchema } from '../../quality/explain/explained-issue.js';
+import { forgeResultSchema } from '../../report/result.js';
 import { chainCheckSchema } from './chain-schema.js';
 
 const bytes = z.int().nonnegative();
@@ -18,18 +20,18 @@ const environmentSchema = z.strictObject({
   platform: z.string(),
 });
 
-/** What a run does, in this order; convert lies within what needed the typed model first. */
-const stepNames = ['read', 'prepare', 'convert', 'build', 'smoke run', 'chained check'] as const;
+/** What can fail, in this order: `read` reads and compares the meta file and the models, `prepare` decides every build. */
+const stepNames = ['read', 'prepare', 'build', 'smoke run', 'chained check'] as const;
 
 const failureSchema = z.strictObject({
   component: z.string().nullable(),
   /** What failed; null before the first step. Engines are complete and stay when it is a smoke run or the chained check. */
-  step: z.enum(stepNames).nullable().default(null),
+  step: z.enum(stepNames).nullable(),
   code: z.string(),
   message: z.string(),
   remedy: z.string(),
   /** Known issues that the builder's lines show. */
-  issues: z.array(z.unknown()).optional(),
+  issues: z.array(explainedIssueSchema).optional(),
 });
 
 const smokeSchema = z.strictObject({
@@ -85,6 +87,8 @@ export const componentReportSchema = z.strictObject({
   smoke: smokeSchema.nullable(),
   warnings: z.array(z.string()),
   failure: failureSchema.nullable(),
+  /** The run of forge over this component, as it is; null where the run stopped before its profile was known. */
+  forge: forgeResultSchema.nullable(),
 });
 
 const mismatchSchema = z.strictObject({
@@ -92,16 +96,6 @@ const mismatchSchema = z.strictObject({
   /** The input or output it is about; null for the component as a whole. */
   tensor: z.string().nullable(),
   message: z.string(),
-});
-
-const stepSchema = z.strictObject({
-  /** read: the meta file and the models, held against each other; prepare: what is to be built, and digests; convert lies within what needed the typed model first. */
-  step: z.enum(stepNames),
-  component: z.string().nullable(),
-  /** From the start of the run; components may be built side by side. */
-  start_sec: z.number().nonnegative(),
-  sec: z.number().nonnegative(),
-  failed: z.boolean(),
 });
 
 /**
@@ -133,11 +127,13 @@ export const bundleReportSchema = z.strictObject({
   started_utc: z.string(),
   finished_utc: z.string(),
   total_sec: z.number().nonnegative(),
-  /** In the order they began. */
-  steps: z.array(stepSchema),
+  /** Of the bundle as a whole: reading, the chained check. Those of a component are in its `forge`, on the same clock. */
+  phases: forgeResultSchema.shape.phases,
   /** The command line of this run; null where a program called the library. */
   repeat: z.string().nullable(),
   env: environmentSchema,
+  /** The machine and the versions, by readable names. */
+  environment: forgeResultSchema.shape.environment,
   components: z.array(componentReportSchema),
   checks: z.array(chainCheckSchema),
   /** Why there is no chained check, or none on the engines; empty where both were made. */
@@ -156,5 +152,4 @@ export type ComponentReport = z.infer<typeof componentReportSchema>;
 export type BundleFailure = z.infer<typeof failureSchema>;
 export type BundleEnvironment = z.infer<typeof environmentSchema>;
 export type BundleMismatch = z.infer<typeof mismatchSchema>;
-export type BundleStep = z.infer<typeof stepSchema>;
 export type SmokeRun = z.infer<typeof smokeSchema>;

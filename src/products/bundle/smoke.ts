@@ -6,9 +6,9 @@ import type { EngineLoadOptions } from '../../engines/runtime/tensorrt/engine-op
 import { openModel } from '../../formats/onnx/model.js';
 import type { NamedTensors } from '../../formats/tensor/tensor.js';
 import { float32Values } from '../../formats/tensor/values.js';
-import type { PreparedComponent } from './build-component.js';
 import type { BundleRequest } from './bundle-request.js';
 import type { Component } from './component.js';
+import type { PreparedComponent } from './component-builder.js';
 import type { ComponentLog } from './component-log.js';
 import type { SmokeRun } from './report-schema.js';
 import { signalOf, type WorkContext } from './work-context.js';
@@ -55,7 +55,7 @@ export async function smokeRun(
 ): Promise<SmokeRun> {
   const started = performance.now();
   log.line(`Running ${subject.path} once at its opt shapes${loadedWith(subject)}.`);
-  const session = await openSubject(subject, { ...context, emit: log.listen(context.emit) });
+  const session = await openSubject(subject, context);
   try {
     const inputs = smokeInputs(component, profile, session);
     for (const [name, { dtype, shape }] of inputs) log.line(`input ${name} ${dtype} [${shape.join(', ')}]`);
@@ -77,9 +77,6 @@ export async function smokeRun(
       instead: subject.kind === 'engine' ? null : subject.instead,
       outputs,
     };
-  } catch (error) {
-    log.line(`failed: ${error instanceof Error ? error.message : String(error)}`);
-    throw error;
   } finally {
     await session.close();
   }

@@ -4,11 +4,11 @@ import { code, details, facts, type SectionFacts } from '../parts.js';
 import type { ForgeResult } from '../result.js';
 import { engineSentence } from '../sentences.js';
 
-/** The engine and its passport. */
-export function engineSection({ engine, passport, build }: ForgeResult): SectionFacts | null {
+/** The engine and its passport. `scope` begins the ids where a page has several results. */
+export function engineSection({ engine, passport, build }: ForgeResult, scope = ''): SectionFacts | null {
   if (build === null) return null;
   return {
-    id: 'engine',
+    id: `${scope}engine`,
     title: 'The engine',
     lead: engineSentence(build),
     body: [

@@ -9,11 +9,11 @@ import { modelSentence } from '../sentences.js';
 const OPS_DRAWN = 8;
 const severityTone = { error: 'bad', warning: 'warn', info: 'quiet' } as const;
 
-/** What is in the ONNX file: facts, bindings, operators, findings. */
-export function modelSection({ model }: ForgeResult): SectionFacts | null {
+/** What is in the ONNX file: facts, bindings, operators, findings. `scope` begins the ids where a page has several results. */
+export function modelSection({ model }: ForgeResult, scope = ''): SectionFacts | null {
   if (model === null) return null;
   return {
-    id: 'model',
+    id: `${scope}model`,
     title: 'The model',
     lead: modelSentence(model),
     body: [
@@ -35,7 +35,7 @@ export function modelSection({ model }: ForgeResult): SectionFacts | null {
       ]),
       bindings(model),
       Object.keys(model.ops).length > 0 &&
-        figure(opsChart(model), 'Nodes by operator, bodies of If, Loop and Scan included.'),
+        figure(opsChart(model, scope), 'Nodes by operator, bodies of If, Loop and Scan included.'),
       findings(model),
     ],
   };
@@ -63,7 +63,7 @@ const shapeText = (shape: readonly (number | string | null)[] | null): string =>
       ? 'scalar'
       : shape.map((dimension) => dimension ?? '?').join('×');
 
-function opsChart(model: ReportModel): Markup {
+function opsChart(model: ReportModel, scope: string): Markup {
   const sorted = Object.entries(model.ops).sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1));
   const drawn = sorted.slice(0, sorted.length > OPS_DRAWN + 1 ? OPS_DRAWN : sorted.length);
   const rest = sorted.slice(drawn.length);
@@ -74,7 +74,7 @@ function opsChart(model: ReportModel): Markup {
   ];
   return barChart(
     {
-      id: 'ops-chart',
+      id: `${scope}ops-chart`,
       title: 'Nodes by operator',
       description: rows.map(([op, count]) => `${op}: ${count}`).join(', '),
     },

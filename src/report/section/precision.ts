@@ -8,18 +8,18 @@ import { conversionSentence, precisionWord } from '../sentences.js';
 /** A rule that catches thousands of nodes stays readable: the page lists this many, `report.json` all of them. */
 const NODES_LISTED = 200;
 
-/** What computes in the lower precision now, and which rule kept which node in FP32, and why. */
-export function precisionSection({ conversion }: ForgeResult): SectionFacts | null {
+/** What computes in the lower precision now, and which rule kept which node in FP32, and why. `scope` begins the ids where a page has several results. */
+export function precisionSection({ conversion }: ForgeResult, scope = ''): SectionFacts | null {
   if (conversion === null) return null;
   return {
-    id: 'precision',
+    id: `${scope}precision`,
     title: 'Precision',
     lead: conversionSentence(conversion),
     body: [
       conversion.warnings.length > 0 &&
         markup`<ul class="findings">${conversion.warnings.map((warning) => markup`<li>${badge('warning', 'warn')} ${warning}</li>`)}</ul>`,
       figure(
-        nodesChart(conversion),
+        nodesChart(conversion, scope),
         `Floating-point nodes by the precision they compute in, and by the rule that kept them.`,
       ),
       conversion.rules.filter((rule) => rule.nodes.length > 0).map(ruleDetails),
@@ -29,7 +29,7 @@ export function precisionSection({ conversion }: ForgeResult): SectionFacts | nu
   };
 }
 
-function nodesChart(conversion: ReportConversion): Markup {
+function nodesChart(conversion: ReportConversion, scope: string): Markup {
   const all = conversion.convertedNodes + conversion.keptNodes;
   const word = precisionWord(conversion.precision);
   const row = (label: string, count: number, tone: 'accent' | 'quiet') => ({
@@ -40,7 +40,7 @@ function nodesChart(conversion: ReportConversion): Markup {
   const kept = conversion.rules.filter((rule) => rule.nodes.length > 0);
   return barChart(
     {
-      id: 'nodes-by-precision',
+      id: `${scope}nodes-by-precision`,
       title: 'Nodes by precision',
       description: `${plural(conversion.convertedNodes, 'node')} in ${word}; ${kept.map((rule) => `${rule.nodes.length} in FP32 by rule ${rule.id}`).join(', ') || 'none in FP32'}.`,
     },

@@ -4,18 +4,18 @@ import { figure, type SectionFacts } from '../parts.js';
 import type { ForgeResult } from '../result.js';
 import { precisionWord, sizeSentence } from '../sentences.js';
 
-/** Bytes on disk at each station of the way. */
-export function sizesSection(result: ForgeResult): SectionFacts | null {
+/** Bytes on disk at each station of the way. `scope` begins the ids where a page has several results. */
+export function sizesSection(result: ForgeResult, scope = ''): SectionFacts | null {
   if (result.model === null) return null;
   const rows = sizeRows(result);
   return {
-    id: 'sizes',
+    id: `${scope}sizes`,
     title: 'Sizes',
     lead: sizeSentence(result),
     body: figure(
       barChart(
         {
-          id: 'sizes-chart',
+          id: `${scope}sizes-chart`,
           title: 'Size at each station',
           description: rows.map((row) => `${row.label}: ${row.text}`).join('; '),
         },

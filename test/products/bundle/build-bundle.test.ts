@@ -20,13 +20,11 @@ import { verifyEngine } from '../../../src/engines/plan/verify-engine.js';
 import { thisProcess } from '../../../src/engines/store/claims/claim.js';
 import { TrtforgeError } from '../../../src/errors.js';
 import { NodeProtoSchema, OperatorSetIdProtoSchema } from '../../../src/formats/onnx/onnx_pb.js';
-import { buildBundle } from '../../../src/products/bundle/build-bundle.js';
-import type {
-  BundleContext,
-  BundleRequest,
-  Explaining,
-} from '../../../src/products/bundle/bundle-request.js';
+import { environmentOf } from '../../../src/products/bundle/build-report.js';
+import type { BundleContext, BundleRequest } from '../../../src/products/bundle/bundle-request.js';
+import { forgeBundle } from '../../../src/products/bundle/forge-bundle.js';
 import { bundleReportSchema } from '../../../src/products/bundle/report-schema.js';
+import { onDevice } from '../../../src/tensorrt/addon/chosen-gpu.js';
 import {
   changeMeta,
   changeModel,
@@ -34,6 +32,7 @@ import {
   scatterWeights,
   writeBundle,
 } from '../../support/bundle.js';
+import { twoGpus } from '../../support/gpus.js';
 import { sampleOutcome, samplePlan, sampleToolchain } from '../../support/sample-engine.js';
 import { fakeTrtexec } from '../../support/trtexec.js';
 
@@ -55,7 +54,7 @@ function run(
   more: Partial<BundleRequest> = {},
   context: BundleContext = {},
 ) {
-  return buildBundle(
+  return forgeBundle(
     {
       meta,
       outdir,
@@ -68,34 +67,86 @@ function run(
     { build: builder.build, environment: environment(), ...context },
   );
 }
-const statuses = (report: Awaited<ReturnType<typeof buildBundle>>) =>
+const statuses = (report: Awaited<ReturnType<typeof forgeBundle>>) =>
   Object.fromEntries(report.components.map(({ component, status }) => [component, status]));
 const written = () => JSON.parse(readFileSync(join(outdir, 'build_report.json'), 'utf8'));
 
 describe('a bundle', () => {
-  test('tells whoever knows issues what made each new engine, and has no issues of what lay there', async () => {
-    const built: unknown[] = [];
-    const explain: Explaining = async (work, options) => {
-      const result = await work(options.emit);
-      const target = options.built?.(result) ?? null;
-      if (target === null) return { result, issues: [] };
-      built.push([options.model, target.product, target.version]);
-      const issue = {
-        id: 'struck',
-        severity: 'warning',
-        cause: 'It is struck.',
-        remedy: 'Verify it.',
-      } as const;
-      return { result, issues: [issue, { ...issue, id: 'harmless', severity: 'note' }] };
+  test('holds each new engine against the issues of its version that no line shows, and none that lay there', async () => {
+    changeModel(join(folder, 'joint.onnx'), (model) => {
+      const graph = model.graph!;
+      const axis = (name: string, value: number) => ({
+        ...graph.initializer[0]!,
+        name,
+        dataType: 7,
+        dims: [],
+        externalData: [],
+        rawData: new Uint8Array(new BigInt64Array([BigInt(value)]).buffer),
+      });
+      graph.initializer.push(axis('first', 0), axis('second', 1));
+      for (const name of ['first', 'second'])
+        graph.node.push(
+          create(NodeProtoSchema, {
+            opType: 'CumSum',
+            name: `sum ${name}`,
+            input: [graph.output[0]!.name, name],
+            output: [`summed ${name}`],
+          }),
+        );
+    });
+    const build: PlanBuilder = async ({ planPath }) => {
+      const plan = samplePlan(0, 600_000);
+      plan.write('ftrt', 0, 'latin1');
+      plan.set([10, 9, 0, 34], 24);
+      writeFileSync(planPath, plan);
+      return { ...sampleOutcome(plan.length), libraryVersion: '10.9.0.34' };
     };
-    const first = await run(recordingBuilder(), {}, { explain });
-    const version = sampleToolchain.version;
-    expect(built).toEqual(first.components.map(({ onnx }) => [onnx, 'tensorrt-rtx', version]));
-    for (const { warnings } of first.components)
-      expect(warnings).toEqual(['It is struck. Verify it. (struck)']);
-    const again = await run(recordingBuilder(), {}, { explain });
-    expect(built).toHaveLength(3);
-    expect(again.components.flatMap(({ warnings }) => warnings)).toEqual([]);
+    const toolchain = {
+      ...sampleToolchain,
+      product: 'tensorrt' as const,
+      version: '10.9.0.34',
+      cudaMajor: 12,
+    };
+    const wishes = { toolchain, target: 'tensorrt:sm_90' };
+    const first = await run({ build }, wishes);
+    const warnings = Object.fromEntries(first.components.map((one) => [one.component, one.warnings]));
+    expect(warnings).toEqual({
+      encoder: [],
+      predictor: [],
+      joint: [expect.stringMatching(/\(cumsum-merged\)$/)],
+    });
+    const again = await run({ build }, wishes);
+    expect(statuses(again)).toEqual({ encoder: 'kept', predictor: 'kept', joint: 'kept' });
+    expect(again.components.flatMap((one) => one.warnings)).toEqual([]);
+  });
+
+  test('has the fields that the build tool of a speech exporter writes, and scripts read', async () => {
+    await run(recordingBuilder());
+    const report = written();
+    expect(report).toMatchObject({
+      outdir,
+      meta,
+      fp16: false,
+      timing_cache: null,
+      started_utc: expect.any(String),
+      finished_utc: expect.any(String),
+      total_sec: expect.any(Number),
+      env: { tensorrt_version: sampleToolchain.version, gpu: null, driver: null, cuda_version: null },
+    });
+    for (const name of ['encoder', 'predictor', 'joint'])
+      expect(report.components.find((one: { component: string }) => one.component === name)).toMatchObject({
+        onnx: join(folder, `${name}.onnx`),
+        engine: join(outdir, `${name}.engine`),
+        engine_bytes: 600_000,
+        engine_human: '585.94 KiB',
+        profile: { min: expect.any(Object), opt: expect.any(Object), max: expect.any(Object) },
+        profile_index: 0,
+        timings_sec: { build: expect.any(Number) },
+        logs: { build: join(outdir, 'build_logs', `${name}.log`) },
+        commands: { build: [] },
+        env: { tensorrt_version: sampleToolchain.version, gpu: null },
+        forge: { schema: 'trtforge.forge/1', build: { source: 'built' }, error: null },
+      });
   });
 
   test('tells the builder which model a converted one was made from', async () => {
@@ -123,16 +174,15 @@ describe('a bundle', () => {
       failure: null,
     });
     expect(report).not.toHaveProperty('error');
-    expect(report.steps.map(({ step, failed }) => [step, failed])).toEqual([
-      ['read', false],
-      ['prepare', false],
-      ...Array(3).fill(['build', false]),
-    ]);
-    expect(report.steps.slice(2).map(({ component }) => component)).toEqual([
-      'encoder',
-      'predictor',
-      'joint',
-    ]);
+    expect(report.phases.map(({ name, status }) => [name, status])).toEqual([['read', 'done']]);
+    for (const { forge } of report.components)
+      expect(forge?.phases.map(({ name, status }) => [name, status])).toEqual([
+        ['inspect', 'done'],
+        ['resolve', 'done'],
+        ['convert', 'skipped'],
+        ['build', 'done'],
+        ['smoke run', 'skipped'],
+      ]);
     expect(report.started_utc).toMatch(/^\d{8}_\d{6}$/);
     expect(statuses(report)).toEqual({ encoder: 'built', predictor: 'built', joint: 'built' });
     for (const {
@@ -160,6 +210,8 @@ describe('a bundle', () => {
       [
         'build_logs',
         'build_report.json',
+        'report.html',
+        'report.md',
         ...['encoder', 'joint', 'predictor'].flatMap((name) => [
           `${name}.engine`,
           `${name}.engine.passport.json`,
@@ -295,7 +347,7 @@ describe('a bundle for TensorRT', () => {
   });
 
   test('is built by trtexec in its own words: commands, raw logs and a timing cache in the folder', async () => {
-    const report = await buildBundle(
+    const report = await forgeBundle(
       {
         meta,
         outdir,
@@ -387,14 +439,14 @@ describe('a bundle that cannot be built', () => {
   test('because the meta file contradicts the models says every mismatch, and builds nothing', async () => {
     changeMeta(meta, { features: { n_mels: 80 }, joint_vocab_size: 99 });
     const builder = recordingBuilder();
-    const { failure, mismatches, steps } = await failed(run(builder));
+    const { failure, mismatches, phases } = await failed(run(builder));
     expect(failure?.code).toBe('TF_BUNDLE_MISMATCH');
     expect(mismatches.map(({ component, tensor }) => [component, tensor])).toEqual([
       ['encoder', 'audio_signal'],
       ['joint', 'joint_output'],
       ['joint', 'joint_output'],
     ]);
-    expect(steps).toMatchObject([{ step: 'read', failed: true }]);
+    expect([failure?.step, phases]).toMatchObject(['read', [{ name: 'read', status: 'failed' }]]);
     expect(failure?.message).toMatch(/80 mel bins[\s\S]*38 logits; the meta file says 99/);
     expect(builder.models).toEqual([]);
   });
@@ -504,6 +556,19 @@ describe('a bundle that cannot be built', () => {
     });
     const report = await failed(run(builder, { memoryBudget: 1 }, { signal: cancel.signal }));
     expect(report.exitCode).toBe(4);
-    expect(readdirSync(outdir).sort()).toEqual(['build_logs', 'build_report.json']);
+    expect(readdirSync(outdir).sort()).toEqual([
+      'build_logs',
+      'build_report.json',
+      'report.html',
+      'report.md',
+    ]);
+  });
+});
+
+test('the report of a bundle speaks of the GPU that was chosen', () => {
+  expect(environmentOf(onDevice(twoGpus, 1), undefined)).toMatchObject({
+    gpu: 'NVIDIA H200',
+    compute_capability: '9.0',
+    driver: '570.86',
   });
 });

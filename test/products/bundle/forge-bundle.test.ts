@@ -62,7 +62,7 @@ describe('a bundle through forge', () => {
     const report = await forge(build);
     expect([report.outcome, word()]).toEqual(['error', 'Stopped']);
     const page = written('report.html');
-    expect(page).toContain('It stopped in its step «build predictor».');
+    expect(page).toContain('It stopped in its step &quot;build predictor&quot;.');
     expect(page).toContain('LSTM_12 has no &lt;b&gt;tactic&lt;/b&gt;.');
     expect(page).toContain('encoder has its engine and is not built again');
     expect(written('report.md')).toContain('**What to do:**');

@@ -6,8 +6,8 @@ import { parseProfile } from '../../../src/engines/identity/profile.js';
 import { ignoreEvents } from '../../../src/events.js';
 import { buildModel, GraphBuilder } from '../../../src/formats/onnx/builder.js';
 import { writeModel } from '../../../src/formats/onnx/write.js';
-import { buildBundle } from '../../../src/products/bundle/build-bundle.js';
 import { readComponent } from '../../../src/products/bundle/component.js';
+import { forgeBundle } from '../../../src/products/bundle/forge-bundle.js';
 import { explainImpossibleProfile, impossibleLine } from '../../../src/products/bundle/impossible-profile.js';
 import { describeWith, found } from '../../support/needs.js';
 
@@ -89,7 +89,7 @@ describeWith('toolchain', 'a real build with an impossible profile', () => {
     const profilesFile = join(folder, 'profiles.yaml');
     writeFileSync(profilesFile, `components: { fixed: { symbols: { time: ${time} } } }`);
     const outdir = join(folder, time.replaceAll('/', '-'));
-    const report = await buildBundle({
+    const report = await forgeBundle({
       meta,
       outdir,
       profilesFile,

@@ -1,7 +1,7 @@
+import { join } from 'node:path';
 import { formatBytes, formatMs, formatShare, formatStatistic, plural } from '../../../base/text/quantity.js';
 import type { TextOutput } from '../../../cli/command.js';
 import type { ChainCheck } from '../chain-schema.js';
-import { bundlePage } from '../report/environment.js';
 import { agreementShare, bundleHeadline, statusWords } from '../report/sentences.js';
 import type { BundleReport, ComponentReport } from '../report-schema.js';
 
@@ -24,7 +24,7 @@ export function renderBundle(report: BundleReport, output: TextOutput): void {
     for (const each of more) line(`    ${each}`);
     line(`  ${dim('→')} ${report.failure.remedy} ${dim(report.failure.code)}`);
   }
-  if (report.report !== null) line(`report  ${bundlePage(report)}`);
+  if (report.report !== null) line(`report  ${join(report.outdir, 'report.html')}`);
 }
 
 function renderComponent(component: ComponentReport, { line, colors }: TextOutput): void {

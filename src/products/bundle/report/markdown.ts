@@ -1,12 +1,11 @@
 import { code, table, text } from '../../../base/text/markdown-text.js';
-import { formatBytes, formatCount, formatMs } from '../../../base/text/quantity.js';
-import { marks, phasesBlock, surroundingBlocks } from '../../../report/markdown.js';
+import { formatBytes, formatMs } from '../../../base/text/quantity.js';
+import { marks, modelBlocks, phasesBlock, surroundingBlocks } from '../../../report/markdown.js';
 import { precisionWord } from '../../../report/sentences.js';
 import type { ChainCheck } from '../chain-schema.js';
 import type { BundleReport, ComponentReport } from '../report-schema.js';
-import { bundlePhases } from './phases.js';
+import { buildTime } from './components.js';
 import {
-  bundleEnvironment,
   bundleName,
   bundleTitle,
   bundleVerdict,
@@ -15,10 +14,10 @@ import {
   differenceCells,
   driftText,
   isoTime,
-  modelBytes,
   shapeText,
   smokeSentence,
   statusWords,
+  timedPhases,
 } from './sentences.js';
 
 /** The report of a bundle as GitHub-flavoured Markdown, for the summary of a job or a pull request. */
@@ -32,10 +31,9 @@ export function renderBundleMarkdown(report: BundleReport): string {
     componentsBlock(report),
     ...report.checks.map(checkBlock),
     smokeBlock(report),
-    sizesBlock(report),
-    phasesBlock({ phases: [...bundlePhases(report)], totalMs: report.total_sec * 1000 }),
-    digestsBlock(report),
-    ...surroundingBlocks({ environment: bundleEnvironment(report), repeat: report.repeat }),
+    ...report.components.flatMap(componentBlocks),
+    phasesBlock(timedPhases(report)),
+    ...surroundingBlocks({ environment: report.environment, repeat: report.repeat }),
   ]
     .filter((block) => typeof block === 'string')
     .join('\n\n')
@@ -75,18 +73,15 @@ function componentsBlock(report: BundleReport): string | false {
     ...components.flatMap((one) => one.warnings.map((warning) => `${one.component}: ${warning}`)),
   ];
   return [
-    `## Components\n\n${text(componentsSentence({ ...report, gpu: report.env.gpu }))}`,
+    `## Components\n\n${text(componentsSentence(report))}`,
     table(
-      ['component', 'status', 'precision', 'engine', 'build', 'layers', 'profile'],
+      ['component', 'status', 'precision', 'engine', 'build', 'profile'],
       components.map((one) => [
         text(one.component),
         statusWords[one.status],
         text(precisionWord(one.precision)),
         one.engine_bytes === null ? '–' : formatBytes(one.engine_bytes),
-        one.status === 'built' && one.timings_sec.build !== null
-          ? formatMs(one.timings_sec.build * 1000)
-          : '–',
-        one.layers === null ? '–' : formatCount(one.layers),
+        buildTime(one),
         profileText(one),
       ]),
     ),
@@ -103,6 +98,15 @@ const profileText = ({ profile }: ComponentReport): string =>
         `${code(input)} ${(['min', 'opt', 'max'] as const).map((end) => shapeText(profile[end][input] ?? [])).join(' / ')}`,
     )
     .join('; ') || '–';
+
+/** What the report of a forged model has of it. */
+const componentBlocks = ({ component, forge }: ComponentReport): readonly string[] =>
+  forge === null
+    ? []
+    : [
+        `## Component: ${text(component)}`,
+        ...modelBlocks(forge, '###').filter((block) => typeof block === 'string'),
+      ];
 
 function checkBlock(check: ChainCheck): string {
   const { candidate, components, differences, reasons } = check;
@@ -150,32 +154,4 @@ function smokeBlock(report: BundleReport): string | false {
   ]
     .filter((part) => typeof part === 'string')
     .join('\n\n');
-}
-
-function sizesBlock({ components }: BundleReport): string | false {
-  const rows = components.flatMap((one) => {
-    const before = modelBytes(one);
-    return before === null
-      ? []
-      : [
-          [
-            text(one.component),
-            formatBytes(before),
-            one.engine_bytes === null ? '–' : formatBytes(one.engine_bytes),
-          ],
-        ];
-  });
-  return rows.length > 0 && `## Sizes\n\n${table(['component', 'ONNX', 'engine'], rows)}`;
-}
-
-function digestsBlock({ components }: BundleReport): string | false {
-  const rows = components.flatMap(({ component, identity, engine_sha256, passport }) =>
-    identity === null
-      ? []
-      : [[component, identity, engine_sha256, passport].map((said) => (said === null ? '–' : code(said)))],
-  );
-  return (
-    rows.length > 0 &&
-    `## Digests and passports\n\n${table(['component', 'identity', 'SHA-256 of the engine', 'passport'], rows)}`
-  );
 }

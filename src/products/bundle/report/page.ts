@@ -1,8 +1,9 @@
+import { relative } from 'node:path';
 import { formatBytes, formatMs } from '../../../base/text/quantity.js';
-import { explainedIssueSchema } from '../../../quality/explain/explained-issue.js';
 import { type Content, type Markup, markup } from '../../../report/markup.js';
 import { page } from '../../../report/page.js';
 import type { SectionFacts } from '../../../report/parts.js';
+import type { ForgeResult } from '../../../report/result.js';
 import { environmentSection, repeatSection } from '../../../report/section/environment.js';
 import { phasesSection } from '../../../report/section/phases.js';
 import {
@@ -14,27 +15,34 @@ import {
 } from '../../../report/section/verdict.js';
 import type { BundleReport } from '../report-schema.js';
 import { chainSections } from './chain.js';
-import { componentsSection, mismatchSection } from './components.js';
-import { bundleFiles, digestsSection } from './environment.js';
-import { bundlePhases } from './phases.js';
-import { bundleSizesSection, smokeSection } from './runs.js';
-import {
-  agreementShare,
-  bundleEnvironment,
-  bundleName,
-  bundleTitle,
-  bundleVerdict,
-  isoTime,
-} from './sentences.js';
+import { componentSection, componentsSection, mismatchSection, smokeSection } from './components.js';
+import { agreementShare, bundleName, bundleTitle, bundleVerdict, isoTime, timedPhases } from './sentences.js';
 
-const sections: readonly ((report: BundleReport) => readonly (SectionFacts | null)[])[] = [
-  (report) => [mismatchSection(report), componentsSection(report)],
-  chainSections,
-  (report) => [smokeSection(report), bundleSizesSection(report)],
-  (report) => [phasesSection({ phases: [...bundlePhases(report)], totalMs: report.total_sec * 1000 })],
-  (report) => [environmentSection({ environment: bundleEnvironment(report) }), digestsSection(report)],
-  (report) => [repeatSection({ repeat: report.repeat, files: bundleFiles(report), runRoot: report.outdir })],
+const sectionsOf = (report: BundleReport): readonly (SectionFacts | null)[] => [
+  mismatchSection(report),
+  componentsSection(report),
+  ...chainSections(report),
+  smokeSection(report),
+  ...report.components.map(componentSection),
+  phasesSection(timedPhases(report)),
+  environmentSection(report),
+  repeatSection({ repeat: report.repeat, files: filesOf(report), runRoot: report.outdir }),
 ];
+
+/** What the folder holds, by its path in there. */
+function filesOf({ outdir, report, timing_cache, components }: BundleReport): ForgeResult['files'] {
+  const all: readonly (readonly [string | null, string])[] = [
+    [report, 'the result that this page is made of'],
+    ...components.flatMap((one): readonly (readonly [string | null, string])[] => [
+      [one.engine_bytes === null ? null : one.engine, `the engine of the ${one.component}`],
+      [one.passport, 'its passport'],
+      [one.logs.build, 'the log of its build'],
+      [one.logs.smoke, 'the log of its smoke run'],
+    ]),
+    [timing_cache, "the builder's timing cache"],
+  ];
+  return all.flatMap(([path, what]) => (path === null ? [] : [{ path: relative(outdir, path), what }]));
+}
 
 /** The report of a bundle as one HTML file that needs no network and no script. The report itself is inside as JSON, under the id `result`. */
 export function renderBundleHtml(report: BundleReport): string {
@@ -42,7 +50,7 @@ export function renderBundleHtml(report: BundleReport): string {
     title: `${bundleName(report)}: ${bundleVerdict(report).word.toLowerCase()} · trtforge`,
     version: report.version,
     header: header(report),
-    sections: sections.flatMap((describe) => describe(report)).filter((facts) => facts !== null),
+    sections: sectionsOf(report).filter((facts) => facts !== null),
     dataBeside: ' and beside it as build_report.json',
     result: report,
   });
@@ -55,8 +63,7 @@ function header(report: BundleReport): Markup {
 
 function whatToDo({ failure, exitCode }: BundleReport): Content {
   if (failure === null) return null;
-  const issues = (failure.issues ?? []).flatMap((issue) => explainedIssueSchema.safeParse(issue).data ?? []);
-  return markup`<p class="remedy"><strong>What to do:</strong> ${failure.remedy} <code>${failure.code}</code>, exit ${exitCode}</p>${knownIssues(issues)}`;
+  return markup`<p class="remedy"><strong>What to do:</strong> ${failure.remedy} <code>${failure.code}</code>, exit ${exitCode}</p>${knownIssues(failure.issues ?? [])}`;
 }
 
 /** The last check is the nearest to what is deployed: the engines', where there was a GPU. */

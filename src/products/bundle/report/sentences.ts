@@ -1,14 +1,13 @@
-import { formatBytes, formatMs, formatShare, formatStatistic, plural } from '../../../base/text/quantity.js';
+import { formatMs, formatStatistic, plural } from '../../../base/text/quantity.js';
 import { ExitCode } from '../../../errors.js';
-import type { ForgeResult, Outcome } from '../../../report/result.js';
-import { precisionWord } from '../../../report/sentences.js';
+import type { Outcome } from '../../../report/result.js';
+import { precisionWord, type TimedPhases } from '../../../report/sentences.js';
 import type { ChainCheck, ChainDifference } from '../chain-schema.js';
 import type { BundleReport, ComponentReport } from '../report-schema.js';
-import { failedPhase } from './phases.js';
 
-/** What the report of a bundle says in words; page, Markdown and terminal use the same sentences. */
+/** The sentences of a bundle's report; page, Markdown and terminal use the same. */
 
-/** `failure` is what stopped the run; the word says so, because a bundle that was not built is neither good nor bad. */
+/** A run that stopped has a word of its own: a bundle that was not built is neither good nor bad. */
 export interface BundleVerdict {
   readonly outcome: Outcome;
   readonly word: string;
@@ -51,11 +50,11 @@ export function bundleHeadline(report: BundleReport): string {
 /** Where it stopped, why, and what there is all the same. Mismatches have a list of their own. */
 function stopReasons(report: BundleReport): readonly string[] {
   const { failure, mismatches, components } = report;
-  const where = failedPhase(report);
+  const where = [failure?.step, failure?.component].filter(Boolean).join(' ');
   const done = components.filter(({ engine_bytes }) => engine_bytes !== null);
   const message = failure?.message ?? '';
   return [
-    ...(where === undefined ? [] : [`It stopped in its step «${where.name}».`]),
+    ...(where === '' ? [] : [`It stopped in its step "${where}".`]),
     mismatches.length === 0 ? message : (message.split('\n')[0] ?? ''),
     ...(done.length === 0
       ? []
@@ -85,7 +84,8 @@ export function bundleTitle({ precision, target, env }: BundleReport): string {
 
 export const bundleName = ({ model_name, meta }: BundleReport): string => model_name ?? meta;
 
-export function componentsSentence({ components, builder, env, gpu }: ComponentsFacts): string {
+export function componentsSentence({ components, builder, env }: BundleReport): string {
+  if (components.length === 0) return 'The run stopped before it knew the components.';
   const count = (...statuses: readonly ComponentReport['status'][]) =>
     components.filter(({ status }) => statuses.includes(status)).length;
   const parts: readonly (readonly [number, string])[] = [
@@ -95,24 +95,20 @@ export function componentsSentence({ components, builder, env, gpu }: Components
     [count('failed'), 'failed'],
     [count('not-reached'), 'not reached'],
   ];
-  const said = parts.flatMap(([many, words]) => (many === 0 ? [] : [`${many} ${words}`])).join(', ');
+  const counts = parts.flatMap(([many, words]) => (many === 0 ? [] : [`${many} ${words}`])).join(', ');
   const by = builder === 'trtexec' ? 'trtexec' : "the library's builder";
-  const how = env.product === null ? '' : ` By ${by}, on ${gpu ?? 'a machine without a GPU'}.`;
-  return `${plural(components.length, 'component')}: ${said}.${how}`;
-}
-
-interface ComponentsFacts extends Pick<BundleReport, 'components' | 'builder' | 'env'> {
-  readonly gpu: string | null;
+  const how = env.product === null ? '' : ` By ${by}, on ${env.gpu ?? 'a machine without a GPU'}.`;
+  return `${plural(components.length, 'component')}: ${counts}.${how}`;
 }
 
 /** «The typed models decide as the models do: of 64 decisions 64 tokens and 64 durations agree; …» */
 export function checkSentence(check: ChainCheck): string {
   const { decisions, token_agreement, duration_agreement, equal_sequences, samples, drifts } = check;
-  const said =
+  const blanks =
     check.emitted_tokens === 0 && decisions > 0
-      ? ' Every decision is a blank, so the predictor was seen in its first state only.'
+      ? ' Every decision is a blank, so the predictor was run in its first state only.'
       : '';
-  return `Of ${plural(decisions, 'decision')} of the ${check.candidate}, ${token_agreement} tokens and ${duration_agreement} durations agree with the models in FP32; ${equal_sequences} of ${plural(samples, 'sequence')} ${equal_sequences === 1 ? 'is' : 'are'} equal${drifts === null ? '' : `; most drift comes from the ${drifts}`}.${said}`;
+  return `Of ${plural(decisions, 'decision')} of the ${check.candidate}, ${token_agreement} tokens and ${duration_agreement} durations agree with the models in FP32; ${equal_sequences} of ${plural(samples, 'sequence')} ${equal_sequences === 1 ? 'is' : 'are'} equal${drifts === null ? '' : `; most drift comes from the ${drifts}`}.${blanks}`;
 }
 
 export const agreementShare = (agreeing: number, { decisions }: ChainCheck): number =>
@@ -142,44 +138,12 @@ export function smokeSentence({ components, not_checked }: BundleReport): string
   return `${ran.length} of ${plural(components.length, 'component')} ran once at the opt shapes of the profile, ${which}.${rest}`;
 }
 
-export const modelBytes = ({ onnx_bytes, external_data }: ComponentReport): number | null =>
-  onnx_bytes === null ? null : onnx_bytes + (external_data?.bytes ?? 0);
-
-/** Over the components of which both sizes are known. */
-export function bundleSizeSentence({ components }: BundleReport): string {
-  const known = components.flatMap((component) => {
-    const before = modelBytes(component);
-    return before === null || component.engine_bytes === null
-      ? []
-      : [{ before, after: component.engine_bytes }];
-  });
-  const before = known.reduce((sum, one) => sum + one.before, 0);
-  const after = known.reduce((sum, one) => sum + one.after, 0);
-  if (before === 0) return 'No engine was made, so there is nothing to compare the models with.';
-  return `${formatBytes(before)} of ONNX became ${formatBytes(after)} of engines, ${formatShare(after / before)} of it.`;
-}
-
 /** `20260101_120000`, as the report has it, in ISO 8601. */
 export const isoTime = (stamp: string): string =>
   stamp.replace(/^(\d{4})(\d\d)(\d\d)_(\d\d)(\d\d)(\d\d)$/, '$1-$2-$3T$4:$5:$6Z');
 
 export const shapeText = (shape: readonly number[]): string =>
   shape.length === 0 ? 'scalar' : shape.join('×');
-
-/** The machine and the versions, by readable names. */
-export function bundleEnvironment({ env, version, device }: BundleReport): ForgeResult['environment'] {
-  const rows: readonly (readonly [string, string | null])[] = [
-    ['trtforge', version],
-    ['toolchain', env.product === null ? null : `${env.product} ${env.tensorrt_version ?? ''}`.trim()],
-    ['found by', env.toolchain],
-    ['GPU', env.gpu === null ? 'none' : `${env.gpu}${device === 0 ? '' : `, number ${device}`}`],
-    ['compute capability', env.compute_capability],
-    ['driver', env.driver],
-    ['CUDA of the driver', env.cuda_version],
-    ['platform', env.platform],
-  ];
-  return rows.flatMap(([name, text]) => (text === null ? [] : [{ name, text }]));
-}
 
 /** A decision that differs, as far as every table of them goes: where, what, both choices, and the reference's margin. */
 export const differenceCells = (one: ChainDifference): readonly string[] => [
@@ -190,3 +154,21 @@ export const differenceCells = (one: ChainDifference): readonly string[] => [
   String(one.candidate),
   formatStatistic(one.reference_margin),
 ];
+
+/** Every phase of the run, those of components by their names, on one clock; one that did not run stands where it would have. */
+export function timedPhases({ phases, components, total_sec }: BundleReport): TimedPhases {
+  const totalMs = total_sec * 1000;
+  const lists = components.flatMap(({ component, status, forge }) =>
+    status === 'earlier' || forge === null
+      ? []
+      : [forge.phases.map((phase) => ({ ...phase, name: `${component}: ${phase.name}` }))],
+  );
+  const placed = [phases, ...lists].flatMap((list) => {
+    let at = 0;
+    return list.map((phase) => {
+      at = phase.startMs ?? (phase.status === 'not-reached' ? totalMs : at);
+      return { phase, at };
+    });
+  });
+  return { phases: placed.sort((a, b) => a.at - b.at).map(({ phase }) => phase), totalMs };
+}

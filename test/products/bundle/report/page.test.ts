@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { renderBundleMarkdown as markdown } from '../../../../src/products/bundle/report/markdown.js';
 import { renderBundleHtml as html } from '../../../../src/products/bundle/report/page.js';
-import { bundleHeadline } from '../../../../src/products/bundle/report/sentences.js';
+import { bundleHeadline, timedPhases } from '../../../../src/products/bundle/report/sentences.js';
 import { bundleReportSchema } from '../../../../src/products/bundle/report-schema.js';
 import { failedBundle, sampleBundle, sampleCheck, sampleComponent, stoppedBundle } from './sample.js';
 
@@ -29,30 +29,32 @@ describe('the page of a bundle', () => {
       'Components',
       'Chained check: engines',
       'Smoke runs, and what was not done',
-      'Sizes',
+      'Component: encoder',
+      'Component: predictor',
+      'Component: joint',
       'The run',
       'Environment',
-      'Digests and passports',
       'Repeat it',
     ]);
     const [, island] = /<script type="application\/json" id="result">(.*)<\/script>/.exec(page)!;
     expect(JSON.parse(island!)).toEqual(sampleBundle());
-    expect(part(page, 'components')).toMatch(
-      /encoder built FP16 23\.8 MiB 12\.5 s 412 used again 858\.3 MiB/,
-    );
-    expect(part(page, 'components')).toContain('audio_signal 1×128×16 1×128×64 1×128×256');
-    expect(part(page, 'sizes')).toContain('140.8 MiB of ONNX became 71.5 MiB of engines, 50.8 % of it.');
-    expect(part(page, 'digests')).toMatch(
-      /identity (ab){32} .*passport engines\/encoder\.engine\.passport\.json/,
-    );
+    expect(part(page, 'components')).toMatch(/encoder built FP16 23\.8 MiB 12\.5 s/);
+    const encoder = part(page, 'component-1');
+    expect(encoder).toContain('audio_signal 1×128×16 1×128×64 1×128×256');
+    expect(encoder).toMatch(/its SHA-256 (ef){32} external data 3 files, 45\.8 MiB/);
+    expect(encoder).toMatch(/The engine Built now .* Precision .* Sizes .* The model resnet50 has/);
+    const ids = [...page.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id);
+    expect(ids.filter((id, at) => ids.indexOf(id) !== at)).toEqual([]);
     expect(part(page, 'repeat')).toContain('trtforge bundle forge out/model_meta.json --outdir engines');
-    expect(part(page, 'environment')).toMatch(/GPU NVIDIA H200 compute capability 9\.0 driver 570\.86/);
+    expect(part(page, 'environment')).toMatch(/GPU NVIDIA H200 \(sm_90\) driver 570\.86/);
   });
 
-  test('draws conversions within the builds that needed them', () => {
+  test('draws the phases of every component on the clock of the bundle', () => {
     const run = part(html(sampleBundle()), 'phases');
-    expect(run).toMatch(/9 phases in 43\.0 s/);
-    expect(run).toMatch(/build encoder: from 2\.00 s to 15\.0 s convert encoder 2\.80 s/);
+    expect(run).toMatch(/17 phases in 43\.0 s/);
+    expect(run).toMatch(/encoder: convert: from 2\.00 s to 4\.80 s encoder: build 10\.2 s/);
+    const phases = timedPhases(sampleBundle()).phases.map(({ name }) => name);
+    expect([phases[0], phases.at(-1)]).toEqual(['read', 'chained check']);
   });
 
   test('of one that decides otherwise lists each difference with its margin, and which component moves', () => {
@@ -71,7 +73,7 @@ describe('the page of a bundle', () => {
     const page = html(stoppedBundle());
     const banner = /<div class="verdict fail".*?<\/div><\/div>/s.exec(page)![0].replace(/<[^>]+>/g, ' ');
     expect(banner).toContain('The bundle was not built: predictor failed (28.0 s).');
-    expect(banner).toContain('It stopped in its step «build predictor».');
+    expect(banner).toContain('It stopped in its step &quot;build predictor&quot;.');
     expect(banner).toContain('Node LSTM_12 has no implementation.');
     expect(banner).toContain('encoder has its engine and is not built again');
     const forced = { ...stoppedBundle(), repeat: 'trtforge bundle forge m.json --force-rebuild' };
@@ -86,7 +88,7 @@ describe('the page of a bundle', () => {
       /no-implementation +No tactic implements the node\. Give the builder more workspace\./,
     );
     expect(part(page, 'phases')).toMatch(
-      /build predictor failed .*build joint not reached – the run stopped before it/,
+      /predictor: build failed .*joint: build not reached – the run stopped in predictor: build/,
     );
     expect(titles(page)).not.toContain('Chained check: engines');
   });
@@ -141,7 +143,7 @@ describe('the page of a bundle', () => {
         components: [],
         checks: [],
         warnings: [],
-        steps: [{ step: 'read', component: null, start_sec: 0, sec: 0.1, failed: true }],
+        phases: [{ ...sampleBundle().phases[0]!, status: 'failed' }],
       }),
     );
     expect(titles(page).slice(0, 1)).toEqual(['Contradictions']);
@@ -196,7 +198,7 @@ describe('names from the meta file, the models and the builder', () => {
         components: [{ component: evil, token_changes: 0, duration_changes: 0, max_abs: 1, relative_rms: 1 }],
       }),
     ],
-    steps: [{ step: 'build', component: evil, start_sec: 0, sec: 1, failed: true }],
+    phases: [{ ...sampleBundle().phases[0]!, name: evil, status: 'failed', detail: evil }],
     failure: { component: evil, step: 'build', code: evil, message: evil, remedy: evil },
     outcome: 'error',
     exitCode: 3,
@@ -227,7 +229,8 @@ describe('the Markdown of a bundle', () => {
   test('has the components, the chained check and the commands', () => {
     const said = markdown(failedBundle());
     expect(said).toMatch(/^# parakeet: ❌ Fail\n\nFP16 · tensorrt 10\.6\.0\.26 · sm\\_90 · trtforge 0\.1\.0/);
-    expect(said).toContain('| encoder | built | FP16 | 23.8 MiB | 12.5 s | 412 | `audio_signal` 1×128×16 /');
+    expect(said).toContain('| encoder | built | FP16 | 23.8 MiB | 12.5 s | `audio_signal` 1×128×16 /');
+    expect(said).toContain('## Component: encoder\n\n### Precision\n\n');
     expect(said).toContain('| joint | 0.031 | 1 | 0 |');
     expect(said).toContain('| 0 | 9 | token | 3 | 31 | 0.4 | **wrong** |');
     expect(said).toContain('trtforge bundle forge out/model_meta.json');

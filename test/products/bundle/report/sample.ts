@@ -1,5 +1,7 @@
 import type { ChainCheck } from '../../../../src/products/bundle/chain-schema.js';
 import type { BundleReport, ComponentReport } from '../../../../src/products/bundle/report-schema.js';
+import type { ForgeResult, ReportPhase } from '../../../../src/report/result.js';
+import { sampleResult } from '../../../report/sample.js';
 
 const env: BundleReport['env'] = {
   tensorrt_version: '10.6.0.26',
@@ -11,6 +13,32 @@ const env: BundleReport['env'] = {
   toolchain: 'TENSORRT_HOME',
   platform: 'linux x64',
 };
+
+const done = (name: string, startMs: number, ms: number): ReportPhase => ({
+  name,
+  status: 'done',
+  startMs,
+  ms,
+  detail: '',
+  steps: [],
+});
+
+/** The run of forge over one component, in the order of the bundle. */
+const forged = (place: number): ForgeResult =>
+  sampleResult({
+    verification: null,
+    report: null,
+    files: [],
+    phases: [
+      done('inspect', 300 + 500 * place, 100),
+      done('resolve', 400 + 500 * place, 400),
+      done('convert', 2000 + 13000 * place, 2800),
+      done('build', 4800 + 13000 * place, 10200),
+      done('smoke run', 41000 + 100 * place, 100),
+    ],
+  });
+
+const names = ['encoder', 'predictor', 'joint'];
 
 export function sampleComponent(component: string, more: Partial<ComponentReport> = {}): ComponentReport {
   return {
@@ -58,6 +86,7 @@ export function sampleComponent(component: string, more: Partial<ComponentReport
     },
     warnings: [],
     failure: null,
+    forge: forged(Math.max(0, names.indexOf(component))),
     ...more,
   };
 }
@@ -100,19 +129,6 @@ export function sampleCheck(more: Partial<ChainCheck> = {}): ChainCheck {
 
 /** A bundle that was built and decoded with its engines: every part of the page is filled. Tests change what they are about. */
 export function sampleBundle(more: Partial<BundleReport> = {}): BundleReport {
-  const names = ['encoder', 'predictor', 'joint'];
-  const step = (
-    name: BundleReport['steps'][number]['step'],
-    component: string | null,
-    start: number,
-    sec: number,
-  ) => ({
-    step: name,
-    component,
-    start_sec: start,
-    sec,
-    failed: false,
-  });
   return {
     schema: 'trtforge.bundle/1',
     version: '0.1.0',
@@ -135,18 +151,13 @@ export function sampleBundle(more: Partial<BundleReport> = {}): BundleReport {
     started_utc: '20261121_014601',
     finished_utc: '20261121_014644',
     total_sec: 43,
-    steps: [
-      step('read', null, 0.1, 0.2),
-      step('prepare', null, 0.3, 1.7),
-      ...names.flatMap((name, index) => [
-        step('build', name, 2 + 13 * index, 13),
-        step('convert', name, 2.1 + 13 * index, 2.8),
-      ]),
-      ...names.map((name, index) => step('smoke run', name, 41 + 0.1 * index, 0.1)),
-      step('chained check', null, 41.5, 1.5),
-    ],
+    phases: [done('read', 100, 200), done('chained check', 41500, 1500)],
     repeat: 'trtforge bundle forge out/model_meta.json --outdir engines --precision fp16',
     env,
+    environment: [
+      { name: 'GPU', text: 'NVIDIA H200 (sm_90)' },
+      { name: 'driver', text: '570.86' },
+    ],
     components: names.map((name) => sampleComponent(name)),
     checks: [sampleCheck()],
     not_checked: [],
@@ -220,7 +231,7 @@ export function stoppedBundle(): BundleReport {
     issues: [
       {
         id: 'no-implementation',
-        severity: 'error',
+        severity: 'error' as const,
         cause: 'No tactic implements the node.',
         remedy: 'Give the builder more workspace.',
         versions: 'all',
@@ -242,7 +253,17 @@ export function stoppedBundle(): BundleReport {
     smoke: null,
     timings_sec: { build: null, smoke: null, convert: null },
   } as const;
-  const { steps } = sampleBundle();
+  const ran = (place: number, until: number, more: readonly ReportPhase[]): ForgeResult => {
+    const result = forged(place);
+    return { ...result, phases: [...result.phases.slice(0, until), ...more] };
+  };
+  const unreached = (name: string): ReportPhase => ({
+    ...done(name, 0, 0),
+    status: 'not-reached',
+    startMs: null,
+    ms: null,
+    detail: 'the run stopped in predictor: build',
+  });
   return sampleBundle({
     outcome: 'error',
     exitCode: 3,
@@ -250,14 +271,23 @@ export function stoppedBundle(): BundleReport {
     failure,
     checks: [],
     total_sec: 28,
-    steps: steps
-      .filter(({ step, component }) => (component === null ? step !== 'chained check' : step !== 'smoke run'))
-      .filter(({ component }) => component !== 'joint')
-      .map((one) => ({ ...one, failed: one.component === 'predictor' })),
+    phases: [done('read', 100, 200)],
     components: [
-      sampleComponent('encoder', { smoke: null }),
-      sampleComponent('predictor', { ...nothing, status: 'failed', failure }),
-      sampleComponent('joint', { ...nothing, status: 'not-reached' }),
+      sampleComponent('encoder', { smoke: null, forge: ran(0, 4, [unreached('smoke run')]) }),
+      sampleComponent('predictor', {
+        ...nothing,
+        status: 'failed',
+        failure,
+        forge: {
+          ...ran(1, 3, [{ ...done('build', 17800, 10200), status: 'failed', detail: failure.message }]),
+          build: null,
+        },
+      }),
+      sampleComponent('joint', {
+        ...nothing,
+        status: 'not-reached',
+        forge: { ...ran(2, 2, [unreached('build')]), build: null, conversion: null },
+      }),
     ],
   });
 }
