@@ -80,7 +80,7 @@ export const formerly: readonly FormerSpelling[] = [
 export function when(
   command: string,
   flag: string,
-  now: (args: TypedArgs) => readonly string[],
+  now: (args: TypedArgs) => readonly string[] | undefined,
 ): FormerSpelling['now'] {
   return ([first, ...rest]) => {
     const args = new TypedArgs(rest);

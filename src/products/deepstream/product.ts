@@ -46,11 +46,10 @@ export const deepstream: Product = {
     },
     {
       was: 'inspect --format deepstream',
-      now: when('inspect', '--format', (args) => [
-        'deepstream',
-        'summary',
-        ...args.without('--format', true).list,
-      ]),
+      now: when('inspect', '--format', (args) => {
+        if (args.value('--format') !== 'deepstream') return undefined;
+        return ['deepstream', 'summary', ...args.without('--format', true).list];
+      }),
     },
   ],
 };
