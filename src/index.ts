@@ -86,7 +86,7 @@ export type { EngineLayers } from './engines/layers/schema.js';
 export type { RunContext } from './engines/run/run-file.js';
 export type { RunRequest } from './engines/run/run-request.js';
 export type { RunResult } from './engines/run/run-result.js';
-export type { BackEnd, OpenedSession, OpenOptions } from './engines/runtime/back-end.js';
+export type { BackEnd, OpenContext, OpenedSession, OpenOptions } from './engines/runtime/back-end.js';
 export type { Binding, RunOptions, Session } from './engines/runtime/session.js';
 export type {
   EngineContext,
