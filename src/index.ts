@@ -12,18 +12,86 @@
  * stop it. Every failure is a `TrtforgeError` with a stable code and a remedy. Results are plain data with a `schema` field.
  */
 
+import { didYouMean } from './base/text/nearest-word.js';
+import type { BuildOptions } from './engines/store/build-or-load.js';
+import { TrtforgeError } from './errors.js';
+import type { ForgeOptions } from './forge/options.js';
+
 export { type ErrorCode, ExitCode, TrtforgeError } from './errors.js';
 
 /** A function whose module is loaded when it is called. */
 type Lazy<F> = F extends (...args: infer A) => infer R ? (...args: A) => Promise<Awaited<R>> : never;
 
-const lazy = <F extends (...args: never[]) => unknown>(load: () => Promise<F>): Lazy<F> =>
-  (async (...args: Parameters<F>) => (await load())(...args)) as Lazy<F>;
+/** With `options`, the first argument may have these fields only. */
+const lazy = <F extends (...args: never[]) => unknown>(
+  load: () => Promise<F>,
+  options?: Readonly<Record<string, true>>,
+): Lazy<F> =>
+  (async (...args: Parameters<F>) => {
+    if (options !== undefined) assertKnownOptions(args[0], options);
+    return (await load())(...args);
+  }) as Lazy<F>;
+
+/** Throws TF_USAGE for a field that is no option: a program in JavaScript would not see that a misspelt one has no effect. */
+function assertKnownOptions(passed: unknown, options: Readonly<Record<string, true>>): void {
+  const names = Object.keys(options);
+  const unknown = Object.keys(passed ?? {}).find((name) => !Object.hasOwn(options, name));
+  if (unknown === undefined) return;
+  throw new TrtforgeError('TF_USAGE', `"${unknown}" is not an option.${didYouMean(unknown, names)}`, {
+    remedy: `Options are ${names.join(', ')}.`,
+  });
+}
+
+const sharedOptions = {
+  model: true,
+  target: true,
+  toolchain: true,
+  precision: true,
+  conversion: true,
+  weaklyTyped: true,
+  profiles: true,
+  batch: true,
+  settings: true,
+  plugins: true,
+  modelName: true,
+  modelVersion: true,
+  extension: true,
+  device: true,
+  timingCache: true,
+  builder: true,
+  verbose: true,
+  forceRebuild: true,
+  store: true,
+  layers: true,
+  remote: true,
+  maxBytes: true,
+  requireSignature: true,
+  trustKeys: true,
+  signKey: true,
+} as const;
+
+const buildOptions: Readonly<Record<keyof BuildOptions, true>> = {
+  ...sharedOptions,
+  converted: true,
+  output: true,
+};
+
+const forgeOptions: Readonly<Record<keyof ForgeOptions, true>> = {
+  ...sharedOptions,
+  runRoot: true,
+  skip: true,
+  verify: true,
+  allowHostCode: true,
+  weightBudget: true,
+};
 
 /** From an ONNX file to a named, checked engine and its report, in a run root. */
-export const forge = lazy(async () => (await import('./forge/forge.js')).forge);
+export const forge = lazy(async () => (await import('./forge/forge.js')).forge, forgeOptions);
 /** Builds an engine, or finds it in the store. */
-export const buildOrLoad = lazy(async () => (await import('./engines/store/build-or-load.js')).buildOrLoad);
+export const buildOrLoad = lazy(
+  async () => (await import('./engines/store/build-or-load.js')).buildOrLoad,
+  buildOptions,
+);
 /** What is in an ONNX model: bindings, operators, weights, findings. */
 export const inspectModel = lazy(async () => (await import('./formats/onnx/inspect.js')).inspectModel);
 /** FP32 ONNX to a strongly typed FP16 or BF16 file. */
@@ -96,7 +164,7 @@ export type {
   PreparedCall,
 } from './engines/runtime/tensorrt/engine-interface.js';
 export type { EngineLoadOptions } from './engines/runtime/tensorrt/engine-options.js';
-export type { BuildOrLoadContext, BuildOrLoadWishes } from './engines/store/build-or-load.js';
+export type { BuildOptions, BuildOrLoadContext } from './engines/store/build-or-load.js';
 export type { ObtainedEngine } from './engines/store/obtain-engine.js';
 export type { EventListener, LogSeverity, WorkEvent } from './events.js';
 export type { ForgeContext, ForgeOptions } from './forge/options.js';

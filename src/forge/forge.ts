@@ -92,7 +92,7 @@ async function forgeModel(options: ForgeOptions, context: ForgeContext): Promise
   }
 }
 
-/** A run that failed and left the engine alone takes no report of a good run away, and none is worth writing of a wish that could not begin. */
+/** A run that failed and left the engine alone takes no report of a good run away, and none is worth writing of a request that could not begin. */
 function describesTheRoot({ root }: Run, { error, found }: PhasesOutcome<Forged>, begun: boolean): boolean {
   if (error === null || found.obtained !== undefined) return true;
   return (begun || error.exitCode !== ExitCode.badInput) && !hasFinishedReport(root);

@@ -1,6 +1,6 @@
 import type { PlanBuilder } from '../engines/builder/build-engine.js';
 import type { EngineLoadOptions } from '../engines/runtime/tensorrt/engine-options.js';
-import type { BuildOrLoadWishes } from '../engines/store/build-or-load.js';
+import type { BuildOptions } from '../engines/store/build-or-load.js';
 import type { EventListener } from '../events.js';
 import type { VerifyRequest } from '../quality/verify/tolerance.js';
 import type { Machine } from './environment.js';
@@ -9,20 +9,20 @@ import type { Machine } from './environment.js';
 export const skippablePhases = ['build', 'verify', 'bench'] as const;
 export type SkippablePhase = (typeof skippablePhases)[number];
 
-export type ComparisonWishes = Pick<
+export type ComparisonOptions = Pick<
   VerifyRequest,
   'seed' | 'samples' | 'shapes' | 'ranges' | 'files' | 'atol' | 'rtol' | 'threads'
 >;
 
 /** What a user wants forged; all but the model has a default. */
 export interface ForgeOptions
-  extends Omit<BuildOrLoadWishes, 'output' | 'converted'>,
+  extends Omit<BuildOptions, 'output' | 'converted'>,
     Pick<EngineLoadOptions, 'allowHostCode' | 'weightBudget'> {
   /** The folder the run writes (default: `runs/<model>-<precision>`). */
   readonly runRoot?: string | undefined;
   readonly skip?: readonly SkippablePhase[] | undefined;
   /** How the typed model is compared with the original. */
-  readonly verify?: ComparisonWishes | undefined;
+  readonly verify?: ComparisonOptions | undefined;
 }
 
 export interface ForgeContext {

@@ -1,5 +1,5 @@
 import { plural } from '../base/text/quantity.js';
-import { prepareBuild } from '../engines/builder/prepare.js';
+import { resolveBuild } from '../engines/builder/prepare.js';
 import { identityDigest } from '../engines/identity/identity.js';
 import { targetText } from '../engines/identity/target.js';
 import { requireStreaming } from '../engines/runtime/tensorrt/weight-budget.js';
@@ -13,7 +13,7 @@ export const resolvePhase = ({ options, environment, visible }: Run): ForgePhase
   skip: () => (options.skip?.includes('build') ? 'no engine was asked for' : null),
   run: async (_, { emit, signal }) => {
     refuseAbsentGpu(visible, options.device, 'Building and running an engine needs an NVIDIA GPU');
-    const prepared = await prepareBuild(options, { emit, signal, environment });
+    const prepared = await resolveBuild(options, { emit, signal, environment });
     const { recipe, target } = prepared.identity;
     requireStreaming(options.model, recipe.flags, options.weightBudget);
     const identity = identityDigest(prepared.identity).slice(0, 12);

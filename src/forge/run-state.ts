@@ -1,4 +1,4 @@
-import type { PreparedBuild } from '../engines/builder/prepare.js';
+import type { ResolvedBuild } from '../engines/builder/prepare.js';
 import type { ObtainedEngine } from '../engines/store/obtain-engine.js';
 import type { ModelFacts } from '../formats/onnx/model-facts.js';
 import type { ConversionResult } from '../formats/precision/conversion.js';
@@ -19,7 +19,7 @@ export interface ForgedEngine extends Omit<ObtainedEngine, 'source'> {
 export interface Forged {
   readonly inspection: ModelFacts;
   /** Everything the engine depends on, decided. */
-  readonly prepared: PreparedBuild;
+  readonly prepared: ResolvedBuild;
   readonly conversion: ConversionResult;
   readonly obtained: ForgedEngine;
   readonly verification: VerifyResult;

@@ -1,5 +1,5 @@
 import { plural } from '../base/text/quantity.js';
-import type { PreparedBuild } from '../engines/builder/prepare.js';
+import type { ResolvedBuild } from '../engines/builder/prepare.js';
 import { verifyModel } from '../quality/verify/verify.js';
 import { writeJson } from './run-root.js';
 import type { Forged, ForgePhase, Run } from './run-state.js';
@@ -33,7 +33,7 @@ export const verifyPhase = ({ options, root }: Run): ForgePhase => ({
 });
 
 /** What the engine is built for: the first profile's optimum, and scalars where the model declares no shape. Inputs that are shape tensors keep the values drawn for them. */
-export function builtShapes(prepared: PreparedBuild | undefined): ReadonlyMap<string, readonly number[]> {
+export function builtShapes(prepared: ResolvedBuild | undefined): ReadonlyMap<string, readonly number[]> {
   const scalars = prepared?.content.inputs.filter(({ shape }) => shape === null) ?? [];
   const ranges = Object.entries(prepared?.identity.recipe.profiles[0] ?? {});
   return new Map<string, readonly number[]>([

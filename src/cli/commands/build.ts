@@ -10,7 +10,7 @@ import { explaining } from '../../quality/explain/failure.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { text } from '../option.js';
 import { builderOption, buildOptions, buildRequest } from '../options/build.js';
-import { storeOptions, storeWishes } from '../options/store.js';
+import { storeOptions, storeOptionsOf } from '../options/store.js';
 import { limited, timeoutOption } from '../options/timeout.js';
 import { renderIssues } from './issue-text.js';
 import { missLines } from './miss-text.js';
@@ -45,7 +45,7 @@ export const command = defineCommand({
           {
             ...buildRequest(model, options),
             extension: extensionOf(output),
-            ...storeWishes(options),
+            ...storeOptionsOf(options),
             output,
             builder: options.builder,
             verbose: context.verbose ?? false,

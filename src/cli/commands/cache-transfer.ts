@@ -14,8 +14,11 @@ export const importCommand = defineCommand({
   options: { cacheDir, ...trustOptions },
   run: async (sources, options, { environment, emit, signal }) => {
     const { importEngines } = await import('../../engines/store/import-engines.js');
-    const wishes = { requireSignature: options.requireSignature || undefined, trustKeys: options.trustKey };
-    const trust = openTrust(wishes, environment);
+    const requested = {
+      requireSignature: options.requireSignature || undefined,
+      trustKeys: options.trustKey,
+    };
+    const trust = openTrust(requested, environment);
     const store = openLocalStore(options.cacheDir, environment, trust);
     return importEngines(store, sources, { trust, environment, emit, signal });
   },

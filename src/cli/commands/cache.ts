@@ -16,7 +16,7 @@ import { TrtforgeError } from '../../errors.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { confirm, confirmOptions } from '../confirm.js';
 import { buildOptions, buildRequest } from '../options/build.js';
-import { maxSize, storeOptions, storeWishes, trustOptions } from '../options/store.js';
+import { maxSize, storeOptions, storeOptionsOf, trustOptions } from '../options/store.js';
 import { placeOptions, withPlace } from './cache-store.js';
 import { missLines } from './miss-text.js';
 
@@ -40,13 +40,13 @@ export const why = defineCommand({
   options: { ...buildOptions, ...storeOptions },
   run: async ([model = ''], options, { emit, signal, environment }): Promise<CacheWhy> => {
     // What only one of these commands needs is loaded by that one: ls is to answer at once.
-    const [{ prepareBuild }, { whyCache }] = await Promise.all([
+    const [{ resolveBuild }, { whyCache }] = await Promise.all([
       import('../../engines/builder/prepare.js'),
       import('../../engines/store/cache-why.js'),
     ]);
-    const { close, ...stores } = await openStores(storeWishes(options), environment);
+    const { close, ...stores } = await openStores(storeOptionsOf(options), environment);
     try {
-      const prepared = await prepareBuild(buildRequest(model, options), { emit, signal, environment });
+      const prepared = await resolveBuild(buildRequest(model, options), { emit, signal, environment });
       return await whyCache(stores, prepared.identity, prepared.model, signal);
     } finally {
       close();
@@ -65,8 +65,11 @@ export const verify = defineCommand({
   options: { ...placeOptions, ...trustOptions },
   run: async (_inputs, options, { environment, emit, signal }) => {
     const { verifyCache } = await import('../../engines/store/cache-verify.js');
-    const wishes = { requireSignature: options.requireSignature || undefined, trustKeys: options.trustKey };
-    const trust = openTrust(wishes, environment);
+    const requested = {
+      requireSignature: options.requireSignature || undefined,
+      trustKeys: options.trustKey,
+    };
+    const trust = openTrust(requested, environment);
     return withPlace(options, environment, trust, (store) => verifyCache(store, { trust, emit, signal }));
   },
   render: (result: CacheVerification, { line, colors }) => {

@@ -6,7 +6,7 @@ import { isEngineFile, stripForeignHeader } from '../../engines/plan/header.js';
 import { TrtforgeError } from '../../errors.js';
 import { type CommandContext, defineCommand } from '../command.js';
 import { type OptionValues, option, text } from '../option.js';
-import { engineOptions, engineWishes } from '../options/engine.js';
+import { engineOptions, engineOptionsOf } from '../options/engine.js';
 import { integer } from '../values.js';
 import { renderPlan } from './inspect-text.js';
 import { renderDiff, renderLayers } from './layers-text.js';
@@ -127,7 +127,7 @@ async function layersOf(
   }
   if (!isEngineFile(file)) throw wrongKind(`${file} is not an engine: it has no layers of TensorRT.`);
   if (from !== undefined) return layersOfFile(from, file);
-  return layersOfEngine(file, { ...context, device: options.device, ...engineWishes(options) });
+  return layersOfEngine(file, { ...context, device: options.device, ...engineOptionsOf(options) });
 }
 
 const wrongKind = (message: string) => new TrtforgeError('TF_USAGE', message);

@@ -12,9 +12,9 @@ import {
 import { defineCommand, type TextOutput } from '../command.js';
 import { type OptionValues, option, text } from '../option.js';
 import { builderOption, buildOptions, buildRequest } from '../options/build.js';
-import { comparisonOptions, comparisonWishes } from '../options/comparison.js';
+import { comparisonOptions, comparisonOptionsOf } from '../options/comparison.js';
 import { loadOptions } from '../options/engine.js';
-import { storeOptions, storeWishes } from '../options/store.js';
+import { storeOptions, storeOptionsOf } from '../options/store.js';
 import { limited, timeoutOption } from '../options/timeout.js';
 import { splitAtCommas } from '../values.js';
 
@@ -43,11 +43,11 @@ export const forgeOptions = {
 /** The options as the forge room takes them. Throws TF_USAGE for options that contradict each other. */
 export const forgeRequest = (model: string, options: OptionValues<typeof forgeOptions>): ForgeOptions => ({
   ...buildRequest(model, options),
-  ...storeWishes(options),
+  ...storeOptionsOf(options),
   builder: options.builder,
   runRoot: options.runRoot,
   skip: options.skip.flat(),
-  verify: comparisonWishes(options),
+  verify: comparisonOptionsOf(options),
   allowHostCode: options.allowHostCode,
   weightBudget: options.weightBudget,
 });

@@ -7,7 +7,7 @@ import { TrtforgeError } from '../../errors.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { option, text } from '../option.js';
 import { placeOptions, seedOption } from '../options/comparison.js';
-import { cudaGraphOption, engineOptions, engineWishes } from '../options/engine.js';
+import { cudaGraphOption, engineOptions, engineOptionsOf } from '../options/engine.js';
 import { integer, parseNamedFile, parseShapes, parseValueRange } from '../values.js';
 
 export const command = defineCommand({
@@ -90,7 +90,7 @@ export const command = defineCommand({
         iterations: options.iterations,
         profile: options.profile,
         device: options.device,
-        ...engineWishes(options),
+        ...engineOptionsOf(options),
         provider: options.provider,
         threads: options.threads,
       },

@@ -9,8 +9,8 @@ import { verifyModel } from '../../quality/verify/verify.js';
 import { formatMeasure } from '../../report/sentences.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { choice, option, text } from '../option.js';
-import { comparisonOptions, comparisonWishes, placeOptions } from '../options/comparison.js';
-import { cudaGraphOption, engineOptions, engineWishes } from '../options/engine.js';
+import { comparisonOptions, comparisonOptionsOf, placeOptions } from '../options/comparison.js';
+import { cudaGraphOption, engineOptions, engineOptionsOf } from '../options/engine.js';
 import { parseShapes } from '../values.js';
 
 export const command = defineCommand({
@@ -64,10 +64,10 @@ export const command = defineCommand({
             candidate,
             reference: against,
             shapes: new Map(options.shapes.flat().map(({ name, dims }) => [name, dims])),
-            ...comparisonWishes(options),
+            ...comparisonOptionsOf(options),
             ...(precision === undefined ? {} : { precision }),
             device: options.device,
-            ...engineWishes(options),
+            ...engineOptionsOf(options),
           },
           { emit, signal },
         ),

@@ -3,7 +3,7 @@ import {
   type AgainstRequest,
   type BenchRequest,
   defaultMode,
-  type ShapeWish,
+  type ShapeRequest,
 } from '../../quality/bench/request.js';
 import type { ModeRequest } from '../../tensorrt/trtexec/request.js';
 import { flag, type OptionValues, option } from '../option.js';
@@ -201,7 +201,7 @@ export function benchRequest(engine: string, options: BenchOptionValues): BenchR
     plugins: options.plugin,
     allowHostCode: options.allowHostCode,
     weightBudget: options.weightBudget,
-    shapes: shapeWish(options),
+    shapes: shapeRequest(options),
     inputs: { seed: options.seed, ranges: options.valRange, files: options.inputs },
     mode: {
       transfers: !options.noDataTransfers,
@@ -219,7 +219,7 @@ export function benchRequest(engine: string, options: BenchOptionValues): BenchR
   };
 }
 
-function shapeWish({ batch, shapes }: Pick<BenchOptionValues, 'batch' | 'shapes'>): ShapeWish {
+function shapeRequest({ batch, shapes }: Pick<BenchOptionValues, 'batch' | 'shapes'>): ShapeRequest {
   if (batch !== undefined && shapes.length > 0) {
     throw new TrtforgeError('TF_USAGE', '--batch and --shapes contradict each other.', {
       remedy: 'Pass --batch for the open first axis, or --shapes for every input.',
@@ -244,7 +244,7 @@ export function modelBenchRequest(
     ...(provider === undefined ? {} : { provider }),
     plugins: [],
     allowHostCode: false,
-    shapes: shapeWish(options),
+    shapes: shapeRequest(options),
     inputs: { seed: options.seed, ranges: options.valRange, files: options.inputs },
     mode: {
       ...defaultMode,

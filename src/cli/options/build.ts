@@ -1,5 +1,5 @@
 import { builderNames } from '../../engines/builder/plan-builders.js';
-import type { BuildWishes } from '../../engines/builder/prepare.js';
+import type { RecipeOptions } from '../../engines/builder/prepare.js';
 import { builderConfigKeys, parseBuilderConfig } from '../../engines/identity/builder-config.js';
 import { type BatchRange, type ProfileRequest, parseProfile } from '../../engines/identity/profile.js';
 import type { ProfileRange } from '../../engines/identity/recipe.js';
@@ -127,7 +127,7 @@ export const builderOption = {
 };
 
 /** The options as the builder takes them. Throws TF_USAGE for options that contradict each other. */
-export function buildRequest(model: string, options: BuildOptionValues): BuildWishes {
+export function buildRequest(model: string, options: BuildOptionValues): RecipeOptions {
   const [modelName, modelVersion] = options.name === undefined ? [] : nameAndVersion(options.name);
   return {
     model,
@@ -142,7 +142,7 @@ export function buildRequest(model: string, options: BuildOptionValues): BuildWi
 /** The same without a model and its profiles. */
 export function recipeRequest(
   options: OptionValues<typeof recipeOptions>,
-): Omit<BuildWishes, 'model' | 'profiles' | 'batch'> {
+): Omit<RecipeOptions, 'model' | 'profiles' | 'batch'> {
   if (options.precision === 'as-is') assertNothingConverted(options);
   const settings = parseBuilderConfig(options.builderConfig);
   const { workspace } = options;

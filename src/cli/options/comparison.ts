@@ -82,7 +82,7 @@ export const comparisonOptions = {
 type ComparisonOptionValues = OptionValues<typeof comparisonOptions>;
 
 /** The options as the verify room takes them. */
-export function comparisonWishes(
+export function comparisonOptionsOf(
   options: ComparisonOptionValues,
 ): Pick<VerifyRequest, 'ranges' | 'files' | 'atol' | 'rtol' | 'threads'> &
   Required<Pick<VerifyRequest, 'seed' | 'samples'>> {

@@ -56,19 +56,10 @@ export type EngineOptionValues = OptionValues<typeof engineOptions> & {
 };
 
 /** The options as every room takes them that opens an engine. */
-export const engineWishes = (options: EngineOptionValues): EngineLoadOptions => ({
+export const engineOptionsOf = (options: EngineOptionValues): EngineLoadOptions => ({
   toolchain: options.toolchain,
   plugins: options.plugin,
   allowHostCode: options.allowHostCode,
   weightBudget: options.weightBudget,
   cudaGraph: options.cudaGraph,
-});
-
-/** The same of `loadOptions`. */
-export const loadWishes = ({
-  allowHostCode,
-  weightBudget,
-}: OptionValues<typeof loadOptions>): Pick<EngineLoadOptions, 'allowHostCode' | 'weightBudget'> => ({
-  allowHostCode,
-  weightBudget,
 });

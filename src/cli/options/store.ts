@@ -1,5 +1,5 @@
-import type { BuildOrLoadWishes } from '../../engines/store/build-or-load.js';
-import type { StoreWishes } from '../../engines/store/open-stores.js';
+import type { BuildOptions } from '../../engines/store/build-or-load.js';
+import type { StoreOptions } from '../../engines/store/open-stores.js';
 import { TrtforgeError } from '../../errors.js';
 import { flag, type OptionValues, option, text } from '../option.js';
 import { parseSize } from '../values.js';
@@ -92,9 +92,9 @@ export const storeOptions = {
 type StoreOptionValues = OptionValues<typeof storeOptions>;
 
 /** The options as the store takes them. Throws TF_USAGE for options that contradict each other. */
-export function storeWishes(
+export function storeOptionsOf(
   options: StoreOptionValues,
-): StoreWishes & Pick<BuildOrLoadWishes, 'forceRebuild' | 'timingCache'> {
+): StoreOptions & Pick<BuildOptions, 'forceRebuild' | 'timingCache'> {
   if (options.noCache && options.forceRebuild) {
     throw new TrtforgeError('TF_USAGE', '--no-cache and --force-rebuild contradict each other.', {
       remedy:

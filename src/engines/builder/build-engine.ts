@@ -14,12 +14,12 @@ import { type IdentityDocument, identityDigest } from '../identity/identity.js';
 import { type MachineFacts, machineFacts, onlyGpu } from '../identity/machine.js';
 import type { Passport } from '../identity/passport-file.js';
 import { checkPlanHeader } from '../plan/verify-engine.js';
-import { type BuildOptions, buildPlan } from './build-plan.js';
+import { buildPlan, type PlanBuildContext } from './build-plan.js';
 import type { BuildOutcome, BuildRequest } from './build-request.js';
 import { timingCachePath } from './timing-cache.js';
 
 /** Builds plans; the default is the library through the addon, in a child process. */
-export type PlanBuilder = (request: BuildRequest, options: BuildOptions) => Promise<BuildOutcome>;
+export type PlanBuilder = (request: BuildRequest, options: PlanBuildContext) => Promise<BuildOutcome>;
 
 /** A build with everything decided. */
 export interface EngineRequest {
@@ -47,7 +47,7 @@ export interface EnginePlaces {
   readonly modelPath: string;
 }
 
-export interface EngineBuildOptions extends BuildOptions {
+export interface EngineBuildOptions extends PlanBuildContext {
   readonly build?: PlanBuilder | undefined;
 }
 

@@ -6,7 +6,7 @@ import { builderEnvironment } from '../../tensorrt/toolchain/process-environment
 import type { BuildChildRequest, BuildOutcome, BuildRequest } from './build-request.js';
 import { builderSettings } from './builder-settings.js';
 
-export interface BuildOptions {
+export interface PlanBuildContext {
   readonly emit: EventListener;
   readonly signal?: AbortSignal;
   /** How long a cancelled build may take to stop by itself before its process is killed. */
@@ -22,7 +22,7 @@ export interface BuildOptions {
  * Errors: TF_OPTION_UNSUPPORTED, TF_TARGET_UNSUPPORTED, TF_PROFILE_INVALID, TF_MODEL_REJECTED, TF_BUILDER_UNAVAILABLE, TF_BUILD_FAILED,
  * TF_LIBRARY_LOAD_FAILED, TF_LIBRARY_UNSUPPORTED, TF_FILE_NOT_FOUND, TF_WRITE_FAILED, TF_GPU_MEMORY, TF_CANCELLED, TF_CHILD_DIED.
  */
-export async function buildPlan(request: BuildRequest, options: BuildOptions): Promise<BuildOutcome> {
+export async function buildPlan(request: BuildRequest, options: PlanBuildContext): Promise<BuildOutcome> {
   builderSettings(request.recipe, request.toolchain);
   checkTarget(request);
   openFile(request.modelPath).close();

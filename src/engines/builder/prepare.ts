@@ -39,7 +39,7 @@ import { parseTarget, resolveTarget, type Target, type TargetRequest } from '../
 import type { EngineRequest } from './build-engine.js';
 
 /** What a user wants built; all but the model has a default. */
-export interface BuildWishes {
+export interface RecipeOptions {
   /** Path of an ONNX model. */
   readonly model: string;
   /** `tensorrt-rtx:sm_89,sm_120` or the like; default: TensorRT where this machine has it and a GPU, else tensorrt-rtx. */
@@ -84,7 +84,7 @@ export interface PrepareContext {
 }
 
 /** A request with everything decided, and what is known of its model. */
-export interface PreparedBuild extends EngineRequest {
+export interface ResolvedBuild extends EngineRequest {
   readonly toolchain: FoundToolchain;
   readonly content: ModelContent;
 }
@@ -94,15 +94,18 @@ export interface PreparedBuild extends EngineRequest {
  * Builds nothing. Errors: those of `openModel`, TF_TOOLCHAIN_NOT_FOUND, TF_TARGET_UNSUPPORTED, TF_TARGET_UNAVAILABLE, TF_GPU_UNAVAILABLE (TensorRT, and
  * the GPU that was chosen is not there), TF_PROFILE_…, TF_USAGE.
  */
-export async function prepareBuild(wishes: BuildWishes, context: PrepareContext): Promise<PreparedBuild> {
+export async function resolveBuild(
+  requested: RecipeOptions,
+  context: PrepareContext,
+): Promise<ResolvedBuild> {
   const { environment = process.env } = context;
   const folder = cacheFolder(environment);
-  checkDevice(wishes.device);
-  const { request, toolchain } = await chooseTarget(wishes, environment);
-  if (request.product === 'tensorrt' && wishes.device !== undefined)
-    chosenGpu(visibleGpus(), wishes.device, 'Building with TensorRT needs an NVIDIA GPU');
-  const content = await readModelContent(wishes.model, { ...context, cacheFolder: folder });
-  const recipe = resolveRecipe(wishes, content, toolchain);
+  checkDevice(requested.device);
+  const { request, toolchain } = await chooseTarget(requested, environment);
+  if (request.product === 'tensorrt' && requested.device !== undefined)
+    chosenGpu(visibleGpus(), requested.device, 'Building with TensorRT needs an NVIDIA GPU');
+  const content = await readModelContent(requested.model, { ...context, cacheFolder: folder });
+  const recipe = resolveRecipe(requested, content, toolchain);
   for (const { name } of content.inputs.filter(({ shape }) => shape === null))
     context.emit({
       type: 'log',
@@ -114,24 +117,24 @@ export async function prepareBuild(wishes: BuildWishes, context: PrepareContext)
     platform: process.platform,
     arch: process.arch,
     gpuComputeCapability:
-      request.product === 'tensorrt' ? machineFacts(wishes.device).gpuComputeCapability : null,
+      request.product === 'tensorrt' ? machineFacts(requested.device).gpuComputeCapability : null,
   });
   assertFormatBuilds(recipe, target);
   return {
-    modelPath: wishes.model,
+    modelPath: requested.model,
     model: {
-      name: wishes.modelName ?? basename(wishes.model).replace(/\.onnx$/i, ''),
-      version: wishes.modelVersion ?? null,
+      name: requested.modelName ?? basename(requested.model).replace(/\.onnx$/i, ''),
+      version: requested.modelVersion ?? null,
       bytes: content.bytes,
     },
     identity: { schema: 'trtforge.identity/1', model: content.digest, recipe, target },
     toolchain,
-    pluginPaths: wishes.plugins ?? [],
-    extension: wishes.extension ?? 'engine',
-    calibration: wishes.conversion?.calibration,
-    device: wishes.device,
-    converted: wishes.converted,
-    timingCache: wishes.timingCache === undefined ? 'auto' : wishes.timingCache,
+    pluginPaths: requested.plugins ?? [],
+    extension: requested.extension ?? 'engine',
+    calibration: requested.conversion?.calibration,
+    device: requested.device,
+    converted: requested.converted,
+    timingCache: requested.timingCache === undefined ? 'auto' : requested.timingCache,
     cacheFolder: folder,
     content,
   };
@@ -149,7 +152,7 @@ function assertFormatBuilds({ precision, conversion }: Recipe, { computeCapabili
 }
 
 async function chooseTarget(
-  { target, toolchain, device }: BuildWishes,
+  { target, toolchain, device }: RecipeOptions,
   environment: NodeJS.ProcessEnv,
 ): Promise<{ readonly request: TargetRequest; readonly toolchain: FoundToolchain }> {
   const asked = typeof target === 'string' ? parseTarget(target) : target;
@@ -172,30 +175,30 @@ function usualProduct(
   return hasTensorrt && (device > 0 || visibleGpus().gpus.length > 0) ? 'tensorrt' : 'tensorrt-rtx';
 }
 
-function resolveRecipe(wishes: BuildWishes, content: ModelContent, toolchain: FoundToolchain): Recipe {
-  const precision = wishes.precision ?? 'as-is';
-  const settings = checkedRecipe({ ...defaultRecipe, ...wishes.settings, precision });
+function resolveRecipe(requested: RecipeOptions, content: ModelContent, toolchain: FoundToolchain): Recipe {
+  const precision = requested.precision ?? 'as-is';
+  const settings = checkedRecipe({ ...defaultRecipe, ...requested.settings, precision });
   // TensorRT 8.6 has no strongly typed networks: there the precision is a permission to the builder, and the graph stays as it is.
   const stronglyTyped =
-    wishes.weaklyTyped !== true && !(toolchain.product === 'tensorrt' && majorOf(toolchain.version) <= 8);
+    requested.weaklyTyped !== true && !(toolchain.product === 'tensorrt' && majorOf(toolchain.version) <= 8);
   return {
     ...settings,
     conversion:
-      precision === 'as-is' || !stronglyTyped ? null : conversionRecipe(precision, wishes.conversion),
+      precision === 'as-is' || !stronglyTyped ? null : conversionRecipe(precision, requested.conversion),
     stronglyTyped,
     profiles: [
-      ...resolveProfiles(content.inputs, requestedProfiles(wishes, content), () =>
-        suggestFor(wishes.model, content),
+      ...resolveProfiles(content.inputs, requestedProfiles(requested, content), () =>
+        suggestFor(requested.model, content),
       ),
     ],
     flags: [...new Set(settings.flags)].sort(),
     tacticSources: settings.tacticSources === null ? null : [...new Set(settings.tacticSources)].sort(),
     previewFeatures: [...new Set(settings.previewFeatures)].sort(),
-    pluginDigests: (wishes.plugins ?? []).map(digestFile).sort(),
+    pluginDigests: (requested.plugins ?? []).map(digestFile).sort(),
   };
 }
 
-function requestedProfiles({ batch, profiles = [] }: BuildWishes, { inputs }: ModelContent) {
+function requestedProfiles({ batch, profiles = [] }: RecipeOptions, { inputs }: ModelContent) {
   if (batch === undefined) return profiles.map(asProfile);
   if (profiles.length === 0) return [batchProfile(inputs, batch)];
   throw new TrtforgeError('TF_USAGE', 'Profiles and a batch are passed together.', {

@@ -14,7 +14,7 @@ import { requireUnderstood } from '../../tensorrt/trtexec/misreading.js';
 import { runTrtexec, type TrtexecRun } from '../../tensorrt/trtexec/run.js';
 import { requireSuccess } from '../../tensorrt/trtexec/verdict.js';
 import { planHeaderOf } from '../plan/header.js';
-import type { BuildOptions } from './build-plan.js';
+import type { PlanBuildContext } from './build-plan.js';
 import type { BuildOutcome, BuildRequest } from './build-request.js';
 import { networkValues } from './network-values.js';
 import { trtexecOf } from './trtexec-program.js';
@@ -31,7 +31,7 @@ const PRINTED_PRECISION = 1e-5;
  */
 export async function buildWithTrtexec(
   request: BuildRequest,
-  options: BuildOptions,
+  options: PlanBuildContext,
   logFolder: string,
 ): Promise<BuildOutcome> {
   const { toolchain, modelPath, givenModel = modelPath, planPath } = request;

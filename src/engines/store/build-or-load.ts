@@ -2,11 +2,11 @@ import { protectingInputs } from '../../base/files/user-files.js';
 import { type EventListener, ignoreEvents } from '../../events.js';
 import type { PlanBuilder } from '../builder/build-engine.js';
 import { type BuilderName, planBuilder } from '../builder/plan-builders.js';
-import { type BuildWishes, prepareBuild } from '../builder/prepare.js';
+import { type RecipeOptions, resolveBuild } from '../builder/prepare.js';
 import { type ObtainedEngine, obtainEngine } from './obtain-engine.js';
-import { openStores, type StoreWishes } from './open-stores.js';
+import { openStores, type StoreOptions } from './open-stores.js';
 
-export interface BuildOrLoadWishes extends BuildWishes, StoreWishes {
+export interface BuildOptions extends RecipeOptions, StoreOptions {
   /** Who builds what the stores do not have (default: native). */
   readonly builder?: BuilderName | undefined;
   /** Whether a build tells the library's verbose lines too: tens of thousands on a large model. */
@@ -21,7 +21,7 @@ export interface BuildOrLoadContext {
   readonly emit?: EventListener;
   readonly signal?: AbortSignal;
   readonly environment?: NodeJS.ProcessEnv;
-  /** Who builds plans; default: the builder of `wishes`. */
+  /** Who builds plans; default: the builder of `requested`. */
   readonly build?: PlanBuilder;
 }
 
@@ -32,33 +32,33 @@ export interface BuildOrLoadContext {
  * ```ts
  * const { engine, source, passport } = await buildOrLoad({ model: 'resnet50.onnx', precision: 'fp16', target: 'tensorrt-rtx:sm_89' });
  * ```
- * Errors: those of `openStores`, `prepareBuild` and `obtainEngine`.
+ * Errors: those of `openStores`, `resolveBuild` and `obtainEngine`.
  */
 export async function buildOrLoad(
-  wishes: BuildOrLoadWishes,
+  requested: BuildOptions,
   context: BuildOrLoadContext = {},
 ): Promise<ObtainedEngine> {
-  const { model, plugins = [], trustKeys = [], signKey } = wishes;
-  return protectingInputs([model, ...plugins, ...trustKeys, signKey], () => obtain(wishes, context));
+  const { model, plugins = [], trustKeys = [], signKey } = requested;
+  return protectingInputs([model, ...plugins, ...trustKeys, signKey], () => obtain(requested, context));
 }
 
-async function obtain(wishes: BuildOrLoadWishes, context: BuildOrLoadContext): Promise<ObtainedEngine> {
+async function obtain(requested: BuildOptions, context: BuildOrLoadContext): Promise<ObtainedEngine> {
   const { environment = process.env, emit = ignoreEvents, ...rest } = context;
-  const { close, ...stores } = await openStores(wishes, environment);
+  const { close, ...stores } = await openStores(requested, environment);
   try {
-    const prepared = await prepareBuild(wishes, { emit, environment, signal: rest.signal });
+    const prepared = await resolveBuild(requested, { emit, environment, signal: rest.signal });
     return await obtainEngine(
       {
         ...prepared,
         ...stores,
-        forceRebuild: wishes.forceRebuild ?? false,
-        output: wishes.output ?? null,
+        forceRebuild: requested.forceRebuild ?? false,
+        output: requested.output ?? null,
       },
       {
         emit,
         env: environment,
-        verbose: wishes.verbose ?? false,
-        build: planBuilder(wishes.builder ?? 'native'),
+        verbose: requested.verbose ?? false,
+        build: planBuilder(requested.builder ?? 'native'),
         ...rest,
       },
     );

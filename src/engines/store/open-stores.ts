@@ -6,13 +6,13 @@ import { TrtforgeError } from '../../errors.js';
 import { LocalStore, storeFolder } from './local.js';
 import { remoteAddress } from './remote/address.js';
 import type { RemoteStore } from './remote/remote-store.js';
-import { noTrust, openTrust, splitPaths, type Trust, type TrustWishes } from './trust.js';
+import { noTrust, openTrust, splitPaths, type Trust, type TrustOptions } from './trust.js';
 
 /** Goes up when a passport is checked another way. */
 const MEMO = 'engines-sound-2';
 
 /** Which stores are asked, in which order, and what is believed of what they have. */
-export interface StoreWishes extends TrustWishes {
+export interface StoreOptions extends TrustOptions {
   /** The store's folder (default: `$TENSORRT_CACHE_DIR` or `~/.cache/trtforge/engines`), or false for none. */
   readonly store?: string | false | undefined;
   /** Folders of more stores that are asked after it and never written (default: `TRTFORGE_CACHE_FROM`, several by «:»). */
@@ -35,22 +35,24 @@ export interface EngineStores {
   readonly maxBytes: number | null;
 }
 
-/** Opens what was wished for; the caller closes it. Throws TF_REMOTE_ADDRESS_INVALID, TF_SIZE_INVALID, TF_USAGE, TF_KEY_INVALID, TF_FILE_NOT_FOUND. */
+/** Opens what was requested; the caller closes it. Throws TF_REMOTE_ADDRESS_INVALID, TF_SIZE_INVALID, TF_USAGE, TF_KEY_INVALID, TF_FILE_NOT_FOUND. */
 export async function openStores(
-  wishes: StoreWishes,
+  requested: StoreOptions,
   environment: NodeJS.ProcessEnv = process.env,
 ): Promise<EngineStores & { close(): void }> {
-  const trust = openTrust(wishes, environment);
-  const isOff = wishes.store === false;
-  const folders = wishes.layers?.length ? wishes.layers : splitPaths(environment.TRTFORGE_CACHE_FROM ?? '');
+  const trust = openTrust(requested, environment);
+  const isOff = requested.store === false;
+  const folders = requested.layers?.length
+    ? requested.layers
+    : splitPaths(environment.TRTFORGE_CACHE_FROM ?? '');
   const limit = environment.TENSORRT_CACHE_MAX_SIZE;
-  const remote = await openRemoteStore(isOff ? false : wishes.remote, environment, trust);
+  const remote = await openRemoteStore(isOff ? false : requested.remote, environment, trust);
   return {
-    store: wishes.store === false ? null : openLocalStore(wishes.store, environment, trust),
+    store: requested.store === false ? null : openLocalStore(requested.store, environment, trust),
     layers: isOff ? [] : folders.map((folder) => openLocalStore(folder, environment, trust)),
     remote,
     trust,
-    maxBytes: wishes.maxBytes ?? (limit ? parseSize(limit) : null),
+    maxBytes: requested.maxBytes ?? (limit ? parseSize(limit) : null),
     close: () => remote?.close(),
   };
 }

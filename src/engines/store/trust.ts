@@ -18,7 +18,7 @@ export interface Trust {
 
 export const noTrust: Trust = { required: false, keys: new Map(), signingKey: null };
 
-export interface TrustWishes {
+export interface TrustOptions {
   /** Refuse engines that no trusted key signed (default: off). */
   readonly requireSignature?: boolean | undefined;
   /** Paths of Ed25519 public keys in PEM form (default: `TRTFORGE_TRUSTED_KEYS`, several by «:»). */
@@ -28,17 +28,17 @@ export interface TrustWishes {
 }
 
 /** Reads the keys. Throws TF_USAGE when signatures are required and no key is given, TF_FILE_NOT_FOUND, TF_KEY_INVALID. */
-export function openTrust(wishes: TrustWishes, environment: NodeJS.ProcessEnv): Trust {
+export function openTrust(requested: TrustOptions, environment: NodeJS.ProcessEnv): Trust {
   const { TRTFORGE_TRUSTED_KEYS, TRTFORGE_SIGNING_KEY, TRTFORGE_REQUIRE_SIGNATURE } = environment;
-  const listed = wishes.trustKeys?.length ? wishes.trustKeys : splitPaths(TRTFORGE_TRUSTED_KEYS ?? '');
-  const path = wishes.signKey || TRTFORGE_SIGNING_KEY || null;
+  const listed = requested.trustKeys?.length ? requested.trustKeys : splitPaths(TRTFORGE_TRUSTED_KEYS ?? '');
+  const path = requested.signKey || TRTFORGE_SIGNING_KEY || null;
   const signingKey = path === null ? null : readPrivateKey(path);
   const keys = new Map(readTrustedKeys(listed));
   if (signingKey !== null) {
     const own = createPublicKey(signingKey);
     keys.set(keyIdOf(own), own);
   }
-  const required = wishes.requireSignature ?? /^(1|true|yes|on)$/i.test(TRTFORGE_REQUIRE_SIGNATURE ?? '');
+  const required = requested.requireSignature ?? /^(1|true|yes|on)$/i.test(TRTFORGE_REQUIRE_SIGNATURE ?? '');
   if (required && keys.size === 0) {
     throw new TrtforgeError('TF_USAGE', 'Signatures are required, but no key is trusted.', {
       remedy:

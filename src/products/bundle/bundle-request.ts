@@ -1,15 +1,15 @@
 import type { PlanBuilder } from '../../engines/builder/build-engine.js';
 import type { BuilderName } from '../../engines/builder/plan-builders.js';
-import type { BuildWishes } from '../../engines/builder/prepare.js';
+import type { RecipeOptions } from '../../engines/builder/prepare.js';
 import type { EngineLoadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
-import type { StoreWishes } from '../../engines/store/open-stores.js';
+import type { StoreOptions } from '../../engines/store/open-stores.js';
 import type { EventListener } from '../../events.js';
-import type { ProfileWishes } from './component-profile.js';
+import type { ProfileOptions } from './component-profile.js';
 
 /** What a user wants built of a bundle; all but the meta file and the folder has a default. */
 export interface BundleRequest
-  extends Omit<BuildWishes, 'model' | 'profiles' | 'modelName' | 'extension' | 'converted' | 'timingCache'>,
-    StoreWishes,
+  extends Omit<RecipeOptions, 'model' | 'profiles' | 'modelName' | 'extension' | 'converted' | 'timingCache'>,
+    StoreOptions,
     Pick<EngineLoadOptions, 'allowHostCode' | 'weightBudget'> {
   /** Who builds (default: native). */
   readonly builder?: BuilderName | undefined;
@@ -26,7 +26,7 @@ export interface BundleRequest
   /** Names of the components to build; default all. */
   readonly only?: readonly string[] | undefined;
   /** Ranges by flag. */
-  readonly ranges?: Omit<ProfileWishes, 'file'> | undefined;
+  readonly ranges?: Omit<ProfileOptions, 'file'> | undefined;
   /** A YAML file of ranges and components. */
   readonly profilesFile?: string | undefined;
   /** Link every file of the models into one folder first; both builders read models where they are, so it is off by default. */

@@ -2,7 +2,7 @@ import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeFolder } from '../../base/files/folders.js';
 import { writeFailed } from '../../base/files/publish.js';
-import type { PreparedBuild } from '../../engines/builder/prepare.js';
+import type { ResolvedBuild } from '../../engines/builder/prepare.js';
 import { createPending, sweepPending } from '../../engines/store/pending.js';
 import { TrtforgeError } from '../../errors.js';
 import { lookAtMachine } from '../../forge/environment.js';
@@ -71,7 +71,7 @@ export class BundleRun {
   }
 
   /** The toolchain of the builds, once it is chosen. */
-  get toolchain(): PreparedBuild['toolchain'] | undefined {
+  get toolchain(): ResolvedBuild['toolchain'] | undefined {
     return this.components.find(({ target }) => target !== undefined)?.target?.prepared.toolchain;
   }
 

@@ -1,5 +1,5 @@
 import type { PlanBuilder } from '../../engines/builder/build-engine.js';
-import type { PreparedBuild } from '../../engines/builder/prepare.js';
+import type { ResolvedBuild } from '../../engines/builder/prepare.js';
 import type { ProfileRequest } from '../../engines/identity/profile.js';
 import { TrtforgeError } from '../../errors.js';
 import { formatNamed } from '../../formats/precision/formats/index.js';
@@ -11,7 +11,7 @@ import { explainImpossibleProfile, impossibleLine } from './impossible-profile.j
 export interface PreparedComponent {
   readonly component: Component;
   readonly profile: ProfileRequest;
-  readonly prepared: PreparedBuild;
+  readonly prepared: ResolvedBuild;
   readonly enginePath: string;
 }
 
@@ -73,7 +73,7 @@ function assertNotSmall(
 }
 
 /** Bytes of the weights in the precision that the builder gets; an upper bound, since some stay FP32. */
-export const typedWeightBytes = ({ identity, content }: PreparedBuild): number => {
+export const typedWeightBytes = ({ identity, content }: ResolvedBuild): number => {
   const { dtype } = formatNamed(identity.recipe.precision) ?? { dtype: 'float32' };
   return (content.weightBytes * dtypes[dtype].bits) / dtypes.float32.bits;
 };

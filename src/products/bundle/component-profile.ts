@@ -8,15 +8,15 @@ import type { BundleMeta } from './meta.js';
 import type { ProfilesFile, SizeRange } from './profiles-file.js';
 
 /** What a user may say of one range: any of its ends. */
-export type RangeWish = { readonly [End in keyof SizeRange]?: number | undefined };
+export type RangeRequest = { readonly [End in keyof SizeRange]?: number | undefined };
 
 /** Ranges by component and by what an axis runs along; `batch` is one for the whole bundle. */
-export interface ProfileWishes {
-  readonly batch?: RangeWish | undefined;
-  readonly encoderTime?: RangeWish | undefined;
-  readonly predictorTokens?: RangeWish | undefined;
-  readonly jointTime?: RangeWish | undefined;
-  readonly jointTokens?: RangeWish | undefined;
+export interface ProfileOptions {
+  readonly batch?: RangeRequest | undefined;
+  readonly encoderTime?: RangeRequest | undefined;
+  readonly predictorTokens?: RangeRequest | undefined;
+  readonly jointTime?: RangeRequest | undefined;
+  readonly jointTokens?: RangeRequest | undefined;
   readonly file?: ProfilesFile | undefined;
 }
 
@@ -25,10 +25,10 @@ const ONE: SizeRange = { min: 1, opt: 1, max: 1 };
 const TIME: SizeRange = { min: 16, opt: 64, max: 256 };
 const TOKENS: SizeRange = { min: 1, opt: 1, max: 8 };
 
-type Wish = keyof Omit<ProfileWishes, 'file'>;
+type RangeName = keyof Omit<ProfileOptions, 'file'>;
 
-/** By component and role: the range when nobody says otherwise, and the wish that overrules it. */
-const usual: Readonly<Record<string, Partial<Record<AxisRole, readonly [SizeRange, Wish]>>>> = {
+/** By component and role: the range when nobody says otherwise, and the option that overrules it. */
+const usual: Readonly<Record<string, Partial<Record<AxisRole, readonly [SizeRange, RangeName]>>>> = {
   encoder: { batch: [ONE, 'batch'], time: [TIME, 'encoderTime'] },
   predictor: { batch: [ONE, 'batch'], tokens: [TOKENS, 'predictorTokens'] },
   joint: { batch: [ONE, 'batch'], time: [TIME, 'jointTime'], tokens: [TOKENS, 'jointTokens'] },
@@ -53,10 +53,10 @@ const axesOfInputs: Readonly<Record<string, readonly (AxisRole | null)[]>> = {
  * symbol's in the profiles file, the usual one for what the axis runs along (by the meta file's contract, the input's name, the symbol).
  * Throws TF_PROFILE_MISSING for dimensions that nothing is known of, and what `resolveProfiles` throws: inputs that share a symbol must agree.
  */
-export function profileOf(component: Component, meta: BundleMeta, wishes: ProfileWishes): ProfileRequest {
+export function profileOf(component: Component, meta: BundleMeta, requested: ProfileOptions): ProfileRequest {
   const profile = new Map<string, ProfileRange>();
   const unknown: string[] = [];
-  const said = wishes.file?.components?.get(component.name);
+  const said = requested.file?.components?.get(component.name);
   for (const input of component.inputs) {
     const whole = said?.inputs.get(input.name);
     if (whole !== undefined) {
@@ -72,7 +72,7 @@ export function profileOf(component: Component, meta: BundleMeta, wishes: Profil
     const ranges = shape.map((size, axis) =>
       typeof size === 'number'
         ? fixed(size)
-        : rangeOfAxis({ component, meta, wishes, input, axis, symbol: size }),
+        : rangeOfAxis({ component, meta, requested, input, axis, symbol: size }),
     );
     for (const [axis, range] of ranges.entries())
       if (range === undefined)
@@ -116,20 +116,20 @@ function checkAmong(
 interface OpenAxis {
   readonly component: Component;
   readonly meta: BundleMeta;
-  readonly wishes: ProfileWishes;
+  readonly requested: ProfileOptions;
   readonly input: ValueFacts;
   readonly axis: number;
   readonly symbol: string | null;
 }
 
 function rangeOfAxis(open: OpenAxis): SizeRange | undefined {
-  const { component, wishes, symbol } = open;
+  const { component, requested, symbol } = open;
   const role = roleOfAxis(open);
   const [base, wish] = (role === undefined ? undefined : usual[component.name]?.[role]) ?? otherwise(role);
-  const said = symbol === null ? undefined : fromFile(component.name, symbol, wishes.file);
+  const said = symbol === null ? undefined : fromFile(component.name, symbol, requested.file);
   const range = said ?? base;
   if (range === undefined) return undefined;
-  const flags = wish === undefined ? undefined : wishes[wish];
+  const flags = wish === undefined ? undefined : requested[wish];
   const merged = {
     min: flags?.min ?? range.min,
     opt: flags?.opt ?? range.opt,
@@ -144,7 +144,7 @@ function rangeOfAxis(open: OpenAxis): SizeRange | undefined {
 }
 
 /** In components of other names only the batch has a usual range. */
-const otherwise = (role: AxisRole | undefined): readonly [SizeRange | undefined, Wish | undefined] =>
+const otherwise = (role: AxisRole | undefined): readonly [SizeRange | undefined, RangeName | undefined] =>
   role === 'batch' ? [ONE, 'batch'] : [undefined, undefined];
 
 const fromFile = (component: string, symbol: string, file: ProfilesFile | undefined): SizeRange | undefined =>
@@ -157,7 +157,7 @@ export function roleOfAxis({
   input,
   axis,
   symbol,
-}: Omit<OpenAxis, 'wishes'>): AxisRole | undefined {
+}: Omit<OpenAxis, 'requested'>): AxisRole | undefined {
   const layout = meta.layouts
     .get(`${component.name}_input`)
     ?.find(({ name, dims }) => name === input.name && dims.length === input.shape?.length);

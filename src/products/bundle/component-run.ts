@@ -1,6 +1,6 @@
 import { dirname, join } from 'node:path';
 import { planBuilder } from '../../engines/builder/plan-builders.js';
-import type { PreparedBuild } from '../../engines/builder/prepare.js';
+import type { ResolvedBuild } from '../../engines/builder/prepare.js';
 import { whyNotRun } from '../../engines/identity/machine.js';
 import { TrtforgeError } from '../../errors.js';
 import { buildPhase } from '../../forge/build-phase.js';
@@ -195,7 +195,7 @@ export class ComponentRun {
   /** Converts before the build what is run on ONNX Runtime later too; else the build converts, where it must. */
   #convertPhase(run: Run): ComponentPhase {
     const phase = convertPhase(run);
-    const isRun = (prepared: PreparedBuild) =>
+    const isRun = (prepared: ResolvedBuild) =>
       this.#setting.request.check !== undefined || this.#smokeKind(prepared) === 'model';
     return {
       ...phase,
@@ -228,7 +228,7 @@ export class ComponentRun {
   }
 
   /** What the smoke run would run; null for no smoke run. */
-  #smokeKind(prepared: PreparedBuild): 'engine' | 'model' | null {
+  #smokeKind(prepared: ResolvedBuild): 'engine' | 'model' | null {
     const { smoke = 'always' } = this.#setting.request;
     if (smoke === 'never') return null;
     if (this.whyNotRun(prepared) === null) return 'engine';
@@ -236,7 +236,7 @@ export class ComponentRun {
   }
 
   /** Why the engine cannot run on the GPU of this run, or null. */
-  whyNotRun(prepared: PreparedBuild | undefined = this.found.prepared): string | null {
+  whyNotRun(prepared: ResolvedBuild | undefined = this.found.prepared): string | null {
     return whyNotRun(this.#setting.machine.gpus, prepared?.identity.target.computeCapabilities ?? []);
   }
 
@@ -250,7 +250,7 @@ export class ComponentRun {
 
 /** tensorrt-rtx measures nothing ahead of time. */
 export function timingCacheFor(
-  { identity }: Pick<PreparedBuild, 'identity'>,
+  { identity }: Pick<ResolvedBuild, 'identity'>,
   { timingCache = 'auto', outdir }: BundleRequest,
 ): string | null {
   if (timingCache === null || identity.target.product === 'tensorrt-rtx') return null;

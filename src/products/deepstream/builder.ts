@@ -4,12 +4,12 @@ import { removeIfThere } from '../../base/files/files.js';
 import { makeFolder } from '../../base/files/folders.js';
 import { publishFile, writeFailed } from '../../base/files/publish.js';
 import { type BuilderName, planBuilder } from '../../engines/builder/plan-builders.js';
-import { prepareBuild } from '../../engines/builder/prepare.js';
+import { resolveBuild } from '../../engines/builder/prepare.js';
 import { identityDigest } from '../../engines/identity/identity.js';
 import type { Passport } from '../../engines/identity/passport-file.js';
 import type { ProfileRequest } from '../../engines/identity/profile.js';
 import type { ProfileRange } from '../../engines/identity/recipe.js';
-import { type BuildOrLoadWishes, buildOrLoad } from '../../engines/store/build-or-load.js';
+import { type BuildOptions, buildOrLoad } from '../../engines/store/build-or-load.js';
 import { openTrust, type Trust, verifyTrusted } from '../../engines/store/trust.js';
 import { TrtforgeError } from '../../errors.js';
 import type { EventListener, LogSeverity } from '../../events.js';
@@ -21,10 +21,10 @@ import { logTime, plain } from './log-text.js';
 import type { StreamsPaths } from './names.js';
 
 /** What is built, but for the profile, the place and the timing cache, which the layout decides. */
-export type StreamsBuildWishes = Omit<BuildOrLoadWishes, 'profiles' | 'output' | 'timingCache' | 'modelName'>;
+export type StreamsBuildOptions = Omit<BuildOptions, 'profiles' | 'output' | 'timingCache' | 'modelName'>;
 
 export interface EngineBuilderOptions {
-  readonly wishes: StreamsBuildWishes;
+  readonly requested: StreamsBuildOptions;
   readonly builder: BuilderName;
   readonly inputs: StreamsInputs;
   readonly paths: StreamsPaths;
@@ -43,11 +43,11 @@ export class EngineBuilder implements StreamsBuilder {
   }
 
   async find(maxBatch: number): Promise<StreamsEngine | null> {
-    const { paths, wishes, emit, signal, environment } = this.#options;
+    const { paths, requested, emit, signal, environment } = this.#options;
     const path = paths.engine(maxBatch);
-    const passport = await soundPassport(path, openTrust(wishes, environment));
+    const passport = await soundPassport(path, openTrust(requested, environment));
     if (passport === null) return null;
-    const prepared = await prepareBuild(this.#wishes(maxBatch), { emit, signal, environment });
+    const prepared = await resolveBuild(this.#requested(maxBatch), { emit, signal, environment });
     return identityDigest(prepared.identity) === passport.identity.digest
       ? streamsEngine(path, maxBatch, passport, [])
       : null;
@@ -62,7 +62,7 @@ export class EngineBuilder implements StreamsBuilder {
       emit(event);
     };
     try {
-      const { passport, warnings, source } = await buildOrLoad(this.#wishes(maxBatch), {
+      const { passport, warnings, source } = await buildOrLoad(this.#requested(maxBatch), {
         emit: listen,
         signal,
         environment,
@@ -78,10 +78,10 @@ export class EngineBuilder implements StreamsBuilder {
     }
   }
 
-  #wishes(maxBatch: number): BuildOrLoadWishes {
-    const { wishes, inputs, paths } = this.#options;
+  #requested(maxBatch: number): BuildOptions {
+    const { requested, inputs, paths } = this.#options;
     return {
-      ...wishes,
+      ...requested,
       profiles: [profileOf(inputs, maxBatch)],
       output: paths.engine(maxBatch),
       timingCache: paths.timingCache,

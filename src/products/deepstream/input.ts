@@ -2,7 +2,7 @@ import { TrtforgeError } from '../../errors.js';
 import { imageLayout } from '../../formats/onnx/image-layout.js';
 import type { ModelFacts, ValueFacts } from '../../formats/onnx/model-facts.js';
 
-export interface InputWishes {
+export interface StreamsInputOptions {
   /** Which input takes the images; needed only where that is not plain. */
   readonly input?: string | undefined;
   readonly height?: number | undefined;
@@ -33,15 +33,15 @@ const COLOUR = 3;
 
 /**
  * Finds the image input, its batch dimension, height and width. The first dimension must be open in every input that has one open; height and
- * width come from the model, or from the wishes where it leaves them open. Throws TF_PROFILE_INVALID naming the input and TF_PROFILE_MISSING
+ * width come from the model, or from the options where it leaves them open. Throws TF_PROFILE_INVALID naming the input and TF_PROFILE_MISSING
  * where height or width must be given.
  */
 export function streamsInputs(
   { file, inputs }: Pick<ModelFacts, 'file' | 'inputs'>,
-  wishes: InputWishes,
+  requested: StreamsInputOptions,
 ): StreamsInputs {
-  const image = imageInput(file, inputs, wishes.input);
-  const { layout, shape, notes } = imageShape(file, image, wishes);
+  const image = imageInput(file, inputs, requested.input);
+  const { layout, shape, notes } = imageShape(file, image, requested);
   const others = inputs
     .filter((input) => input !== image)
     .map((input) => otherInput(file, input, image.name));
@@ -96,7 +96,7 @@ function imageInput(file: string, inputs: readonly ValueFacts[], name: string | 
   );
 }
 
-function imageShape(file: string, { name, shape }: ValueFacts, { height, width }: InputWishes) {
+function imageShape(file: string, { name, shape }: ValueFacts, { height, width }: StreamsInputOptions) {
   if (shape === null || shape.length === 0) {
     throw new TrtforgeError('TF_PROFILE_INVALID', `Input «${name}» of ${file} declares no dimensions.`);
   }
@@ -131,7 +131,7 @@ function plainShape(
   file: string,
   name: string,
   rest: readonly Dim[],
-  { height, width }: Pick<InputWishes, 'height' | 'width'>,
+  { height, width }: Pick<StreamsInputOptions, 'height' | 'width'>,
 ) {
   if (height !== undefined || width !== undefined) {
     throw new TrtforgeError(

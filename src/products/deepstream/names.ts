@@ -12,7 +12,7 @@ export interface StreamsNames {
   readonly notes: readonly string[];
 }
 
-export interface NameWishes {
+export interface NameOptions {
   readonly name?: string | undefined;
   readonly root?: string | undefined;
 }
@@ -21,24 +21,28 @@ export interface NameWishes {
  * MODEL_NAME and MODEL_FILENAME of an ONNX path. The skill derives them with `sed 's|models/\([^/]*\)/.*|\1|'` and `basename PATH .onnx`, which
  * is right only for paths that begin with `models/NAME/`. For others: the folder after the last `models/` that has a `model/` in it, then after the
  * last `models/`, then the file's own name. The root is the folder that holds that `models/`, or the working folder.
- * Throws TF_USAGE for a wished name that is not the name of one folder.
+ * Throws TF_USAGE for a requested name that is not the name of one folder.
  */
 export function streamsNames(
   onnxPath: string,
-  wishes: NameWishes = {},
+  requested: NameOptions = {},
   workingFolder: string = process.cwd(),
 ): StreamsNames {
-  if (wishes.name !== undefined && !/^(?!\.{1,2}$)[^/\0]+$/.test(wishes.name))
-    throw new TrtforgeError('TF_USAGE', `«${wishes.name}» cannot be the folder of a model below models/.`, {
-      remedy: 'Give a plain name, without slashes.',
-    });
+  if (requested.name !== undefined && !/^(?!\.{1,2}$)[^/\0]+$/.test(requested.name))
+    throw new TrtforgeError(
+      'TF_USAGE',
+      `«${requested.name}» cannot be the folder of a model below models/.`,
+      {
+        remedy: 'Give a plain name, without slashes.',
+      },
+    );
   const modelFile = basename(onnxPath).replace(/\.onnx$/i, '');
   const placed = place(onnxPath, workingFolder);
-  const modelName = wishes.name ?? placed?.name ?? modelFile;
-  const root = resolve(workingFolder, wishes.root ?? placed?.root ?? '.');
+  const modelName = requested.name ?? placed?.name ?? modelFile;
+  const root = resolve(workingFolder, requested.root ?? placed?.root ?? '.');
   const theirs = sedName(onnxPath);
   const notes: string[] = [];
-  if (theirs !== modelName && wishes.name === undefined) {
+  if (theirs !== modelName && requested.name === undefined) {
     notes.push(
       `The model is called «${modelName}»; the sed of DeepStream's skill makes «${theirs}» of this path.`,
     );

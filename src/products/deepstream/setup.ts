@@ -3,13 +3,13 @@ import type { EventListener } from '../../events.js';
 import { type BenchTool, benchers } from '../../quality/bench/bench-with.js';
 import { loadAddon } from '../../tensorrt/addon/addon.js';
 import { chosenGpu } from '../../tensorrt/addon/chosen-gpu.js';
-import { EngineBuilder, type StreamsBuildWishes } from './builder.js';
+import { EngineBuilder, type StreamsBuildOptions } from './builder.js';
 import type { StreamsMode } from './effects.js';
 import { streamsMeter } from './meter.js';
 import type { StreamsEffects, StreamsPlan } from './streams.js';
 
 export interface StreamsSetup {
-  readonly build: Omit<StreamsBuildWishes, 'device'>;
+  readonly build: Omit<StreamsBuildOptions, 'device'>;
   readonly builder: BuilderName;
   readonly meter: BenchTool;
   readonly mode: StreamsMode;
@@ -43,7 +43,7 @@ export function streamsEffects(
   return {
     // Kernels are chosen by timing them, so the GPU that measures is the one that builds.
     builder: new EngineBuilder({
-      wishes: { ...build, device },
+      requested: { ...build, device },
       builder,
       inputs,
       paths,

@@ -4,8 +4,8 @@ import { inspectModel } from '../../formats/onnx/inspect.js';
 import { answersOf, bodyOf, finishResult, unique } from './assemble.js';
 import { checkLimits, type StreamsLimits } from './decision.js';
 import type { StreamsBuilder, StreamsMeter } from './effects.js';
-import { type InputWishes, type StreamsInputs, streamsInputs } from './input.js';
-import { type NameWishes, type StreamsNames, StreamsPaths, streamsNames } from './names.js';
+import { type StreamsInputOptions, type StreamsInputs, streamsInputs } from './input.js';
+import { type NameOptions, type StreamsNames, StreamsPaths, streamsNames } from './names.js';
 import type { StreamsBody, StreamsResult } from './result.js';
 import { measureSensitivity, sensitivityWarnings } from './sensitivity.js';
 import { type SizedEngine, type Sizing, sizeStreams, stageOf } from './sizing.js';
@@ -13,8 +13,8 @@ import { type SizedEngine, type Sizing, sizeStreams, stageOf } from './sizing.js
 export interface StreamsRequest {
   /** Path of an ONNX model. */
   readonly model: string;
-  readonly names: NameWishes;
-  readonly input: InputWishes;
+  readonly names: NameOptions;
+  readonly input: StreamsInputOptions;
   readonly limits: StreamsLimits;
   /** Believe nothing that lies on disk. */
   readonly fresh: boolean;

@@ -23,7 +23,7 @@ import { distrust, judgeTrust } from './trust.js';
 
 /**
  * Measures an ONNX model on ONNX Runtime: whole calls on the host's clock, timed in the process they run in, one after another; on CUDA with the inputs'
- * way to the GPU and the outputs' way back. `request.engine` is the model. Throws TF_USAGE for wishes that only a GPU can honour, TF_SHAPE_INVALID and TF_SESSION_INPUT for inputs that do not
+ * way to the GPU and the outputs' way back. `request.engine` is the model. Throws TF_USAGE for options that only a GPU can honour, TF_SHAPE_INVALID and TF_SESSION_INPUT for inputs that do not
  * fit, and what `openSession` throws.
  */
 export async function benchModel(

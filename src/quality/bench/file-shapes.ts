@@ -3,7 +3,7 @@ import { readInput } from '../../engines/run/run-inputs.js';
 import type { EngineBinding } from '../../engines/runtime/tensorrt/engine-interface.js';
 import { TrtforgeError } from '../../errors.js';
 import { numbersOf } from '../../formats/tensor/values.js';
-import type { BenchRequest, ShapeWish } from './request.js';
+import type { BenchRequest, ShapeRequest } from './request.js';
 
 /**
  * The shapes asked for, and those of the files given for other inputs, from their headers; of a shape tensor its values. Batches are for all inputs alike, so a file of
@@ -12,7 +12,7 @@ import type { BenchRequest, ShapeWish } from './request.js';
 export function withFileShapes(
   bindings: readonly EngineBinding[],
   { shapes, inputs: { files } }: Pick<BenchRequest, 'shapes' | 'inputs'>,
-): ShapeWish {
+): ShapeRequest {
   const given = files.flatMap((file) => bindings.find(({ name }) => name === file.name) ?? []);
   if (shapes.kind === 'batches') {
     const values = given.find(({ hostValues }) => hostValues);

@@ -10,7 +10,7 @@ import type {
 } from '../../tensorrt/addon/native-engine.js';
 import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
 import type { ModeRequest } from '../../tensorrt/trtexec/request.js';
-import type { InputWish } from './request.js';
+import type { InputRequest } from './request.js';
 
 /** A GPU before anything of ours is on it. */
 export interface GpuFound {
@@ -46,7 +46,7 @@ export interface MeasureRequest {
   readonly inputs: readonly EngineBinding[];
   readonly profile: number;
   readonly shapes: readonly NativeShape[];
-  readonly fill: InputWish;
+  readonly fill: InputRequest;
   readonly mode: ModeRequest;
 }
 

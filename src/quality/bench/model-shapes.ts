@@ -3,7 +3,7 @@ import type { Binding } from '../../engines/runtime/session.js';
 import { TrtforgeError } from '../../errors.js';
 import { type AxisPlace, openDimensions } from '../../formats/onnx/open-dimensions.js';
 import type { ValueUses } from '../../formats/onnx/value-uses.js';
-import type { ShapeWish } from './request.js';
+import type { ShapeRequest } from './request.js';
 
 /** One thing to measure of a model: every input's shape. */
 export interface ModelCase {
@@ -25,7 +25,7 @@ export interface Guess {
  */
 export function modelCases(
   inputs: readonly Binding[],
-  wish: ShapeWish,
+  wish: ShapeRequest,
   guess: Guess = {},
 ): readonly ModelCase[] {
   if (wish.kind === 'batches') return wish.batches.map((batch) => batchCase(inputs, batch, guess));

@@ -16,13 +16,13 @@ export const defaultMode: ModeRequest = {
 };
 
 /** Which shapes to measure: batches set the open batch axis of the profile, shapes name every input that differs from the profile's optimum. */
-export type ShapeWish =
+export type ShapeRequest =
   | { readonly kind: 'optimum' }
   | { readonly kind: 'batches'; readonly batches: readonly number[] }
   | { readonly kind: 'shapes'; readonly shapes: ReadonlyMap<string, readonly number[]> };
 
 /** Where the numbers in the inputs come from. */
-export interface InputWish {
+export interface InputRequest {
   readonly seed: number;
   /** Ranges to draw from; `name` null is for every input. */
   readonly ranges: readonly { readonly name: string | null; readonly low: number; readonly high: number }[];
@@ -31,7 +31,7 @@ export interface InputWish {
 }
 
 /** The files that are given, and random numbers for the rest. */
-export const sourcesOf = ({ files }: InputWish): readonly RunSource[] => [
+export const sourcesOf = ({ files }: InputRequest): readonly RunSource[] => [
   ...files.map((file) => ({ kind: 'tensor' as const, ...file })),
   { kind: 'random' },
 ];
@@ -50,8 +50,8 @@ export interface BenchRequest {
   readonly allowHostCode: boolean;
   /** Of engines with weight streaming: bytes of weights that stay on the GPU; default all. */
   readonly weightBudget?: number | 'automatic' | undefined;
-  readonly shapes: ShapeWish;
-  readonly inputs: InputWish;
+  readonly shapes: ShapeRequest;
+  readonly inputs: InputRequest;
   readonly mode: ModeRequest;
   /** Whether to time each layer too. */
   readonly layers: boolean;

@@ -1,7 +1,7 @@
 import type { EngineBinding } from '../../engines/runtime/tensorrt/engine-interface.js';
 import { TrtforgeError } from '../../errors.js';
 import type { NativeShape } from '../../tensorrt/addon/native-engine.js';
-import type { ShapeWish } from './request.js';
+import type { ShapeRequest } from './request.js';
 
 /** One thing to measure: an optimization profile, and every input's shape in it. */
 export interface ShapeCase {
@@ -11,11 +11,11 @@ export interface ShapeCase {
 }
 
 /**
- * What is to be measured of an engine with these inputs. Without a wish: the optimum of the first profile. A batch goes into the first axis of every input
+ * What is to be measured of an engine with these inputs. Without a request: the optimum of the first profile. A batch goes into the first axis of every input
  * where the profile leaves it open, and into other axes with the same range (`[layers, batch, …]`); the rest is at its optimum.
  * Throws TF_SESSION_INPUT for an input that is not there, TF_PROFILE_MISFIT where no profile takes the shapes.
  */
-export function shapeCases(inputs: readonly EngineBinding[], wish: ShapeWish): readonly ShapeCase[] {
+export function shapeCases(inputs: readonly EngineBinding[], wish: ShapeRequest): readonly ShapeCase[] {
   if (wish.kind === 'batches') return wish.batches.map((batch) => batchCase(inputs, batch));
   const asked = wish.kind === 'shapes' ? wish.shapes : new Map<string, readonly number[]>();
   for (const name of asked.keys()) {

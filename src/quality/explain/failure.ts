@@ -32,7 +32,7 @@ export interface ExplainingOptions<T = unknown> {
  * and with a remedy that says what is known to help. This is the one place where failures meet the known issues.
  *
  * ```ts
- * const { result, issues } = await explaining((emit) => buildOrLoad(wishes, { emit }), { emit, model: wishes.model });
+ * const { result, issues } = await explaining((emit) => buildOrLoad(requested, { emit }), { emit, model: requested.model });
  * ```
  */
 export async function explaining<T>(

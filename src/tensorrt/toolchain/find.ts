@@ -75,7 +75,7 @@ export function surveyPlaces(where: readonly Place[], surroundings: Surroundings
   };
 }
 
-export interface ToolchainWish {
+export interface ToolchainRequest {
   readonly product: Toolchain['product'];
   /** A version or its beginning: `10`, `10.6`, `10.6.0.26`. */
   readonly version?: string;
@@ -84,11 +84,11 @@ export interface ToolchainWish {
 }
 
 /**
- * The first found that fits the wish. Throws TF_TOOLCHAIN_NOT_FOUND that says what is there instead, damaged libraries among it, and what to do.
+ * The first found that fits the request. Throws TF_TOOLCHAIN_NOT_FOUND that says what is there instead, damaged libraries among it, and what to do.
  */
 export function chooseToolchain(
   found: readonly FoundToolchain[],
-  { product, version, purpose = 'build' }: ToolchainWish,
+  { product, version, purpose = 'build' }: ToolchainRequest,
   damaged: readonly DamagedLibrary[] = [],
 ): FoundToolchain {
   const ofProduct = found.filter((toolchain) => toolchain.product === product);

@@ -138,16 +138,10 @@ describeWith('onnxruntime', 'trtforge convert --calibration', () => {
     writeNpz(sample, new Map([['x', floats([2, 4], [1, 2, 3, 4, 5, 6, 7, 8])]]));
     const main = new URL('../../../dist/main.js', import.meta.url).pathname;
     const root = join(folder, 'run');
-    const words = [
-      '--precision',
-      'fp16',
-      '--calibration',
-      sample,
-      '--convert-ops',
-      'Exp',
-      '--data-max',
-      '1024',
-    ];
+    const config = join(folder, 'trtforge.config.json');
+    const keys = { calibration: [sample], 'convert-ops': ['Exp'], 'data-max': 1024 };
+    writeFileSync(config, JSON.stringify({ forge: keys }));
+    const words = ['--precision', 'fp16', '--config', config];
     const { stdout } = spawnSync(
       process.execPath,
       [main, 'forge', model, ...words, '--skip', 'build,verify', '--run-root', root, '--json'],
@@ -155,6 +149,6 @@ describeWith('onnxruntime', 'trtforge convert --calibration', () => {
     );
     const { conversion, repeat } = JSON.parse(stdout);
     expect(conversion).toMatchObject({ convertedNodes: 1, keptNodes: 2 });
-    expect(repeat).toContain(`--calibration ${sample} --convert-ops Exp --data-max 1024`);
+    expect(repeat).toContain(` --config ${config} `);
   });
 });

@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildAddon } from '../../../scripts/build-native.mjs';
-import { type BuildOptions, buildPlan } from '../../../src/engines/builder/build-plan.js';
+import { buildPlan, type PlanBuildContext } from '../../../src/engines/builder/build-plan.js';
 import { type BuildRequest, buildOutcomeSchema } from '../../../src/engines/builder/build-request.js';
 import { defaultRecipe, type ProfileRange, type Recipe } from '../../../src/engines/identity/recipe.js';
 import { TrtforgeError } from '../../../src/errors.js';
@@ -60,7 +60,7 @@ describeWith('toolchain', 'buildPlan over tensorrt-rtx', (libraries) => {
     modelPath: string,
     recipe: Partial<Recipe> = {},
     more: Partial<BuildRequest> = {},
-    options: Partial<BuildOptions> = {},
+    options: Partial<PlanBuildContext> = {},
   ) =>
     buildPlan(
       {
@@ -256,7 +256,7 @@ describeWith('toolchain', 'buildPlan over tensorrt-rtx', (libraries) => {
   describe('while a long build runs', () => {
     const model = deepModel(folder);
     const profiles = [{ h0: range([1, 256], [64, 256], [512, 256]) }];
-    const longBuild = (options: Partial<BuildOptions>) => build(model, { profiles }, {}, options);
+    const longBuild = (options: Partial<PlanBuildContext>) => build(model, { profiles }, {}, options);
 
     test('cancelling stops it through the progress monitor, well before it would be done', async () => {
       rmSync(planPath, { force: true });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { buildAddon } from '../../../scripts/build-native.mjs';
-import { type BuildOptions, buildPlan } from '../../../src/engines/builder/build-plan.js';
+import { buildPlan, type PlanBuildContext } from '../../../src/engines/builder/build-plan.js';
 import { defaultRecipe } from '../../../src/engines/identity/recipe.js';
 import { TrtforgeError } from '../../../src/errors.js';
 import { ignoreEvents, type WorkEvent } from '../../../src/events.js';
@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-function build(fake: Fake, wishes: Record<string, string>, options: Partial<BuildOptions> = {}) {
+function build(fake: Fake, wishes: Record<string, string>, options: Partial<PlanBuildContext> = {}) {
   const request = {
     toolchain: bench.toolchain(fake),
     modelPath: dynamicModel(folder),
@@ -49,7 +49,7 @@ async function refusal(attempt: Promise<unknown>): Promise<TrtforgeError> {
 }
 
 /** Aborts as soon as the library works: its lines from another thread come from inside the build. */
-function abortOnceBuilding(): Partial<BuildOptions> & { readonly askedAt: () => number } {
+function abortOnceBuilding(): Partial<PlanBuildContext> & { readonly askedAt: () => number } {
   const stopping = new AbortController();
   let askedAt = 0;
   return {

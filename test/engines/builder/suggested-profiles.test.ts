@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { buildAddon } from '../../../scripts/build-native.mjs';
 import { buildPlan } from '../../../src/engines/builder/build-plan.js';
-import { prepareBuild } from '../../../src/engines/builder/prepare.js';
+import { resolveBuild } from '../../../src/engines/builder/prepare.js';
 import { TrtforgeError } from '../../../src/errors.js';
 import { ignoreEvents, type WorkEvent } from '../../../src/events.js';
 import { attribute, type GraphBuilder } from '../../../src/formats/onnx/index.js';
@@ -93,7 +93,7 @@ async function build(path: string, profiles: readonly string[] = []) {
     if (event.type === 'log' && event.source === 'trtforge' && event.severity === 'warning')
       warnings.push(event.message);
   };
-  const prepared = await prepareBuild({ model: path, target: 'tensorrt-rtx:sm_89', profiles }, { emit });
+  const prepared = await resolveBuild({ model: path, target: 'tensorrt-rtx:sm_89', profiles }, { emit });
   const outcome = await buildPlan(
     {
       toolchain: prepared.toolchain,

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readPassport } from '../../../src/engines/identity/passport.js';
-import { type BuildOrLoadWishes, buildOrLoad } from '../../../src/engines/store/build-or-load.js';
+import { type BuildOptions, buildOrLoad } from '../../../src/engines/store/build-or-load.js';
 import { forge } from '../../../src/forge/forge.js';
 import type { FoundToolchain } from '../../../src/tensorrt/toolchain/find.js';
 import { writeSampleModel } from '../../support/sample-engine.js';
@@ -32,7 +32,7 @@ const toolchain = (): FoundToolchain => ({
   builderResources: [],
 });
 
-const wishes = (): BuildOrLoadWishes => ({
+const wishes = (): BuildOptions => ({
   model,
   target: 'tensorrt:sm_90',
   toolchain: toolchain(),

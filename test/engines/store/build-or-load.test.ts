@@ -6,7 +6,7 @@ import { missLines } from '../../../src/cli/commands/miss-text.js';
 import type { BuildRequest } from '../../../src/engines/builder/build-request.js';
 import { readPassport } from '../../../src/engines/identity/passport.js';
 import { verifyEngine } from '../../../src/engines/plan/verify-engine.js';
-import { type BuildOrLoadWishes, buildOrLoad } from '../../../src/engines/store/build-or-load.js';
+import { type BuildOptions, buildOrLoad } from '../../../src/engines/store/build-or-load.js';
 import { buildResult } from '../../../src/engines/store/build-result.js';
 import { buildResultSchema } from '../../../src/engines/store/build-result-schema.js';
 import { TrtforgeError } from '../../../src/errors.js';
@@ -32,7 +32,7 @@ beforeEach(async () => {
 
 const profile = 'x:1x64/8x64/32x64';
 const obtain = (
-  wishes: Partial<BuildOrLoadWishes>,
+  wishes: Partial<BuildOptions>,
   build = countingBuilder().build,
   emit = (_: WorkEvent) => {},
 ) =>
@@ -301,7 +301,7 @@ describe('what the builder is given', () => {
 });
 
 describe('requests that cannot be met stop before any build', () => {
-  test.each<[string, string, Partial<BuildOrLoadWishes>]>([
+  test.each<[string, string, Partial<BuildOptions>]>([
     ['TF_PROFILE_MISSING', 'no profile', { profiles: [] }],
     ['TF_PROFILE_INVALID', 'an unknown input', { profiles: ['y:1x64'] }],
     ['TF_TARGET_UNSUPPORTED', 'Hopper for tensorrt-rtx', { target: 'tensorrt-rtx:sm_90' }],
@@ -320,7 +320,7 @@ describe('requests that cannot be met stop before any build', () => {
     ['one memory pool of five', { memoryPools: { workspace: 1 } }, /«memoryPools\.\w+»: it is missing/],
   ])('settings of a caller without types: %s', async (_, settings, message) => {
     const { build, count } = countingBuilder();
-    const error = await refusal(obtain({ settings: settings as BuildOrLoadWishes['settings'] & {} }, build));
+    const error = await refusal(obtain({ settings: settings as BuildOptions['settings'] & {} }, build));
     expect([error.code, count()]).toEqual(['TF_USAGE', 0]);
     expect(error.message).toMatch(message);
   });

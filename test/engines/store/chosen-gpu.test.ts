@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { PlanBuilder } from '../../../src/engines/builder/build-engine.js';
-import { prepareBuild } from '../../../src/engines/builder/prepare.js';
-import { type BuildOrLoadWishes, buildOrLoad } from '../../../src/engines/store/build-or-load.js';
+import { resolveBuild } from '../../../src/engines/builder/prepare.js';
+import { type BuildOptions, buildOrLoad } from '../../../src/engines/store/build-or-load.js';
 import { ignoreEvents } from '../../../src/events.js';
 import { visibleGpus } from '../../../src/tensorrt/addon/chosen-gpu.js';
 import { type FoundToolchain, surveyToolchains } from '../../../src/tensorrt/toolchain/find.js';
@@ -47,7 +47,7 @@ const tensorrt: FoundToolchain = {
   trtexec: fakeTrtexec(folder, { version: '10.6', gpuFile: seen }),
 };
 
-const build = (wishes: Partial<BuildOrLoadWishes>, builder?: PlanBuilder) =>
+const build = (wishes: Partial<BuildOptions>, builder?: PlanBuilder) =>
   buildOrLoad(
     { model, profiles: ['x:1x64/8x64/32x64'], builder: 'trtexec', store: false, remote: false, ...wishes },
     { environment, ...(builder === undefined ? {} : { build: builder }) },
@@ -125,7 +125,7 @@ describe('tensorrt-rtx builds without a GPU', () => {
   test('which is what a machine without one does unless its second is chosen', async () => {
     vi.mocked(visibleGpus).mockReturnValue(noGpus);
     const context = { emit: ignoreEvents, environment };
-    const { identity } = await prepareBuild({ model, device: 0, profiles: ['x:1x64'] }, context);
+    const { identity } = await resolveBuild({ model, device: 0, profiles: ['x:1x64'] }, context);
     expect(identity.target.product).toBe('tensorrt-rtx');
   });
 });

@@ -16,7 +16,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { sha256 } from '../../../src/base/files/digest.js';
 import { passportPath } from '../../../src/engines/identity/passport-file.js';
 import { verifyEngine } from '../../../src/engines/plan/verify-engine.js';
-import { type BuildOrLoadWishes, buildOrLoad } from '../../../src/engines/store/build-or-load.js';
+import { type BuildOptions, buildOrLoad } from '../../../src/engines/store/build-or-load.js';
 import { verifyCache } from '../../../src/engines/store/cache-verify.js';
 import { openLocalStore } from '../../../src/engines/store/open-stores.js';
 import { makeKeys, signEngines } from '../../../src/engines/store/sign-engines.js';
@@ -36,7 +36,7 @@ const quiet = { emit: () => {}, signal: undefined };
 
 const OPENSSL = 'openssl';
 const place = () => mkdtempSync(join(root, 'store-'));
-const obtain = (store: string, wishes: Partial<BuildOrLoadWishes>, build = countingBuilder().build) =>
+const obtain = (store: string, wishes: Partial<BuildOptions>, build = countingBuilder().build) =>
   buildOrLoad(
     {
       model,

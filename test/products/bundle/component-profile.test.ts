@@ -4,7 +4,7 @@ import { TrtforgeError } from '../../../src/errors.js';
 import type { Component } from '../../../src/products/bundle/component.js';
 import {
   checkSymbols,
-  type ProfileWishes,
+  type ProfileOptions,
   profileOf,
 } from '../../../src/products/bundle/component-profile.js';
 import { parseMeta } from '../../../src/products/bundle/meta.js';
@@ -32,7 +32,7 @@ const joint = component('joint', {
   predictor_output: ['float32', 'B', 640, 'U'],
 });
 
-const ranges = (one: Component, wishes: ProfileWishes = {}, meta = nothing) =>
+const ranges = (one: Component, wishes: ProfileOptions = {}, meta = nothing) =>
   Object.fromEntries(
     [...profileOf(one, meta, wishes)].map(([name, { min, opt, max }]) => [
       name,
@@ -55,7 +55,7 @@ describe('the profile of a component', () => {
   });
 
   test('takes every flag, alone or together', () => {
-    const wishes: ProfileWishes = {
+    const wishes: ProfileOptions = {
       batch: { max: 4 },
       encoderTime: { min: 8, opt: 57, max: 592 },
       predictorTokens: { max: 2 },
@@ -149,7 +149,7 @@ components:
       { encoderTime: { min: 100 } },
       /time range of the encoder would be 100\/64\/256/,
     ],
-  ] as [string, Component, ProfileWishes, RegExp][])('refuses %s', (_, one, wishes, message) => {
+  ] as [string, Component, ProfileOptions, RegExp][])('refuses %s', (_, one, wishes, message) => {
     const error = refusal(() => ranges(one, wishes));
     expect(error.code).toBe('TF_PROFILE_INVALID');
     expect(error.message).toMatch(message);

@@ -36,7 +36,7 @@ function builderFor(name: string, precision: 'as-is' | 'fp16' = 'as-is', fails =
   });
   const paths = new StreamsPaths(streamsNames(model, { name }));
   const builder = new EngineBuilder({
-    wishes: {
+    requested: {
       model,
       target: 'tensorrt-rtx:sm_89',
       toolchain: sampleToolchain,

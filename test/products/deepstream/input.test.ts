@@ -1,17 +1,19 @@
 import { describe, expect, test } from 'vitest';
 import type { ModelFacts, ValueFacts } from '../../../src/formats/onnx/model-facts.js';
-import { type InputWishes, shapesAt, streamsInputs } from '../../../src/products/deepstream/input.js';
+import { type StreamsInputOptions, shapesAt, streamsInputs } from '../../../src/products/deepstream/input.js';
 import { refusal } from '../../support/refusal.js';
 
 const model = (...inputs: [string, ValueFacts['shape']][]): Pick<ModelFacts, 'file' | 'inputs'> => ({
   file: 'net.onnx',
   inputs: inputs.map(([name, shape]) => ({ name, dtype: 'float32', shape })),
 });
-const dims = (facts: Pick<ModelFacts, 'file' | 'inputs'>, wishes: InputWishes, batch: number) =>
+const dims = (facts: Pick<ModelFacts, 'file' | 'inputs'>, wishes: StreamsInputOptions, batch: number) =>
   Object.fromEntries(shapesAt(streamsInputs(facts, wishes), batch).map(({ name, dims }) => [name, dims]));
 
 describe('the image input', () => {
-  test.each<[string, Pick<ModelFacts, 'file' | 'inputs'>, InputWishes, Record<string, readonly number[]>]>([
+  test.each<
+    [string, Pick<ModelFacts, 'file' | 'inputs'>, StreamsInputOptions, Record<string, readonly number[]>]
+  >([
     ['a named batch', model(['images', ['batch', 3, 640, 480]]), {}, { images: [8, 3, 640, 480] }],
     ['an unnamed batch', model(['x', [null, 3, 224, 224]]), {}, { x: [8, 3, 224, 224] }],
     ['a batch of 0, as some exporters write open ones', model(['x', [0, 3, 8, 8]]), {}, { x: [8, 3, 8, 8] }],
@@ -67,7 +69,7 @@ describe('the image input', () => {
 });
 
 describe('what cannot be sized is refused by name', () => {
-  test.each<[string, Pick<ModelFacts, 'file' | 'inputs'>, InputWishes, string, RegExp]>([
+  test.each<[string, Pick<ModelFacts, 'file' | 'inputs'>, StreamsInputOptions, string, RegExp]>([
     ['a fixed batch', model(['x', [1, 3, 8, 8]]), {}, 'TF_PROFILE_INVALID', /«x» .* batch at 1/],
     ['open height', model(['x', ['N', 3, 'h', 8]]), {}, 'TF_PROFILE_MISSING', /«x» .* height open/],
     ['open width', model(['x', ['N', 3, 8, null]]), { height: 8 }, 'TF_PROFILE_MISSING', /width open/],

@@ -11,7 +11,7 @@ import {
   type BenchRequest,
   defaultMode,
   defaultRequest,
-  type ShapeWish,
+  type ShapeRequest,
 } from '../../../src/quality/bench/request.js';
 import { planBytes } from '../../support/fake-engine.js';
 import { audio, measuring } from './fake-measurer.js';
@@ -23,7 +23,7 @@ for (const name of ['a', 'b']) writeFileSync(at(`${name}.engine`), planBytes('10
 
 /** The shapes that each engine was measured at, once each. */
 async function measuredShapes(
-  wish: ShapeWish,
+  wish: ShapeRequest,
   engines: Readonly<Record<string, readonly EngineBinding[]>>,
   wishOfReference = wish,
 ) {
@@ -34,7 +34,7 @@ async function measuredShapes(
       request.shapes.map(({ name, shape }) => [name, shape]),
     );
   });
-  const side = (name: string, shapes: ShapeWish) => ({ ...defaultRequest(at(`${name}.engine`)), shapes });
+  const side = (name: string, shapes: ShapeRequest) => ({ ...defaultRequest(at(`${name}.engine`)), shapes });
   const result = await benchAgainst(
     { candidate: side('a', wish), reference: side('b', wishOfReference), rounds: 3, failAbove: undefined },
     context(),
@@ -58,7 +58,7 @@ const refusal = (wishes: Partial<AgainstRequest> & Pick<AgainstRequest, 'candida
 describe('two engines measured in turns', () => {
   const optima = { [at('a.engine')]: [audio('x', 100)], [at('b.engine')]: [audio('x', 200)] };
 
-  it.each<[string, ShapeWish, readonly number[]]>([
+  it.each<[string, ShapeRequest, readonly number[]]>([
     ['their optima differ', { kind: 'optimum' }, [4, 100]],
     ['a batch is asked for', { kind: 'batches', batches: [8] }, [8, 100]],
     ['shapes are asked for', { kind: 'shapes', shapes: new Map([['x', [2, 50]]]) }, [2, 50]],
@@ -69,7 +69,7 @@ describe('two engines measured in turns', () => {
     expect([a, b]).toEqual([[['x', shape]], [['x', shape]]]);
   });
 
-  it.each<[string, ShapeWish, readonly number[]]>([
+  it.each<[string, ShapeRequest, readonly number[]]>([
     [
       'a batch of its own is measured at it, and the result says so',
       { kind: 'batches', batches: [2] },

@@ -30,7 +30,7 @@ export interface ContextSettings {
   readonly checkOpen: () => void;
 }
 
-interface CallWish {
+interface CallRequest {
   readonly shape: CallShape;
   readonly profile: number;
   readonly graph: boolean;
@@ -181,7 +181,7 @@ export class ProfileContexts implements EngineContext {
     }
   }
 
-  async #make({ shape, profile, graph, device = [], signal }: CallWish): Promise<EngineCall> {
+  async #make({ shape, profile, graph, device = [], signal }: CallRequest): Promise<EngineCall> {
     const { engine, refused } = this.#settings;
     const context = await this.#contextOf(profile);
     const onDevice = new Set(device.map(({ name }) => name));
@@ -201,7 +201,7 @@ export class ProfileContexts implements EngineContext {
     return new EngineCall(native, engine.bindings, { profile, shape, onDevice });
   }
 
-  async #prepareStateful(wish: CallWish, state: DeviceState): Promise<PreparedCall> {
+  async #prepareStateful(wish: CallRequest, state: DeviceState): Promise<PreparedCall> {
     await this.#checkStateOutputs(wish, state);
     const make = (side: 0 | 1) => this.#make({ ...wish, device: state.bindings(side) });
     // Preparing runs the engine once, and the addon puts memory that is not the call's own back as it was: not while another run is using it.
@@ -218,7 +218,7 @@ export class ProfileContexts implements EngineContext {
   }
 
   /** An output that is larger than the memory it is to go to would be written past its end. */
-  async #checkStateOutputs({ shape, profile }: CallWish, state: DeviceState): Promise<void> {
+  async #checkStateOutputs({ shape, profile }: CallRequest, state: DeviceState): Promise<void> {
     const context = await this.#contextOf(profile);
     const outputs = context.outputsFor(this.#nativeShapes(shape));
     for (const tensor of state.tensors) {

@@ -3,7 +3,7 @@ import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import type { ElementArray } from '../../../formats/tensor/values.js';
 import type { NativeEngineFacts } from '../../../tensorrt/addon/native-engine.js';
 import type { Toolchain } from '../../../tensorrt/toolchain/toolchain.js';
-import type { TrustWishes } from '../../store/trust.js';
+import type { TrustOptions } from '../../store/trust.js';
 import type { Binding, RunOptions, Session } from '../session.js';
 import type { CudaGraph, EngineLoadOptions } from './engine-options.js';
 
@@ -139,7 +139,7 @@ export interface SessionFacts {
   readonly cudaGraphRefusals: readonly string[];
 }
 
-export interface EngineSessionOptions extends EngineLoadOptions, Omit<TrustWishes, 'signKey'> {
+export interface EngineSessionOptions extends EngineLoadOptions, Omit<TrustOptions, 'signKey'> {
   /** Ordinal of the GPU among the visible ones; default 0. */
   readonly device?: number | undefined;
   /** Default true: a plan without passport is refused, since nothing says what it is. */

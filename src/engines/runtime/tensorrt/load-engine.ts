@@ -9,7 +9,7 @@ import { finished, type NativeEvent } from '../../../tensorrt/addon/native-job.j
 import type { Toolchain } from '../../../tensorrt/toolchain/toolchain.js';
 import { describeComputeCapability } from '../../identity/gpu-architecture.js';
 import { markWhileOpen } from '../../store/claims/use-marks.js';
-import { openTrust, type TrustWishes } from '../../store/trust.js';
+import { openTrust, type TrustOptions } from '../../store/trust.js';
 import { type EngineBindings, engineBindings } from './engine-bindings.js';
 import type { EngineLoadOptions } from './engine-options.js';
 import { type PlanFacts, readPlanOnDisk } from './plan-on-disk.js';
@@ -19,7 +19,7 @@ import { checkWeightBudget } from './weight-budget.js';
 /** What loading needs of the addon. */
 export type EngineAddon = Pick<Addon, 'gpus'> & NativeRuntime;
 
-export interface LoadOptions extends Omit<EngineLoadOptions, 'cudaGraph'>, Omit<TrustWishes, 'signKey'> {
+export interface LoadOptions extends Omit<EngineLoadOptions, 'cudaGraph'>, Omit<TrustOptions, 'signKey'> {
   readonly device?: number | undefined;
   /** Default true. */
   readonly requirePassport?: boolean | undefined;

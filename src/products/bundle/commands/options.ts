@@ -1,7 +1,7 @@
 import { flag, type OptionValues, option, text } from '../../../cli/option.js';
 import { builderOption, buildOptions, recipeOptions, recipeRequest } from '../../../cli/options/build.js';
 import { loadOptions } from '../../../cli/options/engine.js';
-import { storeOptions, storeWishes } from '../../../cli/options/store.js';
+import { storeOptions, storeOptionsOf } from '../../../cli/options/store.js';
 import { timeoutOption } from '../../../cli/options/timeout.js';
 import { parseSize, splitAtCommas } from '../../../cli/values.js';
 import { TrtforgeError } from '../../../errors.js';
@@ -71,7 +71,7 @@ export function bundleRequest(
     });
   return {
     ...recipeRequest(options),
-    ...storeWishes(options),
+    ...storeOptionsOf(options),
     builder: options.builder,
     allowHostCode: options.allowHostCode,
     weightBudget: options.weightBudget,

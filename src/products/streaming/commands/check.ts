@@ -1,7 +1,7 @@
 import { defineCommand } from '../../../cli/command.js';
 import { text } from '../../../cli/option.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
-import { engineOptions, engineWishes } from '../../../cli/options/engine.js';
+import { engineOptions, engineOptionsOf } from '../../../cli/options/engine.js';
 import { type ExitCode, outcomeExitCodes, TrtforgeError } from '../../../errors.js';
 import { type ContractCheck, checkContractOnly } from '../check-contract.js';
 import { renderContractCheck } from './verify-text.js';
@@ -32,7 +32,7 @@ export const command = defineCommand({
       });
     const check = await checkContractOnly(
       { file, contract, reference },
-      { ...context, device, ...engineWishes(options) },
+      { ...context, device, ...engineOptionsOf(options) },
     );
     return { ...check, exitCode: outcomeExitCodes[check.outcome] };
   },

@@ -2,7 +2,7 @@ import { plural } from '../../../base/text/quantity.js';
 import { defineCommand } from '../../../cli/command.js';
 import { text } from '../../../cli/option.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
-import { engineOptions, engineWishes } from '../../../cli/options/engine.js';
+import { engineOptions, engineOptionsOf } from '../../../cli/options/engine.js';
 import { draftContract } from '../reference/record-file.js';
 import type { DraftedContract } from '../reference/record-result.js';
 import { neededOutput, scheduleOption } from './record.js';
@@ -23,7 +23,7 @@ export const command = defineCommand({
   run: async ([file = ''], options, context): Promise<DraftedContract> => {
     const { output, schedule = [], device } = options;
     const place = neededOutput(output, `trtforge stream draft ${file} -o encoder.contract.json`);
-    return draftContract(file, place, schedule, { ...context, device, ...engineWishes(options) });
+    return draftContract(file, place, schedule, { ...context, device, ...engineOptionsOf(options) });
   },
   render: ({ file, output: path, contract }: DraftedContract, { line, colors }) => {
     const { inputs, outputs, state, assertions } = contract;

@@ -2,7 +2,7 @@ import { formatBytes, formatMs, plural } from '../../../base/text/quantity.js';
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
 import { option, text } from '../../../cli/option.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
-import { cudaGraphOption, engineOptions, engineWishes } from '../../../cli/options/engine.js';
+import { cudaGraphOption, engineOptions, engineOptionsOf } from '../../../cli/options/engine.js';
 import { integer } from '../../../cli/values.js';
 import { ExitCode, TrtforgeError } from '../../../errors.js';
 import { recordFile } from '../reference/record-file.js';
@@ -70,7 +70,7 @@ export const command = defineCommand({
     const result = await recordFile(
       {
         ...{ file, contract, schedule, chunks, seed, batch, threads, device },
-        ...engineWishes(options),
+        ...engineOptionsOf(options),
         output: neededOutput(options.output, `trtforge stream record ${file} -o ref.jsonl, or -o ref/`),
       },
       context,

@@ -4,7 +4,7 @@ import {
   cudaGraphOption,
   type EngineOptionValues,
   engineOptions,
-  engineWishes,
+  engineOptionsOf,
 } from '../../../cli/options/engine.js';
 import { type ExitCode, outcomeExitCodes, TrtforgeError } from '../../../errors.js';
 import type { TaskKind } from '../../../quality/tasks/task.js';
@@ -62,7 +62,7 @@ async function runReference(
       dumpLimit: options.dumpLimit,
       sensitivity: options.sensitivity,
       batches: batches.flat(),
-      ...engineWishes(options),
+      ...engineOptionsOf(options),
       ...(options.device === undefined ? {} : { device: options.device }),
       ...(provider === undefined ? {} : { provider }),
       ...(options.rule === undefined ? {} : { rule: options.rule }),

@@ -21,7 +21,7 @@ export interface StatedModel extends ModelBindings {
   readonly digest: string | null;
 }
 
-/** The wishes for an engine are for one that must be loaded. */
+/** The options of an engine are for one that must be loaded. */
 export interface ModelContext extends EngineLoadOptions {
   readonly emit?: EventListener | undefined;
   readonly signal?: AbortSignal | undefined;

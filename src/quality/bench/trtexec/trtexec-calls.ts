@@ -2,7 +2,7 @@ import type { Passport } from '../../../engines/identity/passport-file.js';
 import type { EngineBinding } from '../../../engines/runtime/tensorrt/engine-interface.js';
 import { TrtforgeError } from '../../../errors.js';
 import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
-import type { ShapeWish } from '../request.js';
+import type { ShapeRequest } from '../request.js';
 import { type ShapeCase, shapeCases } from '../shape-cases.js';
 
 /** One measurement to make: which profile, and the shape of every input. */
@@ -40,19 +40,19 @@ function dtypeNamed(dtype: string, name: string): Dtype {
 }
 
 /**
- * The measurements that a wish means. Errors: TF_SESSION_INPUT, TF_PROFILE_MISFIT for shapes that the engine does not take,
+ * The measurements that a request means. Errors: TF_SESSION_INPUT, TF_PROFILE_MISFIT for shapes that the engine does not take,
  * TF_PASSPORT_MISSING where only the passport could say what was meant.
  */
 export function callsOf(
   inputs: readonly EngineBinding[] | null,
-  wish: ShapeWish,
+  wish: ShapeRequest,
   path: string,
 ): readonly TrtexecCall[] {
   if (inputs === null) return [callWithoutPassport(wish, path)];
   return shapeCases(inputs, wish).map((shapeCase) => callOf(inputs, shapeCase));
 }
 
-function callWithoutPassport(wish: ShapeWish, path: string): TrtexecCall {
+function callWithoutPassport(wish: ShapeRequest, path: string): TrtexecCall {
   if (wish.kind !== 'shapes') {
     throw new TrtforgeError(
       'TF_PASSPORT_MISSING',

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CreateBucketCommand, ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type BuildOrLoadWishes, buildOrLoad } from '../../../../src/engines/store/build-or-load.js';
+import { type BuildOptions, buildOrLoad } from '../../../../src/engines/store/build-or-load.js';
 import { remoteAddress } from '../../../../src/engines/store/remote/address.js';
 import { RemoteLeases } from '../../../../src/engines/store/remote/remote-lease.js';
 import { openS3 } from '../../../../src/engines/store/remote/s3-objects.js';
@@ -42,7 +42,7 @@ describeWith('minio', 'machines that share a bucket', (binary) => {
   const onMachine = (
     machine: string,
     build = countingBuilder().build,
-    more: Partial<BuildOrLoadWishes> = {},
+    more: Partial<BuildOptions> = {},
     endpoint = minio.endpoint,
   ) =>
     buildOrLoad(
@@ -146,7 +146,7 @@ describeWith('minio', 'machines that share a bucket', (binary) => {
       profiles: ['x:1x64/8x64/32x64'],
     };
     const { build } = countingBuilder();
-    const run = (more: Partial<BuildOrLoadWishes>) =>
+    const run = (more: Partial<BuildOptions>) =>
       buildOrLoad({ ...wishes, store: join(folder, bucket, 'e'), ...more }, { build, environment });
     await run({ remote: false });
     await run({ store: false, output: join(folder, bucket, 'x.engine') });
