@@ -4,7 +4,7 @@ import type { RecipeOptions } from '../../engines/builder/prepare.js';
 import type { EngineLoadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import type { StoreOptions } from '../../engines/store/open-stores.js';
 import type { EventListener } from '../../events.js';
-import type { ProfileOptions } from './component-profile.js';
+import type { SizeRange } from './profiles-file.js';
 
 /** What a user wants built of a bundle; all but the meta file and the folder has a default. */
 export interface BundleRequest
@@ -25,8 +25,8 @@ export interface BundleRequest
   readonly outdir: string;
   /** Names of the components to build; default all. */
   readonly only?: readonly string[] | undefined;
-  /** Ranges by flag. */
-  readonly ranges?: Omit<ProfileOptions, 'file'> | undefined;
+  /** Batch of every component. */
+  readonly batch?: SizeRange | undefined;
   /** A YAML file of ranges and components. */
   readonly profilesFile?: string | undefined;
   /** Link every file of the models into one folder first; both builders read models where they are, so it is off by default. */

@@ -3,8 +3,10 @@ import { join } from 'node:path';
 import { makeFolder } from '../../base/files/folders.js';
 import { writeFailed } from '../../base/files/publish.js';
 import type { ResolvedBuild } from '../../engines/builder/prepare.js';
+import type { OpenContext } from '../../engines/runtime/back-end.js';
 import { createPending, sweepPending } from '../../engines/store/pending.js';
 import { TrtforgeError } from '../../errors.js';
+import { ignoreEvents } from '../../events.js';
 import { lookAtMachine } from '../../forge/environment.js';
 import { type Phase, type PhaseContext, runPhases } from '../../forge/phase.js';
 import type { ForgeResult, ReportPhase } from '../../report/result.js';
@@ -20,7 +22,6 @@ import { availableMemory, estimateBuildBytes, runWithin } from './memory-plan.js
 import { type BundleMeta, readMeta } from './meta.js';
 import { inspectBundle, locateBundle, modelFolder, profiledComponents } from './read-bundle.js';
 import { stageComponent } from './stage.js';
-import type { WorkContext } from './work-context.js';
 
 /** Builds of TensorRT on one GPU spoil each other's tactic timing. */
 const ONE_AT_A_TIME = 1;
@@ -50,17 +51,20 @@ export class BundleRun {
   findings: BundleFindings | undefined;
   checks: readonly ChainCheck[] = [];
   stop: BundleStop | undefined;
-  readonly #context: WorkContext;
+  readonly #context: PhaseContext & OpenContext;
 
-  constructor(request: BundleRequest, { build, commandLine }: BundleContext, context: WorkContext) {
+  constructor(
+    request: BundleRequest,
+    { emit = ignoreEvents, environment = process.env, signal, build, commandLine }: BundleContext,
+  ) {
     const machine = lookAtMachine();
     const started = performance.now();
     this.request = request;
     this.folder = modelFolder(request);
-    this.#context = context;
+    this.#context = { emit, environment, ...(signal === undefined ? {} : { signal }) };
     this.setting = {
       request,
-      environment: context.environment,
+      environment,
       build,
       commandLine: commandLine ?? null,
       machine: { ...machine, gpus: onDevice(machine.gpus, request.device ?? 0) },
@@ -84,11 +88,6 @@ export class BundleRun {
       for (const each of this.components) each.leaveOut(`the run stopped in ${where}`);
       return;
     }
-  }
-
-  get #phaseContext(): PhaseContext {
-    const { emit, signal } = this.#context;
-    return { emit, ...(signal === undefined ? {} : { signal }) };
   }
 
   /** Reads and checks everything that can be known without a builder. */
@@ -125,7 +124,7 @@ export class BundleRun {
     const { components, findings } = inspectBundle(bundle);
     this.findings = findings;
     refuseMismatches(bundle.meta, findings);
-    for (const part of profiledComponents(bundle, components, request.ranges)) {
+    for (const part of profiledComponents(bundle, components, request.batch)) {
       const run = this.components.find(({ name }) => name === part.component.name)!;
       if (request.stage === true) run.staged = stageComponent(part.component, this.setting.temporary);
       const onnx = run.staged?.onnx ?? part.component.onnx;
@@ -135,14 +134,14 @@ export class BundleRun {
 
   /** Decides every build before the first begins: a profile that does not fit stops the run while nothing is lost. */
   async #prepare(): Promise<void> {
-    await this.#each((component) => component.prepare(this.#phaseContext));
+    await this.#each((component) => component.prepare(this.#context));
   }
 
   async #build(): Promise<void> {
     const tasks = this.components.map((component) => ({
       bytes: estimateBuildBytes(typedWeightBytes(component.target!.prepared)),
       run: async () => {
-        if (this.stop === undefined) await this.#over(component, () => component.build(this.#phaseContext));
+        if (this.stop === undefined) await this.#over(component, () => component.build(this.#context));
       },
     }));
     const isRtx = this.toolchain?.product === 'tensorrt-rtx';
@@ -151,7 +150,7 @@ export class BundleRun {
   }
 
   async #smoke(): Promise<void> {
-    await this.#each((component) => component.smoke(this.#phaseContext));
+    await this.#each((component) => component.smoke(this.#context));
     this.notChecked.push(...this.components.flatMap(({ notRun }) => notRun ?? []));
     const [first] = this.components;
     const why = this.request.smoke === 'engine' ? first?.whyNotRun() : null;
@@ -187,12 +186,7 @@ export class BundleRun {
 
   /** Runs a phase of the bundle as a whole. */
   async #phase(phase: Phase<BundleFound>): Promise<void> {
-    const { found, phases, error } = await runPhases(
-      [phase],
-      this.#phaseContext,
-      () => {},
-      this.setting.clock,
-    );
+    const { found, phases, error } = await runPhases([phase], this.#context, () => {}, this.setting.clock);
     this.phases.push(...phases);
     this.checks = found.checks ?? [];
     if (error !== null) this.stop = { component: null, error };

@@ -1,3 +1,4 @@
+import type { OpenContext } from '../../engines/runtime/back-end.js';
 import { openSession } from '../../engines/runtime/open-session.js';
 import type { EventListener } from '../../events.js';
 import { formatNamed } from '../../formats/precision/formats/index.js';
@@ -15,7 +16,6 @@ import type { ComponentRun } from './component-run.js';
 import type { BundleMeta } from './meta.js';
 import { builtEngine, openSubject } from './smoke.js';
 import { transducerFacts } from './transducer-facts.js';
-import type { WorkContext } from './work-context.js';
 
 /** What the check takes from a run over a bundle. */
 interface ChainedBundle {
@@ -34,7 +34,7 @@ export interface Chain {
 export function chainOf(
   bundle: ChainedBundle,
   check: NonNullable<BundleRequest['check']>,
-  context: WorkContext,
+  context: OpenContext,
 ): Chain {
   const { meta } = bundle;
   const states = chainedComponents.map((name) => bundle.components.find((state) => state.name === name));

@@ -1,4 +1,5 @@
 import type { Session } from '../../engines/runtime/session.js';
+import type { EventListener } from '../../events.js';
 import { elementCount } from '../../formats/tensor/dtype.js';
 import { randomStream } from '../../formats/tensor/random.js';
 import type { Tensor } from '../../formats/tensor/tensor.js';
@@ -7,7 +8,6 @@ import { type Encoded, encode, type Runner, type TransducerFacts } from '../../q
 import { type Decision, decode } from '../../quality/tasks/transducer-decoder.js';
 import type { ChainCheck } from './chain-schema.js';
 import { type ChainPrecision, driftOf, judgeDecisions, mostDrifting } from './judge-chain.js';
-import type { WorkContext } from './work-context.js';
 
 export const chainedComponents = ['encoder', 'predictor', 'joint'] as const;
 export type ChainedComponent = (typeof chainedComponents)[number];
@@ -37,7 +37,7 @@ export async function checkChain(
   request: ChainRequest,
   reference: OpenComponent,
   candidates: readonly ChainCandidate[],
-  { emit }: Pick<WorkContext, 'emit'>,
+  { emit }: { readonly emit: EventListener },
 ): Promise<readonly ChainCheck[]> {
   const { facts, samples } = request;
   const features = Array.from({ length: samples }, (_, sample) => featuresOf(request, sample));

@@ -3,6 +3,7 @@ import { planBuilder } from '../../engines/builder/plan-builders.js';
 import type { ResolvedBuild } from '../../engines/builder/prepare.js';
 import { whyNotRun } from '../../engines/identity/machine.js';
 import { TrtforgeError } from '../../errors.js';
+import type { EventListener } from '../../events.js';
 import { buildPhase } from '../../forge/build-phase.js';
 import { convertPhase } from '../../forge/convert-phase.js';
 import type { Machine } from '../../forge/environment.js';
@@ -22,7 +23,6 @@ import { digestFiles, type ModelFiles } from './model-files.js';
 import type { SmokeRun } from './report-schema.js';
 import { builtEngine, type SmokeSubject, smokeRun } from './smoke.js';
 import type { Staged } from './stage.js';
-import { forComponent } from './work-context.js';
 
 /** What the phases over one component find: those of forge, and one run of it. */
 interface ComponentFound extends Forged {
@@ -247,6 +247,12 @@ export class ComponentRun {
     return { kind: this.found.conversion === undefined ? 'model' : 'typed model', path, instead };
   }
 }
+
+/** Events with the component's name before every phase, so that components built side by side can be told apart. */
+const forComponent =
+  (emit: EventListener, component: string): EventListener =>
+  (event) =>
+    emit('phase' in event ? { ...event, phase: `${component}: ${event.phase}` } : event);
 
 /** tensorrt-rtx measures nothing ahead of time. */
 export function timingCacheFor(

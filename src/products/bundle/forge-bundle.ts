@@ -30,9 +30,8 @@ export async function forgeBundle(
 }
 
 async function forge(request: BundleRequest, context: BundleContext): Promise<BundleReport> {
-  const { emit = ignoreEvents, environment = process.env, signal } = context;
   const started = new Date();
-  const run = new BundleRun(request, context, { emit, environment, signal });
+  const run = new BundleRun(request, context);
   try {
     await run.go();
   } finally {
@@ -40,7 +39,8 @@ async function forge(request: BundleRequest, context: BundleContext): Promise<Bu
   }
   if (run.stop?.error.code === 'TF_USAGE') throw errorOf(run.stop.error);
   const report = reportOf(run, { started, finished: new Date() });
-  if (report.report !== null) await inPhase('report', emit, async () => writeReport(report));
+  if (report.report !== null)
+    await inPhase('report', context.emit ?? ignoreEvents, async () => writeReport(report));
   return report;
 }
 

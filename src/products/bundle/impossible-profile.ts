@@ -1,10 +1,10 @@
 import type { ProfileRequest } from '../../engines/identity/profile.js';
 import { planInputs, sampleOf } from '../../engines/run/inputs.js';
+import type { OpenContext } from '../../engines/runtime/back-end.js';
 import { openSession } from '../../engines/runtime/open-session.js';
 import { TrtforgeError } from '../../errors.js';
 import { openModel } from '../../formats/onnx/model.js';
 import type { Component } from './component.js';
-import type { WorkContext } from './work-context.js';
 
 /** What TensorRT says when the shapes of a profile cannot pass through the graph: in a refusal, or only in a warning of a build that «passes». */
 const IMPOSSIBLE =
@@ -35,7 +35,7 @@ export async function explainImpossibleProfile(
   component: Component,
   profile: ProfileRequest,
   line: string,
-  context: WorkContext,
+  context: OpenContext,
 ): Promise<TrtforgeError> {
   const node = NODE.exec(line)?.groups;
   const nodeName = node?.node ?? node?.bracketed;
@@ -74,7 +74,7 @@ async function findDimension(
   component: Component,
   profile: ProfileRequest,
   line: string,
-  { emit, signal }: WorkContext,
+  { emit, signal }: OpenContext,
 ): Promise<readonly Culprit[] | undefined> {
   const said = END.exec(line)?.groups?.end?.toLowerCase();
   const candidates = ends.filter((end) => said === undefined || end === said);

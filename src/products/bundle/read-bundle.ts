@@ -65,12 +65,12 @@ export function inspectBundle({ meta, places }: LocatedBundle): {
 export const profiledComponents = (
   { meta, file, asked }: LocatedBundle,
   components: readonly Component[],
-  ranges: BundleRequest['ranges'],
+  batch: BundleRequest['batch'],
 ): readonly Pick<PreparedComponent, 'component' | 'profile'>[] => {
   checkSymbols(components, file);
   return components
     .filter(({ name }) => asked.includes(name))
-    .map((component) => ({ component, profile: profileOf(component, meta, { ...ranges, file }) }));
+    .map((component) => ({ component, profile: profileOf(component, meta, { batch, file }) }));
 };
 
 function askedOf(roster: readonly string[], only: readonly string[] | undefined): readonly string[] {

@@ -1,5 +1,6 @@
 import type { ProfileRequest } from '../../engines/identity/profile.js';
 import { inDtype, planInputs, sampleOf } from '../../engines/run/inputs.js';
+import type { OpenContext } from '../../engines/runtime/back-end.js';
 import { openSession } from '../../engines/runtime/open-session.js';
 import type { Session } from '../../engines/runtime/session.js';
 import type { EngineLoadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
@@ -11,7 +12,6 @@ import type { Component } from './component.js';
 import type { PreparedComponent } from './component-builder.js';
 import type { ComponentLog } from './component-log.js';
 import type { SmokeRun } from './report-schema.js';
-import { signalOf, type WorkContext } from './work-context.js';
 
 /** What a smoke run runs: the engine where a GPU of it is here, else the model that it was built from. */
 export type SmokeSubject =
@@ -22,7 +22,7 @@ export type SmokeSubject =
     }
   | { readonly kind: 'typed model' | 'model'; readonly path: string; readonly instead: string };
 
-export const openSubject = (subject: SmokeSubject, context: WorkContext): Promise<Session> =>
+export const openSubject = (subject: SmokeSubject, context: OpenContext): Promise<Session> =>
   openSession(subject.path, subject.kind === 'engine' ? subject.loading : {}, context);
 
 /** An engine is loaded with the libraries that it was built with. */
@@ -51,7 +51,7 @@ export async function smokeRun(
   profile: ProfileRequest,
   subject: SmokeSubject,
   log: ComponentLog,
-  context: WorkContext,
+  context: OpenContext,
 ): Promise<SmokeRun> {
   const started = performance.now();
   log.line(`Running ${subject.path} once at its opt shapes${loadedWith(subject)}.`);
@@ -59,7 +59,7 @@ export async function smokeRun(
   try {
     const inputs = smokeInputs(component, profile, session);
     for (const [name, { dtype, shape }] of inputs) log.line(`input ${name} ${dtype} [${shape.join(', ')}]`);
-    const given = await session.run(inputs, signalOf(context));
+    const given = await session.run(inputs, context.signal === undefined ? {} : { signal: context.signal });
     const outputs = [...given].map(([name, tensor]) => ({
       name,
       dtype: tensor.dtype,

@@ -225,10 +225,15 @@ describe('a bundle', () => {
     await run(builder);
     expect(statuses(await run(builder))).toEqual({ encoder: 'kept', predictor: 'kept', joint: 'kept' });
     expect(builder.models).toHaveLength(3);
-    const wider = await run(builder, { ranges: { jointTime: { max: 512 } } });
+    const profilesFile = join(folder, 'wider.yaml');
+    writeFileSync(
+      profilesFile,
+      'components: { encoder: , predictor: , joint: { symbols: { time: 16/64/512 } } }',
+    );
+    const wider = await run(builder, { profilesFile });
     expect(statuses(wider)).toEqual({ encoder: 'kept', predictor: 'kept', joint: 'built' });
     writeFileSync(join(outdir, 'encoder.engine'), 'cut short');
-    expect(statuses(await run(builder, { ranges: { jointTime: { max: 512 } } })).encoder).toBe('built');
+    expect(statuses(await run(builder, { profilesFile })).encoder).toBe('built');
     expect(statuses(await run(builder, { forceRebuild: true }))).toEqual({
       encoder: 'built',
       predictor: 'built',

@@ -4,7 +4,7 @@ import { TrtforgeError } from '../../../src/errors.js';
 import type { Component } from '../../../src/products/bundle/component.js';
 import {
   checkSymbols,
-  type ProfileOptions,
+  type ProfileSources,
   profileOf,
 } from '../../../src/products/bundle/component-profile.js';
 import { parseMeta } from '../../../src/products/bundle/meta.js';
@@ -32,9 +32,9 @@ const joint = component('joint', {
   predictor_output: ['float32', 'B', 640, 'U'],
 });
 
-const ranges = (one: Component, wishes: ProfileOptions = {}, meta = nothing) =>
+const ranges = (one: Component, sources: ProfileSources = {}, meta = nothing) =>
   Object.fromEntries(
-    [...profileOf(one, meta, wishes)].map(([name, { min, opt, max }]) => [
+    [...profileOf(one, meta, sources)].map(([name, { min, opt, max }]) => [
       name,
       [min, opt, max].map((dims) => dims.join('x')).join('/'),
     ]),
@@ -54,20 +54,22 @@ describe('the profile of a component', () => {
     });
   });
 
-  test('takes every flag, alone or together', () => {
-    const wishes: ProfileOptions = {
-      batch: { max: 4 },
-      encoderTime: { min: 8, opt: 57, max: 592 },
-      predictorTokens: { max: 2 },
-      jointTime: { min: 1, opt: 1, max: 1 },
-      jointTokens: { max: 4 },
-    };
-    expect(ranges(encoder, wishes)).toEqual({ audio_signal: '1x128x8/1x128x57/4x128x592', length: '1/1/4' });
-    expect(ranges(predictor, wishes)).toMatchObject({ y: '1x1/1x1/4x2', h: '2x1x640/2x1x640/2x4x640' });
-    expect(ranges(joint, wishes)).toEqual({
+  test('takes every range of options and file, alone or together', () => {
+    const file = parseProfilesFile(
+      `components:
+  encoder: { symbols: { T: 8/57/592 } }
+  predictor: { symbols: { U: 1/1/2 } }
+  joint: { symbols: { T: 1/1/1, U: 1/1/4 } }`,
+      'profiles.yaml',
+    );
+    const sources: ProfileSources = { batch: { min: 1, opt: 1, max: 4 }, file };
+    expect(ranges(encoder, sources)).toEqual({ audio_signal: '1x128x8/1x128x57/4x128x592', length: '1/1/4' });
+    expect(ranges(predictor, sources)).toMatchObject({ y: '1x1/1x1/4x2', h: '2x1x640/2x1x640/2x4x640' });
+    expect(ranges(joint, sources)).toEqual({
       encoder_output: '1x1024x1/1x1024x1/4x1024x1',
       predictor_output: '1x640x1/1x640x1/4x640x4',
     });
+    expect(ranges(encoder, { file }).length).toBe('1/1/1');
   });
 
   test.each([
@@ -95,7 +97,7 @@ describe('the profile of a component', () => {
     expect(ranges(turned, {}, meta)).toEqual({ audio_signal: '1x16x128/1x64x128/1x256x128' });
   });
 
-  test('of another component comes from a profiles file, by symbol and by input; flags overrule it', () => {
+  test('of another component comes from a profiles file, by symbol and by input; --batch overrules it', () => {
     const file = parseProfilesFile(
       `symbols: { time: 41/57/57 }
 components:
@@ -113,7 +115,13 @@ components:
       audio: '2x80x41/2x80x57/2x80x57',
       cache: '2x24x256/2x24x256/2x24x256',
     });
-    expect(ranges(encoder, { file, encoderTime: { max: 99 } }).audio_signal).toBe('1x128x9/1x128x9/1x128x99');
+    const batch = { min: 1, opt: 3, max: 3 };
+    const own = parseProfilesFile('components: { encoder: { symbols: { B: 2 } } }', 'own.yaml');
+    expect([ranges(encoder, { file: own }).length, ranges(encoder, { file: own, batch }).length]).toEqual([
+      '2/2/2',
+      '1/3/3',
+    ]);
+    expect(ranges(encoder, { file }).audio_signal).toBe('1x128x9/1x128x9/1x128x9');
   });
 
   test.each([
@@ -129,7 +137,9 @@ components:
   test('of a component that nothing is known of names its dimensions and what to write', () => {
     const error = refusal(() => ranges(component('vocoder', { mel: ['float32', 'batch', 'bins', null] })));
     expect(error.code).toBe('TF_PROFILE_MISSING');
-    expect(error.message).toMatch(/vocoder are: «mel» axis 1 \(bins\), «mel» axis 2 \(without a name\)/);
+    expect(error.message).toMatch(
+      /vocoder have no range: «mel» axis 1 \(bins\), «mel» axis 2 \(without a name\)/,
+    );
     expect(error.remedy).toContain('--profiles');
   });
 
@@ -146,11 +156,11 @@ components:
     [
       'ends that do not ascend',
       encoder,
-      { encoderTime: { min: 100 } },
-      /time range of the encoder would be 100\/64\/256/,
+      { file: parseProfilesFile('components: { encoder: { symbols: { T: 100/64/256 } } }', 'p.yaml') },
+      /time range of the encoder is 100\/64\/256/,
     ],
-  ] as [string, Component, ProfileOptions, RegExp][])('refuses %s', (_, one, wishes, message) => {
-    const error = refusal(() => ranges(one, wishes));
+  ] as [string, Component, ProfileSources, RegExp][])('refuses %s', (_, one, sources, message) => {
+    const error = refusal(() => ranges(one, sources));
     expect(error.code).toBe('TF_PROFILE_INVALID');
     expect(error.message).toMatch(message);
   });

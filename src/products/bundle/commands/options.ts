@@ -80,7 +80,7 @@ export function bundleRequest(
     outdir,
     only: only.flat(),
     profilesFile: options.profiles,
-    ranges: batch === undefined ? {} : { batch },
+    batch,
     stage,
     keepTemp,
     memoryBudget,
