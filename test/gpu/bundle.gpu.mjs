@@ -12,7 +12,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { modelFamilies } from '../../build/examples/models/catalogue.js';
 import { openSupervisedEngine } from '../../dist/engines/runtime/tensorrt/supervised-engine.js';
-import { buildBundle } from '../../dist/products/bundle/build-bundle.js';
+import { forgeBundle } from '../../dist/products/bundle/forge-bundle.js';
 import { checkChain } from '../../dist/products/bundle/chained-check.js';
 import { bundleReportSchema } from '../../dist/products/bundle/report-schema.js';
 import { initializer, openChecks, value, writeModel } from './harness.mjs';
@@ -32,7 +32,7 @@ const generate = (size) =>
   modelFamilies.parakeet.write(size, join(folder, size), { seed: 1, external: false });
 const outdir = (name) => join(folder, 'engines', name);
 const build = async (name, more = {}) => {
-  const report = await buildBundle(
+  const report = await forgeBundle(
     {
       meta: join(folder, 'small', 'model_meta.json'),
       outdir: outdir(name),
