@@ -192,9 +192,9 @@ export type { VerifyContext } from './quality/verify/verify.js';
 export type { ForgeResult } from './report/result.js';
 export type { FoundToolchain } from './tensorrt/toolchain/find.js';
 export type {
+  InstallEnvironment,
   InstalledToolchain,
   InstallRequest,
-  InstallSurroundings,
 } from './tensorrt/toolchain/install.js';
 export type { DamagedLibrary } from './tensorrt/toolchain/library-folder.js';
 export type { Toolchain } from './tensorrt/toolchain/toolchain.js';

@@ -3,7 +3,7 @@ import { resolveBuild } from '../engines/builder/prepare.js';
 import { identityDigest } from '../engines/identity/identity.js';
 import { targetText } from '../engines/identity/target.js';
 import { requireStreaming } from '../engines/runtime/tensorrt/weight-budget.js';
-import { refuseAbsentGpu } from '../tensorrt/addon/chosen-gpu.js';
+import { assertGpuPresent } from '../tensorrt/addon/chosen-gpu.js';
 import type { ForgePhase, Run } from './run-state.js';
 
 /** Decides GPU, toolchain, target, profiles and identity before any minute is spent on a request that cannot be met. */
@@ -12,7 +12,7 @@ export const resolvePhase = ({ options, environment, visible }: Run): ForgePhase
   decides: true,
   skip: () => (options.skip?.includes('build') ? 'no engine was asked for' : null),
   run: async (_, { emit, signal }) => {
-    refuseAbsentGpu(visible, options.device, 'Building and running an engine needs an NVIDIA GPU');
+    assertGpuPresent(visible, options.device, 'Building and running an engine needs an NVIDIA GPU');
     const prepared = await resolveBuild(options, { emit, signal, environment });
     const { recipe, target } = prepared.identity;
     requireStreaming(options.model, recipe.flags, options.weightBudget);

@@ -12,8 +12,8 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { modelFamilies } from '../../build/examples/models/catalogue.js';
 import { openSupervisedEngine } from '../../dist/engines/runtime/tensorrt/supervised-engine.js';
-import { forgeBundle } from '../../dist/products/bundle/forge-bundle.js';
 import { checkChain } from '../../dist/products/bundle/chained-check.js';
+import { forgeBundle } from '../../dist/products/bundle/forge-bundle.js';
 import { bundleReportSchema } from '../../dist/products/bundle/report-schema.js';
 import { initializer, openChecks, value, writeModel } from './harness.mjs';
 

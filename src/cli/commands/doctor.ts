@@ -1,7 +1,7 @@
 import { type DoctorResult, examine } from '../../quality/doctor/doctor.js';
 import { machineProbes } from '../../quality/doctor/doctor-probes.js';
 import type { Finding, Topic } from '../../quality/doctor/finding.js';
-import type { SupportRow } from '../../quality/doctor/support-table.js';
+import type { SupportRow } from '../../quality/doctor/support.js';
 import { thisMachine } from '../../tensorrt/toolchain/find.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { text } from '../option.js';

@@ -7,12 +7,11 @@ import {
   type ToolchainList,
 } from '../../quality/doctor/toolchain-list.js';
 import { exportFormats, exportsOf, exportText } from '../../tensorrt/toolchain/exports.js';
-import { surveyToolchains, thisMachine } from '../../tensorrt/toolchain/find.js';
-import { toolchainsFolder } from '../../tensorrt/toolchain/folders.js';
+import { surveyToolchains, thisMachine, toolchainNamed } from '../../tensorrt/toolchain/find.js';
 import { installToolchain } from '../../tensorrt/toolchain/install.js';
 import { readManifest, removeToolchain } from '../../tensorrt/toolchain/manifest.js';
-import { toolchainNamed } from '../../tensorrt/toolchain/named.js';
 import { pipWheelSource } from '../../tensorrt/toolchain/pip.js';
+import { toolchainsFolder } from '../../tensorrt/toolchain/places.js';
 import { tensorrtRtxLicense } from '../../tensorrt/toolchain/release.js';
 import type {
   ToolchainEnvResult,

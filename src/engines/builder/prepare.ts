@@ -17,8 +17,8 @@ import {
   type FoundToolchain,
   surveyToolchains,
   thisMachine,
+  toolchainNamed,
 } from '../../tensorrt/toolchain/find.js';
-import { toolchainNamed } from '../../tensorrt/toolchain/named.js';
 import { majorOf } from '../../tensorrt/toolchain/version.js';
 import { conversionRecipe } from '../identity/conversion.js';
 import type { EngineExtension } from '../identity/engine-name.js';

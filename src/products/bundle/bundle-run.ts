@@ -10,7 +10,7 @@ import { ignoreEvents } from '../../events.js';
 import { lookAtMachine } from '../../forge/environment.js';
 import { type Phase, type PhaseContext, runPhases } from '../../forge/phase.js';
 import type { ForgeResult, ReportPhase } from '../../report/result.js';
-import { onDevice, refuseAbsentGpu } from '../../tensorrt/addon/chosen-gpu.js';
+import { assertGpuPresent, onDevice } from '../../tensorrt/addon/chosen-gpu.js';
 import type { BundleContext, BundleRequest } from './bundle-request.js';
 import { type Chain, chainOf } from './chain-of-bundle.js';
 import type { ChainCheck } from './chain-schema.js';
@@ -96,7 +96,7 @@ export class BundleRun {
       name: 'read',
       skip: () => null,
       run: async () => {
-        refuseAbsentGpu(
+        assertGpuPresent(
           this.setting.visible,
           this.request.device,
           'Building and running a bundle needs an NVIDIA GPU',

@@ -1,6 +1,5 @@
 import { TrtforgeError } from '../../errors.js';
-import type { DebianPackage } from '../../tensorrt/toolchain/debian-packages.js';
-import type { PythonPackage } from '../../tensorrt/toolchain/python-packages.js';
+import type { DebianPackage, PythonPackage } from '../../tensorrt/toolchain/installed-packages.js';
 import { type Finding, findingsOf } from './finding.js';
 import type { GpuView } from './gpu.js';
 import type { ToolchainList } from './toolchain-list.js';
@@ -62,7 +61,7 @@ export interface DoctorProbes {
   store(): Promise<StoreFacts>;
 }
 
-/** What the probes found; undefined where a probe failed or hung, which `failures` then says. */
+/** What the probes found; undefined where a probe failed or hung, which `failures` then reports. */
 export interface DoctorFacts {
   readonly machine: MachineFacts | undefined;
   readonly tools: ToolFacts | undefined;
@@ -97,7 +96,7 @@ const topics = {
   store: 'store',
 } as const satisfies Record<keyof DoctorProbes, Finding['topic']>;
 
-/** Asks every probe, all at once but for toolchains, which depend on the GPUs. A probe that takes longer than `timeoutMs` is given up. */
+/** Asks every probe, all at once but for toolchains, which depend on the GPUs. A probe that takes longer than `timeoutMs` is abandoned. */
 export async function collectFacts(
   probes: DoctorProbes,
   timeoutMs: number,
@@ -136,7 +135,7 @@ function within<T>(timeoutMs: number, signal: AbortSignal, work: () => Promise<T
     const cancel = () =>
       reject(new TrtforgeError('TF_CANCELLED', 'Cancelled while looking at this machine.'));
     const timer = setTimeout(
-      () => reject(new Error(`it took more than ${timeoutMs / 1000} s and was given up.`)),
+      () => reject(new Error(`it took more than ${timeoutMs / 1000} s and was abandoned.`)),
       timeoutMs,
     );
     const end = () => {

@@ -5,10 +5,9 @@ import { addonPath } from '../../base/addon.js';
 import { statIfThere } from '../../base/files/files.js';
 import { runSupervised } from '../../base/process/supervise.js';
 import { storeFolder } from '../../engines/store/local.js';
-import { debianPackages } from '../../tensorrt/toolchain/debian-packages.js';
+import { debianPackages, pythonPackages } from '../../tensorrt/toolchain/installed-packages.js';
 import { pythonEnvironment, pythonOf } from '../../tensorrt/toolchain/pip.js';
-import type { Surroundings } from '../../tensorrt/toolchain/places.js';
-import { pythonPackages } from '../../tensorrt/toolchain/python-packages.js';
+import type { Host } from '../../tensorrt/toolchain/places.js';
 import { programPlaces, trtexecVersion } from '../../tensorrt/toolchain/trtexec.js';
 import type { DoctorProbes, MachineFacts, OnnxRuntimeFacts, StoreFacts, ToolFacts } from './doctor-facts.js';
 import { driverInChild, lookForGpus } from './gpu.js';
@@ -17,28 +16,28 @@ import { listToolchains } from './toolchain-list.js';
 const COMMAND_TIMEOUT_MS = 10_000;
 
 /** The probes that look at the real machine. */
-export function machineProbes(surroundings: Surroundings, cacheDir: string | undefined): DoctorProbes {
-  const { run, environment } = surroundings;
+export function machineProbes(host: Host, cacheDir: string | undefined): DoctorProbes {
+  const { run, environment } = host;
   return {
-    machine: async () => lookAtMachine(surroundings),
-    tools: () => lookAtTools(surroundings),
-    gpus: () => lookForGpus(surroundings, driverInChild),
-    toolchains: ({ gpus }) => listToolchains(surroundings, gpus),
+    machine: async () => lookAtMachine(host),
+    tools: () => lookAtTools(host),
+    gpus: () => lookForGpus(host, driverInChild),
+    toolchains: ({ gpus }) => listToolchains(host, gpus),
     trtexecs: () =>
       Promise.all(
-        programPlaces('trtexec', surroundings).map(async (path) => ({
+        programPlaces('trtexec', host).map(async (path) => ({
           path,
           version: await trtexecVersion(path, run, environment),
         })),
       ),
     debianPackages: () => debianPackages(run),
-    pythonPackages: async () => pythonPackages(surroundings),
+    pythonPackages: async () => pythonPackages(host),
     onnxRuntime: askOnnxRuntime,
     store: async () => lookAtStore(storeFolder(cacheDir, environment)),
   };
 }
 
-function lookAtMachine({ root }: Surroundings): MachineFacts {
+function lookAtMachine({ root }: Host): MachineFacts {
   return {
     os: `${platform()} ${release()} ${arch()}`,
     platform: platform(),
@@ -61,7 +60,7 @@ function availableMemory(root: string): number | undefined {
   }
 }
 
-async function lookAtTools({ run, environment }: Surroundings): Promise<ToolFacts> {
+async function lookAtTools({ run, environment }: Host): Promise<ToolFacts> {
   const firstLine = async (command: string, args: readonly string[], env = environment) => {
     const { exitCode, stdout } = await run(command, args, {
       timeoutMs: COMMAND_TIMEOUT_MS,
@@ -87,7 +86,7 @@ async function askOnnxRuntime(): Promise<OnnxRuntimeFacts | null> {
   return answer as OnnxRuntimeFacts | null;
 }
 
-/** The store as it lies on the disk: what it holds, whether it may be written, how much space is left. */
+/** The store as it lies on the disk: what it contains, whether it may be written, how much space is left. */
 export function lookAtStore(folder: string): StoreFacts {
   const nearest = nearestExisting(folder);
   const { bavail, bsize } = statfsSync(nearest);

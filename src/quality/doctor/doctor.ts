@@ -6,7 +6,7 @@ import { judgeGpu } from './judge-gpu.js';
 import { judgeMachine, judgeOnnxRuntime, judgeStore } from './judge-machine.js';
 import { judgeToolchains } from './judge-toolchains.js';
 import { judgeVersions } from './judge-versions.js';
-import { supportRowSchema, supportTable } from './support-table.js';
+import { supportRowSchema, supportTable } from './support.js';
 import { listedToolchainSchema } from './toolchain-list.js';
 
 export const doctorSchema = z.object({
@@ -51,7 +51,7 @@ export type DoctorResult = z.infer<typeof doctorSchema>;
 /** A trtexec of a full TensorRT on a cold disk needs most of it. */
 const PROBE_TIMEOUT_MS = 30_000;
 
-/** Looks at the machine through the probes and says what is there, what is missing and what to do. Rejects only when cancelled. */
+/** Looks at the machine through the probes and states what is there, what is missing and what to do. Rejects only when cancelled. */
 export async function examine(
   probes: DoctorProbes,
   signal: AbortSignal,

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { runSupervised } from '../../base/process/supervise.js';
 import { type ErrorCode, TrtforgeError } from '../../errors.js';
 import type { GpuList } from '../../tensorrt/addon/addon.js';
-import type { Surroundings } from '../../tensorrt/toolchain/places.js';
+import type { Host } from '../../tensorrt/toolchain/places.js';
 
 /** What is known of the GPUs and their driver, and by which way. */
 export interface GpuView extends GpuList {
@@ -31,14 +31,14 @@ export const driverInChild: DriverProbe = async () => {
 };
 
 /** GPUs by the CUDA driver; where that does not answer, by nvidia-smi. Never throws. */
-export async function lookForGpus(surroundings: Surroundings, askDriver: DriverProbe): Promise<GpuView> {
+export async function lookForGpus(host: Host, askDriver: DriverProbe): Promise<GpuView> {
   const { list, failure } = await askDriver().then(
     (answer) => ({ list: answer, failure: null }),
     (error: unknown) => ({ list: noGpus(error), failure: codeOf(error) }),
   );
-  const driverVersion = list.driverVersion ?? kernelDriverVersion(surroundings.root);
+  const driverVersion = list.driverVersion ?? kernelDriverVersion(host.root);
   if (list.gpus.length > 0) return { ...list, driverVersion, source: 'driver', failure };
-  const listed = await askSmi(surroundings);
+  const listed = await askSmi(host);
   if (listed !== null) return { ...listed, reason: list.reason, source: 'nvidia-smi', failure };
   return { ...list, driverVersion, source: 'none', failure };
 }
@@ -65,7 +65,7 @@ function kernelDriverVersion(root: string): string | null {
 
 const SMI_FIELDS = 'index,name,uuid,compute_cap,memory.total,driver_version';
 
-async function askSmi({ run, environment }: Surroundings): Promise<Omit<GpuList, 'reason'> | null> {
+async function askSmi({ run, environment }: Host): Promise<Omit<GpuList, 'reason'> | null> {
   const args = [`--query-gpu=${SMI_FIELDS}`, '--format=csv,noheader,nounits'];
   const { exitCode, stdout } = await run('nvidia-smi', args, { timeoutMs: SMI_TIMEOUT_MS, environment });
   if (exitCode !== 0) return null;

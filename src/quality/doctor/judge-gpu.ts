@@ -48,7 +48,7 @@ function bySmiOnly({ source, reason }: NonNullable<DoctorFacts['gpus']>): readon
   return [
     gpu.warning(
       'driver-silent',
-      `nvidia-smi shows the GPUs, but trtforge cannot ask the CUDA driver: ${reason ?? 'no reason given'}`,
+      `nvidia-smi shows the GPUs, but trtforge cannot ask the CUDA driver: ${reason ?? 'no reason reported'}`,
       `Check that libcuda.so.1 is on the loader path and that the addon is compiled (${compileAddon}).`,
     ),
   ];

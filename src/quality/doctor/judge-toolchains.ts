@@ -61,7 +61,7 @@ function judgeTrtexecs(trtexecs: NonNullable<DoctorFacts['trtexecs']>, hasGpu: b
     version === null
       ? tensorrt.warning(
           'trtexec',
-          `${path} does not say its version.`,
+          `${path} does not state its version.`,
           'Run it with --help: its libraries may be missing.',
         )
       : tensorrt.ok('trtexec', `trtexec ${version}, ${path}`),

@@ -1,4 +1,4 @@
-import type { DebianPackage } from '../../tensorrt/toolchain/debian-packages.js';
+import type { DebianPackage } from '../../tensorrt/toolchain/installed-packages.js';
 import { agree, majorOf } from '../../tensorrt/toolchain/version.js';
 import type { DoctorFacts } from './doctor-facts.js';
 import { type Finding, findingsOf } from './finding.js';

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Gpu } from '../../tensorrt/addon/addon.js';
 import { type FoundToolchain, surveyToolchains } from '../../tensorrt/toolchain/find.js';
 import { readManifest } from '../../tensorrt/toolchain/manifest.js';
-import type { Surroundings } from '../../tensorrt/toolchain/places.js';
+import type { Host } from '../../tensorrt/toolchain/places.js';
 import { trtexecVersion } from '../../tensorrt/toolchain/trtexec.js';
 import { abilitiesOf } from './support.js';
 
@@ -45,11 +45,11 @@ export type ToolchainList = z.infer<typeof toolchainListSchema>;
 
 /** Every toolchain with what it can do beside these GPUs. Starts each trtexec once, to ask its version. */
 export async function listToolchains(
-  surroundings: Surroundings,
+  host: Host,
   gpus: readonly Pick<Gpu, 'name' | 'computeCapability'>[],
 ): Promise<ToolchainList> {
-  const { toolchains, damaged } = await surveyToolchains(surroundings);
-  const listed = toolchains.map((toolchain) => listedToolchain(toolchain, gpus, surroundings));
+  const { toolchains, damaged } = await surveyToolchains(host);
+  const listed = toolchains.map((toolchain) => listedToolchain(toolchain, gpus, host));
   return {
     schema: 'trtforge.toolchain-list/1',
     toolchains: await Promise.all(listed),
@@ -60,7 +60,7 @@ export async function listToolchains(
 async function listedToolchain(
   toolchain: FoundToolchain,
   gpus: readonly Pick<Gpu, 'name' | 'computeCapability'>[],
-  { run, environment }: Surroundings,
+  { run, environment }: Host,
 ): Promise<ListedToolchain> {
   const { trtexec, folder } = toolchain;
   const own = readManifest(dirname(folder));

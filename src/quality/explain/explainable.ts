@@ -1,6 +1,6 @@
 import { openFile } from '../../base/files/byte-source.js';
 import { pythonJson } from '../../base/text/lenient-json.js';
-import { LineCutter } from '../../tensorrt/trtexec/stream-lines.js';
+import { LineCutter } from '../../tensorrt/trtexec/log/lines.js';
 import { type ExplainResult, explainLines, explanation } from './explain.js';
 import { type ExplainMeans, LogReading } from './log-reading.js';
 import { FIRST_BYTES, refuseBinary } from './text-only.js';

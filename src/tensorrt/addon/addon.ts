@@ -1,8 +1,7 @@
 import { addonPath, requireAddon } from '../../base/addon.js';
 import type { CompiledRuntime } from './compiled-runtime.js';
 import type { NativeGpuState, NativeRuntime } from './native-engine.js';
-import { jobOf, rethrown } from './native-failure.js';
-import { endWithProcess, type NativeEvent, type NativeJob } from './native-job.js';
+import { endWithProcess, jobOf, type NativeEvent, type NativeJob, rethrown } from './native-job.js';
 import { runtimeOf } from './native-runtime.js';
 
 /**
@@ -12,7 +11,7 @@ import { runtimeOf } from './native-runtime.js';
 export interface Addon {
   /** Version and product of an inference library; loads it into this process. Rejects with TF_LIBRARY_LOAD_FAILED. */
   probe(libraryPath: string): LibraryFacts;
-  /** GPUs the CUDA driver shows. Never throws: with no driver the list is empty and `reason` says why. */
+  /** GPUs the CUDA driver shows. Never throws: with no driver the list is empty and `reason` states why. */
   gpus(): GpuList;
   /** A GPU's clocks, heat, power and other processes now; null where NVML is absent or does not know the GPU. `uuid` as in `Gpu.uuid`. */
   gpuState(uuid: string): NativeGpuState | null;
@@ -24,7 +23,7 @@ export type Generation = '8' | '10' | '11' | 'rtx1';
 
 export interface LibraryFacts {
   readonly product: 'tensorrt' | 'tensorrt-rtx';
-  /** `major.minor.patch.build`; without the build number where the library cannot say it. */
+  /** `major.minor.patch.build`; without the build number where the library cannot report it. */
   readonly version: string;
   /** The number the library itself gives (`getInferLibVersion`). */
   readonly code: number;
@@ -36,7 +35,7 @@ export interface GpuList {
   readonly gpus: readonly Gpu[];
   /** CUDA version the driver supports, `13.0`; null without a driver. */
   readonly cudaVersion: string | null;
-  /** `580.65.06`, as NVML says; null where NVML is absent. */
+  /** `580.65.06`, as NVML reports; null where NVML is absent. */
   readonly driverVersion: string | null;
   /** Why the list is empty; null when it is not. */
   readonly reason: string | null;
@@ -54,7 +53,7 @@ export interface Gpu {
 
 /** One call on the builder's configuration, in order: `{ option: 'builder flag refit', call: 'setFlag', arguments: [4] }`. */
 export interface NativeSetting {
-  /** What the user asked for, for the error when the library refuses it. */
+  /** What the user asked for, for the error when the library rejects it. */
   readonly option: string;
   readonly call: string;
   readonly arguments: readonly number[];
@@ -115,7 +114,7 @@ export interface NativeBuildResult {
   readonly timingCache: TimingCacheUse;
 }
 
-/** `none`: not asked for; `new`: there was none yet; `hit`: the one given was taken; `rejected`: the library would not take it and started anew. */
+/** `none`: not asked for; `new`: there was none yet; `hit`: the one passed was taken; `rejected`: the library would not take it and started anew. */
 type TimingCacheUse = 'none' | 'new' | 'hit' | 'rejected';
 
 /** What the compiled module exports: as `Addon`, but failures are plain Errors that carry `code` and `details`. */

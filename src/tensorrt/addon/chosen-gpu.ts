@@ -15,11 +15,11 @@ export function visibleGpus(): GpuList {
 export function checkDevice(device: number | undefined): void {
   if (device === undefined || (Number.isSafeInteger(device) && device >= 0)) return;
   throw new TrtforgeError('TF_USAGE', `device is ${device}, and must be a whole number from 0.`, {
-    remedy: 'Give the number of a visible GPU, 0 for the first; trtforge doctor lists them.',
+    remedy: 'Pass the number of a visible GPU, 0 for the first; trtforge doctor lists them.',
   });
 }
 
-/** The list with nothing but one of its GPUs; without that one it is empty, and `reason` says why. Throws TF_USAGE. */
+/** The list with nothing but one of its GPUs; without that one it is empty, and `reason` states why. Throws TF_USAGE. */
 export function onDevice(list: GpuList, device: number): GpuList {
   checkDevice(device);
   const gpus = list.gpus.filter(({ index }) => index === device);
@@ -32,15 +32,15 @@ const whyAbsent = ({ gpus, reason }: GpuList, device: number): string | null =>
     : `there is no GPU ${device} here: ${gpus.map(({ index, name }) => `${index} is ${name}`).join(', ')}`;
 
 /**
- * The GPU of this number among those that the driver shows. Throws TF_GPU_UNAVAILABLE, whose sentence begins with what the GPU is needed for: «Running an
- * engine needs an NVIDIA GPU», and TF_USAGE for what is no number of one.
+ * The GPU of this number among those that the driver shows. Throws TF_GPU_UNAVAILABLE, whose sentence begins with what the GPU is needed for: "Running an
+ * engine needs an NVIDIA GPU", and TF_USAGE for what is not a number of one.
  */
 export function chosenGpu(list: GpuList, device: number, need: string, remedy?: string): Gpu {
   const { gpus, reason } = onDevice(list, device);
   const [gpu] = gpus;
   if (gpu !== undefined) return gpu;
-  const said = reason === null ? '' : `: ${reason.replace(/\.$/, '')}`;
-  const why = list.gpus.length === 0 ? `this machine shows none${said}` : reason;
+  const detail = reason === null ? '' : `: ${reason.replace(/\.$/, '')}`;
+  const why = list.gpus.length === 0 ? `this machine shows none${detail}` : reason;
   throw new TrtforgeError('TF_GPU_UNAVAILABLE', `${need}, and ${why}.`, {
     ...(remedy === undefined ? {} : { remedy }),
     details: { device, gpus: list.gpus.length, reason },
@@ -51,12 +51,12 @@ export function chosenGpu(list: GpuList, device: number, need: string, remedy?: 
  * For work that uses a GPU where there is one and does without elsewhere: throws TF_GPU_UNAVAILABLE for one that was chosen and is not there. 0 is
  * everybody's default, so on a machine without any it chooses nothing.
  */
-export function refuseAbsentGpu(list: GpuList, device: number | undefined, need: string): void {
+export function assertGpuPresent(list: GpuList, device: number | undefined, need: string): void {
   checkDevice(device);
   if (device === undefined || (device === 0 && list.gpus.length === 0)) return;
   chosenGpu(list, device, need);
 }
 
-/** Why there is no GPU, completing «none (…)»: the driver's own words up to the details. */
+/** Why there is no GPU, completing "none (…)": the driver's own message up to the details. */
 export const whyNoGpu = ({ reason }: Pick<GpuList, 'reason'>): string =>
   (reason ?? 'none is visible').split(/: |\.$/)[0] ?? '';

@@ -1,8 +1,7 @@
 import { TrtforgeError } from '../../errors.js';
 import type { CompiledRuntime, Handle, PreparedCall } from './compiled-runtime.js';
 import type { NativeCall, NativeHostData, NativeOutput } from './native-engine.js';
-import { rethrown, toTrtforgeError } from './native-failure.js';
-import type { NativeJob } from './native-job.js';
+import { type NativeJob, rethrown, toTrtforgeError } from './native-job.js';
 
 /** Slot numbers and views in turns, as the compiled module takes them. */
 type SlotViews = (number | ArrayBufferView)[];
@@ -90,10 +89,10 @@ export class CompiledCall implements NativeCall {
   }
 
   /** What must be copied: views that are the pinned memory itself are left out. */
-  #views(given: readonly NativeHostData[], slots: ReadonlyMap<string, number>): SlotViews {
-    if (given.length === 0) return nothing;
+  #views(passed: readonly NativeHostData[], slots: ReadonlyMap<string, number>): SlotViews {
+    if (passed.length === 0) return nothing;
     const views: SlotViews = [];
-    for (const { name, data } of given) {
+    for (const { name, data } of passed) {
       const slot = slots.get(name);
       if (slot === undefined) throw unknown(name, [...slots.keys()]);
       if (data.buffer !== this.#pinned[slot] || data.byteLength !== data.buffer.byteLength)

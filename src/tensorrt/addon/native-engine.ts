@@ -47,7 +47,7 @@ export interface NativeEngineFacts {
   readonly auxStreams: number;
   /** Activation memory of a context, largest profile. */
   readonly deviceMemoryBytes: number;
-  /** Activation memory per profile; the same number for each where the library (before 10.1) cannot say. */
+  /** Activation memory per profile; the same number for each where the library (before 10.1) cannot report it. */
   readonly deviceMemoryBytesPerProfile: readonly number[];
   /** 0 for engines without weight streaming. */
   readonly streamableWeightsBytes: number;
@@ -57,7 +57,7 @@ export interface NativeEngineFacts {
   readonly tensors: readonly NativeEngineTensor[];
   readonly libraryVersion: string;
   readonly loadMs: number;
-  /** GPU memory in use before and after loading, whole GPU, as the driver says. */
+  /** GPU memory in use before and after loading, whole GPU, as the driver reports. */
   readonly gpuMemory: { readonly freeBefore: number; readonly freeAfter: number; readonly total: number };
 }
 
@@ -65,7 +65,7 @@ export interface NativeEngine {
   readonly facts: NativeEngineFacts;
   /** Activation memory is allocated here. Errors: TF_GPU_MEMORY, TF_CONTEXT_FAILED. */
   createContext(request: NativeContextRequest): NativeJob<NativeContext>;
-  /** What `IEngineInspector` says of the whole engine, as JSON text. Detail depends on the verbosity the plan was built with. */
+  /** What `IEngineInspector` reports of the whole engine, as JSON text. Detail depends on the verbosity the plan was built with. */
   layers(): NativeJob<string>;
   /** Device memory that outlives calls, zero-filled. Throws TF_GPU_MEMORY. */
   allocate(bytes: number): NativeDeviceMemory;
@@ -95,7 +95,7 @@ export interface NativeOutput {
 }
 
 export interface NativeContext {
-  /** Output shapes and sizes for these input shapes. Throws TF_SESSION_INPUT with the library's own words where it refuses them. */
+  /** Output shapes and sizes for these input shapes. Throws TF_SESSION_INPUT with the library's own message where it rejects them. */
   outputsFor(shapes: readonly NativeShape[]): readonly NativeOutput[];
   /**
    * Fixes shapes and buffers for many runs: allocates what `host` bindings need (pinned and device), runs once without a graph, then
@@ -107,7 +107,7 @@ export interface NativeContext {
   close(): NativeJob<void>;
 }
 
-/** `host`: the call owns a pinned buffer and a device buffer and copies between them. `device`: the tensor is where the caller says and nothing is copied. */
+/** `host`: the call owns a pinned buffer and a device buffer and copies between them. `device`: the tensor is where the caller specifies and nothing is copied. */
 export type NativeBinding =
   | { readonly name: string; readonly kind: 'host' }
   | {
@@ -133,8 +133,8 @@ export interface NativeCall {
   /** Pinned memory of a `host` binding: write inputs here before a run, read outputs after it. Valid until `close`. Throws TF_SESSION_INPUT for another name. */
   buffer(name: string): ArrayBuffer;
   /**
-   * Copies the given views into the inputs' pinned buffers (several threads for large ones, overlapped with the transfer), runs, waits, and
-   * copies outputs into the given views. A view that already is the pinned buffer is not copied. Blocks the calling thread.
+   * Copies the passed views into the inputs' pinned buffers (several threads for large ones, overlapped with the transfer), runs, waits, and
+   * copies outputs into the passed views. A view that already is the pinned buffer is not copied. Blocks the calling thread.
    * Throws TF_RUN_FAILED, TF_GPU_MEMORY.
    */
   runSync(inputs: readonly NativeHostData[], outputs: readonly NativeHostData[]): void;

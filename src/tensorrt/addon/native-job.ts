@@ -1,4 +1,4 @@
-import { TrtforgeError } from '../../errors.js';
+import { catalogue, type ErrorCode, TrtforgeError } from '../../errors.js';
 
 export interface NativeJob<T> {
   /** Rejects with a TrtforgeError. */
@@ -8,7 +8,7 @@ export interface NativeJob<T> {
 }
 
 /**
- * What the library says while it works. `severity` is the library's: 0 internal error to 4 verbose. Phases are the outer ones; what goes on `inside` them is
+ * What the library reports while it works. `severity` is the library's: 0 internal error to 4 verbose. Phases are the outer ones; what goes on `inside` them is
  * told ten times a second: an inner phase at its start (step -1) or after one of its steps.
  */
 export type NativeEvent =
@@ -37,7 +37,7 @@ export function endWithProcess<T>(job: NativeJob<T>): NativeJob<T> {
 
 /**
  * Waits for work of the addon. Aborting asks it to stop and still waits until it has: memory it uses is its own until then.
- * What it gave all the same is handed to `discard`. Throws TF_CANCELLED; `doing` completes «Cancelled while …».
+ * What it gave all the same is handed to `discard`. Throws TF_CANCELLED; `doing` completes "Cancelled while …".
  */
 export async function finished<T>(
   job: NativeJob<T>,
@@ -60,3 +60,41 @@ export async function finished<T>(
   }
   throw new TrtforgeError('TF_CANCELLED', `Cancelled while ${doing}.`);
 }
+
+/** What the compiled module throws: a plain Error that carries `code` and `details`. */
+interface NativeFailure extends Error {
+  readonly code: string;
+  readonly details?: Readonly<Record<string, unknown>>;
+}
+
+const isNativeFailure = (error: unknown): error is NativeFailure =>
+  error instanceof Error && 'code' in error && typeof error.code === 'string' && error.code in catalogue;
+
+/** A failure of the compiled module as the TrtforgeError of its code; anything else as it is. */
+export function toTrtforgeError(error: unknown): unknown {
+  if (!isNativeFailure(error)) return error;
+  const { code, message, details } = error;
+  return new TrtforgeError(code as ErrorCode, message, {
+    cause: error,
+    ...(details === undefined ? {} : { details }),
+  });
+}
+
+const rethrow = (error: unknown): never => {
+  throw toTrtforgeError(error);
+};
+
+export function rethrown<T>(call: () => T): T {
+  try {
+    return call();
+  } catch (error) {
+    return rethrow(error);
+  }
+}
+
+/** A job whose failure is a TrtforgeError, and whose result is what `convert` makes of the compiled module's. */
+export function convertedJob<T, R>(native: NativeJob<T>, convert: (result: T) => R): NativeJob<R> {
+  return { done: native.done.then(convert, rethrow), cancel: () => native.cancel() };
+}
+
+export const jobOf = <T>(native: NativeJob<T>): NativeJob<T> => convertedJob(native, (result) => result);

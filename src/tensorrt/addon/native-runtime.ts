@@ -17,8 +17,14 @@ import type {
   NativeRuntime,
   NativeShape,
 } from './native-engine.js';
-import { convertedJob, jobOf, rethrown } from './native-failure.js';
-import { endWithProcess, type NativeEvent, type NativeJob } from './native-job.js';
+import {
+  convertedJob,
+  endWithProcess,
+  jobOf,
+  type NativeEvent,
+  type NativeJob,
+  rethrown,
+} from './native-job.js';
 
 /** Engines of the compiled module as the objects of `native-engine.ts`. */
 export function runtimeOf(compiled: CompiledRuntime): Pick<NativeRuntime, 'openEngine' | 'measure'> {
@@ -34,7 +40,7 @@ export function runtimeOf(compiled: CompiledRuntime): Pick<NativeRuntime, 'openE
   };
 }
 
-/** A close that is over at once for whoever closes again. */
+/** A close that is over at once for the caller that closes again. */
 const once = (close: () => NativeJob<void>): (() => NativeJob<void>) => {
   let closing: NativeJob<void> | undefined;
   return () => {
@@ -133,4 +139,4 @@ function compiledBinding(binding: NativeBinding): CompiledBinding {
 }
 
 const foreign = (what: string): TrtforgeError =>
-  new TrtforgeError('TF_INTERNAL', `The ${what} given was not made by this addon.`);
+  new TrtforgeError('TF_INTERNAL', `The ${what} passed was not made by this addon.`);

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { Generation } from '../addon/addon.js';
 import type { Toolchain } from './toolchain.js';
 
-/** What a table in `native/abi/` says of one generation: the functions of each class and the numbers of each enumeration. */
+/** What a table in `native/abi/` reports of one generation: the functions of each class and the numbers of each enumeration. */
 export interface AbiTable {
   readonly generation: Generation;
   /** First and last version the table was derived from. */
@@ -67,9 +67,9 @@ export function sinceIn(generation: Generation, feature: Feature): string | null
 /** True where `version` is `since` or newer; numbers a version lacks count as zero. */
 export function isAtLeast(version: string, since: string): boolean {
   const wanted = since.split('.').map(Number);
-  const given = version.split('.').map(Number);
+  const own = version.split('.').map(Number);
   for (const [index, number] of wanted.entries()) {
-    const difference = (given[index] ?? 0) - number;
+    const difference = (own[index] ?? 0) - number;
     if (difference !== 0) return difference > 0;
   }
   return true;

@@ -81,7 +81,7 @@ function dockerLines(toolchain: FoundToolchain, exports: ToolchainExports): read
   const isCopied = binaryFolder?.startsWith(`${home.folder}/`) === true;
   return [
     `# ${name}: docker build --build-context tensorrt=${shellWord(home.folder)} .`,
-    "# The image then holds NVIDIA's libraries: their licence says whom it may be given to.",
+    "# The image then holds NVIDIA's libraries: their licence states who may receive it.",
     `COPY --from=tensorrt . ${inside}/`,
     `ENV ${home.variable}=${inside}`,
     `ENV LD_LIBRARY_PATH=${moved(libraryFolder)}\${LD_LIBRARY_PATH:+:\${LD_LIBRARY_PATH}}`,

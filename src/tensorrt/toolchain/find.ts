@@ -1,11 +1,11 @@
 import { existsSync, readdirSync, realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, isAbsolute, join, relative } from 'node:path';
 import { runCommand } from '../../base/process/command.js';
 import { TrtforgeError } from '../../errors.js';
 import { generationOf } from './abi.js';
 import { type DamagedLibrary, type LibraryGroup, readLibraryFolder } from './library-folder.js';
-import { type Place, places, type Surroundings } from './places.js';
+import { type Host, type Place, places, placesIn } from './places.js';
 import type { Flavour, Toolchain } from './toolchain.js';
 import { programPlaces } from './trtexec.js';
 import { isInLine } from './version.js';
@@ -30,7 +30,7 @@ export interface Survey {
   readonly damaged: readonly DamagedLibrary[];
 }
 
-export function thisMachine(environment: NodeJS.ProcessEnv = process.env): Surroundings {
+export function thisMachine(environment: NodeJS.ProcessEnv = process.env): Host {
   return {
     environment,
     root: '',
@@ -48,12 +48,11 @@ export async function findToolchains(
   return (await surveyToolchains(thisMachine(environment))).toolchains;
 }
 
-/** `findToolchains` over any surroundings, with what was found damaged. */
-export const surveyToolchains = async (surroundings: Surroundings): Promise<Survey> =>
-  surveyPlaces(await places(surroundings), surroundings);
+/** `findToolchains` over any host, with what was found damaged. */
+export const surveyToolchains = async (host: Host): Promise<Survey> => surveyPlaces(await places(host), host);
 
 /** What lies in these places. */
-export function surveyPlaces(where: readonly Place[], surroundings: Surroundings): Survey {
+export function surveyPlaces(where: readonly Place[], host: Host): Survey {
   const candidates = new Map<string, Candidate>();
   const damaged = new Map<string, DamagedLibrary>();
   const seen = new Set<string>();
@@ -63,14 +62,14 @@ export function surveyPlaces(where: readonly Place[], surroundings: Surroundings
     const { groups, damaged: bad } = readLibraryFolder(place.folder);
     for (const item of bad) damaged.set(item.path, item);
     for (const group of groups) {
-      if (group.architecture !== surroundings.architecture) {
-        damaged.set(group.realPath, wrongProcessor(group, surroundings.architecture));
+      if (group.architecture !== host.architecture) {
+        damaged.set(group.realPath, wrongProcessor(group, host.architecture));
       } else addCandidate(candidates, group, place);
     }
   }
   const found = [...candidates.values()];
   return {
-    toolchains: named(found.map((candidate) => toToolchain(candidate, found, surroundings))),
+    toolchains: named(found.map((candidate) => toToolchain(candidate, found, host))),
     damaged: [...damaged.values()],
   };
 }
@@ -170,7 +169,7 @@ function wrongProcessor(group: LibraryGroup, architecture: string): DamagedLibra
 function toToolchain(
   { group, place, alsoFoundBy }: Candidate,
   all: readonly Candidate[],
-  surroundings: Surroundings,
+  host: Host,
 ): FoundToolchain {
   const { product, flavour, libraries, parserVersion, builderResources } = group;
   const record = packageRecord(place.folder, product, flavour);
@@ -180,7 +179,7 @@ function toToolchain(
     product,
     version: group.version ?? record?.version ?? major,
     libraries,
-    trtexec: trtexecOf(group, place, all, surroundings),
+    trtexec: trtexecOf(group, place, all, host),
     foundBy: place.foundBy,
     folder: place.folder,
     flavour,
@@ -191,7 +190,7 @@ function toToolchain(
   };
 }
 
-/** What the wheel's record beside a pip folder says: `tensorrt_rtx_cu13_libs-1.7.1.116.dist-info`. */
+/** What the wheel's record beside a pip folder reports: `tensorrt_rtx_cu13_libs-1.7.1.116.dist-info`. */
 function packageRecord(
   folder: string,
   product: Toolchain['product'],
@@ -216,10 +215,10 @@ function trtexecOf(
   group: LibraryGroup,
   { folder, foundBy }: Place,
   all: readonly Candidate[],
-  surroundings: Surroundings,
+  host: Host,
 ): string | null {
   const binary = group.product === 'tensorrt' ? 'trtexec' : 'tensorrt_rtx';
-  // Beside `lib` or `targets/<triplet>/lib`; the `bin` beside a system folder holds every program, so it says nothing about this library.
+  // Beside `lib` or `targets/<triplet>/lib`; the `bin` beside a system folder holds every program, so it reports nothing about this library.
   const tree = /\/targets\/[^/]+\/lib$/.test(folder) ? '../../../bin' : '../bin';
   const isSystem = /^\/(usr\/)?lib/.test(folder);
   const own = isSystem ? [] : [join(folder, tree, binary), join(folder, 'bin', binary)];
@@ -231,12 +230,12 @@ function trtexecOf(
         each.group.flavour === group.flavour &&
         /loader path|Debian|NGC/.test(each.place.foundBy),
     ).length === 1;
-  const candidates = [...own, ...(isOnLoaderPath && isOnlyOne ? programPlaces(binary, surroundings) : [])];
+  const candidates = [...own, ...(isOnLoaderPath && isOnlyOne ? programPlaces(binary, host) : [])];
   const found = candidates.find((path) => existsSync(path));
   return found === undefined ? null : realpathSync(found);
 }
 
-/** Gives every toolchain a name of its own, in the order found. */
+/** Makes the names of toolchains unique, in the order found. */
 function named(toolchains: readonly FoundToolchain[]): readonly FoundToolchain[] {
   const count = new Map<string, number>();
   return toolchains.map((toolchain) => {
@@ -254,4 +253,37 @@ function listed(folder: string): readonly string[] {
   } catch {
     return [];
   }
+}
+
+/**
+ * The toolchain of a name; or, where a slash, `.` or `..` names a folder, the one in it: an installation, an archive or an environment, also where trtforge does not look
+ * by itself. Throws TF_TOOLCHAIN_NOT_FOUND.
+ */
+export function toolchainNamed(found: readonly FoundToolchain[], name: string, host: Host): FoundToolchain {
+  const match = found.find((each) => each.name === name);
+  if (match !== undefined) return match;
+  if (name.includes('/') || /^\.\.?$/.test(name)) return toolchainIn(found, name, host);
+  const names = found.map((each) => each.name);
+  throw new TrtforgeError(
+    'TF_TOOLCHAIN_NOT_FOUND',
+    `There is no toolchain named ${name}; found ${names.length === 0 ? 'is none' : `are ${names.join(', ')}`}.`,
+  );
+}
+
+function toolchainIn(found: readonly FoundToolchain[], path: string, host: Host): FoundToolchain {
+  const home = isAbsolute(path) ? join(path) : join(host.workingFolder, path);
+  const inside = placesIn(home, 'its folder');
+  const known = found.filter(({ folder }) => inside.some((place) => relative(place.folder, folder) === ''));
+  const { toolchains, damaged } =
+    known.length > 0 ? { toolchains: known, damaged: [] } : surveyPlaces(inside, host);
+  const chosen = toolchains.find(({ flavour }) => flavour === 'full') ?? toolchains[0];
+  if (chosen !== undefined) return chosen;
+  const unusable = damaged.map(({ why }) => ` ${why}`).join('');
+  throw new TrtforgeError(
+    'TF_TOOLCHAIN_NOT_FOUND',
+    `${path} holds no TensorRT that this machine can use, nor does its lib folder.${unusable}`,
+    {
+      remedy: 'Name the folder that an archive of TensorRT unpacks to, or the one that holds libnvinfer.so.',
+    },
+  );
 }

@@ -8,9 +8,9 @@ import { publishFile, syncFolder, UNPUBLISHED_SUFFIX, writeFailed } from '../../
 import { systemErrorCode, TrtforgeError } from '../../errors.js';
 import { type EventListener, ignoreEvents, inPhase } from '../../events.js';
 import { unknownVersion } from './find.js';
-import { MANIFEST_NAME, toolchainsFolder } from './folders.js';
 import { readManifest, removeToolchain, type ToolchainManifest } from './manifest.js';
 import { pipWheelSource, type WheelSource } from './pip.js';
+import { MANIFEST_NAME, toolchainsFolder } from './places.js';
 import { type Release, releaseOf, tensorrtRtxLicense } from './release.js';
 import { openWheel, unpackWheel, type Wheel } from './wheel.js';
 
@@ -26,7 +26,7 @@ export interface InstallRequest {
   readonly command?: string;
 }
 
-export interface InstallSurroundings {
+export interface InstallEnvironment {
   readonly platform: string;
   readonly architecture: string;
   readonly wheels: WheelSource;
@@ -43,19 +43,19 @@ export interface InstalledToolchain {
 }
 
 /**
- * Installs tensorrt-rtx: gets the wheel, checks it, unpacks beside the final folder, renames. An interrupted run leaves nothing believed.
+ * Installs tensorrt-rtx: gets the wheel, checks it, unpacks beside the final folder, renames. An interrupted run leaves nothing trusted.
  * Errors: TF_PLATFORM_UNSUPPORTED, TF_USAGE for a version that trtforge cannot drive, TF_LICENSE_NOT_ACCEPTED, TF_DOWNLOAD_FAILED, TF_TOOLCHAIN_MISMATCH, TF_ARCHIVE_INVALID, TF_WRITE_FAILED, TF_CANCELLED.
  */
 export async function installToolchain(
   request: InstallRequest,
-  given: Partial<InstallSurroundings> = {},
+  overrides: Partial<InstallEnvironment> = {},
 ): Promise<InstalledToolchain> {
-  const surroundings = { ...thisMachine(), ...given };
+  const environment = { ...thisMachine(), ...overrides };
   const parent = request.folder ?? toolchainsFolder();
-  refusePlatform(surroundings);
+  assertPlatform(environment);
   const asked = releaseOf(request.version);
   const release = request.wheel === undefined ? asked : releaseOfWheel(request.wheel, request.version);
-  refuseVersion(release);
+  assertVersion(release);
   const folder = join(parent, `${release.product}-${release.version}`);
   const present = readManifest(folder);
   if (present !== undefined) return { folder, manifest: present, isNew: false };
@@ -63,16 +63,16 @@ export async function installToolchain(
 
   const workspace = makeWorkspace(parent, release);
   try {
-    const wheelPath = await obtainWheel(request, release, workspace, surroundings);
+    const wheelPath = await obtainWheel(request, release, workspace, environment);
     const unpacked = join(workspace, 'unpacked');
-    const manifest = await unpackChecked(wheelPath, unpacked, release, surroundings);
+    const manifest = await unpackChecked(wheelPath, unpacked, release, environment);
     return publishFolder(unpacked, folder, manifest);
   } finally {
     rmSync(workspace, { recursive: true, force: true });
   }
 }
 
-const thisMachine = (): InstallSurroundings => ({
+const thisMachine = (): InstallEnvironment => ({
   platform: process.platform,
   architecture: process.arch,
   wheels: pipWheelSource(process.env),
@@ -81,7 +81,7 @@ const thisMachine = (): InstallSurroundings => ({
   signal: new AbortController().signal,
 });
 
-function refusePlatform({ platform, architecture }: InstallSurroundings): void {
+function assertPlatform({ platform, architecture }: InstallEnvironment): void {
   if (platform === 'linux' && architecture === 'x64') return;
   throw new TrtforgeError(
     'TF_PLATFORM_UNSUPPORTED',
@@ -93,7 +93,7 @@ function refusePlatform({ platform, architecture }: InstallSurroundings): void {
   );
 }
 
-function refuseVersion(release: Release): void {
+function assertVersion(release: Release): void {
   const why = unknownVersion(release);
   if (why === null) return;
   throw new TrtforgeError('TF_USAGE', `tensorrt-rtx ${release.version} is not installed: ${why}.`, {
@@ -114,7 +114,7 @@ function licenseNotAccepted(request: InstallRequest, release: Release): Trtforge
   );
 }
 
-/** With --wheel the file says which version it is, unless --version says otherwise and then they must agree. */
+/** With --wheel the file states which version it is, unless --version states otherwise and then they must agree. */
 function releaseOfWheel(path: string, version: string | undefined): Release {
   const source = openFile(path);
   try {
@@ -135,14 +135,14 @@ function checkIdentity(wheel: Wheel, release: Release): void {
     throw new TrtforgeError(
       'TF_TOOLCHAIN_MISMATCH',
       `${path} is ${wheel.packageName} ${wheel.version}, not ${release.packageName} ${release.version}.`,
-      { remedy: `Give the wheel of ${release.packageName} ${release.version}, or leave --version out.` },
+      { remedy: `Pass the wheel of ${release.packageName} ${release.version}, or leave --version out.` },
     );
   }
   if (!wheel.tags.some((tag) => /linux[^.]*_x86_64$/.test(tag))) {
     throw new TrtforgeError(
       'TF_TOOLCHAIN_MISMATCH',
       `${path} is built for ${wheel.tags.join(', ') || 'no platform it names'}, not for x86-64 Linux.`,
-      { remedy: 'Give the wheel whose name ends in manylinux_…_x86_64.whl.' },
+      { remedy: 'Pass the wheel whose name ends in manylinux_…_x86_64.whl.' },
     );
   }
 }
@@ -183,7 +183,7 @@ async function obtainWheel(
   request: InstallRequest,
   release: Release,
   workspace: string,
-  { wheels, emit, signal }: InstallSurroundings,
+  { wheels, emit, signal }: InstallEnvironment,
 ): Promise<string> {
   if (request.wheel !== undefined) return request.wheel;
   const folder = join(workspace, 'download');
@@ -203,7 +203,7 @@ async function unpackChecked(
   wheelPath: string,
   unpacked: string,
   release: Release,
-  { emit, signal, now }: InstallSurroundings,
+  { emit, signal, now }: InstallEnvironment,
 ): Promise<ToolchainManifest> {
   const source = openFile(wheelPath);
   try {

@@ -10,11 +10,11 @@ import { versionOfCode } from './version.js';
 export interface LibraryGroup {
   readonly product: Toolchain['product'];
   readonly flavour: Flavour;
-  /** As the library itself says, or its file name; null where neither does. */
+  /** As the library itself reports, or its file name; null where neither does. */
   readonly version: string | null;
   readonly architecture: string;
   readonly libraries: Toolchain['libraries'];
-  /** From the parser's file name (`libnvonnxparser.so.10.6.0`), links followed: the library itself says a number of its own. Null where the name is short. */
+  /** From the parser's file name (`libnvonnxparser.so.10.6.0`), links followed: the library itself reports a number of its own. Null where the name is short. */
   readonly parserVersion: string | null;
   /** CUDA major it is linked against; null where it links none. */
   readonly cudaMajor: number | null;

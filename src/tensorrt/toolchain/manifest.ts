@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { readJson } from '../../base/files/files.js';
 import { UNPUBLISHED_SUFFIX, writeFailed } from '../../base/files/publish.js';
-import { MANIFEST_NAME } from './folders.js';
+import { MANIFEST_NAME } from './places.js';
 
 /** What stands in an installed toolchain's folder as `toolchain.json`: where it came from. Paths are relative to the folder. */
 export const toolchainManifestSchema = z.object({

@@ -1,10 +1,18 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { cacheFolder } from '../../base/files/folders.js';
 import type { CommandRunner } from '../../base/process/command.js';
-import { MANIFEST_NAME, toolchainsFolder } from './folders.js';
+
+/** Where trtforge keeps the toolchains it installed: `$TRTFORGE_TOOLCHAINS` or `toolchains` in its cache folder. */
+export function toolchainsFolder(environment: NodeJS.ProcessEnv = process.env): string {
+  return environment.TRTFORGE_TOOLCHAINS || join(cacheFolder(environment), 'toolchains');
+}
+
+/** Stands in every folder that an installation finished; a folder without it is not trusted. */
+export const MANIFEST_NAME = 'toolchain.json';
 
 /** What finding looks at. The real one is `thisMachine`; tests give a folder as the root of a machine of their own. */
-export interface Surroundings {
+export interface Host {
   readonly environment: NodeJS.ProcessEnv;
   /** What stands before every absolute path of the system: `` for the real machine. */
   readonly root: string;
@@ -28,7 +36,7 @@ const LIBRARY_SUBFOLDERS = [
   'targets/x86_64-linux-gnu/lib',
   'targets/aarch64-linux-gnu/lib',
 ];
-/** Variables that name an installation's folder, in the order in which they are believed. */
+/** Variables that name an installation's folder, in the order in which they are trusted. */
 const HOME_VARIABLES = ['TENSORRT_HOME', 'TENSORRT_RTX_HOME', 'TENSORRT_ROOT', 'TRT_HOME', 'TensorRT_ROOT'];
 const PIP_FOLDERS = [
   'tensorrt_libs',
@@ -40,16 +48,16 @@ const PIP_FOLDERS = [
 const COMMAND_TIMEOUT_MS = 5000;
 
 /** Every place where TensorRT may be, the most deliberate first: a variable, the loader path, trtforge's own, containers, packages, archives, Python. */
-export async function places(surroundings: Surroundings): Promise<readonly Place[]> {
+export async function places(host: Host): Promise<readonly Place[]> {
   return [
-    ...variablePlaces(surroundings),
-    ...loaderPathPlaces(surroundings),
-    ...ownPlaces(surroundings),
-    ...(await loaderCachePlaces(surroundings)),
-    ...systemPlaces(surroundings),
-    ...archivePlaces(surroundings),
-    ...condaPlaces(surroundings),
-    ...packagesIn(pythonPrefixes(surroundings), 'pip package'),
+    ...variablePlaces(host),
+    ...loaderPathPlaces(host),
+    ...ownPlaces(host),
+    ...(await loaderCachePlaces(host)),
+    ...systemPlaces(host),
+    ...archivePlaces(host),
+    ...condaPlaces(host),
+    ...packagesIn(pythonPrefixes(host), 'pip package'),
   ];
 }
 
@@ -70,21 +78,21 @@ export const placesIn = (folder: string, foundBy: string): readonly Place[] => [
 const installationPlaces = (home: string, foundBy: string): readonly Place[] =>
   LIBRARY_SUBFOLDERS.map((sub) => ({ folder: join(home, sub), foundBy }));
 
-function variablePlaces({ environment }: Surroundings): readonly Place[] {
+function variablePlaces({ environment }: Host): readonly Place[] {
   return HOME_VARIABLES.flatMap((variable) => {
     const home = environment[variable];
     return home ? installationPlaces(home, variable) : [];
   });
 }
 
-function loaderPathPlaces({ environment }: Surroundings): readonly Place[] {
+function loaderPathPlaces({ environment }: Host): readonly Place[] {
   return (environment.LD_LIBRARY_PATH ?? '')
     .split(':')
     .filter((folder) => folder.startsWith('/'))
     .map((folder) => ({ folder, foundBy: 'loader path (LD_LIBRARY_PATH)' }));
 }
 
-function ownPlaces({ environment }: Surroundings): readonly Place[] {
+function ownPlaces({ environment }: Host): readonly Place[] {
   const folder = toolchainsFolder(environment);
   return folders(folder)
     .filter((name) => !name.startsWith('.') && listed(join(folder, name)).includes(MANIFEST_NAME))
@@ -92,7 +100,7 @@ function ownPlaces({ environment }: Surroundings): readonly Place[] {
 }
 
 /** Folders in which the loader's cache knows a TensorRT library. */
-async function loaderCachePlaces({ run, root }: Surroundings): Promise<readonly Place[]> {
+async function loaderCachePlaces({ run, root }: Host): Promise<readonly Place[]> {
   const ldconfig = await run(join(root, '/sbin/ldconfig'), ['-p'], { timeoutMs: COMMAND_TIMEOUT_MS });
   const found = ldconfig.stdout.matchAll(
     /^\s*lib(?:nvinfer(?:_lean|_dispatch)?|tensorrt_rtx)\.so\S* .*=> (\S+)\/[^/\s]+$/gm,
@@ -105,7 +113,7 @@ async function loaderCachePlaces({ run, root }: Surroundings): Promise<readonly 
 
 const isPackageFolder = (folder: string): boolean => /^\/usr\/lib\/(x86_64|aarch64)-linux-gnu$/.test(folder);
 
-function systemPlaces({ root }: Surroundings): readonly Place[] {
+function systemPlaces({ root }: Host): readonly Place[] {
   const at = (foundBy: string, ...names: readonly string[]) =>
     names.map((name) => ({ folder: root + name, foundBy }));
   return [
@@ -117,7 +125,7 @@ function systemPlaces({ root }: Surroundings): readonly Place[] {
 }
 
 /** NVIDIA's archives unpack to `TensorRT-10.6.0.26` or `TensorRT-RTX-1.7.1.116`. */
-function archivePlaces({ root, home }: Surroundings): readonly Place[] {
+function archivePlaces({ root, home }: Host): readonly Place[] {
   return [`${root}/opt`, `${root}/usr/local`, `${root}/usr/src`, home].flatMap((parent) =>
     archivesIn(parent, 'archive (tar)'),
   );
@@ -134,7 +142,7 @@ const environmentsIn = (folder: string): readonly string[] => {
 };
 
 /** An active environment is named by the user: `pixi shell` and `conda activate` set CONDA_PREFIX. */
-function condaPlaces({ environment }: Surroundings): readonly Place[] {
+function condaPlaces({ environment }: Host): readonly Place[] {
   const { CONDA_PREFIX } = environment;
   return CONDA_PREFIX ? [{ folder: join(CONDA_PREFIX, 'lib'), foundBy: 'conda package' }] : [];
 }
@@ -145,10 +153,9 @@ const packagesIn = (prefixes: readonly string[], foundBy: string): readonly Plac
   );
 
 /** The package folders of Pythons that are active or usual: venv, conda and Pixi, pyenv, the user's and the system's. */
-export const sitePackages = (surroundings: Surroundings): readonly string[] =>
-  sitePackagesOf(pythonPrefixes(surroundings));
+export const sitePackages = (host: Host): readonly string[] => sitePackagesOf(pythonPrefixes(host));
 
-function pythonPrefixes({ environment, root, home }: Surroundings): readonly string[] {
+function pythonPrefixes({ environment, root, home }: Host): readonly string[] {
   const { VIRTUAL_ENV, CONDA_PREFIX, PYENV_ROOT } = environment;
   const pyenv = join(PYENV_ROOT || join(home, '.pyenv'), 'versions');
   return [

@@ -13,16 +13,16 @@ export function withLibraries({ libraries }: Toolchain, env: NodeJS.ProcessEnv):
 }
 
 /**
- * What a process that builds is started with: the libraries' folders, and glibc told to ask the kernel for huge pages, for a builder touches
+ * What a process that builds is started with: the libraries' folders, and glibc set to ask the kernel for huge pages, for a builder touches
  * gigabytes once. Measured: 3 to 15 % of a build (docs/evidence/2026-11-21-h200.md). Who sets the tunable keeps what they set.
  * https://sourceware.org/glibc/manual/latest/html_node/Memory-Allocation-Tunables.html
  */
 export function builderEnvironment(toolchain: Toolchain, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  const { GLIBC_TUNABLES: given = '' } = env;
+  const { GLIBC_TUNABLES: tunables = '' } = env;
   const found = withLibraries(toolchain, env);
-  if (given.includes('glibc.malloc.hugetlb=')) return found;
+  if (tunables.includes('glibc.malloc.hugetlb=')) return found;
   return {
     ...found,
-    GLIBC_TUNABLES: [given, 'glibc.malloc.hugetlb=1'].filter((each) => each !== '').join(':'),
+    GLIBC_TUNABLES: [tunables, 'glibc.malloc.hugetlb=1'].filter((each) => each !== '').join(':'),
   };
 }

@@ -4,7 +4,7 @@ export type Flavour = 'full' | 'lean' | 'dispatch';
 /** An installed TensorRT: where its libraries are and which product and version they are. */
 export interface Toolchain {
   readonly product: 'tensorrt' | 'tensorrt-rtx';
-  /** `major.minor.patch.build`, as the library itself says; build is absent where the library cannot say. */
+  /** `major.minor.patch.build`, as the library itself reports; build is absent where the library cannot report it. */
   readonly version: string;
   /** Left out for `full`. */
   readonly flavour?: Flavour;

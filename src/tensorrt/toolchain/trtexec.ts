@@ -2,7 +2,7 @@ import { existsSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import type { CommandRunner } from '../../base/process/command.js';
 import { withLoaderPath } from '../../base/process/loader-path.js';
-import type { Surroundings } from './places.js';
+import type { Host } from './places.js';
 import { versionOfCode } from './version.js';
 
 /** trtexec of a full TensorRT maps some gigabytes before its first line on a cold disk. */
@@ -16,7 +16,7 @@ export function trtexecVersionIn(output: string): string | null {
   return match[2] === undefined ? version : `${version}.${match[2]}`;
 }
 
-/** Asks a trtexec for its version by its help, which needs no GPU. Null where it does not start, hangs or says none. */
+/** Asks a trtexec for its version by its help, which needs no GPU. Null where it does not start, hangs or reports none. */
 export async function trtexecVersion(
   path: string,
   run: CommandRunner,
@@ -31,7 +31,7 @@ export async function trtexecVersion(
 /** Programs of a name (`trtexec`, `tensorrt_rtx`) on PATH and in NVIDIA's usual places, links followed, each once. */
 export function programPlaces(
   name: string,
-  { environment, root }: Pick<Surroundings, 'environment' | 'root'>,
+  { environment, root }: Pick<Host, 'environment' | 'root'>,
 ): readonly string[] {
   const folders = [
     ...(environment.PATH ?? '').split(':').filter((folder) => folder.startsWith('/')),

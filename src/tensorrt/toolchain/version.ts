@@ -1,4 +1,4 @@
-/** Versions as TensorRT writes them: `major.minor.patch.build`, later parts absent where nobody says them. */
+/** Versions as TensorRT writes them: `major.minor.patch.build`, later parts absent where nobody reports them. */
 
 /** `getInferLibVersion` and the trtexec banner: 8.x is major*1000 + minor*100 + patch, later (and TensorRT-RTX) major*10000 + minor*100 + patch. */
 export function versionOfCode(code: number): string {

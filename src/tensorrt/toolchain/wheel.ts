@@ -46,14 +46,14 @@ export function openWheel(source: ByteSource): Wheel {
   if (record === undefined || metadata === undefined || build === undefined) {
     throw new TrtforgeError(
       'TF_TOOLCHAIN_MISMATCH',
-      `${source.path} is no Python wheel: it has no .dist-info with RECORD, METADATA and WHEEL.`,
+      `${source.path} is not a Python wheel: it has no .dist-info with RECORD, METADATA and WHEEL.`,
     );
   }
   const about = readZipEntry(source, metadata, MAX_TEXT_BYTES).toString();
   const builtFor = readZipEntry(source, build, MAX_TEXT_BYTES).toString();
   const digests = recordDigests(readZipEntry(source, record, MAX_TEXT_BYTES).toString());
   const bytes = entries.reduce((sum, entry) => sum + entry.size, 0);
-  refuseUnsafe(source, entries, bytes);
+  assertSafeMembers(source, entries, bytes);
   const members = entries.map((entry) => ({
     entry,
     digest: entry === record ? null : promisedDigest(source, entry, digests),
@@ -105,7 +105,7 @@ export async function unpackWheel(
   }
 }
 
-function refuseUnsafe(source: ByteSource, entries: readonly ZipEntry[], bytes: number): void {
+function assertSafeMembers(source: ByteSource, entries: readonly ZipEntry[], bytes: number): void {
   const names = new Set(entries.map((entry) => entry.name));
   const unsafe = entries.find(isUnsafeZipEntry);
   const tooLong = entries.find(
@@ -113,9 +113,9 @@ function refuseUnsafe(source: ByteSource, entries: readonly ZipEntry[], bytes: n
   );
   const why =
     unsafe !== undefined
-      ? `its member «${unsafe.name}» would be written outside the folder or is a link`
+      ? `its member "${unsafe.name}" would be written outside the folder or is a link`
       : tooLong !== undefined
-        ? `the name of its member «${tooLong.name.slice(0, 100)}…» has more than ${MOST_NAME_PARTS} parts or ${MOST_NAME_BYTES} bytes`
+        ? `the name of its member "${tooLong.name.slice(0, 100)}…" has more than ${MOST_NAME_PARTS} parts or ${MOST_NAME_BYTES} bytes`
         : names.size !== entries.length
           ? 'it has two members of one name'
           : bytes > MAX_UNPACKED_BYTES

@@ -11,7 +11,7 @@ export const PERCENTILES = '90,95,99';
 
 /**
  * The arguments that measure an engine with trtexec of a version. Nothing is left to a version's own default: 11 measures without transfers, with
- * spin wait and a CUDA graph unless told otherwise, 8.6 to 10 the other way round, so the same request says it in each one's words.
+ * spin wait and a CUDA graph unless specified otherwise, 8.6 to 10 the other way round, so the same request is spelled for each.
  * Errors: TF_OPTION_UNSUPPORTED.
  */
 export function benchArguments(request: TrtexecBenchRequest, version: string): readonly string[] {
@@ -50,7 +50,7 @@ function addRuntime(line: CommandLine, { runtime, allowHostCode, plugins }: Trte
   addPlugins(line, plugins);
 }
 
-/** Every trtexec that has the flag refuses it alone: what allows streaming in a build must be said again. */
+/** Every trtexec that has the flag rejects it alone: what allows streaming in a build must be passed again. */
 function addWeightBudget(line: CommandLine, { weightBudget }: TrtexecBenchRequest, version: string): void {
   if (weightBudget === undefined) return;
   line.add('weightStreamingBudget', budgetText(weightBudget, version));
@@ -80,7 +80,7 @@ function addExports(line: CommandLine, { inputFiles, exports }: TrtexecBenchRequ
     if (/[,':]/.test(path) || /[,']/.test(name)) {
       throw new TrtforgeError(
         'TF_OPTION_UNSUPPORTED',
-        `Input file ${path} of «${name}» cannot be written on trtexec's command line: it splits at commas, colons and quotes.`,
+        `Input file ${path} of "${name}" cannot be written on trtexec's command line: it splits at commas, colons and quotes.`,
       );
     }
     return `${name}:${path}`;

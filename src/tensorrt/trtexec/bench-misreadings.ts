@@ -4,7 +4,7 @@ import type { TrtexecLog } from './log/result.js';
 import { differing, type Misreading, processMisreadings } from './misreading.js';
 import type { TrtexecBenchRequest } from './request.js';
 
-/** What a measurement was told and what its log echoes, wherever they differ. 10 and 11 echo nothing of how an engine is loaded, 8.6 and 9 all of it. */
+/** What a measurement was passed and what its log echoes, wherever they differ. 10 and 11 echo nothing of how an engine is loaded, 8.6 and 9 all of it. */
 export function benchMisreadings(request: TrtexecBenchRequest, log: TrtexecLog): readonly Misreading[] {
   const { measurement: echo, options } = log;
   const { build, inference, reporting } = options;
@@ -44,13 +44,13 @@ function shapeMisreadings(
   { shapes }: TrtexecBenchRequest,
   { measurement: echo, options: { inference } }: TrtexecLog,
 ): readonly Misreading[] {
-  // A log that says nothing of shapes at all is one that does not echo them.
+  // A log that does not mention shapes at all is one that does not echo them.
   if (Object.keys(echo.shapes).length === 0 && inference['Input inference shapes'] === undefined) return [];
   return Object.entries(shapes).flatMap(([input, dims]) => {
     const echoed = echo.shapes[input];
     if (echoed?.join('x') === dims.join('x')) return [];
     return [
-      { option: `--shapes of «${input}»`, asked: dims.join('x'), echoed: echoed?.join('x') ?? 'nothing' },
+      { option: `--shapes of "${input}"`, asked: dims.join('x'), echoed: echoed?.join('x') ?? 'nothing' },
     ];
   });
 }
@@ -64,11 +64,13 @@ function budgetMisreadings(
   const asked = budgetText(weightBudget, version);
   const isBytes = /^\d+$/.test(asked);
   const expected = isBytes ? `${asked} bytes` : asked === '-1' ? 'Automatic' : '100.000000%';
-  const told = { option: '--weightStreamingBudget', asked };
+  const budget = { option: '--weightStreamingBudget', asked };
   const echoed = options.inference['Weight Streaming Budget'];
   const set = engine.weightBudget;
   return [
-    ...(echoed === undefined || echoed === expected ? [] : [{ ...told, echoed }]),
-    ...(set === null || !isBytes || String(set) === asked ? [] : [{ ...told, echoed: `a limit of ${set}` }]),
+    ...(echoed === undefined || echoed === expected ? [] : [{ ...budget, echoed }]),
+    ...(set === null || !isBytes || String(set) === asked
+      ? []
+      : [{ ...budget, echoed: `a limit of ${set}` }]),
   ];
 }

@@ -1,5 +1,5 @@
 import { enumerator } from '../toolchain/abi.js';
-import { isTold } from './flags.js';
+import { isPassed } from './flags.js';
 import { enabled } from './log/options.js';
 import type { TrtexecLog } from './log/result.js';
 import { differing, type Misreading, PRINTED_PRECISION, processMisreadings } from './misreading.js';
@@ -36,7 +36,7 @@ const SOURCES: Readonly<Record<string, string>> = {
   'jit-convolutions': 'JIT convolutions',
 };
 
-/** What a build was told and what its log echoes, wherever they differ; an option the log is silent about is none. */
+/** What a build was passed and what its log echoes, wherever they differ; an option the log is silent about is none. */
 export function buildMisreadings(request: TrtexecBuildRequest, log: TrtexecLog): readonly Misreading[] {
   const { build, model } = log.options;
   const on = (name: TrtexecSwitch) => request.switches.includes(name);
@@ -103,8 +103,8 @@ function precisionMisreadings(
   if (echoed === null) return [];
   const isTyped = echoed.includes('Strongly Typed');
   const types = ['FP32', ...precisions.map((each) => each.toUpperCase())];
-  const said = echoed.replace(/\s*\(.*$/, '').split('+');
-  const isSame = said.length === types.length && types.every((each) => said.includes(each));
+  const echoedTypes = echoed.replace(/\s*\(.*$/, '').split('+');
+  const isSame = echoedTypes.length === types.length && types.every((each) => echoedTypes.includes(each));
   const constraints = (['obey', 'prefer'] as const).find((word) =>
     switches.includes(`${word}-precision-constraints`),
   );
@@ -121,7 +121,7 @@ function profileMisreadings({ profiles }: TrtexecBuildRequest, log: TrtexecLog):
     /no shapes were provided\. Automatically overriding/.test(message),
   );
   if (invented !== undefined) return [{ option: 'shapes', asked: 'none', echoed: invented.message }];
-  // A log that says nothing of shapes at all is one that does not echo them.
+  // A log that does not mention shapes at all is one that does not echo them.
   if (log.build.profiles.length === 0 && log.options.build['Input build shapes'] === undefined) return [];
   const text = (range: {
     readonly min: readonly number[];
@@ -134,7 +134,7 @@ function profileMisreadings({ profiles }: TrtexecBuildRequest, log: TrtexecLog):
       if (echoed !== undefined && text(echoed) === text(range)) return [];
       return [
         {
-          option: `shapes of «${input}» in profile ${index}`,
+          option: `shapes of "${input}" in profile ${index}`,
           asked: text(range),
           echoed: echoed === undefined ? 'nothing' : text(echoed),
         },
@@ -143,13 +143,13 @@ function profileMisreadings({ profiles }: TrtexecBuildRequest, log: TrtexecLog):
   );
 }
 
-/** Tactic sources and preview features are echoed as `cudnn [OFF], JIT convolutions [ON], `, and where none was told of in words of their own. */
+/** Tactic sources and preview features are echoed as `cudnn [OFF], JIT convolutions [ON], `, and as a message of its own where none was passed. */
 function listMisreadings(
   { tacticSources, previewFeatures }: TrtexecBuildRequest,
   { options: { build }, version }: TrtexecLog,
 ): readonly Misreading[] {
-  const told = previewFeatures.filter((feature) => version !== null && isTold(feature, version));
-  const features = told.map(enumerator);
+  const passed = previewFeatures.filter((feature) => version !== null && isPassed(feature, version));
+  const features = passed.map(enumerator);
   const sources = tacticSources?.map((source) => SOURCES[source] ?? source) ?? null;
   return differing([
     ['--tacticSources', listed(sources), turnedOn(build['Tactic sources'])],

@@ -10,7 +10,7 @@ import {
 } from './flag-table.js';
 import type { TrtexecPlugins } from './request.js';
 
-/** A command line for one version of trtexec; what that version lacks is refused by name. */
+/** A command line for one version of trtexec; what that version lacks is rejected by name. */
 export class CommandLine {
   readonly arguments: string[] = [];
 
@@ -54,7 +54,7 @@ export function shapeText(line: CommandLine, name: string, dims: readonly number
   if (/[,'*]/.test(name)) {
     throw new TrtforgeError(
       'TF_OPTION_UNSUPPORTED',
-      `Input «${name}» cannot be written on trtexec's command line: a comma, quote or star in a name means something else there.`,
+      `Input "${name}" cannot be written on trtexec's command line: a comma, quote or star in a name means something else there.`,
       { remedy: 'Use --builder native, or rename the input.' },
     );
   }

@@ -46,7 +46,7 @@ export interface ExportedOutput {
 
 const NUMBER = String.raw`(-?(?:\d[\d.]*(?:[eE][-+]?\d+)?|inf|nan))`;
 
-/** Columns grow by doubling: the file does not say how many queries it has. */
+/** Columns grow by doubling: the file does not state how many queries it has. */
 class Column {
   private values = new Float64Array(1024);
   private length = 0;
@@ -128,7 +128,7 @@ export function readExportedProfile(path: string): ExportedProfile {
     else if (line.includes('{')) layers.push(layerOf(line, path));
   });
   if (!isClosed) throw invalid(path, 'it ends in the middle');
-  if (count === undefined || !Number.isSafeInteger(count)) throw invalid(path, 'it says no count');
+  if (count === undefined || !Number.isSafeInteger(count)) throw invalid(path, 'it states no count');
   return { count, layers };
 }
 
@@ -154,7 +154,7 @@ export function readExportedOutput(path: string): readonly ExportedOutput[] {
     source.close();
   }
   if (!/^\s*\[/.test(text) || !/\]\s*$/.test(text))
-    throw invalid(path, 'it is no list, or ends in the middle');
+    throw invalid(path, 'it is not a list, or ends in the middle');
   return [...text.matchAll(TENSOR)].map(([, name = '', dimensions = '', values = '']) =>
     tensorOf(name, dimensions, values, path),
   );
@@ -171,11 +171,11 @@ function tensorOf(name: string, dimensions: string, list: string, path: string):
   const values = Float64Array.from(list.trim() === '' ? [] : texts, printedValue);
   const count = shape.reduce((product, dimension) => product * dimension, 1);
   if (!shape.every(Number.isSafeInteger) || count !== values.length)
-    throw invalid(path, `tensor «${name}» has ${values.length} values for the shape ${dimensions}`);
+    throw invalid(path, `tensor "${name}" has ${values.length} values for the shape ${dimensions}`);
   if (texts.some((each, index) => Number.isNaN(values[index]) && !/^-?nan(?:\(.*\))?$/i.test(each)))
     throw invalid(
       path,
-      `tensor «${name}» has a value that is no number; before 10.16 trtexec writes uint8 as characters`,
+      `tensor "${name}" has a value that is not a number; before 10.16 trtexec writes uint8 as characters`,
     );
   return { name, shape, values };
 }
@@ -190,4 +190,4 @@ const printedValue = (text: string): number =>
       : Number(text);
 
 const invalid = (path: string, why: string) =>
-  new TrtforgeError('TF_TRTEXEC_EXPORT_INVALID', `${path} is no export of trtexec: ${why}.`);
+  new TrtforgeError('TF_TRTEXEC_EXPORT_INVALID', `${path} is not an export of trtexec: ${why}.`);

@@ -103,7 +103,7 @@ export type TrtexecFlag = keyof typeof trtexecFlags;
  * Values that only some versions of a flag take. `multiDeviceRuntime` of 10.16 is none: its parser takes it, and nothing hands it to the builder.
  */
 export const trtexecValues = {
-  // Before, every shape is a list of numbers, and the word ends trtexec with «stoi».
+  // Before, every shape is a list of numbers, and the word ends trtexec with "stoi".
   'shapes scalar': since('10.0'),
   'hardwareCompatibilityLevel sameComputeCapability': since('10.9'),
   'memPoolSize tacticSharedMem': since('10.0'),

@@ -161,13 +161,13 @@ function addTactics(
     const known = PREVIEWS[feature];
     if (known === undefined) throw notInTrtexec(`preview feature ${feature}`);
     line.checkValue(known);
-    return isTold(feature, version) ? [`+${known.slice('preview '.length)}`] : [];
+    return isPassed(feature, version) ? [`+${known.slice('preview '.length)}`] : [];
   });
   if (features.length > 0) line.add('preview', features.join(','));
 }
 
-/** Whether trtexec of a version is told of a preview feature: from 10.0 on every engine shares its profiles, and it takes the word for that, warns, and does nothing. */
-export const isTold = (feature: string, version: string): boolean =>
+/** Whether trtexec of a version takes a flag for a preview feature: from 10.0 on every engine shares its profiles, and it takes the word for that, warns, and does nothing. */
+export const isPassed = (feature: string, version: string): boolean =>
   feature !== 'profile-sharing-0806' || !isWithin(version, { since: '10.0', until: null });
 
 /** trtexec adds to and removes from the default, so the exact list names every source there is. */
@@ -183,7 +183,7 @@ function tacticText(line: CommandLine, wanted: readonly string[]): string {
 }
 
 export const notInTrtexec = (option: string): TrtforgeError =>
-  new TrtforgeError('TF_OPTION_UNSUPPORTED', `No version of trtexec can be told of the ${option}.`, {
+  new TrtforgeError('TF_OPTION_UNSUPPORTED', `No version of trtexec has a flag for the ${option}.`, {
     remedy: 'Build with --builder native, which can.',
     details: { option, availableIn: 'the native builder' },
   });

@@ -6,7 +6,7 @@ import type { TrtexecRun } from './run.js';
 /** trtexec prints six significant digits. */
 export const PRINTED_PRECISION = 1e-5;
 
-/** What trtexec says it understood, and what it was told. */
+/** What trtexec reports it understood, and what it was passed. */
 export interface Misreading {
   readonly option: string;
   readonly asked: string;
@@ -20,19 +20,19 @@ export type Compared = readonly [
   echoed: string | number | boolean | null | undefined,
 ];
 
-/** Throws TF_TRTEXEC_MISREAD when trtexec echoes something else than it was told. */
+/** Throws TF_TRTEXEC_MISREAD when trtexec echoes something else than it was passed. */
 export function requireUnderstood(misreadings: readonly Misreading[], run: TrtexecRun): void {
   if (misreadings.length === 0) return;
   const [first] = misreadings;
   const more = misreadings.length > 1 ? ` (and ${misreadings.length - 1} more)` : '';
   throw new TrtforgeError(
     'TF_TRTEXEC_MISREAD',
-    `trtexec was told ${first?.option} ${first?.asked} and echoes ${first?.echoed}${more}.`,
+    `trtexec was passed ${first?.option} ${first?.asked} and echoes ${first?.echoed}${more}.`,
     { details: { misreadings, log: run.logPath, arguments: run.arguments } },
   );
 }
 
-/** Those that differ; an option that was not given, or that the log is silent about, is none. */
+/** Those that differ; an option that was not passed, or that the log is silent about, is none. */
 export const differing = (compared: readonly Compared[]): readonly Misreading[] =>
   compared.flatMap(([option, asked, echoed]) =>
     asked === null || echoed === null || echoed === undefined || isSame(asked, echoed)
@@ -43,13 +43,13 @@ export const differing = (compared: readonly Compared[]): readonly Misreading[] 
 /** Numbers are echoed with six digits; a number in a text counts as one. */
 function isSame(asked: string | number | boolean, echoed: string | number | boolean): boolean {
   if (typeof asked !== 'number') return asked === echoed;
-  const said = typeof echoed === 'string' && echoed.trim() === '' ? Number.NaN : Number(echoed);
-  return Math.abs(asked - said) <= Math.abs(asked) * PRINTED_PRECISION;
+  const printed = typeof echoed === 'string' && echoed.trim() === '' ? Number.NaN : Number(echoed);
+  return Math.abs(asked - printed) <= Math.abs(asked) * PRINTED_PRECISION;
 }
 
 const text = (value: string | number | boolean): string => (value === '' ? 'nothing' : String(value));
 
-/** What builds and measurements are told alike: the GPU and the plug-ins (`Plugins`, from 10.16 on `Loaded static plugins`), which trtexec echoes in an order of its own. */
+/** What builds and measurements are both passed: the GPU and the plug-ins (`Plugins`, from 10.16 on `Loaded static plugins`), which trtexec echoes in an order of its own. */
 export function processMisreadings(
   { device, plugins }: TrtexecBuildRequest | TrtexecBenchRequest,
   { options: { system } }: TrtexecLog,

@@ -1,14 +1,17 @@
-import { accessSync, constants, readFileSync } from 'node:fs';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { accessSync, closeSync, constants, openSync, readFileSync, writeSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { makeFolder } from '../../base/files/folders.js';
+import { writeFailed } from '../../base/files/publish.js';
+import { assertNotInput } from '../../base/files/user-files.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { TrtforgeError } from '../../errors.js';
 import type { EventListener } from '../../events.js';
 import { agree } from '../toolchain/version.js';
-import { beginLog, type LogFile } from './log/file.js';
+import { onLines } from './log/lines.js';
 import { LogReader } from './log/reader.js';
 import type { TrtexecLog } from './log/result.js';
-import { type ProcessGroup, startGroup } from './process-group.js';
 import { RunProgress } from './progress.js';
-import { onLines } from './stream-lines.js';
 
 /** How many of the last lines an error carries. */
 const LAST_LINES = 20;
@@ -29,7 +32,7 @@ export interface TrtexecRunRequest {
   readonly folder?: string | undefined;
   /** Both streams in the order their lines arrived; null for none. */
   readonly logPath: string | null;
-  /** For the error's sentence: «building resnet50.onnx with trtexec». */
+  /** For the error's sentence: "building resnet50.onnx with trtexec". */
   readonly doing: string;
 }
 
@@ -39,21 +42,21 @@ export interface TrtexecRunOptions {
   readonly graceMs?: number | undefined;
 }
 
-/** What a run of trtexec came to. Nothing here says whether it did its work: `verdict.ts` does. */
+/** What a run of trtexec came to. Nothing here states whether it did its work: `verdict.ts` does. */
 export interface TrtexecRun {
   readonly arguments: readonly string[];
   readonly log: TrtexecLog;
   readonly exitCode: number | null;
   readonly signal: NodeJS.Signals | null;
   readonly wallMs: number;
-  /** Most memory it held at once (resident, host); null where the system does not say. */
+  /** Most memory it held at once (resident, host); null where the system does not state it. */
   readonly peakMemoryBytes: number | null;
   readonly lastLines: readonly string[];
   readonly logPath: string | null;
 }
 
 /**
- * Runs trtexec in a process group of its own, tells its lines as events and writes them to a log, and waits until it ends.
+ * Runs trtexec in a process group of its own, reports its lines as events and writes them to a log, and waits until it ends.
  * Errors: TF_TRTEXEC_NOT_FOUND, TF_TRTEXEC_VERSION (stopped at its first line), TF_CANCELLED with the last lines in its details, TF_WRITE_FAILED.
  * However it ends, no process of the group is left. Nothing but the signal (`AbortSignal.timeout`) limits its time: a build may be silent for ten minutes.
  */
@@ -203,4 +206,76 @@ class Run {
       logPath: this.#request.logPath,
     };
   }
+}
+
+/**
+ * A watcher in trtexec's own process group: when the pipe it reads from ends, because this process is gone however it went, it kills the group.
+ * The shell then becomes trtexec itself, so the child's number is trtexec's.
+ */
+const WATCHED = '{ read -r _ <&3; kill -KILL 0; } </dev/null >/dev/null 2>&1 & exec 3<&-; exec "$0" "$@"';
+
+/** A program in a process group of its own; whatever it starts ends with it. */
+interface ProcessGroup {
+  readonly child: ChildProcess;
+  /** Sends a signal to every process of the group; a group that is gone is no error. */
+  signal(signal: NodeJS.Signals): void;
+}
+
+/** Starts a program without input in a process group of its own, which ends when this process ends, even by SIGKILL. */
+function startGroup(
+  program: string,
+  args: readonly string[],
+  options: { readonly environment: NodeJS.ProcessEnv; readonly folder?: string | undefined },
+): ProcessGroup {
+  const child = spawn('/bin/sh', ['-c', WATCHED, program, ...args], {
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+    env: options.environment,
+    ...(options.folder === undefined ? {} : { cwd: options.folder }),
+  });
+  const signal = (name: NodeJS.Signals) => {
+    if (child.pid === undefined) return;
+    try {
+      process.kill(-child.pid, name);
+    } catch {
+      // Every process of the group has ended.
+    }
+  };
+  // The watcher outlives trtexec, and so may what trtexec started.
+  child.on('exit', () => signal('SIGKILL'));
+  return { child, signal };
+}
+
+/** A log being written while its program runs. Not published by rename like other files: a log is read while it grows, and all of it is true at any time. */
+interface LogFile {
+  write(lines: readonly string[]): void;
+  close(): void;
+}
+
+/** Begins a log, in place of an older one of that name. Errors: TF_WRITE_FAILED, here and when writing. */
+function beginLog(path: string): LogFile {
+  const guarded = <T>(action: () => T): T => {
+    try {
+      return action();
+    } catch (cause) {
+      throw writeFailed(path, cause);
+    }
+  };
+  const descriptor = guarded(() => {
+    assertNotInput(path);
+    makeFolder(dirname(path));
+    return openSync(path, 'w', 0o666);
+  });
+  let isOpen = true;
+  return {
+    write: (lines) => {
+      const bytes = Buffer.from(`${lines.join('\n')}\n`);
+      for (let done = 0; done < bytes.length; )
+        done += guarded(() => writeSync(descriptor, bytes, done, bytes.length - done));
+    },
+    close: () => {
+      if (isOpen) closeSync(descriptor);
+      isOpen = false;
+    },
+  };
 }

@@ -10,13 +10,13 @@ const SHELL_SIGKILL = 137;
 const ABORTED_ITSELF = /^(?:Cuda|Assertion) failure: /;
 
 /** Lines of errors that a message carries. */
-const ERRORS_TOLD = 8;
+const ERRORS_SHOWN = 8;
 
 /**
- * Throws unless a run ended well by its own account: exit code 0, no signal, and `&&&& PASSED`. `doing` completes «trtexec failed while …».
- * Errors: TF_CHILD_DIED for a signal or an abort that its own lines do not explain, TF_MODEL_REJECTED where its parser refused the model, TF_LIBRARY_LOAD_FAILED, TF_GPU_MEMORY,
- * TF_GPU_UNAVAILABLE where the GPU it was told to use is not there, TF_BUILDER_UNAVAILABLE without GPU or builder, TF_PLAN_LOAD_FAILED for an engine that
- * the library refuses, else `otherwise`.
+ * Throws unless a run ended well by its own account: exit code 0, no signal, and `&&&& PASSED`. `doing` completes "trtexec failed while …".
+ * Errors: TF_CHILD_DIED for a signal or an abort that its own lines do not explain, TF_MODEL_REJECTED where its parser rejected the model, TF_LIBRARY_LOAD_FAILED, TF_GPU_MEMORY,
+ * TF_GPU_UNAVAILABLE where the GPU it was asked to use is not there, TF_BUILDER_UNAVAILABLE without GPU or builder, TF_PLAN_LOAD_FAILED for an engine that
+ * the library rejects, else `otherwise`.
  */
 export function requireSuccess(
   run: TrtexecRun,
@@ -29,7 +29,7 @@ export function requireSuccess(
     exitCode,
     signal,
     outcome: log.outcome,
-    errors: log.errors.slice(0, ERRORS_TOLD).map(({ line, message }) => ({ line, message })),
+    errors: log.errors.slice(0, ERRORS_SHOWN).map(({ line, message }) => ({ line, message })),
     lastLines: run.lastLines,
     log: run.logPath,
     arguments: run.arguments,
@@ -38,7 +38,7 @@ export function requireSuccess(
   // A shell's 128 + n is a death by signal n too: trtexec may have been started by a wrapper script.
   if (signal !== null || (exitCode !== null && exitCode > 128)) {
     const how = signal === null ? `ended with exit code ${exitCode}` : `was killed by ${signal}`;
-    const code = saysAnError(log, ABORTED_ITSELF) ? codeOf(log, 'TF_CHILD_DIED') : 'TF_CHILD_DIED';
+    const code = hasError(log, ABORTED_ITSELF) ? codeOf(log, 'TF_CHILD_DIED') : 'TF_CHILD_DIED';
     throw new TrtforgeError(code, `trtexec ${how} while ${doing}${where}.${lastWords(run)}`, {
       ...(code === 'TF_CHILD_DIED' && {
         remedy: remedyForDeath(exitCode === SHELL_SIGKILL ? 'SIGKILL' : signal, run.lastLines),
@@ -48,7 +48,7 @@ export function requireSuccess(
   }
   const how =
     exitCode === 0
-      ? 'ended with exit code 0 but without its line «PASSED»'
+      ? 'ended with exit code 0 but without its line "PASSED"'
       : `failed with exit code ${exitCode}`;
   throw new TrtforgeError(
     codeOf(log, otherwise),
@@ -57,7 +57,7 @@ export function requireSuccess(
   );
 }
 
-const saysAnError = ({ errors }: TrtexecLog, pattern: RegExp): boolean =>
+const hasError = ({ errors }: TrtexecLog, pattern: RegExp): boolean =>
   errors.some(({ message }) => pattern.test(message));
 
 /** What an error line means, the first that applies; `Cuda failure: 2` is how calls of its CHECK macro fail before 10.7: with the number alone. */
@@ -67,7 +67,7 @@ const MEANINGS: readonly (readonly [ErrorCode, RegExp])[] = [
     'TF_LIBRARY_LOAD_FAILED',
     /error while loading shared libraries|Could not (?:open|load) library|^Uncaught exception detected: (?:Unable to open library|.*: error loading symbol: )/i,
   ],
-  // A tactic that is left out for want of memory is told as well, also where something else is the end of the build.
+  // A tactic that is left out for want of memory is reported as well, also where something else is the end of the build.
   [
     'TF_GPU_MEMORY',
     /^(?!.*tactic).*(?:out of memory|OutOfMemory|cudaErrorMemoryAllocation)|^Cuda failure: 2$/i,
@@ -81,14 +81,14 @@ const MEANINGS: readonly (readonly [ErrorCode, RegExp])[] = [
 ];
 
 const codeOf = (log: TrtexecLog, otherwise: ErrorCode): ErrorCode =>
-  MEANINGS.find(([, pattern]) => saysAnError(log, pattern))?.[0] ?? otherwise;
+  MEANINGS.find(([, pattern]) => hasError(log, pattern))?.[0] ?? otherwise;
 
 function errorLines({ errors, errorCount }: TrtexecLog): string {
   if (errors.length === 0) return '';
-  const told = errors.slice(0, ERRORS_TOLD).map(({ message }) => `\n  ${message.trim()}`);
-  const more = errorCount > told.length ? `\n  and ${errorCount - told.length} more` : '';
-  return ` It says:${told.join('')}${more}`;
+  const shown = errors.slice(0, ERRORS_SHOWN).map(({ message }) => `\n  ${message.trim()}`);
+  const more = errorCount > shown.length ? `\n  and ${errorCount - shown.length} more` : '';
+  return ` Its errors:${shown.join('')}${more}`;
 }
 
 const lastWords = ({ lastLines }: TrtexecRun): string =>
-  lastLines.length === 0 ? ' It said nothing.' : ` Its last lines:\n${lastLines.join('\n')}`;
+  lastLines.length === 0 ? ' It printed nothing.' : ` Its last lines:\n${lastLines.join('\n')}`;

@@ -269,7 +269,7 @@ describe('stopping early', () => {
       'build 128',
       new TrtforgeError(
         'TF_BUILD_FAILED',
-        'It says:\n  Skipping tactic 3 due to insufficient memory on requested size of 4300\n  no kernel for Conv_1',
+        'Its errors:\n  Skipping tactic 3 due to insufficient memory on requested size of 4300\n  no kernel for Conv_1',
       ),
       'failed',
       4,

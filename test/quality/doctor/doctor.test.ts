@@ -7,8 +7,7 @@ import { doctorSchema, examine, judge } from '../../../src/quality/doctor/doctor
 import type { DoctorFacts } from '../../../src/quality/doctor/doctor-facts.js';
 import { lookAtStore, machineProbes } from '../../../src/quality/doctor/doctor-probes.js';
 import { driverInChild, lookForGpus } from '../../../src/quality/doctor/gpu.js';
-import type { DebianPackage } from '../../../src/tensorrt/toolchain/debian-packages.js';
-import type { PythonPackage } from '../../../src/tensorrt/toolchain/python-packages.js';
+import type { DebianPackage, PythonPackage } from '../../../src/tensorrt/toolchain/installed-packages.js';
 import { fakeMachine } from '../../tensorrt/toolchain/fake-machine.js';
 import { facts, listed, probesOf, withGpu, withoutGpu } from './fake-facts.js';
 
@@ -287,7 +286,7 @@ describe('probes that fail', () => {
     expect(findings).toContainEqual(
       expect.objectContaining({
         id: 'gpu.probe-gpus',
-        what: expect.stringMatching(/more than 0\.1 s and was given up/),
+        what: expect.stringMatching(/more than 0\.1 s and was abandoned/),
       }),
     );
   });
@@ -335,12 +334,12 @@ describe('the store on the disk', () => {
 
 describe('this machine', () => {
   it('is examined whole, whatever it has', async () => {
-    const surroundings = fakeMachine();
-    const result = await examine(machineProbes(surroundings, join(surroundings.root, 'engines')), never);
+    const host = fakeMachine();
+    const result = await examine(machineProbes(host, join(host.root, 'engines')), never);
     expect(doctorSchema.parse(result)).toEqual(result);
     expect(result.exitCode).toBe(0);
     expect(result.findings.filter(({ id }) => id.includes('.probe-'))).toEqual([]);
-    rmSync(surroundings.root, { recursive: true });
+    rmSync(host.root, { recursive: true });
   });
 
   it('is asked for its GPUs in a child that always answers', async () => {

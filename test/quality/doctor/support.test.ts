@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { abilitiesOf, type Served, serves } from '../../../src/quality/doctor/support.js';
-import { supportTable } from '../../../src/quality/doctor/support-table.js';
+import { abilitiesOf, type Served, serves, supportTable } from '../../../src/quality/doctor/support.js';
 import type { FoundToolchain } from '../../../src/tensorrt/toolchain/find.js';
 import { found } from './fake-facts.js';
 

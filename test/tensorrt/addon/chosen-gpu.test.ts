@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import {
+  assertGpuPresent,
   checkDevice,
   chosenGpu,
   onDevice,
-  refuseAbsentGpu,
   whyNoGpu,
 } from '../../../src/tensorrt/addon/chosen-gpu.js';
 import { noDevices, noGpus, twoGpus } from '../../support/gpus.js';
@@ -44,7 +44,7 @@ describe('one of the visible GPUs', () => {
       code: 'TF_USAGE',
       message: `device is ${device}, and must be a whole number from 0.`,
     });
-    for (const attempt of [checkDevice, (each: number) => refuseAbsentGpu(twoGpus, each, running)])
+    for (const attempt of [checkDevice, (each: number) => assertGpuPresent(twoGpus, each, running)])
       expect(() => attempt(device)).toThrow(refused);
     expect(() => chosenGpu(noGpus, device, running)).toThrow(refused);
   });
@@ -56,14 +56,14 @@ describe('a GPU that is used where there is one', () => {
     ['the first, on a machine without any', noGpus, 0],
     ['one that is there', twoGpus, 1],
   ])('%s is taken', (_, list, device) => {
-    expect(() => refuseAbsentGpu(list, device, running)).not.toThrow();
+    expect(() => assertGpuPresent(list, device, running)).not.toThrow();
   });
 
   test.each([
     [twoGpus, 2],
     [noGpus, 1],
   ])('one that was chosen and is not there is an error: %#', (list, device) => {
-    expect(() => refuseAbsentGpu(list, device, running)).toThrow(
+    expect(() => assertGpuPresent(list, device, running)).toThrow(
       expect.objectContaining({ code: 'TF_GPU_UNAVAILABLE' }),
     );
   });

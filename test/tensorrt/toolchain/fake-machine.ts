@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { CommandOutcome, CommandRunner } from '../../../src/base/process/command.js';
-import type { Surroundings } from '../../../src/tensorrt/toolchain/places.js';
+import type { Host } from '../../../src/tensorrt/toolchain/places.js';
 
 /** What a fake command says: its output, or what it does for the arguments. */
 export type FakeCommand = string | ((args: readonly string[], environment: NodeJS.ProcessEnv) => string);
@@ -23,7 +23,7 @@ export function fakeRunner(commands: Readonly<Record<string, FakeCommand>>): Com
 export function fakeMachine(
   commands: Readonly<Record<string, FakeCommand>> = {},
   environment: NodeJS.ProcessEnv = {},
-): Surroundings {
+): Host {
   const root = mkdtempSync(join(tmpdir(), 'trtforge-machine-'));
   for (const name of ['home', 'work']) mkdirSync(join(root, name));
   const toolchains = join(root, 'home', '.cache', 'trtforge', 'toolchains');

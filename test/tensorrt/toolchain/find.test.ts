@@ -2,31 +2,30 @@ import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { TrtforgeError } from '../../../src/errors.js';
-import { chooseToolchain, surveyToolchains } from '../../../src/tensorrt/toolchain/find.js';
-import { toolchainNamed } from '../../../src/tensorrt/toolchain/named.js';
-import type { Surroundings } from '../../../src/tensorrt/toolchain/places.js';
+import { chooseToolchain, surveyToolchains, toolchainNamed } from '../../../src/tensorrt/toolchain/find.js';
+import type { Host } from '../../../src/tensorrt/toolchain/places.js';
 import { placeLibrary, placeTensorrt } from './fake-library.js';
 import { fakeMachine } from './fake-machine.js';
 
-const machines: Surroundings[] = [];
+const machines: Host[] = [];
 afterEach(() => {
   for (const { root } of machines.splice(0)) rmSync(root, { recursive: true, force: true });
 });
 
-function machine(...given: Parameters<typeof fakeMachine>): Surroundings {
+function machine(...given: Parameters<typeof fakeMachine>): Host {
   const made = fakeMachine(...given);
   machines.push(made);
   return made;
 }
 
-const survey = async (surroundings: Surroundings) => (await surveyToolchains(surroundings)).toolchains;
+const survey = async (host: Host) => (await surveyToolchains(host)).toolchains;
 
 describe('places where TensorRT is found', () => {
   it('finds none on an empty machine', async () => {
     expect(await surveyToolchains(machine())).toEqual({ toolchains: [], damaged: [] });
   });
 
-  const layouts: readonly [string, string, (m: Surroundings) => NodeJS.ProcessEnv, string][] = [
+  const layouts: readonly [string, string, (m: Host) => NodeJS.ProcessEnv, string][] = [
     [
       'an archive named by TENSORRT_HOME',
       'opt/any/lib',

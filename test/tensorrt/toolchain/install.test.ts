@@ -19,8 +19,8 @@ import { TrtforgeError } from '../../../src/errors.js';
 import type { WorkEvent } from '../../../src/events.js';
 import { surveyToolchains } from '../../../src/tensorrt/toolchain/find.js';
 import {
+  type InstallEnvironment,
   type InstallRequest,
-  type InstallSurroundings,
   installToolchain,
 } from '../../../src/tensorrt/toolchain/install.js';
 import { readManifest, removeToolchain } from '../../../src/tensorrt/toolchain/manifest.js';
@@ -48,7 +48,7 @@ const serving =
   async ({ folder: into }) =>
     writeWheel(into, fake);
 
-function install(request: Partial<InstallRequest>, surroundings: Partial<InstallSurroundings> = {}) {
+function install(request: Partial<InstallRequest>, host: Partial<InstallEnvironment> = {}) {
   return installToolchain(
     {
       acceptLicense: true,
@@ -63,7 +63,7 @@ function install(request: Partial<InstallRequest>, surroundings: Partial<Install
       now: () => new Date('2026-01-02T03:04:05Z'),
       emit: () => {},
       signal: new AbortController().signal,
-      ...surroundings,
+      ...host,
     },
   );
 }
@@ -194,7 +194,7 @@ describe('installing tensorrt-rtx', () => {
       'a member that would be written elsewhere',
       { more: { '../evil.py': Buffer.from('x') } },
       undefined,
-      /«\.\.\/evil\.py» would be written outside/,
+      /"\.\.\/evil\.py" would be written outside/,
     ],
     [
       'a member 2000 folders deep',

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { debianPackages } from '../../../src/tensorrt/toolchain/debian-packages.js';
+import { debianPackages } from '../../../src/tensorrt/toolchain/installed-packages.js';
 import { trtexecVersion, trtexecVersionIn } from '../../../src/tensorrt/toolchain/trtexec.js';
 import {
   agree,

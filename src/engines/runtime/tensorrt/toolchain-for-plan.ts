@@ -3,9 +3,9 @@ import {
   chooseToolchain,
   surveyToolchains,
   thisMachine,
+  toolchainNamed,
   unknownVersion,
 } from '../../../tensorrt/toolchain/find.js';
-import { toolchainNamed } from '../../../tensorrt/toolchain/named.js';
 import type { Toolchain } from '../../../tensorrt/toolchain/toolchain.js';
 import { loadsIn } from '../../plan/loads.js';
 import type { PlanFacts } from './plan-on-disk.js';

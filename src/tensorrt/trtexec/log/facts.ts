@@ -12,7 +12,7 @@ type TextField = { [Key in keyof Facts]-?: string extends Facts[Key] ? Key : nev
 const MIB = 1 << 20;
 
 interface NumberRule {
-  /** The line begins with it: told apart without a regular expression, since a verbose log has millions of lines. */
+  /** The line begins with it: distinguished without a regular expression, since a verbose log has millions of lines. */
   readonly start: string;
   readonly pattern: RegExp;
   readonly fields: readonly NumberField[];
@@ -69,7 +69,7 @@ const TEXTS: readonly { readonly start: string; readonly field: TextField }[] = 
 
 const LONGEST_TEXT = 200;
 
-/** How a CUDA graph is refused: 8.6 to 10.16 go on without `--useCudaGraph`, or leave it out where CUDA is before 11.1 or a DLA is used; 11 measures without. */
+/** How a CUDA graph is rejected: 8.6 to 10.16 go on without `--useCudaGraph`, or leave it out where CUDA is before 11.1 or a DLA is used; 11 measures without. */
 export const GRAPH_REFUSED =
   /not permitted under CUDA graph capture|CUDA graph capture failed|CUDA graph capture on the stream has failed|useCudaGraph flag has been ignored|Ignored --useCudaGraph flag|CUDA graphs and DLA offloading/;
 

@@ -22,7 +22,7 @@ const TIMES: Readonly<Record<string, 'latency' | 'enqueue' | 'h2d' | 'gpuCompute
 
 const STATISTIC = new RegExp(`(min|max|mean|median|percentile\\(([\\d.]+)%?\\)) = (${NUMBER}) ms`, 'g');
 
-/** What can start a line of the summary; everything else is told apart by its first letters. */
+/** What can start a line of the summary; everything else is distinguished by its first letters. */
 const FIRST =
   /^(?:Throughput: |Total (?:Host|GPU) |(?:H2D |D2H )?Latency: |Enqueue Time: |GPU Compute Time: )/;
 
@@ -80,7 +80,7 @@ function printedTimes(message: string): PrintedTimes | undefined {
   return { min, max, mean, median, percentiles };
 }
 
-/** Null for `inf`, `nan` and what is no number at all. */
+/** Null for `inf`, `nan` and what is not a number at all. */
 export function printedNumber(text: string): number | null {
   const value = Number(text);
   return text.trim() !== '' && Number.isFinite(value) ? value : null;

@@ -38,7 +38,7 @@ export interface EchoedRange {
   readonly max: readonly number[];
 }
 
-/** How trtexec measured, by its own echo; null where the log does not say. */
+/** How trtexec measured, by its own echo; null where the log does not state it. */
 export interface EchoedMeasurement {
   readonly iterations: number | null;
   /** -1 for an endless run. */
@@ -59,7 +59,7 @@ export interface EchoedMeasurement {
 
 /** What trtexec said it would build with. */
 export interface EchoedBuild {
-  /** Bytes by trtexec's names of the pools; null for «default». Empty where the log has no such line. */
+  /** Bytes by trtexec's names of the pools; null for "default". Empty where the log has no such line. */
   readonly memoryPools: Readonly<Record<string, number | null>>;
   /** `FP32`, `FP32+FP16`, `Strongly Typed`. */
   readonly precision: string | null;
@@ -80,7 +80,7 @@ export interface LoggedDevice {
   readonly memoryMiB: number | null;
 }
 
-/** Times in seconds, sizes in bytes; null where this log does not say. */
+/** Times in seconds, sizes in bytes; null where this log does not state it. */
 export interface LoggedEngine {
   readonly parseSeconds: number | null;
   readonly builtSeconds: number | null;
@@ -107,7 +107,7 @@ export interface LoggedEngine {
   readonly peakGpuBytes: number | null;
   readonly timingCacheLoadedBytes: number | null;
   readonly timingCacheSavedBytes: number | null;
-  /** What the builder says it uses: the cache it was given (`global`) or one of its own that ends with it; null where it says neither. */
+  /** What the builder reports it uses: the cache it was passed (`global`) or one of its own that ends with it; null where it reports neither. */
   readonly timingCacheInUse: 'global' | 'local' | null;
   /** `Plan was created with TensorRT version`, when that was asked. */
   readonly planVersion: string | null;
@@ -118,13 +118,13 @@ export interface LoggedRun {
   readonly warmUpMs: number | null;
   readonly queries: number | null;
   readonly seconds: number | null;
-  /** Whether a CUDA graph was captured; null where none was tried, and before 10.0, which tells only of refusals. */
+  /** Whether a CUDA graph was captured; null where none was tried, and before 10.0, which reports only rejections. */
   readonly graphCaptured: boolean | null;
   /** Inferences behind the per-layer table; null without one. */
   readonly profiledIterations: number | null;
 }
 
-/** Everything a log of trtexec says. Of a file that holds several runs one after another, the last; `runs` says how many there were. */
+/** Everything a log of trtexec reports. Of a file that holds several runs one after another, the last; `runs` states how many there were. */
 export interface TrtexecLog {
   readonly schema: 'trtforge.trtexec-log/1';
   readonly lines: number;
@@ -133,7 +133,7 @@ export interface TrtexecLog {
   /** `10.6.0.26`; 8.6 does not print its build number: `8.6.1`. Null where the banner is missing. */
   readonly version: string | null;
   readonly commandLine: string | null;
-  /** By trtexec's last line; `unfinished` where it is missing: killed, crashed, refused its options, or cut short. */
+  /** By trtexec's last line; `unfinished` where it is missing: killed, crashed, options not accepted, or cut short. */
   readonly outcome: 'passed' | 'failed' | 'unfinished';
   /** First and last time printed, as printed. */
   readonly startedAt: string | null;

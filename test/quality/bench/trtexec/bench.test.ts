@@ -302,10 +302,10 @@ describe('a budget for streamed weights', () => {
   });
 
   test.each([
-    ['ignores-budget', 1000, 'trtexec was told --weightStreamingBudget 1000 and echoes 100.000000%.'],
-    ['ignores-budget', 0, 'trtexec was told --weightStreamingBudget 0 and echoes 100.000000%.'],
-    ['ignores-budget', 'automatic', 'trtexec was told --weightStreamingBudget -1 and echoes 100.000000%.'],
-    ['clamps-budget', 1000, 'trtexec was told --weightStreamingBudget 1000 and echoes a limit of 500.'],
+    ['ignores-budget', 1000, 'trtexec was passed --weightStreamingBudget 1000 and echoes 100.000000%.'],
+    ['ignores-budget', 0, 'trtexec was passed --weightStreamingBudget 0 and echoes 100.000000%.'],
+    ['ignores-budget', 'automatic', 'trtexec was passed --weightStreamingBudget -1 and echoes 100.000000%.'],
+    ['clamps-budget', 1000, 'trtexec was passed --weightStreamingBudget 1000 and echoes a limit of 500.'],
   ] as const)('a trtexec that %s of %s is not trusted', async (fault, asked, message) => {
     const error = await failure(benchStreamed(asked, { fault }));
     expect([error.code, error.message]).toEqual(['TF_TRTEXEC_MISREAD', message]);
@@ -379,7 +379,7 @@ describe('a measurement over a lean runtime', () => {
 describe('a measurement that is refused', () => {
   test.each([
     ['misreads-mode', 'TF_TRTEXEC_MISREAD', /told spin wait true and echoes false/],
-    ['fails', 'TF_TRTEXEC_FAILED', /It says:/],
+    ['fails', 'TF_TRTEXEC_FAILED', /Its errors:/],
     ['killed', 'TF_CHILD_DIED', /SIGKILL/],
     ['no-last-line', 'TF_TRTEXEC_FAILED', /PASSED/],
   ])('%s: %s', async (fault, code, why) => {
