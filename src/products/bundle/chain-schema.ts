@@ -45,7 +45,7 @@ export const chainCheckSchema = z.strictObject({
   /** Free decoding: samples whose whole sequence of tokens and durations is the same. */
   equal_sequences: count,
   first_difference: z.strictObject({ sample: count, index: count }).nullable(),
-  /** A margin up to this share of the logits' root mean square is a close call. */
+  /** A margin up to this share of the logits' root mean square is a low-margin decision. */
   close_call_share: z.number(),
   differences: z.array(differenceSchema),
   smallest_margin: measure,

@@ -56,7 +56,7 @@ class Findings {
         const value = layout.name === null ? values[0] : values.find(({ name }) => name === layout.name);
         if (value === undefined)
           this.warnings.push(
-            `The layout contract speaks of the ${component.name}'s ${side} «${layout.name}», which the model does not have.`,
+            `The layout contract names the ${component.name}'s ${side} "${layout.name}", which the model does not have.`,
           );
         else this.#layout(component, value, layout);
       }
@@ -70,7 +70,7 @@ class Findings {
       this.add(
         component,
         name,
-        `«${name}» is ${shapeText(shape)}, of rank ${shape.length}; the meta file's contract says ${contract}.`,
+        `"${name}" is ${shapeText(shape)}, of rank ${shape.length}; the meta file's contract states ${contract}.`,
       );
       return;
     }
@@ -79,7 +79,7 @@ class Findings {
       this.add(
         component,
         name,
-        `«${name}» is ${shapeText(shape)}; the meta file's contract says ${contract}, with ${moved.join(', ')} on another axis.`,
+        `"${name}" is ${shapeText(shape)}; the meta file's contract states ${contract}, with ${moved.join(', ')} on another axis.`,
       );
     for (const [axis, word] of dims.entries()) {
       const size = shape[axis];
@@ -88,7 +88,7 @@ class Findings {
         this.add(
           component,
           name,
-          `axis ${axis} of «${name}» is ${size}; the meta file says ${word === 'n_mels' ? `${expected} mel bins` : expected}.`,
+          `axis ${axis} of "${name}" is ${size}; the meta file states ${word === 'n_mels' ? `${expected} mel bins` : expected}.`,
         );
     }
   }
@@ -117,7 +117,7 @@ function checkEncoder(found: Findings, encoder: Component): void {
     found.add(
       encoder,
       features.name,
-      `axis ${axis} of «${features.name}» is ${size}; the meta file says ${mels} mel bins.`,
+      `axis ${axis} of "${features.name}" is ${size}; the meta file states ${mels} mel bins.`,
     );
   const length = encoder.inputs.find(isInteger);
   const rank = length?.shape?.length;
@@ -125,7 +125,7 @@ function checkEncoder(found: Findings, encoder: Component): void {
     found.add(
       encoder,
       length.name,
-      `«${length.name}» is ${shapeText(length.shape)}; lengths are [B] or [B, 1].`,
+      `"${length.name}" is ${shapeText(length.shape)}; lengths are [B] or [B, 1].`,
     );
 }
 
@@ -144,17 +144,17 @@ function checkPredictor(found: Findings, predictor: Component): void {
   const tokens = predictor.inputs.find(isInteger);
   if (tokens === undefined) found.add(predictor, null, 'it has no integer input for the tokens.');
   else if (tokens.shape !== null && tokens.shape.length !== 2)
-    found.add(predictor, tokens.name, `«${tokens.name}» is ${shapeText(tokens.shape)}; tokens are [B, U].`);
+    found.add(predictor, tokens.name, `"${tokens.name}" is ${shapeText(tokens.shape)}; tokens are [B, U].`);
   const states = predictor.inputs.filter(isFloat);
   for (const { name, shape } of states) {
     if (shape === null) continue;
     if (shape.length !== 3)
-      found.add(predictor, name, `the state «${name}» is ${shapeText(shape)}; it must be [L, B, H].`);
+      found.add(predictor, name, `the state "${name}" is ${shapeText(shape)}; it must be [L, B, H].`);
     else if (typeof shape[0] !== 'number' || typeof shape[2] !== 'number')
       found.add(
         predictor,
         name,
-        `the state «${name}» is ${shapeText(shape)}; layers and width of [L, B, H] must be fixed numbers.`,
+        `the state "${name}" is ${shapeText(shape)}; layers and width of [L, B, H] must be fixed numbers.`,
       );
   }
   for (const { name, shape } of states) checkReturned(found, predictor, name, shape);
@@ -163,7 +163,7 @@ function checkPredictor(found: Findings, predictor: Component): void {
     found.add(
       predictor,
       second.name,
-      `the states differ: «${first.name}» is ${shapeText(first.shape)}, «${second.name}» ${shapeText(second.shape)}.`,
+      `the states differ: "${first.name}" is ${shapeText(first.shape)}, "${second.name}" ${shapeText(second.shape)}.`,
     );
   const rows = predictor.embeddingRows;
   const needed = Math.max(meta.vocabulary ?? 0, (meta.blankId ?? -1) + 1);
@@ -189,7 +189,7 @@ function checkReturned(
     found.add(
       predictor,
       returned.name,
-      `the state «${name}» goes in as ${shapeText(shape)} and comes back in «${returned.name}» as ${shapeText(returned.shape)}.`,
+      `the state "${name}" goes in as ${shapeText(shape)} and comes back in "${returned.name}" as ${shapeText(returned.shape)}.`,
     );
 }
 
@@ -205,7 +205,11 @@ function checkJoint(
   if (jointWidth === null)
     found.warnings.push('The meta file does not say how many logits the joint network has.');
   else if (logits !== undefined && typeof width === 'number' && width !== jointWidth)
-    found.add(joint, logits.name, `«${logits.name}» has ${width} logits; the meta file says ${jointWidth}.`);
+    found.add(
+      joint,
+      logits.name,
+      `"${logits.name}" has ${width} logits; the meta file states ${jointWidth}.`,
+    );
   if (
     vocabulary !== null &&
     durations !== null &&
@@ -252,7 +256,7 @@ function checkFed(
   found.add(
     joint,
     input.name,
-    `«${input.name}» is ${shapeText(input.shape)}; the ${from} gives «${source.name}» as ${shapeText(source.shape)}.`,
+    `"${input.name}" is ${shapeText(input.shape)}; the ${from} outputs "${source.name}" as ${shapeText(source.shape)}.`,
   );
 }
 

@@ -34,7 +34,7 @@ export function profileOf(component: Component, meta: BundleMeta, sources: Profi
     }
     const { shape } = input;
     if (shape === null) {
-      unknown.push(`«${input.name}» (any rank)`);
+      unknown.push(`"${input.name}" (any rank)`);
       continue;
     }
     if (shape.every((size) => typeof size === 'number')) continue;
@@ -45,7 +45,7 @@ export function profileOf(component: Component, meta: BundleMeta, sources: Profi
     );
     for (const [axis, range] of ranges.entries())
       if (range === undefined)
-        unknown.push(`«${input.name}» axis ${axis} (${shape[axis] ?? 'without a name'})`);
+        unknown.push(`"${input.name}" axis ${axis} (${shape[axis] ?? 'without a name'})`);
     profile.set(input.name, profileRange(ranges.map((range) => range ?? ONE)));
   }
   const unknownInputs = [...(own?.inputs.keys() ?? [])].filter(
@@ -74,7 +74,7 @@ function checkAmong(
   const known = new Set(sizes.filter((size) => typeof size === 'string'));
   const wrong = [...ranges.keys()].find((symbol) => !known.has(symbol));
   if (wrong === undefined) return;
-  throw new TrtforgeError('TF_PROFILE_INVALID', `No dimension of the ${what} is called «${wrong}».`, {
+  throw new TrtforgeError('TF_PROFILE_INVALID', `No dimension of the ${what} is called "${wrong}".`, {
     remedy:
       known.size === 0
         ? 'None has a name: write whole shapes under inputs.'

@@ -82,7 +82,7 @@ function externalFilesOf(model: OnnxModel): readonly string[] {
     }
   }
   if (missing.length === 0) return [...locations].sort();
-  const named = missing.slice(0, 5).map((location) => `«${location}»`);
+  const named = missing.slice(0, 5).map((location) => `"${location}"`);
   const more = missing.length > named.length ? ` and ${missing.length - named.length} more` : '';
   throw new TrtforgeError(
     'TF_ONNX_EXTERNAL_MISSING',

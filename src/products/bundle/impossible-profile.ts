@@ -6,7 +6,7 @@ import { TrtforgeError } from '../../errors.js';
 import { openModel } from '../../formats/onnx/model.js';
 import type { Component } from './component.js';
 
-/** What TensorRT says when the shapes of a profile cannot pass through the graph: in a refusal, or only in a warning of a build that «passes». */
+/** What TensorRT prints when the shapes of a profile cannot pass through the graph: in an error, or only in a warning of a build that passes. */
 const IMPOSSIBLE =
   /reshape changes volume|reshape would change volume|reshape wildcard -1 has no integer solution|Reshape dimension of -1 has no solution|reshaping failed for tensor|violate shape constraints|values are not self-consistent/i;
 
@@ -39,7 +39,7 @@ export async function explainImpossibleProfile(
 ): Promise<TrtforgeError> {
   const node = NODE.exec(line)?.groups;
   const nodeName = node?.node ?? node?.bracketed;
-  const place = nodeName === undefined ? '' : ` at the node «${nodeName}»`;
+  const place = nodeName === undefined ? '' : ` at the node "${nodeName}"`;
   const found = await findDimension(component, profile, line, context).catch(() => undefined);
   const what =
     found === undefined
@@ -121,7 +121,7 @@ function dimensionsOf({ inputs }: Component, profile: ProfileRequest): readonly 
       const known = found.get(key) ?? { label: '', places: [] };
       known.places.push({ input: name, axis });
       known.label = known.places
-        .map((place) => `axis ${place.axis}${size === null ? '' : ` («${size}»)`} of input «${place.input}»`)
+        .map((place) => `axis ${place.axis}${size === null ? '' : ` ("${size}")`} of input "${place.input}"`)
         .join(' and ');
       found.set(key, known);
     }

@@ -27,7 +27,7 @@ type Judged = Pick<
   | 'reasons'
 >;
 
-/** Counts and lists where a candidate decided otherwise. It fails where a difference is no close call, where the logits as a whole have
+/** Counts and lists where a candidate decided otherwise. It fails where a difference is more than a low margin, where the logits as a whole have
  * moved by more than a rounding does, and where one is not finite. */
 export function judgeDecisions(samples: readonly DecodedSample[], precision: ChainPrecision): Judged {
   // Engines of FP32 models may use TF32.
@@ -59,7 +59,7 @@ export function judgeDecisions(samples: readonly DecodedSample[], precision: Cha
       : []),
     ...(wrong > 0
       ? [
-          `${wrong} of ${2 * decisions} decisions differ by more than a close call (${share * 100} % of the logits' root mean square).`,
+          `${wrong} of ${2 * decisions} decisions differ by more than a low margin (${share * 100} % of the logits' root mean square).`,
         ]
       : []),
   ];

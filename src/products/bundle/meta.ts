@@ -27,7 +27,7 @@ const metaSchema = z.looseObject({
   features: z.looseObject({ type: z.string().nullish(), n_mels: count }).nullish(),
 });
 
-/** What a bundle says of itself; null where the file leaves it open. */
+/** The content of a meta file; null where the file leaves it open. */
 export interface BundleMeta {
   readonly path: string;
   readonly modelName: string | null;

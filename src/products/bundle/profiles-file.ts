@@ -90,7 +90,7 @@ function rangesOf(
         .map((part) => (/^\s*\d{1,9}\s*$/.test(part) ? Number(part) : Number.NaN));
       const [min = Number.NaN, opt = min, max = min] = sizes;
       if (![min, opt, max].every((size) => size > 0) || ![1, 3].includes(sizes.length))
-        throw invalid(path, `«${name}: ${text}» is not MIN/OPT/MAX`);
+        throw invalid(path, `"${name}: ${text}" is not MIN/OPT/MAX`);
       return [name, { min, opt, max }];
     }),
   );
@@ -108,7 +108,7 @@ function inputsOf(
       } catch (cause) {
         if (!(cause instanceof TrtforgeError)) throw cause;
       }
-      throw invalid(path, `«${name}: ${text}» is not MIN/OPT/MAX, like 1x80x16/1x80x64/1x80x256`);
+      throw invalid(path, `"${name}: ${text}" is not MIN/OPT/MAX, like 1x80x16/1x80x64/1x80x256`);
     }),
   );
 }

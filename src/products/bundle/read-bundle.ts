@@ -74,11 +74,11 @@ export const profiledComponents = (
 };
 
 function askedOf(roster: readonly string[], only: readonly string[] | undefined): readonly string[] {
-  const strangers = (only ?? []).filter((name) => !roster.includes(name));
-  if (strangers.length > 0) {
+  const unknown = (only ?? []).filter((name) => !roster.includes(name));
+  if (unknown.length > 0) {
     throw new TrtforgeError(
       'TF_USAGE',
-      `The bundle has no component ${strangers.map((name) => `«${name}»`).join(', ')}.`,
+      `The bundle has no component ${unknown.map((name) => `"${name}"`).join(', ')}.`,
       {
         remedy: `Its components are ${roster.join(', ')}.`,
       },

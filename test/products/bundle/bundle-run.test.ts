@@ -452,7 +452,7 @@ describe('a bundle that cannot be built', () => {
       ['joint', 'joint_output'],
     ]);
     expect([failure?.step, phases]).toMatchObject(['read', [{ name: 'read', status: 'failed' }]]);
-    expect(failure?.message).toMatch(/80 mel bins[\s\S]*38 logits; the meta file says 99/);
+    expect(failure?.message).toMatch(/80 mel bins[\s\S]*38 logits; the meta file states 99/);
     expect(builder.models).toEqual([]);
   });
 

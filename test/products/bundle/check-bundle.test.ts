@@ -92,13 +92,13 @@ describe('a bundle', () => {
       'mel bins',
       meta({ features: { n_mels: 80 } }),
       bundle(),
-      /encoder: axis 1 of «audio_signal» is 128; the meta file says 80 mel bins/,
+      /encoder: axis 1 of "audio_signal" is 128; the meta file states 80 mel bins/,
     ],
     [
       'logits',
       meta({ joint_vocab_size: 1030 }),
       bundle(),
-      /joint: «joint_output» has 8198 logits; the meta file says 1030/,
+      /joint: "joint_output" has 8198 logits; the meta file states 1030/,
     ],
     [
       'vocabulary',
@@ -132,7 +132,7 @@ describe('a bundle', () => {
           inputs: [value('audio_signal', 'float32', ['B', 128, 'T']), value('length', 'int64', ['B', 1])],
         },
       }),
-      /encoder: «length» is \[B, 1\], of rank 2; the meta file's contract says \[B\]/,
+      /encoder: "length" is \[B, 1\], of rank 2; the meta file's contract states \[B\]/,
     ],
     [
       'a length of rank 3',
@@ -142,13 +142,13 @@ describe('a bundle', () => {
           inputs: [value('audio_signal', 'float32', ['B', 128, 'T']), value('length', 'int64', ['B', 1, 1])],
         },
       }),
-      /«length» is \[B, 1, 1\]; lengths are/,
+      /"length" is \[B, 1, 1\]; lengths are/,
     ],
     [
       'a state of rank 2',
       meta({ tensor_layout_contract: null }),
       bundle({ predictor: { inputs: [value('y', 'int64', ['B', 'U']), value('h', 'float32', ['B', 640])] } }),
-      /the state «h» is \[B, 640\]; it must be \[L, B, H\]/,
+      /the state "h" is \[B, 640\]; it must be \[L, B, H\]/,
     ],
     [
       'a state of open width',
@@ -170,19 +170,19 @@ describe('a bundle', () => {
           ],
         },
       }),
-      /«h» is \[2, B, 640\], «c» \[2, B, 320\]/,
+      /"h" is \[2, B, 640\], "c" \[2, B, 320\]/,
     ],
     [
       'an encoder of another width than the joint network takes',
       meta(),
       bundle({ encoder: { outputs: [value('encoder_output', 'float32', ['B', 512, 'T_out'])] } }),
-      /joint: «encoder_output» is \[B, 1024, T\]; the encoder gives «encoder_output» as \[B, 512, T_out\]/,
+      /joint: "encoder_output" is \[B, 1024, T\]; the encoder outputs "encoder_output" as \[B, 512, T_out\]/,
     ],
     [
       'a layout in another order',
       meta({ tensor_layout_contract: { encoder_input: 'audio_signal: [B, T, n_mels]' } }),
       bundle({ encoder: { inputs: [value('audio_signal', 'float32', ['B', 'T', 80])] } }),
-      /axis 2 of «audio_signal» is 80; the meta file says 128 mel bins/,
+      /axis 2 of "audio_signal" is 80; the meta file states 128 mel bins/,
     ],
   ];
   test.each(wrong)('that contradicts its meta file in %s is told so', (_, metaFile, components, message) => {
@@ -206,6 +206,6 @@ describe('a bundle', () => {
       bundle(),
     );
     expect(mismatches).toEqual([]);
-    expect(warnings).toEqual([expect.stringContaining('«outputs»')]);
+    expect(warnings).toEqual([expect.stringContaining('"outputs"')]);
   });
 });

@@ -130,7 +130,7 @@ components:
   ])('a symbol that no dimension has is refused: %s', (text, what, symbol) => {
     const error = refusal(() => checkSymbols([encoder], parseProfilesFile(text, 'p.yaml')));
     expect(error.code).toBe('TF_PROFILE_INVALID');
-    expect(error.message).toBe(`No dimension of the ${what} is called «${symbol}».`);
+    expect(error.message).toBe(`No dimension of the ${what} is called "${symbol}".`);
     expect(error.remedy).toMatch(/^Those with a name are /);
   });
 
@@ -138,7 +138,7 @@ components:
     const error = refusal(() => ranges(component('vocoder', { mel: ['float32', 'batch', 'bins', null] })));
     expect(error.code).toBe('TF_PROFILE_MISSING');
     expect(error.message).toMatch(
-      /vocoder have no range: «mel» axis 1 \(bins\), «mel» axis 2 \(without a name\)/,
+      /vocoder have no range: "mel" axis 1 \(bins\), "mel" axis 2 \(without a name\)/,
     );
     expect(error.remedy).toContain('--profiles');
   });
@@ -179,9 +179,9 @@ describe('a profiles file', () => {
   test.each([
     ['no YAML', 'symbols: [', /p\.yaml/],
     ['an unknown key', 'sizes: {}', /sizes/],
-    ['a range of two', 'symbols: { T: 1/2 }', /«T: 1\/2» is not MIN\/OPT\/MAX/],
-    ['a range of words', 'symbols: { T: long }', /«T: long»/],
-    ['a shape of words', 'components: { a: { inputs: { x: wide } } }', /«x: wide»/],
+    ['a range of two', 'symbols: { T: 1/2 }', /"T: 1\/2" is not MIN\/OPT\/MAX/],
+    ['a range of words', 'symbols: { T: long }', /"T: long"/],
+    ['a shape of words', 'components: { a: { inputs: { x: wide } } }', /"x: wide"/],
     ['a component with a path for a name', 'components: { "../a": {} }', /component/],
   ])('with %s is refused', (_, text, message) => {
     const error = refusal(() => parseProfilesFile(text, 'p.yaml'));

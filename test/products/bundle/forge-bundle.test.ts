@@ -110,7 +110,7 @@ describe('a bundle through forge', () => {
     });
     expect(names.map(written)).toEqual(before);
     const html = renderBundleHtml(contradicting);
-    expect(html).toContain('axis 1 of «audio_signal» is 128; the meta file says 80 mel bins.');
+    expect(html).toContain('axis 1 of &quot;audio_signal&quot; is 128; the meta file states 80 mel bins.');
     expect(html + renderBundleMarkdown(contradicting)).not.toContain('<img');
   });
 

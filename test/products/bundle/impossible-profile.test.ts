@@ -50,14 +50,14 @@ describeWith('onnxruntime', 'an impossible profile', () => {
       'the smallest time',
       'x:1x16/1x64/1x256',
       'kMIN',
-      /axis 1 \(«time»\) of input «x» = 16 \(min\) cannot pass at the node «view»/,
+      /axis 1 \("time"\) of input "x" = 16 \(min\) cannot pass at the node "view"/,
     ],
-    ['the largest time', 'x:1x64/1x64/1x100', 'kMAX', /axis 1 \(«time»\) of input «x» = 100 \(max\)/],
+    ['the largest time', 'x:1x64/1x64/1x100', 'kMAX', /axis 1 \("time"\) of input "x" = 100 \(max\)/],
     [
       'every size',
       'x:1x16/1x16/1x16',
       'x',
-      /«batch»\) of input «x» = 1 \(min\) together with axis 1 \(«time»\) of input «x» = 16/,
+      /"batch"\) of input "x" = 1 \(min\) together with axis 1 \("time"\) of input "x" = 16/,
     ],
   ])('is explained by the input and the dimension: %s', async (_, profile, end, message) => {
     const line = `Profile ${end} values are not self-consistent. IShuffleLayer view: reshaping failed for tensor: x`;
@@ -74,7 +74,7 @@ describe('an impossible profile of a model that cannot be run', () => {
     const line = '(IShuffleLayer view: reshape changes volume. Reshaping [1,16] to [8,8].)';
     const error = await explainImpossibleProfile(gone, parseProfile('x:1x16'), line, context);
     expect(error.message).toMatch(
-      /one of its dimensions cannot pass at the node «view»\. The builder says: .*reshape changes volume/,
+      /one of its dimensions cannot pass at the node "view"\. The builder says: .*reshape changes volume/,
     );
   });
 });
@@ -99,7 +99,7 @@ describeWith('toolchain', 'a real build with an impossible profile', () => {
     expect(report.error).toMatch(/^TF_PROFILE_INVALID: /);
     expect(report.failure?.component).toBe('fixed');
     if (found('onnxruntime') !== undefined)
-      expect(report.failure?.message).toMatch(/axis 1 \(«time»\) of input «x» = 16/);
+      expect(report.failure?.message).toMatch(/axis 1 \("time"\) of input "x" = 16/);
     expect(existsSync(join(outdir, 'fixed.engine'))).toBe(false);
     expect(readFileSync(report.components[0]!.logs.build!, 'utf8')).toMatch(/reshape/i);
   });

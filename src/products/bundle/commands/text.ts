@@ -66,7 +66,7 @@ function renderCheck(check: ChainCheck, { line, colors }: TextOutput): void {
   if (check.drifts !== null) line(`  most drift comes from the ${check.drifts}`);
   for (const one of check.differences)
     line(
-      `  sample ${one.sample}, step ${one.step}: ${one.what} ${one.candidate} instead of ${one.reference}, margin ${formatStatistic(one.reference_margin)}${one.close_call ? ' (a close call)' : ''}`,
+      `  sample ${one.sample}, step ${one.step}: ${one.what} ${one.candidate} instead of ${one.reference}, margin ${formatStatistic(one.reference_margin)}${one.close_call ? ' (low margin)' : ''}`,
     );
   for (const reason of check.reasons) line(`  ${colors.red('·')} ${reason}`);
 }

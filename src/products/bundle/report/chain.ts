@@ -119,7 +119,7 @@ const driftTable = ({ components }: ChainCheck) =>
 const differenceTable = ({ differences, close_call_share }: ChainCheck) =>
   differences.length > 0 &&
   table(
-    `Decisions that differ, with the margin of the best logit over the second; up to ${formatShare(close_call_share)} of the logits it is a close call`,
+    `Decisions that differ, with the margin of the best logit over the second; up to ${formatShare(close_call_share)} of the logits it is a low-margin decision`,
     [
       { title: 'sample' },
       { title: 'step', numeric: true },
@@ -133,6 +133,6 @@ const differenceTable = ({ differences, close_call_share }: ChainCheck) =>
     differences.map((one) => [
       ...differenceCells(one),
       formatStatistic(one.candidate_margin),
-      one.close_call ? badge('close call', 'warn') : badge('wrong', 'bad'),
+      one.close_call ? badge('low margin', 'warn') : badge('wrong', 'bad'),
     ]),
   );

@@ -125,7 +125,7 @@ function checkBlock(check: ChainCheck): string {
     differences.length > 0 &&
       table(
         ['sample', 'step', 'what', 'reference', 'candidate', 'margin', 'weight'],
-        differences.map((one) => [...differenceCells(one), one.close_call ? 'close call' : '**wrong**']),
+        differences.map((one) => [...differenceCells(one), one.close_call ? 'low margin' : '**wrong**']),
       ),
   ]
     .filter((part) => typeof part === 'string')

@@ -30,7 +30,7 @@ export function bundleVerdict(report: BundleReport): BundleVerdict {
   return { outcome, word: 'Pass', headline, reasons: [...checks.map(checkSentence), ...not_checked] };
 }
 
-/** «3 engines in 12.4 s; the bundle decodes as its models do.» A check that passes differs at most where two decisions were almost equal. */
+/** `3 engines in 12.4 s; the bundle decodes as its models do.` A check that passes differs at most where two decisions were almost equal. */
 export function bundleHeadline(report: BundleReport): string {
   const { outcome, components, checks, failure, outdir, total_sec } = report;
   const time = formatMs(total_sec * 1000);
@@ -44,7 +44,7 @@ export function bundleHeadline(report: BundleReport): string {
   if (outcome === 'fail') return `${engines}, but the bundle decodes otherwise than its models.`;
   if (checks.length === 0) return `${engines}.`;
   const isClose = checks.some(({ differences }) => differences.length > 0);
-  return `${engines}; the bundle decodes as its models do${isClose ? ', but for close calls' : ''}.`;
+  return `${engines}; the bundle decodes as its models do${isClose ? ', except for low-margin decisions' : ''}.`;
 }
 
 /** Where it stopped, why, and what there is all the same. Mismatches have a list of their own. */
@@ -74,7 +74,7 @@ export const statusWords: Readonly<Record<ComponentReport['status'], string>> = 
   'not-reached': 'not reached',
 };
 
-/** «FP16 · tensorrt-rtx 1.7.1.116 · sm_89». */
+/** `FP16 · tensorrt-rtx 1.7.1.116 · sm_89`. */
 export function bundleTitle({ precision, target, env }: BundleReport): string {
   const made = env.product === null ? 'no toolchain' : `${env.product} ${env.tensorrt_version ?? ''}`.trim();
   // A target is PRODUCT or PRODUCT:GPUS.
@@ -101,7 +101,7 @@ export function componentsSentence({ components, builder, env }: BundleReport): 
   return `${plural(components.length, 'component')}: ${counts}.${how}`;
 }
 
-/** «The typed models decide as the models do: of 64 decisions 64 tokens and 64 durations agree; …» */
+/** `The typed models decide as the models do: of 64 decisions 64 tokens and 64 durations agree; …` */
 export function checkSentence(check: ChainCheck): string {
   const { decisions, token_agreement, duration_agreement, equal_sequences, samples, drifts } = check;
   const blanks =

@@ -26,7 +26,7 @@ describe('trtforge bundle build and bundle forge', () => {
     [
       'a component that is not there',
       ['build', meta, '--outdir', outdir, '--only', 'encoder,join'],
-      'no component «join»',
+      'no component "join"',
     ],
   ])('reject %s: %j', async (_, args, message) => {
     const { exitCode, err } = await bundle(...args);
@@ -43,7 +43,7 @@ describe('trtforge bundle build and bundle forge', () => {
     const text = await bundle(...argv);
     expect(text.exitCode).toBe(2);
     expect(text.out).toMatch(/^ERROR {2}The bundle was not built/m);
-    expect(text.out).toMatch(/axis 1 of «audio_signal» is 128; the meta file says 80 mel bins/);
+    expect(text.out).toMatch(/axis 1 of "audio_signal" is 128; the meta file states 80 mel bins/);
     const json = JSON.parse((await bundle(...argv, '--json')).out);
     expect(json).toMatchObject({
       schema: 'trtforge.bundle/1',
