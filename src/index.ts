@@ -12,12 +12,9 @@
  * stop it. Every failure is a `TrtforgeError` with a stable code and a remedy. Results are plain data with a `schema` field.
  */
 
-import { didYouMean } from './base/text/nearest-word.js';
-import type { BuildOptions } from './engines/store/build-or-load.js';
-import { TrtforgeError } from './errors.js';
-import type { ForgeOptions } from './forge/options.js';
+import { type ErrorCode, ExitCode, TrtforgeError } from './errors.js';
 
-export { type ErrorCode, ExitCode, TrtforgeError } from './errors.js';
+export { type ErrorCode, ExitCode, TrtforgeError };
 
 /** A function whose module is loaded when it is called. */
 type Lazy<F> = F extends (...args: infer A) => infer R ? (...args: A) => Promise<Awaited<R>> : never;
@@ -28,15 +25,16 @@ const lazy = <F extends (...args: never[]) => unknown>(
   options?: Readonly<Record<string, true>>,
 ): Lazy<F> =>
   (async (...args: Parameters<F>) => {
-    if (options !== undefined) assertKnownOptions(args[0], options);
+    if (options !== undefined) await assertKnownOptions(args[0], options);
     return (await load())(...args);
   }) as Lazy<F>;
 
 /** Throws TF_USAGE for a field that is no option: a program in JavaScript would not see that a misspelt one has no effect. */
-function assertKnownOptions(passed: unknown, options: Readonly<Record<string, true>>): void {
+async function assertKnownOptions(passed: unknown, options: Readonly<Record<string, true>>): Promise<void> {
   const names = Object.keys(options);
   const unknown = Object.keys(passed ?? {}).find((name) => !Object.hasOwn(options, name));
   if (unknown === undefined) return;
+  const { didYouMean } = await import('./base/text/nearest-word.js');
   throw new TrtforgeError('TF_USAGE', `"${unknown}" is not an option.${didYouMean(unknown, names)}`, {
     remedy: `Options are ${names.join(', ')}.`,
   });
@@ -70,13 +68,13 @@ const sharedOptions = {
   signKey: true,
 } as const;
 
-const buildOptions: Readonly<Record<keyof BuildOptions, true>> = {
+const buildOptions: Readonly<Record<keyof import('./engines/store/build-or-load.js').BuildOptions, true>> = {
   ...sharedOptions,
   converted: true,
   output: true,
 };
 
-const forgeOptions: Readonly<Record<keyof ForgeOptions, true>> = {
+const forgeOptions: Readonly<Record<keyof import('./forge/options.js').ForgeOptions, true>> = {
   ...sharedOptions,
   runRoot: true,
   skip: true,

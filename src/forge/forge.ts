@@ -13,7 +13,6 @@ import { convertPhase } from './convert-phase.js';
 import { benchPhase, verifyEnginePhase } from './engine-phases.js';
 import { environmentPart, lookAtMachine } from './environment.js';
 import { inspectPhase } from './inspect-phase.js';
-import { conversionPart, modelPart } from './model-part.js';
 import type { ForgeContext, ForgeOptions } from './options.js';
 import { type PhasesOutcome, runPhases } from './phase.js';
 import { resolvePhase } from './resolve-phase.js';
@@ -108,8 +107,8 @@ export function resultOf(
   const parts = {
     error,
     phases: [...phases],
-    model: inspection === undefined ? null : modelPart(inspection),
-    conversion: conversion === undefined ? null : conversionPart(conversion),
+    model: inspection ?? null,
+    conversion: conversion ?? null,
     build: obtained === undefined ? null : buildPart(obtained),
     verification: found.verification ?? null,
     engineVerification: found.engineVerification ?? null,
@@ -117,7 +116,7 @@ export function resultOf(
   };
   const version = packageVersion();
   return {
-    schema: 'trtforge.forge/1',
+    schema: 'trtforge.forge/2',
     version,
     ...times,
     request: {

@@ -1,6 +1,6 @@
 /** One kind of result that is rendered as a report: a run of forge, a bundle. */
 export interface ReportKind<R = unknown> {
-  /** `trtforge.forge/1`: which kind a file is. */
+  /** `trtforge.forge/2`: which kind a file is. */
   readonly schema: string;
   /** Its name in the folder that the command writes. */
   readonly file: string;

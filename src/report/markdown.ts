@@ -1,12 +1,16 @@
 import { code, fence, table, text } from '../base/text/markdown-text.js';
 import { formatBytes, formatCount, formatMs, formatStatistic, plural } from '../base/text/quantity.js';
+import type { ModelFacts } from '../formats/onnx/model-facts.js';
+import type { ConversionResult } from '../formats/precision/conversion.js';
 import type { VerifyResult } from '../quality/verify/result.js';
-import type { ForgeResult, ReportConversion, ReportModel } from './result.js';
+import type { ForgeResult } from './result.js';
+import { keptByRule } from './section/precision.js';
 import {
   accuracySentence,
   conversionSentence,
   engineSentence,
   formatMeasure,
+  modelBytes,
   modelName,
   modelSentence,
   outcomeWord,
@@ -96,27 +100,25 @@ function accuracyBlock(title: string, verification: VerifyResult): string {
   return `## ${title}\n\n${text(accuracySentence(verification))}\n\n${table(['output', 'verdict', ...STATISTICS, 'checked'], rows)}`;
 }
 
-function conversionBlock(conversion: ReportConversion): string {
-  const rows = conversion.rules
-    .filter((rule) => rule.nodes.length > 0)
-    .map((rule) => {
-      const named = rule.nodes.slice(0, NODES_NAMED).map((node) => code(node.name));
-      const more = rule.nodes.length - named.length;
-      return [
-        text(rule.title),
-        formatCount(rule.nodes.length),
-        text(rule.reason),
-        `${named.join(', ')}${more > 0 ? ` and ${formatCount(more)} more` : ''}`,
-      ];
-    });
+function conversionBlock(conversion: ConversionResult): string {
+  const rows = keptByRule(conversion).map((rule) => {
+    const named = rule.nodes.slice(0, NODES_NAMED).map((node) => code(node.node));
+    const more = rule.nodes.length - named.length;
+    return [
+      text(rule.title),
+      formatCount(rule.nodes.length),
+      text(rule.reason),
+      `${named.join(', ')}${more > 0 ? ` and ${formatCount(more)} more` : ''}`,
+    ];
+  });
   const kept = rows.length === 0 ? '' : `\n\n${table(['rule', 'nodes in FP32', 'why', 'which'], rows)}`;
   return `${text(conversionSentence(conversion))}${kept}`;
 }
 
-function sizesTable(model: ReportModel, { conversion, build }: ForgeResult): string {
+function sizesTable(model: ModelFacts, { conversion, build }: ForgeResult): string {
   const rows = [
-    ['ONNX as given', formatBytes(model.bytes)],
-    ...(conversion ? [['ONNX typed', formatBytes(conversion.bytesAfter)]] : []),
+    ['ONNX as given', formatBytes(modelBytes(model))],
+    ...(conversion ? [['ONNX typed', formatBytes(conversion.bytes.after)]] : []),
     ...(build ? [['engine', formatBytes(build.bytes)]] : []),
   ];
   return table(['station', 'bytes on disk'], rows);

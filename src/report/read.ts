@@ -15,7 +15,7 @@ const LARGEST_BYTES = 256 << 20;
 
 /** What `trtforge forge` writes. */
 export const forgeReport = defineReport({
-  schema: 'trtforge.forge/1',
+  schema: 'trtforge.forge/2',
   file: RESULT_FILE,
   parse: (json, path) => checkedResult(forgeResultSchema.safeParse(json), path, 'forge'),
   load: async () => {
@@ -53,6 +53,14 @@ export function parseReport(text: string, path: string, kinds: readonly ReportKi
   }
   const schema = typeof json === 'object' && json !== null && 'schema' in json ? json.schema : undefined;
   const kind = kinds.find((candidate) => candidate.schema === schema) ?? kinds[0];
+  const [name, version] = typeof schema === 'string' ? schema.split('/') : [];
+  const newer = kinds.find((candidate) => candidate.schema.split('/')[0] === name);
+  if (newer !== undefined && newer.schema !== schema)
+    throw new TrtforgeError(
+      'TF_REPORT_INVALID',
+      `${path} is version ${version} of ${name}; this release reads ${newer.schema}.`,
+      { remedy: 'Run the command that wrote it again: it writes the report anew.' },
+    );
   if (kind === undefined) throw new TrtforgeError('TF_REPORT_INVALID', `${path} is of no known kind.`);
   return { kind, result: kind.parse(json, path) };
 }

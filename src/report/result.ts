@@ -1,64 +1,12 @@
 import { z } from 'zod';
 import { ExitCode } from '../errors.js';
-import { formatIds } from '../formats/precision/formats/index.js';
+import { modelFactsSchema } from '../formats/onnx/model-facts.js';
+import { conversionSchema } from '../formats/precision/conversion.js';
 import { benchResultSchema } from '../quality/bench/result.js';
 import { explainedIssueSchema } from '../quality/explain/explained-issue.js';
 import { verifyResultSchema } from '../quality/verify/result.js';
 
 const exitCodeSchema = z.literal(Object.values(ExitCode));
-
-/** A dimension: a number, a symbol, or null where the graph says nothing. */
-const dimsSchema = z.array(z.union([z.number(), z.string(), z.null()])).nullable();
-
-const bindingSchema = z.object({ name: z.string(), dtype: z.string(), shape: dimsSchema });
-
-const findingSchema = z.object({
-  code: z.string(),
-  severity: z.enum(['error', 'warning', 'info']),
-  message: z.string(),
-  where: z.string().nullable(),
-});
-
-const modelSchema = z.object({
-  name: z.string(),
-  path: z.string(),
-  /** The ONNX file and every external-data file together. */
-  bytes: z.number(),
-  externalFiles: z.number(),
-  irVersion: z.number().nullable(),
-  opsets: z.record(z.string(), z.number()),
-  producer: z.string().nullable(),
-  inputs: z.array(bindingSchema),
-  outputs: z.array(bindingSchema),
-  nodesTotal: z.number(),
-  ops: z.record(z.string(), z.number()),
-  parameters: z.number(),
-  parameterBytes: z.number(),
-  findings: z.array(findingSchema),
-});
-
-const keptRuleSchema = z.object({
-  id: z.string(),
-  title: z.string(),
-  /** Why nodes that this rule catches stay as they are, in one sentence. */
-  reason: z.string(),
-  nodes: z.array(z.object({ name: z.string(), op: z.string(), detail: z.string().nullable() })),
-});
-
-const conversionSchema = z.object({
-  precision: z.enum(formatIds),
-  path: z.string(),
-  bytesBefore: z.number(),
-  bytesAfter: z.number(),
-  /** Nodes that compute in the asked precision now. */
-  convertedNodes: z.number(),
-  /** Floating-point nodes that a rule kept in FP32. */
-  keptNodes: z.number(),
-  rules: z.array(keptRuleSchema),
-  /** Further counts of the conversion (casts inserted, initializers converted), by a readable name. */
-  counts: z.array(z.object({ name: z.string(), count: z.number() })),
-  warnings: z.array(z.string()),
-});
 
 const buildSchema = z.object({
   /** Readable name of the engine, without folder. */
@@ -103,7 +51,7 @@ const errorSchema = z.object({
 
 /** Everything a report shows; `report.json` of a run root. Page, Markdown and terminal are functions of this and of nothing else. */
 export const forgeResultSchema = z.object({
-  schema: z.literal('trtforge.forge/1'),
+  schema: z.literal('trtforge.forge/2'),
   /** The version of trtforge that ran. */
   version: z.string(),
   startedAt: z.iso.datetime(),
@@ -127,7 +75,8 @@ export const forgeResultSchema = z.object({
   /** Known issues that the phases' lines show although the phases ended well. */
   issues: z.array(explainedIssueSchema).optional(),
   phases: z.array(phaseSchema),
-  model: modelSchema.nullable(),
+  /** What `inspect` and `convert` found, as they print it. */
+  model: modelFactsSchema.nullable(),
   conversion: conversionSchema.nullable(),
   build: buildSchema.nullable(),
   /** The typed model against the original. */
@@ -152,8 +101,6 @@ export const renderedReportSchema = z.object({
 
 export type RenderedReport = z.infer<typeof renderedReportSchema>;
 export type ForgeResult = z.infer<typeof forgeResultSchema>;
-export type ReportModel = NonNullable<ForgeResult['model']>;
-export type ReportConversion = NonNullable<ForgeResult['conversion']>;
 export type ReportBuild = NonNullable<ForgeResult['build']>;
 export type ReportPhase = ForgeResult['phases'][number];
 export type Outcome = ForgeResult['verdict']['outcome'];

@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import {
   formatBytes,
   formatCount,
@@ -6,17 +7,12 @@ import {
   formatStatistic,
   plural,
 } from '../base/text/quantity.js';
+import type { ModelFacts } from '../formats/onnx/model-facts.js';
+import type { ConversionResult } from '../formats/precision/conversion.js';
 import { formatNamed } from '../formats/precision/formats/index.js';
 import type { BenchResult } from '../quality/bench/result.js';
 import type { Measure, VerifiedOutput, VerifyResult } from '../quality/verify/result.js';
-import type {
-  ForgeResult,
-  Outcome,
-  ReportBuild,
-  ReportConversion,
-  ReportModel,
-  ReportPhase,
-} from './result.js';
+import type { ForgeResult, Outcome, ReportBuild, ReportPhase } from './result.js';
 
 /** What a result says in words; page, Markdown and terminal use the same sentences. */
 
@@ -74,16 +70,16 @@ export function accuracySentence(verification: VerifyResult): string {
   return `${where}; ${output.name} ${how}: ${statistic} ${formatMeasure(measured)}, allowed ${formatStatistic(limit)}.`;
 }
 
-export const convertedShare = (conversion: ReportConversion): number => {
-  const all = conversion.convertedNodes + conversion.keptNodes;
-  return all === 0 ? 0 : conversion.convertedNodes / all;
+export const convertedShare = (conversion: ConversionResult): number => {
+  const all = conversion.nodes.converted + conversion.nodes.kept;
+  return all === 0 ? 0 : conversion.nodes.converted / all;
 };
 
-export function conversionSentence(conversion: ReportConversion): string {
-  const { convertedNodes, keptNodes } = conversion;
+export function conversionSentence(conversion: ConversionResult): string {
+  const { converted: convertedNodes, kept: keptNodes } = conversion.nodes;
   const all = convertedNodes + keptNodes;
   const word = precisionWord(conversion.precision);
-  const reasons = conversion.rules.filter((rule) => rule.nodes.length > 0).length;
+  const reasons = conversion.rules.filter(({ nodes }) => nodes > 0).length;
   const kept =
     keptNodes === 0
       ? 'no rule kept a node in FP32'
@@ -94,9 +90,9 @@ export function conversionSentence(conversion: ReportConversion): string {
 export function sizeSentence(result: ForgeResult): string {
   const { model, conversion, build } = result;
   const parts = [
-    model && `${formatBytes(model.bytes)} of ONNX`,
+    model && `${formatBytes(modelBytes(model))} of ONNX`,
     conversion &&
-      `${formatBytes(conversion.bytesAfter)} after conversion (${formatShare(conversion.bytesAfter / Math.max(1, conversion.bytesBefore))} of the original)`,
+      `${formatBytes(conversion.bytes.after)} after conversion (${formatShare(conversion.bytes.after / Math.max(1, conversion.bytes.before))} of the original)`,
     build && `${formatBytes(build.bytes)} as an engine`,
   ].filter((part) => typeof part === 'string');
   return parts.length === 0
@@ -120,9 +116,9 @@ export function phasesSentence(result: TimedPhases): string {
   return `${plural(count('done'), 'phase')} in ${formatMs(result.totalMs)}.${most}${notRun}`;
 }
 
-export function modelSentence(model: ReportModel): string {
+export function modelSentence(model: ModelFacts): string {
   const opset = model.opsets[''] ?? model.opsets['ai.onnx'];
-  return `${model.name} has ${plural(model.nodesTotal, 'node')} and ${plural(model.parameters, 'parameter')}${opset === undefined ? '' : `, in opset ${opset}`}.`;
+  return `${nameOfFile(model.file)} has ${plural(model.nodesTotal, 'node')} and ${plural(model.parameters, 'parameter')}${opset === undefined ? '' : `, in opset ${opset}`}.`;
 }
 
 export function engineSentence(build: ReportBuild): string {
@@ -160,5 +156,11 @@ export function runTitle(result: ForgeResult): string {
   return [precisionWord(precision), target].filter((part) => part !== null).join(' · ');
 }
 
-export const modelName = (result: ForgeResult): string =>
-  result.model?.name ?? result.request.model.split(/[\\/]/).at(-1) ?? result.request.model;
+export const modelName = (result: ForgeResult): string => nameOfFile(result.request.model);
+
+/** `models/resnet50.onnx` is the model `resnet50`. */
+const nameOfFile = (path: string): string => basename(path).replace(/\.onnx$/i, '') || 'model';
+
+/** Of the ONNX file and its external data. */
+export const modelBytes = ({ fileBytes, externalFiles }: ModelFacts): number =>
+  externalFiles.reduce((sum, { bytes }) => sum + (bytes ?? 0), fileBytes);

@@ -55,7 +55,7 @@ describe('forge without TensorRT', () => {
       verify: 'skipped',
       bench: 'skipped',
     });
-    expect(result.conversion).toMatchObject({ precision: 'fp16', convertedNodes: 2, keptNodes: 0 });
+    expect(result.conversion).toMatchObject({ precision: 'fp16', nodes: { converted: 2, kept: 0 } });
     expect([result.engine, result.build]).toEqual([null, null]);
   });
 

@@ -26,6 +26,8 @@ function attacked(result: ForgeResult): ForgeResult {
     'source',
     'precision',
     'startedAt',
+    'kind',
+    'ioTypes',
   ]);
   const replace = (value: unknown, key: string): unknown => {
     if (typeof value === 'string')
@@ -114,22 +116,25 @@ describe('what the views say', () => {
 
   test('every node that stays in FP32 is listed with its rule and reason', () => {
     const page = renderHtml(samples.pass);
-    for (const rule of samples.pass.conversion!.rules) {
-      expect(page).toContain(rule.reason);
-      for (const node of rule.nodes) expect(page).toContain(node.name);
+    const { rules, kept } = samples.pass.conversion!;
+    for (const { title } of rules) expect(page).toContain(title);
+    for (const { node, reason } of kept) {
+      expect(page).toContain(node);
+      expect(page).toContain(reason);
     }
   });
 
   test('a rule that keeps thousands of nodes names some and counts the rest', () => {
-    const nodes = Array.from({ length: 5000 }, (_, index) => ({
-      name: `/node_${index}`,
+    const kept = Array.from({ length: 5000 }, (_, index) => ({
+      node: `/node_${index}`,
       op: 'Pow',
-      detail: null,
+      rule: 'op-default',
+      reason: 'why',
     }));
     const conversion = {
       ...sampleResult().conversion!,
-      keptNodes: 5000,
-      rules: [{ id: 'op-default', title: 'rule', reason: 'why', nodes }],
+      kept,
+      rules: [{ id: 'op-default', title: 'rule', nodes: 5000 }],
     };
     const page = renderHtml(sampleResult({ conversion }));
     expect(page).toContain('and 4\u202f800 more in report.json');
@@ -147,6 +152,13 @@ describe('reading a result', () => {
     writeFileSync(path, JSON.stringify(samples.fail));
     expect(read(folder)).toEqual(samples.fail);
     expect(read(path)).toEqual(samples.fail);
+  });
+
+  test('of an earlier version is an error that names both versions', () => {
+    const path = join(folder, 'earlier.json');
+    writeFileSync(path, JSON.stringify({ ...samples.fail, schema: 'trtforge.forge/1' }));
+    const error = { code: 'TF_REPORT_INVALID', message: expect.stringMatching(/version 1 .*forge\/2/) };
+    expect(() => read(path)).toThrow(expect.objectContaining(error));
   });
 
   test.each([

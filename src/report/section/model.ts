@@ -1,9 +1,10 @@
 import { formatBytes, formatCount, plural } from '../../base/text/quantity.js';
+import type { ModelFacts } from '../../formats/onnx/model-facts.js';
 import { barChart } from '../chart/bars.js';
 import { type Markup, markup } from '../markup.js';
 import { badge, code, facts, figure, type SectionFacts, table } from '../parts.js';
-import type { ForgeResult, ReportModel } from '../result.js';
-import { modelSentence } from '../sentences.js';
+import type { ForgeResult } from '../result.js';
+import { modelBytes, modelSentence } from '../sentences.js';
 
 /** Operators drawn one by one; the rest share a bar. */
 const OPS_DRAWN = 8;
@@ -18,20 +19,20 @@ export function modelSection({ model }: ForgeResult, scope = ''): SectionFacts |
     lead: modelSentence(model),
     body: [
       facts([
-        ['file', code(model.path)],
+        ['file', code(model.file)],
         [
           'size',
-          `${formatBytes(model.bytes)}${model.externalFiles === 0 ? '' : `, ${plural(model.externalFiles, 'external file')} included`}`,
+          `${formatBytes(modelBytes(model))}${model.externalFiles.length === 0 ? '' : `, ${plural(model.externalFiles.length, 'external file')} included`}`,
         ],
-        ['IR version', model.irVersion === null ? '–' : String(model.irVersion)],
+        ['IR version', String(model.irVersion)],
         [
           'opsets',
           Object.entries(model.opsets)
             .map(([domain, version]) => `${domain === '' ? 'ai.onnx' : domain} ${version}`)
             .join(', '),
         ],
-        ['producer', model.producer ?? '–'],
-        ['weights', `${formatCount(model.parameters)} parameters, ${formatBytes(model.parameterBytes)}`],
+        ['producer', [model.producer, model.producerVersion].filter((part) => part !== '').join(' ') || '–'],
+        ['weights', `${formatCount(model.parameters)} parameters, ${formatBytes(model.initializers.bytes)}`],
       ]),
       bindings(model),
       Object.keys(model.ops).length > 0 &&
@@ -41,11 +42,11 @@ export function modelSection({ model }: ForgeResult, scope = ''): SectionFacts |
   };
 }
 
-function bindings(model: ReportModel): Markup {
-  const row = (direction: string) => (binding: ReportModel['inputs'][number]) => [
+function bindings(model: ModelFacts): Markup {
+  const row = (direction: string) => (binding: ModelFacts['inputs'][number]) => [
     code(binding.name),
     direction,
-    binding.dtype,
+    binding.dtype ?? 'unknown',
     shapeText(binding.shape),
   ];
   return table(
@@ -63,7 +64,7 @@ const shapeText = (shape: readonly (number | string | null)[] | null): string =>
       ? 'scalar'
       : shape.map((dimension) => dimension ?? '?').join('×');
 
-function opsChart(model: ReportModel, scope: string): Markup {
+function opsChart(model: ModelFacts, scope: string): Markup {
   const sorted = Object.entries(model.ops).sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1));
   const drawn = sorted.slice(0, sorted.length > OPS_DRAWN + 1 ? OPS_DRAWN : sorted.length);
   const rest = sorted.slice(drawn.length);
@@ -88,10 +89,10 @@ function opsChart(model: ReportModel, scope: string): Markup {
   );
 }
 
-function findings({ findings: found }: ReportModel): Markup {
+function findings({ findings: found }: ModelFacts): Markup {
   if (found.length === 0) return markup`<p class="muted">The inspection has no finding.</p>`;
   return markup`<h3>Findings</h3><ul class="findings">${found.map(
     (finding) =>
-      markup`<li>${badge(finding.severity, severityTone[finding.severity])} ${finding.message}${finding.where !== null && markup` <span class="muted">at ${code(finding.where)}</span>`} <span class="code">${finding.code}</span></li>`,
+      markup`<li>${badge(finding.severity, severityTone[finding.severity])} ${finding.message} <span class="muted">at ${code(finding.where)}</span> <span class="code">${finding.code}</span></li>`,
   )}</ul>`;
 }

@@ -2,7 +2,7 @@ import { formatBytes, formatShare } from '../../base/text/quantity.js';
 import { type BarRow, barChart } from '../chart/bars.js';
 import { figure, type SectionFacts } from '../parts.js';
 import type { ForgeResult } from '../result.js';
-import { precisionWord, sizeSentence } from '../sentences.js';
+import { modelBytes, precisionWord, sizeSentence } from '../sentences.js';
 
 /** Bytes on disk at each station of the way. `scope` begins the ids where a page has several results. */
 export function sizesSection(result: ForgeResult, scope = ''): SectionFacts | null {
@@ -27,7 +27,7 @@ export function sizesSection(result: ForgeResult, scope = ''): SectionFacts | nu
 }
 
 function sizeRows({ model, conversion, build }: ForgeResult): readonly BarRow[] {
-  const original = model?.bytes ?? 0;
+  const original = model === null ? 0 : modelBytes(model);
   const row = (label: string, bytes: number, tone: 'accent' | 'quiet' | 'good'): BarRow => ({
     label,
     text:
@@ -39,7 +39,7 @@ function sizeRows({ model, conversion, build }: ForgeResult): readonly BarRow[] 
   return [
     row('ONNX as given', original, 'quiet'),
     ...(conversion
-      ? [row(`ONNX typed ${precisionWord(conversion.precision)}`, conversion.bytesAfter, 'accent')]
+      ? [row(`ONNX typed ${precisionWord(conversion.precision)}`, conversion.bytes.after, 'accent')]
       : []),
     ...(build ? [row('engine', build.bytes, 'good')] : []),
   ];

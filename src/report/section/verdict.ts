@@ -122,8 +122,8 @@ function precisionDial({ conversion }: ForgeResult): DialItem | null {
 }
 
 function sizeDial({ conversion }: ForgeResult): DialItem | null {
-  if (conversion === null || conversion.bytesBefore === 0) return null;
-  const share = conversion.bytesAfter / conversion.bytesBefore;
+  if (conversion === null || conversion.bytes.before === 0) return null;
+  const share = conversion.bytes.after / conversion.bytes.before;
   return {
     text: {
       id: 'dial-size',

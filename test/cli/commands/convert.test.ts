@@ -148,7 +148,7 @@ describeWith('onnxruntime', 'trtforge convert --calibration', () => {
       { encoding: 'utf8' },
     );
     const { conversion, repeat } = JSON.parse(stdout);
-    expect(conversion).toMatchObject({ convertedNodes: 1, keptNodes: 2 });
+    expect(conversion).toMatchObject({ nodes: { converted: 1, kept: 2 } });
     expect(repeat).toContain(` --config ${config} `);
   });
 });

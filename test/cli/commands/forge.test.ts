@@ -39,7 +39,7 @@ describe('trtforge forge', () => {
     );
     const result = JSON.parse(out);
     expect(exitCode).toBe(result.exitCode);
-    expect(result).toMatchObject({ schema: 'trtforge.forge/1', ok: false, command: 'forge', engine: null });
+    expect(result).toMatchObject({ schema: 'trtforge.forge/2', ok: false, command: 'forge', engine: null });
     expect(result.error.code).toMatch(/^TF_(PROFILE_MISSING|TOOLCHAIN_NOT_FOUND)$/);
     // What is missing on this machine is worth a report, what is wrongly asked is not.
     if (exitCode === 2) expect([result.report, existsSync(root)]).toEqual([null, false]);
