@@ -93,7 +93,7 @@ describe('a program that emits declarations', () => {
   test.each([
     ['trtforge', 'index.js', 'buildOrLoad'],
     ['trtforge/streaming', 'products/streaming/index.js', 'guard'],
-    ['trtforge/bundle', 'products/bundle/index.js', 'buildBundle'],
+    ['trtforge/bundle', 'products/bundle/index.js', 'forgeBundle'],
     ['trtforge/deepstream', 'products/deepstream/index.js', 'streams'],
     ['trtforge/trtexec', 'tensorrt/trtexec/index.js', 'readTrtexecLog'],
   ])('can name what the functions of %s take and give', async (name, file, known) => {

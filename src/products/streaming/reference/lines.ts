@@ -31,8 +31,9 @@ const NEWLINE = 0x0a;
 const BLANK = /^[ \t\r]*$/;
 /** Shorter base64 is parsed with the rest of its line. */
 const LONG_BASE64 = 4096;
-/** Stands for base64 that was cut out; no encoder writes such a character. */
-const CUT = '\\u0001base64:';
+/** Stands for base64 that was cut out; no encoder writes such a character. In the text of a line it is escaped. */
+const CUT_MARK = '\u0001base64:';
+const CUT = JSON.stringify(CUT_MARK).slice(1, -1);
 /** Larger windows leave the processor's cache. */
 const WINDOW_BYTES = 1 << 20;
 /** Deeper than what any recorder writes; recursion over deeper data would exhaust the stack. */
@@ -132,8 +133,7 @@ function withoutBase64(line: Buffer): LineText {
 
 /** The base64 that was cut out of a line in this place; undefined for a text that stands for itself. */
 export function longBase64(text: string, { base64 }: ReferenceLine): Buffer | undefined {
-  const [, index] = /^\u0001base64:(\d+)$/.exec(text) ?? [];
-  return index === undefined ? undefined : base64[Number(index)];
+  return text.startsWith(CUT_MARK) ? base64[Number(text.slice(CUT_MARK.length))] : undefined;
 }
 
 function parsedLine({ text, base64 }: LineText): ReferenceLine {
