@@ -145,7 +145,7 @@ export const core: Product = {
       'measure an engine in turns with another, or with itself in another mode',
       () => import('./commands/bench-compare.js'),
       'bench-against',
-      async () => (await import('../quality/bench/against-result.js')).benchAgainstSchema,
+      async () => (await import('../quality/bench/result.js')).benchAgainstSchema,
     ),
     verb(
       'bench model',

@@ -1,4 +1,4 @@
-import { parseSize } from '../base/files/size.js';
+import { parseSize } from '../base/text/quantity.js';
 import { TrtforgeError } from '../errors.js';
 
 export { parseSize };

@@ -11,10 +11,9 @@ import { join } from 'node:path';
 import { loadEngine } from '../../dist/engines/runtime/tensorrt/load-engine.js';
 import { readNpz } from '../../dist/formats/tensor/npz.js';
 import { benchAgainst } from '../../dist/quality/bench/against.js';
-import { benchAgainstSchema } from '../../dist/quality/bench/against-result.js';
 import { benchEngine } from '../../dist/quality/bench/bench-engine.js';
 import { defaultMode, defaultRequest } from '../../dist/quality/bench/request.js';
-import { benchResultSchema } from '../../dist/quality/bench/result.js';
+import { benchAgainstSchema, benchResultSchema } from '../../dist/quality/bench/result.js';
 import { PROFILE_SHARING } from './engines.mjs';
 import { buildWith, openChecks, refused, writeLayers } from './harness.mjs';
 

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { barChart } from '../../src/report/chart/bars.js';
-import { dial } from '../../src/report/chart/dial.js';
 import { histogramChart } from '../../src/report/chart/histogram.js';
 import { linearScale, logScale } from '../../src/report/chart/scale.js';
-import { timelineChart } from '../../src/report/chart/timeline.js';
 import type { Markup } from '../../src/report/markup.js';
+import { timelineChart } from '../../src/report/section/phases.js';
+import { dial } from '../../src/report/section/verdict.js';
 
 const text = { id: 'chart', title: 'Title', description: 'What it shows' };
 

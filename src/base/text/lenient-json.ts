@@ -24,8 +24,13 @@ function withNumbers(value: unknown): unknown {
   return items;
 }
 
-/** JSON text in which what `pattern` (a global one) matches outside of strings is replaced. */
-export function replaceBare(text: string, pattern: RegExp, replacement: (match: string) => string): string {
+/** JSON text in which what `pattern` (a global one) matches outside of strings is replaced, and each string with its quotes by what `quoted` returns. */
+export function replaceBare(
+  text: string,
+  pattern: RegExp,
+  replacement: (match: string) => string,
+  quoted = (string: string): string => string,
+): string {
   const parts: string[] = [];
   for (let at = 0; at < text.length; ) {
     const open = text.indexOf('"', at);
@@ -33,7 +38,7 @@ export function replaceBare(text: string, pattern: RegExp, replacement: (match: 
     parts.push(text.slice(at, end).replace(pattern, replacement));
     if (open < 0) break;
     at = endOfString(text, open + 1);
-    parts.push(text.slice(open, at));
+    parts.push(quoted(text.slice(open, at)));
   }
   return parts.join('');
 }
@@ -59,3 +64,27 @@ export function pythonJsonText(value: unknown): string {
   }
   return JSON.stringify(value) ?? 'null';
 }
+
+/** What C++ streams print for numbers that JSON lacks. */
+const NO_NUMBER = /-?\b(?:nan|inf|infinity)\b/gi;
+
+/**
+ * Parses JSON as C++ programs print it: bare `nan` and `inf` become null, and raw control characters inside strings are taken as they are.
+ * Throws SyntaxError where that is not enough.
+ */
+export function parseLooseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return JSON.parse(
+      replaceBare(
+        text,
+        NO_NUMBER,
+        () => 'null',
+        (quoted) => quoted.replace(/\p{Cc}/gu, escaped),
+      ),
+    );
+  }
+}
+
+const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;

@@ -1,6 +1,6 @@
 import { type ExitCode, outcomeExitCodes } from '../../errors.js';
 import { benchAgainst } from '../../quality/bench/against.js';
-import type { BenchAgainst } from '../../quality/bench/against-result.js';
+import type { BenchAgainst } from '../../quality/bench/result.js';
 import { defineCommand } from '../command.js';
 import { assertEngine, benchOptions, compareOptions, comparisonRequest } from '../options/bench.js';
 import { limited, timeoutOption } from '../options/timeout.js';

@@ -1,6 +1,13 @@
 import { formatBytes, formatShare } from '../../base/text/quantity.js';
-import type { AgainstSide, BenchAgainst } from '../../quality/bench/against-result.js';
-import type { BenchMode, BenchResult, BenchRun, GpuState, LayerTimes } from '../../quality/bench/result.js';
+import type {
+  AgainstSide,
+  BenchAgainst,
+  BenchMode,
+  BenchResult,
+  BenchRun,
+  GpuState,
+  LayerTimes,
+} from '../../quality/bench/result.js';
 import type { Spread } from '../../quality/bench/statistics.js';
 import type { TextOutput } from '../command.js';
 

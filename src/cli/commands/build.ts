@@ -12,8 +12,7 @@ import { text } from '../option.js';
 import { builderOption, buildOptions, buildRequest } from '../options/build.js';
 import { storeOptions, storeOptionsOf } from '../options/store.js';
 import { limited, timeoutOption } from '../options/timeout.js';
-import { renderIssues } from './issue-text.js';
-import { missLines } from './miss-text.js';
+import { missLines, renderIssues } from '../text.js';
 
 export const command = defineCommand({
   arguments: [{ name: 'MODEL', describe: 'an ONNX model' }],

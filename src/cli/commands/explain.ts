@@ -4,7 +4,7 @@ import { readExplainable } from '../../quality/explain/explainable.js';
 import { LISTED_RUNS } from '../../quality/explain/log-reading.js';
 import { defineCommand, issuesOfProducts, type TextOutput } from '../command.js';
 import { text } from '../option.js';
-import { renderIssues } from './issue-text.js';
+import { renderIssues } from '../text.js';
 
 export const command = defineCommand({
   arguments: [

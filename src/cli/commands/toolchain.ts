@@ -106,7 +106,7 @@ export const install = defineCommand({
     'trtforge toolchain install tensorrt-rtx --accept-license --wheel tensorrt_rtx_cu13_libs-1.7.1.116-….whl',
   ],
   run: async ([product = ''], options, context): Promise<ToolchainInstallResult> => {
-    refuseProduct(product);
+    rejectProduct(product);
     const { version, wheel, acceptLicense, folder = toolchainsFolder(context.environment) } = options;
     const {
       folder: place,
@@ -159,7 +159,7 @@ function parseFullVersion(written: string): string {
   });
 }
 
-function refuseProduct(product: string): void {
+function rejectProduct(product: string): void {
   if (product === 'tensorrt-rtx') return;
   const isFull = product === 'tensorrt';
   throw new TrtforgeError(

@@ -1,5 +1,5 @@
-import { parseSize } from '../../base/files/size.js';
 import { didYouMean } from '../../base/text/nearest-word.js';
+import { parseSize } from '../../base/text/quantity.js';
 import { faultText } from '../../base/text/schema-error.js';
 import { TrtforgeError } from '../../errors.js';
 import { defaultRecipe, type Recipe } from './recipe.js';

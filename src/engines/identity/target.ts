@@ -1,10 +1,45 @@
 import type { z } from 'zod';
 import { TrtforgeError } from '../../errors.js';
 import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
-import { describeComputeCapability, gpuArchitectures } from './gpu-architecture.js';
-import type { targetSchema } from './target-schema.js';
+import type { targetSchema } from './identity-schema.js';
 
-/** What an engine is for (`target-schema.ts`). */
+/** An NVIDIA GPU architecture, by the compute capability that engines are built for. */
+export interface GpuArchitecture {
+  /** 89 for 8.9. */
+  readonly computeCapability: number;
+  readonly architecture: string;
+  /** Well-known GPUs of it. */
+  readonly examples: string;
+}
+
+/** Compute capabilities as NVIDIA publishes them (developer.nvidia.com/cuda-gpus), from the oldest that TensorRT 8.6 still serves. */
+export const gpuArchitectures: readonly GpuArchitecture[] = [
+  { computeCapability: 60, architecture: 'Pascal', examples: 'P100' },
+  { computeCapability: 61, architecture: 'Pascal', examples: 'GTX 1080 Ti, P4, P40' },
+  { computeCapability: 62, architecture: 'Pascal', examples: 'Jetson TX2' },
+  { computeCapability: 70, architecture: 'Volta', examples: 'V100, Titan V' },
+  { computeCapability: 72, architecture: 'Volta', examples: 'Jetson Xavier' },
+  { computeCapability: 75, architecture: 'Turing', examples: 'RTX 2080 Ti, T4' },
+  { computeCapability: 80, architecture: 'Ampere', examples: 'A100, A30' },
+  { computeCapability: 86, architecture: 'Ampere', examples: 'RTX 3090, RTX 3080, A10, A40' },
+  { computeCapability: 87, architecture: 'Ampere', examples: 'Jetson Orin' },
+  { computeCapability: 89, architecture: 'Ada Lovelace', examples: 'RTX 4090, RTX 4080, L4, L40S' },
+  { computeCapability: 90, architecture: 'Hopper', examples: 'H100, H200, GH200' },
+  { computeCapability: 100, architecture: 'Blackwell', examples: 'B200, GB200' },
+  { computeCapability: 103, architecture: 'Blackwell', examples: 'B300, GB300' },
+  { computeCapability: 110, architecture: 'Blackwell', examples: 'Jetson Thor' },
+  { computeCapability: 120, architecture: 'Blackwell', examples: 'RTX 5090, RTX 5080, RTX PRO 6000' },
+  { computeCapability: 121, architecture: 'Blackwell', examples: 'DGX Spark (GB10)' },
+];
+
+/** `sm_90 (Hopper: H100, H200, GH200)`, or the bare number for one nobody knows. */
+export function describeComputeCapability(computeCapability: number): string {
+  const known = gpuArchitectures.find((entry) => entry.computeCapability === computeCapability);
+  const name = `sm_${computeCapability}`;
+  return known === undefined ? name : `${name} (${known.architecture}: ${known.examples})`;
+}
+
+/** What an engine is for (`identity-schema.ts`). */
 export type Target = z.infer<typeof targetSchema>;
 type Product = Target['product'];
 

@@ -1,7 +1,7 @@
 import { openFile } from '../../base/files/byte-source.js';
+import { parseLooseJson } from '../../base/text/lenient-json.js';
 import { TrtforgeError } from '../../errors.js';
 import { type Dtype, dtypes, packedBytes } from '../../formats/tensor/dtype.js';
-import { parseLooseJson } from './loose-json.js';
 import { originOfLayer } from './names.js';
 import type { EngineBinding, EngineLayer, EngineLayers, LayerTensor } from './schema.js';
 import { bytesInFormat, dtypeOfFormat } from './tensor-format.js';

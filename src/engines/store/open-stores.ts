@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { statIfThere } from '../../base/files/files.js';
 import { cacheFolder } from '../../base/files/folders.js';
-import { parseSize } from '../../base/files/size.js';
+import { parseSize } from '../../base/text/quantity.js';
 import { TrtforgeError } from '../../errors.js';
 import { LocalStore, storeFolder } from './local.js';
 import { remoteAddress } from './remote/address.js';

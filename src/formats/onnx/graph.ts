@@ -200,3 +200,13 @@ function* sparseParts(sparse: SparseTensorProto, place: Place): Generator<Tensor
   if (sparse.indices !== undefined)
     yield { ...place, sparse, tensor: sparse.indices, role: 'sparse-indices' };
 }
+
+/** Domain to version, the ONNX domain under its full name. Where a domain is imported twice, the newer version counts. */
+export function opsets(proto: ModelProto): Record<string, number> {
+  const versions = new Map<string, number>();
+  for (const { domain, version } of proto.opsetImport) {
+    const name = isOnnxDomain(domain) ? 'ai.onnx' : domain;
+    versions.set(name, Math.max(versions.get(name) ?? 0, Number(version)));
+  }
+  return Object.fromEntries(versions);
+}

@@ -1,12 +1,11 @@
 import { TrtforgeError } from '../../errors.js';
 import { dtypeFromOnnx } from '../tensor/dtype.js';
 import { externalReference, locationOf } from './external-data.js';
-import { isMain, qualifiedOpType, type TensorPlace, tensorsOf, visitGraphs } from './graph.js';
+import { isMain, opsets, qualifiedOpType, type TensorPlace, tensorsOf, visitGraphs } from './graph.js';
 import { lintModel } from './lint/lint.js';
 import { type OnnxModel, openModel } from './model.js';
 import type { ModelFacts } from './model-facts.js';
 import type { TensorProto } from './onnx_pb.js';
-import { opsets } from './opset-imports.js';
 import { factsAsWritten, feedInputs } from './value-facts.js';
 import { tensorFacts } from './weight.js';
 

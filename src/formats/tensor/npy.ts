@@ -3,7 +3,7 @@ import { publishFile } from '../../base/files/publish.js';
 import { TrtforgeError } from '../../errors.js';
 import { type Dtype, dtypes, elementCount, packedBytes } from './dtype.js';
 import type { Tensor } from './tensor.js';
-import { storedTensor, type TensorReader } from './tensor-reader.js';
+import { type LoadedSlot, storedTensor, type TensorReader } from './tensor-reader.js';
 
 /** What the header of an npy file says. Format: numpy.lib.format, versions 1.0 to 3.0. */
 export interface NpyHeader {
@@ -46,14 +46,6 @@ export function parseNpy(path: string, content: Uint8Array, options: NpyOptions 
   const { dataOffset, dataBytes } = header;
   return toTensor(header, new Uint8Array(content.buffer, content.byteOffset + dataOffset, dataBytes));
 }
-
-/** Room for the one tensor of a set of files that had to be read as a whole (compressed, column-major, big-endian). */
-export interface LoadedSlot {
-  key: object | null;
-  tensor: Tensor | null;
-}
-
-export const loadedSlot = (): LoadedSlot => ({ key: null, tensor: null });
 
 /**
  * An npy file to be read piece by piece. One that is column-major or big-endian is read as a whole when first needed and kept in `slot` until the slot

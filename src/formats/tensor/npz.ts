@@ -15,7 +15,7 @@ import {
   slotTensor,
 } from './npy.js';
 import type { NamedTensors, Tensor } from './tensor.js';
-import { type TensorFile, tensorNotFound } from './tensor-file.js';
+import { type TensorFile, tensorNotFound } from './tensor-reader.js';
 
 /** DEFLATE cannot shrink by more than 1032 to 1: a member that claims more is a lie and would only cost memory. */
 const MAX_DEFLATE_RATIO = 1032;

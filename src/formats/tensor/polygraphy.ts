@@ -3,9 +3,9 @@ import { type ByteSource, bytesSource, openFile } from '../../base/files/byte-so
 import { readText } from '../../base/files/files.js';
 import { pythonJson } from '../../base/text/lenient-json.js';
 import { TrtforgeError } from '../../errors.js';
-import { type LoadedSlot, npyReader } from './npy.js';
+import { npyReader } from './npy.js';
 import { npzOver } from './npz.js';
-import type { TensorReader } from './tensor-reader.js';
+import type { LoadedSlot, TensorReader } from './tensor-reader.js';
 
 /** What one run of one runner recorded. */
 export interface RecordedRunner {

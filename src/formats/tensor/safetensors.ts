@@ -1,8 +1,7 @@
 import { type ByteSource, openFile } from '../../base/files/byte-source.js';
 import { TrtforgeError } from '../../errors.js';
 import { type Dtype, elementCount, packedBytes } from './dtype.js';
-import { type TensorFile, tensorNotFound } from './tensor-file.js';
-import { storedTensor } from './tensor-reader.js';
+import { storedTensor, type TensorFile, tensorNotFound } from './tensor-reader.js';
 
 /** The limit that the reference implementation sets on the header. */
 const MAX_HEADER_BYTES = 100_000_000;

@@ -2,18 +2,15 @@ import { isDeepStrictEqual } from 'node:util';
 import { TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import type { ModeRequest } from '../../tensorrt/trtexec/request.js';
-import type { AgainstSide, BenchAgainst } from './against-result.js';
 import { gpuOf, noPassport, type OpenSubject, subjectOf, withEngine } from './bench-engine.js';
 import { benchRun } from './bench-run.js';
-import { checkAgainst } from './check-against.js';
-import { withFileShapes } from './file-shapes.js';
+import { checkRequest } from './check-request.js';
 import { namedState } from './gpu-state.js';
-import { gateOf, verdictOf } from './judge-ratio.js';
 import { measureInChild, type StartMeasurer } from './measurer.js';
-import { pairedRatio } from './ratio.js';
+import { gateOf, pairedRatio, verdictOf } from './ratio.js';
 import type { AgainstRequest, BenchContext, BenchRequest } from './request.js';
-import type { BenchRun } from './result.js';
-import { type ShapeCase, shapeCases } from './shape-cases.js';
+import type { AgainstSide, BenchAgainst, BenchRun } from './result.js';
+import { type ShapeCase, shapeCases, withFileShapes } from './shape-cases.js';
 import { medianOf, spreadOf } from './statistics.js';
 import type { Times } from './times.js';
 import { distrust, roundsDiffer } from './trust.js';
@@ -200,4 +197,39 @@ function warningsOf(a: Side, b: Side, sides: readonly AgainstSide[]): string[] {
     graphRefusal === null ? [] : [`${subject.path} ran without a CUDA graph: ${graphRefusal}`],
   );
   return [...new Set([...batches, ...unknown, ...lease, ...refusals, ...doubts])];
+}
+
+/**
+ * Refuses a comparison that gives no ratio of engines, before the first of them is opened: the second is opened when the GPU is in use already. Throws
+ * TF_USAGE and what `checkRequest` throws.
+ */
+export function checkAgainst({ candidate, reference, rounds, failAbove }: AgainstRequest): void {
+  if (!(Number.isSafeInteger(rounds) && rounds >= 2))
+    throw new TrtforgeError('TF_USAGE', `${rounds} rounds give no interval: a comparison takes two or more.`);
+  if (failAbove !== undefined && !(Number.isFinite(failAbove) && failAbove > 0))
+    throw new TrtforgeError('TF_USAGE', `failAbove is ${failAbove}, and must be a multiple above 0.`);
+  for (const side of [candidate, reference]) {
+    checkRequest(side);
+    rejectViews(side);
+  }
+  if (candidate.device === reference.device) return;
+  throw new TrtforgeError(
+    'TF_USAGE',
+    `${candidate.engine} is to be measured on GPU ${candidate.device} and ${reference.engine} on GPU ${reference.device}: a ratio across two GPUs says nothing of the engines.`,
+    { remedy: 'Give both the same device; to compare GPUs, measure one engine on each.' },
+  );
+}
+
+/** What a measurement of one engine can show, and a comparison has no place for. */
+function rejectViews({ layers, samples, shapes }: BenchRequest): void {
+  const without = [...(layers ? ['--layers'] : []), ...(samples === undefined ? [] : ['--samples'])];
+  const isList = shapes.kind === 'batches' && shapes.batches.length > 1;
+  if (without.length === 0 && !isList) return;
+  throw new TrtforgeError(
+    'TF_USAGE',
+    isList
+      ? 'A comparison of two engines measures one batch; a list of them is given.'
+      : `A comparison of two engines cannot honour ${without.join(' and ')}.`,
+    { remedy: 'Leave it out here and measure each engine with it.' },
+  );
 }

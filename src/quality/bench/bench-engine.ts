@@ -4,7 +4,6 @@ import { TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import { benchRun } from './bench-run.js';
 import { checkRequest } from './check-request.js';
-import { withFileShapes } from './file-shapes.js';
 import { type GpuLease, leaseGpu } from './gpu-lease.js';
 import { namedState } from './gpu-state.js';
 import { joinLayers } from './layer-times.js';
@@ -17,8 +16,8 @@ import {
 } from './measurer.js';
 import type { BenchContext, BenchRequest } from './request.js';
 import type { BenchResult, BenchRun, BenchSubject, LayerTimes } from './result.js';
-import { samplesPath, writeSamples } from './samples-file.js';
-import { type ShapeCase, shapeCases } from './shape-cases.js';
+import { type ShapeCase, shapeCases, withFileShapes } from './shape-cases.js';
+import { samplesPath, writeSamples } from './times.js';
 import { distrust, followsAnother } from './trust.js';
 
 /** Runs that layers are timed over. */

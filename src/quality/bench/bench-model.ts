@@ -16,9 +16,8 @@ import { checkMode } from './check-request.js';
 import { type ModelCase, modelCases } from './model-shapes.js';
 import { type BenchContext, type BenchRequest, defaultMode, sourcesOf } from './request.js';
 import type { BenchResult, BenchRun } from './result.js';
-import { samplesPath, writeSamples } from './samples-file.js';
 import { spreadOf } from './statistics.js';
-import type { Times } from './times.js';
+import { samplesPath, type Times, writeSamples } from './times.js';
 import { distrust, judgeTrust } from './trust.js';
 
 /**

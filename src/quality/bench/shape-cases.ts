@@ -1,7 +1,10 @@
+import { inputHeader } from '../../engines/run/check-sources.js';
+import { readInput } from '../../engines/run/run-inputs.js';
 import type { EngineBinding } from '../../engines/runtime/tensorrt/engine-interface.js';
 import { TrtforgeError } from '../../errors.js';
+import { numbersOf } from '../../formats/tensor/values.js';
 import type { NativeShape } from '../../tensorrt/addon/native-engine.js';
-import type { ShapeRequest } from './request.js';
+import type { BenchRequest, ShapeRequest } from './request.js';
 
 /** One thing to measure: an optimization profile, and every input's shape in it. */
 export interface ShapeCase {
@@ -104,4 +107,36 @@ function misfitOf(input: EngineBinding, profile: number, chosen: readonly number
   if (fits) return undefined;
   const told = (dims: readonly number[]) => `[${dims.join(', ')}]`;
   return `${input.name} is ${told(chosen)}, profile ${profile} takes ${told(min)} to ${told(max)}`;
+}
+
+/**
+ * The shapes asked for, and those of the files given for other inputs, from their headers; of a shape tensor its values. Batches are for all inputs alike, so a file of
+ * another batch is refused where it is read. Throws TF_USAGE for values of a shape tensor beside batches, and what reading a file throws.
+ */
+export function withFileShapes(
+  bindings: readonly EngineBinding[],
+  { shapes, inputs: { files } }: Pick<BenchRequest, 'shapes' | 'inputs'>,
+): ShapeRequest {
+  const given = files.flatMap((file) => bindings.find(({ name }) => name === file.name) ?? []);
+  if (shapes.kind === 'batches') {
+    const values = given.find(({ hostValues }) => hostValues);
+    if (values === undefined) return shapes;
+    throw new TrtforgeError(
+      'TF_USAGE',
+      `A list of batches takes the values of ${values.name}, which decide shapes, from the profile; they are given by a file as well.`,
+      { remedy: 'Give --shapes in place of --batch, or leave the file out.' },
+    );
+  }
+  const asked = new Map(shapes.kind === 'shapes' ? shapes.shapes : []);
+  for (const { name, path } of files) {
+    const binding = given.find((each) => each.name === name);
+    if (binding === undefined || asked.has(name)) continue;
+    asked.set(
+      name,
+      binding.hostValues
+        ? Array.from(numbersOf(readInput(binding, path)))
+        : inputHeader(name, path, binding.dtype).shape,
+    );
+  }
+  return asked.size === 0 ? shapes : { kind: 'shapes', shapes: asked };
 }

@@ -1,5 +1,5 @@
 import { compileAddon } from '../../base/addon.js';
-import { describeComputeCapability } from '../../engines/identity/gpu-architecture.js';
+import { describeComputeCapability } from '../../engines/identity/target.js';
 import type { DoctorFacts } from './doctor-facts.js';
 import { type Finding, findingsOf, gibibytes } from './finding.js';
 import { serves } from './support.js';

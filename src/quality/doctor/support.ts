@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { gpuArchitectures } from '../../engines/identity/gpu-architecture.js';
-import { rtxComputeCapabilities } from '../../engines/identity/target.js';
+import { gpuArchitectures, rtxComputeCapabilities } from '../../engines/identity/target.js';
 import type { Gpu } from '../../tensorrt/addon/addon.js';
 import { type FoundToolchain, unableToBuild, unknownVersion } from '../../tensorrt/toolchain/find.js';
 import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { openFile } from '../../base/files/byte-source.js';
+import { TrtforgeError } from '../../errors.js';
 import { rawLines } from '../../tensorrt/trtexec/log/lines.js';
 import { explainedIssueSchema, logLineSchema } from './explained-issue.js';
 import { type ExplainMeans, LogReading } from './log-reading.js';
 import { loggedRunSchema, runOutcomeSchema } from './logged-run.js';
-import { FIRST_BYTES, refuseBinary } from './text-only.js';
 
 export const explainResultSchema = z.object({
   schema: z.literal('trtforge.explain/1'),
@@ -34,7 +34,7 @@ export function explainLog(path: string, means?: ExplainMeans): ExplainResult {
   const file = openFile(path);
   try {
     const start = Buffer.alloc(FIRST_BYTES);
-    refuseBinary(path, start.subarray(0, file.read(start, 0, start.length)));
+    rejectBinary(path, start.subarray(0, file.read(start, 0, start.length)));
     return explainLines(path, rawLines(file), means);
   } finally {
     file.close();
@@ -54,3 +54,37 @@ export const explanation = (log: string, reading: LogReading): ExplainResult => 
   log,
   ...reading.result(),
 });
+
+/** So many bytes say whether a file is text. */
+export const FIRST_BYTES = 512;
+
+/** Control characters that no text has, as a share of the first bytes: none in recorded logs, 8 % and more in models, plans and archives. */
+const MOST_CONTROLS = 0.03;
+
+const fromUtf16 = 'iconv -f utf-16 -t utf-8 FILE | trtforge explain -';
+
+/** What is often given in place of a log, by its first bytes, and how to make one of it. */
+const KINDS: readonly { readonly magic: readonly number[]; readonly is: string; readonly with: string }[] = [
+  { magic: [0x1f, 0x8b], is: 'compressed by gzip', with: 'gzip -dc FILE | trtforge explain -' },
+  { magic: [0x28, 0xb5, 0x2f, 0xfd], is: 'compressed by zstd', with: 'zstd -dc FILE | trtforge explain -' },
+  { magic: [0xfd, 0x37, 0x7a, 0x58, 0x5a], is: 'compressed by xz', with: 'xz -dc FILE | trtforge explain -' },
+  { magic: [0x42, 0x5a, 0x68], is: 'compressed by bzip2', with: 'bzip2 -dc FILE | trtforge explain -' },
+  { magic: [0x50, 0x4b, 0x03, 0x04], is: 'a zip archive', with: 'unzip -p FILE | trtforge explain -' },
+  { magic: [0xff, 0xfe], is: 'text in UTF-16', with: fromUtf16 },
+  { magic: [0xfe, 0xff], is: 'text in UTF-16', with: fromUtf16 },
+];
+
+/** Throws TF_USAGE, naming what it is, where the first bytes are not those of a text. */
+export function rejectBinary(name: string, start: Uint8Array): void {
+  const kind = KINDS.find(({ magic }) => magic.every((byte, index) => start[index] === byte));
+  if (kind !== undefined)
+    throw new TrtforgeError('TF_USAGE', `${name} is ${kind.is}, so it cannot be read as a log.`, {
+      remedy: `Make a text of it first: ${kind.with}`,
+    });
+  const controls = start.filter((byte) => byte < 0x20 && byte !== 0x1b && (byte < 0x08 || byte > 0x0d));
+  if (controls.length <= start.length * MOST_CONTROLS) return;
+  throw new TrtforgeError('TF_USAGE', `${name} is no text, so it is no log.`, {
+    remedy:
+      'Give what TensorRT or trtexec printed; a log in UTF-16 becomes readable with iconv -f utf-16 -t utf-8.',
+  });
+}

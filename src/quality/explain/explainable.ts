@@ -1,9 +1,8 @@
 import { openFile } from '../../base/files/byte-source.js';
 import { pythonJson } from '../../base/text/lenient-json.js';
 import { LineCutter } from '../../tensorrt/trtexec/log/lines.js';
-import { type ExplainResult, explainLines, explanation } from './explain.js';
+import { type ExplainResult, explainLines, explanation, FIRST_BYTES, rejectBinary } from './explain.js';
 import { type ExplainMeans, LogReading } from './log-reading.js';
-import { FIRST_BYTES, refuseBinary } from './text-only.js';
 
 /** Results of trtforge are far smaller; a larger document is taken for a log. */
 const LARGEST_RESULT = 64 << 20;
@@ -50,7 +49,7 @@ async function explainStream(
   for await (const chunk of stream) {
     const piece = Buffer.from(chunk);
     if (!isBegun) {
-      refuseBinary(STANDARD_INPUT, piece.subarray(0, FIRST_BYTES));
+      rejectBinary(STANDARD_INPUT, piece.subarray(0, FIRST_BYTES));
       if (/^\s*\{/.test(piece.toString('latin1', 0, FIRST_BYTES))) document = [];
     }
     isBegun = true;

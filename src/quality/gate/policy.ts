@@ -1,11 +1,68 @@
 import { dirname, isAbsolute, join } from 'node:path';
+import type { z } from 'zod';
 import { didYouMean } from '../../base/text/nearest-word.js';
-import { faultText } from '../../base/text/schema-error.js';
+import { faultText, schemaFault } from '../../base/text/schema-error.js';
+import { parseYaml, readYaml, type YamlFile } from '../../base/text/yaml.js';
 import { TrtforgeError } from '../../errors.js';
 import { OWN_OUTCOME } from './gate-result.js';
-import { type Check, checkSchema, type PolicyFile, type Selector, type Waiver } from './policy-schema.js';
-import { readPolicyText } from './policy-text.js';
+import {
+  type Check,
+  checkSchema,
+  limitSchema,
+  type PolicyFile,
+  policyFileSchema,
+  regressionSchema,
+  type Selector,
+  selectorSchema,
+  type Waiver,
+  waiverSchema,
+  writtenCheckSchema,
+} from './policy-schema.js';
 import { presets } from './presets.js';
+
+/** A policy file's content, and the line at which each check and waiver begins. */
+interface PolicyText {
+  readonly policy: PolicyFile;
+  lineOf(kind: 'checks' | 'waivers', index: number): number | null;
+}
+
+/** Reads and checks one policy file. Errors: TF_GATE_POLICY_INVALID (with the line), TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE. */
+const readPolicyText = (path: string): PolicyText => checked(readYaml(path, 'TF_GATE_POLICY_INVALID'), path);
+
+/** The same of a text; `path` is for messages. */
+export const parsePolicyText = (text: string, path: string): PolicyText =>
+  checked(parseYaml(text, path, 'TF_GATE_POLICY_INVALID'), path);
+
+function checked({ content, lineOf }: YamlFile, path: string): PolicyText {
+  const parsed = policyFileSchema.safeParse(content);
+  if (!parsed.success) throw firstProblem(parsed.error, path, lineOf);
+  return { policy: parsed.data, lineOf: (kind, index) => lineOf([kind, index]) };
+}
+
+function firstProblem(
+  error: z.ZodError,
+  path: string,
+  lineOf: (place: readonly PropertyKey[]) => number | null,
+): TrtforgeError {
+  const { place, unknownKey, why } = schemaFault(error);
+  const line = lineOf(unknownKey === null ? place : [...place, unknownKey]);
+  const where = `${path}${line === null ? '' : `, line ${line}`}${place.length === 0 ? '' : `, ${place.join('.')}`}`;
+  const hint = unknownKey === null ? '' : didYouMean(unknownKey, keysAt(place));
+  return new TrtforgeError('TF_GATE_POLICY_INVALID', `${where}: ${why}.${hint}`);
+}
+
+/** The keys that an object of the policy may have, by where it stands. */
+function keysAt(place: readonly PropertyKey[]): readonly string[] {
+  const [section, , part, inner] = place;
+  if (section === 'waivers') return Object.keys(waiverSchema.shape);
+  if (section === 'results') return Object.keys(selectorSchema.shape);
+  if (section !== 'checks') return Object.keys(policyFileSchema.shape);
+  if (part === undefined) return Object.keys(writtenCheckSchema.shape);
+  if (part === 'result') return Object.keys(selectorSchema.shape);
+  if (part === 'regression')
+    return inner === undefined ? Object.keys(regressionSchema.shape) : ['relative', 'absolute'];
+  return Object.keys(limitSchema.shape);
+}
 
 /** A check with its selection resolved, and where it stands. */
 export interface PolicyCheck extends Omit<Check, 'result'> {

@@ -4,11 +4,16 @@ import { listFolder, statIfThere } from '../../base/files/files.js';
 import { nameOfNpy } from '../../engines/run/npy-name.js';
 import { TrtforgeError } from '../../errors.js';
 import type { Dtype } from '../../formats/tensor/dtype.js';
-import { type LoadedSlot, loadedSlot, npyReader } from '../../formats/tensor/npy.js';
+import { npyReader } from '../../formats/tensor/npy.js';
 import { openNpz } from '../../formats/tensor/npz.js';
 import { openPolygraphy } from '../../formats/tensor/polygraphy.js';
 import { openSafetensors } from '../../formats/tensor/safetensors.js';
-import { type TensorReader, tensorReader } from '../../formats/tensor/tensor-reader.js';
+import {
+  type LoadedSlot,
+  loadedSlot,
+  type TensorReader,
+  tensorReader,
+} from '../../formats/tensor/tensor-reader.js';
 import { tensorFrom } from '../../formats/tensor/values.js';
 import { readExportedOutput } from '../../tensorrt/trtexec/exports.js';
 

@@ -7,8 +7,12 @@ import { buildAddon } from '../../../scripts/build-native.mjs';
 import { writeNpy } from '../../../src/formats/tensor/npy.js';
 import { readNpz } from '../../../src/formats/tensor/npz.js';
 import { float32Values, integerTensor, tensorFrom } from '../../../src/formats/tensor/values.js';
-import { type BenchAgainst, benchAgainstSchema } from '../../../src/quality/bench/against-result.js';
-import { type BenchResult, benchResultSchema } from '../../../src/quality/bench/result.js';
+import {
+  type BenchAgainst,
+  type BenchResult,
+  benchAgainstSchema,
+  benchResultSchema,
+} from '../../../src/quality/bench/result.js';
 import { fakeEngine } from '../../support/fake-engine.js';
 import { fakeTrtexec } from '../../support/trtexec.js';
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { describeComputeCapability } from '../../../src/engines/identity/gpu-architecture.js';
 import {
   type BuildMachine,
+  describeComputeCapability,
   parseTarget,
   resolveTarget,
   targetText,

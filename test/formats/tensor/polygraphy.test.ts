@@ -7,9 +7,10 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { TrtforgeError } from '../../../src/errors.js';
 import { elementCount, packedBytes } from '../../../src/formats/tensor/dtype.js';
-import { loadedSlot, writeNpy } from '../../../src/formats/tensor/npy.js';
+import { writeNpy } from '../../../src/formats/tensor/npy.js';
 import { openPolygraphy } from '../../../src/formats/tensor/polygraphy.js';
 import type { TensorReader } from '../../../src/formats/tensor/tensor-reader.js';
+import { loadedSlot } from '../../../src/formats/tensor/tensor-reader.js';
 import { numbersOf } from '../../../src/formats/tensor/values.js';
 import { mutations } from '../../support/mutations.js';
 

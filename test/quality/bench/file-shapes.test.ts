@@ -7,7 +7,7 @@ import { elementCount } from '../../../src/formats/tensor/dtype.js';
 import { npyHeader, writeNpy } from '../../../src/formats/tensor/npy.js';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';
 import { floatTensor, integerTensor } from '../../../src/formats/tensor/values.js';
-import { withFileShapes } from '../../../src/quality/bench/file-shapes.js';
+import { withFileShapes } from '../../../src/quality/bench/shape-cases.js';
 import { refusal } from '../../support/refusal.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-file-shapes-'));

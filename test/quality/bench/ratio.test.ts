@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { randomStream } from '../../../src/formats/tensor/random.js';
-import { gateOf, verdictOf } from '../../../src/quality/bench/judge-ratio.js';
-import { pairedRatio, studentT975 } from '../../../src/quality/bench/ratio.js';
+import { gateOf, pairedRatio, studentT975, verdictOf } from '../../../src/quality/bench/ratio.js';
 
 describe('the interval of a ratio', () => {
   it.each([

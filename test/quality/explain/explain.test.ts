@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
-import { renderIssues } from '../../../src/cli/commands/issue-text.js';
+import { renderIssues } from '../../../src/cli/text.js';
 import { type ExplainResult, explainLog, explainResultSchema } from '../../../src/quality/explain/explain.js';
 import { readExplainable } from '../../../src/quality/explain/explainable.js';
 import { knownIssues } from '../../../src/quality/explain/known-issues/index.js';

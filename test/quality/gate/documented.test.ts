@@ -5,7 +5,7 @@ import { longName } from '../../../src/cli/option.js';
 import { catalogue } from '../../../src/errors.js';
 import * as library from '../../../src/index.js';
 import { parityResultSchema } from '../../../src/products/streaming/compare/result-schema.js';
-import { parsePolicyText } from '../../../src/quality/gate/policy-text.js';
+import { parsePolicyText } from '../../../src/quality/gate/policy.js';
 import { presets } from '../../../src/quality/gate/presets.js';
 import { everyVerb } from '../../support/trtforge.js';
 

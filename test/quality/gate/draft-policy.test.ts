@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { draftedPolicySchema, draftPolicy } from '../../../src/quality/gate/draft-policy.js';
-import { parsePolicyText } from '../../../src/quality/gate/policy-text.js';
+import { parsePolicyText } from '../../../src/quality/gate/policy.js';
 import { refusal } from '../../support/refusal.js';
 import { folderOf, gate } from './gate-case.js';
 

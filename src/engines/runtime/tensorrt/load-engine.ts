@@ -7,7 +7,7 @@ import { chosenGpu } from '../../../tensorrt/addon/chosen-gpu.js';
 import type { NativeEngine, NativeRuntime } from '../../../tensorrt/addon/native-engine.js';
 import { finished, type NativeEvent } from '../../../tensorrt/addon/native-job.js';
 import type { Toolchain } from '../../../tensorrt/toolchain/toolchain.js';
-import { describeComputeCapability } from '../../identity/gpu-architecture.js';
+import { describeComputeCapability } from '../../identity/target.js';
 import { markWhileOpen } from '../../store/claims/use-marks.js';
 import { openTrust, type TrustOptions } from '../../store/trust.js';
 import { type EngineBindings, engineBindings } from './engine-bindings.js';

@@ -1,10 +1,12 @@
+import { type Dtype, dtypes } from '../../tensor/dtype.js';
 import { inferDtypes } from '../dtype-inference.js';
 import type { GraphView, TensorPlace } from '../graph.js';
 import type { OnnxModel } from '../model.js';
-import type { Finding } from '../model-facts.js';
+import type { Finding, ValueFacts } from '../model-facts.js';
+import type { ModelProto } from '../onnx_pb.js';
+import { factsAsWritten, feedInputs } from '../value-facts.js';
 import { Findings } from './findings.js';
 import { lintGraphs } from './graphs.js';
-import { lintInterface } from './interface.js';
 import { lintOperators } from './operators.js';
 import { lintConstants, lintTensors } from './tensors.js';
 
@@ -26,4 +28,56 @@ export function lintModel(
     findings.add('type-mismatch', where, `${where}: ${message}.`);
   lintInterface(model.proto, findings);
   return findings.list();
+}
+
+/** Findings about graph inputs and outputs: dimensions nobody can name, zeros, types TensorRT has not. */
+function lintInterface(proto: ModelProto, findings: Findings): void {
+  const graph = proto.graph!;
+  for (const value of feedInputs(graph)) {
+    const facts = factsAsWritten(value);
+    const where = `graph input «${facts.name}»`;
+    lintValue(facts, where, findings);
+    const open = (facts.shape ?? []).flatMap((dim, axis) => (dim === null ? [axis] : []));
+    if (open.length > 0) {
+      findings.add(
+        'dim-without-symbol',
+        where,
+        `Axis ${open.join(', ')} of input «${facts.name}» is dynamic and has no name, so nothing says which inputs must agree; give shapes for it when building.`,
+      );
+    }
+    if (facts.shape === null && facts.dtype !== null && facts.dtype in dtypes) {
+      findings.add(
+        'dim-without-symbol',
+        where,
+        `Input «${facts.name}» has no shape, not even a rank; TensorRT needs the rank.`,
+      );
+    }
+  }
+  for (const value of graph.output)
+    lintValue(factsAsWritten(value), `graph output «${value.name}»`, findings);
+}
+
+function lintValue(facts: ValueFacts, where: string, findings: Findings): void {
+  for (const [axis, dim] of (facts.shape ?? []).entries()) {
+    if (dim === 0) {
+      findings.add(
+        'dim-zero',
+        where,
+        `Axis ${axis} of «${facts.name}» has the fixed size 0; exporters write 0 where they mean a dynamic axis.`,
+      );
+    } else if (typeof dim === 'number' && dim < 0) {
+      findings.add(
+        'dim-negative',
+        where,
+        `Axis ${axis} of «${facts.name}» has the size ${dim}; ONNX writes dynamic axes as symbols.`,
+      );
+    }
+  }
+  if (facts.dtype !== null && (dtypes[facts.dtype as Dtype]?.tensorrt ?? null) === null) {
+    findings.add(
+      'io-type-unsupported',
+      where,
+      `«${facts.name}» is ${facts.dtype}, which TensorRT cannot take or give.`,
+    );
+  }
 }

@@ -2,12 +2,11 @@ import { TrtforgeError } from '../../../errors.js';
 import { type EventListener, ignoreEvents } from '../../../events.js';
 import type { Dtype } from '../../tensor/dtype.js';
 import { visitTensors } from '../graph.js';
-import { int64Finding } from '../int64-range.js';
 import type { OnnxModel } from '../model.js';
 import type { Finding } from '../model-facts.js';
 import type { Weight } from '../weight.js';
 import { Findings } from './findings.js';
-import { tensorLabel } from './tensors.js';
+import { int64Finding, tensorLabel } from './tensors.js';
 
 /** What the values of one tensor hold. */
 export interface ValueCensus {

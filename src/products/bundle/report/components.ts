@@ -1,10 +1,9 @@
 import { formatBytes, formatMs, plural } from '../../../base/text/quantity.js';
 import { markup } from '../../../report/markup.js';
 import { badge, code, facts, type SectionFacts, subsection, table } from '../../../report/parts.js';
-import { engineSection } from '../../../report/section/engine.js';
+import { engineSection, sizesSection } from '../../../report/section/engine.js';
 import { modelSection } from '../../../report/section/model.js';
 import { precisionSection } from '../../../report/section/precision.js';
-import { sizesSection } from '../../../report/section/sizes.js';
 import { precisionWord } from '../../../report/sentences.js';
 import type { BundleReport, ComponentReport, SmokeRun } from '../report-schema.js';
 import { componentsSentence, shapeText, smokeSentence, statusWords } from './sentences.js';

@@ -24,17 +24,23 @@ import type { TrtexecBenchRequest } from '../../../tensorrt/trtexec/request.js';
 import { runTrtexec, type TrtexecRun } from '../../../tensorrt/trtexec/run.js';
 import { requireSuccess } from '../../../tensorrt/trtexec/verdict.js';
 import { checkRequest } from '../check-request.js';
-import { withFileShapes } from '../file-shapes.js';
 import { leaseGpu } from '../gpu-lease.js';
 import { joinLayers } from '../layer-times.js';
 import { type BenchContext, type BenchRequest, sourcesOf } from '../request.js';
 import type { BenchResult, BenchRun, GpuState, LayerTimes } from '../result.js';
+import { withFileShapes } from '../shape-cases.js';
 import { spreadOf } from '../statistics.js';
 import { judgeTrust } from '../trust.js';
-import { callsOf, passportBindings, type TrtexecCall } from './trtexec-calls.js';
-import { GpuWatch, gpuAt, refuseAbsentIfSeen } from './trtexec-gpu.js';
+import {
+  callsOf,
+  checkStreamable,
+  passportBindings,
+  requireStreamed,
+  type TrtexecCall,
+  weightFacts,
+} from './trtexec-calls.js';
+import { GpuWatch, gpuAt, rejectAbsentIfSeen } from './trtexec-gpu.js';
 import { disagreements, exportedAsTimes, measuredMode } from './trtexec-result.js';
-import { checkStreamable, requireStreamed, weightFacts } from './trtexec-weights.js';
 
 /** What is the same for every run of one bench. */
 interface Setting {
@@ -72,7 +78,7 @@ export async function benchTrtexec(request: BenchRequest, context: BenchContext)
     );
   }
   checkRequest(request);
-  refuseAbsentIfSeen(request.device);
+  rejectAbsentIfSeen(request.device);
   using plan = await readPlanOnDisk(request.engine, {
     requirePassport: false,
     trust: openTrust({}, environment),
