@@ -7,7 +7,7 @@ import type { ReportKind } from '../report/kind.js';
 import type { ForeignFlag } from './foreign/flag.js';
 import type { OptionTable, OptionValues } from './option.js';
 
-/** What a command's `run` is given besides its own options. */
+/** What a command's `run` is passed besides its own options. */
 export interface CommandContext {
   readonly emit: EventListener;
   /** The program's name and its arguments as one shell line without secrets: what repeats this run. */
@@ -19,7 +19,7 @@ export interface CommandContext {
   readonly products: readonly Product[];
   /** Whether the library's verbose lines are wanted. */
   readonly verbose?: boolean;
-  /** Asks whoever sits at the terminal; absent where nobody does. */
+  /** Asks the caller that sits at the terminal; absent where nobody does. */
   readonly ask?: ((question: string) => Promise<string>) | undefined;
 }
 

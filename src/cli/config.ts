@@ -4,7 +4,7 @@ import { didYouMean } from '../base/text/nearest-word.js';
 import { TrtforgeError } from '../errors.js';
 import type { OptionSpec } from './option.js';
 
-/** What a config file says: option name (kebab-case) to value or list of values. */
+/** What a config file reports: option name (kebab-case) to value or list of values. */
 export interface Config {
   readonly path: string;
   readonly values: Readonly<Record<string, unknown>>;
@@ -20,7 +20,7 @@ export type KnownKeys = () => Promise<ReadonlyMap<string, ReadonlyMap<string, Op
 /**
  * Reads the config file that was named, or the `trtforge.config.{json,yaml,yml}` of the folder; none is fine.
  * Keys at the top are options of any command that has them; a section with a command's name holds options of that command only.
- * A file that was only found decides nothing about code and trust: whoever wrote the folder wrote it. Errors: TF_CONFIG_INVALID, TF_FILE_NOT_FOUND.
+ * A file that was only found decides nothing about code and trust: the caller that wrote the folder wrote it. Errors: TF_CONFIG_INVALID, TF_FILE_NOT_FOUND.
  */
 export async function loadConfig(
   named: string | undefined,

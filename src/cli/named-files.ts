@@ -48,7 +48,7 @@ function namedByOptions({ options }: Command, given: Readonly<Record<string, unk
   });
 }
 
-/** `FILE`, `name=@FILE`, `NAME=FILE`, and what stands between commas and colons; what is no file matters to nobody. */
+/** `FILE`, `name=@FILE`, `NAME=FILE`, and what stands between commas and colons; what is not a file matters to nobody. */
 const pathsIn = (text: string): readonly string[] => [
   text,
   ...text.split(/[,:]|=@?/),

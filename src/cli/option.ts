@@ -8,7 +8,7 @@ export interface OptionSpec<T> {
   /** Turns the text into the value, or throws a TrtforgeError (TF_USAGE and friends). Absent for booleans and plain text. */
   readonly parse?: (text: string) => T;
   readonly choices?: readonly string[];
-  /** May be given several times; `parse` gets each text, the option's value is the list. */
+  /** May be passed several times; `parse` gets each text, the option's value is the list. */
   readonly repeat?: true;
   readonly default?: T | readonly T[];
   /** An environment variable that stands in when neither the command line nor the config file gives the option. */

@@ -9,7 +9,7 @@ export interface Console {
   /** Writes to stderr without a line end, for the live line. */
   errRaw(text: string): void;
   readonly isTerminal: { readonly out: boolean; readonly err: boolean };
-  /** Asks whoever sits there; absent where nobody does. The end of the input and Ctrl-C give an empty answer. */
+  /** Asks the caller that sits there; absent where nobody does. The end of the input and Ctrl-C give an empty answer. */
   ask?(question: string): Promise<string>;
   /** Columns of the terminal on stderr. */
   columns(): number;

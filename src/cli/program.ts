@@ -249,7 +249,7 @@ async function execution(
     const commandLine = shellLine([program.name, ...argv]);
     const verbose = globals.verbose === true;
     const context = { commandLine, signal, environment, products, ask, verbose };
-    // Whatever a command asks of TensorRT: when it fails, the error says which known issue its lines show.
+    // Whatever a command asks of TensorRT: when it fails, the error states which known issue its lines show.
     const work = () =>
       explaining((emit) => command.run(inputs, options.values, { ...context, emit }), {
         emit: progress.listen,
@@ -280,7 +280,7 @@ async function knownKeys(verbs: readonly Verb[]): ReturnType<KnownKeys> {
   );
 }
 
-/** commander's own complaints become TF_USAGE, with its «did you mean» kept; everything else stays what it is. */
+/** commander's own complaints become TF_USAGE, with its "did you mean" kept; everything else stays what it is. */
 function usageError(error: unknown, path = '', command?: Command): unknown {
   if (!(error instanceof CommanderError)) return error;
   const unknown = /unknown option '(--[\w-]+)/.exec(error.message)?.[1];

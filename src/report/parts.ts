@@ -57,6 +57,6 @@ export const code = (text: string): Markup => markup`<code>${text}</code>`;
 export const details = (summary: Content, body: Content): Markup =>
   markup`<details><summary>${summary}</summary>${body}</details>`;
 
-/** A small label whose word, not only its colour, says what it means. */
+/** A small label whose word, not only its colour, states what it means. */
 export const badge = (word: string, tone: 'good' | 'bad' | 'warn' | 'quiet' | 'accent'): Markup =>
   markup`<span class="badge ${tone}">${word}</span>`;

@@ -58,7 +58,7 @@ export const forgeResultSchema = z.object({
   totalMs: z.number(),
   request: z.object({ model: z.string(), precision: z.string(), target: z.string().nullable() }),
   runRoot: z.string(),
-  /** Paths, as the run root was given: the plan, its passport. */
+  /** Paths, as the run root was passed: the plan, its passport. */
   engine: z.string().nullable(),
   passport: z.string().nullable(),
   /** Null where none was written: nothing had begun, or the report of an earlier run that finished was left there. */

@@ -14,7 +14,7 @@ import type { BenchResult } from '../quality/bench/result.js';
 import type { Measure, VerifiedOutput, VerifyResult } from '../quality/verify/result.js';
 import type { ForgeResult, Outcome, ReportBuild, ReportPhase } from './result.js';
 
-/** What a result says in words; page, Markdown and terminal use the same sentences. */
+/** What a result reports in words; page, Markdown and terminal use the same sentences. */
 
 export const outcomeWord: Readonly<Record<Outcome, string>> = {
   pass: 'Pass',
@@ -136,7 +136,7 @@ export function engineSentence(build: ReportBuild): string {
 const engineTarget = (build: ReportBuild): string =>
   `${build.product} ${build.version}${build.computeCapabilities.length === 0 ? '' : `, ${build.computeCapabilities.join(', ')}`}`;
 
-/** «0.524 ms on the GPU for batch 1 (median of 19,000), 1,908 items a second.» */
+/** "0.524 ms on the GPU for batch 1 (median of 19,000), 1,908 items a second." */
 export function speedSentence({ runs, gpu, backend }: BenchResult): string {
   const [first] = runs;
   if (first === undefined) return `Nothing was measured on ${backend}.`;
@@ -149,7 +149,7 @@ export function speedSentence({ runs, gpu, backend }: BenchResult): string {
   return `${time}, ${formatCount(Math.round(itemsPerSecond))} items a second.${doubt}`;
 }
 
-/** Where the whole run stands, for titles: «resnet50, FP16, tensorrt-rtx 1.7.1.116, sm_89». */
+/** Where the whole run stands, for titles: "resnet50, FP16, tensorrt-rtx 1.7.1.116, sm_89". */
 export function runTitle(result: ForgeResult): string {
   const precision = result.conversion?.precision ?? result.request.precision;
   const target = result.build ? engineTarget(result.build) : result.request.target;

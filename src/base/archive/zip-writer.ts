@@ -30,7 +30,7 @@ export function zipWriter(file: PendingFile): ZipWriter {
   const members: WrittenMember[] = [];
   return {
     add: (name, content, method) => {
-      // zlib's crc32 takes an empty buffer for «start again» and would forget the parts before it.
+      // zlib's crc32 takes an empty buffer for "start again" and would forget the parts before it.
       const parts = content.filter((part) => part.length > 0);
       const packed = method === 'deflate' ? [deflateRawSync(Buffer.concat(parts))] : parts;
       const member: WrittenMember = {

@@ -10,7 +10,7 @@ export interface ZipEntry {
   readonly size: number;
   readonly compressedSize: number;
   readonly crc32: number;
-  /** Unix permission and type bits, or 0 where the archive does not say. */
+  /** Unix permission and type bits, or 0 where the archive does not state it. */
   readonly mode: number;
   readonly headerOffset: number;
 }
@@ -251,7 +251,7 @@ function checkContent(source: ByteSource, entry: ZipEntry, size: number, checksu
   if (size !== entry.size || checksum !== entry.crc32) throw damagedMember(source, entry, undefined);
 }
 
-/** Its content is not what the directory says. */
+/** Its content is not what the directory reports. */
 export function damagedMember(source: ByteSource, entry: ZipEntry, cause: unknown): TrtforgeError {
   return invalid(source, `its member ${entry.name} is damaged (size or checksum is wrong)`, cause);
 }

@@ -75,7 +75,7 @@ export function readJson(path: string, largest: number = LARGEST_DOCUMENT): unkn
   }
 }
 
-/** Removes a file or folder if it is there; also a path below what is not a folder is «not there». */
+/** Removes a file or folder if it is there; also a path below what is not a folder is "not there". */
 export function removeIfThere(path: string): void {
   try {
     rmSync(path, { recursive: true, force: true });

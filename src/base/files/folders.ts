@@ -11,7 +11,7 @@ export function cacheFolder(environment: NodeJS.ProcessEnv = process.env): strin
 
 /**
  * Makes a folder and those above it that are missing. Throws Node's system errors.
- * Node's own recursive `mkdirSync` never ends where a file system refuses new folders with ENOENT: /proc, automounters.
+ * Node's own recursive `mkdirSync` never ends where a file system rejects new folders with ENOENT: /proc, automounters.
  */
 export function makeFolder(path: string): void {
   try {
@@ -26,7 +26,7 @@ export function makeFolder(path: string): void {
 }
 
 /**
- * A path below `root` that leads through folders alone, as far as it is there. A link on the way may lead anywhere, so whoever may write in
+ * A path below `root` that leads through folders alone, as far as it is there. A link on the way may lead anywhere, so the caller that may write in
  * `root` could have files made or removed elsewhere. Throws TF_FILE_UNREADABLE for it.
  */
 export function pathBelow(root: string, ...names: readonly string[]): string {

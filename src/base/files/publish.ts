@@ -6,7 +6,7 @@ import type { ByteSource } from './byte-source.js';
 import { makeFolder } from './folders.js';
 import { assertMayReplace, assertNotInput, noteWritten } from './user-files.js';
 
-/** Marks files that a writer has not published; whoever cleans a folder may remove old ones. */
+/** Marks files that a writer has not published; the caller that cleans a folder may remove old ones. */
 export const UNPUBLISHED_SUFFIX = '.unpublished';
 
 /** A file being written beside its final place. Until `publish`, nothing at `path` changes; `discard` leaves no trace. */
@@ -141,7 +141,7 @@ export function syncFolder(folder: string): void {
       closeSync(descriptor);
     }
   } catch {
-    // Some network file systems refuse to sync a folder; the rename itself has happened.
+    // Some network file systems reject to sync a folder; the rename itself has happened.
   }
 }
 
@@ -157,7 +157,7 @@ const WHY_NOT_WRITTEN: Readonly<Record<string, string>> = {
   EBUSY: 'it is a folder that is in use',
 };
 
-/** The error of a file that could not be written; one that says so already stays what it is. */
+/** The error of a file that could not be written; one that reports it already stays what it is. */
 export function writeFailed(path: string, cause: unknown): TrtforgeError {
   if (cause instanceof TrtforgeError) return cause;
   const code = systemErrorCode(cause);

@@ -61,7 +61,7 @@ export function assertNotInput(path: string): void {
   throw new TrtforgeError('TF_OUTPUT_IS_INPUT', `${path} is read by this command${also}.`);
 }
 
-/** Throws TF_OUTPUT_OF_OTHER_KIND when a file that is not empty holds something else than what is to replace it, unless --force was given. */
+/** Throws TF_OUTPUT_OF_OTHER_KIND when a file that is not empty holds something else than what is to replace it, unless --force was passed. */
 export function assertSameKind(path: string, kinds: readonly (FileKind | undefined)[]): void {
   const there = scopes.getStore()?.force === true ? undefined : kindOf(path);
   if (there !== undefined && !kinds.includes(there))
@@ -81,7 +81,7 @@ export function assertMayReplace(path: string, written: string): void {
   if (scopes.getStore()?.outputs.some(isNamed) === true) assertSameKind(path, [kindOf(written)]);
 }
 
-/** Rejects to replace a file that people edit by other content, unless --force was given: that it has the same kind says nothing. */
+/** Rejects to replace a file that people edit by other content, unless --force was passed: that it has the same kind reports nothing. */
 export function assertUnedited(path: string, content: string): void {
   const size = statOf(path)?.size ?? 0;
   if (size === 0 || scopes.getStore()?.force === true) return;
@@ -120,7 +120,7 @@ const heads: readonly (readonly [begins: (head: string) => boolean, kind: FileKi
   [(head) => /^\s*<(\?xml|testsuite)/.test(head), 'an XML file'],
 ];
 
-/** Undefined when nothing is lost with it: there is no file, or an empty one. JSON goes by its schema without the version, else by its first key. */
+/** Undefined when nothing is lost with it: there is not a file, or an empty one. JSON goes by its schema without the version, else by its first key. */
 export function kindOf(path: string): FileKind | undefined {
   const stats = statOf(path);
   if (stats?.isFile() !== true || stats.size === 0) return undefined;
@@ -161,7 +161,7 @@ function keyOf(path: string): string | undefined {
   return stats === undefined ? undefined : `${stats.dev}:${stats.ino}`;
 }
 
-/** What no file can be called (too long, with a null character) is none; what reads or writes it says so. */
+/** What no file can be called (too long, with a null character) is none; reading or writing it fails with its own error. */
 function statOf(path: string): Stats | undefined {
   try {
     return statIfThere(path);

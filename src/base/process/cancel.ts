@@ -1,6 +1,6 @@
 import { TrtforgeError } from '../../errors.js';
 
-/** Throws TF_CANCELLED once the signal is aborted; `doing` completes «Cancelled while …». */
+/** Throws TF_CANCELLED once the signal is aborted; `doing` completes "Cancelled while …". */
 export function throwIfCancelled(signal: AbortSignal | undefined, doing: string): void {
   if (signal?.aborted) throw new TrtforgeError('TF_CANCELLED', `Cancelled while ${doing}.`);
 }

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { resolve as resolvePath } from 'node:path';
 import { systemErrorCode } from '../../errors.js';
 
-/** What a short command did. A command that is absent or hangs is an outcome, not an error: who asks has another way or says so. */
+/** What a short command did. A command that is absent or hangs is an outcome, not an error: the caller has another way or reports it. */
 export interface CommandOutcome {
   readonly outcome: 'ended' | 'absent' | 'timed-out' | 'failed';
   /** Null unless it ended by itself. */

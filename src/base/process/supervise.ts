@@ -24,7 +24,7 @@ export interface SuperviseOptions {
   readonly signal?: AbortSignal;
   readonly graceMs?: number;
   readonly env?: NodeJS.ProcessEnv;
-  /** What the child does, for the error's sentence: «building resnet50.onnx». */
+  /** What the child does, for the error's sentence: "building resnet50.onnx". */
   readonly doing: string;
 }
 

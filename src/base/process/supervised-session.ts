@@ -109,7 +109,7 @@ function oneRequest(
     });
     child.send({ request: value }, (error) => {
       if (error === null) return;
-      // The channel of a dying child closes before its end is told; any other would leave the request waiting.
+      // The channel of a dying child closes before its end is reported; any other would leave the request waiting.
       const other = setTimeout(() => finish(() => reject(notStarted(options.doing, error))), GRACE_MS);
       void ending.promise.then(() => clearTimeout(other));
     });
@@ -118,7 +118,7 @@ function oneRequest(
 
 async function close(child: ChildProcess, ending: Ending, graceMs: number): Promise<void> {
   if (ending.error() !== undefined) return;
-  // Not disconnect(): after it Node never tells of the child's close.
+  // Not disconnect(): after it Node never reports the child's close.
   if (child.connected) child.send({ end: true }, () => {});
   const killer = setTimeout(() => child.kill('SIGKILL'), graceMs);
   await ending.promise;

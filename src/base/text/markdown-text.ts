@@ -1,4 +1,4 @@
-/** Markdown that says what it was given: text from outside never becomes markup. */
+/** Markdown that states what it was passed: text from outside never becomes markup. */
 
 /** A table of cells that are Markdown already. */
 export function table(heads: readonly string[], rows: readonly (readonly string[])[]): string {
@@ -17,7 +17,7 @@ export function text(said: string): string {
     .replace(/@(?=\w)/g, '@\u200b');
 }
 
-/** Text as a code span: fenced by more backticks than it holds, its pipes escaped for table cells. */
+/** Text as a code span: fenced by more backticks than it contains, its pipes escaped for table cells. */
 export function code(said: string): string {
   const line = oneLine(said).replaceAll('|', '\\|');
   const longest = Math.max(0, ...(line.match(/`+/g) ?? []).map((run) => run.length));

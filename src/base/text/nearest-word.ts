@@ -12,7 +12,7 @@ function nearestWord(word: string, known: Iterable<string>): string | undefined 
   return best;
 }
 
-/** « Did you mean X? », or nothing. */
+/** " Did you mean X? ", or nothing. */
 export function didYouMean(word: string, known: Iterable<string>): string {
   const nearest = nearestWord(word, known);
   return nearest === undefined ? '' : ` Did you mean «${nearest}»?`;

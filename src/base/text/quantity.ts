@@ -2,7 +2,7 @@ import { TrtforgeError } from '../../errors.js';
 
 /** Numbers as people read them; the views share these so that the page, the Markdown and the terminal say the same. */
 
-/** Bytes in binary units: 102400000 is «97.7 MiB». */
+/** Bytes in binary units: 102400000 is "97.7 MiB". */
 export function formatBytes(bytes: number): string {
   const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
   let amount = bytes;
@@ -15,7 +15,7 @@ export function formatBytes(bytes: number): string {
   return `${unit === 0 ? amount : amount.toFixed(amount < 9.995 ? 2 : 1)} ${units[unit]}`;
 }
 
-/** A duration in milliseconds: «840 µs», «42 ms», «4.38 s», «2 min 05 s». */
+/** A duration in milliseconds: "840 µs", "42 ms", "4.38 s", "2 min 05 s". */
 export function formatMs(ms: number): string {
   if (ms < 0.9995) return `${Math.round(ms * 1000)} µs`;
   if (ms < 9.95) return `${ms.toFixed(1)} ms`;
@@ -28,17 +28,17 @@ export function formatMs(ms: number): string {
   return `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, '0')} min`;
 }
 
-/** A duration as an axis prints it: «0», «500 ms», «2 s», «2.5 s». */
+/** A duration as an axis prints it: "0", "500 ms", "2 s", "2.5 s". */
 export const formatMsTick = (ms: number): string =>
   ms === 0
     ? '0'
     : formatMs(ms).replace(/\.(\d*?)0+(?= )/, (_, digits: string) => (digits === '' ? '' : `.${digits}`));
 
-/** Whole numbers with thin groups: 25557032 is «25 557 032» (no-break spaces). */
+/** Whole numbers with thin groups: 25557032 is "25 557 032" (no-break spaces). */
 export const formatCount = (count: number): string =>
   String(Math.round(count)).replace(/\B(?=(\d{3})+(?!\d))/g, '\u202f');
 
-/** A statistic with three significant digits: «0.0123», «4.56e-7», «1230». NaN and infinities by name. */
+/** A statistic with three significant digits: "0.0123", "4.56e-7", "1230". NaN and infinities by name. */
 export function formatStatistic(number: number | null): string {
   if (number === null) return '–';
   if (number === 0 || !Number.isFinite(number)) return String(number);
@@ -47,7 +47,7 @@ export function formatStatistic(number: number | null): string {
   return number.toExponential(2).replace('e+', 'e');
 }
 
-/** A share of one: 0.9712 is «97.1 %». A share that is not whole never rounds to 0 or 100. */
+/** A share of one: 0.9712 is "97.1 %". A share that is not whole never rounds to 0 or 100. */
 export function formatShare(share: number): string {
   const percent = share * 100;
   if (percent > 0 && percent < 0.1) return '<\u202f0.1\u00a0%';
@@ -55,7 +55,7 @@ export function formatShare(share: number): string {
   return `${Number(percent.toFixed(1))}\u00a0%`;
 }
 
-/** «1 node», «3 nodes». */
+/** "1 node", "3 nodes". */
 export const plural = (count: number, noun: string): string =>
   `${formatCount(count)} ${noun}${count === 1 ? '' : 's'}`;
 
@@ -88,7 +88,7 @@ const SIZE_UNITS: Readonly<Record<string, number>> = {
 
 /**
  * Reads a size into bytes: `4G`, `4GiB`, `4096M`, `512k`, `1048576B`; base 2 throughout, decimals allowed.
- * A bare number is MiB, as trtexec means it. Any other suffix is refused instead of guessed.
+ * A bare number is MiB, as trtexec means it. Any other suffix is rejected instead of guessed.
  */
 export function parseSize(text: string): number {
   const match = /^(\d+(?:\.\d+)?)\s*(?:([kmgt])(?:ib?|b)?|(b))?$/i.exec(text.trim());

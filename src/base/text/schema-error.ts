@@ -23,7 +23,7 @@ export function schemaFault(error: z.ZodError): SchemaFault {
   };
 }
 
-/** The same in one line, cut where a document's own text would make it endless: `«components.encoder»: it is missing`. */
+/** The same in one line, cut where a document's own text would make it endless: `"components.encoder": it is missing`. */
 export function faultText(error: z.ZodError): string {
   const { place, why } = schemaFault(error);
   return `${place.length === 0 ? '' : `«${place.map(String).join('.')}»: `}${why}`.slice(0, LONGEST);
@@ -31,7 +31,7 @@ export function faultText(error: z.ZodError): string {
 
 const LONGEST = 200;
 
-/** What zod says of a value, as a clause about a document. */
+/** What zod reports of a value, as a clause about a document. */
 function complaint(issue: z.core.$ZodIssue | undefined): string {
   const { message = 'it is not valid' } = issue ?? {};
   const [, expected, received] =
@@ -44,7 +44,7 @@ function complaint(issue: z.core.$ZodIssue | undefined): string {
     : `${wanted} is expected here, not ${received}`;
 }
 
-/** Of a union's complaints the one that got furthest: the branch that was meant. A schema's own words for all of it say more. */
+/** Of a union's complaints the one that got furthest: the branch that was meant. A schema's own message for all of it say more. */
 function deepest(issue: z.core.$ZodIssue): z.core.$ZodIssue {
   if (issue.code !== 'invalid_union' || issue.message !== 'Invalid input') return issue;
   const inner = issue.errors

@@ -38,7 +38,7 @@ const memoryOf = ({ subject }: BenchResult): string => {
   ].join('');
 };
 
-/** trtexec says what may stay on the GPU and not how much there is; its 10.0 not even that where the library chooses. */
+/** trtexec states what may stay on the GPU and not how much there is; its 10.0 not even that where the library chooses. */
 function weightsText({
   streamableWeightsBytes: all,
   weightBudgetBytes: kept,

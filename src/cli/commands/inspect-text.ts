@@ -109,7 +109,7 @@ function weightRows(facts: ModelFacts): string[][] {
   ];
 }
 
-/** 25557032 is «25.6 M». */
+/** 25557032 is "25.6 M". */
 function shortCount(count: number): string {
   const units: readonly (readonly [number, string])[] = [
     [1e12, ' T'],
@@ -121,7 +121,7 @@ function shortCount(count: number): string {
   return scale === 1 ? String(count) : `${(count / scale).toPrecision(3)}${unit}`;
 }
 
-/** Joins with « · » into lines that fit a terminal. */
+/** Joins with " · " into lines that fit a terminal. */
 function wrapped(parts: readonly string[]): string[] {
   const lines: string[] = [];
   for (const part of parts) {

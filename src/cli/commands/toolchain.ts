@@ -31,7 +31,7 @@ const folderOption = text({
 
 const nameArgument = { name: 'NAME', describe: 'a name that toolchain list shows, or its folder' };
 
-/** Looks where the option says too, the way the variable of the same meaning does. */
+/** Looks where the option reports too, the way the variable of the same meaning does. */
 function machineOf(context: CommandContext, folder: string | undefined) {
   return thisMachine(
     folder === undefined

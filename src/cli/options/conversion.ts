@@ -11,7 +11,7 @@ const dataLimits = formats
   .map(({ id, dataMax }) => `${dataMax} for ${id}`)
   .join(', ');
 
-/** How a model is converted; `convert`, `build` and `forge` have the same. `prefix` says in their help what the options belong to. */
+/** How a model is converted; `convert`, `build` and `forge` have the same. `prefix` reports in their help what the options belong to. */
 export const conversionOptions = (prefix = '') => ({
   keepNodes: option({
     flags: '--keep-nodes <regex>',

@@ -114,6 +114,6 @@ export function storeOptionsOf(
   };
 }
 
-/** An option that was not given leaves the decision to the environment. */
+/** An option that was not passed leaves the decision to the environment. */
 const listOrNone = <T>(list: readonly T[]): readonly T[] | undefined =>
   list.length === 0 ? undefined : list;

@@ -52,7 +52,7 @@ function regularExpression(text: string): RegExp {
   return new RegExp(text.slice(1, end), text.slice(end + 1));
 }
 
-/** Digest of what samples hold, wherever their files are and in whatever order they are given: ranges do not depend on it. */
+/** Digest of what samples hold, wherever their files are and in whatever order they are passed: ranges do not depend on it. */
 function digestSamples(paths: readonly string[]): string {
   const samples = paths.map((path) => {
     const file = openNpz(path);

@@ -7,7 +7,7 @@ import { recipeSchema } from './recipe-schema.js';
  */
 export const targetSchema = z.strictObject({
   product: z.enum(['tensorrt', 'tensorrt-rtx']),
-  /** `major.minor.patch.build` as the library says it. */
+  /** `major.minor.patch.build` as the library reports it. */
   version: z.string().regex(/^\d+(\.\d+){0,3}$/),
   /** 89 for 8.9; ascending, at least one. */
   computeCapabilities: z.array(z.int().positive()).min(1),

@@ -1,7 +1,7 @@
 import type { GpuList } from '../../tensorrt/addon/addon.js';
 import { onDevice, visibleGpus, whyNoGpu } from '../../tensorrt/addon/chosen-gpu.js';
 
-/** What the driver says of the GPU that TensorRT uses: the first it shows, where none is chosen. */
+/** What the driver reports of the GPU that TensorRT uses: the first it shows, where none is chosen. */
 export interface MachineFacts {
   readonly gpu: string | null;
   readonly gpuComputeCapability: number | null;
@@ -19,7 +19,7 @@ export function machineFacts(device = 0): MachineFacts {
   };
 }
 
-/** Why engines for these compute capabilities cannot run on the GPU of a list of one, completing «because …»; null when they can. */
+/** Why engines for these compute capabilities cannot run on the GPU of a list of one, completing "because …"; null when they can. */
 export function whyNotRun(list: GpuList, computeCapabilities: readonly number[]): string | null {
   const [gpu] = list.gpus;
   if (gpu === undefined) return `this machine has no usable NVIDIA GPU (${whyNoGpu(list)})`;
@@ -36,7 +36,7 @@ export const onlyGpu = (environment: NodeJS.ProcessEnv, device: number): NodeJS.
 
 /**
  * How CUDA_VISIBLE_DEVICES names the GPU: what is visible already is a list of indices or UUIDs, else indices of all count. A number beyond the list
- * names none: the driver then shows none, and the child says so.
+ * names none: the driver then shows none, and the child reports it.
  */
 export const visibleEntry = ({ CUDA_VISIBLE_DEVICES: visible }: NodeJS.ProcessEnv, device: number): string =>
   visible === undefined ? String(device) : (visible.split(',')[device]?.trim() ?? 'none');

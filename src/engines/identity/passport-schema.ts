@@ -4,7 +4,7 @@ import { identityDocumentSchema, sha256Schema } from './identity-schema.js';
 const networkTensorSchema = z.object({
   name: z.string(),
   dtype: z.string(),
-  /** null where nobody said the rank. */
+  /** null where nobody stated the rank. */
   shape: z.array(z.int().nonnegative().nullable()).nullable(),
 });
 
@@ -25,7 +25,7 @@ export const passportSchema = z.object({
   plan: z.object({
     sha256: sha256Schema,
     bytes: z.int().positive(),
-    /** Layers of the network as the library parsed it; null where the builder did not say. */
+    /** Layers of the network as the library parsed it; null where the builder did not state it. */
     layers: z.int().nonnegative().nullable(),
     inputs: z.array(networkTensorSchema),
     outputs: z.array(networkTensorSchema),

@@ -4,7 +4,7 @@ import { isPlaceholder, type OpenDimension, openDimensions } from '../../formats
 import { decidesShape, type ValueUses } from '../../formats/onnx/value-uses.js';
 import type { ProfileRange } from './recipe.js';
 
-/** One profile as it was asked for: input name to range, not yet held against a model. */
+/** One profile as it was asked for: input name to range, not yet compared with a model. */
 export type ProfileRequest = ReadonlyMap<string, ProfileRange>;
 export type Profile = Readonly<Record<string, ProfileRange>>;
 
@@ -198,7 +198,7 @@ function isClose(a: string, b: string): boolean {
   return (row.at(-1) ?? 0) <= Math.min(2, Math.ceil(Math.min(a.length, b.length) / 3));
 }
 
-/** TensorRT refuses different sizes for axes of one name, also where an exporter wrote that name for want of one. */
+/** TensorRT rejects different sizes for axes of one name, also where an exporter wrote that name for want of one. */
 const renaming = (symbol: string) =>
   `«${symbol}» is an exporter's placeholder, but TensorRT takes axes of one name for one dimension. Give the axes names of their own in the model, or none, to build it for different sizes.`;
 

@@ -31,8 +31,8 @@ export const conversionSchema = z.strictObject({
 });
 
 /**
- * All that decides a plan besides the model and the target, with every default resolved. `null` means «the library's own default»:
- * it is then the library version in the target that decides. Part of the identity as it stands, so it holds no path and no time.
+ * All that decides a plan besides the model and the target, with every default resolved. `null` means "the library's own default":
+ * it is then the library version in the target that decides. Part of the identity as it stands, so it contains no path and no time.
  */
 export const recipeSchema = z.strictObject({
   /** What was asked for. `as-is` builds the graph's own types; a format is what the graph is converted to before the build. */

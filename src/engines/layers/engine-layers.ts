@@ -76,7 +76,7 @@ const childModule = new URL('../../../dist/engines/layers/engine-layers-child.js
 
 /**
  * The layers of an engine from a file: what `trtexec --exportLayerInfo` wrote, or what `engine layers ENGINE --json` did on another machine. No GPU and
- * no library is needed. `planPath` is the engine it should be of: it is held against it (`checkLayersMatch`). Errors: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE,
+ * no library is needed. `planPath` is the engine it should be of: it is compared with it (`checkLayersMatch`). Errors: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE,
  * TF_LAYERS_INVALID, TF_LAYERS_MISMATCH, TF_PLAN_INVALID.
  */
 export function layersOfFile(path: string, planPath?: string): LayersResult {

@@ -16,7 +16,7 @@ export interface PlanOfLayers {
   readonly passport: Passport | string;
 }
 
-/** Layers from a file, and what the file says of the plan they were taken from: trtexec's exports say nothing. */
+/** Layers from a file, and what the file reports of the plan they were taken from: trtexec's exports say nothing. */
 export interface LayersClaim {
   readonly path: string;
   readonly read: EngineLayers;
@@ -31,7 +31,7 @@ interface Differences {
 }
 
 /**
- * Holds a file of layers against the engine it is given for, by whatever both carry: size and digest of the plan, and, from the passport, names, directions,
+ * Compares a file of layers with the engine it is passed for, by whatever both carry: size and digest of the plan, and, from the passport, names, directions,
  * types and fixed dimensions of inputs and outputs, and profiles. Before 11 (`Bindings`) types and dimensions are those of the layers that read or write a
  * tensor, so they only make a doubt. Throws TF_LAYERS_MISMATCH; gives a finding for doubts, or when nothing could be compared.
  */
@@ -120,7 +120,7 @@ function compareBinding(
   const isOwn = dialect === 'io-tensors';
   if (isOwn && mode !== null && mode !== tensor.mode)
     misfits.push(`${name} is an ${mode} there and an ${tensor.mode} here`);
-  // A passport that trtexec's builds get tells the model's types, which TensorRT may narrow.
+  // A passport that trtexec's builds get reports the model's types, which TensorRT may narrow.
   const ofDtype = isOwn && built.builder === undefined ? misfits : doubts;
   if (dtype !== null && tensor.dtype in dtypes && dtype !== tensor.dtype)
     ofDtype.push(`${name} is ${dtype} there and ${tensor.dtype} here`);
@@ -151,7 +151,7 @@ function compareProfiles({ layers, bindings, dialect }: EngineLayers, passport: 
   }
 }
 
-/** The same rank, and the same size wherever both are told. */
+/** The same rank, and the same size wherever both are reported. */
 const mayBeSame = (a: readonly (number | null)[], b: readonly (number | null)[]): boolean =>
   a.length === b.length && a.every((size, axis) => size === null || b[axis] === null || size === b[axis]);
 

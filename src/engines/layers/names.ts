@@ -14,14 +14,14 @@ const MADE_UP = /^(?:\(Unnamed Layer|ONNXTRT_|__my|\[)/;
 /**
  * Names of the ONNX nodes behind a layer. The metadata decides where the library wrote any (8.6 and later, detailed): `[ONNX Layer: a]`, several separated
  * by U+001E. Else the name is read: `a + b` (fused), `a || b` (side by side), `PWN(a, b)` (pointwise), `{ForeignNode[a...b]}` (a compiled region, first
- * and last node), and copies that serve a layer. `metadata` null means that the engine tells names only.
+ * and last node), and copies that serve a layer. `metadata` null means that the engine reports names only.
  */
 export function originOfLayer(name: string, metadata: string | null, type: string | null): LayerOrigin {
   const region = regionOf(name);
   const fromMetadata = nodesOfMetadata(metadata ?? '');
   if (fromMetadata.length > 0) return { onnxNodes: fromMetadata, region };
   const served = name.replace(SERVES, '');
-  // Empty metadata says that no node of the model is behind it; then only a copy's name, and a region's, tell more.
+  // Empty metadata reports that no node of the model is behind it; then only a copy's name, and a region's, tell more.
   const isNamed = metadata === null || served !== name || region !== null;
   if (!isNamed || type === 'Constant') return { onnxNodes: [], region };
   return { onnxNodes: nodesOfName(served), region };

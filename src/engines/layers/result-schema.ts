@@ -56,7 +56,7 @@ const source = {
   layersFrom: z.string(),
   /** Size of the plan; null where only its layer information is here. */
   planBytes: bytes.nullable(),
-  /** SHA-256 of the plan: what tells later whether a file of layers is of an engine. Null where only its layer information is here. */
+  /** SHA-256 of the plan: what reports later whether a file of layers is of an engine. Null where only its layer information is here. */
   planSha256: z.string().nullable(),
   /** Null where nothing was loaded. */
   loaded: loadedFactsSchema.nullable(),

@@ -7,9 +7,9 @@ const shape = z.array(z.int().nullable()).nullable();
 const layerTensorSchema = z.strictObject({
   name: z.string(),
   shape,
-  /** The library's own words for layout and type: `Channel major FP16 format where channel % 8 == 0`, `Half`. */
+  /** The library's own message for layout and type: `Channel major FP16 format where channel % 8 == 0`, `Half`. */
   format: z.string().nullable(),
-  /** As numpy spells it; null where the library does not say. */
+  /** As numpy spells it; null where the library does not state it. */
   dtype,
   /** `Device` or `Host`. */
   location: z.string().nullable(),
@@ -20,7 +20,7 @@ const layerTensorSchema = z.strictObject({
 export const engineLayerSchema = z.strictObject({
   /** Position in the engine, over all profiles. */
   index: z.int().nonnegative(),
-  /** Without `[profile N]`; per-layer times are told under the same name. Not always unique. */
+  /** Without `[profile N]`; per-layer times are reported under the same name. Not always unique. */
   name: z.string(),
   /** `CaskConvolution`, `Reformat`, `kgen`, …; null where the engine was built with names only. */
   type: z.string().nullable(),
@@ -35,7 +35,7 @@ export const engineLayerSchema = z.strictObject({
   metadata: z.string().nullable(),
   /** Names of the ONNX nodes it stands for. A copy that serves a layer has the nodes of that layer. */
   onnxNodes: z.array(z.string()),
-  /** A region given to the compiler is told by its first and last node only. */
+  /** A region passed to the compiler is reported by its first and last node only. */
   region: z.strictObject({ first: z.string(), last: z.string() }).nullable(),
   /** `REFORMAT` and the like: why the library added it. */
   origin: z.string().nullable(),
@@ -51,7 +51,7 @@ export const engineLayerSchema = z.strictObject({
 
 const bindingSchema = z.strictObject({
   name: z.string(),
-  /** From 11 on the library says it; before that it follows from who reads and who writes the tensor. */
+  /** From 11 on the library reports it; before that it follows from who reads and who writes the tensor. */
   mode: z.enum(['input', 'output']).nullable(),
   dtype,
   shape,
@@ -61,7 +61,7 @@ const bindingSchema = z.strictObject({
   profiles: z.array(z.strictObject({ min: shape, opt: shape, max: shape, format: z.string().nullable() })),
 });
 
-/** What an engine's inspector says, whatever version wrote it. */
+/** What an engine's inspector reports, whatever version wrote it. */
 export const engineLayersSchema = z.strictObject({
   /** `names`: the engine was built without detailed profiling verbosity, so layers have a name and nothing else. */
   detail: z.enum(['detailed', 'names']),

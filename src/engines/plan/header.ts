@@ -15,7 +15,7 @@ export interface PlanHeader {
   readonly product: 'tensorrt' | 'tensorrt-rtx';
   /**
    * `major.minor.patch.build` of the library that built the plan. Each number is one byte, so a build number from 256 on appears modulo 256.
-   * null for plans older than TensorRT 8.6, which do not say it here.
+   * null for plans older than TensorRT 8.6, which do not state it here.
    */
   readonly version: string | null;
   /** The size that the plan's own header gives; null where it is not known to give one. */
@@ -24,7 +24,7 @@ export interface PlanHeader {
   readonly fileBytes: number;
   readonly planOffset: number;
   readonly planBytes: number;
-  /** What an exporter put in front of the plan; other programs refuse such a file with a «magic tag» error. */
+  /** What an exporter put in front of the plan; other programs reject such a file with a "magic tag" error. */
   readonly foreignHeader: ForeignHeader | null;
 }
 
@@ -37,7 +37,7 @@ interface ForeignHeader {
 }
 
 /**
- * Reads what a plan file says of itself, on any machine. The digest is not computed here (`planDigest`).
+ * Reads what a plan file reports of itself, on any machine. The digest is not computed here (`planDigest`).
  * Throws TF_PLAN_INVALID for anything else, also for plans that are cut short.
  */
 export function readPlanHeader(path: string): PlanHeader {
@@ -130,7 +130,7 @@ export function stripForeignHeader(
   return { path: output, bytes: header.planBytes };
 }
 
-/** Where the plan begins; undefined when the file is no plan. */
+/** Where the plan begins; undefined when the file is not a plan. */
 function locatePlan(
   source: ByteSource,
 ): { planOffset: number; foreignHeader: ForeignHeader | null } | undefined {

@@ -13,7 +13,7 @@ interface PassportOfPlan {
 export interface PlanEnvironment {
   readonly passport: {
     readonly path: string;
-    /** The passport, null when there is none; may throw when it cannot be believed. */
+    /** The passport, null when there is none; may throw when it cannot be trusted. */
     read(): PassportOfPlan | null;
   };
   readonly toolchains: readonly {

@@ -19,7 +19,7 @@ interface Runtime {
 /**
  * Whether a runtime can load a plan. A plan loads in the version that built it. Another version loads it only where it was built version-compatible
  * and carries its own lean runtime (support policies of TensorRT: forward within a major version, and from 8 to 10, 10 to 11); a lean runtime runs
- * version-compatible plans of its own version (seen with 10.6 plans in the lean runtimes of 10.16 and 11.3: «Version tag does not match»), and
+ * version-compatible plans of its own version (seen with 10.6 plans in the lean runtimes of 10.16 and 11.3: "Version tag does not match"), and
  * a dispatch runtime only those that carry theirs. `flags` are the builder flags of the passport; undefined where they are not known.
  */
 export function loadsIn(

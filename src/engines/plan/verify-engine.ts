@@ -7,7 +7,7 @@ import { planHeaderOf } from './header.js';
 import { loadsIn } from './loads.js';
 
 /**
- * Holds an engine against its passport: size, header, SHA-256. Gives the passport when all agree.
+ * Checks an engine against its passport: size, header, SHA-256. Returns the passport when all agree.
  * Throws TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_PASSPORT_MISSING, TF_PASSPORT_INVALID, TF_ENGINE_SIZE_MISMATCH, TF_PLAN_INVALID,
  * TF_ENGINE_HEADER_MISMATCH, TF_ENGINE_DIGEST_MISMATCH.
  */
@@ -78,7 +78,7 @@ export function checkPlanHeaderOf(planPath: string, passport: Passport): void {
   }
 }
 
-/** Throws TF_PLAN_INVALID for what is no plan and TF_ENGINE_HEADER_MISMATCH for one of another product or version than the target. */
+/** Throws TF_PLAN_INVALID for what is not a plan and TF_ENGINE_HEADER_MISMATCH for one of another product or version than the target. */
 export function checkPlanHeader(source: ByteSource, target: Target): void {
   const header = planHeaderOf(source);
   if (loadsIn(header, target).loads === 'yes') return;

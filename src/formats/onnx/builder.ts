@@ -34,7 +34,7 @@ export interface GeneratedValues {
   chunks(chunkBytes?: number): Iterable<Uint8Array>;
 }
 
-/** An attribute before it has a name. ONNX tells integers from floats, so a plain number would not do. */
+/** An attribute before it has a name. ONNX reports integers from floats, so a plain number would not do. */
 export type AttributeValue = (
   payloads: PayloadTable<WeightStream>,
 ) => Omit<Partial<AttributeProto>, '$typeName' | 'name'>;

@@ -2,7 +2,7 @@ import { type FieldType, type MessageType, messageTypes } from './message-types.
 import type { ModelProto } from './onnx_pb.js';
 import type { UnknownField } from './payload.js';
 
-/** Protobuf implementations refuse deeper nesting. */
+/** Protobuf implementations reject deeper nesting. */
 const DEEPEST = 100;
 
 /** Varints of up to this many bytes are below 2^28, so they need no bigint on the way. */
@@ -16,7 +16,7 @@ const MOST_NODES_AND_TENSORS = 500_000;
 /** TensorRT has at most 8, numpy 64. */
 const MOST_DIMENSIONS = 64;
 
-/** The bytes are no serialized message of the type; `message` says why. */
+/** The bytes are no serialized message of the type; `message` states why. */
 export class DecodeError extends Error {}
 
 /** The message is sound and beyond our bounds. */

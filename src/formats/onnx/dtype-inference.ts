@@ -44,7 +44,7 @@ export function inferDtypes(model: ModelProto): ModelTypes {
 }
 
 /**
- * Throws TF_ONNX_GRAPH_INVALID where ONNX Runtime and TensorRT would refuse a model for its types: an operator is given a type that it does not take,
+ * Throws TF_ONNX_GRAPH_INVALID where ONNX Runtime and TensorRT would reject a model for its types: an operator is passed a type that it does not take,
  * a declaration contradicts the value, or nodes wait for each other, so that they have no types. Operators and opsets that ONNX does not define prove nothing.
  */
 export function assertWellTyped(path: string, model: ModelProto): void {
@@ -92,7 +92,7 @@ interface Walk {
   readonly functions: ReadonlyMap<string, FunctionProto>;
   readonly opsets: ReadonlyMap<string, number>;
   readonly depth: number;
-  /** What was found for a function and the types it was given, so that functions that call each other twice do not double the work each time. */
+  /** What was found for a function and the types it was passed, so that functions that call each other twice do not double the work each time. */
   readonly calls: Map<string, readonly (ValueType | undefined)[]>;
   readonly report: (where: string, message: string) => void;
 }
@@ -205,7 +205,7 @@ function bodyTypes(
   scope: Scope,
   walk: Walk,
 ): readonly (ValueType | undefined)[] | undefined {
-  // Only ONNX says how the bodies of its operators are called; those of other operators stand alone.
+  // Only ONNX reports how the bodies of its operators are called; those of other operators stand alone.
   const operator = signature === undefined ? '' : node.opType;
   const given =
     operator === 'Loop'

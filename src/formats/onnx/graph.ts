@@ -11,7 +11,7 @@ import type {
 /** A list of nodes with a scope of names: the model's graph, a body (If, Loop, Scan, …) inside a node, a function, or a training graph. */
 export interface GraphView {
   readonly kind: 'graph' | 'body' | 'function' | 'training';
-  /** Where it is, for messages: `graph`, `graph/If «gate».then_branch`, `function ai.acme::Gelu`. */
+  /** Where it is, for messages: `graph`, `graph/If "gate".then_branch`, `function ai.acme::Gelu`. */
   readonly path: string;
   readonly nodes: readonly NodeProto[];
   /** The messages it is made of: one of the two is there. */
@@ -112,7 +112,7 @@ export function bodiesOf(node: NodeProto, view: GraphView): readonly GraphView[]
   return bodies;
 }
 
-/** How messages name a node: `Conv «layer1/conv»`, or by its first output when it has no name. */
+/** How messages name a node: `Conv "layer1/conv"`, or by its first output when it has no name. */
 export const nodeLabel = (node: NodeProto): string =>
   `${node.opType} «${node.name !== '' ? node.name : (node.output[0] ?? '')}»`;
 

@@ -84,7 +84,7 @@ function initializerFacts(
   return { initializers: { count: tensors.length, bytes }, initializersByDtype: byDtype, parameters };
 }
 
-/** A tensor that contradicts itself counts nothing here; lint tells about it. */
+/** A tensor that contradicts itself counts nothing here; lint reports about it. */
 function tensorSize(tensor: TensorProto, model: OnnxModel): { bytes: number; elements: number } {
   try {
     const { dtype, elements, byteLength } = tensorFacts(tensor);

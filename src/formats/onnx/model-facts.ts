@@ -8,7 +8,7 @@ export const findingSchema = z.strictObject({
   code: z.string(),
   severity: z.enum(['error', 'warning', 'info']),
   message: z.string(),
-  /** The place: a file, `graph/Conv «name»`, `graph input «x»`. */
+  /** The place: a file, `graph/Conv "name"`, `graph input "x"`. */
   where: z.string(),
 });
 
@@ -20,7 +20,7 @@ const valueFactsSchema = z.strictObject({
   shape: z.array(z.union([z.int(), z.string(), z.null()])).nullable(),
 });
 
-/** What `inspect` says of an ONNX model. Counts «graph and bodies» include the bodies of If, Loop, Scan, but no functions. */
+/** What `inspect` reports of an ONNX model. Counts "graph and bodies" include the bodies of If, Loop, Scan, but no functions. */
 export const modelFactsSchema = z.strictObject({
   schema: z.literal('trtforge.inspect/1'),
   kind: z.literal('onnx'),

@@ -78,7 +78,7 @@ export interface ModelLike {
   readonly proto: ModelProto;
   /** The values of any tensor of `proto`, also of a copy of one. */
   weight(tensor: TensorProto): WeightStream;
-  /** Files the values come from; a writer refuses to write over them. */
+  /** Files the values come from; a writer rejects to write over them. */
   readonly files: () => readonly string[];
 }
 

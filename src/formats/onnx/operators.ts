@@ -11,7 +11,7 @@ interface FormalValue {
   readonly variadic: 'no' | 'same' | 'mixed';
 }
 
-/** What ONNX says about the types of one version of one operator. */
+/** What ONNX reports about the types of one version of one operator. */
 export interface OperatorSignature {
   readonly since: number;
   readonly inputs: readonly FormalValue[];

@@ -10,7 +10,7 @@ export interface Rewritten {
   readonly length: number;
 }
 
-/** Gives what a TensorProto's content becomes, or undefined to leave it byte for byte. */
+/** Returns what a TensorProto's content becomes, or undefined to leave it byte for byte. */
 export type TensorRewriter = (reader: WireReader, start: number, end: number) => Rewritten | undefined;
 
 type Message = 'model' | 'training' | 'graph' | 'function' | 'node' | 'attribute' | 'sparse' | 'tensor';
@@ -27,7 +27,7 @@ const messages: Record<Message, Readonly<Record<number, Message>>> = {
   tensor: {},
 };
 
-/** Protobuf implementations, ours included, refuse to decode deeper nesting. */
+/** Protobuf implementations, ours included, reject to decode deeper nesting. */
 const DEEPEST = 100;
 
 /**

@@ -13,7 +13,7 @@ export const tensorType = (onnxNumber: number): ValueType | undefined => dtypeFr
 /** The ONNX number of a tensor type. */
 export const onnxNumber = (dtype: Dtype): number => dtypes[dtype].onnx;
 
-/** What a `TypeProto` says, or undefined where it says nothing. */
+/** What a `TypeProto` reports, or undefined where it reports nothing. */
 export function declaredType(type: TypeProto | undefined): ValueType | undefined {
   const value = type?.value;
   switch (value?.case) {

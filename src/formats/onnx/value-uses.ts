@@ -97,7 +97,7 @@ export class ValueUses {
     return this.#uses.get(name) ?? [];
   }
 
-  /** Dimensions of a value, as far as the model says: of a weight, or as declared. */
+  /** Dimensions of a value, as far as the model reports: of a weight, or as declared. */
   shape(name: string): readonly (number | string | null)[] | undefined {
     return this.weightShape(name) ?? this.#shapes.get(name);
   }

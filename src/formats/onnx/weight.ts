@@ -260,7 +260,7 @@ function roundedChunk(chunkBytes: number | undefined, needed: number): number {
   return Math.ceil(Math.max(1, Math.min(chunkBytes ?? CHUNK_BYTES, needed)) / 16) * 16;
 }
 
-/** Passes chunks on and makes sure that they are as long together as the shape says. */
+/** Passes chunks on and makes sure that they are as long together as the shape reports. */
 function* exactly(
   tensor: TensorProto,
   expected: number,

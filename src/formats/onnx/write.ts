@@ -26,7 +26,7 @@ import { WireReader } from './wire.js';
 /** The event loop gets a turn (progress, Ctrl-C) after this many bytes. */
 const TURN_BYTES = 64 << 20;
 
-/** Counts written bytes, tells about them, and lets the event loop run now and then. */
+/** Counts written bytes, reports about them, and lets the event loop run now and then. */
 class WriteProgress {
   #done = 0;
   #untilTurn = TURN_BYTES;
@@ -51,7 +51,7 @@ class WriteProgress {
   }
 }
 
-/** Protobuf refuses messages of 2 GiB and more; what is left over is room for lengths that grow. */
+/** Protobuf rejects messages of 2 GiB and more; what is left over is room for lengths that grow. */
 const SINGLE_FILE_LIMIT = 2 ** 31 - 1 - (1 << 20);
 
 /** Values below this stay in the model file even with external data, as ONNX's own tools do. */

@@ -62,7 +62,7 @@ export const floatsOf = (values: FloatArray): FloatReader => ({
   read: (start, target) => target.set(values.subarray(start, start + target.length)),
 });
 
-/** Zeros: the candidate that every sensible tolerance must refuse. */
+/** Zeros: the candidate that every sensible tolerance must reject. */
 export const zeroFloats = (length: number): FloatReader => ({
   length,
   format: float32Format,

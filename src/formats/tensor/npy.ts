@@ -5,7 +5,7 @@ import { type Dtype, dtypes, elementCount, packedBytes } from './dtype.js';
 import type { Tensor } from './tensor.js';
 import { type LoadedSlot, storedTensor, type TensorReader } from './tensor-reader.js';
 
-/** What the header of an npy file says. Format: numpy.lib.format, versions 1.0 to 3.0. */
+/** What the header of an npy file reports. Format: numpy.lib.format, versions 1.0 to 3.0. */
 export interface NpyHeader {
   readonly dtype: Dtype;
   readonly shape: readonly number[];
@@ -17,12 +17,12 @@ export interface NpyHeader {
 }
 
 export interface NpyOptions {
-  /** numpy has no name for bfloat16, float8 and the like and writes them as void: this says what such a file holds. */
+  /** numpy has no name for bfloat16, float8 and the like and writes them as void: this states what such a file holds. */
   readonly voidDtype?: Dtype;
 }
 
 const MAGIC = '\x93NUMPY';
-/** numpy itself refuses headers over 10,000 bytes; ours hold no more than a type and a shape. */
+/** numpy itself rejects headers over 10,000 bytes; ours hold no more than a type and a shape. */
 const MAX_HEADER_BYTES = 1 << 16;
 const MAX_RANK = 64;
 
@@ -90,7 +90,7 @@ export function slotTensor(
 /** Bytes from the beginning of an npy file that its header is within. */
 export const HEADER_ROOM = MAX_HEADER_BYTES + 12;
 
-/** Reads only the header of an npy file. Throws as `readNpy` does, also where the elements it tells of are not all there. */
+/** Reads only the header of an npy file. Throws as `readNpy` does, also where the elements it declares are not all there. */
 export function readNpyHeader(source: ByteSource, options: NpyOptions = {}): NpyHeader {
   const start = new Uint8Array(Math.min(source.size, HEADER_ROOM));
   const read = source.read(start, 0, start.length);
@@ -140,7 +140,7 @@ function parseHeader(path: string, start: Uint8Array, size: number, options: Npy
 
 type Description = Omit<NpyHeader, 'dataOffset' | 'dataBytes'>;
 
-/** The header is a Python dictionary of exactly these three keys; anything else is refused, never evaluated. */
+/** The header is a Python dictionary of exactly these three keys; anything else is rejected, never evaluated. */
 function parseDescription(path: string, text: string, options: NpyOptions): Description {
   const order = /'fortran_order'\s*:\s*(True|False)/.exec(text)?.[1];
   const tuple = /'shape'\s*:\s*\(([\d\sL,]*)\)/.exec(text)?.[1];
@@ -210,7 +210,7 @@ function parseType(path: string, type: string, options: NpyOptions): Dtype {
   return voidDtype;
 }
 
-/** Whether a file was refused only since nobody said what its void elements are. */
+/** Whether a file was rejected only since nobody stated what its void elements are. */
 export const isVoidRefusal = (error: unknown): boolean =>
   error instanceof TrtforgeError && error.details?.voidBytes !== undefined;
 

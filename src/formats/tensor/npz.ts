@@ -45,7 +45,7 @@ export function npzOver(source: ByteSource, options: NpzOptions = {}): TensorFil
     const voidDtype = options.voidDtypes?.[name] ?? options.voidDtype;
     return voidDtype === undefined ? {} : { voidDtype };
   };
-  // The header says how much follows: what an archive holds beyond it is rejected before it is unpacked.
+  // The header reports how much follows: what an archive holds beyond it is rejected before it is unpacked.
   const content = (name: string, entry: ZipEntry): Buffer => {
     const member = memberOf(source, entry);
     const header = readNpyHeader(member, npyOptions(name));

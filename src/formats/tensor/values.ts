@@ -148,7 +148,7 @@ export type IntegerDtype = (typeof integerDtypes)[number];
 export const isIntegerDtype = (dtype: Dtype): dtype is IntegerDtype =>
   (integerDtypes as readonly Dtype[]).includes(dtype);
 
-/** Place of the first number that an integer type cannot hold; -1 when it holds all of them. */
+/** Place of the first number that an integer type cannot hold; -1 when it contains all of them. */
 export function firstBeyond(dtype: IntegerDtype, values: ArrayLike<number>): number {
   const { bits, kind } = dtypes[dtype];
   const isSigned = kind === 'int';

@@ -124,7 +124,7 @@ function droppedRuns(before: EarlierData | null, engine: string): readonly strin
       ];
 }
 
-/** What an earlier file holds; one that cannot be read is written anew, which is told. */
+/** What an earlier file holds; one that cannot be read is written anew, which is reported. */
 function earlierData(path: string): { readonly before: EarlierData | null; readonly spoilt: string[] } {
   try {
     return { before: readBenchmarkData(path), spoilt: [] };

@@ -80,7 +80,7 @@ export function benchmarkData(result: StreamsBody, before: EarlierData | null): 
   };
 }
 
-/** A figure that is there; what is no number, Python's NaN among it, is null. */
+/** A figure that is there; what is not a number, Python's NaN among it, is null. */
 const figureSchema = z.number().nullable().catch(null);
 const runSchema = z
   .object({ streams: figureSchema, total_fps: figureSchema, fps_per_stream: figureSchema })

@@ -45,7 +45,7 @@ export interface EngineStage {
 export interface PeakMeasurement {
   readonly imagesPerSecond: number;
   readonly seconds: number | null;
-  /** Device memory of the context and all the GPU has, bytes; null where nobody said. */
+  /** Device memory of the context and all the GPU has, bytes; null where nobody stated. */
   readonly contextBytes: number | null;
   readonly gpuBytes: number | null;
   readonly planBytes: number | null;

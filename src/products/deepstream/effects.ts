@@ -32,12 +32,12 @@ export interface StreamsMode {
 /** The seed scripts' own: `--noDataTransfers --duration=10 --warmUp=1000`. */
 export const seedMode: StreamsMode = { warmUpMs: 1000, durationMs: 10_000, graph: false, spinWait: false };
 
-/** What a log cannot say of a measurement. Figures are read from the log itself, so that everyone who reads it finds the same. */
+/** What a log cannot report of a measurement. Figures are read from the log itself, so that everyone who reads it finds the same. */
 export interface MeasuredFacts {
   /** `TensorRT 10.6.0.26`, `trtexec 10.6.0`. */
   readonly backend: string;
   readonly gpu: string | null;
-  /** Whether a CUDA graph was used; null where nobody said. */
+  /** Whether a CUDA graph was used; null where nobody stated. */
   readonly graph: boolean | null;
   /** Activation memory of the context and all memory of the GPU, bytes. */
   readonly contextBytes: number | null;

@@ -58,7 +58,7 @@ export function sizingFromLogs(paths: StreamsPaths): LoggedSizing {
   };
 }
 
-/** Whether a batch is the largest of the engine that its log names; a log that names none is believed. */
+/** Whether a batch is the largest of the engine that its log names; a log that names none is trusted. */
 const isOwnPeak = ({ batch, engineMaxBatch }: StreamsMeasurement): boolean =>
   engineMaxBatch === null || engineMaxBatch === batch;
 
@@ -120,7 +120,7 @@ function readableLog(path: string): StreamsLog | null {
   }
 }
 
-/** The time of the newest build log of this engine; null where none says. The first engine's has no batch in its name. */
+/** The time of the newest build log of this engine; null where none reports. The first engine's has no batch in its name. */
 function builtSeconds(paths: StreamsPaths, maxBatch: number, isFirst: boolean): number | null {
   const names = existsSync(paths.engines) ? readdirSync(paths.engines) : [];
   const stem = /^.*\/(.*)_\d{8}_\d{6}\.log$/.exec(paths.buildLog(maxBatch, isFirst, new Date(0)))?.[1] ?? '';

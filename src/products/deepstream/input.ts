@@ -34,7 +34,7 @@ const COLOUR = 3;
 /**
  * Finds the image input, its batch dimension, height and width. The first dimension must be open in every input that has one open; height and
  * width come from the model, or from the options where it leaves them open. Throws TF_PROFILE_INVALID naming the input and TF_PROFILE_MISSING
- * where height or width must be given.
+ * where height or width must be passed.
  */
 export function streamsInputs(
   { file, inputs }: Pick<ModelFacts, 'file' | 'inputs'>,

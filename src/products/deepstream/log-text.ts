@@ -1,7 +1,7 @@
 import type { BenchResult, BenchRun } from '../../quality/bench/result.js';
 import { packageVersion } from '../../version.js';
 
-/** The reporting option that tells these logs from trtexec's own. */
+/** The reporting option that reports these logs from trtexec's own. */
 export const WRITTEN_BY = 'Written by';
 
 export interface LoggedMeasurement {
@@ -15,7 +15,7 @@ export interface LoggedMeasurement {
 
 /**
  * A measurement of trtforge's own in trtexec's words, so that whatever greps trtexec's log finds the same lines here:
- * `Throughput: Q qps`, `GPU Compute Time: min = … ms, …, percentile(99%) = … ms`. The first line and «Written by» say whose log it is, and what was
+ * `Throughput: Q qps`, `GPU Compute Time: min = … ms, …, percentile(99%) = … ms`. The first line and "Written by" say whose log it is, and what was
  * not measured has no line.
  */
 export function streamsLogText(measured: LoggedMeasurement): string {

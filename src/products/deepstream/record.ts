@@ -10,7 +10,7 @@ import { readStreamsLog, type StreamsLog } from './log.js';
 import type { MeasurementRecord, StreamsMeasurement } from './result.js';
 import { measurementRecordSchema } from './schema.js';
 
-/** Beside the log: what the log cannot say, and which engine and mode it belongs to. */
+/** Beside the log: what the log does not contain, and which engine and mode it belongs to. */
 export const recordPath = (logPath: string): string => logPath.replace(/\.log$/, '.json');
 
 /** The measurement that lies on disk when its log is whole and it is of this engine, batch, tool, mode and GPU model; null otherwise. */
@@ -29,7 +29,7 @@ export function storedMeasurement(
   return measurementOf(record, readStreamsLog(logPath), logPath, 'disk');
 }
 
-/** Measures one batch: the older record goes first and the new one comes last, so that a kill in between leaves nothing that is believed. */
+/** Measures one batch: the older record goes first and the new one comes last, so that a kill in between leaves nothing that is trusted. */
 export async function measureAndRecord(
   meter: StreamsMeter,
   engine: StreamsEngine,

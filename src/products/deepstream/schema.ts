@@ -12,7 +12,7 @@ const streamsModeSchema = z.strictObject({
   spinWait: z.boolean(),
 });
 
-/** Lies beside a log and says what it belongs to; a log without it, or that it does not fit, is measured again. */
+/** Lies beside a log and states what it belongs to; a log without it, or that it does not fit, is measured again. */
 export const measurementRecordSchema = z.strictObject({
   schema: z.literal('trtforge.streams-measurement/1'),
   batch: positive,
@@ -24,7 +24,7 @@ export const measurementRecordSchema = z.strictObject({
   seconds,
   backend: z.string(),
   gpu: z.string().nullable(),
-  /** Whether a CUDA graph was used; null where nobody said. */
+  /** Whether a CUDA graph was used; null where nobody stated. */
   graph: z.boolean().nullable(),
   contextBytes: z.number().nonnegative().nullable(),
   gpuBytes: z.number().nonnegative().nullable(),
@@ -35,7 +35,7 @@ export const measurementRecordSchema = z.strictObject({
 
 const measurementSchema = z.object({
   batch: positive,
-  /** Of the engine it was measured on; null where a log does not say. */
+  /** Of the engine it was measured on; null where a log does not state it. */
   engineMaxBatch: positive.nullable(),
   /** Inferences of whole batches a second. */
   qps: z.number().nonnegative(),
@@ -115,7 +115,7 @@ export const streamsResultSchema = z.object({
   engines: z.array(engineSchema),
   stop: z.object({ reason: z.enum([...stopReasons, 'from-logs']), text: z.string() }),
   sensitivity: z.array(sensitivitySchema).nullable(),
-  /** Step 4 is building all engines, step 5 measuring all batches, each whenever it was done; null where no log says. */
+  /** Step 4 is building all engines, step 5 measuring all batches, each whenever it was done; null where no log reports. */
   steps: z.object({
     step4Seconds: seconds.nullable(),
     step5Seconds: seconds.nullable(),

@@ -57,7 +57,7 @@ export function streamsEffects(
   };
 }
 
-/** Refuses before minutes of building that nobody could measure. Throws TF_GPU_UNAVAILABLE, TF_NATIVE_NOT_BUILT, TF_NATIVE_UNSUPPORTED, TF_USAGE. */
+/** Rejects before minutes of building that nobody could measure. Throws TF_GPU_UNAVAILABLE, TF_NATIVE_NOT_BUILT, TF_NATIVE_UNSUPPORTED, TF_USAGE. */
 export function requireGpu(device: number): void {
   chosenGpu(
     loadAddon().gpus(),

@@ -43,7 +43,7 @@ export interface Sizing {
 }
 
 /**
- * Builds and measures until the decision says stop. What earlier calls left on disk is taken over as long as it is what this call would have done
+ * Builds and measures until the decision reports stop. What earlier calls left on disk is taken over as long as it is what this call would have done
  * next: the engine sound and of the same identity, its log whole and of the same engine, tool, mode and GPU model.
  * Errors: those of the first build and of measuring on the first engine, and TF_CANCELLED; beyond the first engine a failure is a reason to stop.
  */
@@ -159,7 +159,7 @@ export const stageOf = ({ engine, peak }: SizedEngine): EngineStage => ({
         },
 });
 
-/** The GPU's memory, or what the library says when its kernels find no room in it. */
+/** The GPU's memory, or what the library reports when its kernels find no room in it. */
 const isOutOfMemory = ({ code, message }: TrtforgeError): boolean =>
   code === 'TF_GPU_MEMORY' || message.split('\n').some((line) => NO_ROOM.test(line) && !/tactic/i.test(line));
 

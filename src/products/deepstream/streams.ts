@@ -138,7 +138,7 @@ function engineResult({ engine, source, peak }: SizedEngine): StreamsResult['eng
 /** How far from the batch in use the neighbours lie. */
 const DISTANCE = 8;
 
-/** A larger batch that serves this much fewer images than a smaller one is told. */
+/** A larger batch that serves this much fewer images than a smaller one is reported. */
 const NOTABLE_LOSS_PERCENT = 10;
 
 /** The batches N − 8, N and N + 8 that the engine can run. */
@@ -147,7 +147,7 @@ const sensitivityBatches = (batch: number, maxBatch: number): readonly number[] 
 
 /**
  * Measures the neighbours of a batch: engines with dynamic shapes can be much slower at some batches than at the next (attention layers at 17 to 19, by
- * DeepStream's skill), so one figure says little of the one beside it.
+ * DeepStream's skill), so one figure reports little of the one beside it.
  */
 async function measureSensitivity(
   meter: StreamsMeter,

@@ -151,7 +151,7 @@ function told({ request, subject, shapeCase, rounds }: Side): AgainstSide {
     spreadOf(Float64Array.from(rounds.flatMap(({ times }) => Array.from(times[column])))) ?? null;
   const qps = rounds.reduce((sum, { run }) => sum + run.qps, 0) / rounds.length;
   const roundMs = rounds.map(({ times }) => medianOf(times.computeMs));
-  // Rounds are short, so what asks for longer measuring is not held against one of them.
+  // Rounds are short, so what asks for longer measuring is not compared with one of them.
   const doubts = rounds
     .flatMap(({ run }) => run.doubts)
     .filter(({ rule }) => rule !== 'few-samples' && rule !== 'slow-start')
@@ -200,7 +200,7 @@ function warningsOf(a: Side, b: Side, sides: readonly AgainstSide[]): string[] {
 }
 
 /**
- * Refuses a comparison that gives no ratio of engines, before the first of them is opened: the second is opened when the GPU is in use already. Throws
+ * Rejects a comparison that gives no ratio of engines, before the first of them is opened: the second is opened when the GPU is in use already. Throws
  * TF_USAGE and what `checkRequest` throws.
  */
 export function checkAgainst({ candidate, reference, rounds, failAbove }: AgainstRequest): void {

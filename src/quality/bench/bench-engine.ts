@@ -24,7 +24,7 @@ import { distrust, followsAnother } from './trust.js';
 const LAYER_RUNS = 20;
 
 /**
- * Measures an engine on a GPU, in a child process: the plan is held against its passport, loaded, warmed up and measured at each of the shapes asked for.
+ * Measures an engine on a GPU, in a child process: the plan is compared with its passport, loaded, warmed up and measured at each of the shapes asked for.
  * The GPU's state before, meanwhile and after decides with the samples what speaks against the figures.
  * Errors: those of `loadEngine`; TF_SESSION_INPUT and TF_PROFILE_MISFIT for shapes and inputs that do not fit; TF_GPU_MEMORY, TF_CONTEXT_FAILED, TF_RUN_FAILED,
  * TF_CHILD_DIED, TF_CANCELLED, TF_WRITE_FAILED.

@@ -16,7 +16,7 @@ export interface RunFacts {
   readonly ownPids: readonly number[];
 }
 
-/** A measurement as it is told. Throws TF_RUN_FAILED for one without a sample. */
+/** A measurement as it is reported. Throws TF_RUN_FAILED for one without a sample. */
 export function benchRun(measured: Measured, facts: RunFacts): { run: BenchRun; times: Times } {
   const { measurement } = measured;
   const { shapeCase, mode, before } = facts;

@@ -6,7 +6,7 @@ import { checkDevice } from '../../tensorrt/addon/chosen-gpu.js';
 import type { ModeRequest } from '../../tensorrt/trtexec/request.js';
 import { type BenchRequest, sourcesOf } from './request.js';
 
-/** Refuses what is wrong whatever GPU there is: a file that is no plan, inputs that cannot be fed. Throws TF_USAGE, TF_SIZE_INVALID, TF_PLAN_INVALID and what `checkSources` throws. */
+/** Rejects what is wrong whatever GPU there is: a file that is not a plan, inputs that cannot be fed. Throws TF_USAGE, TF_SIZE_INVALID, TF_PLAN_INVALID and what `checkSources` throws. */
 export function checkRequest({ engine, device, inputs, shapes, mode, weightBudget }: BenchRequest): void {
   checkMode(mode);
   checkDevice(device);

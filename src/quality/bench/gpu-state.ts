@@ -1,7 +1,7 @@
 import type { NativeGpuState } from '../../tensorrt/addon/native-engine.js';
 import type { GpuState } from './result.js';
 
-/** Bits of nvmlClocksEventReasons (NVML API reference, «nvmlClocksEventReasons»), by our words. */
+/** Bits of nvmlClocksEventReasons (NVML API reference, "nvmlClocksEventReasons"), by our words. */
 const reasonNames: readonly (readonly [number, string])[] = [
   [0x1, 'gpu-idle'],
   [0x2, 'applications-clocks-setting'],

@@ -3,7 +3,7 @@ import type { RawLayers } from './measurer.js';
 import type { LayerTimes } from './result.js';
 
 /**
- * Times of layers beside what the inspector says of each. Names are not unique: layers of one name meet in order, and those of other profiles are not
+ * Times of layers beside what the inspector reports of each. Names are not unique: layers of one name meet in order, and those of other profiles are not
  * among them. A name that the inspector does not know stands alone.
  */
 export function joinLayers(

@@ -137,7 +137,7 @@ async function layerTimes(engine: NativeEngine, request: LayerRequest): Promise<
   }
 }
 
-/** The library tells layer times of enqueued runs only, never of a graph's. */
+/** The library reports layer times of enqueued runs only, never of a graph's. */
 async function runOften(engine: NativeEngine, context: NativeContext, request: LayerRequest): Promise<void> {
   const { shapes, runs } = request;
   const bindings = engine.facts.tensors

@@ -85,7 +85,7 @@ export interface MeasurerOptions {
   readonly emit: EventListener;
   readonly signal: AbortSignal;
   readonly environment: NodeJS.ProcessEnv;
-  /** For the error of a child that dies: «measuring model.engine». */
+  /** For the error of a child that dies: "measuring model.engine". */
   readonly doing: string;
 }
 

@@ -30,7 +30,7 @@ export interface InputRequest {
   readonly files: readonly { readonly name: string; readonly path: string }[];
 }
 
-/** The files that are given, and random numbers for the rest. */
+/** The files that are passed, and random numbers for the rest. */
 export const sourcesOf = ({ files }: InputRequest): readonly RunSource[] => [
   ...files.map((file) => ({ kind: 'tensor' as const, ...file })),
   { kind: 'random' },
@@ -82,7 +82,7 @@ export interface BenchContext {
   readonly trtexecLog?: string | undefined;
 }
 
-/** Everything about measuring an engine at its profile's optimum that nobody said otherwise: what `forge` and scripts start from. */
+/** Everything about measuring an engine at its profile's optimum that nobody stated otherwise: what `forge` and scripts start from. */
 export const defaultRequest = (engine: string): BenchRequest => ({
   engine,
   toolchain: undefined,

@@ -20,7 +20,7 @@ export const modeSchema = z.object({
   kind: z.enum(['gpu-only', 'with-transfers', 'end-to-end']),
   /** Whether inferences were launched as a CUDA graph; null where there is no such thing. */
   graph: z.boolean().nullable(),
-  /** Why not, when it was asked for and refused. */
+  /** Why not, when it was asked for and rejected. */
   graphRefusal: z.string().nullable(),
   spinWait: z.boolean().nullable(),
   streams: z.int().positive(),
@@ -123,7 +123,7 @@ const subjectSchema = z.object({
   plugins: z.array(z.string()).optional(),
   /** Activation memory of one context at the largest profile, bytes. */
   contextBytes: z.number().nullable(),
-  /** Of an engine with weight streaming: weights that can be streamed, and how much of them may stay on the GPU; absent for others, and where trtexec does not say. */
+  /** Of an engine with weight streaming: weights that can be streamed, and how much of them may stay on the GPU; absent for others, and where trtexec does not state it. */
   streamableWeightsBytes: z.number().optional(),
   weightBudgetBytes: z.number().optional(),
   /** The budget that was asked for, bytes or the word; absent where none was. */
@@ -191,7 +191,7 @@ export const benchAgainstSchema = z.object({
     endToEndMs: ratioSchema.nullable(),
     'time-per-inference': ratioSchema,
   }),
-  /** `equal`: all of the interval is near 1; `inconclusive`: it holds 1 and is wide. */
+  /** `equal`: all of the interval is near 1; `inconclusive`: it contains 1 and is wide. */
   verdict: z.enum(['faster', 'slower', 'equal', 'inconclusive']),
   /** Where a limit was asked for: whether A stays within it. */
   gate: z

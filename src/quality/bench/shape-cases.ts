@@ -54,7 +54,7 @@ function batchCase(inputs: readonly EngineBinding[], batch: number): ShapeCase {
   );
 }
 
-/** Tells the axes that hold the batch: open first axes, and open axes with the range of the first of them. */
+/** Reports the axes that hold the batch: open first axes, and open axes with the range of the first of them. */
 function batchAxes(
   inputs: readonly EngineBinding[],
   profile: number,
@@ -110,8 +110,8 @@ function misfitOf(input: EngineBinding, profile: number, chosen: readonly number
 }
 
 /**
- * The shapes asked for, and those of the files given for other inputs, from their headers; of a shape tensor its values. Batches are for all inputs alike, so a file of
- * another batch is refused where it is read. Throws TF_USAGE for values of a shape tensor beside batches, and what reading a file throws.
+ * The shapes asked for, and those of the files provided for other inputs, from their headers; of a shape tensor its values. Batches are for all inputs alike, so a file of
+ * another batch is rejected where it is read. Throws TF_USAGE for values of a shape tensor beside batches, and what reading a file throws.
  */
 export function withFileShapes(
   bindings: readonly EngineBinding[],

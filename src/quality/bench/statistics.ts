@@ -1,4 +1,4 @@
-/** Milliseconds of one column of a measurement, told as trtexec tells them and as numpy does. */
+/** Milliseconds of one column of a measurement, told as trtexec reports them and as numpy does. */
 export interface Spread {
   readonly count: number;
   readonly min: number;

@@ -11,9 +11,9 @@ export const explainResultSchema = z.object({
   log: z.string(),
   /** How many the log has. */
   lines: z.int().nonnegative(),
-  /** As the banner of the run that decides the outcome says; null where the log is not trtexec's. */
+  /** As the banner of the run that decides the outcome reports; null where the log is not trtexec's. */
   tensorrtVersion: z.string().nullable(),
-  /** As that banner says it. */
+  /** As that banner reports it. */
   commandLine: z.string().nullable(),
   /** Of the worst run: one that passes excuses none that failed. */
   outcome: runOutcomeSchema,

@@ -20,7 +20,7 @@ const modelNodeSchema = z.object({
   name: z.string(),
   /** `Conv`, `ai.acme::Gelu`. */
   operator: z.string(),
-  /** `graph`, `graph/If «gate».then_branch`. */
+  /** `graph`, `graph/If "gate".then_branch`. */
   graph: z.string(),
   inputs: z.array(valueSchema),
   outputs: z.array(valueSchema),

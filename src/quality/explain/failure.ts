@@ -22,13 +22,13 @@ export interface ExplainingOptions<T = unknown> {
   readonly version?: string | undefined;
   /** Known issues beside the core's own: what products bring. Asked for with the library's first line. */
   readonly knownIssues?: (() => Promise<readonly KnownIssue[]>) | undefined;
-  /** What the result was built by, where it is a new engine of the model: issues that no line shows are told too. */
+  /** What the result was built by, where it is a new engine of the model: issues that no line shows are reported too. */
   readonly built?: ((result: T) => SilentlyBuilt | null) | undefined;
 }
 
 /**
  * Runs work that calls TensorRT or trtexec and holds what they say against the known issues. A failure comes back as the same error with `details.issues`,
- * and with a remedy that says what is known to help. This is the one place where failures meet the known issues.
+ * and with a remedy that states what is known to help. This is the one place where failures meet the known issues.
  *
  * ```ts
  * const { result, issues } = await explaining((emit) => buildOrLoad(requested, { emit }), { emit, model: requested.model });
@@ -63,7 +63,7 @@ async function silentIn<T>(result: T, { model, built }: ExplainingOptions<T>): P
 const REMEMBERED = 1000;
 
 /**
- * Hears what the library says. The known issues are loaded with its first line: work that asks no library, such as finding an engine in the store, pays
+ * Hears what the library reports. The known issues are loaded with its first line: work that asks no library, such as finding an engine in the store, pays
  * nothing for them.
  */
 class IssueListener {
@@ -95,7 +95,7 @@ class IssueListener {
     }
   }
 
-  /** `passed` says that the work they come from went well. */
+  /** `passed` reports that the work they come from went well. */
   async issues(path: string | undefined, passed: boolean): Promise<ExplainedIssue[]> {
     if (this.#number === 0) return [];
     const finder = await this.#load();
@@ -179,7 +179,7 @@ async function explained(
 const IN_REMEDY = 2;
 
 function remedyOf(error: TrtforgeError, issues: readonly ExplainedIssue[]): string {
-  // What trtexec misread was told right: what is known to help whoever told it wrong helps nobody here.
+  // What trtexec misread was passed right: what is known to help the caller that told it wrong helps nobody here.
   if (error.code === 'TF_TRTEXEC_MISREAD') return error.remedy;
   const telling = issues.filter(({ severity, id }) => severity === 'error' && id !== 'process-died');
   if (telling.length === 0) return error.remedy;

@@ -14,14 +14,14 @@ export const LISTED_UNEXPLAINED = 100;
 /** How many different names of nodes an issue remembers. */
 const MENTIONS = 50;
 
-/** Only so much of a line is matched: what tells a message stands at its front. */
+/** Only so much of a line is matched: what reports a message stands at its front. */
 const LONGEST_MATCHED = 8 << 10;
 
 /** Lines that only report that something before them failed. */
 const CONSEQUENCE = new RegExp(
   [
     '^(?:Engine set up failed|Inference set up failed|Building engine failed|Engine could not be created from network|Failed to create engine from model or file|Network And Config setup failed|Parsing model failed|Failed to parse onnx file|Got invalid engine!|Engine deserialization failed|Builder creation failed|Required optimization profile is invalid|Could not create network|Failed to create (?:runtime|builder|context)|Error occurred during inference|(?:Network|Config|Builder config|runtime) creation failed|Engine refit failed|Reading engine file (?:via .{1,50} )?failed|Set optimization profile failed|Please ensure that the engine is built with preview feature|Unable to create execution context|Invalid tensor names found in --loadInputs)',
-    // What the ONNX parser prints around the node it refused, and what the library says of having no engine.
+    // What the ONNX parser prints around the node it rejected, and what the library reports of having no engine.
     '--- (?:Begin|End) node ---',
     '^\\S{1,200}\\.cpp:\\d{1,9}: (?:input|output|name|op_type): "',
     'In function (?:(?:check|import)FallbackPlugin|parse(?:Graph|Node|Model):)',
@@ -113,7 +113,7 @@ export class IssueFinder {
     return [...this.#found.values()].some(({ mentions }) => mentions.size > 0);
   }
 
-  /** The worst first. With a model, the nodes that the lines speak of are looked up in it; `passed` says that the work went well. */
+  /** The worst first. With a model, the nodes that the lines speak of are looked up in it; `passed` reports that the work went well. */
   issues({ model, passed }: { model?: ModelNodes | undefined; passed: boolean }): ExplainedIssue[] {
     const standing = [...this.#found.values()].filter(({ issue }) => !this.#takenBack.has(issue.id));
     return inOrder(standing.map((found) => explained(found, passed, model)));

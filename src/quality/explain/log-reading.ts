@@ -86,7 +86,7 @@ export class LogReading {
     if (OUTCOMES.indexOf(outcome) <= OUTCOMES.indexOf(before)) this.#deciding = this.#current;
   }
 
-  /** The same issue in several runs is told once, as the worst of them has it. */
+  /** The same issue in several runs is reported once, as the worst of them has it. */
   #keep(issue: ExplainedIssue): void {
     const before = this.#issues.get(issue.id);
     if (before === undefined) {

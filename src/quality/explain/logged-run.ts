@@ -25,7 +25,7 @@ const BANNER = /^&&&& (?<state>RUNNING|PASSED|FAILED) \S+ \[TensorRT v\d+\](?:[^
 export const beginsRun = ({ message, severity }: FinderLine): boolean =>
   severity === null && BANNER.exec(message)?.groups?.state === 'RUNNING';
 
-/** One run as far as its lines have come, held against the known issues. */
+/** One run as far as its lines have come, compared with the known issues. */
 export class RunReading {
   readonly #finder: IssueFinder;
   #line: number | null = null;

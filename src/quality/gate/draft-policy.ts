@@ -93,7 +93,7 @@ export function draftPolicy(given: readonly string[]): DraftedPolicy {
   };
 }
 
-/** One of its schema is known by it wherever its file lies; several are told apart by name. */
+/** One of its schema is known by it wherever its file lies; several are distinguished by name. */
 function selectionLines(result: GivenResult, results: readonly GivenResult[]): readonly string[] {
   const { name, schema } = result;
   const findings = ownOutcome(result).map(({ finding }) => finding);

@@ -7,7 +7,7 @@ import { valuesAt } from './field-path.js';
 import { matchesStars } from './glob.js';
 import type { Selector } from './policy-schema.js';
 
-/** A result that the gate was given. */
+/** A result that the gate was passed. */
 export interface GivenResult {
   readonly name: string;
   readonly path: string;

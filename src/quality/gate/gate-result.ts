@@ -13,7 +13,7 @@ const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()]);
 export const gateFindingSchema = z.object({
   /** Id of the check; null for a result that is itself an error. */
   check: z.string().nullable(),
-  /** The policy's own words. */
+  /** The policy's own message. */
   why: z.string().nullable(),
   /** The result by name; null when no result fits the check. */
   result: z.string().nullable(),
@@ -81,7 +81,7 @@ export const gateResultSchema = z.object({
       name: z.string(),
       path: z.string(),
       schema: z.string().nullable(),
-      /** How many checks read it; 0 means that the policy says nothing about it. */
+      /** How many checks read it; 0 means that the policy reports nothing about it. */
       checks: z.int().nonnegative(),
     }),
   ),

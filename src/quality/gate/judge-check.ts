@@ -11,7 +11,7 @@ import type { JudgedFinding } from './waivers.js';
 /** How a value moved against its baseline, when it moved further in the bad direction than a margin allows. */
 interface Slip {
   readonly level: 'fail' | 'warn';
-  /** «12.5 % worse than 20 (allowed 10%)». */
+  /** "12.5 % worse than 20 (allowed 10%)". */
   readonly said: string;
   readonly worse: 'higher' | 'lower';
 }
@@ -55,9 +55,9 @@ const lossText = (loss: number, baseline: number): string =>
 /** What checks are judged against. */
 export interface Evidence {
   readonly results: readonly GivenResult[];
-  /** null: none was given. */
+  /** null: none was passed. */
   readonly baseline: Baseline | null;
-  /** The values of this run become the baseline: nothing is held against the old one. */
+  /** The values of this run become the baseline: nothing is compared with the old one. */
   readonly updating: boolean;
 }
 

@@ -26,7 +26,7 @@ const words: Readonly<Record<Bound, string>> = {
 
 /** A limit that a value breaks. */
 export interface Breach {
-  /** «above 0.001». */
+  /** "above 0.001". */
   readonly said: string;
   /** Which way is worse; null for a limit that names values. */
   readonly worse: 'higher' | 'lower' | null;
@@ -60,7 +60,7 @@ export function breachOf(value: Scalar, limit: Limit): Breach | null {
   return null;
 }
 
-/** Why a value cannot be held against a limit, so that a field of another type never passes; null when it can. */
+/** Why a value cannot be compared with a limit, so that a field of another type never passes; null when it can. */
 export function misfit(value: unknown, limit: Limit): string | null {
   if (bounds.some((bound) => limit[bound] !== undefined) && numberOf(value) === undefined)
     return 'is no number';

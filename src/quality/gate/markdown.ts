@@ -11,7 +11,7 @@ const words = {
   fail: 'Fail',
 } as const;
 
-/** GitHub refuses a job summary over 1 MiB; rows beyond this are counted instead. */
+/** GitHub rejects a job summary over 1 MiB; rows beyond this are counted instead. */
 const MOST_ROWS = 500;
 
 /** The gate as GitHub-flavoured Markdown, for a job summary or a comment on a pull request. */
@@ -39,11 +39,11 @@ export function renderGateMarkdown(result: GateResult): string {
     .concat('\n');
 }
 
-/** What `without` took out of the rules: whoever reads a pass is to know. */
+/** What `without` took out of the rules: the caller that reads a pass is to know. */
 export const droppedText = ({ dropped }: GateResult): string =>
   `The policy leaves out ${dropped.join(', ')}.`;
 
-/** «1 failed, 2 warnings, 12 passed». */
+/** "1 failed, 2 warnings, 12 passed". */
 export function countsText({ counts, waivers }: GateResult): string {
   const ended = waivers.filter(({ outcome }) => outcome === 'fail').length;
   const warned = counts.warn + waivers.filter(({ outcome }) => outcome === 'warn').length;

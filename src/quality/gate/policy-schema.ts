@@ -44,7 +44,7 @@ export const regressionSchema = z
   })
   .refine(({ fail, warn }) => fail !== undefined || warn !== undefined, 'needs a margin: fail, warn or both');
 
-/** Which results are meant: all that is given must fit. */
+/** Which results are meant: all that is passed must fit. */
 export const selectorSchema = z
   .strictObject({
     /** `trtforge.bench/1`; a star stands for anything: `trtforge.parity/*`. */
@@ -58,7 +58,7 @@ export const selectorSchema = z
 
 const checkFields = {
   id: z.string().regex(/^[A-Za-z0-9][\w.-]*$/, 'must be a word of letters, digits, dots and dashes'),
-  /** Why this is checked, for whoever reads the failure. */
+  /** Why this is checked, for the caller that reads the failure. */
   why: word.optional(),
   result: z.union([word, selectorSchema]),
   field: fieldPath,
@@ -90,7 +90,7 @@ export const waiverSchema = z.strictObject({
   /** Waives nothing worse than this number. */
   'up-to': finite.optional(),
   reason: z.string().trim().min(1, 'must say why'),
-  /** The last day it holds, in UTC. */
+  /** The last day it contains, in UTC. */
   expires: z.string().refine(isDate, 'must be a day of the calendar, as 2027-01-31'),
   owner: word.optional(),
 });

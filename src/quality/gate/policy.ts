@@ -69,7 +69,7 @@ export interface PolicyCheck extends Omit<Check, 'result'> {
   /** The name the policy gives the selection, for messages; null for one written in place. */
   readonly resultName: string | null;
   readonly select: Selector;
-  /** Line of the policy file that was given; null where the check comes from what it extends. */
+  /** Line of the policy file that was passed; null where the check comes from what it extends. */
   readonly line: number | null;
 }
 

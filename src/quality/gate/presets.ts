@@ -3,7 +3,7 @@ import type { PolicyFile } from './policy-schema.js';
 /** What `stream verify` writes. */
 const stream = { schema: 'trtforge.parity/*' };
 
-/** Says no to «fail», and inconclusive to everything else that is not «pass». */
+/** Says no to "fail", and inconclusive to everything else that is not "pass". */
 const mustPass = { fail: { is: 'fail' }, inconclusive: { 'is-not': 'pass' } };
 
 /** The rules that a streaming encoder's continuous integration was asked for: fail on a broken contract and above 1e-3, warn above 5e-4. */

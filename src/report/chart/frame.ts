@@ -3,7 +3,7 @@ import { type Content, type Markup, markup } from '../markup.js';
 /** The colour of a mark; the style sheet gives each a light and a dark value. */
 export type Tone = 'accent' | 'quiet' | 'good' | 'bad' | 'warn';
 
-/** What a reader who cannot see a chart is told of it. */
+/** What a reader who cannot see a chart is notified of it. */
 export interface ChartText {
   /** Unique on the page. */
   readonly id: string;

@@ -6,7 +6,7 @@ import { badge, code, details, figure, type SectionFacts, table } from '../parts
 import type { ForgeResult } from '../result.js';
 import { accuracySentence, formatMeasure, measureNumber } from '../sentences.js';
 
-/** Statistics that fit a line; the table under «How it was measured» has all. */
+/** Statistics that fit a line; the table under "How it was measured" has all. */
 const IN_SHORT: ReadonlySet<string> = new Set(['max', 'mean', 'p99', 'SNR in dB']);
 
 const outcomeTone = { pass: 'good', fail: 'bad', inconclusive: 'warn' } as const;

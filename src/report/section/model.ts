@@ -56,7 +56,7 @@ function bindings(model: ModelFacts): Markup {
   );
 }
 
-/** «batch×3×224×224», with ? for a dimension nobody named. */
+/** "batch×3×224×224", with ? for a dimension nobody named. */
 const shapeText = (shape: readonly (number | string | null)[] | null): string =>
   shape === null
     ? 'unknown'

@@ -68,7 +68,7 @@ function lintNames(view: GraphView, findings: Findings): void {
   }
 }
 
-/** Every input of a node must be given by an earlier node, or from outside. */
+/** Every input of a node must be passed by an earlier node, or from outside. */
 function lintOrder(
   view: GraphView,
   own: ReadonlySet<string>,

@@ -12,7 +12,7 @@ import { lintConstants, lintTensors } from './tensors.js';
 
 /**
  * What looks wrong with a model, for ONNX or for TensorRT, without reading large weights; `lint-weights.ts` reads them.
- * `views` are all its graphs, `tensors` all its tensors: whoever inspects has gathered them already.
+ * `views` are all its graphs, `tensors` all its tensors: the caller that inspects has gathered them already.
  */
 export function lintModel(
   model: OnnxModel,

@@ -45,7 +45,7 @@ for (const [version, types] of additions)
 /** The first of the listed TensorRT versions whose parser imports an operator of the ONNX domain; undefined when none up to 10.15 does. */
 const tensorrtSince = (opType: string): string | undefined => firstVersion.get(opType);
 
-/** The version before which a user is told that an operator is recent; older TensorRT is out of use. */
+/** The version before which a user is reported that an operator is recent; older TensorRT is out of use. */
 const COMMON_VERSIONS = new Set(['8.6', '10.0']);
 
 /** Findings about operator types and opsets. */

@@ -8,7 +8,7 @@ import type { FindingCode, Findings } from './findings.js';
 
 const INT32_MIN = -(2n ** 31n);
 const INT32_MAX = 2n ** 31n - 1n;
-/** Exporters write these for «to the end» (Slice) and «no limit»; clamping them changes nothing. */
+/** Exporters write these for "to the end" (Slice) and "no limit"; clamping them changes nothing. */
 const sentinels = new Set([2n ** 63n - 1n, -(2n ** 63n), 2n ** 63n - 2n, -(2n ** 63n) + 1n]);
 
 /** What happens to int64 constants where TensorRT narrows them to int32 (before 10, and for shapes and indices in general). */

@@ -32,7 +32,7 @@ export interface WeightCheckOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Reads every weight once, in constant memory, and tells of NaN, infinities, values beyond FP16 and int64 values beyond int32. */
+/** Reads every weight once, in constant memory, and reports NaN, infinities, values beyond FP16 and int64 values beyond int32. */
 export async function lintWeights(model: OnnxModel, options: WeightCheckOptions = {}): Promise<Finding[]> {
   const { emit = ignoreEvents, signal } = options;
   const findings = new Findings();

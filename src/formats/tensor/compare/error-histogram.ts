@@ -46,7 +46,7 @@ export class ErrorHistogram {
     this.#nonFinite = mismatching;
   }
 
-  /** Shows the pairs of a chunk whose finite errors are up to `largest`; `odd` tells that some pairs are not finite. */
+  /** Shows the pairs of a chunk whose finite errors are up to `largest`; `odd` reports that some pairs are not finite. */
   show(candidate: FloatArray, reference: FloatArray, start: number, largest: number, odd: boolean): void {
     const worst = this.#worst;
     if (!odd && !(largest > worst.threshold)) return;

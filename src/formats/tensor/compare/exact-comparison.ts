@@ -10,7 +10,7 @@ export interface ExactComparison {
   readonly different: number;
   /** Of these, elements with |candidate - reference| > absolute + relative * |reference|. */
   readonly outside: number;
-  /** Largest |candidate - reference|; Infinity where one of them is no number. */
+  /** Largest |candidate - reference|; Infinity where one of them is not a number. */
   readonly largest: number;
   readonly worst: readonly FarPair[];
 }

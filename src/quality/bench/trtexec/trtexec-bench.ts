@@ -62,7 +62,7 @@ interface Measured {
 
 /**
  * Measures an engine with trtexec: the same request, the same result. Every default is said in the words of its version, its echo of them is checked,
- * and the figures come from the samples it exports; what it printed is held against them.
+ * and the figures come from the samples it exports; what it printed is compared with them.
  * Errors: those of loading a plan, TF_TRTEXEC_NOT_FOUND, TF_TRTEXEC_VERSION, TF_TRTEXEC_MISREAD, TF_TRTEXEC_FAILED, TF_TRTEXEC_EXPORT_INVALID,
  * TF_OPTION_UNSUPPORTED, TF_PASSPORT_MISSING, TF_PROFILE_MISFIT, TF_GPU_UNAVAILABLE, TF_CHILD_DIED, TF_CANCELLED.
  */
@@ -86,7 +86,7 @@ export async function benchTrtexec(request: BenchRequest, context: BenchContext)
   checkStreamable(request, plan.passport);
   const { allowHostCode, toolchain: named } = request;
   const toolchain = await toolchainForPlan(plan, { toolchain: named, allowHostCode, environment });
-  // Refused before anything is written.
+  // Rejected before anything is written.
   const program = await trtexecToMeasure(toolchain, environment);
   const inputs = plan.passport === null ? null : passportBindings(plan.passport);
   const calls = callsOf(
@@ -155,7 +155,7 @@ async function measure(setting: Setting, call: TrtexecCall, isFirst: boolean): P
   };
 }
 
-/** What trtexec exported of its layers: their times, beside what the inspector says of each. */
+/** What trtexec exported of its layers: their times, beside what the inspector reports of each. */
 function exportedLayerTimes(scratch: string, profile: number): LayerTimes | null {
   const { count, layers } = readExportedProfile(join(scratch, 'profile.json'));
   const engine = readLayers(
@@ -169,7 +169,7 @@ function exportedLayerTimes(scratch: string, profile: number): LayerTimes | null
 const logName = (engine: string, { batch }: TrtexecCall): string =>
   `${basename(engine)}_b${batch}_${process.pid}_${Date.now()}.log`;
 
-/** The inputs as files of raw bytes, the same numbers that any other way of measuring feeds; none where nobody says what the inputs are. */
+/** The inputs as files of raw bytes, the same numbers that any other way of measuring feeds; none where nobody states what the inputs are. */
 function inputFiles(
   { request, inputs, toolchain, scratch }: Setting,
   call: TrtexecCall,
@@ -303,7 +303,7 @@ function resultOf(
   };
 }
 
-/** trtexec names the version it was compiled for; of a runtime-only library it says nothing. */
+/** trtexec names the version it was compiled for; of a runtime-only library it reports nothing. */
 const runtimeText = ({ flavour = 'full', version }: Toolchain): string =>
   flavour === 'full' ? '' : ` with the ${flavour} runtime ${version}`;
 

@@ -18,7 +18,7 @@ export interface TrtexecCall {
   readonly open: Readonly<Record<string, readonly number[]>>;
 }
 
-/** The inputs of an engine as its passport tells them. trtexec itself says them to nobody before it runs. */
+/** The inputs of an engine as its passport reports them. trtexec itself reports them to nobody before it runs. */
 export function passportBindings({ plan, identity }: Passport): readonly EngineBinding[] {
   const { profiles } = identity.document.recipe;
   return plan.inputs.map(({ name, dtype, shape }): EngineBinding => {
@@ -70,7 +70,7 @@ function callWithoutPassport(wish: ShapeRequest, path: string): TrtexecCall {
   return { profile: 0, batch: shapes[0]?.shape[0] ?? 1, shapes, open: Object.fromEntries(wish.shapes) };
 }
 
-/** A case as trtexec is told it: only what the engine leaves open, and the values of shape tensors in place of their shapes. */
+/** A case as trtexec is reported it: only what the engine leaves open, and the values of shape tensors in place of their shapes. */
 function callOf(inputs: readonly EngineBinding[], { profile, batch, shapes }: ShapeCase): TrtexecCall {
   const open = inputs.flatMap(({ name, hostValues, shape }, index) => {
     const chosen = shapes[index];
@@ -85,18 +85,18 @@ function callOf(inputs: readonly EngineBinding[], { profile, batch, shapes }: Sh
   };
 }
 
-/** Refuses a budget for weights that are not streamed, where the passport says so. Throws TF_OPTION_UNSUPPORTED. */
+/** Rejects a budget for weights that are not streamed, where the passport states that. Throws TF_OPTION_UNSUPPORTED. */
 export function checkStreamable({ engine, weightBudget }: BenchRequest, passport: Passport | null): void {
   if (weightBudget === undefined || passport === null) return;
   if (!passport.identity.document.recipe.flags.includes('weight-streaming')) throw notStreamed(engine);
 }
 
-/** The same by the log: to a budget for weights that are not streamed trtexec says nothing at all. Throws TF_OPTION_UNSUPPORTED. */
+/** The same by the log: to a budget for weights that are not streamed trtexec reports nothing at all. Throws TF_OPTION_UNSUPPORTED. */
 export function requireStreamed({ engine, weightBudget }: BenchRequest, log: TrtexecLog): void {
   if (weightBudget !== undefined && log.engine.weightBudget === null) throw notStreamed(engine);
 }
 
-/** What a log says of streamed weights. How many can be streamed it says only where no budget was asked for: then all of them stay on the GPU. */
+/** What a log reports of streamed weights. How many can be streamed it reports only where no budget was asked for: then all of them stay on the GPU. */
 export function weightFacts(
   { weightBudget: asked }: BenchRequest,
   { engine: { weightBudget: set } }: TrtexecLog,

@@ -56,7 +56,7 @@ export function gpuAt(device: number): { readonly name: string; readonly uuid: s
   return gpu === undefined ? null : { name: gpu.name, uuid: gpu.uuid };
 }
 
-/** Throws TF_GPU_UNAVAILABLE where there are GPUs and this is none of them; where none is seen, trtexec says itself what is wrong. */
+/** Throws TF_GPU_UNAVAILABLE where there are GPUs and this is none of them; where none is seen, trtexec itself reports what is wrong. */
 export function rejectAbsentIfSeen(device: number): void {
   const list = visibleGpus();
   if (list.gpus.length > 0) chosenGpu(list, device, 'Measuring an engine needs an NVIDIA GPU');

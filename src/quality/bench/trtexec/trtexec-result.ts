@@ -11,7 +11,7 @@ const TOLERANCE = 2e-5;
 /** Times in the export are rounded to a hundredth of a microsecond where the clock is large, so short ones differ by that much. */
 const TOLERANCE_MS = 1e-5;
 
-/** The exported times of a run as any measurement has them. trtexec does not say which stream ran which. */
+/** The exported times of a run as any measurement has them. trtexec does not state which stream ran which. */
 export function exportedAsTimes(exported: ExportedTimes, log: TrtexecLog): Times {
   const { startEnqMs, endEnqMs, endD2hMs } = exported;
   const last = endD2hMs.reduce((latest, end) => Math.max(latest, end), 0);
