@@ -328,6 +328,6 @@ describe('results', () => {
 
   test('an unknown error is our own fault: exit 5, the stack on request', async () => {
     expect(await run('fail unknown')).toMatchObject({ exitCode: 5 });
-    expect((await run('fail unknown', { TRTFORGE_DEBUG: '1' })).err).toContain('program.test.ts');
+    expect((await run('fail unknown', { TRTFORGE_DEBUG: '1' })).err).toContain('program.integration.test.ts');
   });
 });

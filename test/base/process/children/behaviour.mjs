@@ -1,4 +1,4 @@
-// A supervised child that behaves as it is told, for supervise.test.ts.
+// A supervised child that behaves as it is told, for supervise.integration.test.ts.
 import { writeSync } from 'node:fs';
 import { serve } from '../../../../dist/base/process/supervised-child.js';
 import { TrtforgeError } from '../../../../dist/errors.js';

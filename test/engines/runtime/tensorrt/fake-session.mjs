@@ -1,5 +1,5 @@
 // Runs engines of the fake libraries through dist/ and the compiled addon, in a process whose loader knows the fake GPU; one JSON line per check.
-// argv: toolchain (JSON), folder of plans. `engine-over-fake.test.ts` starts it and holds the lines against what is right.
+// argv: toolchain (JSON), folder of plans. `engine-over-fake.integration.test.ts` starts it and holds the lines against what is right.
 import { join } from 'node:path';
 import { openEngineSession } from '../../../../dist/engines/runtime/tensorrt/engine-session.js';
 import { openSupervisedEngine } from '../../../../dist/engines/runtime/tensorrt/supervised-engine.js';
