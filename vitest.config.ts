@@ -1,7 +1,14 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
 const source = (path: string) => fileURLToPath(new URL(`./src/${path}`, import.meta.url));
+
+/** Files with fuzz tests: `runs` gives them a tenth of their count in `npm test`, and all of it in the full tier, where they run again. */
+const fuzzed = readdirSync('test', { recursive: true, encoding: 'utf8' })
+  .filter((path) => path.endsWith('.test.ts'))
+  .map((path) => `test/${path}`)
+  .filter((path) => readFileSync(path, 'utf8').includes('/support/runs.js'));
 
 export default defineConfig({
   resolve: {
@@ -13,13 +20,36 @@ export default defineConfig({
     ],
   },
   test: {
-    include: ['test/**/*.test.ts'],
     globalSetup: ['test/support/build-first.ts'],
     testTimeout: 60_000,
     // A hook may compile the addon, behind others that wait for the same, on a slow machine.
     hookTimeout: 600_000,
-    pool: 'forks',
     // Vitest leaves one core free, which is half of a machine with two.
     maxWorkers: '100%',
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'unit',
+          include: ['test/**/*.test.ts'],
+          exclude: ['test/**/*.{integration,full}.test.ts'],
+          pool: 'threads',
+          isolate: false,
+        },
+      },
+      {
+        extends: true,
+        test: { name: 'integration', include: ['test/**/*.integration.test.ts'], pool: 'forks' },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'full',
+          include: ['test/**/*.full.test.ts', ...fuzzed],
+          pool: 'forks',
+          env: { TRTFORGE_TESTS_FULL: '1' },
+        },
+      },
+    ],
   },
 });

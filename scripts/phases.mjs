@@ -80,9 +80,9 @@ export function asked(parse) {
 }
 
 /** Runs a script's body: a SetupError becomes its message and exit status 1; other errors keep their stack. */
-export function runScript(body) {
+export async function runScript(body) {
   try {
-    body();
+    await body();
   } catch (error) {
     if (!(error instanceof SetupError)) throw error;
     process.stderr.write(`\n${error.message}\n`);

@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { buildMinio, hasGo } from './build-minio.mjs';
+import { compile } from './compile.mjs';
 import { Phases, runProgram, runScript, SetupError } from './phases.mjs';
 
 /** The folder of the clone. */
@@ -81,15 +82,11 @@ export const steps = {
   },
   dist: {
     phase: 'compile TypeScript',
-    run: () => {
-      runProgram('npm', ['run', '--silent', 'build'], { cwd: root });
-    },
+    run: () => (compile('dist') ? '' : 'up to date'),
   },
   examples: {
     phase: 'compile the examples',
-    run: () => {
-      runProgram('npm', ['run', '--silent', 'build:examples'], { cwd: root });
-    },
+    run: () => (compile('examples') ? '' : 'up to date'),
   },
   addon: {
     phase: 'compile the addon',

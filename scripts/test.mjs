@@ -1,61 +1,112 @@
-// `npm test`: installs what is missing, then format, lint, types, unused exports and every test; ends with «N passed, N failed».
-// Arguments go to vitest: `npm test -- test/formats/onnx`.
-import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+// `npm test`: installs what is missing; format, lint, types and unused exports beside the compilers; then unit and integration tests.
+// `npm run test:full`: what needs minutes or more tools: sanitizers, every real build, races, fuzzing at its full count, Chromium, the S3
+// server, the examples. Both end with «N passed, N failed»; arguments go to vitest: `npm test -- test/formats/onnx`.
+import { spawn } from 'node:child_process';
+import { closeSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { join, relative } from 'node:path';
 import { runScript } from './phases.mjs';
-import { root, setUp, steps } from './setup.mjs';
+import { root, setUp } from './setup.mjs';
 
 const tools = join(root, 'node_modules', '.bin');
+const build = join(root, 'build');
 
-const CHECKS = [
-  ['format and lint', 'biome', ['ci', '--colors=off', '.']],
-  ['types', 'tsc', ['-p', 'tsconfig.json']],
-  ['unused files, exports and dependencies', 'knip', []],
-];
+const TIERS = {
+  test: {
+    prepare: ['addon', 'toolchain'],
+    checks: [
+      ['format and lint', 'biome', ['ci', '--colors=off', '.']],
+      // What the last check found about files that did not change stays true.
+      [
+        'types',
+        'tsc',
+        ['-p', 'tsconfig.json', '--incremental', '--tsBuildInfoFile', 'build/types.tsbuildinfo'],
+      ],
+      ['unused files, exports and dependencies', 'knip', []],
+    ],
+    projects: ['unit', 'integration'],
+  },
+  full: { prepare: ['examples', 'addon', 'toolchain', 'minio'], checks: [], projects: ['full'] },
+};
 
-function check([name, tool, args]) {
+/** Runs a tool and resolves to its exit status and seconds; what it says goes to the file. */
+function run(tool, args, log) {
   const started = performance.now();
-  const { status, stdout, stderr } = spawnSync(join(tools, tool), args, { cwd: root, encoding: 'utf8' });
-  const seconds = ((performance.now() - started) / 1000).toFixed(1);
-  process.stdout.write(`${status === 0 ? 'ok  ' : 'FAIL'} ${name} (${seconds} s)\n`);
-  if (status !== 0) process.stdout.write(`${stdout}${stderr}\n`);
+  const file = openSync(log, 'w');
+  const child = spawn(join(tools, tool), args, { cwd: root, stdio: ['ignore', file, file] });
+  return new Promise((resolve, reject) => {
+    child.on('error', reject);
+    child.on('close', (status) => {
+      closeSync(file);
+      resolve({ status, seconds: ((performance.now() - started) / 1000).toFixed(1) });
+    });
+  });
+}
+
+/** One line for a step, and what it said where it failed. */
+function tell(passed, line, log) {
+  process.stdout.write(`${passed ? 'ok  ' : 'FAIL'} ${line}\n`);
+  if (!passed) process.stdout.write(`${readFileSync(log, 'utf8')}\n`);
+}
+
+async function check([name, tool, args]) {
+  const log = join(build, `check-${tool}.log`);
+  const { status } = await run(tool, args, log);
+  tell(status === 0, name, log);
   return status === 0;
 }
 
 /** Runs vitest and reads its counts from the JSON report; a run that leaves no report counts as one failure. */
-function tests(args) {
-  const folder = mkdtempSync(join(tmpdir(), 'trtforge-test-'));
-  const report = join(folder, 'report.json');
-  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
-  const { status } = spawnSync(join(tools, 'vitest'), ['run', ...reporters, ...args], {
-    cwd: root,
-    stdio: 'inherit',
-  });
+async function tests(projects, args) {
+  const [log, report] = [join(build, 'test.log'), join(build, 'test.json')];
+  rmSync(report, { force: true });
+  process.stdout.write(`${projects.join(' and ')} tests, their output in ${relative(root, log)} …\n`);
+  const reporters = ['--reporter=minimal', '--reporter=json', `--outputFile.json=${report}`];
+  const { status, seconds } = await run(
+    'vitest',
+    ['run', ...projects.map((name) => `--project=${name}`), ...reporters, ...args],
+    log,
+  );
+  const { passed, failed, skipped } = countsOf(report, status);
+  tell(
+    failed === 0,
+    `${projects.join(' and ')} tests: ${passed} passed, ${failed} failed (${seconds} s)`,
+    log,
+  );
+  for (const name of skipped) process.stdout.write(`skipped: ${name}\n`);
+  return { passed, failed, skipped: skipped.length };
+}
+
+function countsOf(report, status) {
   try {
-    const { numPassedTests, numFailedTests, numPendingTests, numFailedTestSuites, testResults } = JSON.parse(
+    const { numPassedTests, numFailedTests, numFailedTestSuites, testResults } = JSON.parse(
       readFileSync(report, 'utf8'),
     );
     const skipped = testResults.flatMap((file) =>
       file.assertionResults.filter(({ status }) => status === 'pending' || status === 'skipped'),
     );
-    for (const { fullName } of skipped) process.stdout.write(`skipped: ${fullName}\n`);
     const broken = status !== 0 && numFailedTests === 0 ? Math.max(1, numFailedTestSuites) : 0;
-    return { passed: numPassedTests, failed: numFailedTests + broken, skipped: numPendingTests };
+    return {
+      passed: numPassedTests,
+      failed: numFailedTests + broken,
+      skipped: skipped.map(({ fullName }) => fullName),
+    };
   } catch {
-    return { passed: 0, failed: 1, skipped: 0 };
-  } finally {
-    rmSync(folder, { recursive: true });
+    return { passed: 0, failed: 1, skipped: [] };
   }
 }
 
-runScript(() => {
-  setUp({ only: Object.keys(steps) });
-  const checks = CHECKS.map(check);
-  const { passed, failed, skipped } = tests(process.argv.slice(2));
-  const checksPassed = checks.filter(Boolean).length;
-  const failures = failed + checks.length - checksPassed;
+runScript(async () => {
+  const [first, ...others] = process.argv.slice(2);
+  const { prepare, checks, projects } = TIERS[first === '--full' ? 'full' : 'test'];
+  const args = first === '--full' ? others : process.argv.slice(2);
+  setUp({ only: ['machine', 'packages', 'dist'] });
+  mkdirSync(build, { recursive: true });
+  const checked = checks.map(check);
+  setUp({ only: prepare });
+  const { passed, failed, skipped } = await tests(projects, args);
+  const outcomes = await Promise.all(checked);
+  const checksPassed = outcomes.filter(Boolean).length;
+  const failures = failed + outcomes.length - checksPassed;
   process.stdout.write(
     `${passed + checksPassed} passed, ${failures} failed${skipped > 0 ? `, ${skipped} skipped` : ''}\n`,
   );

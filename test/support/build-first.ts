@@ -1,12 +1,6 @@
-import { spawnSync } from 'node:child_process';
-import { rmSync } from 'node:fs';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { compile } from '../../scripts/compile.mjs';
 
-/** Children that tests start (the CLI, supervised workers) run from dist/, so it must match src/. Type errors are the types step's business. */
+/** Children that tests start (the CLI, supervised workers) run from dist/, so it must match src/. */
 export function setup(): void {
-  const root = fileURLToPath(new URL('../../', import.meta.url));
-  // A file that moved or went would keep an old import alive.
-  rmSync(join(root, 'dist'), { recursive: true, force: true });
-  spawnSync('npx', ['tsc', '-p', 'tsconfig.build.json'], { cwd: root });
+  compile('dist');
 }

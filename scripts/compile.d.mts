@@ -1,0 +1,1 @@
+export function compile(name: 'dist' | 'examples'): boolean;
