@@ -15,6 +15,7 @@ import {
 } from '../../../src/engines/plan/header.js';
 import { inspectPlan } from '../../../src/engines/plan/inspect.js';
 import { TrtforgeError } from '../../../src/errors.js';
+import { runs } from '../../support/runs.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-plan-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -136,7 +137,7 @@ describe('readPlanHeader', () => {
           expect(['no error', 'TF_PLAN_INVALID']).toContain(code);
         },
       ),
-      { numRuns: 2000 },
+      { numRuns: runs(2000) },
     );
   });
 });

@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { TrtforgeError } from '../../../src/errors.js';
 import { runGate } from '../../../src/quality/gate/gate.js';
 import { mutations } from '../../support/mutations.js';
+import { runs } from '../../support/runs.js';
 import { folderOf, policyOf, TODAY } from './gate-case.js';
 
 const result = readFileSync(fileURLToPath(new URL('../../fixtures/gate/parity-fp16.json', import.meta.url)));
@@ -48,8 +49,8 @@ function judgeAll(name: string, original: Buffer, count: number): void {
 }
 
 describe('damaged files', () => {
-  it('results are judged or refused', () => judgeAll('parity.json', result, 400));
-  it('baselines are read or refused', () => judgeAll('baseline.json', baseline, 400));
+  it('results are judged or refused', () => judgeAll('parity.json', result, runs(400)));
+  it('baselines are read or refused', () => judgeAll('baseline.json', baseline, runs(400)));
 
   it('long texts with literals that JSON does not have are read in one pass', () => {
     const folder = folderOf({
