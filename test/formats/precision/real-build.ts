@@ -1,0 +1,35 @@
+import { buildPlan } from '../../../src/engines/builder/build-plan.js';
+import { defaultRecipe } from '../../../src/engines/identity/recipe.js';
+import { ignoreEvents } from '../../../src/events.js';
+import { rtxToolchain } from '../../native/rtx-toolchain.js';
+import { converted, freshPath, written } from './judge.js';
+import type { Trap } from './models.js';
+
+/** Converts a model and builds it with the tensorrt-rtx of the folder; the plan's bytes. */
+export async function builtBytes(
+  { graph, spec, feeds }: Trap,
+  precision: 'fp16' | 'bf16',
+  libraries: string,
+): Promise<number> {
+  const { output, model } = await converted(await written(graph(), spec), { precision });
+  const inputs = model.proto.graph?.input.map(({ name }) => name) ?? [];
+  const shapes = Object.fromEntries(
+    inputs.map((name) => {
+      const dims = [...(feeds[name]?.shape ?? [])];
+      return [name, { min: dims, opt: dims, max: dims, values: false }];
+    }),
+  );
+  const { bytes } = await buildPlan(
+    {
+      toolchain: rtxToolchain(libraries),
+      modelPath: output,
+      planPath: freshPath('.plan'),
+      recipe: { ...defaultRecipe, profiles: [shapes] },
+      computeCapabilities: [89],
+      timingCachePath: null,
+      pluginPaths: [],
+    },
+    { emit: ignoreEvents },
+  );
+  return bytes;
+}
