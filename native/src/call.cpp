@@ -26,8 +26,8 @@ std::shared_ptr<Call> Call::prepare(const std::shared_ptr<Context>& context, con
     call->outputs_ = call->execution_->outputs();
     call->addSlots();
     call->rehearse();
-    if (request.graph) call->graphRefusal_ = call->whyNoGraph();
-    if (request.graph && call->graphRefusal_.empty()) call->captureFull();
+    call->prepareGraph();
+    call->placeSmall();
   } catch (const Failure&) {
     call->release();
     throw;
@@ -100,10 +100,9 @@ void Call::addSlot(const EngineTensor& tensor, const std::vector<std::int64_t>* 
   slots_.push_back(std::move(slot));
 }
 
-void Call::rehearse() {
+void Call::keepingOutputs(const std::function<void()>& work) {
   const Engine& engine = *context_->engine();
   const cuda::Stream& stream = context_->stream();
-  if (profiled_) execution_->setProfiler(nullptr);
   // Outputs in the caller's memory may be the state another call starts from.
   std::vector<std::pair<const Slotted*, std::shared_ptr<cuda::DeviceBlock>>> saved;
   for (const Slotted& slot : slots_) {
@@ -113,10 +112,7 @@ void Call::rehearse() {
     stream.copyOnDevice(saved.back().second->address(), slot.address(), bytes);
   }
   try {
-    (void)bind();
-    copyIn();
-    enqueue();
-    copyOut();
+    work();
     stream.synchronize();
   } catch (const Failure&) {
     engine.device().api().streamSynchronize(stream.get());
@@ -125,7 +121,23 @@ void Call::rehearse() {
   for (const auto& [slot, block] : saved) stream.copyOnDevice(slot->address(), block->address(), slot->allocator == nullptr ? slot->bytes : slot->device->bytes() - slot->offset);
   stream.synchronize();
   for (auto& [slot, block] : saved) engine.pool().giveBack(std::move(block));
+}
+
+void Call::rehearse() {
+  if (profiled_) execution_->setProfiler(nullptr);
+  keepingOutputs([this] {
+    (void)bind();
+    copyIn();
+    enqueue();
+    copyOut();
+  });
   if (profiled_) execution_->setProfiler(context_->layerTimes()->profiler());
+}
+
+void Call::prepareGraph() {
+  if (!request_.graph) return;
+  graphRefusal_ = whyNoGraph();
+  if (graphRefusal_.empty()) captureFull();
 }
 
 std::string Call::whyNoGraph() const {
@@ -163,6 +175,8 @@ bool Call::bind() {
   for (Slotted& slot : slots_) {
     if (slot.hostTensor) {
       execution_->setAddress(slot.name, slot.host->get());
+    } else if (slot.mapped != 0) {
+      execution_->setAddress(slot.name, reinterpret_cast<void*>(slot.mapped));
     } else if (slot.allocator != nullptr) {
       execution_->setAllocator(slot.name, slot.allocator.get());
     } else {

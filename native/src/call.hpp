@@ -1,5 +1,6 @@
 // Fixed shapes and buffers of an engine, for many runs, with a CUDA graph where one can be captured.
 #pragma once
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -8,6 +9,7 @@
 #include "block_pool.hpp"
 #include "context.hpp"
 #include "output_allocator.hpp"
+#include "pace.hpp"
 
 namespace trtforge {
 
@@ -21,10 +23,14 @@ struct BindingRequest {
   std::size_t offset = 0;
 };
 
+// How small tensors of the call's own reach the GPU: copied, used by it in pinned memory, or as a few runs of both show to be faster.
+enum class SmallTensors { kCopied, kMapped, kMeasured };
+
 struct CallRequest {
   std::vector<InputShape> shapes;
   std::vector<BindingRequest> bindings;
   bool graph = false;
+  SmallTensors small = SmallTensors::kMeasured;
 };
 
 // A tensor of a call.
@@ -37,11 +43,12 @@ struct Slotted {
   std::shared_ptr<cuda::DeviceBlock> device;  // null for host tensors, and data-dependent outputs of the call's own
   std::size_t offset = 0;
   bool callerOwns = false;
+  cuda::Address mapped = 0;                   // of the pinned memory on the GPU, where the engine uses it in place
   std::unique_ptr<OutputAllocator> allocator;  // data-dependent outputs only
 
   cuda::Address address() const { return device->address() + offset; }
   // Copied between pinned memory and the GPU in every run.
-  bool copied() const { return host != nullptr && device != nullptr; }
+  bool copied() const { return host != nullptr && device != nullptr && mapped == 0; }
 };
 
 // Bytes outside pinned memory that a run reads into, or writes from, the slot of this number.
@@ -60,12 +67,16 @@ class Call {
 
   bool hasGraph() const { return fullGraphed_; }
   const std::string& graphRefusal() const { return graphRefusal_; }
+  // Small tensors are used in pinned memory.
+  bool mapsSmall() const;
   const std::vector<OutputShape>& outputs() const { return outputs_; }
   const std::vector<Slotted>& slots() const { return slots_; }
   const std::shared_ptr<Context>& context() const { return context_; }
 
   // A run whose inputs are in pinned memory, large ones on their way to the GPU.
   struct Begun {
+    Pace::Clock::time_point started;
+    bool follows = false;     // another one by less than a moment
     std::size_t staged = 0;  // bytes that several threads copy, in and out
   };
   // `inputs` are copied in first, `outputs` copied out at the end. Both throw TF_RUN_FAILED, TF_GPU_MEMORY, TF_SESSION_CLOSED.
@@ -85,10 +96,16 @@ class Call {
   void addSlots();
   void addSlot(const EngineTensor& tensor, const std::vector<std::int64_t>* shape, std::size_t bytes);
   const BindingRequest& bindingOf(const std::string& name) const;
-  // A run of the engine; afterwards outputs in the caller's memory are as they were.
   void rehearse();
+  // Work that runs the engine; afterwards outputs in the caller's memory are as they were.
+  void keepingOutputs(const std::function<void()>& work);
   std::string whyNoGraph() const;
   void captureFull();
+  void prepareGraph();
+  // All of call_small.cpp.
+  void placeSmall();
+  void mapSmall(bool mapped);
+  Pace::Clock::duration bestRun();
 
   // All with the context's mutex held and the device current.
   void open();
@@ -102,6 +119,7 @@ class Call {
   void launchRest(const std::vector<HostView>& outputs);
   Begun begin(const std::vector<HostView>& inputs, const std::vector<HostView>& outputs);
   void end(const Begun& begun, const std::vector<HostView>& outputs);
+  void awaitEnd(Pace::Clock::time_point started, std::size_t staged);
 
   // A part of a tensor that is copied between ordinary and pinned memory at one go.
   struct Piece {
@@ -134,6 +152,8 @@ class Call {
   std::string graphRefusal_;
   std::vector<Piece> outPieces_;
   std::vector<std::unique_ptr<cuda::Event>> outDone_;
+  Pace pace_;
+  Pace::Clock::time_point ended_;
 };
 
 }  // namespace trtforge

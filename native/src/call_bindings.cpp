@@ -100,6 +100,8 @@ CallRequest callRequest(const Reader& from) {
   CallRequest request;
   request.shapes = shapesOf(from["shapes"]);
   request.graph = from["graph"].boolean();
+  const std::string small = from["smallTensors"].text();
+  request.small = small == "copied" ? SmallTensors::kCopied : small == "mapped" ? SmallTensors::kMapped : SmallTensors::kMeasured;
   for (const Reader& one : from["bindings"].elements()) {
     BindingRequest binding;
     binding.name = one["name"].text();
@@ -140,6 +142,7 @@ Napi::Value preparedValue(Napi::Env env, const std::shared_ptr<CallHandle>& hand
       .set("handle", handleValue(env, handle))
       .set("graph", call.hasGraph())
       .setOrNull("graphRefusal", call.graphRefusal())
+      .set("smallTensors", call.mapsSmall() ? "mapped" : "copied")
       .set("outputs", outputsValue(env, call.outputs()))
       .set("slots", js::array(env, call.slots(), slot))
       .value();

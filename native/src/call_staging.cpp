@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <thread>
 
 #include "call.hpp"
 #include "copy.hpp"
 #include "copy_threads.hpp"
+#include "pause.hpp"
 
 namespace trtforge {
 
@@ -114,7 +114,7 @@ void Call::stageIn(const std::vector<HostView>& views) {
   withCopyThreads(helpersFor(total), help, [&] {
     Transfers transfers(stream, total);
     for (std::size_t sent = 0; !transfers.over();) {
-      if (!copyNext()) std::this_thread::yield();  // a helper copies the last pieces
+      if (!copyNext()) lookFor([&] { return done[sent].load(std::memory_order_acquire); }, Pace::Clock::time_point::max());
       for (; sent < pieces.size() && done[sent].load(std::memory_order_acquire); ++sent) transfers.staged(*pieces[sent].slot, pieces[sent].bytes);
     }
   });
@@ -136,8 +136,6 @@ void Call::enqueueOut(const std::vector<HostView>& views) {
 void Call::stageOut() {
   if (outPieces_.empty()) return;
   const cuda::Device& device = context_->stream().device();
-  // The engine is done then; helpers that came before would only wait for it.
-  outDone_.front()->synchronize();
   std::atomic<std::size_t> next{0};
   std::atomic<int> failed{cuda::kSuccess};
   const auto help = [&] {

@@ -3,20 +3,26 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <cstring>
 #include <mutex>
 #include <thread>
+
+#include "pause.hpp"
 
 namespace trtforge {
 
 namespace {
 
+using Clock = std::chrono::steady_clock;
 using Help = std::function<void()>;
 
 // With the caller's own thread, twelve saturate the memory that one GPU's transfers read from.
 constexpr std::size_t kHelpers = 11;
 // Cores left to the event loop and to whoever feeds it, where there are many.
 constexpr std::size_t kSpared = 2;
+constexpr auto kGlance = std::chrono::microseconds(5);
+constexpr auto kLookOn = std::chrono::microseconds(50);
 
 std::size_t helpersHere() {
   const std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
@@ -31,54 +37,73 @@ class Pool {
 
   void run(std::size_t wanted, const Help& help, const std::function<void()>& lead) {
     std::unique_lock<std::mutex> turn(turn_, std::try_to_lock);
-    const std::size_t places = std::min(helpers_, wanted);
-    if (!turn.owns_lock() || places == 0) return lead();
+    if (!turn.owns_lock() || std::min(helpers_, wanted) == 0) return lead();
     struct Helped {
       Pool& pool;
       ~Helped() { pool.finish(); }
     } helped{*this};
-    {
-      std::lock_guard<std::mutex> lock(mutex_);
-      help_ = &help;
-      places_ = places;
-      wakeTwo();
-    }
+    places_ = static_cast<int>(std::min(helpers_, wanted));
+    help_ = &help;
+    ++round_;
+    wakeTwo();
     lead();
   }
 
- private:
-  // A helper that comes late finds no place.
-  void finish() {
-    std::unique_lock<std::mutex> lock(mutex_);
-    places_ = 0;
-    over_.wait(lock, [this] { return inside_ == 0; });
+  void wake(std::size_t wanted, Clock::duration atMost) {
+    lookUntil_ = (Clock::now() + atMost).time_since_epoch().count();
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (std::size_t awake = helpers_ - sleeping_; awake < std::min(wanted, helpers_); ++awake) wake_.notify_one();
   }
 
-  // Each that wakes wakes two more, so that the caller copies meanwhile. With the mutex held.
+ private:
+  // A helper that comes late finds nothing; one that is inside was counted before it looked.
+  void finish() {
+    help_ = nullptr;
+    lookFor([this] { return inside_ == 0; }, Clock::time_point::max());
+    lookUntil_ = std::max(lookUntil_.load(), (Clock::now() + kLookOn).time_since_epoch().count());
+  }
+
+  bool looks() const { return Clock::now().time_since_epoch().count() < lookUntil_; }
+
+  // Each that wakes wakes two more, so that the caller copies meanwhile.
   void wakeTwo() {
-    for (std::size_t woken = 0; woken < std::min<std::size_t>(2, places_); ++woken) wake_.notify_one();
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (sleeping_ > 0 && places_ > 0) wake_.notify_one();
+    if (sleeping_ > 1 && places_ > 1) wake_.notify_one();
   }
 
   void serve() {
-    for (std::unique_lock<std::mutex> lock(mutex_);;) {
-      wake_.wait(lock, [this] { return places_ > 0; });
-      --places_;
+    for (std::uint64_t seen = 0;;) {
+      while (round_ == seen && looks()) lookFor([&] { return round_ != seen; }, Clock::now() + kGlance);
+      if (round_ == seen) sleep(seen);
+      if (round_ == seen) continue;
+      seen = round_;
       ++inside_;
-      wakeTwo();
-      const Help& help = *help_;
-      lock.unlock();
-      help();
-      lock.lock();
-      if (--inside_ == 0) over_.notify_one();
+      if (const Help* help = help_; help != nullptr && --places_ >= 0) (*help)();
+      --inside_;
     }
+  }
+
+  void sleep(std::uint64_t seen) {
+    {
+      std::unique_lock<std::mutex> lock(mutex_);
+      ++sleeping_;
+      wake_.wait(lock, [&] { return round_ != seen || looks(); });
+      --sleeping_;
+    }
+    if (help_ != nullptr) wakeTwo();
   }
 
   const std::size_t helpers_;
   std::mutex turn_;
   std::mutex mutex_;
-  std::condition_variable wake_, over_;
-  const Help* help_ = nullptr;
-  std::size_t places_ = 0, inside_ = 0;
+  std::condition_variable wake_;
+  std::size_t sleeping_ = 0;
+  std::atomic<const Help*> help_{nullptr};
+  std::atomic<int> places_{0};
+  std::atomic<int> inside_{0};
+  std::atomic<std::uint64_t> round_{0};
+  std::atomic<Clock::rep> lookUntil_{0};
 };
 
 Pool& pool() {
@@ -98,5 +123,7 @@ void copyTogether(char* to, const char* from, std::size_t bytes) {
   };
   withCopyThreads(bytes / kPiece, help, help);
 }
+
+void wakeCopyThreads(std::size_t helpers, std::chrono::steady_clock::duration atMost) { pool().wake(helpers, atMost); }
 
 }  // namespace trtforge

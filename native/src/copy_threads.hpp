@@ -1,5 +1,6 @@
 // Threads that copy large host memory, shared by all engines of the process and kept until it ends.
 #pragma once
+#include <chrono>
 #include <cstddef>
 #include <functional>
 
@@ -11,5 +12,8 @@ void withCopyThreads(std::size_t helpers, const std::function<void()>& help, con
 
 // A memcpy that those threads help with.
 void copyTogether(char* to, const char* from, std::size_t bytes);
+
+// Wakes so many of them; they look for work for so long, since a thread that sleeps comes too late for a copy of a millisecond.
+void wakeCopyThreads(std::size_t helpers, std::chrono::steady_clock::duration atMost);
 
 }  // namespace trtforge

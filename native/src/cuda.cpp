@@ -16,7 +16,7 @@ namespace trtforge::cuda {
 namespace {
 
 constexpr unsigned kNonBlocking = 1;
-constexpr unsigned kPortable = 1;
+constexpr unsigned kPortable = 1, kDeviceMapped = 2;
 constexpr unsigned kDisableTiming = 2;
 constexpr int kThreadLocalCapture = 1;
 constexpr auto kPollFor = std::chrono::microseconds(200);
@@ -59,6 +59,7 @@ Driver load(const SharedLibrary& library) {
   need(library, "cuMemsetD8_v2", all.memorySet8);
   need(library, "cuMemHostAlloc", all.hostAllocate);
   need(library, "cuMemFreeHost", all.hostFree);
+  need(library, "cuMemHostGetDevicePointer_v2", all.hostDeviceAddress);
   need(library, "cuMemcpyHtoDAsync_v2", all.copyToDevice);
   need(library, "cuMemcpyDtoHAsync_v2", all.copyToHost);
   need(library, "cuMemcpyDtoDAsync_v2", all.copyOnDevice);
@@ -185,7 +186,7 @@ DeviceBlock::~DeviceBlock() {
 HostBlock::HostBlock(const Device& device, std::size_t bytes, const std::string& what) : device_(&device), bytes_(bytes) {
   device.makeCurrent();
   const std::size_t room = bytes == 0 ? 1 : bytes;
-  const int code = device.api().hostAllocate(&memory_, room, kPortable);
+  const int code = device.api().hostAllocate(&memory_, room, kPortable | kDeviceMapped);
   if (code == kOutOfMemory)
     throw Failure("TF_GPU_MEMORY", "This machine cannot pin " + shownBytes(room) + " of host memory for the " + what + ".");
   check(code, "Allocating pinned memory");
@@ -195,6 +196,11 @@ HostBlock::~HostBlock() {
   if (memory_ == nullptr || ending()) return;
   device_->makeCurrentQuietly();
   device_->api().hostFree(memory_);
+}
+
+Address HostBlock::deviceAddress() const {
+  Address address = 0;
+  return device_->api().hostDeviceAddress(&address, memory_, 0) == kSuccess ? address : 0;
 }
 
 Stream::Stream(const Device& device) : device_(device) {

@@ -43,6 +43,7 @@ struct Driver {
   int (*memorySet8)(Address, unsigned char, std::size_t);
   int (*hostAllocate)(void**, std::size_t, unsigned flags);
   int (*hostFree)(void*);
+  int (*hostDeviceAddress)(Address*, void*, unsigned flags);
   int (*copyToDevice)(Address, const void*, std::size_t, StreamHandle);
   int (*copyToHost)(void*, Address, std::size_t, StreamHandle);
   int (*copyOnDevice)(Address to, Address from, std::size_t, StreamHandle);
@@ -163,6 +164,8 @@ class HostBlock {
   ~HostBlock();
 
   void* get() const { return memory_; }
+  // Where the GPU finds it; 0 where it does not.
+  Address deviceAddress() const;
   std::size_t bytes() const { return bytes_; }
 
  private:
@@ -188,6 +191,8 @@ class Stream {
   const Device& device() const { return device_; }
   // Until all that was enqueued is done. Throws TF_RUN_FAILED.
   void synchronize() const;
+  // Whether all that was enqueued is done, or failed.
+  bool idle() const { return device_.api().streamQuery(handle_) != kNotReady; }
   void copyToDevice(Address to, const void* from, std::size_t bytes) const;
   void copyToHost(void* to, Address from, std::size_t bytes) const;
   void copyOnDevice(Address to, Address from, std::size_t bytes) const;

@@ -1,13 +1,19 @@
 #include "worker.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 
 #include "cuda.hpp"
+#include "pause.hpp"
 
 namespace trtforge {
 
 namespace {
+
+// After a task the next one often comes at once; waking a sleeping thread costs as much as a small inference takes. So a thread looks for as long
+// as its last task took, within these bounds.
+constexpr std::chrono::steady_clock::duration kLeastLook = std::chrono::microseconds(150), kMostLook = std::chrono::milliseconds(1);
 
 // Of all workers.
 std::atomic<int> busy{0};
@@ -38,12 +44,15 @@ Worker::~Worker() {
 }
 
 void Worker::post(std::function<void()> task) {
+  bool wake = false;
   unfinished_.fetch_add(1, std::memory_order_release);
   {
     std::lock_guard<std::mutex> lock(mutex_);
     tasks_.push_back(std::move(task));
+    queued_.fetch_add(1, std::memory_order_release);
+    wake = sleeping_;
   }
-  wake_.notify_one();
+  if (wake) wake_.notify_one();
 }
 
 void Worker::drain() {
@@ -53,11 +62,15 @@ void Worker::drain() {
 }
 
 bool Worker::next(std::function<void()>& task) {
+  lookFor([this] { return queued_.load(std::memory_order_acquire) != 0; }, std::chrono::steady_clock::now() + std::clamp(lastTook_, kLeastLook, kMostLook));
   std::unique_lock<std::mutex> lock(mutex_);
+  sleeping_ = true;
   wake_.wait(lock, [this] { return stopped_ || !tasks_.empty(); });
+  sleeping_ = false;
   if (tasks_.empty()) return false;
   task = std::move(tasks_.front());
   tasks_.pop_front();
+  queued_.fetch_sub(1, std::memory_order_release);
   return true;
 }
 
@@ -65,7 +78,9 @@ void Worker::work() {
   std::function<void()> task;
   while (next(task)) {
     ++busy;
+    const auto began = std::chrono::steady_clock::now();
     if (!cuda::ending()) task();
+    lastTook_ = std::chrono::steady_clock::now() - began;
     --busy;
     task = nullptr;
     std::lock_guard<std::mutex> lock(mutex_);

@@ -1,6 +1,7 @@
 // A thread that does one context's runs in order.
 #pragma once
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -32,7 +33,10 @@ class Worker {
   std::condition_variable wake_, drained_;
   std::deque<std::function<void()>> tasks_;
   std::atomic<int> unfinished_{0};
+  std::atomic<int> queued_{0};
+  bool sleeping_ = false;
   bool stopped_ = false;
+  std::chrono::steady_clock::duration lastTook_{0};  // of the thread alone
   std::thread thread_;
 };
 

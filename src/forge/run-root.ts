@@ -43,8 +43,7 @@ export const defaultRunRoot = (modelPath: string, precision: string): string =>
   join('runs', `${modelNameOf(modelPath)}-${precision}`);
 
 /** `models/resnet50.onnx` is the model `resnet50`. */
-const modelNameOf = (modelPath: string): string =>
-  basename(modelPath).replace(/\.onnx$/i, '') || 'model';
+const modelNameOf = (modelPath: string): string => basename(modelPath).replace(/\.onnx$/i, '') || 'model';
 
 const fileName = (phase: string): string => phase.replaceAll(' ', '-');
 

@@ -1,5 +1,5 @@
 // What a call costs beside the GPU's own work, with a real TensorRT on a real GPU, through dist/ and build/trtforge.node; one JSON line per check:
-// a promise against a blocking call at several lengths, ordinary arrays against pinned ones. The figures are
+// a promise against a blocking call at several lengths, ordinary arrays against pinned ones, small tensors with and without copies. The figures are
 // facts of the machine; a check fails where results differ or a figure is beyond what noise explains.
 //
 //   npm run build && npm run build:native
@@ -11,6 +11,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { openEngineSession } from '../../dist/engines/runtime/tensorrt/engine-session.js';
+import { loadEngine } from '../../dist/engines/runtime/tensorrt/load-engine.js';
 import { buildWith, initializer, openChecks, value, writeLayers, writeModel } from './harness.mjs';
 
 const { toolchain, major, folder, check, finish } = openChecks();
@@ -78,6 +79,24 @@ const models = {
 };
 const widths = { tiny: TINY, half: WIDE, long: WIDE, images: PIXELS };
 
+/** One small row that every layer of a large batch reads again: the worst for memory that lies behind the bus. */
+const writeRowReader = (layers) =>
+  writeModel(folder, 'row', {
+    inputs: [value('x', FLOAT, ['batch', WIDE]), value('row', FLOAT, [1, TINY])],
+    outputs: [value('y', FLOAT, ['batch', WIDE])],
+    initializers: [
+      weight(),
+      initializer('narrow', 7, [2], BigInt64Array.of(-1n, BigInt(TINY))),
+      initializer('wide', 7, [2], BigInt64Array.of(-1n, BigInt(WIDE))),
+    ],
+    nodes: Array.from({ length: layers }, (_, at) => [
+      { opType: 'MatMul', name: `mm${at}`, input: [at === 0 ? 'x' : `h${at - 1}`, 'w'], output: [`m${at}`] },
+      { opType: 'Reshape', name: `narrow${at}`, input: [`m${at}`, 'narrow'], output: [`n${at}`] },
+      { opType: 'Mul', name: `mul${at}`, input: [`n${at}`, 'row'], output: [`p${at}`] },
+      { opType: 'Reshape', name: `wide${at}`, input: [`p${at}`, 'wide'], output: [`q${at}`] },
+      { opType: 'Tanh', name: `tanh${at}`, input: [`q${at}`], output: [at === layers - 1 ? 'y' : `h${at}`] },
+    ]).flat(),
+  });
 const plan = (name) => join(process.env.WAITING_PLANS ?? folder, `${name}.engine`);
 
 /** Builds a model whose open dimension is the batch of x, quickly: the figures here are not the builder's. */
@@ -204,6 +223,55 @@ for (const [batch, calls] of [
       return facts;
     }),
   );
+}
+
+await check('small tensors used in pinned memory, against copies', () =>
+  copiedAgainstMapped(plan('tiny'), { x: [8, TINY] }, 'y', 3000),
+);
+
+await check('a small tensor in pinned memory that every layer reads', async () => {
+  const path = join(folder, 'row.engine');
+  const batches = [1, 64, 64].map((batch) => [batch, WIDE]);
+  await build(writeRowReader(20), path, batches);
+  return copiedAgainstMapped(path, { x: [64, WIDE], row: [1, TINY] }, 'y', 300);
+});
+
+/** The same call with its small tensors copied, used where they lie, and as measured: all give the same to the bit, and measuring finds the faster way. */
+async function copiedAgainstMapped(path, inputs, output, calls) {
+  const { native } = await loadEngine(path, { toolchain, requirePassport: false });
+  try {
+    const context = await native.createContext({ profile: 0, profiling: false }).done;
+    const ways = {};
+    const outputs = [];
+    for (const smallTensors of ['copied', 'mapped', 'measured']) {
+      const call = await context.prepare({
+        shapes: Object.entries(inputs).map(([name, shape]) => ({ name, shape, values: null })),
+        bindings: [...Object.keys(inputs), output].map((name) => ({ name, kind: 'host' })),
+        graph: true,
+        smallTensors,
+      }).done;
+      ways[smallTensors] = call;
+      for (const name of Object.keys(inputs)) {
+        new Float32Array(call.buffer(name)).forEach((_, at, all) => {
+          all[at] = Math.sin(at);
+        });
+      }
+      call.runSync([], []);
+      outputs.push(Buffer.from(new Uint8Array(call.buffer(output))));
+    }
+    assert.ok(outputs.every((each) => each.equals(outputs[0])));
+    const found = await inTurns(
+      Object.fromEntries(Object.entries(ways).map(([way, call]) => [way, () => call.runSync([], [])])),
+      calls,
+    );
+    const chosen = ways.measured.smallTensors;
+    const other = chosen === 'copied' ? 'mapped' : 'copied';
+    const facts = { graph: ways.measured.graph, chosen, ...found };
+    assert.ok(found[chosen] <= 1.1 * found[other], JSON.stringify(facts));
+    return facts;
+  } finally {
+    await native.close().done;
+  }
 }
 
 finish();

@@ -189,6 +189,28 @@ describe.each(generations)('engines over a library of generation %s', (fake) => 
     expect(found.pastCaches).toEqual({ wrong: [] });
   });
 
+  test.each([
+    { where: 'copies are slow', times: { FAKE_COPY_US: '100' }, best: 'mapped', slow: 'copied' },
+    {
+      where: 'memory behind the bus is slow',
+      times: { FAKE_BUS_US: '100' },
+      best: 'copied',
+      slow: 'mapped',
+    },
+    {
+      where: 'a run is so long that neither matters',
+      times: { FAKE_COPY_US: '100', FAKE_COMPUTE_US: '600' },
+      best: 'copied',
+      slow: 'copied',
+    },
+  ])('small tensors are copied or used in pinned memory, as measured: $where', ({ times, best, slow }) => {
+    const { result } = scenarios.play(fake, 'small', [], times);
+    const are = (way: string) => ({ graph: true, given: [7, 11, 15], are: way, ms: expect.any(Number) });
+    expect(result).toEqual({ copied: are('copied'), mapped: are('mapped'), measured: are(best) });
+    // One tensor in and one out, each 100 microseconds late.
+    expect((result as Record<string, { ms: number }>)[slow]?.ms).toBeGreaterThan(0.2);
+  });
+
   test('a context with profiling gives the times of its layers, without the rehearsal', () => {
     const result = found.layerTimes;
     expect(result).toMatchObject({

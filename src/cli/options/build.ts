@@ -22,7 +22,7 @@ const shapes = (which: 'min' | 'opt' | 'max') =>
   });
 
 /** What an engine is for; every command that builds has the same. */
-export const targetOptions = {
+const targetOptions = {
   target: option({
     flags: '--target <target>',
     describe:

@@ -6,6 +6,7 @@ import type {
   NativeOpenRequest,
   NativeOutput,
   NativeShape,
+  SmallTensors,
 } from './native-engine.js';
 import type { NativeEvent, NativeJob } from './native-job.js';
 
@@ -17,6 +18,7 @@ export interface PreparedCall {
   readonly handle: Handle;
   readonly graph: boolean;
   readonly graphRefusal: string | null;
+  readonly smallTensors: SmallTensors;
   readonly outputs: readonly NativeOutput[];
   readonly slots: readonly { readonly name: string; readonly input: boolean; readonly bytes: number }[];
 }
@@ -32,6 +34,7 @@ export interface CompiledCallRequest {
   readonly shapes: readonly NativeShape[];
   readonly bindings: readonly CompiledBinding[];
   readonly graph: boolean;
+  readonly smallTensors: SmallTensors | 'measured';
 }
 
 /** What the compiled module exports for engines: functions over handles. Failures are plain Errors that carry `code` and `details`. */

@@ -1,6 +1,6 @@
 import { TrtforgeError } from '../../errors.js';
 import type { CompiledRuntime, Handle, PreparedCall } from './compiled-runtime.js';
-import type { NativeCall, NativeHostData, NativeOutput } from './native-engine.js';
+import type { NativeCall, NativeHostData, NativeOutput, SmallTensors } from './native-engine.js';
 import { type NativeJob, rethrown, toTrtforgeError } from './native-job.js';
 
 /** Slot numbers and views in turns, as the compiled module takes them. */
@@ -13,6 +13,7 @@ const finished = (): void => {};
 export class CompiledCall implements NativeCall {
   readonly graph: boolean;
   readonly graphRefusal: string | null;
+  readonly smallTensors: SmallTensors;
   readonly outputs: readonly NativeOutput[];
   readonly #compiled: CompiledRuntime;
   readonly #handle: Handle;
@@ -27,6 +28,7 @@ export class CompiledCall implements NativeCall {
   constructor(compiled: CompiledRuntime, owner: object, prepared: PreparedCall) {
     this.graph = prepared.graph;
     this.graphRefusal = prepared.graphRefusal;
+    this.smallTensors = prepared.smallTensors;
     this.outputs = prepared.outputs;
     this.#compiled = compiled;
     this.#handle = prepared.handle;

@@ -97,8 +97,8 @@ class CompiledContext implements NativeContext {
     return rethrown(() => this.#compiled.contextOutputs(this.#handle, shapes));
   }
 
-  prepare({ shapes, bindings, graph }: NativeCallRequest): NativeJob<NativeCall> {
-    const request = { shapes, graph, bindings: bindings.map(compiledBinding) };
+  prepare({ shapes, bindings, graph, smallTensors = 'measured' }: NativeCallRequest): NativeJob<NativeCall> {
+    const request = { shapes, graph, smallTensors, bindings: bindings.map(compiledBinding) };
     const preparing = rethrown(() => this.#compiled.prepareCall(this.#handle, request));
     return convertedJob(preparing, (prepared) => new CompiledCall(this.#compiled, this, prepared));
   }

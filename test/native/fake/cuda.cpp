@@ -1,7 +1,7 @@
 // A fake for libcuda: GPUs as FAKE_GPUS and CUDA_VISIBLE_DEVICES say, one unless told, or none (FAKE_GPU=none, broken, or full of others' work).
 // Who mixes GPUs is told what CUDA tells: a kernel on a stream that is not of the current context, or an event recorded on a stream of another GPU, is an invalid
 // handle (400); a kernel that touches memory of another GPU an illegal address (700), told when it is waited for; without a current context there is nothing (201).
-// FAKE_COPY_US is how long a copy takes.
+// FAKE_COPY_US is how long a copy takes, FAKE_BUS_US how much longer a kernel takes for each tensor in pinned memory.
 #include <cstdio>
 
 #include "cuda-memory.hpp"
@@ -90,6 +90,9 @@ int cuMemsetD8_v2(Address address, unsigned char value, std::size_t bytes) {
   return std::memset(reinterpret_cast<void*>(address), value, bytes), 0;
 }
 int cuMemHostAlloc(void** memory, std::size_t bytes, unsigned) { return current == nullptr ? kInvalidContext : pin(current, memory, bytes); }
+int cuMemHostGetDevicePointer_v2(Address* address, void* memory, unsigned) {
+  return current == nullptr ? kInvalidContext : (*address = reinterpret_cast<Address>(memory), 0);
+}
 int cuMemFreeHost(void* memory) { return current == nullptr ? kInvalidContext : unpin(memory); }
 int cuMemcpyHtoDAsync_v2(Address to, const void* from, std::size_t bytes, Stream* stream) {
   return copy(stream, bytes, to, [=] { std::memcpy(reinterpret_cast<void*>(to), from, bytes); });
@@ -166,6 +169,12 @@ void fakeGiveBack(void* held) {
 
 // For the fake engines: whether a kernel on the stream may touch this memory.
 bool fakeTouches(const Stream* stream, const void* memory) { return touches(stream->gpu, memory); }
+
+// For the fake engines: how much longer a kernel takes because of where a tensor lies.
+double fakeBusUs(const void* tensor) {
+  std::lock_guard<std::mutex> lock(memoryMutex);
+  return pinned.count(reinterpret_cast<Address>(tensor)) == 0 ? 0 : std::atof(setting("FAKE_BUS_US", "0"));
+}
 
 // For the fake engines: a kernel, with an argument that is copied as a GPU copies a kernel's parameters. One that is astray does nothing but damage.
 int fakeLaunchCopy(Stream* stream, double us, void (*kernel)(void*), const void* argument, std::size_t bytes, bool astray) {

@@ -10,7 +10,8 @@ const bindings = ['x', 'y'].map((name) => ({ name, memory: null, offset: 0 }));
 try {
   const { handle } = await addon.openEngine(open, () => {}).done;
   const context = await addon.createContext(handle, { profile: 0, profiling }).done;
-  const call = await addon.prepareCall(context, { shapes, bindings, graph: false }).done;
+  const call = await addon.prepareCall(context, { shapes, bindings, graph: false, smallTensors: 'copied' })
+    .done;
   for (const layers of runs) {
     process.env.FAKE_LAYERS = layers;
     addon.callLaunch(call.handle);

@@ -136,9 +136,10 @@ inline bool netEnqueue(Worker* self, void* stream) {
     if (network.kind == "shape") computeShape(context);
     NetKernel kernel = {network.kind == "shape" ? 'r' : network.kind[0], {}, {}, {}, volume(shapeIn(context, network.tensors[0])), context.version, *context.version};
     int ins = 0, outs = 0;
-    const double us = std::atof(setting("FAKE_COMPUTE_US"));
+    double us = std::atof(setting("FAKE_COMPUTE_US"));
     for (const NetTensor& tensor : network.tensors) {
       if (tensor.host) continue;
+      us += cuda<double (*)(const void*)>("fakeBusUs")(context.addresses[tensor.name]);
       if (tensor.input) kernel.in[ins++] = context.addresses[tensor.name];
       else {
         kernel.bytes[outs] = tensorBytes(tensor, volume(shapeIn(context, tensor)));

@@ -144,4 +144,34 @@ export const copies = {
     await engine.close().done;
     return read.every((value) => value === 7);
   },
+
+  async small() {
+    const engine = await open('affine');
+    const context = await contextOf(engine);
+    const results = {};
+    for (const smallTensors of ['copied', 'mapped', 'measured']) {
+      const call = await context.prepare({
+        shapes: [shape('x', [2, 64])],
+        bindings: hosts('x', 'y'),
+        graph: true,
+        smallTensors,
+      }).done;
+      const x = new Float32Array(call.buffer('x'));
+      const y = new Float32Array(call.buffer('y'));
+      const given = [3, 5].map((number) => {
+        x.fill(number);
+        call.runSync([], []);
+        return y[127];
+      });
+      const own = new Float32Array(128);
+      await call.run([{ name: 'x', data: own.fill(7) }], [{ name: 'y', data: own }]).done;
+      const started = performance.now();
+      call.runSync([], []);
+      const ms = performance.now() - started;
+      results[smallTensors] = { graph: call.graph, given: [...given, own[0]], are: call.smallTensors, ms };
+      call.close();
+    }
+    await engine.close().done;
+    return results;
+  },
 };

@@ -12,7 +12,7 @@ export const foreign = {
     const context = await raw.createContext(engine, { profile: 0, profiling: false }).done;
     const bindings = ['x', 'y'].map((name) => ({ name, memory: null, offset: 0 }));
     const shapes = [shape('x', [2, 64])];
-    const prepared = { shapes, bindings, graph: true };
+    const prepared = { shapes, bindings, graph: true, smallTensors: 'copied' };
     const { handle: call, slots } = await raw.prepareCall(context, prepared).done;
     const pinned = (name) =>
       new Float32Array(

@@ -95,8 +95,15 @@ export const gpus = {
     for (const [name, request] of [
       ['plain', { graph: false }],
       ['graph', { graph: true }],
+      ['mapped', { graph: true, smallTensors: 'mapped' }],
+      ['measured', { graph: true, smallTensors: 'measured' }],
     ]) {
-      await keep(name, () => kept.context.prepare({ shapes, bindings: hosts('x', 'y'), ...request }).done);
+      await keep(
+        name,
+        () =>
+          kept.context.prepare({ shapes, bindings: hosts('x', 'y'), smallTensors: 'copied', ...request })
+            .done,
+      );
       await step(`${name} runs`, () => once(kept[name], 3));
       await step(`${name} runs later`, async () => {
         new Float32Array(kept[name].buffer('x')).fill(4);

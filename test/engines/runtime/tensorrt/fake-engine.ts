@@ -208,6 +208,7 @@ export class FakeAddon implements EngineAddon {
     return {
       graph: graph && refusal === null,
       graphRefusal: refusal,
+      smallTensors: 'copied',
       outputs,
       buffer: (name) => {
         const buffer = pinned.get(name);
