@@ -6,7 +6,7 @@ import { wrongLines } from '../support/spelled-lines.js';
 const root = join(import.meta.dirname, '../..');
 const source = join(root, 'src');
 /** These pages repeat the source. */
-const GENERATED = /(?:command-line|errors)\.md$/;
+const GENERATED = /(?:command-line|errors|migrating)\.md$/;
 /** These files hold the spellings of earlier releases and of other programs. */
 const OTHERS = /(?:former-spellings|foreign-flags|product)\.ts$/;
 

@@ -233,8 +233,8 @@ describe('the GPU that was chosen', () => {
     for (const [words, why] of [
       [['verify', model, '--against', model], onCpu],
       [['stream', 'record', model, '-o', at('model.jsonl')], onCpu],
-      [['inspect', model], /unknown option '--device'/i],
-      [['stream', 'convert', at('recorded.jsonl'), '-o', at('again')], /unknown option '--device'/i],
+      [['inspect', model], /--device/],
+      [['stream', 'convert', at('recorded.jsonl'), '-o', at('again')], /--device/],
     ] as const) {
       const { status, answer } = trtforge([...words, '--device', '0']);
       expect([status, answer.error?.message]).toEqual([2, expect.stringMatching(why)]);

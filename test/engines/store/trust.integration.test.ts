@@ -134,7 +134,9 @@ describe('a store whose engines must be signed', () => {
   });
 
   test('says when it keeps one that it will not load again', async () => {
-    expect((await obtain(place(), required)).warnings).toEqual([expect.stringContaining('--sign-key')]);
+    expect((await obtain(place(), required)).warnings).toEqual([
+      expect.stringContaining('TRTFORGE_SIGNING_KEY'),
+    ]);
   });
 
   test('is made of an old one by sign; verify names what is not signed', async () => {

@@ -145,7 +145,7 @@ describe('a bundle', () => {
         logs: { build: join(outdir, 'build_logs', `${name}.log`) },
         commands: { build: [] },
         env: { tensorrt_version: sampleToolchain.version, gpu: null },
-        forge: { schema: 'trtforge.forge/1', build: { source: 'built' }, error: null },
+        forge: { schema: 'trtforge.forge/2', build: { source: 'built' }, error: null },
       });
   });
 

@@ -157,12 +157,6 @@ const lines: Readonly<Record<string, string | readonly string[]>> = {
   'refit-weights-missing': '[E] Missing (conv1, Kernel) for refitting.',
   'transfers-serialized': banner(100600, ' --exposeDMA'),
   'accuracy-check-failed': 'Accuracy loss for tensor y (cos): 0.3 [FAIL: >= threshold 0.1]',
-  'cache-length-not-zero': 'AssertionError: STREAMING CONTRACT VIOLATION: cache_len != 0, got [1]',
-  'streaming-contract-violated':
-    'AssertionError: STREAMING CONTRACT VIOLATION: encoder_output time != 1, shape=(1, 1024, 3)',
-  'encoder-error-high': 'encoder_output: max_abs=3.400e-03 mean_abs=8.048e-04 max_rel=2.334e-02',
-  'encoder-output-not-finite': 'encoder_output: max_abs=nan mean_abs=nan max_rel=nan',
-  'chunk-latency-missed': 'Drift: 95 % of the chunks take at most 25.5 ms; 21 ms is allowed.',
   'process-crashed': './build.sh: line 3: 4711 Segmentation fault (core dumped) trtexec',
   'assertion-failed': 'Assertion failure: engine != nullptr',
   'uncaught-exception': '[E] Uncaught exception detected: std::exception',

@@ -5,6 +5,7 @@ import { longName } from '../../../src/cli/option.js';
 import { catalogue } from '../../../src/errors.js';
 import * as library from '../../../src/index.js';
 import { parityResultSchema } from '../../../src/products/streaming/compare/result-schema.js';
+import * as streaming from '../../../src/products/streaming/index.js';
 import { parsePolicyText } from '../../../src/quality/gate/policy.js';
 import { presets } from '../../../src/quality/gate/presets.js';
 import { everyVerb } from '../../support/trtforge.js';
@@ -105,11 +106,14 @@ describe('docs/deploying-streaming.md', () => {
   });
 
   it('imports only what the library exports, and names only errors of the catalogue', () => {
-    const imported = [...guide.matchAll(/^import \{ (.*?) \} from 'trtforge';$/gm)].flatMap(
-      ([, names = '']) => names.split(', '),
-    );
-    expect(imported.length).toBeGreaterThan(2);
-    for (const name of [...imported, 'guard', 'openGuardTelemetry']) expect(library).toHaveProperty(name);
+    const imported = (door: string) =>
+      [...guide.matchAll(/^import \{ (.*?) \} from '([^']+)';$/gm)]
+        .filter(([, , from]) => from === door)
+        .flatMap(([, names = '']) => names.split(', '));
+    expect(imported('trtforge').length + imported('trtforge/streaming').length).toBeGreaterThan(2);
+    for (const name of imported('trtforge')) expect(library).toHaveProperty(name);
+    for (const name of [...imported('trtforge/streaming'), 'guard', 'openGuardTelemetry'])
+      expect(streaming).toHaveProperty(name);
     for (const [code] of guide.matchAll(/\bTF_[A-Z_]+\b/g)) expect(catalogue).toHaveProperty(code);
   });
 });

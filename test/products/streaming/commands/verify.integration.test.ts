@@ -157,12 +157,12 @@ describe('a model against a recorded stream', () => {
     [['--drift', 'p96=1'], /"p96=1" is not a limit of the drift/],
     [['--drift', 'p95='], /"p95=" is not a limit/],
     [['--mode', 'open-loop'], /open-loop/],
-    [['--against', 'other.onnx'], /unknown option '--against'/i],
+    [['--against', 'other.onnx'], /--against/],
     [['--batches', '1'], /--batches has no effect on/],
     [['--device', '0'], /--device has no effect on/],
-    [['--precision', 'fp16'], /unknown option '--precision'/i],
-    [['--seed', '1'], /unknown option '--seed'/i],
-    [['--samples', '2'], /unknown option '--samples'/i],
+    [['--precision', 'fp16'], /--precision/],
+    [['--seed', '1'], /--seed/],
+    [['--samples', '2'], /--samples/],
     [['--task-output', 'logits'], /has no output logits to decide by/],
     [['--swap', 'meta.json'], /--swap exchanges decoders, and there is only one/],
     [['--decoder', 'none.json'], /none\.json does not exist/],
@@ -218,7 +218,8 @@ describe('a model against a recorded stream', () => {
   ])('stream check runs nothing and does not take %s', (...words) => {
     const { status, stderr } = check(model, '--contract', at('contract.json'), ...words);
     expect(status).toBe(2);
-    expect(stderr).toContain(`unknown option '${words[0]}'`.slice(1));
+    expect(stderr).toContain('TF_USAGE');
+    expect(stderr).toContain(words[0]);
   });
 
   it.each([

@@ -378,7 +378,7 @@ describe('a measurement over a lean runtime', () => {
 
 describe('a measurement that is refused', () => {
   test.each([
-    ['misreads-mode', 'TF_TRTEXEC_MISREAD', /told spin wait true and echoes false/],
+    ['misreads-mode', 'TF_TRTEXEC_MISREAD', /spin wait true and echoes false/],
     ['fails', 'TF_TRTEXEC_FAILED', /Its errors:/],
     ['killed', 'TF_CHILD_DIED', /SIGKILL/],
     ['no-last-line', 'TF_TRTEXEC_FAILED', /PASSED/],
