@@ -20,7 +20,7 @@ export interface CommandContext {
   /** Whether the library's verbose lines are wanted. */
   readonly verbose?: boolean;
   /** Asks the caller that sits at the terminal; absent where nobody does. */
-  readonly ask?: ((question: string) => Promise<string>) | undefined;
+  readonly ask?: (question: string) => Promise<string>;
 }
 
 /** What every result of a command has; the fields that follow are the command's own (`schema` names them). */

@@ -19,10 +19,10 @@ export interface ForgeOptions
   extends Omit<BuildOptions, 'output' | 'converted'>,
     Pick<EngineLoadOptions, 'allowHostCode' | 'weightBudget'> {
   /** The folder the run writes (default: `runs/<model>-<precision>`). */
-  readonly runRoot?: string | undefined;
-  readonly skip?: readonly SkippablePhase[] | undefined;
+  readonly runRoot?: string;
+  readonly skip?: readonly SkippablePhase[];
   /** How the typed model is compared with the original. */
-  readonly verify?: ComparisonOptions | undefined;
+  readonly verify?: ComparisonOptions;
 }
 
 export interface ForgeContext {
@@ -31,7 +31,7 @@ export interface ForgeContext {
   readonly signal?: AbortSignal;
   readonly environment?: NodeJS.ProcessEnv;
   /** The command line of this run, for its result and report; none where a program calls the library. */
-  readonly commandLine?: string | undefined;
+  readonly commandLine?: string;
   /** Who builds plans; default: the library, in a child process. */
   readonly build?: PlanBuilder;
   /** Default: the machine this runs on. */

@@ -56,7 +56,7 @@ interface Played<T> {
 export type Step = readonly [
   name: string,
   args: readonly (string | number)[],
-  environment: Record<string, string>,
+  environment: Record<string, string | undefined>,
 ];
 
 /** Engines of the addon over the fakes of three generations, under AddressSanitizer where it is installed; a process for each scenario or script. */
@@ -92,7 +92,7 @@ export class EngineScenarios {
     fake: Fake,
     name: string,
     args: readonly (string | number)[] = [],
-    environment: Record<string, string> = {},
+    environment: Record<string, string | undefined> = {},
   ): Played<T> {
     const sanitizer = sanitizerLibrary();
     const bench = this.#bench;
@@ -116,7 +116,7 @@ export class EngineScenarios {
   playAll(
     fake: Fake,
     script: readonly Step[],
-    environment: Record<string, string> = {},
+    environment: Record<string, string | undefined> = {},
   ): Record<string, unknown> {
     return this.play<Record<string, unknown>>(fake, JSON.stringify(script), [], environment).result;
   }

@@ -30,9 +30,9 @@ export interface EngineRequest {
   readonly pluginPaths: readonly string[];
   readonly extension: EngineExtension;
   /** The calibration whose digest the recipe's conversion holds. */
-  readonly calibration?: Calibration | undefined;
+  readonly calibration?: Calibration;
   /** Which of the visible GPUs builds, and is the only one its builder sees; default: the first. */
-  readonly device?: number | undefined;
+  readonly device?: number;
   /** The model as the recipe converts it, where the caller has it already. */
   readonly converted?: { readonly path: string; readonly ms: number } | undefined;
   /** A file, `auto` for the one of this target under the cache folder, null for none. */
@@ -48,7 +48,7 @@ export interface EnginePlaces {
 }
 
 export interface EngineBuildOptions extends PlanBuildContext {
-  readonly build?: PlanBuilder | undefined;
+  readonly build?: PlanBuilder;
 }
 
 /** No plan is smaller than its header and one kernel. */

@@ -7,7 +7,7 @@ export interface BuildRequest {
   readonly toolchain: Toolchain;
   readonly modelPath: string;
   /** The model that was given, where `modelPath` is a converted copy of it: what messages name. */
-  readonly givenModel?: string | undefined;
+  readonly givenModel?: string;
   readonly planPath: string;
   readonly recipe: Recipe;
   /** tensorrt-rtx: the capabilities to build for, 89 for 8.9, several at once; empty means the library's default. Must be empty for TensorRT. */

@@ -10,7 +10,7 @@ export const builderNames = ['native', 'trtexec'] as const;
 export type BuilderName = (typeof builderNames)[number];
 
 /** The builder of a name, loaded when it builds. `logFolder` is for logs of trtexec; default: `build_logs` in trtforge's cache folder. */
-export function planBuilder(name: BuilderName, logFolder?: string | undefined): PlanBuilder {
+export function planBuilder(name: BuilderName, logFolder?: string): PlanBuilder {
   if (name === 'native')
     return async (request, options) => (await import('./build-plan.js')).buildPlan(request, options);
   return async (request, options) => {

@@ -43,44 +43,44 @@ export interface RecipeOptions {
   /** Path of an ONNX model. */
   readonly model: string;
   /** `tensorrt-rtx:sm_89,sm_120` or the like; default: TensorRT where this machine has it and a GPU, else tensorrt-rtx. */
-  readonly target?: string | TargetRequest | undefined;
+  readonly target?: string | TargetRequest;
   /** A toolchain, its name or its folder; default: the first found for the target. */
-  readonly toolchain?: FoundToolchain | string | undefined;
+  readonly toolchain?: FoundToolchain | string;
   /** `as-is` builds the graph's own types; a format converts it first. */
-  readonly precision?: 'as-is' | FormatId | undefined;
+  readonly precision?: 'as-is' | FormatId;
   /** How the conversion goes about it. */
-  readonly conversion?: ConversionOptions | undefined;
+  readonly conversion?: ConversionOptions;
   /** TensorRT 10: let the builder choose precisions (with `precision` as permission) instead of converting the graph. */
-  readonly weaklyTyped?: boolean | undefined;
+  readonly weaklyTyped?: boolean;
   /** One for each optimization profile, as text (`x:1x3x224x224/8x3x224x224/32x3x224x224`) or as data. */
-  readonly profiles?: readonly (string | ProfileRequest)[] | undefined;
+  readonly profiles?: readonly (string | ProfileRequest)[];
   /** Sizes of the open first axis of every input, instead of `profiles`. */
-  readonly batch?: BatchRange | undefined;
+  readonly batch?: BatchRange;
   /** Everything else of the recipe that differs from the library's defaults. */
   readonly settings?: Partial<
     Omit<Recipe, 'precision' | 'conversion' | 'stronglyTyped' | 'profiles' | 'pluginDigests'>
   >;
   /** Paths of plug-in libraries. */
-  readonly plugins?: readonly string[] | undefined;
+  readonly plugins?: readonly string[];
   /** For the readable name; default: the file's name and the digest's first digits. */
-  readonly modelName?: string | undefined;
-  readonly modelVersion?: string | undefined;
-  readonly extension?: EngineExtension | undefined;
+  readonly modelName?: string;
+  readonly modelVersion?: string;
+  readonly extension?: EngineExtension;
   /**
    * Which of the visible GPUs TensorRT builds on, which decides the target's compute capability; default: the first. What runs the engine afterwards
    * runs there too. tensorrt-rtx builds without a GPU.
    */
-  readonly device?: number | undefined;
+  readonly device?: number;
   /** A file, `auto` (default) for the one trtforge keeps per target, null for none. */
-  readonly timingCache?: string | null | undefined;
+  readonly timingCache?: string | null;
   /** The converted model, where the caller has it already. */
   readonly converted?: EngineRequest['converted'];
 }
 
 export interface PrepareContext {
   readonly emit: EventListener;
-  readonly signal?: AbortSignal | undefined;
-  readonly environment?: NodeJS.ProcessEnv | undefined;
+  readonly signal?: AbortSignal;
+  readonly environment?: NodeJS.ProcessEnv;
 }
 
 /** A request with everything decided, and what is known of its model. */

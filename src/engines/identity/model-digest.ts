@@ -34,7 +34,7 @@ const READ_BYTES = 4 << 20;
  */
 export async function digestModel(
   model: OnnxModel,
-  { emit, signal }: { readonly emit: EventListener; readonly signal?: AbortSignal | undefined },
+  { emit, signal }: { readonly emit: EventListener; readonly signal?: AbortSignal },
 ): Promise<{ readonly digest: string; readonly weightBytes: number }> {
   const weights = [...visitTensors(model.proto)].map(({ tensor }) => ({
     tensor,

@@ -21,7 +21,7 @@ export interface ContentOptions {
   /** Where digests are remembered between runs. */
   readonly cacheFolder: string;
   readonly emit: EventListener;
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: AbortSignal;
 }
 
 /** Reads a model as a whole, with the stamps of its files from before. Throws TF_FILE_UNREADABLE when one of them changes meanwhile. */

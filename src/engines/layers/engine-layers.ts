@@ -19,7 +19,7 @@ export interface LayersOptions extends Omit<EngineLoadOptions, 'cudaGraph'> {
   readonly signal?: AbortSignal;
   readonly environment?: NodeJS.ProcessEnv;
   /** Ordinal among the visible GPUs; default 0. */
-  readonly device?: number | undefined;
+  readonly device?: number;
 }
 
 /** What `engine-layers-child` is sent. */

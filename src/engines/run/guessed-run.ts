@@ -7,7 +7,7 @@ import { shapesOption } from '../../formats/tensor/shape-text.js';
 interface GuessedInput {
   readonly name: string;
   readonly shape: readonly number[];
-  readonly guessedAxes?: readonly number[] | undefined;
+  readonly guessedAxes?: readonly number[];
 }
 
 /** Elements of all inputs together; a guess beyond that is not tried. */

@@ -42,7 +42,7 @@ export interface PlannedInput {
   /** Where its elements come from, in one phrase. */
   readonly from: string;
   /** Axes whose size was guessed; absent where none was. */
-  readonly guessedAxes?: readonly number[] | undefined;
+  readonly guessedAxes?: readonly number[];
   readonly tensor: (seed: number, sample: number) => Tensor;
 }
 

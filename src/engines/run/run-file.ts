@@ -25,7 +25,7 @@ export interface RunContext {
   readonly signal?: AbortSignal;
   readonly environment?: NodeJS.ProcessEnv;
   /** Default: every back end there is. */
-  readonly backEnds?: readonly BackEnd[] | undefined;
+  readonly backEnds?: readonly BackEnd[];
 }
 
 /**

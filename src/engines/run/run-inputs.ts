@@ -21,7 +21,7 @@ export interface GatheredInput {
   /** A file, or what the random numbers are. */
   readonly from: string;
   /** Axes whose size was guessed; absent where none was. */
-  readonly guessedAxes?: readonly number[] | undefined;
+  readonly guessedAxes?: readonly number[];
 }
 
 type Gathered = Omit<GatheredInput, 'name'>;

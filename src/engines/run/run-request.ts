@@ -17,7 +17,7 @@ export interface RunRequest extends Pick<InputOptions, 'shapes' | 'ranges'>, Ope
   /** Default 0. */
   readonly seed?: number;
   /** A folder (one npy per output) or a file that ends in .npz; nothing is written without. */
-  readonly output?: string | undefined;
+  readonly output?: string;
   /** Default 1. */
   readonly iterations?: number;
 }

@@ -7,13 +7,13 @@ import type { EngineLoadOptions } from './tensorrt/engine-options.js';
 /** How a file is opened and run. Each back end honours some of them; one that is set and not honoured is TF_USAGE (see `chooseBackEnd`). */
 export interface OpenOptions extends EngineLoadOptions {
   /** Which back end runs a model; default `cpu`. */
-  readonly provider?: string | undefined;
+  readonly provider?: string;
   /** Ordinal of the GPU among the visible ones; default 0. */
-  readonly device?: number | undefined;
+  readonly device?: number;
   /** Threads within one operator; default one a processor core. */
-  readonly threads?: number | undefined;
+  readonly threads?: number;
   /** Optimization profile of the runs; default the smallest that takes the shapes. */
-  readonly profile?: number | undefined;
+  readonly profile?: number;
 }
 
 /** The options with their names on the command line. */
@@ -30,10 +30,10 @@ export const openOptionFlags = {
 } as const satisfies Record<keyof OpenOptions, string>;
 
 export interface OpenContext {
-  readonly emit?: EventListener | undefined;
-  readonly signal?: AbortSignal | undefined;
+  readonly emit?: EventListener;
+  readonly signal?: AbortSignal;
   /** Default: this process's. */
-  readonly environment?: NodeJS.ProcessEnv | undefined;
+  readonly environment?: NodeJS.ProcessEnv;
 }
 
 /**

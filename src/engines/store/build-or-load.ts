@@ -8,13 +8,13 @@ import { openStores, type StoreOptions } from './open-stores.js';
 
 export interface BuildOptions extends RecipeOptions, StoreOptions {
   /** Who builds what the stores do not have (default: native). */
-  readonly builder?: BuilderName | undefined;
+  readonly builder?: BuilderName;
   /** Whether a build tells the library's verbose lines too: tens of thousands on a large model. */
-  readonly verbose?: boolean | undefined;
+  readonly verbose?: boolean;
   /** Build even though the store has the engine. */
-  readonly forceRebuild?: boolean | undefined;
+  readonly forceRebuild?: boolean;
   /** Where to put the engine; default: it stays in the store. */
-  readonly output?: string | undefined;
+  readonly output?: string;
 }
 
 export interface BuildOrLoadContext {

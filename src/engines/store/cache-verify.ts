@@ -15,7 +15,7 @@ import { noTrust, type Trust, verifyTrusted } from './trust.js';
 interface VerifyOptions {
   readonly trust?: Trust;
   readonly emit?: EventListener;
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: AbortSignal;
 }
 
 /**

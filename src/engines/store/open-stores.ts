@@ -14,13 +14,13 @@ const MEMO = 'engines-sound-2';
 /** Which stores are asked, in which order, and what is believed of what they have. */
 export interface StoreOptions extends TrustOptions {
   /** The store's folder (default: `$TENSORRT_CACHE_DIR` or `~/.cache/trtforge/engines`), or false for none. */
-  readonly store?: string | false | undefined;
+  readonly store?: string | false;
   /** Folders of more stores that are asked after it and never written (default: `TRTFORGE_CACHE_FROM`, several by «:»). */
-  readonly layers?: readonly string[] | undefined;
+  readonly layers?: readonly string[];
   /** Address of the remote store (`s3://bucket/prefix`, `http://host:9000/bucket`; default: what `ARTIFACTS_BUCKET` and its companions say), or false for none. */
-  readonly remote?: string | false | undefined;
+  readonly remote?: string | false;
   /** The store holds at most so many bytes of plans; engines used least recently go (default: `TENSORRT_CACHE_MAX_SIZE`, else no limit). */
-  readonly maxBytes?: number | undefined;
+  readonly maxBytes?: number;
 }
 
 /** Stores as a build asks them. */

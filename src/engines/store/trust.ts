@@ -20,11 +20,11 @@ export const noTrust: Trust = { required: false, keys: new Map(), signingKey: nu
 
 export interface TrustOptions {
   /** Refuse engines that no trusted key signed (default: off). */
-  readonly requireSignature?: boolean | undefined;
+  readonly requireSignature?: boolean;
   /** Paths of Ed25519 public keys in PEM form (default: `TRTFORGE_TRUSTED_KEYS`, several by «:»). */
-  readonly trustKeys?: readonly string[] | undefined;
+  readonly trustKeys?: readonly string[];
   /** Path of the Ed25519 private key that signs what is built (default: `TRTFORGE_SIGNING_KEY`). Its own engines are trusted. */
-  readonly signKey?: string | undefined;
+  readonly signKey?: string;
 }
 
 /** Reads the keys. Throws TF_USAGE when signatures are required and no key is given, TF_FILE_NOT_FOUND, TF_KEY_INVALID. */

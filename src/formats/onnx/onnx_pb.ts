@@ -42,12 +42,12 @@ export type AttributeProto = Message<"onnx.AttributeProto"> & {
   /**
    * @generated from field: optional onnx.TensorProto t = 5;
    */
-  t?: TensorProto | undefined;
+  t?: TensorProto;
 
   /**
    * @generated from field: optional onnx.GraphProto g = 6;
    */
-  g?: GraphProto | undefined;
+  g?: GraphProto;
 
   /**
    * @generated from field: repeated float floats = 7;
@@ -82,7 +82,7 @@ export type AttributeProto = Message<"onnx.AttributeProto"> & {
   /**
    * @generated from field: optional onnx.TypeProto tp = 14;
    */
-  tp?: TypeProto | undefined;
+  tp?: TypeProto;
 
   /**
    * @generated from field: repeated onnx.TypeProto type_protos = 15;
@@ -102,7 +102,7 @@ export type AttributeProto = Message<"onnx.AttributeProto"> & {
   /**
    * @generated from field: optional onnx.SparseTensorProto sparse_tensor = 22;
    */
-  sparseTensor?: SparseTensorProto | undefined;
+  sparseTensor?: SparseTensorProto;
 
   /**
    * @generated from field: repeated onnx.SparseTensorProto sparse_tensors = 23;
@@ -215,7 +215,7 @@ export type ValueInfoProto = Message<"onnx.ValueInfoProto"> & {
   /**
    * @generated from field: optional onnx.TypeProto type = 2;
    */
-  type?: TypeProto | undefined;
+  type?: TypeProto;
 
   /**
    * @generated from field: optional string doc_string = 3;
@@ -299,12 +299,12 @@ export type TrainingInfoProto = Message<"onnx.TrainingInfoProto"> & {
   /**
    * @generated from field: optional onnx.GraphProto initialization = 1;
    */
-  initialization?: GraphProto | undefined;
+  initialization?: GraphProto;
 
   /**
    * @generated from field: optional onnx.GraphProto algorithm = 2;
    */
-  algorithm?: GraphProto | undefined;
+  algorithm?: GraphProto;
 
   /**
    * @generated from field: repeated onnx.StringStringEntryProto initialization_binding = 3;
@@ -361,7 +361,7 @@ export type ModelProto = Message<"onnx.ModelProto"> & {
   /**
    * @generated from field: optional onnx.GraphProto graph = 7;
    */
-  graph?: GraphProto | undefined;
+  graph?: GraphProto;
 
   /**
    * @generated from field: repeated onnx.OperatorSetIdProto opset_import = 8;
@@ -514,7 +514,7 @@ export type TensorProto = Message<"onnx.TensorProto"> & {
   /**
    * @generated from field: optional onnx.TensorProto.Segment segment = 3;
    */
-  segment?: TensorProto_Segment | undefined;
+  segment?: TensorProto_Segment;
 
   /**
    * @generated from field: repeated float float_data = 4 [packed = true];
@@ -634,12 +634,12 @@ export type SparseTensorProto = Message<"onnx.SparseTensorProto"> & {
   /**
    * @generated from field: optional onnx.TensorProto values = 1;
    */
-  values?: TensorProto | undefined;
+  values?: TensorProto;
 
   /**
    * @generated from field: optional onnx.TensorProto indices = 2;
    */
-  indices?: TensorProto | undefined;
+  indices?: TensorProto;
 
   /**
    * @generated from field: repeated int64 dims = 3;
@@ -769,7 +769,7 @@ export type TypeProto_Tensor = Message<"onnx.TypeProto.Tensor"> & {
   /**
    * @generated from field: optional onnx.TensorShapeProto shape = 2;
    */
-  shape?: TensorShapeProto | undefined;
+  shape?: TensorShapeProto;
 };
 
 /**
@@ -786,7 +786,7 @@ export type TypeProto_Sequence = Message<"onnx.TypeProto.Sequence"> & {
   /**
    * @generated from field: optional onnx.TypeProto elem_type = 1;
    */
-  elemType?: TypeProto | undefined;
+  elemType?: TypeProto;
 };
 
 /**
@@ -808,7 +808,7 @@ export type TypeProto_Map = Message<"onnx.TypeProto.Map"> & {
   /**
    * @generated from field: optional onnx.TypeProto value_type = 2;
    */
-  valueType?: TypeProto | undefined;
+  valueType?: TypeProto;
 };
 
 /**
@@ -825,7 +825,7 @@ export type TypeProto_Optional = Message<"onnx.TypeProto.Optional"> & {
   /**
    * @generated from field: optional onnx.TypeProto elem_type = 1;
    */
-  elemType?: TypeProto | undefined;
+  elemType?: TypeProto;
 };
 
 /**
@@ -847,7 +847,7 @@ export type TypeProto_SparseTensor = Message<"onnx.TypeProto.SparseTensor"> & {
   /**
    * @generated from field: optional onnx.TensorShapeProto shape = 2;
    */
-  shape?: TensorShapeProto | undefined;
+  shape?: TensorShapeProto;
 };
 
 /**

@@ -16,7 +16,7 @@ export interface ValueRange {
 export type ObserveRanges = (
   model: string,
   samples: readonly string[],
-  context: { readonly emit: EventListener; readonly signal?: AbortSignal | undefined },
+  context: { readonly emit: EventListener; readonly signal?: AbortSignal },
 ) => Promise<ReadonlyMap<string, ValueRange>>;
 
 /** Samples to run the FP32 model on, and what runs it: only when the model is converted, not when its engine is found. */
@@ -28,20 +28,20 @@ export interface Calibration {
 /** How to convert, as a user passes it; everything has a default. */
 export interface ConversionOptions {
   /** Default `keep`. */
-  readonly ioTypes?: IoTypes | undefined;
+  readonly ioTypes?: IoTypes;
   /** Nodes whose name matches stay FP32. */
-  readonly keepNodes?: readonly RegExp[] | undefined;
+  readonly keepNodes?: readonly RegExp[];
   /** Operators that stay FP32, as `Type` or `domain::Type`. */
-  readonly keepOps?: ReadonlySet<string> | undefined;
+  readonly keepOps?: ReadonlySet<string>;
   /** Operators converted although they stay FP32 by default. */
-  readonly convertOps?: ReadonlySet<string> | undefined;
+  readonly convertOps?: ReadonlySet<string>;
   /** A weight with a larger magnitude keeps its readers FP32; default: the format's largest value. */
-  readonly initMax?: number | undefined;
+  readonly initMax?: number;
   /** An activation that went beyond this magnitude during calibration keeps the nodes around it FP32; default: the format's. */
-  readonly dataMax?: number | undefined;
+  readonly dataMax?: number;
   /** Products and sums over more terms than this stay FP32; undefined for no limit. */
-  readonly maxReductionDepth?: number | undefined;
-  readonly calibration?: Calibration | undefined;
+  readonly maxReductionDepth?: number;
+  readonly calibration?: Calibration;
 }
 
 /** What rules and passes take: the format in place of its name, defaults filled in, ranges in place of the calibration. */

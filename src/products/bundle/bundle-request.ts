@@ -12,40 +12,40 @@ export interface BundleRequest
     StoreOptions,
     Pick<EngineLoadOptions, 'allowHostCode' | 'weightBudget'> {
   /** Who builds (default: native). */
-  readonly builder?: BuilderName | undefined;
+  readonly builder?: BuilderName;
   /** Whether a build tells the library's verbose lines too. */
-  readonly verbose?: boolean | undefined;
+  readonly verbose?: boolean;
   /** Build even though the engine is there. */
-  readonly forceRebuild?: boolean | undefined;
+  readonly forceRebuild?: boolean;
   /** Path of `model_meta.json`. */
   readonly meta: string;
   /** Where the models are; default: beside the meta file. */
-  readonly onnxDir?: string | undefined;
+  readonly onnxDir?: string;
   /** Where engines, logs and the report go. */
   readonly outdir: string;
   /** Names of the components to build; default all. */
-  readonly only?: readonly string[] | undefined;
+  readonly only?: readonly string[];
   /** Batch of every component. */
-  readonly batch?: SizeRange | undefined;
+  readonly batch?: SizeRange;
   /** A YAML file of ranges and components. */
-  readonly profilesFile?: string | undefined;
+  readonly profilesFile?: string;
   /** Link every file of the models into one folder first; both builders read models where they are, so it is off by default. */
-  readonly stage?: boolean | undefined;
+  readonly stage?: boolean;
   /** Keep staged and typed models. */
-  readonly keepTemp?: boolean | undefined;
+  readonly keepTemp?: boolean;
   /** Most memory, in bytes, that builds of tensorrt-rtx may hold side by side; default half of what is available. */
-  readonly memoryBudget?: number | undefined;
+  readonly memoryBudget?: number;
   /** A file, `auto` (default) for `timing.cache` in the folder, null for none. */
-  readonly timingCache?: string | null | undefined;
+  readonly timingCache?: string | null;
   /** Run each component once: always (default; without a GPU the model on ONNX Runtime), only where the engine itself can run, or never. */
-  readonly smoke?: 'always' | 'engine' | 'never' | undefined;
+  readonly smoke?: 'always' | 'engine' | 'never';
   /** Decode through all components and compare; default: not. */
   readonly check?: { readonly seed: number; readonly samples: number } | undefined;
 }
 
 export interface BundleContext {
   /** The command line of this run, for its report; none where a program calls the library. */
-  readonly commandLine?: string | undefined;
+  readonly commandLine?: string;
   readonly emit?: EventListener;
   readonly signal?: AbortSignal;
   readonly environment?: NodeJS.ProcessEnv;

@@ -11,8 +11,8 @@ import { axesOfInput, defaultRange } from './transducer-axes.js';
 /** Where ranges come from besides the defaults. */
 export interface ProfileSources {
   /** One for the whole bundle. */
-  readonly batch?: SizeRange | undefined;
-  readonly file?: ProfilesFile | undefined;
+  readonly batch?: SizeRange;
+  readonly file?: ProfilesFile;
 }
 
 const ONE: SizeRange = { min: 1, opt: 1, max: 1 };

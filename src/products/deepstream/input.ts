@@ -4,9 +4,9 @@ import type { ModelFacts, ValueFacts } from '../../formats/onnx/model-facts.js';
 
 export interface StreamsInputOptions {
   /** Which input takes the images; needed only where that is not plain. */
-  readonly input?: string | undefined;
-  readonly height?: number | undefined;
-  readonly width?: number | undefined;
+  readonly input?: string;
+  readonly height?: number;
+  readonly width?: number;
 }
 
 /** One input with everything but the batch decided. */

@@ -13,8 +13,8 @@ export interface StreamsNames {
 }
 
 export interface NameOptions {
-  readonly name?: string | undefined;
-  readonly root?: string | undefined;
+  readonly name?: string;
+  readonly root?: string;
 }
 
 /**

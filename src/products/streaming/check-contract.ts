@@ -69,7 +69,7 @@ async function checkThree(
  * given. Throws what reading any of them throws; contradictions are findings, not errors.
  */
 export async function checkContractOnly(
-  request: { readonly file: string; readonly contract: string; readonly reference?: string | undefined },
+  request: { readonly file: string; readonly contract: string; readonly reference?: string },
   context: ModelContext = {},
 ): Promise<ContractCheck> {
   const contract = readContract(request.contract);

@@ -27,7 +27,7 @@ export interface OpenRequest {
   readonly device: number;
   readonly plugins: readonly string[];
   readonly allowHostCode: boolean;
-  readonly weightBudget?: number | 'automatic' | undefined;
+  readonly weightBudget?: number | 'automatic';
 }
 
 export interface OpenedEngine {

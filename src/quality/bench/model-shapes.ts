@@ -15,8 +15,8 @@ export interface ModelCase {
 
 /** What guesses go by: what the graph does with the inputs, and how many guesses went before. */
 export interface Guess {
-  readonly uses?: ValueUses | undefined;
-  readonly attempt?: number | undefined;
+  readonly uses?: ValueUses;
+  readonly attempt?: number;
 }
 
 /**

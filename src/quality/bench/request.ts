@@ -49,7 +49,7 @@ export interface BenchRequest {
   readonly plugins: readonly string[];
   readonly allowHostCode: boolean;
   /** Of engines with weight streaming: bytes of weights that stay on the GPU; default all. */
-  readonly weightBudget?: number | 'automatic' | undefined;
+  readonly weightBudget?: number | 'automatic';
   readonly shapes: ShapeRequest;
   readonly inputs: InputRequest;
   readonly mode: ModeRequest;
@@ -79,7 +79,7 @@ export interface BenchContext {
   readonly signal: AbortSignal;
   readonly environment: NodeJS.ProcessEnv;
   /** Where the log of trtexec goes, for one batch; default: a name of its own under `bench_logs` in trtforge's cache folder. */
-  readonly trtexecLog?: string | undefined;
+  readonly trtexecLog?: string;
 }
 
 /** Everything about measuring an engine at its profile's optimum that nobody stated otherwise: what `forge` and scripts start from. */

@@ -17,13 +17,13 @@ export interface ExplainingOptions<T = unknown> {
   /** Hears every event, as it would without. */
   readonly emit: EventListener;
   /** The ONNX file at work: nodes that error lines name are looked up in it. */
-  readonly model?: string | undefined;
+  readonly model?: string;
   /** TensorRT's version where it is known: some texts mean different things in different majors. */
-  readonly version?: string | undefined;
+  readonly version?: string;
   /** Known issues beside the core's own: what products bring. Asked for with the library's first line. */
-  readonly knownIssues?: (() => Promise<readonly KnownIssue[]>) | undefined;
+  readonly knownIssues?: () => Promise<readonly KnownIssue[]>;
   /** What the result was built by, where it is a new engine of the model: issues that no line shows are reported too. */
-  readonly built?: ((result: T) => SilentlyBuilt | null) | undefined;
+  readonly built?: (result: T) => SilentlyBuilt | null;
 }
 
 /**

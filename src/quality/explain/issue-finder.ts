@@ -114,7 +114,7 @@ export class IssueFinder {
   }
 
   /** The worst first. With a model, the nodes that the lines speak of are looked up in it; `passed` reports that the work went well. */
-  issues({ model, passed }: { model?: ModelNodes | undefined; passed: boolean }): ExplainedIssue[] {
+  issues({ model, passed }: { model?: ModelNodes; passed: boolean }): ExplainedIssue[] {
     const standing = [...this.#found.values()].filter(({ issue }) => !this.#takenBack.has(issue.id));
     return inOrder(standing.map((found) => explained(found, passed, model)));
   }

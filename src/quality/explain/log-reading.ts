@@ -14,8 +14,8 @@ const OUTCOMES: readonly RunOutcome[] = ['failed', 'died', 'passed', 'unknown'];
 /** What a log is read with, besides the core's known issues. */
 export interface ExplainMeans {
   /** The ONNX file at work, or what reads it: nodes that the log names are looked up in it. */
-  readonly model?: ModelNodes | string | undefined;
-  readonly knownIssues?: readonly KnownIssue[] | undefined;
+  readonly model?: ModelNodes | string;
+  readonly knownIssues?: readonly KnownIssue[];
 }
 
 /** What the lines of a log came to. */

@@ -56,8 +56,8 @@ export interface Task<R = unknown> {
 }
 
 export interface TaskContext {
-  readonly emit?: EventListener | undefined;
-  readonly signal?: AbortSignal | undefined;
+  readonly emit?: EventListener;
+  readonly signal?: AbortSignal;
 }
 
 /** A kind of task, by what registers it: `tokens`, `argmax`. */

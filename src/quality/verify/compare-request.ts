@@ -6,8 +6,8 @@ export interface CompareRequest extends Partial<JudgeRules> {
   /** Files or folders (see `openOutputSet`). */
   readonly candidate: string;
   readonly reference: string;
-  readonly candidateRunner?: string | undefined;
-  readonly referenceRunner?: string | undefined;
+  readonly candidateRunner?: string;
+  readonly referenceRunner?: string;
   /** The reference's name of each output that the candidate calls otherwise: candidate's name to reference's. */
   readonly names?: ReadonlyMap<string, string>;
   /** Only these of the reference's outputs; default all. */

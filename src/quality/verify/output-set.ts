@@ -38,9 +38,9 @@ export interface OutputSet {
 
 export interface OutputSetOptions {
   /** Which runner of Polygraphy's results; must be said when there are several. */
-  readonly runner?: string | undefined;
+  readonly runner?: string;
   /** What npy elements of a type that numpy lacks are. */
-  readonly voidDtype?: Dtype | undefined;
+  readonly voidDtype?: Dtype;
 }
 
 /**

@@ -37,7 +37,7 @@ export interface FailedComparison {
   /** Whether a model passes in the place of the candidate. */
   readonly passes: (path: string) => Promise<boolean>;
   readonly onTrial: (done: number, total: number, detail: string) => void;
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: AbortSignal;
 }
 
 type Repair = NonNullable<VerifyResult['next']>;

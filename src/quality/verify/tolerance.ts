@@ -180,7 +180,7 @@ export interface VerifyRequest extends InputOptions, EngineLoadOptions {
   readonly atol?: readonly AskedTolerance[];
   readonly rtol?: readonly AskedTolerance[];
   /** Of an engine: which of the visible GPUs runs it; default 0. */
-  readonly device?: number | undefined;
+  readonly device?: number;
   /** How the candidate was converted from the reference, where the caller knows: what repairs a failure is tried on top of it. */
   readonly conversion?: ConversionOptions;
   /** Threads of ONNX Runtime; default one a core. */

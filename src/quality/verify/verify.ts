@@ -26,7 +26,7 @@ export interface VerifyContext {
   /** Where TensorRT is looked for, when the candidate is an engine; default: this process's. */
   readonly environment?: NodeJS.ProcessEnv;
   /** Default: every back end there is. */
-  readonly backEnds?: readonly BackEnd[] | undefined;
+  readonly backEnds?: readonly BackEnd[];
 }
 
 const DEFAULT_SAMPLES = 3;

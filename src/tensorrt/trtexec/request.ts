@@ -98,17 +98,17 @@ export interface TrtexecBenchRequest extends ModeRequest {
   /** Raw bytes of inputs, by name. */
   readonly inputFiles: Readonly<Record<string, string>>;
   readonly exports: {
-    readonly times?: string | undefined;
-    readonly profile?: string | undefined;
-    readonly layers?: string | undefined;
-    readonly output?: string | undefined;
+    readonly times?: string;
+    readonly profile?: string;
+    readonly layers?: string;
+    readonly output?: string;
   };
   /** Which TensorRT library trtexec opens: the runtime-only ones load nothing but version-compatible plans. */
   readonly runtime: 'full' | 'lean' | 'dispatch';
   /** Version-compatible plans carry code of their own. */
   readonly allowHostCode: boolean;
   /** Of engines with weight streaming: bytes of weights that stay on the GPU, 0 for as few as there can be; undefined: all. */
-  readonly weightBudget?: number | 'automatic' | undefined;
+  readonly weightBudget?: number | 'automatic';
   readonly plugins: TrtexecPlugins;
   readonly device: number;
   readonly verbose: boolean;

@@ -29,7 +29,7 @@ export interface TrtexecRunRequest {
   readonly expectedVersion: string | null;
   readonly environment: NodeJS.ProcessEnv;
   /** Working folder; undefined for this process's own. */
-  readonly folder?: string | undefined;
+  readonly folder?: string;
   /** Both streams in the order their lines arrived; null for none. */
   readonly logPath: string | null;
   /** For the error's sentence: "building resnet50.onnx with trtexec". */
@@ -38,8 +38,8 @@ export interface TrtexecRunRequest {
 
 export interface TrtexecRunOptions {
   readonly emit: EventListener;
-  readonly signal?: AbortSignal | undefined;
-  readonly graceMs?: number | undefined;
+  readonly signal?: AbortSignal;
+  readonly graceMs?: number;
 }
 
 /** What a run of trtexec came to. Nothing here states whether it did its work: `verdict.ts` does. */
@@ -225,7 +225,7 @@ interface ProcessGroup {
 function startGroup(
   program: string,
   args: readonly string[],
-  options: { readonly environment: NodeJS.ProcessEnv; readonly folder?: string | undefined },
+  options: { readonly environment: NodeJS.ProcessEnv; readonly folder?: string },
 ): ProcessGroup {
   const child = spawn('/bin/sh', ['-c', WATCHED, program, ...args], {
     detached: true,

@@ -4,9 +4,9 @@ export type OrtProvider = 'cpu' | 'cuda';
 /** Where a model runs: what sessions on ONNX Runtime are opened with. */
 export interface OrtPlace {
   /** Default `cpu`. With `cuda`, nodes that the provider does not take run on the CPU all the same; see `OrtSession.placement`. */
-  readonly provider?: OrtProvider | undefined;
+  readonly provider?: OrtProvider;
   /** Of `cuda`: which of the visible GPUs; default 0. */
-  readonly device?: number | undefined;
+  readonly device?: number;
 }
 
 /** `ONNX Runtime 1.30.0 (CPU)`, `ONNX Runtime 1.30.0 (CUDA, GPU 0)`. */

@@ -32,11 +32,11 @@ const CHILD = new URL('../../../../dist/engines/runtime/onnxruntime/ort-child.js
 
 export interface OrtSessionOptions extends OrtPlace {
   /** What messages call the model; default: its path. For copies that the user has never seen. */
-  readonly givenModel?: string | undefined;
+  readonly givenModel?: string;
   /** Threads within one operator; default one a processor core. */
-  readonly threads?: number | undefined;
-  readonly emit?: EventListener | undefined;
-  readonly signal?: AbortSignal | undefined;
+  readonly threads?: number;
+  readonly emit?: EventListener;
+  readonly signal?: AbortSignal;
 }
 
 /** A session on ONNX Runtime, in a process of its own: what crashes there is an error here, and its memory comes back when it is closed. */

@@ -35,7 +35,7 @@ interface CallRequest {
   readonly profile: number;
   readonly graph: boolean;
   readonly device?: readonly NativeBinding[];
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: AbortSignal;
 }
 
 /** Runs calls one after the other. TensorRT fixes the profile of a context, so there is a context of its own for each profile, made when first needed. */

@@ -141,14 +141,14 @@ export interface SessionFacts {
 
 export interface EngineSessionOptions extends EngineLoadOptions, Omit<TrustOptions, 'signKey'> {
   /** Ordinal of the GPU among the visible ones; default 0. */
-  readonly device?: number | undefined;
+  readonly device?: number;
   /** Default true: a plan without passport is refused, since nothing says what it is. */
   readonly requirePassport?: boolean;
   /** Contexts that `run` spreads over; default 1. */
   readonly contexts?: number;
   /** How many calls `run` keeps ready per context, and how much pinned memory they may hold; default 16 and 2 GiB. */
   readonly keepCalls?: { readonly count?: number; readonly bytes?: number };
-  readonly emit?: EventListener | undefined;
-  readonly signal?: AbortSignal | undefined;
-  readonly environment?: NodeJS.ProcessEnv | undefined;
+  readonly emit?: EventListener;
+  readonly signal?: AbortSignal;
+  readonly environment?: NodeJS.ProcessEnv;
 }

@@ -20,14 +20,14 @@ import { checkWeightBudget } from './weight-budget.js';
 export type EngineAddon = Pick<Addon, 'gpus'> & NativeRuntime;
 
 export interface LoadOptions extends Omit<EngineLoadOptions, 'cudaGraph'>, Omit<TrustOptions, 'signKey'> {
-  readonly device?: number | undefined;
+  readonly device?: number;
   /** Default true. */
-  readonly requirePassport?: boolean | undefined;
-  readonly emit?: EventListener | undefined;
-  readonly signal?: AbortSignal | undefined;
-  readonly environment?: NodeJS.ProcessEnv | undefined;
+  readonly requirePassport?: boolean;
+  readonly emit?: EventListener;
+  readonly signal?: AbortSignal;
+  readonly environment?: NodeJS.ProcessEnv;
   /** A second implementation, for tests. */
-  readonly addon?: EngineAddon | undefined;
+  readonly addon?: EngineAddon;
 }
 
 /**

@@ -13,9 +13,9 @@ import { toolchainForPlan } from './toolchain-for-plan.js';
 const CHILD = new URL('../../../../dist/engines/runtime/tensorrt/engine-child.js', import.meta.url);
 
 export interface SupervisedEngineOptions extends EngineChildOptions {
-  readonly emit?: EventListener | undefined;
-  readonly signal?: AbortSignal | undefined;
-  readonly environment?: NodeJS.ProcessEnv | undefined;
+  readonly emit?: EventListener;
+  readonly signal?: AbortSignal;
+  readonly environment?: NodeJS.ProcessEnv;
 }
 
 /** Timed in the process that runs the engine. */
@@ -65,7 +65,7 @@ export async function openSupervisedEngine(
  */
 export async function environmentFor(
   planPath: string,
-  { toolchain }: { readonly toolchain?: EngineChildOptions['toolchain'] | undefined },
+  { toolchain }: { readonly toolchain?: EngineChildOptions['toolchain'] },
   environment: NodeJS.ProcessEnv,
 ): Promise<NodeJS.ProcessEnv> {
   try {

@@ -12,7 +12,7 @@ import type { PlanFacts } from './plan-on-disk.js';
 
 export interface ToolchainChoice {
   /** A toolchain, or the name of one; undefined for the first that loads the plan. */
-  readonly toolchain?: Toolchain | string | undefined;
+  readonly toolchain?: Toolchain | string;
   readonly allowHostCode: boolean;
   readonly environment: NodeJS.ProcessEnv;
 }

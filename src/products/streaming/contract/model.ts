@@ -23,13 +23,13 @@ export interface StatedModel extends ModelBindings {
 
 /** The options of an engine are for one that must be loaded. */
 export interface ModelContext extends EngineLoadOptions {
-  readonly emit?: EventListener | undefined;
-  readonly signal?: AbortSignal | undefined;
-  readonly environment?: NodeJS.ProcessEnv | undefined;
+  readonly emit?: EventListener;
+  readonly signal?: AbortSignal;
+  readonly environment?: NodeJS.ProcessEnv;
   /** Which of the visible GPUs; default 0. */
-  readonly device?: number | undefined;
+  readonly device?: number;
   /** Whether the digest is needed; it reads every weight. Default false. */
-  readonly digest?: boolean | undefined;
+  readonly digest?: boolean;
 }
 
 /**

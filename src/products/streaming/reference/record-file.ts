@@ -27,16 +27,16 @@ export interface RecordFileRequest extends EngineLoadOptions {
   /** ONNX model (ONNX Runtime on the CPU, in float32) or engine. */
   readonly file: string;
   /** Default: drafted from the model's names. */
-  readonly contract?: string | undefined;
+  readonly contract?: string;
   /** Default: the contract's. */
-  readonly schedule?: readonly number[] | undefined;
+  readonly schedule?: readonly number[];
   readonly chunks: number;
   readonly seed: number;
   readonly batch: number;
   readonly output: string;
-  readonly threads?: number | undefined;
+  readonly threads?: number;
   /** Of an engine: which of the visible GPUs runs it; default 0. */
-  readonly device?: number | undefined;
+  readonly device?: number;
 }
 
 /** Records a reference from a model or an engine. Throws what opening, contract, running and writing throw. */

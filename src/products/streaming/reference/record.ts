@@ -43,10 +43,7 @@ export interface Recorded extends WrittenReference {
 export async function recordReference(
   session: Session,
   request: RecordRequest,
-  {
-    emit = ignoreEvents,
-    signal,
-  }: { readonly emit?: EventListener; readonly signal?: AbortSignal | undefined } = {},
+  { emit = ignoreEvents, signal }: { readonly emit?: EventListener; readonly signal?: AbortSignal } = {},
 ): Promise<Recorded> {
   const contract = withSchedule(request.contract, session, request.sizes);
   refuseContradictions(contract, session);

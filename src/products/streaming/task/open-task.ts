@@ -21,7 +21,7 @@ export async function openStreamTask(
   plan: StreamPlan,
   header: Pick<ReferenceHeader, 'outputs'>,
   rounding: Rounding,
-  { taskKinds = [], ...context }: TaskContext & { readonly taskKinds?: readonly TaskKind[] | undefined },
+  { taskKinds = [], ...context }: TaskContext & { readonly taskKinds?: readonly TaskKind[] },
 ): Promise<Task | null> {
   const { decoder, swap, taskOutput } = request;
   if (decoder === undefined && taskOutput === undefined) return null;

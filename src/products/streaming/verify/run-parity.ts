@@ -24,7 +24,7 @@ export interface ParityContext {
   readonly emit?: EventListener;
   readonly signal?: AbortSignal;
   /** Kinds of task besides `argmax`: `tokens` decodes with `decoder`. */
-  readonly taskKinds?: readonly TaskKind[] | undefined;
+  readonly taskKinds?: readonly TaskKind[];
 }
 
 /** A candidate that is open: what it takes and gives, and how it is run. */
