@@ -181,7 +181,7 @@ export class FakeBench {
     foundBy: 'test',
   });
 
-  environment = (environment: Record<string, string> = {}): NodeJS.ProcessEnv => ({
+  environment = (environment: Record<string, string | undefined> = {}): NodeJS.ProcessEnv => ({
     PATH: process.env.PATH,
     FAKE_CALLS: join(this.work, 'calls'),
     LD_LIBRARY_PATH: this.drivers,

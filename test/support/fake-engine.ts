@@ -54,7 +54,7 @@ export interface FakeEngine {
   readonly inferenceLibrary: string;
   readonly bench: FakeBench;
   /** For a child process. */
-  environment(wishes?: Record<string, string>): NodeJS.ProcessEnv;
+  environment(wishes?: Record<string, string | undefined>): NodeJS.ProcessEnv;
   /** Lays the libraries out as an installation, for TENSORRT_HOME; gives `home`. */
   install(home: string): string;
   /** Writes a plan and returns its path. */
