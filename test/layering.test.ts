@@ -15,7 +15,7 @@ const LAYERS = [...readFileSync(join(source, 'README.md'), 'utf8').matchAll(/^\|
 const layerOf = (room: string) => LAYERS.find(({ rooms }) => rooms.includes(room))?.at ?? -1;
 
 /** Files that may be imported lazily by --version and --help; none of them may pull in zod, protobuf or ONNX Runtime. */
-const LIGHT = ['main.ts', 'version.ts', 'errors.ts', 'events.ts', 'registry.ts'];
+const LIGHT = ['main.ts', 'cli/program.ts', 'version.ts', 'errors.ts', 'events.ts', 'registry.ts'];
 
 const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((path) =>
   path.endsWith('.ts'),
@@ -111,10 +111,20 @@ describe('the layers', () => {
     expect(named.filter((path) => !files.includes(path))).toEqual([]);
   });
 
-  test('starting the command line loads nothing heavy', () => {
-    const heavy = LIGHT.flatMap((path) =>
-      importsOf(path, /^import (?!type)[^;]*from '((?:zod|@bufbuild|onnxruntime)[^']*)'/gm),
+  test('starting the command line loads nothing heavy, not even by way of others', () => {
+    const statics = /^(?:import|export) (?!type)[^;]*?from '(\.[^']+)'/gm;
+    const seen = new Set<string>();
+    const walk = (path: string): void => {
+      if (seen.has(path)) return;
+      seen.add(path);
+      for (const imported of importsOf(path, statics)) walk(target(path, imported));
+    };
+    for (const path of LIGHT) walk(path);
+    const heavy = [...seen].filter(
+      (path) =>
+        importsOf(path, /^import (?!type)[^;]*from '((?:zod|@bufbuild|onnxruntime|yaml)[^']*)'/gm).length > 0,
     );
+    expect(seen.size).toBeGreaterThan(20);
     expect(heavy).toEqual([]);
   });
 

@@ -5,7 +5,6 @@ import { ExitCode, TrtforgeError } from '../errors.js';
 import { explaining } from '../quality/explain/failure.js';
 import { type ArgumentSpec, type Command, issuesOfProducts, type Product, type Verb } from './command.js';
 import { configText, type KnownKeys, loadConfig } from './config.js';
-import { withOwnFlags } from './foreign-flags.js';
 import { protectingNamedFiles } from './named-files.js';
 import { globalOptions, longName, type OptionTable } from './option.js';
 import { type Console, printable, reportError, reportResult } from './output.js';
@@ -50,9 +49,9 @@ export async function runProgram(
     assertCurrentSpelling(program, args);
     command = await verb?.load();
     const own =
-      command === undefined
+      command === undefined || !args.some((arg) => arg.startsWith('-'))
         ? args
-        : withOwnFlags(args, {
+        : (await import('./foreign-flags.js')).withOwnFlags(args, {
             path: verb?.path ?? '',
             options: command.options,
             products: program.products,

@@ -1,11 +1,5 @@
 import { z } from 'zod';
 
-const RANK = { error: 0, warning: 1, note: 2 } as const;
-
-/** The worst first; equals stay as they came. */
-export const inOrder = (issues: readonly ExplainedIssue[]): ExplainedIssue[] =>
-  issues.toSorted((one, other) => RANK[one.severity] - RANK[other.severity]);
-
 /** One line of a log, numbered from 1. */
 export const logLineSchema = z.object({ line: z.int().positive(), text: z.string() });
 

@@ -1,10 +1,11 @@
 import { type ErrorCode, TrtforgeError } from '../../errors.js';
 import type { EventListener, WorkEvent } from '../../events.js';
 import { parseLine, severityLetters } from '../../tensorrt/trtexec/log/lines.js';
-import { type ExplainedIssue, inOrder } from './explained-issue.js';
+import type { ExplainedIssue } from './explained-issue.js';
 import type { FinderLine, IssueFinder } from './issue-finder.js';
 import type { KnownIssue } from './known-issues/issue.js';
 import { placeSentences } from './place-text.js';
+import { inOrder } from './severity.js';
 import type { SilentlyBuilt } from './silent-issues.js';
 
 /** What a piece of work that calls TensorRT gave, and the known issues its log shows although it went well. */

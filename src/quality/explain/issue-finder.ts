@@ -1,9 +1,10 @@
 import { regionOf } from '../../engines/layers/names.js';
 import { versionOfCode } from '../../tensorrt/toolchain/version.js';
-import { type ExplainedIssue, inOrder, type ModelPlace } from './explained-issue.js';
+import type { ExplainedIssue, ModelPlace } from './explained-issue.js';
 import { knownIssues } from './known-issues/index.js';
 import type { KnownIssue } from './known-issues/issue.js';
 import type { ModelNodes } from './model-nodes.js';
+import { inOrder } from './severity.js';
 
 /** How many lines an issue lists; a tactic can be skipped thousands of times. */
 export const LISTED_LINES = 20;

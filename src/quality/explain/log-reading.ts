@@ -1,9 +1,10 @@
 import { LONGEST_LINE, parseLine } from '../../tensorrt/trtexec/log/lines.js';
-import { type ExplainedIssue, inOrder } from './explained-issue.js';
+import type { ExplainedIssue } from './explained-issue.js';
 import { type FinderLine, LISTED_LINES, LISTED_UNEXPLAINED } from './issue-finder.js';
 import type { KnownIssue } from './known-issues/issue.js';
 import { beginsRun, type LoggedRun, type RunOutcome, RunReading } from './logged-run.js';
 import { type ModelNodes, openModelNodes } from './model-nodes.js';
+import { inOrder } from './severity.js';
 
 /** Runs that are listed; all of them count. */
 export const LISTED_RUNS = 1000;
