@@ -35,7 +35,7 @@ const LISTED = 6;
 
 /** A miss as lines of text. */
 export function missLines({ from, reason, nearest, differences }: Omit<Miss, 'code'>): readonly string[] {
-  const lines = [`not from ${from}: ${reason}`];
+  const lines = [`${from} store: miss (${reason})`];
   if (nearest === null) return lines;
   lines.push(`nearest there: ${nearest.name} (${nearest.identity.slice(0, 12)})`);
   for (const { field, wanted, stored } of differences.slice(0, LISTED)) {

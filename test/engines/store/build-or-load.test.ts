@@ -131,7 +131,7 @@ describe('build or load', () => {
         differences: [],
       },
     ]);
-    expect(missLines(why[0]!)).toEqual([`not from local: ${why[0]?.reason}`]);
+    expect(missLines(why[0]!)).toEqual([`local store: miss (${why[0]?.reason})`]);
   });
 
   test('an engine of the model is told of, however many engines of others are newer and nearer', async () => {
