@@ -11,7 +11,8 @@ import { obtainEngine } from '../engines/store/obtain-engine.js';
 import { openLocalStore, openStores } from '../engines/store/open-stores.js';
 import { type Trust, verifyTrusted } from '../engines/store/trust.js';
 import { TrtforgeError } from '../errors.js';
-import type { Forged, ForgedEngine, ForgePhase, Run } from './run-state.js';
+import type { ForgedEngine } from '../report/result.js';
+import type { Forged, ForgePhase, Run } from './run-state.js';
 
 /** Finds the engine in the store or builds it, and puts it into the run root under its readable name. */
 export const buildPhase = (run: Run): ForgePhase => ({

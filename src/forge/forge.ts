@@ -7,7 +7,6 @@ import { ignoreEvents, inPhase } from '../events.js';
 import type { ForgeResult } from '../report/result.js';
 import { onDevice } from '../tensorrt/addon/chosen-gpu.js';
 import { packageVersion } from '../version.js';
-import { buildPart } from './build-part.js';
 import { buildPhase } from './build-phase.js';
 import { convertPhase } from './convert-phase.js';
 import { benchPhase, verifyEnginePhase } from './engine-phases.js';
@@ -109,7 +108,7 @@ export function resultOf(
     phases: [...phases],
     model: inspection ?? null,
     conversion: conversion ?? null,
-    build: obtained === undefined ? null : buildPart(obtained),
+    build: obtained ?? null,
     verification: found.verification ?? null,
     engineVerification: found.engineVerification ?? null,
     bench: found.bench ?? null,

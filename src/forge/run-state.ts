@@ -1,19 +1,14 @@
 import type { ResolvedBuild } from '../engines/builder/prepare.js';
-import type { ObtainedEngine } from '../engines/store/obtain-engine.js';
 import type { ModelFacts } from '../formats/onnx/model-facts.js';
 import type { ConversionResult } from '../formats/precision/conversion.js';
 import type { BenchResult } from '../quality/bench/result.js';
 import type { VerifyResult } from '../quality/verify/result.js';
+import type { ForgedEngine } from '../report/result.js';
 import type { GpuList } from '../tensorrt/addon/addon.js';
 import type { Machine } from './environment.js';
 import type { ForgeContext, ForgeOptions } from './options.js';
 import type { Phase } from './phase.js';
 import type { RunRoot } from './run-root.js';
-
-/** `kept`: it lay at its place in the folder already. */
-export interface ForgedEngine extends Omit<ObtainedEngine, 'source'> {
-  readonly source: ObtainedEngine['source'] | 'kept';
-}
 
 /** What the phases find, each its own part. */
 export interface Forged {

@@ -50,7 +50,7 @@ export const modelBlocks = (result: ForgeResult, heading: '##' | '###'): readonl
   result.model && `${heading} Sizes\n\n${sizesTable(result.model, result)}`,
   result.model && `${heading} The model\n\n${text(modelSentence(result.model))}${findingsList(result)}`,
   result.build &&
-    `${heading} The engine\n\n${text(engineSentence(result.build))}\n\nIdentity ${code(result.build.identity)}, plan ${code(result.engine ?? result.build.name)}.`,
+    `${heading} The engine\n\n${text(engineSentence(result.build))}\n\nIdentity ${code(result.build.identity)}, plan ${code(result.engine ?? result.build.passport.name)}.`,
 ];
 
 /** What it ran on, and the command that repeats it. */
@@ -119,7 +119,7 @@ function sizesTable(model: ModelFacts, { conversion, build }: ForgeResult): stri
   const rows = [
     ['ONNX as given', formatBytes(modelBytes(model))],
     ...(conversion ? [['ONNX typed', formatBytes(conversion.bytes.after)]] : []),
-    ...(build ? [['engine', formatBytes(build.bytes)]] : []),
+    ...(build ? [['engine', formatBytes(build.passport.plan.bytes)]] : []),
   ];
   return table(['station', 'bytes on disk'], rows);
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { obtainedEngineSchema } from '../engines/store/build-result-schema.js';
 import { ExitCode } from '../errors.js';
 import { modelFactsSchema } from '../formats/onnx/model-facts.js';
 import { conversionSchema } from '../formats/precision/conversion.js';
@@ -8,23 +9,9 @@ import { verifyResultSchema } from '../quality/verify/result.js';
 
 const exitCodeSchema = z.literal(Object.values(ExitCode));
 
-const buildSchema = z.object({
-  /** Readable name of the engine, without folder. */
-  name: z.string(),
-  identity: z.string(),
-  /** `kept`: it lay in the folder already. */
-  source: z.enum(['built', 'kept', 'local', 'remote']),
-  /** Why it was built or found, in one sentence. */
-  why: z.string(),
-  bytes: z.number(),
-  /** What the build took, now or (for a stored engine) when it was made; null where nobody knows. */
-  buildMs: z.number().nullable(),
-  product: z.string(),
-  version: z.string(),
-  computeCapabilities: z.array(z.string()),
-  platform: z.string(),
-  /** The passport as it lies beside the plan. */
-  passport: z.record(z.string(), z.unknown()),
+const forgedEngineSchema = obtainedEngineSchema.extend({
+  /** `kept`: it was in the folder already. */
+  source: z.enum([...obtainedEngineSchema.shape.source.options, 'kept']),
 });
 
 const phaseSchema = z.object({
@@ -78,7 +65,8 @@ export const forgeResultSchema = z.object({
   /** What `inspect` and `convert` found, as they print it. */
   model: modelFactsSchema.nullable(),
   conversion: conversionSchema.nullable(),
-  build: buildSchema.nullable(),
+  /** The engine with its passport. */
+  build: forgedEngineSchema.nullable(),
   /** The typed model against the original. */
   verification: verifyResultSchema.nullable(),
   /** The engine, on its GPU, against the original. */
@@ -101,6 +89,7 @@ export const renderedReportSchema = z.object({
 
 export type RenderedReport = z.infer<typeof renderedReportSchema>;
 export type ForgeResult = z.infer<typeof forgeResultSchema>;
-export type ReportBuild = NonNullable<ForgeResult['build']>;
+/** What the build phase obtained. */
+export type ForgedEngine = NonNullable<ForgeResult['build']>;
 export type ReportPhase = ForgeResult['phases'][number];
 export type Outcome = ForgeResult['verdict']['outcome'];

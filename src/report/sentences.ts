@@ -12,7 +12,7 @@ import type { ConversionResult } from '../formats/precision/conversion.js';
 import { formatNamed } from '../formats/precision/formats/index.js';
 import type { BenchResult } from '../quality/bench/result.js';
 import type { Measure, VerifiedOutput, VerifyResult } from '../quality/verify/result.js';
-import type { ForgeResult, Outcome, ReportBuild, ReportPhase } from './result.js';
+import type { ForgedEngine, ForgeResult, Outcome, ReportPhase } from './result.js';
 
 /** What a result reports in words; page, Markdown and terminal use the same sentences. */
 
@@ -93,7 +93,7 @@ export function sizeSentence(result: ForgeResult): string {
     model && `${formatBytes(modelBytes(model))} of ONNX`,
     conversion &&
       `${formatBytes(conversion.bytes.after)} after conversion (${formatShare(conversion.bytes.after / Math.max(1, conversion.bytes.before))} of the original)`,
-    build && `${formatBytes(build.bytes)} as an engine`,
+    build && `${formatBytes(build.passport.plan.bytes)} as an engine`,
   ].filter((part) => typeof part === 'string');
   return parts.length === 0
     ? 'No size is known: the run stopped before the model was read.'
@@ -121,20 +121,41 @@ export function modelSentence(model: ModelFacts): string {
   return `${nameOfFile(model.file)} has ${plural(model.nodesTotal, 'node')} and ${plural(model.parameters, 'parameter')}${opset === undefined ? '' : `, in opset ${opset}`}.`;
 }
 
-export function engineSentence(build: ReportBuild): string {
+export function engineSentence({ source, passport, why }: ForgedEngine): string {
+  const { built, plan } = passport;
+  const took = `its build took ${formatMs(built.ms)}`;
   const how = {
-    built: build.buildMs === null ? 'Built now' : `Built now in ${formatMs(build.buildMs)}`,
-    kept: 'Was in the folder already',
-    local: 'Found in the local store',
-    remote: 'Fetched from the remote store',
-  }[build.source];
-  const last =
-    build.source !== 'built' && build.buildMs !== null ? ` (its build took ${formatMs(build.buildMs)})` : '';
-  return `${how}${last}: ${formatBytes(build.bytes)} for ${engineTarget(build)}. ${build.why}`;
+    built: `Built now in ${formatMs(built.ms)}`,
+    kept: `Was in the folder already (${took})`,
+    local: `Found in the local store (${took})`,
+    remote: `Fetched from the remote store (${took})`,
+  }[source];
+  const misses = source === 'built' ? why.map((miss) => ` ${missSentence(miss)}`).join('') : '';
+  return `${how}: ${formatBytes(plan.bytes)} for ${engineTarget(passport)}.${misses}`;
 }
 
-const engineTarget = (build: ReportBuild): string =>
-  `${build.product} ${build.version}${build.computeCapabilities.length === 0 ? '' : `, ${build.computeCapabilities.join(', ')}`}`;
+/** Fields named in a sentence; the `build` of the result lists all. */
+const FIELDS_NAMED = 3;
+
+function missSentence({ from, reason, nearest, differences }: ForgedEngine['why'][number]): string {
+  const place = `${from[0]?.toUpperCase()}${from.slice(1)} store: ${reason}`;
+  if (nearest === null) return `${place}.`;
+  const fields = differences.map(({ field }) => field);
+  const more = fields.length - FIELDS_NAMED;
+  const named = `${fields.slice(0, FIELDS_NAMED).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  return `${place}; the nearest there, ${nearest.name}, differs in ${named}.`;
+}
+
+/** `tensorrt-rtx 1.7.1.116`. */
+export const libraryOf = ({ identity }: ForgedEngine['passport']): string =>
+  `${identity.document.target.product} ${identity.document.target.version}`;
+
+/** `sm_89, sm_120`; empty for an engine that is not for named GPUs. */
+export const gpusOf = ({ identity }: ForgedEngine['passport']): string =>
+  identity.document.target.computeCapabilities.map((capability) => `sm_${capability}`).join(', ');
+
+const engineTarget = (passport: ForgedEngine['passport']): string =>
+  [libraryOf(passport), gpusOf(passport)].filter((part) => part !== '').join(', ');
 
 /** "0.524 ms on the GPU for batch 1 (median of 19,000), 1,908 items a second." */
 export function speedSentence({ runs, gpu, backend }: BenchResult): string {
@@ -152,7 +173,7 @@ export function speedSentence({ runs, gpu, backend }: BenchResult): string {
 /** Where the whole run stands, for titles: "resnet50, FP16, tensorrt-rtx 1.7.1.116, sm_89". */
 export function runTitle(result: ForgeResult): string {
   const precision = result.conversion?.precision ?? result.request.precision;
-  const target = result.build ? engineTarget(result.build) : result.request.target;
+  const target = result.build ? engineTarget(result.build.passport) : result.request.target;
   return [precisionWord(precision), target].filter((part) => part !== null).join(' · ');
 }
 

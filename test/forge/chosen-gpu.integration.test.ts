@@ -81,7 +81,7 @@ describe('forge on a machine with two unlike GPUs', () => {
   test('builds, verifies and measures on the one that was chosen, and the report names it', async () => {
     const result = await forged({ ...onTensorrt, device: 1 });
     expect(result.error).toBeNull();
-    expect(result.build?.computeCapabilities).toEqual(['sm_90']);
+    expect(result.build?.passport.identity.document.target.computeCapabilities).toEqual([90]);
     expect(readFileSync(seen, 'utf8')).toBe('7 -\n');
     expect(ranOn()).toEqual([1, 1]);
     expect(gpuRow(result)).toBe('NVIDIA H200 (sm_90), number 1');
@@ -90,7 +90,7 @@ describe('forge on a machine with two unlike GPUs', () => {
 
   test('does it all on the first where none was chosen, and speaks of no other', async () => {
     const result = await forged(onTensorrt);
-    expect(result.build?.computeCapabilities).toEqual(['sm_89']);
+    expect(result.build?.passport.identity.document.target.computeCapabilities).toEqual([89]);
     expect(ranOn()).toEqual([undefined, 0]);
     expect(gpuRow(result)).toBe('NVIDIA L4 (sm_89)');
   });

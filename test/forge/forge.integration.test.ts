@@ -12,6 +12,7 @@ import { forge } from '../../src/forge/forge.js';
 import type { ForgeOptions } from '../../src/forge/options.js';
 import { forgeReport, readReport } from '../../src/report/read.js';
 import { type ForgeResult, forgeResultSchema } from '../../src/report/result.js';
+import { engineSentence } from '../../src/report/sentences.js';
 import { modelFile } from '../engines/runtime/onnxruntime/models.js';
 import { dynamicModel, staticModel, unknownOpModel } from '../native/tiny-models.js';
 import { describeWith, found } from '../support/needs.js';
@@ -170,7 +171,7 @@ describeWith('toolchain', 'forge with tensorrt-rtx', (libraries) => {
     expect(first).toMatchObject({ exitCode: 0, verdict: { outcome: 'pass' }, build: { source: 'built' } });
     const passport = readPassport(first.engine!);
     expect(passport.plan.sha256).toBe(sha256(readFileSync(first.engine!)));
-    expect(first.build).toMatchObject({ identity: passport.identity.digest, bytes: passport.plan.bytes });
+    expect(first.build).toMatchObject({ identity: passport.identity.digest, passport });
     expect(first.passport).toBe(passportPath(first.engine!));
     expect(basename(first.engine!)).toMatch(/^dynamic_[0-9a-f]{8}_fp16_sm_89_1\.\d+\.\d+\.\d+\.engine$/);
     forgeResultSchema.parse(JSON.parse(JSON.stringify(first)));
@@ -194,8 +195,8 @@ describeWith('toolchain', 'forge with tensorrt-rtx', (libraries) => {
     expect(again.build).toMatchObject({
       source: 'local',
       identity: first.build?.identity,
-      buildMs: first.build?.buildMs,
-      why: 'The store had an engine of this identity.',
+      passport: { built: first.build?.passport.built },
+      why: [],
     });
     expect(readFileSync(again.engine!)).toEqual(readFileSync(first.engine!));
   });
@@ -208,7 +209,14 @@ describeWith('toolchain', 'forge with tensorrt-rtx', (libraries) => {
       runRoot: runRoot('changed'),
     });
     expect(changed.build?.source).toBe('built');
-    expect(changed.build?.why).toContain(`${first.build?.name}, differs in recipe.optimizationLevel.`);
+    expect(changed.build?.why).toMatchObject([
+      {
+        from: 'local',
+        nearest: { name: first.build?.passport.name },
+        differences: [{ field: 'recipe.optimizationLevel' }],
+      },
+    ]);
+    expect(engineSentence(changed.build!)).toContain('differs in recipe.optimizationLevel.');
   });
 
   test('a forced rebuild shows how long the last one took while it runs', async () => {

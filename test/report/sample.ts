@@ -1,5 +1,8 @@
 import type { VerifiedOutput } from '../../src/quality/verify/result.js';
 import type { ForgeResult } from '../../src/report/result.js';
+import { samplePassport } from '../support/sample-engine.js';
+
+const passport = samplePassport(new Uint8Array(1));
 
 /** Bins of a log-normal error around `center`, a tenth of a decade wide: the shape that FP16 rounding gives. */
 function bellBins(center: number, elements: number, reach = 1.6) {
@@ -204,17 +207,29 @@ export function sampleResult(more: Partial<ForgeResult> = {}): ForgeResult {
       ms: 742,
     },
     build: {
-      name: 'resnet50_1_fp16_sm_89_1.7.1.116.engine',
-      identity: '5f0c3a1de1f5cbd52d6dc1f4a3c9f9ef7a1b88e3db7b6d4a4b8a6f1d2a31c0be',
+      engine: 'runs/resnet50-fp16/engines/resnet50_1_fp16_sm_89_1.7.1.116.engine',
+      passportPath: 'runs/resnet50-fp16/engines/resnet50_1_fp16_sm_89_1.7.1.116.engine.passport.json',
+      passport: {
+        ...passport,
+        name: 'resnet50_1_fp16_sm_89_1.7.1.116.engine',
+        plan: { ...passport.plan, bytes: 52_301_880 },
+        built: { ...passport.built, ms: 1720 },
+      },
+      identity: passport.identity.digest,
+      readablePath: null,
       source: 'built',
-      why: 'Nothing in the store had this identity.',
-      bytes: 52_301_880,
-      buildMs: 1720,
-      product: 'tensorrt-rtx',
-      version: '1.7.1.116',
-      computeCapabilities: ['sm_89'],
-      platform: 'linux-x64',
-      passport: { schema: 'trtforge.passport/1', identity: '5f0c3a1d', plan: { bytes: 52_301_880 } },
+      rule: 'exact',
+      why: [
+        {
+          from: 'local',
+          code: null,
+          reason: 'it has no engine of this model',
+          nearest: null,
+          differences: [],
+        },
+      ],
+      timings: { lookupMs: 3, waitMs: 0, remoteMs: 0, buildMs: 1790, keepMs: 12, uploadMs: 0 },
+      warnings: [],
     },
     engineVerification: null,
     bench: null,

@@ -1,11 +1,15 @@
 import { z } from 'zod';
+import { passportSchema } from '../identity/passport-schema.js';
 
 const differenceSchema = z.object({
+  /** `recipe.profiles.0.x.max`, `target.version`. */
   field: z.string(),
+  /** As JSON values; absent where one side has no such field. */
   wanted: z.unknown().optional(),
   stored: z.unknown().optional(),
 });
 
+/** Why a source did not give the engine. */
 export const missSchema = z.object({
   /** `local`, `layer` (a read-only store below it) or `remote`. */
   from: z.string(),
@@ -15,6 +19,40 @@ export const missSchema = z.object({
   /** The nearest engine of the same model; null where there is none of it. */
   nearest: z.object({ identity: z.string(), name: z.string() }).nullable(),
   differences: z.array(differenceSchema),
+});
+
+const timingsSchema = z.object({
+  /** Asking the sources. */
+  lookupMs: z.number(),
+  /** Waiting for another process that built the same. */
+  waitMs: z.number(),
+  /** Asking the remote store, waiting for another machine that built the same, and downloading. */
+  remoteMs: z.number(),
+  /** Conversion, build and check, as a whole; 0 for a hit. */
+  buildMs: z.number(),
+  /** Putting the engine into the store and where the user requested it. */
+  keepMs: z.number(),
+  /** Uploading what was built to the remote store. */
+  uploadMs: z.number(),
+});
+
+/** An engine and where it came from, as the stores and the builder returned it. */
+export const obtainedEngineSchema = z.object({
+  /** Path of the plan. */
+  engine: z.string(),
+  passportPath: z.string(),
+  passport: passportSchema,
+  identity: z.string(),
+  /** The readable name of `engine` in the store; null without one, and for an engine that was put elsewhere. */
+  readablePath: z.string().nullable(),
+  source: z.enum(['built', 'local', 'remote']),
+  /** `exact`, or the rule of `engines/store/compatibility.ts` by which an engine of another identity serves. */
+  rule: z.string(),
+  /** Why earlier sources did not serve; empty for a hit in the first. */
+  why: z.array(missSchema),
+  timings: timingsSchema,
+  /** What the user should know: the store could not keep the engine, … */
+  warnings: z.array(z.string()),
 });
 
 /** What `trtforge build` gives. */
@@ -44,13 +82,6 @@ export const buildResultSchema = z.object({
   /** Why earlier sources did not serve. */
   why: z.array(missSchema),
   /** Of this run, in milliseconds. */
-  timings: z.object({
-    lookupMs: z.number(),
-    waitMs: z.number(),
-    remoteMs: z.number(),
-    buildMs: z.number(),
-    keepMs: z.number(),
-    uploadMs: z.number(),
-  }),
+  timings: timingsSchema,
   warnings: z.array(z.string()),
 });

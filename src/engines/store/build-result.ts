@@ -24,7 +24,7 @@ export function buildResult(obtained: ObtainedEngine): BuildResult {
     library: `${target.product} ${target.version}`,
     precision: recipe.precision,
     profiles: recipe.profiles.length,
-    why: obtained.why.map((miss) => ({ ...miss, differences: [...miss.differences] })),
+    why: obtained.why,
     timings,
     warnings: [...obtained.warnings, ...passport.warnings],
   };

@@ -1,4 +1,5 @@
 import { dirname } from 'node:path';
+import type { z } from 'zod';
 import { assertNotInput } from '../../base/files/user-files.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { TrtforgeError } from '../../errors.js';
@@ -7,6 +8,7 @@ import type { EngineBuildOptions, EngineRequest } from '../builder/build-engine.
 import { engineNameOf, formatEngineName } from '../identity/engine-name.js';
 import { identityDigest } from '../identity/identity.js';
 import { type Passport, passportPath } from '../identity/passport-file.js';
+import type { obtainedEngineSchema } from './build-result-schema.js';
 import { waitForTurn } from './build-turn.js';
 import { releaseUse } from './claims/use-marks.js';
 import type { LocalStore } from './local.js';
@@ -28,38 +30,7 @@ export interface ObtainRequest extends EngineRequest, EngineStores {
   readonly output: string | null;
 }
 
-interface ObtainTimings {
-  /** Asking the sources. */
-  readonly lookupMs: number;
-  /** Waiting for another process that built the same. */
-  readonly waitMs: number;
-  /** Asking the remote store, waiting for another machine that built the same, and downloading. */
-  readonly remoteMs: number;
-  /** Conversion, build and check, as a whole; 0 for a hit. */
-  readonly buildMs: number;
-  /** Putting the engine into the store and where the user wants it. */
-  readonly keepMs: number;
-  /** Giving what was built to the remote store. */
-  readonly uploadMs: number;
-}
-
-export interface ObtainedEngine {
-  /** Path of the plan. */
-  readonly engine: string;
-  readonly passportPath: string;
-  readonly passport: Passport;
-  readonly identity: string;
-  /** The readable name of `engine` in the store; null without one, and for an engine that was put elsewhere. */
-  readonly readablePath: string | null;
-  readonly source: 'built' | 'local' | 'remote';
-  /** `exact`, or the rule of `engines/store/compatibility.ts` by which an engine of another identity serves. */
-  readonly rule: string;
-  /** Why earlier sources did not serve; empty for a hit in the first. */
-  readonly why: readonly Miss[];
-  readonly timings: ObtainTimings;
-  /** What the user should know: the store could not keep the engine, … */
-  readonly warnings: readonly string[];
-}
+export type ObtainedEngine = z.infer<typeof obtainedEngineSchema>;
 
 /** A checked plan in a pending folder, and where it came from. */
 interface MadeEngine {
@@ -274,7 +245,7 @@ class Run {
     return formatEngineName(engineNameOf(identity, model.name, model.version), extension);
   }
 
-  async #timed<T>(part: keyof ObtainTimings, work: () => Promise<T>): Promise<T> {
+  async #timed<T>(part: keyof ObtainedEngine['timings'], work: () => Promise<T>): Promise<T> {
     const started = performance.now();
     try {
       return await work();

@@ -1,29 +1,15 @@
+import type { z } from 'zod';
 import type { ErrorCode } from '../../errors.js';
 import { isNamedAfter } from '../identity/engine-name.js';
 import type { IdentityDocument } from '../identity/identity.js';
 import type { Passport } from '../identity/passport-file.js';
+import type { missSchema } from './build-result-schema.js';
 import type { LocalStore } from './local.js';
 import type { EngineSummary } from './store.js';
 
-export interface Difference {
-  /** `recipe.profiles.0.x.max`, `target.version`. */
-  readonly field: string;
-  /** As JSON values; undefined (absent in JSON) where one side has no such field. */
-  readonly wanted?: unknown;
-  readonly stored?: unknown;
-}
-
 /** Why a source did not give the engine. */
-export interface Miss {
-  /** `local`, `layer` or `remote`. */
-  readonly from: string;
-  /** null when the engine was simply not there. */
-  readonly code: ErrorCode | null;
-  readonly reason: string;
-  /** The nearest engine of the model that the source has, and what differs; null where it has none of this model. */
-  readonly nearest: { readonly identity: string; readonly name: string } | null;
-  readonly differences: readonly Difference[];
-}
+export type Miss = z.infer<typeof missSchema>;
+type Difference = Miss['differences'][number];
 
 /** The engine that was asked for, and what its model is called. */
 export interface Wanted {
@@ -71,7 +57,11 @@ export function withNearest(
   const explained = explainMiss(wanted, entries);
   if (explained === undefined) return miss;
   const { nearest, differences } = explained;
-  return { ...miss, nearest: { identity: nearest.identity.digest, name: nearest.name }, differences };
+  return {
+    ...miss,
+    nearest: { identity: nearest.identity.digest, name: nearest.name },
+    differences: [...differences],
+  };
 }
 
 /** A model that was changed or trained on keeps its name: then the store has engines of the name, and none of the content. */

@@ -3,26 +3,27 @@ import { type BarRow, barChart } from '../chart/bars.js';
 import { markup } from '../markup.js';
 import { code, details, facts, figure, type SectionFacts } from '../parts.js';
 import type { ForgeResult } from '../result.js';
-import { engineSentence, modelBytes, precisionWord, sizeSentence } from '../sentences.js';
+import { engineSentence, gpusOf, libraryOf, modelBytes, precisionWord, sizeSentence } from '../sentences.js';
 
 /** The engine and its passport. `scope` begins the ids where a page has several results. */
 export function engineSection({ engine, passport, build }: ForgeResult, scope = ''): SectionFacts | null {
   if (build === null) return null;
+  const { os, arch } = build.passport.identity.document.target;
   return {
     id: `${scope}engine`,
     title: 'The engine',
     lead: engineSentence(build),
     body: [
       facts([
-        ['name', code(build.name), 'wide'],
+        ['name', code(build.passport.name), 'wide'],
         ['identity', code(build.identity), 'wide'],
         ['plan', code(engine ?? '–'), 'wide'],
         ['passport', code(passport ?? '–'), 'wide'],
-        ['size', formatBytes(build.bytes)],
-        ['build', build.buildMs === null ? 'unknown' : formatMs(build.buildMs)],
-        ['made with', `${build.product} ${build.version}`],
-        ['serves', build.computeCapabilities.join(', ') || 'the GPU it was built on'],
-        ['platform', build.platform],
+        ['size', formatBytes(build.passport.plan.bytes)],
+        ['build', formatMs(build.passport.built.ms)],
+        ['made with', libraryOf(build.passport)],
+        ['serves', gpusOf(build.passport) || 'the GPU it was built on'],
+        ['platform', `${os} ${arch}`],
       ]),
       details(
         'The passport in full',
@@ -69,6 +70,6 @@ function sizeRows({ model, conversion, build }: ForgeResult): readonly BarRow[] 
     ...(conversion
       ? [row(`ONNX typed ${precisionWord(conversion.precision)}`, conversion.bytes.after, 'accent')]
       : []),
-    ...(build ? [row('engine', build.bytes, 'good')] : []),
+    ...(build ? [row('engine', build.passport.plan.bytes, 'good')] : []),
   ];
 }

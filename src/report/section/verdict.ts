@@ -58,7 +58,7 @@ function dials(result: ForgeResult): Content {
     (item) => item !== null,
   );
   const figures: readonly (readonly [string, string])[] = [
-    ...(result.build ? [['engine', formatBytes(result.build.bytes)] as const] : []),
+    ...(result.build ? [['engine', formatBytes(result.build.passport.plan.bytes)] as const] : []),
     ...(result.bench?.gpuMs ? [['on the GPU', formatMs(result.bench.gpuMs.median)] as const] : []),
     ['whole run', formatMs(result.totalMs)],
   ];
