@@ -32,6 +32,7 @@ const cell = (text) => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
 function optionRow(spec) {
   const facts = [
     spec.choices === undefined ? '' : `one of ${spec.choices.map((word) => `\`${word}\``).join(', ')}`,
+    spec.required === undefined ? '' : 'required',
     spec.repeat ? 'may be repeated' : '',
     spec.env === undefined ? '' : `environment \`${spec.env}\``,
   ].filter((fact) => fact !== '');

@@ -34,7 +34,7 @@ export const catalogue = {
   TF_USAGE: {
     exitCode: ExitCode.badInput,
     meaning:
-      'The command line names an unknown option or command, or gives an option a value it cannot take.',
+      'The command line names an unknown option or command, lacks an option that the command needs, or has a value that an option cannot take.',
     remedy: 'Run the command with --help to see its options.',
   },
   TF_CONFIG_INVALID: {

@@ -11,6 +11,8 @@ export interface OptionSpec<T> {
   /** May be passed several times; `parse` gets each text, the option's value is the list. */
   readonly repeat?: true;
   readonly default?: T | readonly T[];
+  /** The command does not run without it. What to add to the command line, for the error's remedy: `-o model.plan`. */
+  readonly required?: string;
   /** An environment variable that stands in when neither the command line nor the config file gives the option. */
   readonly env?: string;
   /**
@@ -30,6 +32,9 @@ export interface OptionSpec<T> {
 
 /** Declares an option whose parsed value is a T. */
 export function option<T>(
+  spec: OptionSpec<T> & { readonly parse: (text: string) => T; readonly required: string },
+): ValueOption<T>;
+export function option<T>(
   spec: OptionSpec<T> & { readonly parse: (text: string) => T; readonly repeat: true },
 ): ListOption<T>;
 export function option<T>(
@@ -45,7 +50,7 @@ export function option(spec: OptionSpec<unknown>): OptionSpec<unknown> {
 /** An option that takes text as it is. */
 export function text(spec: Omit<OptionSpec<string>, 'parse'> & { readonly repeat: true }): ListOption<string>;
 export function text(
-  spec: Omit<OptionSpec<string>, 'parse'> & { readonly default: string },
+  spec: Omit<OptionSpec<string>, 'parse'> & ({ readonly default: string } | { readonly required: string }),
 ): ValueOption<string>;
 export function text(spec: Omit<OptionSpec<string>, 'parse'>): ValueOption<string | undefined>;
 export function text(spec: Omit<OptionSpec<string>, 'parse'>): OptionSpec<string> {

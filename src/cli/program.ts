@@ -9,7 +9,7 @@ import { protectingNamedFiles } from './named-files.js';
 import { globalOptions, longName, type OptionTable } from './option.js';
 import { type Console, printable, reportError, reportResult } from './output.js';
 import { createProgress } from './progress.js';
-import { resolveOptions } from './resolve.js';
+import { assertComplete, resolveOptions } from './resolve.js';
 
 export interface Program {
   readonly name: string;
@@ -207,6 +207,7 @@ function addOptions(parser: Parser, table: OptionTable, everything: boolean): vo
 function describe(spec: OptionTable[string]): string {
   const facts = [
     spec.choices === undefined ? '' : `one of ${spec.choices.join(', ')}`,
+    spec.required === undefined ? '' : 'required',
     spec.default === undefined ? '' : `default ${String(spec.default)}`,
     spec.repeat ? 'may be repeated' : '',
     spec.env === undefined ? '' : `environment ${spec.env}`,
@@ -242,6 +243,7 @@ async function execution(
       console.out(lines.map(printable).join('\n'));
       return ExitCode.pass;
     }
+    assertComplete(command.options, options.shown, shellLine([program.name, ...path.split(' '), ...inputs]));
     throwIfCancelled(signal, 'starting');
     const { environment, ask } = console;
     const { products } = program;

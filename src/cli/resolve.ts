@@ -33,6 +33,19 @@ export function resolveOptions<O extends OptionTable>(
   return { values: values as OptionValues<O>, shown };
 }
 
+/** Throws TF_USAGE, with the completed `line`, for an option that the command needs and nobody set. */
+export function assertComplete(
+  table: OptionTable,
+  shown: Readonly<Record<string, unknown>>,
+  line: string,
+): void {
+  for (const spec of Object.values(table))
+    if (spec.required !== undefined && shown[longName(spec)] === undefined)
+      throw new TrtforgeError('TF_USAGE', `The command needs ${spec.flags}: ${spec.describe}.`, {
+        remedy: `Run: ${line} ${spec.required}`,
+      });
+}
+
 interface Source {
   /** For messages: `--workspace`, `trtforge.config.yaml: workspace`, `$TENSORRT_CACHE_DIR`. */
   readonly where: string;

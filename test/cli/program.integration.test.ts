@@ -44,6 +44,15 @@ const echo = defineCommand({
   render: (result, output) => output.line(`echo ${result.inputs.join(' ')}`),
 });
 
+const saving = defineCommand({
+  arguments: [{ name: 'FILE', describe: 'any file' }],
+  options: {
+    place: text({ flags: '--place <file>', describe: 'where', required: '--place b', env: 'ECHO_PLACE' }),
+  },
+  run: async (_inputs, options) => ({ schema: 'trtforge.save/1', options }),
+  render: () => {},
+});
+
 const failing = defineCommand({
   arguments: [{ name: 'HOW', describe: 'gate, known, unknown' }],
   options: {},
@@ -68,6 +77,7 @@ const product: Product = {
   name: 'test',
   verbs: [
     verb('echo', 'returns its options', echo),
+    verb('save', 'needs an option', saving),
     verb('fail', 'fails in a chosen way', failing),
     verb('box open', 'opens the box', echo),
   ],
@@ -223,6 +233,19 @@ describe('options', () => {
     expect(options).toMatchObject({ level: 5, noCache: true });
     expect(options.shapes).toHaveLength(2);
     expect((await optionsOf('echo --level 1', { ECHO_LEVEL: '4' })).level).toBe(1);
+  });
+
+  test('that a command needs come from the command line, the file or the environment; without one it does not run', async () => {
+    const { exitCode, out } = await run('save a --json');
+    expect([exitCode, JSON.parse(out).error]).toMatchObject([
+      2,
+      { code: 'TF_USAGE', remedy: 'Run: trtforge save a --place b' },
+    ]);
+    expect((await run('save a --print-config')).exitCode).toBe(0);
+    expect(await optionsOf('save a --place b')).toEqual({ place: 'b' });
+    expect(await optionsOf('save a', { ECHO_PLACE: 'c' })).toEqual({ place: 'c' });
+    writeFileSync('trtforge.config.yaml', 'place: d\n');
+    expect(await optionsOf('save a')).toEqual({ place: 'd' });
   });
 
   test('in a section of the file belong to that command only', async () => {

@@ -14,7 +14,7 @@ import { openStores } from '../../engines/store/open-stores.js';
 import { openTrust } from '../../engines/store/trust.js';
 import { TrtforgeError } from '../../errors.js';
 import { type CommandContext, defineCommand, type TextOutput } from '../command.js';
-import { flag } from '../option.js';
+import { flag, type ValueOption } from '../option.js';
 import { buildOptions, buildRequest } from '../options/build.js';
 import { maxSize, storeOptions, storeOptionsOf, trustOptions } from '../options/store.js';
 import { missLines } from '../text.js';
@@ -111,14 +111,16 @@ export const gc = defineCommand({
     'trtforge cache gc --max-size 50G',
     'trtforge cache gc --remote s3://team/engines --max-size 1T',
   ],
-  options: { ...placeOptions, maxSize, ...confirmOptions },
+  options: {
+    ...placeOptions,
+    maxSize: {
+      ...maxSize,
+      required: '--max-size 50G',
+    } as ValueOption<number>,
+    ...confirmOptions,
+  },
   run: (_inputs, options, { environment, signal, ask }): Promise<CacheCollection> => {
     const { maxSize: limit, yes, dryRun } = options;
-    if (limit === undefined) {
-      throw new TrtforgeError('TF_USAGE', 'Nothing says how large the store may be.', {
-        remedy: 'Give --max-size 50G, or set TENSORRT_CACHE_MAX_SIZE.',
-      });
-    }
     return withPlace(options, environment, undefined, (store) => {
       const sure = (engines: number) =>
         confirm(`Removing ${plural(engines, 'engine')} from ${store.place}`, { yes, ask });

@@ -1,5 +1,4 @@
 import { formatBytes, formatCount, formatMs, plural } from '../../base/text/quantity.js';
-import { TrtforgeError } from '../../errors.js';
 import type { ConversionResult } from '../../formats/precision/conversion.js';
 import { convertModel } from '../../formats/precision/convert.js';
 import { defaultFormat, formatIds } from '../../formats/precision/formats/index.js';
@@ -22,6 +21,7 @@ export const command = defineCommand({
       flags: '-o, --output <file>',
       describe: 'where the converted model goes',
       writes: ['an ONNX model'],
+      required: '-o model.fp16.onnx',
     }),
     precision: choice({
       flags: '--precision <type>',
@@ -38,10 +38,6 @@ export const command = defineCommand({
     }),
   },
   run: async ([model = ''], options, { emit, signal }) => {
-    if (options.output === undefined)
-      throw new TrtforgeError('TF_USAGE', 'convert needs to know where the result goes.', {
-        remedy: 'Say -o FILE.',
-      });
     const { precision, externalData } = options;
     return convertModel(
       model,

@@ -40,15 +40,14 @@ export const stripHeader = defineCommand({
       flags: '-o, --output <file>',
       describe: 'where the plan goes without what an exporter put in front of it',
       writes: ['a TensorRT plan'],
+      required: '-o model.plan',
     }),
   },
-  run: async ([file = ''], { output }): Promise<StrippedPlan> => {
-    if (output === undefined)
-      throw new TrtforgeError('TF_USAGE', 'There is no place for the plan.', {
-        remedy: `Pass it: trtforge engine strip-header ${file} -o model.plan`,
-      });
-    return { schema: 'trtforge.engine-strip-header/1', file, ...stripForeignHeader(file, output) };
-  },
+  run: async ([file = ''], { output }): Promise<StrippedPlan> => ({
+    schema: 'trtforge.engine-strip-header/1',
+    file,
+    ...stripForeignHeader(file, output),
+  }),
   render: ({ path, bytes }: StrippedPlan, { line, colors }) =>
     line(`${colors.bold(path)}  ${formatBytes(bytes)}`),
 });

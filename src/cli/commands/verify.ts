@@ -1,6 +1,6 @@
 import { plural } from '../../base/text/quantity.js';
 import { guessLine } from '../../engines/run/guessed-run.js';
-import { type ExitCode, outcomeExitCodes, TrtforgeError } from '../../errors.js';
+import { type ExitCode, outcomeExitCodes } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import { defaultFormat, formatIds, formatNamed } from '../../formats/precision/formats/index.js';
 import { checkText } from '../../quality/verify/checks.js';
@@ -30,6 +30,7 @@ export const command = defineCommand({
     against: text({
       flags: '--against <model>',
       describe: 'the reference: an ONNX model, usually the FP32 original',
+      required: '--against model.onnx (a recorded stream: trtforge stream verify)',
     }),
     precision: choice({
       flags: '--precision <type>',
@@ -50,11 +51,6 @@ export const command = defineCommand({
   run: async ([candidate = ''], options, context): Promise<VerifyResult & { exitCode: ExitCode }> => {
     const { against, precision } = options;
     const { emit, signal, commandLine } = context;
-    if (against === undefined) {
-      throw new TrtforgeError('TF_USAGE', 'There is no reference to compare the candidate with.', {
-        remedy: `Pass it: trtforge verify ${candidate} --against MODEL; for a recorded stream: trtforge stream verify ${candidate} --reference REF`,
-      });
-    }
     const result = await inPhase(
       'verify',
       emit,

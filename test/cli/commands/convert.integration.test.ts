@@ -102,7 +102,7 @@ describe('trtforge convert', () => {
   });
 
   it.each([
-    [[model], 'TF_USAGE', 'where the result goes'],
+    [[model], 'TF_USAGE', '--output'],
     [[model, '-o', output, '--precision', 'fp8'], 'TF_USAGE', 'fp8'],
     [[model, '-o', output, '--keep-nodes', '['], 'TF_USAGE', 'regular expression'],
     [[model, '-o', output, '--data-max', '512'], 'TF_USAGE', 'calibration'],

@@ -4,7 +4,6 @@ import { loadOptions } from '../../../cli/options/engine.js';
 import { storeOptions, storeOptionsOf } from '../../../cli/options/store.js';
 import { timeoutOption } from '../../../cli/options/timeout.js';
 import { parseSize, splitAtCommas } from '../../../cli/values.js';
-import { TrtforgeError } from '../../../errors.js';
 import type { BundleRequest } from '../bundle-request.js';
 
 /** What `bundle build` and `bundle forge` have. */
@@ -12,6 +11,7 @@ export const bundleOptions = {
   outdir: text({
     flags: '--outdir <folder>',
     describe: 'where engines, logs and the report go',
+    required: '--outdir engines',
     writes: true,
   }),
   ...recipeOptions,
@@ -59,16 +59,12 @@ export const bundleOptions = {
 
 export type BundleOptionValues = OptionValues<typeof bundleOptions>;
 
-/** The options as the bundle room takes them. Throws TF_USAGE without a folder. */
+/** The options as the bundle room takes them. */
 export function bundleRequest(
   meta: string,
   options: BundleOptionValues,
 ): Omit<BundleRequest, 'check' | 'smoke'> {
   const { outdir, onnxDir, only, stage, keepTemp, memoryBudget, batch } = options;
-  if (outdir === undefined)
-    throw new TrtforgeError('TF_USAGE', 'There is no folder for engines, logs and the report.', {
-      remedy: 'Pass it: --outdir engines',
-    });
   return {
     ...recipeRequest(options),
     ...storeOptionsOf(options),

@@ -2,7 +2,7 @@ import { defineCommand } from '../../../cli/command.js';
 import { text } from '../../../cli/option.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
 import { engineOptions, engineOptionsOf } from '../../../cli/options/engine.js';
-import { type ExitCode, outcomeExitCodes, TrtforgeError } from '../../../errors.js';
+import { type ExitCode, outcomeExitCodes } from '../../../errors.js';
 import { type ContractCheck, checkContractOnly } from '../check-contract.js';
 import { renderContractCheck } from './verify-text.js';
 
@@ -16,6 +16,7 @@ export const command = defineCommand({
     contract: text({
       flags: '--contract <file>',
       describe: 'what the model promises of names, types, shapes, profiles, lengths and state',
+      required: '--contract FILE (`trtforge stream draft` drafts one)',
     }),
     reference: text({
       flags: '--reference <place>',
@@ -26,10 +27,6 @@ export const command = defineCommand({
   },
   run: async ([file = ''], options, context): Promise<ContractCheck & { readonly exitCode: ExitCode }> => {
     const { contract, reference, device } = options;
-    if (contract === undefined)
-      throw new TrtforgeError('TF_USAGE', 'There is no contract to check the file against.', {
-        remedy: `Pass it: trtforge stream check ${file} --contract FILE. \`trtforge stream draft\` drafts one.`,
-      });
     const check = await checkContractOnly(
       { file, contract, reference },
       { ...context, device, ...engineOptionsOf(options) },

@@ -2,7 +2,7 @@ import { defineCommand } from '../../../cli/command.js';
 import { flag, text } from '../../../cli/option.js';
 import { convertReference } from '../reference/record-file.js';
 import type { ConvertedReference } from '../reference/record-result.js';
-import { neededOutput, renderWritten } from './record.js';
+import { renderWritten } from './record.js';
 
 export const command = defineCommand({
   arguments: [{ name: 'REFERENCE', describe: 'a recorded stream: JSONL, or the folder of a compact one' }],
@@ -11,6 +11,7 @@ export const command = defineCommand({
     output: text({
       flags: '-o, --output <place>',
       describe: 'file.jsonl, or a folder: compact, state stored once; tensors bit by bit',
+      required: '-o ref/',
       writes: true,
     }),
     skipDamaged: flag({
@@ -19,10 +20,7 @@ export const command = defineCommand({
     }),
   },
   run: async ([from = ''], { output, skipDamaged }, context): Promise<ConvertedReference> =>
-    convertReference(from, neededOutput(output, `trtforge stream convert ${from} -o ref/`), {
-      ...context,
-      skipDamaged,
-    }),
+    convertReference(from, output, { ...context, skipDamaged }),
   render: (result: ConvertedReference, output) => {
     const { red, yellow } = output.colors;
     renderWritten(result, output);

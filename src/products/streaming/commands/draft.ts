@@ -5,7 +5,7 @@ import { placeOptions } from '../../../cli/options/comparison.js';
 import { engineOptions, engineOptionsOf } from '../../../cli/options/engine.js';
 import { draftContract } from '../reference/record-file.js';
 import type { DraftedContract } from '../reference/record-result.js';
-import { neededOutput, scheduleOption } from './record.js';
+import { scheduleOption } from './record.js';
 
 export const command = defineCommand({
   arguments: [{ name: 'FILE', describe: 'an ONNX model or a TensorRT engine' }],
@@ -15,6 +15,7 @@ export const command = defineCommand({
       flags: '-o, --output <file>',
       describe: 'where the contract goes that the names of the model suggest',
       writes: ['JSON (trtforge.contract)'],
+      required: '-o encoder.contract.json',
     }),
     schedule: scheduleOption,
     device: placeOptions.device,
@@ -22,8 +23,7 @@ export const command = defineCommand({
   },
   run: async ([file = ''], options, context): Promise<DraftedContract> => {
     const { output, schedule = [], device } = options;
-    const place = neededOutput(output, `trtforge stream draft ${file} -o encoder.contract.json`);
-    return draftContract(file, place, schedule, { ...context, device, ...engineOptionsOf(options) });
+    return draftContract(file, output, schedule, { ...context, device, ...engineOptionsOf(options) });
   },
   render: ({ file, output: path, contract }: DraftedContract, { line, colors }) => {
     const { inputs, outputs, state, assertions } = contract;

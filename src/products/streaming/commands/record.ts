@@ -30,6 +30,7 @@ export const command = defineCommand({
     output: text({
       flags: '-o, --output <place>',
       describe: 'file.jsonl, or a folder: compact, state stored once',
+      required: '-o ref.jsonl',
       writes: true,
     }),
     contract: text({
@@ -66,12 +67,11 @@ export const command = defineCommand({
     cudaGraph: cudaGraphOption,
   },
   run: async ([file = ''], options, context): Promise<RecordResult & { exitCode: ExitCode }> => {
-    const { contract, schedule, chunks, seed, batch, threads, device } = options;
+    const { output, contract, schedule, chunks, seed, batch, threads, device } = options;
     const result = await recordFile(
       {
-        ...{ file, contract, schedule, chunks, seed, batch, threads, device },
+        ...{ file, output, contract, schedule, chunks, seed, batch, threads, device },
         ...engineOptionsOf(options),
-        output: neededOutput(options.output, `trtforge stream record ${file} -o ref.jsonl, or -o ref/`),
       },
       context,
     );
@@ -87,11 +87,6 @@ function parseSchedule(value: string): readonly number[] {
   throw new TrtforgeError('TF_USAGE', `"${value}" is not a valid schedule.`, {
     remedy: 'Write the frames of the first chunk and of the later ones: 41,57.',
   });
-}
-
-export function neededOutput(output: string | undefined, remedy: string): string {
-  if (output !== undefined) return output;
-  throw new TrtforgeError('TF_USAGE', 'There is no place for the result.', { remedy: `Pass it: ${remedy}` });
 }
 
 function render(result: RecordResult, output: TextOutput): void {

@@ -12,6 +12,7 @@ export const referenceOptions = {
   reference: text({
     flags: '--reference <place>',
     describe: 'a recorded stream (JSONL, or the folder of a compact one): run it chunk by chunk',
+    required: '--reference REFERENCE (`trtforge stream record` records one)',
   }),
   mode: choice({
     flags: '--mode <mode>',

@@ -6,7 +6,7 @@ import {
   engineOptions,
   engineOptionsOf,
 } from '../../../cli/options/engine.js';
-import { type ExitCode, outcomeExitCodes, TrtforgeError } from '../../../errors.js';
+import { type ExitCode, outcomeExitCodes } from '../../../errors.js';
 import type { TaskKind } from '../../../quality/tasks/task.js';
 import type { ParityResult } from '../compare/result-schema.js';
 import { readContract } from '../contract/file.js';
@@ -27,12 +27,8 @@ export const command = defineCommand({
   ],
   options: { ...referenceOptions, ...engineOptions, cudaGraph: cudaGraphOption },
   run: async ([candidate = ''], options, context) => {
-    if (options.reference === undefined)
-      throw new TrtforgeError('TF_USAGE', 'There is no recorded stream to run.', {
-        remedy: `Pass it: trtforge stream verify ${candidate} --reference REFERENCE. \`trtforge stream record\` records one.`,
-      });
     const tasks = await Promise.all(context.products.map((product) => product.tasks?.() ?? []));
-    return runReference(candidate, options.reference, options, context, tasks.flat());
+    return runReference(candidate, options, context, tasks.flat());
   },
   render: renderReference,
 });
@@ -43,7 +39,6 @@ const NOTHING_FOLLOWS =
 /** Runs the candidate over the reference and writes what was asked for beside the result. */
 async function runReference(
   candidate: string,
-  reference: string,
   options: ReferenceOptions & EngineOptionValues,
   { emit, signal, environment, commandLine }: CommandContext,
   taskKinds: readonly TaskKind[],
@@ -54,7 +49,7 @@ async function runReference(
   const ran = await verifyAgainstReference(
     {
       candidate,
-      reference,
+      reference: options.reference,
       mode,
       contract: options.contract === undefined ? null : readContract(options.contract),
       atol: options.atol.flat(),

@@ -17,7 +17,7 @@ describe('trtforge bundle build and bundle forge', () => {
   test.each([
     ['no meta file', ['build'], 'META'],
     ['no meta file', ['forge'], 'META'],
-    ['no folder', ['build', meta], 'There is no folder'],
+    ['no folder', ['build', meta], '--outdir'],
     ['a profile of one model', ['forge', meta, '--outdir', outdir, '--profile', 'x:1'], '--profile'],
     ['shapes of one model', ['build', meta, '--outdir', outdir, '--shapes', 'x:1'], '--shapes'],
     ['one name', ['forge', meta, '--outdir', outdir, '--name', 'x'], '--name'],
