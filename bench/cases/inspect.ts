@@ -39,7 +39,7 @@ function measureFile(
       },
       context,
     );
-    return costs(what, ours, peer, { seconds: 0.15, megabytes: 80 });
+    return costs(what, ours, peer, { seconds: 0.3, megabytes: 80 });
   } finally {
     rmSync(model);
     rmSync(`${model}.data`, { force: true });

@@ -2,7 +2,7 @@ import { existsSync, realpathSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative, sep, win32 } from 'node:path';
 import { type ByteSource, openFile } from '../../base/files/byte-source.js';
 import { systemErrorCode, TrtforgeError } from '../../errors.js';
-import type { TensorProto } from './onnx_pb.js';
+import { type TensorProto, TensorProto_DataLocation } from './onnx_pb.js';
 
 /** What the external_data entries of a tensor say, as numbers. `length` is null when the model leaves it out. */
 export interface ExternalReference {
@@ -11,10 +11,8 @@ export interface ExternalReference {
   readonly length: number | null;
 }
 
-/** `TensorProto.DataLocation.EXTERNAL`, as a number so that the generated code need not be loaded to read a model. */
-const EXTERNAL = 1 satisfies TensorProto['dataLocation'];
-
-export const isExternal = (tensor: TensorProto): boolean => tensor.dataLocation === EXTERNAL;
+export const isExternal = (tensor: TensorProto): boolean =>
+  tensor.dataLocation === TensorProto_DataLocation.EXTERNAL;
 
 /** The file that an external tensor names, as it stands there; undefined for other tensors, and where it names none. */
 export const locationOf = (tensor: TensorProto): string | undefined =>

@@ -2,7 +2,7 @@ import { dirname, join } from 'node:path';
 import { type ByteSource, openFile } from '../../base/files/byte-source.js';
 import { isText, noteInput } from '../../base/files/user-files.js';
 import { TrtforgeError } from '../../errors.js';
-import { DecodeError, decodeModel, TooLargeError } from './decode.js';
+import { decodeModel } from './decode.js';
 import { ExternalFiles, locationOf } from './external-data.js';
 import { visitTensors } from './graph.js';
 import type { ModelProto, TensorProto } from './onnx_pb.js';
@@ -117,7 +117,7 @@ export function modelOf(source: ByteSource, options: ScanOptions = {}): OnnxMode
 function readModel(source: ByteSource, options: ScanOptions): OnnxModel {
   rejectOtherFormats(source);
   const { skeleton, payloads } = scanModel(source, options);
-  const proto = decodeSkeleton(source.path, skeleton);
+  const proto = decodeModel(source.path, skeleton);
   if (proto.graph === undefined) {
     throw new TrtforgeError('TF_ONNX_NOT_A_MODEL', `${source.path} is not an ONNX model: it holds no graph.`);
   }
@@ -150,17 +150,4 @@ function readModel(source: ByteSource, options: ScanOptions): OnnxModel {
       source.close();
     },
   };
-}
-
-function decodeSkeleton(path: string, skeleton: Uint8Array): ModelProto {
-  try {
-    return decodeModel(skeleton);
-  } catch (cause) {
-    if (!(cause instanceof DecodeError)) throw cause;
-    if (cause instanceof TooLargeError)
-      throw new TrtforgeError('TF_ONNX_TOO_LARGE', `${path} has ${cause.message}.`, { cause });
-    throw new TrtforgeError('TF_ONNX_CORRUPT', `${path} is not a sound ONNX file: ${cause.message}.`, {
-      cause,
-    });
-  }
 }

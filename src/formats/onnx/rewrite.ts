@@ -27,8 +27,8 @@ const messages: Record<Message, Readonly<Record<number, Message>>> = {
   tensor: {},
 };
 
-/** Protobuf implementations, ours included, reject to decode deeper nesting. */
-const DEEPEST = 100;
+/** Protobuf implementations reject deeper nesting. */
+export const DEEPEST = 100;
 
 /**
  * Walks a serialized ModelProto, gives every TensorProto in it to `rewriteTensor`, and returns the file that results:

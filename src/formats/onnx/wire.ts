@@ -99,7 +99,7 @@ export class WireReader {
   broken(offset: number, what: string): TrtforgeError {
     return new TrtforgeError(
       'TF_ONNX_CORRUPT',
-      `${this.path} is not a sound ONNX file: at byte ${offset}, ${what}.`,
+      `${this.path} is not a valid ONNX file: at byte ${offset}, ${what}.`,
       { details: { offset } },
     );
   }
