@@ -1,21 +1,127 @@
-import { formatMs } from '../base/text/quantity.js';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { formatBytes, formatMs } from '../base/text/quantity.js';
+import { planBuilder } from '../engines/builder/plan-builders.js';
+import { engineNameOf, formatEngineName } from '../engines/identity/engine-name.js';
+import { identityDigest } from '../engines/identity/identity.js';
 import { whyNotRun } from '../engines/identity/machine.js';
+import { readPassport } from '../engines/identity/passport.js';
+import { passportPath } from '../engines/identity/passport-file.js';
+import type { LocalStore } from '../engines/store/local.js';
+import { obtainEngine } from '../engines/store/obtain-engine.js';
+import { openLocalStore, openStores } from '../engines/store/open-stores.js';
+import { type Trust, verifyTrusted } from '../engines/store/trust.js';
+import { TrtforgeError } from '../errors.js';
 import { benchEngine } from '../quality/bench/bench-engine.js';
 import { defaultMode, defaultRequest } from '../quality/bench/request.js';
 import { verifyModel } from '../quality/verify/verify.js';
+import type { ForgedEngine } from '../report/result.js';
+import { builtShapes, outcomeText } from './model-phases.js';
 import type { SkippablePhase } from './options.js';
-import { writeJson } from './run-root.js';
+import type { PhaseOutcome } from './phase.js';
 import type { Forged, ForgePhase, Run } from './run-state.js';
-import { builtShapes, outcomeText } from './verify-phase.js';
+
+/** The phases over the engine: it is found or built, compared with the model, measured. */
 
 /** Long enough for steady clocks, short beside a build. */
 const BENCH_MS = 3000;
 const WARM_UP_MS = 1000;
 
-/** Holds the engine itself, on its GPU, against the original model. An output outside tolerance ends no phase: it is a finding. */
+/** Finds the engine in the store or builds it, and puts it into the run root under its readable name. */
+export const buildPhase = (run: Run): ForgePhase => ({
+  name: 'build',
+  skip: ({ prepared }) => (prepared === undefined ? '--skip build' : null),
+  expect: async ({ prepared }) => {
+    const store = run.options.forceRebuild ? storeOf(run) : null;
+    if (prepared === undefined || store === null) return undefined;
+    const answer = await store.get(identityDigest(prepared.identity));
+    return answer.found ? `last built in ${formatMs(answer.engine.passport.built.ms)}` : undefined;
+  },
+  run: async (soFar, { emit, signal }) => {
+    const prepared = preparedOf(soFar);
+    const { identity, model, extension } = prepared;
+    const name = formatEngineName(engineNameOf(identity, model.name, model.version), extension);
+    const { close, ...stores } = await openStores(run.options, run.environment);
+    try {
+      const kept = run.options.forceRebuild ? undefined : await keptEngine(run, prepared, stores.trust);
+      if (kept !== undefined) return obtainedBy(kept);
+      const obtained = await obtainEngine(
+        {
+          ...prepared,
+          converted: soFar.conversion && { path: soFar.conversion.output, ms: soFar.conversion.ms },
+          ...stores,
+          forceRebuild: run.options.forceRebuild ?? false,
+          output: run.engine ?? join(run.root.engines, name),
+        },
+        {
+          emit,
+          env: run.environment,
+          verbose: run.options.verbose ?? false,
+          signal,
+          build: run.build ?? planBuilder(run.options.builder ?? 'native', run.root.logs),
+        },
+      );
+      return obtainedBy(obtained);
+    } finally {
+      close();
+    }
+  },
+  built: ({ obtained }) =>
+    obtained === undefined || obtained.source === 'kept' ? null : obtained.passport.identity.document.target,
+});
+
+/** The engine that lies at the run's place already, when it is intact, of the same identity, and signed where signatures are required. */
+async function keptEngine(
+  { engine }: Run,
+  prepared: Forged['prepared'],
+  trust: Trust,
+): Promise<ForgedEngine | undefined> {
+  if (engine === undefined || !existsSync(engine)) return undefined;
+  const identity = identityDigest(prepared.identity);
+  try {
+    if (readPassport(engine).identity.digest !== identity) return undefined;
+    const { passport } = await verifyTrusted(trust, engine);
+    return {
+      engine,
+      passportPath: passportPath(engine),
+      passport,
+      identity,
+      readablePath: null,
+      source: 'kept',
+      rule: 'exact',
+      why: [],
+      timings: { lookupMs: 0, waitMs: 0, remoteMs: 0, buildMs: 0, keepMs: 0, uploadMs: 0 },
+      warnings: [],
+    };
+  } catch (error) {
+    if (error instanceof TrtforgeError) return undefined;
+    throw error;
+  }
+}
+
+const storeOf = ({ options, environment }: Run): LocalStore | null =>
+  options.store === false ? null : openLocalStore(options.store, environment);
+
+function preparedOf({ prepared }: Partial<Forged>): Forged['prepared'] {
+  if (prepared === undefined) throw new Error('The build phase runs only after the resolve phase.');
+  return prepared;
+}
+
+function obtainedBy(obtained: ForgedEngine): PhaseOutcome<Forged> {
+  const { source, passport, timings } = obtained;
+  const how = {
+    built: `built in ${formatMs(passport.built.ms)}`,
+    kept: 'was there already',
+    local: `found in the local store in ${formatMs(timings.lookupMs + timings.waitMs)}`,
+    remote: `found in the remote store in ${formatMs(timings.remoteMs)}`,
+  }[source];
+  return { found: { obtained }, detail: `${how}, ${formatBytes(passport.plan.bytes)}` };
+}
+
+/** Compares the engine itself, on its GPU, with the original model. An output outside tolerance ends no phase: it is a finding. */
 export const verifyEnginePhase = (run: Run): ForgePhase => ({
   name: 'verify engine',
-  skip: (soFar) => whyNotHere(run, soFar) ?? whyLeftOut(run, 'verify'),
+  skip: (soFar) => whyNoRun(run, soFar, 'verify'),
   run: async ({ prepared, obtained, conversion }, { emit, signal }) => {
     if (obtained === undefined) throw new Error('The engine is verified only after the build phase.');
     const engineVerification = await verifyModel(
@@ -26,11 +132,10 @@ export const verifyEnginePhase = (run: Run): ForgePhase => ({
         candidate: obtained.engine,
         device: run.options.device,
         ...loadingOf(run, prepared),
-        ...(conversion === undefined ? {} : { precision: conversion.precision }),
+        precision: conversion?.precision,
       },
-      { emit, environment: run.environment, ...(signal === undefined ? {} : { signal }) },
+      { emit, environment: run.environment, signal },
     );
-    writeJson(run.root.stepResult('verify-engine'), engineVerification);
     return { found: { engineVerification }, detail: outcomeText(engineVerification) };
   },
 });
@@ -38,7 +143,7 @@ export const verifyEnginePhase = (run: Run): ForgePhase => ({
 /** Measures the engine at the optimum of its first profile, GPU time only, as a CUDA graph: what the hardware gives. */
 export const benchPhase = (run: Run): ForgePhase => ({
   name: 'bench',
-  skip: (soFar) => whyNotHere(run, soFar) ?? whyLeftOut(run, 'bench'),
+  skip: (soFar) => whyNoRun(run, soFar, 'bench'),
   run: async ({ prepared, obtained }, { emit, signal = new AbortController().signal }) => {
     if (obtained === undefined) throw new Error('The engine is measured only after the build phase.');
     const bench = await benchEngine(
@@ -58,7 +163,6 @@ export const benchPhase = (run: Run): ForgePhase => ({
       },
       { emit, signal, environment: run.environment },
     );
-    writeJson(run.root.stepResult('bench'), bench);
     const { gpuMs, itemsPerSecond } = bench;
     return {
       found: { bench },
@@ -67,7 +171,7 @@ export const benchPhase = (run: Run): ForgePhase => ({
   },
 });
 
-/** An engine is loaded with what it was built with. A toolchain that was named is named to whoever repeats the phase. */
+/** An engine is loaded with what it was built with. A toolchain that the user named keeps its name. */
 const loadingOf = ({ options }: Run, prepared: Forged['prepared'] | undefined) => ({
   toolchain: options.toolchain ?? prepared?.toolchain,
   plugins: options.plugins ?? [],
@@ -75,10 +179,12 @@ const loadingOf = ({ options }: Run, prepared: Forged['prepared'] | undefined) =
   weightBudget: options.weightBudget,
 });
 
-const whyLeftOut = ({ options }: Run, phase: SkippablePhase): string | null =>
-  options.skip?.includes(phase) ? 'it was to be left out' : null;
-
-function whyNotHere({ machine }: Run, { prepared, obtained }: Partial<Forged>): string | null {
+function whyNoRun(
+  { machine, options }: Run,
+  { prepared, obtained }: Partial<Forged>,
+  phase: SkippablePhase,
+): string | null {
   if (prepared === undefined || obtained === undefined) return 'there is no engine';
-  return whyNotRun(machine.gpus, prepared.identity.target.computeCapabilities);
+  const why = whyNotRun(machine.gpus, prepared.identity.target.computeCapabilities);
+  return why ?? (options.skip?.includes(phase) ? `--skip ${phase}` : null);
 }

@@ -1,4 +1,4 @@
-import { join, relative } from 'node:path';
+import { relative } from 'node:path';
 import { openFile } from '../base/files/byte-source.js';
 import { protectingInputs } from '../base/files/user-files.js';
 import { targetText } from '../engines/identity/target.js';
@@ -7,37 +7,30 @@ import { ignoreEvents, inPhase } from '../events.js';
 import type { ForgeResult } from '../report/result.js';
 import { onDevice } from '../tensorrt/addon/chosen-gpu.js';
 import { packageVersion } from '../version.js';
-import { buildPhase } from './build-phase.js';
-import { convertPhase } from './convert-phase.js';
-import { benchPhase, verifyEnginePhase } from './engine-phases.js';
+import { benchPhase, buildPhase, verifyEnginePhase } from './engine-phases.js';
 import { environmentPart, lookAtMachine } from './environment.js';
-import { inspectPhase } from './inspect-phase.js';
+import { convertPhase, inspectPhase, resolvePhase, verifyPhase } from './model-phases.js';
 import type { ForgeContext, ForgeOptions } from './options.js';
-import { type PhasesOutcome, runPhases } from './phase.js';
-import { resolvePhase } from './resolve-phase.js';
+import { PhaseRun } from './phase.js';
 import {
   defaultRunRoot,
   hasFinishedReport,
   openRunLog,
   type RunRoot,
   runRootAt,
+  stampedLine,
   writeJson,
   writeReport,
 } from './run-root.js';
-import type { Forged, ForgePhase, Run } from './run-state.js';
+import type { Forged, Run } from './run-state.js';
 import { judge } from './verdict.js';
-import { verifyPhase } from './verify-phase.js';
 
-/** The way, in order. */
-const phasesOf = (run: Run): readonly ForgePhase[] => [
-  inspectPhase(run),
-  resolvePhase(run),
-  convertPhase(run),
-  buildPhase(run),
-  verifyPhase(run),
-  verifyEnginePhase(run),
-  benchPhase(run),
-];
+/** The phases from a model to its engine: what decides everything, what makes the engine, and what checks it. */
+export const forgePhases = (run: Run) => ({
+  decide: [inspectPhase(run), resolvePhase(run)],
+  make: [convertPhase(run), buildPhase(run)],
+  check: [verifyPhase(run), verifyEnginePhase(run), benchPhase(run)],
+});
 
 /**
  * From an ONNX file to a named, checked engine and its report, in a run root.
@@ -68,21 +61,16 @@ async function forgeModel(options: ForgeOptions, context: ForgeContext): Promise
   const startedAt = new Date().toISOString();
   const started = performance.now();
   const clock = () => performance.now() - started;
-  const log = openRunLog(run.root, clock, emit);
+  const log = openRunLog(run.root, stampedLine(clock), emit);
+  const phases = new PhaseRun<Forged>({ emit, signal, model: options.model }, log.write, clock, log.begin);
   try {
-    const phasesContext = { emit, model: options.model, ...(signal === undefined ? {} : { signal }) };
-    let begun = false;
-    const begin = () => {
-      log.begin();
-      begun = true;
-    };
-    const outcome = await runPhases(phasesOf(run), phasesContext, log.write, clock, begin);
-    const isReported = describesTheRoot(run, outcome, begun);
-    const result = resultOf(run, outcome, { startedAt, totalMs: clock(), isReported });
+    const { decide, make, check } = forgePhases(run);
+    await phases.advance([...decide, ...make, ...check]);
+    const isReported = describesTheRoot(run, phases);
+    const result = resultOf(run, phases, { startedAt, totalMs: clock(), isReported });
     if (!isReported) return result;
-    begin();
-    const { inspection } = outcome.found;
-    if (inspection !== undefined) writeJson(run.root.stepResult('inspect'), inspection);
+    log.begin();
+    for (const [step, content] of stepResults(phases.found)) writeJson(run.root.stepResult(step), content);
     await inPhase('report', emit, async () => writeReport(run.root, result));
     return result;
   } finally {
@@ -91,15 +79,25 @@ async function forgeModel(options: ForgeOptions, context: ForgeContext): Promise
 }
 
 /** A run that failed and left the engine alone takes no report of a good run away, and none is worth writing of a request that could not begin. */
-function describesTheRoot({ root }: Run, { error, found }: PhasesOutcome<Forged>, begun: boolean): boolean {
+function describesTheRoot({ root }: Run, { error, found, hasBegun }: PhaseRun<Forged>): boolean {
   if (error === null || found.obtained !== undefined) return true;
-  return (begun || error.exitCode !== ExitCode.badInput) && !hasFinishedReport(root);
+  return (hasBegun || error.exitCode !== ExitCode.badInput) && !hasFinishedReport(root);
 }
+
+/** What each step found, by the name of its file. */
+const stepResults = (found: Partial<Forged>): readonly (readonly [string, object])[] =>
+  Object.entries({
+    inspect: found.inspection,
+    convert: found.conversion,
+    verify: found.verification,
+    'verify-engine': found.engineVerification,
+    bench: found.bench,
+  }).flatMap(([step, result]) => (result === undefined ? [] : [[step, result] as const]));
 
 /** The result of phases over one model, however far they came. */
 export function resultOf(
   { options, root, machine, commandLine }: Run,
-  { found, phases, error, issues }: PhasesOutcome<Forged>,
+  { found, phases, error, issues }: Pick<PhaseRun<Forged>, 'found' | 'phases' | 'error' | 'issues'>,
   { isReported, ...times }: Pick<ForgeResult, 'startedAt' | 'totalMs'> & { readonly isReported: boolean },
 ): ForgeResult {
   const { inspection, prepared, conversion, obtained } = found;
@@ -145,28 +143,22 @@ function targetOf({ target }: ForgeOptions, { prepared }: Partial<Forged>): stri
   return request === undefined || typeof request === 'string' ? (request ?? null) : targetText(request);
 }
 
-/** What the run root holds, for whoever opens it. */
-function filesOf(
-  root: RunRoot,
-  { conversion, obtained, inspection, verification, engineVerification, bench }: Partial<Forged>,
-): ForgeResult['files'] {
-  const all: readonly (readonly [string | undefined, string])[] = [
+/** What the run root has. */
+function filesOf(root: RunRoot, found: Partial<Forged>): ForgeResult['files'] {
+  const { conversion, obtained } = found;
+  const all: readonly (readonly [string | null | undefined, string])[] = [
     [root.report, 'this report as a page'],
     [root.markdown, 'the same as Markdown'],
     [root.result, 'the result it is made of'],
     [root.timings, 'times of every phase and its parts'],
     [conversion?.output, 'the typed model'],
-    [conversion?.externalData ?? undefined, 'its weights'],
+    [conversion?.externalData, 'its weights'],
     [obtained?.engine, 'the engine'],
     [obtained?.passportPath, 'its passport'],
-    [inspection && root.stepResult('inspect'), 'what inspect found, in full'],
-    [conversion && root.stepResult('convert'), 'what convert did, in full'],
-    [verification && root.stepResult('verify'), 'what verify found, in full'],
-    [engineVerification && root.stepResult('verify-engine'), 'what verify found of the engine, in full'],
-    [bench && root.stepResult('bench'), 'what bench measured, in full'],
-    [join(root.path, 'logs'), 'one log per phase'],
+    ...stepResults(found).map(([step]) => [root.stepResult(step), `the result of ${step} in full`] as const),
+    [root.logs, 'one log per phase'],
   ];
   return all.flatMap(([path, what]) =>
-    path === undefined ? [] : [{ path: relative(root.path, path), what }],
+    typeof path === 'string' ? [{ path: relative(root.path, path), what }] : [],
   );
 }

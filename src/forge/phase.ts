@@ -5,7 +5,7 @@ import { explaining, issuesOf } from '../quality/explain/failure.js';
 import type { SilentlyBuilt } from '../quality/explain/silent-issues.js';
 import type { ForgeResult, ReportPhase } from '../report/result.js';
 
-/** What a phase is given besides what earlier phases found. */
+/** What a phase gets besides what earlier phases found. */
 export interface PhaseContext {
   readonly emit: EventListener;
   readonly signal?: AbortSignal;
@@ -24,22 +24,13 @@ export interface Phase<S> {
   readonly name: string;
   /** It only reads and decides: nothing is written before the first phase that does more. */
   readonly decides?: true;
-  /** Why it cannot or need not run here, or null. */
+  /** Why it cannot or need not run, or null. */
   skip(soFar: Partial<S>): string | null;
-  /** What is known beforehand, shown while it runs: «last built in 4.2 s». */
+  /** What is known beforehand, shown while it runs: `last built in 4.2 s`. */
   expect?(soFar: Partial<S>): Promise<string | undefined>;
   run(soFar: Partial<S>, context: PhaseContext): Promise<PhaseOutcome<S>>;
-  /** What made the engine that a phase has found, where it finds one: issues that no line shows are told too. */
+  /** What made the engine that a phase has found, where it finds one: issues that no line shows are found too. */
   built?(found: Partial<S>): SilentlyBuilt | null;
-}
-
-export interface PhasesOutcome<S> {
-  readonly found: Partial<S>;
-  readonly phases: readonly ReportPhase[];
-  /** What stopped the run; null when every phase ended or was skipped. */
-  readonly error: ForgeResult['error'];
-  /** Known issues that the lines of phases show which ended well. */
-  readonly issues: readonly ExplainedIssue[];
 }
 
 /** Where the events of each phase are written down. */
@@ -48,96 +39,99 @@ export type PhaseLog = (phase: string, event: WorkEvent) => void;
 /** Milliseconds since the run started. */
 export type Clock = () => number;
 
-/**
- * Runs phases in order. A phase that throws stops the run and is recorded with its code and remedy, those after it as not reached:
- * the caller still has everything that was found. `begin` is called before the first phase that runs and does more than decide; `before` is what earlier phases found.
- */
-export async function runPhases<S>(
-  phases: readonly Phase<S>[],
-  context: PhaseContext,
-  log: PhaseLog,
-  clock: Clock,
-  begin: () => void = () => {},
-  before: Partial<S> = {},
-): Promise<PhasesOutcome<S>> {
-  let begun = false;
-  const records: ReportPhase[] = [];
-  const issues: ExplainedIssue[] = [];
-  let found = before;
-  let error: ForgeResult['error'] = null;
-  for (const phase of phases) {
-    if (error !== null) {
-      records.push(notStarted(phase.name, 'not-reached', `the run stopped in ${error.phase}`));
-      continue;
-    }
-    const reason = phase.skip(found);
+/** Phases over one subject, in one go or in several: what was found stays readable after a failure. */
+export class PhaseRun<S> {
+  found: Partial<S> = {};
+  readonly phases: ReportPhase[] = [];
+  /** What stopped the run; null while every phase ended or was skipped. */
+  error: ForgeResult['error'] = null;
+  /** Known issues that the lines of phases show which ended well. */
+  readonly issues: ExplainedIssue[] = [];
+  /** Whether a phase has begun that does more than decide. */
+  hasBegun = false;
+  #stopped: string | undefined;
+  readonly #context: PhaseContext;
+  readonly #log: PhaseLog;
+  readonly #clock: Clock;
+  readonly #begin: () => void;
+
+  /** `begin` is called before the first phase that runs and does more than decide. */
+  constructor(context: PhaseContext, log: PhaseLog, clock: Clock, begin: () => void = () => {}) {
+    this.#context = context;
+    this.#log = log;
+    this.#clock = clock;
+    this.#begin = begin;
+  }
+
+  /**
+   * Runs phases in order, after those that ran before. A phase that throws stops the run and is recorded with its code and remedy, those after it as
+   * not reached.
+   */
+  async advance(phases: readonly Phase<S>[]): Promise<void> {
+    for (const phase of phases) this.phases.push(await this.#recordOf(phase));
+  }
+
+  /** Keeps later phases from running; they are recorded as not reached for this reason. */
+  stop(reason: string): void {
+    this.#stopped ??= reason;
+  }
+
+  async #recordOf(phase: Phase<S>): Promise<ReportPhase> {
+    if (this.#stopped !== undefined) return notStarted(phase.name, 'not-reached', this.#stopped);
+    const reason = phase.skip(this.found);
     if (reason !== null) {
-      context.emit({ type: 'phase-skipped', phase: phase.name, reason });
-      records.push(notStarted(phase.name, 'skipped', reason));
-      continue;
+      this.#context.emit({ type: 'phase-skipped', phase: phase.name, reason });
+      return notStarted(phase.name, 'skipped', reason);
     }
-    if (phase.decides !== true && !begun) begin();
-    begun ||= phase.decides !== true;
-    const ended = await runPhase(phase, found, context, log, clock);
-    records.push(ended.record);
-    found = { ...found, ...ended.found };
-    issues.push(...ended.issues);
-    error = ended.error;
+    if (phase.decides !== true && !this.hasBegun) {
+      this.#begin();
+      this.hasBegun = true;
+    }
+    return this.#run(phase);
   }
-  return { found, phases: records, error, issues };
-}
 
-async function runPhase<S>(
-  phase: Phase<S>,
-  soFar: Partial<S>,
-  context: PhaseContext,
-  log: PhaseLog,
-  clock: Clock,
-) {
-  const startMs = clock();
-  const steps = recordSteps(clock);
-  const emit: EventListener = (event) => {
-    log(phase.name, event);
-    steps.listen(event);
-    // A callee may name its own phase as we name ours; the listener hears one of them.
-    if (!('phase' in event) || event.phase !== phase.name || event.type === 'progress') context.emit(event);
-  };
-  const record = (status: ReportPhase['status'], detail: string): ReportPhase => ({
-    name: phase.name,
-    status,
-    startMs,
-    ms: clock() - startMs,
-    detail,
-    steps: steps.ended(),
-  });
-  try {
-    if (context.signal?.aborted) throw new TrtforgeError('TF_CANCELLED', `Cancelled before ${phase.name}.`);
-    const expected = await phase.expect?.(soFar);
-    const { result, issues } = await inPhase(
-      phase.name,
-      context.emit,
-      () =>
-        explaining((heard) => phase.run(soFar, { ...context, emit: heard }), {
-          ...context,
-          emit,
-          built: (outcome) => phase.built?.(outcome.found) ?? null,
-        }),
-      expected,
-    );
-    return { record: record('done', result.detail), found: result.found, error: null, issues };
-  } catch (thrown) {
-    const error = describeError(phase.name, thrown);
-    log(phase.name, {
-      type: 'log',
-      source: 'trtforge',
-      severity: 'error',
-      message: `${error.code} ${error.message}`,
+  async #run(phase: Phase<S>): Promise<ReportPhase> {
+    const { emit, signal } = this.#context;
+    const startMs = this.#clock();
+    const steps = recordSteps(this.#clock);
+    const listen: EventListener = (event) => {
+      this.#log(phase.name, event);
+      steps.listen(event);
+      // A callee may name its own phase as this one is named; the listener gets one of them.
+      if (!('phase' in event) || event.phase !== phase.name || event.type === 'progress') emit(event);
+    };
+    const record = (status: ReportPhase['status'], detail: string): ReportPhase => ({
+      name: phase.name,
+      status,
+      startMs,
+      ms: this.#clock() - startMs,
+      detail,
+      steps: steps.ended(),
     });
-    return { record: record('failed', `${error.code}: ${error.message}`), found: {}, error, issues: [] };
+    try {
+      if (signal?.aborted) throw new TrtforgeError('TF_CANCELLED', `Cancelled before ${phase.name}.`);
+      const expected = await phase.expect?.(this.found);
+      const work = () =>
+        explaining((heard) => phase.run(this.found, { ...this.#context, emit: heard }), {
+          ...this.#context,
+          emit: listen,
+          built: (outcome) => phase.built?.(outcome.found) ?? null,
+        });
+      const { result, issues } = await inPhase(phase.name, emit, work, expected);
+      this.found = { ...this.found, ...result.found };
+      this.issues.push(...issues);
+      return record('done', result.detail);
+    } catch (thrown) {
+      this.error = describeError(phase.name, thrown);
+      this.stop(`the run stopped in ${phase.name}`);
+      const message = `${this.error.code} ${this.error.message}`;
+      this.#log(phase.name, { type: 'log', source: 'trtforge', severity: 'error', message });
+      return record('failed', `${this.error.code}: ${this.error.message}`);
+    }
   }
 }
 
-export const notStarted = (name: string, status: 'skipped' | 'not-reached', detail: string): ReportPhase => ({
+const notStarted = (name: string, status: 'skipped' | 'not-reached', detail: string): ReportPhase => ({
   name,
   status,
   startMs: null,
@@ -170,5 +164,5 @@ function describeError(phase: string, thrown: unknown): NonNullable<ForgeResult[
         );
   const { code, message, remedy, exitCode } = error;
   const issues = issuesOf(error);
-  return { phase, code, message, remedy, exitCode, ...(issues.length === 0 ? {} : { issues: [...issues] }) };
+  return { phase, code, message, remedy, exitCode, issues: issues.length === 0 ? undefined : [...issues] };
 }

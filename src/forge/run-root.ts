@@ -8,7 +8,7 @@ import { renderHtml } from '../report/html.js';
 import { renderMarkdown } from '../report/markdown.js';
 import { RESULT_FILE } from '../report/read.js';
 import type { ForgeResult } from '../report/result.js';
-import type { PhaseLog } from './phase.js';
+import type { Clock, PhaseLog } from './phase.js';
 
 /** Where the parts of a run lie in its run root. */
 export interface RunRoot {
@@ -22,6 +22,7 @@ export interface RunRoot {
   readonly engines: string;
   /** The full result of one phase, as its own command would print it with `--json`. */
   stepResult(phase: string): string;
+  readonly logs: string;
   log(phase: string): string;
 }
 
@@ -35,6 +36,7 @@ export function runRootAt(path: string): RunRoot {
     typedModel: (modelPath, precision) => join(path, 'model', `${modelNameOf(modelPath)}.${precision}.onnx`),
     engines: join(path, 'engines'),
     stepResult: (phase) => join(path, 'steps', `${fileName(phase)}.json`),
+    logs: join(path, 'logs'),
     log: (phase) => join(path, 'logs', `${fileName(phase)}.log`),
   };
 }
@@ -46,15 +48,6 @@ export const defaultRunRoot = (modelPath: string, precision: string): string =>
 const modelNameOf = (modelPath: string): string => basename(modelPath).replace(/\.onnx$/i, '') || 'model';
 
 const fileName = (phase: string): string => phase.replaceAll(' ', '-');
-
-/** Creates the folder of a run. Errors: TF_WRITE_FAILED. */
-function createRunRoot(root: RunRoot): void {
-  try {
-    makeFolder(join(root.path, 'logs'));
-  } catch (cause) {
-    throw writeFailed(root.path, cause);
-  }
-}
 
 export function writeJson(path: string, value: unknown): void {
   publishFile(path, `${JSON.stringify(value, null, 2)}\n`);
@@ -81,47 +74,59 @@ const timingsOf = ({ startedAt, totalMs, phases }: ForgeResult) => ({
   phases: phases.map(({ name, status, startMs, ms, steps }) => ({ name, status, startMs, ms, steps })),
 });
 
+/** Where the logs of phases go: their folder, and the file of each phase that has one. */
+export interface LogPlaces {
+  readonly logs: string;
+  log(phase: string): string | null;
+}
+
 export interface RunLog {
   readonly write: PhaseLog;
-  /** Creates the run root and writes what was held back until then. Errors: TF_WRITE_FAILED. */
+  /** Creates the folder of the logs and writes what was held back until then. Errors: TF_WRITE_FAILED. */
   begin(): void;
   close(): void;
 }
 
 /**
- * One log file per phase, with every line the libraries said. Lines are written as they come, not published at the end:
- * after a kill the last lines are what one looks for. Until `begin` they are held back: a run that cannot begin leaves no trace. A log that cannot be written does not end the run: `emit` is told once, and logging stops.
+ * One log file per phase, of the lines that `lineOf` makes of its events (null: none). Lines are written as they come, not published at the end: after a
+ * kill the last lines are what one looks for. Until `begin` they are held back: a run that cannot begin leaves no trace. A log that cannot be written
+ * does not end the run: one warning is emitted, and logging stops.
  */
-export function openRunLog(root: RunRoot, clock: () => number, emit: EventListener): RunLog {
+export function openRunLog(
+  places: LogPlaces,
+  lineOf: (event: WorkEvent) => string | null,
+  emit: EventListener,
+): RunLog {
   const descriptors = new Map<string, number>();
   let stopped = false;
   let held: (() => void)[] | undefined = [];
-  const descriptorOf = (phase: string): number => {
-    const open = descriptors.get(phase) ?? openSync(root.log(phase), 'w');
-    descriptors.set(phase, open);
-    return open;
-  };
-  const writeLine = (phase: string, line: string) => {
+  const writeLine = (path: string, line: string) => {
     if (stopped) return;
     try {
-      writeSync(descriptorOf(phase), line);
+      const descriptor = descriptors.get(path) ?? openSync(path, 'w');
+      descriptors.set(path, descriptor);
+      writeSync(descriptor, `${line}\n`);
     } catch (cause) {
       stopped = true;
-      const { message } = writeFailed(root.log(phase), cause);
+      const { message } = writeFailed(path, cause);
       emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
     }
   };
   return {
     write: (phase, event) => {
-      const text = logLine(event);
-      if (text === null) return;
-      const line = `${(clock() / 1000).toFixed(3).padStart(9)}  ${text}\n`;
-      if (held === undefined) writeLine(phase, line);
-      else held.push(() => writeLine(phase, line));
+      const path = places.log(phase);
+      const line = path === null ? null : lineOf(event);
+      if (path === null || line === null) return;
+      if (held === undefined) writeLine(path, line);
+      else held.push(() => writeLine(path, line));
     },
     begin: () => {
       if (held === undefined) return;
-      createRunRoot(root);
+      try {
+        makeFolder(places.logs);
+      } catch (cause) {
+        throw writeFailed(places.logs, cause);
+      }
       const lines = held;
       held = undefined;
       for (const write of lines) write();
@@ -133,8 +138,16 @@ export function openRunLog(root: RunRoot, clock: () => number, emit: EventListen
   };
 }
 
+/** Lines of a run root's logs begin with the seconds since the run started. */
+export const stampedLine =
+  (clock: Clock) =>
+  (event: WorkEvent): string | null => {
+    const text = eventText(event);
+    return text === null ? null : `${(clock() / 1000).toFixed(3).padStart(9)}  ${text}`;
+  };
+
 /** Progress is for the moment, not for the log. */
-function logLine(event: WorkEvent): string | null {
+function eventText(event: WorkEvent): string | null {
   switch (event.type) {
     case 'phase-start':
       return `begin ${event.phase}${event.detail === undefined ? '' : ` ${event.detail}`}`;

@@ -34,6 +34,8 @@ export interface Run {
   readonly build: ForgeContext['build'];
   /** Where the engine goes, and stays while its identity is the same; default: under its readable name into the run root's `engines`. */
   readonly engine?: string;
+  /** Whether more than the build uses the typed model; default: yes, it is verified. */
+  readonly needsTypedModel?: (prepared: ResolvedBuild) => boolean;
 }
 
 export type ForgePhase = Phase<Forged>;

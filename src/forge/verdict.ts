@@ -39,7 +39,7 @@ export function judge(run: Judged): Judgement {
         outcome: run.build === null ? 'inconclusive' : 'pass',
         headline:
           run.build === null
-            ? 'No engine was asked for and nothing was compared.'
+            ? 'No engine was requested and nothing was compared.'
             : 'The engine was built; its numbers were not compared with anything.',
         reasons,
       },
@@ -93,7 +93,7 @@ function notPassed(result: VerifyResult, what: string): Judgement {
   const fail = outcome === 'fail';
   const failed = outputs.filter((output) => !output.pass).length;
   const headline = !fail
-    ? `The comparison could not tell whether the ${what} agrees with the original.`
+    ? `The comparison does not show whether the ${what} agrees with the original.`
     : verdicts.contract === 'fail'
       ? `The ${what} does not have the outputs of the original.`
       : `${failed} of ${plural(outputs.length, 'output')} of the ${what} ${failed === 1 ? 'is' : 'are'} outside tolerance.`;
@@ -103,11 +103,11 @@ function notPassed(result: VerifyResult, what: string): Judgement {
   };
 }
 
-/** What a pass does not cover, said beside it: steps with the same reason together. */
+/** What a pass does not cover: steps with the same reason together. */
 function skippedReasons(phases: readonly ReportPhase[]): string[] {
   const byReason = new Map<string, string[]>();
   for (const { name, status, detail } of phases) {
     if (status === 'skipped') byReason.set(detail, [...(byReason.get(detail) ?? []), name]);
   }
-  return [...byReason].map(([reason, names]) => `Not done: ${names.join(', ')}, because ${reason}.`);
+  return [...byReason].map(([reason, names]) => `Skipped ${names.join(', ')}: ${reason}.`);
 }

@@ -340,7 +340,7 @@ describeWith('onnxruntime', 'forge that compares', () => {
     const result = await compare({ precision: 'as-is', runRoot: runRoot('as-is') });
     expect(result.phases.find(({ name }) => name === 'verify')).toMatchObject({
       status: 'skipped',
-      detail: 'the model was not converted, so there is no second model to hold against it',
+      detail: 'the model was not converted, so there is no typed model to compare',
     });
     expect(result.exitCode).toBe(4);
   });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { TrtforgeError } from '../../src/errors.js';
 import type { WorkEvent } from '../../src/events.js';
-import { type Phase, runPhases } from '../../src/forge/phase.js';
+import { type Phase, PhaseRun } from '../../src/forge/phase.js';
 
 interface Found {
   readonly first: number;
@@ -42,13 +42,13 @@ const failing = (error: unknown): Phase<Found> => ({
 async function run(phases: readonly Phase<Found>[], signal?: AbortSignal) {
   const events: WorkEvent[] = [];
   const logged: [string, WorkEvent][] = [];
-  const outcome = await runPhases(
-    phases,
-    { emit: (event) => events.push(event), ...(signal === undefined ? {} : { signal }) },
+  const run = new PhaseRun<Found>(
+    { emit: (event) => events.push(event), signal },
     (phase, event) => logged.push([phase, event]),
     steppingClock(),
   );
-  return { ...outcome, events, logged };
+  await run.advance(phases);
+  return { ...run, events, logged };
 }
 
 describe('phases', () => {
@@ -97,6 +97,21 @@ describe('phases', () => {
     const { error } = await run([failing(new TypeError('undefined is not a function'))]);
     expect(error).toMatchObject({ code: 'TF_INTERNAL', exitCode: 5 });
     expect(error?.message).toContain('phase.test.ts');
+  });
+
+  test('go on from what was found, until they are stopped from outside', async () => {
+    const run = new PhaseRun<Found>({ emit: () => {} }, () => {}, steppingClock());
+    await run.advance([first]);
+    await run.advance([second]);
+    expect(run.found).toEqual({ first: 7, second: 'from 7' });
+    run.stop('the run stopped in predictor: build');
+    await run.advance([first]);
+    expect(run.phases.map(({ status, detail }) => [status, detail])).toEqual([
+      ['done', 'found 7'],
+      ['done', 'done'],
+      ['not-reached', 'the run stopped in predictor: build'],
+    ]);
+    expect(run.error).toBeNull();
   });
 
   test('after Ctrl-C no further phase starts', async () => {

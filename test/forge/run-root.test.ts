@@ -11,14 +11,20 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ignoreEvents, type WorkEvent } from '../../src/events.js';
-import { openRunLog, runRootAt, writeReport } from '../../src/forge/run-root.js';
+import { openRunLog, runRootAt, stampedLine, writeReport } from '../../src/forge/run-root.js';
 import { forgeReport, readReport } from '../../src/report/read.js';
 import { sampleResult } from '../report/sample.js';
 
 describe('a run root', () => {
   const folder = mkdtempSync(join(tmpdir(), 'trtforge-run-'));
   const root = runRootAt(join(folder, 'deep', 'run'));
-  beforeAll(() => openRunLog(root, () => 0, ignoreEvents).begin());
+  beforeAll(() =>
+    openRunLog(
+      root,
+      stampedLine(() => 0),
+      ignoreEvents,
+    ).begin(),
+  );
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   test('holds every view of the result, and nothing unfinished', () => {
@@ -40,7 +46,11 @@ describe('a run root', () => {
   });
 
   test('keeps one log per phase, its lines there before the phase ends', () => {
-    const log = openRunLog(root, () => 1234, ignoreEvents);
+    const log = openRunLog(
+      root,
+      stampedLine(() => 1234),
+      ignoreEvents,
+    );
     log.begin();
     log.write('verify engine', { type: 'log', source: 'TensorRT', severity: 'warning', message: 'careful' });
     log.write('build', { type: 'progress', phase: 'build', done: 1 });
@@ -55,7 +65,7 @@ describe('a run root', () => {
     const events: WorkEvent[] = [];
     const log = openRunLog(
       root,
-      () => 0,
+      stampedLine(() => 0),
       (event) => events.push(event),
     );
     log.begin();
@@ -78,7 +88,11 @@ describe('a run root', () => {
   test('that cannot be created is a TF_WRITE_FAILED before any work', () => {
     const file = join(folder, 'a-file');
     writeFileSync(file, '');
-    const log = openRunLog(runRootAt(join(file, 'run')), () => 0, ignoreEvents);
+    const log = openRunLog(
+      runRootAt(join(file, 'run')),
+      stampedLine(() => 0),
+      ignoreEvents,
+    );
     expect(() => log.begin()).toThrow(expect.objectContaining({ code: 'TF_WRITE_FAILED' }));
   });
 });

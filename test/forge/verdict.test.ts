@@ -32,7 +32,7 @@ describe('the verdict of a run', () => {
 
   test('a pass says what it does not cover', () => {
     expect(judge(passed).verdict.reasons).toContain(
-      'Not done: verify engine, bench, because no NVIDIA driver on this machine.',
+      'Skipped verify engine, bench: no NVIDIA driver on this machine.',
     );
   });
 

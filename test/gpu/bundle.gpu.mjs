@@ -64,7 +64,7 @@ const facts = ({ components, total_sec }) => ({
     bytes: one.engine_bytes,
     layers: one.layers,
     timingCache: one.timing_cache_state,
-    peakMemoryBytes: one.peak_memory_bytes,
+    peakMemoryBytes: one.forge?.build?.passport.built.peakMemoryBytes ?? null,
     smokeMs: one.smoke === null ? null : Math.round(one.smoke.ms),
   })),
 });

@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { readJson } from '../../base/files/files.js';
-import { identityDigest } from '../../engines/identity/identity.js';
 import { visibleEntry } from '../../engines/identity/machine.js';
 import type { ProfileRequest } from '../../engines/identity/profile.js';
 import { targetText } from '../../engines/identity/target.js';
@@ -12,7 +11,9 @@ import type { GpuList } from '../../tensorrt/addon/addon.js';
 import { packageVersion } from '../../version.js';
 import type { BundleRequest } from './bundle-request.js';
 import type { BundleRun, BundleStop } from './bundle-run.js';
-import { type ComponentRun, timingCacheFor } from './component-run.js';
+import type { ComponentPlace } from './component.js';
+import { enginePath, logPaths, timingCacheFor } from './component-run.js';
+import { modelFolder } from './read-bundle.js';
 import {
   type BundleEnvironment,
   type BundleFailure,
@@ -30,15 +31,16 @@ export interface RunTimes {
   readonly finished: Date;
 }
 
-/** The report of a run, however far it came. */
+/** The report of a run, however far it came. Its fields are those that exporters' build tools write, filled from the runs of forge. */
 export function reportOf(run: BundleRun, times: RunTimes): BundleReport {
-  const { request, toolchain, stop, setting } = run;
-  const { machine } = setting;
-  const [first] = run.components.flatMap(({ target }) => (target === undefined ? [] : [target.prepared]));
-  const recipe = first?.identity.recipe;
+  const { setting, stop, whole } = run;
+  const { request, machine } = setting;
+  const prepared = run.components.flatMap(({ forge }) => forge.found.prepared ?? [])[0];
+  const { checks = [] } = whole.found;
+  const recipe = prepared?.identity.recipe;
   const settings = request.settings ?? {};
   const workspace = recipe?.memoryPools.workspace ?? settings.memoryPools?.workspace ?? null;
-  const isWrong = run.checks.some(({ outcome }) => outcome === 'fail');
+  const isWrong = checks.some(({ outcome }) => outcome === 'fail');
   const precision = request.precision ?? 'as-is';
   const version = packageVersion();
   return {
@@ -47,35 +49,35 @@ export function reportOf(run: BundleRun, times: RunTimes): BundleReport {
     exitCode: stop?.error.exitCode ?? (isWrong ? ExitCode.failed : ExitCode.pass),
     meta: request.meta,
     model_name: run.meta?.modelName ?? null,
-    onnx_dir: run.folder,
+    onnx_dir: modelFolder(request),
     outdir: request.outdir,
     report: describesTheFolder(run) ? reportPath(request) : null,
-    timing_cache: first === undefined ? null : timingCacheFor(first, request),
+    timing_cache: prepared === undefined ? null : timingCacheFor(prepared, request),
     device: request.device ?? 0,
     fp16: precision === fp16.id,
     precision,
     builder: request.builder ?? 'native',
-    target: first === undefined ? null : targetText(first.identity.target),
+    target: prepared === undefined ? null : targetText(prepared.identity.target),
     builder_optimization_level: recipe?.optimizationLevel ?? settings.optimizationLevel ?? null,
     workspace_mb: workspace === null ? null : workspace / 2 ** 20,
-    trtexec: { path: request.builder === 'trtexec' ? (toolchain?.trtexec ?? null) : null },
+    trtexec: { path: request.builder === 'trtexec' ? (prepared?.toolchain.trtexec ?? null) : null },
     staging_dir: request.keepTemp === true ? setting.temporary : null,
     started_utc: stamp(times.started),
     finished_utc: stamp(times.finished),
     total_sec: seconds(times.finished.getTime() - times.started.getTime()),
-    phases: [...run.phases],
+    phases: [...whole.phases],
     repeat: setting.commandLine,
-    env: environmentOf(machine.gpus, toolchain),
+    env: environmentOf(machine.gpus, prepared?.toolchain),
     environment: environmentPart(machine, {
       trtforge: version,
-      toolchain: toolchain ?? null,
-      backend: run.checks[0]?.reference_backend ?? null,
+      toolchain: prepared?.toolchain ?? null,
+      backend: checks[0]?.reference_backend ?? null,
     }),
     components: inOrder(run.roster, [
-      ...run.components.map((component) => componentPart(run, component)),
+      ...run.places.map((place) => componentPart(run, place)),
       ...earlierComponents(run),
     ]),
-    checks: [...run.checks],
+    checks: [...checks],
     not_checked: [...run.notChecked],
     mismatches: [...(run.findings?.mismatches ?? [])],
     warnings: [...(run.findings?.warnings ?? [])],
@@ -88,71 +90,68 @@ export function reportOf(run: BundleRun, times: RunTimes): BundleReport {
 const reportPath = ({ outdir }: BundleRequest): string => join(outdir, REPORT_FILE);
 
 /** A run that failed and changed no engine takes no report of a finished run away, and none is worth writing of a request that could not begin. */
-function describesTheFolder({ request, components, stop }: BundleRun): boolean {
+function describesTheFolder({ setting: { request }, components, stop }: BundleRun): boolean {
   const isNew = components.some(
-    ({ found }) => found.obtained !== undefined && found.obtained.source !== 'kept',
+    ({ forge: { found } }) => found.obtained !== undefined && found.obtained.source !== 'kept',
   );
   if (stop === undefined || isNew) return true;
-  const hasBegun =
-    stop.error.exitCode !== ExitCode.badInput || components.some((component) => component.hasBegun);
-  return hasBegun && !readReport(reportPath(request)).isFinished;
+  const hasBegun = components.some(({ forge }) => forge.hasBegun);
+  return (
+    (hasBegun || stop.error.exitCode !== ExitCode.badInput) && !readReport(reportPath(request)).isFinished
+  );
 }
 
 const inOrder = (roster: readonly string[], components: readonly ComponentReport[]): ComponentReport[] =>
   [...components].sort((a, b) => roster.indexOf(a.component) - roster.indexOf(b.component));
 
-function componentPart(run: BundleRun, component: ComponentRun): ComponentReport {
-  const { target, files, error, issues, found } = component;
-  const { obtained, smoke, conversion } = found;
-  const prepared = target?.prepared;
-  const passport = obtained?.passport;
-  const profile = component.part?.profile ?? new Map();
-  const isBuilt = obtained?.source === 'built';
+function componentPart(run: BundleRun, { name, onnx }: ComponentPlace): ComponentReport {
+  const { request, machine } = run.setting;
+  const component = run.components.find((each) => each.name === name);
+  const { profile = new Map(), files, staged = null } = component?.part ?? {};
+  const { smoke, prepared } = component?.forge.found ?? {};
+  const forge = component?.result() ?? null;
+  const { build: engine = null, conversion = null, error = null, issues = [] } = forge ?? {};
+  const { plan, built, warnings = [] } = engine?.passport ?? {};
+  const isBuilt = engine?.source === 'built';
+  const convertMs = conversion?.ms ?? (isBuilt ? built?.conversionMs : null) ?? null;
+  const log = logPaths(request, name);
   return {
-    component: component.name,
-    status: error !== null ? 'failed' : (obtained?.source ?? 'not-reached'),
-    onnx: component.onnx,
-    onnx_bytes: files?.onnxBytes ?? null,
-    engine: component.enginePath,
-    commands: {
-      build: component.trtexecCommand === undefined ? [] : onlyOn(run, component.trtexecCommand),
-    },
-    engine_bytes: passport?.plan.bytes ?? null,
-    engine_human: passport === undefined ? null : iec(passport.plan.bytes),
+    component: name,
+    status: error !== null ? 'failed' : (engine?.source ?? 'not-reached'),
+    onnx,
+    engine: enginePath(request, name),
+    commands: { build: onlyOn(run, component?.trtexecCommand ?? []) },
+    engine_bytes: plan?.bytes ?? null,
+    engine_human: plan === undefined ? null : iec(plan.bytes),
     profile: { min: shapesAt(profile, 'min'), opt: shapesAt(profile, 'opt'), max: shapesAt(profile, 'max') },
     profile_index: 0,
     timings_sec: {
-      build: obtained === undefined ? null : seconds(isBuilt ? obtained.passport.built.ms : 0),
+      build: built === undefined ? null : seconds(isBuilt ? built.ms : 0),
       smoke: smoke === undefined ? null : seconds(smoke.ms),
-      convert: secondsOrNull(conversion?.ms ?? (isBuilt ? passport?.built.conversionMs : null)),
+      convert: convertMs === null ? null : seconds(convertMs),
     },
-    logs: { build: component.buildLog.there, smoke: component.smokeLog.there },
-    env: environmentOf(run.setting.machine.gpus, prepared?.toolchain),
-    target: prepared === undefined ? null : targetText(prepared.identity.target),
-    identity: prepared === undefined ? null : identityDigest(prepared.identity),
-    passport: obtained?.passportPath ?? null,
-    engine_sha256: passport?.plan.sha256 ?? null,
+    logs: {
+      build: existsSync(log.build) ? log.build : null,
+      smoke: existsSync(log['smoke run']) ? log['smoke run'] : null,
+    },
+    env: environmentOf(machine.gpus, prepared?.toolchain),
+    engine_sha256: plan?.sha256 ?? null,
     onnx_sha256: files?.onnxSha256 ?? null,
-    model_digest: prepared?.identity.model ?? null,
     external_data: files?.external ?? null,
-    precision: prepared?.identity.recipe.precision ?? run.request.precision ?? 'as-is',
-    layers: passport?.plan.layers ?? null,
+    layers: plan?.layers ?? null,
     workspace_bytes: prepared?.identity.recipe.memoryPools.workspace ?? null,
-    timing_cache_state: passport?.built.timingCache ?? null,
-    peak_memory_bytes: passport?.built.peakMemoryBytes ?? null,
-    staging:
-      component.staged === undefined
-        ? null
-        : { method: component.staged.method, files: component.staged.files },
+    timing_cache_state: built?.timingCache ?? null,
+    staging: staged && { method: staged.method, files: staged.files },
     smoke: smoke ?? null,
     warnings: [
-      ...(obtained?.warnings ?? []),
-      ...(isBuilt ? obtained.passport.warnings : []),
-      ...issues.map(({ id, cause, remedy }) => `${cause} ${remedy} (${id})`),
+      ...(engine?.warnings ?? []),
+      ...(isBuilt ? warnings : []),
+      ...issues
+        .filter(({ severity }) => severity !== 'note')
+        .map(({ id, cause, remedy }) => `${cause} ${remedy} (${id})`),
       ...notFinite(smoke),
     ],
-    failure: error === null ? null : failureOf({ component: component.name, error }),
-    forge: component.result(),
+    forge,
   };
 }
 
@@ -161,20 +160,20 @@ const notFinite = (smoke: SmokeRun | undefined): readonly string[] =>
     .filter(({ finite }) => !finite)
     .map(({ name }) => `The output ${name} of the smoke run is not finite everywhere.`);
 
-/** trtexec, as it was called here, takes the first GPU it sees. */
-const onlyOn = ({ request, setting }: BundleRun, words: readonly string[]): string[] =>
-  request.device === undefined
-    ? [...words]
-    : ['env', `CUDA_VISIBLE_DEVICES=${visibleEntry(setting.environment, request.device)}`, ...words];
+/** The command in the environment in which trtexec, which takes the first GPU it sees, was called. */
+const onlyOn = ({ setting: { request, environment } }: BundleRun, command: readonly string[]): string[] =>
+  request.device === undefined || command.length === 0
+    ? [...command]
+    : ['env', `CUDA_VISIBLE_DEVICES=${visibleEntry(environment, request.device)}`, ...command];
 
 const shapesAt = (profile: ProfileRequest, end: 'min' | 'opt' | 'max'): Record<string, number[]> =>
   Object.fromEntries([...profile].map(([name, range]) => [name, [...range[end]]]));
 
 /** With some components asked for, the others are in the report as an earlier one has them, as long as their engines lie there unchanged in size. */
-function earlierComponents({ request, components }: BundleRun): readonly ComponentReport[] {
+function earlierComponents({ setting: { request }, places }: BundleRun): readonly ComponentReport[] {
   if (request.only === undefined || request.only.length === 0) return [];
   return readReport(reportPath(request))
-    .components.filter(({ component }) => !components.some(({ name }) => name === component))
+    .components.filter(({ component }) => !places.some(({ name }) => name === component))
     .filter(({ engine, engine_bytes }) => engine_bytes !== null && existsSync(engine))
     .map((component) => ({ ...component, status: 'earlier' }));
 }
@@ -184,7 +183,7 @@ interface EarlierReport {
   readonly isFinished: boolean;
 }
 
-/** An earlier report is only an aid: one that cannot be read, or of another tool, has nothing to say. */
+/** An earlier report is only an aid: one that cannot be read, or of another tool, counts as none. */
 function readReport(path: string): EarlierReport {
   const content = readJson(path);
   const { components, outcome }: { components?: unknown; outcome?: unknown } =
@@ -218,7 +217,7 @@ function failureOf({ component, error }: BundleStop): BundleFailure {
     message,
     // The models were inspected before the first build: that they were not run here has another cause.
     remedy: code === 'TF_ONNXRUNTIME_FAILED' && hasEngines ? WITHOUT_RUNNING : remedy,
-    ...(issues === undefined ? {} : { issues }),
+    issues,
   };
 }
 
@@ -233,8 +232,6 @@ const stamp = (at: Date): string =>
     .replace('T', '_');
 
 const seconds = (ms: number): number => Math.round(ms) / 1000;
-const secondsOrNull = (ms: number | null | undefined): number | null =>
-  ms === null || ms === undefined ? null : seconds(ms);
 
 /** `12.80 MiB`. */
 function iec(bytes: number): string {

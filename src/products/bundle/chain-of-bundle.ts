@@ -14,15 +14,7 @@ import {
 import { featuresOf } from './check-bundle.js';
 import type { ComponentRun } from './component-run.js';
 import type { BundleMeta } from './meta.js';
-import { builtEngine, openSubject } from './smoke.js';
 import { transducerFacts } from './transducer-facts.js';
-
-/** What the check takes from a run over a bundle. */
-interface ChainedBundle {
-  readonly meta: BundleMeta | undefined;
-  readonly components: readonly ComponentRun[];
-  readonly request: BundleRequest;
-}
 
 export interface Chain {
   /** undefined where nothing can be compared. */
@@ -32,75 +24,70 @@ export interface Chain {
 
 /** The chained check of a bundle as it is: which candidates there are, and why not the others. */
 export function chainOf(
-  bundle: ChainedBundle,
+  {
+    meta,
+    components,
+  }: { readonly meta: BundleMeta | undefined; readonly components: readonly ComponentRun[] },
   check: NonNullable<BundleRequest['check']>,
   context: OpenContext,
 ): Chain {
-  const { meta } = bundle;
-  const states = chainedComponents.map((name) => bundle.components.find((state) => state.name === name));
-  const [encoder, predictor, joint] = states;
-  if (
-    meta === undefined ||
-    encoder?.target === undefined ||
-    predictor?.target === undefined ||
-    joint?.target === undefined
-  ) {
-    const lacking = chainedComponents.filter((_, index) => states[index] === undefined);
-    return {
-      run: undefined,
-      notChecked: [`The bundle was not decoded: this run has no ${lacking.join(' and no ')}.`],
-    };
+  const notDecoded = (why: string): Chain => ({
+    run: undefined,
+    notChecked: [`The bundle was not decoded: ${why}.`],
+  });
+  const [encoder, predictor, joint] = chainedComponents.map((name) =>
+    components.find((component) => component.name === name),
+  );
+  if (meta === undefined || encoder === undefined || predictor === undefined || joint === undefined) {
+    const lacking = chainedComponents.filter(
+      (name) => !components.some((component) => component.name === name),
+    );
+    return notDecoded(`this run has no ${lacking.join(' and no ')}`);
   }
   const by = { encoder, predictor, joint };
   const facts = transducerFacts(
     meta,
-    { predictor: by.predictor.target!.component, joint: by.joint.target!.component },
-    { predictor: smallestOf(by.predictor), joint: smallestOf(by.joint) },
+    { predictor: predictor.part.component, joint: joint.part.component },
+    { predictor: smallestOf(predictor), joint: smallestOf(joint) },
   );
-  if (typeof facts === 'string')
-    return { run: undefined, notChecked: [`The bundle was not decoded: ${facts}.`] };
-  const { recipe } = encoder.target.prepared.identity;
+  if (typeof facts === 'string') return notDecoded(facts);
+  const { recipe } = encoder.prepared.identity;
   const notChecked: string[] = [];
   const candidates: ChainCandidate[] = [];
   const onnxRuntime = (path: string) => openSession(path, {}, context);
   if (recipe.conversion === null)
     notChecked.push('No typed models were decoded: the builder was given the models as they are.');
-  else
-    candidates.push({
-      name: 'typed models',
-      open: (name) => onnxRuntime(by[name].typedModel!),
-    });
+  else candidates.push({ name: 'typed models', open: (name) => onnxRuntime(by[name].typedModel) });
   const why = encoder.whyNotRun();
   if (why !== null) notChecked.push(`The engines were not decoded with: ${why}.`);
   else
     candidates.push({
       name: 'engines',
-      open: (name) => openSubject(builtEngine(by[name].target!, bundle.request), context),
+      open: (name) => openSession(by[name].engine.path, by[name].engine.options, context),
     });
   const request: ChainRequest = {
     facts,
-    features: featureShape(by.encoder),
+    features: featureShape(encoder.part),
     ...check,
     precision: formatNamed(recipe.precision)?.id ?? 'as-is',
   };
-  const reference = (name: ChainedComponent) => onnxRuntime(by[name].onnx);
+  const reference = (name: ChainedComponent) => onnxRuntime(by[name].part.component.onnx);
   return {
     notChecked,
     run: candidates.length === 0 ? undefined : (emit) => checkChain(request, reference, candidates, { emit }),
   };
 }
 
-const smallestOf = ({ target }: ComponentRun): ReadonlyMap<string, readonly number[]> =>
+const smallestOf = ({ part: { component, profile } }: ComponentRun): ReadonlyMap<string, readonly number[]> =>
   new Map(
-    target!.component.inputs.map(({ name, shape }) => [
+    component.inputs.map(({ name, shape }) => [
       name,
-      target!.profile.get(name)?.min ?? (shape ?? []).map((size) => (typeof size === 'number' ? size : 1)),
+      profile.get(name)?.min ?? (shape ?? []).map((size) => (typeof size === 'number' ? size : 1)),
     ]),
   );
 
 /** Features as long as the profile lets them be: the more encoder steps, the more decisions. */
-function featureShape({ target }: ComponentRun): ChainRequest['features'] {
-  const { component, profile } = target!;
+function featureShape({ component, profile }: ComponentRun['part']): ChainRequest['features'] {
   const input = featuresOf(component)!;
   const shape = (input.shape ?? []).map((size, axis) => {
     if (typeof size === 'number') return size;

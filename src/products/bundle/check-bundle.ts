@@ -24,7 +24,7 @@ export function checkBundle(meta: BundleMeta, components: readonly Component[]):
 }
 
 /** Throws TF_BUNDLE_MISMATCH that names every mismatch. */
-export function refuseMismatches({ path }: BundleMeta, { mismatches }: BundleFindings): void {
+export function rejectMismatches({ path }: BundleMeta, { mismatches }: BundleFindings): void {
   if (mismatches.length === 0) return;
   const list = mismatches.map(({ component, message }) => `${component}: ${message}`);
   throw new TrtforgeError(

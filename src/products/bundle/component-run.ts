@@ -1,250 +1,211 @@
-import { dirname, join } from 'node:path';
+import { existsSync, readdirSync, readFileSync, renameSync } from 'node:fs';
+import { join } from 'node:path';
+import { removeIfThere } from '../../base/files/files.js';
+import { assertNotInput } from '../../base/files/user-files.js';
+import type { PlanBuilder } from '../../engines/builder/build-engine.js';
 import { planBuilder } from '../../engines/builder/plan-builders.js';
 import type { ResolvedBuild } from '../../engines/builder/prepare.js';
 import { whyNotRun } from '../../engines/identity/machine.js';
+import type { ProfileRequest } from '../../engines/identity/profile.js';
 import { TrtforgeError } from '../../errors.js';
-import type { EventListener } from '../../events.js';
-import { buildPhase } from '../../forge/build-phase.js';
-import { convertPhase } from '../../forge/convert-phase.js';
+import type { EventListener, WorkEvent } from '../../events.js';
 import type { Machine } from '../../forge/environment.js';
-import { resultOf } from '../../forge/forge.js';
-import { inspectPhase } from '../../forge/inspect-phase.js';
-import { type Clock, notStarted, type Phase, type PhaseContext, runPhases } from '../../forge/phase.js';
-import { resolvePhase } from '../../forge/resolve-phase.js';
-import { runRootAt } from '../../forge/run-root.js';
+import { forgePhases, resultOf } from '../../forge/forge.js';
+import { type Clock, type Phase, PhaseRun } from '../../forge/phase.js';
+import { openRunLog, type RunLog, runRootAt } from '../../forge/run-root.js';
 import type { Forged, Run } from '../../forge/run-state.js';
-import type { ExplainedIssue } from '../../quality/explain/explained-issue.js';
-import { type ForgeResult, forgeResultSchema, type ReportPhase } from '../../report/result.js';
+import { type ForgeResult, forgeResultSchema } from '../../report/result.js';
 import type { GpuList } from '../../tensorrt/addon/addon.js';
+import { severityLetters } from '../../tensorrt/trtexec/log/lines.js';
 import type { BundleContext, BundleRequest } from './bundle-request.js';
-import { componentBuilder, type PreparedComponent } from './component-builder.js';
-import { ComponentLog, takeTrtexecLog } from './component-log.js';
-import { digestFiles, type ModelFiles } from './model-files.js';
+import type { Component } from './component.js';
+import { buildChecked } from './component-builder.js';
+import type { ModelFiles } from './model-files.js';
 import type { SmokeRun } from './report-schema.js';
-import { builtEngine, type SmokeSubject, smokeRun } from './smoke.js';
+import { type SmokeSubject, smokeRun } from './smoke.js';
 import type { Staged } from './stage.js';
 
 /** What the phases over one component find: those of forge, and one run of it. */
 interface ComponentFound extends Forged {
   readonly smoke: SmokeRun;
+  /** Why it was not run, where it was to be. */
+  readonly notRun: string;
 }
 
-type ComponentPhase = Phase<ComponentFound>;
+/** A component with its profile, and what is known of its files. */
+export interface ComponentPart {
+  /** As the builder gets it. */
+  readonly component: Component;
+  readonly profile: ProfileRequest;
+  readonly files: ModelFiles;
+  readonly staged: Staged | null;
+}
 
 /** What the runs over the components of a bundle share. */
 export interface BundleSetting {
   readonly request: BundleRequest;
+  readonly emit: EventListener;
+  readonly signal: AbortSignal | undefined;
   readonly environment: NodeJS.ProcessEnv;
   readonly build: BundleContext['build'];
   readonly commandLine: string | null;
   /** With no other GPU than that of the run; `visible` are all. */
   readonly machine: Machine;
   readonly visible: GpuList;
-  /** Where staged and typed models lie while the run lasts. */
+  /** Where staged and typed models are while the run lasts. */
   readonly temporary: string;
   readonly clock: Clock;
 }
 
-/** One component on its way through the phases of forge; the report is made of it, however far it came. */
+export const enginePath = ({ outdir }: BundleRequest, component: string): string =>
+  join(outdir, `${component}.engine`);
+
+/** The logs of a component, by the phase. */
+export const logPaths = ({ outdir }: BundleRequest, component: string) => ({
+  build: join(outdir, 'build_logs', `${component}.log`),
+  'smoke run': join(outdir, 'build_logs', `${component}_smoke.log`),
+});
+
+/** The run of forge over one component, and one run of what it made. */
 export class ComponentRun {
-  readonly name: string;
-  readonly onnx: string;
-  readonly enginePath: string;
-  readonly buildLog: ComponentLog;
-  readonly smokeLog: ComponentLog;
-  part?: Pick<PreparedComponent, 'component' | 'profile'>;
-  staged?: Staged;
-  files?: ModelFiles;
-  trtexecCommand: readonly string[] | undefined;
-  found: Partial<ComponentFound> = {};
-  error: ForgeResult['error'] = null;
-  /** Why it was not run, where it was to be. */
-  notRun: string | undefined;
+  readonly part: ComponentPart;
+  readonly forge: PhaseRun<ComponentFound>;
+  /** trtexec as it was called, where it built. */
+  trtexecCommand: readonly string[] = [];
   readonly #setting: BundleSetting;
+  readonly #run: Run;
+  readonly #log: RunLog;
   readonly #startedAt = new Date().toISOString();
-  readonly #phases: ReportPhase[] = [];
-  readonly #issues: ExplainedIssue[] = [];
 
-  constructor(name: string, onnx: string, setting: BundleSetting) {
-    const { outdir } = setting.request;
-    this.name = name;
-    this.onnx = onnx;
+  constructor(part: ComponentPart, setting: BundleSetting) {
+    const { request, temporary, clock, emit, signal, ...shared } = setting;
+    const { name, onnx } = part.component;
+    const logs: Partial<Record<string, string>> = logPaths(request, name);
+    const root = {
+      ...runRootAt(request.outdir),
+      logs: join(request.outdir, 'build_logs'),
+      typedModel: (_: string, precision: string) => join(temporary, 'typed', `${name}.${precision}.onnx`),
+    };
+    this.part = part;
     this.#setting = setting;
-    this.enginePath = join(outdir, `${name}.engine`);
-    this.buildLog = new ComponentLog(join(outdir, 'build_logs', `${name}.log`));
-    this.smokeLog = new ComponentLog(join(outdir, 'build_logs', `${name}_smoke.log`));
+    this.#run = {
+      ...shared,
+      options: {
+        ...request,
+        model: onnx,
+        modelName: name,
+        profiles: part.profile.size === 0 ? [] : [part.profile],
+        timingCache: null,
+      },
+      root,
+      engine: enginePath(request, name),
+      // The chained check and a smoke run without a GPU run it on ONNX Runtime.
+      needsTypedModel: () =>
+        request.check !== undefined ||
+        ((request.smoke ?? 'always') === 'always' && this.whyNotRun() !== null),
+      build: (plan, options) => this.#buildPlan(plan, options),
+    };
+    this.#log = openRunLog({ logs: root.logs, log: (phase) => logs[phase] ?? null }, trtexecLines, emit);
+    this.forge = new PhaseRun(
+      { emit: forComponent(emit, name), signal, model: onnx },
+      this.#log.write,
+      clock,
+      this.#log.begin,
+    );
   }
 
-  /** With everything decided, once it is. */
-  get target(): PreparedComponent | undefined {
-    const { part, enginePath } = this;
-    const { prepared } = this.found;
-    return part === undefined || prepared === undefined ? undefined : { ...part, prepared, enginePath };
-  }
-
-  /** The model as the builder gets it: converted where the recipe says so. */
-  get typedModel(): string | undefined {
-    return this.found.conversion?.output ?? this.found.prepared?.modelPath;
-  }
-
-  /** Known issues that the lines of its phases show although they ended well; notes are harmless. */
-  get issues(): readonly ExplainedIssue[] {
-    return this.#issues.filter(({ severity }) => severity !== 'note');
-  }
-
-  /** The result of its phases, as forge gives it for one model; null before the first. */
-  result(): ForgeResult | null {
-    if (this.part === undefined) return null;
-    const phases = [...this.#phases];
-    const outcome = { found: this.found, phases, error: this.error, issues: this.#issues };
-    const totalMs = phases.reduce((sum, { ms }) => sum + (ms ?? 0), 0);
-    const times = { startedAt: this.#startedAt, totalMs, isReported: false };
-    return forgeResultSchema.parse(resultOf(this.#run(), outcome, times));
+  get name(): string {
+    return this.part.component.name;
   }
 
   /** Decides everything; nothing is written. */
-  prepare(context: PhaseContext): Promise<void> {
-    const run = this.#run();
-    return this.#advance([inspectPhase(run), this.#resolvePhase(run)], context);
+  decide(): Promise<void> {
+    return this.forge.advance(forgePhases(this.#run).decide);
   }
 
-  async build(context: PhaseContext): Promise<void> {
-    const logs = trtexecLogs(this.buildLog, this.name);
-    const { request, build, environment } = this.#setting;
-    const builder = componentBuilder(
-      build ?? planBuilder(request.builder ?? 'native', logs),
-      this.target!,
-      this.buildLog.path,
-      environment,
-    );
-    const run = { ...this.#run(), build: builder };
-    await this.#advance([this.#convertPhase(run), buildPhase(run)], context);
-    this.buildLog.close();
-    this.trtexecCommand = takeTrtexecLog(logs, this.buildLog.path);
+  make(): Promise<void> {
+    return this.forge.advance(forgePhases(this.#run).make);
   }
 
-  async smoke(context: PhaseContext): Promise<void> {
-    await this.#advance([this.#smokePhase()], context);
-    this.smokeLog.close();
+  async smoke(): Promise<void> {
+    await this.forge.advance([this.#smokePhase()]);
+    this.#log.close();
   }
 
-  /** Records the phases that the run stopped before. */
-  leaveOut(reason: string): void {
-    for (const name of ['build', 'smoke run'])
-      if (this.part !== undefined && !this.#phases.some((phase) => phase.name === name))
-        this.#phases.push(notStarted(name, 'not-reached', reason));
+  /** The result of forge over the component, as it is read again. */
+  result(): ForgeResult {
+    const totalMs = this.forge.phases.reduce((sum, { ms }) => sum + (ms ?? 0), 0);
+    const times = { startedAt: this.#startedAt, totalMs, isReported: false };
+    return forgeResultSchema.parse(resultOf(this.#run, this.forge, times));
   }
 
-  /** Whether a phase that writes has begun. */
-  get hasBegun(): boolean {
-    return this.#phases.some(({ name, startMs }) => name === 'build' && startMs !== null);
+  /** What was decided; only after it was. */
+  get prepared(): ResolvedBuild {
+    const { prepared } = this.forge.found;
+    if (prepared === undefined) throw new Error(`Nothing is decided yet about the ${this.name}.`);
+    return prepared;
   }
 
-  async #advance(phases: readonly ComponentPhase[], context: PhaseContext): Promise<void> {
-    const outcome = await runPhases(
-      phases,
-      { ...context, emit: forComponent(context.emit, this.name), model: this.onnx },
-      (phase, event) => {
-        if (phase === 'build') this.buildLog.take(event);
-        if (phase === 'smoke run') this.smokeLog.take(event);
-      },
-      this.#setting.clock,
-      undefined,
-      this.found,
-    );
-    this.found = outcome.found;
-    this.error = outcome.error;
-    this.#phases.push(...outcome.phases.filter(({ status }) => status !== 'not-reached'));
-    this.#issues.push(...outcome.issues);
+  /** The model as the builder gets it: converted where the recipe says so. */
+  get typedModel(): string {
+    return this.forge.found.conversion?.output ?? this.prepared.modelPath;
   }
 
-  #run(): Run {
-    const { request, environment, build, commandLine, machine, visible, temporary } = this.#setting;
-    const profile = this.part?.profile ?? new Map();
-    const base = join(temporary, this.name);
-    const options = {
-      ...request,
-      model: this.part?.component.onnx ?? this.onnx,
-      modelName: this.name,
-      profiles: profile.size === 0 ? [] : [profile],
-      timingCache: null,
-    };
-    const root = {
-      ...runRootAt(request.outdir),
-      typedModel: (_: string, precision: string) =>
-        join(temporary, 'typed', `${this.name}.${precision}.onnx`),
-      stepResult: runRootAt(base).stepResult,
-    };
-    return { options, root, commandLine, machine, visible, environment, build, engine: this.enginePath };
+  /** Why the engine cannot run on the GPU of this run, or null. */
+  whyNotRun(): string | null {
+    return whyNotRun(this.#setting.machine.gpus, this.prepared.identity.target.computeCapabilities);
   }
 
-  #resolvePhase(run: Run): ComponentPhase {
-    const phase = resolvePhase(run);
-    return {
-      ...phase,
-      run: async (soFar, context) => {
-        const outcome = await phase.run(soFar, context);
-        const prepared = outcome.found.prepared!;
-        this.files = await digestFiles(this.part!.component, prepared.cacheFolder);
-        const timingCache = timingCacheFor(prepared, this.#setting.request);
-        return { ...outcome, found: { prepared: { ...prepared, timingCache } } };
-      },
-    };
+  /** The engine, loaded with the libraries that it was built with. */
+  get engine(): SmokeSubject {
+    const { device = 0, allowHostCode, weightBudget } = this.#setting.request;
+    const { toolchain, pluginPaths: plugins } = this.prepared;
+    const options = { device, toolchain, plugins, allowHostCode, weightBudget };
+    return { ran: 'engine', path: enginePath(this.#setting.request, this.name), options, instead: null };
   }
 
-  /** Converts before the build what is run on ONNX Runtime later too; else the build converts, where it must. */
-  #convertPhase(run: Run): ComponentPhase {
-    const phase = convertPhase(run);
-    const isRun = (prepared: ResolvedBuild) =>
-      this.#setting.request.check !== undefined || this.#smokeKind(prepared) === 'model';
-    return {
-      ...phase,
-      skip: (soFar) =>
-        phase.skip(soFar) ??
-        (isRun(soFar.prepared!) ? null : 'nothing runs the typed model; the build converts where it must'),
-    };
-  }
-
-  #smokePhase(): ComponentPhase {
+  #smokePhase(): Phase<ComponentFound> {
+    const { request, environment } = this.#setting;
     return {
       name: 'smoke run',
-      skip: ({ prepared }) => {
-        if (this.#setting.request.smoke === 'never') return 'it was to be left out';
-        return this.#smokeKind(prepared!) === null ? this.whyNotRun() : null;
+      skip: () => {
+        if (request.smoke === 'never') return 'smoke: never';
+        return request.smoke === 'engine' ? this.whyNotRun() : null;
       },
-      run: async (_, context) => {
-        const { component, profile } = this.target!;
-        const work = { ...context, environment: this.#setting.environment };
+      run: async ({ conversion }, context) => {
+        const instead = this.whyNotRun();
+        const ran = conversion === undefined ? 'model' : 'typed model';
+        const subject =
+          instead === null ? this.engine : ({ ran, path: this.typedModel, options: {}, instead } as const);
         try {
-          const smoke = await smokeRun(component, profile, this.#subject(), this.smokeLog, work);
+          const smoke = await smokeRun(this.part, subject, { ...context, environment });
           return { found: { smoke }, detail: `the ${smoke.ran} on ${smoke.backend}` };
         } catch (error) {
           if (!(error instanceof TrtforgeError) || error.code !== 'TF_ONNXRUNTIME_MISSING') throw error;
-          this.notRun = `The ${this.name} did not run: ${this.whyNotRun()}, and ONNX Runtime is missing.`;
-          return { found: {}, detail: this.notRun };
+          const notRun = `The ${this.name} did not run: ${instead}, and ONNX Runtime is missing.`;
+          return { found: { notRun }, detail: notRun };
         }
       },
     };
   }
 
-  /** What the smoke run would run; null for no smoke run. */
-  #smokeKind(prepared: ResolvedBuild): 'engine' | 'model' | null {
-    const { smoke = 'always' } = this.#setting.request;
-    if (smoke === 'never') return null;
-    if (this.whyNotRun(prepared) === null) return 'engine';
-    return smoke === 'always' ? 'model' : null;
-  }
-
-  /** Why the engine cannot run on the GPU of this run, or null. */
-  whyNotRun(prepared: ResolvedBuild | undefined = this.found.prepared): string | null {
-    return whyNotRun(this.#setting.machine.gpus, prepared?.identity.target.computeCapabilities ?? []);
-  }
-
-  #subject(): SmokeSubject {
-    const instead = this.whyNotRun();
-    if (instead === null) return builtEngine(this.target!, this.#setting.request);
-    const path = this.typedModel!;
-    return { kind: this.found.conversion === undefined ? 'model' : 'typed model', path, instead };
+  /** Builds with the timing cache of the bundle, and moves what trtexec's builder logs to the component's log. */
+  async #buildPlan(...[plan, options]: Parameters<PlanBuilder>): ReturnType<PlanBuilder> {
+    const { request, build } = this.#setting;
+    const log = logPaths(request, this.name).build;
+    const own = join(this.#run.root.logs, `.trtexec-${this.name}`);
+    const timingCachePath = timingCacheFor(this.prepared, request);
+    if (timingCachePath !== null) assertNotInput(timingCachePath);
+    const builder = build ?? planBuilder(request.builder ?? 'native', own);
+    try {
+      return await buildChecked(builder, { ...plan, timingCachePath }, options, {
+        ...this.part,
+        prepared: this.prepared,
+        log,
+      });
+    } finally {
+      this.trtexecCommand = takeTrtexecLog(own, log);
+    }
   }
 }
 
@@ -263,5 +224,23 @@ export function timingCacheFor(
   return timingCache === 'auto' ? join(outdir, 'timing.cache') : timingCache;
 }
 
-const trtexecLogs = ({ path }: ComponentLog, component: string): string =>
-  join(dirname(path), `.trtexec-${component}`);
+/** The lines of a library in trtexec's form (`[11/21/2026-06:00:00] [I] text`, local time), so that what reads trtexec's logs reads these. */
+function trtexecLines(event: WorkEvent): string | null {
+  if (event.type !== 'log') return null;
+  const at = new Date();
+  const two = (part: number) => String(part).padStart(2, '0');
+  const stamp = `${two(at.getMonth() + 1)}/${two(at.getDate())}/${at.getFullYear()}-${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
+  const lines = event.message.split('\n');
+  return lines.map((text) => `[${stamp}] [${severityLetters[event.severity]}] ${text}`).join('\n');
+}
+
+/** Moves the log that trtexec's builder left alone in `folder` to its name; returns the command line that trtexec echoes in it, word by word. */
+function takeTrtexecLog(folder: string, path: string): readonly string[] {
+  const [name] = existsSync(folder) ? readdirSync(folder) : [];
+  if (name === undefined) return [];
+  renameSync(join(folder, name), path);
+  removeIfThere(folder);
+  const [, command = ''] =
+    /^&&&& RUNNING TensorRT\.trtexec[^#\n]*# (.*)$/m.exec(readFileSync(path, 'latin1')) ?? [];
+  return command.split(/\s+/).filter((word) => word !== '');
+}

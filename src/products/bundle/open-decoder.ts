@@ -8,7 +8,7 @@ import { ignoreEvents } from '../../events.js';
 import { openModel } from '../../formats/onnx/model.js';
 import type { TaskContext } from '../../quality/tasks/task.js';
 import type { TokenDecoder } from '../../quality/tasks/token-decoder.js';
-import { checkBundle, jointInputs, refuseMismatches } from './check-bundle.js';
+import { checkBundle, jointInputs, rejectMismatches } from './check-bundle.js';
 import { type Component, locateComponents, readComponent } from './component.js';
 import { readMeta } from './meta.js';
 import { transducerFacts } from './transducer-facts.js';
@@ -24,7 +24,7 @@ export async function openDecoder(metaPath: string, context: TaskContext): Promi
   );
   if (predictor === undefined || joint === undefined)
     throw new TrtforgeError('TF_INTERNAL', `${metaPath} has two components, and they were not read.`);
-  refuseMismatches(meta, checkBundle(meta, [predictor, joint]));
+  rejectMismatches(meta, checkBundle(meta, [predictor, joint]));
   const smallest = { predictor: smallestShapes(predictor), joint: smallestShapes(joint) };
   const [encoderInput] = jointInputs(joint);
   const facts =

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import type { ProfileRequest } from '../../engines/identity/profile.js';
 import { TrtforgeError } from '../../errors.js';
 import type { BundleRequest } from './bundle-request.js';
 import { type BundleFindings, checkBundle } from './check-bundle.js';
@@ -10,7 +11,6 @@ import {
   readComponent,
   usualComponents,
 } from './component.js';
-import type { PreparedComponent } from './component-builder.js';
 import { checkSymbols, profileOf } from './component-profile.js';
 import type { BundleMeta } from './meta.js';
 import type { ProfilesFile } from './profiles-file.js';
@@ -23,11 +23,11 @@ export interface LocatedBundle {
   readonly roster: readonly string[];
   /** Those to build. */
   readonly asked: readonly string[];
-  /** Those asked for, and of the others those that are there: the former are held against them. */
+  /** Those asked for, and of the others those that are there: the former are checked against them. */
   readonly places: readonly ComponentPlace[];
 }
 
-/** Where the models of a request lie: beside the meta file when nothing else is said. */
+/** Where the models of a request lie: beside the meta file by default. */
 export const modelFolder = ({ onnxDir, meta }: Pick<BundleRequest, 'onnxDir' | 'meta'>): string =>
   onnxDir ?? dirname(meta);
 
@@ -45,14 +45,14 @@ export async function locateBundle(request: BundleRequest, meta: BundleMeta): Pr
   return { meta, file, roster, asked, places: locateComponents(request.meta, folder, wanted, files) };
 }
 
-/** YAML is loaded only for who gives some. */
+/** YAML is loaded only where a file is passed. */
 async function profilesFileOf({ profilesFile }: BundleRequest): Promise<ProfilesFile | undefined> {
   if (profilesFile === undefined) return undefined;
   const { readProfilesFile } = await import('./profiles-file.js');
   return readProfilesFile(profilesFile);
 }
 
-/** Reads every model that is there and holds it against the meta file and the others. Throws what `readComponent` throws. */
+/** Reads every model that is there and checks it against the meta file and the others. Throws what `readComponent` throws. */
 export function inspectBundle({ meta, places }: LocatedBundle): {
   readonly components: readonly Component[];
   readonly findings: BundleFindings;
@@ -66,7 +66,7 @@ export const profiledComponents = (
   { meta, file, asked }: LocatedBundle,
   components: readonly Component[],
   batch: BundleRequest['batch'],
-): readonly Pick<PreparedComponent, 'component' | 'profile'>[] => {
+): readonly { readonly component: Component; readonly profile: ProfileRequest }[] => {
   checkSymbols(components, file);
   return components
     .filter(({ name }) => asked.includes(name))

@@ -56,8 +56,6 @@ export const componentReportSchema = z.strictObject({
   /** built; kept: it lay there with this identity; local, remote: from a store; earlier: not asked for this time, as an earlier report has it. */
   status: z.enum(['built', 'kept', 'local', 'remote', 'failed', 'not-reached', 'earlier']),
   onnx: z.string(),
-  /** Of the ONNX file alone. */
-  onnx_bytes: bytes.nullable(),
   engine: z.string(),
   /** trtexec as it was called, word by word; empty where the library built. */
   commands: z.object({ build: z.array(z.string()) }),
@@ -68,26 +66,18 @@ export const componentReportSchema = z.strictObject({
   timings_sec: z.strictObject({ build: seconds, smoke: seconds, convert: seconds }),
   logs: z.strictObject({ build: z.string().nullable(), smoke: z.string().nullable() }),
   env: environmentSchema,
-  target: z.string().nullable(),
-  identity: z.string().nullable(),
-  passport: z.string().nullable(),
   engine_sha256: z.string().nullable(),
   onnx_sha256: z.string().nullable(),
-  /** Of the graph with every weight by digest, wherever it is stored. */
-  model_digest: z.string().nullable(),
   /** `sha256` is that of the lines `DIGEST  PATH` that sha256sum prints for the files in order; null without external data. */
   external_data: z.strictObject({ files: z.int().positive(), bytes, sha256: z.string() }).nullable(),
-  precision: z.string(),
   layers: z.int().nonnegative().nullable(),
   /** null: no limit was set, so the builder may use what the device has. */
   workspace_bytes: bytes.nullable(),
   timing_cache_state: z.enum(['none', 'new', 'hit', 'rejected']).nullable(),
-  peak_memory_bytes: bytes.nullable(),
   staging: z.strictObject({ method: z.string(), files: z.int().positive() }).nullable(),
   smoke: smokeSchema.nullable(),
   warnings: z.array(z.string()),
-  failure: failureSchema.nullable(),
-  /** The run of forge over this component, as it is; null where the run stopped before its profile was known. */
+  /** The run of forge over this component, with its model, conversion, engine, passport and failure; null where the run stopped before its profile was known. */
   forge: forgeResultSchema.nullable(),
 });
 

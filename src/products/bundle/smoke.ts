@@ -1,91 +1,61 @@
 import type { ProfileRequest } from '../../engines/identity/profile.js';
 import { inDtype, planInputs, sampleOf } from '../../engines/run/inputs.js';
-import type { OpenContext } from '../../engines/runtime/back-end.js';
+import type { OpenContext, OpenOptions } from '../../engines/runtime/back-end.js';
 import { openSession } from '../../engines/runtime/open-session.js';
 import type { Session } from '../../engines/runtime/session.js';
-import type { EngineLoadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
+import { ignoreEvents } from '../../events.js';
 import { openModel } from '../../formats/onnx/model.js';
-import type { NamedTensors } from '../../formats/tensor/tensor.js';
+import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import { float32Values } from '../../formats/tensor/values.js';
-import type { BundleRequest } from './bundle-request.js';
 import type { Component } from './component.js';
-import type { PreparedComponent } from './component-builder.js';
-import type { ComponentLog } from './component-log.js';
 import type { SmokeRun } from './report-schema.js';
 
-/** What a smoke run runs: the engine where a GPU of it is here, else the model that it was built from. */
-export type SmokeSubject =
-  | {
-      readonly kind: 'engine';
-      readonly path: string;
-      readonly loading: EngineLoadOptions & { readonly device: number };
-    }
-  | { readonly kind: 'typed model' | 'model'; readonly path: string; readonly instead: string };
+/** What is run of a component: the engine where its GPU is present, else the model that it was built from. */
+export interface SmokeSubject {
+  readonly ran: SmokeRun['ran'];
+  readonly path: string;
+  /** An engine is loaded with the libraries that it was built with. */
+  readonly options: OpenOptions;
+  /** Why it is not the engine; null where it is. */
+  readonly instead: string | null;
+}
 
-export const openSubject = (subject: SmokeSubject, context: OpenContext): Promise<Session> =>
-  openSession(subject.path, subject.kind === 'engine' ? subject.loading : {}, context);
-
-/** An engine is loaded with the libraries that it was built with. */
-export const builtEngine = (
-  { prepared, enginePath }: Pick<PreparedComponent, 'prepared' | 'enginePath'>,
-  {
-    device = 0,
-    allowHostCode,
-    weightBudget,
-  }: Pick<BundleRequest, 'device' | 'allowHostCode' | 'weightBudget'>,
-): SmokeSubject => ({
-  kind: 'engine',
-  path: enginePath,
-  loading: {
-    device,
-    toolchain: prepared.toolchain,
-    plugins: prepared.pluginPaths,
-    allowHostCode,
-    weightBudget,
-  },
-});
-
-/** Runs a component once at the opt shapes of its profile, with seeded inputs that suit its graph. Throws what opening and running throw. */
+/** Runs a component once at the opt shapes of its profile, with seeded inputs that suit its graph, and logs what went in and came out. Throws what opening and running throw. */
 export async function smokeRun(
-  component: Component,
-  profile: ProfileRequest,
+  { component, profile }: { readonly component: Component; readonly profile: ProfileRequest },
   subject: SmokeSubject,
-  log: ComponentLog,
   context: OpenContext,
 ): Promise<SmokeRun> {
   const started = performance.now();
-  log.line(`Running ${subject.path} once at its opt shapes${loadedWith(subject)}.`);
-  const session = await openSubject(subject, context);
+  const { emit = ignoreEvents, signal } = context;
+  const { ran, path, options, instead } = subject;
+  const { plugins = [] } = options;
+  const note = (message: string) => emit({ type: 'log', source: 'trtforge', severity: 'info', message });
+  note(
+    `Running ${path} once at its opt shapes${plugins.length === 0 ? '' : `, with the plug-ins of ${plugins.join(' and ')}`}.`,
+  );
+  const session = await openSession(path, options, context);
   try {
     const inputs = smokeInputs(component, profile, session);
-    for (const [name, { dtype, shape }] of inputs) log.line(`input ${name} ${dtype} [${shape.join(', ')}]`);
-    const given = await session.run(inputs, context.signal === undefined ? {} : { signal: context.signal });
-    const outputs = [...given].map(([name, tensor]) => ({
+    for (const [name, tensor] of inputs) note(`input ${tensorText(name, tensor)}`);
+    const outputs = [...(await session.run(inputs, { signal }))].map(([name, tensor]) => ({
       name,
       dtype: tensor.dtype,
       shape: [...tensor.shape],
       finite: !tensor.dtype.includes('float') || float32Values(tensor).every(Number.isFinite),
     }));
-    for (const { name, dtype, shape, finite } of outputs)
-      log.line(`output ${name} ${dtype} [${shape.join(', ')}]${finite ? '' : ', not all finite'}`);
+    for (const output of outputs)
+      note(`output ${tensorText(output.name, output)}${output.finite ? '' : ', not all finite'}`);
     const ms = performance.now() - started;
-    log.line(`${session.backend}: ran in ${ms.toFixed(0)} ms.`);
-    return {
-      ran: subject.kind,
-      backend: session.backend,
-      ms,
-      instead: subject.kind === 'engine' ? null : subject.instead,
-      outputs,
-    };
+    note(`${session.backend}: ran in ${ms.toFixed(0)} ms.`);
+    return { ran, backend: session.backend, ms, instead, outputs };
   } finally {
     await session.close();
   }
 }
 
-function loadedWith(subject: SmokeSubject): string {
-  const { plugins = [] } = subject.kind === 'engine' ? subject.loading : {};
-  return plugins.length === 0 ? '' : `, with the plug-ins of ${plugins.join(' and ')}`;
-}
+const tensorText = (name: string, { dtype, shape }: Pick<Tensor, 'dtype' | 'shape'>): string =>
+  `${name} ${dtype} [${shape.join(', ')}]`;
 
 /** Seeded inputs for the opt shapes; what they are like is read from the model as it was given. */
 function smokeInputs({ onnx }: Component, profile: ProfileRequest, session: Session): NamedTensors {

@@ -23,7 +23,7 @@ describe('trtforge forge', () => {
     expect(out).toMatch(/^INCONCLUSIVE {2}/m);
     expect(out.trimEnd().split('\n').at(-1)).toBe(`report  ${join(root, 'report.html')}`);
     expect(err).toMatch(/✓ inspect/);
-    expect(err).toMatch(/build skipped: no engine was asked for/);
+    expect(err).toMatch(/build skipped: --skip build/);
   });
 
   test('--json is one object: the result, with the error of a run that stopped', async () => {

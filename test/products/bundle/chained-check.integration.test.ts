@@ -106,11 +106,12 @@ describeWith('toolchain', 'a bundle forged for tensorrt-rtx', () => {
 
   test('has three real engines, all of one version', () => {
     expect(report).toMatchObject({ outcome: 'pass', env: { product: 'tensorrt-rtx' }, timing_cache: null });
-    for (const { engine_bytes, layers, peak_memory_bytes, identity } of report.components) {
+    for (const { engine_bytes, layers, forge } of report.components) {
+      const { peakMemoryBytes } = forge!.build!.passport.built;
       expect(engine_bytes).toBeGreaterThan(100_000);
       expect(layers).toBeGreaterThan(5);
-      expect(peak_memory_bytes).toBeGreaterThan(1 << 20);
-      expect(identity).toMatch(/^[0-9a-f]{64}$/);
+      expect(peakMemoryBytes).toBeGreaterThan(1 << 20);
+      expect(forge!.build!.identity).toMatch(/^[0-9a-f]{64}$/);
     }
     expect(phases).toEqual(expect.arrayContaining(['encoder: convert', 'joint: build', 'encoder: resolve']));
   });

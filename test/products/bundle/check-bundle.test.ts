@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { checkBundle, refuseMismatches } from '../../../src/products/bundle/check-bundle.js';
+import { checkBundle, rejectMismatches } from '../../../src/products/bundle/check-bundle.js';
 import type { Component } from '../../../src/products/bundle/component.js';
 import { parseMeta } from '../../../src/products/bundle/meta.js';
 import { refusal } from '../../support/refusal.js';
@@ -187,14 +187,14 @@ describe('a bundle', () => {
   ];
   test.each(wrong)('that contradicts its meta file in %s is told so', (_, metaFile, components, message) => {
     const findings = checkBundle(metaFile, components);
-    const error = refusal(() => refuseMismatches(metaFile, findings));
+    const error = refusal(() => rejectMismatches(metaFile, findings));
     expect(error.code).toBe('TF_BUNDLE_MISMATCH');
     expect(error.message).toMatch(message);
   });
 
   test('with several mismatches is told all of them at once', () => {
     const metaFile = meta({ features: { n_mels: 80 }, joint_vocab_size: 1030 });
-    const error = refusal(() => refuseMismatches(metaFile, checkBundle(metaFile, bundle())));
+    const error = refusal(() => rejectMismatches(metaFile, checkBundle(metaFile, bundle())));
     expect(error.message).toMatch(
       /in 3 places\.\nencoder: .*80 mel bins.*\njoint: .*1030.*\njoint: .*8192 tokens/s,
     );

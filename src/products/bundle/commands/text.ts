@@ -35,7 +35,7 @@ function renderComponent(component: ComponentReport, { line, colors }: TextOutpu
   line(
     `${bold(component.component)}  ${tone(`${statusWords[status]}${took}`)}${engine_bytes === null ? '' : `  ${formatBytes(engine_bytes)}`}`,
   );
-  if (component.identity !== null && engine_bytes !== null) line(`  engine    ${component.engine}`);
+  if (engine_bytes !== null) line(`  engine    ${component.engine}`);
   for (const [input, opt] of Object.entries(profile.opt)) {
     const dims = [profile.min[input] ?? [], opt, profile.max[input] ?? []].map((shape) => shape.join('x'));
     line(dim(`  profile   ${input}:${dims.join('/')}`));

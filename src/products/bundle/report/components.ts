@@ -40,7 +40,7 @@ export function componentsSection(report: BundleReport): SectionFacts | null {
           components.map((one) => [
             one.component,
             badge(one.status.replace('-', ' '), tones[one.status]),
-            precisionWord(one.precision),
+            precisionWord(one.forge?.request.precision ?? '–'),
             one.engine_bytes === null ? '–' : formatBytes(one.engine_bytes),
             buildTime(one),
           ]),
@@ -98,7 +98,7 @@ function fileRows(one: ComponentReport) {
       external && `${plural(external.files, 'file')}, ${formatBytes(external.bytes)}, ${external.sha256}`,
     ],
     ['SHA-256 of the engine', one.engine_sha256],
-    ['target', one.target],
+    ['target', one.forge?.request.target ?? null],
     ['build log', one.logs.build],
     ['smoke log', one.logs.smoke],
   ];

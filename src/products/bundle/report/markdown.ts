@@ -79,7 +79,7 @@ function componentsBlock(report: BundleReport): string | false {
       components.map((one) => [
         text(one.component),
         statusWords[one.status],
-        text(precisionWord(one.precision)),
+        text(precisionWord(one.forge?.request.precision ?? '–')),
         one.engine_bytes === null ? '–' : formatBytes(one.engine_bytes),
         buildTime(one),
         profileText(one),

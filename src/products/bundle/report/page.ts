@@ -35,7 +35,7 @@ function filesOf({ outdir, report, timing_cache, components }: BundleReport): Fo
     [report, 'the result that this page is made of'],
     ...components.flatMap((one): readonly (readonly [string | null, string])[] => [
       [one.engine_bytes === null ? null : one.engine, `the engine of the ${one.component}`],
-      [one.passport, 'its passport'],
+      [one.forge?.passport ?? null, 'its passport'],
       [one.logs.build, 'the log of its build'],
       [one.logs.smoke, 'the log of its smoke run'],
     ]),

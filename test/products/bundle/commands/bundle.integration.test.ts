@@ -86,8 +86,8 @@ describeWith('toolchain', 'trtforge bundle with tensorrt-rtx', () => {
     expect(second.components.map((one: { status: string }) => one.status)).toEqual(['kept', 'kept', 'built']);
     expect(second.components[2].profile.max.encoder_output).toEqual([1, 32, 128]);
     expect(second.repeat).toMatch(/^trtforge bundle build .* --profiles \S+ --json$/);
-    for (const { engine, passport } of second.components)
-      expect([existsSync(engine), existsSync(passport)]).toEqual([true, true]);
+    for (const { engine, forge } of second.components)
+      expect([existsSync(engine), existsSync(forge.passport)]).toEqual([true, true]);
   });
 
   test('forge leaves the chained check out with --no-check', async () => {

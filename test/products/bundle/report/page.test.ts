@@ -169,7 +169,7 @@ describe('the page of a bundle', () => {
 
 describe('names from the meta file, the models and the builder', () => {
   const evil = '"><script>alert(1)</script>|`@x`\u202e';
-  const { smoke, failure: _, ...component } = sampleComponent(evil);
+  const { smoke, ...component } = sampleComponent(evil);
   const hostile = sampleBundle({
     model_name: evil,
     meta: evil,
@@ -180,7 +180,6 @@ describe('names from the meta file, the models and the builder', () => {
     components: [
       {
         ...component,
-        failure: null,
         warnings: [evil],
         profile: { min: { [evil]: [1] }, opt: { [evil]: [1] }, max: { [evil]: [1] } },
         smoke: {

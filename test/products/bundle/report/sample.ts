@@ -45,7 +45,6 @@ export function sampleComponent(component: string, more: Partial<ComponentReport
     component,
     status: 'built',
     onnx: `out/${component}.onnx`,
-    onnx_bytes: 1_200_000,
     engine: `engines/${component}.engine`,
     commands: {
       build: ['trtexec', `--onnx=out/${component}.onnx`],
@@ -64,18 +63,12 @@ export function sampleComponent(component: string, more: Partial<ComponentReport
       smoke: `engines/build_logs/${component}_smoke.log`,
     },
     env,
-    target: 'tensorrt:sm_90',
-    identity: 'ab'.repeat(32),
-    passport: `engines/${component}.engine.passport.json`,
     engine_sha256: 'cd'.repeat(32),
     onnx_sha256: 'ef'.repeat(32),
-    model_digest: '01'.repeat(32),
     external_data: { files: 3, bytes: 48_000_000, sha256: '23'.repeat(32) },
-    precision: 'fp16',
     layers: 412,
     workspace_bytes: null,
     timing_cache_state: 'hit',
-    peak_memory_bytes: 900_000_000,
     staging: null,
     smoke: {
       ran: 'engine',
@@ -85,7 +78,6 @@ export function sampleComponent(component: string, more: Partial<ComponentReport
       outputs: [{ name: 'encoder_output', dtype: 'float16', shape: [1, 1024, 64], finite: true }],
     },
     warnings: [],
-    failure: null,
     forge: forged(Math.max(0, names.indexOf(component))),
     ...more,
   };
@@ -246,10 +238,8 @@ export function stoppedBundle(): BundleReport {
     engine_bytes: null,
     engine_human: null,
     engine_sha256: null,
-    passport: null,
     layers: null,
     timing_cache_state: null,
-    peak_memory_bytes: null,
     smoke: null,
     timings_sec: { build: null, smoke: null, convert: null },
   } as const;
@@ -277,7 +267,6 @@ export function stoppedBundle(): BundleReport {
       sampleComponent('predictor', {
         ...nothing,
         status: 'failed',
-        failure,
         forge: {
           ...ran(1, 3, [{ ...done('build', 17800, 10200), status: 'failed', detail: failure.message }]),
           build: null,

@@ -1,0 +1,114 @@
+import { formatCount, plural } from '../base/text/quantity.js';
+import { type ResolvedBuild, resolveBuild } from '../engines/builder/prepare.js';
+import { conversionRecipe, convertOptions } from '../engines/identity/conversion.js';
+import { identityDigest } from '../engines/identity/identity.js';
+import { targetText } from '../engines/identity/target.js';
+import { requireStreaming } from '../engines/runtime/tensorrt/weight-budget.js';
+import { inspectModel } from '../formats/onnx/inspect.js';
+import { convertModel } from '../formats/precision/convert.js';
+import { defaultFormat, formatNamed } from '../formats/precision/formats/index.js';
+import { verifyModel } from '../quality/verify/verify.js';
+import { assertGpuPresent } from '../tensorrt/addon/chosen-gpu.js';
+import type { Forged, ForgePhase, Run } from './run-state.js';
+
+/** The phases over the model: what it has, what is decided about its engine, the typed model, and whether that computes the same. */
+
+export const inspectPhase = ({ options }: Run): ForgePhase => ({
+  name: 'inspect',
+  decides: true,
+  skip: () => null,
+  run: async () => {
+    const inspection = inspectModel(options.model);
+    const { nodesTotal, findings } = inspection;
+    return {
+      found: { inspection },
+      detail: `${plural(nodesTotal, 'node')}, ${findings.length === 0 ? 'no finding' : plural(findings.length, 'finding')}`,
+    };
+  },
+});
+
+/** Decides GPU, toolchain, target, profiles and identity before any minute is spent on a request that cannot be met. */
+export const resolvePhase = ({ options, environment, visible }: Run): ForgePhase => ({
+  name: 'resolve',
+  decides: true,
+  skip: () => (options.skip?.includes('build') ? '--skip build' : null),
+  run: async (_, { emit, signal }) => {
+    assertGpuPresent(visible, options.device, 'Building and running an engine needs an NVIDIA GPU');
+    const prepared = await resolveBuild(options, { emit, signal, environment });
+    const { recipe, target } = prepared.identity;
+    requireStreaming(options.model, recipe.flags, options.weightBudget);
+    const identity = identityDigest(prepared.identity).slice(0, 12);
+    return {
+      found: { prepared },
+      detail: `${targetText(target)} with ${target.product} ${target.version}, ${recipe.profiles.length === 0 ? 'static shapes' : plural(recipe.profiles.length, 'profile')}, identity ${identity}`,
+    };
+  },
+});
+
+/** Writes the strongly typed model; the build takes it from there. */
+export const convertPhase = ({ options, root, needsTypedModel }: Run): ForgePhase => ({
+  name: 'convert',
+  skip: ({ prepared }) => {
+    if (formatNamed(options.precision) === undefined) return 'the model is built as it is';
+    if (prepared === undefined) return null;
+    if (prepared.identity.recipe.conversion === null)
+      return 'the builder itself chooses precisions in a weakly typed network';
+    return needsTypedModel?.(prepared) === false ? 'only the build uses the typed model' : null;
+  },
+  run: async ({ prepared }, context) => {
+    const { id: precision, label } = formatNamed(options.precision) ?? defaultFormat;
+    const recipe = prepared?.identity.recipe.conversion ?? conversionRecipe(precision, options.conversion);
+    const conversion = await convertModel(
+      options.model,
+      root.typedModel(options.model, precision),
+      convertOptions(precision, recipe, options.conversion?.calibration),
+      context,
+    );
+    const { converted, kept } = conversion.nodes;
+    return {
+      found: { conversion },
+      detail: `${formatCount(converted)} of ${formatCount(converted + kept)} floating-point nodes to ${label}`,
+    };
+  },
+});
+
+/** Compares the typed model with the original, at the shapes that the engine is optimized for. An output outside tolerance ends no phase: it is a finding. */
+export const verifyPhase = ({ options }: Run): ForgePhase => ({
+  name: 'verify',
+  skip: ({ conversion }) => {
+    if (options.skip?.includes('verify')) return '--skip verify';
+    return conversion === undefined
+      ? 'the model was not converted, so there is no typed model to compare'
+      : null;
+  },
+  run: async ({ conversion, prepared }, { emit, signal }) => {
+    if (conversion === undefined) throw new Error('The verify phase runs only after the convert phase.');
+    const verification = await verifyModel(
+      {
+        shapes: builtShapes(prepared),
+        ...options.verify,
+        reference: options.model,
+        candidate: conversion.output,
+        precision: conversion.precision,
+        conversion: options.conversion ?? {},
+      },
+      { emit, signal },
+    );
+    return { found: { verification }, detail: outcomeText(verification) };
+  },
+});
+
+/** What the engine is built for: the first profile's optimum, and scalars where the model declares no shape. Inputs that are shape tensors keep the values drawn for them. */
+export function builtShapes(prepared: ResolvedBuild | undefined): ReadonlyMap<string, readonly number[]> {
+  const scalars = prepared?.content.inputs.filter(({ shape }) => shape === null) ?? [];
+  const ranges = Object.entries(prepared?.identity.recipe.profiles[0] ?? {});
+  return new Map<string, readonly number[]>([
+    ...scalars.map(({ name }) => [name, []] as const),
+    ...ranges.flatMap(([name, range]) => (range.values ? [] : [[name, range.opt] as const])),
+  ]);
+}
+
+export function outcomeText({ outputs }: Forged['verification']): string {
+  const passed = outputs.filter(({ outcome }) => outcome === 'pass').length;
+  return `${passed} of ${plural(outputs.length, 'output')} within tolerance`;
+}
