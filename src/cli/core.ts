@@ -142,7 +142,7 @@ export const core: Product = {
     verb(
       'bench compare',
       'Quality',
-      'measure an engine in turns with another, or with itself in another mode',
+      'measure two sides in turns: two engines, or one engine in two modes',
       () => import('./commands/bench-compare.js'),
       'bench-against',
       async () => (await import('../quality/bench/result.js')).benchAgainstSchema,

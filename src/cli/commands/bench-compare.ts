@@ -2,7 +2,7 @@ import { type ExitCode, outcomeExitCodes } from '../../errors.js';
 import { benchAgainst } from '../../quality/bench/against.js';
 import type { BenchAgainst } from '../../quality/bench/result.js';
 import { defineCommand } from '../command.js';
-import { assertEngine, benchOptions, compareOptions, comparisonRequest } from '../options/bench.js';
+import { benchOptions, compareOptions, comparisonRequest } from '../options/bench.js';
 import { limited, timeoutOption } from '../options/timeout.js';
 import { renderAgainst } from './bench-text.js';
 
@@ -10,10 +10,10 @@ type Outcome = BenchAgainst & { readonly exitCode: ExitCode };
 
 export const command = defineCommand({
   arguments: [
-    { name: 'ENGINE', describe: 'the engine whose times are judged' },
+    { name: 'ENGINE', describe: 'the first side: the engine whose times are judged' },
     {
       name: 'OTHER',
-      describe: 'the engine it is compared with (default: itself, with --mode)',
+      describe: 'the second side: another engine (default: the same one, in another --mode)',
       optional: true,
     },
   ],
@@ -23,8 +23,6 @@ export const command = defineCommand({
   ],
   options: { ...benchOptions, ...compareOptions, ...timeoutOption },
   run: limited(async ([engine = '', other], options, context): Promise<Outcome> => {
-    for (const path of [engine, ...(other === undefined ? [] : [other])])
-      assertEngine(path, `Build it first: trtforge build ${path} -o model.engine`);
     const result = await benchAgainst(comparisonRequest(engine, other, options), context);
     return { ...result, exitCode: exitCodeOf(result) };
   }),

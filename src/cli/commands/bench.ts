@@ -2,7 +2,7 @@ import { benchTools, benchWith } from '../../quality/bench/bench-with.js';
 import type { BenchResult } from '../../quality/bench/result.js';
 import { defineCommand } from '../command.js';
 import { choice } from '../option.js';
-import { assertEngine, benchOptions, benchRequest } from '../options/bench.js';
+import { benchOptions, benchRequest } from '../options/bench.js';
 import { limited, timeoutOption } from '../options/timeout.js';
 import { renderBench } from './bench-text.js';
 
@@ -24,9 +24,9 @@ export const command = defineCommand({
     }),
     ...timeoutOption,
   },
-  run: limited(async ([engine = ''], options, context): Promise<BenchResult> => {
-    assertEngine(engine, `To measure an ONNX model on ONNX Runtime: trtforge bench model ${engine}`);
-    return benchWith(options.with, benchRequest(engine, options), context);
-  }),
+  run: limited(
+    ([engine = ''], options, context): Promise<BenchResult> =>
+      benchWith(options.with, benchRequest(engine, options), context),
+  ),
   render: renderBench,
 });

@@ -1,8 +1,10 @@
+import type { Pace } from '../../engines/runtime/back-end.js';
 import { TrtforgeError } from '../../errors.js';
 import {
   type AgainstRequest,
   type BenchRequest,
   defaultMode,
+  type ModelBenchRequest,
   type ShapeRequest,
 } from '../../quality/bench/request.js';
 import type { ModeRequest } from '../../tensorrt/trtexec/request.js';
@@ -130,18 +132,18 @@ export const compareOptions = {
   mode: option({
     flags: '--mode <changes>',
     describe:
-      'what the second engine is measured with instead: graph, no-graph, spin-wait, no-spin-wait, transfers, no-transfers, streams=N',
+      'what the second side is measured with instead: graph, no-graph, spin-wait, no-spin-wait, transfers, no-transfers, streams=N',
     parse: parseModeWords,
   }),
   rounds: option({
     flags: '--rounds <n>',
-    describe: 'how often both are measured; the duration is divided among them',
+    describe: 'how often both sides are measured; the duration is divided among them',
     parse: integer(3, 1000),
     default: 10,
   }),
   failAbove: option({
     flags: '--fail-above <ratio>',
-    describe: "exit 1 when the time is above this multiple of the second engine's, 4 when it is undecided",
+    describe: "exit 1 when the time is above this multiple of the second side's, 4 when it is undecided",
     parse: number(0.01, 100),
   }),
 };
@@ -201,23 +203,33 @@ export function benchRequest(engine: string, options: BenchOptionValues): BenchR
     plugins: options.plugin,
     allowHostCode: options.allowHostCode,
     weightBudget: options.weightBudget,
-    shapes: shapeRequest(options),
-    inputs: { seed: options.seed, ranges: options.valRange, files: options.inputs },
+    ...measuringOf(options),
     mode: {
       transfers: !options.noDataTransfers,
       graph: options.graph,
       spinWait: options.spinWait,
       streams: options.streams,
-      warmUpMs: options.warmUp,
-      durationMs: options.duration * 1000,
-      iterations: options.iterations,
-      idleMs: options.idle,
+      ...paceOf(options),
     },
     layers: options.layers,
-    samples: options.samples,
     wait: options.wait,
   };
 }
+
+type SharedValues = Pick<BenchOptionValues, keyof BenchOptionValues & keyof typeof modelBenchOptions>;
+
+const measuringOf = (options: Omit<SharedValues, 'device'>) => ({
+  shapes: shapeRequest(options),
+  inputs: { seed: options.seed, ranges: options.valRange, files: options.inputs },
+  samples: options.samples,
+});
+
+const paceOf = ({ warmUp, duration, iterations, idle }: Omit<SharedValues, 'device'>): Pace => ({
+  warmUpMs: warmUp,
+  durationMs: duration * 1000,
+  iterations,
+  idleMs: idle,
+});
 
 function shapeRequest({ batch, shapes }: Pick<BenchOptionValues, 'batch' | 'shapes'>): ShapeRequest {
   if (batch !== undefined && shapes.length > 0) {
@@ -235,37 +247,12 @@ function shapeRequest({ batch, shapes }: Pick<BenchOptionValues, 'batch' | 'shap
 export function modelBenchRequest(
   model: string,
   options: OptionValues<typeof modelBenchOptions>,
-): BenchRequest {
-  const { provider, device = 0 } = options;
-  return {
-    engine: model,
-    toolchain: undefined,
-    device,
-    ...(provider === undefined ? {} : { provider }),
-    plugins: [],
-    allowHostCode: false,
-    shapes: shapeRequest(options),
-    inputs: { seed: options.seed, ranges: options.valRange, files: options.inputs },
-    mode: {
-      ...defaultMode,
-      warmUpMs: options.warmUp,
-      durationMs: options.duration * 1000,
-      iterations: options.iterations,
-      idleMs: options.idle,
-    },
-    layers: false,
-    samples: options.samples,
-    wait: false,
-  };
+): ModelBenchRequest {
+  const { provider, device } = options;
+  return { model, provider, device, ...measuringOf(options), pace: paceOf(options) };
 }
 
-/** Engines are measured on the GPU, models on ONNX Runtime: throws TF_USAGE for a model. */
-export function assertEngine(path: string, remedy: string): void {
-  if (/\.onnx$/i.test(path))
-    throw new TrtforgeError('TF_USAGE', `${path} is an ONNX model, not an engine.`, { remedy });
-}
-
-/** Both sides of a comparison; without a second engine, one engine in two modes. Throws TF_USAGE for a comparison of an engine with itself in one mode. */
+/** Both sides of a comparison: the second is another engine, another mode, or both. Throws TF_USAGE where the two sides are one. */
 export function comparisonRequest(
   engine: string,
   second: string | undefined,
@@ -273,8 +260,8 @@ export function comparisonRequest(
 ): AgainstRequest {
   const { mode, rounds, failAbove } = options;
   if (second === undefined && mode === undefined)
-    throw new TrtforgeError('TF_USAGE', `There is nothing to compare ${engine} with.`, {
-      remedy: 'Name a second engine, or pass another mode for this one: --mode graph.',
+    throw new TrtforgeError('TF_USAGE', `Both sides are ${engine} in one mode.`, {
+      remedy: 'Name a second engine, or pass another mode for the second side: --mode graph.',
     });
   const candidate = benchRequest(engine, options);
   const reference = {

@@ -1,20 +1,25 @@
 import { statSync } from 'node:fs';
+import { isEngineFile } from '../../engines/plan/header.js';
 import { checkSources } from '../../engines/run/check-sources.js';
 import { guessLine, runGuessed } from '../../engines/run/guessed-run.js';
 import { gatherForModel, shapesOf, tensorsOf } from '../../engines/run/run-inputs.js';
-import type { OpenedFacts, OpenedModel, OpenOptions, PacedRuns } from '../../engines/runtime/back-end.js';
+import type {
+  OpenedFacts,
+  OpenedModel,
+  OpenOptions,
+  Pace,
+  PacedRuns,
+} from '../../engines/runtime/back-end.js';
 import { providerInBackend } from '../../engines/runtime/onnxruntime/ort-provider.js';
 import { chooseBackEnd, openSession } from '../../engines/runtime/open-session.js';
-import { engineLoadOptionsOf } from '../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import { openModel } from '../../formats/onnx/model.js';
 import { ValueUses } from '../../formats/onnx/value-uses.js';
 import { inlineFunctions } from '../../formats/precision/inline-functions.js';
-import type { ModeRequest } from '../../tensorrt/trtexec/request.js';
-import { checkMode } from './check-request.js';
+import { checkPace } from './check-request.js';
 import { type ModelCase, modelCases } from './model-shapes.js';
-import { type BenchContext, type BenchRequest, defaultMode, sourcesOf } from './request.js';
+import { type BenchContext, type ModelBenchRequest, sourcesOf } from './request.js';
 import type { BenchResult, BenchRun } from './result.js';
 import { spreadOf } from './statistics.js';
 import { samplesPath, type Times, writeSamples } from './times.js';
@@ -22,29 +27,28 @@ import { distrust, judgeTrust } from './trust.js';
 
 /**
  * Measures an ONNX model on ONNX Runtime: whole calls on the host's clock, timed in the process they run in, one after another; on CUDA with the inputs'
- * way to the GPU and the outputs' way back. `request.engine` is the model. Throws TF_USAGE for options that only a GPU can honour, TF_SHAPE_INVALID and TF_SESSION_INPUT for inputs that do not
- * fit, and what `openSession` throws.
+ * way to the GPU and the outputs' way back. Throws TF_USAGE for an engine and for a device that the provider does not use, TF_SHAPE_INVALID and TF_SESSION_INPUT
+ * for inputs that do not fit, and what `openSession` throws.
  */
 export async function benchModel(
-  request: BenchRequest,
-  { emit, signal }: BenchContext,
+  request: ModelBenchRequest,
+  { emit, signal }: Pick<BenchContext, 'emit' | 'signal'>,
 ): Promise<BenchResult> {
-  rejectGpuOptions(request);
-  chooseBackEnd(request.engine, openOptionsOf(request));
-  checkMode(request.mode);
+  const { model: path, provider, device } = request;
+  const openOptions: OpenOptions = { provider, device };
+  if (isEngineFile(path))
+    throw new TrtforgeError('TF_USAGE', `${path} is a TensorRT plan, not an ONNX model.`, {
+      remedy: `Run: trtforge bench ${path}`,
+    });
+  chooseBackEnd(path, openOptions);
+  checkPace(request.pace);
   checkSources({ sources: sourcesOf(request.inputs) }, null);
   const started = performance.now();
-  const session = await inPhase('load', emit, () =>
-    openSession(request.engine, openOptionsOf(request), { emit, signal }),
-  );
-  if (session.kind !== 'model')
-    throw new TrtforgeError(
-      'TF_INTERNAL',
-      `${request.engine} is an engine, and was to be measured as a model.`,
-    );
+  const session = await inPhase('load', emit, () => openSession(path, openOptions, { emit, signal }));
+  if (session.kind !== 'model') throw new TrtforgeError('TF_INTERNAL', `${path} was opened as an engine.`);
   try {
     const loadMs = performance.now() - started;
-    const model = openModel(request.engine);
+    const model = openModel(path);
     const runs: BenchRun[] = [];
     const guesses = new Set<string>();
     try {
@@ -65,7 +69,7 @@ export async function benchModel(
     } finally {
       model.close();
     }
-    return resultOf(request, session, {
+    return resultOf(path, session, {
       loadMs,
       runs,
       facts: await session.facts(),
@@ -78,7 +82,7 @@ export async function benchModel(
 
 async function measureCase(
   session: OpenedModel,
-  request: BenchRequest,
+  request: ModelBenchRequest,
   caseAt: (attempt: number) => ModelCase,
   signal: AbortSignal,
 ): Promise<{ readonly run: BenchRun; readonly guess: string | null }> {
@@ -87,7 +91,7 @@ async function measureCase(
   const plan = (attempt: number) => {
     const { shapes, guessedAxes } = caseAt(attempt);
     const planned = gatherForModel(session.inputs, {
-      file: request.engine,
+      file: request.model,
       sources: sourcesOf(request.inputs),
       seed,
       ranges,
@@ -100,15 +104,15 @@ async function measureCase(
     }));
     return { planned: guessed, inputs: shapesOf(guessed) };
   };
-  const { planned: inputs, result: measured } = await runGuessed(request.engine, plan, (planned) =>
-    session.measure(tensorsOf(planned), request.mode, { signal }),
+  const { planned: inputs, result: measured } = await runGuessed(request.model, plan, (planned) =>
+    session.measure(tensorsOf(planned), request.pace, { signal }),
   );
   const batch = inputs.find(({ tensor }) => tensor.shape.length > 0)?.tensor.shape[0] ?? 1;
   const isOneOfSeveral = request.shapes.kind === 'batches' && request.shapes.batches.length > 1;
   const times = timesOf(measured);
   const endToEndMs = spreadOf(times.latencyMs);
   if (endToEndMs === undefined || !(times.wallMs > 0))
-    throw new TrtforgeError('TF_RUN_FAILED', `Measuring ${request.engine} gave no sample.`);
+    throw new TrtforgeError('TF_RUN_FAILED', `Measuring ${request.model} gave no sample.`);
   const qps = (endToEndMs.count / times.wallMs) * 1000;
   const samples = request.samples === undefined ? null : samplesPath(request.samples, batch, isOneOfSeveral);
   if (samples !== null) writeSamples(samples, times);
@@ -121,7 +125,7 @@ async function measureCase(
     endToEndMs,
     qps,
     itemsPerSecond: qps * batch,
-    mode: modeTold(request.mode),
+    mode: modeOf(request.pace),
     inputMs: null,
     outputMs: null,
     enqueueMs: null,
@@ -159,7 +163,7 @@ function timesOf({ startMs, ms, wallMs }: PacedRuns): Times {
   };
 }
 
-const modeTold = ({ warmUpMs, durationMs, iterations, idleMs }: ModeRequest): BenchRun['mode'] => ({
+const modeOf = ({ warmUpMs, durationMs, iterations, idleMs }: Pace): BenchRun['mode'] => ({
   kind: 'end-to-end',
   graph: null,
   graphRefusal: null,
@@ -179,21 +183,14 @@ interface Measured {
   readonly guesses: readonly string[];
 }
 
-/** Device 0 is the default of a request, also where none is used. */
-const openOptionsOf = (request: BenchRequest): OpenOptions => ({
-  ...engineLoadOptionsOf(request),
-  provider: request.provider,
-  device: request.device || undefined,
-});
-
 /** What the times of a provider are, and are not. */
-const said = (backend: string): string =>
+const meaningOf = (backend: string): string =>
   providerInBackend(backend) === 'CUDA'
     ? `These are host times of ${backend}, whole calls on the host's clock with every input's way to the GPU and every output's way back: they say nothing of an engine.`
     : `These are host times of ${backend}, whole calls on the host's clock: no GPU computed, so they say nothing of an engine.`;
 
 function resultOf(
-  { engine }: BenchRequest,
+  path: string,
   { backend }: OpenedModel,
   { loadMs, runs, facts, guesses }: Measured,
 ): BenchResult {
@@ -204,8 +201,8 @@ function resultOf(
   return {
     schema: 'trtforge.bench/1',
     subject: {
-      path: engine,
-      bytes: statSync(engine).size,
+      path,
+      bytes: statSync(path).size,
       name: null,
       identity: null,
       contextBytes: null,
@@ -223,7 +220,7 @@ function resultOf(
     runs,
     layers: null,
     warnings: [
-      said(backend),
+      meaningOf(backend),
       ...facts.warnings,
       ...(facts.roundedValues === 0
         ? []
@@ -234,26 +231,4 @@ function resultOf(
       ...doubts,
     ],
   };
-}
-
-/** Ways of measuring that only an engine on a GPU has. */
-function rejectGpuOptions({ engine, mode, layers, wait }: BenchRequest): void {
-  const requested: Readonly<Record<string, boolean>> = {
-    '--no-data-transfers': mode.transfers !== defaultMode.transfers,
-    '--graph': mode.graph,
-    '--spin-wait': mode.spinWait,
-    '--streams': mode.streams !== defaultMode.streams,
-    '--layers': layers,
-    '--wait': wait,
-  };
-  const wrong = Object.keys(requested).find((name) => requested[name]);
-  if (wrong === undefined) return;
-  throw new TrtforgeError(
-    'TF_USAGE',
-    `${wrong} has no effect on ${engine}, a model that is measured by the host's clock.`,
-    {
-      remedy: `Remove ${wrong}, or build an engine first: trtforge build ${engine} -o model.engine.`,
-      details: { option: wrong },
-    },
-  );
 }

@@ -1,14 +1,18 @@
 import { readPlanHeader } from '../../engines/plan/header.js';
 import { checkSources, inputsInPassport } from '../../engines/run/check-sources.js';
+import type { Pace } from '../../engines/runtime/back-end.js';
 import { checkWeightBudget } from '../../engines/runtime/tensorrt/weight-budget.js';
 import { TrtforgeError } from '../../errors.js';
 import { checkDevice } from '../../tensorrt/addon/chosen-gpu.js';
-import type { ModeRequest } from '../../tensorrt/trtexec/request.js';
 import { type BenchRequest, sourcesOf } from './request.js';
 
-/** Rejects what is wrong whatever GPU there is: a file that is not a plan, inputs that cannot be fed. Throws TF_USAGE, TF_SIZE_INVALID, TF_PLAN_INVALID and what `checkSources` throws. */
+/** Rejects what is wrong whatever GPU there is: a model or a file that is not a plan, inputs that cannot be fed. Throws TF_USAGE, TF_SIZE_INVALID, TF_PLAN_INVALID and what `checkSources` throws. */
 export function checkRequest({ engine, device, inputs, shapes, mode, weightBudget }: BenchRequest): void {
-  checkMode(mode);
+  if (/\.onnx$/i.test(engine))
+    throw new TrtforgeError('TF_USAGE', `${engine} is an ONNX model, not an engine.`, {
+      remedy: `Build it first: trtforge build ${engine} -o model.engine; or measure the model: trtforge bench model ${engine}`,
+    });
+  checkPace(mode, mode.streams);
   checkDevice(device);
   checkWeightBudget(weightBudget);
   readPlanHeader(engine);
@@ -18,7 +22,7 @@ export function checkRequest({ engine, device, inputs, shapes, mode, weightBudge
 }
 
 /** Throws TF_USAGE for a way of measuring that gives no sample, or no end. */
-export function checkMode({ streams, iterations, warmUpMs, durationMs, idleMs }: ModeRequest): void {
+export function checkPace({ iterations, warmUpMs, durationMs, idleMs }: Pace, streams = 1): void {
   const counts = { streams, iterations };
   const times = { warmUpMs, durationMs, idleMs };
   const count = Object.entries(counts).find(([, value]) => !(Number.isSafeInteger(value) && value >= 1));

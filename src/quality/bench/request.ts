@@ -1,4 +1,5 @@
 import type { RunSource } from '../../engines/run/run-request.js';
+import type { Pace } from '../../engines/runtime/back-end.js';
 import type { EventListener } from '../../events.js';
 import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
 import type { ModeRequest } from '../../tensorrt/trtexec/request.js';
@@ -36,29 +37,43 @@ export const sourcesOf = ({ files }: InputRequest): readonly RunSource[] => [
   { kind: 'random' },
 ];
 
-export interface BenchRequest {
+/** What every measurement is asked. */
+interface MeasuringRequest {
+  readonly shapes: ShapeRequest;
+  readonly inputs: InputRequest;
+  /** Where raw samples go: `.npz` or `.json`; with several batches the batch is added to the name. */
+  readonly samples: string | undefined;
+}
+
+/** An engine on a GPU. */
+export interface BenchRequest extends MeasuringRequest {
   /** Path of a plan. */
   readonly engine: string;
   /** A toolchain, or its name or folder; undefined: the first that loads the engine. */
   readonly toolchain: Toolchain | string | undefined;
   /** Ordinal of the CUDA device. */
   readonly device: number;
-  /** Of ONNX models: which back end runs them; default `cpu`. */
-  readonly provider?: string;
   /** Plug-in libraries. */
   readonly plugins: readonly string[];
   readonly allowHostCode: boolean;
   /** Of engines with weight streaming: bytes of weights that stay on the GPU; default all. */
   readonly weightBudget?: number | 'automatic';
-  readonly shapes: ShapeRequest;
-  readonly inputs: InputRequest;
   readonly mode: ModeRequest;
   /** Whether to time each layer too. */
   readonly layers: boolean;
-  /** Where raw samples go: `.npz` or `.json`; with several batches the batch is added to the name. */
-  readonly samples: string | undefined;
   /** Wait while another bench measures on the same GPU; otherwise that is a warning. */
   readonly wait: boolean;
+}
+
+/** An ONNX model on ONNX Runtime. */
+export interface ModelBenchRequest extends MeasuringRequest {
+  /** Path of an ONNX file. */
+  readonly model: string;
+  /** Which back end runs it; default `cpu`. */
+  readonly provider?: string;
+  /** Of `cuda`: ordinal of the CUDA device; default 0. */
+  readonly device?: number;
+  readonly pace: Pace;
 }
 
 /** What `benchAgainst` is asked. */

@@ -10,10 +10,11 @@ import { writeNpy } from '../../../src/formats/tensor/npy.js';
 import { floatTensor } from '../../../src/formats/tensor/values.js';
 import { benchModel } from '../../../src/quality/bench/bench-model.js';
 import { modelCases } from '../../../src/quality/bench/model-shapes.js';
-import { type BenchRequest, defaultMode, defaultRequest } from '../../../src/quality/bench/request.js';
+import { defaultMode, type ModelBenchRequest } from '../../../src/quality/bench/request.js';
 import { benchResultSchema } from '../../../src/quality/bench/result.js';
 import { cudaBinding } from '../../support/cuda-binding.js';
 import { refusal } from '../../support/refusal.js';
+import { writeSample } from '../../support/sample-engine.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-bench-model-'));
 const model = join(folder, 'affine.onnx');
@@ -42,9 +43,12 @@ beforeAll(async () => {
 });
 
 const context = { emit: ignoreEvents, signal: new AbortController().signal, environment: process.env };
-const request = (more: Partial<BenchRequest> = {}): BenchRequest => ({
-  ...defaultRequest(model),
-  mode: { ...defaultMode, warmUpMs: 5, durationMs: 40 },
+const request = (more: Partial<ModelBenchRequest> = {}): ModelBenchRequest => ({
+  model,
+  shapes: { kind: 'optimum' },
+  inputs: { seed: 0, ranges: [], files: [] },
+  samples: undefined,
+  pace: { ...defaultMode, warmUpMs: 5, durationMs: 40 },
   ...more,
 });
 
@@ -88,9 +92,9 @@ describe('an ONNX model measured on ONNX Runtime', () => {
 
   it('measures batches wherever their symbol stands, at least as often as asked, and writes every sample', async () => {
     const samples = join(folder, 'samples.json');
-    const mode = { ...defaultMode, warmUpMs: 0, durationMs: 0, iterations: 25 };
+    const pace = { ...defaultMode, warmUpMs: 0, durationMs: 0, iterations: 25 };
     const shapes = { kind: 'batches', batches: [1, 4] } as const;
-    const { runs } = await benchModel(request({ shapes, mode, samples }), context);
+    const { runs } = await benchModel(request({ shapes, pace, samples }), context);
     expect(runs.map(({ batch, shapes: given }) => [batch, given.map(({ shape }) => shape)])).toEqual([
       [
         1,
@@ -122,7 +126,7 @@ describe('an ONNX model measured on ONNX Runtime', () => {
       request({
         shapes: { kind: 'shapes', shapes: new Map([['state', [2, 3, 8]]]) },
         inputs: { seed: 0, ranges: [], files: [{ name: 'x', path }] },
-        mode: { ...defaultMode, warmUpMs: 0, durationMs: 0, iterations: 5, idleMs: 10 },
+        pace: { ...defaultMode, warmUpMs: 0, durationMs: 0, iterations: 5, idleMs: 10 },
       }),
       context,
     );
@@ -131,34 +135,28 @@ describe('an ONNX model measured on ONNX Runtime', () => {
   });
 
   it('says what is timed of 16-bit values', async () => {
-    const { warnings } = await benchModel(request({ engine: halves }), context);
+    const { warnings } = await benchModel(request({ model: halves }), context);
     expect(warnings[1]).toMatch(/16-bit values; they are computed in float32/);
   });
 
   it('is cancelled in the middle', async () => {
     const stopping = new AbortController();
-    const mode = { ...defaultMode, durationMs: 60_000 };
-    const attempt = benchModel(request({ mode }), { ...context, signal: stopping.signal });
+    const pace = { ...defaultMode, durationMs: 60_000 };
+    const attempt = benchModel(request({ pace }), { ...context, signal: stopping.signal });
     setTimeout(() => stopping.abort(), 600);
     await expect(attempt).rejects.toMatchObject({ code: 'TF_CANCELLED' });
   });
 
-  it.each<[string, Partial<BenchRequest>]>([
-    ['--graph', { mode: { ...defaultMode, graph: true } }],
-    ['--spin-wait', { mode: { ...defaultMode, spinWait: true } }],
-    ['--no-data-transfers', { mode: { ...defaultMode, transfers: false } }],
-    ['--streams', { mode: { ...defaultMode, streams: 2 } }],
-    ['--device', { device: 1 }],
-    ['--layers', { layers: true }],
-    ['--plugin', { plugins: ['p.so'] }],
-    ['--toolchain', { toolchain: 'tensorrt' }],
-    ['--allow-host-code', { allowHostCode: true }],
-    ['--wait', { wait: true }],
-  ])('refuses %s by name', async (name, more) => {
-    await expect(benchModel(request(more), context)).rejects.toMatchObject({
+  it('rejects --device by name, which the CPU does not use', async () => {
+    await expect(benchModel(request({ device: 1 }), context)).rejects.toMatchObject({
       code: 'TF_USAGE',
-      details: expect.objectContaining({ option: name }),
+      details: expect.objectContaining({ option: '--device' }),
     });
+  });
+
+  it('rejects a plan', async () => {
+    const plan = writeSample(folder);
+    await expect(benchModel(request({ model: plan }), context)).rejects.toMatchObject({ code: 'TF_USAGE' });
   });
 });
 

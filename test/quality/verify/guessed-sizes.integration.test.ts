@@ -6,7 +6,7 @@ import { ignoreEvents } from '../../../src/events.js';
 import { attribute, GraphBuilder as Graph, type GraphBuilder } from '../../../src/formats/onnx/index.js';
 import { writeNpy } from '../../../src/formats/tensor/npy.js';
 import { benchModel } from '../../../src/quality/bench/bench-model.js';
-import { defaultMode, defaultRequest } from '../../../src/quality/bench/request.js';
+import { defaultMode } from '../../../src/quality/bench/request.js';
 import { verifyModel } from '../../../src/quality/verify/verify.js';
 import { floats, ids, modelFile } from '../../engines/runtime/onnxruntime/models.js';
 
@@ -231,11 +231,13 @@ describe('sizes that nobody gave are guessed until the model runs', () => {
     const model = await modelFile(spectrum(null));
     const { runs, warnings } = await benchModel(
       {
-        ...defaultRequest(model),
-        mode: { ...defaultMode, warmUpMs: 1, durationMs: 10 },
+        model,
+        pace: { ...defaultMode, warmUpMs: 1, durationMs: 10 },
         shapes: { kind: 'batches', batches: [1, 3] },
+        inputs: { seed: 0, ranges: [], files: [] },
+        samples: undefined,
       },
-      { emit: ignoreEvents, signal: new AbortController().signal, environment: process.env },
+      { emit: ignoreEvents, signal: new AbortController().signal },
     );
     expect(runs.map(({ shapes }) => shapes.map(({ shape }) => shape))).toEqual([
       [
