@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import {
   copyFileSync,
   cpSync,
@@ -11,10 +11,11 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildAddon } from '../../../scripts/build-native.mjs';
 import { runFile } from '../../../src/engines/run/run-file.js';
-import { runResultSchema } from '../../../src/engines/run/run-result.js';
+import { type RunResult, runResultSchema } from '../../../src/engines/run/run-result.js';
 import { readNpy, writeNpy } from '../../../src/formats/tensor/npy.js';
 import { readNpz, writeNpz } from '../../../src/formats/tensor/npz.js';
 import { float32Values, tensorFrom } from '../../../src/formats/tensor/values.js';
@@ -23,6 +24,7 @@ import { fakes } from '../../native/fake-library.js';
 import { cudaBinding } from '../../support/cuda-binding.js';
 import { fakeEngine } from '../../support/fake-engine.js';
 import { sampleIdentity, samplePassport } from '../../support/sample-engine.js';
+import { type Answer, trtforge } from '../../support/trtforge.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-run-'));
 const at = (name: string) => join(folder, name);
@@ -81,37 +83,30 @@ beforeAll(async () => {
   );
 });
 
-const main = new URL('../../../dist/main.js', import.meta.url).pathname;
+const run = (args: readonly string[], more: NodeJS.ProcessEnv = {}) =>
+  trtforge(['run', ...args], { ...environment, ...more });
 
-function run(words: readonly string[], more: NodeJS.ProcessEnv = {}) {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [main, 'run', ...words], {
-    encoding: 'utf8',
-    env: { ...environment, ...more },
-  });
-  return { status, stdout, stderr };
-}
-
-function json(words: readonly string[], more: NodeJS.ProcessEnv = {}) {
-  const { status, stdout } = run([...words, '--json'], more);
-  const answer = JSON.parse(stdout);
-  return { status, answer, error: answer.error as { code: string; message: string; remedy: string } };
+async function json(args: readonly string[], more: NodeJS.ProcessEnv = {}) {
+  const { exitCode: status, json: parsed } = await run([...args, '--json'], more);
+  const answer = parsed<RunResult & Answer>();
+  return { status, answer, error: answer.error };
 }
 
 describe('trtforge run MODEL', () => {
-  it('on CUDA tells the nodes that ran on the CPU, and fails where all of them did', () => {
+  it('on CUDA tells the nodes that ran on the CPU, and fails where all of them did', async () => {
     const words = [model, `x=@${at('x.npy')}`, `i=@${at('i.npy')}`, '--provider', 'cuda', '--device', '3'];
-    const { status, answer } = json(words, cudaBinding('Relu', at('asked.jsonl')));
+    const { status, answer } = await json(words, cudaBinding('Relu', at('asked.jsonl')));
     expect(status).toBe(0);
     const { backend, warnings, repeat } = runResultSchema.parse(answer);
     expect(backend).toMatch(/\(CUDA, GPU 3\)$/);
     expect(warnings).toEqual([expect.stringMatching(/^1 of 2 nodes ran on the CPU, .*: Neg\.$/)]);
     expect(repeat).toMatch(/ --provider cuda --device 3/);
-    const fallen = json(words, cudaBinding('falls-back', at('asked.jsonl')));
+    const fallen = await json(words, cudaBinding('falls-back', at('asked.jsonl')));
     expect(fallen).toMatchObject({ status: 3, error: { code: 'TF_GPU_UNAVAILABLE' } });
   });
 
-  it('runs on ONNX Runtime, one npy per output, and says what is in each', () => {
-    const { status, answer } = json([model, `x=@${at('x.npy')}`, `i=@${at('i.npy')}`, '-o', at('out')]);
+  it('runs on ONNX Runtime, one npy per output, and says what is in each', async () => {
+    const { status, answer } = await json([model, `x=@${at('x.npy')}`, `i=@${at('i.npy')}`, '-o', at('out')]);
     expect(status).toBe(0);
     const result = runResultSchema.parse(answer);
     expect(result).toMatchObject({ kind: 'model', profile: null, cudaGraph: null });
@@ -134,34 +129,34 @@ describe('trtforge run MODEL', () => {
     expect([...float32Values(readNpy(at('out/enc%2Fy%3A0.npy')))].slice(0, 4)).toEqual([0, 2, 0, 4]);
   });
 
-  it('takes all tensors of an npz and gives one npz', () => {
-    const { status, stdout } = run([model, at('both.npz'), '-o', at('out.npz')]);
-    expect(status).toBe(0);
-    expect(stdout).toContain(`To repeat: trtforge run ${model} ${at('both.npz')}`);
+  it('takes all tensors of an npz and gives one npz', async () => {
+    const { exitCode, out } = await run([model, at('both.npz'), '-o', at('out.npz')]);
+    expect(exitCode).toBe(0);
+    expect(out).toContain(`To repeat: trtforge run ${model} ${at('both.npz')}`);
     const outputs = readNpz(at('out.npz'));
     expect([...outputs.keys()]).toEqual(['enc/y:0', 'z']);
     expect([...float32Values(outputs.get('enc/y:0')!)]).toEqual([1, 2, 3, 4]);
   });
 
-  it('draws what no file gives, the same for the same seed, and repeats as told', () => {
+  it('draws what no file gives, the same for the same seed, and repeats as told', async () => {
     const words = [model, '--inputs', 'random', '--shapes', 'x:3x4', '-o'];
-    const first = json([...words, at('a.npz'), '--seed', '7']);
+    const first = await json([...words, at('a.npz'), '--seed', '7']);
     expect(first.answer.inputs).toMatchObject([
       { name: 'x', shape: [3, 4], from: 'normal, mean 0, deviation 1' },
       { name: 'i', shape: [3] },
     ]);
-    json([...words, at('b.npz'), '--seed', '7']);
-    json([...words, at('c.npz'), '--seed', '8']);
+    await json([...words, at('b.npz'), '--seed', '7']);
+    await json([...words, at('c.npz'), '--seed', '8']);
     const [a, b, c] = ['a', 'b', 'c'].map((name) => readFileSync(at(`${name}.npz`)));
     expect(a!.equals(b!)).toBe(true);
     expect(a!.equals(c!)).toBe(false);
-    const mixed = json([model, `x=@${at('x64.npy')}`, '--inputs', 'random', '--iterations', '3']);
+    const mixed = await json([model, `x=@${at('x64.npy')}`, '--inputs', 'random', '--iterations', '3']);
     expect(mixed.answer.inputs[0]).toMatchObject({
       shape: [2, 4],
       from: `${at('x64.npy')}, converted from float64`,
     });
-    const lost = json([model, `x=@${at('huge.npy')}`, '--inputs', 'random']);
-    expect(lost.answer.inputs[0].from).toBe(
+    const lost = await json([model, `x=@${at('huge.npy')}`, '--inputs', 'random']);
+    expect(lost.answer.inputs[0]?.from).toBe(
       `${at('huge.npy')}, converted from float64, in which 2 of 4 values became infinite`,
     );
     expect(mixed.answer.times).toMatchObject({ iterations: 3, rest: { min: expect.any(Number) } });
@@ -221,8 +216,8 @@ describe('trtforge run MODEL', () => {
       'TF_USAGE',
       /cannot be written to .*y\.npy/,
     ],
-  ])('%s ends with exit code 2', (_, words, code, message) => {
-    const { status, error } = json([model, ...words]);
+  ])('%s ends with exit code 2', async (_, words, code, message) => {
+    const { status, error } = await json([model, ...words]);
     expect(error).toMatchObject({ code, message: expect.stringMatching(message) });
     expect(status).toBe(2);
   });
@@ -238,17 +233,17 @@ describe('trtforge run MODEL', () => {
     },
   );
 
-  it('a file that is neither is refused by what it is', () => {
+  it('a file that is neither is refused by what it is', async () => {
     writeFileSync(at('text.engine'), 'hello '.repeat(100));
-    expect(json([at('text.engine'), '--inputs', 'random']).error.code).toBe('TF_PLAN_INVALID');
+    expect((await json([at('text.engine'), '--inputs', 'random'])).error?.code).toBe('TF_PLAN_INVALID');
     writeFileSync(at('text.onnx'), 'hello '.repeat(100));
-    expect(json([at('text.onnx'), '--inputs', 'random']).error.code).toBe('TF_ONNX_NOT_A_MODEL');
+    expect((await json([at('text.onnx'), '--inputs', 'random'])).error?.code).toBe('TF_ONNX_NOT_A_MODEL');
   });
 });
 
 describe('trtforge run ENGINE', () => {
-  it('runs in a child on the GPU, at the optimum of its profile, and warns that there is no passport', () => {
-    const { status, answer } = json([
+  it('runs in a child on the GPU, at the optimum of its profile, and warns that there is no passport', async () => {
+    const { status, answer } = await json([
       at('affine.engine'),
       '--inputs',
       'random',
@@ -271,7 +266,7 @@ describe('trtforge run ENGINE', () => {
     expect(readNpz(at('e.npz')).get('y')?.shape).toEqual([2, 4]);
   });
 
-  it('computes what the engine computes, in the profile that takes the shape or the one asked for', () => {
+  it('computes what the engine computes, in the profile that takes the shape or the one asked for', async () => {
     writeNpy(
       at('four.npy'),
       floats(
@@ -284,7 +279,13 @@ describe('trtforge run ENGINE', () => {
       [[], 0],
       [['--profile', '1'], 1],
     ] as const) {
-      const { answer } = json([at('affine.engine'), `x=@${at('four.npy')}`, '-o', at('four.npz'), ...words]);
+      const { answer } = await json([
+        at('affine.engine'),
+        `x=@${at('four.npy')}`,
+        '-o',
+        at('four.npz'),
+        ...words,
+      ]);
       expect(answer.profile).toBe(profile);
       expect([...float32Values(readNpz(at('four.npz')).get('y')!)]).toEqual(
         Array.from({ length: 16 }, (_, n) => 2 * n + 1),
@@ -292,7 +293,7 @@ describe('trtforge run ENGINE', () => {
     }
   });
 
-  it('passes large tensors through shared memory and leaves none behind', () => {
+  it('passes large tensors through shared memory and leaves none behind', async () => {
     const leftovers = () =>
       ['/dev/shm', tmpdir()]
         .flatMap((place) => readdirSync(place))
@@ -300,20 +301,20 @@ describe('trtforge run ENGINE', () => {
     const before = leftovers();
     const values = Float32Array.from({ length: 1 << 20 }, (_, n) => n % 1000);
     writeNpy(at('large.npy'), tensorFrom('float32', [1, 1 << 20], values));
-    expect(json([at('large.engine'), `x=@${at('large.npy')}`, '-o', at('large.npz')]).status).toBe(0);
+    expect((await json([at('large.engine'), `x=@${at('large.npy')}`, '-o', at('large.npz')])).status).toBe(0);
     const y = float32Values(readNpz(at('large.npz')).get('y')!);
     expect(y.findIndex((value, index) => value !== 2 * values[index]! + 1)).toBe(-1);
     expect(leftovers().filter((name) => !before.includes(name))).toEqual([]);
   });
 
-  it('draws 8-bit floats, and takes them from a file of another float type', () => {
-    const { answer } = json([at('fp8.engine'), '--inputs', 'random', '-o', at('fp8.npz')]);
+  it('draws 8-bit floats, and takes them from a file of another float type', async () => {
+    const { answer } = await json([at('fp8.engine'), '--inputs', 'random', '-o', at('fp8.npz')]);
     expect(answer.outputs).toMatchObject([{ dtype: 'float8_e4m3fn', nan: 0, infinite: 0 }]);
-    expect(answer.outputs[0].max).toBeGreaterThan(0);
+    expect(answer.outputs[0]?.max).toBeGreaterThan(0);
     expect(readNpz(at('fp8.npz'), { voidDtype: 'float8_e4m3fn' }).get('y')?.shape).toEqual([8, 4]);
     writeNpy(at('ninth.npy'), floats('float32', [1, 4], [0.9, -1.1, 1000, 0]));
-    const given = json([at('fp8.engine'), `x=@${at('ninth.npy')}`]).answer;
-    expect(given.inputs[0].from).toBe(
+    const given = (await json([at('fp8.engine'), `x=@${at('ninth.npy')}`])).answer;
+    expect(given.inputs[0]?.from).toBe(
       `${at('ninth.npy')}, converted from float32, in which 1 of 4 values are beyond float8_e4m3fn and became the nearest it holds`,
     );
     expect(given.outputs).toMatchObject([{ min: -1.125, max: 448 }]);
@@ -324,14 +325,14 @@ describe('trtforge run ENGINE', () => {
     ['as many as asked for', ['--weight-budget', '1K'], 1024],
     ['as few as can be', ['--weight-budget', '0'], 0],
     ['what the library chooses', ['--weight-budget', 'automatic'], 1 << 19],
-  ])('keeps weights that are streamed on the GPU and says how many: %s', (_, words, bytes) => {
-    const { answer } = json([at('streamed.engine'), '--inputs', 'random', ...words]);
+  ])('keeps weights that are streamed on the GPU and says how many: %s', async (_, words, bytes) => {
+    const { answer } = await json([at('streamed.engine'), '--inputs', 'random', ...words]);
     expect(answer.weightBudgetBytes).toBe(bytes);
     expect(runResultSchema.safeParse(answer).error).toBeUndefined();
   });
 
-  it('takes the optimum of a profile for values that decide shapes', () => {
-    const { answer } = json([at('shape.engine'), '--inputs', 'random']);
+  it('takes the optimum of a profile for values that decide shapes', async () => {
+    const { answer } = await json([at('shape.engine'), '--inputs', 'random']);
     expect(answer.error).toBeUndefined();
     expect(answer.inputs.find(({ name }: { name: string }) => name === 's')?.from).toMatch(
       /optimum of profile 0/,
@@ -429,8 +430,8 @@ describe('trtforge run ENGINE', () => {
     ],
     ['an option of models', ['--threads', '2'], {}, 2, 'TF_USAGE', /--threads has no effect on/],
     ['a provider', ['--provider', 'cuda'], {}, 2, 'TF_USAGE', /--provider has no effect on/],
-  ])('%s', (_, words, wishes, exitCode, code, message) => {
-    const { status, error } = json([at('affine.engine'), '--inputs', 'random', ...words], wishes);
+  ])('%s', async (_, words, wishes, exitCode, code, message) => {
+    const { status, error } = await json([at('affine.engine'), '--inputs', 'random', ...words], wishes);
     expect(error).toMatchObject({ code, message: expect.stringMatching(message) });
     expect(status).toBe(exitCode);
   });
@@ -485,9 +486,9 @@ describe('trtforge run ENGINE', () => {
       /no tensorrt-rtx 10\.3\.0\.0 to run with/,
       /toolchain install tensorrt-rtx/,
     ],
-  ])('an engine that is none, or not for here: %s', (_, spoil, exitCode, code, message, remedy) => {
+  ])('an engine that is none, or not for here: %s', async (_, spoil, exitCode, code, message, remedy) => {
     writeFileSync(at('spoilt.engine'), spoil(readFileSync(at('affine.engine'))));
-    const { status, error } = json([at('spoilt.engine'), '--inputs', 'random'], {
+    const { status, error } = await json([at('spoilt.engine'), '--inputs', 'random'], {
       TRTFORGE_TOOLCHAINS: at('none'),
     });
     expect(error).toMatchObject({
@@ -517,10 +518,10 @@ describe('trtforge run ENGINE', () => {
       'TF_LIBRARY_LOAD_FAILED',
       /libnvinfer\.so\.10 has no function getInferLibVersion/,
     ],
-  ])('a TensorRT whose library %s is named with the file', (_, spoil, code, message) => {
+  ])('a TensorRT whose library %s is named with the file', async (_, spoil, code, message) => {
     cpSync(at('home'), at('spoilt'), { recursive: true, verbatimSymlinks: true });
     spoil(at('spoilt/lib/libnvinfer.so.10.3.0'));
-    const { status, error } = json([at('affine.engine'), '--inputs', 'random'], {
+    const { status, error } = await json([at('affine.engine'), '--inputs', 'random'], {
       TENSORRT_HOME: at('spoilt'),
     });
     rmSync(at('spoilt'), { recursive: true });
@@ -531,7 +532,7 @@ describe('trtforge run ENGINE', () => {
   /** A run that would take a quarter of an hour, its child at work. */
   async function longRun() {
     const words = [
-      main,
+      fileURLToPath(new URL('../../../dist/main.js', import.meta.url)),
       'run',
       at('affine.engine'),
       '--inputs',
@@ -575,17 +576,18 @@ describe('trtforge run ENGINE', () => {
     await expect.poll(() => existsSync(`/proc/${child}`), { timeout: 10_000 }).toBe(false);
   });
 
-  it('a graph that is refused is said once, and the run goes on', () => {
-    const { status, answer } = json([at('affine.engine'), '--inputs', 'random', '--iterations', '4'], {
+  it('a graph that is refused is said once, and the run goes on', async () => {
+    const { status, answer } = await json([at('affine.engine'), '--inputs', 'random', '--iterations', '4'], {
       FAKE_CAPTURE: 'refused',
     });
     expect(status).toBe(0);
-    expect(answer.cudaGraph.refusals).toHaveLength(1);
-    const { stdout } = run([at('affine.engine'), '--inputs', 'random', '--iterations', '4'], {
+    const { refusals = [] } = answer.cudaGraph ?? {};
+    expect(refusals).toHaveLength(1);
+    const { out } = await run([at('affine.engine'), '--inputs', 'random', '--iterations', '4'], {
       FAKE_CAPTURE: 'refused',
     });
     // The library's line ends are visible in the text.
-    expect(stdout.split(answer.cudaGraph.refusals[0].replaceAll('\n', '\\n'))).toHaveLength(2);
+    expect(out.split(`${refusals[0]?.replaceAll('\n', '\\n')}`)).toHaveLength(2);
   });
 });
 
@@ -618,8 +620,8 @@ describe('what is wrong with inputs is said before a GPU is asked for', () => {
       'TF_USAGE',
       /i is given twice/,
     ],
-  ])('%s, also without a passport', (_, words, code, message) => {
-    const { status, error } = json([at('affine.engine'), ...words], noGpu);
+  ])('%s, also without a passport', async (_, words, code, message) => {
+    const { status, error } = await json([at('affine.engine'), ...words], noGpu);
     expect(error).toMatchObject({ code, message: expect.stringMatching(message) });
     expect(status).toBe(2);
   });
@@ -632,8 +634,8 @@ describe('what is wrong with inputs is said before a GPU is asked for', () => {
     ['an input that nothing gives', [], /no tensor for the input «x»/],
     ['a shape for no input', ['--inputs', 'random', '--shapes', 'q:1x4'], /There is no input «q»/],
     ['a range for no input', ['--inputs', 'random', '--val-range', 'q:[0,1]'], /There is no input «q»/],
-  ])('%s, where the passport names the inputs', (_, words, message) => {
-    const { status, error } = json([at('known.engine'), ...words], noGpu);
+  ])('%s, where the passport names the inputs', async (_, words, message) => {
+    const { status, error } = await json([at('known.engine'), ...words], noGpu);
     expect(error).toMatchObject({ code: 'TF_SESSION_INPUT', message: expect.stringMatching(message) });
     expect(status).toBe(2);
   });
@@ -641,15 +643,15 @@ describe('what is wrong with inputs is said before a GPU is asked for', () => {
   it.each([
     ['a passport', 'known.engine', 'x64.npy'],
     ['elements that numpy has no name for', 'affine.engine', 'half.npy'],
-  ])('inputs that are right leave the word to the GPU: %s', (_, engine, file) => {
-    const { status, error } = json([at(engine), `x=@${at(file)}`], noGpu);
-    expect([status, error.code]).toEqual([3, 'TF_GPU_UNAVAILABLE']);
+  ])('inputs that are right leave the word to the GPU: %s', async (_, engine, file) => {
+    const { status, error } = await json([at(engine), `x=@${at(file)}`], noGpu);
+    expect([status, error?.code]).toEqual([3, 'TF_GPU_UNAVAILABLE']);
   });
 
-  it('a passport of another plan says nothing of the inputs', () => {
+  it('a passport of another plan says nothing of the inputs', async () => {
     writeFileSync(at('other.engine'), Buffer.concat([readFileSync(at('affine.engine')), Buffer.alloc(8)]));
     copyFileSync(at('known.engine.passport.json'), at('other.engine.passport.json'));
-    const { error } = json([at('other.engine'), `q=@${at('x.npy')}`], noGpu);
-    expect(error.code).toMatch(/^TF_ENGINE_/);
+    const { error } = await json([at('other.engine'), `q=@${at('x.npy')}`], noGpu);
+    expect(error?.code).toMatch(/^TF_ENGINE_/);
   });
 });

@@ -25,13 +25,14 @@ export const onnxRuntimeCuda: BackEnd = {
 };
 
 function opener(id: string, provider: OrtProvider): BackEnd['open'] {
-  return async (path, { threads, device }, { emit, signal }): Promise<OpenedModel> => {
+  return async (path, { threads, device }, { emit, signal, environment }): Promise<OpenedModel> => {
     const { rounding, ...session } = await openOrtSession(path, {
       provider,
       threads,
       device,
       emit,
       signal,
+      environment,
     });
     return {
       ...session,

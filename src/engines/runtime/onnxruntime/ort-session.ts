@@ -37,6 +37,8 @@ export interface OrtSessionOptions extends OrtPlace {
   readonly threads?: number;
   readonly emit?: EventListener;
   readonly signal?: AbortSignal;
+  /** Default: this process's. */
+  readonly environment?: NodeJS.ProcessEnv;
 }
 
 /** A session on ONNX Runtime, in a process of its own: what crashes there is an error here, and its memory comes back when it is closed. */
@@ -62,7 +64,8 @@ export async function openOrtSession(path: string, options: OrtSessionOptions = 
   checkDevice(options.device);
   const prepared = await prepare(path, given, options);
   const isCuda = options.provider === 'cuda';
-  const environment = isCuda ? cudaEnvironment(process.env) : process.env;
+  const { environment: base = process.env } = options;
+  const environment = isCuda ? cudaEnvironment(base) : base;
   const watch = loaderWatch(options.emit ?? ignoreEvents);
   const cuda = isCuda ? cudaOn(options.device ?? 0) : null;
   const child = startSupervised(CHILD, {
