@@ -10,6 +10,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
+import { constants } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -23,6 +24,8 @@ import type { Toolchain } from '../../src/tensorrt/toolchain/toolchain.js';
 
 const sources = fileURLToPath(new URL('./fake/', import.meta.url));
 const driver = fileURLToPath(new URL('./fake/drive.mjs', import.meta.url));
+/** Of <dlfcn.h>: the library outlives its handle. */
+const RTLD_NODELETE = 0x1000;
 const compiler = process.env.CXX ?? 'g++';
 
 /** The generations that fakes exist for; 10.3.0 lacks what 10.x got later. */
@@ -33,6 +36,10 @@ export const fakes = {
   rtx1: { number: 3, code: 10701, version: '1.7.1' },
 } as const;
 export type Fake = keyof typeof fakes;
+
+const drivers = { 'libcuda.so.1': 'cuda.cpp', 'libnvidia-ml.so.1': 'nvml.cpp' };
+/** With its name inside, a library that a process loaded by path is the one that the addon asks for. */
+const soname = (name: string): readonly string[] => [`-Wl,-soname,${name}`];
 
 /** Opens a plan with nothing that needs to be said otherwise. */
 export const openRequest = (inferenceLibrary: string, planPath: string): NativeOpenRequest => ({
@@ -119,7 +126,7 @@ export class FakeBench {
     const flags =
       sanitizer === undefined ? ['-O1'] : ['-O1', '-g', '-fsanitize=address', '-fno-omit-frame-pointer'];
     mkdirSync(folder, { recursive: true });
-    const stamp = cached ? sourcesDigest([...flags, ...only]) : '';
+    const stamp = cached ? sourcesDigest([...flags, ...only, ...Object.keys(drivers).flatMap(soname)]) : '';
     const stampFile = join(folder, 'digest');
     // Another process may be running the one that is there.
     const placeAddon = async () => {
@@ -131,9 +138,9 @@ export class FakeBench {
       return new FakeBench(folder, sanitizer);
     }
     writeFileSync(join(folder, 'slots.h'), slotsHeader(readTables()));
-    const library = (output: string, source: string, defines: readonly string[] = []) => {
+    const library = (output: string, source: string, more: readonly string[] = []) => {
       mkdirSync(dirname(join(folder, output)), { recursive: true });
-      const args = ['-std=c++17', '-fPIC', '-shared', '-Wall', '-Wextra', ...flags, ...defines];
+      const args = ['-std=c++17', '-fPIC', '-shared', '-Wall', '-Wextra', ...flags, ...more];
       const done = spawnSync(
         compiler,
         [...args, `-I${folder}`, join(sources, source), '-o', `${join(folder, output)}.${process.pid}`],
@@ -149,8 +156,7 @@ export class FakeBench {
       library(`${name}/inference.so`, 'inference.cpp', defines);
       library(`${name}/parser.so`, 'parser.cpp', defines);
     }
-    library('cuda/libcuda.so.1', 'cuda.cpp');
-    library('cuda/libnvidia-ml.so.1', 'nvml.cpp');
+    for (const [name, source] of Object.entries(drivers)) library(`cuda/${name}`, source, soname(name));
     if (sanitize) await placeAddon();
     if (cached) writeFileSync(stampFile, stamp);
     return new FakeBench(folder, sanitizer);
@@ -187,6 +193,18 @@ export class FakeBench {
     LD_LIBRARY_PATH: this.drivers,
     ...environment,
   });
+
+  /** Makes the fakes the driver of this process too, for good; what they are to do is read from `environment`, once as CUDA does. */
+  enter(environment: NodeJS.ProcessEnv): void {
+    Object.assign(process.env, environment);
+    for (const name of Object.keys(drivers))
+      try {
+        process.dlopen({ exports: {} }, join(this.drivers, name), constants.dlopen.RTLD_NOW | RTLD_NODELETE);
+      } catch (error) {
+        // It is no addon of Node, and stays loaded all the same.
+        if (!String(error).includes('did not self-register')) throw error;
+      }
+  }
 
   /** Calls the addon in a process of its own. */
   call<T>(

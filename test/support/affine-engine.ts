@@ -1,6 +1,8 @@
+import { copyFileSync, statSync } from 'node:fs';
+import type { PlanBuilder } from '../../src/engines/builder/build-engine.js';
 import { floats, modelFile } from '../engines/runtime/onnxruntime/models.js';
 import { fakes } from '../native/fake-library.js';
-import { sampleIdentity } from './sample-engine.js';
+import { sampleIdentity, sampleOutcome } from './sample-engine.js';
 
 /** y = 2x + 1 over rows of four: the model of the fake engine `affine` with `inner: 4`; gives the file's path. */
 export const affineModel = (): Promise<string> =>
@@ -23,3 +25,12 @@ export function fakeIdentity() {
   const target = { ...document.target, product: 'tensorrt' as const, version, computeCapabilities: [90] };
   return { ...document, target };
 }
+
+/** Copies a plan where the library would build one, and warns with the GPUs that it may use. */
+export const copyingBuilder =
+  (plan: string): PlanBuilder =>
+  async ({ planPath }, { env }) => {
+    copyFileSync(plan, planPath);
+    const outcome = { ...sampleOutcome(statSync(plan).size), libraryVersion: fakes['10'].version };
+    return { ...outcome, warnings: [`The builder sees ${env?.CUDA_VISIBLE_DEVICES}.`] };
+  };

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,6 +15,7 @@ import {
 } from '../../../src/quality/bench/result.js';
 import { fakeEngine } from '../../support/fake-engine.js';
 import { fakeTrtexec } from '../../support/trtexec.js';
+import { type Answer, trtforge } from '../../support/trtforge.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-bench-'));
 const at = (name: string) => join(folder, name);
@@ -52,25 +53,17 @@ beforeAll(async () => {
 const VERSION = '10.3.0.26';
 const QUICK = ['--warm-up', '10', '--duration', '0.15'];
 
-function bench(words: readonly string[], more: NodeJS.ProcessEnv = {}) {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [main, 'bench', ...words], {
-    encoding: 'utf8',
-    env: { ...environment, ...more },
-  });
-  return { status, stdout, stderr };
-}
+const bench = (args: readonly string[], more: NodeJS.ProcessEnv = {}) =>
+  trtforge(['bench', ...args], { ...environment, ...more });
 
-function json<T>(words: readonly string[], more: NodeJS.ProcessEnv = {}) {
-  const { status, stdout } = bench([...words, '--json'], more);
-  const answer = JSON.parse(stdout) as T & {
-    readonly error: { readonly code: string; readonly message: string };
-  };
-  return { status, answer };
+async function json<T>(args: readonly string[], more: NodeJS.ProcessEnv = {}) {
+  const { exitCode: status, json: parsed } = await bench([...args, '--json'], more);
+  return { status, answer: parsed<T & Answer>() };
 }
 
 describe('trtforge bench ENGINE', () => {
-  it('gives times, rates, memory and how it was measured, by its schema', () => {
-    const { status, answer } = json<BenchResult>([at('a.engine'), ...QUICK]);
+  it('gives times, rates, memory and how it was measured, by its schema', async () => {
+    const { status, answer } = await json<BenchResult>([at('a.engine'), ...QUICK]);
     expect(status).toBe(0);
     expect(benchResultSchema.safeParse(answer).error).toBeUndefined();
     const { gpuMs, endToEndMs, qps, itemsPerSecond, mode, runs, gpu } = answer;
@@ -86,9 +79,9 @@ describe('trtforge bench ENGINE', () => {
     expect(gpu?.uuid).toMatch(/^GPU-/);
   });
 
-  it('measures a list of batches on the GPU alone, each in the profile that takes it', () => {
+  it('measures a list of batches on the GPU alone, each in the profile that takes it', async () => {
     const words = ['--batch', '1,8,64', '--no-data-transfers', '--graph', '--spin-wait', ...QUICK];
-    const { answer } = json<BenchResult>([at('a.engine'), ...words]);
+    const { answer } = await json<BenchResult>([at('a.engine'), ...words]);
     expect(answer.runs.map(({ batch, profile }) => [batch, profile])).toEqual([
       [1, 0],
       [8, 1],
@@ -99,8 +92,8 @@ describe('trtforge bench ENGINE', () => {
     expect(answer.qps).toBe(answer.runs[0]?.qps);
   });
 
-  it('says in text what the numbers are', () => {
-    const { status, stdout } = bench([
+  it('says in text what the numbers are', async () => {
+    const { exitCode: status, out } = await bench([
       at('a.engine'),
       '--no-data-transfers',
       '--graph',
@@ -108,14 +101,14 @@ describe('trtforge bench ENGINE', () => {
       ...QUICK,
     ]);
     expect(status).toBe(0);
-    expect(stdout).toMatch(/batch 2 {2}x:2x4 {2}GPU only, CUDA graph, spin wait/);
-    expect(stdout).toMatch(/GPU compute +2\.0000? .*\n/);
-    expect(stdout).toMatch(/qps, .* items\/s over \d+ samples/);
-    expect(stdout).toContain('has no passport');
+    expect(out).toMatch(/batch 2 {2}x:2x4 {2}GPU only, CUDA graph, spin wait/);
+    expect(out).toMatch(/GPU compute +2\.0000? .*\n/);
+    expect(out).toMatch(/qps, .* items\/s over \d+ samples/);
+    expect(out).toContain('has no passport');
   });
 
-  it('says why a graph was refused and measures without one', () => {
-    const { status, answer } = json<BenchResult>([at('a.engine'), '--graph', ...QUICK], {
+  it('says why a graph was refused and measures without one', async () => {
+    const { status, answer } = await json<BenchResult>([at('a.engine'), '--graph', ...QUICK], {
       FAKE_CAPTURE: 'refused',
     });
     expect(status).toBe(0);
@@ -124,8 +117,8 @@ describe('trtforge bench ENGINE', () => {
     expect(answer.warnings.join('\n')).toMatch(/no CUDA graph: /);
   });
 
-  it('writes every sample as npz, one file a batch, and as JSON', () => {
-    const { answer } = json<BenchResult>([
+  it('writes every sample as npz, one file a batch, and as JSON', async () => {
+    const { answer } = await json<BenchResult>([
       at('a.engine'),
       '--batch',
       '1,2',
@@ -138,26 +131,31 @@ describe('trtforge bench ENGINE', () => {
     const compute = columns.get('computeMs') ?? expect.fail('no column');
     expect(compute.shape).toEqual([answer.runs[0]?.gpuMs?.count]);
     expect(Math.min(...float32Values(compute))).toBeCloseTo(answer.runs[0]?.gpuMs?.min ?? 0, 5);
-    bench([at('a.engine'), '--samples', at('s.json'), ...QUICK]);
+    await bench([at('a.engine'), '--samples', at('s.json'), ...QUICK]);
     expect(JSON.parse(readFileSync(at('s.json'), 'utf8'))).toMatchObject({
       schema: 'trtforge.bench-samples/1',
     });
   });
 
-  it('takes the shape of a file, in the profile that holds it, and the values of a shape tensor', () => {
-    const { answer } = json<BenchResult>([at('a.engine'), '--inputs', `x=@${at('wide.npy')}`, ...QUICK]);
+  it('takes the shape of a file, in the profile that holds it, and the values of a shape tensor', async () => {
+    const { answer } = await json<BenchResult>([
+      at('a.engine'),
+      '--inputs',
+      `x=@${at('wide.npy')}`,
+      ...QUICK,
+    ]);
     expect(answer.runs[0]).toMatchObject({ batch: 16, profile: 1, shapes: [{ name: 'x', shape: [16, 4] }] });
-    const shaped = json<BenchResult>([at('shape.engine'), '--inputs', `s=@${at('s.npy')}`, ...QUICK]);
+    const shaped = await json<BenchResult>([at('shape.engine'), '--inputs', `s=@${at('s.npy')}`, ...QUICK]);
     expect(shaped.answer.runs[0]?.shapes).toEqual([
       { name: 'x', shape: [8, 4] },
       { name: 's', shape: [3, 4] },
     ]);
     const batched = ['--batch', '2', '--inputs', `s=@${at('s.npy')}`, ...QUICK];
-    expect(json<object>([at('shape.engine'), ...batched]).answer.error).toMatchObject({
+    expect((await json<object>([at('shape.engine'), ...batched])).answer.error).toMatchObject({
       code: 'TF_USAGE',
       message: expect.stringMatching(/values of s, which decide shapes/),
     });
-    const other = json<object>([
+    const other = await json<object>([
       at('a.engine'),
       '--batch',
       '2',
@@ -168,30 +166,30 @@ describe('trtforge bench ENGINE', () => {
     expect(other.answer.error).toMatchObject({ code: 'TF_SHAPE_INVALID' });
   });
 
-  it('keeps as much of streamed weights on the GPU as asked for, and says so', () => {
-    const half = json<BenchResult>([at('streamed.engine'), '--weight-budget', '1K', ...QUICK]).answer;
+  it('keeps as much of streamed weights on the GPU as asked for, and says so', async () => {
+    const half = (await json<BenchResult>([at('streamed.engine'), '--weight-budget', '1K', ...QUICK])).answer;
     expect(benchResultSchema.safeParse(half).error).toBeUndefined();
     const told = { weightBudgetAsked: 1024, weightBudgetBytes: 1024 };
     expect(half.subject).toMatchObject({ streamableWeightsBytes: 1 << 20, ...told });
-    const { stdout } = bench([at('streamed.engine'), ...QUICK]);
-    expect(stdout).toContain('1.00 MiB of 1.00 MiB of weights kept on the GPU');
+    const { out } = await bench([at('streamed.engine'), ...QUICK]);
+    expect(out).toContain('1.00 MiB of 1.00 MiB of weights kept on the GPU');
     const trtexec = fakeTrtexec(folder, { version: '10.6', says: VERSION, streamable: 1 << 20 });
     const words = [at('streamed.engine'), '--with', 'trtexec', '--shapes', 'x:2x4', '--weight-budget'];
-    const measured = json<BenchResult>([...words, '1K'], { TRTEXEC: trtexec }).answer;
+    const measured = (await json<BenchResult>([...words, '1K'], { TRTEXEC: trtexec })).answer;
     expect(measured.subject).toMatchObject(told);
-    expect(bench([...words, '1M'], { TRTEXEC: trtexec }).stdout).toContain(
+    expect((await bench([...words, '1M'], { TRTEXEC: trtexec })).out).toContain(
       'at most 1.00 MiB of weights kept on the GPU',
     );
   });
 
-  it('uses several streams and says what that does to times', () => {
-    const { answer } = json<BenchResult>([at('a.engine'), '--streams', '2', ...QUICK]);
+  it('uses several streams and says what that does to times', async () => {
+    const { answer } = await json<BenchResult>([at('a.engine'), '--streams', '2', ...QUICK]);
     expect(answer.mode.streams).toBe(2);
     expect(answer.runs[0]?.doubts.map(({ rule }) => rule)).toContain('several-streams');
   });
 
-  it('times layers in runs of their own', () => {
-    const { status, answer } = json<BenchResult>([at('a.engine'), '--layers', ...QUICK]);
+  it('times layers in runs of their own', async () => {
+    const { status, answer } = await json<BenchResult>([at('a.engine'), '--layers', ...QUICK]);
     expect(status).toBe(0);
     expect(answer.layers?.runs).toBe(20);
     expect(answer.layers?.layers.reduce((sum, { share }) => sum + share, 0)).toBeCloseTo(1, 9);
@@ -252,26 +250,26 @@ describe('trtforge bench ENGINE', () => {
     ['layers in a comparison', ['compare', 'a.engine', '--mode', 'graph', '--layers'], 2, 'TF_USAGE'],
     ['a comparison with nothing', ['compare', 'a.engine'], 2, 'TF_USAGE'],
     ['a mode nobody knows', ['compare', 'a.engine', '--mode', 'grph'], 2, 'TF_USAGE'],
-  ])('rejects %s by name', (_, words, status, code, more = {}) => {
+  ])('rejects %s by name', async (_, words, status, code, more = {}) => {
     const named = words.map((word) => (/^[\w.]+\.(engine|onnx)$/.test(word) ? at(word) : word));
-    const found = json<object>([...named, ...QUICK], more);
+    const found = await json<object>([...named, ...QUICK], more);
     expect([found.status, found.answer.error?.code]).toEqual([status, code]);
   });
 });
 
 describe('trtforge bench compare', () => {
-  it('measures in turns at the same shapes and gives ratios with intervals, by its schema', () => {
+  it('measures in turns at the same shapes and gives ratios with intervals, by its schema', async () => {
     const words = [at('b.engine'), '--rounds', '4', '--duration', '0.4', '--warm-up', '10'];
-    const { answer } = json<BenchAgainst>(['compare', at('a.engine'), ...words, '--no-data-transfers']);
+    const { answer } = await json<BenchAgainst>(['compare', at('a.engine'), ...words, '--no-data-transfers']);
     expect(benchAgainstSchema.safeParse(answer).error).toBeUndefined();
     expect(answer).toMatchObject({ metric: 'gpuMs', rounds: 4, batch: 2, verdict: 'equal', gate: null });
     expect(answer.ratios.gpuMs.ratio).toBeCloseTo(1, 3);
     expect(answer.ratios.endToEndMs).toBeNull();
   });
 
-  it('gives both sides the budget for streamed weights', () => {
+  it('gives both sides the budget for streamed weights', async () => {
     const words = ['--mode', 'spin-wait', '--weight-budget', '1K', '--rounds', '3'];
-    const { answer } = json<BenchAgainst>(['compare', at('streamed.engine'), ...words, ...QUICK]);
+    const { answer } = await json<BenchAgainst>(['compare', at('streamed.engine'), ...words, ...QUICK]);
     expect(benchAgainstSchema.safeParse(answer).error).toBeUndefined();
     for (const { subject } of [answer.candidate, answer.reference])
       expect(subject).toMatchObject({ weightBudgetAsked: 1024, weightBudgetBytes: 1024 });
@@ -280,9 +278,9 @@ describe('trtforge bench compare', () => {
   it.each([
     ['0.5', 1, 'fail'],
     ['1.02', 0, 'pass'],
-  ] as const)('above %s exits with %i', (limit, code, outcome) => {
+  ] as const)('above %s exits with %i', async (limit, code, outcome) => {
     const words = ['--mode', 'graph', '--rounds', '3', '--duration', '0.3', '--fail-above', limit];
-    const { status, answer } = json<BenchAgainst>([
+    const { status, answer } = await json<BenchAgainst>([
       'compare',
       at('a.engine'),
       ...words,
@@ -313,9 +311,9 @@ describe('two benches on one GPU', () => {
   it('the second says that it is not alone, or waits', async () => {
     await begin('4');
     const end = ended();
-    const { answer } = json<BenchResult>([at('b.engine'), ...QUICK]);
+    const { answer } = await json<BenchResult>([at('b.engine'), ...QUICK]);
     expect(answer.warnings.join('\n')).toMatch(/Another bench measures on this GPU \(process \d+ on /);
-    const { answer: waited } = json<BenchResult>([at('b.engine'), '--wait', ...QUICK]);
+    const { answer: waited } = await json<BenchResult>([at('b.engine'), '--wait', ...QUICK]);
     expect(waited.warnings.join('\n')).not.toContain('Another bench');
     expect(await end).toBe(0);
   }, 30_000);
@@ -325,7 +323,7 @@ describe('two benches on one GPU', () => {
     const end = ended();
     first.kill('SIGINT');
     expect(await end).toBe(4);
-    const { answer } = json<BenchResult>([at('b.engine'), ...QUICK]);
+    const { answer } = await json<BenchResult>([at('b.engine'), ...QUICK]);
     expect(answer.warnings.join('\n')).not.toContain('Another bench');
     expect(existsSync(at('cache'))).toBe(true);
   }, 30_000);

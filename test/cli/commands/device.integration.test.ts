@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process';
 import {
   copyFileSync,
   existsSync,
@@ -27,15 +26,14 @@ import {
 import { verifyAgainstReference } from '../../../src/products/streaming/index.js';
 import { defaultRequest } from '../../../src/quality/bench/request.js';
 import { forgeResultSchema } from '../../../src/report/result.js';
-import { affineModel, fakeIdentity, manyLayers } from '../../support/affine-engine.js';
+import { affineModel, copyingBuilder, fakeIdentity, manyLayers } from '../../support/affine-engine.js';
 import { fakeEngine } from '../../support/fake-engine.js';
 import { noDevices } from '../../support/gpus.js';
-import { sampleOutcome, samplePassport } from '../../support/sample-engine.js';
+import { samplePassport } from '../../support/sample-engine.js';
 import { writePictureModel } from '../../support/streams.js';
 import { fakeTrtexec } from '../../support/trtexec.js';
+import { trtforge as runLine } from '../../support/trtforge.js';
 
-const main = new URL('../../../dist/main.js', import.meta.url).pathname;
-const child = new URL('../../forge/forge-in-child.mjs', import.meta.url).pathname;
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-device-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const at = (name: string) => join(folder, name);
@@ -57,6 +55,9 @@ beforeAll(async () => {
     CUDA_VISIBLE_DEVICES: '3,1',
     NO_COLOR: '1',
   });
+  engine.bench.enter(environment);
+  // Where configuration files are looked for.
+  process.chdir(folder);
   engine.writePlan(at('affine.engine'), {
     kind: 'affine',
     inner: 4,
@@ -68,18 +69,9 @@ beforeAll(async () => {
   picture = await writePictureModel(at('sized'));
 });
 
-interface Answer {
-  readonly repeat?: unknown;
-  readonly error?: { readonly code: string; readonly message: string };
-}
-
-function trtforge(words: readonly string[], more: NodeJS.ProcessEnv = {}) {
-  const { status, stdout } = spawnSync(process.execPath, [main, ...words, '--json'], {
-    encoding: 'utf8',
-    cwd: folder,
-    env: { ...environment, ...more },
-  });
-  return { status, answer: JSON.parse(stdout) as Answer & Readonly<Record<string, unknown>> };
+async function trtforge(args: readonly string[]) {
+  const { exitCode: status, json } = await runLine([...args, '--json'], environment);
+  return { status, answer: json() };
 }
 
 const profile = ['--profile', 'x:1x4/8x4/64x4'];
@@ -98,10 +90,10 @@ const commands = (): readonly (readonly [string, readonly string[]])[] => [
 ];
 
 describe('a GPU that was chosen and is not there', () => {
-  test('is refused in the same words by every command that takes --device', () => {
+  test('is refused in the same words by every command that takes --device', async () => {
     writeFileSync(at('gpus'), '');
     for (const [name, words] of commands()) {
-      const { status, answer } = trtforge([...words, '--device', '5']);
+      const { status, answer } = await trtforge([...words, '--device', '5']);
       expect([name, status, answer.error?.code], answer.error?.message).toEqual([
         name,
         3,
@@ -115,14 +107,14 @@ describe('a GPU that was chosen and is not there', () => {
     expect(existsSync(at('cache/trtforge/engines'))).toBe(false);
   });
 
-  test.each(['-1', '1.5', 'one'])('%s is no number of one', (device) => {
-    const { status, answer } = trtforge(['build', model, ...profile, '--device', device]);
+  test.each(['-1', '1.5', 'one'])('%s is no number of one', async (device) => {
+    const { status, answer } = await trtforge(['build', model, ...profile, '--device', device]);
     expect([status, answer.error?.code]).toEqual([2, 'TF_USAGE']);
   });
 });
 
 describe('the GPU that was chosen', () => {
-  test('builds alone, and may be chosen in a configuration file', () => {
+  test('builds alone, and may be chosen in a configuration file', async () => {
     const config = at('trtforge.config.yaml');
     const build = [
       'build',
@@ -136,8 +128,8 @@ describe('the GPU that was chosen', () => {
     ];
     writeFileSync(at('gpus'), '');
     writeFileSync(config, 'device: 5\n');
-    const refused = trtforge(build);
-    const overruled = trtforge([...build, '--device', '1']);
+    const refused = await trtforge(build);
+    const overruled = await trtforge([...build, '--device', '1']);
     rmSync(config);
     expect(refused.answer.error?.message).toContain('no GPU 5 here');
     expect([overruled.status, overruled.answer.target]).toEqual([0, 'tensorrt:sm_90']);
@@ -148,8 +140,15 @@ describe('the GPU that was chosen', () => {
     expect(passport).toMatchObject({ built: { builder: 'trtexec', gpu: 'NVIDIA Fake 1' } });
   });
 
-  test('verifies an engine, and the command that repeats it names the GPU', () => {
-    const { status, answer } = trtforge(['verify', at('affine.engine'), '--against', model, '--device', '1']);
+  test('verifies an engine, and the command that repeats it names the GPU', async () => {
+    const { status, answer } = await trtforge([
+      'verify',
+      at('affine.engine'),
+      '--against',
+      model,
+      '--device',
+      '1',
+    ]);
     expect([status, answer.outcome], answer.error?.message).toEqual([0, 'pass']);
     expect(answer.candidateBackend).toBe('TensorRT 10.3.0 (NVIDIA Fake 1)');
     expect(answer.repeat).toMatch(/ --device 1( |$)/);
@@ -158,22 +157,17 @@ describe('the GPU that was chosen', () => {
   test.each([
     [undefined, '3,1', 'NVIDIA Fake 3'],
     [1, '1', 'NVIDIA Fake 1'],
-  ])('%s: forge builds, verifies and measures there, and its report says so', (device, seen, name) => {
+  ])('%s: forge builds, verifies and measures there, and its report says so', async (device, seen, name) => {
     const options = {
       model,
       device,
       profiles: ['x:1x4/8x4/64x4'],
-      store: false,
-      remote: false,
+      store: false as const,
+      remote: false as const,
       runRoot: at(`run-${device}`),
     };
-    const outcome = sampleOutcome(readFileSync(at('affine.engine')).length);
-    const request = { options, plan: at('affine.engine'), outcome: { ...outcome, libraryVersion: '10.3.0' } };
-    const { stdout, stderr } = spawnSync(process.execPath, [child, JSON.stringify(request)], {
-      encoding: 'utf8',
-      env: environment,
-    });
-    const result = forgeResultSchema.parse(JSON.parse(stdout), { error: () => stderr });
+    const build = copyingBuilder(at('affine.engine'));
+    const result = forgeResultSchema.parse(await forge(options, { environment, build }));
     expect(result.error).toBeNull();
     expect(result.build?.passport).toMatchObject({
       built: { gpu: name },
@@ -189,16 +183,16 @@ describe('the GPU that was chosen', () => {
     expect(readFileSync(result.report!, 'utf8')).toContain(row?.text);
   });
 
-  test('records an engine, holds it against that, and loads it where its passport is missing', () => {
+  test('records an engine, holds it against that, and loads it where its passport is missing', async () => {
     copyFileSync(at('affine.engine'), at('bare.engine'));
     const words = ['--schedule', '4', '--chunks', '2', '-o', at('recorded.jsonl'), '--device', '1'];
-    const { status, answer } = trtforge(['stream', 'record', at('bare.engine'), ...words]);
+    const { status, answer } = await trtforge(['stream', 'record', at('bare.engine'), ...words]);
     expect(status, answer.error?.message).toBe(0);
     expect(answer).toMatchObject({
       backend: 'TensorRT 10.3.0 (NVIDIA Fake 1)',
       repeat: expect.stringContaining(' --device 1 '),
     });
-    const against = trtforge([
+    const against = await trtforge([
       ...['stream', 'verify'],
       at('bare.engine'),
       '--reference',
@@ -212,23 +206,23 @@ describe('the GPU that was chosen', () => {
       repeat: expect.stringMatching(/ --device 1( |$)/),
     });
     const judged = ['verify', at('bare.engine'), '--against', model, '--device', '1'];
-    expect(trtforge(judged).answer.error).toMatchObject({
+    expect((await trtforge(judged)).answer.error).toMatchObject({
       code: 'TF_PASSPORT_MISSING',
       remedy: expect.stringContaining('--precision fp32'),
     });
-    expect(trtforge([...judged, '--precision', 'fp32']).answer).toMatchObject({
+    expect((await trtforge([...judged, '--precision', 'fp32'])).answer).toMatchObject({
       outcome: 'pass',
       repeat: expect.stringContaining(' --precision fp32 '),
     });
     const draft = ['stream', 'draft', at('bare.engine'), '-o', at('contract.json'), '--schedule', '4'];
-    expect(trtforge([...draft, '--device', '2']).answer.error?.message).toContain('no GPU 2 here');
-    expect(trtforge([...draft, '--device', '1']).status).toBe(0);
+    expect((await trtforge([...draft, '--device', '2'])).answer.error?.message).toContain('no GPU 2 here');
+    expect((await trtforge([...draft, '--device', '1'])).status).toBe(0);
     const check = ['stream', 'check', at('bare.engine'), '--contract', at('contract.json')];
-    expect(trtforge([...check, '--device', '2']).answer.error?.message).toContain('no GPU 2 here');
-    expect(trtforge([...check, '--device', '1']).status).toBe(0);
+    expect((await trtforge([...check, '--device', '2'])).answer.error?.message).toContain('no GPU 2 here');
+    expect((await trtforge([...check, '--device', '1'])).status).toBe(0);
   });
 
-  test('is not heard where nothing runs on one', () => {
+  test('is not heard where nothing runs on one', async () => {
     const onCpu = /^--device has no effect on .*, which ONNX Runtime on the CPU runs\.$/;
     for (const [words, why] of [
       [['verify', model, '--against', model], onCpu],
@@ -236,7 +230,7 @@ describe('the GPU that was chosen', () => {
       [['inspect', model], /--device/],
       [['stream', 'convert', at('recorded.jsonl'), '-o', at('again')], /--device/],
     ] as const) {
-      const { status, answer } = trtforge([...words, '--device', '0']);
+      const { status, answer } = await trtforge([...words, '--device', '0']);
       expect([status, answer.error?.message]).toEqual([2, expect.stringMatching(why)]);
     }
   });
