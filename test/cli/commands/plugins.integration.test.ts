@@ -1,17 +1,17 @@
-import { spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildAddon } from '../../../scripts/build-native.mjs';
-import type { BundleReport } from '../../../src/products/bundle/report-schema.js';
+import { forge } from '../../../src/forge/forge.js';
+import type { ForgeOptions } from '../../../src/forge/options.js';
+import { forgeBundle } from '../../../src/products/bundle/forge-bundle.js';
 import { forgeResultSchema } from '../../../src/report/result.js';
-import { affineModel, fakeIdentity, manyLayers } from '../../support/affine-engine.js';
+import { affineModel, copyingBuilder, fakeIdentity, manyLayers } from '../../support/affine-engine.js';
 import { fakeEngine } from '../../support/fake-engine.js';
-import { sampleOutcome, samplePassport } from '../../support/sample-engine.js';
+import { samplePassport } from '../../support/sample-engine.js';
+import { trtforge as runLine } from '../../support/trtforge.js';
 
-const main = new URL('../../../dist/main.js', import.meta.url).pathname;
-const child = new URL('../../forge/forge-in-child.mjs', import.meta.url).pathname;
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-plugins-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const at = (name: string) => join(folder, name);
@@ -33,6 +33,7 @@ beforeAll(async () => {
     FAKE_COMPUTE_US: '2000',
     NO_COLOR: '1',
   });
+  engine.bench.enter(environment);
   for (const name of ['a', 'b']) writeFileSync(at(`${name}.so`), name);
   const document = fakeIdentity();
   for (const [name, pluginDigests, hostCode] of [
@@ -53,18 +54,10 @@ beforeAll(async () => {
   model = await affineModel();
 });
 
-interface Answer extends Readonly<Record<string, unknown>> {
-  readonly error?: { readonly code: string; readonly message: string; readonly remedy: string };
-}
-
-function trtforge(words: readonly string[]) {
+async function trtforge(args: readonly string[]) {
   rmSync(at('calls'), { force: true });
-  const { status, stdout } = spawnSync(process.execPath, [main, ...words, '--json'], {
-    encoding: 'utf8',
-    cwd: folder,
-    env: environment,
-  });
-  return { status, answer: JSON.parse(stdout) as Answer, loaded: loadedLibraries() };
+  const { exitCode: status, json } = await runLine([...args, '--json'], environment);
+  return { status, answer: json(), loaded: loadedLibraries() };
 }
 
 /** The plug-in libraries that TensorRT was told to load since `calls` was removed, each once. */
@@ -90,9 +83,9 @@ const commandsOn = (name: 'affine' | 'leave'): readonly (readonly string[])[] =>
 describe('an engine that needs a plug-in library', () => {
   const plugins = () => ['--plugin', at('a.so'), '--plugin', at('b.so')];
 
-  test('is loaded with it by every command that opens engines, and the result says so', () => {
+  test('is loaded with it by every command that opens engines, and the result says so', async () => {
     for (const words of commandsOn('affine')) {
-      const { status, answer, loaded } = trtforge([...words, ...plugins()]);
+      const { status, answer, loaded } = await trtforge([...words, ...plugins()]);
       const what = `${words.join(' ')}: ${JSON.stringify(answer.error ?? answer.warnings)}`;
       // A comparison of 0.1 s shows nothing.
       expect(words.includes('--mode') ? [0, 4] : [0], what).toContain(status);
@@ -103,37 +96,37 @@ describe('an engine that needs a plug-in library', () => {
     }
   });
 
-  test('is refused without by all that read its passport, with what to do', () => {
+  test('is refused without by all that read its passport, with what to do', async () => {
     for (const words of commandsOn('affine').slice(0, 4)) {
-      const { status, answer } = trtforge(words);
+      const { status, answer } = await trtforge(words);
       expect([words[0], status, answer.error?.code]).toEqual([words[0], 3, 'TF_PLAN_LOAD_FAILED']);
       expect(answer.error?.remedy).toContain('--plugin FILE');
     }
   });
 
-  test('is loaded with it also where only its bindings are asked for, and no passport says them', () => {
+  test('is loaded with it also where only its bindings are asked for, and no passport says them', async () => {
     const contract = at('contract.json');
     for (const words of [
       ['stream', 'draft', at('bare-affine.engine'), '-o', contract, '--schedule', '4'],
       ['stream', 'check', at('bare-affine.engine'), '--contract', contract],
     ]) {
-      const { status, answer, loaded } = trtforge([...words, ...plugins()]);
+      const { status, answer, loaded } = await trtforge([...words, ...plugins()]);
       expect([status, loaded], answer.error?.message).toEqual([0, [at('a.so'), at('b.so')]]);
     }
   });
 });
 
-test('an engine that carries its own runtime is run by every command with leave, and by none without', () => {
+test('an engine that carries its own runtime is run by every command with leave, and by none without', async () => {
   for (const words of commandsOn('leave')) {
-    const refused = trtforge(words);
+    const refused = await trtforge(words);
     expect([words[0], refused.answer.error?.code]).toEqual([words[0], 'TF_PLAN_LOAD_FAILED']);
     expect(refused.answer.error?.remedy).toContain('--allow-host-code');
-    const { answer } = trtforge([...words, '--allow-host-code']);
+    const { answer } = await trtforge([...words, '--allow-host-code']);
     expect(answer.error, words.join(' ')).toBeUndefined();
   }
 });
 
-test('what only an engine can honour is refused for a model, and where nothing is loaded, by its name', () => {
+test('what only an engine can honour is refused for a model, and where nothing is loaded, by its name', async () => {
   const wishes = [
     ['--plugin', at('a.so')],
     ['--toolchain', 'tensorrt-10.3.0'],
@@ -151,7 +144,7 @@ test('what only an engine can honour is refused for a model, and where nothing i
   ] as const;
   for (const [index, wish] of wishes.entries())
     for (const [words, why] of [commands[0], commands[index]!]) {
-      const { status, answer } = trtforge([...words, ...wish]);
+      const { status, answer } = await trtforge([...words, ...wish]);
       expect([status, answer.error?.message], [...words, ...wish].join(' ')).toEqual([
         2,
         expect.stringMatching(why),
@@ -159,59 +152,54 @@ test('what only an engine can honour is refused for a model, and where nothing i
       expect(answer.error?.message).toContain(`${wish[0]} has no effect`);
     }
   for (const wish of wishes.slice(2, 4)) {
-    const { answer } = trtforge(['build', model, ...wish]);
+    const { answer } = await trtforge(['build', model, ...wish]);
     expect(answer.error).toMatchObject({ code: 'TF_USAGE', message: expect.stringContaining(wish[0]) });
   }
 });
 
-test('an engine is no reference of verify --against, which says so before anything is loaded', () => {
-  const { answer, loaded } = trtforge(['verify', at('leave.engine'), '--against', at('affine.engine')]);
+test('an engine is no reference of verify --against, which says so before anything is loaded', async () => {
+  const { answer, loaded } = await trtforge(['verify', at('leave.engine'), '--against', at('affine.engine')]);
   expect([answer.error?.code, loaded]).toEqual(['TF_USAGE', []]);
   expect(answer.error?.message).toContain('affine.engine is an engine; the reference is an ONNX model.');
 });
 
-/** Forges in a child that sees the fake GPU; a plan is copied where a build would be. */
-function forged(options: Readonly<Record<string, unknown>>, plan: string): unknown {
-  rmSync(at('calls'), { force: true });
-  const outcome = { ...sampleOutcome(readFileSync(plan).length), libraryVersion: '10.3.0' };
-  const { stdout, stderr } = spawnSync(
-    process.execPath,
-    [child, JSON.stringify({ options: { store: false, remote: false, ...options }, plan, outcome })],
-    { encoding: 'utf8', env: environment },
-  );
-  if (stdout === '') throw new Error(stderr);
-  return JSON.parse(stdout);
-}
-
 describe('forge', () => {
   const profiles = ['x:1x4/8x4/64x4'];
+  const noStore = { store: false, remote: false } as const;
+  const common = () => ({ model, profiles, ...noStore });
+  const withPlan = (name: string) => {
+    rmSync(at('calls'), { force: true });
+    return { environment, build: copyingBuilder(at(name)) };
+  };
+  const forged = async (options: ForgeOptions, name: string) =>
+    forgeResultSchema.parse(await forge(options, withPlan(name)));
 
-  test('verifies and measures an engine with the plug-ins that it was built with', () => {
-    const options = { model, profiles, plugins: [at('a.so')], runRoot: at('run-plugin') };
-    const result = forgeResultSchema.parse(forged(options, at('affine.engine')));
+  test('verifies and measures an engine with the plug-ins that it was built with', async () => {
+    const options = { ...common(), plugins: [at('a.so')], runRoot: at('run-plugin') };
+    const result = await forged(options, 'affine.engine');
     expect(result.error).toBeNull();
     expect(result.engineVerification?.outcome).toBe('pass');
     expect(result.bench?.subject.plugins).toEqual([at('a.so')]);
     expect(loadedLibraries()).toEqual([at('a.so')]);
   });
 
-  test('verifies and measures with leave an engine that carries its own runtime', () => {
-    const options = { model, profiles, runRoot: at('run-leave') };
-    const refused = forgeResultSchema.parse(forged(options, at('leave.engine')));
+  test('verifies and measures with leave an engine that carries its own runtime', async () => {
+    const options = { ...common(), runRoot: at('run-leave') };
+    const refused = await forged(options, 'leave.engine');
     expect(refused.error).toMatchObject({ code: 'TF_PLAN_LOAD_FAILED' });
     expect(refused.error?.remedy).toContain('--allow-host-code');
-    const result = forgeResultSchema.parse(forged({ ...options, allowHostCode: true }, at('leave.engine')));
+    const result = await forged({ ...options, allowHostCode: true }, 'leave.engine');
     expect([result.error, result.engineVerification?.outcome]).toEqual([null, 'pass']);
     expect(result.bench).not.toBeNull();
   });
 
-  test('refuses a budget for weights that will not be streamed before it builds', () => {
-    const options = { model, profiles, weightBudget: 1024, runRoot: at('run-budget') };
-    const { error } = forgeResultSchema.parse(forged(options, at('affine.engine')));
+  test('refuses a budget for weights that will not be streamed before it builds', async () => {
+    const options = { ...common(), weightBudget: 1024, runRoot: at('run-budget') };
+    const { error } = await forged(options, 'affine.engine');
     expect(error).toMatchObject({ code: 'TF_OPTION_UNSUPPORTED', phase: 'resolve' });
   });
 
-  test('of a bundle runs every engine with them too', () => {
+  test('of a bundle runs every engine with them too', async () => {
     writeFileSync(at('model_meta.json'), '{}');
     writeFileSync(
       at('profiles.yaml'),
@@ -223,8 +211,9 @@ describe('forge', () => {
       outdir: at('engines'),
       profilesFile: at('profiles.yaml'),
       plugins: [at('a.so')],
+      ...noStore,
     };
-    const report = forged(options, at('affine.engine')) as BundleReport;
+    const report = await forgeBundle(options, withPlan('affine.engine'));
     expect(report.failure).toBeNull();
     expect(loadedLibraries()).toEqual([at('a.so')]);
     const [head] = report.components;
