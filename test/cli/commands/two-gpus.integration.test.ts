@@ -13,6 +13,7 @@ import { fakeEngine } from '../../support/fake-engine.js';
 import { writeSampleModel } from '../../support/sample-engine.js';
 import { writePictureModel } from '../../support/streams.js';
 import { fakeTrtexec } from '../../support/trtexec.js';
+import { type Answer, trtforge } from '../../support/trtforge.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-two-gpus-'));
 const at = (name: string) => join(folder, name);
@@ -56,6 +57,7 @@ beforeAll(async () => {
     FAKE_CALLS: at('calls'),
     FAKE_COMPUTE_US: '1000',
   });
+  engine.bench.enter(environment);
   for (const name of ['a', 'b']) engine.writePlan(at(`${name}.engine`), { kind: 'affine', inner: 4 });
   engine.writePlan(at('state.engine'), { kind: 'state', inner: 4, rows: 2 });
   await writeReference(at('state.jsonl'), recording());
@@ -72,14 +74,18 @@ function gpusOf(did: 'builds on ' | 'loads on '): readonly string[] {
 }
 
 /** One command as JSON, and the GPUs that it loaded engines on. */
-function ask<T>(words: readonly string[], more: NodeJS.ProcessEnv = {}) {
+async function ask<T = object>(args: readonly string[], more: NodeJS.ProcessEnv = {}) {
   rmSync(at('calls'), { force: true });
-  const { status, stdout, stderr } = spawnSync(process.execPath, [main, ...words, '--json'], {
-    encoding: 'utf8',
-    env: { ...environment, ...more },
-  });
-  if (stdout === '') throw new Error(stderr);
-  return { status, answer: JSON.parse(stdout) as T, loaded: gpusOf('loads on ') };
+  const { exitCode: status, json } = await trtforge([...args, '--json'], { ...environment, ...more });
+  return { status, answer: json<T & Answer>(), loaded: gpusOf('loads on ') };
+}
+
+/** The same for what looks at the driver itself, which reads CUDA_VISIBLE_DEVICES once a process. */
+function askProcess<T>(args: readonly string[], more: NodeJS.ProcessEnv) {
+  rmSync(at('calls'), { force: true });
+  const env = { ...environment, ...more };
+  const { stdout } = spawnSync(process.execPath, [main, ...args, '--json'], { encoding: 'utf8', env });
+  return JSON.parse(stdout) as T & Answer;
 }
 
 const chosen = [
@@ -90,8 +96,8 @@ const chosen = [
 ] as const;
 
 describe.each(chosen)('the second GPU, by %s', (_, words, visible) => {
-  it('is the one that bench measures on and asks about', () => {
-    const { status, answer, loaded } = ask<BenchResult>(
+  it('is the one that bench measures on and asks about', async () => {
+    const { status, answer, loaded } = await ask<BenchResult>(
       ['bench', at('a.engine'), ...words, ...QUICK],
       visible,
     );
@@ -107,7 +113,7 @@ describe.each(chosen)('the second GPU, by %s', (_, words, visible) => {
 describe('of two GPUs', () => {
   it.each(chosen.slice(0, 2))(
     'run, engine layers, stream verify and a comparison use the one chosen by %s',
-    (_, words, visible) => {
+    async (_, words, visible) => {
       const engine = at('a.engine');
       const commands = [
         ['run', engine, '--inputs', 'random'],
@@ -116,7 +122,7 @@ describe('of two GPUs', () => {
         ['bench', 'compare', engine, at('b.engine'), '--rounds', '3', ...QUICK],
       ];
       for (const command of commands) {
-        const { status, loaded, answer } = ask<BenchAgainst>([...command, ...words], visible);
+        const { status, loaded, answer } = await ask<BenchAgainst>([...command, ...words], visible);
         expect([command[0], status, loaded], JSON.stringify(answer)).toEqual([
           command[0],
           0,
@@ -126,8 +132,8 @@ describe('of two GPUs', () => {
     },
   );
 
-  it('the first is used where none is chosen, and its company told', () => {
-    const { answer, loaded } = ask<BenchResult>(['bench', at('a.engine'), ...QUICK]);
+  it('the first is used where none is chosen, and its company told', async () => {
+    const { answer, loaded } = await ask<BenchResult>(['bench', at('a.engine'), ...QUICK]);
     expect(loaded).toEqual(['NVIDIA Fake']);
     expect(answer.warnings.join('\n')).toContain('4242');
   });
@@ -137,9 +143,9 @@ describe('of two GPUs', () => {
     ['bench', []],
     ['engine layers', []],
     ['deepstream size', []],
-  ])('%s refuses a third and names both', (command, words) => {
+  ])('%s refuses a third and names both', async (command, words) => {
     const file = command === 'deepstream size' ? model : at('a.engine');
-    const { status, answer, loaded } = ask<{ error: unknown }>([
+    const { status, answer, loaded } = await ask([
       ...command.split(' '),
       file,
       ...words,
@@ -152,7 +158,7 @@ describe('of two GPUs', () => {
     });
   });
 
-  it('stream sizing builds and measures on the one that is chosen', () => {
+  it('stream sizing builds and measures on the one that is chosen', async () => {
     writeFileSync(at('trtexec-gpus'), '');
     const sizing = [
       '--fps',
@@ -166,7 +172,7 @@ describe('of two GPUs', () => {
       'as-is',
     ];
     const words = [model, '--builder', 'trtexec', '--with', 'trtexec', '--device', '1', ...sizing];
-    const { status, answer } = ask<StreamsResult>(['deepstream', 'size', ...words]);
+    const { status, answer } = await ask<StreamsResult>(['deepstream', 'size', ...words]);
     expect([status, answer.engines[0]?.source]).toEqual([0, 'built']);
     const runs = readFileSync(at('trtexec-gpus'), 'utf8').trim().split('\n');
     expect([...new Set(runs)]).toEqual(['1 -', 'all 1']);
@@ -180,7 +186,7 @@ describe('of two GPUs', () => {
     [{ CUDA_VISIBLE_DEVICES: uuid }, ['--device', '0'], 'NVIDIA Fake 1'],
   ])('build, of %j with %j, is done on %s', (visible, words, name) => {
     const building = ['build', at('sample.onnx'), '--profile', 'x:8x64', '--no-cache', '-o', at('o.engine')];
-    const { answer } = ask<{ error: unknown }>([...building, ...words], visible);
+    const answer = askProcess<object>([...building, ...words], visible);
     // What the fake builds is too small to be an engine; where it was built is what counts.
     expect(answer.error).toMatchObject({ code: 'TF_BUILD_FAILED' });
     expect(gpusOf('builds on ')).toEqual([name]);
@@ -201,15 +207,17 @@ describe('a bench on the second GPU', () => {
   it('is no hindrance on the first, and one on the same by whatever number', async () => {
     await begin();
     const ended = new Promise<number | null>((resolve) => first.once('close', resolve));
-    const warned = (words: readonly string[], visible: NodeJS.ProcessEnv = {}) =>
-      ask<BenchResult>(['bench', at('b.engine'), ...words, ...QUICK], visible).answer.warnings.some(
-        (warning) => warning.startsWith('Another bench measures on this GPU'),
-      );
-    expect(warned(['--device', '1'])).toBe(true);
-    expect(warned([], { CUDA_VISIBLE_DEVICES: '1' })).toBe(true);
-    expect(warned(['--with', 'trtexec', '--shapes', 'x:2x4'], { CUDA_VISIBLE_DEVICES: uuid })).toBe(true);
-    expect(warned([])).toBe(false);
-    expect(warned(['--device', '1'], { CUDA_VISIBLE_DEVICES: '1,0' })).toBe(false);
+    const isWarned = ({ warnings }: BenchResult) =>
+      warnings.some((warning) => warning.startsWith('Another bench measures on this GPU'));
+    const bench = (...args: readonly string[]) => ['bench', at('b.engine'), ...args, ...QUICK];
+    const warned = async (args: readonly string[], visible: NodeJS.ProcessEnv = {}) =>
+      isWarned((await ask<BenchResult>(bench(...args), visible)).answer);
+    expect(await warned(['--device', '1'])).toBe(true);
+    expect(await warned([], { CUDA_VISIBLE_DEVICES: '1' })).toBe(true);
+    const trtexec = bench('--with', 'trtexec', '--shapes', 'x:2x4');
+    expect(isWarned(askProcess<BenchResult>(trtexec, { CUDA_VISIBLE_DEVICES: uuid }))).toBe(true);
+    expect(await warned([])).toBe(false);
+    expect(await warned(['--device', '1'], { CUDA_VISIBLE_DEVICES: '1,0' })).toBe(false);
     first.kill('SIGINT');
     await ended;
   }, 60_000);
