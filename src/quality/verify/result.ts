@@ -2,9 +2,12 @@ import { z } from 'zod';
 import { describedInputSchema } from '../../engines/run/run-result.js';
 import { formatIds } from '../../formats/precision/formats/index.js';
 
-/** Numbers that JSON cannot hold travel by name. */
-export const measureSchema = z.union([z.number(), z.literal(['NaN', 'Infinity', '-Infinity'])]);
-export type Measure = z.infer<typeof measureSchema>;
+/** Numbers that JSON cannot hold travel by name: what is parsed may be either, the outcome is what JSON holds. */
+export const measureSchema = z.preprocess(
+  (value) => (typeof value === 'number' ? measure(value) : value),
+  z.union([z.number(), z.literal(['NaN', 'Infinity', '-Infinity'])]),
+);
+export type Measure = number | 'NaN' | 'Infinity' | '-Infinity';
 
 /** A number as JSON can hold it. */
 export function measure(value: number): Measure {

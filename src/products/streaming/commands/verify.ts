@@ -44,7 +44,8 @@ async function runReference(
   taskKinds: readonly TaskKind[],
 ): Promise<ParityResult & { readonly exitCode: ExitCode }> {
   assertApplicable(candidate, options);
-  const { mode = 'closed-loop', provider, batches } = options;
+  const { mode = 'closed-loop', device, provider, threads, rule, decoder, swap, taskOutput } = options;
+  const { dump, dumpLimit, sensitivity } = options;
   const others = options.beside.map((path) => runNumbers(readSummary(path)));
   const ran = await verifyAgainstReference(
     {
@@ -54,20 +55,11 @@ async function runReference(
       contract: options.contract === undefined ? null : readContract(options.contract),
       atol: options.atol.flat(),
       rtol: options.rtol.flat(),
-      dumpLimit: options.dumpLimit,
-      sensitivity: options.sensitivity,
-      batches: batches.flat(),
+      batches: options.batches.flat(),
+      ...{ device, provider, threads, rule, decoder, swap, taskOutput, dump, dumpLimit, sensitivity },
       ...engineOptionsOf(options),
-      ...(options.device === undefined ? {} : { device: options.device }),
-      ...(provider === undefined ? {} : { provider }),
-      ...(options.rule === undefined ? {} : { rule: options.rule }),
-      ...(options.drift === undefined ? {} : { policy: options.drift.policy }),
-      ...(options.decoder === undefined ? {} : { decoder: options.decoder }),
-      ...(options.swap === undefined ? {} : { swap: options.swap }),
-      ...(options.taskOutput === undefined ? {} : { taskOutput: options.taskOutput }),
-      ...(options.chunks === undefined ? {} : { limit: options.chunks }),
-      ...(options.dump === undefined ? {} : { dump: options.dump }),
-      ...(options.threads === undefined ? {} : { threads: options.threads }),
+      policy: options.drift?.policy,
+      limit: options.chunks,
     },
     { emit, signal, environment, taskKinds },
   );

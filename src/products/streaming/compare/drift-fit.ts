@@ -71,6 +71,28 @@ function student(freedom: number): number {
   );
 }
 
+/** What is reported of many numbers; NaN for none. Percentiles as numpy has them. */
+export interface Figures {
+  readonly min: number;
+  readonly mean: number;
+  readonly p50: number;
+  readonly p95: number;
+  readonly p99: number;
+  readonly max: number;
+}
+
+export function figuresOf(values: readonly number[]): Figures {
+  const sorted = values.toSorted((a, b) => a - b);
+  return {
+    min: sorted[0] ?? Number.NaN,
+    mean: meanOf(values),
+    p50: quantile(sorted, 0.5),
+    p95: quantile(sorted, 0.95),
+    p99: quantile(sorted, 0.99),
+    max: sorted.at(-1) ?? Number.NaN,
+  };
+}
+
 /** The value at position q * (n - 1) of the sorted ones, linear between neighbours: numpy's percentile. NaN for none. */
 export function quantile(sorted: readonly number[], q: number): number {
   if (sorted.length === 0) return Number.NaN;

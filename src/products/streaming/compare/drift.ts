@@ -1,20 +1,22 @@
-import { leastSquares, meanOf, quantile, type Slope, theilSen, Z_CERTAIN } from './drift-fit.js';
+import {
+  type Figures,
+  figuresOf,
+  leastSquares,
+  meanOf,
+  quantile,
+  type Slope,
+  theilSen,
+  Z_CERTAIN,
+} from './drift-fit.js';
 
-/** One output's error over a stream: a number for each chunk, its largest absolute error. */
-export interface Drift {
+/** One output's error over a stream: a number for each chunk, its largest absolute error. The figures are over these; `max` is the bound: no chunk is worse. */
+export interface Drift extends Figures {
   readonly tensor: string;
   /** Chunks whose error is a finite number; slopes, thirds and shape are about them. */
   readonly chunks: number;
   /** Chunks whose error is none: the figures below are then NaN, as no bound holds for them. */
   readonly unmeasured: number;
-  readonly min: number;
-  readonly mean: number;
-  readonly p50: number;
-  readonly p95: number;
-  readonly p99: number;
-  /** The bound: no chunk is worse. */
-  readonly max: number;
-  /** Which chunk that is. */
+  /** The chunk with the largest error. */
   readonly worstChunk: number;
   readonly slope: { readonly robust: Slope; readonly leastSquares: Slope };
   /** Whether the robust slope is above zero with 99.95 % confidence: the check runs for every build, and chance must not fail one in forty. */
@@ -44,30 +46,24 @@ export function driftOf(tensor: string, errors: readonly number[], chunks?: read
     Number.isFinite(error) ? [{ error, chunk: chunks?.[at] ?? at }] : [],
   );
   const values = known.map(({ error }) => error);
-  const sorted = values.toSorted((a, b) => a - b);
+  const figures = figuresOf(values);
   const third = Math.max(1, Math.floor(values.length / 3));
   const [first, last] = [meanOf(values.slice(0, third)), meanOf(values.slice(-third))];
   const slope = { robust: theilSen(values), leastSquares: leastSquares(values) };
   const isGrowthCertain = theilSen(values, Z_CERTAIN).low > 0;
   const outlying = outliers(values);
   const unmeasured = errors.length - values.length;
-  const over = (figure: number): number => (unmeasured === 0 ? figure : Number.NaN);
   return {
     tensor,
     chunks: values.length,
     unmeasured,
-    min: over(sorted[0] ?? Number.NaN),
-    mean: over(meanOf(values)),
-    p50: over(quantile(sorted, 0.5)),
-    p95: over(quantile(sorted, 0.95)),
-    p99: over(quantile(sorted, 0.99)),
-    max: over(sorted.at(-1) ?? Number.NaN),
+    ...(unmeasured === 0 ? figures : figuresOf([])),
     worstChunk: worstOf(errors, chunks),
     slope,
     isGrowthCertain,
     thirds: { first, last, ratio: first === 0 ? (last === 0 ? 1 : Number.POSITIVE_INFINITY) : last / first },
     outliers: outlying.map((at) => known[at]!.chunk),
-    shape: shapeOf(values, sorted, isGrowthCertain ? slope.robust.perChunk : 0, outlying),
+    shape: shapeOf(values.length, figures.p50, isGrowthCertain ? slope.robust.perChunk : 0, outlying),
   };
 }
 
@@ -100,15 +96,9 @@ function outliers(values: readonly number[]): readonly number[] {
   return positions.filter((at) => logarithms[at]! > limit);
 }
 
-function shapeOf(
-  values: readonly number[],
-  sorted: readonly number[],
-  slope: number,
-  outlying: readonly number[],
-): DriftShape {
-  if (values.length < FEWEST_CHUNKS) return 'too-short';
-  const growth = slope * (values.length - 1);
+function shapeOf(chunks: number, median: number, slope: number, outlying: readonly number[]): DriftShape {
+  if (chunks < FEWEST_CHUNKS) return 'too-short';
   // A climb at the end is far above the median too, but then the robust line climbs.
-  if (growth > GROWTH_SHARE * quantile(sorted, 0.5)) return 'growing';
+  if (slope * (chunks - 1) > GROWTH_SHARE * median) return 'growing';
   return outlying.length > 0 ? 'outliers' : 'steady';
 }

@@ -14,7 +14,6 @@ const spreadSchema = z.object({
   p99: measureSchema,
   max: measureSchema,
 });
-export type ParitySpread = z.infer<typeof spreadSchema>;
 
 const driftCheckSchema = z.object({
   name: z.enum(['p95', 'max', 'mean', 'slope', 'latency']),

@@ -50,12 +50,12 @@ export async function recordedLengths(
 ): Promise<readonly RecordedLengths[]> {
   const reader = new LengthsReader(contract);
   const states = contract.state.flatMap(({ input, output, validLength }) => [input, output, validLength]);
-  const options = {
+  const chunks = reference.chunks({
     recycle: true,
-    select: (_: string, name: string) => reader.names.includes(name) || states.includes(name),
-  };
-  for await (const chunk of reference.chunks({ ...options, ...(signal === undefined ? {} : { signal }) }))
-    reader.take(chunk);
+    select: (_, name) => reader.names.includes(name) || states.includes(name),
+    signal,
+  });
+  for await (const chunk of chunks) reader.take(chunk);
   return reader.read;
 }
 

@@ -5,6 +5,7 @@ import type { ParityMode } from '../compare/request.js';
 import type { Explanation } from '../compare/result-schema.js';
 import type { ChunkOutcome, StreamOutcome } from '../compare/stream-outcome.js';
 import type { TensorDiagnosis } from '../compare/tensor.js';
+import { stepsOf } from '../contract/cache-length.js';
 import type { LengthLaw } from '../contract/contract.js';
 import { unrecordedOutputs } from './unrecorded.js';
 
@@ -18,8 +19,6 @@ export interface Evidence {
   readonly drifts: readonly Drift[];
   /** null: none, or the reference itself does not keep to it. */
   readonly law: LengthLaw | null;
-  /** Steps that the encoder makes of a chunk: what the law calls steps(T). */
-  readonly stepsOf: (frames: number) => number;
   /** Whether the candidate computes float32 products in full: on a CPU, or with TF32 off. */
   readonly isFullFloat32: boolean;
 }
@@ -191,12 +190,8 @@ export function explainTensor(diagnosis: TensorDiagnosis): readonly Explanation[
 }
 
 /** Lengths tell of wrong shapes before any error does. */
-export function stateLengths({
-  stream,
-  law,
-  stepsOf,
-}: Pick<Evidence, 'stream' | 'law' | 'stepsOf'>): readonly Explanation[] {
-  const stuck = law === null ? null : stuckLength(stream.chunks, law, stepsOf);
+export function stateLengths({ stream, law }: Pick<Evidence, 'stream' | 'law'>): readonly Explanation[] {
+  const stuck = law === null ? null : stuckLength(stream.chunks, law);
   return stuck === null ? [] : [stuck];
 }
 
@@ -204,7 +199,6 @@ export function stateLengths({
 function stuckLength(
   chunks: readonly Pick<ChunkOutcome, 'lengths' | 'chunk'>[],
   law: LengthLaw,
-  stepsOf: (frames: number) => number,
 ): Explanation | null {
   const got = chunks.map(({ lengths }) => lengths.got);
   const recorded = chunks.map(({ lengths }) => lengths.recorded);
@@ -214,7 +208,7 @@ function stuckLength(
   if (advance === undefined || advances.length < 2 || !advances.every((each) => each === advance))
     return null;
   if (advances.every((each, at) => each === wanted[at])) return null;
-  const frames = framesThatAdvance(advance, law, stepsOf);
+  const frames = framesThatAdvance(advance, law);
   return {
     id: 'shape-not-taken',
     severity: 'error',
@@ -240,7 +234,6 @@ function advancesOf(lengths: readonly (number | null)[], capacity: number): read
 function framesThatAdvance(
   advance: number,
   { dropExtra, drop }: LengthLaw,
-  stepsOf: (frames: number) => number,
 ): readonly [number, number] | null {
   const most = 10_000;
   let least: number | null = null;

@@ -158,6 +158,6 @@ class RecycledMemory {
 
 const damagedError = (path: string, { line, why, remedy }: Damage): TrtforgeError =>
   new TrtforgeError('TF_REFERENCE_INVALID', `Line ${line} of ${path} is damaged: ${why}.`, {
-    ...(remedy === undefined ? {} : { remedy }),
+    remedy,
     details: { line, why },
   });

@@ -64,7 +64,7 @@ async function record(request: RecordFileRequest, context: ModelContext): Promis
       {
         ...engineLoadOptionsOf(request),
         device,
-        ...(stated.kind === 'model' ? { threads: request.threads } : {}),
+        threads: stated.kind === 'model' ? request.threads : undefined,
       },
       context,
     ),
@@ -111,15 +111,11 @@ export async function convertReference(
   const damaged: DamagedLine[] = [];
   const reference = openReference(from);
   try {
-    const chunks = reference.chunks({
-      ...(options.skipDamaged ? { onDamaged: (damage: DamagedLine) => void damaged.push(damage) } : {}),
-      ...(signal === undefined ? {} : { signal }),
-    });
+    const onDamaged = options.skipDamaged ? (damage: DamagedLine) => void damaged.push(damage) : undefined;
+    const chunks = reference.chunks({ onDamaged, signal });
     const { provenance } = reference.header;
     const written = await inPhase('convert', emit, () =>
-      protectingInputs([from], () =>
-        writeReference(output, chunks, { provenance, ...(signal === undefined ? {} : { signal }) }),
-      ),
+      protectingInputs([from], () => writeReference(output, chunks, { provenance, signal })),
     );
     const { form, bytes, tensorBytes } = written;
     const warnings =

@@ -58,9 +58,7 @@ export async function recordReference(
       throwIfCancelled(signal, `recording ${request.output}`);
       const fed = inputs.forChunk(chunk, state);
       const started = performance.now();
-      const outputs = await session
-        .run(fed, signal === undefined ? {} : { signal })
-        .catch((error: unknown) => refuseChunk(error, chunk));
+      const outputs = await session.run(fed, { signal }).catch((error: unknown) => refuseChunk(error, chunk));
       const stepMs = performance.now() - started;
       log.add({ chunk: chunk.chunk, inputs: fed, outputs }, stepMs);
       const meta = { chunkLength: chunk.frames, stateLengthRaw: null };

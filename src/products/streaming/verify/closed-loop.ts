@@ -8,7 +8,7 @@ import type { CudaGraph } from '../../../engines/runtime/tensorrt/engine-options
 import { TrtforgeError } from '../../../errors.js';
 import { copiedTensor, type NamedTensors, type Tensor } from '../../../formats/tensor/tensor.js';
 import type { StatePair } from '../contract/contract.js';
-import type { ChunkRunner, Stepped } from './chunk-runner.js';
+import type { ChunkRunner, Stepped } from './candidate.js';
 
 export interface EngineRunnerOptions {
   /** What is fed back. */
@@ -126,12 +126,7 @@ class PreparedRunner implements EngineRunner {
       [...inputs].map(([name, tensor]) => [name, this.#isHostValue(name) ? tensor : tensor.shape]),
     );
     const { cudaGraph, profile } = this.#options;
-    const call = await this.#session.prepare(shapes, {
-      ...(state === undefined ? {} : { state }),
-      ...(cudaGraph === undefined ? {} : { cudaGraph }),
-      ...(profile === undefined ? {} : { profile }),
-      ...(signal === undefined ? {} : { signal }),
-    });
+    const call = await this.#session.prepare(shapes, { state, cudaGraph, profile, signal });
     const fedBack = new Set(this.#options.state.map(({ input }) => input));
     const made: SizedCall = {
       key,

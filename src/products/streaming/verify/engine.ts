@@ -11,10 +11,11 @@ import { fedBackPairs, type StreamPlan } from '../compare/plan.js';
 import type { ParityRequest } from '../compare/request.js';
 import type { ParityResult } from '../compare/result-schema.js';
 import { openReference } from '../reference/reference.js';
+import type { OpenCandidate } from './candidate.js';
 import { type EngineRunner, engineRunner } from './closed-loop.js';
 import { runTimes, timeProfiles } from './profile-batches.js';
 import { gpuTimesOf, rememberEngine } from './profile-gpu.js';
-import { type OpenCandidate, type ParityContext, runParity } from './run-parity.js';
+import { type ParityContext, runParity } from './run-parity.js';
 
 /** Steps with nothing compared between them: while the host compares, the GPU idles and wakes slowly. */
 const IN_A_ROW = { warmUp: 5, runs: 50 };

@@ -7,7 +7,7 @@ import { openModel } from '../../../formats/onnx/model.js';
 import type { ParityRequest } from '../compare/request.js';
 import type { ParityResult } from '../compare/result-schema.js';
 import { openReference } from '../reference/reference.js';
-import { sessionRunner } from './chunk-runner.js';
+import { sessionRunner } from './candidate.js';
 import { type ParityContext, runParity } from './run-parity.js';
 
 const CHILD = new URL('../../../../dist/products/streaming/verify/parity-child.js', import.meta.url);
@@ -43,7 +43,7 @@ async function onEngine(request: ParityRequest, context: ParityFileContext): Pro
     emit,
     doing: `running ${request.candidate} on ${request.reference}`,
     env: await environmentFor(request.candidate, request, environment),
-    ...(signal === undefined ? {} : { signal }),
+    signal,
   });
   return result as ParityResult;
 }
@@ -52,11 +52,7 @@ async function onModel(
   request: ParityRequest,
   { emit, signal, taskKinds }: ParityFileContext,
 ): Promise<ParityResult> {
-  const context = {
-    taskKinds,
-    ...(emit === undefined ? {} : { emit }),
-    ...(signal === undefined ? {} : { signal }),
-  };
+  const context = { emit, signal, taskKinds };
   using reference = openReference(request.reference);
   const session = await openSession(request.candidate, request, context);
   try {

@@ -85,7 +85,7 @@ async function prepared(
   const shapes = new Map(
     [...inputs].map(([name, tensor]) => [name, isHostValue(name) ? tensor : tensor.shape]),
   );
-  const call = await session.prepare(shapes, signal === undefined ? {} : { signal });
+  const call = await session.prepare(shapes, { signal });
   for (const [name, tensor] of inputs) if (!isHostValue(name)) call.input(name).bytes.set(tensor.bytes);
   return call;
 }
@@ -107,11 +107,10 @@ export async function runTimes(
   { warmUp = WARM_UP, runs = RUNS, signal }: BatchOptions,
 ): Promise<Float64Array> {
   const times: number[] = [];
-  const run = signal === undefined ? {} : { signal };
   for (let round = 0; round < warmUp + runs; round++) {
     for (const call of calls) {
       const started = performance.now();
-      await call.run(run);
+      await call.run({ signal });
       if (round >= warmUp) times.push(performance.now() - started);
     }
   }

@@ -1,22 +1,19 @@
-import type { Binding } from '../../../engines/runtime/session.js';
 import { type EventListener, ignoreEvents, inPhase } from '../../../events.js';
 import { defaultFormat, formatNamed } from '../../../formats/precision/formats/index.js';
 import type { Rounding } from '../../../quality/tasks/low-margin.js';
 import type { TaskKind } from '../../../quality/tasks/task.js';
-import { type StreamPlan, streamPlan } from '../compare/plan.js';
+import { streamPlan } from '../compare/plan.js';
 import type { ParityRequest } from '../compare/request.js';
 import type { ParityResult } from '../compare/result-schema.js';
-import type { StreamOutcome } from '../compare/stream-outcome.js';
 import { compareBindings } from '../contract/bindings.js';
-import { stepsOf } from '../contract/cache-length.js';
 import type { Contract } from '../contract/contract.js';
 import { checkData } from '../contract/data.js';
 import { contractFromModel } from '../contract/draft.js';
 import type { ContractFinding } from '../contract/finding.js';
 import type { Reference } from '../recorded-stream.js';
 import { explainExchange, judgedTask, openStreamTask } from '../task/open-task.js';
-import type { ChunkRunner } from './chunk-runner.js';
-import { type ParityRun, parityResult } from './parity.js';
+import type { OpenCandidate } from './candidate.js';
+import { parityResult } from './parity.js';
 import { disturbState, explainSensitivity } from './state-sensitivity.js';
 import { runStream } from './stream.js';
 
@@ -25,25 +22,6 @@ export interface ParityContext {
   readonly signal?: AbortSignal;
   /** Kinds of task besides `argmax`: `tokens` decodes with `decoder`. */
   readonly taskKinds?: readonly TaskKind[];
-}
-
-/** A candidate that is open: what it takes and gives, and how it is run. */
-export interface OpenCandidate {
-  readonly backend: string;
-  readonly inputs: readonly Binding[];
-  readonly outputs: readonly Binding[];
-  /** Whether float32 products are computed in full. */
-  readonly isFullFloat32: boolean;
-  /** Content digest of the model behind it; null when unknown. */
-  readonly modelDigest: string | null;
-  /** Of an engine with a passport. */
-  readonly built: ParityResult['built'];
-  runner(plan: StreamPlan): ChunkRunner;
-  /** What can be measured when the stream is over. */
-  afterwards?(
-    plan: StreamPlan,
-    stream: StreamOutcome,
-  ): Promise<Partial<Pick<ParityRun, 'gpuTimes' | 'profiles' | 'warnings'>>>;
 }
 
 /**
@@ -62,8 +40,8 @@ export async function runParity(
   const { header } = reference;
   const chunks = reference.chunks({
     recycle: true,
-    ...(request.limit === undefined ? {} : { limit: request.limit }),
-    ...(signal === undefined ? {} : { signal }),
+    limit: request.limit,
+    signal,
   });
   const total =
     header.chunks === null ? null : Math.min(header.chunks, request.limit ?? Number.POSITIVE_INFINITY);
@@ -73,34 +51,26 @@ export async function runParity(
     taskKinds,
   });
   const stream = await inPhase('stream', emit, () =>
-    runStream(plan, runner, chunks, { emit, total, task, ...(signal === undefined ? {} : { signal }) }),
+    runStream(plan, runner, chunks, { emit, signal, total, task }),
   ).finally(() => task?.close());
   const judged = task === null ? null : judgedTask(task, plan);
   const sensitivity = request.sensitivity === true ? await disturbState(plan, runner, reference, stream) : [];
   const inReference = checkData(contract, stream.recorded, candidate);
   const broken = brokenBindings(request.contract, candidate);
-  const {
-    gpuTimes = [],
-    profiles = null,
-    warnings = [],
-  } = (await candidate.afterwards?.(plan, stream)) ?? {};
+  const { gpuTimes = [], profiles = null, warnings = [] } = (await candidate.afterwards?.(plan)) ?? {};
   return parityResult({
     request,
     plan,
+    candidate,
+    runner,
+    referenceBackend: header.provenance?.backend ?? null,
     stream,
     task: judged?.task ?? NOT_JUDGED,
     taskOutcome: judged?.outcome ?? null,
-    candidateBackend: candidate.backend,
-    referenceBackend: header.provenance?.backend ?? null,
-    keepsState: runner.keepsState,
-    whyOnHost: runner.whyOnHost,
-    isFullFloat32: candidate.isFullFloat32,
-    built: candidate.built,
     sensitivity,
-    stepsOf,
     gpuTimes,
     profiles,
-    isReferenceSound: !inReference.some(({ id }) => UNSOUND.has(id)),
+    law: inReference.some(({ id }) => NO_LENGTHS.has(id)) ? null : contract.law,
     explanations: [
       ...inReference.map((finding) => told(finding, severityOf(finding, plan.mode))),
       ...(judged === null ? [] : explainExchange(judged.task)),
@@ -164,8 +134,8 @@ function contradictions(
   );
 }
 
-/** Findings after which lengths of the candidate prove nothing: the reference has none to hold them against. */
-const UNSOUND: ReadonlySet<string> = new Set([
+/** Findings after which lengths of the candidate prove nothing: the reference has none to compare them with. */
+const NO_LENGTHS: ReadonlySet<string> = new Set([
   'invented-lengths',
   'lengths-against-law',
   'stream-broken',

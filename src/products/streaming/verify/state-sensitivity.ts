@@ -1,13 +1,17 @@
 import { inDtype } from '../../../engines/run/inputs.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
-import { measure } from '../../../quality/verify/result.js';
 import { fedBackPairs, mainOutput, type StreamPlan } from '../compare/plan.js';
-import type { Explanation, SensitivityResult } from '../compare/result-schema.js';
-import { isDisturbable, sensitivityTo } from '../compare/sensitivity.js';
+import type { Explanation } from '../compare/result-schema.js';
+import { isDisturbable, type Sensitivity, sensitivityTo } from '../compare/sensitivity.js';
 import type { StreamOutcome } from '../compare/stream-outcome.js';
 import type { Reference } from '../recorded-stream.js';
-import type { ChunkRunner } from './chunk-runner.js';
+import type { ChunkRunner } from './candidate.js';
+
+export interface StateSensitivity extends Sensitivity {
+  /** Whose recorded inputs were disturbed. */
+  readonly chunk: number;
+}
 
 /**
  * Disturbs every floating-point state of the last chunk that was run, one at a time, and measures how far the main output moves. The chunk's recorded
@@ -19,7 +23,7 @@ export async function disturbState(
   runner: ChunkRunner,
   reference: Reference,
   { chunks }: Pick<StreamOutcome, 'chunks'>,
-): Promise<SensitivityResult[]> {
+): Promise<readonly StateSensitivity[]> {
   const output = mainOutput(plan);
   const last = chunks.findLastIndex(({ refused }) => refused === null);
   const fedBack = new Set(fedBackPairs(plan).map(({ input }) => input));
@@ -30,21 +34,10 @@ export async function disturbState(
     const side = (isState: boolean) => new Map([...all].filter(([name]) => fedBack.has(name) === isState));
     return (await runner.step(side(false), side(true))).outputs;
   };
-  const found: SensitivityResult[] = [];
+  const found: StateSensitivity[] = [];
   for (const { name } of states) {
-    const { effects, maxEffect, says } = await sensitivityTo(name, output, inputs, run);
-    found.push({
-      input: name,
-      output,
-      chunk: chunks[last]!.chunk,
-      effects: effects.map(({ perturbation, maxAbs, meanAbs }) => ({
-        perturbation,
-        maxAbs: measure(maxAbs),
-        meanAbs: measure(meanAbs),
-      })),
-      maxEffect: measure(maxEffect),
-      says,
-    });
+    const sensitivity = await sensitivityTo(name, output, inputs, run);
+    found.push({ ...sensitivity, chunk: chunks[last]!.chunk });
   }
   return found;
 }
@@ -79,7 +72,7 @@ async function inputsOf(
 }
 
 /** A state that is not used does no harm when it is wrong, and a right one proves nothing. */
-export const explainSensitivity = (found: readonly SensitivityResult[]): readonly Explanation[] =>
+export const explainSensitivity = (found: readonly StateSensitivity[]): readonly Explanation[] =>
   found
     .filter(({ says }) => says === 'not-used')
     .map(({ input, output, chunk, maxEffect }) => ({

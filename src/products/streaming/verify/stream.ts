@@ -19,7 +19,7 @@ import type { StatePair, Violation } from '../contract/contract.js';
 import { LengthsReader } from '../contract/recorded-lengths.js';
 import { fitToCapacity, nextState } from '../contract/state.js';
 import type { ReferenceChunk } from '../recorded-stream.js';
-import type { ChunkRunner } from './chunk-runner.js';
+import type { ChunkRunner } from './candidate.js';
 
 export interface StreamOptions {
   readonly emit?: EventListener;
@@ -94,7 +94,7 @@ class Stream {
     const { signal, emit = ignoreEvents, total } = this.#options;
     throwIfCancelled(signal, 'running a stream');
     const done = this.#chunks.length;
-    emit({ type: 'progress', phase: 'stream', done, ...(total == null ? {} : { total }) });
+    emit({ type: 'progress', phase: 'stream', done, total: total ?? undefined });
     this.#recordedLengths.take(chunk);
     const isOwnState = this.#plan.mode === 'closed-loop' && this.#state !== undefined;
     const inputs = this.#inputsOf(chunk, isOwnState);
@@ -118,7 +118,7 @@ class Stream {
   ): Promise<void> {
     const { signal } = this.#options;
     const keep = isOwnState && this.#runner.keepsState;
-    const stepped = await this.#runner.step(inputs, keep ? 'kept' : state, signal ? { signal } : {});
+    const stepped = await this.#runner.step(inputs, keep ? 'kept' : state, { signal });
     const { times } = stepped;
     const { contract, inputs: bindings } = this.#plan;
     const handling = performance.now();

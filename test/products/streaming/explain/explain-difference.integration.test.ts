@@ -5,7 +5,6 @@ import { positionAxis } from '../../../../src/products/streaming/compare/positio
 import { sensitivityTo } from '../../../../src/products/streaming/compare/sensitivity.js';
 import type { ChunkOutcome } from '../../../../src/products/streaming/compare/stream-outcome.js';
 import { inspectFailure } from '../../../../src/products/streaming/compare/tensor.js';
-import { stepsOf } from '../../../../src/products/streaming/contract/cache-length.js';
 import type { StatePair } from '../../../../src/products/streaming/contract/contract.js';
 import {
   explainTensor,
@@ -219,7 +218,6 @@ describe('lengths of the state', () => {
   const explain = (recorded: readonly number[], got: readonly number[]) =>
     stateLengths({
       law,
-      stepsOf,
       stream: {
         chunks: recorded.map((length, at) => chunk(at, { lengths: { recorded: length, got: got[at]! } })),
         violations: [],

@@ -1,5 +1,27 @@
-import type { RunOptions, Session } from '../../../engines/runtime/session.js';
+import type { Binding, RunOptions, Session } from '../../../engines/runtime/session.js';
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
+import type { StreamPlan } from '../compare/plan.js';
+import type { ParityResult } from '../compare/result-schema.js';
+
+/** A candidate that is open: its bindings, what is known of it, and how it is run. */
+export interface OpenCandidate {
+  readonly backend: string;
+  readonly inputs: readonly Binding[];
+  readonly outputs: readonly Binding[];
+  /** Whether float32 products are computed in full. */
+  readonly isFullFloat32: boolean;
+  /** Content digest of the model behind it; null when unknown. */
+  readonly modelDigest: string | null;
+  /** Of an engine with a passport. */
+  readonly built: ParityResult['built'];
+  runner(plan: StreamPlan): ChunkRunner;
+  /** What can be measured when the stream is over. */
+  afterwards?(plan: StreamPlan): Promise<{
+    readonly gpuTimes?: ParityResult['gpuTimes'];
+    readonly profiles?: ParityResult['profiles'];
+    readonly warnings?: readonly string[];
+  }>;
+}
 
 /** Host milliseconds of one step. */
 export interface StepTimes {
@@ -33,7 +55,7 @@ export function sessionRunner(session: Session): ChunkRunner {
   return {
     backend: session.backend,
     keepsState: false,
-    whyOnHost: 'this session takes and gives every tensor on the host',
+    whyOnHost: 'this session takes and returns every tensor on the host',
     reusesBuffers: false,
     step: async (inputs, state, options) => {
       const all = state === 'kept' ? inputs : new Map([...inputs, ...state]);
