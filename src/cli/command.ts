@@ -120,3 +120,7 @@ export interface Product {
 /** What products recognize in logs beside the core. */
 export const issuesOfProducts = async (products: readonly Product[]): Promise<readonly KnownIssue[]> =>
   (await Promise.all(products.map(({ knownIssues }) => knownIssues?.() ?? []))).flat();
+
+/** The tasks that products bring. */
+export const tasksOfProducts = async (products: readonly Product[]): Promise<readonly TaskKind[]> =>
+  (await Promise.all(products.map(({ tasks }) => tasks?.() ?? []))).flat();

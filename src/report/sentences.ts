@@ -23,7 +23,7 @@ export const outcomeWord: Readonly<Record<Outcome, string>> = {
   error: 'Error',
 };
 
-export const precisionWord = (precision: string): string =>
+export const precisionLabel = (precision: string): string =>
   formatNamed(precision)?.label ?? (precision === 'fp32' ? 'FP32' : precision);
 
 /** A measure as a number again. */
@@ -78,7 +78,7 @@ export const convertedShare = (conversion: ConversionResult): number => {
 export function conversionSentence(conversion: ConversionResult): string {
   const { converted: convertedNodes, kept: keptNodes } = conversion.nodes;
   const all = convertedNodes + keptNodes;
-  const word = precisionWord(conversion.precision);
+  const word = precisionLabel(conversion.precision);
   const reasons = conversion.rules.filter(({ nodes }) => nodes > 0).length;
   const kept =
     keptNodes === 0
@@ -174,7 +174,7 @@ export function speedSentence({ runs, gpu, backend }: BenchResult): string {
 export function runTitle(result: ForgeResult): string {
   const precision = result.conversion?.precision ?? result.request.precision;
   const target = result.build ? engineTarget(result.build.passport) : result.request.target;
-  return [precisionWord(precision), target].filter((part) => part !== null).join(' · ');
+  return [precisionLabel(precision), target].filter((part) => part !== null).join(' · ');
 }
 
 export const modelName = (result: ForgeResult): string => nameOfFile(result.request.model);

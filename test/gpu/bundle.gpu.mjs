@@ -81,7 +81,7 @@ const decoded = (checks) =>
     relativeRms: Object.fromEntries(
       one.components.map(({ component, relative_rms }) => [component, relative_rms]),
     ),
-    closeCalls: one.differences.length,
+    lowMargin: one.differences.length,
   }));
 
 if (major === 8) {

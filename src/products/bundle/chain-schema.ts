@@ -16,7 +16,7 @@ const differenceSchema = z.strictObject({
   reference_margin: measure,
   candidate_margin: measure,
   /** Whether the reference's margin is so small that the precision explains the difference. */
-  close_call: z.boolean(),
+  low_margin: z.boolean(),
 });
 
 const driftSchema = z.strictObject({
@@ -46,7 +46,7 @@ export const chainCheckSchema = z.strictObject({
   equal_sequences: count,
   first_difference: z.strictObject({ sample: count, index: count }).nullable(),
   /** A margin up to this share of the logits' root mean square is a low-margin decision. */
-  close_call_share: z.number(),
+  low_margin_share: z.number(),
   differences: z.array(differenceSchema),
   smallest_margin: measure,
   components: z.array(driftSchema),

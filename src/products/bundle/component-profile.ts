@@ -3,7 +3,7 @@ import type { ProfileRange } from '../../engines/identity/recipe.js';
 import { TrtforgeError } from '../../errors.js';
 import type { ValueFacts } from '../../formats/onnx/model-facts.js';
 import type { Component } from './component.js';
-import { type AxisRole, roleOfWord } from './layout-contract.js';
+import { type AxisRole, roleOfAxisName } from './layout-contract.js';
 import type { BundleMeta } from './meta.js';
 import type { ProfilesFile, SizeRange } from './profiles-file.js';
 import { axesOfInput, defaultRange } from './transducer-axes.js';
@@ -121,9 +121,9 @@ export function roleOfAxis({
     ?.find(({ name, dims }) => name === input.name && dims.length === input.shape?.length);
   const word = layout?.dims[axis];
   return (
-    (word === undefined ? undefined : roleOfWord(word)) ??
+    (word === undefined ? undefined : roleOfAxisName(word)) ??
     axesOfInput(input.name)?.[axis] ??
-    (symbol === null ? undefined : roleOfWord(symbol))
+    (symbol === null ? undefined : roleOfAxisName(symbol))
   );
 }
 

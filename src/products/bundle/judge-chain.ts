@@ -20,7 +20,7 @@ type Judged = Pick<
   | 'duration_agreement'
   | 'equal_sequences'
   | 'first_difference'
-  | 'close_call_share'
+  | 'low_margin_share'
   | 'differences'
   | 'smallest_margin'
   | 'outcome'
@@ -46,9 +46,9 @@ export function judgeDecisions(samples: readonly DecodedSample[], precision: Cha
           agreed[what]++;
       }
     }
-  const { decisions, different, closeCalls, differences, smallestMargin } = tally.counts();
+  const { decisions, different, lowMargin, differences, smallestMargin } = tally.counts();
   const moved = driftOf('all', samples).relative_rms ?? 0;
-  const wrong = different - closeCalls;
+  const wrong = different - lowMargin;
   const reasons = [
     ...(decisions === 0 ? ['The reference decided nothing: there are no encoder steps.'] : []),
     ...(notFinite > 0 ? [`${notFinite} of ${decisions} rows of logits are not finite.`] : []),
@@ -69,7 +69,7 @@ export function judgeDecisions(samples: readonly DecodedSample[], precision: Cha
     duration_agreement: agreed.duration,
     equal_sequences: samples.filter((sample) => firstDifference(sample) === undefined).length,
     first_difference: firstOf(samples),
-    close_call_share: share,
+    low_margin_share: share,
     differences: differences.map(chainDifference),
     smallest_margin: finite(smallestMargin),
     outcome: reasons.length === 0 ? 'pass' : 'fail',
@@ -98,7 +98,7 @@ const chainDifference = ({
   candidate,
   reference_margin: finite(margins.referenceMargin),
   candidate_margin: finite(margins.candidateMargin),
-  close_call: margins.closeCall,
+  low_margin: margins.lowMargin,
 });
 
 /** Index of the first decision at which free decoding went another way. */

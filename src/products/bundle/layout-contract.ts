@@ -27,7 +27,7 @@ export function parseLayouts(text: string): readonly Layout[] {
 export type AxisRole = 'batch' | 'time' | 'tokens';
 
 /** `B` and `batch` are the batch; `T`, `T_out` and `time` are time; `U` and `token_len` are tokens. undefined for any other word. */
-export function roleOfWord(word: string): AxisRole | undefined {
+export function roleOfAxisName(word: string): AxisRole | undefined {
   if (/^(?:b|n|bs|batch(?:_?size)?)$/i.test(word)) return 'batch';
   if (/^(?:t|t_\w+|time\w*|frames?|n_frames|t_len|seq(?:_len)?|.*_time)$/i.test(word)) return 'time';
   if (/^(?:u|u_\w+|tokens?|token_len|target_len(?:gth)?|labels?_len)$/i.test(word)) return 'tokens';
@@ -40,7 +40,7 @@ export function movedAxes(
   shape: readonly (number | string | null)[],
 ): readonly string[] {
   const nameOf = (word: number | string | null): string | null =>
-    typeof word !== 'string' || /^\d+$/.test(word) ? null : (roleOfWord(word) ?? word.toLowerCase());
+    typeof word !== 'string' || /^\d+$/.test(word) ? null : (roleOfAxisName(word) ?? word.toLowerCase());
   const [layout, model] = [dims.map(nameOf), shape.map(nameOf)];
   return dims.filter((_, axis) => {
     const name = layout[axis] ?? null;

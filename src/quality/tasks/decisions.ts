@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { measure, measureSchema, type VerifyOutcome } from '../verify/result.js';
-import { isCloseCall } from './low-margin.js';
+import { isLowMargin } from './low-margin.js';
 import type { Metric } from './task.js';
 
 const differenceSchema = z.object({
@@ -16,7 +16,7 @@ const differenceSchema = z.object({
   referenceMargin: measureSchema.nullable(),
   candidateMargin: measureSchema.nullable(),
   /** The reference's margin is so small that the candidate's rounding explains the difference. */
-  closeCall: z.boolean(),
+  lowMargin: z.boolean(),
 });
 export type DecisionDifference = z.infer<typeof differenceSchema>;
 
@@ -52,10 +52,10 @@ export const decisionDetailsSchema = z.object({
   swap: exchangeSchema.nullable(),
   /** All differences, of which the first are listed. */
   different: z.number(),
-  /** How many of them are close calls: they do not fail the task. */
-  closeCalls: z.number(),
-  /** A margin up to this share of the scores' root mean square is a close call. */
-  closeCallShare: z.number(),
+  /** How many of them are low-margin decisions: they do not fail the task. */
+  lowMargin: z.number(),
+  /** A margin up to this share of the scores' root mean square is low. */
+  lowMarginShare: z.number(),
   differences: z.array(differenceSchema),
   smallestMargin: measureSchema.nullable(),
   /** Chunks in which the candidate gave nothing that could be decided about. */
@@ -65,15 +65,15 @@ export type DecisionDetails = z.infer<typeof decisionDetailsSchema>;
 
 /** What low-margin decisions and free decoding make of the counts. */
 export function outcomeOfDecisions(details: DecisionDetails): VerifyOutcome {
-  const { different, closeCalls, emitted, decisions, unjudged } = details;
-  // After a close call free decoding may go another way: that is its doing.
-  if (different > closeCalls || (different === 0 && emitted?.equal === false)) return 'fail';
+  const { different, lowMargin, emitted, decisions, unjudged } = details;
+  // After a low-margin decision free decoding may go another way.
+  if (different > lowMargin || (different === 0 && emitted?.equal === false)) return 'fail';
   return decisions === 0 || unjudged.length > 0 ? 'inconclusive' : 'pass';
 }
 
 /** Shares of equal decisions, and how many differ by more than a low margin. */
 export function metricsOfDecisions(details: DecisionDetails): Metric[] {
-  const { kind, decisions, agreed, durationsAgreed, different, closeCalls } = details;
+  const { kind, decisions, agreed, durationsAgreed, different, lowMargin } = details;
   const share = (name: string, count: number): Metric => ({
     name,
     value: decisions === 0 ? null : count / decisions,
@@ -85,7 +85,7 @@ export function metricsOfDecisions(details: DecisionDetails): Metric[] {
     ...(durationsAgreed === null ? [] : [share('duration-agreement', durationsAgreed)]),
     {
       name: 'unexplained-differences',
-      value: different - closeCalls,
+      value: different - lowMargin,
       unit: 'decisions',
       higherIsBetter: false,
     },
@@ -109,10 +109,10 @@ export class DecisionTally {
   readonly #share: number;
   #decisions = 0;
   #different = 0;
-  #closeCalls = 0;
+  #lowMargin = 0;
   #smallestMargin = Number.POSITIVE_INFINITY;
 
-  /** `share` of the scores' root mean square is as much as a close call may be decided by. */
+  /** `share` of the scores' root mean square is as much as a low margin may be. */
   constructor(share: number) {
     this.#share = share;
   }
@@ -131,15 +131,15 @@ export class DecisionTally {
   ): boolean {
     if (reference.margin < this.#smallestMargin) this.#smallestMargin = reference.margin;
     if (reference.index === candidate.index && !Number.isNaN(candidate.margin)) return true;
-    const closeCall = !Number.isNaN(candidate.margin) && isCloseCall(reference.margin, scores, this.#share);
-    this.#closeCalls += Number(closeCall);
+    const lowMargin = !Number.isNaN(candidate.margin) && isLowMargin(reference.margin, scores, this.#share);
+    this.#lowMargin += Number(lowMargin);
     this.#add({
       ...where,
       reference: reference.index,
       candidate: candidate.index,
       referenceMargin: measure(reference.margin),
       candidateMargin: measure(candidate.margin),
-      closeCall,
+      lowMargin,
     });
     return false;
   }
@@ -153,7 +153,7 @@ export class DecisionTally {
       candidate,
       referenceMargin: null,
       candidateMargin: null,
-      closeCall: false,
+      lowMargin: false,
     });
   }
 
@@ -163,19 +163,13 @@ export class DecisionTally {
 
   counts(): Pick<
     DecisionDetails,
-    | 'decisions'
-    | 'different'
-    | 'closeCalls'
-    | 'closeCallShare'
-    | 'differences'
-    | 'smallestMargin'
-    | 'unjudged'
+    'decisions' | 'different' | 'lowMargin' | 'lowMarginShare' | 'differences' | 'smallestMargin' | 'unjudged'
   > {
     return {
       decisions: this.#decisions,
       different: this.#different,
-      closeCalls: this.#closeCalls,
-      closeCallShare: this.#share,
+      lowMargin: this.#lowMargin,
+      lowMarginShare: this.#share,
       differences: [...this.#differences],
       smallestMargin:
         this.#smallestMargin === Number.POSITIVE_INFINITY ? null : measure(this.#smallestMargin),

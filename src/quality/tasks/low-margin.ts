@@ -13,7 +13,7 @@ export const lowMarginShare = (rounding: Rounding): number =>
   formatNamed(rounding)?.lowMarginShare ?? (rounding === 'tf32' ? 0.005 : 1e-5);
 
 /** Whether a lead over the second best is within what rounding explains; `scores` are all that was chosen among. */
-export const isCloseCall = (margin: number, scores: Float32Array, share: number): boolean =>
+export const isLowMargin = (margin: number, scores: Float32Array, share: number): boolean =>
   margin <= share * rootMeanSquare(scores);
 
 const rootMeanSquare = (values: Float32Array): number =>

@@ -3,7 +3,7 @@ import { type BarRow, barChart } from '../chart/bars.js';
 import { markup } from '../markup.js';
 import { code, details, facts, figure, type SectionFacts } from '../parts.js';
 import type { ForgeResult } from '../result.js';
-import { engineSentence, gpusOf, libraryOf, modelBytes, precisionWord, sizeSentence } from '../sentences.js';
+import { engineSentence, gpusOf, libraryOf, modelBytes, precisionLabel, sizeSentence } from '../sentences.js';
 
 /** The engine and its passport. `scope` begins the ids where a page has several results. */
 export function engineSection({ engine, passport, build }: ForgeResult, scope = ''): SectionFacts | null {
@@ -68,7 +68,7 @@ function sizeRows({ model, conversion, build }: ForgeResult): readonly BarRow[] 
   return [
     row('ONNX as given', original, 'quiet'),
     ...(conversion
-      ? [row(`ONNX typed ${precisionWord(conversion.precision)}`, conversion.bytes.after, 'accent')]
+      ? [row(`ONNX typed ${precisionLabel(conversion.precision)}`, conversion.bytes.after, 'accent')]
       : []),
     ...(build ? [row('engine', build.passport.plan.bytes, 'good')] : []),
   ];

@@ -5,7 +5,7 @@ import { barChart } from '../chart/bars.js';
 import { type Markup, markup } from '../markup.js';
 import { badge, code, details, figure, type SectionFacts } from '../parts.js';
 import type { ForgeResult } from '../result.js';
-import { conversionSentence, precisionWord } from '../sentences.js';
+import { conversionSentence, precisionLabel } from '../sentences.js';
 
 /** A rule that catches thousands of nodes stays readable: the page lists this many, `report.json` all of them. */
 const NODES_LISTED = 200;
@@ -34,7 +34,7 @@ export function precisionSection({ conversion }: ForgeResult, scope = ''): Secti
 
 function nodesChart(conversion: ConversionResult, scope: string): Markup {
   const all = conversion.nodes.converted + conversion.nodes.kept;
-  const word = precisionWord(conversion.precision);
+  const word = precisionLabel(conversion.precision);
   const row = (label: string, count: number, tone: 'accent' | 'quiet') => ({
     label,
     text: all === 0 ? '0' : `${formatCount(count)} · ${formatShare(count / all)}`,

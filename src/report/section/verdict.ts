@@ -6,7 +6,7 @@ import {
   convertedShare,
   modelName,
   outcomeWord,
-  precisionWord,
+  precisionLabel,
   runTitle,
   tightestCheck,
 } from '../sentences.js';
@@ -106,7 +106,7 @@ function accuracyDial({ verification, engineVerification }: ForgeResult): DialIt
 function precisionDial({ conversion }: ForgeResult): DialItem | null {
   if (conversion === null) return null;
   const share = convertedShare(conversion);
-  const word = precisionWord(conversion.precision);
+  const word = precisionLabel(conversion.precision);
   return {
     text: {
       id: 'dial-precision',

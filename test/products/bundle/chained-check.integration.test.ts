@@ -81,7 +81,7 @@ describeWith('onnxruntime', 'a bundle decoded twice', () => {
       expect(check!.outcome).toBe('fail');
       expect(check!.differences[0]).toMatchObject({
         reference_margin: expect.any(Number),
-        close_call: expect.any(Boolean),
+        low_margin: expect.any(Boolean),
       });
     },
   );

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { TrtforgeError } from '../../../src/errors.js';
-import { movedAxes, parseLayouts, roleOfWord } from '../../../src/products/bundle/layout-contract.js';
+import { movedAxes, parseLayouts, roleOfAxisName } from '../../../src/products/bundle/layout-contract.js';
 import { parseMeta, readMeta } from '../../../src/products/bundle/meta.js';
 import { writeBundle } from '../../support/bundle.js';
 import { mutations } from '../../support/mutations.js';
@@ -138,7 +138,7 @@ describe('a layout contract in free text', () => {
     ['n_mels', undefined],
     ['D_enc', undefined],
     ['H', undefined],
-  ])('the word %s is %s', (word, role) => expect(roleOfWord(word)).toBe(role));
+  ])('the word %s is %s', (word, role) => expect(roleOfAxisName(word)).toBe(role));
 
   test.each([
     ['the batch where layers are', ['B', 'L', 'H'], [2, 'B', 24], ['B']],

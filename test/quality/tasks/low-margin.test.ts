@@ -3,7 +3,7 @@ import { floatTensor } from '../../../src/formats/tensor/values.js';
 import { reasonsOfTask } from '../../../src/products/streaming/task/sentences.js';
 import { argmax } from '../../../src/quality/tasks/argmax.js';
 import { type DecisionDetails, outcomeOfDecisions } from '../../../src/quality/tasks/decisions.js';
-import { isCloseCall, lowMarginShare, type Rounding } from '../../../src/quality/tasks/low-margin.js';
+import { isLowMargin, lowMarginShare, type Rounding } from '../../../src/quality/tasks/low-margin.js';
 import type { TaskResult } from '../../../src/quality/tasks/task.js';
 
 const identity = {
@@ -30,32 +30,32 @@ describe('a decision that a rounding may turn', () => {
     const scores = Float32Array.of(1, -1, 1, -1);
     const roundings = ['fp32', 'tf32', 'fp16', 'bf16'] as const;
     expect(roundings.map(lowMarginShare)).toEqual([1e-5, 0.005, 0.02, 0.16]);
-    expect(roundings.map((one) => isCloseCall(0.01, scores, lowMarginShare(one)))).toEqual([
+    expect(roundings.map((one) => isLowMargin(0.01, scores, lowMarginShare(one)))).toEqual([
       false,
       false,
       true,
       true,
     ]);
-    expect(isCloseCall(0, new Float32Array(4), lowMarginShare('fp32'))).toBe(true);
+    expect(isLowMargin(0, new Float32Array(4), lowMarginShare('fp32'))).toBe(true);
   });
 
   it('is counted and reported, and does not fail the task', async () => {
     const { details, outcome, metrics } = await turned(0.001, 'tf32');
-    expect(details).toMatchObject({ different: 1, closeCalls: 1, closeCallShare: 0.005, agreed: 0 });
-    expect(details.differences[0]?.closeCall).toBe(true);
+    expect(details).toMatchObject({ different: 1, lowMargin: 1, lowMarginShare: 0.005, agreed: 0 });
+    expect(details.differences[0]?.lowMargin).toBe(true);
     expect(outcome).toBe('pass');
     expect(metrics).toMatchObject([
       { name: 'class-agreement', value: 0, higherIsBetter: true },
       { name: 'unexplained-differences', value: 0, higherIsBetter: false },
     ]);
     expect(reasonsOfTask({ ...details, ...identity, swap: null })).toEqual([
-      expect.stringMatching(/class 1 where .* 0, by .*, a close call\.$/),
+      expect.stringMatching(/class 1 where .* 0, by .*, a low-margin decision\.$/),
     ]);
   });
 
   it('fails it where the candidate rounds less than that', async () => {
     const { details, outcome } = await turned(0.001, 'fp32');
-    expect(details).toMatchObject({ different: 1, closeCalls: 0 });
+    expect(details).toMatchObject({ different: 1, lowMargin: 0 });
     expect(outcome).toBe('fail');
   });
 
@@ -68,7 +68,7 @@ describe('a decision that a rounding may turn', () => {
     const { details } = await turned(0.001, 'tf32');
     const emitted = { reference: 3, candidate: 4, equal: false };
     expect(outcomeOfDecisions({ ...details, emitted })).toBe('pass');
-    expect(outcomeOfDecisions({ ...details, emitted, different: 0, closeCalls: 0 })).toBe('fail');
+    expect(outcomeOfDecisions({ ...details, emitted, different: 0, lowMargin: 0 })).toBe('fail');
   });
 
   it('is none where the candidate has no number', async () => {

@@ -230,7 +230,7 @@ describe('the verdict over two decoders', () => {
     });
   });
 
-  test('passes a close call and says so', () => {
+  test('passes a low-margin decision and counts it', () => {
     const near = decision(1, 0, [0, 10, 9.95, 0], 0.05);
     expect(judge(near, decision(2, 0, [0, 9.94, 9.96, 0]))).toMatchObject({
       outcome: 'pass',
@@ -238,7 +238,7 @@ describe('the verdict over two decoders', () => {
       duration_agreement: 1,
       equal_sequences: 0,
       first_difference: { sample: 0, index: 0 },
-      differences: [{ what: 'token', reference: 1, candidate: 2, reference_margin: 0.05, close_call: true }],
+      differences: [{ what: 'token', reference: 1, candidate: 2, reference_margin: 0.05, low_margin: true }],
     });
   });
 
@@ -246,8 +246,8 @@ describe('the verdict over two decoders', () => {
     expect(judge(same, decision(0, 1, [10, 0, 0, 0]))).toMatchObject({
       outcome: 'fail',
       differences: [
-        { what: 'token', close_call: false },
-        { what: 'duration', close_call: false },
+        { what: 'token', low_margin: false },
+        { what: 'duration', low_margin: false },
       ],
       reasons: [expect.stringContaining('have moved by 141 %'), expect.stringContaining('2 of 2 decisions')],
     });

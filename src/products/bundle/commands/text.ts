@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { formatBytes, formatMs, formatShare, formatStatistic, plural } from '../../../base/text/quantity.js';
 import type { TextOutput } from '../../../cli/command.js';
 import type { ChainCheck } from '../chain-schema.js';
-import { agreementShare, bundleHeadline, statusWords } from '../report/sentences.js';
+import { agreementShare, bundleHeadline, statusTexts } from '../report/sentences.js';
 import type { BundleReport, ComponentReport } from '../report-schema.js';
 
 /** What building a bundle came to, as text. */
@@ -33,7 +33,7 @@ function renderComponent(component: ComponentReport, { line, colors }: TextOutpu
   const took = status === 'built' ? ` in ${formatMs((timings_sec.build ?? 0) * 1000)}` : '';
   const tone = status === 'failed' ? red : ['earlier', 'not-reached'].includes(status) ? dim : green;
   line(
-    `${bold(component.component)}  ${tone(`${statusWords[status]}${took}`)}${engine_bytes === null ? '' : `  ${formatBytes(engine_bytes)}`}`,
+    `${bold(component.component)}  ${tone(`${statusTexts[status]}${took}`)}${engine_bytes === null ? '' : `  ${formatBytes(engine_bytes)}`}`,
   );
   if (engine_bytes !== null) line(`  engine    ${component.engine}`);
   for (const [input, opt] of Object.entries(profile.opt)) {
@@ -66,7 +66,7 @@ function renderCheck(check: ChainCheck, { line, colors }: TextOutput): void {
   if (check.drifts !== null) line(`  most drift comes from the ${check.drifts}`);
   for (const one of check.differences)
     line(
-      `  sample ${one.sample}, step ${one.step}: ${one.what} ${one.candidate} instead of ${one.reference}, margin ${formatStatistic(one.reference_margin)}${one.close_call ? ' (low margin)' : ''}`,
+      `  sample ${one.sample}, step ${one.step}: ${one.what} ${one.candidate} instead of ${one.reference}, margin ${formatStatistic(one.reference_margin)}${one.low_margin ? ' (low margin)' : ''}`,
     );
   for (const reason of check.reasons) line(`  ${colors.red('·')} ${reason}`);
 }

@@ -63,16 +63,16 @@ function agreementTable(check: ChainCheck) {
 }
 
 function driftFigure(check: ChainCheck, index: number) {
-  const { components, close_call_share } = check;
+  const { components, low_margin_share } = check;
   const finite = components.map(({ relative_rms }) => relative_rms ?? 0);
   // A bar that has no number is as long as the longest.
-  const longest = Math.max(close_call_share, ...finite);
+  const longest = Math.max(low_margin_share, ...finite);
   const rows = components.map((one) => ({
     label: one.component,
     text:
       one.relative_rms === null
         ? driftText(null)
-        : `${driftText(one.relative_rms)} · ${formatShare(one.relative_rms / close_call_share)} of the limit`,
+        : `${driftText(one.relative_rms)} · ${formatShare(one.relative_rms / low_margin_share)} of the limit`,
     parts: [
       {
         amount: one.relative_rms ?? longest,
@@ -90,7 +90,7 @@ function driftFigure(check: ChainCheck, index: number) {
       },
       rows,
     ),
-    `How far the logits move, by root mean square over that of the reference, when one component alone is exchanged. The limit is ${formatShare(close_call_share)}: up to there rounding explains it.`,
+    `How far the logits move, by root mean square over that of the reference, when one component alone is exchanged. The limit is ${formatShare(low_margin_share)}: up to there rounding explains it.`,
   );
 }
 
@@ -116,10 +116,10 @@ const driftTable = ({ components }: ChainCheck) =>
     ]),
   );
 
-const differenceTable = ({ differences, close_call_share }: ChainCheck) =>
+const differenceTable = ({ differences, low_margin_share }: ChainCheck) =>
   differences.length > 0 &&
   table(
-    `Decisions that differ, with the margin of the best logit over the second; up to ${formatShare(close_call_share)} of the logits it is a low-margin decision`,
+    `Decisions that differ, with the margin of the best logit over the second; up to ${formatShare(low_margin_share)} of the logits it is a low-margin decision`,
     [
       { title: 'sample' },
       { title: 'step', numeric: true },
@@ -133,6 +133,6 @@ const differenceTable = ({ differences, close_call_share }: ChainCheck) =>
     differences.map((one) => [
       ...differenceCells(one),
       formatStatistic(one.candidate_margin),
-      one.close_call ? badge('low margin', 'warn') : badge('wrong', 'bad'),
+      one.low_margin ? badge('low margin', 'warn') : badge('wrong', 'bad'),
     ]),
   );

@@ -4,9 +4,9 @@ import { badge, code, facts, type SectionFacts, subsection, table } from '../../
 import { engineSection, sizesSection } from '../../../report/section/engine.js';
 import { modelSection } from '../../../report/section/model.js';
 import { precisionSection } from '../../../report/section/precision.js';
-import { precisionWord } from '../../../report/sentences.js';
+import { precisionLabel } from '../../../report/sentences.js';
 import type { BundleReport, ComponentReport, SmokeRun } from '../report-schema.js';
-import { componentsSentence, shapeText, smokeSentence, statusWords } from './sentences.js';
+import { componentsSentence, shapeText, smokeSentence, statusTexts } from './sentences.js';
 
 const tones = {
   built: 'good',
@@ -40,7 +40,7 @@ export function componentsSection(report: BundleReport): SectionFacts | null {
           components.map((one) => [
             one.component,
             badge(one.status.replace('-', ' '), tones[one.status]),
-            precisionWord(one.forge?.request.precision ?? '–'),
+            precisionLabel(one.forge?.request.precision ?? '–'),
             one.engine_bytes === null ? '–' : formatBytes(one.engine_bytes),
             buildTime(one),
           ]),
@@ -66,7 +66,7 @@ export function componentSection(one: ComponentReport, index: number): SectionFa
   return {
     id: `component-${index + 1}`,
     title: `Component: ${component}`,
-    lead: `${component}: ${statusWords[status]}${one.engine_bytes === null ? '' : `, ${formatBytes(one.engine_bytes)}`}.`,
+    lead: `${component}: ${statusTexts[status]}${one.engine_bytes === null ? '' : `, ${formatBytes(one.engine_bytes)}`}.`,
     body: [
       findings('warning', warnings),
       Object.keys(profile.opt).length > 0 &&

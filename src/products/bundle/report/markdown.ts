@@ -1,7 +1,7 @@
 import { code, table, text } from '../../../base/text/markdown-text.js';
 import { formatBytes, formatMs } from '../../../base/text/quantity.js';
 import { marks, modelBlocks, phasesBlock, surroundingBlocks } from '../../../report/markdown.js';
-import { precisionWord } from '../../../report/sentences.js';
+import { precisionLabel } from '../../../report/sentences.js';
 import type { ChainCheck } from '../chain-schema.js';
 import type { BundleReport, ComponentReport } from '../report-schema.js';
 import { buildTime } from './components.js';
@@ -16,7 +16,7 @@ import {
   isoTime,
   shapeText,
   smokeSentence,
-  statusWords,
+  statusTexts,
   timedPhases,
 } from './sentences.js';
 
@@ -78,8 +78,8 @@ function componentsBlock(report: BundleReport): string | false {
       ['component', 'status', 'precision', 'engine', 'build', 'profile'],
       components.map((one) => [
         text(one.component),
-        statusWords[one.status],
-        text(precisionWord(one.forge?.request.precision ?? '–')),
+        statusTexts[one.status],
+        text(precisionLabel(one.forge?.request.precision ?? '–')),
         one.engine_bytes === null ? '–' : formatBytes(one.engine_bytes),
         buildTime(one),
         profileText(one),
@@ -125,7 +125,7 @@ function checkBlock(check: ChainCheck): string {
     differences.length > 0 &&
       table(
         ['sample', 'step', 'what', 'reference', 'candidate', 'margin', 'weight'],
-        differences.map((one) => [...differenceCells(one), one.close_call ? 'low margin' : '**wrong**']),
+        differences.map((one) => [...differenceCells(one), one.low_margin ? 'low margin' : '**wrong**']),
       ),
   ]
     .filter((part) => typeof part === 'string')

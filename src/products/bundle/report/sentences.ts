@@ -1,7 +1,7 @@
 import { formatMs, formatStatistic, plural } from '../../../base/text/quantity.js';
 import { ExitCode } from '../../../errors.js';
 import type { Outcome } from '../../../report/result.js';
-import { precisionWord, type TimedPhases } from '../../../report/sentences.js';
+import { precisionLabel, type TimedPhases } from '../../../report/sentences.js';
 import type { ChainCheck, ChainDifference } from '../chain-schema.js';
 import type { BundleReport, ComponentReport } from '../report-schema.js';
 
@@ -64,7 +64,7 @@ function stopReasons(report: BundleReport): readonly string[] {
   ];
 }
 
-export const statusWords: Readonly<Record<ComponentReport['status'], string>> = {
+export const statusTexts: Readonly<Record<ComponentReport['status'], string>> = {
   built: 'built',
   kept: 'was there already',
   local: 'found in the local store',
@@ -79,7 +79,7 @@ export function bundleTitle({ precision, target, env }: BundleReport): string {
   const made = env.product === null ? 'no toolchain' : `${env.product} ${env.tensorrt_version ?? ''}`.trim();
   // A target is PRODUCT or PRODUCT:GPUS.
   const gpus = target?.includes(':') ? target.slice(target.indexOf(':') + 1) : null;
-  return [precisionWord(precision), made, gpus].filter((part) => part !== null).join(' · ');
+  return [precisionLabel(precision), made, gpus].filter((part) => part !== null).join(' · ');
 }
 
 export const bundleName = ({ model_name, meta }: BundleReport): string => model_name ?? meta;
@@ -115,8 +115,8 @@ export const agreementShare = (agreeing: number, { decisions }: ChainCheck): num
   decisions === 0 ? 0 : agreeing / decisions;
 
 /** Whether exchanging a component alone moves the logits by more than the check lets them move as a whole. */
-export const movesTooMuch = (relative: number | null, { close_call_share }: ChainCheck): boolean =>
-  relative === null || relative > close_call_share;
+export const movesTooMuch = (relative: number | null, { low_margin_share }: ChainCheck): boolean =>
+  relative === null || relative > low_margin_share;
 
 export const driftText = (relative: number | null): string =>
   relative === null ? 'not finite' : formatStatistic(relative);

@@ -1,5 +1,5 @@
 import { publishFile } from '../../../base/files/publish.js';
-import { type CommandContext, defineCommand } from '../../../cli/command.js';
+import { type CommandContext, defineCommand, tasksOfProducts } from '../../../cli/command.js';
 import {
   cudaGraphOption,
   type EngineOptionValues,
@@ -26,10 +26,8 @@ export const command = defineCommand({
     'trtforge stream verify encoder.fp16.onnx --reference reference.jsonl --decoder bundle/model_meta.json',
   ],
   options: { ...referenceOptions, ...engineOptions, cudaGraph: cudaGraphOption },
-  run: async ([candidate = ''], options, context) => {
-    const tasks = await Promise.all(context.products.map((product) => product.tasks?.() ?? []));
-    return runReference(candidate, options, context, tasks.flat());
-  },
+  run: async ([candidate = ''], options, context) =>
+    runReference(candidate, options, context, await tasksOfProducts(context.products)),
   render: renderReference,
 });
 

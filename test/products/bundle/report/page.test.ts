@@ -105,8 +105,8 @@ describe('the page of a bundle', () => {
     expect(bundleHeadline(report)).not.toContain('not built');
   });
 
-  test('of one that passes with close calls says so in its first sentence', () => {
-    const [close] = failedBundle().checks[0]!.differences.filter((one) => one.close_call);
+  test('of one that passes with low-margin decisions reports them in its first sentence', () => {
+    const [close] = failedBundle().checks[0]!.differences.filter((one) => one.low_margin);
     const banner = (page: string) => page.slice(page.indexOf('class="verdict'), page.indexOf('<section'));
     const page = html(sampleBundle({ checks: [sampleCheck({ differences: [close!] })] }));
     expect(banner(page)).toContain('the bundle decodes as its models do, except for low-margin decisions.');

@@ -97,7 +97,7 @@ export function sampleCheck(more: Partial<ChainCheck> = {}): ChainCheck {
     duration_agreement: 40,
     equal_sequences: 2,
     first_difference: null,
-    close_call_share: 0.02,
+    low_margin_share: 0.02,
     differences: [],
     smallest_margin: 0.1,
     components: [
@@ -176,7 +176,7 @@ export function failedBundle(): BundleReport {
         duration_agreement: 39,
         equal_sequences: 1,
         first_difference: { sample: 0, index: 3 },
-        reasons: ['1 of 80 decisions differs and is no close call.'],
+        reasons: ['1 of 80 decisions differs by more than a low margin.'],
         differences: [
           {
             sample: 0,
@@ -187,7 +187,7 @@ export function failedBundle(): BundleReport {
             candidate: 31,
             reference_margin: 0.4,
             candidate_margin: 0.02,
-            close_call: false,
+            low_margin: false,
           },
           {
             sample: 1,
@@ -198,7 +198,7 @@ export function failedBundle(): BundleReport {
             candidate: 2,
             reference_margin: 0.001,
             candidate_margin: 0.0003,
-            close_call: true,
+            low_margin: true,
           },
         ],
         components: [
