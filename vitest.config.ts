@@ -16,7 +16,10 @@ export default defineConfig({
       { find: /^trtforge$/, replacement: source('index.ts') },
       { find: /^trtforge\/onnx$/, replacement: source('formats/onnx/index.ts') },
       { find: /^trtforge\/trtexec$/, replacement: source('tensorrt/trtexec/index.ts') },
-      { find: /^trtforge\/(streaming|bundle|deepstream)$/, replacement: source('products/$1/index.ts') },
+      {
+        find: /^trtforge\/(streaming|bundle|deepstream|evaluation)$/,
+        replacement: source('products/$1/index.ts'),
+      },
     ],
   },
   test: {

@@ -448,6 +448,12 @@ export const catalogue = {
     meaning: 'A file given to a gate as its baseline is none, or is damaged.',
     remedy: 'Write it again with trtforge gate POLICY RESULT… --baseline FILE --update-baseline.',
   },
+  TF_EVAL_DATA: {
+    exitCode: ExitCode.badInput,
+    meaning:
+      'Data that is to be scored is damaged or contradicts itself: not JSON, records without a field or with an impossible value, ids used twice, detections of images that the truth lacks. All of it is counted, with the first places.',
+    remedy: 'Correct the records named, or write the file again with the tool that made it.',
+  },
   TF_ONNXRUNTIME_MISSING: {
     exitCode: ExitCode.cannotHere,
     meaning:

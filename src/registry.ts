@@ -2,7 +2,8 @@ import type { Product } from './cli/command.js';
 import { core } from './cli/core.js';
 import { bundle } from './products/bundle/product.js';
 import { deepstream } from './products/deepstream/product.js';
+import { evaluation } from './products/evaluation/product.js';
 import { streaming } from './products/streaming/product.js';
 
 /** The core and every product: the one place that imports products. */
-export const products: readonly Product[] = [core, bundle, streaming, deepstream];
+export const products: readonly Product[] = [core, bundle, streaming, deepstream, evaluation];

@@ -1,0 +1,71 @@
+import { defineCommand } from '../../../cli/command.js';
+import { choice, option, text } from '../../../cli/option.js';
+import { integer } from '../../../cli/values.js';
+import { normalizers } from '../speech/normalizers.js';
+import { scoreTranscripts } from '../speech/wer.js';
+import type { WerResult } from '../speech/wer-result.js';
+
+/** WER is read to a hundredth of a percent. */
+const percent = (share: number): string => `${(100 * share).toFixed(2)} %`;
+
+export const command = defineCommand({
+  examples: [
+    'trtforge eval wer --ref ref.txt --hyp hyp.txt --normalizer whisper-en',
+    'trtforge eval wer --ref manifest.tsv --hyp transcripts.tsv --normalizer seed -o scores.tsv',
+  ],
+  options: {
+    reference: text({
+      flags: '--ref <file>',
+      describe: 'what was spoken: an utterance a line, or a manifest (TSV with utt_id and ref_text)',
+      required: '--ref FILE',
+    }),
+    hypothesis: text({
+      flags: '--hyp <file>',
+      describe: 'what was recognised: an utterance a line, or utt_id, tab, text for a manifest',
+      required: '--hyp FILE',
+    }),
+    normalizer: choice({
+      flags: '--normalizer <name>',
+      describe: `how texts are made comparable: ${normalizers.map(({ id, summary }) => `${id} (${summary})`).join(' · ')}`,
+      choices: normalizers.map(({ id }) => id),
+      default: 'none',
+    }),
+    allowMissing: option({
+      flags: '--allow-missing <count>',
+      describe: 'how many utterances of a manifest may have no hypothesis; their words count as deleted',
+      parse: integer(0),
+      default: 0,
+    }),
+    output: text({
+      flags: '-o, --output <file>',
+      describe: 'the score of every utterance, as TSV',
+      writes: true,
+    }),
+  },
+  run: async (_inputs, { output, ...request }): Promise<WerResult> =>
+    scoreTranscripts({ ...request, scores: output }),
+  render: (result: WerResult, output) => {
+    const { bold, dim, yellow } = output.colors;
+    output.line(
+      `${bold('WER')} ${result.wer === null ? 'undefined: no reference has a word' : bold(percent(result.wer))}  ${dim(
+        `${result.edits} edits of ${result.refWords} words: ${result.substitutions} substituted, ${result.deletions} deleted, ${result.insertions} inserted`,
+      )}`,
+    );
+    const cer = result.cer === null ? 'undefined' : percent(result.cer);
+    output.line(
+      `mean of ${result.utterances} utterances ${percent(result.meanWer ?? 0)}, CER ${cer}, normaliser ${result.normalizer}`,
+    );
+    for (const { id, wer, reference, hypothesis } of result.worst.slice(0, 5)) {
+      output.line();
+      output.line(`  ${bold(id)}  ${percent(wer)}`);
+      output.line(`    ref  ${reference}`);
+      output.line(`    hyp  ${hypothesis}`);
+    }
+    if (result.worst.length > 0) output.line();
+    for (const warning of result.warnings) output.line(yellow(warning));
+    if (result.scores !== null) output.line(`scores of all utterances: ${result.scores}`);
+    output.line(
+      dim(`data ${result.dataDigest.slice(0, 12)}, comparable with ${result.comparabilityKey.slice(0, 12)}`),
+    );
+  },
+});

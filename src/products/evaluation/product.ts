@@ -1,0 +1,17 @@
+import type { Product } from '../../cli/command.js';
+
+/** Whether an engine still does its job: task metrics, with the identity of engine and data beside them. */
+export const evaluation: Product = {
+  name: 'evaluation',
+  families: { eval: 'task metrics: does the engine still do its job' },
+  verbs: [
+    {
+      path: 'eval wer',
+      group: 'Products',
+      summary: 'word error rate of transcripts',
+      result: 'eval-wer',
+      schema: async () => (await import('./speech/wer-result.js')).werResultSchema,
+      load: async () => (await import('./commands/wer.js')).command,
+    },
+  ],
+};

@@ -1,0 +1,101 @@
+import { readText } from '../../../base/files/files.js';
+import { TrtforgeError } from '../../../errors.js';
+
+/** One utterance: what was spoken, and what was recognised; `hypothesis` is null where there is none. */
+export interface Utterance {
+  readonly id: string;
+  readonly reference: string;
+  readonly hypothesis: string | null;
+}
+
+export interface Transcripts {
+  /** `lines`: line n of one file belongs to line n of the other; `manifest`: by `utt_id`. */
+  readonly form: 'lines' | 'manifest';
+  readonly utterances: readonly Utterance[];
+}
+
+/** More than transcripts of any test set: 3,000 hours of speech have some 200 MB. */
+const LARGEST_TRANSCRIPT = 256 << 20;
+
+const invalid = (message: string, remedy?: string, details?: Record<string, unknown>) =>
+  new TrtforgeError('TF_EVAL_DATA', message, { ...(remedy === undefined ? {} : { remedy }), details });
+
+function linesOf(path: string): readonly string[] {
+  const text = readText(path, LARGEST_TRANSCRIPT, 'TF_EVAL_DATA').replace(/^\ufeff/, '');
+  if (text.includes('\0')) throw invalid(`${path} is not text: it has bytes of 0.`);
+  const lines = text.split(/\r?\n/);
+  if (lines.at(-1) === '') lines.pop();
+  return lines;
+}
+
+/**
+ * Reads references and hypotheses. References are plain lines, or a manifest: a TSV whose header has `utt_id` and `ref_text` (trt-asr-engine's); its
+ * hypotheses are lines of `utt_id`, a tab and the text, without a header. Throws TF_EVAL_DATA for numbers of lines that differ, ids twice, ids of
+ * hypotheses that the manifest lacks, and columns that are missing.
+ */
+export function readTranscripts(referencePath: string, hypothesisPath: string): Transcripts {
+  const references = linesOf(referencePath);
+  const columns = references[0]?.split('\t') ?? [];
+  if (columns.includes('utt_id') || columns.includes('ref_text'))
+    return { form: 'manifest', utterances: byId(referencePath, references, hypothesisPath) };
+  const hypotheses = linesOf(hypothesisPath);
+  if (hypotheses.length !== references.length)
+    throw invalid(
+      `${referencePath} has ${references.length} lines and ${hypothesisPath} ${hypotheses.length}: line n of one belongs to line n of the other.`,
+      'Write an empty line for an utterance without words, or use a manifest with utt_id and ref_text.',
+      { references: references.length, hypotheses: hypotheses.length },
+    );
+  return {
+    form: 'lines',
+    utterances: references.map((reference, at) => ({
+      id: String(at + 1),
+      reference,
+      hypothesis: hypotheses[at]!,
+    })),
+  };
+}
+
+function byId(path: string, lines: readonly string[], hypothesisPath: string): readonly Utterance[] {
+  const columns = lines[0]!.split('\t');
+  const [idColumn, textColumn] = [columns.indexOf('utt_id'), columns.indexOf('ref_text')];
+  if (idColumn < 0 || textColumn < 0)
+    throw invalid(
+      `The manifest ${path} has no column "${idColumn < 0 ? 'utt_id' : 'ref_text'}".`,
+      'Its first line names the columns, separated by tabs: utt_id, wav_path, ref_text.',
+      { columns },
+    );
+  const hypotheses = readHypotheses(hypothesisPath);
+  const seen = new Set<string>();
+  const utterances = lines.slice(1).flatMap((line, at): readonly Utterance[] => {
+    if (line.trim() === '') return [];
+    const cells = line.split('\t');
+    if (cells.length !== columns.length)
+      throw invalid(`Line ${at + 2} of ${path} has ${cells.length} columns, its header ${columns.length}.`);
+    const id = cells[idColumn]!;
+    if (seen.has(id)) throw invalid(`Line ${at + 2} of ${path} has the utt_id "${id}" a second time.`);
+    seen.add(id);
+    return [{ id, reference: cells[textColumn]!, hypothesis: hypotheses.get(id) ?? null }];
+  });
+  const foreign = [...hypotheses.keys()].filter((id) => !seen.has(id));
+  if (foreign.length > 0)
+    throw invalid(
+      `${hypothesisPath} has ${foreign.length} utt_id that ${path} lacks, the first "${foreign[0]}".`,
+      'Score transcripts with the manifest that they were made from.',
+      { foreign: foreign.slice(0, 10), count: foreign.length },
+    );
+  return utterances;
+}
+
+/** `utt_id<TAB>text` a line; one column is an empty hypothesis. */
+function readHypotheses(path: string): ReadonlyMap<string, string> {
+  const hypotheses = new Map<string, string>();
+  linesOf(path).forEach((line, at) => {
+    if (line.trim() === '') return;
+    const [id = '', text = '', ...more] = line.split('\t');
+    if (more.length > 0)
+      throw invalid(`Line ${at + 1} of ${path} has ${more.length + 2} columns instead of utt_id and text.`);
+    if (hypotheses.has(id)) throw invalid(`Line ${at + 1} of ${path} has the utt_id "${id}" a second time.`);
+    hypotheses.set(id, text);
+  });
+  return hypotheses;
+}

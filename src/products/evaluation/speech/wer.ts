@@ -1,0 +1,170 @@
+import { distance } from 'fastest-levenshtein';
+import { sha256 } from '../../../base/files/digest.js';
+import { publishFile } from '../../../base/files/publish.js';
+import { plural } from '../../../base/text/quantity.js';
+import { canonicalJson } from '../../../engines/identity/canonical-json.js';
+import { TrtforgeError } from '../../../errors.js';
+import { type Normalizer, normalizers } from './normalizers.js';
+import { readTranscripts, type Utterance } from './transcripts.js';
+import type { UtteranceScore, WerResult } from './wer-result.js';
+import { countEdits } from './word-errors.js';
+
+export interface WerRequest {
+  /** Text, an utterance a line, or a manifest (TSV with `utt_id` and `ref_text`). */
+  readonly reference: string;
+  /** Text, an utterance a line; of a manifest `utt_id<TAB>text`. */
+  readonly hypothesis: string;
+  /** Id of a normaliser; default `none`. */
+  readonly normalizer?: string;
+  /** How many utterances of a manifest may have no hypothesis: they count as all deleted. Default 0. */
+  readonly allowMissing?: number;
+  /** Where the score of every utterance goes, as TSV. */
+  readonly scores?: string;
+}
+
+/** Goes up when the same texts may score differently. */
+const REVISION = 1;
+const WORST = 20;
+
+/**
+ * Word error rate of transcripts: substitutions, deletions and insertions over the words of the references, as jiwer 4 counts them. Throws TF_EVAL_DATA for
+ * files that cannot be scored (see `readTranscripts`), for more missing hypotheses than allowed, and for utterances too long to align.
+ */
+export function scoreTranscripts(request: WerRequest): WerResult {
+  const { reference, hypothesis, allowMissing = 0 } = request;
+  const normalizer = normalizerNamed(request.normalizer ?? 'none');
+  const { form, utterances } = readTranscripts(reference, hypothesis);
+  if (utterances.length === 0) throw new TrtforgeError('TF_EVAL_DATA', `${reference} has no utterance.`);
+  const missing = utterances.filter((each) => each.hypothesis === null);
+  if (missing.length > allowMissing)
+    throw new TrtforgeError(
+      'TF_EVAL_DATA',
+      `${hypothesis} has no line for ${plural(missing.length, 'utterance')} of ${reference}, the first "${missing[0]!.id}".`,
+      {
+        remedy: `Transcribe them, or pass --allow-missing ${missing.length} to count their words as deleted.`,
+        details: { missing: missing.slice(0, 10).map(({ id }) => id), count: missing.length },
+      },
+    );
+  const scores = utterances.map((utterance) => scoreUtterance(utterance, normalizer));
+  if (request.scores !== undefined) publishFile(request.scores, scoresTable(scores));
+  const dataDigest = sha256(utterances.map(({ id, reference }) => `${id}\t${reference}\n`).join(''));
+  const key = { task: 'wer', revision: REVISION, settings: { normalizer: normalizer.id }, dataDigest };
+  const totals = totalsOf(scores);
+  return {
+    schema: 'trtforge.eval-wer/1',
+    ...totals,
+    utterances: scores.length,
+    missingHypotheses: missing.length,
+    normalizer: normalizer.id,
+    form,
+    dataDigest,
+    comparabilityKey: sha256(canonicalJson(key)),
+    metrics: [
+      { name: 'wer', value: totals.wer, unit: 'share', higherIsBetter: false },
+      { name: 'meanWer', value: totals.meanWer, unit: 'share', higherIsBetter: false },
+      { name: 'cer', value: totals.cer, unit: 'share', higherIsBetter: false },
+    ],
+    worst: [...scores]
+      .filter((score) => editsOf(score) > 0)
+      .sort((a, b) => editsOf(b) - editsOf(a))
+      .slice(0, WORST),
+    scores: request.scores ?? null,
+    warnings: warningsOf(totals, missing.length, scores.length),
+  };
+}
+
+function normalizerNamed(id: string): Normalizer {
+  const found = normalizers.find((each) => each.id === id);
+  if (found !== undefined) return found;
+  const known = normalizers.map((each) => each.id);
+  throw new TrtforgeError('TF_USAGE', `No normaliser is called "${id}".`, {
+    remedy: `Available: ${known.join(', ')}.`,
+    details: { known },
+  });
+}
+
+const editsOf = ({ substitutions, deletions, insertions }: UtteranceScore): number =>
+  substitutions + deletions + insertions;
+
+function scoreUtterance({ id, reference, hypothesis }: Utterance, { words }: Normalizer): UtteranceScore {
+  const [expected, recognised] = [words(reference), words(hypothesis ?? '')];
+  const edits = countEdits(expected, recognised);
+  if (edits === null)
+    throw new TrtforgeError(
+      'TF_EVAL_DATA',
+      `Utterance "${id}" is too long to align: ${expected.length} words beside ${recognised.length}.`,
+      { remedy: 'Write one utterance a line.', details: { id } },
+    );
+  const count = edits.substitutions + edits.deletions + edits.insertions;
+  return {
+    id,
+    wer: expected.length === 0 ? Math.min(1, count) : count / expected.length,
+    ...edits,
+    refWords: expected.length,
+    hypWords: recognised.length,
+    reference: expected.join(' '),
+    hypothesis: recognised.join(' '),
+  };
+}
+
+/** A rate; null where something is counted over nothing. */
+const rate = (edits: number, of: number): number | null => (of > 0 ? edits / of : edits === 0 ? 0 : null);
+
+function totalsOf(scores: readonly UtteranceScore[]) {
+  const sum = (value: (score: UtteranceScore) => number) =>
+    scores.reduce((total, score) => total + value(score), 0);
+  const edits = sum(editsOf);
+  const refWords = sum(({ refWords }) => refWords);
+  return {
+    wer: rate(edits, refWords),
+    meanWer: sum(({ wer }) => wer) / scores.length,
+    cer: rate(
+      sum(({ reference, hypothesis }) => distance(reference, hypothesis)),
+      sum(({ reference }) => reference.length),
+    ),
+    edits,
+    substitutions: sum(({ substitutions }) => substitutions),
+    deletions: sum(({ deletions }) => deletions),
+    insertions: sum(({ insertions }) => insertions),
+    refWords,
+    hypWords: sum(({ hypWords }) => hypWords),
+    emptyHypotheses: scores.filter(({ hypWords, refWords }) => hypWords === 0 && refWords > 0).length,
+    emptyReferences: scores.filter(({ refWords }) => refWords === 0).length,
+  };
+}
+
+function warningsOf(
+  { emptyHypotheses, emptyReferences }: { emptyHypotheses: number; emptyReferences: number },
+  missing: number,
+  utterances: number,
+): readonly string[] & string[] {
+  const warnings: string[] = [];
+  if (missing > 0)
+    warnings.push(`${missing} of ${utterances} utterances have no hypothesis; their words count as deleted.`);
+  if (emptyHypotheses > missing)
+    warnings.push(`${emptyHypotheses - missing} of ${utterances} hypotheses have no word.`);
+  if (emptyReferences > 0)
+    warnings.push(
+      `${emptyReferences} of ${utterances} references have no word; what was recognised there counts as inserted.`,
+    );
+  return warnings;
+}
+
+/** Columns as trt-asr-engine's scores.tsv has them after variant and round. */
+const scoresTable = (scores: readonly UtteranceScore[]): string =>
+  [
+    ['utt_id', 'wer', 'subs', 'ins', 'dels', 'ref_words', 'hyp_words', 'ref', 'hyp'],
+    ...scores.map((s) => [
+      s.id,
+      s.wer,
+      s.substitutions,
+      s.insertions,
+      s.deletions,
+      s.refWords,
+      s.hypWords,
+      s.reference,
+      s.hypothesis,
+    ]),
+  ]
+    .map((row) => `${row.join('\t')}\n`)
+    .join('');
