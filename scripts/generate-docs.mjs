@@ -98,7 +98,7 @@ const whose = {
 };
 
 const sameAnswer = (a, b) =>
-  ['ours', 'why', 'values', 'verbs'].every((key) => String(a[key]) === String(b[key]));
+  ['ours', 'why', 'values', 'verbs', 'moved'].every((key) => String(a[key]) === String(b[key]));
 
 /** Flags that stand together and have one answer are one row. */
 function migratedRows(rows) {
@@ -112,10 +112,12 @@ function migratedRows(rows) {
 }
 
 function migratedRow(group) {
-  const [{ ours, values, verbs, why }] = group;
+  const [{ ours, values, verbs, why, moved }] = group;
   const written = group
-    .map(({ flag, takesValue, only }) => `\`${flag}${only ? ` ${only}` : takesValue ? ' VALUE' : ''}\``)
+    .map(({ flag, takesValue, only }) => `${flag}${only ? ` ${only}` : takesValue ? ' VALUE' : ''}`)
+    .map((flag) => `\`${moved === undefined ? flag : `${moved.from} ${flag}`.trim()}\``)
     .join(', ');
+  if (moved !== undefined) return `| ${written} | \`${moved.to}\` | ${cell(why)} |`;
   const text = ours
     .map((template) =>
       template === '' ? 'the default' : `\`${template.replaceAll('{value}', values ? '…' : 'VALUE')}\``,
@@ -125,8 +127,8 @@ function migratedRow(group) {
   return `| ${written} | ${text === '' ? 'none' : cell(text + of)} | ${cell(why)} |`;
 }
 
-function migratingPage() {
-  const rows = foreignFlags(products);
+async function migratingPage() {
+  const rows = await foreignFlags(products);
   return `${[
     '# Migrating from trtexec, Polygraphy and ModelOpt',
     '',
@@ -170,7 +172,7 @@ mkdirSync(join(root, 'docs'), { recursive: true });
 mkdirSync(join(root, 'schemas'), { recursive: true });
 writeFileSync(join(root, 'docs', 'errors.md'), errorsPage());
 writeFileSync(join(root, 'docs', 'command-line.md'), await commandLinePage());
-writeFileSync(join(root, 'docs', 'migrating.md'), migratingPage());
+writeFileSync(join(root, 'docs', 'migrating.md'), await migratingPage());
 const write = (name, schema) =>
   writeFileSync(join(root, 'schemas', `${name}.json`), `${JSON.stringify(schema, null, 2)}\n`);
 const jsonSchema = async (schema) => z.toJSONSchema(await schema(), { unrepresentable: 'any' });

@@ -90,14 +90,6 @@ export interface Verb {
   load(): Promise<Command>;
 }
 
-/** An earlier spelling of a command line, answered with the new one. */
-export interface FormerSpelling {
-  /** The old command, for the message: `verify --reference`. */
-  readonly was: string;
-  /** The new arguments for such old ones, without the program's name; undefined for arguments that are not this spelling. */
-  now(args: readonly string[]): readonly string[] | undefined;
-}
-
 /** What one folder adds to the program. Values only: everything heavy stands behind a function. */
 export interface Product {
   readonly name: string;
@@ -106,9 +98,8 @@ export interface Product {
   readonly families?: Readonly<Record<string, string>>;
   /** Schemas of files that no command prints, by the name of their JSON Schema. */
   readonly files?: Readonly<Record<string, () => Promise<z.ZodType>>>;
-  readonly formerly?: readonly FormerSpelling[];
-  /** Flags of the tools and scripts that it replaces, and of its own former releases. */
-  readonly foreignFlags?: readonly ForeignFlag[];
+  /** Flags of the tools and scripts that it replaces, and lines and flags of its own earlier releases. */
+  readonly foreignFlags?: () => Promise<readonly ForeignFlag[]>;
   /** Errors and warnings of its own that `explain` and every failing command recognize, beside the core's. */
   readonly knownIssues?: () => Promise<readonly KnownIssue[]>;
   /** Results of its own that `report` renders. */

@@ -1,5 +1,4 @@
 import type { Command, Product, Verb } from './command.js';
-import { formerly } from './former-spellings.js';
 
 type Room = Readonly<Record<string, unknown>>;
 
@@ -326,6 +325,6 @@ export const core: Product = {
     passport: async () => (await import('../engines/identity/passport-schema.js')).passportSchema,
     toolchain: async () => (await import('../tensorrt/toolchain/manifest.js')).toolchainManifestSchema,
   },
-  formerly,
+  foreignFlags: async () => (await import('./foreign/tables.js')).coreRows,
   reports: async () => [(await import('../report/read.js')).forgeReport],
 };

@@ -46,16 +46,14 @@ export async function runProgram(
   const verb = chosenVerb(verbs, args);
   let command: Command | undefined;
   try {
-    assertCurrentSpelling(program, args);
+    const own = isAsToday(verb, args)
+      ? args
+      : await (await import('./foreign/own-flags.js')).withOwnFlags(
+          args,
+          verb?.path ?? name ?? '',
+          program.products,
+        );
     command = await verb?.load();
-    const own =
-      command === undefined || !args.some((arg) => arg.startsWith('-'))
-        ? args
-        : (await import('./foreign-flags.js')).withOwnFlags(args, {
-            path: verb?.path ?? '',
-            options: command.options,
-            products: program.products,
-          });
     const parser = buildParser({ program, verbs, verb, command, everything, argv, signal }, console);
     await parser.tree.parseAsync(argsUpToUnknown(own, verbs), { from: 'user' });
     return parser.exitCode();
@@ -66,6 +64,10 @@ export async function runProgram(
     return reportError(usageError(error, verb?.path, command), { json, command: name ?? null }, console);
   }
 }
+
+/** Whether nothing in the arguments can be of another tool or of an earlier release: a verb without a flag, or no verb. */
+const isAsToday = (verb: Verb | undefined, args: readonly string[]): boolean =>
+  verb === undefined ? !isWord(args[0]) : !args.some((arg) => arg.startsWith('-'));
 
 /** `help X` is `X --help`; `--help all` shows every option. */
 function helpArgs(argv: readonly string[]): {
@@ -82,18 +84,6 @@ const isHelp = (word: string | undefined): boolean => word === '--help' || word 
 /** The verb of two words where there is one, else that of the first. */
 const chosenVerb = (verbs: readonly Verb[], [first, second]: readonly string[]): Verb | undefined =>
   verbs.find(({ path }) => path === `${first} ${second}`) ?? verbs.find(({ path }) => path === first);
-
-/** Throws TF_USAGE with the new command line for one that was spelled otherwise in an earlier release. */
-function assertCurrentSpelling({ name, products }: Program, args: readonly string[]): void {
-  for (const { was, now } of products.flatMap(({ formerly }) => formerly ?? [])) {
-    const current = now(args);
-    if (current === undefined) continue;
-    const verb = current.slice(0, current[1]?.match(/^[a-z-]+$/) ? 2 : 1).join(' ');
-    throw new TrtforgeError('TF_USAGE', `\`${was}\` is now \`${verb}\`.`, {
-      remedy: `Run: ${shellLine([name, ...current])}`,
-    });
-  }
-}
 
 /** commander answers --help before it sees that there is no such command: then the arguments end with the one that it does not know. */
 function argsUpToUnknown(args: readonly string[], verbs: readonly Verb[]): string[] {

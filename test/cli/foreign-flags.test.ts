@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Command } from '../../src/cli/command.js';
+import { withOwnFlags } from '../../src/cli/foreign/own-flags.js';
 import { foreignFlags } from '../../src/cli/foreign/tables.js';
-import { withOwnFlags } from '../../src/cli/foreign-flags.js';
 import { TrtforgeError } from '../../src/errors.js';
 import { products } from '../../src/registry.js';
 import { trtexecFlags } from '../../src/tensorrt/trtexec/flag-table.js';
@@ -9,17 +9,17 @@ import { trtforge } from '../support/trtforge.js';
 
 const verbs = new Map<string, Command>();
 for (const verb of products.flatMap((product) => product.verbs)) verbs.set(verb.path, await verb.load());
-const rows = foreignFlags(products);
+const rows = await foreignFlags(products);
 
-function own(line: string): string {
+async function own(line: string): Promise<string> {
   const args = line.split(' ');
   const path = verbs.has(args.slice(0, 2).join(' ')) ? args.slice(0, 2).join(' ') : (args[0] ?? '');
-  return withOwnFlags(args, { path, options: verbs.get(path)?.options ?? {}, products }).join(' ');
+  return (await withOwnFlags(args, path, products)).join(' ');
 }
 
-function answerTo(line: string): TrtforgeError {
+async function answerTo(line: string): Promise<TrtforgeError> {
   try {
-    own(line);
+    await own(line);
   } catch (error) {
     if (error instanceof TrtforgeError) return error;
   }
@@ -72,11 +72,11 @@ describe('flags of other tools are accepted', () => {
       'stream verify e.plan --reference r.jsonl --mode closed-loop --dump d',
     ],
     ['stream record m.onnx --num-chunks 3 --jsonl-out r.jsonl', 'stream record m.onnx --chunks 3 -o r.jsonl'],
-  ])('%s', (line, expected) => {
-    expect(own(line)).toBe(expected);
+  ])('%s', async (line, expected) => {
+    expect(await own(line)).toBe(expected);
   });
 
-  test('what is not a foreign flag stays: own flags, their values, and all behind --', () => {
+  test('what is not a foreign flag stays: own flags, their values, and all behind --', async () => {
     for (const line of [
       'build m.onnx --name --fp16 --workspace 4G --minShapes x:1 --verbose',
       'bench m.plan --iterations 5 --duration=3',
@@ -86,12 +86,11 @@ describe('flags of other tools are accepted', () => {
       'build m.onnx --config --fp16',
       'build m.onnx --precison fp16',
     ])
-      expect(own(line)).toBe(line);
+      expect(await own(line)).toBe(line);
   });
 
-  test('a value keeps its spaces and equals signs', () => {
-    const { options } = verbs.get('build')!;
-    expect(withOwnFlags(['build', '--onnx=my model=1.onnx'], { path: 'build', options, products })).toEqual([
+  test('a value keeps its spaces and equals signs', async () => {
+    expect(await withOwnFlags(['build', '--onnx=my model=1.onnx'], 'build', products)).toEqual([
       'build',
       'my model=1.onnx',
     ]);
@@ -111,26 +110,28 @@ describe('flags without an equivalent are answered', () => {
     ['bundle build meta.json --encoder-min-t 16', '--encoder-min-t', 'trtforge'],
     ['bundle build meta.json --joint-max-U=16', '--joint-max-U', 'trtforge'],
     ['stream record m.onnx --cache-size 256', '--cache-size', 'streaming script'],
-  ])('%s', (line, flag, of) => {
-    const error = answerTo(line);
+  ])('%s', async (line, flag, of) => {
+    const error = await answerTo(line);
     expect(error.code).toBe('TF_USAGE');
     expect(error.details).toEqual({ flag, of, ours: null });
     expect(error.message).toContain(flag);
   });
 
-  test('an option of an earlier release is answered with the whole new line', () => {
-    const error = answerTo('build m.onnx --optimization-level 5 --min-shapes x:1 --fp16 -o m.plan');
+  test('an option of an earlier release is answered with the whole new line', async () => {
+    const error = await answerTo('build m.onnx --optimization-level 5 --min-shapes x:1 --fp16 -o m.plan');
     expect(error.remedy).toBe(
       'Run: trtforge build m.onnx --builder-config optimization-level=5 --minShapes x:1 --precision fp16 -o m.plan',
     );
-    expect(answerTo('engine layers m.plan --layers-from l.json').remedy).toBe(
+    expect((await answerTo('engine layers m.plan --layers-from l.json')).remedy).toBe(
       'Run: trtforge engine layers m.plan --from l.json',
     );
-    expect(answerTo('forge m.onnx --outdir runs').remedy).toBe('Run: trtforge forge m.onnx --run-root runs');
+    expect((await answerTo('forge m.onnx --outdir runs')).remedy).toBe(
+      'Run: trtforge forge m.onnx --run-root runs',
+    );
   });
 
-  test('an option that only the configuration file takes is named by its key', () => {
-    expect(answerTo('build m.onnx --nodes_to_exclude ^/a').remedy).toContain('`keep-nodes: …`');
+  test('an option that only the configuration file takes is named by its key', async () => {
+    expect((await answerTo('build m.onnx --nodes_to_exclude ^/a')).remedy).toContain('`keep-nodes: …`');
   });
 
   test('the command line reports it, and exits 2', async () => {
@@ -152,7 +153,7 @@ describe('the table', () => {
   });
 
   test('a tool has one row for a flag, and every row has a reason', () => {
-    const keys = rows.map(({ of, flag, only = '' }) => `${of} ${flag} ${only}`);
+    const keys = rows.map(({ of, flag, only = '', moved }) => `${of} ${moved?.from} ${flag} ${only}`);
     expect(keys.filter((key, index) => keys.indexOf(key) !== index)).toEqual([]);
     expect(rows.filter(({ why }) => why === '' || why.endsWith('.'))).toEqual([]);
   });

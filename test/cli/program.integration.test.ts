@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { type Command, type CommandResult, defineCommand, type Product } from '../../src/cli/command.js';
+import { moved } from '../../src/cli/foreign/flag.js';
 import { choice, flag, option, text } from '../../src/cli/option.js';
 import { runProgram } from '../../src/cli/program.js';
 import { integer, parseShapes } from '../../src/cli/values.js';
@@ -82,12 +83,7 @@ const product: Product = {
     verb('box open', 'opens the box', echo),
   ],
   families: { box: 'a family' },
-  formerly: [
-    {
-      was: 'open',
-      now: ([first, ...rest]) => (first === 'open' ? ['box', 'open', ...rest] : undefined),
-    },
-  ],
+  foreignFlags: async () => [moved('open', 'box open')],
 };
 const program = { name: 'trtforge', version: '9.9.9', summary: 'test', products: [product] };
 

@@ -7,12 +7,10 @@ const root = join(import.meta.dirname, '../..');
 const source = join(root, 'src');
 /** These pages repeat the source. */
 const GENERATED = /(?:command-line|errors|migrating)\.md$/;
-/** These files hold the spellings of earlier releases and of other programs. */
-const OTHERS = /(?:former-spellings|foreign-flags|product)\.ts$/;
 
 test('every command line in the source is one of today: remedies, examples, help, comments', () => {
-  const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter(
-    (path) => path.endsWith('.ts') && !OTHERS.test(path),
+  const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((path) =>
+    path.endsWith('.ts'),
   );
   expect(files.length).toBeGreaterThan(300);
   const wrong = files.flatMap((path) =>

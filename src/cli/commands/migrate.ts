@@ -32,7 +32,7 @@ export const command = defineCommand({
   ],
   options: {},
   run: async (words, _options, { products }): Promise<MigrationResult> => {
-    const rows = foreignFlags(products);
+    const rows = await foreignFlags(products);
     const line = readLine(words.length === 1 ? shellWords(words[0] ?? '') : words, rows);
     const { lines, flags } = await migrate(line, products, rows);
     return {

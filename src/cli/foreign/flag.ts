@@ -20,6 +20,8 @@ export interface ForeignFlag {
   readonly verbs?: readonly string[];
   /** The only value that makes this flag a foreign one: `--mode closed_loop`. */
   readonly only?: string;
+  /** Of an earlier release: the verb whose lines with this flag (every line of it, where `flag` is empty) are lines of another verb now. */
+  readonly moved?: { readonly from: string; readonly to: string };
   /** TensorRT 11 removed it: a conversion of the model replaces it. */
   readonly removed?: true;
   readonly why: string;
@@ -43,6 +45,29 @@ export function rowsOf(of: Tool) {
         }),
       );
   return { bare: row(), valued: row(true), listed: row('many') };
+}
+
+/**
+ * Lines of an earlier release that are lines of another verb now: `inspect --layers`, or all of `streams`. `ours` is the template of the flag, where the
+ * new verb has it no more; `also` are other verbs that it is rewritten for.
+ */
+export function moved(
+  was: string,
+  to: string,
+  ours?: string,
+  { also = [], only }: { readonly also?: readonly string[]; readonly only?: string } = {},
+): ForeignFlag {
+  const [from, flag = ''] = splitOnce(was);
+  return {
+    flag,
+    of: 'trtforge',
+    takesValue: only !== undefined || ours?.includes('{value}') ? true : undefined,
+    ours: ours === undefined ? [] : [ours],
+    verbs: ours?.startsWith('-') ? undefined : [to, ...also],
+    only,
+    moved: { from, to },
+    why: 'a verb of its own has one result',
+  };
 }
 
 /** A reader of values that have another spelling here. */

@@ -3,9 +3,9 @@ import type { Product } from '../command.js';
 import type { OptionTable } from '../option.js';
 import type { ForeignFlag } from './flag.js';
 import type { ForeignLine, GivenFlag } from './line.js';
+import { oursFor } from './own-flags.js';
 import { isProfileFlag } from './profiles.js';
 import { conversionOf, has, stepsOf } from './steps.js';
-import { oursFor } from './tables.js';
 
 export interface MigratedFlag {
   /** As it was written, with its value. */

@@ -1,60 +1,119 @@
 import type { Product } from '../command.js';
-import type { OptionTable } from '../option.js';
-import { globalOptions, longName } from '../option.js';
-import { type ForeignFlag, templateOption, templateWords } from './flag.js';
-import { formerRows } from './former.js';
-import { modeloptRows } from './modelopt.js';
+import { type ForeignFlag, moved, poolSettings, rowsOf } from './flag.js';
 import { polygraphyRows } from './polygraphy.js';
 import { trtexecRows } from './trtexec.js';
 
-/** Every row, of the core and of products. */
-export const foreignFlags = (products: readonly Product[]): readonly ForeignFlag[] => [
+const autocast = rowsOf('modelopt');
+
+/** Flags of `python -m modelopt.onnx.autocast`. */
+const modeloptRows: readonly ForeignFlag[] = [
+  ...autocast.valued('--onnx_path --onnx', '{value}', 'the model is an argument', {
+    verbs: ['convert', 'build', 'forge'],
+  }),
+  ...autocast.valued('--output_path', '-o {value}', 'the same'),
+  ...autocast.valued('--low_precision_type', '--precision {value}', 'the same'),
+  ...autocast.listed(
+    '--nodes_to_exclude',
+    '--keep-nodes {value}',
+    'nodes that stay FP32, by a regular expression',
+  ),
+  ...autocast.listed('--op_types_to_exclude', '--keep-ops {value}', 'operators that stay FP32'),
+  ...autocast.listed(
+    '--op_types_to_include',
+    '--convert-ops {value}',
+    'operators converted although they stay FP32 by default',
+  ),
+  ...autocast.listed(
+    '--nodes_to_include',
+    null,
+    '--convert-ops names operators; single nodes are not forced',
+  ),
+  ...autocast.valued('--init_max', '--init-max {value}', 'the same'),
+  ...autocast.valued('--data_max', '--data-max {value}', 'the same; it needs --calibration'),
+  ...autocast.valued('--max_depth_of_reduction', '--max-reduction-depth {value}', 'the same'),
+  ...autocast.valued(
+    '--calibration_data',
+    '--calibration {value}',
+    'one npz of inputs; Polygraphy JSON is not read',
+    {
+      values: (value) => (value.endsWith('.npz') ? [value] : null),
+    },
+  ),
+  ...autocast.bare(
+    '--keep_io_types',
+    '--io-types keep',
+    'the default of trtforge; AutoCast converts them by default',
+  ),
+  ...autocast.valued('--init_conversion_max_bytes', null, 'weights of any size are converted'),
+  ...autocast.listed(
+    '--providers --trt_plugins --trt_plugins_precision',
+    null,
+    'calibration runs on ONNX Runtime, on the CPU',
+  ),
+  ...autocast.valued('--opset', null, 'the opset rises only where the type needs it'),
+  ...autocast.valued('--log_level', null, '--verbose and --quiet'),
+  ...autocast.bare(
+    '--use_standalone_type_inference --trust_calibration_data',
+    null,
+    'trtforge has no such step',
+  ),
+];
+
+const earlier = rowsOf('trtforge');
+const setting = (flag: string, key = flag) =>
+  earlier.valued(
+    `--${flag}`,
+    `--builder-config ${key}={value}`,
+    'settings of the builder are --builder-config KEY=VALUE',
+  );
+
+/** Options of trtforge's releases before this one. */
+const formerRows: readonly ForeignFlag[] = [
+  ...earlier.valued('--min-shapes', '--minShapes {value}', 'spelled as trtexec has it'),
+  ...earlier.valued('--opt-shapes', '--optShapes {value}', 'spelled as trtexec has it'),
+  ...earlier.valued('--max-shapes', '--maxShapes {value}', 'spelled as trtexec has it'),
+  ...setting('optimization-level'),
+  ...setting('builder-flag', 'flags'),
+  ...earlier.valued(
+    '--memory-pool',
+    '--builder-config {value}',
+    'settings of the builder are --builder-config KEY=VALUE',
+    {
+      values: poolSettings(''),
+    },
+  ),
+  ...setting('profiling-verbosity'),
+  ...setting('hardware-compatibility'),
+  ...setting('runtime-platform'),
+  ...setting('max-aux-streams'),
+  ...setting('avg-timing'),
+  ...setting('tiling-optimization-level'),
+  ...setting('max-tactics'),
+  ...setting('l2-limit-for-tiling'),
+  ...setting('tactic-source', 'tactic-sources'),
+  ...setting('preview-feature', 'preview-features'),
+  ...earlier.valued('--model-version', null, 'the version is part of the name: --name NAME:VERSION'),
+  ...earlier.valued('--extension', null, 'the ending of -o FILE is the ending in the name'),
+  moved('inspect --against', 'engine diff', '{value}'),
+  moved('inspect --layers-from', 'engine layers', '--from {value}'),
+  moved('inspect --layers', 'engine layers', '', { also: ['engine diff'] }),
+  moved('inspect --strip-header', 'engine strip-header', '-o {value}'),
+  moved('bench --against', 'bench compare', '{value}'),
+  moved('bench --against-mode', 'bench compare', '--mode {value}'),
+  ...earlier.valued('--outdir', '--run-root {value}', 'the folder of a run is its root'),
+  ...earlier.bare('--cuda-graph', '--graph', 'CUDA graphs are measured with --graph', {
+    verbs: ['bench', 'bench compare'],
+  }),
+];
+
+/** Flags that concern every verb. */
+export const coreRows: readonly ForeignFlag[] = [
   ...trtexecRows,
   ...polygraphyRows,
   ...modeloptRows,
-  ...products.flatMap(({ foreignFlags: rows }) => rows ?? []),
   ...formerRows,
 ];
 
-/** Our arguments for a flag with its value, for a verb; undefined where the verb has no equivalent. */
-export function oursFor(
-  { ours, values, verbs }: ForeignFlag,
-  value: string,
-  path: string,
-  options: OptionTable,
-): readonly string[] | undefined {
-  if (verbs !== undefined && !verbs.includes(path)) return undefined;
-  const template = ours.find((each) => {
-    const option = templateOption(each);
-    return option === undefined || isOwn(options, option);
-  });
-  const texts = values === undefined ? [value] : values(value);
-  if (template === undefined || texts === null) return undefined;
-  return texts.flatMap((text) => templateWords(template, text));
-}
-
-const words = (flags: string): readonly string[] =>
-  flags.split(/[ ,]+/).filter((word) => word.startsWith('-'));
-
-const specOf = (options: OptionTable, flag: string): OptionTable[string] | undefined =>
-  Object.values(options).find(({ flags }) => words(flags).includes(flag));
-
-/** Whether a flag of a verb, or of every command, has a value in the next argument. */
-export const isFollowedByValue = (options: OptionTable, flag: string): boolean =>
-  specOf(options, flag)?.flags.includes('<') ??
-  globalOptions.some(([flags]) => words(flags).includes(flag) && flags.includes('<'));
-
-/** Whether a verb's command line has a flag, as its own or as every command. */
-export const isOwn = (options: OptionTable, flag: string): boolean =>
-  specOf(options, flag)?.configOnly === undefined && (specOf(options, flag) !== undefined || isGlobal(flag));
-
-const isGlobal = (flag: string): boolean =>
-  flag === '--help' || globalOptions.some(([flags]) => words(flags).includes(flag));
-
-/** The key of the configuration file that a row's option is for a verb. */
-export function configKeyFor({ ours }: ForeignFlag, options: OptionTable): string | undefined {
-  const spec = ours
-    .map((template) => specOf(options, templateOption(template) ?? ''))
-    .find((each) => each?.configOnly);
-  return spec === undefined ? undefined : longName(spec);
-}
+/** Every row, of the core and of products. */
+export const foreignFlags = async (products: readonly Product[]): Promise<readonly ForeignFlag[]> =>
+  (await Promise.all(products.map(({ foreignFlags: rows }) => rows?.() ?? []))).flat();

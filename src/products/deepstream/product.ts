@@ -1,5 +1,4 @@
 import type { Product } from '../../cli/command.js';
-import { when } from '../../cli/former-spellings.js';
 
 /** Sizes of DeepStream pipelines: how many video streams a GPU serves. */
 export const deepstream: Product = {
@@ -31,25 +30,12 @@ export const deepstream: Product = {
       load: async () => (await import('./commands/summary.js')).command,
     },
   ],
-  formerly: [
-    {
-      was: 'streams --from-logs',
-      now: when('streams', '--from-logs', (args) => [
-        'deepstream',
-        'repair',
-        ...args.without('--from-logs', false).list,
-      ]),
-    },
-    {
-      was: 'streams',
-      now: ([first, ...rest]) => (first === 'streams' ? ['deepstream', 'size', ...rest] : undefined),
-    },
-    {
-      was: 'inspect --format deepstream',
-      now: when('inspect', '--format', (args) => {
-        if (args.value('--format') !== 'deepstream') return undefined;
-        return ['deepstream', 'summary', ...args.without('--format', true).list];
-      }),
-    },
-  ],
+  foreignFlags: async () => {
+    const { moved } = await import('../../cli/foreign/flag.js');
+    return [
+      moved('streams --from-logs', 'deepstream repair', ''),
+      moved('streams', 'deepstream size'),
+      moved('inspect --format', 'deepstream summary', '', { only: 'deepstream' }),
+    ];
+  },
 };

@@ -1,6 +1,4 @@
 import type { Product } from '../../cli/command.js';
-import { renamed, when } from '../../cli/former-spellings.js';
-import { scriptFlags } from './script-flags.js';
 
 /** Streaming models: contracts, recorded references, parity over a stream. */
 export const streaming: Product = {
@@ -48,41 +46,6 @@ export const streaming: Product = {
       load: async () => (await import('./commands/draft.js')).command,
     },
   ],
-  foreignFlags: scriptFlags,
-  formerly: [
-    {
-      was: 'verify --contract-only',
-      now: when('verify', '--contract-only', (args) => [
-        'stream',
-        'check',
-        ...args.without('--contract-only', false).list,
-      ]),
-    },
-    {
-      was: 'verify --reference',
-      now: when('verify', '--reference', (args) => ['stream', 'verify', ...args.list]),
-    },
-    {
-      was: 'record --convert',
-      now: when('record', '--convert', (args) => [
-        'stream',
-        'convert',
-        args.value('--convert') ?? 'REFERENCE',
-        ...args.without('--convert', true).list,
-      ]),
-    },
-    {
-      was: 'record --draft-contract',
-      now: when('record', '--draft-contract', (args) => [
-        'stream',
-        'draft',
-        ...renamed(args.list, '--draft-contract', '-o'),
-      ]),
-    },
-    {
-      was: 'record',
-      now: ([first, ...rest]) => (first === 'record' ? ['stream', 'record', ...rest] : undefined),
-    },
-  ],
+  foreignFlags: async () => (await import('./script-flags.js')).scriptFlags,
   knownIssues: async () => (await import('./known-issues.js')).streamingIssues,
 };

@@ -1,8 +1,8 @@
-import { type ForeignFlag, rowsOf } from '../../cli/foreign/flag.js';
+import { type ForeignFlag, moved, rowsOf } from '../../cli/foreign/flag.js';
 
 const { bare, valued } = rowsOf('streaming script');
 
-/** Flags of the scripts that recorded and checked a streaming encoder. */
+/** Flags of the scripts that recorded and checked a streaming encoder, and lines of trtforge before `stream` was a family. */
 export const scriptFlags: readonly ForeignFlag[] = [
   ...valued('--engine', '{value}', 'the engine is an argument', {
     verbs: ['stream verify', 'stream check', 'stream draft'],
@@ -22,4 +22,9 @@ export const scriptFlags: readonly ForeignFlag[] = [
     null,
     'the model is exported: its streaming parameters are in the graph',
   ),
+  moved('verify --contract-only', 'stream check', ''),
+  moved('verify --reference', 'stream verify'),
+  moved('record --convert', 'stream convert', '{value}'),
+  moved('record --draft-contract', 'stream draft', '-o {value}'),
+  moved('record', 'stream record'),
 ];

@@ -1,0 +1,192 @@
+import { shellWord } from '../../base/process/shell-word.js';
+import { TrtforgeError } from '../../errors.js';
+import type { Product } from '../command.js';
+import { globalOptions, longName, type OptionTable } from '../option.js';
+import { type ForeignFlag, templateOption, templateWords } from './flag.js';
+import { toolOf } from './line.js';
+import { foreignFlags } from './tables.js';
+
+/** The verb of a line, and its options. */
+interface Chosen {
+  readonly path: string;
+  readonly options: OptionTable;
+}
+
+/** A flag that is not rewritten in silence. `ours`: what replaces it; undefined where nothing does. */
+interface Answered {
+  readonly row: ForeignFlag;
+  readonly ours: readonly string[] | undefined;
+}
+
+/**
+ * The arguments with every flag of another tool under its own name; flags of the verb, and everything behind `--`, stay as they are. Throws TF_USAGE for a
+ * flag without an equivalent, and, with the whole new line, for a verb or a flag of an earlier release. What has no row is commander's to reject.
+ */
+export async function withOwnFlags(
+  args: readonly string[],
+  /** The verb that the arguments begin with, or the first of them where there is none. */
+  typed: string,
+  products: readonly Product[],
+): Promise<readonly string[]> {
+  // What follows the name of a tool is the line to translate, without quotes too.
+  if (typed === 'migrate') return beforeTool(args);
+  const rows = await foreignFlags(products);
+  const former = rows.find((row) => row.moved?.from === typed && isWritten(row, args));
+  const path = former?.moved?.to ?? typed;
+  const verb = products.flatMap(({ verbs }) => verbs).find((each) => each.path === path);
+  if (verb === undefined) return args;
+  const chosen = { path, options: (await verb.load()).options };
+  const rest = args.slice(typed.split(' ').length);
+  const { own, answered } = rewritten(rest, rows, chosen);
+  const line = [...path.split(' '), ...own];
+  const unanswered = answered.find(({ ours }) => ours === undefined);
+  if (former !== undefined && unanswered === undefined)
+    throw new TrtforgeError(
+      'TF_USAGE',
+      `\`${[typed, former.flag, former.only ?? ''].join(' ').trim()}\` is now \`${path}\`.`,
+      {
+        remedy: remedyOf(line),
+        details: { flag: former.flag, of: former.of, ours: line },
+      },
+    );
+  const first = unanswered ?? answered[0];
+  if (first !== undefined) throw answer(first, line, chosen);
+  return line;
+}
+
+const isWritten = ({ flag, only }: ForeignFlag, args: readonly string[]): boolean =>
+  flag === '' ||
+  args.some((arg, at) => {
+    const { flag: written, inline } = flagOf(arg);
+    return written === flag && (only === undefined || (inline ?? args[at + 1]) === only);
+  });
+
+function rewritten(args: readonly string[], rows: readonly ForeignFlag[], chosen: Chosen) {
+  const { options } = chosen;
+  const own: string[] = [];
+  const answered: Answered[] = [];
+  let argument: number | undefined;
+  let former: number | undefined;
+  for (let i = 0; i < args.length; i++) {
+    const arg = args[i]!;
+    if (arg === '--') {
+      own.push(...args.slice(i));
+      break;
+    }
+    const { flag, inline } = flagOf(arg);
+    const value = inline ?? args[i + 1];
+    const candidates = rows.filter(
+      (row) => row.flag === flag && (row.only === undefined ? !isOwn(options, flag) : row.only === value),
+    );
+    const found = equivalent(candidates, value, inline !== undefined, chosen);
+    if (found === undefined) {
+      if (!arg.startsWith('-')) argument ??= own.length;
+      own.push(arg);
+      if (inline === undefined && isFollowedByValue(options, flag) && i + 1 < args.length)
+        own.push(args[++i]!);
+      continue;
+    }
+    if (found.row.takesValue !== undefined && inline === undefined) i++;
+    if (found.ours === undefined || found.row.of === 'trtforge') answered.push(found);
+    if (found.row.moved !== undefined && !found.ours?.[0]?.startsWith('-')) former ??= own.length;
+    own.push(...(found.ours ?? []));
+  }
+  // What was an argument already stays the first one: `--against b a` is `a b`.
+  if (former !== undefined && argument !== undefined && former < argument)
+    own.splice(argument, 0, ...own.splice(former, 1));
+  return { own, answered };
+}
+
+const remedyOf = (line: readonly string[]): string => `Run: trtforge ${line.map(shellWord).join(' ')}`;
+
+function beforeTool(args: readonly string[]): readonly string[] {
+  const at = args.findIndex((arg) => !/\s/.test(arg) && toolOf(arg) !== undefined);
+  return at < 0 || args.slice(0, at).includes('--') ? args : args.toSpliced(at, 0, '--');
+}
+
+const flagOf = (arg: string): { readonly flag: string; readonly inline?: string } => {
+  const at = arg.startsWith('--') ? arg.indexOf('=') : -1;
+  return at < 0 ? { flag: arg } : { flag: arg.slice(0, at), inline: arg.slice(at + 1) };
+};
+
+/** The row whose replacement the verb takes, else the first one; undefined where no row reads the flag as it is written. */
+function equivalent(
+  rows: readonly ForeignFlag[],
+  value: string | undefined,
+  isInline: boolean,
+  { path, options }: Chosen,
+): Answered | undefined {
+  const readable = rows.filter(({ takesValue }) =>
+    takesValue === undefined ? !isInline : value !== undefined,
+  );
+  const found = readable.map((row) => ({ row, ours: oursFor(row, value ?? '', path, options) }));
+  return found.find(({ ours }) => ours !== undefined) ?? found[0];
+}
+
+function answer({ row, ours }: Answered, line: readonly string[], { path, options }: Chosen): TrtforgeError {
+  const whose = row.of === 'trtforge' ? 'an earlier release' : row.of;
+  const details = { flag: row.flag, of: row.of, ours: ours ?? null };
+  if (ours !== undefined)
+    return new TrtforgeError(
+      'TF_USAGE',
+      `${row.flag} of ${whose} is now ${ours.map(shellWord).join(' ') || 'the default'}: ${row.why}.`,
+      { remedy: remedyOf(line), details },
+    );
+  const isKnown = row.ours.some((each) => each.startsWith('-')) && row.values === undefined;
+  return new TrtforgeError(
+    'TF_USAGE',
+    `\`trtforge ${path}\` has no equivalent of ${row.flag} of ${whose}${isKnown ? `, which elsewhere is ${row.ours.join(' or ')}` : ''}: ${row.why}.`,
+    { remedy: remedyFor(row, configKeyFor(row, options)), details },
+  );
+}
+
+function remedyFor({ flag, ours, removed }: ForeignFlag, key: string | undefined): string {
+  if (key !== undefined)
+    return `Write \`${key}: …\` into trtforge.config.yaml, or convert the model first: trtforge convert.`;
+  if (removed && ours.length === 0)
+    return `Remove ${flag}, and build a quantized model, or FP16: trtforge convert MODEL -o MODEL.fp16.onnx --precision fp16.`;
+  return `Remove ${flag}. docs/migrating.md lists every flag; \`trtforge migrate\` translates whole lines.`;
+}
+
+/** Our arguments for a flag with its value, for a verb; undefined where the verb has no equivalent. */
+export function oursFor(
+  { ours, values, verbs }: ForeignFlag,
+  value: string,
+  path: string,
+  options: OptionTable,
+): readonly string[] | undefined {
+  if (verbs !== undefined && !verbs.includes(path)) return undefined;
+  const template = ours.find((each) => {
+    const option = templateOption(each);
+    return option === undefined || isOwn(options, option);
+  });
+  const texts = values === undefined ? [value] : values(value);
+  if (template === undefined || texts === null) return undefined;
+  return texts.flatMap((text) => templateWords(template, text));
+}
+
+const words = (flags: string): readonly string[] =>
+  flags.split(/[ ,]+/).filter((word) => word.startsWith('-'));
+
+const specOf = (options: OptionTable, flag: string): OptionTable[string] | undefined =>
+  Object.values(options).find(({ flags }) => words(flags).includes(flag));
+
+/** Whether a flag of a verb, or of every command, has a value in the next argument. */
+export const isFollowedByValue = (options: OptionTable, flag: string): boolean =>
+  specOf(options, flag)?.flags.includes('<') ??
+  globalOptions.some(([flags]) => words(flags).includes(flag) && flags.includes('<'));
+
+/** Whether a verb's command line has a flag, as its own or as every command. */
+export const isOwn = (options: OptionTable, flag: string): boolean =>
+  specOf(options, flag)?.configOnly === undefined && (specOf(options, flag) !== undefined || isGlobal(flag));
+
+const isGlobal = (flag: string): boolean =>
+  flag === '--help' || globalOptions.some(([flags]) => words(flags).includes(flag));
+
+/** The key of the configuration file that a row's option is for a verb. */
+export function configKeyFor({ ours }: ForeignFlag, options: OptionTable): string | undefined {
+  const spec = ours
+    .map((template) => specOf(options, templateOption(template) ?? ''))
+    .find((each) => each?.configOnly);
+  return spec === undefined ? undefined : longName(spec);
+}
