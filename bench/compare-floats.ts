@@ -12,7 +12,7 @@ interface FloatReaderModule {
   floatsOf(values: Float32Array): object;
 }
 interface PairSumsModule {
-  readonly measurePairs: object;
+  readonly measureChunk: object;
 }
 interface ComparisonModule {
   fastestMeasure(): object;
@@ -29,11 +29,11 @@ const [dist = '', candidatePath = '', referencePath = '', header = '0', ...more]
 const [tensors = '1', runs = '1', quantiles = 'none', pass = 'addon'] = more;
 const load = async <T>(path: string): Promise<T> => (await import(pathToFileURL(join(dist, path)).href)) as T;
 const { floatsOf } = await load<FloatReaderModule>('formats/tensor/float-reader.js');
-const { measurePairs } = await load<PairSumsModule>('formats/tensor/compare/pair-sums.js');
+const { measureChunk } = await load<PairSumsModule>('formats/tensor/compare/pair-sums.js');
 const { comparePairs, fastestMeasure } = await load<ComparisonModule>('formats/tensor/compare/comparison.js');
 const tolerance = { absolute: 1e-5, relative: 1e-5 };
-const measure = pass === 'addon' ? fastestMeasure() : measurePairs;
-if (pass === 'addon' && measure === measurePairs) throw new Error('The addon is not compiled.');
+const measure = pass === 'addon' ? fastestMeasure() : measureChunk;
+if (pass === 'addon' && measure === measureChunk) throw new Error('The addon is not compiled.');
 
 const split = (path: string): Float32Array[] => {
   const values = new Float32Array(new Uint8Array(readFileSync(path).subarray(Number(header))).buffer);

@@ -1,4 +1,4 @@
-// A chunk of pairs of numbers measured as `measurePairs` of src/formats/tensor/compare/pair-sums.ts does, but for the order of additions. Plain loops that the
+// A chunk of pairs of numbers measured as `measureChunk` of src/formats/tensor/compare/pair-sums.ts does, but for the order of additions. Plain loops that the
 // compiler makes vectors of; it may not contract a product and a sum, which would round once instead of twice (flags in scripts/build-native.mjs).
 #include "compare.hpp"
 
@@ -71,10 +71,9 @@ struct ChunkOfPairs {
   double* sums;
   double absoluteTolerance;
   double relativeTolerance;
-  // Counts of both errors by key, and of absolute errors by octave, that are added to; null where they are not requested.
+  // Counts of both errors by key that are added to; null where they are not requested.
   double* absoluteKeys;
   double* relativeKeys;
-  double* octaves;
 };
 
 template <class T>
@@ -92,12 +91,12 @@ struct Pattern<double> {
   static constexpr std::size_t kExponents = 2048;
 };
 
-// Counts errors by the upper bits of their pattern: rounded up to kKeyFraction bits of the fraction for quantiles, cut to the exponent for octaves.
-template <class T, int kept, bool up>
-void countErrors(const T* errors, std::size_t count, double* counts) {
+// Counts errors by key: the upper bits of their pattern, rounded up to kKeyFraction bits of the fraction.
+template <class T>
+void countKeys(const T* errors, std::size_t count, double* counts) {
   using Bits = typename Pattern<T>::Bits;
-  constexpr int dropped = Pattern<T>::kFraction - kept;
-  constexpr Bits added = up ? (Bits(1) << dropped) - 1 : 0;
+  constexpr int dropped = Pattern<T>::kFraction - kKeyFraction;
+  constexpr Bits added = (Bits(1) << dropped) - 1;
   for (std::size_t i = 0; i < count; ++i) {
     Bits bits;
     std::memcpy(&bits, &errors[i], sizeof bits);
@@ -107,7 +106,7 @@ void countErrors(const T* errors, std::size_t count, double* counts) {
 
 // False, with nothing counted, where a number is not finite.
 template <class T>
-bool measurePairs(const ChunkOfPairs<T>& chunk) {
+bool measureChunk(const ChunkOfPairs<T>& chunk) {
   const T* __restrict const candidate = chunk.candidate;
   const T* __restrict const reference = chunk.reference;
   T* __restrict const absolute = chunk.absolute;
@@ -143,10 +142,9 @@ bool measurePairs(const ChunkOfPairs<T>& chunk) {
       static_cast<double>(outside), static_cast<double>(beyondBoth), static_cast<double>(zeros)};
   std::memcpy(chunk.sums, sums, sizeof sums);
   if (chunk.absoluteKeys != nullptr) {
-    countErrors<T, kKeyFraction, true>(absolute, count, chunk.absoluteKeys);
-    countErrors<T, kKeyFraction, true>(relative, count, chunk.relativeKeys);
+    countKeys<T>(absolute, count, chunk.absoluteKeys);
+    countKeys<T>(relative, count, chunk.relativeKeys);
   }
-  if (chunk.octaves != nullptr) countErrors<T, 0, false>(absolute, count, chunk.octaves);
   return true;
 }
 
@@ -165,33 +163,31 @@ View viewOf(const Napi::Value& value) {
 }
 
 template <class T>
-bool measureViews(const std::array<View, 4>& numbers, const View& sums, double absoluteTolerance, double relativeTolerance, const View& keys, const View& octaves) {
+bool measureViews(const std::array<View, 4>& numbers, const View& sums, double absoluteTolerance, double relativeTolerance, const View& keys) {
   const std::size_t count = numbers[0].length;
   const std::size_t tables = Pattern<T>::kExponents << kKeyFraction;
   bool fits = sums.type == napi_float64_array && sums.length == kPairSums && count <= std::numeric_limits<std::uint32_t>::max();
   for (const View& view : numbers) fits = fits && view.type == numbers[0].type && view.length >= count;
   fits = fits && keys.type == napi_float64_array && (keys.length == 0 || keys.length == 2 * tables);
-  fits = fits && octaves.type == napi_float64_array && (octaves.length == 0 || octaves.length == Pattern<T>::kExponents);
   if (!fits) throw Failure("TF_INTERNAL", "The arrays of a comparison do not belong together.");
-  const auto table = [](const View& view) { return view.length == 0 ? nullptr : static_cast<double*>(view.data); };
-  double* const absoluteKeys = table(keys);
-  return measurePairs(ChunkOfPairs<T>{static_cast<const T*>(numbers[0].data), static_cast<const T*>(numbers[1].data), static_cast<T*>(numbers[2].data),
+  double* const absoluteKeys = keys.length == 0 ? nullptr : static_cast<double*>(keys.data);
+  return measureChunk(ChunkOfPairs<T>{static_cast<const T*>(numbers[0].data), static_cast<const T*>(numbers[1].data), static_cast<T*>(numbers[2].data),
                                       static_cast<T*>(numbers[3].data), count, static_cast<double*>(sums.data), absoluteTolerance, relativeTolerance,
-                                      absoluteKeys, absoluteKeys == nullptr ? nullptr : absoluteKeys + tables, table(octaves)});
+                                      absoluteKeys, absoluteKeys == nullptr ? nullptr : absoluteKeys + tables});
 }
 
-Napi::Value measurePairsExport(const Napi::CallbackInfo& info) {
+Napi::Value measureChunkExport(const Napi::CallbackInfo& info) {
   const auto view = [&](std::size_t at) { return viewOf(info[at]); };
   const std::array<View, 4> numbers = {view(0), view(1), view(2), view(3)};
   const auto type = numbers[0].type;
   if (type != napi_float64_array && type != napi_float32_array) throw Failure("TF_INTERNAL", "A comparison is of float32 or float64.");
   const auto measure = type == napi_float64_array ? measureViews<double> : measureViews<float>;
   return Napi::Boolean::New(info.Env(),
-                            measure(numbers, view(4), js::Reader(info[5]).number(), js::Reader(info[6]).number(), view(7), view(8)));
+                            measure(numbers, view(4), js::Reader(info[5]).number(), js::Reader(info[6]).number(), view(7)));
 }
 
 }  // namespace
 
-void addCompareExport(Napi::Object& exports) { js::add<measurePairsExport>(exports, "measurePairs"); }
+void addCompareExport(Napi::Object& exports) { js::add<measureChunkExport>(exports, "measureChunk"); }
 
 }  // namespace trtforge

@@ -4,7 +4,7 @@
 
 namespace trtforge {
 
-// Adds `measurePairs`: `MeasurePairs` of src/formats/tensor/compare/pair-sums.ts.
+// Adds `measureChunk`: `MeasureChunk` of src/formats/tensor/compare/pair-sums.ts.
 void addCompareExport(Napi::Object& exports);
 
 }  // namespace trtforge

@@ -71,19 +71,6 @@ export const zeroFloats = (length: number): FloatReader => ({
   },
 });
 
-/** Numbers whose squares are beyond the largest double have such squares no more when they are multiplied by this. */
-export const SHRUNK = 2 ** -600;
-
-/** Every number times `scale`, in float64. */
-export const scaledFloats = (reader: FloatReader, scale: number): FloatReader => ({
-  length: reader.length,
-  format: float64Format,
-  read: (start, target) => {
-    reader.read(start, target);
-    for (let i = 0; i < target.length; i++) target[i]! *= scale;
-  },
-});
-
 /** Several, one after the other, as one. */
 export function joinedFloats(parts: readonly FloatReader[]): FloatReader {
   const [only] = parts;

@@ -1,7 +1,7 @@
 import { requireAddon } from '../../../base/addon.js';
 import { TrtforgeError } from '../../../errors.js';
-import type { FloatArray, FloatFormat } from '../float-format.js';
-import { type FloatPairs, pairFormat, SHRUNK, scaledFloats } from '../float-reader.js';
+import { type FloatArray, type FloatFormat, float64Format } from '../float-format.js';
+import { type FloatPairs, type FloatReader, pairFormat } from '../float-reader.js';
 import {
   type Comparison,
   comparisonOf,
@@ -17,8 +17,8 @@ import {
   ABSOLUTE_MAX,
   addSums,
   emptySums,
-  type MeasurePairs,
-  measurePairs,
+  type MeasureChunk,
+  measureChunk,
   SUM_SLOTS,
   type Tolerance,
 } from './pair-sums.js';
@@ -40,7 +40,7 @@ export function comparePairs(
   tolerance: Tolerance,
   quantiles: QuantileChoice = 'median-p99',
   histogram?: ErrorHistogram,
-  measure: MeasurePairs = fastestMeasure(),
+  measure: MeasureChunk = fastestMeasure(),
 ): Comparison {
   const { candidate, reference } = pairs;
   if (candidate.length !== reference.length) {
@@ -50,22 +50,22 @@ export function comparePairs(
   const comparison = comparisonOf(gathered, tolerance);
   const { candidateSquares, referenceSquares } = gathered.sums;
   // Those of the errors are four times as large at most.
-  return Number.isFinite(4 * (candidateSquares + referenceSquares))
-    ? comparison
-    : withSquaresOf(comparison, shrunkComparison(pairs, tolerance, measure));
+  if (Number.isFinite(4 * (candidateSquares + referenceSquares))) return comparison;
+  const shrunk = { candidate: shrunkFloats(candidate), reference: shrunkFloats(reference) };
+  return withSquaresOf(comparison, comparePairs(shrunk, tolerance, 'none', undefined, measure));
 }
 
-let fastest: MeasurePairs | undefined;
+let fastest: MeasureChunk | undefined;
 
 /** The addon's pass where there is an addon that has one; nothing is compiled for it. */
-export function fastestMeasure(): MeasurePairs {
-  fastest ??= addonMeasure() ?? measurePairs;
+export function fastestMeasure(): MeasureChunk {
+  fastest ??= addonMeasure() ?? measureChunk;
   return fastest;
 }
 
-function addonMeasure(): MeasurePairs | undefined {
+function addonMeasure(): MeasureChunk | undefined {
   try {
-    return (requireAddon() as { readonly measurePairs?: MeasurePairs }).measurePairs;
+    return (requireAddon() as { readonly measureChunk?: MeasureChunk }).measureChunk;
   } catch (error) {
     if (error instanceof TrtforgeError) return undefined;
     throw error;
@@ -77,7 +77,7 @@ function gather(
   tolerance: Tolerance,
   fractions: readonly number[],
   histogram: ErrorHistogram | undefined,
-  measure: MeasurePairs,
+  measure: MeasureChunk,
 ): Gathered {
   const { length } = pairs.reference;
   const format = pairFormat(pairs);
@@ -86,7 +86,6 @@ function gather(
   const [candidates, references, absolute, relative] = [room(), room(), room(), room()];
   const chunkSums = new Float64Array(SUM_SLOTS);
   const keys = new Float64Array(isOneChunk || fractions.length === 0 ? 0 : 2 * keyCount(format));
-  const octaves = histogram?.octavesOf(format) ?? new Float64Array(0);
   const sums = emptySums();
   const nonFinite = noneCounted();
   let [absoluteIndex, relativeIndex] = [-1, -1];
@@ -100,7 +99,6 @@ function gather(
       tolerance.absolute,
       tolerance.relative,
       keys,
-      octaves,
     );
   for (let start = 0; start < length; start += CHUNK_PAIRS) {
     const candidate = candidates.subarray(0, length - start);
@@ -117,7 +115,8 @@ function gather(
     };
     if (sums.absoluteMax > absoluteMax) absoluteIndex = placeOf(absolute, sums.absoluteMax);
     if (sums.relativeMax > relativeMax) relativeIndex = placeOf(relative, sums.relativeMax);
-    histogram?.show(candidate, reference, start, chunkSums[ABSOLUTE_MAX]!, left !== undefined);
+    const errors = absolute.subarray(0, (left ?? { candidate }).candidate.length);
+    histogram?.add(candidate, reference, start, errors, chunkSums[ABSOLUTE_MAX]!);
   }
   histogram?.finish(sums.zeros, nonFinite);
   const { count } = sums;
@@ -185,19 +184,17 @@ function finitePairs(
   return { candidate: ours.subarray(0, finite), reference: theirs.subarray(0, finite), indices };
 }
 
-/** Squares of doubles beyond 1e154 are no doubles: the comparison of all numbers made small enough. */
-const shrunkComparison = (
-  { candidate, reference }: FloatPairs,
-  tolerance: Tolerance,
-  measure: MeasurePairs,
-): Comparison =>
-  comparePairs(
-    { candidate: scaledFloats(candidate, SHRUNK), reference: scaledFloats(reference, SHRUNK) },
-    tolerance,
-    'none',
-    undefined,
-    measure,
-  );
+/** Numbers times this have squares that a double holds, as those beyond 1e154 do not. */
+const SHRUNK = 2 ** -600;
+
+const shrunkFloats = (reader: FloatReader): FloatReader => ({
+  length: reader.length,
+  format: float64Format,
+  read: (start, target) => {
+    reader.read(start, target);
+    for (let i = 0; i < target.length; i++) target[i]! *= SHRUNK;
+  },
+});
 
 /** A comparison with the statistics that sums and squares make taken from that of the shrunk numbers. */
 function withSquaresOf(comparison: Comparison, shrunk: Comparison): Comparison {

@@ -1,4 +1,5 @@
 import { type FloatArray, type FloatFormat, float32Format, formatOf } from '../float-format.js';
+import { wordsOf } from './error-keys.js';
 import { WorstPairs } from './worst-pairs.js';
 
 /** How many elements have which absolute error, one bin for each power of two. */
@@ -20,20 +21,13 @@ const SHOWN_OCTAVES = 40;
 export class ErrorHistogram {
   readonly #worst: WorstPairs;
   #format = float32Format;
-  /** Of errors by their exponent: 0 is subnormal, the last infinity. */
+  /** Errors by their exponent: 0 is subnormal, zeros among them until `finish`; the last is infinity. */
   #octaves = new Float64Array(0);
   #zeros = 0;
   #nonFinite = 0;
 
   constructor(worst = new WorstPairs(0)) {
     this.#worst = worst;
-  }
-
-  /** Counts by exponent of errors in a format, which the comparison adds to; zeros are among the subnormal. */
-  octavesOf(format: FloatFormat): Float64Array {
-    this.#format = format;
-    this.#octaves = new Float64Array(1 << format.exponentBits);
-    return this.#octaves;
   }
 
   /** After the last chunk: how many of the errors are zero, and how many pairs are not finite but the same, or not the same. */
@@ -46,17 +40,36 @@ export class ErrorHistogram {
     this.#nonFinite = mismatching;
   }
 
-  /** Shows the pairs of a chunk whose finite errors are up to `largest`; `odd` reports that some pairs are not finite. */
-  show(candidate: FloatArray, reference: FloatArray, start: number, largest: number, odd: boolean): void {
+  /** Counts the errors of a chunk's finite pairs, of which the largest is `largest`, and shows its pairs to `worst`; pairs without an error here are not finite. */
+  add(
+    candidate: FloatArray,
+    reference: FloatArray,
+    start: number,
+    errors: FloatArray,
+    largest: number,
+  ): void {
+    this.#count(errors);
     const worst = this.#worst;
-    if (!odd && !(largest > worst.threshold)) return;
-    const { round } = formatOf(reference);
+    if (errors.length === candidate.length && !(largest > worst.threshold)) return;
+    const { round } = this.#format;
     for (let i = 0; i < candidate.length; i++) {
       const c = candidate[i]!;
       const r = reference[i]!;
       const error = round(Math.abs(c - r));
       if (error > worst.threshold || (Number.isNaN(error) && !Object.is(c, r))) worst.show(start + i, c, r);
     }
+  }
+
+  #count(errors: FloatArray): void {
+    const { exponentBits, bytes } = formatOf(errors);
+    if (this.#octaves.length === 0) {
+      this.#format = formatOf(errors);
+      this.#octaves = new Float64Array(1 << exponentBits);
+    }
+    const octaves = this.#octaves;
+    const words = wordsOf(errors);
+    const [stride, dropped] = [bytes / 4, 31 - exponentBits];
+    for (let top = stride - 1; top < words.length; top += stride) octaves[words[top]! >> dropped]!++;
   }
 
   histogram(): Histogram {

@@ -26,16 +26,8 @@ export function countKeys(errors: FloatArray, count: number, keys: Float64Array,
     }
 }
 
-/** Adds to `octaves` how many of the first `count` errors have which exponent. */
-export function countOctaves(errors: FloatArray, count: number, octaves: Float64Array): void {
-  const words = wordsOf(errors);
-  const { exponentBits, bytes } = formatOf(errors);
-  const [stride, top] = [bytes / 4, bytes / 4 - 1];
-  for (let i = 0; i < count; i++) octaves[words[stride * i + top]! >> (31 - exponentBits)]!++;
-}
-
-/** Patterns of numbers that are not negative. */
-const wordsOf = ({ buffer, byteOffset, byteLength }: FloatArray): Int32Array =>
+/** Bits of numbers that are not negative, in words of 32. */
+export const wordsOf = ({ buffer, byteOffset, byteLength }: FloatArray): Int32Array =>
   new Int32Array(buffer, byteOffset, byteLength / 4);
 
 /**

@@ -1,4 +1,4 @@
-import { type FloatReader, PIECE, SHRUNK, scaledFloats } from '../float-reader.js';
+import { type FloatReader, PIECE } from '../float-reader.js';
 
 /** How large numbers are; those that are not finite are left out. */
 export interface Magnitudes {
@@ -8,9 +8,12 @@ export interface Magnitudes {
   readonly peak: number;
 }
 
-/** Looks at every number once, in constant memory; a second time where squares are beyond what a double holds. */
+/** Numbers times this have squares that a double holds. */
+const SHRUNK = 2 ** -600;
+
+/** Looks at every number once, in constant memory. */
 export function magnitudesOf(numbers: FloatReader): Magnitudes {
-  let [squares, peak, count] = [0, 0, 0];
+  let [squares, shrunkSquares, peak, count] = [0, 0, 0, 0];
   const piece = numbers.format.make(Math.min(PIECE, numbers.length));
   for (let start = 0; start < numbers.length; start += PIECE) {
     const values = piece.subarray(0, numbers.length - start);
@@ -21,11 +24,14 @@ export function magnitudesOf(numbers: FloatReader): Magnitudes {
       if (value - value !== 0) continue;
       const size = Math.abs(value);
       squares += value * value;
+      shrunkSquares += (value * SHRUNK) ** 2;
       if (size > peak) peak = size;
       count++;
     }
   }
-  if (squares === Number.POSITIVE_INFINITY)
-    return { rms: magnitudesOf(scaledFloats(numbers, SHRUNK)).rms / SHRUNK, peak };
-  return { rms: Math.sqrt(squares / Math.max(1, count)), peak };
+  const rms =
+    squares === Number.POSITIVE_INFINITY
+      ? Math.sqrt(shrunkSquares / count) / SHRUNK
+      : Math.sqrt(squares / Math.max(1, count));
+  return { rms, peak };
 }

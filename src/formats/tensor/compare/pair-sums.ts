@@ -1,7 +1,7 @@
 import { type FloatArray, formatOf } from '../float-format.js';
-import { countKeys, countOctaves } from './error-keys.js';
+import { countKeys } from './error-keys.js';
 
-/** What the pairs of a chunk add up to, in the order in which `measurePairs` writes it; native/src/compare.cpp knows the same order. */
+/** What the pairs of a chunk add up to, in the order in which `measureChunk` writes it; native/src/compare.cpp knows the same order. */
 const sumSlots = [
   'count',
   'candidate',
@@ -40,7 +40,7 @@ export const emptySums = (): PairSums =>
     sumSlots.map((slot) => [slot, slot.endsWith('Min') ? Infinity : slot.endsWith('Max') ? -Infinity : 0]),
   ) as PairSums;
 
-/** Adds the sums of a chunk, as `measurePairs` wrote them. */
+/** Adds the sums of a chunk, as `measureChunk` wrote them. */
 export function addSums(sums: PairSums, chunk: Float64Array): void {
   for (const [at, slot] of sumSlots.entries()) {
     const value = chunk[at]!;
@@ -58,10 +58,10 @@ export interface Tolerance {
 
 /**
  * Measures a chunk of pairs: writes the absolute error |c - r| and the relative error |c - r| / |r| of each, computed in the format of the arrays as
- * Polygraphy does, and the chunk's sums. Counts the errors by key (a table for each of the two errors, see `keyCount`) and the absolute ones by octave;
- * tables of length 0 are left alone. Returns false, with nothing counted, where a number is not finite.
+ * Polygraphy does, and the chunk's sums. Counts the errors by key (a table for each of the two errors, see `keyCount`), unless `keys` has length 0.
+ * Returns false, with nothing counted, where a number is not finite.
  */
-export type MeasurePairs = (
+export type MeasureChunk = (
   candidate: FloatArray,
   reference: FloatArray,
   absolute: FloatArray,
@@ -70,14 +70,13 @@ export type MeasurePairs = (
   absoluteTolerance: number,
   relativeTolerance: number,
   keys: Float64Array,
-  octaves: Float64Array,
 ) => boolean;
 
 /** Stands for a reference of zero in relative errors; Polygraphy's number, 2^-52. */
 const ZERO_REFERENCE = 2.220446049250313e-16;
 
 /** The pass in TypeScript. The addon's differs only in the order of additions, by less than 1e-12 of the sum of the terms' sizes. */
-export const measurePairs: MeasurePairs = (
+export const measureChunk: MeasureChunk = (
   candidate,
   reference,
   absolute,
@@ -86,7 +85,6 @@ export const measurePairs: MeasurePairs = (
   absoluteTolerance,
   relativeTolerance,
   keys,
-  octaves,
 ) => {
   const { round, bytes } = formatOf(reference);
   // Where both formats have been seen, calling `round` for each element takes three times as long as asking.
@@ -165,6 +163,5 @@ export const measurePairs: MeasurePairs = (
     countKeys(absolute, length, keys, 0);
     countKeys(relative, length, keys, keys.length / 2);
   }
-  if (octaves.length > 0) countOctaves(absolute, length, octaves);
   return true;
 };

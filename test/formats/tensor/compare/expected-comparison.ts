@@ -9,7 +9,7 @@ import {
 } from '../../../../src/formats/tensor/compare/comparison-statistics.js';
 import {
   emptySums,
-  type MeasurePairs,
+  type MeasureChunk,
   type Tolerance,
 } from '../../../../src/formats/tensor/compare/pair-sums.js';
 import { type FloatArray, formatOf } from '../../../../src/formats/tensor/float-format.js';
@@ -20,7 +20,7 @@ export const compareFloats = (
   reference: FloatArray,
   tolerance: Tolerance,
   quantiles?: QuantileChoice,
-  measure?: MeasurePairs,
+  measure?: MeasureChunk,
 ): Comparison =>
   comparePairs(
     { candidate: floatsOf(candidate), reference: floatsOf(reference) },
