@@ -1,8 +1,9 @@
-import { spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildAddon } from '../../../scripts/build-native.mjs';
 import { readPassport } from '../../../src/engines/identity/passport.js';
@@ -17,6 +18,7 @@ import {
 } from '../../../src/engines/store/cache-result.js';
 import { describeWith } from '../../support/needs.js';
 import { writeSampleModel } from '../../support/sample-engine.js';
+import { trtforge as runLine } from '../../support/trtforge.js';
 
 const main = fileURLToPath(new URL('../../../dist/main.js', import.meta.url));
 const root = mkdtempSync(join(tmpdir(), 'trtforge-build-command-'));
@@ -33,18 +35,9 @@ function written(text: string): string {
   return path;
 }
 
-/** Runs the command line with a cache folder of its own. */
-function trtforge(words: readonly string[], more: NodeJS.ProcessEnv = {}) {
-  const env = { ...process.env, XDG_CACHE_HOME: join(root, 'xdg'), TENSORRT_CACHE_DIR: '', ...more };
-  const child = spawn(process.execPath, [main, ...words], { env });
-  const said = { stdout: '', stderr: '' };
-  for (const name of ['stdout', 'stderr'] as const)
-    child[name].on('data', (chunk) => (said[name] += String(chunk)));
-  return new Promise<{ status: number | null; stdout: string; stderr: string }>((resolve, reject) => {
-    child.on('error', reject);
-    child.on('close', (status) => resolve({ status, ...said }));
-  });
-}
+/** The environment of a command line with a cache folder of its own. */
+const ownCache = { ...process.env, XDG_CACHE_HOME: join(root, 'xdg'), TENSORRT_CACHE_DIR: '' };
+const trtforge = (args: readonly string[]) => runLine(args, ownCache);
 
 describe('trtforge build refuses before any work', () => {
   test.each<[string, readonly string[], RegExp]>([
@@ -79,14 +72,14 @@ describe('trtforge build refuses before any work', () => {
     ['a folder as the engine', ['-o', root], /is a folder/],
     ['a misspelt option', ['--precison', 'fp16'], /precison/],
   ])('%s', async (_what, words, message) => {
-    const { status, stdout, stderr } = await trtforge(['build', model, ...words, '--json']);
-    expect(status).toBe(2);
-    expect(JSON.parse(stdout)).toMatchObject({
+    const { exitCode, json, err } = await trtforge(['build', model, ...words, '--json']);
+    expect(exitCode).toBe(2);
+    expect(json()).toMatchObject({
       ok: false,
       exitCode: 2,
       error: { message: expect.stringMatching(message) },
     });
-    expect(stderr).not.toContain('identify');
+    expect(err).not.toContain('identify');
   });
 });
 
@@ -96,22 +89,23 @@ describe('trtforge cache without engines', () => {
     const [ls, verify, clear] = await Promise.all(
       ['ls', 'verify', 'clear'].map((word) => trtforge(['cache', word, ...where])),
     );
-    expect(cacheListSchema.parse(JSON.parse(ls?.stdout ?? '')).engines).toEqual([]);
-    expect(cacheVerifySchema.parse(JSON.parse(verify?.stdout ?? ''))).toMatchObject({
+    expect(cacheListSchema.parse(ls?.json()).engines).toEqual([]);
+    expect(cacheVerifySchema.parse(verify?.json())).toMatchObject({
       sound: 0,
       exitCode: 0,
     });
-    expect(cacheClearSchema.parse(JSON.parse(clear?.stdout ?? '')).removed).toBe(0);
+    expect(cacheClearSchema.parse(clear?.json()).removed).toBe(0);
   });
 });
 
 describeWith('toolchain', 'trtforge build with a real tensorrt-rtx', (toolchain) => {
   const environment = {
+    ...ownCache,
     LD_LIBRARY_PATH: [toolchain, process.env.LD_LIBRARY_PATH].filter(Boolean).join(':'),
     // Nothing but the toolchain named: what else is on this machine must not decide.
     TRTFORGE_TOOLCHAINS: join(root, 'none'),
   };
-  const run = async (...words: readonly string[]) => trtforge(words, environment);
+  const run = async (...words: readonly string[]) => runLine(words, environment);
   const ask = [
     '--target',
     'tensorrt-rtx:sm_86,sm_89',
@@ -123,8 +117,8 @@ describeWith('toolchain', 'trtforge build with a real tensorrt-rtx', (toolchain)
     'x:64x64/64x64/64x64',
   ];
   const build = async (...words: readonly string[]) => {
-    const { stdout } = await run('build', model, ...ask, '--json', ...words);
-    return buildResultSchema.parse(JSON.parse(stdout));
+    const { json } = await run('build', model, ...ask, '--json', ...words);
+    return buildResultSchema.parse(json());
   };
 
   beforeAll(async () => {
@@ -132,7 +126,11 @@ describeWith('toolchain', 'trtforge build with a real tensorrt-rtx', (toolchain)
   });
 
   test('two that start together build one engine, and later ones find it', { timeout: 120_000 }, async () => {
-    const both = await Promise.all([build(), build()]);
+    const args = [main, 'build', model, ...ask, '--json'];
+    const started = [1, 2].map(() => promisify(execFile)(process.execPath, args, { env: environment }));
+    const both = (await Promise.all(started)).map(({ stdout }) =>
+      buildResultSchema.parse(JSON.parse(stdout)),
+    );
     expect(both.map(({ source }) => source).sort()).toEqual(['built', 'local']);
     const [first] = both;
     expect(await build()).toMatchObject({ source: 'local', identity: first?.identity, why: [] });
@@ -149,10 +147,10 @@ describeWith('toolchain', 'trtforge build with a real tensorrt-rtx', (toolchain)
 
   test('text, -o, and a passport that tells all without a path of this machine', async () => {
     const output = join(root, 'out', 'mine.engine');
-    const { stdout, status } = await run('build', model, ...ask, '-o', output, '--name', 'mine:v2');
-    expect(status).toBe(0);
-    expect(stdout).toMatch(/(built|found) in/);
-    expect(stdout).toContain('tensorrt-rtx:sm_86,sm_89');
+    const { out, exitCode } = await run('build', model, ...ask, '-o', output, '--name', 'mine:v2');
+    expect(exitCode).toBe(0);
+    expect(out).toMatch(/(built|found) in/);
+    expect(out).toContain('tensorrt-rtx:sm_86,sm_89');
     const { identity, built } = readPassport(output);
     expect(identity.document.target.computeCapabilities).toEqual([86, 89]);
     expect(built.conversionMs).toBeGreaterThan(0);
@@ -162,36 +160,34 @@ describeWith('toolchain', 'trtforge build with a real tensorrt-rtx', (toolchain)
   });
 
   test('cache why: in the store, or what differs from the nearest', async () => {
-    const found = cacheWhySchema.parse(
-      JSON.parse((await run('cache', 'why', model, ...ask, '--json')).stdout),
-    );
+    const found = cacheWhySchema.parse((await run('cache', 'why', model, ...ask, '--json')).json());
     expect(found).toMatchObject({ engine: expect.stringContaining('engine.plan'), why: [] });
     const other = await run('cache', 'why', model, ...ask, '--workspace', '1G', '--json');
-    expect(cacheWhySchema.parse(JSON.parse(other.stdout))).toMatchObject({
+    expect(cacheWhySchema.parse(other.json())).toMatchObject({
       engine: null,
       why: [{ differences: [{ field: 'recipe.memoryPools.workspace', wanted: 2 ** 30, stored: null }] }],
     });
-    const { stdout } = await run('cache', 'why', model, ...ask, '--workspace', '1G');
-    expect(stdout).toContain('recipe.memoryPools.workspace: wanted 1073741824, stored null');
+    const { out } = await run('cache', 'why', model, ...ask, '--workspace', '1G');
+    expect(out).toContain('recipe.memoryPools.workspace: wanted 1073741824, stored null');
   });
 
   test('cache ls, verify and clear', async () => {
-    const { stdout } = await run('cache', 'ls');
-    expect(stdout).toMatch(/sample_[0-9a-f]{8}_fp16_sm_86-89_1\.7\.1\.\d+\.engine/);
-    expect((await run('cache', 'verify')).status).toBe(0);
+    const { out } = await run('cache', 'ls');
+    expect(out).toMatch(/sample_[0-9a-f]{8}_fp16_sm_86-89_1\.7\.1\.\d+\.engine/);
+    expect((await run('cache', 'verify')).exitCode).toBe(0);
     const { engine } = await build();
     writeFileSync(engine, readFileSync(engine).fill(7, 1000, 1100));
-    const { status, stdout: bad } = await run('cache', 'verify');
-    expect(status).toBe(1);
+    const { exitCode, out: bad } = await run('cache', 'verify');
+    expect(exitCode).toBe(1);
     expect(bad).toContain('TF_ENGINE_DIGEST_MISMATCH');
     expect(await build()).toMatchObject({ source: 'built', why: [{ code: 'TF_ENGINE_DIGEST_MISMATCH' }] });
-    expect((await run('cache', 'clear', '--yes')).stdout).toContain('1 engine removed');
+    expect((await run('cache', 'clear', '--yes')).out).toContain('1 engine removed');
     expect(await build()).toMatchObject({ source: 'built' });
   });
 
   test('an open dimension without a range ends with a profile to copy', async () => {
-    const { status, stderr } = await run('build', model, '--target', 'tensorrt-rtx');
-    expect(status).toBe(2);
-    expect(stderr).toContain("--profile 'x:1x64/8x64/32x64'");
+    const { exitCode, err } = await run('build', model, '--target', 'tensorrt-rtx');
+    expect(exitCode).toBe(2);
+    expect(err).toContain("--profile 'x:1x64/8x64/32x64'");
   });
 });

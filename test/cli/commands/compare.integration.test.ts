@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,6 +11,7 @@ import { float32Values, floatTensor, integerTensor, tensorFrom } from '../../../
 import { compareOutputs } from '../../../src/quality/verify/compare.js';
 import type { CompareRequest } from '../../../src/quality/verify/compare-request.js';
 import { type CompareResult, compareResultSchema } from '../../../src/quality/verify/compare-result.js';
+import { type Answer, trtforge } from '../../support/trtforge.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-compare-'));
 const polygraphy = (name: string) =>
@@ -35,32 +35,25 @@ function npz(name: string, tensors: Readonly<Record<string, Tensor>>, compress =
 const reference = npz('reference', { y, classes });
 const near = npz('near', { y: close, classes });
 
-function compare(...words: string[]) {
-  const main = new URL('../../../dist/main.js', import.meta.url).pathname;
-  const { status, stdout, stderr } = spawnSync(process.execPath, [main, 'compare', ...words], {
-    encoding: 'utf8',
-  });
-  return { status, stdout, stderr };
-}
+const compare = (...args: string[]) => trtforge(['compare', ...args]);
 
-function answer(...words: string[]): CompareResult & { readonly exitCode: number } {
-  const { stdout } = compare(...words, '--json');
-  return JSON.parse(stdout) as CompareResult & { readonly exitCode: number };
+async function answer(...args: string[]): Promise<CompareResult & Answer> {
+  return (await compare(...args, '--json')).json();
 }
 
 describe('trtforge compare', () => {
-  it('prints a table, what decided, the worst elements, and how to repeat it', () => {
-    const { status, stdout } = compare(near, reference);
-    expect(status).toBe(1);
-    expect(stdout).toMatch(/output +type +max +mean +p99 +max rel +cosine +PSNR +outside/);
-    expect(stdout).toMatch(/FAIL +y +float32 \[2, 3, 4\]/);
-    expect(stdout).toMatch(/max is 1\.00e-4, above the limit/);
-    expect(stdout).toMatch(/\[\d, \d, \d\]: .* off by 1\.00e-4/);
-    expect(stdout).toContain(`To repeat: trtforge compare ${near} ${reference}`);
+  it('prints a table, what decided, the worst elements, and how to repeat it', async () => {
+    const { exitCode, out } = await compare(near, reference);
+    expect(exitCode).toBe(1);
+    expect(out).toMatch(/output +type +max +mean +p99 +max rel +cosine +PSNR +outside/);
+    expect(out).toMatch(/FAIL +y +float32 \[2, 3, 4\]/);
+    expect(out).toMatch(/max is 1\.00e-4, above the limit/);
+    expect(out).toMatch(/\[\d, \d, \d\]: .* off by 1\.00e-4/);
+    expect(out).toContain(`To repeat: trtforge compare ${near} ${reference}`);
   });
 
-  it('answers in JSON of its schema', () => {
-    const result = answer(near, reference, '--atol', '1e-3');
+  it('answers in JSON of its schema', async () => {
+    const result = await answer(near, reference, '--atol', '1e-3');
     expect(compareResultSchema.safeParse(result).error).toBeUndefined();
     expect(result).toMatchObject({
       schema: 'trtforge.compare/1',
@@ -86,12 +79,12 @@ describe('trtforge compare', () => {
     ['a renaming of nothing', ['--map', 'q=y'], 2],
     ['an output that is not there', ['--outputs', 'q'], 2],
     ['a runner of files that tell none', ['--runner-a', 'trt-runner'], 2],
-  ])('exits as it should with %s', (_case, words, code) => {
-    expect(compare(near, reference, ...words).status).toBe(code);
+  ])('exits as it should with %s', async (_case, words, code) => {
+    expect((await compare(near, reference, ...words)).exitCode).toBe(code);
   });
 
-  it('repeats by the command that it gives', () => {
-    const { repeat } = answer(
+  it('repeats by the command that it gives', async () => {
+    const { repeat } = await answer(
       near,
       reference,
       '--atol',
@@ -101,10 +94,10 @@ describe('trtforge compare', () => {
       '--allow-loose',
     );
     expect(repeat).toContain('--atol 1e-9,y:1e-3 --check y:cosine=0.9,max --allow-loose');
-    expect(answer(...(repeat ?? '').split(' ').slice(2)).repeat).toContain(repeat);
+    expect((await answer(...(repeat ?? '').split(' ').slice(2))).repeat).toContain(repeat);
   });
 
-  it('compares float64 as such: errors that float32 does not see count, also where only one side is float64', () => {
+  it('compares float64 as such: errors that float32 does not see count, also where only one side is float64', async () => {
     const off = ramp.length * 300;
     const reference64 = tensorFrom(
       'float64',
@@ -117,75 +110,84 @@ describe('trtforge compare', () => {
       Float64Array.from({ length: off }, (_, i) => Math.cos(i) + (i % 2) * 1e-12),
     );
     const [a, b] = [npz('candidate64', { y: candidate64 }), npz('reference64', { y: reference64 })];
-    const result = answer(a, b, '--atol', '1e-13');
+    const result = await answer(a, b, '--atol', '1e-13');
     expect(result).toMatchObject({ outcome: 'fail', warnings: [] });
     const [output] = result.outputs;
     expect(output?.statistics).toContainEqual({ name: 'max', amount: expect.closeTo(1e-12, 15) });
     expect(output?.statistics).toContainEqual({ name: 'outside tolerance', amount: off / 2 });
     expect(output?.histogram).toMatchObject({ zeros: off / 2 });
-    expect(answer(a, b, '--atol', '2e-12')).toMatchObject({ outcome: 'pass' });
+    expect(await answer(a, b, '--atol', '2e-12')).toMatchObject({ outcome: 'pass' });
     const narrow = npz('narrow', { y: floatTensor('float32', [off], float32Values(reference64)) });
-    const mixed = answer(narrow, b, '--allow-dtype-difference');
+    const mixed = await answer(narrow, b, '--allow-dtype-difference');
     const max = mixed.outputs[0]?.statistics.find(({ name }) => name === 'max')?.amount;
     expect(max).toBeGreaterThan(1e-8);
     expect(max).toBeLessThan(2 ** -25);
   });
 
-  it('names what only one side has: missing outputs fail, more of them do not', () => {
+  it('names what only one side has: missing outputs fail, more of them do not', async () => {
     const more = npz('more', { y, classes, extra: classes });
-    expect(answer(more, reference)).toMatchObject({ outcome: 'pass', candidate: { unmatched: ['extra'] } });
-    const result = answer(reference, more);
+    expect(await answer(more, reference)).toMatchObject({
+      outcome: 'pass',
+      candidate: { unmatched: ['extra'] },
+    });
+    const result = await answer(reference, more);
     expect(result).toMatchObject({ outcome: 'fail', reference: { unmatched: ['extra'] } });
     expect(result.reasons).toContain('The candidate has no output extra.');
   });
 
-  it('compares outputs of other names when told which is which', () => {
+  it('compares outputs of other names when told which is which', async () => {
     const renamed = npz('renamed', { output_0: y, labels: classes });
-    expect(compare(renamed, reference).status).toBe(2);
-    expect(compare(renamed, reference, '--map', 'output_0=y', '--map', 'labels=classes').status).toBe(0);
+    expect((await compare(renamed, reference)).exitCode).toBe(2);
+    expect(
+      (await compare(renamed, reference, '--map', 'output_0=y', '--map', 'labels=classes')).exitCode,
+    ).toBe(0);
   });
 
-  it('fails on other shapes without broadcasting, and on other types unless they are allowed', () => {
+  it('fails on other shapes without broadcasting, and on other types unless they are allowed', async () => {
     const row = npz('row', { y: tensorFrom('float32', [1, 24], ramp), classes });
-    expect(answer(row, reference)).toMatchObject({
+    expect(await answer(row, reference)).toMatchObject({
       outcome: 'fail',
       reasons: ['y is [1, 24] in the candidate and [2, 3, 4] in the reference.'],
     });
     const half = npz('half', { y: floatTensor('float16', [2, 3, 4], ramp), classes });
-    expect(answer(half, reference).reasons[0]).toMatch(/y is float16 in the candidate and float32/);
-    expect(compare(half, reference, '--allow-dtype-difference', '--precision', 'fp16').status).toBe(0);
+    expect((await answer(half, reference)).reasons[0]).toMatch(/y is float16 in the candidate and float32/);
+    expect((await compare(half, reference, '--allow-dtype-difference', '--precision', 'fp16')).exitCode).toBe(
+      0,
+    );
   });
 
-  it('reads npy files and folders, compressed archives, column-major and big-endian arrays alike', () => {
+  it('reads npy files and folders, compressed archives, column-major and big-endian arrays alike', async () => {
     const out = join(folder, 'out');
     mkdirSync(out);
     writeNpy(join(out, 'y.npy'), y);
     writeNpy(join(out, 'classes.npy'), classes);
     const tensors = (name: string) =>
       fileURLToPath(new URL(`../../fixtures/tensors/${name}`, import.meta.url));
-    expect(compare(out, reference).status).toBe(0);
-    expect(compare(npz('compressed', { y, classes }, true), out).status).toBe(0);
+    expect((await compare(out, reference)).exitCode).toBe(0);
+    expect((await compare(npz('compressed', { y, classes }, true), out)).exitCode).toBe(0);
     for (const name of ['float32-fortran', 'float32-big-endian', 'version-3', 'float64']) {
       const words = ['--map', `${name}=float32`, '--allow-dtype-difference'];
-      expect(compare(tensors(`${name}.npy`), tensors('float32.npy'), ...words)).toMatchObject({ status: 0 });
+      expect(await compare(tensors(`${name}.npy`), tensors('float32.npy'), ...words)).toMatchObject({
+        exitCode: 0,
+      });
     }
   });
 
-  it('knows outputs that run wrote into a folder by their own names', () => {
+  it('knows outputs that run wrote into a folder by their own names', async () => {
     const names = ['/encoder/y:0', '.hidden', 'a b', '100%', 'größe', 'plain'];
     const tensors = new Map(names.map((name) => [name, y]));
     const out = join(folder, 'named');
     writeOutputs(tensors, out);
     expect(readdirSync(out)).toContain('%2Fencoder%2Fy%3A0.npy');
-    const result = answer(out, npz('named', Object.fromEntries(tensors)));
+    const result = await answer(out, npz('named', Object.fromEntries(tensors)));
     expect(result.outputs.map(({ name }) => name)).toEqual(names);
     expect(result).toMatchObject({ outcome: 'pass', candidate: { unmatched: [] } });
   });
 
-  it('leaves the name of a file alone that nobody wrote so', () => {
+  it('leaves the name of a file alone that nobody wrote so', async () => {
     const out = mkdtempSync(join(folder, 'foreign-'));
     for (const name of ['50%', 'a%20b', 'x%2fy']) writeNpy(join(out, `${name}.npy`), y);
-    expect(answer(out, out).outputs.map(({ name }) => name)).toEqual(['50%', 'a b', 'x%2fy']);
+    expect((await answer(out, out)).outputs.map(({ name }) => name)).toEqual(['50%', 'a b', 'x%2fy']);
   });
 
   it.each<[string, Partial<CompareRequest>]>([
@@ -198,42 +200,42 @@ describe('trtforge compare', () => {
     await expect(compareOutputs(request)).rejects.toMatchObject({ code: 'TF_USAGE' });
   });
 
-  it('says of which type void elements are', () => {
+  it('says of which type void elements are', async () => {
     const half = floatTensor('bfloat16', [24], ramp);
     const path = npz('bfloat16', { y: half });
-    expect(compare(path, path)).toMatchObject({ status: 2 });
-    expect(compare(path, path, '--void-type', 'bfloat16').status).toBe(0);
+    expect(await compare(path, path)).toMatchObject({ exitCode: 2 });
+    expect((await compare(path, path, '--void-type', 'bfloat16')).exitCode).toBe(0);
   });
 
-  it('matches runs of Polygraphy in order, from a file or a folder of them', () => {
-    const same = answer(polygraphy('runs'), polygraphy('results.json'), '--allow-loose');
+  it('matches runs of Polygraphy in order, from a file or a folder of them', async () => {
+    const same = await answer(polygraphy('runs'), polygraphy('results.json'), '--allow-loose');
     expect(same).toMatchObject({ outcome: 'pass', runs: 2, reference: { runner: 'onnxrt-runner' } });
-    const off = answer(polygraphy('other.json'), polygraphy('results.json'), '--outputs', 'logits');
+    const off = await answer(polygraphy('other.json'), polygraphy('results.json'), '--outputs', 'logits');
     expect(off).toMatchObject({ outcome: 'fail', failures: [{ run: 0 }, { run: 1 }] });
-    expect(compare(polygraphy('two-runners.json'), polygraphy('results.json')).stderr).toMatch(
+    expect((await compare(polygraphy('two-runners.json'), polygraphy('results.json'))).err).toMatch(
       /several runners: onnxrt-runner, trt-runner/,
     );
     const two = polygraphy('two-runners.json');
     const between = [two, two, '--runner-a', 'trt-runner', '--runner-b', 'onnxrt-runner'];
-    expect(compare(...between, '--atol', '0.05', '--allow-loose').status).toBe(0);
-    expect(compare(two, two, '--runner-a', 'nobody').status).toBe(2);
+    expect((await compare(...between, '--atol', '0.05', '--allow-loose')).exitCode).toBe(0);
+    expect((await compare(two, two, '--runner-a', 'nobody')).exitCode).toBe(2);
   });
 
-  it("reads trtexec's exports, whose types and last digits are unknown", () => {
+  it("reads trtexec's exports, whose types and last digits are unknown", async () => {
     const path = join(folder, 'trtexec.json');
     const values = Array.from(ramp, (value) => value.toPrecision(6)).join(', ');
     writeFileSync(path, `[\n  { "name" : "y", "dimensions" : "2x3x4", "values" : [ ${values} ] }\n]\n`);
-    const result = answer(path, reference, '--outputs', 'y');
+    const result = await answer(path, reference, '--outputs', 'y');
     expect(result).toMatchObject({ outcome: 'pass', candidate: { format: 'trtexec' } });
     expect(result.warnings[0]).toMatch(/six significant digits/);
     // 0.1 is not what float32 holds, but what trtexec prints of it.
     const tenth = npz('tenth', { y: tensorFrom('float32', [2], Float32Array.of(0.1, 0.7)) });
     writeFileSync(path, '[\n  { "name" : "y", "dimensions" : "2", "values" : [ 0.1, 0.7 ] }\n]\n');
-    expect(answer(path, tenth, '--atol', '0').outputs[0]?.histogram.zeros).toBe(2);
-    expect(answer(tenth, path, '--atol', '0').outputs[0]?.histogram.zeros).toBe(2);
+    expect((await answer(path, tenth, '--atol', '0')).outputs[0]?.histogram.zeros).toBe(2);
+    expect((await answer(tenth, path, '--atol', '0')).outputs[0]?.histogram.zeros).toBe(2);
   });
 
-  it('never passes an archive whose elements were damaged after it was written', () => {
+  it('never passes an archive whose elements were damaged after it was written', async () => {
     const many = tensorFrom(
       'float32',
       [100_000],
@@ -245,16 +247,16 @@ describe('trtforge compare', () => {
     const damaged = join(folder, 'damaged.npz');
     writeFileSync(damaged, bytes);
     const words = ['--precision', 'fp16', '--json'];
-    expect(compare(path, path, ...words).status).toBe(0);
+    expect((await compare(path, path, ...words)).exitCode).toBe(0);
     for (const pair of [
       [damaged, path],
       [path, damaged],
     ] as const) {
-      const { status, stdout } = compare(...pair, ...words);
-      expect(status).toBe(2);
-      const { error } = JSON.parse(stdout) as { readonly error: { readonly message: string } };
+      const { exitCode, json } = await compare(...pair, ...words);
+      expect(exitCode).toBe(2);
+      const { error } = json();
       expect(error).toMatchObject({ code: 'TF_ARCHIVE_INVALID' });
-      expect(error.message).toContain('its member many.npy is damaged');
+      expect(error?.message).toContain('its member many.npy is damaged');
     }
   });
 
@@ -288,9 +290,9 @@ describe('trtforge compare', () => {
       },
       'TF_TENSOR_FILE_INVALID',
     ],
-  ])('refuses %s', (_case, make, code) => {
-    const { status, stdout } = compare(make(), reference, '--json');
-    expect(status).toBe(2);
-    expect(JSON.parse(stdout)).toMatchObject({ error: { code } });
+  ])('refuses %s', async (_case, make, code) => {
+    const { exitCode, json } = await compare(make(), reference, '--json');
+    expect(exitCode).toBe(2);
+    expect(json()).toMatchObject({ error: { code } });
   });
 });

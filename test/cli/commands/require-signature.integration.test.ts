@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,8 +9,8 @@ import { affineModel, fakeIdentity, manyLayers } from '../../support/affine-engi
 import { fakeEngine } from '../../support/fake-engine.js';
 import { samplePassport } from '../../support/sample-engine.js';
 import { fakeTrtexec } from '../../support/trtexec.js';
+import { trtforge as runLine } from '../../support/trtforge.js';
 
-const main = new URL('../../../dist/main.js', import.meta.url).pathname;
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-require-signature-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const at = (name: string) => join(folder, name);
@@ -33,6 +32,7 @@ beforeAll(async () => {
     TRTFORGE_REQUIRE_SIGNATURE: '1',
     TRTFORGE_TRUSTED_KEYS: keys.publicKey,
   });
+  engine.bench.enter(environment);
   for (const name of ['signed', 'unsigned', 'bare'].map((each) => at(`${each}.engine`)))
     engine.writePlan(name, { kind: 'affine', inner: 4, layers: manyLayers });
   const x = { min: [1, 4], opt: [8, 4], max: [64, 4], values: false };
@@ -50,14 +50,9 @@ beforeAll(async () => {
   model = await affineModel();
 });
 
-function trtforge(words: readonly string[]) {
-  const { status, stdout } = spawnSync(process.execPath, [main, ...words, '--json'], {
-    encoding: 'utf8',
-    cwd: folder,
-    env: environment,
-  });
-  const { error } = JSON.parse(stdout) as { readonly error?: { readonly code: string } };
-  return { status, code: error?.code };
+async function trtforge(args: readonly string[]) {
+  const { exitCode: status, json } = await runLine([...args, '--json'], environment);
+  return { status, code: json().error?.code };
 }
 
 describe.each<[string, (engine: string) => readonly string[]]>([
@@ -70,15 +65,15 @@ describe.each<[string, (engine: string) => readonly string[]]>([
   ['verify', (engine) => ['verify', engine, '--against', model]],
   ['engine layers', (engine) => ['engine', 'layers', engine]],
 ])('%s, where the environment requires signatures', (name, words) => {
-  test('loads no engine that is unsigned, or has no passport', () => {
-    expect(trtforge(words(at('unsigned.engine')))).toEqual({ status: 2, code: 'TF_SIGNATURE_INVALID' });
+  test('loads no engine that is unsigned, or has no passport', async () => {
+    expect(await trtforge(words(at('unsigned.engine')))).toEqual({ status: 2, code: 'TF_SIGNATURE_INVALID' });
     // What verify compares with is in the passport.
     const code = name === 'verify' ? 'TF_PASSPORT_MISSING' : 'TF_SIGNATURE_INVALID';
-    expect(trtforge(words(at('bare.engine')))).toEqual({ status: 2, code });
+    expect(await trtforge(words(at('bare.engine')))).toEqual({ status: 2, code });
   });
 
-  test('loads one that a trusted key signed, and leaves no copy of it', () => {
-    expect(trtforge(words(at('signed.engine')))).toEqual({ status: 0, code: undefined });
+  test('loads one that a trusted key signed, and leaves no copy of it', async () => {
+    expect(await trtforge(words(at('signed.engine')))).toEqual({ status: 0, code: undefined });
     expect(readdirSync(at('tmp')).filter((each) => each.startsWith('trtforge-plan-'))).toEqual([]);
   });
 });

@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,8 +10,8 @@ import type { ForgeResult } from '../../../src/report/result.js';
 import { modelFile } from '../../engines/runtime/onnxruntime/models.js';
 import { fakeEngine } from '../../support/fake-engine.js';
 import { fakeTrtexec } from '../../support/trtexec.js';
+import { trtforge as runLine } from '../../support/trtforge.js';
 
-const main = new URL('../../../dist/main.js', import.meta.url).pathname;
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-silent-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 let environment: NodeJS.ProcessEnv = {};
@@ -29,6 +28,7 @@ beforeAll(async () => {
     XDG_CACHE_HOME: join(folder, 'cache'),
     NO_COLOR: '1',
   });
+  engine.bench.enter(environment);
   model = await modelFile((graph) => {
     graph.input('x', 'float32', ['n', 4]);
     graph.initializer('axis', tensorFrom('int64', [], BigInt64Array.of(1n)));
@@ -40,28 +40,27 @@ beforeAll(async () => {
 });
 
 const words = () => [model, '--profile', 'x:1x4/8x4/64x4', '--builder', 'trtexec'];
-const trtforge = (...args: readonly string[]) =>
-  spawnSync(process.execPath, [main, ...args], { encoding: 'utf8', cwd: folder, env: environment });
+const trtforge = (...args: readonly string[]) => runLine(args, environment);
 
 describe('a model that this TensorRT is known to compute wrongly, and silently', () => {
-  it('is built, and said to be one: once, not each time that the engine is found', () => {
-    const built = JSON.parse(trtforge('build', ...words(), '--json').stdout) as BuildReport;
+  it('is built, and said to be one: once, not each time that the engine is found', async () => {
+    const built = (await trtforge('build', ...words(), '--json')).json<BuildReport>();
     expect(built).toMatchObject({ ok: true, source: 'built', issues: [{ id: 'cumsum-merged' }] });
-    const found = JSON.parse(trtforge('build', ...words(), '--json').stdout) as BuildReport;
+    const found = (await trtforge('build', ...words(), '--json')).json<BuildReport>();
     expect(found).toMatchObject({ ok: true, source: 'local', issues: [] });
   });
 
-  it('says how many nodes it strikes and what to do', () => {
-    const { stdout, status } = trtforge('build', ...words(), '--force-rebuild');
-    expect(status).toBe(0);
-    expect(stdout).toMatch(/warning cumsum-merged/);
-    expect(stdout).toMatch(/2 nodes: 2 CumSum/);
-    expect(stdout).toMatch(/trtforge verify/);
+  it('says how many nodes it strikes and what to do', async () => {
+    const { out, exitCode } = await trtforge('build', ...words(), '--force-rebuild');
+    expect(exitCode).toBe(0);
+    expect(out).toMatch(/warning cumsum-merged/);
+    expect(out).toMatch(/2 nodes: 2 CumSum/);
+    expect(out).toMatch(/trtforge verify/);
   });
 
-  it('is told in the report of forge too', () => {
+  it('is told in the report of forge too', async () => {
     const place = ['--run-root', join(folder, 'run'), '--skip', 'verify,bench'];
-    const forged = JSON.parse(trtforge('forge', ...words(), ...place, '--json').stdout) as ForgeResult;
+    const forged = (await trtforge('forge', ...words(), ...place, '--json')).json<ForgeResult>();
     expect(forged.error).toBeNull();
     expect(forged.issues?.map(({ id }) => id)).toEqual(['cumsum-merged']);
   });

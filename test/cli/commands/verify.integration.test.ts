@@ -1,7 +1,7 @@
-import { spawnSync } from 'node:child_process';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { verifyResultSchema } from '../../../src/quality/verify/result.js';
 import { floats, modelFile } from '../../engines/runtime/onnxruntime/models.js';
+import { trtforge } from '../../support/trtforge.js';
 
 const paths: Record<'reference' | 'close' | 'far' | 'constant', string> = {
   reference: '',
@@ -21,41 +21,37 @@ beforeAll(async () => {
   }
 });
 
-function verify(candidate: string, ...words: string[]) {
-  const main = new URL('../../../dist/main.js', import.meta.url).pathname;
-  const command = [main, 'verify', candidate, '--samples', '1', '--threads', '1', ...words];
-  const { status, stdout, stderr } = spawnSync(process.execPath, command, { encoding: 'utf8' });
-  return { status, stdout, stderr };
-}
+const verify = (candidate: string, ...args: string[]) =>
+  trtforge(['verify', candidate, '--samples', '1', '--threads', '1', ...args]);
 
 describe('trtforge verify', () => {
-  it('prints inputs with their reasons, statistics of each output, the verdict and how to repeat it', () => {
-    const { status, stdout } = verify(paths.close, '--against', paths.reference, '--shapes', 'x:3x4');
-    expect(status).toBe(0);
-    expect(stdout).toMatch(/x {2}float32 \[3, 4\] {2}normal, mean 0, deviation 1/);
-    expect(stdout).toMatch(/pass {2}y {2}float32 \[3, 4\], 12 elements/);
-    expect(stdout).toMatch(/max [\d.e-]+ +mean/);
-    expect(stdout).toMatch(/To repeat: trtforge verify .* --shapes x:3x4/);
+  it('prints inputs with their reasons, statistics of each output, the verdict and how to repeat it', async () => {
+    const { exitCode, out } = await verify(paths.close, '--against', paths.reference, '--shapes', 'x:3x4');
+    expect(exitCode).toBe(0);
+    expect(out).toMatch(/x {2}float32 \[3, 4\] {2}normal, mean 0, deviation 1/);
+    expect(out).toMatch(/pass {2}y {2}float32 \[3, 4\], 12 elements/);
+    expect(out).toMatch(/max [\d.e-]+ +mean/);
+    expect(out).toMatch(/To repeat: trtforge verify .* --shapes x:3x4/);
   });
 
   it.each([
     ['close', 0, 'pass'],
     ['far', 1, 'fail'],
-  ] as const)('exits as its verdict says: %s is %i', (name, code, outcome) => {
-    const { status, stdout } = verify(paths[name], '--against', paths.reference, '--json');
-    expect(status).toBe(code);
-    const answer = JSON.parse(stdout) as Record<string, unknown>;
+  ] as const)('exits as its verdict says: %s is %i', async (name, code, outcome) => {
+    const { exitCode, json } = await verify(paths[name], '--against', paths.reference, '--json');
+    expect(exitCode).toBe(code);
+    const answer = json();
     expect(answer).toMatchObject({ ok: code === 0, exitCode: code, command: 'verify', outcome });
     expect(verifyResultSchema.safeParse(answer).success).toBe(true);
   });
 
-  it('exits with 4 when nothing can be said', () => {
-    const { status, stdout } = verify(paths.constant, '--against', paths.constant);
-    expect(status).toBe(4);
-    expect(stdout).toContain('equal outputs show nothing');
+  it('exits with 4 when nothing can be said', async () => {
+    const { exitCode, out } = await verify(paths.constant, '--against', paths.constant);
+    expect(exitCode).toBe(4);
+    expect(out).toContain('equal outputs show nothing');
   });
 
-  it('runs the command that it gives for repeating', () => {
+  it('runs the command that it gives for repeating', async () => {
     const words = [
       '--against',
       paths.reference,
@@ -67,9 +63,9 @@ describe('trtforge verify', () => {
       'x:[0,1]',
       '--json',
     ];
-    const first = JSON.parse(verify(paths.far, ...words).stdout) as { repeat: string };
+    const first = (await verify(paths.far, ...words)).json<{ repeat: string }>();
     const again = first.repeat.replaceAll("'", '').split(' ').slice(3);
-    const second = JSON.parse(verify(paths.far, ...again).stdout) as { repeat: string };
+    const second = (await verify(paths.far, ...again)).json<{ repeat: string }>();
     expect({ ...second, repeat: first.repeat }).toEqual(first);
   });
 
@@ -78,10 +74,10 @@ describe('trtforge verify', () => {
     ['an option of streams', ['--mode', 'functional'], /--mode/],
     ['an unknown input', ['--inputs', 'q=@nothing.npy'], /no input «q»/],
     ['a nonsense tolerance', ['--atol', 'y:much'], /not a tolerance/],
-  ])('refuses %s with exit 2', (_case, words, message) => {
+  ])('refuses %s with exit 2', async (_case, words, message) => {
     const against = words.length === 0 ? [] : ['--against', paths.reference];
-    const { status, stderr } = verify(paths.close, ...against, ...words);
-    expect(status).toBe(2);
-    expect(stderr).toMatch(message);
+    const { exitCode, err } = await verify(paths.close, ...against, ...words);
+    expect(exitCode).toBe(2);
+    expect(err).toMatch(message);
   });
 });
