@@ -50,7 +50,7 @@ export const command = defineCommand({
   },
   run: async ([candidate = ''], options, context): Promise<VerifyResult & { exitCode: ExitCode }> => {
     const { against, precision } = options;
-    const { emit, signal, commandLine } = context;
+    const { emit, signal, environment, commandLine } = context;
     const result = await inPhase(
       'verify',
       emit,
@@ -65,7 +65,7 @@ export const command = defineCommand({
             device: options.device,
             ...engineOptionsOf(options),
           },
-          { emit, signal },
+          { emit, signal, environment },
         ),
       `${candidate} against ${against}`,
     );

@@ -74,11 +74,11 @@ async function findDimension(
   component: Component,
   profile: ProfileRequest,
   line: string,
-  { emit, signal }: OpenContext,
+  context: OpenContext,
 ): Promise<readonly Culprit[] | undefined> {
   const said = END.exec(line)?.groups?.end?.toLowerCase();
   const candidates = ends.filter((end) => said === undefined || end === said);
-  const session = await openSession(component.onnx, {}, { emit, signal });
+  const session = await openSession(component.onnx, {}, context);
   try {
     const runs = async (sizes: ReadonlyMap<string, readonly number[]>): Promise<boolean> => {
       const model = openModel(component.onnx);

@@ -32,7 +32,7 @@ import { distrust, judgeTrust } from './trust.js';
  */
 export async function benchModel(
   request: ModelBenchRequest,
-  { emit, signal }: Pick<BenchContext, 'emit' | 'signal'>,
+  { emit, signal, environment }: Pick<BenchContext, 'emit' | 'signal' | 'environment'>,
 ): Promise<BenchResult> {
   const { model: path, provider, device } = request;
   const openOptions: OpenOptions = { provider, device };
@@ -44,7 +44,9 @@ export async function benchModel(
   checkPace(request.pace);
   checkSources({ sources: sourcesOf(request.inputs) }, null);
   const started = performance.now();
-  const session = await inPhase('load', emit, () => openSession(path, openOptions, { emit, signal }));
+  const session = await inPhase('load', emit, () =>
+    openSession(path, openOptions, { emit, signal, environment }),
+  );
   if (session.kind !== 'model') throw new TrtforgeError('TF_INTERNAL', `${path} was opened as an engine.`);
   try {
     const loadMs = performance.now() - started;

@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Binding } from '../../../src/engines/runtime/session.js';
 import { ignoreEvents } from '../../../src/events.js';
 import { attribute, buildModel, GraphBuilder } from '../../../src/formats/onnx/builder.js';
@@ -54,11 +54,8 @@ const request = (more: Partial<ModelBenchRequest> = {}): ModelBenchRequest => ({
 
 describe('an ONNX model measured on ONNX Runtime', () => {
   it('on CUDA says that copies are in the times, and what ran on the CPU', async () => {
-    for (const [name, value] of Object.entries(cudaBinding('Add', join(folder, 'asked.jsonl'))))
-      vi.stubEnv(name, value);
-    const result = await benchModel(request({ provider: 'cuda', device: 1 }), context).finally(() =>
-      vi.unstubAllEnvs(),
-    );
+    const environment = { ...process.env, ...cudaBinding('Add', join(folder, 'asked.jsonl')) };
+    const result = await benchModel(request({ provider: 'cuda', device: 1 }), { ...context, environment });
     expect(result.backend).toMatch(/\(CUDA, GPU 1\)$/);
     expect(result.warnings).toEqual(
       expect.arrayContaining([

@@ -237,7 +237,7 @@ describe('sizes that nobody gave are guessed until the model runs', () => {
         inputs: { seed: 0, ranges: [], files: [] },
         samples: undefined,
       },
-      { emit: ignoreEvents, signal: new AbortController().signal },
+      { emit: ignoreEvents, signal: new AbortController().signal, environment: process.env },
     );
     expect(runs.map(({ shapes }) => shapes.map(({ shape }) => shape))).toEqual([
       [

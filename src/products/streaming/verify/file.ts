@@ -48,11 +48,7 @@ async function onEngine(request: ParityRequest, context: ParityFileContext): Pro
   return result as ParityResult;
 }
 
-async function onModel(
-  request: ParityRequest,
-  { emit, signal, taskKinds }: ParityFileContext,
-): Promise<ParityResult> {
-  const context = { emit, signal, taskKinds };
+async function onModel(request: ParityRequest, context: ParityFileContext): Promise<ParityResult> {
   using reference = openReference(request.reference);
   const session = await openSession(request.candidate, request, context);
   try {

@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,6 +18,7 @@ import { writeBundle } from '../../../support/bundle.js';
 import { cudaBinding } from '../../../support/cuda-binding.js';
 import { fakeEngine } from '../../../support/fake-engine.js';
 import { sampleIdentity, samplePassport } from '../../../support/sample-engine.js';
+import { type Answer, trtforge } from '../../../support/trtforge.js';
 import { contractOfSession, recordTiny, tinyModel } from '../tiny-stream.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-verify-reference-'));
@@ -30,17 +30,14 @@ let environment: NodeJS.ProcessEnv = process.env;
 const verify = (...given: (string | NodeJS.ProcessEnv)[]) => stream('verify', ...given);
 const check = (...given: (string | NodeJS.ProcessEnv)[]) => stream('check', ...given);
 
-function stream(...given: (string | NodeJS.ProcessEnv)[]) {
-  const words = given.filter((each) => typeof each === 'string');
+async function stream(...given: (string | NodeJS.ProcessEnv)[]) {
+  const args = given.filter((each) => typeof each === 'string');
   const more = given.filter((each) => typeof each !== 'string');
-  const main = new URL('../../../../dist/main.js', import.meta.url).pathname;
-  const done = spawnSync(process.execPath, [main, 'stream', ...words], {
-    encoding: 'utf8',
-    env: Object.assign({}, environment, ...more),
-  });
-  const { status, stdout, stderr } = done;
-  const answer = () => JSON.parse(stdout) as ParityResult & { readonly exitCode: number };
-  return { status, stdout, stderr, answer };
+  const { exitCode, out, err, json } = await trtforge(
+    ['stream', ...args],
+    Object.assign({}, environment, ...more),
+  );
+  return { status: exitCode, stdout: out, stderr: err, answer: json<ParityResult & Answer> };
 }
 
 describe('a model against a recorded stream', () => {
@@ -53,8 +50,8 @@ describe('a model against a recorded stream', () => {
     await writeReference(at('compact'), await recordTiny(30));
   });
 
-  it.each(['r.jsonl', 'compact'])('passes its own recording in closed loop: %s', (reference) => {
-    const { status, answer } = verify(model, '--reference', at(reference), '--threads', '1', '--json');
+  it.each(['r.jsonl', 'compact'])('passes its own recording in closed loop: %s', async (reference) => {
+    const { status, answer } = await verify(model, '--reference', at(reference), '--threads', '1', '--json');
     expect(status).toBe(0);
     const { exitCode, ...result } = answer();
     expect(exitCode).toBe(0);
@@ -73,8 +70,8 @@ describe('a model against a recorded stream', () => {
     expect(result.repeat).toMatch(/verify \S+ --reference \S+ .*--threads 1/);
   });
 
-  it('fails one that drifts, says why, and writes summary, page and chunks', () => {
-    const { status, stdout } = verify(
+  it('fails one that drifts, says why, and writes summary, page and chunks', async () => {
+    const { status, stdout } = await verify(
       drifting,
       ...['--reference', at('r.jsonl'), '--threads', '1', '--summary-json', at('trt_parity_30.json')],
       ...['--report', at('parity.html'), '--dump', at('dump'), '--dump-limit', '1'],
@@ -97,8 +94,8 @@ describe('a model against a recorded stream', () => {
     expect(html).toMatch(/class="limit"/);
   });
 
-  it('on CUDA names it in the result and in the summary, and tells the nodes on the CPU', () => {
-    const { status, answer } = verify(
+  it('on CUDA names it in the result and in the summary, and tells the nodes on the CPU', async () => {
+    const { status, answer } = await verify(
       model,
       ...['--reference', at('r.jsonl'), '--chunks', '3', '--provider', 'cuda', '--device', '1', '--json'],
       ...['--summary-json', at('trt_parity_3.json')],
@@ -114,23 +111,23 @@ describe('a model against a recorded stream', () => {
     expect(providers).toEqual(['CUDAExecutionProvider', 'CPUExecutionProvider']);
   });
 
-  it('tells that another provider was the same one, by errors that agree to the last digit', () => {
+  it('tells that another provider was the same one, by errors that agree to the last digit', async () => {
     const words = ['--reference', at('r.jsonl'), '--chunks', '12', '--threads', '1', '--json'];
-    const one = verify(drifting, ...words);
+    const one = await verify(drifting, ...words);
     writeFileSync(
       at('cuda.json'),
       one.stdout.replace('ONNX Runtime', 'CUDAExecutionProvider of ONNX Runtime'),
     );
-    const { explanations, repeat } = verify(drifting, ...words, '--beside', at('cuda.json')).answer();
+    const { explanations, repeat } = (await verify(drifting, ...words, '--beside', at('cuda.json'))).answer();
     expect(repeat).toMatch(/ --beside \S+cuda\.json/);
     expect(explanations[0]).toMatchObject({ id: 'same-provider-twice', severity: 'error' });
     writeFileSync(at('same.json'), one.stdout);
-    const { warnings } = verify(drifting, ...words, '--beside', at('same.json')).answer();
+    const { warnings } = (await verify(drifting, ...words, '--beside', at('same.json'))).answer();
     expect(warnings.at(-1)).toMatch(/^The runs passed with --beside explain nothing/);
   });
 
-  it('passes the same one in functional mode, with limits of its own', () => {
-    const { status, answer } = verify(
+  it('passes the same one in functional mode, with limits of its own', async () => {
+    const { status, answer } = await verify(
       drifting,
       ...[
         '--reference',
@@ -166,8 +163,8 @@ describe('a model against a recorded stream', () => {
     [['--task-output', 'logits'], /has no output logits to decide by/],
     [['--swap', 'meta.json'], /--swap exchanges decoders, and there is only one/],
     [['--decoder', 'none.json'], /none\.json does not exist/],
-  ])('refuses %j before any work', (words, message) => {
-    const { status, stderr } = verify(model, '--reference', at('r.jsonl'), ...words);
+  ])('refuses %j before any work', async (words, message) => {
+    const { status, stderr } = await verify(model, '--reference', at('r.jsonl'), ...words);
     expect(status).toBe(2);
     expect(stderr).toMatch(message);
   });
@@ -178,17 +175,24 @@ describe('a model against a recorded stream', () => {
     await session.close();
     writeContract(at('contract.json'), contract);
     const words = ['--contract', at('contract.json'), '--reference', at('r.jsonl')];
-    expect(check(model, ...words).status).toBe(0);
+    expect((await check(model, ...words)).status).toBe(0);
     const other = contract.inputs.map((input) =>
       input.name === 'length' ? { ...input, dtype: 'float32' as const } : input,
     );
     writeContract(at('wrong.json'), { ...contract, inputs: other });
-    const { status, answer } = check(model, '--contract', at('wrong.json'), '--json');
+    const { status, answer } = await check(model, '--contract', at('wrong.json'), '--json');
     expect(status).toBe(1);
     expect(answer()).toMatchObject({ schema: 'trtforge.contract-check/1', outcome: 'fail' });
-    expect(check(model)).toMatchObject({ status: 2, stderr: expect.stringContaining('TF_USAGE') });
+    expect(await check(model)).toMatchObject({ status: 2, stderr: expect.stringContaining('TF_USAGE') });
     // With the stream it is the contract's own tolerances and promises that count.
-    const streamed = verify(model, '--reference', at('r.jsonl'), '--contract', at('contract.json'), '--json');
+    const streamed = await verify(
+      model,
+      '--reference',
+      at('r.jsonl'),
+      '--contract',
+      at('contract.json'),
+      '--json',
+    );
     expect(streamed.status).toBe(0);
     expect(streamed.answer()).toMatchObject({ contract: { path: at('contract.json') }, warnings: [] });
   });
@@ -200,7 +204,7 @@ describe('a model against a recorded stream', () => {
     const promised = { name: 'promised', dtype: 'float32', shape: [1], role: 'other' } as const;
     writeContract(at('more.json'), { ...contract, outputs: [...contract.outputs, promised] });
     const words = ['--reference', at('r.jsonl'), '--chunks', '12', '--json'];
-    const { status, answer } = verify(model, ...words, '--contract', at('more.json'));
+    const { status, answer } = await verify(model, ...words, '--contract', at('more.json'));
     expect(status).toBe(1);
     expect(answer()).toMatchObject({ verdicts: { contract: 'fail', numeric: 'pass' } });
     expect(answer().explanations[0]).toMatchObject({ id: 'missing-binding', severity: 'error' });
@@ -208,15 +212,17 @@ describe('a model against a recorded stream', () => {
     const less = contract.outputs.filter(({ role }) => role !== 'result');
     const lengths = { ...contract.lengths, result: null };
     writeContract(at('less.json'), { ...contract, outputs: less, assertions: [], lengths });
-    expect(verify(model, ...words, '--contract', at('less.json')).answer().verdicts.contract).toBe('pass');
+    expect((await verify(model, ...words, '--contract', at('less.json'))).answer().verdicts.contract).toBe(
+      'pass',
+    );
   });
 
   it.each([
     ['--decoder', 'm.json'],
     ['--atol', '1e-3'],
     ['--mode', 'functional'],
-  ])('stream check runs nothing and does not take %s', (...words) => {
-    const { status, stderr } = check(model, '--contract', at('contract.json'), ...words);
+  ])('stream check runs nothing and does not take %s', async (...words) => {
+    const { status, stderr } = await check(model, '--contract', at('contract.json'), ...words);
     expect(status).toBe(2);
     expect(stderr).toContain('TF_USAGE');
     expect(stderr).toContain(words[0]);
@@ -225,9 +231,9 @@ describe('a model against a recorded stream', () => {
   it.each([
     ['one that is not there', 'none.jsonl', 'TF_FILE_NOT_FOUND'],
     ['one that is damaged', 'bad.jsonl', 'TF_REFERENCE_INVALID'],
-  ])('names what is wrong with a reference: %s', (_case, name, code) => {
+  ])('names what is wrong with a reference: %s', async (_case, name, code) => {
     writeFileSync(at('bad.jsonl'), '{"chunk_idx": 0, "inputs": {');
-    const { status, answer } = verify(model, '--reference', at(name), '--json');
+    const { status, answer } = await verify(model, '--reference', at(name), '--json');
     expect(status).toBe(2);
     expect(answer()).toMatchObject({ error: { code } });
   });
@@ -287,8 +293,13 @@ describe('an engine against a recorded stream, over fake libraries', () => {
     environment = process.env;
   });
 
-  it('keeps the state on the device in closed loop, and times the GPU', () => {
-    const { status, stderr, answer } = verify(at('state.engine'), '--reference', at('state.jsonl'), '--json');
+  it('keeps the state on the device in closed loop, and times the GPU', async () => {
+    const { status, stderr, answer } = await verify(
+      at('state.engine'),
+      '--reference',
+      at('state.jsonl'),
+      '--json',
+    );
     expect(status, stderr).toBe(0);
     const result = answer();
     expect(result).toMatchObject({
@@ -304,8 +315,8 @@ describe('an engine against a recorded stream, over fake libraries', () => {
     expect(overGpu).toBeCloseTo(inARowMs / computeMs);
   });
 
-  it('is given every state in functional mode', () => {
-    const { status, answer } = verify(
+  it('is given every state in functional mode', async () => {
+    const { status, answer } = await verify(
       at('state.engine'),
       '--reference',
       at('state.jsonl'),
@@ -317,9 +328,9 @@ describe('an engine against a recorded stream, over fake libraries', () => {
     expect(answer()).toMatchObject({ passed: CHUNKS, state: { place: 'reference' } });
   });
 
-  it('disturbs the state of the last chunk where it is', () => {
+  it('disturbs the state of the last chunk where it is', async () => {
     const words = ['--reference', at('state.jsonl'), '--sensitivity', '--json'];
-    const { status, stderr, answer } = verify(at('state.engine'), ...words);
+    const { status, stderr, answer } = await verify(at('state.engine'), ...words);
     expect(status, stderr).toBe(0);
     const [found] = answer().sensitivity;
     expect(found).toMatchObject({
@@ -333,7 +344,7 @@ describe('an engine against a recorded stream, over fake libraries', () => {
     expect(found!.effects[0]!.maxAbs).toBe(2 * float32Values(inputs.get('state')!)[0]!);
   });
 
-  it('tells of two engines of one model whether TF32 is the cause', () => {
+  it('tells of two engines of one model whether TF32 is the cause', async () => {
     const plan = readFileSync(at('state.engine'));
     const sample = sampleIdentity();
     const target = {
@@ -356,18 +367,20 @@ describe('an engine against a recorded stream, over fake libraries', () => {
       writeFileSync(at(`${name}.engine.passport.json`), JSON.stringify(passport));
     }
     const words = ['--reference', at('wrong.jsonl'), '--json'];
-    const off = verify(at('off.engine'), ...words);
+    const off = await verify(at('off.engine'), ...words);
     expect(off.status, off.stderr).toBe(1);
     expect(off.answer().built).toMatchObject({ tf32: false });
     writeFileSync(at('off.json'), off.stdout);
-    const { explanations, reasons } = verify(at('on.engine'), ...words, '--beside', at('off.json')).answer();
+    const { explanations, reasons } = (
+      await verify(at('on.engine'), ...words, '--beside', at('off.json'))
+    ).answer();
     expect(explanations[0]).toMatchObject({ id: 'tf32-is-not-the-cause', evidence: { ratio: 1 } });
     expect(reasons.at(-1)).toMatch(/TF32 has nothing to do with it/);
   });
 
-  it('judges the task in the process of the engine', () => {
+  it('judges the task in the process of the engine', async () => {
     const words = ['--reference', at('state.jsonl'), '--task-output', 'y', '--json'];
-    const { status, stderr, answer } = verify(at('state.engine'), ...words);
+    const { status, stderr, answer } = await verify(at('state.engine'), ...words);
     expect(status, stderr).toBe(0);
     const decisions = 2 * CHUNKS;
     expect(answer()).toMatchObject({
@@ -379,7 +392,7 @@ describe('an engine against a recorded stream, over fake libraries', () => {
   it('opens the decoder there too, and names an output that it does not take', async () => {
     const decoder = await writeBundle(at('bundle'));
     const words = ['--reference', at('state.jsonl'), '--decoder', decoder, '--json'];
-    const { status, answer } = verify(at('state.engine'), ...words);
+    const { status, answer } = await verify(at('state.engine'), ...words);
     expect(status).toBe(2);
     expect(answer()).toMatchObject({
       error: {
@@ -389,15 +402,15 @@ describe('an engine against a recorded stream, over fake libraries', () => {
     });
   });
 
-  it('fails where the recording says otherwise', () => {
-    const { status, answer } = verify(at('state.engine'), '--reference', at('wrong.jsonl'), '--json');
+  it('fails where the recording says otherwise', async () => {
+    const { status, answer } = await verify(at('state.engine'), '--reference', at('wrong.jsonl'), '--json');
     expect(status).toBe(1);
     expect(answer()).toMatchObject({ passed: 12, failed: 8 });
     expect(answer().failures[0]).toMatchObject({ chunk: 12, tensor: 'y', kind: 'outside-tolerance' });
   });
 
-  it('times batches, profiles that take them, and changes between calls', () => {
-    const { status, stderr, answer } = verify(
+  it('times batches, profiles that take them, and changes between calls', async () => {
+    const { status, stderr, answer } = await verify(
       ...[at('state.engine'), '--reference', at('state.jsonl'), '--batches', '1,2,8,64', '--json'],
     );
     expect(status, stderr).toBe(0);
@@ -419,7 +432,7 @@ describe('an engine against a recorded stream, over fake libraries', () => {
 
   it('names a chunk that no profile takes, and the profiles', async () => {
     await writeReference(at('large.jsonl'), recording(32));
-    const { status, answer } = verify(at('state.engine'), '--reference', at('large.jsonl'), '--json');
+    const { status, answer } = await verify(at('state.engine'), '--reference', at('large.jsonl'), '--json');
     expect(status).toBe(1);
     expect(answer()).toMatchObject({ chunks: 1, verdicts: { contract: 'fail' } });
     expect(answer().failures[0]).toMatchObject({ chunk: 0, kind: 'run' });
