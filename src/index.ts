@@ -58,6 +58,7 @@ const sharedOptions = {
   timingCache: true,
   builder: true,
   verbose: true,
+  logFolder: true,
   forceRebuild: true,
   store: true,
   layers: true,
@@ -68,9 +69,8 @@ const sharedOptions = {
   signKey: true,
 } as const;
 
-const buildOptions: Readonly<Record<keyof import('./engines/store/build-or-load.js').BuildOptions, true>> = {
+const buildOptions: Readonly<Record<keyof import('./engines/builder/build.js').BuildOptions, true>> = {
   ...sharedOptions,
-  converted: true,
   output: true,
 };
 
@@ -145,6 +145,7 @@ export const layersOfFile = lazy(
 /** Compares the layers of two engines. */
 export const diffEngines = lazy(async () => (await import('./engines/layers/diff.js')).diffEngines);
 
+export type { BuildContext, BuildOptions } from './engines/builder/build.js';
 export type { Passport } from './engines/identity/passport.js';
 export type { Recipe } from './engines/identity/recipe.js';
 export type { LayersOptions } from './engines/layers/engine-layers.js';
@@ -162,7 +163,6 @@ export type {
   PreparedCall,
 } from './engines/runtime/tensorrt/engine-interface.js';
 export type { EngineLoadOptions } from './engines/runtime/tensorrt/engine-options.js';
-export type { BuildOptions, BuildOrLoadContext } from './engines/store/build-or-load.js';
 export type { ObtainedEngine } from './engines/store/obtain-engine.js';
 export type { EventListener, LogSeverity, WorkEvent } from './events.js';
 export type { ForgeContext, ForgeOptions } from './forge/options.js';

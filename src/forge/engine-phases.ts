@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { formatBytes, formatMs } from '../base/text/quantity.js';
-import { planBuilder } from '../engines/builder/plan-builders.js';
 import { engineNameOf, formatEngineName } from '../engines/identity/engine-name.js';
 import { identityDigest } from '../engines/identity/identity.js';
 import { whyNotRun } from '../engines/identity/machine.js';
@@ -41,7 +40,7 @@ export const buildPhase = (run: Run): ForgePhase => ({
     const prepared = preparedOf(soFar);
     const { identity, model, extension } = prepared;
     const name = formatEngineName(engineNameOf(identity, model.name, model.version), extension);
-    const { close, ...stores } = await openStores(run.options, run.environment);
+    const stores = await openStores(run.options, run.environment);
     try {
       const kept = run.options.forceRebuild ? undefined : await keptEngine(run, prepared, stores.trust);
       if (kept !== undefined) return obtainedBy(kept);
@@ -49,21 +48,14 @@ export const buildPhase = (run: Run): ForgePhase => ({
         {
           ...prepared,
           converted: soFar.conversion && { path: soFar.conversion.output, ms: soFar.conversion.ms },
-          ...stores,
-          forceRebuild: run.options.forceRebuild ?? false,
           output: run.engine ?? join(run.root.engines, name),
         },
-        {
-          emit,
-          env: run.environment,
-          verbose: run.options.verbose ?? false,
-          signal,
-          build: run.build ?? planBuilder(run.options.builder ?? 'native', run.root.logs),
-        },
+        stores,
+        { emit, signal, environment: run.environment, build: run.build },
       );
       return obtainedBy(obtained);
     } finally {
-      close();
+      stores.close();
     }
   },
   built: ({ obtained }) =>

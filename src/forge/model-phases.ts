@@ -1,6 +1,6 @@
 import { formatCount, plural } from '../base/text/quantity.js';
-import { type ResolvedBuild, resolveBuild } from '../engines/builder/prepare.js';
-import { conversionRecipe, convertOptions } from '../engines/identity/conversion.js';
+import type { ResolvedBuild } from '../engines/builder/build.js';
+import { resolveBuild } from '../engines/builder/resolve-build.js';
 import { identityDigest } from '../engines/identity/identity.js';
 import { targetText } from '../engines/identity/target.js';
 import { requireStreaming } from '../engines/runtime/tensorrt/weight-budget.js';
@@ -28,13 +28,14 @@ export const inspectPhase = ({ options }: Run): ForgePhase => ({
 });
 
 /** Decides GPU, toolchain, target, profiles and identity before any minute is spent on a request that cannot be met. */
-export const resolvePhase = ({ options, environment, visible }: Run): ForgePhase => ({
+export const resolvePhase = ({ options, environment, visible, root }: Run): ForgePhase => ({
   name: 'resolve',
   decides: true,
   skip: () => (options.skip?.includes('build') ? '--skip build' : null),
   run: async (_, { emit, signal }) => {
     assertGpuPresent(visible, options.device, 'Building and running an engine needs an NVIDIA GPU');
-    const prepared = await resolveBuild(options, { emit, signal, environment });
+    const { logFolder = root.logs } = options;
+    const prepared = await resolveBuild({ ...options, logFolder }, { emit, signal, environment });
     const { recipe, target } = prepared.identity;
     requireStreaming(options.model, recipe.flags, options.weightBudget);
     const identity = identityDigest(prepared.identity).slice(0, 12);
@@ -55,13 +56,12 @@ export const convertPhase = ({ options, root, needsTypedModel }: Run): ForgePhas
       return 'the builder itself chooses precisions in a weakly typed network';
     return needsTypedModel?.(prepared) === false ? 'only the build uses the typed model' : null;
   },
-  run: async ({ prepared }, context) => {
+  run: async (_, context) => {
     const { id: precision, label } = formatNamed(options.precision) ?? defaultFormat;
-    const recipe = prepared?.identity.recipe.conversion ?? conversionRecipe(precision, options.conversion);
     const conversion = await convertModel(
       options.model,
       root.typedModel(options.model, precision),
-      convertOptions(precision, recipe, options.conversion?.calibration),
+      { ...options.conversion, precision },
       context,
     );
     const { converted, kept } = conversion.nodes;

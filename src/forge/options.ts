@@ -1,6 +1,5 @@
-import type { PlanBuilder } from '../engines/builder/build-engine.js';
+import type { BuildOptions, PlanBuilder } from '../engines/builder/build.js';
 import type { EngineLoadOptions } from '../engines/runtime/tensorrt/engine-options.js';
-import type { BuildOptions } from '../engines/store/build-or-load.js';
 import type { EventListener } from '../events.js';
 import type { VerifyRequest } from '../quality/verify/tolerance.js';
 import type { Machine } from './environment.js';
@@ -16,7 +15,7 @@ export type ComparisonOptions = Pick<
 
 /** What a user wants forged; all but the model has a default. */
 export interface ForgeOptions
-  extends Omit<BuildOptions, 'output' | 'converted'>,
+  extends Omit<BuildOptions, 'output'>,
     Pick<EngineLoadOptions, 'allowHostCode' | 'weightBudget'> {
   /** The folder the run writes (default: `runs/<model>-<precision>`). */
   readonly runRoot?: string;

@@ -1,4 +1,4 @@
-import type { ResolvedBuild } from '../engines/builder/prepare.js';
+import type { ResolvedBuild } from '../engines/builder/build.js';
 import type { ModelFacts } from '../formats/onnx/model-facts.js';
 import type { ConversionResult } from '../formats/precision/conversion.js';
 import type { BenchResult } from '../quality/bench/result.js';

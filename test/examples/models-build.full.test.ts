@@ -5,10 +5,11 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { modelFamilies } from '../../examples/models/catalogue.js';
 import { buildAddon } from '../../scripts/build-native.mjs';
 import { buildPlan } from '../../src/engines/builder/build-plan.js';
-import { defaultRecipe, type ProfileRange } from '../../src/engines/identity/recipe.js';
+import type { ProfileRange } from '../../src/engines/identity/recipe.js';
 import { ignoreEvents } from '../../src/events.js';
 import { rtxToolchain } from '../native/rtx-toolchain.js';
 import { describeWith } from '../support/needs.js';
+import { resolvedBuild } from '../support/sample-engine.js';
 
 const range = (min: number[], opt: number[], max: number[]): ProfileRange => ({
   min,
@@ -67,15 +68,11 @@ describeWith('toolchain', 'generated models on tensorrt-rtx', (libraries) => {
   it.each(cases)('%s: %s becomes an engine', async (_, file, profile) => {
     const planPath = join(folder, 'engine.plan');
     const outcome = await buildPlan(
-      {
+      resolvedBuild(join(folder, file), {
         toolchain: rtxToolchain(libraries),
-        modelPath: join(folder, file),
-        planPath,
-        recipe: { ...defaultRecipe, profiles: [profile] },
-        computeCapabilities: [89],
-        timingCachePath: null,
-        pluginPaths: [],
-      },
+        recipe: { profiles: [profile] },
+      }),
+      { modelPath: join(folder, file), planPath },
       { emit: ignoreEvents },
     );
     expect(outcome.bytes).toBe(statSync(planPath).size);

@@ -7,13 +7,12 @@
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { planBuilder } from '../../dist/engines/builder/plan-builders.js';
-import { defaultRecipe } from '../../dist/engines/identity/recipe.js';
+import { namedBuilder } from '../../dist/engines/builder/build-engine.js';
 import { openEngineSession } from '../../dist/engines/runtime/tensorrt/engine-session.js';
 import { loadEngine } from '../../dist/engines/runtime/tensorrt/load-engine.js';
 import { float32Values, tensorFrom } from '../../dist/formats/tensor/values.js';
 import { assertAffine, buildEngines, floats, named, rows, using, WIDTH } from './engines.mjs';
-import { openChecks, refused, writeLayers } from './harness.mjs';
+import { openChecks, refused, resolvedBuild, writeLayers } from './harness.mjs';
 
 const checks = openChecks();
 const { toolchain, major, folder, check, skip, finish } = checks;
@@ -163,20 +162,16 @@ for (const builder of ['native', 'trtexec']) {
     }
     await check(name, () =>
       withoutMemory(smallest, () => {
-        const request = {
-          toolchain,
-          modelPath: starving,
-          planPath: join(folder, 'starved.engine'),
-          recipe: {
-            ...defaultRecipe,
-            stronglyTyped: major >= 10,
-            profiles: [{ x: { min: [1, 2048], opt: [65536, 2048], max: [65536, 2048], values: false } }],
-          },
-          computeCapabilities: [],
-          timingCachePath: null,
-          pluginPaths: [],
+        const recipe = {
+          stronglyTyped: major >= 10,
+          profiles: [{ x: { min: [1, 2048], opt: [65536, 2048], max: [65536, 2048], values: false } }],
         };
-        const building = planBuilder(builder, join(folder, 'logs'))(request, { emit: () => {} });
+        const more = { builder, logFolder: join(folder, 'logs') };
+        const building = namedBuilder(
+          resolvedBuild(toolchain, starving, recipe, more),
+          { modelPath: starving, planPath: join(folder, 'starved.engine') },
+          { emit: () => {} },
+        );
         return refused('TF_GPU_MEMORY', /memory|room/, building);
       }),
     );

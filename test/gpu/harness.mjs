@@ -91,19 +91,23 @@ export async function refused(code, text, attempt) {
   return { message: error.message.split('\n')[0] };
 }
 
-/** Builds a plan; `recipe` says what differs from the default, `more` what else `buildPlan` takes, `options` with what. Gives what it gives. */
+/** A build with everything decided, as far as builders read it; `recipe` is what differs from the default. */
+export const resolvedBuild = (toolchain, modelPath, recipe, more) => ({
+  toolchain,
+  modelPath,
+  identity: { recipe: { ...defaultRecipe, ...recipe }, target: { product: toolchain.product } },
+  timingCache: null,
+  pluginPaths: [],
+  builder: 'native',
+  verbose: false,
+  ...more,
+});
+
+/** Builds a plan; `recipe` is what differs from the default, `more` of the build, `options` of its context. Returns the outcome. */
 export const buildWith = (toolchain, modelPath, planPath, recipe = {}, more = {}, options = {}) =>
   buildPlan(
-    {
-      toolchain,
-      modelPath,
-      planPath,
-      recipe: { ...defaultRecipe, ...recipe },
-      computeCapabilities: [],
-      timingCachePath: null,
-      pluginPaths: [],
-      ...more,
-    },
+    resolvedBuild(toolchain, modelPath, recipe, more),
+    { modelPath, planPath },
     { emit: () => {}, ...options },
   );
 

@@ -8,7 +8,7 @@ import assert from 'node:assert/strict';
 import { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { runCommand } from '../../dist/base/process/command.js';
-import { planBuilder } from '../../dist/engines/builder/plan-builders.js';
+import { buildWithTrtexec } from '../../dist/engines/builder/trtexec-build.js';
 import { defaultRecipe } from '../../dist/engines/identity/recipe.js';
 import { readLayers } from '../../dist/engines/layers/read-layers.js';
 import { readPlanHeader } from '../../dist/engines/plan/header.js';
@@ -25,7 +25,7 @@ import {
 } from '../../dist/tensorrt/trtexec/exports.js';
 import { readTrtexecLog } from '../../dist/tensorrt/trtexec/log/log.js';
 import { runTrtexec } from '../../dist/tensorrt/trtexec/run.js';
-import { loadedFacts, openChecks, refused, say, writeLayers } from './harness.mjs';
+import { loadedFacts, openChecks, refused, resolvedBuild, say, writeLayers } from './harness.mjs';
 
 const { addon, toolchain, major, folder, check, skip, finish } = openChecks();
 const trtexec = toolchain.trtexec;
@@ -41,20 +41,19 @@ const profiles = [{ x: range([1, 256], [64, 256], [128, 256]) }];
 const small = writeLayers(folder, 'small', 4, 256);
 const deep = writeLayers(folder, 'deep', 40, 512);
 const logs = join(folder, 'logs');
-const build = (more = {}, rest = {}, options = {}) =>
-  planBuilder('trtexec', logs)(
-    {
+const build = (recipe = {}, { modelPath = small, timingCache = null } = {}, options = {}) =>
+  buildWithTrtexec(
+    resolvedBuild(
       toolchain,
-      modelPath: small,
-      planPath: join(folder, 'small.plan'),
-      recipe: { ...defaultRecipe, stronglyTyped: major >= 10, profiles, ...more },
-      computeCapabilities: [],
-      timingCachePath: null,
-      pluginPaths: [],
-      ...rest,
-    },
-    { emit: () => {}, env: environment, ...options },
+      modelPath,
+      { stronglyTyped: major >= 10, profiles, ...recipe },
+      { timingCache, logFolder: logs },
+    ),
+    { modelPath, planPath: join(folder, 'small.plan') },
+    { emit: () => {}, environment, ...options },
   );
+/** The deep model has other widths than the small one. */
+const deepRecipe = { profiles: [{ x: range([1, 512], [64, 512], [128, 512]) }] };
 const lastLog = () => readTrtexecLog(join(logs, readdirSync(logs).sort().at(-1)));
 
 await check('trtexec is of the version of the library', async () => {
@@ -123,8 +122,8 @@ await check('two profiles, or their refusal by 8.6', async () => {
 
 await check('timing cache: new, then used', async () => {
   const timingCachePath = join(folder, 'timing.cache');
-  const cold = await build({}, { timingCachePath, modelPath: deep, ...deepRecipe() });
-  const warm = await build({}, { timingCachePath, modelPath: deep, ...deepRecipe() });
+  const cold = await build(deepRecipe, { timingCache: timingCachePath, modelPath: deep });
+  const warm = await build(deepRecipe, { timingCache: timingCachePath, modelPath: deep });
   assert.equal(cold.timingCache, 'new');
   assert.equal(warm.timingCache, 'hit');
   return { warm: warm.timingCache, coldMs: Math.round(cold.buildMs), warmMs: Math.round(warm.buildMs) };
@@ -367,7 +366,7 @@ await check('a build is cancelled in the middle', async () => {
     askedAt = performance.now();
     stopping.abort();
   };
-  const attempt = build({}, { modelPath: deep, ...deepRecipe() }, { emit, signal: stopping.signal });
+  const attempt = build(deepRecipe, { modelPath: deep }, { emit, signal: stopping.signal });
   const facts = await refused('TF_CANCELLED', /ancelled/, attempt);
   assert.deepEqual(running(), []);
   return { ...facts, stoppedAfterMs: Math.round(performance.now() - askedAt) };
@@ -413,14 +412,3 @@ await check('a file that is no plan is told with trtexec’s words', async () =>
 
 if (major <= 8) skip('strongly typed FP16', '8.6 has no strongly typed networks');
 finish();
-
-/** The deep model has other widths than the small one. */
-function deepRecipe() {
-  return {
-    recipe: {
-      ...defaultRecipe,
-      stronglyTyped: major >= 10,
-      profiles: [{ x: range([1, 512], [64, 512], [128, 512]) }],
-    },
-  };
-}

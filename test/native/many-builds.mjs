@@ -5,7 +5,8 @@ import { buildInProcess } from '../../dist/engines/builder/build-in-process.js';
 import { defaultRecipe } from '../../dist/engines/identity/recipe.js';
 
 const [libraries, modelPath, planPath, times] = process.argv.slice(2);
-const request = {
+const build = {
+  modelPath,
   toolchain: {
     product: 'tensorrt-rtx',
     version: '1.7.1.116',
@@ -17,21 +18,22 @@ const request = {
     trtexec: null,
     foundBy: 'test',
   },
-  modelPath,
-  planPath,
-  recipe: {
-    ...defaultRecipe,
-    profiles: [{ x: { min: [1, 64], opt: [8, 64], max: [32, 64], values: false } }],
+  identity: {
+    recipe: {
+      ...defaultRecipe,
+      profiles: [{ x: { min: [1, 64], opt: [8, 64], max: [32, 64], values: false } }],
+    },
+    target: { product: 'tensorrt-rtx', computeCapabilities: [89] },
   },
-  computeCapabilities: [89],
-  timingCachePath: null,
+  timingCache: null,
   pluginPaths: [],
+  verbose: false,
 };
 const residentBytes = () =>
   Number(/VmRSS:\s+(\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))[1]) * 1024;
 const held = [];
-for (let build = 0; build < Number(times); build++) {
-  await buildInProcess(request, { emit: () => {} });
+for (let count = 0; count < Number(times); count++) {
+  await buildInProcess(build, { modelPath, planPath }, { emit: () => {} });
   globalThis.gc?.();
   held.push({
     residentBytes: residentBytes(),

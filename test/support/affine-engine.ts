@@ -1,5 +1,5 @@
 import { copyFileSync, statSync } from 'node:fs';
-import type { PlanBuilder } from '../../src/engines/builder/build-engine.js';
+import type { PlanBuilder } from '../../src/engines/builder/build.js';
 import { floats, modelFile } from '../engines/runtime/onnxruntime/models.js';
 import { fakes } from '../native/fake-library.js';
 import { sampleIdentity, sampleOutcome } from './sample-engine.js';
@@ -29,8 +29,8 @@ export function fakeIdentity() {
 /** Copies a plan where the library would build one, and warns with the GPUs that it may use. */
 export const copyingBuilder =
   (plan: string): PlanBuilder =>
-  async ({ planPath }, { env }) => {
+  async (_, { planPath }, { environment }) => {
     copyFileSync(plan, planPath);
     const outcome = { ...sampleOutcome(statSync(plan).size), libraryVersion: fakes['10'].version };
-    return { ...outcome, warnings: [`The builder sees ${env?.CUDA_VISIBLE_DEVICES}.`] };
+    return { ...outcome, warnings: [`The builder sees ${environment?.CUDA_VISIBLE_DEVICES}.`] };
   };

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { modelFamilies } from '../../examples/models/catalogue.js';
-import type { PlanBuilder } from '../../src/engines/builder/build-engine.js';
+import type { PlanBuilder } from '../../src/engines/builder/build.js';
 import { visitTensors } from '../../src/formats/onnx/graph.js';
 import { openModel } from '../../src/formats/onnx/model.js';
 import {
@@ -97,7 +97,7 @@ export function recordingBuilder(
   change: (model: string) => Partial<ReturnType<typeof sampleOutcome>> | Error = () => ({}),
 ) {
   const models: string[] = [];
-  const build: PlanBuilder = async ({ modelPath, planPath }, { emit }) => {
+  const build: PlanBuilder = async (_, { modelPath, planPath }, { emit }) => {
     models.push(modelPath);
     emit({ type: 'log', source: 'builder', severity: 'info', message: `Building ${modelPath}` });
     const plan = samplePlan(models.length, 600_000);

@@ -1,14 +1,14 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sha256 } from '../../src/base/files/digest.js';
-import type { PlanBuilder } from '../../src/engines/builder/build-engine.js';
-import type { BuildOutcome } from '../../src/engines/builder/build-request.js';
+import type { BuildOutcome, PlanBuilder, ResolvedBuild } from '../../src/engines/builder/build.js';
 import { type IdentityDocument, identityDigest } from '../../src/engines/identity/identity.js';
 import type { Passport } from '../../src/engines/identity/passport-file.js';
-import { defaultRecipe } from '../../src/engines/identity/recipe.js';
+import { defaultRecipe, type Recipe } from '../../src/engines/identity/recipe.js';
 import { buildModel, GraphBuilder } from '../../src/formats/onnx/builder.js';
 import { writeModel } from '../../src/formats/onnx/write.js';
 import type { FoundToolchain } from '../../src/tensorrt/toolchain/find.js';
+import type { Toolchain } from '../../src/tensorrt/toolchain/toolchain.js';
 
 /** Bytes with the header that tensorrt-rtx 1.7.1.116 writes; `seed` makes others of the same size. */
 export function samplePlan(seed = 0, bytes = 4096): Buffer {
@@ -71,7 +71,6 @@ export function samplePassport(plan: Uint8Array, document = sampleIdentity()): P
 }
 
 export const sampleOutcome = (bytes: number): BuildOutcome => ({
-  schema: 'trtforge.build-outcome/1',
   buildMs: 1,
   bytes,
   libraryVersion: '1.7.1.116',
@@ -90,7 +89,7 @@ export function countingBuilder(plan = samplePlan()): {
 } {
   let builds = 0;
   return {
-    build: async ({ planPath }) => {
+    build: async (_, { planPath }) => {
       builds++;
       writeFileSync(planPath, plan);
       return sampleOutcome(plan.length);
@@ -122,6 +121,44 @@ export const sampleToolchain: FoundToolchain = {
   cudaMajor: 13,
   builderResources: [],
 };
+
+/** What differs from the sample in a build. */
+export type BuildChanges = Partial<Omit<ResolvedBuild, 'toolchain'>> & {
+  readonly toolchain?: Toolchain;
+  readonly recipe?: Partial<Recipe>;
+  readonly computeCapabilities?: readonly number[];
+};
+
+/** A build with everything decided. */
+export function resolvedBuild(
+  modelPath: string,
+  { toolchain = sampleToolchain, recipe, computeCapabilities = [89], ...more }: BuildChanges = {},
+): ResolvedBuild {
+  const { product, version } = toolchain;
+  const { target, ...identity } = sampleIdentity();
+  return {
+    modelPath,
+    content: { digest: identity.model, bytes: 1000, weightBytes: 0, inputs: [] },
+    model: { name: 'sample', version: null, bytes: 1000 },
+    identity: {
+      ...identity,
+      recipe: { ...defaultRecipe, ...recipe },
+      target: { ...target, product, version, computeCapabilities: [...computeCapabilities] },
+    },
+    toolchain: { ...sampleToolchain, ...toolchain },
+    conversion: null,
+    pluginPaths: [],
+    extension: 'engine',
+    device: undefined,
+    timingCache: null,
+    builder: 'native',
+    verbose: false,
+    logFolder: '/nowhere/build_logs',
+    forceRebuild: false,
+    output: null,
+    ...more,
+  };
+}
 
 /** Writes y = x · w with an open batch, or a fixed one; weights in place or in a file beside it. */
 export async function writeSampleModel(

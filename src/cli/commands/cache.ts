@@ -65,7 +65,7 @@ export const why = defineCommand({
   run: async ([model = ''], options, { emit, signal, environment }): Promise<CacheWhy> => {
     // What only one of these commands needs is loaded by that one: ls is to answer at once.
     const [{ resolveBuild }, { whyCache }] = await Promise.all([
-      import('../../engines/builder/prepare.js'),
+      import('../../engines/builder/resolve-build.js'),
       import('../../engines/store/cache-why.js'),
     ]);
     const { close, ...stores } = await openStores(storeOptionsOf(options), environment);

@@ -1,5 +1,4 @@
-import { builderNames } from '../../engines/builder/plan-builders.js';
-import type { RecipeOptions } from '../../engines/builder/prepare.js';
+import { type BuildOptions, builderNames } from '../../engines/builder/build.js';
 import { builderConfigKeys, parseBuilderConfig } from '../../engines/identity/builder-config.js';
 import { type BatchRange, type ProfileRequest, parseProfile } from '../../engines/identity/profile.js';
 import type { ProfileRange } from '../../engines/identity/recipe.js';
@@ -127,7 +126,7 @@ export const builderOption = {
 };
 
 /** The options as the builder takes them. Throws TF_USAGE for options that contradict each other. */
-export function buildRequest(model: string, options: BuildOptionValues): RecipeOptions {
+export function buildRequest(model: string, options: BuildOptionValues): BuildOptions {
   const [modelName, modelVersion] = options.name === undefined ? [] : nameAndVersion(options.name);
   return {
     model,
@@ -142,7 +141,7 @@ export function buildRequest(model: string, options: BuildOptionValues): RecipeO
 /** The same without a model and its profiles. */
 export function recipeRequest(
   options: OptionValues<typeof recipeOptions>,
-): Omit<RecipeOptions, 'model' | 'profiles' | 'batch'> {
+): Omit<BuildOptions, 'model' | 'profiles' | 'batch'> {
   if (options.precision === 'as-is') assertNothingConverted(options);
   const settings = parseBuilderConfig(options.builderConfig);
   const { workspace } = options;

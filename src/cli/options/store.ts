@@ -1,4 +1,4 @@
-import type { BuildOptions } from '../../engines/store/build-or-load.js';
+import type { BuildOptions } from '../../engines/builder/build.js';
 import type { StoreOptions } from '../../engines/store/open-stores.js';
 import { TrtforgeError } from '../../errors.js';
 import { flag, type OptionValues, option, text } from '../option.js';

@@ -1,14 +1,14 @@
 import { serve } from '../../base/process/supervised-child.js';
 import { generationOf } from '../../tensorrt/toolchain/abi.js';
+import type { BuildFiles, ResolvedBuild } from './build.js';
 import { buildInProcess } from './build-in-process.js';
-import type { BuildChildRequest } from './build-request.js';
 
 const endAtOnce = () => process.kill(process.pid, 'SIGKILL');
 
 // What a builder holds goes with its process. TensorRT 10.6 takes 1.3 s to take its 4.7 GB of kernels apart first, and libraries crash in their exit handlers.
 serve(async (request, { emit, signal }) => {
-  const { build, verbose } = request as BuildChildRequest;
+  const { build, files } = request as { readonly build: ResolvedBuild; readonly files: BuildFiles };
   // TensorRT 8.6 cannot be asked to stop: its process ends at once instead.
   if (generationOf(build.toolchain) === '8') signal.addEventListener('abort', endAtOnce, { once: true });
-  return buildInProcess(build, { emit, signal, verbose, keepBuilder: true });
+  return buildInProcess(build, files, { emit, signal, keepBuilder: true });
 }, endAtOnce);

@@ -4,115 +4,60 @@ import { sha256OfRange } from '../../base/files/digest.js';
 import { TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import { convertModel } from '../../formats/precision/convert.js';
-import { formatNamed } from '../../formats/precision/formats/index.js';
-import type { Calibration } from '../../formats/precision/options.js';
-import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
 import { packageVersion } from '../../version.js';
-import { convertOptions } from '../identity/conversion.js';
-import { type EngineExtension, engineNameOf, formatEngineName } from '../identity/engine-name.js';
+import { engineNameOf, formatEngineName } from '../identity/engine-name.js';
 import { type IdentityDocument, identityDigest } from '../identity/identity.js';
-import { type MachineFacts, machineFacts, onlyGpu } from '../identity/machine.js';
+import { machineFacts, onlyGpu } from '../identity/machine.js';
 import type { Passport } from '../identity/passport-file.js';
 import { checkPlanHeader } from '../plan/verify-engine.js';
-import { buildPlan, type PlanBuildContext } from './build-plan.js';
-import type { BuildOutcome, BuildRequest } from './build-request.js';
-import { timingCachePath } from './timing-cache.js';
-
-/** Builds plans; the default is the library through the addon, in a child process. */
-export type PlanBuilder = (request: BuildRequest, options: PlanBuildContext) => Promise<BuildOutcome>;
-
-/** A build with everything decided. */
-export interface EngineRequest {
-  readonly modelPath: string;
-  readonly model: Passport['model'];
-  readonly identity: IdentityDocument;
-  readonly toolchain: Toolchain;
-  readonly pluginPaths: readonly string[];
-  readonly extension: EngineExtension;
-  /** The calibration whose digest the recipe's conversion holds. */
-  readonly calibration?: Calibration;
-  /** Which of the visible GPUs builds, and is the only one its builder sees; default: the first. */
-  readonly device?: number;
-  /** The model as the recipe converts it, where the caller has it already. */
-  readonly converted?: { readonly path: string; readonly ms: number } | undefined;
-  /** A file, `auto` for the one of this target under the cache folder, null for none. */
-  readonly timingCache: string | null;
-  readonly cacheFolder: string;
-}
-
-export interface EnginePlaces {
-  /** Where the plan is written; unpublished. */
-  readonly planPath: string;
-  /** Where a converted model is written before the build; unpublished. */
-  readonly modelPath: string;
-}
-
-export interface EngineBuildOptions extends PlanBuildContext {
-  readonly build?: PlanBuilder;
-}
+import type { BuildContext, BuildFiles, BuildOutcome, PlanBuilder, ResolvedBuild } from './build.js';
 
 /** No plan is smaller than its header and one kernel. */
 const SMALLEST_PLAN = 512;
 
+/** The builder that a build names, loaded when it builds. */
+export const namedBuilder: PlanBuilder = async (build, files, context) =>
+  build.builder === 'native'
+    ? (await import('./build-plan.js')).buildPlan(build, files, context)
+    : (await import('./trtexec-build.js')).buildWithTrtexec(build, files, context);
+
 /**
- * Builds the plan of a request into `places.planPath` (after converting the model, where the recipe says so), checks its size and header, and
- * gives its passport. Publishes nothing. Errors: those of `convertModel` and `buildPlan`, TF_PLAN_INVALID, TF_ENGINE_HEADER_MISMATCH, TF_BUILD_FAILED.
+ * Builds into `places.planPath` (after converting the model into `places.modelPath`, where the recipe says so), checks the plan's size and header, and
+ * returns its passport. Publishes nothing. Errors: those of `convertModel` and of the builder, TF_PLAN_INVALID, TF_ENGINE_HEADER_MISMATCH, TF_BUILD_FAILED.
  */
 export async function buildEngine(
-  request: EngineRequest,
-  places: EnginePlaces,
-  options: EngineBuildOptions,
+  build: ResolvedBuild,
+  places: BuildFiles,
+  context: BuildContext,
 ): Promise<Passport> {
-  const { emit } = options;
-  const { recipe, target } = request.identity;
-  const converted = await typedModel(request, places, options);
-  const machine = machineFacts(request.device);
+  const { emit, environment = process.env } = context;
+  const converted = await typedModel(build, places.modelPath, context);
+  const files = { modelPath: converted?.path ?? build.modelPath, planPath: places.planPath };
   const started = new Date();
   const outcome = await inPhase('build', emit, () =>
-    (options.build ?? buildPlan)(
-      {
-        toolchain: request.toolchain,
-        modelPath: converted?.path ?? request.modelPath,
-        ...(converted === undefined ? {} : { givenModel: request.modelPath }),
-        planPath: places.planPath,
-        recipe,
-        computeCapabilities: target.product === 'tensorrt-rtx' ? target.computeCapabilities : [],
-        timingCachePath:
-          request.timingCache === 'auto'
-            ? timingCachePath(request.cacheFolder, target, machine)
-            : request.timingCache,
-        pluginPaths: request.pluginPaths,
-      },
-      request.device === undefined
-        ? options
-        : { ...options, env: onlyGpu(options.env ?? process.env, request.device) },
-    ),
+    (context.build ?? namedBuilder)({ ...build, conversion: null }, files, {
+      ...context,
+      environment: build.device === undefined ? environment : onlyGpu(environment, build.device),
+    }),
   );
   const sha256 = await inPhase('check', emit, async () =>
-    checkPlan(places.planPath, outcome, request.identity),
+    checkPlan(places.planPath, outcome, build.identity),
   );
-  return passportOf(request, { outcome, sha256, started, conversionMs: converted?.ms ?? null, machine });
+  return passportOf(build, { outcome, sha256, started, conversionMs: converted?.ms ?? null });
 }
 
 async function typedModel(
-  { modelPath, identity: { recipe }, calibration, converted }: EngineRequest,
-  places: EnginePlaces,
-  { emit, signal }: EngineBuildOptions,
-): Promise<{ readonly path: string; readonly ms: number } | undefined> {
-  const { conversion } = recipe;
-  const precision = formatNamed(recipe.precision)?.id;
-  if (conversion === null || precision === undefined) return undefined;
-  if (converted !== undefined) return converted;
-  const { ms } = await inPhase('convert', emit, () =>
-    convertModel(modelPath, places.modelPath, convertOptions(precision, conversion, calibration), {
-      emit,
-      ...(signal === undefined ? {} : { signal }),
-    }),
-  );
-  return { path: places.modelPath, ms };
+  { modelPath, conversion, converted }: ResolvedBuild,
+  output: string,
+  { emit, signal }: BuildContext,
+): Promise<ResolvedBuild['converted']> {
+  if (conversion === null || converted !== undefined) return converted;
+  const convert = () => convertModel(modelPath, output, conversion, { emit, signal });
+  const { ms } = await inPhase('convert', emit, convert);
+  return { path: output, ms };
 }
 
-/** What a builder gave is believed when it is there, large enough, of the right product and version, and as long as it said. Gives its SHA-256. */
+/** A plan counts when it is there, large enough, of the right product and version, and as long as the builder reports. Returns its SHA-256. */
 function checkPlan(planPath: string, outcome: BuildOutcome, { target }: IdentityDocument): string {
   if (!existsSync(planPath)) {
     throw new TrtforgeError(
@@ -140,16 +85,16 @@ interface BuildRecord {
   readonly sha256: string;
   readonly started: Date;
   readonly conversionMs: number | null;
-  readonly machine: MachineFacts;
 }
 
-function passportOf(request: EngineRequest, record: BuildRecord): Passport {
-  const { outcome, machine } = record;
-  const { identity, model } = request;
+function passportOf(build: ResolvedBuild, record: BuildRecord): Passport {
+  const { outcome } = record;
+  const { identity, model } = build;
+  const machine = machineFacts(build.device);
   return {
     schema: 'trtforge.passport/1',
     identity: { digest: identityDigest(identity), document: identity },
-    name: formatEngineName(engineNameOf(identity, model.name, model.version), request.extension),
+    name: formatEngineName(engineNameOf(identity, model.name, model.version), build.extension),
     model,
     plan: {
       sha256: record.sha256,
@@ -160,9 +105,10 @@ function passportOf(request: EngineRequest, record: BuildRecord): Passport {
     },
     built: {
       by: `trtforge ${packageVersion()}`,
+      // Left out rather than undefined: a passport equals the one read from its file.
       ...(outcome.builder === undefined ? {} : { builder: outcome.builder }),
       libraryVersion: outcome.libraryVersion,
-      toolchain: request.toolchain.foundBy,
+      toolchain: build.toolchain.foundBy,
       at: record.started.toISOString(),
       ms: outcome.buildMs,
       conversionMs: record.conversionMs,
@@ -173,6 +119,6 @@ function passportOf(request: EngineRequest, record: BuildRecord): Passport {
       gpu: machine.gpu,
       driver: machine.driver,
     },
-    warnings: outcome.warnings,
+    warnings: [...outcome.warnings],
   };
 }

@@ -1,6 +1,7 @@
 import { beginFile, type PendingFile } from '../../base/files/publish.js';
 import { TrtforgeError } from '../../errors.js';
 import { type EventListener, logSeverities } from '../../events.js';
+import { openModel } from '../../formats/onnx/model.js';
 import { dtypeFromTensorrt } from '../../formats/tensor/dtype.js';
 import {
   type Addon,
@@ -9,14 +10,12 @@ import {
   type NativeTensor,
 } from '../../tensorrt/addon/addon.js';
 import type { NativeEvent } from '../../tensorrt/addon/native-job.js';
-import type { BuildOutcome, BuildRequest } from './build-request.js';
+import type { BuildFiles, BuildOutcome, ResolvedBuild } from './build.js';
 import { type BuilderSettings, builderSettings } from './builder-settings.js';
-import { withNodeNames } from './parser-errors.js';
 
 export interface InProcessOptions {
   readonly emit: EventListener;
   readonly signal?: AbortSignal;
-  readonly verbose?: boolean;
   readonly addon?: Addon;
   /** Leaves the builder as it is when it is done, for a process that ends then; default false. */
   readonly keepBuilder?: boolean;
@@ -27,29 +26,22 @@ export interface InProcessOptions {
  * some of its memory until the process ends. Errors as `buildPlan`.
  */
 export async function buildInProcess(
-  request: BuildRequest,
+  build: ResolvedBuild,
+  files: BuildFiles,
   options: InProcessOptions,
 ): Promise<BuildOutcome> {
   const addon = options.addon ?? loadAddon();
-  const library = addon.probe(request.toolchain.libraries.inference);
-  // What the library says of itself decides: numbers of flags differ between majors.
-  const resolved = builderSettings(request.recipe, { ...request.toolchain, ...library });
-  const cache = request.timingCachePath === null ? null : beginFile(request.timingCachePath);
+  const library = addon.probe(build.toolchain.libraries.inference);
+  // What the library reports of itself decides: numbers of flags differ between majors.
+  const settings = builderSettings(build.identity.recipe, { ...build.toolchain, ...library });
+  const cache = build.timingCache === null ? null : beginFile(build.timingCache);
   const warnings = new Set<string>();
-  const tell = eventTeller(library.product, options.emit, warnings);
+  const listener = workEvents(library.product, options.emit, warnings);
   try {
-    const job = addon.build(
-      nativeRequest(request, cache, {
-        ...resolved,
-        verbose: options.verbose ?? false,
-        keepBuilder: options.keepBuilder ?? false,
-      }),
-      tell,
-    );
-    const result = await cancellable(job, options.signal);
+    const request = nativeRequest(build, files, cache, settings, options.keepBuilder ?? false);
+    const result = await cancellable(addon.build(request, listener), options.signal);
     cache?.publish();
     return {
-      schema: 'trtforge.build-outcome/1',
       buildMs: result.buildMs,
       bytes: result.bytes,
       libraryVersion: result.libraryVersion,
@@ -62,38 +54,42 @@ export async function buildInProcess(
     };
   } catch (error) {
     cache?.discard();
-    throw withNodeNames(error, request.modelPath);
+    throw withNodeNames(error, files.modelPath);
   }
 }
 
 function nativeRequest(
-  request: BuildRequest,
+  { identity: { recipe, target }, toolchain, timingCache, pluginPaths, verbose }: ResolvedBuild,
+  files: BuildFiles,
   cache: PendingFile | null,
-  resolved: BuilderSettings & Pick<NativeBuildRequest, 'verbose' | 'keepBuilder'>,
+  settings: BuilderSettings,
+  keepBuilder: boolean,
 ): NativeBuildRequest {
-  const { inference, parser, plugins } = request.toolchain.libraries;
+  const { inference, parser, plugins } = toolchain.libraries;
   if (parser === null) {
     throw new TrtforgeError(
       'TF_LIBRARY_LOAD_FAILED',
-      `${inference} is a runtime without an ONNX parser beside it, so nothing can be built with it.`,
+      `${inference} is a runtime without an ONNX parser beside it, so it cannot build.`,
       {
         remedy: 'Install the whole toolchain (libnvonnxparser), or choose another: trtforge toolchain list.',
       },
     );
   }
   return {
-    ...resolved,
+    ...settings,
+    ...files,
+    verbose,
+    keepBuilder,
     inferenceLibrary: inference,
     parserLibrary: parser,
     pluginLibrary: plugins,
-    modelPath: request.modelPath,
-    planPath: request.planPath,
-    profiles: request.recipe.profiles.map((profile) =>
+    profiles: recipe.profiles.map((profile) =>
       Object.entries(profile).map(([input, range]) => ({ input, ...range })),
     ),
-    computeCapabilities: [...request.computeCapabilities],
-    pluginPaths: [...request.pluginPaths],
-    timingCachePath: request.timingCachePath,
+    // TensorRT builds for the GPU it runs on.
+    computeCapabilities: target.product === 'tensorrt-rtx' ? target.computeCapabilities : [],
+    pluginPaths: [...pluginPaths],
+    timingCachePath: timingCache,
     timingCacheOutputPath: cache?.temporaryPath ?? null,
   };
 }
@@ -118,8 +114,8 @@ const describeTensor = (tensor: NativeTensor) => ({
   shape: tensor.shape.map((dimension) => (dimension < 0 ? null : dimension)),
 });
 
-/** Turns what the library says into work events: its outer phases are phases, what goes on inside is the detail of their progress. */
-function eventTeller(
+/** Turns the library's events into work events: its outer phases are phases, what goes on inside is the detail of their progress. */
+function workEvents(
   source: string,
   emit: EventListener,
   warnings: Set<string>,
@@ -127,16 +123,10 @@ function eventTeller(
   const phases = new Map<string, { readonly started: number; readonly steps: number; done: number }>();
   let current = '';
 
-  const tellProgress = (phase: string, detail?: string) => {
+  const reportProgress = (phase: string, detail?: string) => {
     const state = phases.get(phase);
     if (state === undefined) return;
-    emit({
-      type: 'progress',
-      phase,
-      done: state.done,
-      total: state.steps,
-      ...(detail === undefined ? {} : { detail }),
-    });
+    emit({ type: 'progress', phase, done: state.done, total: state.steps, detail });
   };
 
   return (event) => {
@@ -153,10 +143,10 @@ function eventTeller(
       case 'step': {
         const state = phases.get(event.phase);
         if (state !== undefined) state.done = event.step + 1;
-        return tellProgress(event.phase);
+        return reportProgress(event.phase);
       }
       case 'inside':
-        return tellProgress(
+        return reportProgress(
           current,
           event.step < 0 ? event.phase : `${event.phase} ${event.step + 1}/${event.steps}`,
         );
@@ -168,4 +158,53 @@ function eventTeller(
       }
     }
   };
+}
+
+/** One error of the ONNX parser, in the details of TF_MODEL_REJECTED. */
+interface RejectedNode {
+  readonly code: number;
+  /** Index in the graph; -1 when the error is not about a node. */
+  readonly node: number;
+  readonly name: string | null;
+  readonly operator: string | null;
+  readonly description: string;
+  readonly file: string | null;
+  readonly line: number;
+}
+
+/** TensorRT 8.6 reports only the index of a node it rejects: name and operator are looked up in the model. Other errors come back as they are. */
+function withNodeNames(error: unknown, modelPath: string): unknown {
+  if (!(error instanceof TrtforgeError) || error.code !== 'TF_MODEL_REJECTED') return error;
+  const nodes = error.details?.nodes as readonly RejectedNode[] | undefined;
+  if (nodes === undefined || nodes.every(({ node, operator }) => node < 0 || operator !== null)) return error;
+  const inModel = graphNodes(modelPath);
+  const named = nodes.map((node) => {
+    const found = inModel[node.node];
+    return found === undefined ? node : { ...node, name: found.name || null, operator: found.opType };
+  });
+  const [first = ''] = error.message.split('\n');
+  return new TrtforgeError('TF_MODEL_REJECTED', [first, ...named.map(sentence)].join('\n'), {
+    remedy: error.remedy,
+    cause: error,
+    details: { ...error.details, nodes: named },
+  });
+}
+
+function graphNodes(modelPath: string): readonly { readonly name: string; readonly opType: string }[] {
+  try {
+    const model = openModel(modelPath);
+    try {
+      return model.proto.graph?.node ?? [];
+    } finally {
+      model.close();
+    }
+  } catch {
+    // Unreadable for us too: the parser's own text stands.
+    return [];
+  }
+}
+
+function sentence({ node, name, operator, description }: RejectedNode): string {
+  const where = operator === null ? `node ${node}` : `node ${name ?? node} (${operator})`;
+  return node < 0 ? description : `${where}: ${description}`;
 }

@@ -5,6 +5,8 @@ import { removeIfThere } from '../../base/files/files.js';
 import { makeFolder } from '../../base/files/folders.js';
 import { publishFile, writeFailed } from '../../base/files/publish.js';
 import { TrtforgeError } from '../../errors.js';
+import { openModel } from '../../formats/onnx/model.js';
+import { feedInputs, valueFacts } from '../../formats/onnx/value-facts.js';
 import { builderEnvironment } from '../../tensorrt/toolchain/process-environment.js';
 import { agree, isWithin } from '../../tensorrt/toolchain/version.js';
 import { buildMisreadings } from '../../tensorrt/trtexec/build-misreadings.js';
@@ -14,9 +16,7 @@ import { requireUnderstood } from '../../tensorrt/trtexec/misreading.js';
 import { runTrtexec, type TrtexecRun } from '../../tensorrt/trtexec/run.js';
 import { requireSuccess } from '../../tensorrt/trtexec/verdict.js';
 import { planHeaderOf } from '../plan/header.js';
-import type { PlanBuildContext } from './build-plan.js';
-import type { BuildOutcome, BuildRequest } from './build-request.js';
-import { networkValues } from './network-values.js';
+import type { BuildContext, BuildFiles, BuildOutcome, ResolvedBuild } from './build.js';
 import { trtexecOf } from './trtexec-program.js';
 import { type TrtexecFiles, trtexecBuildRequest } from './trtexec-recipe.js';
 
@@ -25,41 +25,51 @@ const PRINTED_PRECISION = 1e-5;
 
 /**
  * Builds a plan with trtexec, in the version's own flags, into a folder of its own beside `planPath`; the plan moves to `planPath` only after trtexec's
- * exit code, its last line, its echo of what it was told, and the plan's header and size all agree. An older file at `planPath` proves nothing.
+ * exit code, its last line, its echo of its arguments, and the plan's header and size all agree. An older file at `planPath` proves nothing.
  * Errors: TF_TRTEXEC_NOT_FOUND, TF_TRTEXEC_VERSION, TF_TRTEXEC_MISREAD, TF_OPTION_UNSUPPORTED, TF_MODEL_REJECTED, TF_BUILDER_UNAVAILABLE,
  * TF_BUILD_FAILED, TF_GPU_MEMORY, TF_LIBRARY_LOAD_FAILED, TF_PLAN_INVALID, TF_FILE_NOT_FOUND, TF_WRITE_FAILED, TF_CANCELLED, TF_CHILD_DIED.
  */
 export async function buildWithTrtexec(
-  request: BuildRequest,
-  options: PlanBuildContext,
-  logFolder: string,
+  build: ResolvedBuild,
+  { modelPath, planPath }: BuildFiles,
+  context: BuildContext,
 ): Promise<BuildOutcome> {
-  const { toolchain, modelPath, givenModel = modelPath, planPath } = request;
-  const { env = process.env } = options;
-  const trtexec = trtexecOf(toolchain, env);
+  const { toolchain, timingCache } = build;
+  const { environment = process.env } = context;
+  const trtexec = trtexecOf(toolchain, environment);
   openFile(modelPath).close();
-  refuseRetyped(modelPath, toolchain.version);
+  rejectRetyped(modelPath, toolchain.version);
   const scratch = makeScratch(dirname(planPath));
   try {
-    const files = placeFiles(scratch, request);
-    const asked = trtexecBuildRequest(request, files, options.verbose ?? false);
-    const doing = `building ${givenModel}`;
+    const files = placeFiles(scratch, timingCache);
+    const request = trtexecBuildRequest(build, modelPath, files);
+    const doing = `building ${build.modelPath}`;
     const run = await runTrtexec(
       {
         trtexec,
-        arguments: buildArguments(asked, toolchain.version),
+        arguments: buildArguments(request, toolchain.version),
         expectedVersion: toolchain.version,
-        environment: builderEnvironment(toolchain, env),
-        logPath: join(logFolder, `${logName(modelPath)}.log`),
+        environment: builderEnvironment(toolchain, environment),
+        logPath: join(build.logFolder, `${logName(modelPath)}.log`),
         doing,
       },
-      options,
+      context,
     );
     requireSuccess(run, doing, 'TF_BUILD_FAILED');
-    requireUnderstood(buildMisreadings(asked, run.log), run);
+    requireUnderstood(buildMisreadings(request, run.log), run);
     const { bytes, version } = checkPlan(files.plan, run);
-    keep(files, request);
-    return outcomeOf(request, run, { bytes, version });
+    keep(files, planPath, timingCache);
+    return {
+      builder: 'trtexec',
+      buildMs: run.wallMs,
+      bytes,
+      libraryVersion: version,
+      layers: null,
+      timingCache: timingCache === null ? 'none' : timingCacheState(run.log),
+      peakMemoryBytes: run.peakMemoryBytes,
+      warnings: [...new Set(run.log.warnings.map(({ message }) => message.trim()))],
+      ...networkValues(modelPath),
+    };
   } finally {
     removeIfThere(scratch);
   }
@@ -68,13 +78,13 @@ export async function buildWithTrtexec(
 /** The first trtexec that leaves int8 inputs as they are: earlier ones make them float, so the engine would not take what the model does. */
 const KEEPS_INT8 = '10.1';
 
-function refuseRetyped(modelPath: string, version: string): void {
+function rejectRetyped(modelPath: string, version: string): void {
   if (isWithin(version, { since: KEEPS_INT8, until: null })) return;
   const retyped = networkValues(modelPath).inputs.find(({ dtype }) => dtype === 'int8');
   if (retyped === undefined) return;
   throw new TrtforgeError(
     'TF_OPTION_UNSUPPORTED',
-    `trtexec ${version} would make the int8 input «${retyped.name}» of ${modelPath} float; trtexec ${KEEPS_INT8} and newer leave it.`,
+    `trtexec ${version} would make the int8 input "${retyped.name}" of ${modelPath} float; trtexec ${KEEPS_INT8} and newer leave it.`,
     { remedy: 'Build with --builder native, which leaves the types of inputs alone.' },
   );
 }
@@ -89,10 +99,9 @@ function makeScratch(folder: string): string {
 }
 
 /** trtexec writes a timing cache over the old one where it stands, so it gets a copy. */
-function placeFiles(scratch: string, { timingCachePath }: BuildRequest): TrtexecFiles {
-  const timingCache = timingCachePath === null ? null : join(scratch, 'timing.cache');
-  if (timingCache !== null && timingCachePath !== null && existsSync(timingCachePath))
-    copyFileSync(timingCachePath, timingCache);
+function placeFiles(scratch: string, kept: string | null): TrtexecFiles {
+  const timingCache = kept === null ? null : join(scratch, 'timing.cache');
+  if (timingCache !== null && kept !== null && existsSync(kept)) copyFileSync(kept, timingCache);
   return { plan: join(scratch, 'engine.plan'), timingCache };
 }
 
@@ -113,7 +122,7 @@ function checkPlan(
   const failed = (what: string) =>
     new TrtforgeError(
       'TF_BUILD_FAILED',
-      `trtexec ended as if all were well, but ${what}${logPath === null ? '' : ` (log: ${logPath})`}.`,
+      `trtexec reported success, but ${what}${logPath === null ? '' : ` (log: ${logPath})`}.`,
       { details: { log: logPath } },
     );
   if (!existsSync(path)) throw failed('wrote no plan');
@@ -121,11 +130,11 @@ function checkPlan(
   try {
     const printed = log.engine.bytes;
     if (printed !== null && Math.abs(printed - source.size) > Math.max(source.size * PRINTED_PRECISION, 64))
-      throw failed(`it spoke of a plan of ${printed} bytes and wrote ${source.size}`);
+      throw failed(`it printed a plan of ${printed} bytes and wrote ${source.size}`);
     const { version, product } = planHeaderOf(source);
     if (product !== 'tensorrt' || version === null || (log.version !== null && !agree(version, log.version)))
       throw failed(
-        `the plan's header says ${product} ${version ?? 'before 8.6'}, its own banner ${log.version}`,
+        `the plan's header states ${product} ${version ?? 'before 8.6'}, its banner ${log.version}`,
       );
     return { bytes: source.size, version };
   } finally {
@@ -133,9 +142,9 @@ function checkPlan(
   }
 }
 
-function keep({ plan, timingCache }: TrtexecFiles, { planPath, timingCachePath }: BuildRequest): void {
-  if (timingCache !== null && timingCachePath !== null && existsSync(timingCache))
-    publishFile(timingCachePath, readFileSync(timingCache));
+function keep({ plan, timingCache }: TrtexecFiles, planPath: string, kept: string | null): void {
+  if (timingCache !== null && kept !== null && existsSync(timingCache))
+    publishFile(kept, readFileSync(timingCache));
   try {
     renameSync(plan, planPath);
   } catch (cause) {
@@ -143,29 +152,32 @@ function keep({ plan, timingCache }: TrtexecFiles, { planPath, timingCachePath }
   }
 }
 
-function outcomeOf(
-  request: BuildRequest,
-  { log, wallMs, peakMemoryBytes }: TrtexecRun,
-  plan: { readonly bytes: number; readonly version: string },
-): BuildOutcome {
-  return {
-    schema: 'trtforge.build-outcome/1',
-    builder: 'trtexec',
-    buildMs: wallMs,
-    bytes: plan.bytes,
-    libraryVersion: plan.version,
-    layers: null,
-    timingCache: request.timingCachePath === null ? 'none' : timingCacheWord(log),
-    peakMemoryBytes,
-    warnings: [...new Set(log.warnings.map(({ message }) => message.trim()))],
-    ...networkValues(request.modelPath),
-  };
+/** Inputs and outputs as a model declares them: what a network's are, where trtexec does not print them. Errors: as `openModel`. */
+function networkValues(modelPath: string): Pick<BuildOutcome, 'inputs' | 'outputs'> {
+  const model = openModel(modelPath);
+  try {
+    const { graph } = model.proto;
+    if (graph === undefined) return { inputs: [], outputs: [] };
+    const declared = (value: Parameters<typeof valueFacts>[0]) => {
+      const { name, dtype, shape } = valueFacts(value);
+      return {
+        name,
+        dtype: dtype ?? 'unknown',
+        shape: shape?.map((size) => (typeof size === 'number' ? size : null)) ?? null,
+      };
+    };
+    return { inputs: feedInputs(graph).map(declared), outputs: graph.output.map(declared) };
+  } finally {
+    model.close();
+  }
 }
 
-/** 8.6 says of a sound cache that it «will not be used» where it means its compiler's part, and then that the global cache is in use: that decides. */
-export function timingCacheWord({ engine, warnings, errors }: TrtexecLog): BuildOutcome['timingCache'] {
-  const says = (pattern: RegExp) => [...warnings, ...errors].some(({ message }) => pattern.test(message));
-  const isRefused = says(/timing cache will not be used|Detected invalid timing cache/i);
-  if (isRefused && engine.timingCacheInUse !== 'global') return 'rejected';
-  return engine.timingCacheLoadedBytes !== null && !says(/Could not read (?:timing )?cache/) ? 'hit' : 'new';
+/** 8.6 prints of a valid cache that it "will not be used" where it means its compiler's part, and then that the global cache is in use: that decides. */
+export function timingCacheState({ engine, warnings, errors }: TrtexecLog): BuildOutcome['timingCache'] {
+  const prints = (pattern: RegExp) => [...warnings, ...errors].some(({ message }) => pattern.test(message));
+  const isRejected = prints(/timing cache will not be used|Detected invalid timing cache/i);
+  if (isRejected && engine.timingCacheInUse !== 'global') return 'rejected';
+  return engine.timingCacheLoadedBytes !== null && !prints(/Could not read (?:timing )?cache/)
+    ? 'hit'
+    : 'new';
 }

@@ -9,7 +9,7 @@ import type {
   TrtexecSwitch,
 } from '../../tensorrt/trtexec/request.js';
 import { LIBRARY_AVERAGES, type Recipe } from '../identity/recipe.js';
-import type { BuildRequest } from './build-request.js';
+import type { ResolvedBuild } from './build.js';
 
 const isPrecision = (flag: string): flag is TrtexecPrecision => Object.hasOwn(trtexecPrecisions, flag);
 
@@ -20,13 +20,13 @@ export interface TrtexecFiles {
 }
 
 /**
- * A build in the words that `src/tensorrt/trtexec/` takes: the same settings that the native builder makes, so the same identity.
- * Errors: TF_OPTION_UNSUPPORTED for what no trtexec can be told.
+ * A build as `src/tensorrt/trtexec/` takes it: the same settings that the native builder makes, so the same identity.
+ * Errors: TF_OPTION_UNSUPPORTED for what no trtexec has a flag for.
  */
 export function trtexecBuildRequest(
-  { recipe, modelPath, pluginPaths, toolchain }: BuildRequest,
+  { identity: { recipe }, pluginPaths, toolchain, verbose }: ResolvedBuild,
+  modelPath: string,
   files: TrtexecFiles,
-  verbose: boolean,
 ): TrtexecBuildRequest {
   if (toolchain.product !== 'tensorrt') {
     throw new TrtforgeError(

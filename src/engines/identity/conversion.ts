@@ -1,17 +1,12 @@
 import { sha256 } from '../../base/files/digest.js';
-import type { ConvertOptions } from '../../formats/precision/convert.js';
 import type { FormatId } from '../../formats/precision/formats/index.js';
-import {
-  type Calibration,
-  type ConversionOptions,
-  resolveConversion,
-} from '../../formats/precision/options.js';
+import { type ConversionOptions, resolveConversion } from '../../formats/precision/options.js';
 import { CONVERSION_REVISION } from '../../formats/precision/revision.js';
 import { openNpz } from '../../formats/tensor/npz.js';
 import { canonicalJson } from './canonical-json.js';
 import type { ConversionRecipe } from './recipe.js';
 
-/** Conversion options, resolved, as plain data for the recipe. Reads the calibration's samples; throws what `openNpz` throws. */
+/** What of a conversion is part of the identity: its options with every default, as plain data. Reads the calibration's samples; throws what `openNpz` throws. */
 export function conversionRecipe(precision: FormatId, options: ConversionOptions = {}): ConversionRecipe {
   const resolved = resolveConversion(precision, options);
   return {
@@ -25,31 +20,6 @@ export function conversionRecipe(precision: FormatId, options: ConversionOptions
     maxReductionDepth: resolved.maxReductionDepth ?? null,
     calibration: options.calibration === undefined ? null : digestSamples(options.calibration.samples),
   };
-}
-
-/** The other way: what `convertModel` takes. `calibration` has the samples whose digest the recipe contains; without a digest it is not used. */
-export function convertOptions(
-  precision: FormatId,
-  recipe: ConversionRecipe,
-  calibration: Calibration | undefined,
-): ConvertOptions {
-  return {
-    precision,
-    ioTypes: recipe.ioTypes,
-    keepNodes: recipe.keepNodes.map(regularExpression),
-    keepOps: new Set(recipe.keepOps),
-    convertOps: new Set(recipe.convertOps),
-    initMax: recipe.initMax,
-    dataMax: recipe.dataMax,
-    maxReductionDepth: recipe.maxReductionDepth ?? undefined,
-    calibration: recipe.calibration === null ? undefined : calibration,
-  };
-}
-
-/** Reads `/source/flags`, the text of a RegExp. */
-function regularExpression(text: string): RegExp {
-  const end = text.lastIndexOf('/');
-  return new RegExp(text.slice(1, end), text.slice(end + 1));
 }
 
 /** Digest of what samples hold, wherever their files are and in whatever order they are passed: ranges do not depend on it. */

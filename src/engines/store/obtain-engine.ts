@@ -4,7 +4,7 @@ import { assertNotInput } from '../../base/files/user-files.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
-import type { EngineBuildOptions, EngineRequest } from '../builder/build-engine.js';
+import type { BuildContext, ResolvedBuild } from '../builder/build.js';
 import { engineNameOf, formatEngineName } from '../identity/engine-name.js';
 import { identityDigest } from '../identity/identity.js';
 import { type Passport, passportPath } from '../identity/passport-file.js';
@@ -22,14 +22,6 @@ import type { StoredEngine } from './store.js';
 import { explainStoreMiss, type Miss, plainMiss } from './store-miss.js';
 import { signatureFor } from './trust.js';
 
-/** What to build or load, and where. */
-export interface ObtainRequest extends EngineRequest, EngineStores {
-  /** Build even though the store has the engine. */
-  readonly forceRebuild: boolean;
-  /** Where the user wants the engine; null leaves it in the store (without a store: the readable name, in the working folder). */
-  readonly output: string | null;
-}
-
 export type ObtainedEngine = z.infer<typeof obtainedEngineSchema>;
 
 /** A checked plan in a pending folder, and where it came from. */
@@ -40,35 +32,39 @@ interface MadeEngine {
 }
 
 /**
- * The engine of a request: from the store when it is there and sound, else built once, however many processes ask, and kept.
+ * The engine of a build: from the stores when it is there and passes its checks, else built once, however many processes ask, and kept.
  * Errors: those of `buildEngine`; TF_OUTPUT_IS_INPUT and TF_STORE_UNWRITABLE before any work when the engine would have no place; TF_WRITE_FAILED; TF_CANCELLED.
  */
 export async function obtainEngine(
-  request: ObtainRequest,
-  options: EngineBuildOptions,
+  build: ResolvedBuild,
+  stores: EngineStores,
+  context: BuildContext,
 ): Promise<ObtainedEngine> {
-  return new Run(request, options).go();
+  return new Run(build, stores, context).go();
 }
 
 class Run {
-  readonly #request: ObtainRequest;
-  readonly #options: EngineBuildOptions;
+  readonly #build: ResolvedBuild;
+  readonly #stores: EngineStores;
+  readonly #context: BuildContext;
   readonly #identity: string;
   readonly #why: Miss[] = [];
   readonly #warnings: string[] = [];
   #rule = 'exact';
   readonly #timings = { lookupMs: 0, waitMs: 0, remoteMs: 0, buildMs: 0, keepMs: 0, uploadMs: 0 };
 
-  constructor(request: ObtainRequest, options: EngineBuildOptions) {
-    this.#request = request;
-    this.#options = options;
-    this.#identity = identityDigest(request.identity);
+  constructor(build: ResolvedBuild, stores: EngineStores, context: BuildContext) {
+    this.#build = build;
+    this.#stores = stores;
+    this.#context = context;
+    this.#identity = identityDigest(build.identity);
   }
 
   async go(): Promise<ObtainedEngine> {
-    const { store, output, timingCache } = this.#request;
+    const { output, timingCache } = this.#build;
+    const { store } = this.#stores;
     for (const path of [output, output && passportPath(output), timingCache])
-      if (path !== null && path !== 'auto') assertNotInput(path);
+      if (path !== null) assertNotInput(path);
     const hit = await this.#timed('lookupMs', () => this.#lookUp());
     if (hit !== undefined) return this.#deliver(hit);
     if (store === null) return this.#buildWithout(output ?? this.#defaultOutput());
@@ -80,7 +76,8 @@ class Run {
   }
 
   async #lookUp(): Promise<StoredEngine | undefined> {
-    const { store, layers, forceRebuild } = this.#request;
+    const { forceRebuild } = this.#build;
+    const { store, layers } = this.#stores;
     if (forceRebuild || store === null) {
       const reason = forceRebuild
         ? 'the engine was to be built again in any case'
@@ -97,12 +94,12 @@ class Run {
 
   /** Asks a store and remembers why it had nothing. */
   async #ask(from: 'local' | 'layer', store: LocalStore): Promise<StoredEngine | undefined> {
-    const { identity, model } = this.#request;
+    const { identity, model } = this.#build;
     const look = async () => {
       const exact = await store.get(this.#identity);
       return exact.found ? exact : ((await store.findCompatible(identity)) ?? exact);
     };
-    const answer = await inPhase('lookup', this.#options.emit, look, store.place);
+    const answer = await inPhase('lookup', this.#context.emit, look, store.place);
     if (!answer.found) {
       this.#why.push(
         await explainStoreMiss(from, store, { wanted: identity, modelName: model.name }, answer),
@@ -114,8 +111,8 @@ class Run {
   }
 
   async #buildIn(store: LocalStore): Promise<ObtainedEngine> {
-    const { forceRebuild } = this.#request;
-    const waiting = { forceRebuild, emit: this.#options.emit, signal: this.#options.signal };
+    const { forceRebuild } = this.#build;
+    const waiting = { forceRebuild, emit: this.#context.emit, signal: this.#context.signal };
     const turn = await this.#timed('waitMs', () => waitForTurn(store, this.#identity, waiting));
     if ('engine' in turn) return this.#deliver(turn.engine);
     try {
@@ -136,7 +133,7 @@ class Run {
 
   /** Keeps the store within its limit; an engine is never lost for it, so what does not work is a warning. */
   async #makeRoom(store: LocalStore): Promise<void> {
-    const { maxBytes } = this.#request;
+    const { maxBytes } = this.#stores;
     if (maxBytes === null) return;
     try {
       const { excessBytes } = await this.#timed('keepMs', () => store.evict(maxBytes));
@@ -172,9 +169,10 @@ class Run {
     pending: PendingFolder,
     keep: (engine: MadeEngine) => Promise<ObtainedEngine>,
   ): Promise<ObtainedEngine> {
-    const { remote, forceRebuild, identity } = this.#request;
-    if (remote === null) return keep(await this.#build(pending));
-    const source = new RemoteSource(remote, { emit: this.#options.emit, signal: this.#options.signal });
+    const { forceRebuild, identity } = this.#build;
+    const { remote } = this.#stores;
+    if (remote === null) return keep(await this.#buildNow(pending));
+    const source = new RemoteSource(remote, { emit: this.#context.emit, signal: this.#context.signal });
     try {
       const fetched = await this.#timed('remoteMs', () =>
         forceRebuild ? source.skip(this.#identity) : source.fetch(identity, pending),
@@ -184,7 +182,7 @@ class Run {
         return await keep({ ...fetched, source: 'remote' });
       }
       for (const { code, reason } of source.misses) this.#why.push(plainMiss('remote', code, reason));
-      const made = await this.#build(pending);
+      const made = await this.#buildNow(pending);
       const obtained = await keep(made);
       await this.#timed('uploadMs', () => source.keep(obtained.engine, made.passport, made.signature));
       return obtained;
@@ -194,12 +192,12 @@ class Run {
     }
   }
 
-  async #build(pending: PendingFolder): Promise<MadeEngine> {
-    throwIfCancelled(this.#options.signal, `building ${this.#request.modelPath}`);
+  async #buildNow(pending: PendingFolder): Promise<MadeEngine> {
+    throwIfCancelled(this.#context.signal, `building ${this.#build.modelPath}`);
     // Loaded only now: a hit needs neither the converter nor the builder.
     const { buildEngine } = await import('../builder/build-engine.js');
-    const passport = await this.#timed('buildMs', () => buildEngine(this.#request, pending, this.#options));
-    const { trust } = this.#request;
+    const passport = await this.#timed('buildMs', () => buildEngine(this.#build, pending, this.#context));
+    const { trust } = this.#stores;
     const signature = signatureFor(trust, passport);
     if (trust.required && signature === null) {
       this.#warnings.push(
@@ -215,9 +213,9 @@ class Run {
 
   /** Copies the engine where the user wants it. */
   async #finish(engine: StoredEngine, source: ObtainedEngine['source']): Promise<ObtainedEngine> {
-    const { output, trust } = this.#request;
+    const { output } = this.#build;
     if (output === null) return this.#result(engine, source);
-    await this.#timed('keepMs', () => copyEngine(engine, output, trust));
+    await this.#timed('keepMs', () => copyEngine(engine, output, this.#stores.trust));
     releaseUse(engine.planPath);
     return this.#result({ ...engine, planPath: output, readablePath: null }, source);
   }
@@ -241,7 +239,7 @@ class Run {
   }
 
   #defaultOutput(): string {
-    const { identity, model, extension } = this.#request;
+    const { identity, model, extension } = this.#build;
     return formatEngineName(engineNameOf(identity, model.name, model.version), extension);
   }
 

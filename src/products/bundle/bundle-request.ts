@@ -1,22 +1,15 @@
-import type { PlanBuilder } from '../../engines/builder/build-engine.js';
-import type { BuilderName } from '../../engines/builder/plan-builders.js';
-import type { RecipeOptions } from '../../engines/builder/prepare.js';
+import type { BuildOptions, PlanBuilder } from '../../engines/builder/build.js';
 import type { EngineLoadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
-import type { StoreOptions } from '../../engines/store/open-stores.js';
 import type { EventListener } from '../../events.js';
 import type { SizeRange } from './profiles-file.js';
 
 /** What a user wants built of a bundle; all but the meta file and the folder has a default. */
 export interface BundleRequest
-  extends Omit<RecipeOptions, 'model' | 'profiles' | 'modelName' | 'extension' | 'converted' | 'timingCache'>,
-    StoreOptions,
+  extends Omit<
+      BuildOptions,
+      'model' | 'profiles' | 'modelName' | 'extension' | 'timingCache' | 'logFolder' | 'output'
+    >,
     Pick<EngineLoadOptions, 'allowHostCode' | 'weightBudget'> {
-  /** Who builds (default: native). */
-  readonly builder?: BuilderName;
-  /** Whether a build tells the library's verbose lines too. */
-  readonly verbose?: boolean;
-  /** Build even though the engine is there. */
-  readonly forceRebuild?: boolean;
   /** Path of `model_meta.json`. */
   readonly meta: string;
   /** Where the models are; default: beside the meta file. */

@@ -1,7 +1,4 @@
-import type { PlanBuilder } from '../../engines/builder/build-engine.js';
-import type { PlanBuildContext } from '../../engines/builder/build-plan.js';
-import type { BuildOutcome, BuildRequest } from '../../engines/builder/build-request.js';
-import type { ResolvedBuild } from '../../engines/builder/prepare.js';
+import type { BuildOutcome, PlanBuilder, ResolvedBuild } from '../../engines/builder/build.js';
 import type { ProfileRequest } from '../../engines/identity/profile.js';
 import { TrtforgeError } from '../../errors.js';
 import { formatNamed } from '../../formats/precision/formats/index.js';
@@ -13,7 +10,6 @@ import { explainImpossibleProfile, impossibleLine } from './impossible-profile.j
 interface CheckedPart {
   readonly component: Component;
   readonly profile: ProfileRequest;
-  readonly prepared: ResolvedBuild;
   /** The log of the build, for messages. */
   readonly log: string;
 }
@@ -21,16 +17,13 @@ interface CheckedPart {
 /** Builds a plan, and rejects one that the builder passed and nothing can use: TF_ENGINE_TOO_SMALL and TF_PROFILE_INVALID. */
 export async function buildChecked(
   build: PlanBuilder,
-  request: BuildRequest,
-  options: PlanBuildContext,
+  [resolved, files, context]: Parameters<PlanBuilder>,
   part: CheckedPart,
 ): ReturnType<PlanBuilder> {
-  const { emit, signal, env: environment } = options;
-  const impossible = (line: string) =>
-    explainImpossibleProfile(part.component, part.profile, line, { emit, signal, environment });
+  const impossible = (line: string) => explainImpossibleProfile(part.component, part.profile, line, context);
   let outcome: BuildOutcome;
   try {
-    outcome = await build(request, options);
+    outcome = await build(resolved, files, context);
   } catch (error) {
     const isFailedBuild = error instanceof TrtforgeError && error.code === 'TF_BUILD_FAILED';
     const line = isFailedBuild ? impossibleLine([error.message]) : undefined;
@@ -38,7 +31,7 @@ export async function buildChecked(
   }
   const line = impossibleLine(outcome.warnings);
   if (line !== undefined) throw await impossible(line);
-  assertNotSmall(part, outcome.bytes);
+  assertNotSmall(resolved, outcome.bytes, part);
   return outcome;
 }
 
@@ -51,9 +44,9 @@ const SMALLEST_SHARE = 0.25;
 /** Plans that leave weights out on purpose. */
 const LEAN_FLAGS = new Set(['strip-plan', 'refit-identical', 'refit-individual']);
 
-function assertNotSmall({ component, prepared, log }: CheckedPart, bytes: number): void {
-  const expected = typedWeightBytes(prepared);
-  const isLean = prepared.identity.recipe.flags.some((flag) => LEAN_FLAGS.has(flag));
+function assertNotSmall(build: ResolvedBuild, bytes: number, { component, log }: CheckedPart): void {
+  const expected = typedWeightBytes(build);
+  const isLean = build.identity.recipe.flags.some((flag) => LEAN_FLAGS.has(flag));
   if (isLean || expected < FEWEST_BYTES || bytes >= expected * SMALLEST_SHARE) return;
   throw new TrtforgeError(
     'TF_ENGINE_TOO_SMALL',

@@ -2,9 +2,8 @@ import { existsSync, readdirSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { removeIfThere } from '../../base/files/files.js';
 import { assertNotInput } from '../../base/files/user-files.js';
-import type { PlanBuilder } from '../../engines/builder/build-engine.js';
-import { planBuilder } from '../../engines/builder/plan-builders.js';
-import type { ResolvedBuild } from '../../engines/builder/prepare.js';
+import type { PlanBuilder, ResolvedBuild } from '../../engines/builder/build.js';
+import { namedBuilder } from '../../engines/builder/build-engine.js';
 import { whyNotRun } from '../../engines/identity/machine.js';
 import type { ProfileRequest } from '../../engines/identity/profile.js';
 import { TrtforgeError } from '../../errors.js';
@@ -96,6 +95,7 @@ export class ComponentRun {
         modelName: name,
         profiles: part.profile.size === 0 ? [] : [part.profile],
         timingCache: null,
+        logFolder: join(root.logs, `.trtexec-${name}`),
       },
       root,
       engine: enginePath(request, name),
@@ -103,7 +103,7 @@ export class ComponentRun {
       needsTypedModel: () =>
         request.check !== undefined ||
         ((request.smoke ?? 'always') === 'always' && this.whyNotRun() !== null),
-      build: (plan, options) => this.#buildPlan(plan, options),
+      build: (...build) => this.#buildPlan(...build),
     };
     this.#log = openRunLog({ logs: root.logs, log: (phase) => logs[phase] ?? null }, trtexecLines, emit);
     this.forge = new PhaseRun(
@@ -190,21 +190,15 @@ export class ComponentRun {
   }
 
   /** Builds with the timing cache of the bundle, and moves what trtexec's builder logs to the component's log. */
-  async #buildPlan(...[plan, options]: Parameters<PlanBuilder>): ReturnType<PlanBuilder> {
-    const { request, build } = this.#setting;
+  async #buildPlan(...[build, files, context]: Parameters<PlanBuilder>): ReturnType<PlanBuilder> {
+    const { request, build: builder = namedBuilder } = this.#setting;
     const log = logPaths(request, this.name).build;
-    const own = join(this.#run.root.logs, `.trtexec-${this.name}`);
-    const timingCachePath = timingCacheFor(this.prepared, request);
-    if (timingCachePath !== null) assertNotInput(timingCachePath);
-    const builder = build ?? planBuilder(request.builder ?? 'native', own);
+    const timingCache = timingCacheFor(build, request);
+    if (timingCache !== null) assertNotInput(timingCache);
     try {
-      return await buildChecked(builder, { ...plan, timingCachePath }, options, {
-        ...this.part,
-        prepared: this.prepared,
-        log,
-      });
+      return await buildChecked(builder, [{ ...build, timingCache }, files, context], { ...this.part, log });
     } finally {
-      this.trtexecCommand = takeTrtexecLog(own, log);
+      this.trtexecCommand = takeTrtexecLog(build.logFolder, log);
     }
   }
 }

@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import { removeIfThere } from '../../base/files/files.js';
 import { makeFolder } from '../../base/files/folders.js';
 import { publishFile, writeFailed } from '../../base/files/publish.js';
-import { type BuilderName, planBuilder } from '../../engines/builder/plan-builders.js';
-import { resolveBuild } from '../../engines/builder/prepare.js';
+import type { BuildOptions, PlanBuilder } from '../../engines/builder/build.js';
+import { resolveBuild } from '../../engines/builder/resolve-build.js';
 import { identityDigest } from '../../engines/identity/identity.js';
 import type { Passport } from '../../engines/identity/passport-file.js';
 import type { ProfileRequest } from '../../engines/identity/profile.js';
 import type { ProfileRange } from '../../engines/identity/recipe.js';
-import { type BuildOptions, buildOrLoad } from '../../engines/store/build-or-load.js';
+import { buildOrLoad } from '../../engines/store/build-or-load.js';
 import { openTrust, type Trust, verifyTrusted } from '../../engines/store/trust.js';
 import { TrtforgeError } from '../../errors.js';
 import type { EventListener, LogSeverity } from '../../events.js';
@@ -21,17 +21,21 @@ import { logTime, plain } from './log-text.js';
 import type { StreamsPaths } from './names.js';
 
 /** What is built, but for the profile, the place and the timing cache, which the layout decides. */
-export type StreamsBuildOptions = Omit<BuildOptions, 'profiles' | 'output' | 'timingCache' | 'modelName'>;
+export type StreamsBuildOptions = Omit<
+  BuildOptions,
+  'profiles' | 'output' | 'timingCache' | 'modelName' | 'logFolder'
+>;
 
 export interface EngineBuilderOptions {
   readonly requested: StreamsBuildOptions;
-  readonly builder: BuilderName;
   readonly inputs: StreamsInputs;
   readonly paths: StreamsPaths;
   readonly firstMaxBatch: number;
   readonly emit: EventListener;
   readonly signal: AbortSignal;
   readonly environment: NodeJS.ProcessEnv;
+  /** What writes plans; default: the builder that is requested. */
+  readonly build?: PlanBuilder;
 }
 
 /** Builds through the library or trtexec, by way of the engine store, into DeepStream's layout. */
@@ -54,7 +58,7 @@ export class EngineBuilder implements StreamsBuilder {
   }
 
   async build(maxBatch: number): Promise<StreamsEngine> {
-    const { paths, builder, emit, signal, environment } = this.#options;
+    const { paths, emit, signal, environment, build } = this.#options;
     const path = paths.engine(maxBatch);
     const log = new BuildLog(paths, maxBatch, maxBatch === this.#options.firstMaxBatch);
     const listen: EventListener = (event) => {
@@ -62,12 +66,10 @@ export class EngineBuilder implements StreamsBuilder {
       emit(event);
     };
     try {
-      const { passport, warnings, source } = await buildOrLoad(this.#requested(maxBatch), {
-        emit: listen,
-        signal,
-        environment,
-        build: planBuilder(builder, log.folder),
-      });
+      const { passport, warnings, source } = await buildOrLoad(
+        { ...this.#requested(maxBatch), logFolder: log.folder },
+        { emit: listen, signal, environment, build },
+      );
       const engine = streamsEngine(path, maxBatch, passport, warnings);
       // What the store had was built another time, and its log is not here.
       if (source === 'built') log.finish(engine.buildSeconds);

@@ -1,4 +1,4 @@
-import type { BuilderName } from '../../engines/builder/plan-builders.js';
+import type { BuilderName } from '../../engines/builder/build.js';
 import type { EventListener } from '../../events.js';
 import { type BenchTool, benchers } from '../../quality/bench/bench-with.js';
 import { loadAddon } from '../../tensorrt/addon/addon.js';
@@ -43,8 +43,7 @@ export function streamsEffects(
   return {
     // Kernels are chosen by timing them, so the GPU that measures is the one that builds.
     builder: new EngineBuilder({
-      requested: { ...build, device },
-      builder,
+      requested: { ...build, builder, device },
       inputs,
       paths,
       firstMaxBatch,

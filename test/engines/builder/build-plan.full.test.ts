@@ -11,8 +11,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildAddon } from '../../../scripts/build-native.mjs';
-import { buildPlan, type PlanBuildContext } from '../../../src/engines/builder/build-plan.js';
-import { type BuildRequest, buildOutcomeSchema } from '../../../src/engines/builder/build-request.js';
+import type { BuildContext } from '../../../src/engines/builder/build.js';
+import { buildPlan } from '../../../src/engines/builder/build-plan.js';
+import { passportSchema } from '../../../src/engines/identity/passport-schema.js';
 import { defaultRecipe, type ProfileRange, type Recipe } from '../../../src/engines/identity/recipe.js';
 import { TrtforgeError } from '../../../src/errors.js';
 import { ignoreEvents, type WorkEvent } from '../../../src/events.js';
@@ -26,6 +27,7 @@ import {
   unknownOpModel,
 } from '../../native/tiny-models.js';
 import { describeWith } from '../../support/needs.js';
+import { type BuildChanges, resolvedBuild } from '../../support/sample-engine.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-build-plan-'));
 const planPath = join(folder, 'pending.plan');
@@ -59,21 +61,14 @@ describeWith('toolchain', 'buildPlan over tensorrt-rtx', (libraries) => {
   const build = (
     modelPath: string,
     recipe: Partial<Recipe> = {},
-    more: Partial<BuildRequest> = {},
-    options: Partial<PlanBuildContext> = {},
+    more: BuildChanges = {},
+    context: Partial<BuildContext> = {},
+    plan = planPath,
   ) =>
     buildPlan(
-      {
-        toolchain: rtxToolchain(libraries),
-        modelPath,
-        planPath,
-        recipe: { ...defaultRecipe, ...recipe },
-        computeCapabilities: [89],
-        timingCachePath: null,
-        pluginPaths: [],
-        ...more,
-      },
-      { emit: ignoreEvents, ...options },
+      resolvedBuild(modelPath, { toolchain: rtxToolchain(libraries), recipe, ...more }),
+      { modelPath, planPath: plan },
+      { emit: ignoreEvents, ...context },
     );
 
   const refusal = async (attempt: Promise<unknown>): Promise<TrtforgeError> => {
@@ -88,7 +83,8 @@ describeWith('toolchain', 'buildPlan over tensorrt-rtx', (libraries) => {
 
   test('a static model becomes a real plan and an outcome that fits its schema', async () => {
     const outcome = await build(staticModel(folder));
-    expect(() => buildOutcomeSchema.parse(outcome)).not.toThrow();
+    const { inputs, outputs } = passportSchema.shape.plan.parse({ ...outcome, sha256: 'a'.repeat(64) });
+    expect({ inputs, outputs }).toEqual({ inputs: outcome.inputs, outputs: outcome.outputs });
     expect(outcome).toMatchObject({
       libraryVersion: '1.7.1.116',
       timingCache: 'none',
@@ -143,7 +139,7 @@ describeWith('toolchain', 'buildPlan over tensorrt-rtx', (libraries) => {
 
   test('verbose lines come when they are asked for', async () => {
     const events: WorkEvent[] = [];
-    await build(staticModel(folder), {}, {}, { emit: (event) => events.push(event), verbose: true });
+    await build(staticModel(folder), {}, { verbose: true }, { emit: (event) => events.push(event) });
     expect(events.some((event) => event.type === 'log' && event.severity === 'verbose')).toBe(true);
   });
 
@@ -227,36 +223,36 @@ describeWith('toolchain', 'buildPlan over tensorrt-rtx', (libraries) => {
 
   test('a plan that cannot be written is TF_WRITE_FAILED with the path', async () => {
     const nowhere = join(folder, 'no-such-folder', 'x.plan');
-    const error = await refusal(build(staticModel(folder), {}, { planPath: nowhere }));
+    const error = await refusal(build(staticModel(folder), {}, {}, {}, nowhere));
     expect(error.code).toBe('TF_WRITE_FAILED');
     expect(error.message).toContain(nowhere);
   });
 
   test('a timing cache is written whole, and one the library will not take is said to be rejected', async () => {
-    const timingCachePath = join(folder, 'timing.cache');
-    const first = await build(staticModel(folder), {}, { timingCachePath });
+    const timingCache = join(folder, 'timing.cache');
+    const first = await build(staticModel(folder), {}, { timingCache });
     expect(first.timingCache).toBe('new');
-    expect(readFileSync(timingCachePath).length).toBeGreaterThan(0);
-    writeFileSync(timingCachePath, 'not a timing cache');
-    const second = await build(staticModel(folder), {}, { timingCachePath });
+    expect(readFileSync(timingCache).length).toBeGreaterThan(0);
+    writeFileSync(timingCache, 'not a timing cache');
+    const second = await build(staticModel(folder), {}, { timingCache });
     expect(second.timingCache).toBe('rejected');
     expect(second.warnings.join('\n')).toContain('timing cache');
-    expect(readFileSync(timingCachePath).toString('latin1')).not.toContain('not a timing cache');
+    expect(readFileSync(timingCache).toString('latin1')).not.toContain('not a timing cache');
     expect(readdirSync(folder).filter((name) => name.endsWith('.unpublished'))).toEqual([]);
   });
 
   test('a build that fails leaves the timing cache as it was', async () => {
-    const timingCachePath = join(folder, 'kept.cache');
-    writeFileSync(timingCachePath, 'kept');
-    await refusal(build(unknownOpModel(folder), {}, { timingCachePath }));
-    expect(readFileSync(timingCachePath, 'utf8')).toBe('kept');
+    const timingCache = join(folder, 'kept.cache');
+    writeFileSync(timingCache, 'kept');
+    await refusal(build(unknownOpModel(folder), {}, { timingCache }));
+    expect(readFileSync(timingCache, 'utf8')).toBe('kept');
     expect(readdirSync(folder).filter((name) => name.endsWith('.unpublished'))).toEqual([]);
   });
 
   describe('while a long build runs', () => {
     const model = deepModel(folder);
     const profiles = [{ h0: range([1, 256], [64, 256], [512, 256]) }];
-    const longBuild = (options: Partial<PlanBuildContext>) => build(model, { profiles }, {}, options);
+    const longBuild = (options: Partial<BuildContext>) => build(model, { profiles }, {}, options);
 
     test('cancelling stops it through the progress monitor, well before it would be done', async () => {
       rmSync(planPath, { force: true });

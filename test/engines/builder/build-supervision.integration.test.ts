@@ -3,12 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { buildAddon } from '../../../scripts/build-native.mjs';
-import { buildPlan, type PlanBuildContext } from '../../../src/engines/builder/build-plan.js';
-import { defaultRecipe } from '../../../src/engines/identity/recipe.js';
+import type { BuildContext } from '../../../src/engines/builder/build.js';
+import { buildPlan } from '../../../src/engines/builder/build-plan.js';
 import { TrtforgeError } from '../../../src/errors.js';
 import { ignoreEvents, type WorkEvent } from '../../../src/events.js';
 import { type Fake, FakeBench } from '../../native/fake-library.js';
 import { dynamicModel } from '../../native/tiny-models.js';
+import { resolvedBuild } from '../../support/sample-engine.js';
 
 /** What the real library does too rarely or too late to wait for: aborts, and builds that never end. */
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-supervision-'));
@@ -20,22 +21,19 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-function build(fake: Fake, wishes: Record<string, string>, options: Partial<PlanBuildContext> = {}) {
-  const request = {
+function build(fake: Fake, variables: Record<string, string>, context: Partial<BuildContext> = {}) {
+  const request = resolvedBuild('given.onnx', {
     toolchain: bench.toolchain(fake),
-    modelPath: dynamicModel(folder),
-    givenModel: 'given.onnx',
-    planPath: join(folder, 'plan'),
     recipe: {
-      ...defaultRecipe,
       stronglyTyped: fake !== '8',
       profiles: [{ x: { min: [1, 64], opt: [8, 64], max: [32, 64], values: false } }],
     },
-    computeCapabilities: [],
-    timingCachePath: null,
-    pluginPaths: [],
-  };
-  return buildPlan(request, { emit: ignoreEvents, ...options, env: bench.environment(wishes) });
+  });
+  return buildPlan(
+    request,
+    { modelPath: dynamicModel(folder), planPath: join(folder, 'plan') },
+    { emit: ignoreEvents, ...context, environment: bench.environment(variables) },
+  );
 }
 
 async function refusal(attempt: Promise<unknown>): Promise<TrtforgeError> {
@@ -49,7 +47,7 @@ async function refusal(attempt: Promise<unknown>): Promise<TrtforgeError> {
 }
 
 /** Aborts as soon as the library works: its lines from another thread come from inside the build. */
-function abortOnceBuilding(): Partial<PlanBuildContext> & { readonly askedAt: () => number } {
+function abortOnceBuilding(): Partial<BuildContext> & { readonly askedAt: () => number } {
   const stopping = new AbortController();
   let askedAt = 0;
   return {
@@ -101,19 +99,4 @@ test.each<[Fake, string[]]>([
   const lines = error.message.split('\n').slice(1);
   expect(lines).toEqual(sentences.map((sentence) => expect.stringContaining(sentence)));
   expect(error.details?.nodes).toHaveLength(2);
-});
-
-test('compute capabilities asked of TensorRT are refused before any process starts', async () => {
-  const request = {
-    toolchain: bench.toolchain('10'),
-    modelPath: dynamicModel(folder),
-    planPath: join(folder, 'plan'),
-    recipe: defaultRecipe,
-    computeCapabilities: [89],
-    timingCachePath: null,
-    pluginPaths: [],
-  };
-  const error = await refusal(buildPlan(request, { emit: ignoreEvents }));
-  expect(error.code).toBe('TF_TARGET_UNSUPPORTED');
-  expect(error.message).toContain('sm_89');
 });

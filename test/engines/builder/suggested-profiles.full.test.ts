@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { buildAddon } from '../../../scripts/build-native.mjs';
 import { buildPlan } from '../../../src/engines/builder/build-plan.js';
-import { resolveBuild } from '../../../src/engines/builder/prepare.js';
+import { resolveBuild } from '../../../src/engines/builder/resolve-build.js';
 import { TrtforgeError } from '../../../src/errors.js';
 import { ignoreEvents, type WorkEvent } from '../../../src/events.js';
 import { attribute, type GraphBuilder } from '../../../src/formats/onnx/index.js';
@@ -95,16 +95,8 @@ async function build(path: string, profiles: readonly string[] = []) {
   };
   const prepared = await resolveBuild({ model: path, target: 'tensorrt-rtx:sm_89', profiles }, { emit });
   const outcome = await buildPlan(
-    {
-      toolchain: prepared.toolchain,
-      modelPath: path,
-      givenModel: path,
-      planPath: join(folder, 'plan'),
-      recipe: prepared.identity.recipe,
-      computeCapabilities: [89],
-      timingCachePath: null,
-      pluginPaths: [],
-    },
+    prepared,
+    { modelPath: path, planPath: join(folder, 'plan') },
     { emit: ignoreEvents },
   );
   return { outcome, warnings, profiles: prepared.identity.recipe.profiles };

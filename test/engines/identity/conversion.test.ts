@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { conversionRecipe, convertOptions } from '../../../src/engines/identity/conversion.js';
+import { conversionRecipe } from '../../../src/engines/identity/conversion.js';
 import { type IdentityDocument, identityDigest } from '../../../src/engines/identity/identity.js';
 import { defaultRecipe } from '../../../src/engines/identity/recipe.js';
 import { conversionSchema } from '../../../src/engines/identity/recipe-schema.js';
@@ -49,13 +49,6 @@ describe('the recipe of a conversion', () => {
 
   test('a sample that is not there is an error before any work', () => {
     expect(() => digestOf(join(folder, 'absent.npz'))).toThrow(/absent\.npz does not exist/);
-  });
-
-  test('hands its calibration to the conversion where it has one', () => {
-    const calibration: Calibration = { samples: [sample('run.npz', [1])], observe: never };
-    const recipe = conversionRecipe('fp16', { calibration });
-    expect(convertOptions('fp16', recipe, calibration).calibration).toBe(calibration);
-    expect(convertOptions('fp16', conversionRecipe('fp16'), calibration).calibration).toBeUndefined();
   });
 });
 

@@ -3,15 +3,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { missLines } from '../../../src/cli/text.js';
-import type { BuildRequest } from '../../../src/engines/builder/build-request.js';
+import type { BuildFiles, BuildOptions, ResolvedBuild } from '../../../src/engines/builder/build.js';
 import { readPassport } from '../../../src/engines/identity/passport.js';
 import { verifyEngine } from '../../../src/engines/plan/verify-engine.js';
-import { type BuildOptions, buildOrLoad } from '../../../src/engines/store/build-or-load.js';
+import { buildOrLoad } from '../../../src/engines/store/build-or-load.js';
 import { buildResult } from '../../../src/engines/store/build-result.js';
 import { buildResultSchema } from '../../../src/engines/store/build-result-schema.js';
 import { TrtforgeError } from '../../../src/errors.js';
 import type { WorkEvent } from '../../../src/events.js';
 import { openModel } from '../../../src/formats/onnx/model.js';
+import type { Calibration } from '../../../src/formats/precision/options.js';
+import { writeNpz } from '../../../src/formats/tensor/npz.js';
+import { tensorFrom } from '../../../src/formats/tensor/values.js';
 import {
   countingBuilder,
   sampleOutcome,
@@ -211,10 +214,10 @@ describe('build or load', () => {
 
 describe('what the builder is given', () => {
   const capture = () => {
-    const requests: BuildRequest[] = [];
-    const build = async (request: BuildRequest) => {
-      requests.push(request);
-      writeFileSync(request.planPath, samplePlan());
+    const requests: (ResolvedBuild & { readonly files: BuildFiles })[] = [];
+    const build = async (request: ResolvedBuild, files: BuildFiles) => {
+      requests.push({ ...request, files });
+      writeFileSync(files.planPath, samplePlan());
       return sampleOutcome(4096);
     };
     return { requests, build };
@@ -226,28 +229,28 @@ describe('what the builder is given', () => {
       { settings: { optimizationLevel: 5, flags: ['refit', 'no-tf32', 'refit'] } },
       build,
     );
-    expect(requests).toEqual([
+    expect(requests).toMatchObject([
       {
         toolchain: sampleToolchain,
         modelPath: model,
-        planPath: expect.stringContaining('.unpublished'),
-        recipe: expect.objectContaining({
-          optimizationLevel: 5,
-          flags: ['no-tf32', 'refit'],
-          stronglyTyped: true,
-        }),
-        computeCapabilities: [89],
-        timingCachePath: null,
+        files: { modelPath: model, planPath: expect.stringContaining('.unpublished') },
+        identity: {
+          recipe: { optimizationLevel: 5, flags: ['no-tf32', 'refit'], stronglyTyped: true },
+          target: { computeCapabilities: [89] },
+        },
+        conversion: null,
+        timingCache: null,
         pluginPaths: [],
+        builder: 'native',
       },
     ]);
-    expect(requests[0]?.planPath).not.toBe(engine);
-    expect(passport.identity.document.recipe).toEqual(requests[0]?.recipe);
+    expect(requests[0]?.files.planPath).not.toBe(engine);
+    expect(passport.identity.document).toEqual(requests[0]?.identity);
   });
 
   test('the converted model when a precision is asked for; a hit then converts nothing', async () => {
     const types: string[] = [];
-    const build = async ({ modelPath, planPath }: BuildRequest) => {
+    const build = async (_: ResolvedBuild, { modelPath, planPath }: BuildFiles) => {
       const converted = openModel(modelPath);
       types.push(...(converted.proto.graph?.initializer ?? []).map((tensor) => String(tensor.dataType)));
       converted.close();
@@ -271,6 +274,34 @@ describe('what the builder is given', () => {
     expect(kept.why[0]?.differences.map(({ field }) => field)).toEqual(['recipe.conversion.keepOps']);
   });
 
+  test('a model whose conversion is calibrated by the samples passed, which a hit does not run', async () => {
+    const sample = join(folder, 'sample.npz');
+    writeNpz(sample, new Map([['x', tensorFrom('float32', [1, 64], new Float32Array(64))]]));
+    const observed: (readonly string[])[] = [];
+    const observe: Calibration['observe'] = async (_, samples) => {
+      observed.push(samples);
+      return new Map([['y', { min: 0, max: 1e6 }]]);
+    };
+    const options = {
+      precision: 'fp16',
+      conversion: { calibration: { samples: [sample], observe } },
+    } as const;
+    const types: (string | undefined)[] = [];
+    const build = async (_: ResolvedBuild, { modelPath, planPath }: BuildFiles) => {
+      const built = openModel(modelPath);
+      types.push(...(built.proto.graph?.initializer ?? []).map((tensor) => String(tensor.dataType)));
+      built.close();
+      writeFileSync(planPath, samplePlan());
+      return sampleOutcome(4096);
+    };
+    const first = await obtain(options, build);
+    expect((await obtain(options, build)).source).toBe('local');
+    // y goes beyond FP16, so the product and its weights stay FP32.
+    expect({ observed, types }).toEqual({ observed: [[sample]], types: ['1'] });
+    expect(first.passport.identity.document.recipe.conversion?.calibration).toMatch(/^[0-9a-f]{64}$/);
+    expect((await obtain({ precision: 'fp16' }, build)).source).toBe('built');
+  });
+
   test('nothing when a builder gives less than it said, something else, or another version', async () => {
     const broken: readonly [string, string, Buffer, number][] = [
       ['TF_BUILD_FAILED', 'left 4096 bytes', samplePlan(), 5000],
@@ -284,7 +315,7 @@ describe('what the builder is given', () => {
       ],
     ];
     for (const [code, message, plan, bytes] of broken) {
-      const build = async ({ planPath }: BuildRequest) => {
+      const build = async (_: ResolvedBuild, { planPath }: BuildFiles) => {
         writeFileSync(planPath, plan);
         return sampleOutcome(bytes);
       };

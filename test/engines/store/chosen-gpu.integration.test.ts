@@ -2,9 +2,9 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { PlanBuilder } from '../../../src/engines/builder/build-engine.js';
-import { resolveBuild } from '../../../src/engines/builder/prepare.js';
-import { type BuildOptions, buildOrLoad } from '../../../src/engines/store/build-or-load.js';
+import type { BuildOptions, PlanBuilder } from '../../../src/engines/builder/build.js';
+import { resolveBuild } from '../../../src/engines/builder/resolve-build.js';
+import { buildOrLoad } from '../../../src/engines/store/build-or-load.js';
 import { ignoreEvents } from '../../../src/events.js';
 import { visibleGpus } from '../../../src/tensorrt/addon/chosen-gpu.js';
 import { type FoundToolchain, surveyToolchains } from '../../../src/tensorrt/toolchain/find.js';

@@ -21,7 +21,7 @@ const { obtainEngine } = await import('../../../dist/engines/store/obtain-engine
 const { writeFailed } = await import('../../../dist/base/files/publish.js');
 
 /** Stands in for the library: takes its time, writes the plan it was given, and notes in the log that it was asked. */
-async function build({ planPath }) {
+async function build(_, { planPath }) {
   fs.appendFileSync(task.log, `${process.pid}\n`);
   const plan = fs.readFileSync(task.plan);
   if (task.hang) {
@@ -38,7 +38,6 @@ async function build({ planPath }) {
     throw writeFailed(planPath, cause);
   }
   return {
-    schema: 'trtforge.build-outcome/1',
     buildMs: task.buildMs ?? 0,
     bytes: plan.length,
     libraryVersion: '1.7.1.116',
@@ -93,15 +92,17 @@ try {
       toolchain: { foundBy: 'the test' },
       pluginPaths: [],
       extension: 'engine',
+      conversion: null,
       timingCache: null,
-      cacheFolder: task.memo,
+      forceRebuild: task.forceRebuild ?? false,
+      output: task.output ?? null,
+    },
+    {
       store: new LocalStore(task.store, task.memo),
       layers: [],
       remote: await openBucket(task.bucket),
       trust: noTrust,
       maxBytes: null,
-      forceRebuild: task.forceRebuild ?? false,
-      output: task.output ?? null,
     },
     { emit: tell, signal: stopping.signal, build },
   );

@@ -1,7 +1,7 @@
 import { buildPlan } from '../../../src/engines/builder/build-plan.js';
-import { defaultRecipe } from '../../../src/engines/identity/recipe.js';
 import { ignoreEvents } from '../../../src/events.js';
 import { rtxToolchain } from '../../native/rtx-toolchain.js';
+import { resolvedBuild } from '../../support/sample-engine.js';
 import { converted, freshPath, written } from './judge.js';
 import type { Trap } from './models.js';
 
@@ -20,15 +20,8 @@ export async function builtBytes(
     }),
   );
   const { bytes } = await buildPlan(
-    {
-      toolchain: rtxToolchain(libraries),
-      modelPath: output,
-      planPath: freshPath('.plan'),
-      recipe: { ...defaultRecipe, profiles: [shapes] },
-      computeCapabilities: [89],
-      timingCachePath: null,
-      pluginPaths: [],
-    },
+    resolvedBuild(output, { toolchain: rtxToolchain(libraries), recipe: { profiles: [shapes] } }),
+    { modelPath: output, planPath: freshPath('.plan') },
     { emit: ignoreEvents },
   );
   return bytes;

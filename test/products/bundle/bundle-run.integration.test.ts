@@ -15,7 +15,7 @@ import { join } from 'node:path';
 import { create } from '@bufbuild/protobuf';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { sha256 } from '../../../src/base/files/digest.js';
-import type { PlanBuilder } from '../../../src/engines/builder/build-engine.js';
+import type { PlanBuilder } from '../../../src/engines/builder/build.js';
 import { verifyEngine } from '../../../src/engines/plan/verify-engine.js';
 import { thisProcess } from '../../../src/engines/store/claims/claim.js';
 import { TrtforgeError } from '../../../src/errors.js';
@@ -94,7 +94,7 @@ describe('a bundle', () => {
           }),
         );
     });
-    const build: PlanBuilder = async ({ planPath }) => {
+    const build: PlanBuilder = async (_, { planPath }) => {
       const plan = samplePlan(0, 600_000);
       plan.write('ftrt', 0, 'latin1');
       plan.set([10, 9, 0, 34], 24);
@@ -151,10 +151,10 @@ describe('a bundle', () => {
 
   test('tells the builder which model a converted one was made from', async () => {
     const builder = recordingBuilder();
-    const given: (string | undefined)[] = [];
-    const build: PlanBuilder = (request, options) => {
-      given.push(request.givenModel);
-      return builder.build(request, options);
+    const given: string[] = [];
+    const build: PlanBuilder = (request, ...rest) => {
+      given.push(request.modelPath);
+      return builder.build(request, ...rest);
     };
     await run({ build }, { precision: 'fp16', only: ['joint'] });
     expect(given).toEqual([join(folder, 'joint.onnx')]);
@@ -294,9 +294,9 @@ describe('a bundle', () => {
   test('is built by the GPU that was chosen, which is the only one a builder sees', async () => {
     const seen: (string | undefined)[] = [];
     const { build } = recordingBuilder();
-    const watched: PlanBuilder = (request, options) => {
-      seen.push(options.env?.CUDA_VISIBLE_DEVICES);
-      return build(request, options);
+    const watched: PlanBuilder = (request, files, context) => {
+      seen.push(context.environment?.CUDA_VISIBLE_DEVICES);
+      return build(request, files, context);
     };
     const visible = { environment: { ...environment(), CUDA_VISIBLE_DEVICES: '6,7' } };
     const report = await run({ build: watched }, { device: 0 }, visible);
@@ -325,7 +325,7 @@ describe('a bundle', () => {
     let running = 0;
     const atOnce = async (budget: number, toolchain = sampleToolchain) => {
       let most = 0;
-      const build: PlanBuilder = async ({ planPath }) => {
+      const build: PlanBuilder = async (_, { planPath }) => {
         most = Math.max(most, ++running);
         await new Promise((resolve) => setTimeout(resolve, 50));
         running--;
@@ -386,7 +386,7 @@ describe('a bundle for TensorRT', () => {
   test('is built one component after another: builds side by side would time tactics wrongly', async () => {
     let running = 0;
     let most = 0;
-    const build: PlanBuilder = async ({ planPath }) => {
+    const build: PlanBuilder = async (_, { planPath }) => {
       most = Math.max(most, ++running);
       await new Promise((resolve) => setTimeout(resolve, 20));
       running--;

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
-import type { PlanBuilder } from '../../../src/engines/builder/build-engine.js';
+import type { PlanBuilder } from '../../../src/engines/builder/build.js';
 import { TrtforgeError } from '../../../src/errors.js';
 import type { BundleRequest } from '../../../src/products/bundle/bundle-request.js';
 import { forgeBundle } from '../../../src/products/bundle/forge-bundle.js';
@@ -74,9 +74,9 @@ describe('a bundle through forge', () => {
       model.includes('joint')
         ? 'Memory Pools: workspace: 0.03 MiB'
         : 'Tactic Device request: 200MB Available: 100MB. Device memory is insufficient to use tactic.';
-    const talking: PlanBuilder = (request, options) => {
-      options.emit({ type: 'log', source: 'trtexec', severity: 'info', message: says(request.modelPath) });
-      return build(request, options);
+    const talking: PlanBuilder = (request, files, context) => {
+      context.emit({ type: 'log', source: 'trtexec', severity: 'info', message: says(files.modelPath) });
+      return build(request, files, context);
     };
     const report = await forge(talking);
     const warnings = Object.fromEntries(report.components.map((each) => [each.component, each.warnings]));

@@ -1,8 +1,8 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { planBuilder } from '../../../src/engines/builder/plan-builders.js';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { PlanBuilder } from '../../../src/engines/builder/build.js';
 import { readPassport } from '../../../src/engines/identity/passport.js';
 import { TrtforgeError } from '../../../src/errors.js';
 import { ignoreEvents } from '../../../src/events.js';
@@ -14,11 +14,6 @@ import { readTrtexecLog } from '../../../src/tensorrt/trtexec/log/log.js';
 import { countingBuilder, sampleToolchain } from '../../support/sample-engine.js';
 import { writePictureModel } from '../../support/streams.js';
 
-vi.mock('../../../src/engines/builder/plan-builders.js', async (original) => ({
-  ...(await original<typeof import('../../../src/engines/builder/plan-builders.js')>()),
-  planBuilder: vi.fn(),
-}));
-
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-streams-builder-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 let model: string;
@@ -29,11 +24,11 @@ beforeAll(async () => {
 /** The native builder, over a library that speaks and writes a sample plan. */
 function builderFor(name: string, precision: 'as-is' | 'fp16' = 'as-is', fails = false) {
   const counting = countingBuilder();
-  vi.mocked(planBuilder).mockReturnValue(async (request, options) => {
-    options.emit({ type: 'log', source: 'library', severity: 'warning', message: 'two\nlines' });
+  const build: PlanBuilder = async (request, files, context) => {
+    context.emit({ type: 'log', source: 'library', severity: 'warning', message: 'two\nlines' });
     if (fails) throw new TrtforgeError('TF_BUILD_FAILED', 'no kernel');
-    return counting.build(request, options);
-  });
+    return counting.build(request, files, context);
+  };
   const paths = new StreamsPaths(streamsNames(model, { name }));
   const builder = new EngineBuilder({
     requested: {
@@ -44,7 +39,7 @@ function builderFor(name: string, precision: 'as-is' | 'fp16' = 'as-is', fails =
       store: join(folder, 'store'),
       remote: false,
     },
-    builder: 'native',
+    build,
     inputs: streamsInputs(inspectModel(model), {}),
     paths,
     firstMaxBatch: 8,

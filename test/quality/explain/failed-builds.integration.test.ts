@@ -11,6 +11,7 @@ import { ignoreEvents } from '../../../src/events.js';
 import { explaining, issuesOf } from '../../../src/quality/explain/failure.js';
 import { FakeBench } from '../../native/fake-library.js';
 import { dynamicModel } from '../../native/tiny-models.js';
+import { resolvedBuild } from '../../support/sample-engine.js';
 import { type FakeVersion, fakeTrtexec, fakeVersions } from '../../support/trtexec.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-failed-builds-'));
@@ -22,18 +23,11 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-const request = (modelPath: string) => ({
-  modelPath,
-  planPath: join(folder, 'plan'),
-  recipe: {
-    ...defaultRecipe,
-    memoryPools: { ...defaultRecipe.memoryPools, workspace: 2 ** 30 },
-    profiles: [{ x: { min: [1, 64], opt: [8, 64], max: [32, 64], values: false } }],
-  },
-  computeCapabilities: [],
-  timingCachePath: null,
-  pluginPaths: [],
-});
+const recipe = {
+  memoryPools: { ...defaultRecipe.memoryPools, workspace: 2 ** 30 },
+  profiles: [{ x: { min: [1, 64], opt: [8, 64], max: [32, 64], values: false } }],
+};
+const filesOf = (modelPath: string) => ({ modelPath, planPath: join(folder, 'plan') });
 
 async function failureOf(attempt: Promise<unknown>): Promise<TrtforgeError> {
   const error = await attempt.then(
@@ -54,12 +48,13 @@ function trtexecFails(version: FakeVersion, fault: string): Promise<TrtforgeErro
     trtexec: fakeTrtexec(folder, { version, fault }),
     foundBy: 'test',
   } as const;
-  const recipe = { ...request(model).recipe, stronglyTyped: version !== '8.6' };
+  const build = resolvedBuild(model, {
+    toolchain,
+    recipe: { ...recipe, stronglyTyped: version !== '8.6' },
+    logFolder: folder,
+  });
   return failureOf(
-    explaining((emit) => buildWithTrtexec({ ...request(model), toolchain, recipe }, { emit }, folder), {
-      emit: ignoreEvents,
-      model,
-    }),
+    explaining((emit) => buildWithTrtexec(build, filesOf(model), { emit }), { emit: ignoreEvents, model }),
   );
 }
 
@@ -87,8 +82,9 @@ describe('a build by the library that fails', () => {
     const work = explaining(
       (emit) =>
         buildPlan(
-          { ...request(dynamicModel(folder)), toolchain: bench.toolchain('10') },
-          { emit, env: bench.environment({ FAKE_BUILD: 'memory' }) },
+          resolvedBuild(dynamicModel(folder), { toolchain: bench.toolchain('10'), recipe }),
+          filesOf(dynamicModel(folder)),
+          { emit, environment: bench.environment({ FAKE_BUILD: 'memory' }) },
         ),
       { emit: ignoreEvents },
     );
@@ -101,10 +97,10 @@ describe('a build by the library that fails', () => {
     const model = dynamicModel(folder);
     const work = explaining(
       (emit) =>
-        buildPlan(
-          { ...request(model), toolchain: bench.toolchain('10') },
-          { emit, env: bench.environment({ FAKE_BUILD: 'aborts' }) },
-        ),
+        buildPlan(resolvedBuild(model, { toolchain: bench.toolchain('10'), recipe }), filesOf(model), {
+          emit,
+          environment: bench.environment({ FAKE_BUILD: 'aborts' }),
+        }),
       { emit: ignoreEvents, model },
     );
     const error = await failureOf(work);

@@ -1,16 +1,14 @@
-import { basename } from 'node:path';
+import { basename, join } from 'node:path';
 import { openFile } from '../../base/files/byte-source.js';
-import { sha256OfRange } from '../../base/files/digest.js';
+import { sha256, sha256OfRange } from '../../base/files/digest.js';
 import { cacheFolder } from '../../base/files/folders.js';
 import { didYouMean } from '../../base/text/nearest-word.js';
 import { faultText, schemaFault } from '../../base/text/schema-error.js';
 import { TrtforgeError } from '../../errors.js';
-import type { EventListener } from '../../events.js';
 import { openModel } from '../../formats/onnx/model.js';
 import { ValueUses } from '../../formats/onnx/value-uses.js';
-import { type FormatId, formatNamed } from '../../formats/precision/formats/index.js';
+import { formatNamed } from '../../formats/precision/formats/index.js';
 import { inlineFunctions } from '../../formats/precision/inline-functions.js';
-import type { ConversionOptions } from '../../formats/precision/options.js';
 import { checkDevice, chosenGpu, visibleGpus } from '../../tensorrt/addon/chosen-gpu.js';
 import {
   chooseToolchain,
@@ -20,12 +18,11 @@ import {
   toolchainNamed,
 } from '../../tensorrt/toolchain/find.js';
 import { majorOf } from '../../tensorrt/toolchain/version.js';
+import { canonicalJson } from '../identity/canonical-json.js';
 import { conversionRecipe } from '../identity/conversion.js';
-import type { EngineExtension } from '../identity/engine-name.js';
-import { machineFacts } from '../identity/machine.js';
+import { type MachineFacts, machineFacts } from '../identity/machine.js';
 import { readModelContent } from '../identity/model-content.js';
 import {
-  type BatchRange,
   batchProfile,
   type ProfileRequest,
   parseProfile,
@@ -36,108 +33,78 @@ import type { ModelContent } from '../identity/read-model.js';
 import { defaultRecipe, type Recipe } from '../identity/recipe.js';
 import { recipeSchema } from '../identity/recipe-schema.js';
 import { parseTarget, resolveTarget, type Target, type TargetRequest } from '../identity/target.js';
-import type { EngineRequest } from './build-engine.js';
-
-/** What a user wants built; all but the model has a default. */
-export interface RecipeOptions {
-  /** Path of an ONNX model. */
-  readonly model: string;
-  /** `tensorrt-rtx:sm_89,sm_120` or the like; default: TensorRT where this machine has it and a GPU, else tensorrt-rtx. */
-  readonly target?: string | TargetRequest;
-  /** A toolchain, its name or its folder; default: the first found for the target. */
-  readonly toolchain?: FoundToolchain | string;
-  /** `as-is` builds the graph's own types; a format converts it first. */
-  readonly precision?: 'as-is' | FormatId;
-  /** How the conversion goes about it. */
-  readonly conversion?: ConversionOptions;
-  /** TensorRT 10: let the builder choose precisions (with `precision` as permission) instead of converting the graph. */
-  readonly weaklyTyped?: boolean;
-  /** One for each optimization profile, as text (`x:1x3x224x224/8x3x224x224/32x3x224x224`) or as data. */
-  readonly profiles?: readonly (string | ProfileRequest)[];
-  /** Sizes of the open first axis of every input, instead of `profiles`. */
-  readonly batch?: BatchRange;
-  /** Everything else of the recipe that differs from the library's defaults. */
-  readonly settings?: Partial<
-    Omit<Recipe, 'precision' | 'conversion' | 'stronglyTyped' | 'profiles' | 'pluginDigests'>
-  >;
-  /** Paths of plug-in libraries. */
-  readonly plugins?: readonly string[];
-  /** For the readable name; default: the file's name and the digest's first digits. */
-  readonly modelName?: string;
-  readonly modelVersion?: string;
-  readonly extension?: EngineExtension;
-  /**
-   * Which of the visible GPUs TensorRT builds on, which decides the target's compute capability; default: the first. What runs the engine afterwards
-   * runs there too. tensorrt-rtx builds without a GPU.
-   */
-  readonly device?: number;
-  /** A file, `auto` (default) for the one trtforge keeps per target, null for none. */
-  readonly timingCache?: string | null;
-  /** The converted model, where the caller has it already. */
-  readonly converted?: EngineRequest['converted'];
-}
-
-export interface PrepareContext {
-  readonly emit: EventListener;
-  readonly signal?: AbortSignal;
-  readonly environment?: NodeJS.ProcessEnv;
-}
-
-/** A request with everything decided, and what is known of its model. */
-export interface ResolvedBuild extends EngineRequest {
-  readonly toolchain: FoundToolchain;
-  readonly content: ModelContent;
-}
+import type { BuildContext, BuildOptions, ResolvedBuild } from './build.js';
 
 /**
- * Decides everything about a build: reads the model's inputs and digest, chooses toolchain and target, holds the profiles against the inputs.
+ * Decides everything about a build: reads the model's inputs and digest, chooses toolchain and target, checks the profiles against the inputs.
  * Builds nothing. Errors: those of `openModel`, TF_TOOLCHAIN_NOT_FOUND, TF_TARGET_UNSUPPORTED, TF_TARGET_UNAVAILABLE, TF_GPU_UNAVAILABLE (TensorRT, and
  * the GPU that was chosen is not there), TF_PROFILE_…, TF_USAGE.
  */
 export async function resolveBuild(
-  requested: RecipeOptions,
-  context: PrepareContext,
+  requested: BuildOptions,
+  { emit, signal, environment = process.env }: BuildContext,
 ): Promise<ResolvedBuild> {
-  const { environment = process.env } = context;
+  const { model, device } = requested;
   const folder = cacheFolder(environment);
-  checkDevice(requested.device);
+  checkDevice(device);
   const { request, toolchain } = await chooseTarget(requested, environment);
-  if (request.product === 'tensorrt' && requested.device !== undefined)
-    chosenGpu(visibleGpus(), requested.device, 'Building with TensorRT needs an NVIDIA GPU');
-  const content = await readModelContent(requested.model, { ...context, cacheFolder: folder });
+  if (request.product === 'tensorrt' && device !== undefined)
+    chosenGpu(visibleGpus(), device, 'Building with TensorRT needs an NVIDIA GPU');
+  const content = await readModelContent(model, { emit, signal, cacheFolder: folder });
   const recipe = resolveRecipe(requested, content, toolchain);
   for (const { name } of content.inputs.filter(({ shape }) => shape === null))
-    context.emit({
+    emit({
       type: 'log',
       source: 'trtforge',
       severity: 'warning',
-      message: `The input «${name}» has no declared shape: TensorRT takes it for a scalar.`,
+      message: `The input "${name}" has no declared shape: TensorRT takes it for a scalar.`,
     });
+  const machine = request.product === 'tensorrt' ? machineFacts(device) : null;
   const target = resolveTarget(request, toolchain, {
     platform: process.platform,
     arch: process.arch,
-    gpuComputeCapability:
-      request.product === 'tensorrt' ? machineFacts(requested.device).gpuComputeCapability : null,
+    gpuComputeCapability: machine?.gpuComputeCapability ?? null,
   });
+  const format = formatNamed(recipe.precision);
   assertFormatBuilds(recipe, target);
+  const { timingCache = 'auto', extension = 'engine', builder = 'native' } = requested;
   return {
-    modelPath: requested.model,
+    modelPath: model,
+    content,
     model: {
-      name: requested.modelName ?? basename(requested.model).replace(/\.onnx$/i, ''),
+      name: requested.modelName ?? basename(model).replace(/\.onnx$/i, ''),
       version: requested.modelVersion ?? null,
       bytes: content.bytes,
     },
     identity: { schema: 'trtforge.identity/1', model: content.digest, recipe, target },
     toolchain,
+    conversion:
+      format === undefined || recipe.conversion === null
+        ? null
+        : { ...requested.conversion, precision: format.id },
     pluginPaths: requested.plugins ?? [],
-    extension: requested.extension ?? 'engine',
-    calibration: requested.conversion?.calibration,
-    device: requested.device,
-    converted: requested.converted,
-    timingCache: requested.timingCache === undefined ? 'auto' : requested.timingCache,
-    cacheFolder: folder,
-    content,
+    extension,
+    device,
+    timingCache: timingCache === 'auto' ? timingCachePath(folder, target, machine) : timingCache,
+    builder,
+    verbose: requested.verbose ?? false,
+    logFolder: requested.logFolder ?? join(folder, 'build_logs'),
+    forceRebuild: requested.forceRebuild ?? false,
+    output: requested.output ?? null,
   };
+}
+
+/**
+ * The timing cache of a target: one file per TensorRT build, compute capability, GPU model, CUDA major and driver branch. Measured times of
+ * another GPU or driver lead to wrong choices, and merged caches have led to assertions inside the library.
+ * null for tensorrt-rtx: it measures nothing when it builds ahead of time, and without a GPU it rejects the cache that it wrote.
+ */
+function timingCachePath(folder: string, target: Target, machine: MachineFacts | null): string | null {
+  if (machine === null) return null;
+  const driverBranch = machine.driver?.split('.')[0] ?? null;
+  const key = sha256(canonicalJson({ target, gpu: machine.gpu, driverBranch })).slice(0, 16);
+  const name = `${target.product}-${target.version}_sm_${target.computeCapabilities.join('-')}_${key}.timing`;
+  return join(folder, 'timing', name);
 }
 
 /** Throws TF_TARGET_UNSUPPORTED where a typed graph would hold a type that the target's GPUs do not have. */
@@ -152,7 +119,7 @@ function assertFormatBuilds({ precision, conversion }: Recipe, { computeCapabili
 }
 
 async function chooseTarget(
-  { target, toolchain, device }: RecipeOptions,
+  { target, toolchain, device }: BuildOptions,
   environment: NodeJS.ProcessEnv,
 ): Promise<{ readonly request: TargetRequest; readonly toolchain: FoundToolchain }> {
   const asked = typeof target === 'string' ? parseTarget(target) : target;
@@ -175,7 +142,7 @@ function usualProduct(
   return hasTensorrt && (device > 0 || visibleGpus().gpus.length > 0) ? 'tensorrt' : 'tensorrt-rtx';
 }
 
-function resolveRecipe(requested: RecipeOptions, content: ModelContent, toolchain: FoundToolchain): Recipe {
+function resolveRecipe(requested: BuildOptions, content: ModelContent, toolchain: FoundToolchain): Recipe {
   const precision = requested.precision ?? 'as-is';
   const settings = checkedRecipe({ ...defaultRecipe, ...requested.settings, precision });
   // TensorRT 8.6 has no strongly typed networks: there the precision is a permission to the builder, and the graph stays as it is.
@@ -198,7 +165,7 @@ function resolveRecipe(requested: RecipeOptions, content: ModelContent, toolchai
   };
 }
 
-function requestedProfiles({ batch, profiles = [] }: RecipeOptions, { inputs }: ModelContent) {
+function requestedProfiles({ batch, profiles = [] }: BuildOptions, { inputs }: ModelContent) {
   if (batch === undefined) return profiles.map(asProfile);
   if (profiles.length === 0) return [batchProfile(inputs, batch)];
   throw new TrtforgeError('TF_USAGE', 'Profiles and a batch are passed together.', {
