@@ -454,6 +454,16 @@ export const catalogue = {
       'Data that is to be scored is damaged or contradicts itself: not JSON, records without a field or with an impossible value, ids used twice, detections of images that the truth lacks. All of it is counted, with the first places.',
     remedy: 'Correct the records named, or write the file again with the tool that made it.',
   },
+  TF_IMAGE_INVALID: {
+    exitCode: ExitCode.badInput,
+    meaning: 'A file cannot be used as an image: damaged, cut short, CMYK, or not JPEG, PNG or WebP.',
+    remedy: 'Replace or convert the file, or take it out of the list.',
+  },
+  TF_IMAGE_DECODER_MISSING: {
+    exitCode: ExitCode.cannotHere,
+    meaning: 'Images are read by the optional package sharp, which is not installed.',
+    remedy: 'Install it: npm install sharp.',
+  },
   TF_ONNXRUNTIME_MISSING: {
     exitCode: ExitCode.cannotHere,
     meaning:

@@ -1,0 +1,86 @@
+import { readFileSync } from 'node:fs';
+import { systemErrorCode, TrtforgeError } from '../../errors.js';
+
+/** Pixels by row, red, green and blue of each, 8 bits. */
+export interface Image {
+  readonly width: number;
+  readonly height: number;
+  readonly rgb: Uint8Array;
+}
+
+type Sharp = typeof import('sharp').default;
+let loading: Promise<Sharp> | undefined;
+
+/** The decoder, loaded when the first image is read. */
+const loadSharp = (): Promise<Sharp> =>
+  (loading ??= import('sharp').then(
+    ({ default: sharp }) => {
+      // Images are decoded beside one another, so each takes one thread.
+      sharp.concurrency(1);
+      return sharp;
+    },
+    (cause) => {
+      loading = undefined;
+      throw new TrtforgeError(
+        'TF_IMAGE_DECODER_MISSING',
+        'Images cannot be read: the package sharp is not installed.',
+        {
+          cause,
+        },
+      );
+    },
+  ));
+
+/**
+ * Reads a JPEG, PNG or WebP file as OpenCV reads it: the same pixels as libjpeg-turbo's, turned by its EXIF orientation, alpha and colour profile ignored,
+ * 16 bits cut to 8. Throws TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_IMAGE_INVALID for what is damaged, cut short, CMYK (whose conversion no two decoders
+ * agree on) or no image, and TF_IMAGE_DECODER_MISSING without sharp.
+ */
+export async function readImage(path: string): Promise<Image> {
+  const sharp = await loadSharp();
+  const bytes = readBytes(path);
+  try {
+    const pipeline = sharp(bytes, { ignoreIcc: true });
+    const { space, format } = await pipeline.metadata();
+    if (!['jpeg', 'png', 'webp'].includes(format))
+      throw invalid(path, `it is ${format}`, 'Convert it to JPEG, PNG or WebP.');
+    if (space === 'cmyk')
+      throw invalid(path, 'its colours are CMYK', 'Convert it to RGB with the tool of your choice.');
+    const { data, info } = await pipeline
+      .autoOrient()
+      .removeAlpha()
+      .raw()
+      .toBuffer({ resolveWithObject: true });
+    return { width: info.width, height: info.height, rgb: rgbOf(data, info.channels) };
+  } catch (cause) {
+    if (cause instanceof TrtforgeError) throw cause;
+    throw invalid(path, cause instanceof Error ? cause.message : String(cause), undefined, cause);
+  }
+}
+
+function readBytes(path: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (cause) {
+    const code = systemErrorCode(cause) ?? String(cause);
+    if (code === 'ENOENT')
+      throw new TrtforgeError('TF_FILE_NOT_FOUND', `There is no file ${path}.`, { cause });
+    throw new TrtforgeError('TF_FILE_UNREADABLE', `${path} cannot be read (${code}).`, { cause });
+  }
+}
+
+const invalid = (path: string, why: string, remedy?: string, cause?: unknown) =>
+  new TrtforgeError('TF_IMAGE_INVALID', `${path} cannot be used as an image: ${why}.`, { remedy, cause });
+
+/** Grey values stand for all three colours. */
+function rgbOf(data: Uint8Array, channels: number): Uint8Array {
+  if (channels === 3) return data;
+  const rgb = new Uint8Array(3 * (data.length / channels));
+  for (let from = 0, to = 0; from < data.length; from += channels) {
+    const grey = data[from]!;
+    rgb[to++] = grey;
+    rgb[to++] = grey;
+    rgb[to++] = grey;
+  }
+  return rgb;
+}

@@ -1,0 +1,110 @@
+import type { Tensor } from '../tensor/tensor.js';
+import type { Image } from './image.js';
+import { resizeBilinear, roundHalfEven } from './resize.js';
+
+/** How an image becomes the input of a network: part of what makes two scores comparable. */
+export interface Preprocessing {
+  readonly width: number;
+  readonly height: number;
+  /** `letterbox`: whole, proportions kept, padded; `stretch`: whole, proportions lost; `crop`: the shorter side to `shorterSide`, then the middle. */
+  readonly fit: 'letterbox' | 'stretch' | 'crop';
+  /** Value of the padding, 0 to 255. */
+  readonly pad: number;
+  /** Only with `crop`. */
+  readonly shorterSide?: number;
+  readonly channels: 'rgb' | 'bgr';
+  /** A value is (level / 255 - mean) / std, by channel in the order of `channels`. */
+  readonly mean: readonly [number, number, number];
+  readonly std: readonly [number, number, number];
+}
+
+const plain = { mean: [0, 0, 0], std: [1, 1, 1], channels: 'rgb', pad: 114 } as const;
+
+/** Known ways, by the value of `--preprocess`; sizes are for models whose input leaves them open. */
+export const preprocessings: Readonly<Record<string, Preprocessing>> = {
+  /** Ultralytics' predict and the seed projects' evaluators: letterbox on 114, divided by 255. */
+  yolo: { ...plain, fit: 'letterbox', width: 640, height: 640 },
+  /** RT-DETR: stretched, divided by 255. */
+  'rt-detr': { ...plain, fit: 'stretch', width: 640, height: 640 },
+  /** torchvision's classification: shorter side 256, the middle 224, ImageNet's mean and deviation. Bilinear without antialiasing. */
+  imagenet: {
+    ...plain,
+    fit: 'crop',
+    width: 224,
+    height: 224,
+    shorterSide: 256,
+    mean: [0.485, 0.456, 0.406],
+    std: [0.229, 0.224, 0.225],
+  },
+  /** InsightFace's ArcFace on aligned faces: (level - 127.5) / 127.5. */
+  arcface: { ...plain, fit: 'stretch', width: 112, height: 112, mean: [0.5, 0.5, 0.5], std: [0.5, 0.5, 0.5] },
+};
+
+/** Where the image lies on the canvas: canvas = image * scale + offset. */
+export interface Placement {
+  readonly scaleX: number;
+  readonly scaleY: number;
+  readonly left: number;
+  readonly top: number;
+}
+
+export interface NetworkInput {
+  /** float32 `[1, 3, height, width]`. */
+  readonly tensor: Tensor;
+  readonly placement: Placement;
+}
+
+/** Resizes, places and normalises one image. A letterbox rounds half to even and puts the odd pixel of padding right and below, as Ultralytics does. */
+export function preprocess(image: Image, how: Preprocessing): NetworkInput {
+  const { width, height, fit } = how;
+  if (fit === 'stretch') {
+    const resized = resizeBilinear(image, width, height);
+    const placement = { scaleX: width / image.width, scaleY: height / image.height, left: 0, top: 0 };
+    return { tensor: canvasTensor(resized, how, 0, 0), placement };
+  }
+  const scale =
+    fit === 'letterbox'
+      ? Math.min(width / image.width, height / image.height)
+      : (how.shorterSide ?? Math.min(width, height)) / Math.min(image.width, image.height);
+  // torchvision cuts the longer side off where a letterbox rounds it.
+  const sized = fit === 'letterbox' ? roundHalfEven : Math.floor;
+  const resized = resizeBilinear(
+    image,
+    Math.max(1, sized(image.width * scale)),
+    Math.max(1, sized(image.height * scale)),
+  );
+  const offset = (space: number) =>
+    fit === 'letterbox' ? Math.floor(space / 2) : -roundHalfEven(-space / 2);
+  const [left, top] = [offset(width - resized.width), offset(height - resized.height)];
+  return {
+    tensor: canvasTensor(resized, how, left, top),
+    placement: { scaleX: scale, scaleY: scale, left, top },
+  };
+}
+
+/** The image on a padded canvas, by channel; what lies outside (negative offsets) is cut away. */
+function canvasTensor(image: Image, how: Preprocessing, left: number, top: number): Tensor {
+  const { width, height, pad } = how;
+  const plane = width * height;
+  const values = new Float32Array(3 * plane);
+  for (let channel = 0; channel < 3; channel++) {
+    const table = levels(how.mean[channel]!, how.std[channel]!);
+    const from = how.channels === 'rgb' ? channel : 2 - channel;
+    values.fill(table[pad]!, channel * plane, (channel + 1) * plane);
+    const [firstX, lastX] = [Math.max(0, left), Math.min(width, left + image.width)];
+    for (let y = Math.max(0, top); y < Math.min(height, top + image.height); y++) {
+      let source = 3 * ((y - top) * image.width + firstX - left) + from;
+      let to = channel * plane + y * width + firstX;
+      for (let x = firstX; x < lastX; x++, source += 3) values[to++] = table[image.rgb[source]!]!;
+    }
+  }
+  return { dtype: 'float32', shape: [1, 3, height, width], bytes: new Uint8Array(values.buffer) };
+}
+
+/** The value of each level: float32 arithmetic in the order in which numpy does it. */
+function levels(mean: number, std: number): Float32Array {
+  const { fround } = Math;
+  return Float32Array.from({ length: 256 }, (_, level) =>
+    fround(fround(fround(level / 255) - fround(mean)) / fround(std)),
+  );
+}
