@@ -8,8 +8,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parityResultSchema } from '../../dist/products/streaming/compare/result-schema.js';
 import { readContract } from '../../dist/products/streaming/contract/file.js';
+import { parityResultSchema } from '../../dist/products/streaming/verify/result.js';
 import { contractProfile, openChecks, programsIn } from './harness.mjs';
 
 const { major, folder, check, skip, finish } = openChecks();

@@ -15,8 +15,8 @@ import { openEngineSession } from '../../dist/engines/runtime/tensorrt/engine-se
 import { convertModel } from '../../dist/formats/precision/convert.js';
 import { readContract } from '../../dist/products/streaming/contract/file.js';
 import { guardCall } from '../../dist/products/streaming/guard/guard.js';
-import { recordFile } from '../../dist/products/streaming/reference/record-file.js';
-import { verifyAgainstReference } from '../../dist/products/streaming/verify/file.js';
+import { recordFile } from '../../dist/products/streaming/record/record.js';
+import { verifyAgainstReference } from '../../dist/products/streaming/verify/verify.js';
 import { buildWith, contractProfile, openChecks } from './harness.mjs';
 
 const { toolchain, major, folder, check, skip, finish } = openChecks();

@@ -10,7 +10,7 @@ export const streaming: Product = {
       group: 'Products',
       summary: 'run an engine or a model over a recorded stream and judge it chunk by chunk',
       result: 'parity',
-      schema: async () => (await import('./compare/result-schema.js')).parityResultSchema,
+      schema: async () => (await import('./verify/result.js')).parityResultSchema,
       load: async () => (await import('./commands/verify.js')).command,
     },
     {
@@ -18,7 +18,7 @@ export const streaming: Product = {
       group: 'Products',
       summary: 'check names, types, shapes, lengths and states against a contract; runs nothing',
       result: 'contract-check',
-      schema: async () => (await import('./check-contract.js')).contractCheckSchema,
+      schema: async () => (await import('./check/check.js')).contractCheckSchema,
       load: async () => (await import('./commands/check.js')).command,
     },
     {
@@ -26,7 +26,7 @@ export const streaming: Product = {
       group: 'Products',
       summary: 'record a reference: seeded inputs, outputs and states of a stream',
       result: 'record',
-      schema: async () => (await import('./reference/record-result.js')).recordResultSchema,
+      schema: async () => (await import('./record/result.js')).recordResultSchema,
       load: async () => (await import('./commands/record.js')).command,
     },
     {
@@ -34,7 +34,7 @@ export const streaming: Product = {
       group: 'Products',
       summary: 'write a reference in the other form, without loss',
       result: 'record-convert',
-      schema: async () => (await import('./reference/record-result.js')).convertedReferenceSchema,
+      schema: async () => (await import('./record/result.js')).convertedReferenceSchema,
       load: async () => (await import('./commands/convert.js')).command,
     },
     {
@@ -42,7 +42,7 @@ export const streaming: Product = {
       group: 'Products',
       summary: 'draft the contract of a model from its names',
       result: 'record-contract',
-      schema: async () => (await import('./reference/record-result.js')).draftedContractSchema,
+      schema: async () => (await import('./record/result.js')).draftedContractSchema,
       load: async () => (await import('./commands/draft.js')).command,
     },
   ],

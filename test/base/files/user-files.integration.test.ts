@@ -8,7 +8,7 @@ import { convertModel } from '../../../src/formats/precision/convert.js';
 import { writeNpy } from '../../../src/formats/tensor/npy.js';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';
 import { runFile } from '../../../src/index.js';
-import { openReference } from '../../../src/products/streaming/reference/reference.js';
+import { openReference } from '../../../src/products/streaming/reference/open.js';
 import { writeReference } from '../../../src/products/streaming/reference/write.js';
 import { samplePlan, writeSampleModel } from '../../support/sample-engine.js';
 

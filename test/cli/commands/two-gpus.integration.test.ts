@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildAddon } from '../../../scripts/build-native.mjs';
 import type { StreamsResult } from '../../../src/products/deepstream/result.js';
-import type { ReferenceChunk } from '../../../src/products/streaming/recorded-stream.js';
+import type { ReferenceChunk } from '../../../src/products/streaming/reference/reference.js';
 import { writeReference } from '../../../src/products/streaming/reference/write.js';
 import type { BenchAgainst, BenchResult } from '../../../src/quality/bench/result.js';
 import { floats } from '../../engines/runtime/onnxruntime/models.js';

@@ -7,7 +7,7 @@ import { integerTensor } from '../../../src/formats/tensor/values.js';
 import type { Contract } from '../../../src/products/streaming/contract/contract.js';
 import { contractFromModel } from '../../../src/products/streaming/contract/draft.js';
 import { fitToCapacity, nextState } from '../../../src/products/streaming/contract/state.js';
-import type { Reference, ReferenceChunk } from '../../../src/products/streaming/recorded-stream.js';
+import type { Reference, ReferenceChunk } from '../../../src/products/streaming/reference/reference.js';
 import { floats, ids, modelFile } from '../../engines/runtime/onnxruntime/models.js';
 
 /** Positions that the cache holds. */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { parityResultSchema } from '../../../src/products/streaming/compare/result-schema.js';
+import { parityResultSchema } from '../../../src/products/streaming/verify/result.js';
 import { gate, policyOf } from './gate-case.js';
 
 /** What `verify --reference --json` wrote of the tiny streaming encoder and of its FP16 conversion, 12 chunks in a closed loop. */

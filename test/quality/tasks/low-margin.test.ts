@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { floatTensor } from '../../../src/formats/tensor/values.js';
-import { reasonsOfTask } from '../../../src/products/streaming/task/sentences.js';
+import { reasonsOfTask } from '../../../src/products/streaming/verify/task.js';
 import { argmax } from '../../../src/quality/tasks/argmax.js';
 import { type DecisionDetails, outcomeOfDecisions } from '../../../src/quality/tasks/decisions.js';
 import { isLowMargin, lowMarginShare, type Rounding } from '../../../src/quality/tasks/low-margin.js';

@@ -3,7 +3,7 @@ import { text } from '../../../cli/option.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
 import { engineOptions, engineOptionsOf } from '../../../cli/options/engine.js';
 import { type ExitCode, outcomeExitCodes } from '../../../errors.js';
-import { type ContractCheck, checkContractOnly } from '../check-contract.js';
+import { type ContractCheck, checkContractOnly } from '../check/check.js';
 import { renderContractCheck } from './verify-text.js';
 
 export const command = defineCommand({

@@ -1,7 +1,7 @@
 import { defineCommand } from '../../../cli/command.js';
 import { flag, text } from '../../../cli/option.js';
-import { convertReference } from '../reference/record-file.js';
-import type { ConvertedReference } from '../reference/record-result.js';
+import { convertReference } from '../record/record.js';
+import type { ConvertedReference } from '../record/result.js';
 import { renderWritten } from './record.js';
 
 export const command = defineCommand({

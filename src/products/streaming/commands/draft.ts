@@ -3,8 +3,8 @@ import { defineCommand } from '../../../cli/command.js';
 import { text } from '../../../cli/option.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
 import { engineOptions, engineOptionsOf } from '../../../cli/options/engine.js';
-import { draftContract } from '../reference/record-file.js';
-import type { DraftedContract } from '../reference/record-result.js';
+import { draftContract } from '../record/record.js';
+import type { DraftedContract } from '../record/result.js';
 import { scheduleOption } from './record.js';
 
 export const command = defineCommand({

@@ -5,8 +5,8 @@ import { placeOptions } from '../../../cli/options/comparison.js';
 import { cudaGraphOption, engineOptions, engineOptionsOf } from '../../../cli/options/engine.js';
 import { integer } from '../../../cli/values.js';
 import { ExitCode, TrtforgeError } from '../../../errors.js';
-import { recordFile } from '../reference/record-file.js';
-import type { ConvertedReference, RecordResult } from '../reference/record-result.js';
+import { recordFile } from '../record/record.js';
+import type { ConvertedReference, RecordResult } from '../record/result.js';
 
 /** Frames of the chunks, of what is recorded or drafted. */
 export const scheduleOption = option({

@@ -3,9 +3,9 @@ import { comparisonOptions, placeOptions, toleranceOptions } from '../../../cli/
 import { integer, splitAtCommas } from '../../../cli/values.js';
 import { chooseBackEnd } from '../../../engines/runtime/open-session.js';
 import { TrtforgeError } from '../../../errors.js';
-import { passRules } from '../compare/chunk-compare.js';
 import { type DriftPolicy, defaultPolicy } from '../compare/drift-policy.js';
-import { parityModes } from '../compare/request.js';
+import { passRules } from '../compare/tensor-parity.js';
+import { parityModes } from '../verify/plan.js';
 
 /** Options of `stream verify`, besides those of loading. */
 export const referenceOptions = {

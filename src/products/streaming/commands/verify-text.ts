@@ -1,9 +1,9 @@
 import { formatMs, formatShare, plural } from '../../../base/text/quantity.js';
 import type { TextOutput } from '../../../cli/command.js';
 import { formatMeasure } from '../../../report/sentences.js';
-import type { ContractCheck } from '../check-contract.js';
-import type { ParityOutput, ParityResult, SensitivityResult } from '../compare/result-schema.js';
-import { taskLine } from '../task/sentences.js';
+import type { ContractCheck } from '../check/check.js';
+import type { ParityOutput, ParityResult, SensitivityResult } from '../verify/result.js';
+import { taskLine } from '../verify/task.js';
 
 /** What is named of long lists. */
 const MOST_NAMED = 8;

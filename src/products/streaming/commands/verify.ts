@@ -8,13 +8,13 @@ import {
 } from '../../../cli/options/engine.js';
 import { type ExitCode, outcomeExitCodes } from '../../../errors.js';
 import type { TaskKind } from '../../../quality/tasks/task.js';
-import type { ParityResult } from '../compare/result-schema.js';
 import { readContract } from '../contract/file.js';
 import { besideRuns } from '../explain/runs.js';
 import { legacySummary, legacySummaryText } from '../legacy/summary.js';
 import { readSummary, runNumbers, summaryOfResult } from '../legacy/summary-read.js';
 import { renderParityHtml } from '../report/parity-page.js';
-import { verifyAgainstReference } from '../verify/file.js';
+import type { ParityResult } from '../verify/result.js';
+import { verifyAgainstReference } from '../verify/verify.js';
 import { assertApplicable, type ReferenceOptions, referenceOptions } from './verify-options.js';
 import { renderReference } from './verify-text.js';
 

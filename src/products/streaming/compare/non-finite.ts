@@ -1,7 +1,7 @@
 import { dtypes } from '../../../formats/tensor/dtype.js';
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
 import { float32Values } from '../../../formats/tensor/values.js';
-import type { Explanation } from './result-schema.js';
+import type { Explanation } from '../verify/result.js';
 
 /** Where NaN or infinite values first made a chunk fail: names of tensors that hold any. */
 export interface NonFiniteChunk {

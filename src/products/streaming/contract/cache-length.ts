@@ -1,7 +1,7 @@
 import { integerTensor } from '../../../formats/tensor/values.js';
+import type { ContractFinding } from '../check/finding.js';
 import { checkAssertions, type Step } from './assertions.js';
 import type { Contract, LengthLaw } from './contract.js';
-import type { ContractFinding } from './finding.js';
 
 /**
  * The convolutions in front of a FastConformer encoder, 8x subsampling: `stages` in a row, each of `floor((L + 2 padding - kernel) / stride) + 1` frames.

@@ -1,7 +1,7 @@
-import type { ModelBindings } from './bindings.js';
+import type { ModelBindings } from '../check/bindings.js';
 import type { Contract } from './contract.js';
-import { openAxis } from './pairs.js';
 import { resolveContract } from './resolve.js';
+import { openAxis } from './roles.js';
 
 /**
  * Drafts a contract from the names of a model or session: inputs and outputs as they are, state by names (`cache` and `cache_out`, `h_in` and `h_out`,

@@ -4,7 +4,7 @@ import { assertUnedited } from '../../../base/files/user-files.js';
 import { isEncoderForm, readEncoderForm } from '../legacy/encoder.js';
 import { isWholeModelForm, readWholeModelForm } from '../legacy/whole-model.js';
 import type { Contract } from './contract.js';
-import { contractInvalid, parseForm } from './json.js';
+import { contractInvalid, parseForm } from './parse-form.js';
 import { type ContractFile, contractSchema } from './schema.js';
 
 /** A contract is a page or two; what is larger is another file. */

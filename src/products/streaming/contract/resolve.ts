@@ -18,7 +18,7 @@ import {
   pairByName,
   signalAmong,
   withRoles,
-} from './pairs.js';
+} from './roles.js';
 
 /** What the forms of contract have in common, before anything is concluded. Absent is null or empty. */
 export interface StatedContract {

@@ -1,6 +1,6 @@
 import { providerInBackend } from '../../../engines/runtime/onnxruntime/ort-provider.js';
-import type { Explanation, ParityResult } from '../compare/result-schema.js';
-import { short } from './explain-difference.js';
+import type { Explanation, ParityResult } from '../verify/result.js';
+import { short } from './causes.js';
 
 /** What two runs are compared by; see `ParitySummary` for where it is read from. */
 export interface RunNumbers {

@@ -1,5 +1,5 @@
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
-import { meanTheSame } from '../contract/bindings.js';
+import { meanTheSame } from '../check/bindings.js';
 import type { ContractBinding } from '../contract/contract.js';
 import type { GuardViolation } from './violation.js';
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Contract, ContractTolerance, DimensionRange } from '../contract/contract.js';
-import { contractDtype, contractInvalid, ignoredFields, parseForm } from '../contract/json.js';
+import { contractDtype, contractInvalid, ignoredFields, parseForm } from '../contract/parse-form.js';
 import { resolveContract, type StatedPadding } from '../contract/resolve.js';
 import { binding, firstAndRest, lawOf, optionalWhole, pairOf, range, whole } from './encoder.js';
 

@@ -18,6 +18,8 @@ import { faultText } from '../../../base/text/schema-error.js';
 import { TrtforgeError } from '../../../errors.js';
 import { writeNpz } from '../../../formats/tensor/npz.js';
 import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
+import { openJsonlReference } from './jsonl.js';
+import { provenanceSchema } from './meta.js';
 import type {
   DamagedLine,
   Provenance,
@@ -26,9 +28,7 @@ import type {
   ReferenceChunk,
   ReferenceWriter,
   WritableChunk,
-} from '../recorded-stream.js';
-import { openJsonlReference } from './jsonl.js';
-import { provenanceSchema } from './meta.js';
+} from './reference.js';
 
 /** `reference.json` of a compact reference. */
 const compactHeaderSchema = z.object({

@@ -6,9 +6,9 @@ import { type Dtype, dtypes, elementCount, packedBytes } from '../../../formats/
 import { readNpy, readNpyHeader } from '../../../formats/tensor/npy.js';
 import { openNpz } from '../../../formats/tensor/npz.js';
 import type { Tensor } from '../../../formats/tensor/tensor.js';
-import type { RecordedBinding } from '../recorded-stream.js';
 import { isRecord, LineFault, longBase64, type PlainRecord, type ReferenceLine } from './lines.js';
 import type { NumberLists } from './number-lists.js';
+import type { RecordedBinding } from './reference.js';
 
 /** Provides memory for a tensor: new, or reused for the same tensor of a later chunk. */
 export type Allocate = (tensor: string, bytes: number) => Uint8Array;

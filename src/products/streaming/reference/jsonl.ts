@@ -3,17 +3,11 @@ import { type ByteSource, openFile } from '../../../base/files/byte-source.js';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { Tensor } from '../../../formats/tensor/tensor.js';
-import type {
-  DamagedLine,
-  ReadOptions,
-  Reference,
-  ReferenceChunk,
-  ReferenceHeader,
-} from '../recorded-stream.js';
 import { type Allocate, TensorDecoder } from './decode.js';
 import { LineFault, LineReader, type ReferenceLine } from './lines.js';
 import { chunkMeta, provenanceIn } from './meta.js';
 import { NumberLists } from './number-lists.js';
+import type { DamagedLine, ReadOptions, Reference, ReferenceChunk, ReferenceHeader } from './reference.js';
 
 /**
  * Opens a JSONL reference; its first whole line states names, dtypes and shapes. Throws TF_FILE_…, TF_REFERENCE_INVALID when no line is whole. Memory is

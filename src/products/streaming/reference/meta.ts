@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { ChunkMeta, Provenance } from '../recorded-stream.js';
 import { isRecord, type PlainRecord } from './lines.js';
+import type { ChunkMeta, Provenance } from './reference.js';
 
 /** Where our own facts stand in the `metadata` of a line. */
 export const OWN_KEY = 'x_trtforge';

@@ -1,21 +1,117 @@
-import { statSync } from 'node:fs';
-import { systemErrorCode, TrtforgeError } from '../../../errors.js';
-import type { Reference } from '../recorded-stream.js';
-import { openCompactReference } from './compact.js';
-import { openJsonlReference } from './jsonl.js';
+import type { Dtype } from '../../../formats/tensor/dtype.js';
+import type { NamedTensors } from '../../../formats/tensor/tensor.js';
 
-/**
- * Opens a reference: a JSONL file, or the folder of a compact one. Throws TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, and TF_REFERENCE_INVALID when not one
- * line is whole.
- */
-export function openReference(path: string): Reference {
-  let isFolder: boolean;
-  try {
-    isFolder = statSync(path).isDirectory();
-  } catch (cause) {
-    const code = systemErrorCode(cause);
-    if (code === 'ENOENT') throw new TrtforgeError('TF_FILE_NOT_FOUND', `${path} does not exist.`, { cause });
-    throw new TrtforgeError('TF_FILE_UNREADABLE', `${path} cannot be read (${code}).`, { cause });
-  }
-  return isFolder ? openCompactReference(path) : openJsonlReference(path);
+/** A recorded stream: what went into a model and what came out, chunk by chunk. Reading takes memory for one chunk, however long the stream. */
+export interface Reference extends Disposable {
+  readonly header: ReferenceHeader;
+  /** From the first chunk on, at each call. Throws TF_REFERENCE_INVALID with the line number, TF_CANCELLED, and what reading an npy file throws. */
+  chunks(options?: ReadOptions): AsyncIterable<ReferenceChunk>;
+  close(): void;
+}
+
+export interface ReferenceHeader {
+  readonly path: string;
+  /** `jsonl`: one JSON object a line. `compact`: a folder of npz files in which nothing is stored twice. */
+  readonly form: 'jsonl' | 'compact';
+  /** null where only reading all of it would tell. */
+  readonly chunks: number | null;
+  /** Of the files that hold the tensors. */
+  readonly bytes: number;
+  /** null for references that others made. */
+  readonly provenance: Provenance | null;
+  /** Names, dtypes and shapes of the first chunk. */
+  readonly inputs: readonly RecordedBinding[];
+  readonly outputs: readonly RecordedBinding[];
+}
+
+export interface RecordedBinding {
+  readonly name: string;
+  readonly dtype: Dtype;
+  readonly shape: readonly number[];
+}
+
+export interface ReadOptions {
+  /** Which tensors to decode; default all. The others are missing from the chunk. */
+  readonly select?: (side: 'inputs' | 'outputs', name: string, position: number) => boolean;
+  /** Memory of a chunk is used again for the next but one: copy what you need for longer. Default false. */
+  readonly recycle?: boolean;
+  /** Told of every line that is damaged, and reading goes on with the next; without it the first damaged line is an error. */
+  readonly onDamaged?: (damage: DamagedLine) => void;
+  /** Chunks to read; default all. */
+  readonly limit?: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface DamagedLine {
+  /** From 1. */
+  readonly line: number;
+  readonly why: string;
+}
+
+export interface ReferenceChunk {
+  /** `chunk_idx` as recorded. */
+  readonly index: number;
+  readonly inputs: NamedTensors;
+  readonly outputs: NamedTensors;
+  readonly meta: ChunkMeta;
+}
+
+/** What is recorded beside the tensors; null where it is not. */
+export interface ChunkMeta {
+  /** Line of a JSONL file, from 1; position in a compact reference, from 1. */
+  readonly line: number;
+  readonly chunkLength: number | null;
+  readonly encodedLength: number | null;
+  readonly stateLength: number | null;
+  /** Before the recorder repaired it: differs where it did, negative where the model was wrong. */
+  readonly stateLengthRaw: number | null;
+  readonly stepMs: number | null;
+  /** All of the recorded `metadata`, ours under `x_trtforge` excepted. */
+  readonly recorded: Readonly<Record<string, unknown>>;
+}
+
+/** Who made a reference, of what, how. */
+export interface Provenance {
+  readonly tool: string;
+  readonly version: string;
+  /** `ONNX Runtime 1.30.0 (CPU)` */
+  readonly backend: string;
+  readonly model: { readonly path: string; readonly digest: string; readonly kind: 'model' | 'engine' };
+  /** SHA-256 of the contract in canonical JSON; null without one. */
+  readonly contract: string | null;
+  readonly seed: number | null;
+  /** Frames of the signal in the first chunk and in each later one. */
+  readonly schedule: readonly number[];
+  readonly batch: number;
+  /** Type that the backend computes in: `float32`. */
+  readonly precision: string;
+  /** Whether float32 products may have been rounded to TF32; null when unknown. */
+  readonly tf32: boolean | null;
+  /** ISO 8601. */
+  readonly recordedAt: string;
+}
+
+/** One chunk to be written: `metadata` as the encoder's own recorder names it. */
+export interface WritableChunk {
+  readonly index: number;
+  readonly inputs: NamedTensors;
+  readonly outputs: NamedTensors;
+  readonly metadata: Readonly<Record<string, unknown>>;
+}
+
+/** Takes chunks in order. Nothing is at the path until `finish`; `discard` leaves no trace. */
+export interface ReferenceWriter {
+  write(chunk: WritableChunk): void;
+  finish(): WrittenReference;
+  discard(): void;
+}
+
+export interface WrittenReference {
+  readonly path: string;
+  readonly form: 'jsonl' | 'compact';
+  readonly chunks: number;
+  /** Of the files. */
+  readonly bytes: number;
+  /** Of the tensors in memory: what is stored twice counts twice. */
+  readonly tensorBytes: number;
 }

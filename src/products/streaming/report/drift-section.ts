@@ -1,7 +1,7 @@
 import { formatStatistic, plural } from '../../../base/text/quantity.js';
 import { badge, figure, type SectionFacts, table } from '../../../report/parts.js';
 import { formatMeasure } from '../../../report/sentences.js';
-import type { ParityDrift, ParityResult } from '../compare/result-schema.js';
+import type { ParityDrift, ParityResult } from '../verify/result.js';
 import { type DriftLimit, driftChart } from './drift-chart.js';
 
 const shapes = {

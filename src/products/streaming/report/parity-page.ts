@@ -5,8 +5,8 @@ import { badge, type SectionFacts, table } from '../../../report/parts.js';
 import { verdictBanner } from '../../../report/section/verdict.js';
 import { formatMeasure, outcomeWord } from '../../../report/sentences.js';
 import { packageVersion } from '../../../version.js';
-import type { ParityResult } from '../compare/result-schema.js';
-import { taskLine } from '../task/sentences.js';
+import type { ParityResult } from '../verify/result.js';
+import { taskLine } from '../verify/task.js';
 import { driftSection } from './drift-section.js';
 
 /** A stream's result as one HTML file: verdicts, the drift chart, outputs, reasons, times. The result itself is inside as JSON. */

@@ -1,7 +1,7 @@
 import type { Binding, RunOptions, Session } from '../../../engines/runtime/session.js';
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
-import type { StreamPlan } from '../compare/plan.js';
-import type { ParityResult } from '../compare/result-schema.js';
+import type { StreamPlan } from './plan.js';
+import type { ParityResult } from './result.js';
 
 /** A candidate that is open: its bindings, what is known of it, and how it is run. */
 export interface OpenCandidate {

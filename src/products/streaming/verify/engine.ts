@@ -7,14 +7,14 @@ import { noTrust } from '../../../engines/store/trust.js';
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
 import { medianOf } from '../../../quality/bench/statistics.js';
 import { loadAddon } from '../../../tensorrt/addon/addon.js';
-import { fedBackPairs, type StreamPlan } from '../compare/plan.js';
-import type { ParityRequest } from '../compare/request.js';
-import type { ParityResult } from '../compare/result-schema.js';
-import { openReference } from '../reference/reference.js';
+import { openReference } from '../reference/open.js';
+import { runTimes, timeProfiles } from './batch-times.js';
 import type { OpenCandidate } from './candidate.js';
-import { type EngineRunner, engineRunner } from './closed-loop.js';
-import { runTimes, timeProfiles } from './profile-batches.js';
-import { gpuTimesOf, rememberEngine } from './profile-gpu.js';
+import { type EngineRunner, engineRunner } from './engine-runner.js';
+import { gpuTimesOf, rememberEngine } from './gpu-times.js';
+import type { ParityRequest } from './plan.js';
+import { fedBackPairs, type StreamPlan } from './plan.js';
+import type { ParityResult } from './result.js';
 import { type ParityContext, runParity } from './run-parity.js';
 
 /** Steps with nothing compared between them: while the host compares, the GPU idles and wakes slowly. */

@@ -1,18 +1,18 @@
 import { type VerifyOutcome, worst } from '../../../quality/verify/result.js';
-import type { TensorParity } from '../compare/chunk-compare.js';
 import { type Drift, driftOf } from '../compare/drift.js';
 import { figuresOf, meanOf } from '../compare/drift-fit.js';
 import { type DriftCheck, defaultPolicy, judgeDrift } from '../compare/drift-policy.js';
-import { fedBackPairs, mainOutput, type StreamPlan } from '../compare/plan.js';
-import type { ParityRequest } from '../compare/request.js';
-import { type Explanation, type ParityResult, parityResultSchema } from '../compare/result-schema.js';
-import type { ChunkOutcome, StreamOutcome } from '../compare/stream-outcome.js';
-import type { StreamTask } from '../compare/task-schema.js';
+import type { TensorParity } from '../compare/tensor-parity.js';
 import type { LengthLaw } from '../contract/contract.js';
-import { explain } from '../explain/explain-difference.js';
-import { reasonsOfTask } from '../task/sentences.js';
+import { explain } from '../explain/causes.js';
 import type { ChunkRunner, OpenCandidate } from './candidate.js';
-import type { StateSensitivity } from './state-sensitivity.js';
+import type { ChunkOutcome, StreamOutcome } from './outcome.js';
+import type { ParityRequest } from './plan.js';
+import { fedBackPairs, mainOutput, type StreamPlan } from './plan.js';
+import type { StreamTask } from './result.js';
+import { type Explanation, type ParityResult, parityResultSchema } from './result.js';
+import type { StateSensitivity } from './sensitivity.js';
+import { reasonsOfTask } from './task.js';
 
 /** A stream that was run: what was asked, what ran, and what was found. */
 export interface ParityRun {

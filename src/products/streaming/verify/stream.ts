@@ -6,20 +6,19 @@ import { type EventListener, ignoreEvents } from '../../../events.js';
 import { copiedTensor, type NamedTensors, type Tensor } from '../../../formats/tensor/tensor.js';
 import { floatTensor, numbersOf } from '../../../formats/tensor/values.js';
 import type { Sample, Task } from '../../../quality/tasks/task.js';
-import { compareTensor, type TensorParity } from '../compare/chunk-compare.js';
-import { dumpChunk } from '../compare/chunk-dump.js';
-import { validRegion } from '../compare/chunk-region.js';
+import { LengthsReader } from '../check/recorded-lengths.js';
+import { inspectFailure, type TensorDiagnosis } from '../compare/diagnosis.js';
 import { inspectNonFinite, type NonFiniteChunk } from '../compare/non-finite.js';
-import { fedBackPairs, type StreamPlan } from '../compare/plan.js';
-import { positionAxis } from '../compare/position-axis.js';
-import type { ChunkOutcome, StreamOutcome } from '../compare/stream-outcome.js';
-import { inspectFailure, type TensorDiagnosis } from '../compare/tensor.js';
+import { positionAxis, validRegion } from '../compare/region.js';
+import { compareTensor, type TensorParity } from '../compare/tensor-parity.js';
 import { checkAssertions, type Step } from '../contract/assertions.js';
 import type { StatePair, Violation } from '../contract/contract.js';
-import { LengthsReader } from '../contract/recorded-lengths.js';
 import { fitToCapacity, nextState } from '../contract/state.js';
-import type { ReferenceChunk } from '../recorded-stream.js';
+import type { ReferenceChunk } from '../reference/reference.js';
 import type { ChunkRunner } from './candidate.js';
+import { dumpChunk } from './dump.js';
+import type { ChunkOutcome, StreamOutcome } from './outcome.js';
+import { fedBackPairs, type StreamPlan } from './plan.js';
 
 export interface StreamOptions {
   readonly emit?: EventListener;

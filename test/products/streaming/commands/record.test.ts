@@ -6,7 +6,7 @@ import {
   convertedReferenceSchema,
   draftedContractSchema,
   recordResultSchema,
-} from '../../../../src/products/streaming/reference/record-result.js';
+} from '../../../../src/products/streaming/record/result.js';
 import { trtforge } from '../../../support/trtforge.js';
 import { encoderModel } from '../streaming-encoder.js';
 

@@ -5,14 +5,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildAddon } from '../../../../scripts/build-native.mjs';
 import { openOrtSession } from '../../../../src/engines/runtime/onnxruntime/ort-session.js';
 import { float32Values } from '../../../../src/formats/tensor/values.js';
-import {
-  type ParityResult,
-  parityResultSchema,
-} from '../../../../src/products/streaming/compare/result-schema.js';
 import { writeContract } from '../../../../src/products/streaming/contract/file.js';
 import { parseSummary } from '../../../../src/products/streaming/legacy/summary-read.js';
-import type { ReferenceChunk } from '../../../../src/products/streaming/recorded-stream.js';
+import type { ReferenceChunk } from '../../../../src/products/streaming/reference/reference.js';
 import { writeReference } from '../../../../src/products/streaming/reference/write.js';
+import { type ParityResult, parityResultSchema } from '../../../../src/products/streaming/verify/result.js';
 import { floats } from '../../../engines/runtime/onnxruntime/models.js';
 import { writeBundle } from '../../../support/bundle.js';
 import { cudaBinding } from '../../../support/cuda-binding.js';

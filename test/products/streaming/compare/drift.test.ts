@@ -4,7 +4,7 @@ import { randomStream } from '../../../../src/formats/tensor/random.js';
 import { driftOf } from '../../../../src/products/streaming/compare/drift.js';
 import { leastSquares, theilSen } from '../../../../src/products/streaming/compare/drift-fit.js';
 import { defaultPolicy, judgeDrift } from '../../../../src/products/streaming/compare/drift-policy.js';
-import { explainDrift } from '../../../../src/products/streaming/explain/explain-difference.js';
+import { explainDrift } from '../../../../src/products/streaming/explain/causes.js';
 
 /** Errors as a healthy engine has them: about 1e-4, spread over a factor of three. */
 const steady = (chunks: number, seed = 1): number[] => {

@@ -7,8 +7,8 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
 import { randomStream } from '../../../../src/formats/tensor/random.js';
 import { tensorFrom } from '../../../../src/formats/tensor/values.js';
-import type { DamagedLine } from '../../../../src/products/streaming/recorded-stream.js';
-import { openReference } from '../../../../src/products/streaming/reference/reference.js';
+import { openReference } from '../../../../src/products/streaming/reference/open.js';
+import type { DamagedLine } from '../../../../src/products/streaming/reference/reference.js';
 import { writeReference } from '../../../../src/products/streaming/reference/write.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-memory-'));
@@ -20,7 +20,7 @@ const STATE = [1, 24, 256, 1024];
 
 /** Reads the whole in a process whose heap is far smaller than the file and prints what it took. */
 const READER = `
-import { openReference } from ${JSON.stringify(fileURLToPath(new URL('../../../../dist/products/streaming/reference/reference.js', import.meta.url)))};
+import { openReference } from ${JSON.stringify(fileURLToPath(new URL('../../../../dist/products/streaming/reference/open.js', import.meta.url)))};
 const reference = openReference(process.argv[1]);
 let chunks = 0, sum = 0;
 for await (const { inputs, outputs } of reference.chunks()) {

@@ -16,13 +16,13 @@ import { type Dtype, elementCount, packedBytes } from '../../../../src/formats/t
 import { writeNpy } from '../../../../src/formats/tensor/npy.js';
 import type { Tensor } from '../../../../src/formats/tensor/tensor.js';
 import { integerTensor, numbersOf, tensorFrom } from '../../../../src/formats/tensor/values.js';
+import { openReference } from '../../../../src/products/streaming/reference/open.js';
 import type {
   DamagedLine,
   ReadOptions,
   ReferenceChunk,
   WritableChunk,
-} from '../../../../src/products/streaming/recorded-stream.js';
-import { openReference } from '../../../../src/products/streaming/reference/reference.js';
+} from '../../../../src/products/streaming/reference/reference.js';
 import { writeReference } from '../../../../src/products/streaming/reference/write.js';
 import { mutations } from '../../../support/mutations.js';
 import { refusal } from '../../../support/refusal.js';

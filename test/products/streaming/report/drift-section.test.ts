@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { driftOf } from '../../../../src/products/streaming/compare/drift.js';
-import type { ParityResult } from '../../../../src/products/streaming/compare/result-schema.js';
 import { driftSection } from '../../../../src/products/streaming/report/drift-section.js';
+import type { ParityResult } from '../../../../src/products/streaming/verify/result.js';
 
 /** A stream whose chunks have these errors. */
 function streamOf(errors: readonly number[]): Pick<ParityResult, 'drift' | 'series'> {

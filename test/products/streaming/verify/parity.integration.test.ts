@@ -7,17 +7,14 @@ import type { Session } from '../../../../src/engines/runtime/session.js';
 import { readNpz } from '../../../../src/formats/tensor/npz.js';
 import type { Tensor } from '../../../../src/formats/tensor/tensor.js';
 import { float32Values, floatTensor } from '../../../../src/formats/tensor/values.js';
-import { dumpChunk } from '../../../../src/products/streaming/compare/chunk-dump.js';
-import type { ParityRequest } from '../../../../src/products/streaming/compare/request.js';
-import {
-  type ParityResult,
-  parityResultSchema,
-} from '../../../../src/products/streaming/compare/result-schema.js';
+import { checkData } from '../../../../src/products/streaming/check/recorded-data.js';
+import { recordedLengths } from '../../../../src/products/streaming/check/recorded-lengths.js';
 import type { Contract } from '../../../../src/products/streaming/contract/contract.js';
-import { checkData } from '../../../../src/products/streaming/contract/data.js';
-import { recordedLengths } from '../../../../src/products/streaming/contract/recorded-lengths.js';
-import type { ReferenceChunk } from '../../../../src/products/streaming/recorded-stream.js';
+import type { ReferenceChunk } from '../../../../src/products/streaming/reference/reference.js';
 import { type ChunkRunner, sessionRunner } from '../../../../src/products/streaming/verify/candidate.js';
+import { dumpChunk } from '../../../../src/products/streaming/verify/dump.js';
+import type { ParityRequest } from '../../../../src/products/streaming/verify/plan.js';
+import { type ParityResult, parityResultSchema } from '../../../../src/products/streaming/verify/result.js';
 import { runParity } from '../../../../src/products/streaming/verify/run-parity.js';
 import { floats, ids } from '../../../engines/runtime/onnxruntime/models.js';
 import {

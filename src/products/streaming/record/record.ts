@@ -1,0 +1,210 @@
+import { basename } from 'node:path';
+import { openFile } from '../../../base/files/byte-source.js';
+import { sha256, sha256InPieces } from '../../../base/files/digest.js';
+import { protectingInputs } from '../../../base/files/user-files.js';
+import { canonicalJson } from '../../../engines/identity/canonical-json.js';
+import { readPassport } from '../../../engines/identity/passport.js';
+import type { OpenedSession } from '../../../engines/runtime/back-end.js';
+import { openSession } from '../../../engines/runtime/open-session.js';
+import {
+  type EngineLoadOptions,
+  engineLoadOptionsOf,
+} from '../../../engines/runtime/tensorrt/engine-options.js';
+import { TrtforgeError } from '../../../errors.js';
+import { type EventListener, ignoreEvents, inPhase } from '../../../events.js';
+import { packageVersion } from '../../../version.js';
+import { type ModelContext, type StatedModel, stateModel } from '../check/model-bindings.js';
+import type { Contract } from '../contract/contract.js';
+import { contractFromModel } from '../contract/draft.js';
+import { contractFileOf, readContract, writeContract } from '../contract/file.js';
+import { openReference } from '../reference/open.js';
+import type { DamagedLine, Provenance } from '../reference/reference.js';
+import { writeReference } from '../reference/write.js';
+import { recordReference } from './recorder.js';
+import type { ConvertedReference, DraftedContract, RecordResult } from './result.js';
+
+export interface RecordFileRequest extends EngineLoadOptions {
+  /** ONNX model (ONNX Runtime on the CPU, in float32) or engine. */
+  readonly file: string;
+  /** Default: drafted from the model's names. */
+  readonly contract?: string;
+  /** Default: the contract's. */
+  readonly schedule?: readonly number[];
+  readonly chunks: number;
+  readonly seed: number;
+  readonly batch: number;
+  readonly output: string;
+  readonly threads?: number;
+  /** Of an engine: which of the visible GPUs runs it; default 0. */
+  readonly device?: number;
+}
+
+/** Records a reference from a model or an engine. Throws what opening, contract, running and writing throw. */
+export async function recordFile(
+  request: RecordFileRequest,
+  context: ModelContext = {},
+): Promise<RecordResult> {
+  return protectingInputs([request.file, request.contract], () => record(request, context));
+}
+
+async function record(request: RecordFileRequest, context: ModelContext): Promise<RecordResult> {
+  const { emit = ignoreEvents, signal } = context;
+  const { file, chunks, seed, batch, output, device } = request;
+  const stated = await inPhase('identify', emit, () =>
+    stateModel(file, { ...context, ...engineLoadOptionsOf(request), device, digest: true }),
+  );
+  const contract =
+    request.contract === undefined
+      ? contractFromModel(modelName(file), stated, request.schedule)
+      : readContract(request.contract);
+  const sizes = request.schedule ?? sizesOf(contract, stated);
+  const session = await inPhase('load', emit, () =>
+    openSession(
+      file,
+      {
+        ...engineLoadOptionsOf(request),
+        device,
+        threads: stated.kind === 'model' ? request.threads : undefined,
+      },
+      context,
+    ),
+  );
+  try {
+    const provenance = await provenanceOf(request, stated, { session, contract, sizes });
+    const recorded = await inPhase('record', emit, () =>
+      recordReference(
+        session,
+        { contract, sizes, chunks, seed, batch, output, provenance },
+        { emit, signal },
+      ),
+    );
+    const { form, bytes, tensorBytes, warnings, violations, stepMs } = recorded;
+    const [first = 0, ...rest] = stepMs;
+    return {
+      schema: 'trtforge.record/1',
+      file,
+      backend: session.backend,
+      contract: request.contract ?? null,
+      provenance: { ...provenance, schedule: [...provenance.schedule] },
+      output,
+      form,
+      chunks: recorded.chunks,
+      bytes,
+      tensorBytes,
+      warnings: [...warnings],
+      violations: [...violations],
+      stepMs: { first, median: rest.toSorted((a, b) => a - b)[rest.length >> 1] ?? null },
+      repeat: null,
+    };
+  } finally {
+    await session.close();
+  }
+}
+
+/** Writes a reference in the other form, or the same again; tensors bit by bit, metadata as it was. */
+export async function convertReference(
+  from: string,
+  output: string,
+  options: { readonly skipDamaged: boolean; readonly emit?: EventListener; readonly signal?: AbortSignal },
+): Promise<ConvertedReference> {
+  const { emit = ignoreEvents, signal } = options;
+  const damaged: DamagedLine[] = [];
+  const reference = openReference(from);
+  try {
+    const onDamaged = options.skipDamaged ? (damage: DamagedLine) => void damaged.push(damage) : undefined;
+    const chunks = reference.chunks({ onDamaged, signal });
+    const { provenance } = reference.header;
+    const written = await inPhase('convert', emit, () =>
+      protectingInputs([from], () => writeReference(output, chunks, { provenance, signal })),
+    );
+    const { form, bytes, tensorBytes } = written;
+    const warnings =
+      damaged.length === 0
+        ? []
+        : [
+            damaged.length === 1
+              ? `1 damaged line of ${from} is not in ${output}.`
+              : `${damaged.length} damaged lines of ${from} are not in ${output}.`,
+          ];
+    const result = { output, form, chunks: written.chunks, bytes, tensorBytes, warnings };
+    return { schema: 'trtforge.record-convert/1', from, ...result, damaged };
+  } finally {
+    reference.close();
+  }
+}
+
+/** Writes the contract that a model's names suggest, for its owner to complete. */
+export async function draftContract(
+  file: string,
+  output: string,
+  sizes: readonly number[],
+  context: ModelContext = {},
+): Promise<DraftedContract> {
+  const contract = contractFromModel(modelName(file), await stateModel(file, context), sizes);
+  writeContract(output, contract);
+  return { schema: 'trtforge.record-contract/1', file, output, contract: contractFileOf(contract) };
+}
+
+const modelName = (file: string): string => basename(file).replace(/\.(?:onnx|engine|plan|trt)$/i, '');
+
+function sizesOf({ schedule }: Contract, { inputs }: StatedModel): readonly number[] {
+  if (schedule !== null)
+    return schedule.first === schedule.rest ? [schedule.first] : [schedule.first, schedule.rest];
+  const open = inputs.find(({ shape }) => shape?.some((size, axis) => axis > 0 && typeof size !== 'number'));
+  if (open === undefined) return [inputs[0]?.shape?.findLast((size) => typeof size === 'number') ?? 1];
+  throw new TrtforgeError(
+    'TF_USAGE',
+    `Nothing says how many frames a chunk has, and ${open.name} leaves them open.`,
+    {
+      remedy:
+        'Give the sizes of the first chunk and of the others: --schedule 41,57, or a contract that has them.',
+    },
+  );
+}
+
+async function provenanceOf(
+  request: RecordFileRequest,
+  stated: StatedModel,
+  made: { readonly session: OpenedSession; readonly contract: Contract; readonly sizes: readonly number[] },
+): Promise<Provenance> {
+  const { precision, tf32 } = stated.kind === 'model' ? computesIn(made.session) : precisionOf(stated);
+  return {
+    tool: 'trtforge',
+    version: packageVersion(),
+    backend: made.session.backend,
+    model: {
+      path: basename(request.file),
+      digest: stated.digest ?? (await fileDigest(request.file)),
+      kind: stated.kind,
+    },
+    contract: request.contract === undefined ? null : sha256(canonicalJson(contractFileOf(made.contract))),
+    seed: request.seed,
+    schedule: made.sizes,
+    batch: request.batch,
+    precision,
+    tf32,
+    recordedAt: new Date().toISOString(),
+  };
+}
+
+/** ONNX Runtime on the CPU knows no TF32; 16-bit values are computed in float32 and rounded. */
+const computesIn = ({ arithmetic }: OpenedSession): Pick<Provenance, 'precision' | 'tf32'> => ({
+  precision: arithmetic === 'rounded' ? 'float32, rounded to 16 bits' : 'float32',
+  tf32: false,
+});
+
+/** Of an engine only its passport knows; without one nobody does. */
+function precisionOf({ path, digest }: StatedModel): Pick<Provenance, 'precision' | 'tf32'> {
+  if (digest === null) return { precision: 'unknown', tf32: null };
+  const { recipe } = readPassport(path).identity.document;
+  return { precision: recipe.precision, tf32: !recipe.flags.includes('no-tf32') };
+}
+
+async function fileDigest(path: string): Promise<string> {
+  const source = openFile(path);
+  try {
+    return await sha256InPieces(source);
+  } finally {
+    source.close();
+  }
+}

@@ -1,0 +1,212 @@
+import { throwIfCancelled } from '../../../base/process/cancel.js';
+import type { Session } from '../../../engines/runtime/session.js';
+import { TrtforgeError } from '../../../errors.js';
+import { type EventListener, ignoreEvents } from '../../../events.js';
+import { dtypes } from '../../../formats/tensor/dtype.js';
+import type { NamedTensors } from '../../../formats/tensor/tensor.js';
+import { float32Values, numbersOf } from '../../../formats/tensor/values.js';
+import { compareBindings, remedies } from '../check/bindings.js';
+import { checkData } from '../check/recorded-data.js';
+import { LengthsReader } from '../check/recorded-lengths.js';
+import { checkAssertions, type Step } from '../contract/assertions.js';
+import type { Contract, Violation } from '../contract/contract.js';
+import { openAxis, signalAmong } from '../contract/roles.js';
+import { nextState } from '../contract/state.js';
+import type { Provenance, WritableChunk, WrittenReference } from '../reference/reference.js';
+import { beginReference } from '../reference/write.js';
+import { type PlannedChunk, planChunks, StreamInputs } from './inputs.js';
+
+export interface RecordRequest {
+  readonly contract: Contract;
+  /** Frames of the first chunk and of the later ones; the last stands for all that follow. */
+  readonly sizes: readonly number[];
+  readonly chunks: number;
+  readonly seed: number;
+  readonly batch: number;
+  /** JSONL or compact, by its name. */
+  readonly output: string;
+  readonly provenance: Provenance;
+}
+
+export interface Recorded extends WrittenReference {
+  readonly violations: readonly Violation[];
+  readonly warnings: readonly string[];
+  /** Of every step of the session, in milliseconds. */
+  readonly stepMs: readonly number[];
+}
+
+/**
+ * Records a stream from any session: seeded signal, state fed back as the contract says, every output as it came, nothing repaired. Broken promises and
+ * numbers that are not finite are told, not hidden. Throws TF_CONTRACT_INVALID when contract and session contradict each other, what the session throws,
+ * TF_WRITE_FAILED, TF_CANCELLED; nothing half-written stays.
+ */
+export async function recordReference(
+  session: Session,
+  request: RecordRequest,
+  { emit = ignoreEvents, signal }: { readonly emit?: EventListener; readonly signal?: AbortSignal } = {},
+): Promise<Recorded> {
+  const contract = withSchedule(request.contract, session, request.sizes);
+  refuseContradictions(contract, session);
+  const planned = planChunks(contract, request.sizes, request.chunks);
+  const inputs = new StreamInputs(contract, session.inputs, request);
+  const log = new StepLog(contract);
+  const lengths = new LengthsReader(contract, []);
+  const writer = beginReference(request.output, request.provenance);
+  try {
+    let state: NamedTensors = inputs.initialState(request.sizes[0] ?? 1);
+    for (const chunk of planned) {
+      throwIfCancelled(signal, `recording ${request.output}`);
+      const fed = inputs.forChunk(chunk, state);
+      const started = performance.now();
+      const outputs = await session.run(fed, { signal }).catch((error: unknown) => refuseChunk(error, chunk));
+      const stepMs = performance.now() - started;
+      log.add({ chunk: chunk.chunk, inputs: fed, outputs }, stepMs);
+      const meta = { chunkLength: chunk.frames, stateLengthRaw: null };
+      lengths.take({ index: chunk.chunk, inputs: fed, outputs, meta });
+      writer.write(recordedChunk(contract, chunk, { fed, outputs, stepMs }));
+      state = nextState({ state: contract.state, inputs: session.inputs }, outputs);
+      emit({ type: 'progress', phase: 'record', done: chunk.chunk + 1, total: planned.length });
+    }
+    const told = log.told();
+    const warnings = [...told.warnings, ...againstLaw(contract, lengths, session)];
+    return { ...writer.finish(), ...told, warnings };
+  } catch (error) {
+    writer.discard();
+    throw error;
+  }
+}
+
+/** The model itself is the witness here: where its lengths are not the law's, the contract has other numbers than the model. */
+const againstLaw = (contract: Contract, { read }: LengthsReader, session: Session): readonly string[] =>
+  checkData(contract, read, session)
+    .filter(({ id }) => id === 'lengths-against-law')
+    .map(({ message, why }) => `${message} ${why}`);
+
+/** A library's error about some node within says nothing of the chunk that it could not take. */
+function refuseChunk(error: unknown, { chunk, frames }: PlannedChunk): never {
+  if (!(error instanceof TrtforgeError) || error.code !== 'TF_ONNXRUNTIME_FAILED') throw error;
+  throw new TrtforgeError(
+    error.code,
+    `Chunk ${chunk}, of ${frames} frames, cannot be run. ${error.message}`,
+    {
+      remedy:
+        'Choose sizes that the model takes: --schedule 41,57 are the frames of the first chunk and of the later ones.',
+      cause: error,
+    },
+  );
+}
+
+/** A contract that says nothing of chunks gets the axis that is open in the session. */
+function withSchedule(contract: Contract, session: Session, sizes: readonly number[]): Contract {
+  if (contract.schedule !== null) return contract;
+  const signal = signalAmong(session.inputs, contract.state);
+  const axis = signal === null ? null : openAxis(signal);
+  if (signal === null || axis === null) return contract;
+  const [first = 1, rest = first] = sizes;
+  const preEncode = { first: 0, rest: 0 };
+  return {
+    ...contract,
+    schedule: { tensor: signal.name, axis, first, rest, shift: null, preEncode, stated: [] },
+  };
+}
+
+function refuseContradictions(contract: Contract, session: Session): void {
+  const first = compareBindings(contract, session, null).find(({ severity }) => severity === 'error');
+  if (first === undefined) return;
+  throw new TrtforgeError(
+    'TF_CONTRACT_INVALID',
+    `${contract.origin.path ?? 'The contract'} and the model contradict each other. ${first.message}`,
+    {
+      remedy: `Give the contract of this model. ${remedies.contract}`,
+      details: { finding: first },
+    },
+  );
+}
+
+interface Stepped {
+  readonly fed: NamedTensors;
+  readonly outputs: NamedTensors;
+  readonly stepMs: number;
+}
+
+/** The facts under the names that the encoder's own recorder gives them, so that its readers take our references. */
+function recordedChunk(
+  { lengths, outputs: promised, schedule }: Contract,
+  chunk: PlannedChunk,
+  { fed, outputs, stepMs }: Stepped,
+): WritableChunk {
+  const result = promised.find(({ role }) => role === 'result')?.name;
+  const first = (name: string | null): number | null => {
+    const tensor = name === null ? undefined : outputs.get(name);
+    return tensor === undefined ? null : (numbersOf(tensor)[0] ?? null);
+  };
+  const shape = result === undefined ? undefined : outputs.get(result)?.shape;
+  const stateLength = first(lengths.stateOut);
+  const { start, frames } = chunk;
+  const overlap =
+    schedule === null ? 0 : chunk.chunk === 0 ? schedule.preEncode.first : schedule.preEncode.rest;
+  const shift = schedule?.shift ?? null;
+  return {
+    index: chunk.chunk,
+    inputs: fed,
+    outputs,
+    metadata: {
+      chunk_len: frames,
+      ...(shape === undefined ? {} : { encoder_output_shape: [...shape] }),
+      ...given('encoded_lengths_value', first(lengths.result)),
+      ...given('cache_len_out_value', stateLength),
+      ...given('cache_len_out_raw_value', stateLength),
+      timing_ms: { step: stepMs, postprocess: 0, total: stepMs },
+      ...(start === null || shift === null
+        ? {}
+        : {
+            schedule: {
+              start: start + overlap,
+              chunk_size: frames - overlap,
+              shift_size: chunk.chunk === 0 ? shift.first : shift.rest,
+              pre_encode: overlap,
+              slice_start: start,
+              slice_end: start + frames,
+            },
+          }),
+    },
+  };
+}
+
+const given = (name: string, value: number | null): Record<string, number> =>
+  value === null ? {} : { [name]: value };
+
+/** What is noticed on the way; each broken promise is kept once. */
+class StepLog {
+  readonly #contract: Contract;
+  readonly #violations = new Map<string, Violation>();
+  readonly #notFinite = new Map<string, number>();
+  readonly #stepMs: number[] = [];
+  #before: Step | undefined;
+
+  constructor(contract: Contract) {
+    this.#contract = contract;
+  }
+
+  add(step: Step, ms: number): void {
+    this.#stepMs.push(ms);
+    for (const violation of checkAssertions(this.#contract, step, this.#before))
+      if (!this.#violations.has(violation.assertion)) this.#violations.set(violation.assertion, violation);
+    for (const [name, tensor] of step.outputs) {
+      if (this.#notFinite.has(name) || dtypes[tensor.dtype].kind !== 'float') continue;
+      if (!float32Values(tensor).every(Number.isFinite)) this.#notFinite.set(name, step.chunk);
+    }
+    this.#before = step;
+  }
+
+  told(): Pick<Recorded, 'violations' | 'warnings' | 'stepMs'> {
+    return {
+      violations: [...this.#violations.values()],
+      stepMs: this.#stepMs,
+      warnings: [...this.#notFinite].map(
+        ([name, chunk]) =>
+          `${name} has NaN or infinite values from chunk ${chunk} on: nothing can be held against them.`,
+      ),
+    };
+  }
+}

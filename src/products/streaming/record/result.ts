@@ -1,0 +1,50 @@
+import { z } from 'zod';
+import { violationSchema } from '../check/finding.js';
+import { contractSchema } from '../contract/schema.js';
+import { provenanceSchema } from '../reference/meta.js';
+
+const written = {
+  output: z.string(),
+  form: z.enum(['jsonl', 'compact']),
+  chunks: z.number().int().nonnegative(),
+  /** Of the files; and of the tensors in memory, where what is stored once counts as often as it appears. */
+  bytes: z.number().nonnegative(),
+  tensorBytes: z.number().nonnegative(),
+  warnings: z.array(z.string()),
+};
+
+/** What `stream record MODEL -o REFERENCE` returns. */
+export const recordResultSchema = z.object({
+  schema: z.literal('trtforge.record/1'),
+  file: z.string(),
+  backend: z.string(),
+  /** null: the contract was drafted from the model. */
+  contract: z.string().nullable(),
+  provenance: provenanceSchema,
+  ...written,
+  /** Promises of the contract that the recording breaks, each once with the first chunk. */
+  violations: z.array(violationSchema),
+  /** Of one step of the session, in milliseconds. */
+  stepMs: z.object({ first: z.number(), median: z.number().nullable() }),
+  /** The command line of this run; null where a program called the library. */
+  repeat: z.string().nullable(),
+});
+export type RecordResult = z.infer<typeof recordResultSchema>;
+
+/** What `stream convert A -o B` returns. */
+export const convertedReferenceSchema = z.object({
+  schema: z.literal('trtforge.record-convert/1'),
+  from: z.string(),
+  ...written,
+  damaged: z.array(z.object({ line: z.number(), why: z.string() })),
+});
+export type ConvertedReference = z.infer<typeof convertedReferenceSchema>;
+
+/** What `stream draft MODEL -o FILE` returns. */
+export const draftedContractSchema = z.object({
+  schema: z.literal('trtforge.record-contract/1'),
+  file: z.string(),
+  output: z.string(),
+  contract: contractSchema,
+});
+export type DraftedContract = z.infer<typeof draftedContractSchema>;

@@ -1,0 +1,38 @@
+import type { RecordedLengths } from '../check/recorded-lengths.js';
+import type { TensorDiagnosis } from '../compare/diagnosis.js';
+import type { NonFiniteChunk } from '../compare/non-finite.js';
+import type { TensorParity } from '../compare/tensor-parity.js';
+import type { Violation } from '../contract/contract.js';
+
+/** One chunk of a stream, run and judged. */
+export interface ChunkOutcome {
+  readonly chunk: number;
+  readonly pass: boolean;
+  readonly copyMs: number;
+  readonly runMs: number;
+  readonly stateMs: number;
+  readonly totalMs: number;
+  /** Whether buffers were made for a new size of chunk. */
+  readonly isFirstOfSize: boolean;
+  readonly tensors: readonly TensorParity[];
+  /** Why the chunk could not be run; null where it was. */
+  readonly refused: string | null;
+  readonly lengths: {
+    readonly recorded: number | null;
+    readonly got: number | null;
+  };
+}
+
+/** What a run over a stream gave. */
+export interface StreamOutcome {
+  readonly chunks: readonly ChunkOutcome[];
+  readonly violations: readonly Violation[];
+  /** What the reference says of lengths, chunk by chunk. */
+  readonly recorded: readonly RecordedLengths[];
+  readonly dumps: readonly string[];
+  readonly diagnoses: readonly TensorDiagnosis[];
+  readonly nonFinite: NonFiniteChunk | null;
+  readonly warnings: readonly string[];
+  /** A chunk after which a closed loop could not go on. */
+  readonly stopped: string | null;
+}

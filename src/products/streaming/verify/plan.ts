@@ -1,0 +1,143 @@
+import type { OpenOptions } from '../../../engines/runtime/back-end.js';
+import type { Binding } from '../../../engines/runtime/session.js';
+import { TrtforgeError } from '../../../errors.js';
+import { dtypes } from '../../../formats/tensor/dtype.js';
+import type { AskedTolerance, JustifiedTolerance } from '../../../quality/verify/tolerance.js';
+import type { DriftPolicy } from '../compare/drift-policy.js';
+import type { PassRule } from '../compare/tensor-parity.js';
+import type { Contract, StatePair } from '../contract/contract.js';
+
+export const parityModes = ['functional', 'closed-loop'] as const;
+/** `functional`: every chunk is given the recorded state. `closed-loop`: only the first one; later ones are given what the candidate left. */
+export type ParityMode = (typeof parityModes)[number];
+
+/** What is held against a reference, how, and where: Plain data: it crosses to the process that runs the engine. */
+export interface ParityRequest extends Omit<OpenOptions, 'profile'> {
+  /** An ONNX model or an engine. */
+  readonly candidate: string;
+  /** A reference, as `openReference` reads it. */
+  readonly reference: string;
+  readonly mode: ParityMode;
+  /** null: one is drafted from the candidate's inputs and outputs. */
+  readonly contract: Contract | null;
+  /** Default `tensor`. */
+  readonly rule?: PassRule;
+  readonly atol?: readonly AskedTolerance[];
+  readonly rtol?: readonly AskedTolerance[];
+  /** null: drift is told but decides nothing. Default: the seed's criteria. */
+  readonly policy?: DriftPolicy | null;
+  /** Chunks to run; default all. */
+  readonly limit?: number;
+  /** Folder for failing chunks, and how many at most; default 5. */
+  readonly dump?: string;
+  readonly dumpLimit?: number;
+  /** The `model_meta.json` of a bundle whose predictor and joint network decode the outputs of both. */
+  readonly decoder?: string;
+  /** The same of the candidate's own predictor and joint network: each side's encoder is decoded by each side's decoder. */
+  readonly swap?: string;
+  /** The output that is decided by: what `decoder` decodes (default: the main one), or class scores. */
+  readonly taskOutput?: string;
+  /** Whether to disturb every state after the stream and see how far the main output moves; default false. */
+  readonly sensitivity?: boolean;
+  /** Batch sizes to time after the stream, on engines. */
+  readonly batches?: readonly number[];
+  /** Whether to time the engine on the GPU's clock after the stream; default true. */
+  readonly gpuTimes?: boolean;
+}
+
+/** What is done with every chunk, resolved. */
+export interface StreamPlan {
+  readonly mode: ParityMode;
+  readonly rule: PassRule;
+  readonly contract: Contract;
+  /** Of the candidate. */
+  readonly inputs: readonly Binding[];
+  readonly outputs: readonly Binding[];
+  /** For messages. */
+  readonly reference: string;
+  readonly toleranceOf: (tensor: string) => JustifiedTolerance;
+  readonly dump: { readonly folder: string; readonly limit: number } | null;
+}
+
+/** What engines are usually held to: absolute 5e-4, relative 1e-3. State gets no more unless somebody says so: a wide tolerance hides what is wrong. */
+const USUAL = { absolute: 5e-4, relative: 1e-3 };
+
+const DUMP_LIMIT = 5;
+
+/** Throws TF_USAGE for a tolerance of an output that is not there. */
+export function streamPlan(
+  request: ParityRequest,
+  contract: Contract,
+  session: { readonly inputs: readonly Binding[]; readonly outputs: readonly Binding[] },
+): StreamPlan {
+  const { mode, reference, rule = 'tensor', dump, dumpLimit = DUMP_LIMIT } = request;
+  checkTolerances(request, [...session.outputs, ...contract.outputs]);
+  const tolerances = new Map<string, JustifiedTolerance>();
+  return {
+    mode,
+    rule,
+    contract,
+    inputs: session.inputs,
+    outputs: session.outputs,
+    reference,
+    toleranceOf: (tensor) => {
+      const known = tolerances.get(tensor) ?? toleranceFor(tensor, contract, request);
+      tolerances.set(tensor, known);
+      return known;
+    },
+    dump: dump === undefined ? null : { folder: dump, limit: dumpLimit },
+  };
+}
+
+/** A typing error would leave an output with the usual tolerance. With `swap` a name may be the joint network's output, which is not known yet. */
+function checkTolerances(
+  { candidate, atol = [], rtol = [], swap }: ParityRequest,
+  outputs: readonly { readonly name: string }[],
+): void {
+  const names = new Set(outputs.map(({ name }) => name));
+  const wrong = [...atol, ...rtol].find(({ name }) => name !== null && !names.has(name));
+  if (wrong === undefined || swap !== undefined) return;
+  throw new TrtforgeError('TF_USAGE', `${candidate} has no output ${wrong.name} to give a tolerance.`, {
+    remedy: `Its outputs are ${[...names].join(', ')}.`,
+  });
+}
+
+/** What the user said goes first, then what the contract says, each for the tensor before for all. */
+function toleranceFor(tensor: string, contract: Contract, { atol, rtol }: ParityRequest): JustifiedTolerance {
+  const ofContract =
+    contract.tolerances.findLast((each) => each.tensor === tensor) ??
+    contract.tolerances.findLast((each) => each.tensor === null);
+  const askedAbsolute = asked(tensor, atol);
+  const askedRelative = asked(tensor, rtol);
+  const absolute = askedAbsolute ?? ofContract?.absolute ?? null;
+  const relative = askedRelative ?? ofContract?.relative ?? null;
+  const why =
+    askedAbsolute !== undefined || askedRelative !== undefined
+      ? 'as asked for'
+      : absolute !== null || relative !== null
+        ? 'the contract says so'
+        : 'what streaming engines are usually held to';
+  return { absolute: absolute ?? USUAL.absolute, relative: relative ?? USUAL.relative, why };
+}
+
+const asked = (tensor: string, all: readonly AskedTolerance[] = []): number | undefined =>
+  (all.findLast(({ name }) => name === tensor) ?? all.findLast(({ name }) => name === null))?.value;
+
+/** Pairs of the contract that the candidate has, both sides. */
+export const fedBackPairs = ({
+  contract,
+  inputs,
+  outputs,
+}: Pick<StreamPlan, 'contract' | 'inputs' | 'outputs'>): readonly StatePair[] =>
+  contract.state.filter(
+    ({ input, output }) =>
+      inputs.some(({ name }) => name === input) && outputs.some(({ name }) => name === output),
+  );
+
+/** The output that drift is about: the contract's first floating-point result, else the first such output that is not fed back. */
+export function mainOutput({ contract, outputs }: Pick<StreamPlan, 'contract' | 'outputs'>): string | null {
+  const floats = outputs.filter(({ dtype }) => dtypes[dtype].kind === 'float').map(({ name }) => name);
+  const results = contract.outputs.filter(({ role }) => role === 'result').map(({ name }) => name);
+  const fedBack = new Set(contract.state.map(({ output }) => output));
+  return results.find((name) => floats.includes(name)) ?? floats.find((name) => !fedBack.has(name)) ?? null;
+}

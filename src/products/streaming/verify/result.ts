@@ -1,0 +1,252 @@
+import { z } from 'zod';
+import { decisionDetailsSchema } from '../../../quality/tasks/decisions.js';
+import { taskIdentitySchema } from '../../../quality/tasks/task.js';
+import { measureSchema, outcomeSchema } from '../../../quality/verify/result.js';
+import { violationSchema } from '../check/finding.js';
+import { passRules } from '../compare/tensor-parity.js';
+
+const slopeSchema = z.object({ perChunk: measureSchema, low: measureSchema, high: measureSchema });
+
+const spreadSchema = z.object({
+  min: measureSchema,
+  mean: measureSchema,
+  p50: measureSchema,
+  p95: measureSchema,
+  p99: measureSchema,
+  max: measureSchema,
+});
+
+const driftCheckSchema = z.object({
+  name: z.enum(['p95', 'max', 'mean', 'slope', 'latency']),
+  measured: measureSchema,
+  limit: z.number(),
+  outcome: outcomeSchema,
+  sentence: z.string(),
+});
+
+/** The error of the main output over the stream: of each chunk its largest absolute error. */
+const driftSchema = spreadSchema.extend({
+  tensor: z.string(),
+  chunks: z.number(),
+  worstChunk: z.number(),
+  slope: z.object({ robust: slopeSchema, leastSquares: slopeSchema }),
+  thirds: z.object({ first: measureSchema, last: measureSchema, ratio: measureSchema }),
+  outliers: z.array(z.number()),
+  shape: z.enum(['steady', 'growing', 'outliers', 'too-short']),
+  checks: z.array(driftCheckSchema),
+});
+
+const tensorParitySchema = z.object({
+  tensor: z.string(),
+  /** Elements that were held against the reference; 0 where nothing was valid or nothing could be compared. */
+  compared: z.number(),
+  /** Positions of a state that were valid; null: the whole tensor. */
+  region: z.object({ axis: z.number(), from: z.number(), to: z.number() }).nullable(),
+  maxAbs: measureSchema,
+  meanAbs: measureSchema,
+  /** Over max(|reference|, 1e-12). */
+  maxRel: measureSchema,
+  cosine: measureSchema,
+  /** Largest error within the absolute, or largest relative error within the relative tolerance. */
+  tensorRule: z.boolean(),
+  /** numpy.allclose with the same tolerances. */
+  allclose: z.boolean(),
+  pass: z.boolean(),
+});
+
+const times = { copyMs: z.number(), runMs: z.number(), stateMs: z.number(), totalMs: z.number() };
+
+const chunkSchema = z.object({
+  /** `chunk_idx` of the reference. */
+  chunk: z.number(),
+  pass: z.boolean(),
+  ...times,
+  tensors: z.array(tensorParitySchema),
+});
+
+const outputSchema = z.object({
+  tensor: z.string(),
+  kind: z.enum(['float', 'exact']),
+  /** What the tensor is: fed back, or a result. */
+  role: z.enum(['result', 'state']),
+  tolerance: z.object({ absolute: z.number(), relative: z.number(), why: z.string() }).nullable(),
+  chunks: z.number(),
+  passed: z.number(),
+  tensorRulePassed: z.number(),
+  allclosePassed: z.number(),
+  /** Of the chunks' largest errors. */
+  maxAbs: spreadSchema,
+  meanAbs: measureSchema,
+  maxRel: measureSchema,
+  minCosine: measureSchema,
+  nonFinite: z.object({ candidate: z.number(), reference: z.number() }),
+  /** Chunks in which a candidate of zeros would have passed. */
+  zerosPass: z.number(),
+  slope: slopeSchema,
+  shape: z.enum(['steady', 'growing', 'outliers', 'too-short']),
+});
+export type ParityOutput = z.infer<typeof outputSchema>;
+
+const columnSchema = z.object({
+  mean: z.number(),
+  p50: z.number(),
+  p95: z.number(),
+  p99: z.number(),
+  max: z.number(),
+});
+
+const gpuTimesSchema = z.object({
+  /** Shapes of the inputs of this size of chunk. */
+  shapes: z.string(),
+  profile: z.number(),
+  /** Medians on the GPU's clock, measured after the stream on the same engine: state is transferred too here, as it is where it does not stay. */
+  inputMs: z.number(),
+  computeMs: z.number(),
+  outputMs: z.number(),
+  /** A step in a row of steps without comparing between them (median, host's clock): state stays where it stayed in the stream. */
+  inARowMs: z.number(),
+  /** `inARowMs` over the computing alone. */
+  overGpu: z.number().nullable(),
+});
+
+const batchSchema = z.object({
+  batch: z.number(),
+  profile: z.number().nullable(),
+  medianMs: z.number().nullable(),
+  p95Ms: z.number().nullable(),
+  itemsPerSecond: z.number().nullable(),
+  /** Why this batch could not be run; null where it was. */
+  refused: z.string().nullable(),
+});
+
+export const profileTimesSchema = z.object({
+  batches: z.array(batchSchema),
+  switching: z.array(
+    z.object({
+      from: z.string(),
+      to: z.string(),
+      /** Whether the two run in different optimization profiles. */
+      acrossProfiles: z.boolean(),
+      stayMs: z.number(),
+      alternateMs: z.number(),
+      costMs: z.number(),
+    }),
+  ),
+});
+
+const sensitivitySchema = z.object({
+  input: z.string(),
+  output: z.string(),
+  /** Whose recorded inputs were disturbed. */
+  chunk: z.number(),
+  effects: z.array(z.object({ perturbation: z.string(), maxAbs: measureSchema, meanAbs: measureSchema })),
+  maxEffect: measureSchema,
+  /** Below 1e-5 the input is not used; below 1e-3 it hardly matters; above, it does. */
+  says: z.enum(['not-used', 'weakly-sensitive', 'strongly-sensitive']),
+});
+export type SensitivityResult = z.infer<typeof sensitivitySchema>;
+
+const explanationSchema = z.object({
+  id: z.string(),
+  severity: z.enum(['error', 'warning', 'note']),
+  sentence: z.string(),
+  remedy: z.string(),
+  evidence: z.record(z.string(), z.unknown()),
+});
+
+const { swap } = decisionDetailsSchema.shape;
+
+/** The task of a stream: whether the candidate leads to the same decisions as the reference. */
+const taskSchema = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('not-judged'), why: z.string() }),
+  decisionDetailsSchema.extend({
+    ...taskIdentitySchema.shape,
+    swap: swap
+      .unwrap()
+      .extend({
+        /** Up to here logits count as equal: their absolute tolerance. */
+        limit: z.number(),
+      })
+      .nullable(),
+  }),
+]);
+export type StreamTask = z.infer<typeof taskSchema>;
+export type JudgedTask = Exclude<StreamTask, { kind: 'not-judged' }>;
+
+/** What `stream verify` finds: a model or engine held against a recorded stream, chunk by chunk. */
+export const parityResultSchema = z.object({
+  schema: z.literal('trtforge.parity/1'),
+  candidate: z.string(),
+  reference: z.string(),
+  candidateBackend: z.string(),
+  /** Who recorded the reference; null where it does not say. */
+  referenceBackend: z.string().nullable(),
+  /** What an engine was built from, by its passport; null for models and engines without one. */
+  built: z.object({ model: z.string(), precision: z.string(), tf32: z.boolean() }).nullable(),
+  mode: z.enum(['functional', 'closed-loop']),
+  rule: z.enum(passRules),
+  contract: z.object({ name: z.string(), path: z.string().nullable(), form: z.string() }),
+  state: z.object({
+    /** Where the state is between steps; `reference`: every chunk is given the recorded one. */
+    place: z.enum(['device', 'host', 'reference', 'none']),
+    why: z.string().nullable(),
+    pairs: z.array(z.object({ input: z.string(), output: z.string() })),
+  }),
+  /** Chunks that were run; `passed` and `failed` add up to it. */
+  chunks: z.number(),
+  passed: z.number(),
+  failed: z.number(),
+  /** Share of one. */
+  passRate: z.number(),
+  outputs: z.array(outputSchema),
+  verdicts: z.object({
+    /** Outputs, shapes and every assertion of the contract. */
+    contract: outcomeSchema,
+    /** Errors within the tolerances, and the drift within its policy. */
+    numeric: outcomeSchema,
+    /** Whether both lead to the same decisions; null: not judged, and `task` says why. */
+    task: outcomeSchema.nullable(),
+  }),
+  task: taskSchema,
+  violations: z.array(violationSchema),
+  failures: z.array(
+    z.object({
+      chunk: z.number(),
+      tensor: z.string(),
+      kind: z.string(),
+      maxAbs: measureSchema,
+      reason: z.string(),
+    }),
+  ),
+  /** null where no floating-point output was compared. */
+  drift: driftSchema.nullable(),
+  /** Host milliseconds of a step. The first call of each size of chunk makes buffers and is told apart. */
+  times: z.object({
+    first: z.object(times).nullable(),
+    rest: z
+      .object({
+        chunks: z.number(),
+        copy: columnSchema,
+        run: columnSchema,
+        state: columnSchema,
+        total: columnSchema,
+      })
+      .nullable(),
+  }),
+  gpuTimes: z.array(gpuTimesSchema),
+  profiles: profileTimesSchema.nullable(),
+  /** How much the main output moves when a state that is fed back is disturbed; empty where nobody asked. */
+  sensitivity: z.array(sensitivitySchema),
+  explanations: z.array(explanationSchema),
+  dumps: z.array(z.string()),
+  series: z.array(chunkSchema),
+  warnings: z.array(z.string()),
+  outcome: outcomeSchema,
+  reasons: z.array(z.string()),
+  /** The command line of this run; null where a program called the library. */
+  repeat: z.string().nullable(),
+});
+export type ParityResult = z.infer<typeof parityResultSchema>;
+export type ParityDrift = NonNullable<ParityResult['drift']>;
+export type ProfileTimes = z.infer<typeof profileTimesSchema>;
+export type Explanation = z.infer<typeof explanationSchema>;

@@ -1,0 +1,112 @@
+import { TrtforgeError } from '../../../errors.js';
+import { argmax } from '../../../quality/tasks/argmax.js';
+import { type DecisionDifference, decisionDetailsSchema } from '../../../quality/tasks/decisions.js';
+import type { Rounding } from '../../../quality/tasks/low-margin.js';
+import { openTask, type Task, type TaskContext, type TaskKind } from '../../../quality/tasks/task.js';
+import type { Measure, VerifyOutcome } from '../../../quality/verify/result.js';
+import { python } from '../compare/tensor-parity.js';
+import { explainSwap } from '../explain/runs.js';
+import type { ReferenceHeader } from '../reference/reference.js';
+import { mainOutput, type ParityRequest, type StreamPlan } from './plan.js';
+import type { Explanation, JudgedTask, StreamTask } from './result.js';
+
+/**
+ * Opens the task that a request asks for: with `decoder` the outputs are decoded by the kind `tokens`, with `taskOutput` alone they are class scores
+ * (`argmax`); null without either. `rounding` is that of the candidate: a difference that it explains is a low-margin decision.
+ * Throws TF_PARITY_MISFIT when one side does not have the output, TF_USAGE when `kinds` has no `tokens`, and what opening the task throws.
+ */
+export async function openStreamTask(
+  request: Pick<ParityRequest, 'decoder' | 'swap' | 'taskOutput' | 'reference' | 'candidate'>,
+  plan: StreamPlan,
+  header: Pick<ReferenceHeader, 'outputs'>,
+  rounding: Rounding,
+  { taskKinds = [], ...context }: TaskContext & { readonly taskKinds?: readonly TaskKind[] },
+): Promise<Task | null> {
+  const { decoder, swap, taskOutput } = request;
+  if (decoder === undefined && taskOutput === undefined) return null;
+  const output = taskOutput ?? mainOutput(plan);
+  const sides = [
+    [request.candidate, plan.outputs],
+    [request.reference, header.outputs],
+  ] as const;
+  for (const [path, outputs] of sides) {
+    if (outputs.some(({ name }) => name === output)) continue;
+    throw new TrtforgeError(
+      'TF_PARITY_MISFIT',
+      `${path} has no output ${output ?? 'of numbers'} to decide by.`,
+      {
+        remedy: `It has ${outputs.map(({ name }) => name).join(', ')}; name one with --task-output.`,
+      },
+    );
+  }
+  if (decoder === undefined) return openTask([argmax], argmax.id, { output, rounding }, context);
+  const settings = { output, lengths: plan.contract.lengths.result, decoder, swap, rounding };
+  return openTask(taskKinds, 'tokens', settings, context);
+}
+
+/** What a task found, as the result of a stream has it, with its verdict. */
+export function judgedTask(
+  task: Task,
+  plan: StreamPlan,
+): { readonly task: JudgedTask; readonly outcome: VerifyOutcome } {
+  const { details, outcome, ...identity } = task.result();
+  const { swap, ...decisions } = decisionDetailsSchema.parse(details);
+  const limited = swap === null ? null : { ...swap, limit: plan.toleranceOf(swap.logits).absolute };
+  return { task: { ...decisions, swap: limited, ...identity }, outcome };
+}
+
+/** Which of encoder and decoder the error comes from; nothing where they were not exchanged. */
+export function explainExchange({ swap }: JudgedTask): readonly Explanation[] {
+  if (swap === null) return [];
+  const errors = {
+    referenceReference: Number(swap.referenceReference),
+    referenceCandidate: Number(swap.referenceCandidate),
+    candidateReference: Number(swap.candidateReference),
+    candidateCandidate: Number(swap.candidateCandidate),
+  };
+  return [explainSwap(errors, ['encoder', 'decoder'], swap.limit)];
+}
+
+/** Differences named one by one; the result lists more. */
+const MOST_REASONS = 5;
+
+/** Why a task did not pass, and which low-margin decisions it passed with; nothing where all agrees, or it was not judged. */
+export function reasonsOfTask(task: StreamTask): readonly string[] {
+  if (task.kind === 'not-judged') return [];
+  const { decisions, different, differences, unjudged, output } = task;
+  return [
+    ...differences.slice(0, MOST_REASONS).map((difference) => `Task: ${differenceText(difference)}`),
+    ...(different > MOST_REASONS ? [`Task: ${different} decisions differ in all.`] : []),
+    ...(unjudged.length > 0
+      ? [
+          `Task: the candidate gave no ${output} to decide by in ${unjudged.length} chunks, first in chunk ${unjudged[0]}.`,
+        ]
+      : []),
+    ...(decisions === 0 ? ['Task: nothing was decided: the reference has no valid step.'] : []),
+  ];
+}
+
+/** What was judged and how far it agrees, in one line. */
+export function taskLine(task: JudgedTask): string {
+  const { decisions, agreed, durationsAgreed, emitted, output, decoder, smallestMargin } = task;
+  const how = decoder === null ? `the largest of ${output}` : `${output} decoded by ${decoder}`;
+  const durations = durationsAgreed === null ? '' : `, ${durationsAgreed} durations`;
+  const margin = smallestMargin === null ? '' : `; the smallest margin is ${marginText(smallestMargin)}`;
+  const tokens =
+    emitted === null
+      ? ''
+      : `; ${emitted.reference} tokens against ${emitted.candidate}, ${emitted.equal ? 'the same' : 'not the same'}`;
+  return `${how}: ${agreed} of ${decisions} ${decoder === null ? 'classes' : 'tokens'}${durations} agree${tokens}${margin}`;
+}
+
+function differenceText({ chunk, at, what, lowMargin, ...sides }: DecisionDifference): string {
+  const { reference, candidate, referenceMargin, candidateMargin } = sides;
+  if (what === 'steps')
+    return `in chunk ${chunk} the candidate has ${candidate} valid steps, the reference ${reference}.`;
+  const place =
+    what === 'class' ? `at [${at.join(', ')}]` : `frame ${at[1]}${at[0] === 0 ? '' : ` of row ${at[0]}`}`;
+  return `chunk ${chunk}, ${place}: ${what} ${candidate} where the reference has ${reference}, by a margin of ${marginText(candidateMargin)} against ${marginText(referenceMargin)}${lowMargin ? ', a low-margin decision' : ''}.`;
+}
+
+const marginText = (margin: Measure | null): string =>
+  typeof margin === 'number' ? python(margin) : String(margin);

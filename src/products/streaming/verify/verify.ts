@@ -1,0 +1,80 @@
+import { runSupervised } from '../../../base/process/supervise.js';
+import { digestModel } from '../../../engines/identity/model-digest.js';
+import { chooseBackEnd, openSession } from '../../../engines/runtime/open-session.js';
+import { environmentFor } from '../../../engines/runtime/tensorrt/supervised-engine.js';
+import { ignoreEvents } from '../../../events.js';
+import { openModel } from '../../../formats/onnx/model.js';
+import { openReference } from '../reference/open.js';
+import { sessionRunner } from './candidate.js';
+import type { ParityRequest } from './plan.js';
+import type { ParityResult } from './result.js';
+import { type ParityContext, runParity } from './run-parity.js';
+
+const CHILD = new URL('../../../../dist/products/streaming/verify/parity-child.js', import.meta.url);
+
+/** What the process that runs an engine is sent. */
+export interface ParityChildRequest {
+  readonly request: ParityRequest;
+  /** Of the kinds of task (`TaskKind.module`). */
+  readonly taskModules: readonly string[];
+}
+
+export interface ParityFileContext extends ParityContext {
+  readonly environment?: NodeJS.ProcessEnv;
+}
+
+/**
+ * Holds an ONNX model (on ONNX Runtime) or an engine (on TensorRT, in a process of its own) against a recorded stream. Throws TF_PARITY_MISFIT,
+ * TF_REFERENCE_INVALID, and what opening and running the candidate throws.
+ */
+export async function verifyAgainstReference(
+  request: ParityRequest,
+  context: ParityFileContext = {},
+): Promise<ParityResult> {
+  const { takes } = chooseBackEnd(request.candidate, request);
+  return takes === 'engine' ? onEngine(request, context) : onModel(request, context);
+}
+
+async function onEngine(request: ParityRequest, context: ParityFileContext): Promise<ParityResult> {
+  const { emit = ignoreEvents, signal, environment = process.env, taskKinds = [] } = context;
+  const taskModules = taskKinds.flatMap(({ module }) => module?.href ?? []);
+  const message: ParityChildRequest = { request, taskModules };
+  const result = await runSupervised(CHILD, message, {
+    emit,
+    doing: `running ${request.candidate} on ${request.reference}`,
+    env: await environmentFor(request.candidate, request, environment),
+    signal,
+  });
+  return result as ParityResult;
+}
+
+async function onModel(request: ParityRequest, context: ParityFileContext): Promise<ParityResult> {
+  using reference = openReference(request.reference);
+  const session = await openSession(request.candidate, request, context);
+  try {
+    const modelDigest =
+      reference.header.provenance === null ? null : await digestOf(request.candidate, context);
+    const candidate = {
+      backend: session.backend,
+      inputs: session.inputs,
+      outputs: session.outputs,
+      isFullFloat32: session.arithmetic === 'fp32',
+      modelDigest,
+      built: null,
+      runner: () => sessionRunner(session),
+      afterwards: async () => ({ warnings: (await session.facts()).warnings }),
+    };
+    return await runParity(request, candidate, reference, context);
+  } finally {
+    await session.close();
+  }
+}
+
+async function digestOf(path: string, { emit = ignoreEvents, signal }: ParityContext): Promise<string> {
+  const model = openModel(path);
+  try {
+    return (await digestModel(model, { emit, signal })).digest;
+  } finally {
+    model.close();
+  }
+}

@@ -1,0 +1,243 @@
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { float32Values, numbersOf } from '../../../../src/formats/tensor/values.js';
+import { checkContractOnly } from '../../../../src/products/streaming/check/check.js';
+import { readContract } from '../../../../src/products/streaming/contract/file.js';
+import { planChunks } from '../../../../src/products/streaming/record/inputs.js';
+import {
+  convertReference,
+  draftContract,
+  recordFile,
+} from '../../../../src/products/streaming/record/record.js';
+import { recordResultSchema } from '../../../../src/products/streaming/record/result.js';
+import { openReference } from '../../../../src/products/streaming/reference/open.js';
+import type { ReferenceChunk } from '../../../../src/products/streaming/reference/reference.js';
+import { ids, modelFile } from '../../../engines/runtime/onnxruntime/models.js';
+import { encoderModel } from '../streaming-encoder.js';
+
+const CONTRACT = join(import.meta.dirname, '../../../fixtures/contracts/batch-first.contract.json');
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-record-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+let model = '';
+beforeAll(async () => {
+  model = await encoderModel();
+});
+
+const request = (changes: object = {}) => ({
+  file: model,
+  contract: CONTRACT,
+  chunks: 6,
+  seed: 42,
+  batch: 1,
+  threads: 1,
+  output: join(folder, 'ref.jsonl'),
+  ...changes,
+});
+async function chunksOf(path: string): Promise<ReferenceChunk[]> {
+  using reference = openReference(path);
+  const chunks: ReferenceChunk[] = [];
+  for await (const chunk of reference.chunks()) chunks.push(chunk);
+  return chunks;
+}
+
+describe('recording a reference', () => {
+  test('feeds state back, follows the schedule and keeps to the law', async () => {
+    const result = await recordFile(request());
+    expect(recordResultSchema.parse(result)).toEqual(result);
+    expect(result).toMatchObject({ form: 'jsonl', chunks: 6, violations: [], warnings: [] });
+    const chunks = await chunksOf(result.output);
+    expect(chunks.map(({ inputs }) => inputs.get('audio_signal')?.shape[2])).toEqual([
+      41, 57, 57, 57, 57, 57,
+    ]);
+    expect(chunks.map(({ meta }) => meta.stateLength)).toEqual([1, 4, 7, 10, 13, 16]);
+    for (const [at, { inputs, meta }] of chunks.entries()) {
+      const before = chunks[at - 1];
+      expect(meta.encodedLength).toBe(3);
+      expect(meta.stateLengthRaw).toBe(meta.stateLength);
+      if (before === undefined) continue;
+      for (const name of ['cache_last_channel', 'cache_last_channel_len'])
+        expect(inputs.get(name)?.bytes).toEqual(before.outputs.get(`${name}_out`)?.bytes);
+    }
+  });
+
+  test('tells where the model keeps another law than the contract', async () => {
+    const stated = JSON.parse(readFileSync(CONTRACT, 'utf8'));
+    stated.streaming.cache_drop_size = 4;
+    const path = join(folder, 'other-law.json');
+    writeFileSync(path, JSON.stringify(stated));
+    const { warnings } = await recordFile(request({ contract: path, output: join(folder, 'law.jsonl') }));
+    expect(warnings).toEqual([
+      expect.stringMatching(/the law gives 0\. The whole recording fits a cache_drop_size of 3/),
+    ]);
+  });
+
+  test('names the chunk that the model cannot take', async () => {
+    const fours = await modelFile((graph) => {
+      graph.input('signal', 'float32', [1, 'T']);
+      graph.initializer('four', ids([2], [-1, 4]));
+      graph.node('Reshape', { inputs: ['signal', 'four'], outputs: ['rows'] });
+      graph.output('rows', 'float32', ['N', 4]);
+    });
+    const output = join(folder, 'short.jsonl');
+    const asked = request({ file: fours, contract: undefined, schedule: [4, 3], output });
+    await expect(recordFile(asked)).rejects.toMatchObject({
+      code: 'TF_ONNXRUNTIME_FAILED',
+      message: expect.stringMatching(/^Chunk 1, of 3 frames, cannot be run\. /),
+    });
+    expect(existsSync(output)).toBe(false);
+  });
+
+  test('says who made it, of what and how', async () => {
+    const result = await recordFile(request());
+    using reference = openReference(result.output);
+    expect(reference.header.provenance).toEqual(result.provenance);
+    expect(result.provenance).toMatchObject({
+      tool: 'trtforge',
+      seed: 42,
+      schedule: [41, 57],
+      precision: 'float32',
+      tf32: false,
+      model: { kind: 'model', digest: expect.stringMatching(/^[0-9a-f]{64}$/) },
+    });
+    expect(result.repeat).toBeNull();
+    const first = JSON.parse(readFileSync(result.output, 'utf8').split('\n')[1] ?? '');
+    expect(Object.keys(first)).toEqual(['chunk_idx', 'inputs', 'outputs', 'metadata']);
+    expect(first.metadata.schedule).toEqual({
+      start: 17,
+      chunk_size: 48,
+      shift_size: 24,
+      pre_encode: 9,
+      slice_start: 8,
+      slice_end: 65,
+    });
+  });
+
+  test('chunks that overlap agree on the frames they share', async () => {
+    const [first, second] = await chunksOf((await recordFile(request())).output);
+    const frame = (chunk: ReferenceChunk, at: number) => {
+      const { shape } = chunk.inputs.get('audio_signal')!;
+      const values = float32Values(chunk.inputs.get('audio_signal')!);
+      return Array.from({ length: 8 }, (_, band) => values[band * shape[2]! + at]);
+    };
+    expect(frame(second!, 0)).toEqual(frame(first!, 8));
+    expect(frame(second!, 32)).toEqual(frame(first!, 40));
+    expect(frame(second!, 1)).not.toEqual(frame(first!, 8));
+  });
+
+  test('the same seed gives the same stream, another seed another', async () => {
+    const signal = async (seed: number, output: string) => {
+      const chunks = await chunksOf(
+        (await recordFile(request({ seed, output: join(folder, output) }))).output,
+      );
+      return chunks.map(({ inputs }) => Buffer.from(inputs.get('audio_signal')!.bytes).toString('hex'));
+    };
+    const [once, again, other] = [await signal(1, 'a'), await signal(1, 'b.jsonl'), await signal(2, 'c')];
+    expect(again).toEqual(once);
+    expect(other).not.toEqual(once);
+  });
+
+  test('tells promises that the model breaks, and repairs nothing', async () => {
+    const result = await recordFile(
+      request({ file: await encoderModel({ drop: 10 }), output: join(folder, 'bad') }),
+    );
+    expect(result.violations).toMatchObject([
+      { tensor: 'cache_last_channel_len_out', chunk: 0, found: '[-6] where at least 0 was promised' },
+      { tensor: 'cache_last_channel_len_out' },
+      { kind: 'bounded-by-capacity' },
+    ]);
+    const lengths = (await chunksOf(result.output)).map(
+      ({ outputs }) => numbersOf(outputs.get('cache_last_channel_len_out')!)[0],
+    );
+    expect(lengths).toEqual([-6, -10, -14, -18, -22, -26]);
+  });
+
+  test('needs no contract where names and a schedule are enough', async () => {
+    const result = await recordFile(
+      request({ contract: undefined, schedule: [41, 57], output: join(folder, 'drafted'), batch: 2 }),
+    );
+    expect(result).toMatchObject({ contract: null, form: 'compact', violations: [] });
+    const chunks = await chunksOf(result.output);
+    expect(chunks[5]?.inputs.get('cache_last_channel')?.shape).toEqual([2, 2, 16, 8]);
+    expect(chunks[5]?.meta.stateLength).toBe(16);
+  });
+
+  test('refuses a contract of another model, a size that nobody knows, and leaves nothing behind', async () => {
+    const old = join(CONTRACT, '../layer-first.contract.json');
+    await expect(recordFile(request({ contract: old, output: join(folder, 'x/no') }))).rejects.toMatchObject({
+      code: 'TF_CONTRACT_INVALID',
+      message: expect.stringMatching(/^.*layer-first\.contract\.json and the model contradict each other\. /),
+      remedy: expect.stringMatching(/^Give the contract of this model\. .*stream draft/),
+    });
+    await expect(
+      recordFile(request({ contract: undefined, output: join(folder, 'x/no') })),
+    ).rejects.toMatchObject({
+      code: 'TF_USAGE',
+    });
+    const aborted = AbortSignal.abort();
+    await expect(
+      recordFile(request({ output: join(folder, 'x/no') }), { signal: aborted }),
+    ).rejects.toMatchObject({
+      code: 'TF_CANCELLED',
+    });
+    expect(existsSync(join(folder, 'x')) ? readdirSync(join(folder, 'x')) : []).toEqual([]);
+  });
+
+  test('is converted both ways without a difference', async () => {
+    const { output } = await recordFile(request());
+    const compact = await convertReference(output, join(folder, 'compact'), { skipDamaged: false });
+    expect(compact).toMatchObject({ form: 'compact', chunks: 6, damaged: [] });
+    const back = join(folder, 'back.jsonl');
+    await convertReference(compact.output, back, { skipDamaged: false });
+    expect(readFileSync(back).equals(readFileSync(output))).toBe(true);
+  });
+});
+
+describe('a schedule', () => {
+  test('places chunks by shift and pre-encode frames; sizes of the user’s own do not overlap', () => {
+    const contract = readContract(CONTRACT);
+    expect(planChunks(contract, [41, 57], 4).map(({ start }) => start)).toEqual([0, 8, 32, 56]);
+    expect(planChunks(contract, [40], 3).map(({ frames, start }) => [frames, start])).toEqual([
+      [40, null],
+      [40, null],
+      [40, null],
+    ]);
+  });
+});
+
+describe('contract, model and reference together', () => {
+  test('agree when all three belong together', async () => {
+    const { output } = await recordFile(request());
+    const check = await checkContractOnly({ file: model, contract: CONTRACT, reference: output });
+    expect(check).toMatchObject({ outcome: 'pass', findings: [], chunks: 6 });
+    expect(check.predicted.map(({ stateOut }) => stateOut)).toEqual([1, 4, 7, 10, 13, 16, 16, 16]);
+  });
+
+  test('a reference of other weights is the data’s fault', async () => {
+    const other = await encoderModel({ drop: 4 });
+    const { output } = await recordFile(request({ file: other, output: join(folder, 'other') }));
+    const { outcome, findings } = await checkContractOnly({
+      file: model,
+      contract: CONTRACT,
+      reference: output,
+    });
+    expect(outcome).toBe('fail');
+    expect(findings.map(({ id, wrong }) => [id, wrong])).toContainEqual(['other-weights', 'data']);
+    expect(findings.map(({ id }) => id)).toContain('lengths-against-law');
+  });
+
+  test('a draft is a contract that its model keeps', async () => {
+    const path = join(folder, 'draft.json');
+    const drafted = await draftContract(model, path, [41, 57]);
+    expect(drafted.contract.state.map(({ output }) => output)).toEqual([
+      'cache_last_channel_out',
+      'cache_last_time_out',
+      'cache_last_channel_len_out',
+    ]);
+    expect(await checkContractOnly({ file: model, contract: path })).toMatchObject({
+      outcome: 'pass',
+      findings: [],
+    });
+  });
+});
