@@ -34,7 +34,7 @@ async function assertKnownOptions(passed: unknown, options: Readonly<Record<stri
   const names = Object.keys(options);
   const unknown = Object.keys(passed ?? {}).find((name) => !Object.hasOwn(options, name));
   if (unknown === undefined) return;
-  const { didYouMean } = await import('./base/text/nearest-word.js');
+  const { didYouMean } = await import('./base/text/suggest-name.js');
   throw new TrtforgeError('TF_USAGE', `"${unknown}" is not an option.${didYouMean(unknown, names)}`, {
     remedy: `Options are ${names.join(', ')}.`,
   });

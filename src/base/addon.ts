@@ -2,13 +2,13 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { TrtforgeError } from '../errors.js';
-import { shellWord } from './process/shell-word.js';
+import { shellQuote } from './process/shell-quote.js';
 
 /** Where the compiled addon (`native/`) is; the same from `src/` and from `dist/`. */
 export const addonPath: string = fileURLToPath(new URL('../../build/trtforge.node', import.meta.url));
 
 /** The command that compiles it, from any folder: in a clone as where the package is installed. */
-export const compileAddon = `node ${shellWord(fileURLToPath(new URL('../../scripts/build-native.mjs', import.meta.url)))}`;
+export const compileAddon = `node ${shellQuote(fileURLToPath(new URL('../../scripts/build-native.mjs', import.meta.url)))}`;
 
 const REMEDY = `Run: ${compileAddon} (it needs g++).`;
 

@@ -1,6 +1,6 @@
 import { CommanderError, Option, Command as Parser } from 'commander';
 import { throwIfCancelled } from '../base/process/cancel.js';
-import { shellLine } from '../base/process/shell-word.js';
+import { shellLine } from '../base/process/shell-quote.js';
 import { ExitCode, TrtforgeError } from '../errors.js';
 import { explaining } from '../quality/explain/failure.js';
 import { type ArgumentSpec, type Command, issuesOfProducts, type Product, type Verb } from './command.js';

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { shellLine } from '../../src/base/process/shell-word.js';
+import { shellLine } from '../../src/base/process/shell-quote.js';
 import { writeSampleModel } from '../support/sample-engine.js';
 import { trtforge } from '../support/trtforge.js';
 

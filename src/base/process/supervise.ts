@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { catalogue, type ErrorCode, TrtforgeError } from '../../errors.js';
 import type { EventListener, WorkEvent } from '../../events.js';
-import { withLoaderPath } from './loader-path.js';
+import { withLoaderPath } from './command.js';
 
 /** How many of a dead child's last lines its error carries. */
 const LAST_LINES = 20;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { shellWord } from '../../base/process/shell-word.js';
+import { shellQuote } from '../../base/process/shell-quote.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { tools } from '../foreign/flag.js';
 import { readLine, shellWords } from '../foreign/line.js';
@@ -47,7 +47,7 @@ export const command = defineCommand({
 
 /** Quoted as a shell needs it; variables of the line stay variables. */
 const written = (word: string): string =>
-  /\$\{?\w/.test(word) && !/["\\`]/.test(word) ? `"${word}"` : shellWord(word);
+  /\$\{?\w/.test(word) && !/["\\`]/.test(word) ? `"${word}"` : shellQuote(word);
 
 function render({ lines, flags }: MigrationResult, output: TextOutput): void {
   const { bold, dim, yellow } = output.colors;

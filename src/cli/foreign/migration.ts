@@ -1,4 +1,4 @@
-import { didYouMean } from '../../base/text/nearest-word.js';
+import { didYouMean } from '../../base/text/suggest-name.js';
 import type { Product } from '../command.js';
 import type { OptionTable } from '../option.js';
 import type { ForeignFlag } from './flag.js';

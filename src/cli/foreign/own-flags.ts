@@ -1,4 +1,4 @@
-import { shellWord } from '../../base/process/shell-word.js';
+import { shellQuote } from '../../base/process/shell-quote.js';
 import { TrtforgeError } from '../../errors.js';
 import type { Product } from '../command.js';
 import { globalOptions, longName, type OptionTable } from '../option.js';
@@ -97,7 +97,7 @@ function rewritten(args: readonly string[], rows: readonly ForeignFlag[], chosen
   return { own, answered };
 }
 
-const remedyOf = (line: readonly string[]): string => `Run: trtforge ${line.map(shellWord).join(' ')}`;
+const remedyOf = (line: readonly string[]): string => `Run: trtforge ${line.map(shellQuote).join(' ')}`;
 
 function beforeTool(args: readonly string[]): readonly string[] {
   const at = args.findIndex((arg) => !/\s/.test(arg) && toolOf(arg) !== undefined);
@@ -129,7 +129,7 @@ function answer({ row, ours }: Answered, line: readonly string[], { path, option
   if (ours !== undefined)
     return new TrtforgeError(
       'TF_USAGE',
-      `${row.flag} of ${whose} is now ${ours.map(shellWord).join(' ') || 'the default'}: ${row.why}.`,
+      `${row.flag} of ${whose} is now ${ours.map(shellQuote).join(' ') || 'the default'}: ${row.why}.`,
       { remedy: remedyOf(line), details },
     );
   const isKnown = row.ours.some((each) => each.startsWith('-')) && row.values === undefined;

@@ -1,4 +1,4 @@
-import { didYouMean } from '../../base/text/nearest-word.js';
+import { didYouMean } from '../../base/text/suggest-name.js';
 import { TrtforgeError } from '../../errors.js';
 import { formatNamed, formats } from '../../formats/precision/formats/index.js';
 import type { Generation, NativeSetting } from '../../tensorrt/addon/addon.js';

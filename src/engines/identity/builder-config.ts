@@ -1,6 +1,6 @@
-import { didYouMean } from '../../base/text/nearest-word.js';
 import { parseSize } from '../../base/text/quantity.js';
 import { faultText } from '../../base/text/schema-error.js';
+import { didYouMean } from '../../base/text/suggest-name.js';
 import { TrtforgeError } from '../../errors.js';
 import { defaultRecipe, type Recipe } from './recipe.js';
 import { recipeSchema } from './recipe-schema.js';

@@ -1,7 +1,10 @@
 import { sha256 } from '../../base/files/digest.js';
 import type { FormatId } from '../../formats/precision/formats/index.js';
-import { type ConversionOptions, resolveConversion } from '../../formats/precision/options.js';
-import { CONVERSION_REVISION } from '../../formats/precision/revision.js';
+import {
+  CONVERSION_REVISION,
+  type ConversionOptions,
+  resolveConversion,
+} from '../../formats/precision/options.js';
 import { openNpz } from '../../formats/tensor/npz.js';
 import { canonicalJson } from './canonical-json.js';
 import type { ConversionRecipe } from './recipe.js';

@@ -16,7 +16,7 @@ const bytesOrDefault = z.int().positive().nullable();
 
 /** Conversion options as plain data (`formats/precision/options.ts`), and the revision of the converter's rules, since another may write another model. */
 export const conversionSchema = z.strictObject({
-  /** `trtforge rules 1` (`formats/precision/revision.ts`) */
+  /** `trtforge rules 1` (`CONVERSION_REVISION`) */
   converter: z.string(),
   ioTypes: z.enum(['keep', 'convert']),
   /** Regular expressions over node names. */

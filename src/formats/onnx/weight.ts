@@ -4,8 +4,7 @@ import { type Dtype, dtypeFromOnnx, dtypes, elementCount, packedBytes } from '..
 import { type ExternalFiles, externalReference, isExternal } from './external-data.js';
 import type { TensorProto } from './onnx_pb.js';
 import { type Deferred, type PayloadField, payloadFields, type Segment } from './payload.js';
-import { segmentValues, type ValueKind } from './segment-stream.js';
-import { stringBytes, stringChunks } from './string-payload.js';
+import { segmentValues, stringBytes, stringChunks, type ValueKind } from './segment-stream.js';
 
 /** Values of a tensor that can be read, several times, without ever being in memory as a whole. */
 export interface WeightStream {

@@ -4,7 +4,6 @@ import { opsetsOf } from '../onnx/dtype-inference.js';
 import type { OnnxModel } from '../onnx/model.js';
 import type { TensorProto } from '../onnx/onnx_pb.js';
 import { isOnnxOperator, operatorSignature } from '../onnx/operators.js';
-import { angleArithmetic } from './angles.js';
 import { type Decisions, decide } from './decide.js';
 import {
   type Flow,
@@ -24,11 +23,10 @@ import { normalise } from './normalise.js';
 import { movers } from './operator-traits.js';
 import type { ResolvedConversion } from './options.js';
 import { neededOpset, raiseOpset } from './raise-opset.js';
-import { largeValues } from './range.js';
 import type { RuleFacts } from './rules.js';
+import { angleArithmetic, largeValues, varianceArithmetic } from './sensitive-arithmetic.js';
 import { shapeArithmetic } from './shape-arithmetic.js';
 import { inputSlot } from './slots.js';
-import { varianceArithmetic } from './variance.js';
 import { type WeightFacts, weightFacts } from './weight-facts.js';
 
 /** What was decided and done to the messages of the model; the weights are still to be converted. */

@@ -95,13 +95,6 @@ export function joinedFloats(parts: readonly FloatReader[]): FloatReader {
   };
 }
 
-/** All values, in memory. */
-export function allFloats(reader: FloatReader, format = reader.format): FloatArray {
-  const values = format.make(reader.length);
-  reader.read(0, values);
-  return values;
-}
-
 /** Hands over a few thousand pairs at a time, with the index of the first; the arrays are used again for the next. */
 export function eachPiece(
   pairs: FloatPairs,

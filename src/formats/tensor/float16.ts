@@ -80,33 +80,6 @@ export function bfloat16ToFloat32(source: Uint16Array, target: Float32Array): vo
   for (let i = 0; i < bits.length; i++) bits[i] = source[i]! << 16;
 }
 
-const oneFloat = new Float32Array(1);
-const oneInt = new Int32Array(oneFloat.buffer);
-
-/** The float16 bits nearest to a number, by way of float32. */
-export function float16Bits(value: number): number {
-  oneFloat[0] = value;
-  return encodeOne(oneInt[0]!, { toInfinity: 0, toZero: 0, toSubnormal: 0 });
-}
-
-/** The number that float16 bits stand for. */
-export function float16Value(bits: number): number {
-  oneInt[0] = decodeOne(bits & 0xffff);
-  return oneFloat[0]!;
-}
-
-/** The bfloat16 bits nearest to a number, by way of float32. */
-export function bfloat16Bits(value: number): number {
-  oneFloat[0] = value;
-  return encodeBfloat(oneInt[0]!);
-}
-
-/** The number that bfloat16 bits stand for. */
-export function bfloat16Value(bits: number): number {
-  oneInt[0] = bits << 16;
-  return oneFloat[0]!;
-}
-
 type Counters = { -readonly [K in keyof HalfLosses]: number };
 
 function encodeOne(bits: number, losses: Counters): number {

@@ -12,7 +12,7 @@ export const smallFloats = [
 export type SmallFloat = (typeof smallFloats)[number];
 
 /** Dtypes that ONNX packs several to a byte, the first in the lowest bits. */
-export const packedIntegers = ['int4', 'uint4', 'int2', 'uint2'] as const satisfies readonly Dtype[];
+const packedIntegers = ['int4', 'uint4', 'int2', 'uint2'] as const satisfies readonly Dtype[];
 export type PackedInteger = (typeof packedIntegers)[number];
 
 export const isSmallFloat = (dtype: Dtype): dtype is SmallFloat =>

@@ -1,4 +1,4 @@
-import { shellWord } from '../../base/process/shell-word.js';
+import { shellQuote } from '../../base/process/shell-quote.js';
 
 /** Names with characters that mean something in a range or a shape stand in quotes. */
 export const quotedName = (name: string): string => (/[,:='\s]/.test(name) ? `'${name}'` : name);
@@ -6,7 +6,7 @@ export const quotedName = (name: string): string => (/[,:='\s]/.test(name) ? `'$
 /** `--shapes x:1x3x224x224`: the option with the shapes of several inputs. */
 export const shapesOption = (
   inputs: readonly { readonly name: string; readonly shape: readonly number[] }[],
-): string => `--shapes ${shellWord(inputs.map(({ name, shape }) => shapeText(name, shape)).join(','))}`;
+): string => `--shapes ${shellQuote(inputs.map(({ name, shape }) => shapeText(name, shape)).join(','))}`;
 
 const shapeText = (name: string, dims: readonly number[]): string =>
   `${quotedName(name)}:${dims.length === 0 ? 'scalar' : dims.join('x')}`;

@@ -1,7 +1,7 @@
 import { dirname, isAbsolute, join } from 'node:path';
 import type { z } from 'zod';
-import { didYouMean } from '../../base/text/nearest-word.js';
 import { faultText, schemaFault } from '../../base/text/schema-error.js';
+import { didYouMean } from '../../base/text/suggest-name.js';
 import { parseYaml, readYaml, type YamlFile } from '../../base/text/yaml.js';
 import { TrtforgeError } from '../../errors.js';
 import { OWN_OUTCOME } from './gate-result.js';

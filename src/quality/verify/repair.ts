@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { shellLine } from '../../base/process/shell-word.js';
+import { shellLine } from '../../base/process/shell-quote.js';
 import { digestModel } from '../../engines/identity/model-digest.js';
 import { TrtforgeError } from '../../errors.js';
 import { ignoreEvents } from '../../events.js';

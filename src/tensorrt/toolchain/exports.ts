@@ -1,5 +1,5 @@
 import { basename, dirname, relative } from 'node:path';
-import { shellWord } from '../../base/process/shell-word.js';
+import { shellQuote } from '../../base/process/shell-quote.js';
 import type { FoundToolchain } from './find.js';
 
 export const exportFormats = ['shell', 'pixi', 'dockerfile'] as const;
@@ -38,10 +38,10 @@ export function exportText(toolchain: FoundToolchain, format: ExportFormat): str
 function shellLines({ name }: FoundToolchain, exports: ToolchainExports): readonly string[] {
   const { home, libraryFolder, binaryFolder } = exports;
   const prepend = (variable: string, folder: string) =>
-    `export ${variable}=${shellWord(folder)}"\${${variable}:+:$${variable}}"`;
+    `export ${variable}=${shellQuote(folder)}"\${${variable}:+:$${variable}}"`;
   return [
     `# ${name}`,
-    `export ${home.variable}=${shellWord(home.folder)}`,
+    `export ${home.variable}=${shellQuote(home.folder)}`,
     ...(libraryFolder === null ? [] : [prepend('LD_LIBRARY_PATH', libraryFolder)]),
     ...(binaryFolder === null ? [] : [prepend('PATH', binaryFolder)]),
   ];
@@ -80,7 +80,7 @@ function dockerLines(toolchain: FoundToolchain, exports: ToolchainExports): read
   };
   const isCopied = binaryFolder?.startsWith(`${home.folder}/`) === true;
   return [
-    `# ${name}: docker build --build-context tensorrt=${shellWord(home.folder)} .`,
+    `# ${name}: docker build --build-context tensorrt=${shellQuote(home.folder)} .`,
     "# The image then holds NVIDIA's libraries: their licence states who may receive it.",
     `COPY --from=tensorrt . ${inside}/`,
     `ENV ${home.variable}=${inside}`,

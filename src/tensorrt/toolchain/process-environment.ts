@@ -1,5 +1,5 @@
 import { dirname } from 'node:path';
-import { withLoaderPath } from '../../base/process/loader-path.js';
+import { withLoaderPath } from '../../base/process/command.js';
 import type { Toolchain } from './toolchain.js';
 
 /** TensorRT loads its builder resources by bare name: the loader must know the folder before the process starts. */

@@ -1,7 +1,7 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import type { CommandRunner } from '../../base/process/command.js';
-import { withLoaderPath } from '../../base/process/loader-path.js';
+import { withLoaderPath } from '../../base/process/command.js';
 import type { Host } from './places.js';
 import { versionOfCode } from './version.js';
 

@@ -7,7 +7,7 @@ import { type IdentityDocument, identityDigest } from '../../../src/engines/iden
 import { defaultRecipe } from '../../../src/engines/identity/recipe.js';
 import { conversionSchema } from '../../../src/engines/identity/recipe-schema.js';
 import type { Calibration } from '../../../src/formats/precision/options.js';
-import { CONVERSION_REVISION } from '../../../src/formats/precision/revision.js';
+import { CONVERSION_REVISION } from '../../../src/formats/precision/options.js';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';
 import { tensorFrom } from '../../../src/formats/tensor/values.js';
 

@@ -12,7 +12,7 @@ import { declaredType } from '../../../src/formats/onnx/value-type.js';
 import { writeModel } from '../../../src/formats/onnx/write.js';
 import type { ConversionResult } from '../../../src/formats/precision/conversion.js';
 import { type ConvertOptions, convertModel } from '../../../src/formats/precision/convert.js';
-import { float16Bits, float16Value } from '../../../src/formats/tensor/float16.js';
+import { float16ToFloat32, float32ToFloat16 } from '../../../src/formats/tensor/float16.js';
 import type { Tensor } from '../../../src/formats/tensor/tensor.js';
 
 const ort = await loadOrt();
@@ -132,14 +132,19 @@ function ortTensor(feed: Tensor, wanted: string): OrtTensor {
   if (feed.dtype === 'float64')
     return new ort.Tensor('float64', new Float64Array(buffer, byteOffset, byteLength / 8), dims);
   const values = new Float32Array(buffer, byteOffset, byteLength / 4);
-  return wanted === 'float16'
-    ? new ort.Tensor('float16', Uint16Array.from(values, float16Bits), dims)
-    : new ort.Tensor('float32', values, dims);
+  if (wanted !== 'float16') return new ort.Tensor('float32', values, dims);
+  const halves = new Uint16Array(values.length);
+  float32ToFloat16(values, halves);
+  return new ort.Tensor('float16', halves, dims);
 }
 
 function numbersOf(tensor: OrtTensor): readonly number[] {
   const data: unknown = tensor.data;
-  if (tensor.type === 'float16' && data instanceof Uint16Array) return Array.from(data, float16Value);
+  if (tensor.type === 'float16' && data instanceof Uint16Array) {
+    const values = new Float32Array(data.length);
+    float16ToFloat32(data, values);
+    return [...values];
+  }
   if (data instanceof BigInt64Array) return Array.from(data, Number);
   return Array.from(data as Float32Array, Number);
 }

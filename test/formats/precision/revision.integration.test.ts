@@ -3,7 +3,7 @@ import { sha256 } from '../../../src/base/files/digest.js';
 import { digestModel } from '../../../src/engines/identity/model-digest.js';
 import { ignoreEvents } from '../../../src/events.js';
 import { openModel } from '../../../src/formats/onnx/model.js';
-import { CONVERSION_REVISION } from '../../../src/formats/precision/revision.js';
+import { CONVERSION_REVISION } from '../../../src/formats/precision/options.js';
 import { converted, written } from './judge.js';
 import { traps } from './models.js';
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { WeightStream } from '../../../src/formats/onnx/weight.js';
 import { formats } from '../../../src/formats/precision/formats/index.js';
 import { weightFacts } from '../../../src/formats/precision/weight-facts.js';
-import { bfloat16Value, float16Value } from '../../../src/formats/tensor/float16.js';
+import { bfloat16ToFloat32, float16ToFloat32 } from '../../../src/formats/tensor/float16.js';
 
 /** Values handed out in chunks of a few, as a file would. */
 function stream(values: readonly number[], perChunk = 4): WeightStream {
@@ -20,7 +20,9 @@ function convert(values: readonly number[], to: 'float16' | 'bfloat16') {
   const converted = formats.find(({ dtype }) => dtype === to)!.convertWeight(stream(values));
   const bits: number[] = [];
   for (const chunk of converted.chunks()) bits.push(...new Uint16Array(chunk.slice().buffer));
-  return { values: bits.map(to === 'float16' ? float16Value : bfloat16Value), losses: converted.losses };
+  const floats = new Float32Array(bits.length);
+  (to === 'float16' ? float16ToFloat32 : bfloat16ToFloat32)(Uint16Array.from(bits), floats);
+  return { values: [...floats], losses: converted.losses };
 }
 
 describe('FP32 to FP16', () => {

@@ -1,5 +1,5 @@
 /** The known word that was probably meant: at most a third of its letters apart, else undefined. */
-function nearestWord(word: string, known: Iterable<string>): string | undefined {
+function nearestName(word: string, known: Iterable<string>): string | undefined {
   let best: string | undefined;
   let bestDistance = Number.POSITIVE_INFINITY;
   for (const candidate of known) {
@@ -14,7 +14,7 @@ function nearestWord(word: string, known: Iterable<string>): string | undefined 
 
 /** " Did you mean X? ", or nothing. */
 export function didYouMean(word: string, known: Iterable<string>): string {
-  const nearest = nearestWord(word, known);
+  const nearest = nearestName(word, known);
   return nearest === undefined ? '' : ` Did you mean «${nearest}»?`;
 }
 

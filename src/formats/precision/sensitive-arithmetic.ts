@@ -1,0 +1,195 @@
+import { plainDomain } from '../onnx/operators.js';
+import { type Flow, isFloat32, isStored, type Operation, operatorName, type Value } from './flow.js';
+import { leavesRange, movers } from './operator-traits.js';
+import type { ResolvedConversion } from './options.js';
+
+/** Searches over the whole graph for arithmetic that 16 bits do not carry: angles, hand-written variances, values beyond the range. */
+
+const angleSteps: ReadonlySet<string> = new Set(
+  'Add Sub Mul Div Neg Cast Identity Reciprocal Floor Mod'.split(' '),
+);
+/** Position times frequency, as rotary embeddings are exported: followed only where no activation flows in. */
+const products: ReadonlySet<string> = new Set(['MatMul', 'Einsum']);
+
+/**
+ * Operations that compute the argument of Sin, Cos or Tan: positions times frequencies, timesteps, phases. A position of 3000 in FP16 is
+ * known to the nearest 2, so the angle would be meaningless however exact the sine is.
+ */
+export function angleArithmetic(flow: Flow): ReadonlySet<Operation> {
+  const marked = new Set<Operation>();
+  const positional = positionalValues(flow);
+  for (const operation of flow.operations) {
+    if (!isTrigonometric(operation)) continue;
+    const queue = [operation.inputs[0]];
+    while (queue.length > 0) {
+      const producer = queue.pop()?.producer;
+      if (producer === undefined || marked.has(producer) || plainDomain(producer.node.domain) !== '')
+        continue;
+      const type = producer.node.opType;
+      const follow =
+        angleSteps.has(type) ||
+        movers.has(type) ||
+        (products.has(type) &&
+          producer.outputs.every((value) => value === undefined || positional.has(value)));
+      if (!follow || !producer.outputs.some(isFloat32)) continue;
+      marked.add(producer);
+      queue.push(...producer.inputs);
+    }
+  }
+  return marked;
+}
+
+const isTrigonometric = ({ node }: Operation): boolean =>
+  plainDomain(node.domain) === '' && ['Sin', 'Cos', 'Tan'].includes(node.opType);
+
+/** Float values computed from integers and constants alone. */
+function positionalValues(flow: Flow): ReadonlySet<Value> {
+  const values = new Set<Value>();
+  for (const operation of flow.operations) {
+    const inputs = operation.inputs.filter((value) => value !== undefined);
+    const known = inputs.every(
+      (value) => values.has(value) || isStored(value) || (value.type !== undefined && !isFloat(value.type)),
+    );
+    if (!known || inputs.length === 0) continue;
+    for (const output of operation.outputs) if (output !== undefined) values.add(output);
+  }
+  return values;
+}
+
+const isFloat = (type: string): boolean => type.startsWith('float') || type === 'bfloat16';
+
+const squaring: ReadonlySet<string> = new Set(['Pow', 'ReduceSumSquare', 'ReduceL2']);
+/** Steps between a square and its root, and moves that change no value. */
+const towardsRoot: ReadonlySet<string> = new Set(
+  `ReduceMean ReduceSum GlobalAveragePool Add Sub Mul Div Max Clip Identity Cast Reshape Expand Squeeze Unsqueeze Transpose Flatten`.split(
+    ' ',
+  ),
+);
+const afterRoot: ReadonlySet<string> = new Set(['Add', 'Max', 'Clip', 'Reciprocal', 'Div', 'Identity']);
+
+/**
+ * Operations of normalisations written out by hand (square, mean, add epsilon, root, divide): the square overflows FP16 from 256 on, and an
+ * epsilon of 1e-12 is zero in it, so that a constant row would be divided by zero.
+ */
+export function varianceArithmetic(flow: Flow): ReadonlySet<Operation> {
+  const marked = new Set<Operation>();
+  const squares = flow.operations.filter(isSquare);
+  for (const square of squares) {
+    const path = pathTo(({ node }) => node.opType === 'Sqrt', square);
+    const root = path.at(-1);
+    if (root === undefined || !path.some(isReduction)) continue;
+    for (const step of path) marked.add(step);
+    markDivision(root, marked);
+  }
+  // The mean's own square, as in E[x²] - E[x]²: the difference is as exact as both are.
+  for (const square of squares) {
+    const mean = marked.has(square) ? [] : pathBackToReduction(square);
+    if (mean.length === 0) continue;
+    const path = pathTo((step) => step.node.opType === 'Sub' && marked.has(step), square);
+    if (path.length > 0) for (const step of [...mean, ...path]) marked.add(step);
+  }
+  return marked;
+}
+
+const isReduction = ({ node }: Operation): boolean =>
+  node.opType.startsWith('Reduce') || node.opType === 'GlobalAveragePool';
+
+function isSquare({ node, inputs, outputs }: Operation): boolean {
+  if (plainDomain(node.domain) !== '' || !outputs.some(isFloat32)) return false;
+  return (
+    squaring.has(node.opType) || (node.opType === 'Mul' && inputs[0] !== undefined && inputs[0] === inputs[1])
+  );
+}
+
+/** The fewest steps from a square to an end, both included; none when it reaches no such end before another square. */
+function pathTo(isEnd: (operation: Operation) => boolean, start: Operation): readonly Operation[] {
+  const before = new Map<Operation, Operation | undefined>([[start, undefined]]);
+  for (const operation of before.keys()) {
+    if (isEnd(operation)) {
+      const path: Operation[] = [];
+      for (let at: Operation | undefined = operation; at !== undefined; at = before.get(at)) path.unshift(at);
+      return path;
+    }
+    if (operation !== start && (!towardsRoot.has(operation.node.opType) || isSquare(operation))) continue;
+    for (const next of readersOf(operation)) if (!before.has(next)) before.set(next, operation);
+  }
+  return [];
+}
+
+/** What a square squares, back to the sum or mean it is made from; none when it is made from no such thing. */
+function pathBackToReduction(square: Operation): readonly Operation[] {
+  const path: Operation[] = [];
+  for (
+    let at = square.inputs[0]?.producer;
+    at !== undefined && towardsRoot.has(at.node.opType);
+    at = at.inputs.find((value) => value?.producer !== undefined && isFloat32(value))?.producer
+  ) {
+    path.push(at);
+    if (isReduction(at)) return path;
+  }
+  return [];
+}
+
+/** From the root on to the division by it. */
+function markDivision(root: Operation, marked: Set<Operation>): void {
+  for (const next of readersOf(root)) {
+    if (!afterRoot.has(next.node.opType) || marked.has(next)) continue;
+    marked.add(next);
+    if (next.node.opType !== 'Div' && next.node.opType !== 'Reciprocal') markDivision(next, marked);
+  }
+}
+
+function readersOf(operation: Operation): readonly Operation[] {
+  return operation.outputs.flatMap((value) =>
+    value === undefined || value.type !== 'float32'
+      ? []
+      : value.uses.flatMap((use) => (use.kind === 'input' ? [use.operation] : [])),
+  );
+}
+
+/** Hand on values that are as large as what they read. */
+const carriers: ReadonlySet<string> = new Set([
+  ...movers,
+  ...'Add Sub Sum Mean ReduceMean AveragePool GlobalAveragePool'.split(' '),
+]);
+/** Bring large values back into range, or may. */
+const endings: ReadonlySet<string> = new Set('Mul Div Sqrt Log Reciprocal Sigmoid Tanh'.split(' '));
+
+/**
+ * Operations between one that stays FP32 because its result may leave the format's range and what makes that result small again, the latter included: a sum of
+ * squares that is cast to it on its way to the division by their number would be infinite there. None where the format has the range of FP32.
+ */
+export function largeValues(flow: Flow, options: ResolvedConversion): ReadonlySet<Operation> {
+  const marked = new Set<Operation>();
+  if (!options.format.narrowRange) return marked;
+  const grows = (operation: Operation) => {
+    const name = operatorName(operation);
+    return !options.convertOps.has(name) && leavesRange(name, operation.node);
+  };
+  const isLarge = new Set<Operation>();
+  const readsLarge = ({ inputs }: Operation) =>
+    inputs.some((value) => isFloat32(value) && value?.producer !== undefined && isLarge.has(value.producer));
+  for (const operation of flow.operations) {
+    if (grows(operation)) isLarge.add(operation);
+    else if (!readsLarge(operation) || !operation.outputs.some(isFloat32)) continue;
+    else if (endsRange(operation)) marked.add(operation);
+    else if (carriers.has(operatorName(operation)) || isProduct(operation)) isLarge.add(operation);
+  }
+  // Back from the ends: what leads to none is cast sooner or later anyway.
+  for (const operation of flow.operations.toReversed()) {
+    if (!isLarge.has(operation) || grows(operation)) continue;
+    const uses = operation.outputs.flatMap((value) => value?.uses ?? []);
+    const leads = uses.some(
+      (use) => use.kind === 'input' && (marked.has(use.operation) || grows(use.operation)),
+    );
+    if (leads) marked.add(operation);
+  }
+  return marked;
+}
+
+const isProduct = (operation: Operation): boolean => operatorName(operation) === 'Mul';
+
+/** A product of a value with itself is larger still. */
+const endsRange = (operation: Operation): boolean =>
+  endings.has(operatorName(operation)) &&
+  !(isProduct(operation) && operation.inputs[0] === operation.inputs[1]);
