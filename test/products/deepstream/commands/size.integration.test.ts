@@ -1,8 +1,6 @@
-import { spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildAddon } from '../../../../scripts/build-native.mjs';
 import { streamsResultSchema } from '../../../../src/products/deepstream/schema.js';
@@ -10,26 +8,31 @@ import { fakeEngine } from '../../../support/fake-engine.js';
 import { writeSampleModel } from '../../../support/sample-engine.js';
 import { writePictureModel } from '../../../support/streams.js';
 import { fakeTrtexec, recordedLogs } from '../../../support/trtexec.js';
+import { trtforge } from '../../../support/trtforge.js';
 
-const main = fileURLToPath(new URL('../../../../dist/main.js', import.meta.url));
 const root = mkdtempSync(join(tmpdir(), 'trtforge-streams-command-'));
+let environment: NodeJS.ProcessEnv = {};
 let model: string;
+
+/** A fake of TensorRT 10.3, of its trtexec, and of a driver without a GPU, so that the answer is the same everywhere. */
 beforeAll(async () => {
   await buildAddon({ say: () => {} });
+  const engine = await fakeEngine('10');
+  environment = engine.environment({
+    TENSORRT_HOME: engine.install(join(root, 'home')),
+    TRTEXEC: fakeTrtexec(root, { version: '10.6', says: '10.3.0.26' }),
+    XDG_CACHE_HOME: join(root, 'cache'),
+    NO_COLOR: '1',
+  });
+  engine.bench.enter({ ...environment, FAKE_GPU: 'none' });
+  // Where relative paths begin.
+  process.chdir(root);
   model = await writePictureModel(root);
   await writeSampleModel(join(root, 'fixed.onnx'), { batch: 4 });
 });
 afterAll(() => rmSync(root, { recursive: true }));
 
-function streams(...words: readonly string[]) {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [main, 'deepstream', ...words], {
-    encoding: 'utf8',
-    cwd: root,
-    // No driver of this machine is asked, so that the answer is the same everywhere.
-    env: { ...process.env, XDG_CACHE_HOME: join(root, 'cache'), CUDA_VISIBLE_DEVICES: '', NO_COLOR: '1' },
-  });
-  return { status, stdout, stderr };
-}
+const streams = (...args: readonly string[]) => trtforge(['deepstream', ...args], environment);
 
 describe('trtforge deepstream size rejects before any work', () => {
   test.each<[string, readonly string[], number, string, RegExp]>([
@@ -58,13 +61,13 @@ describe('trtforge deepstream size rejects before any work', () => {
       'TF_GPU_UNAVAILABLE',
       /needs an NVIDIA GPU/,
     ],
-  ])('%s', (_what, words, exitCode, code, message) => {
-    const { status, stdout } = streams(
+  ])('%s', async (_what, words, exitCode, code, message) => {
+    const { exitCode: status, json } = await streams(
       'size',
       ...words.map((word) => (word === '@' ? model : word)),
       '--json',
     );
-    expect(JSON.parse(stdout)).toMatchObject({
+    expect(json()).toMatchObject({
       ok: false,
       exitCode,
       error: { code, message: expect.stringMatching(message) },
@@ -92,20 +95,20 @@ describe('trtforge deepstream repair needs no GPU', () => {
     ['no logs', ['@'], 'TF_FILE_NOT_FOUND', /no whole log/],
     ['an option of measuring', ['@', '--with', 'trtexec'], 'TF_USAGE', /--with/],
     ['measuring anew', ['@', '--fresh'], 'TF_USAGE', /--fresh/],
-  ])('rejects %s', (_what, words, code, message) => {
-    const { status, stdout } = streams(
+  ])('rejects %s', async (_what, words, code, message) => {
+    const { exitCode: status, json } = await streams(
       'repair',
       ...words.map((word) => (word === '@' ? model : word)),
       '--json',
     );
     expect(status).toBe(2);
-    expect(JSON.parse(stdout)).toMatchObject({ error: { code, message: expect.stringMatching(message) } });
+    expect(json()).toMatchObject({ error: { code, message: expect.stringMatching(message) } });
   });
 
-  test('gives one result by its schema', () => {
-    const { status, stdout } = streams('repair', 'models/r50', '--fps', '30,15', '--json');
-    expect(status).toBe(0);
-    const answer: unknown = JSON.parse(stdout);
+  test('gives one result by its schema', async () => {
+    const { exitCode, json } = await streams('repair', 'models/r50', '--fps', '30,15', '--json');
+    expect(exitCode).toBe(0);
+    const answer = json();
     expect(streamsResultSchema.safeParse(answer).error).toBeUndefined();
     expect(answer).toMatchObject({
       ok: true,
@@ -120,56 +123,33 @@ describe('trtforge deepstream repair needs no GPU', () => {
     });
   });
 
-  test('prints the scripts’ summary first, then what is ours', () => {
-    const { stdout } = streams('repair', 'models/r50/model/r50.onnx');
-    expect(stdout).toMatch(/^=== TRT Engine Build Complete ===\nModel: {3}r50\n/);
-    expect(stdout).toContain('PEAK_GPU_STREAMS 1134, 64 in one batch of b64');
-    expect(stdout).toContain('stopped: from-logs.');
-    expect(stdout).toMatch(/warning PEAK_GPU_STREAMS is an upper bound/);
+  test('prints the scripts’ summary first, then what is ours', async () => {
+    const { out } = await streams('repair', 'models/r50/model/r50.onnx');
+    expect(out).toMatch(/^=== TRT Engine Build Complete ===\nModel: {3}r50\n/);
+    expect(out).toContain('PEAK_GPU_STREAMS 1134, 64 in one batch of b64');
+    expect(out).toContain('stopped: from-logs.');
+    expect(out).toMatch(/warning PEAK_GPU_STREAMS is an upper bound/);
   });
 });
 
 describe('trtforge deepstream size over a fake GPU, built and measured by trtexec', () => {
-  let environment: NodeJS.ProcessEnv = {};
   let onnx: string;
   beforeAll(async () => {
-    const engine = await fakeEngine('10');
-    environment = engine.environment({
-      TENSORRT_HOME: engine.install(join(root, 'home')),
-      TRTEXEC: fakeTrtexec(root, { version: '10.6', says: '10.3.0.26' }),
-      XDG_CACHE_HOME: join(root, 'cache'),
-      NO_COLOR: '1',
-    });
+    delete process.env.FAKE_GPU;
     onnx = await writePictureModel(join(root, 'sized'));
   });
 
-  const size = (...words: readonly string[]) =>
-    spawnSync(
-      process.execPath,
-      [
-        main,
-        'deepstream',
-        'size',
-        onnx,
-        '--builder',
-        'trtexec',
-        '--with',
-        'trtexec',
-        '--precision',
-        'as-is',
-        ...words,
-      ],
-      { encoding: 'utf8', env: environment },
-    );
+  const byTrtexec = ['--builder', 'trtexec', '--with', 'trtexec', '--precision', 'as-is'];
+  const size = (...args: readonly string[]) => streams('size', onnx, ...byTrtexec, ...args);
   // The recorded run gives 532.026 batches a second, whatever the batch.
   const words = ['--fps', '300', '--max-batch', '4', '--max-batch-limit', '8', '--no-cache'];
   const folder = (...parts: readonly string[]) => join(root, 'sized/models/net', ...parts);
 
-  test('goes the whole way, and prints the scripts’ words', () => {
-    const { status, stdout, stderr } = size(...words);
-    expect(stderr).not.toMatch(/error/);
-    expect(status).toBe(0);
-    expect(stdout.split('\n').slice(0, 9)).toEqual([
+  test('goes the whole way, and prints the scripts’ words', async () => {
+    const { exitCode, out, err } = await size(...words);
+    expect(err).not.toMatch(/error/);
+    expect(exitCode).toBe(0);
+    expect(out.split('\n').slice(0, 9)).toEqual([
       '=== TRT Engine Build Complete ===',
       'Model:   net',
       'Engine:  models/net/benchmarks/engines/net_dynamic_b8.engine',
@@ -180,7 +160,7 @@ describe('trtforge deepstream size over a fake GPU, built and measured by trtexe
       '  BS=8: 532.026 QPS  |  4256.21 img/s  |  GPU mean: 1.87829ms  P99: 1.89185ms',
       '',
     ]);
-    expect(stdout).toContain('stopped: max-batch-limit.');
+    expect(out).toContain('stopped: max-batch-limit.');
     for (const file of [
       'benchmarks/engines/net_dynamic_b4.engine',
       'benchmarks/engines/net_dynamic_b8.engine',
@@ -191,42 +171,36 @@ describe('trtforge deepstream size over a fake GPU, built and measured by trtexe
       expect(existsSync(folder(file)), file).toBe(true);
   });
 
-  test('--verbose asks trtexec for its verbose lines, here as in build; nothing else does', () => {
-    const verbose = size(...words, '--fresh', '--max-batch-limit', '4', '-v');
-    expect(verbose.status).toBe(0);
+  test('--verbose asks trtexec for its verbose lines, here as in build; nothing else does', async () => {
+    const verbose = await size(...words, '--fresh', '--max-batch-limit', '4', '-v');
+    expect(verbose.exitCode).toBe(0);
     const commandOf = (path: string) => readFileSync(path, 'utf8').split('\n')[0] ?? '';
     const logs = () =>
       readdirSync(folder('benchmarks/engines')).filter((name) => /^net_dynamic_build_\d.*\.log$/.test(name));
     expect(commandOf(folder('benchmarks/engines', logs().sort().at(-1) ?? ''))).toMatch(/ --verbose$/);
-    const built = (...more: readonly string[]) => {
+    const built = async (...more: readonly string[]) => {
       const log = join(root, 'cache/trtforge/build_logs');
       rmSync(log, { recursive: true, force: true });
-      const { status } = spawnSync(
-        process.execPath,
-        [main, 'build', onnx, '--builder', 'trtexec', '--profile', 'images:1x3x64x64', '--no-cache', ...more],
-        { encoding: 'utf8', env: environment, cwd: root },
-      );
-      expect(status).toBe(0);
+      const profile = ['--profile', 'images:1x3x64x64'];
+      const line = ['build', onnx, '--builder', 'trtexec', ...profile, '--no-cache', ...more];
+      expect((await trtforge(line, environment)).exitCode).toBe(0);
       return commandOf(join(log, readdirSync(log)[0] ?? ''));
     };
-    expect(built('-o', join(root, 'v.engine'), '-v')).toMatch(/ --verbose$/);
-    expect(built('-o', join(root, 'q.engine'))).not.toContain('--verbose');
+    expect(await built('-o', join(root, 'v.engine'), '-v')).toMatch(/ --verbose$/);
+    expect(await built('-o', join(root, 'q.engine'))).not.toContain('--verbose');
   });
 
-  test('the next call reads what lies there, and so does repair', () => {
-    const { stdout, status } = size(...words, '--json');
-    expect(status).toBe(0);
-    const again = JSON.parse(stdout) as { engines: { source: string; peak: { source: string } }[] };
+  test('the next call reads what lies there, and so does repair', async () => {
+    const { json, exitCode } = await size(...words, '--json');
+    expect(exitCode).toBe(0);
+    const again = json<{ engines: { source: string; peak: { source: string } }[] }>();
     expect(again.engines.map(({ source, peak }) => [source, peak.source])).toEqual([
       ['disk', 'disk'],
       ['disk', 'disk'],
     ]);
-    const repaired = spawnSync(process.execPath, [main, 'deepstream', 'repair', folder(), '--fps', '300'], {
-      encoding: 'utf8',
-      env: environment,
-    });
-    expect(repaired.status).toBe(0);
-    expect(repaired.stdout).toContain('  BS=8: 532.026 QPS  |  4256.21 img/s');
-    expect(repaired.stdout).toContain('PEAK_GPU_STREAMS (GPU-only upper bound): 14 streams @300fps');
+    const repaired = await streams('repair', folder(), '--fps', '300');
+    expect(repaired.exitCode).toBe(0);
+    expect(repaired.out).toContain('  BS=8: 532.026 QPS  |  4256.21 img/s');
+    expect(repaired.out).toContain('PEAK_GPU_STREAMS (GPU-only upper bound): 14 streams @300fps');
   });
 });
