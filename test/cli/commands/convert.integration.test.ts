@@ -1,14 +1,14 @@
-import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildModel, GraphBuilder } from '../../../src/formats/onnx/builder.js';
 import { writeModel } from '../../../src/formats/onnx/write.js';
-import { conversionSchema } from '../../../src/formats/precision/conversion.js';
+import { type ConversionResult, conversionSchema } from '../../../src/formats/precision/conversion.js';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';
 import type { Tensor } from '../../../src/formats/tensor/tensor.js';
 import { describeWith } from '../../support/needs.js';
+import { trtforge } from '../../support/trtforge.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-convert-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -38,34 +38,28 @@ beforeAll(async () => {
   await writeModel(buildModel(g), model);
 });
 
-function trtforge(...words: string[]) {
-  const main = new URL('../../../dist/main.js', import.meta.url).pathname;
-  const { status, stdout, stderr } = spawnSync(process.execPath, [main, 'convert', ...words], {
-    encoding: 'utf8',
-  });
-  return { status, stdout, stderr };
-}
+const convert = (...args: string[]) => trtforge(['convert', ...args]);
 
 describe('trtforge convert', () => {
-  it('writes the typed model and says what stayed FP32 and why', () => {
-    const { status, stdout } = trtforge(model, '-o', output);
-    expect(status).toBe(0);
-    expect(stdout).toMatch(/net\.fp16\.onnx {2}FP16 {2}\d+ B → \d+ B/);
-    expect(stdout).toContain('2 of 3 nodes with FP32 in them converted; 4 casts added, 0 removed');
-    expect(stdout).toContain('FP32 Operator that stays FP32 by default  op-default, 1 node');
-    expect(stdout).toContain('Exp encoder/exp: Exp squares or exponentiates its input');
+  it('writes the typed model and says what stayed FP32 and why', async () => {
+    const { exitCode, out } = await convert(model, '-o', output);
+    expect(exitCode).toBe(0);
+    expect(out).toMatch(/net\.fp16\.onnx {2}FP16 {2}\d+ B → \d+ B/);
+    expect(out).toContain('2 of 3 nodes with FP32 in them converted; 4 casts added, 0 removed');
+    expect(out).toContain('FP32 Operator that stays FP32 by default  op-default, 1 node');
+    expect(out).toContain('Exp encoder/exp: Exp squares or exponentiates its input');
     expect(existsSync(output)).toBe(true);
   });
 
-  it('refuses a misspelt operator, but not one that this model lacks', () => {
-    const { status, stderr } = trtforge(model, '-o', output, '--keep-ops', 'Softmax,Matmul');
-    expect(status).toBe(2);
-    expect(stderr).toContain('There is no operator «Matmul»');
-    expect(stderr).toContain('The model has Exp, MatMul');
+  it('refuses a misspelt operator, but not one that this model lacks', async () => {
+    const { exitCode, err } = await convert(model, '-o', output, '--keep-ops', 'Softmax,Matmul');
+    expect(exitCode).toBe(2);
+    expect(err).toContain('There is no operator «Matmul»');
+    expect(err).toContain('The model has Exp, MatMul');
   });
 
-  it('prints one JSON object that fits its schema', () => {
-    const { status, stdout } = trtforge(
+  it('prints one JSON object that fits its schema', async () => {
+    const { exitCode, json } = await convert(
       model,
       '-o',
       output,
@@ -75,9 +69,9 @@ describe('trtforge convert', () => {
       '^decoder/',
       '--json',
     );
-    expect(status).toBe(0);
-    const { ok, exitCode, command, ...result } = JSON.parse(stdout);
-    expect({ ok, exitCode, command }).toEqual({ ok: true, exitCode: 0, command: 'convert' });
+    expect(exitCode).toBe(0);
+    const { ok, exitCode: code, command, ...result } = json();
+    expect({ ok, exitCode: code, command }).toEqual({ ok: true, exitCode: 0, command: 'convert' });
     const conversion = conversionSchema.parse(result);
     expect(conversion.precision).toBe('bf16');
     expect(conversion.kept.map(({ node, rule }) => [node, rule])).toEqual([
@@ -86,8 +80,8 @@ describe('trtforge convert', () => {
     ]);
   });
 
-  it('takes the names that AutoCast uses', () => {
-    const { stdout } = trtforge(
+  it('takes the names that AutoCast uses', async () => {
+    const { json } = await convert(
       model,
       '-o',
       output,
@@ -97,8 +91,7 @@ describe('trtforge convert', () => {
       'Exp',
       '--json',
     );
-    const { kept } = JSON.parse(stdout);
-    expect(kept.map(({ rule }: { rule: string }) => rule)).toEqual(['keep-op', 'keep-op']);
+    expect(json<ConversionResult>().kept.map(({ rule }) => rule)).toEqual(['keep-op', 'keep-op']);
   });
 
   it.each([
@@ -108,46 +101,37 @@ describe('trtforge convert', () => {
     [[model, '-o', output, '--data-max', '512'], 'TF_USAGE', 'calibration'],
     [[model, '-o', model], 'TF_OUTPUT_IS_INPUT', 'net.onnx'],
     [[join(folder, 'absent.onnx'), '-o', output], 'TF_FILE_NOT_FOUND', 'absent.onnx'],
-  ])('refuses %j with exit 2', (words, code, names) => {
-    const { status, stdout } = trtforge(...words, '--json');
-    const { error } = JSON.parse(stdout);
-    expect(status).toBe(2);
-    expect(error.code).toBe(code);
-    expect(error.message).toContain(names);
+  ])('refuses %j with exit 2', async (words, code, names) => {
+    const { exitCode, json } = await convert(...words, '--json');
+    const { error } = json();
+    expect(exitCode).toBe(2);
+    expect(error?.code).toBe(code);
+    expect(error?.message).toContain(names);
   });
 });
 
 describeWith('onnxruntime', 'trtforge convert --calibration', () => {
-  it('keeps nodes FP32 around activations that went too far', () => {
+  it('keeps nodes FP32 around activations that went too far', async () => {
     const sample = join(folder, 'sample.npz');
     writeNpz(sample, new Map([['x', floats([2, 4], [1, 2, 3, 4, 5, 6, 7, 8])]]));
-    const convert = (...words: string[]) =>
-      JSON.parse(
-        trtforge(model, '-o', output, '--calibration', sample, '--convert-ops', 'Exp', ...words, '--json')
-          .stdout,
-      );
-    expect(convert().kept.map(({ node }: { node: string }) => node)).toEqual([
-      'encoder/exp',
-      'decoder/product',
-    ]);
-    expect(convert('--data-max', '1e9').kept).toEqual([]);
+    const kept = async (...more: string[]) => {
+      const calibrated = ['--calibration', sample, '--convert-ops', 'Exp', ...more, '--json'];
+      return (await trtforge(['convert', model, '-o', output, ...calibrated])).json<ConversionResult>().kept;
+    };
+    expect((await kept()).map(({ node }) => node)).toEqual(['encoder/exp', 'decoder/product']);
+    expect(await kept('--data-max', '1e9')).toEqual([]);
   });
 
-  it('is done by forge as well, and its command repeats it', () => {
+  it('is done by forge as well, and its command repeats it', async () => {
     const sample = join(folder, 'sample.npz');
     writeNpz(sample, new Map([['x', floats([2, 4], [1, 2, 3, 4, 5, 6, 7, 8])]]));
-    const main = new URL('../../../dist/main.js', import.meta.url).pathname;
     const root = join(folder, 'run');
     const config = join(folder, 'trtforge.config.json');
     const keys = { calibration: [sample], 'convert-ops': ['Exp'], 'data-max': 1024 };
     writeFileSync(config, JSON.stringify({ forge: keys }));
     const words = ['--precision', 'fp16', '--config', config];
-    const { stdout } = spawnSync(
-      process.execPath,
-      [main, 'forge', model, ...words, '--skip', 'build,verify', '--run-root', root, '--json'],
-      { encoding: 'utf8' },
-    );
-    const { conversion, repeat } = JSON.parse(stdout);
+    const place = ['--skip', 'build,verify', '--run-root', root, '--json'];
+    const { conversion, repeat } = (await trtforge(['forge', model, ...words, ...place])).json();
     expect(conversion).toMatchObject({ nodes: { converted: 1, kept: 2 } });
     expect(repeat).toContain(` --config ${config} `);
   });
