@@ -9,7 +9,6 @@ import type { Tensor } from '../../../formats/tensor/tensor.js';
 import { type ElementArray, elementsOf, isArrayDtype } from '../../../formats/tensor/values.js';
 import type { Pace, PacedRuns } from '../back-end.js';
 import { firstLine, loadOrt, type Ort } from './load-ort.js';
-import { probeCuda } from './ort-cuda.js';
 import { placementIn } from './ort-placement.js';
 import type { OrtAnswer, OrtCuda, OrtOpened, OrtPlacement, OrtRequest } from './ort-protocol.js';
 
@@ -39,7 +38,11 @@ async function open({ modelPath, threads, cuda }: OrtRequest & { kind: 'open' })
   const loaded = await loadOrt();
   ort = loaded;
   const manifest = createRequire(import.meta.url).resolve('onnxruntime-node/package.json');
-  if (cuda !== null) await probeCuda(loaded, cuda.device, dirname(manifest));
+  if (cuda !== null) {
+    // With the ONNX schema behind it this would be most of the start of a process that uses the CPU.
+    const { probeCuda } = await import('./ort-cuda.js');
+    await probeCuda(loaded, cuda.device, dirname(manifest));
+  }
   recording = cuda ?? undefined;
   // Always by path: from a buffer the model and its weights would be in memory twice, and 2 GiB is the end.
   session = await inOrt(() =>
