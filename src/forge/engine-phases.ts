@@ -62,7 +62,7 @@ export const buildPhase = (run: Run): ForgePhase => ({
     obtained === undefined || obtained.source === 'kept' ? null : obtained.passport.identity.document.target,
 });
 
-/** The engine that lies at the run's place already, when it is intact, of the same identity, and signed where signatures are required. */
+/** The engine that is in the run's place already, when it is intact, of the same identity, and signed where signatures are required. */
 async function keptEngine(
   { engine }: Run,
   prepared: Forged['prepared'],
@@ -132,7 +132,7 @@ export const verifyEnginePhase = (run: Run): ForgePhase => ({
   },
 });
 
-/** Measures the engine at the optimum of its first profile, GPU time only, as a CUDA graph: what the hardware gives. */
+/** Measures the engine at the optimum of its first profile, GPU time only, as a CUDA graph: the speed of the hardware. */
 export const benchPhase = (run: Run): ForgePhase => ({
   name: 'bench',
   skip: (soFar) => whyNoRun(run, soFar, 'bench'),

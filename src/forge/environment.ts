@@ -28,7 +28,7 @@ export function lookAtMachine(): Machine {
   };
 }
 
-/** What the report says of the surroundings of a run. */
+/** The environment of a run, for its report. */
 export function environmentPart(
   machine: Machine,
   versions: {

@@ -215,7 +215,7 @@ function failureOf({ component, error }: BundleStop): BundleFailure {
     step,
     code,
     message,
-    // The models were inspected before the first build: that they were not run here has another cause.
+    // The models were inspected before the first build: that they did not run has another cause.
     remedy: code === 'TF_ONNXRUNTIME_FAILED' && hasEngines ? WITHOUT_RUNNING : remedy,
     issues,
   };

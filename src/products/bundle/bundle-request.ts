@@ -3,7 +3,7 @@ import type { EngineLoadOptions } from '../../engines/runtime/tensorrt/engine-op
 import type { EventListener } from '../../events.js';
 import type { SizeRange } from './profiles-file.js';
 
-/** What a user wants built of a bundle; all but the meta file and the folder has a default. */
+/** What to build of a bundle; all but the meta file and the folder has a default. */
 export interface BundleRequest
   extends Omit<
       BuildOptions,
@@ -42,6 +42,6 @@ export interface BundleContext {
   readonly emit?: EventListener;
   readonly signal?: AbortSignal;
   readonly environment?: NodeJS.ProcessEnv;
-  /** Who builds plans; default: the builder of the request. */
+  /** What builds plans; default: the builder of the request. */
   readonly build?: PlanBuilder;
 }

@@ -4,15 +4,10 @@ import type { EventListener } from '../../events.js';
 import { formatNamed } from '../../formats/precision/formats/index.js';
 import type { BundleRequest } from './bundle-request.js';
 import type { ChainCheck } from './chain-schema.js';
-import {
-  type ChainCandidate,
-  type ChainedComponent,
-  type ChainRequest,
-  chainedComponents,
-  checkChain,
-} from './chained-check.js';
+import { type ChainCandidate, type ChainRequest, checkChain } from './chained-check.js';
 import { featuresOf } from './check-bundle.js';
 import type { ComponentRun } from './component-run.js';
+import { type ChainedComponent, chainedComponents } from './judge-chain.js';
 import type { BundleMeta } from './meta.js';
 import { transducerFacts } from './transducer-facts.js';
 
@@ -56,7 +51,7 @@ export function chainOf(
   const candidates: ChainCandidate[] = [];
   const onnxRuntime = (path: string) => openSession(path, {}, context);
   if (recipe.conversion === null)
-    notChecked.push('No typed models were decoded: the builder was given the models as they are.');
+    notChecked.push('No typed models were decoded: the builder gets the models as they are.');
   else candidates.push({ name: 'typed models', open: (name) => onnxRuntime(by[name].typedModel) });
   const why = encoder.whyNotRun();
   if (why !== null) notChecked.push(`The engines were not decoded with: ${why}.`);

@@ -29,7 +29,7 @@ const driftSchema = z.strictObject({
   relative_rms: measure,
 });
 
-/** The bundle decoded twice on the same features: by the models as they were given, on ONNX Runtime in FP32, and by a candidate. */
+/** The bundle decoded twice on the same features: by the original models on ONNX Runtime in FP32, and by a candidate. */
 export const chainCheckSchema = z.strictObject({
   candidate: z.enum(['typed models', 'engines']),
   reference_backend: z.string(),

@@ -4,15 +4,12 @@ import { elementCount } from '../../formats/tensor/dtype.js';
 import { randomStream } from '../../formats/tensor/random.js';
 import type { Tensor } from '../../formats/tensor/tensor.js';
 import { tensorFrom } from '../../formats/tensor/values.js';
-import { type Encoded, encode, type Runner, type TransducerFacts } from '../../quality/tasks/transducer.js';
-import { type Decision, decode } from '../../quality/tasks/transducer-decoder.js';
+import { type Encoded, encode, type TransducerFacts } from '../../quality/tasks/transducer.js';
+import { type Decision, type DecodingModels, decode } from '../../quality/tasks/transducer-decoder.js';
 import type { ChainCheck } from './chain-schema.js';
-import { type ChainPrecision, driftOf, judgeDecisions, mostDrifting } from './judge-chain.js';
+import { type ChainedComponent, ChainJudge, type ChainPrecision } from './judge-chain.js';
 
-export const chainedComponents = ['encoder', 'predictor', 'joint'] as const;
-export type ChainedComponent = (typeof chainedComponents)[number];
-
-/** Opens the session of a component; whoever opens it closes it. */
+/** Opens the session of a component; the caller closes it. */
 export type OpenComponent = (component: ChainedComponent) => Promise<Session>;
 
 export interface ChainRequest {
@@ -30,8 +27,8 @@ export interface ChainCandidate {
 }
 
 /**
- * Decodes seeded features with the reference and with each candidate, encoder to predictor to joint network, and says whether they decide the same, where
- * not by how little, and which component moves the logits: each is exchanged alone. An encoder is in memory only while it runs, one at a time.
+ * Decodes seeded features with the reference and with each candidate, encoder to predictor to joint network: whether they decide the same, where not by
+ * how little, and which component moves the logits (each is exchanged alone). An encoder is in memory only while it runs, one at a time.
  */
 export async function checkChain(
   request: ChainRequest,
@@ -39,86 +36,66 @@ export async function checkChain(
   candidates: readonly ChainCandidate[],
   { emit }: { readonly emit: EventListener },
 ): Promise<readonly ChainCheck[]> {
-  const { facts, samples } = request;
-  const features = Array.from({ length: samples }, (_, sample) => featuresOf(request, sample));
-  const encodeAll = async (open: OpenComponent) => {
-    const session = await open('encoder');
-    try {
-      const encoded: Encoded[] = [];
-      for (const one of features)
-        encoded.push(await encode(session, one, request.features.frames, facts.timeAxis));
-      return { encoded, backend: session.backend };
-    } finally {
-      await session.close();
-    }
-  };
-  const base = await encodeAll(reference);
-  return withSmallOnes(reference, async (own) => {
-    const decisions = await each(base.encoded, (encoded) => decode(own, encoded, facts));
+  const { facts, seed, samples, features } = request;
+  const base = await encodeAll(request, reference);
+  return withDecoder(reference, async (own) => {
+    const decided: (readonly Decision[])[] = [];
+    for (const encoded of base.encoded) decided.push(await decode(own, encoded, facts));
     const checks: ChainCheck[] = [];
-    for (const candidate of candidates) {
+    for (const { name, open } of candidates) {
       const started = performance.now();
-      const note = (detail: string) =>
-        emit({
-          type: 'progress',
-          phase: 'chained check',
-          done: checks.length,
-          total: candidates.length,
-          detail,
-        });
-      note(`${candidate.name}: encoder`);
-      const other = await encodeAll(candidate.open);
-      const check = await withSmallOnes(candidate.open, async (theirs): Promise<ChainCheck> => {
-        const led = (models: Small, encoded: readonly Encoded[]) =>
-          each(encoded, (one, sample) => decode(models, one, facts, decisions[sample]!));
-        note(`${candidate.name}: decoding`);
-        const alone = await each(other.encoded, (encoded) => decode(theirs, encoded, facts));
-        const all = await led(theirs, other.encoded);
-        note(`${candidate.name}: one component at a time`);
-        const exchanged: readonly (readonly [ChainedComponent, readonly (readonly Decision[])[]])[] = [
-          ['encoder', await led(own, other.encoded)],
-          ['predictor', await led({ ...own, predictor: theirs.predictor }, base.encoded)],
-          ['joint', await led({ ...own, joint: theirs.joint }, base.encoded)],
-        ];
-        const drifts = exchanged.map(([component, decided]) =>
-          driftOf(
-            component,
-            decisions.map((expected, sample) => ({ reference: expected, led: decided[sample]! })),
-          ),
-        );
-        return {
-          candidate: candidate.name,
-          reference_backend: base.backend,
-          candidate_backend: other.backend,
-          seed: request.seed,
-          samples,
-          frames: request.features.frames,
-          emitted_tokens: decisions.flat().filter(({ token }) => token !== facts.blankId).length,
-          ...judgeDecisions(
-            decisions.map((expected, sample) => ({
-              reference: expected,
-              led: all[sample]!,
-              free: alone[sample]!,
-            })),
-            request.precision,
-          ),
-          components: [...drifts],
-          drifts: mostDrifting(drifts),
-          ms: performance.now() - started,
-        };
+      const [done, total] = [checks.length, candidates.length];
+      const note = (what: string) =>
+        emit({ type: 'progress', phase: 'chained check', done, total, detail: `${name}: ${what}` });
+      note('encoder');
+      const other = await encodeAll(request, open);
+      note('decoding');
+      const judge = new ChainJudge(request.precision, facts.blankId);
+      await withDecoder(open, async (theirs) => {
+        for (const [sample, expected] of decided.entries()) {
+          const [ours, changed] = [base.encoded[sample]!, other.encoded[sample]!];
+          const led = (models: DecodingModels, encoded: Encoded) => decode(models, encoded, facts, expected);
+          judge.take({
+            reference: expected,
+            led: await led(theirs, changed),
+            free: await decode(theirs, changed, facts),
+            exchanged: {
+              encoder: await led(own, changed),
+              predictor: await led({ ...own, predictor: theirs.predictor }, ours),
+              joint: await led({ ...own, joint: theirs.joint }, ours),
+            },
+          });
+        }
       });
-      checks.push(check);
+      checks.push({
+        candidate: name,
+        reference_backend: base.backend,
+        candidate_backend: other.backend,
+        seed,
+        samples,
+        frames: features.frames,
+        ...judge.result(),
+        ms: performance.now() - started,
+      });
     }
     return checks;
   });
 }
 
-interface Small {
-  readonly predictor: Runner;
-  readonly joint: Runner;
+async function encodeAll(request: ChainRequest, open: OpenComponent) {
+  const { samples, features, facts } = request;
+  const session = await open('encoder');
+  try {
+    const encoded: Encoded[] = [];
+    for (let sample = 0; sample < samples; sample++)
+      encoded.push(await encode(session, featuresOf(request, sample), features.frames, facts.timeAxis));
+    return { encoded, backend: session.backend };
+  } finally {
+    await session.close();
+  }
 }
 
-async function withSmallOnes<T>(open: OpenComponent, work: (models: Small) => Promise<T>): Promise<T> {
+async function withDecoder<T>(open: OpenComponent, work: (models: DecodingModels) => Promise<T>): Promise<T> {
   const predictor = await open('predictor');
   try {
     const joint = await open('joint');
@@ -130,12 +107,6 @@ async function withSmallOnes<T>(open: OpenComponent, work: (models: Small) => Pr
   } finally {
     await predictor.close();
   }
-}
-
-async function each<T, R>(list: readonly T[], work: (item: T, index: number) => Promise<R>): Promise<R[]> {
-  const results: R[] = [];
-  for (const [index, item] of list.entries()) results.push(await work(item, index));
-  return results;
 }
 
 /** Log-mel features are normalized per bin, so a normal distribution of deviation one is what an encoder sees. */

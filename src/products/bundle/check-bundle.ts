@@ -7,11 +7,11 @@ import type { BundleMismatch } from './report-schema.js';
 
 export interface BundleFindings {
   readonly mismatches: readonly BundleMismatch[];
-  /** What could not be held against anything, and words of the contract that name no tensor. */
+  /** What could not be checked, and words of the contract that name no tensor. */
   readonly warnings: readonly string[];
 }
 
-/** Holds components against the meta file and against each other; nothing is built from a bundle that contradicts itself. */
+/** Checks components against the meta file and against each other; nothing is built from a bundle that contradicts itself. */
 export function checkBundle(meta: BundleMeta, components: readonly Component[]): BundleFindings {
   const found = new Findings(meta);
   const by = new Map(components.map((component) => [component.name, component]));
@@ -109,7 +109,7 @@ function checkEncoder(found: Findings, encoder: Component): void {
     found.add(encoder, null, 'it has no floating-point input of rank 3 for the features.');
   else if (mels === null)
     found.warnings.push(
-      'The meta file does not say how many mel bins there are, so the encoder is taken at its word.',
+      'The meta file does not state the number of mel bins, so those of the encoder are not checked.',
     );
   const axis = melAxis(found.meta, features);
   const size = axis === null ? undefined : features?.shape?.[axis];
@@ -129,7 +129,7 @@ function checkEncoder(found: Findings, encoder: Component): void {
     );
 }
 
-/** Where the contract puts the mel bins; axis 1 where it does not say. */
+/** Where the contract puts the mel bins; axis 1 where it states none. */
 function melAxis({ layouts }: BundleMeta, features: ValueFacts | undefined): number | null {
   if (features?.shape?.length !== 3) return null;
   const layout = layouts
@@ -171,7 +171,7 @@ function checkPredictor(found: Findings, predictor: Component): void {
     found.add(
       predictor,
       tokens?.name ?? null,
-      `its table has ${rows} tokens; the meta file needs ${needed} (vocabulary ${meta.vocabulary ?? 'not said'}, blank ${meta.blankId ?? 'not said'}).`,
+      `its table has ${rows} tokens; the meta file needs ${needed} (vocabulary ${meta.vocabulary ?? 'not stated'}, blank ${meta.blankId ?? 'not stated'}).`,
     );
 }
 
@@ -203,7 +203,7 @@ function checkJoint(
   const [logits] = joint.outputs;
   const width = logits?.shape?.at(-1);
   if (jointWidth === null)
-    found.warnings.push('The meta file does not say how many logits the joint network has.');
+    found.warnings.push('The meta file does not state the number of logits of the joint network.');
   else if (logits !== undefined && typeof width === 'number' && width !== jointWidth)
     found.add(
       joint,
@@ -226,14 +226,14 @@ function checkJoint(
     found.add(
       joint,
       logits?.name ?? null,
-      `the meta file's blank ${blankId} lies beyond its ${vocabulary} tokens.`,
+      `the meta file's blank ${blankId} is beyond its ${vocabulary} tokens.`,
     );
   const [fromEncoder, fromPredictor] = jointInputs(joint);
   checkFed(found, joint, fromEncoder, encoder?.outputs.find(isFloat), 'encoder');
   checkFed(found, joint, fromPredictor, predictor?.outputs.find(isFloat), 'predictor');
 }
 
-/** The joint network's inputs: what the encoder gives, then what the predictor gives. */
+/** The joint network's inputs: what the encoder returns, then what the predictor returns. */
 export function jointInputs({
   inputs,
 }: Component): readonly [ValueFacts | undefined, ValueFacts | undefined] {

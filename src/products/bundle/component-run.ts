@@ -203,7 +203,7 @@ export class ComponentRun {
   }
 }
 
-/** Events with the component's name before every phase, so that components built side by side can be told apart. */
+/** Events with the component's name before every phase, so that components built side by side stay distinct. */
 const forComponent =
   (emit: EventListener, component: string): EventListener =>
   (event) =>

@@ -7,7 +7,7 @@ import { type OnnxModel, openModel } from '../../formats/onnx/model.js';
 import type { ValueFacts } from '../../formats/onnx/model-facts.js';
 import { feedInputs, valueFacts } from '../../formats/onnx/value-facts.js';
 
-/** The components of a transducer, in the order of the data: what a bundle has when nobody says otherwise. */
+/** The components of a transducer, in the order of the data: what a bundle has without a profiles file. */
 export const usualComponents = ['encoder', 'predictor', 'joint'] as const;
 
 /** One model of a bundle, as its ONNX file declares it. */
@@ -28,7 +28,7 @@ export interface ComponentPlace {
 }
 
 /**
- * Where the components lie: `NAME.onnx` in the folder, or the file that is said for it. Throws TF_BUNDLE_COMPONENT_MISSING that names every one that is
+ * Where the components are: `NAME.onnx` in the folder, or the file that the profiles file names. Throws TF_BUNDLE_COMPONENT_MISSING that names every one that is
  * not there.
  */
 export function locateComponents(

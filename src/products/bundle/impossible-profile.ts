@@ -17,7 +17,7 @@ const END = /\bk(?<end>MIN|OPT|MAX)\b/;
 type End = 'min' | 'opt' | 'max';
 const ends: readonly End[] = ['min', 'opt', 'max'];
 
-/** The first of some lines that says so, or undefined. */
+/** The first such line, or undefined. */
 export const impossibleLine = (lines: readonly string[]): string | undefined =>
   lines.flatMap((line) => line.split('\n')).find((line) => IMPOSSIBLE.test(line));
 
@@ -29,7 +29,7 @@ interface Dimension {
 
 /**
  * Finds the dimension that makes a profile impossible, by running the model on ONNX Runtime at its opt shapes with one dimension after the other at the end
- * that fails. `line` is what the builder said. Always gives an error to throw; without ONNX Runtime it names the node only.
+ * that fails. `line` is the builder's. Always returns an error to throw; without ONNX Runtime it names the node only.
  */
 export async function explainImpossibleProfile(
   component: Component,
@@ -49,7 +49,7 @@ export async function explainImpossibleProfile(
           .join(' together with ');
   return new TrtforgeError(
     'TF_PROFILE_INVALID',
-    `The profile of the ${component.name} is impossible for its graph: ${what} cannot pass${place}. The builder says: ${line.trim()}`,
+    `The profile of the ${component.name} is impossible for its graph: ${what} cannot pass${place}. The builder reports: ${line.trim()}`,
     {
       remedy:
         'Keep that dimension at sizes the graph can reshape, or export the model again with the axis dynamic; the exporter fixed a number there.',
@@ -76,8 +76,8 @@ async function findDimension(
   line: string,
   context: OpenContext,
 ): Promise<readonly Culprit[] | undefined> {
-  const said = END.exec(line)?.groups?.end?.toLowerCase();
-  const candidates = ends.filter((end) => said === undefined || end === said);
+  const named = END.exec(line)?.groups?.end?.toLowerCase();
+  const candidates = ends.filter((end) => named === undefined || end === named);
   const session = await openSession(component.onnx, {}, context);
   try {
     const runs = async (sizes: ReadonlyMap<string, readonly number[]>): Promise<boolean> => {

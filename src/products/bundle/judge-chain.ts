@@ -1,108 +1,113 @@
 import { type FormatId, formatNamed } from '../../formats/precision/formats/index.js';
-import { type DecisionDifference, DecisionTally, type Sided } from '../../quality/tasks/decisions.js';
+import { DecisionTally } from '../../quality/tasks/decisions.js';
+import { Drift } from '../../quality/tasks/exchange.js';
 import { lowMarginShare } from '../../quality/tasks/low-margin.js';
 import type { Decision } from '../../quality/tasks/transducer-decoder.js';
-import type { ChainCheck, ChainDifference, ComponentDrift } from './chain-schema.js';
+import type { ChainCheck, ComponentDrift } from './chain-schema.js';
 
 export type ChainPrecision = 'as-is' | FormatId;
 
-/** One sample: what the reference decided, what the candidate decides led along it, and what it decides alone. */
+export const chainedComponents = ['encoder', 'predictor', 'joint'] as const;
+export type ChainedComponent = (typeof chainedComponents)[number];
+
+/** One sample, decoded by the reference and by a candidate. */
 export interface DecodedSample {
   readonly reference: readonly Decision[];
+  /** The candidate, led along the reference's decisions. */
   readonly led: readonly Decision[];
+  /** The candidate by itself. */
   readonly free: readonly Decision[];
+  /** The reference with one component of the candidate, led along its own decisions. */
+  readonly exchanged: Readonly<Record<ChainedComponent, readonly Decision[]>>;
 }
 
-type Judged = Pick<
+type Judged = Omit<
   ChainCheck,
-  | 'decisions'
-  | 'token_agreement'
-  | 'duration_agreement'
-  | 'equal_sequences'
-  | 'first_difference'
-  | 'low_margin_share'
-  | 'differences'
-  | 'smallest_margin'
-  | 'outcome'
-  | 'reasons'
+  'candidate' | 'reference_backend' | 'candidate_backend' | 'seed' | 'samples' | 'frames' | 'ms'
 >;
 
-/** Counts and lists where a candidate decided otherwise. It fails where a difference is more than a low margin, where the logits as a whole have
- * moved by more than a rounding does, and where one is not finite. */
-export function judgeDecisions(samples: readonly DecodedSample[], precision: ChainPrecision): Judged {
-  // Engines of FP32 models may use TF32.
-  const share = lowMarginShare(formatNamed(precision)?.id ?? 'tf32');
-  const tally = new DecisionTally(share);
-  const agreed = { token: 0, duration: 0 };
-  let notFinite = 0;
-  for (const [chunk, { reference, led }] of samples.entries())
+/** Counts and lists where a candidate decides otherwise than the reference, and how far each component of it moves the logits. */
+export class ChainJudge {
+  readonly #share: number;
+  readonly #blankId: number;
+  readonly #tally: DecisionTally;
+  readonly #drift = new Drift();
+  readonly #exchanged = { encoder: new Drift(), predictor: new Drift(), joint: new Drift() };
+  #samples = 0;
+  #equal = 0;
+  #emitted = 0;
+  #notFinite = 0;
+  #first: ChainCheck['first_difference'] = null;
+
+  constructor(precision: ChainPrecision, blankId: number) {
+    // Engines of FP32 models may use TF32.
+    this.#share = lowMarginShare(formatNamed(precision)?.id ?? 'tf32');
+    this.#tally = new DecisionTally(this.#share);
+    this.#blankId = blankId;
+  }
+
+  take({ reference, led, free, exchanged }: DecodedSample): void {
+    const chunk = this.#samples++;
     for (const [index, expected] of reference.entries()) {
       const actual = led[index]!;
-      tally.decision();
-      if (!actual.logits.every(Number.isFinite)) notFinite++;
-      for (const what of ['token', 'duration'] as const) {
-        const [ours, theirs] = [sided(expected, what), sided(actual, what)];
-        if (tally.choice({ chunk, at: [index, expected.step], what }, ours, theirs, expected.logits))
-          agreed[what]++;
-      }
+      this.#tally.decision();
+      this.#tally.decided({ chunk, at: [index, expected.step] }, expected, actual);
+      this.#drift.add(expected, actual);
+      for (const component of chainedComponents)
+        this.#exchanged[component].add(expected, exchanged[component][index]!);
+      this.#emitted += Number(expected.token !== this.#blankId);
+      this.#notFinite += Number(!actual.logits.every(Number.isFinite));
     }
-  const { decisions, different, lowMargin, differences, smallestMargin } = tally.counts();
-  const moved = driftOf('all', samples).relative_rms ?? 0;
-  const wrong = different - lowMargin;
-  const reasons = [
-    ...(decisions === 0 ? ['The reference decided nothing: there are no encoder steps.'] : []),
-    ...(notFinite > 0 ? [`${notFinite} of ${decisions} rows of logits are not finite.`] : []),
-    ...(moved > share
-      ? [
-          `The logits have moved by ${(moved * 100).toPrecision(3)} % of their size; rounding explains ${share * 100} %.`,
-        ]
-      : []),
-    ...(wrong > 0
-      ? [
-          `${wrong} of ${2 * decisions} decisions differ by more than a low margin (${share * 100} % of the logits' root mean square).`,
-        ]
-      : []),
-  ];
-  return {
-    decisions,
-    token_agreement: agreed.token,
-    duration_agreement: agreed.duration,
-    equal_sequences: samples.filter((sample) => firstDifference(sample) === undefined).length,
-    first_difference: firstOf(samples),
-    low_margin_share: share,
-    differences: differences.map(chainDifference),
-    smallest_margin: finite(smallestMargin),
-    outcome: reasons.length === 0 ? 'pass' : 'fail',
-    reasons,
-  };
+    const index = firstDifference(reference, free);
+    if (index === undefined) this.#equal++;
+    else this.#first ??= { sample: chunk, index };
+  }
+
+  /** It fails where a difference is more than a low margin, where the logits as a whole have moved by more than a rounding moves them, and where one is not finite. */
+  result(): Judged {
+    const { decisions, agreed, durationsAgreed, different, lowMargin, differences, smallestMargin } =
+      this.#tally.counts();
+    const share = this.#share;
+    const moved = finite(this.#drift.relativeRms) ?? 0;
+    const components = chainedComponents.map((name) => componentDrift(name, this.#exchanged[name]));
+    const reasons = [
+      decisions === 0 && 'The reference decided nothing: there are no encoder steps.',
+      this.#notFinite > 0 && `${this.#notFinite} of ${decisions} rows of logits are not finite.`,
+      moved > share &&
+        `The logits have moved by ${(moved * 100).toPrecision(3)} % of their size; rounding explains ${share * 100} %.`,
+      different > lowMargin &&
+        `${different - lowMargin} of ${2 * decisions} decisions differ by more than a low margin (${share * 100} % of the logits' root mean square).`,
+    ].filter((reason) => reason !== false);
+    return {
+      decisions,
+      emitted_tokens: this.#emitted,
+      token_agreement: agreed,
+      duration_agreement: durationsAgreed ?? 0,
+      equal_sequences: this.#equal,
+      first_difference: this.#first,
+      low_margin_share: share,
+      differences: differences.map(({ chunk, at: [index = 0, step = 0], what, ...one }) => ({
+        sample: chunk,
+        index,
+        step,
+        what: what === 'duration' ? 'duration' : 'token',
+        reference: one.reference,
+        candidate: one.candidate,
+        reference_margin: finite(one.referenceMargin),
+        candidate_margin: finite(one.candidateMargin),
+        low_margin: one.lowMargin,
+      })),
+      smallest_margin: finite(smallestMargin),
+      components,
+      drifts: mostDrifting(components),
+      outcome: reasons.length === 0 ? 'pass' : 'fail',
+      reasons,
+    };
+  }
 }
 
-const sided = (decision: Decision, what: 'token' | 'duration'): Sided => ({
-  index: decision[what],
-  margin: what === 'token' ? decision.tokenMargin : decision.durationMargin,
-});
-
-const chainDifference = ({
-  chunk,
-  at: [index = 0, step = 0],
-  what,
-  reference,
-  candidate,
-  ...margins
-}: DecisionDifference): ChainDifference => ({
-  sample: chunk,
-  index,
-  step,
-  what: what === 'duration' ? 'duration' : 'token',
-  reference,
-  candidate,
-  reference_margin: finite(margins.referenceMargin),
-  candidate_margin: finite(margins.candidateMargin),
-  low_margin: margins.lowMargin,
-});
-
 /** Index of the first decision at which free decoding went another way. */
-function firstDifference({ reference, free }: DecodedSample): number | undefined {
+function firstDifference(reference: readonly Decision[], free: readonly Decision[]): number | undefined {
   const length = Math.max(reference.length, free.length);
   for (let index = 0; index < length; index++) {
     const [a, b] = [reference[index], free[index]];
@@ -111,53 +116,18 @@ function firstDifference({ reference, free }: DecodedSample): number | undefined
   return undefined;
 }
 
-function firstOf(samples: readonly DecodedSample[]): ChainCheck['first_difference'] {
-  for (const [sample, decoded] of samples.entries()) {
-    const index = firstDifference(decoded);
-    if (index !== undefined) return { sample, index };
-  }
-  return null;
-}
-
-/** How far the logits of led decisions are from the reference's. */
-export function driftOf(
-  component: string,
-  samples: readonly Pick<DecodedSample, 'reference' | 'led'>[],
-): ComponentDrift {
-  let largest = 0;
-  let squares = 0;
-  let referenceSquares = 0;
-  let tokens = 0;
-  let durations = 0;
-  for (const { reference, led } of samples) {
-    for (const [index, expected] of reference.entries()) {
-      const actual = led[index]!;
-      if (actual.token !== expected.token) tokens++;
-      if (actual.duration !== expected.duration) durations++;
-      for (const [at, value] of expected.logits.entries()) {
-        const difference = Math.abs(actual.logits[at]! - value);
-        if (difference > largest || Number.isNaN(difference)) largest = difference;
-        squares += difference * difference;
-        referenceSquares += value * value;
-      }
-    }
-  }
-  return {
-    component,
-    token_changes: tokens,
-    duration_changes: durations,
-    max_abs: finite(largest),
-    relative_rms: referenceSquares === 0 ? null : finite(Math.sqrt(squares / referenceSquares)),
-  };
-}
+const componentDrift = (component: string, drift: Drift): ComponentDrift => ({
+  component,
+  token_changes: drift.tokens,
+  duration_changes: drift.durations,
+  max_abs: finite(drift.largest),
+  relative_rms: finite(drift.relativeRms),
+});
 
 /** The component that moves the logits most: one that makes them not finite, else the largest relative difference. */
-export function mostDrifting(components: readonly ComponentDrift[]): string | null {
+function mostDrifting(components: readonly ComponentDrift[]): string | null {
   const weight = ({ relative_rms }: ComponentDrift) => relative_rms ?? Number.POSITIVE_INFINITY;
-  const worst = components.reduce<ComponentDrift | undefined>(
-    (so, one) => (so === undefined || weight(one) > weight(so) ? one : so),
-    undefined,
-  );
+  const [worst] = [...components].sort((a, b) => weight(b) - weight(a));
   return worst === undefined || weight(worst) === 0 ? null : worst.component;
 }
 

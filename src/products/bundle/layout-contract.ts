@@ -1,6 +1,6 @@
 /** One tensor of a layout contract: `audio_signal: [B, n_mels, T]`. */
 export interface Layout {
-  /** null where the text gives only dimensions. */
+  /** null where the text has only dimensions. */
   readonly name: string | null;
   /** As written: symbols, numbers, sums (`vocab + 1 + durations`). */
   readonly dims: readonly string[];
@@ -11,7 +11,7 @@ const LONGEST = 10_000;
 
 /**
  * Reads the free text in which exporters describe tensors: every `[…]`, with the word before it as the tensor's name. Best effort: what is not
- * understood is left out, since the text binds nobody.
+ * understood is skipped: the text is not binding.
  */
 export function parseLayouts(text: string): readonly Layout[] {
   const found = text
@@ -23,7 +23,7 @@ export function parseLayouts(text: string): readonly Layout[] {
   }));
 }
 
-/** What an axis runs along, where its word says it. */
+/** What an axis runs along, by its name. */
 export type AxisRole = 'batch' | 'time' | 'tokens';
 
 /** `B` and `batch` are the batch; `T`, `T_out` and `time` are time; `U` and `token_len` are tokens. undefined for any other word. */

@@ -4,14 +4,14 @@ import { freemem } from 'node:os';
 /** The library itself, loaded and idle (tensorrt-rtx 1.7: 234 MB of code, its tables). */
 const LIBRARY_BYTES = 512 << 20;
 
-/** Peak of a tensorrt-rtx build over the bytes of the weights it is given; measured 3.2 to 4.8 for models of 50 to 340 MB. */
+/** Peak of a tensorrt-rtx build over the bytes of its model's weights; measured 3.2 to 4.8 for models of 50 to 340 MB. */
 const BYTES_PER_WEIGHT_BYTE = 5;
 
 /** What a build of tensorrt-rtx may hold at its peak. */
 export const estimateBuildBytes = (typedWeightBytes: number): number =>
   LIBRARY_BYTES + BYTES_PER_WEIGHT_BYTE * typedWeightBytes;
 
-/** Memory that can be had without pushing anything out: what the kernel says, or else what is free. */
+/** Memory that can be had without pushing anything out: as the kernel reports it, or else what is free. */
 export function availableMemory(): number {
   try {
     const [, kib] = /^MemAvailable:\s+(\d+) kB/m.exec(readFileSync('/proc/meminfo', 'utf8')) ?? [];
@@ -28,8 +28,8 @@ export interface PlannedTask<T> {
 }
 
 /**
- * Runs tasks side by side as long as their estimates fit into the budget together, at least one and at most `most` at a time, and gives their results in the
- * order given. The first failure keeps further tasks from starting; it is thrown once those at work have ended.
+ * Runs tasks side by side as long as their estimates fit into the budget together, at least one and at most `most` at a time, and returns their results in the
+ * order of the tasks. The first failure keeps further tasks from starting; it is thrown once those at work have ended.
  */
 export async function runWithin<T>(
   tasks: readonly PlannedTask<T>[],

@@ -80,7 +80,7 @@ export function parseMeta(text: string, path: string): BundleMeta {
 /** Labels turn ids into text and are in no engine; some exporters count the blank among them. */
 function labelWarnings(labels: number | null, vocabulary: number | null): readonly string[] {
   if (labels === null || vocabulary === null || labels === vocabulary || labels === vocabulary + 1) return [];
-  return [`It lists ${labels} labels and says that the vocabulary has ${vocabulary}.`];
+  return [`It lists ${labels} labels and states a vocabulary of ${vocabulary}.`];
 }
 
 function layoutsOf(contract: Readonly<Record<string, unknown>>): ReadonlyMap<string, readonly Layout[]> {

@@ -7,7 +7,7 @@ import { TrtforgeError } from '../../errors.js';
 import { ignoreEvents } from '../../events.js';
 import { openModel } from '../../formats/onnx/model.js';
 import type { TaskContext } from '../../quality/tasks/task.js';
-import type { TokenDecoder } from '../../quality/tasks/token-decoder.js';
+import type { TokenDecoder } from '../../quality/tasks/transducer-decoder.js';
 import { checkBundle, jointInputs, rejectMismatches } from './check-bundle.js';
 import { type Component, locateComponents, readComponent } from './component.js';
 import { readMeta } from './meta.js';

@@ -57,7 +57,7 @@ export async function smokeRun(
 const tensorText = (name: string, { dtype, shape }: Pick<Tensor, 'dtype' | 'shape'>): string =>
   `${name} ${dtype} [${shape.join(', ')}]`;
 
-/** Seeded inputs for the opt shapes; what they are like is read from the model as it was given. */
+/** Seeded inputs for the opt shapes; their kinds are read from the original model. */
 function smokeInputs({ onnx }: Component, profile: ProfileRequest, session: Session): NamedTensors {
   const model = openModel(onnx);
   try {

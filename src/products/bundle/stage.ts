@@ -27,7 +27,7 @@ export const stagingMethods: readonly (readonly [StagingMethod, Place])[] = [
   ],
 ];
 
-/** What a file system says when it will not link: other device, not allowed, too many links, not supported. */
+/** Errors of a file system that cannot link: other device, not allowed, too many links, not supported. */
 const CANNOT_LINK = new Set([
   'EXDEV',
   'EPERM',
@@ -40,7 +40,7 @@ const CANNOT_LINK = new Set([
 ]);
 
 /**
- * Puts a component's model and every external file it refers to into `folder`, under the paths the model gives them, by links where the file system lets it.
+ * Puts a component's model and every external file it refers to into `folder`, under the paths that the model has for them, by links where the file system allows them.
  * One method for all files of a model: a reader that guards against links which leave the folder must find them together. Throws TF_WRITE_FAILED.
  */
 export function stageComponent(

@@ -3,8 +3,8 @@ import { TrtforgeError } from '../../errors.js';
 import { type DecisionDetails, decisionDetailsSchema } from '../../quality/tasks/decisions.js';
 import { lowMarginShare, roundingSchema } from '../../quality/tasks/low-margin.js';
 import type { TaskContext, TaskKind } from '../../quality/tasks/task.js';
-import type { TokenDecoder } from '../../quality/tasks/token-decoder.js';
 import { TokenTask } from '../../quality/tasks/tokens.js';
+import type { TokenDecoder } from '../../quality/tasks/transducer-decoder.js';
 import { openDecoder } from './open-decoder.js';
 
 const settingsSchema = z.object({

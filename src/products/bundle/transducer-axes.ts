@@ -1,7 +1,7 @@
 import type { AxisRole } from './layout-contract.js';
 import type { SizeRange } from './profiles-file.js';
 
-/** Inputs whose axes are known by their names, and whose exporter gives them these names. */
+/** Inputs whose axes are known by their names, and the exporter that names them so. */
 interface KnownInput {
   readonly input: string;
   /** What each axis runs along; null for a width. */

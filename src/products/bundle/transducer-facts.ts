@@ -8,7 +8,7 @@ import type { BundleMeta } from './meta.js';
 /** What decodes: the models behind the encoder. */
 export type DecodingComponents = Readonly<Record<'predictor' | 'joint', Component>>;
 
-/** What decoding needs, or why the bundle cannot be decoded. `smallest` are the smallest shapes of inputs that whoever runs the models takes. */
+/** What decoding needs, or why the bundle cannot be decoded. `smallest` are the smallest shapes of inputs that the models or engines take. */
 export function transducerFacts(
   meta: BundleMeta,
   { predictor, joint }: DecodingComponents,
@@ -16,7 +16,7 @@ export function transducerFacts(
 ): TransducerFacts | string {
   const width = joint.outputs[0]?.shape?.at(-1);
   const logits = typeof width === 'number' ? width : meta.jointWidth;
-  if (logits === null) return 'neither the meta file nor the joint network says how many logits there are';
+  if (logits === null) return 'neither the meta file nor the joint network states the number of logits';
   const durations = meta.durations ?? guessedDurations(logits, meta);
   const tokenLogits = logits - durations.length;
   const blankId = meta.blankId ?? tokenLogits - 1;

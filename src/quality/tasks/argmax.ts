@@ -38,7 +38,6 @@ class ArgmaxTask implements Task<DecisionDetails> {
   readonly #output: string;
   readonly #tally: DecisionTally;
   readonly #data = new SampleDigest();
-  #agreed = 0;
 
   /** `share` as `DecisionTally` takes it. */
   constructor(output: string, share: number) {
@@ -63,7 +62,7 @@ class ArgmaxTask implements Task<DecisionDetails> {
       this.#tally.decision();
       const end = start + classes;
       const [theirs, ours] = [largestOf(expected, start, end), largestOf(actual, start, end)];
-      if (this.#tally.choice(where, theirs, ours, expected.subarray(start, end))) this.#agreed++;
+      this.#tally.choice(where, theirs, ours, expected.subarray(start, end));
     }
   }
 
@@ -73,7 +72,6 @@ class ArgmaxTask implements Task<DecisionDetails> {
       output: this.#output,
       decoder: null,
       ...this.#tally.counts(),
-      agreed: this.#agreed,
       durationsAgreed: null,
       emitted: null,
       swap: null,

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { measure, measureSchema, type VerifyOutcome } from '../verify/result.js';
 import { isLowMargin } from './low-margin.js';
 import type { Metric } from './task.js';
+import type { Decision } from './transducer-decoder.js';
 
 const differenceSchema = z.object({
   /** Index of the sample: the number of a chunk. */
@@ -95,15 +96,15 @@ export function metricsOfDecisions(details: DecisionDetails): Metric[] {
 /** Differences that are listed one by one. */
 const LISTED = 20;
 
-/** One side's decision, whatever kind of task it is. */
-export interface Sided {
+/** What one side chose, and its best score less the second best. */
+interface Choice {
   readonly index: number;
-  /** Best score less the second best. */
   readonly margin: number;
 }
 
 /** Counts decisions and lists those that differ. */
 export class DecisionTally {
+  readonly #agreed = { token: 0, duration: 0, class: 0 };
   readonly #differences: DecisionDifference[] = [];
   readonly #unjudged: number[] = [];
   readonly #share: number;
@@ -124,13 +125,16 @@ export class DecisionTally {
 
   /** What both chose in one place, the reference among `scores`; returns whether it is the same. */
   choice(
-    where: Pick<DecisionDifference, 'chunk' | 'at' | 'what'>,
-    reference: Sided,
-    candidate: Sided,
+    where: Pick<DecisionDifference, 'chunk' | 'at'> & { readonly what: 'token' | 'duration' | 'class' },
+    reference: Choice,
+    candidate: Choice,
     scores: Float32Array,
   ): boolean {
     if (reference.margin < this.#smallestMargin) this.#smallestMargin = reference.margin;
-    if (reference.index === candidate.index && !Number.isNaN(candidate.margin)) return true;
+    if (reference.index === candidate.index && !Number.isNaN(candidate.margin)) {
+      this.#agreed[where.what]++;
+      return true;
+    }
     const lowMargin = !Number.isNaN(candidate.margin) && isLowMargin(reference.margin, scores, this.#share);
     this.#lowMargin += Number(lowMargin);
     this.#add({
@@ -142,6 +146,23 @@ export class DecisionTally {
       lowMargin,
     });
     return false;
+  }
+
+  /** Token and duration that both decoders chose in one place; returns whether both are the same. */
+  decided(where: Pick<DecisionDifference, 'chunk' | 'at'>, expected: Decision, actual: Decision): boolean {
+    const sameToken = this.choice(
+      { ...where, what: 'token' },
+      { index: expected.token, margin: expected.tokenMargin },
+      { index: actual.token, margin: actual.tokenMargin },
+      expected.logits,
+    );
+    const sameDuration = this.choice(
+      { ...where, what: 'duration' },
+      { index: expected.duration, margin: expected.durationMargin },
+      { index: actual.duration, margin: actual.durationMargin },
+      expected.logits,
+    );
+    return sameToken && sameDuration;
   }
 
   steps(chunk: number, row: number, reference: number, candidate: number): void {
@@ -161,12 +182,11 @@ export class DecisionTally {
     if (this.#unjudged.at(-1) !== chunk) this.#unjudged.push(chunk);
   }
 
-  counts(): Pick<
-    DecisionDetails,
-    'decisions' | 'different' | 'lowMargin' | 'lowMarginShare' | 'differences' | 'smallestMargin' | 'unjudged'
-  > {
+  counts(): Omit<DecisionDetails, 'kind' | 'output' | 'decoder' | 'emitted' | 'swap'> {
     return {
       decisions: this.#decisions,
+      agreed: this.#agreed.token + this.#agreed.class,
+      durationsAgreed: this.#agreed.duration,
       different: this.#different,
       lowMargin: this.#lowMargin,
       lowMarginShare: this.#share,

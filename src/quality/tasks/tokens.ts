@@ -3,12 +3,10 @@ import { packedBytes } from '../../formats/tensor/dtype.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import { numbersOf } from '../../formats/tensor/values.js';
 import { type DecisionDetails, DecisionTally, metricsOfDecisions, outcomeOfDecisions } from './decisions.js';
-import { ExchangedDecoder, ExchangeTally, exchangeResult } from './exchanged-decoder.js';
+import { ExchangedDecoder, exchangeDrifts, exchangeResult } from './exchange.js';
 import { type Sample, SampleDigest, type Task, type TaskKind, type TaskResult } from './task.js';
-import type { TokenDecoder } from './token-decoder.js';
-import { type RowCounts, RowDecoders } from './token-row.js';
 import type { Encoded } from './transducer.js';
-import { GreedyDecoder } from './transducer-decoder.js';
+import { type Decision, GreedyDecoder, type TokenDecoder } from './transducer-decoder.js';
 
 /** What a `TokenTask` decodes with. */
 export interface TokenTaskParts {
@@ -31,7 +29,7 @@ export class TokenTask implements Task<DecisionDetails> {
   readonly #kind: Pick<TaskKind, 'id' | 'revision'>;
   readonly #parts: TokenTaskParts;
   readonly #tally: DecisionTally;
-  readonly #exchange = new ExchangeTally();
+  readonly #drifts = exchangeDrifts();
   readonly #rows: RowDecoders[] = [];
   readonly #data = new SampleDigest();
 
@@ -46,11 +44,11 @@ export class TokenTask implements Task<DecisionDetails> {
     const { output, lengths } = this.#parts;
     this.#data.take(sample, lengths === null ? [output] : [output, lengths]);
     const expected = this.#encoded(reference);
-    const given = candidate === null ? [] : this.#encoded(candidate);
-    if (expected.length === 0 || given.length !== expected.length) this.#tally.unjudged(chunk);
+    const actual = candidate === null ? [] : this.#encoded(candidate);
+    if (expected.length === 0 || actual.length !== expected.length) this.#tally.unjudged(chunk);
     for (const [row, encoded] of expected.entries()) {
       this.#rows[row] ??= await this.#begin(row);
-      await this.#rows[row].take(chunk, encoded, given.length === expected.length ? given[row] : undefined);
+      await this.#rows[row].take(chunk, encoded, actual.length === expected.length ? actual[row] : undefined);
     }
   }
 
@@ -60,27 +58,26 @@ export class TokenTask implements Task<DecisionDetails> {
     const led = await GreedyDecoder.begin(models, facts);
     if (own === null) return new RowDecoders(row, this.#tally, led, facts.blankId);
     const theirs = await GreedyDecoder.begin(own.models, own.facts);
-    const exchanged = new ExchangedDecoder(this.#exchange, theirs);
+    const exchanged = new ExchangedDecoder(this.#drifts, theirs);
     return new RowDecoders(row, this.#tally, led, facts.blankId, exchanged);
   }
 
   result(): TaskResult<DecisionDetails> {
     const { output, lengths, decoder, own } = this.#parts;
-    const all = this.#rows.map(({ counts }) => counts);
-    const sum = (of: (counts: RowCounts) => number) => all.reduce((total, counts) => total + of(counts), 0);
+    const emitted = this.#rows.map((row) => row.emitted);
+    const counts = this.#tally.counts();
     const details: DecisionDetails = {
       kind: 'transducer',
       output,
       decoder: decoder.path,
-      ...this.#tally.counts(),
-      agreed: sum(({ tokens }) => tokens),
-      durationsAgreed: decoder.facts.durations.length === 0 ? null : sum(({ durations }) => durations),
+      ...counts,
+      durationsAgreed: decoder.facts.durations.length === 0 ? null : counts.durationsAgreed,
       emitted: {
-        reference: sum(({ emitted }) => emitted.reference.length),
-        candidate: sum(({ emitted }) => emitted.candidate.length),
-        equal: all.every(({ emitted }) => emitted.reference.join() === emitted.candidate.join()),
+        reference: emitted.flatMap(({ reference }) => reference).length,
+        candidate: emitted.flatMap(({ candidate }) => candidate).length,
+        equal: emitted.every(({ reference, candidate }) => reference.join() === candidate.join()),
       },
-      swap: own === null ? null : exchangeResult(own, this.#exchange),
+      swap: own === null ? null : exchangeResult(own, this.#drifts),
     };
     return {
       ...this.#data.identity(this.#kind, { output, lengths, decoder: decoder.digest }),
@@ -127,9 +124,81 @@ export class TokenTask implements Task<DecisionDetails> {
       `${this.#parts.output} is [${shape.join(', ')}]; the joint network of ${path} takes ${encoderInput.name} as [${declared.map((size) => size ?? '?').join(', ')}], a row at a time.`,
       {
         remedy:
-          'Give the meta file of the bundle that this encoder belongs to, or name its output with --task-output.',
+          'Pass the meta file of the bundle that this encoder belongs to, or name its output with --task-output.',
       },
     );
+  }
+}
+
+/** The decoders of one row: one that goes the reference's way, and from the first difference on one that goes the candidate's own. */
+class RowDecoders {
+  readonly #row: number;
+  readonly #tally: DecisionTally;
+  readonly #led: GreedyDecoder;
+  readonly #blankId: number;
+  readonly #exchanged: ExchangedDecoder | null;
+  readonly #emitted: number[] = [];
+  #free: { readonly decoder: GreedyDecoder; readonly emitted: number[] } | undefined;
+
+  /** `exchanged` is asked about the same decisions, where the candidate has a decoder of its own. */
+  constructor(
+    row: number,
+    tally: DecisionTally,
+    led: GreedyDecoder,
+    blankId: number,
+    exchanged: ExchangedDecoder | null = null,
+  ) {
+    this.#row = row;
+    this.#tally = tally;
+    this.#led = led;
+    this.#blankId = blankId;
+    this.#exchanged = exchanged;
+  }
+
+  /** The tokens that came out of each. */
+  get emitted(): { readonly reference: readonly number[]; readonly candidate: readonly number[] } {
+    return { reference: this.#emitted, candidate: this.#free?.emitted ?? this.#emitted };
+  }
+
+  async take(chunk: number, reference: Encoded, candidate: Encoded | undefined): Promise<void> {
+    if (candidate === undefined || candidate.steps !== reference.steps) this.#part();
+    if (candidate !== undefined && candidate.steps !== reference.steps)
+      this.#tally.steps(chunk, this.#row, reference.steps, candidate.steps);
+    while (this.#led.step < reference.steps) {
+      const { step } = this.#led;
+      const expected = await this.#led.decide(reference);
+      this.#tally.decision();
+      if (candidate !== undefined && step < candidate.steps) {
+        const where = { chunk, at: [this.#row, step] };
+        if (!this.#tally.decided(where, expected, await this.#led.decide(candidate))) this.#part();
+        await this.#exchanged?.compare(this.#led, expected, { reference, candidate });
+      }
+      this.#emit(this.#emitted, expected);
+      await this.#exchanged?.take(expected);
+      await this.#led.take(expected);
+    }
+    this.#led.leave(reference.steps);
+    await this.#goOn(candidate, reference.steps);
+  }
+
+  /** From now on the candidate is decoded by its own decisions too. */
+  #part(): void {
+    this.#free ??= { decoder: this.#led.fork(), emitted: [...this.#emitted] };
+  }
+
+  async #goOn(candidate: Encoded | undefined, referenceSteps: number): Promise<void> {
+    if (this.#free === undefined) return;
+    const { decoder, emitted } = this.#free;
+    while (candidate !== undefined && decoder.step < candidate.steps) {
+      const decision = await decoder.decide(candidate);
+      this.#emit(emitted, decision);
+      await decoder.take(decision);
+    }
+    decoder.leave(candidate?.steps ?? referenceSteps);
+  }
+
+  #emit(emitted: number[], { token }: Decision): void {
+    if (token !== this.#blankId) emitted.push(token);
   }
 }
 

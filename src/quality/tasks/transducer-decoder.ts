@@ -1,3 +1,4 @@
+import type { Binding } from '../../engines/runtime/session.js';
 import {
   type Encoded,
   jointLogits,
@@ -29,6 +30,21 @@ export interface DecodingModels {
   readonly joint: Runner;
 }
 
+/** A predictor and a joint network that are open: what turns encoder outputs into tokens. */
+export interface TokenDecoder {
+  /** Where it is described, for messages. */
+  readonly path: string;
+  /** Of the content of both models and of the facts; the same wherever the files lie. */
+  readonly digest: string;
+  readonly facts: TransducerFacts;
+  readonly models: DecodingModels;
+  /** What the joint network takes of an encoder. */
+  readonly encoderInput: { readonly name: string; readonly shape: Binding['shape'] };
+  /** The output of the joint network. */
+  readonly logits: string;
+  close(): Promise<void>;
+}
+
 /**
  * One greedy decoder on its way through encoder steps, which may come piece by piece: its place counts from the beginning of the piece at hand, and what a
  * duration leads beyond its end is gone on from in the next.
@@ -38,8 +54,7 @@ export class GreedyDecoder {
   readonly #facts: TransducerFacts;
   readonly #predictor: PredictorState;
   #step = 0;
-  /** Tokens emitted at this step. */
-  #here = 0;
+  #emittedAtStep = 0;
 
   private constructor(joint: Runner, facts: TransducerFacts, predictor: PredictorState) {
     this.#joint = joint;
@@ -70,10 +85,10 @@ export class GreedyDecoder {
     const { blankId, durations } = this.#facts;
     const isBlank = token === blankId;
     if (!isBlank) await this.#predictor.feed(token);
-    this.#here++;
+    this.#emittedAtStep++;
     const advance = durations[duration] ?? (isBlank ? 1 : 0);
-    const forced = isBlank || this.#here >= MOST_PER_STEP ? Math.max(1, advance) : advance;
-    if (forced > 0) this.#here = 0;
+    const forced = isBlank || this.#emittedAtStep >= MOST_PER_STEP ? Math.max(1, advance) : advance;
+    if (forced > 0) this.#emittedAtStep = 0;
     this.#step += forced;
   }
 
@@ -86,7 +101,7 @@ export class GreedyDecoder {
   fork(): GreedyDecoder {
     const forked = new GreedyDecoder(this.#joint, this.#facts, this.#predictor.fork());
     forked.#step = this.#step;
-    forked.#here = this.#here;
+    forked.#emittedAtStep = this.#emittedAtStep;
     return forked;
   }
 }

@@ -17,9 +17,9 @@ export interface TransducerFacts {
   readonly durations: readonly number[];
   /** Smallest shapes the engines take, by component and input: narrower calls are padded with zeros. */
   readonly smallest: Readonly<Record<'predictor' | 'joint', ReadonlyMap<string, readonly number[]>>>;
-  /** Axis of time in what the encoder gives and the joint network takes. */
+  /** Axis of time in what the encoder returns and the joint network takes. */
   readonly timeAxis: number;
-  /** Axis of tokens in what the predictor gives and the joint network takes. */
+  /** Axis of tokens in what the predictor returns and the joint network takes. */
   readonly tokenAxis: number;
 }
 
@@ -55,7 +55,7 @@ export async function encode(
   return { output, steps: Math.min(counted ?? axisSteps, axisSteps) };
 }
 
-/** The predictor, which has seen `tokens`: what it gives for the last of them. */
+/** The predictor, which has seen `tokens`: what it returns for the last of them. */
 export class PredictorState {
   readonly #predictor: Runner;
   readonly #facts: TransducerFacts;
@@ -98,12 +98,12 @@ export class PredictorState {
     this.#states = new Map(states.map((state) => [state.name, outputs.get(returned.get(state.name)!.name)!]));
     const taken = new Set([...returned.values()].map(({ name }) => name));
     const output = this.#predictor.outputs.find((one) => isFloat(one) && !taken.has(one.name));
-    if (output === undefined) throw notATransducer('The predictor gives nothing but its states.');
+    if (output === undefined) throw notATransducer('The predictor has no output but its states.');
     this.output = outputs.get(output.name)!;
   }
 }
 
-/** `h` comes back as `h_out`; where names do not say it, states come back in the order they go in, after the output. */
+/** `h` comes back as `h_out`; under other names states come back in the order they go in, after the output. */
 function returnedStates(predictor: Runner, states: readonly Binding[]): ReadonlyMap<string, Binding> {
   const floats = predictor.outputs.filter(isFloat);
   const last = floats.slice(floats.length - states.length);
@@ -112,7 +112,7 @@ function returnedStates(predictor: Runner, states: readonly Binding[]): Readonly
       const named = floats.find(({ name }) => name === `${state.name}_out` || name === `${state.name}_n`);
       const found = named ?? last[index];
       if (found === undefined)
-        throw notATransducer(`The predictor does not give its state «${state.name}» back.`);
+        throw notATransducer(`The predictor does not return its state "${state.name}".`);
       return [state.name, found];
     }),
   );
@@ -181,7 +181,7 @@ function inputOf(
 
 function firstFloat(runner: Runner, outputs: NamedTensors): Tensor {
   const tensor = outputs.get(runner.outputs.find(isFloat)?.name ?? '');
-  if (tensor === undefined) throw notATransducer('A component gives no floating-point output.');
+  if (tensor === undefined) throw notATransducer('A component has no floating-point output.');
   return tensor;
 }
 
@@ -197,5 +197,5 @@ function zeros(binding: Binding, shape: readonly number[] | undefined): Tensor {
 const notATransducer = (message: string) =>
   new TrtforgeError('TF_BUNDLE_MISMATCH', message, {
     remedy:
-      'What is decoded are bundles of an encoder, a predictor and a joint network; for others leave it out (--skip verify of a bundle, --decoder of verify).',
+      'Only bundles of an encoder, a predictor and a joint network are decoded. For others: `bundle forge --no-check`, and `stream verify` without --decoder.',
   });

@@ -122,7 +122,7 @@ describe('a bundle', () => {
       'a blank beyond the tokens',
       meta({ blank_id: 9000 }),
       bundle({ predictor: { embeddingRows: null } }),
-      /blank 9000 lies beyond its 8192 tokens/,
+      /blank 9000 is beyond its 8192 tokens/,
     ],
     [
       'the rank of length',

@@ -74,7 +74,7 @@ describe('an impossible profile of a model that cannot be run', () => {
     const line = '(IShuffleLayer view: reshape changes volume. Reshaping [1,16] to [8,8].)';
     const error = await explainImpossibleProfile(gone, parseProfile('x:1x16'), line, context);
     expect(error.message).toMatch(
-      /one of its dimensions cannot pass at the node "view"\. The builder says: .*reshape changes volume/,
+      /one of its dimensions cannot pass at the node "view"\. The builder reports: .*reshape changes volume/,
     );
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Binding } from '../../../src/engines/runtime/session.js';
 import type { Tensor } from '../../../src/formats/tensor/tensor.js';
 import { float32Values, numbersOf, tensorFrom } from '../../../src/formats/tensor/values.js';
-import { driftOf, judgeDecisions, mostDrifting } from '../../../src/products/bundle/judge-chain.js';
+import { type ChainedComponent, ChainJudge } from '../../../src/products/bundle/judge-chain.js';
 import { encode, type Runner, type TransducerFacts, window } from '../../../src/quality/tasks/transducer.js';
 import {
   type Decision,
@@ -214,8 +214,22 @@ describe('the verdict over two decoders', () => {
     durationMargin: 2,
     logits: Float32Array.from(logits),
   });
-  const judge = (reference: Decision, led: Decision) =>
-    judgeDecisions([{ reference: [reference], led: [led], free: [led] }], 'fp16');
+  /** One decision of the reference, and the candidate's; each exchange alone decides as `exchanged` has it. */
+  const judge = (
+    reference: Decision,
+    led: Decision,
+    exchanged: Partial<Record<ChainedComponent, Decision>> = {},
+  ) => {
+    const chain = new ChainJudge('fp16', 3);
+    const { encoder = reference, predictor = reference, joint = reference } = exchanged;
+    chain.take({
+      reference: [reference],
+      led: [led],
+      free: [led],
+      exchanged: { encoder: [encoder], predictor: [predictor], joint: [joint] },
+    });
+    return chain.result();
+  };
   const same = decision(1, 0, [0, 10, 0, 0]);
 
   test('passes where all decisions are the same', () => {
@@ -254,27 +268,26 @@ describe('the verdict over two decoders', () => {
     expect(judge(same, { ...same, logits: Float32Array.of(Number.NaN) }).reasons).toEqual([
       expect.stringContaining('not finite'),
     ]);
-    expect(judgeDecisions([], 'fp16').outcome).toBe('fail');
+    expect(new ChainJudge('fp16', 3).result().outcome).toBe('fail');
   });
 
   test('names the component that moves the logits most', () => {
-    const moved = (by: number) => [
-      { reference: [same], led: [{ ...same, logits: Float32Array.of(0, 10 + by, 0, 0) }] },
-    ];
-    const drifts = [
-      driftOf('encoder', moved(0.1)),
-      driftOf('predictor', moved(0)),
-      driftOf('joint', moved(0.5)),
-    ];
+    const moved = (by: number) => ({ ...same, logits: Float32Array.of(0, 10 + by, 0, 0) });
+    const { components, drifts } = judge(same, same, { encoder: moved(0.1), joint: moved(0.5) });
     expect(
-      drifts.map(({ max_abs, relative_rms }) => [max_abs?.toFixed(3), relative_rms?.toFixed(3)]),
+      components.map(({ component, max_abs, relative_rms }) => [
+        component,
+        max_abs?.toFixed(3),
+        relative_rms?.toFixed(3),
+      ]),
     ).toEqual([
-      ['0.100', '0.010'],
-      ['0.000', '0.000'],
-      ['0.500', '0.050'],
+      ['encoder', '0.100', '0.010'],
+      ['predictor', '0.000', '0.000'],
+      ['joint', '0.500', '0.050'],
     ]);
-    expect(mostDrifting(drifts)).toBe('joint');
-    expect(mostDrifting([driftOf('encoder', moved(0))])).toBeNull();
-    expect(mostDrifting([...drifts, driftOf('predictor', moved(Number.NaN))])).toBe('predictor');
+    expect(drifts).toBe('joint');
+    expect(judge(same, same).drifts).toBeNull();
+    const notFinite = judge(same, same, { joint: moved(0.5), predictor: moved(Number.NaN) });
+    expect(notFinite).toMatchObject({ drifts: 'predictor', components: [{}, { max_abs: null }, {}] });
   });
 });
