@@ -454,6 +454,12 @@ export const catalogue = {
       'Data that is to be scored is damaged or contradicts itself: not JSON, records without a field or with an impossible value, ids used twice, detections of images that the truth lacks. All of it is counted, with the first places.',
     remedy: 'Correct the records named, or write the file again with the tool that made it.',
   },
+  TF_EVAL_HEAD: {
+    exitCode: ExitCode.badInput,
+    meaning:
+      'The outputs of a model are not those of a detector that trtforge knows with that number of labels, change from image to image, or have been through a sigmoid twice.',
+    remedy: 'Check that --labels belongs to this model; the message has the shapes of the outputs.',
+  },
   TF_IMAGE_INVALID: {
     exitCode: ExitCode.badInput,
     meaning: 'A file cannot be used as an image: damaged, cut short, CMYK, or not JPEG, PNG or WebP.',

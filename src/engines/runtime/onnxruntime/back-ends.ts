@@ -1,4 +1,3 @@
-import type { NamedTensors } from '../../../formats/tensor/tensor.js';
 import type { BackEnd, OpenedModel } from '../back-end.js';
 import { placementWarnings } from './ort-placement.js';
 import type { OrtProvider } from './ort-provider.js';
@@ -38,16 +37,6 @@ function opener(id: string, provider: OrtProvider): BackEnd['open'] {
       ...session,
       kind: 'model',
       backEnd: id,
-      runRepeatedly: async (inputs, { iterations, signal: cancel }) => {
-        const ms: number[] = [];
-        let outputs: NamedTensors = new Map();
-        for (let iteration = 0; iteration < iterations; iteration++) {
-          const started = performance.now();
-          outputs = await session.run(inputs, cancel === undefined ? {} : { signal: cancel });
-          ms.push(performance.now() - started);
-        }
-        return { outputs, ms };
-      },
       facts: async () => ({
         roundedValues: rounding?.roundedValues ?? 0,
         cudaGraphRefusals: null,

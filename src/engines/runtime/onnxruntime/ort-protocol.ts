@@ -12,7 +12,12 @@ export type OrtRequest =
       readonly cuda: OrtCuda | null;
     }
   | { readonly kind: 'placement' }
-  | { readonly kind: 'run'; readonly inputs: readonly (readonly [string, Tensor])[] }
+  | {
+      readonly kind: 'run';
+      readonly inputs: readonly (readonly [string, Tensor])[];
+      /** How often; the outputs are those of the last. */
+      readonly iterations: number;
+    }
   | {
       readonly kind: 'measure';
       readonly inputs: readonly (readonly [string, Tensor])[];
@@ -33,4 +38,8 @@ export interface OrtOpened {
   readonly version: string;
 }
 
-export type OrtAnswer = readonly (readonly [string, Tensor])[];
+export interface OrtAnswer {
+  readonly outputs: readonly (readonly [string, Tensor])[];
+  /** Of each run, where it happened. */
+  readonly ms: readonly number[];
+}

@@ -17,7 +17,7 @@ import { shapesOption } from '../../../formats/tensor/shape-text.js';
 import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import { float32Values, floatTensor, isArrayDtype, tensorFrom } from '../../../formats/tensor/values.js';
 import { checkDevice } from '../../../tensorrt/addon/chosen-gpu.js';
-import type { Arithmetic, Pace, PacedRuns } from '../back-end.js';
+import type { Arithmetic, Pace, PacedRuns, RepeatedRun } from '../back-end.js';
 import type { Binding, RunOptions, Session } from '../session.js';
 import { checkInputs } from '../session-inputs.js';
 import { cudaEnvironment, isTf32Allowed, loaderWatch } from './ort-cuda.js';
@@ -51,6 +51,11 @@ export interface OrtSession extends Session {
   placement(): Promise<OrtPlacement>;
   /** Runs the same inputs again and again and times each run in the process it happens in: tensors cross once, and no time of theirs is in it. */
   measure(inputs: NamedTensors, pace: Pace, options?: RunOptions): Promise<PacedRuns>;
+  /** Runs the same inputs so many times, each timed in the process it happens in. */
+  runRepeatedly(
+    inputs: NamedTensors,
+    options: RunOptions & { readonly iterations: number },
+  ): Promise<RepeatedRun>;
 }
 
 /**
@@ -210,6 +215,11 @@ function sessionOver(
     child.request(request, signal).catch((error: unknown) => {
       throw notRun(error, given, inputs, request.inputs);
     });
+  const runRepeatedly: OrtSession['runRepeatedly'] = async (tensors, { iterations, ...options }) => {
+    const request: OrtRequest = { kind: 'run', inputs: feedsOf(tensors), iterations };
+    const answer = (await asked(request, options)) as OrtAnswer;
+    return { outputs: inDeclaredTypes(answer.outputs, outputs), ms: answer.ms };
+  };
   return {
     backend,
     inputs,
@@ -217,10 +227,9 @@ function sessionOver(
     rounding,
     arithmetic,
     placement: async () => (await child.request({ kind: 'placement' } satisfies OrtRequest)) as OrtPlacement,
-    run: async (tensors, options = {}) => {
-      const request: OrtRequest = { kind: 'run', inputs: feedsOf(tensors) };
-      return inDeclaredTypes((await asked(request, options)) as OrtAnswer, outputs);
-    },
+    run: async (tensors, options = {}) =>
+      (await runRepeatedly(tensors, { ...options, iterations: 1 })).outputs,
+    runRepeatedly,
     measure: async (tensors, pace, options = {}) => {
       const request: OrtRequest = { kind: 'measure', inputs: feedsOf(tensors), pace };
       return (await asked(request, options)) as PacedRuns;
@@ -274,7 +283,7 @@ const widen = (tensor: Tensor): Tensor =>
   isHalf(tensor.dtype) ? tensorFrom('float32', tensor.shape, float32Values(tensor)) : tensor;
 
 /** Outputs that were computed in float32 go back to the type the model declares; the values are representable, so nothing is lost. */
-function inDeclaredTypes(answer: OrtAnswer, outputs: readonly Binding[]): NamedTensors {
+function inDeclaredTypes(answer: OrtAnswer['outputs'], outputs: readonly Binding[]): NamedTensors {
   const answered = new Map(answer);
   const typed = new Map<string, Tensor>();
   for (const { name, dtype } of outputs) {
