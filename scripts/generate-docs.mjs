@@ -5,6 +5,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
 import { tools } from '../dist/cli/foreign/flag.js';
 import { foreignFlags } from '../dist/cli/foreign/tables.js';
 import { catalogue } from '../dist/errors.js';
@@ -43,7 +44,14 @@ function optionRow(spec) {
 const rows = (specs) =>
   specs.length === 0 ? [] : ['| option | meaning | default |', '|---|---|---|', ...specs.map(optionRow), ''];
 
-function verbSection({ path, summary, result }, command) {
+const jsonSchema = async (schema) => z.toJSONSchema(await schema(), { unrepresentable: 'any' });
+
+/** `trtforge.verify/1` is schemas/verify.json. */
+const resultName = (schema) => /^trtforge\.(.+)\/\d+$/.exec(schema.properties.schema.const)[1];
+
+async function verbSection({ path, summary, load }) {
+  const command = await load();
+  const result = resultName(await jsonSchema(command.schema));
   const argumentsText = (command.arguments ?? [])
     .map(({ name, optional, many }) =>
       optional ? `[${name}${many ? '...' : ''}]` : `${name}${many ? '...' : ''}`,
@@ -83,8 +91,7 @@ async function commandLinePage() {
   const verbs = products.flatMap((product) => product.verbs);
   for (const group of new Set(verbs.map((verb) => verb.group))) {
     lines.push(`## ${group}`, '');
-    for (const verb of verbs.filter((each) => each.group === group))
-      lines.push(...verbSection(verb, await verb.load()));
+    for (const verb of verbs.filter((each) => each.group === group)) lines.push(...(await verbSection(verb)));
   }
   return `${lines.join('\n').trimEnd()}\n`;
 }
@@ -167,7 +174,6 @@ function framed(schema) {
   return { ...schema, properties: { ...frame, ...schema.properties } };
 }
 
-const { z } = await import('zod');
 mkdirSync(join(root, 'docs'), { recursive: true });
 mkdirSync(join(root, 'schemas'), { recursive: true });
 writeFileSync(join(root, 'docs', 'errors.md'), errorsPage());
@@ -175,8 +181,10 @@ writeFileSync(join(root, 'docs', 'command-line.md'), await commandLinePage());
 writeFileSync(join(root, 'docs', 'migrating.md'), await migratingPage());
 const write = (name, schema) =>
   writeFileSync(join(root, 'schemas', `${name}.json`), `${JSON.stringify(schema, null, 2)}\n`);
-const jsonSchema = async (schema) => z.toJSONSchema(await schema(), { unrepresentable: 'any' });
 for (const { verbs, files = {} } of products) {
-  for (const { result, schema } of verbs) write(result, framed(await jsonSchema(schema)));
+  for (const { load } of verbs) {
+    const schema = await jsonSchema((await load()).schema);
+    write(resultName(schema), framed(schema));
+  }
   for (const [name, schema] of Object.entries(files)) write(name, await jsonSchema(schema));
 }

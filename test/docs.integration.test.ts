@@ -39,7 +39,7 @@ describe('the documentation', () => {
   test.each([
     ['toolchain-list', ['toolchain', 'list']],
     ['explain', ['explain', join(root, 'test/fixtures/trtexec-logs/8.6-err_unknown_flag.log')]],
-    ['contract-check', ['stream', 'check', MODEL, '--contract', CONTRACT]],
+    ['stream-check', ['stream', 'check', MODEL, '--contract', CONTRACT]],
   ])('has a JSON Schema that takes what a command prints with --json: %s', (name, words) => {
     const main = join(root, 'dist/main.js');
     const { stdout } = spawnSync(process.execPath, [main, ...words, '--json'], { encoding: 'utf8' });

@@ -66,6 +66,8 @@ export interface Command<O extends OptionTable = OptionTable, R extends CommandR
   readonly examples?: readonly string[];
   readonly arguments?: readonly ArgumentSpec[];
   readonly options: O;
+  /** The schema of the result, for documentation and tests: loaded only where they ask for it. */
+  schema(): Promise<z.ZodType>;
   run(inputs: readonly string[], options: OptionValues<O>, context: CommandContext): Promise<R>;
   render(result: R, output: TextOutput): void;
 }
@@ -84,9 +86,6 @@ export interface Verb {
   readonly summary: string;
   /** The heading that --help lists it under. */
   readonly group: 'Engines' | 'Quality' | 'Store' | 'Machine' | 'Products';
-  /** The name of the result: `verify` is `trtforge.verify/1` and schemas/verify.json. */
-  readonly result: string;
-  schema(): Promise<z.ZodType>;
   load(): Promise<Command>;
 }
 

@@ -1,33 +1,30 @@
 import type { Command, Product, Verb } from './command.js';
 
-type Room = Readonly<Record<string, unknown>>;
+type Room = () => Promise<Readonly<Record<string, unknown>>>;
 
-/** A verb whose module exports its command under `name`. */
-const verb = (
-  path: string,
-  group: Verb['group'],
-  summary: string,
-  load: () => Promise<Room>,
-  result: string,
-  schema: () => Promise<unknown>,
-  name = 'command',
-): Verb => ({
-  path,
-  group,
-  summary,
-  result,
-  schema: schema as Verb['schema'],
-  load: async () => (await load())[name] as Command,
-});
+/** A verb of a group. Its module exports `command`, or a module of several verbs each under `name`: by default the verb's second word. */
+const verbOf =
+  (group: Verb['group']) =>
+  (path: string, summary: string, load: Room, name = path.split(' ')[1] ?? ''): Verb => ({
+    path,
+    group,
+    summary,
+    load: async () => {
+      const room = await load();
+      return (room.command ?? room[name]) as Command;
+    },
+  });
 
+const engines = verbOf('Engines');
+const quality = verbOf('Quality');
+const store = verbOf('Store');
+const machine = verbOf('Machine');
+
+const engine = () => import('./commands/engine.js');
 const cache = () => import('./commands/cache.js');
 const transfer = () => import('./commands/cache-transfer.js');
 const trust = () => import('./commands/cache-trust.js');
-const engine = () => import('./commands/engine.js');
 const toolchain = () => import('./commands/toolchain.js');
-
-const stored = async () => import('../engines/store/cache-result.js');
-const installed = async () => import('../tensorrt/toolchain/results.js');
 
 /** The verbs of every TensorRT engine, in the order of its life. */
 export const core: Product = {
@@ -38,286 +35,101 @@ export const core: Product = {
     toolchain: 'find, install and remove TensorRT',
   },
   verbs: [
-    verb(
+    engines(
       'forge',
-      'Engines',
       'from an ONNX file to a named, checked engine and its report',
       () => import('./commands/forge.js'),
-      'forge',
-      async () => (await import('../report/result.js')).forgeResultSchema,
     ),
-    verb(
-      'inspect',
-      'Engines',
-      'what is in an ONNX model',
-      () => import('./commands/inspect.js'),
-      'inspect-model',
-      async () => (await import('../formats/onnx/model-facts.js')).modelFactsSchema,
-    ),
-    verb(
-      'convert',
-      'Engines',
-      'FP32 ONNX to strongly typed FP16 or BF16',
-      () => import('./commands/convert.js'),
-      'convert',
-      async () => (await import('../formats/precision/conversion.js')).conversionSchema,
-    ),
-    verb(
-      'build',
-      'Engines',
-      'build an engine, or find it in the store',
-      () => import('./commands/build.js'),
-      'build',
-      async () => (await import('../quality/explain/build-report-schema.js')).buildReportSchema,
-    ),
-    verb(
-      'engine inspect',
-      'Engines',
-      'version, size, passport and header of a plan, without loading it',
-      engine,
-      'inspect-plan',
-      async () => (await import('../engines/plan/facts.js')).planFactsSchema,
-      'inspect',
-    ),
-    verb(
+    engines('inspect', 'what is in an ONNX model', () => import('./commands/inspect.js')),
+    engines('convert', 'FP32 ONNX to strongly typed FP16 or BF16', () => import('./commands/convert.js')),
+    engines('build', 'build an engine, or find it in the store', () => import('./commands/build.js')),
+    engines('engine inspect', 'version, size, passport and header of a plan, without loading it', engine),
+    engines(
       'engine layers',
-      'Engines',
       'tactics, types, layouts, memory and ONNX nodes of the layers (needs the GPU of the engine)',
       engine,
-      'inspect-layers',
-      async () => (await import('../engines/layers/result-schema.js')).layersResultSchema,
-      'layers',
     ),
-    verb(
-      'engine diff',
-      'Engines',
-      'compare the layers of two engines',
-      engine,
-      'inspect-diff',
-      async () => (await import('../engines/layers/result-schema.js')).engineDiffSchema,
-      'diff',
-    ),
-    verb(
+    engines('engine diff', 'compare the layers of two engines', engine),
+    engines(
       'engine strip-header',
-      'Engines',
       'write a plan without the header that an exporter put in front of it',
       engine,
-      'engine-strip-header',
-      async () => (await import('../engines/plan/facts.js')).strippedPlanSchema,
       'stripHeader',
     ),
-    verb(
+    engines(
       'run',
-      'Engines',
       'run an engine, or a model on ONNX Runtime, and keep its outputs',
       () => import('./commands/run.js'),
-      'run',
-      async () => (await import('../engines/run/run-result.js')).runResultSchema,
     ),
-    verb(
+    quality(
       'verify',
-      'Quality',
       'compare an engine or a model with a model on the same inputs',
       () => import('./commands/verify.js'),
-      'verify',
-      async () => (await import('../quality/verify/result.js')).verifyResultSchema,
     ),
-    verb(
-      'compare',
-      'Quality',
-      'compare recorded outputs with others',
-      () => import('./commands/compare.js'),
-      'compare',
-      async () => (await import('../quality/verify/compare-result.js')).compareResultSchema,
-    ),
-    verb(
-      'bench',
-      'Quality',
-      'measure an engine on the GPU',
-      () => import('./commands/bench.js'),
-      'bench',
-      async () => (await import('../quality/bench/result.js')).benchResultSchema,
-    ),
-    verb(
+    quality('compare', 'compare recorded outputs with others', () => import('./commands/compare.js')),
+    quality('bench', 'measure an engine on the GPU', () => import('./commands/bench.js')),
+    quality(
       'bench compare',
-      'Quality',
       'measure two sides in turns: two engines, or one engine in two modes',
       () => import('./commands/bench-compare.js'),
-      'bench-against',
-      async () => (await import('../quality/bench/result.js')).benchAgainstSchema,
     ),
-    verb(
+    quality(
       'bench model',
-      'Quality',
       'measure an ONNX model on ONNX Runtime',
       () => import('./commands/bench-model.js'),
-      'bench',
-      async () => (await import('../quality/bench/result.js')).benchResultSchema,
     ),
-    verb(
+    quality(
       'gate',
-      'Quality',
       'judge results by a policy with limits, baselines and waivers',
       () => import('./commands/gate.js'),
-      'gate',
-      async () => (await import('../quality/gate/gate-result.js')).gateResultSchema,
     ),
-    verb(
+    quality(
       'gate init',
-      'Quality',
       'write a policy to begin with: what results measured becomes its limits',
       () => import('./commands/gate-init.js'),
-      'gate-init',
-      async () => (await import('../quality/gate/draft-policy.js')).draftedPolicySchema,
     ),
-    verb(
-      'report',
-      'Quality',
-      'render the report of a run again',
-      () => import('./commands/report.js'),
-      'report',
-      async () => (await import('../report/result.js')).renderedReportSchema,
-    ),
-    verb(
+    quality('report', 'render the report of a run again', () => import('./commands/report.js')),
+    quality(
       'explain',
-      'Quality',
       'what a TensorRT log means, and what to do about it',
       () => import('./commands/explain.js'),
-      'explain',
-      async () => (await import('../quality/explain/explain.js')).explainResultSchema,
     ),
-    verb(
-      'cache ls',
-      'Store',
-      'the engines in the store, the newest first',
-      cache,
-      'cache-ls',
-      async () => (await stored()).cacheListSchema,
-      'ls',
-    ),
-    verb(
+    store('cache ls', 'the engines in the store, the newest first', cache),
+    store(
       'cache why',
-      'Store',
       'whether build would find an engine, and if not, what differs from the nearest one',
       cache,
-      'cache-why',
-      async () => (await stored()).cacheWhySchema,
-      'why',
     ),
-    verb(
-      'cache verify',
-      'Store',
-      'check every engine against its passport and what is trusted',
-      cache,
-      'cache-verify',
-      async () => (await stored()).cacheVerifySchema,
-      'verify',
-    ),
-    verb(
-      'cache gc',
-      'Store',
-      'remove the engines used least recently until the store fits its limit',
-      cache,
-      'cache-gc',
-      async () => (await stored()).cacheGcSchema,
-      'gc',
-    ),
-    verb(
-      'cache clear',
-      'Store',
-      'remove every engine from the store',
-      cache,
-      'cache-clear',
-      async () => (await stored()).cacheClearSchema,
-      'clear',
-    ),
-    verb(
+    store('cache verify', 'check every engine against its passport and what is trusted', cache),
+    store('cache gc', 'remove the engines used least recently until the store fits its limit', cache),
+    store('cache clear', 'remove every engine from the store', cache),
+    store(
       'cache import',
-      'Store',
       'bring engines from elsewhere into the store: files, folders, buckets',
       transfer,
-      'cache-import',
-      async () => (await stored()).cacheImportSchema,
       'importCommand',
     ),
-    verb(
+    store(
       'cache export',
-      'Store',
       'copy engines out of the store, with passports and signatures: into a folder or a bucket',
       transfer,
-      'cache-export',
-      async () => (await stored()).cacheExportSchema,
       'exportCommand',
     ),
-    verb(
-      'cache keygen',
-      'Store',
-      'make a pair of Ed25519 keys that sign and check engines',
-      trust,
-      'cache-keygen',
-      async () => (await stored()).cacheKeygenSchema,
-      'keygen',
-    ),
-    verb(
-      'cache sign',
-      'Store',
-      'sign engines of the store',
-      trust,
-      'cache-sign',
-      async () => (await stored()).cacheSignSchema,
-      'sign',
-    ),
-    verb(
+    store('cache keygen', 'make a pair of Ed25519 keys that sign and check engines', trust),
+    store('cache sign', 'sign engines of the store', trust),
+    machine(
       'doctor',
-      'Machine',
       'what this machine has for TensorRT, and what to do about the rest',
       () => import('./commands/doctor.js'),
-      'doctor',
-      async () => (await import('../quality/doctor/doctor.js')).doctorSchema,
     ),
-    verb(
-      'toolchain list',
-      'Machine',
-      'every TensorRT found, and what it can do here',
-      toolchain,
-      'toolchain-list',
-      async () => (await import('../quality/doctor/toolchain-list.js')).toolchainListSchema,
-      'list',
-    ),
-    verb(
-      'toolchain install',
-      'Machine',
-      'install tensorrt-rtx, which builds engines without a GPU',
-      toolchain,
-      'toolchain-install',
-      async () => (await installed()).toolchainInstallSchema,
-      'install',
-    ),
-    verb(
-      'toolchain remove',
-      'Machine',
-      'remove a toolchain that trtforge installed',
-      toolchain,
-      'toolchain-remove',
-      async () => (await installed()).toolchainRemoveSchema,
-      'remove',
-    ),
-    verb(
-      'toolchain env',
-      'Machine',
-      'the exports that make a toolchain visible to other programs',
-      toolchain,
-      'toolchain-env',
-      async () => (await installed()).toolchainEnvSchema,
-      'env',
-    ),
-    verb(
+    machine('toolchain list', 'every TensorRT found, and what it can do here', toolchain),
+    machine('toolchain install', 'install tensorrt-rtx, which builds engines without a GPU', toolchain),
+    machine('toolchain remove', 'remove a toolchain that trtforge installed', toolchain),
+    machine('toolchain env', 'the exports that make a toolchain visible to other programs', toolchain),
+    machine(
       'migrate',
-      'Machine',
       'the trtforge line for a line of trtexec or Polygraphy',
       () => import('./commands/migrate.js'),
-      'migrate',
-      async () => (await import('./commands/migrate.js')).migrationSchema,
     ),
   ],
   files: {

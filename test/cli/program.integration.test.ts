@@ -41,6 +41,7 @@ const echo = defineCommand({
     rare: text({ flags: '--rare <text>', describe: 'seldom needed', advanced: true }),
     filed: text({ flags: '--filed <text>', describe: 'in a file', configOnly: true, env: 'ECHO_FILED' }),
   },
+  schema: async () => z.unknown(),
   run: async (inputs, options): Promise<Echo> => ({ schema: 'trtforge.echo/1', inputs, options }),
   render: (result, output) => output.line(`echo ${result.inputs.join(' ')}`),
 });
@@ -50,6 +51,7 @@ const saving = defineCommand({
   options: {
     place: text({ flags: '--place <file>', describe: 'where', required: '--place b', env: 'ECHO_PLACE' }),
   },
+  schema: async () => z.unknown(),
   run: async (_inputs, options) => ({ schema: 'trtforge.save/1', options }),
   render: () => {},
 });
@@ -57,6 +59,7 @@ const saving = defineCommand({
 const failing = defineCommand({
   arguments: [{ name: 'HOW', describe: 'gate, known, unknown' }],
   options: {},
+  schema: async () => z.unknown(),
   run: async ([how]) => {
     if (how === 'known')
       throw new TrtforgeError('TF_FILE_NOT_FOUND', 'x.onnx does not exist.', { details: { path: 'x.onnx' } });
@@ -70,8 +73,6 @@ const verb = (path: string, summary: string, command: Command) => ({
   path,
   summary,
   group: 'Machine' as const,
-  result: path,
-  schema: async () => z.unknown(),
   load: async () => command,
 });
 const product: Product = {

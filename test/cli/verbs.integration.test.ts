@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
 import { longName } from '../../src/cli/option.js';
 import { everyVerb } from '../support/trtforge.js';
 
@@ -14,6 +15,23 @@ const spawned = (args: readonly string[]) =>
       resolve({ status: child.exitCode ?? -1, stdout, stderr }),
     );
   });
+
+/** Verbs whose data is of one kind. */
+const shared: Readonly<Record<string, string>> = {
+  'bench model': 'bench',
+  'bundle build': 'bundle',
+  'bundle forge': 'bundle',
+  'deepstream repair': 'deepstream-size',
+  'deepstream summary': 'inspect',
+};
+
+test.each(verbs)('the result of $path has its name', async ({ path, command }) => {
+  const { properties } = z.toJSONSchema(await command.schema(), { unrepresentable: 'any' });
+  expect(properties?.schema).toEqual({
+    type: 'string',
+    const: expect.stringMatching(`^trtforge\\.${shared[path] ?? path.replaceAll(' ', '-')}/\\d$`),
+  });
+});
 
 describe.each(verbs)('trtforge $path', ({ path, command }) => {
   test('as a process: help on one screen, and a wrong option is exit code 2', async () => {

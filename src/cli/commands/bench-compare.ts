@@ -22,6 +22,7 @@ export const command = defineCommand({
     'trtforge bench compare model.engine --mode graph',
   ],
   options: { ...benchOptions, ...compareOptions, ...timeoutOption },
+  schema: async () => (await import('../../quality/bench/result.js')).benchAgainstSchema,
   run: limited(async ([engine = '', other], options, context): Promise<Outcome> => {
     const result = await benchAgainst(comparisonRequest(engine, other, options), context);
     return { ...result, exitCode: exitCodeOf(result) };

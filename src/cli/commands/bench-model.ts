@@ -12,6 +12,7 @@ export const command = defineCommand({
     'trtforge bench model model.onnx --provider cuda',
   ],
   options: { ...modelBenchOptions, ...timeoutOption },
+  schema: async () => (await import('../../quality/bench/result.js')).benchResultSchema,
   run: limited(
     ([model = ''], options, context): Promise<BenchResult> =>
       benchModel(modelBenchRequest(model, options), context),

@@ -24,6 +24,7 @@ export const command = defineCommand({
     }),
     ...timeoutOption,
   },
+  schema: async () => (await import('../../quality/bench/result.js')).benchResultSchema,
   run: limited(
     ([engine = ''], options, context): Promise<BenchResult> =>
       benchWith(options.with, benchRequest(engine, options), context),

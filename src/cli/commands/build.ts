@@ -5,7 +5,7 @@ import { type EngineExtension, engineExtensions } from '../../engines/identity/e
 import { buildOrLoad } from '../../engines/store/build-or-load.js';
 import { buildResult } from '../../engines/store/build-result.js';
 import { TrtforgeError } from '../../errors.js';
-import type { BuildReport } from '../../quality/explain/build-report-schema.js';
+import type { ExplainedIssue } from '../../quality/explain/explained-issue.js';
 import { explaining } from '../../quality/explain/failure.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { text } from '../option.js';
@@ -13,6 +13,9 @@ import { builderOption, buildOptions, buildRequest } from '../options/build.js';
 import { storeOptions, storeOptionsOf } from '../options/store.js';
 import { limited, timeoutOption } from '../options/timeout.js';
 import { missLines, renderIssues } from '../text.js';
+
+/** With the known issues that the build's lines show although it passed. */
+export type BuildReport = ReturnType<typeof buildResult> & { readonly issues: readonly ExplainedIssue[] };
 
 export const command = defineCommand({
   arguments: [{ name: 'MODEL', describe: 'an ONNX model' }],
@@ -33,6 +36,14 @@ export const command = defineCommand({
     ...storeOptions,
     ...builderOption,
     ...timeoutOption,
+  },
+  schema: async () => {
+    const [{ z }, { buildResultSchema }, { explainedIssueSchema }] = await Promise.all([
+      import('zod'),
+      import('../../engines/store/build-result-schema.js'),
+      import('../../quality/explain/explained-issue.js'),
+    ]);
+    return buildResultSchema.extend({ issues: z.array(explainedIssueSchema) });
   },
   run: limited(async ([model = ''], options, context): Promise<BuildReport> => {
     const { emit, signal, environment } = context;
@@ -58,7 +69,7 @@ export const command = defineCommand({
         built: ({ source, passport }) => (source === 'built' ? passport.identity.document.target : null),
       },
     );
-    return { ...buildResult(result), issues: [...issues] };
+    return { ...buildResult(result), issues };
   }),
   render,
 });

@@ -12,6 +12,7 @@ export const importCommand = defineCommand({
     'trtforge cache import s3://screenalytics-models/engines',
   ],
   options: { cacheDir, ...trustOptions },
+  schema: async () => (await import('../../engines/store/cache-result.js')).cacheImportSchema,
   run: async (sources, options, { environment, emit, signal }) => {
     const { importEngines } = await import('../../engines/store/import-engines.js');
     const requested = {
@@ -53,6 +54,7 @@ export const exportCommand = defineCommand({
   ],
   examples: ['trtforge cache export engines/ resnet50', 'trtforge cache export s3://team/engines'],
   options: { cacheDir },
+  schema: async () => (await import('../../engines/store/cache-result.js')).cacheExportSchema,
   run: async ([to = '', ...names], options, { environment, emit, signal }) => {
     const { exportEngines } = await import('../../engines/exports/export-engines.js');
     const store = openLocalStore(options.cacheDir, environment, openTrust({}, environment));

@@ -17,6 +17,7 @@ export const keygen = defineCommand({
       writes: true,
     }),
   },
+  schema: async () => (await import('../../engines/store/cache-result.js')).cacheKeygenSchema,
   run: async (_inputs, { output }): Promise<CacheKeys> =>
     (await import('../../engines/store/sign-engines.js')).makeKeys(output),
   render: (result: CacheKeys, { line, colors }) => {
@@ -41,6 +42,7 @@ export const sign = defineCommand({
   ],
   examples: ['trtforge cache sign resnet50 --sign-key trtforge-signing.pem'],
   options: { ...placeOptions, signKey },
+  schema: async () => (await import('../../engines/store/cache-result.js')).cacheSignSchema,
   run: async (names, options, { environment, emit, signal }): Promise<CacheSigning> => {
     const { signingKey } = openTrust({ signKey: options.signKey, requireSignature: false }, environment);
     if (signingKey === null) {

@@ -46,6 +46,7 @@ export async function confirm(
 
 export const ls = defineCommand({
   options: placeOptions,
+  schema: async () => (await import('../../engines/store/cache-result.js')).cacheListSchema,
   run: (_inputs, options, { environment, signal }) =>
     withPlace(options, environment, undefined, (store) => listCache(store, signal)),
   render: (result: CacheList, output) => {
@@ -62,6 +63,7 @@ export const why = defineCommand({
   arguments: [{ name: 'MODEL', describe: 'an ONNX model; options as for build' }],
   examples: ['trtforge cache why resnet50.onnx --precision fp16 --target tensorrt-rtx:sm_89'],
   options: { ...buildOptions, ...storeOptions },
+  schema: async () => (await import('../../engines/store/cache-result.js')).cacheWhySchema,
   run: async ([model = ''], options, { emit, signal, environment }): Promise<CacheWhy> => {
     // What only one of these commands needs is loaded by that one: ls is to answer at once.
     const [{ resolveBuild }, { whyCache }] = await Promise.all([
@@ -87,6 +89,7 @@ export const why = defineCommand({
 
 export const verify = defineCommand({
   options: { ...placeOptions, ...trustOptions },
+  schema: async () => (await import('../../engines/store/cache-result.js')).cacheVerifySchema,
   run: async (_inputs, options, { environment, emit, signal }) => {
     const { verifyCache } = await import('../../engines/store/cache-verify.js');
     const requested = {
@@ -119,6 +122,7 @@ export const gc = defineCommand({
     } as ValueOption<number>,
     ...confirmOptions,
   },
+  schema: async () => (await import('../../engines/store/cache-result.js')).cacheGcSchema,
   run: (_inputs, options, { environment, signal, ask }): Promise<CacheCollection> => {
     const { maxSize: limit, yes, dryRun } = options;
     return withPlace(options, environment, undefined, (store) => {
@@ -140,6 +144,7 @@ export const gc = defineCommand({
 export const clear = defineCommand({
   examples: ['trtforge cache clear --dry-run', 'trtforge cache clear --remote s3://team/engines --yes'],
   options: { ...placeOptions, ...confirmOptions },
+  schema: async () => (await import('../../engines/store/cache-result.js')).cacheClearSchema,
   run: (_inputs, options, { environment, signal, ask }): Promise<CacheClearing> =>
     withPlace(options, environment, undefined, async (store) => {
       const { yes, dryRun } = options;

@@ -71,6 +71,7 @@ export const command = defineCommand({
       describe: 'pass although zeros instead of A would pass as well, or B is one number everywhere',
     }),
   },
+  schema: async () => (await import('../../quality/verify/compare-result.js')).compareResultSchema,
   run: async ([candidate = '', reference = ''], options, { emit, signal, commandLine }) => {
     const { precision, runnerA, runnerB, voidType } = options;
     const outputs = options.outputs.flatMap(splitNames);

@@ -37,6 +37,7 @@ export const command = defineCommand({
       default: 'auto',
     }),
   },
+  schema: async () => (await import('../../formats/precision/conversion.js')).conversionSchema,
   run: async ([model = ''], options, { emit, signal }) => {
     const { precision, externalData } = options;
     return convertModel(

@@ -16,6 +16,7 @@ export const command = defineCommand({
     }),
   },
   examples: ['trtforge doctor', 'trtforge doctor --json'],
+  schema: async () => (await import('../../quality/doctor/doctor.js')).doctorSchema,
   run: (_inputs, { cacheDir }, { environment, signal }) =>
     examine(machineProbes(thisMachine(environment), cacheDir), signal),
   render: (result: DoctorResult, output) => {

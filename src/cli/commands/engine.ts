@@ -17,6 +17,7 @@ export const inspect = defineCommand({
   examples: ['trtforge engine inspect model.engine', 'trtforge engine inspect model.engine --json'],
   arguments: [engineArgument],
   options: {},
+  schema: async () => (await import('../../engines/plan/facts.js')).planFactsSchema,
   run: async ([file = ''], _options, { environment }): Promise<PlanFacts> => {
     const { inspectPlan } = await import('../../engines/plan/inspect.js');
     const { passportPath, readPassport } = await import('../../engines/identity/passport.js');
@@ -43,6 +44,7 @@ export const stripHeader = defineCommand({
       required: '-o model.plan',
     }),
   },
+  schema: async () => (await import('../../engines/plan/facts.js')).strippedPlanSchema,
   run: async ([file = ''], { output }): Promise<StrippedPlan> => ({
     schema: 'trtforge.engine-strip-header/1',
     file,
@@ -77,6 +79,7 @@ export const layers = defineCommand({
     }),
     ...layersOptions,
   },
+  schema: async () => (await import('../../engines/layers/result-schema.js')).layersResultSchema,
   run: ([file = ''], options, context) => layersOf(file, options.from, options, context),
   render: renderLayers,
 });
@@ -97,6 +100,7 @@ export const diff = defineCommand({
     }),
     ...layersOptions,
   },
+  schema: async () => (await import('../../engines/layers/result-schema.js')).engineDiffSchema,
   run: async ([a = '', b = ''], options, context): Promise<EngineDiff> => {
     const one = await layersOf(a, options.from, options, context);
     // A comparison lists no findings; that its layers may be of another engine is to be known all the same.

@@ -27,6 +27,7 @@ export const command = defineCommand({
     'trtexec --onnx=model.onnx 2>&1 | trtforge explain -',
     'trtforge explain build.log --json',
   ],
+  schema: async () => (await import('../../quality/explain/explain.js')).explainResultSchema,
   run: async ([log = ''], { model }, { products }): Promise<ExplainResult> => {
     // A model that cannot be read is the user's mistake here, and is said.
     if (model !== undefined) openModel(model).close();

@@ -60,6 +60,7 @@ export const command = defineCommand({
     'trtforge forge model.onnx --precision bf16 --skip build',
   ],
   options: forgeOptions,
+  schema: async () => (await import('../../report/result.js')).forgeResultSchema,
   run: limited(
     ([model = ''], options, context): Promise<ForgeResult> =>
       forge({ ...forgeRequest(model, options), verbose: context.verbose ?? false }, context),

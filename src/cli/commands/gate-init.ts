@@ -17,6 +17,7 @@ export const command = defineCommand({
       writes: true,
     }),
   },
+  schema: async () => (await import('../../quality/gate/draft-policy.js')).draftedPolicySchema,
   run: async (results, { output }): Promise<DraftedPolicy> => {
     const drafted = draftPolicy(results);
     if (output === undefined) return drafted;

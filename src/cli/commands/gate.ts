@@ -52,6 +52,7 @@ export const command = defineCommand({
       describe: 'print GitHub annotations, and append the summary to $GITHUB_STEP_SUMMARY',
     }),
   },
+  schema: async () => (await import('../../quality/gate/gate-result.js')).gateResultSchema,
   run: async ([policy = '', ...results], options, { environment, commandLine }): Promise<GateAnswer> => {
     const { baseline, output, junit, markdown } = options;
     const judged = runGate({

@@ -20,6 +20,7 @@ export const command = defineCommand({
       describe: 'read every weight and report NaN, infinities and values outside FP16',
     }),
   },
+  schema: async () => (await import('../../formats/onnx/model-facts.js')).modelFactsSchema,
   run: async ([file = ''], { checkWeights }, context): Promise<ModelFacts> => {
     if (isEngineFile(file))
       throw new TrtforgeError('TF_USAGE', `${file} is a TensorRT plan, not an ONNX model.`, {

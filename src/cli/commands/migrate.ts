@@ -31,6 +31,7 @@ export const command = defineCommand({
     'trtforge migrate -- python -m modelopt.onnx.autocast --onnx_path model.onnx --keep_io_types',
   ],
   options: {},
+  schema: async () => migrationSchema,
   run: async (words, _options, { products }): Promise<MigrationResult> => {
     const rows = await foreignFlags(products);
     const line = readLine(words.length === 1 ? shellWords(words[0] ?? '') : words, rows);

@@ -32,6 +32,7 @@ export const command = defineCommand({
       writes: true,
     }),
   },
+  schema: async () => (await import('../../report/result.js')).renderedReportSchema,
   run: async ([run = ''], options, { products }): Promise<RenderedReport> => {
     const kinds = (await Promise.all(products.map(({ reports }) => reports?.() ?? []))).flat();
     const { name, content } = await renderReport(readReport(run, kinds), options.format);

@@ -74,6 +74,7 @@ export const command = defineCommand({
       parse: integer(1, 1024),
     }),
   },
+  schema: async () => (await import('../../engines/run/run-result.js')).runResultSchema,
   run: async (
     [file = '', ...more],
     options,

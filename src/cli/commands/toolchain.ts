@@ -42,6 +42,7 @@ function machineOf(context: CommandContext, folder: string | undefined) {
 
 export const list = defineCommand({
   options: { folder: folderOption },
+  schema: async () => (await import('../../quality/doctor/toolchain-list.js')).toolchainListSchema,
   run: async (_inputs, { folder }, context) => {
     const machine = machineOf(context, folder);
     const { gpus } = await lookForGpus(machine, driverInChild);
@@ -105,6 +106,7 @@ export const install = defineCommand({
     'trtforge toolchain install tensorrt-rtx --accept-license',
     'trtforge toolchain install tensorrt-rtx --accept-license --wheel tensorrt_rtx_cu13_libs-1.7.1.116-….whl',
   ],
+  schema: async () => (await import('../../tensorrt/toolchain/results.js')).toolchainInstallSchema,
   run: async ([product = ''], options, context): Promise<ToolchainInstallResult> => {
     rejectProduct(product);
     const { version, wheel, acceptLicense, folder = toolchainsFolder(context.environment) } = options;
@@ -190,6 +192,7 @@ function commandText(options: {
 export const remove = defineCommand({
   arguments: [nameArgument],
   options: { folder: folderOption },
+  schema: async () => (await import('../../tensorrt/toolchain/results.js')).toolchainRemoveSchema,
   run: async ([name = ''], { folder }, context): Promise<ToolchainRemoveResult> => {
     const machine = machineOf(context, folder);
     const { toolchains } = await surveyToolchains(machine);
@@ -226,6 +229,7 @@ export const env = defineCommand({
     'trtforge toolchain env tensorrt-10.6.0.26 --format pixi >> pixi.toml',
     'trtforge toolchain env tensorrt-10.6.0.26 --format dockerfile',
   ],
+  schema: async () => (await import('../../tensorrt/toolchain/results.js')).toolchainEnvSchema,
   run: async ([name = ''], { format, folder }, context): Promise<ToolchainEnvResult> => {
     const machine = machineOf(context, folder);
     const { toolchains } = await surveyToolchains(machine);

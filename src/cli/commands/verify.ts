@@ -48,6 +48,7 @@ export const command = defineCommand({
     ...engineOptions,
     cudaGraph: cudaGraphOption,
   },
+  schema: async () => (await import('../../quality/verify/result.js')).verifyResultSchema,
   run: async ([candidate = ''], options, context): Promise<VerifyResult & { exitCode: ExitCode }> => {
     const { against, precision } = options;
     const { emit, signal, environment, commandLine } = context;

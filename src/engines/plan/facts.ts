@@ -3,7 +3,7 @@ import { findingSchema } from '../../formats/onnx/model-facts.js';
 
 /** What `engine inspect` reports of a plan file, from its bytes and what lies beside it; nothing is loaded. */
 export const planFactsSchema = z.strictObject({
-  schema: z.literal('trtforge.inspect-plan/1'),
+  schema: z.literal('trtforge.engine-inspect/1'),
   kind: z.literal('plan'),
   file: z.string(),
   product: z.enum(['tensorrt', 'tensorrt-rtx']),

@@ -9,7 +9,7 @@ export async function listCache(store: LocalStore | RemoteStore, signal?: AbortS
   const engines = await entriesOf(store, signal);
   const foreign = await foreignOf(store);
   const bytes = [...engines, ...foreign].reduce((sum, { bytes: size }) => sum + (size ?? 0), 0);
-  return { schema: 'trtforge.cache-list/1', store: store.place, engines, foreign, bytes };
+  return { schema: 'trtforge.cache-ls/1', store: store.place, engines, foreign, bytes };
 }
 
 export async function entriesOf(

@@ -28,7 +28,7 @@ const foreignEntrySchema = foreignSchema
 export type ForeignEntry = z.infer<typeof foreignEntrySchema>;
 
 export const cacheListSchema = z.object({
-  schema: z.literal('trtforge.cache-list/1'),
+  schema: z.literal('trtforge.cache-ls/1'),
   store: z.string(),
   engines: z.array(entrySchema),
   foreign: z.array(foreignEntrySchema),

@@ -37,7 +37,7 @@ export function bodyOf(
   const [first] = answers;
   const maxBatch = first?.maxBatch ?? null;
   return {
-    schema: 'trtforge.streams/1',
+    schema: 'trtforge.deepstream-size/1',
     model: {
       name: names.modelName,
       file: names.modelFile,

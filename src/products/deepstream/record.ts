@@ -60,7 +60,7 @@ function recordOf(
   seconds: number,
 ): MeasurementRecord {
   return {
-    schema: 'trtforge.streams-measurement/1',
+    schema: 'trtforge.deepstream-measurement/1',
     batch,
     engine: { file: basename(path), sha256, bytes, maxBatch },
     tool,

@@ -14,7 +14,7 @@ const streamsModeSchema = z.strictObject({
 
 /** Lies beside a log and states what it belongs to; a log without it, or that it does not fit, is measured again. */
 export const measurementRecordSchema = z.strictObject({
-  schema: z.literal('trtforge.streams-measurement/1'),
+  schema: z.literal('trtforge.deepstream-measurement/1'),
   batch: positive,
   engine: z.strictObject({ file: z.string(), sha256: z.string(), bytes: positive, maxBatch: positive }),
   tool: z.enum(['trtforge', 'trtexec']),
@@ -80,7 +80,7 @@ const sensitivitySchema = z.object({
 
 /** What `trtforge deepstream size` and `deepstream repair` return. */
 export const streamsResultSchema = z.object({
-  schema: z.literal('trtforge.streams/1'),
+  schema: z.literal('trtforge.deepstream-size/1'),
   model: z.object({
     name: z.string(),
     file: z.string(),

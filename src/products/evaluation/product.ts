@@ -9,8 +9,6 @@ export const evaluation: Product = {
       path: 'eval wer',
       group: 'Products',
       summary: 'word error rate of transcripts',
-      result: 'eval-wer',
-      schema: async () => (await import('./speech/wer-result.js')).werResultSchema,
       load: async () => (await import('./commands/wer.js')).command,
     },
   ],

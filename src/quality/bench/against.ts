@@ -132,7 +132,7 @@ function resultOf(a: Side, b: Side, rounds: number, failAbove: number | undefine
   const decisive = ratios[metric] ?? ratios.gpuMs;
   const [candidate, reference] = [told(a), told(b)];
   return {
-    schema: 'trtforge.bench-against/1',
+    schema: 'trtforge.bench-compare/1',
     candidate,
     reference,
     gpu: gpuOf(a.subject.found),

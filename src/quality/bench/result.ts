@@ -177,7 +177,7 @@ const ratioSchema = z.object({ ratio: z.number(), low: z.number(), high: z.numbe
 
 /** What `trtforge bench compare A B` finds. Ratios are times of A over times of B: above 1, A is slower. */
 export const benchAgainstSchema = z.object({
-  schema: z.literal('trtforge.bench-against/1'),
+  schema: z.literal('trtforge.bench-compare/1'),
   candidate: sideSchema,
   reference: sideSchema,
   gpu: benchResultSchema.shape.gpu,

@@ -47,7 +47,7 @@ export const regressionSchema = z
 /** Which results are meant: all that is passed must fit. */
 export const selectorSchema = z
   .strictObject({
-    /** `trtforge.bench/1`; a star stands for anything: `trtforge.parity/*`. */
+    /** `trtforge.bench/1`; a star stands for anything: `trtforge.stream-verify/*`. */
     schema: word.optional(),
     /** The name given on the command line (`NAME=FILE`), or the file's name without `.json`; stars too. */
     name: word.optional(),

@@ -1,7 +1,7 @@
 import type { PolicyFile } from './policy-schema.js';
 
 /** What `stream verify` writes. */
-const stream = { schema: 'trtforge.parity/*' };
+const stream = { schema: 'trtforge.stream-verify/*' };
 
 /** Says no to "fail", and inconclusive to everything else that is not "pass". */
 const mustPass = { fail: { is: 'fail' }, inconclusive: { 'is-not': 'pass' } };

@@ -31,7 +31,7 @@ describe('trtforge engine inspect and strip-header', () => {
     writeFileSync(file, headed);
     const out = join(folder, 'yolo.plan');
     expect(await resultOf('inspect', file)).toMatchObject({
-      schema: 'trtforge.inspect-plan/1',
+      schema: 'trtforge.engine-inspect/1',
       version: '1.7.1.116',
       passport: null,
     });

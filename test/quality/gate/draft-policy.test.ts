@@ -60,7 +60,7 @@ describe('a drafted policy', () => {
     const { policy, text, gate: judge } = drafted({ 'parity.json': fp32, 'bench.json': bench });
     expect(judge().outcome).toBe('pass');
     expect(policy.results).toEqual({
-      parity: { schema: 'trtforge.parity/1' },
+      parity: { schema: 'trtforge.stream-verify/1' },
       bench: { schema: 'trtforge.bench/1' },
     });
     expect(policy.checks?.map(({ id }) => id)).toEqual(

@@ -166,8 +166,8 @@ describe('which results and which fields', () => {
   });
 
   it.each([
-    [{ schema: 'trtforge.parity/1' }, ['a', 'b']],
-    [{ schema: 'trtforge.parity/*' }, ['a', 'b']],
+    [{ schema: 'trtforge.stream-verify/1' }, ['a', 'b']],
+    [{ schema: 'trtforge.stream-verify/*' }, ['a', 'b']],
     [{ schema: 'trtforge.*', where: { mode: 'closed-loop' } }, ['a']],
     [{ schema: 'trtforge.*', name: 'b' }, ['b']],
     [{ name: '*' }, ['a', 'b', 'c']],
@@ -177,8 +177,8 @@ describe('which results and which fields', () => {
       'policy.yaml': policyOf({
         checks: [{ id: 'it', result: select, field: 'value', fail: { above: 1 } }],
       }),
-      'a.json': content('trtforge.parity/1', 'closed-loop'),
-      'b.json': content('trtforge.parity/1', 'functional'),
+      'a.json': content('trtforge.stream-verify/1', 'closed-loop'),
+      'b.json': content('trtforge.stream-verify/1', 'functional'),
       'c.json': content(undefined, 'x'),
     });
     expect(result.findings.map((finding) => finding.result)).toEqual(names);

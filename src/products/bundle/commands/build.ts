@@ -11,6 +11,7 @@ export const command = defineCommand({
   arguments: [metaArgument],
   examples: ['trtforge bundle build out/model_meta.json --outdir engines --precision fp16'],
   options: bundleOptions,
+  schema: async () => (await import('../report-schema.js')).bundleReportSchema,
   run: limited(async ([meta = ''], options, context): Promise<BundleReport> => {
     const verbose = context.verbose ?? false;
     // A build alone runs nothing but the engines it has built.

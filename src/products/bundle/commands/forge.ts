@@ -17,6 +17,7 @@ export const command = defineCommand({
     samples: comparisonOptions.samples,
     noCheck: flag({ flags: '--no-check', describe: 'build and run the engines, and skip the chained check' }),
   },
+  schema: async () => (await import('../report-schema.js')).bundleReportSchema,
   run: limited(async ([meta = ''], options, context): Promise<BundleReport> => {
     const { seed = 0, samples = 3, noCheck } = options;
     const verbose = context.verbose ?? false;

@@ -9,6 +9,7 @@ export const command = defineCommand({
   arguments: [{ name: 'MODEL', describe: 'the ONNX model, or models/NAME' }],
   examples: ['trtforge deepstream repair models/yolo'],
   options: answerOptions,
+  schema: async () => (await import('../schema.js')).streamsResultSchema,
   run: async ([model = ''], { fps, name, root }): Promise<StreamsResult> => {
     const onnx = /\.onnx$/i.test(model) ? model : modelOfFolder(model);
     const limits = { ...defaultLimits, ...(fps === undefined ? {} : { fps }) };

@@ -13,6 +13,7 @@ export const command = defineCommand({
     'trtforge deepstream size models/yolo/model/yolo.onnx --builder trtexec --with trtexec --time-limit 1800',
   ],
   options: sizeOptions,
+  schema: async () => (await import('../schema.js')).streamsResultSchema,
   run: limited(async ([model = ''], options, context): Promise<StreamsResult> => {
     const plan = planStreams(streamsRequest(model, options));
     requireGpu(options.device);

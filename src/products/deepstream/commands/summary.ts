@@ -8,6 +8,7 @@ export const command = defineCommand({
   arguments: [{ name: 'MODEL', describe: 'an ONNX model' }],
   examples: ['trtforge deepstream summary yolo.onnx | grep input_name'],
   options: {},
+  schema: async () => (await import('../../../formats/onnx/model-facts.js')).modelFactsSchema,
   run: async ([file = '']): Promise<ModelFacts> => {
     const model = openModel(file);
     try {

@@ -42,6 +42,7 @@ export const command = defineCommand({
       writes: true,
     }),
   },
+  schema: async () => (await import('../speech/wer-result.js')).werResultSchema,
   run: async (_inputs, { output, ...request }): Promise<WerResult> =>
     scoreTranscripts({ ...request, scores: output }),
   render: (result: WerResult, output) => {

@@ -14,7 +14,7 @@ import { checkCapacity, checkPromisedDimensions } from './sizes.js';
 
 /** What `stream check` returns. */
 export const contractCheckSchema = z.object({
-  schema: z.literal('trtforge.contract-check/1'),
+  schema: z.literal('trtforge.stream-check/1'),
   outcome: z.enum(['pass', 'fail']),
   contract: z.object({ name: z.string(), path: z.string().nullable(), form: z.string() }),
   model: z.object({ path: z.string(), kind: z.enum(['model', 'engine']) }),
@@ -78,7 +78,7 @@ export async function checkContractOnly(
   const { findings, chunks } = await findingsOf(contract, model, request.reference, context.signal);
   const { name, origin, law, schedule } = contract;
   return {
-    schema: 'trtforge.contract-check/1',
+    schema: 'trtforge.stream-check/1',
     outcome: findings.some(({ severity }) => severity === 'error') ? 'fail' : 'pass',
     contract: { name, path: origin.path, form: origin.form },
     model: { path: model.path, kind: model.kind },

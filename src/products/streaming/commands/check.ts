@@ -25,6 +25,7 @@ export const command = defineCommand({
     device: placeOptions.device,
     ...engineOptions,
   },
+  schema: async () => (await import('../check/check.js')).contractCheckSchema,
   run: async ([file = ''], options, context): Promise<ContractCheck & { readonly exitCode: ExitCode }> => {
     const { contract, reference, device } = options;
     const check = await checkContractOnly(

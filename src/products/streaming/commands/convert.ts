@@ -19,6 +19,7 @@ export const command = defineCommand({
       describe: 'leave damaged lines out and list them (default: stop at the first)',
     }),
   },
+  schema: async () => (await import('../record/result.js')).convertedReferenceSchema,
   run: async ([from = ''], { output, skipDamaged }, context): Promise<ConvertedReference> =>
     convertReference(from, output, { ...context, skipDamaged }),
   render: (result: ConvertedReference, output) => {

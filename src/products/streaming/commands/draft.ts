@@ -21,6 +21,7 @@ export const command = defineCommand({
     device: placeOptions.device,
     ...engineOptions,
   },
+  schema: async () => (await import('../record/result.js')).draftedContractSchema,
   run: async ([file = ''], options, context): Promise<DraftedContract> => {
     const { output, schedule = [], device } = options;
     return draftContract(file, output, schedule, { ...context, device, ...engineOptionsOf(options) });

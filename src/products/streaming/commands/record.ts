@@ -66,6 +66,7 @@ export const command = defineCommand({
     ...engineOptions,
     cudaGraph: cudaGraphOption,
   },
+  schema: async () => (await import('../record/result.js')).recordResultSchema,
   run: async ([file = ''], options, context): Promise<RecordResult & { exitCode: ExitCode }> => {
     const { output, contract, schedule, chunks, seed, batch, threads, device } = options;
     const result = await recordFile(

@@ -26,6 +26,7 @@ export const command = defineCommand({
     'trtforge stream verify encoder.fp16.onnx --reference reference.jsonl --decoder bundle/model_meta.json',
   ],
   options: { ...referenceOptions, ...engineOptions, cudaGraph: cudaGraphOption },
+  schema: async () => (await import('../verify/result.js')).parityResultSchema,
   run: async ([candidate = ''], options, context) =>
     runReference(candidate, options, context, await tasksOfProducts(context.products)),
   render: renderReference,

@@ -61,9 +61,10 @@ export function parseSummary(path: string, text: string): ParitySummary {
   }
   const fields = recordOf(content);
   if (fields === null) throw invalid(path, 'it is not a JSON object');
-  if (fields.schema === 'trtforge.parity/1') return summaryOfResult(path, fields as unknown as ParityResult);
+  if (fields.schema === 'trtforge.stream-verify/1')
+    return summaryOfResult(path, fields as unknown as ParityResult);
   if (typeof fields.schema === 'string' && fields.schema.startsWith('trtforge.'))
-    throw invalid(path, `its schema is ${fields.schema}, not trtforge.parity/1`);
+    throw invalid(path, `its schema is ${fields.schema}, not trtforge.stream-verify/1`);
   return ofLegacy(path, fields);
 }
 
@@ -109,9 +110,13 @@ export function summaryOfResult(path: string, result: ParityResult): ParitySumma
       findings: [],
     };
   } catch (cause) {
-    throw new TrtforgeError('TF_PARITY_SUMMARY_INVALID', `${path} is not a whole trtforge.parity/1 result.`, {
-      cause,
-    });
+    throw new TrtforgeError(
+      'TF_PARITY_SUMMARY_INVALID',
+      `${path} is not a whole trtforge.stream-verify/1 result.`,
+      {
+        cause,
+      },
+    );
   }
 }
 

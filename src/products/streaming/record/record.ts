@@ -81,7 +81,7 @@ async function record(request: RecordFileRequest, context: ModelContext): Promis
     const { form, bytes, tensorBytes, warnings, violations, stepMs } = recorded;
     const [first = 0, ...rest] = stepMs;
     return {
-      schema: 'trtforge.record/1',
+      schema: 'trtforge.stream-record/1',
       file,
       backend: session.backend,
       contract: request.contract ?? null,
@@ -127,7 +127,7 @@ export async function convertReference(
               : `${damaged.length} damaged lines of ${from} are not in ${output}.`,
           ];
     const result = { output, form, chunks: written.chunks, bytes, tensorBytes, warnings };
-    return { schema: 'trtforge.record-convert/1', from, ...result, damaged };
+    return { schema: 'trtforge.stream-convert/1', from, ...result, damaged };
   } finally {
     reference.close();
   }
@@ -142,7 +142,7 @@ export async function draftContract(
 ): Promise<DraftedContract> {
   const contract = contractFromModel(modelName(file), await stateModel(file, context), sizes);
   writeContract(output, contract);
-  return { schema: 'trtforge.record-contract/1', file, output, contract: contractFileOf(contract) };
+  return { schema: 'trtforge.stream-draft/1', file, output, contract: contractFileOf(contract) };
 }
 
 const modelName = (file: string): string => basename(file).replace(/\.(?:onnx|engine|plan|trt)$/i, '');

@@ -15,7 +15,7 @@ const written = {
 
 /** What `stream record MODEL -o REFERENCE` returns. */
 export const recordResultSchema = z.object({
-  schema: z.literal('trtforge.record/1'),
+  schema: z.literal('trtforge.stream-record/1'),
   file: z.string(),
   backend: z.string(),
   /** null: the contract was drafted from the model. */
@@ -33,7 +33,7 @@ export type RecordResult = z.infer<typeof recordResultSchema>;
 
 /** What `stream convert A -o B` returns. */
 export const convertedReferenceSchema = z.object({
-  schema: z.literal('trtforge.record-convert/1'),
+  schema: z.literal('trtforge.stream-convert/1'),
   from: z.string(),
   ...written,
   damaged: z.array(z.object({ line: z.number(), why: z.string() })),
@@ -42,7 +42,7 @@ export type ConvertedReference = z.infer<typeof convertedReferenceSchema>;
 
 /** What `stream draft MODEL -o FILE` returns. */
 export const draftedContractSchema = z.object({
-  schema: z.literal('trtforge.record-contract/1'),
+  schema: z.literal('trtforge.stream-draft/1'),
   file: z.string(),
   output: z.string(),
   contract: contractSchema,

@@ -64,7 +64,7 @@ export function parityResult(run: ParityRun): ParityResult {
     task: run.taskOutcome,
   };
   return parityResultSchema.parse({
-    schema: 'trtforge.parity/1',
+    schema: 'trtforge.stream-verify/1',
     candidate: request.candidate,
     reference: request.reference,
     candidateBackend: candidate.backend,

@@ -175,7 +175,7 @@ export type JudgedTask = Exclude<StreamTask, { kind: 'not-judged' }>;
 
 /** What `stream verify` finds: a model or engine held against a recorded stream, chunk by chunk. */
 export const parityResultSchema = z.object({
-  schema: z.literal('trtforge.parity/1'),
+  schema: z.literal('trtforge.stream-verify/1'),
   candidate: z.string(),
   reference: z.string(),
   candidateBackend: z.string(),

@@ -54,7 +54,7 @@ describe('a model against a recorded stream', () => {
     expect(exitCode).toBe(0);
     expect(parityResultSchema.safeParse(result).success).toBe(true);
     expect(result).toMatchObject({
-      schema: 'trtforge.parity/1',
+      schema: 'trtforge.stream-verify/1',
       mode: 'closed-loop',
       chunks: 30,
       passed: 30,
@@ -179,7 +179,7 @@ describe('a model against a recorded stream', () => {
     writeContract(at('wrong.json'), { ...contract, inputs: other });
     const { status, answer } = await check(model, '--contract', at('wrong.json'), '--json');
     expect(status).toBe(1);
-    expect(answer()).toMatchObject({ schema: 'trtforge.contract-check/1', outcome: 'fail' });
+    expect(answer()).toMatchObject({ schema: 'trtforge.stream-check/1', outcome: 'fail' });
     expect(await check(model)).toMatchObject({ status: 2, stderr: expect.stringContaining('TF_USAGE') });
     // With the stream it is the contract's own tolerances and promises that count.
     const streamed = await verify(

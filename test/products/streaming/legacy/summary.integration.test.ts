@@ -89,7 +89,7 @@ describe('summaries that scripts of the streaming encoder wrote', () => {
 
   it('are not results of other commands, which are named', () => {
     expect(() => parseSummary('s.json', '{"schema":"trtforge.error/1","error":{}}')).toThrow(
-      /s\.json is not a valid parity summary: its schema is trtforge\.error\/1, not trtforge\.parity\/1/,
+      /s\.json is not a valid parity summary: its schema is trtforge\.error\/1, not trtforge\.stream-verify\/1/,
     );
   });
 
@@ -111,7 +111,7 @@ describe('summaries that scripts of the streaming encoder wrote', () => {
     ['', /is not JSON/],
     ['[]', /not a JSON object/],
     ['{}', /no total_chunks/],
-    ['{"schema":"trtforge.parity/1"}', /not a whole/],
+    ['{"schema":"trtforge.stream-verify/1"}', /not a whole/],
   ])('refuses %j', (text, message) => {
     expect(() => parseSummary('s.json', text)).toThrow(message);
   });
