@@ -4,6 +4,11 @@ import { fileURLToPath } from 'node:url';
 import { TrtforgeError } from '../errors.js';
 import { shellQuote } from './process/shell-quote.js';
 
+/**
+ * The addon's file, for every room that calls something of it: comparisons in `formats`, and `tensorrt/addon`, which types all that concerns TensorRT.
+ * Rooms of one layer do not import each other, so what both need is here.
+ */
+
 /** Where the compiled addon (`native/`) is; the same from `src/` and from `dist/`. */
 export const addonPath: string = fileURLToPath(new URL('../../build/trtforge.node', import.meta.url));
 

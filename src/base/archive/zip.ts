@@ -17,7 +17,7 @@ export interface ZipEntry {
 
 /** Read this much at a time: whole members are never needed in memory. */
 const CHUNK_BYTES = 1 << 20;
-/** An honest directory of this size lists about a million files. */
+/** A valid directory of this size lists about a million files. */
 const MAX_DIRECTORY_BYTES = 64 << 20;
 const END_SIGNATURE = 0x06054b50;
 const END64_SIGNATURE = 0x06064b50;

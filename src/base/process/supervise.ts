@@ -6,7 +6,7 @@ import { withLoaderPath } from './command.js';
 /** How many of a dead child's last lines its error carries. */
 const LAST_LINES = 20;
 
-/** What a supervised child and its parent say to each other. Values cross by structured clone, so typed arrays stay typed arrays. */
+/** The messages between a supervised child and its parent. Values cross by structured clone, so typed arrays stay typed arrays. */
 export type ChildMessage =
   | { readonly kind: 'event'; readonly event: WorkEvent }
   | { readonly kind: 'result'; readonly value: unknown }
@@ -104,9 +104,9 @@ export function deathOf(
 /** What helps where a process was killed by a signal, or died, with these last lines. */
 export function remedyForDeath(signal: NodeJS.Signals | null, lastLines: readonly string[]): string {
   if (signal === 'SIGKILL')
-    return 'SIGKILL comes from outside: mostly the machine ran out of memory (see dmesg), or someone ended the process. Free memory, or use smaller shapes and fewer profiles.';
+    return "SIGKILL comes from outside: usually the kernel's out-of-memory killer (see dmesg), or a user who ended the process. Free memory, or use smaller shapes and fewer profiles.";
   if (lastLines.length === 0)
-    return 'It said nothing before. Run it again with --verbose: the library’s lines show how far it came.';
+    return "It printed nothing before. Run it again with --verbose: the library's lines show how far it came.";
   return catalogue.TF_CHILD_DIED.remedy;
 }
 

@@ -8,19 +8,19 @@ export interface ChildContext {
   readonly signal: AbortSignal;
 }
 
-/** The other side of `startSupervised`: answers requests until the parent lets go or asks to stop, then ends the process. */
+/** The other side of `startSupervised`: answers requests until the parent disconnects or asks to stop, then ends the process. */
 export function serveSession(handle: (request: unknown, emit: EventListener) => Promise<unknown>): void {
   process.on('SIGTERM', () => process.exit(1));
   process.on('SIGINT', () => process.exit(1));
   process.on('disconnect', () => process.exit(0));
-  const say = (message: ChildMessage) => {
+  const send = (message: ChildMessage) => {
     if (process.connected) process.send?.(message);
   };
   process.on('message', (message: { readonly request: unknown } | { readonly end: true }) => {
     if ('end' in message) process.exit(0);
-    handle(message.request, (event) => say({ kind: 'event', event }))
+    handle(message.request, (event) => send({ kind: 'event', event }))
       .then((value): ChildMessage => ({ kind: 'result', value }), toErrorMessage)
-      .then(say);
+      .then(send);
   });
 }
 
@@ -34,13 +34,13 @@ export function serve(
   process.on('SIGINT', () => stopping.abort());
   // The parent is gone. A library in the middle of a build would hold up an orderly exit for as long as the build takes.
   process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
-  const say = (message: ChildMessage, then: () => void = () => {}) => {
+  const send = (message: ChildMessage, then: () => void = () => {}) => {
     if (process.connected) process.send?.(message, then);
   };
   process.once('message', (message: { readonly request: unknown }) => {
-    work(message.request, { emit: (event) => say({ kind: 'event', event }), signal: stopping.signal })
+    work(message.request, { emit: (event) => send({ kind: 'event', event }), signal: stopping.signal })
       .then((value): ChildMessage => ({ kind: 'result', value }), toErrorMessage)
-      .then((answer) => say(answer, end));
+      .then((answer) => send(answer, end));
   });
 }
 

@@ -7,8 +7,8 @@ export function table(heads: readonly string[], rows: readonly (readonly string[
 }
 
 /** Text from outside as Markdown prose, also inside a table cell: nothing in it starts markup, a mention or a new line. */
-export function text(said: string): string {
-  return oneLine(said)
+export function text(content: string): string {
+  return oneLine(content)
     .replace(/[\\*_[\]#+!|~$]/g, (character) => `\\${character}`)
     .replaceAll('&', '&amp;')
     .replaceAll('`', '&#96;')
@@ -18,8 +18,8 @@ export function text(said: string): string {
 }
 
 /** Text as a code span: fenced by more backticks than it contains, its pipes escaped for table cells. */
-export function code(said: string): string {
-  const line = oneLine(said).replaceAll('|', '\\|');
+export function code(content: string): string {
+  const line = oneLine(content).replaceAll('|', '\\|');
   const longest = Math.max(0, ...(line.match(/`+/g) ?? []).map((run) => run.length));
   const quote = '`'.repeat(longest + 1);
   return longest === 0 ? `${quote}${line || ' '}${quote}` : `${quote} ${line} ${quote}`;
@@ -33,4 +33,4 @@ export function fence(content: string): string {
 }
 
 // Controls and format characters (bidirectional overrides among them) would move or hide what follows.
-const oneLine = (said: string): string => said.replace(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]+/gu, ' ');
+const oneLine = (content: string): string => content.replace(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]+/gu, ' ');

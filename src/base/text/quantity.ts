@@ -1,6 +1,6 @@
 import { TrtforgeError } from '../../errors.js';
 
-/** Numbers as people read them; the views share these so that the page, the Markdown and the terminal say the same. */
+/** Numbers as people read them; the views share these so that the page, the Markdown and the terminal agree. */
 
 /** Bytes in binary units: 102400000 is "97.7 MiB". */
 export function formatBytes(bytes: number): string {
@@ -95,7 +95,7 @@ export function parseSize(text: string): number {
   const unit = SIZE_UNITS[(match?.[2] ?? match?.[3] ?? '').toLowerCase()];
   const bytes = match === null || unit === undefined ? Number.NaN : Math.round(Number(match[1]) * unit);
   if (!Number.isSafeInteger(bytes) || bytes <= 0) {
-    throw new TrtforgeError('TF_SIZE_INVALID', `«${text}» is not a size.`);
+    throw new TrtforgeError('TF_SIZE_INVALID', `"${text}" is not a size.`);
   }
   return bytes;
 }

@@ -1,16 +1,16 @@
 import type { z } from 'zod';
 
-/** The fault of a document that is to be mended first. */
+/** The fault of a document that is to be corrected first. */
 export interface SchemaFault {
   /** Where it stands, from the document's root. */
   readonly place: readonly PropertyKey[];
-  /** A key that the schema has not; `place` is then the object that has it. */
+  /** A key that the schema lacks; `place` is then the object that has it. */
   readonly unknownKey: string | null;
   /** A clause about what stands there: `it is missing`, `number is expected here, not string`. */
   readonly why: string;
 }
 
-/** What to mend first of all that a schema found. */
+/** What to correct first of all that a schema found. */
 export function schemaFault(error: z.ZodError): SchemaFault {
   const issues = error.issues.map(deepest);
   // A misspelt key is also a missing one; the misspelling is what to correct.
@@ -19,14 +19,14 @@ export function schemaFault(error: z.ZodError): SchemaFault {
   return {
     place: issue?.path ?? [],
     unknownKey,
-    why: unknownKey === null ? complaint(issue) : `there is no «${unknownKey}» here`,
+    why: unknownKey === null ? complaint(issue) : `"${unknownKey}" is not a known key`,
   };
 }
 
 /** The same in one line, cut where a document's own text would make it endless: `"components.encoder": it is missing`. */
 export function faultText(error: z.ZodError): string {
   const { place, why } = schemaFault(error);
-  return `${place.length === 0 ? '' : `«${place.map(String).join('.')}»: `}${why}`.slice(0, LONGEST);
+  return `${place.length === 0 ? '' : `"${place.map(String).join('.')}": `}${why}`.slice(0, LONGEST);
 }
 
 const LONGEST = 200;
@@ -44,7 +44,7 @@ function complaint(issue: z.core.$ZodIssue | undefined): string {
     : `${wanted} is expected here, not ${received}`;
 }
 
-/** Of a union's complaints the one that got furthest: the branch that was meant. A schema's own message for all of it say more. */
+/** Of a union's complaints the one that got furthest: the branch that was meant. A schema's own message for all of it is preferred. */
 function deepest(issue: z.core.$ZodIssue): z.core.$ZodIssue {
   if (issue.code !== 'invalid_union' || issue.message !== 'Invalid input') return issue;
   const inner = issue.errors

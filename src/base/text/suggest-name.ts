@@ -15,7 +15,7 @@ function nearestName(word: string, known: Iterable<string>): string | undefined 
 /** " Did you mean X? ", or nothing. */
 export function didYouMean(word: string, known: Iterable<string>): string {
   const nearest = nearestName(word, known);
-  return nearest === undefined ? '' : ` Did you mean «${nearest}»?`;
+  return nearest === undefined ? '' : ` Did you mean "${nearest}"?`;
 }
 
 /** Letters to put in, take out, change, or swap with their neighbour. */

@@ -1,7 +1,7 @@
 import { openFile } from '../../base/files/byte-source.js';
 import { TrtforgeError } from '../../errors.js';
 import { type Dtype, dtypes } from '../../formats/tensor/dtype.js';
-import { isVoidRefusal, readNpyHeader } from '../../formats/tensor/npy.js';
+import { lacksVoidDtype, readNpyHeader } from '../../formats/tensor/npy.js';
 import { openNpz } from '../../formats/tensor/npz.js';
 import { readPassport } from '../identity/passport.js';
 import { readPlanHeader } from '../plan/header.js';
@@ -129,7 +129,7 @@ function unlessVoid(read: () => Described['header']): Described['header'] {
   try {
     return read();
   } catch (error) {
-    if (isVoidRefusal(error)) return null;
+    if (lacksVoidDtype(error)) return null;
     throw error;
   }
 }

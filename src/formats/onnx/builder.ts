@@ -197,7 +197,7 @@ export function buildModel(graph: GraphBuilder, spec: ModelSpec = {}): ModelLike
       if (marker === undefined) return locateWeight(tensor, inline);
       const values = payloads.at(marker);
       if (values !== undefined && !isExternal(tensor)) return values;
-      throw new TrtforgeError('TF_INTERNAL', `Tensor «${tensor.name}» belongs to another model.`);
+      throw new TrtforgeError('TF_INTERNAL', `Tensor "${tensor.name}" belongs to another model.`);
     },
   };
 }

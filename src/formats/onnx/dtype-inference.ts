@@ -291,7 +291,7 @@ function checkInputs(
       const wanted = formal.allowed.size > 6 ? '' : ` (it takes ${[...formal.allowed].join(', ')})`;
       walk.report(
         nodeLabel(node),
-        `${node.opType} cannot take ${type} for input ${index}, «${node.input[index]}»${wanted}`,
+        `${node.opType} cannot take ${type} for input ${index}, "${node.input[index]}"${wanted}`,
       );
     }
     if (formal.variable === undefined || formal.variadic === 'mixed') continue;
@@ -299,7 +299,7 @@ function checkInputs(
     if (other !== undefined && other !== type)
       walk.report(
         nodeLabel(node),
-        `${node.opType} wants one type for its ${formal.variable} inputs but gets ${other} and ${type} («${node.input[index]}»)`,
+        `${node.opType} requires one type for its ${formal.variable} inputs but gets ${other} and ${type} ("${node.input[index]}")`,
       );
     else bound.set(formal.variable, type);
   }

@@ -4,7 +4,7 @@ import { type ByteSource, openFile } from '../../base/files/byte-source.js';
 import { systemErrorCode, TrtforgeError } from '../../errors.js';
 import { type TensorProto, TensorProto_DataLocation } from './onnx_pb.js';
 
-/** What the external_data entries of a tensor say, as numbers. `length` is null when the model leaves it out. */
+/** The external_data entries of a tensor, with numbers. `length` is null when the model leaves it out. */
 export interface ExternalReference {
   readonly location: string;
   readonly offset: number;
@@ -27,7 +27,7 @@ export function externalReference(tensor: TensorProto): ExternalReference {
     const text = entry(key);
     if (text === undefined || text === '') return null;
     if (!/^\d{1,15}$/.test(text)) {
-      throw invalid(tensor, `${key} «${text.slice(0, 40)}» is not a number of bytes`);
+      throw invalid(tensor, `${key} "${text.slice(0, 40)}" is not a number of bytes`);
     }
     return Number(text);
   };
@@ -39,7 +39,7 @@ export function externalReference(tensor: TensorProto): ExternalReference {
 const invalid = (tensor: TensorProto, what: string) =>
   new TrtforgeError(
     'TF_ONNX_EXTERNAL_INVALID',
-    `The external data of tensor «${tensor.name}» cannot be found: ${what}.`,
+    `The external data of tensor "${tensor.name}" cannot be found: ${what}.`,
     { details: { tensor: tensor.name } },
   );
 
@@ -61,7 +61,7 @@ export class ExternalFiles {
     const outside = (why: string) =>
       new TrtforgeError(
         'TF_ONNX_EXTERNAL_OUTSIDE',
-        `${this.#modelPath} refers to the external file «${location}», which ${why}; it is not opened.`,
+        `${this.#modelPath} refers to the external file "${location}", which ${why}; it is not opened.`,
         { details: { location } },
       );
     if (isAbsolute(location) || win32.isAbsolute(location)) throw outside('is an absolute path');
@@ -125,7 +125,7 @@ export class ExternalFiles {
   #missing(location: string, why: string, cause: unknown): TrtforgeError {
     return new TrtforgeError(
       'TF_ONNX_EXTERNAL_MISSING',
-      `${this.#modelPath} keeps weights in the external file «${location}», but ${why}`,
+      `${this.#modelPath} keeps weights in the external file "${location}", but ${why}`,
       { cause, details: { location } },
     );
   }

@@ -114,7 +114,7 @@ export function bodiesOf(node: NodeProto, view: GraphView): readonly GraphView[]
 
 /** How messages name a node: `Conv "layer1/conv"`, or by its first output when it has no name. */
 export const nodeLabel = (node: NodeProto): string =>
-  `${node.opType} «${node.name !== '' ? node.name : (node.output[0] ?? '')}»`;
+  `${node.opType} "${node.name !== '' ? node.name : (node.output[0] ?? '')}"`;
 
 /** An op type as DESIGN spells it: plain for the ONNX domain, `domain::Type` for others. */
 export const qualifiedOpType = (node: NodeProto): string =>

@@ -16,12 +16,12 @@ const magics: readonly (readonly [magic: string, what: string, remedy: string])[
   [
     'ftrt',
     'a TensorRT plan, not an ONNX model',
-    'Use trtforge engine inspect on the plan, or give the .onnx file it was built from.',
+    'Use trtforge engine inspect on the plan, or pass the .onnx file it was built from.',
   ],
   [
     'vtrt',
     'a TensorRT-RTX plan, not an ONNX model',
-    'Use trtforge engine inspect on the plan, or give the .onnx file it was built from.',
+    'Use trtforge engine inspect on the plan, or pass the .onnx file it was built from.',
   ],
   [
     'PK\u0003\u0004',
@@ -31,44 +31,44 @@ const magics: readonly (readonly [magic: string, what: string, remedy: string])[
   ['\u001f\u008b', 'gzip-compressed', 'Decompress it first.'],
   ['\u0089HDF', 'an HDF5 file (a Keras model), not an ONNX model', 'Export the model to ONNX.'],
   ['GGUF', 'a GGUF file, not an ONNX model', 'Export the model to ONNX.'],
-  ['\u007fELF', 'a program or library, not an ONNX model', 'Give the .onnx file itself.'],
-  ['ORTM', 'an ONNX Runtime .ort model, not ONNX', 'Give the .onnx file it was made from.'],
+  ['\u007fELF', 'a program or library, not an ONNX model', 'Pass the .onnx file itself.'],
+  ['ORTM', 'an ONNX Runtime .ort model, not ONNX', 'Pass the .onnx file it was made from.'],
 ];
 
-/** Throws TF_ONNX_NOT_A_MODEL with what the file is, when its first bytes say that it is something people mistake for a model. */
+/** Throws TF_ONNX_NOT_A_MODEL with what the file is, when its first bytes are those of something people mistake for a model. */
 function rejectOtherFormats(source: ByteSource): void {
-  const refuse = (what: string, remedy?: string) =>
+  const otherFormat = (what: string, remedy?: string) =>
     new TrtforgeError(
       'TF_ONNX_NOT_A_MODEL',
       `${source.path} is ${what}.`,
       remedy === undefined ? {} : { remedy },
     );
-  if (source.size === 0) throw refuse('empty', 'Export or download the model again.');
+  if (source.size === 0) throw otherFormat('empty', 'Export or download the model again.');
   const buffer = new Uint8Array(Math.min(HEAD_BYTES, source.size));
   const head = buffer.subarray(0, source.read(buffer, 0, buffer.length));
   const text = Buffer.from(head.buffer, head.byteOffset, head.length).toString('latin1');
 
   if (text.startsWith('version https://git-lfs.github.com/spec/')) {
     const size = /\nsize (\d+)/.exec(text)?.[1];
-    throw refuse(
+    throw otherFormat(
       `a Git-LFS pointer, not the model${size === undefined ? '' : ` (the model has ${size} bytes)`}`,
       'Run git lfs pull in its repository, or download the file itself.',
     );
   }
   for (const [magic, what, remedy] of magics) {
-    if (text.startsWith(magic)) throw refuse(what, remedy);
+    if (text.startsWith(magic)) throw otherFormat(what, remedy);
   }
   if (text.slice(4, 5) === '{' && /^.{4}\{\s*"/s.test(text) && head.length > 8 && head[3] === 0) {
-    throw refuse(
+    throw otherFormat(
       'a plan with a JSON header in front, not an ONNX model',
       'Use trtforge engine inspect on the plan.',
     );
   }
   if (isText(head)) {
     const html = /^\s*<(!doctype|html)/i.test(text);
-    throw refuse(
+    throw otherFormat(
       html ? 'a web page, not an ONNX model' : 'a text file, not an ONNX model',
-      html ? 'The download went wrong; download the file again.' : 'Give the binary .onnx file.',
+      html ? 'Download the file again.' : 'Pass the binary .onnx file.',
     );
   }
 }
@@ -119,7 +119,7 @@ function readModel(source: ByteSource, options: ScanOptions): OnnxModel {
   const { skeleton, payloads } = scanModel(source, options);
   const proto = decodeModel(source.path, skeleton);
   if (proto.graph === undefined) {
-    throw new TrtforgeError('TF_ONNX_NOT_A_MODEL', `${source.path} is not an ONNX model: it holds no graph.`);
+    throw new TrtforgeError('TF_ONNX_NOT_A_MODEL', `${source.path} is not an ONNX model: it has no graph.`);
   }
   const external = new ExternalFiles(source.path);
   const files = {
@@ -132,7 +132,7 @@ function readModel(source: ByteSource, options: ScanOptions): OnnxModel {
       if (payload === undefined) {
         throw new TrtforgeError(
           'TF_INTERNAL',
-          `Tensor «${tensor.name}» belongs to another model than ${source.path}.`,
+          `Tensor "${tensor.name}" belongs to another model than ${source.path}.`,
         );
       }
       return payload;

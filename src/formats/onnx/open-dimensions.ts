@@ -57,7 +57,7 @@ const STATE = /state|hidden|cache|past|memory|(?:^|_)[hc](?:n|x|_?(?:in|\d))?$/i
 const RECURRENT: ReadonlySet<string> = new Set(['LSTM', 'GRU', 'RNN']);
 /** What exporters write where a dimension has no name: the same text does not mention the same size. */
 const PLACEHOLDER = /^(?:[?*]|-1|none|null|unk(?:nown)?|unk__\d+)$/i;
-/** Names that count dimensions and say nothing of them. */
+/** Names that count dimensions and describe nothing. */
 const NUMBERED = /unk|dim|dyn|axis|axes/i;
 
 export const isPlaceholder = (symbol: string): boolean => PLACEHOLDER.test(symbol);

@@ -36,17 +36,17 @@ export function insertPayload(
   return undefined;
 }
 
-/** Runs `action` while some tensors of `proto` have the content of stand-ins; afterwards they are as before. */
-export function withStandIns<T>(
+/** Runs `action` while some tensors of `proto` have the content of their replacements; afterwards they are as before. */
+export function withReplacements<T>(
   proto: ModelProto,
-  standIn: (tensor: TensorProto) => TensorProto | undefined,
+  replace: (tensor: TensorProto) => TensorProto | undefined,
   action: () => T,
 ): T {
   const originals = new Map<TensorProto, TensorProto>();
   try {
     for (const { tensor } of visitTensors(proto)) {
       if (originals.has(tensor)) continue;
-      const replacement = standIn(tensor);
+      const replacement = replace(tensor);
       if (replacement === undefined) continue;
       originals.set(tensor, { ...tensor });
       setContent(tensor, replacement);

@@ -3,11 +3,11 @@ import type { TypeProto } from './onnx_pb.js';
 
 /**
  * The type of a value without its shape: a tensor's is its dtype (`float32`), others wrap one (`seq(float32)`, `optional(seq(int64))`).
- * A map is `map(int64,float32)`, a sparse tensor `sparse`. Undefined stands for a type nobody has said.
+ * A map is `map(int64,float32)`, a sparse tensor `sparse`. Undefined stands for a type that is not known.
  */
 export type ValueType = string;
 
-/** The type an ONNX `TensorProto.DataType` number names, as a value type; undefined for 0 and for numbers nobody has defined. */
+/** The type an ONNX `TensorProto.DataType` number names, as a value type; undefined for 0 and for numbers that ONNX does not define. */
 export const tensorType = (onnxNumber: number): ValueType | undefined => dtypeFromOnnx(onnxNumber);
 
 /** The ONNX number of a tensor type. */

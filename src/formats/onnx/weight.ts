@@ -108,7 +108,7 @@ function externalWeight(tensor: TensorProto, facts: Facts, files: WeightFiles): 
   if (offset + facts.byteLength > file.size) {
     throw new TrtforgeError(
       'TF_ONNX_EXTERNAL_SHORT',
-      `${file.path} has ${file.size} bytes, but tensor «${tensor.name}» needs bytes ${offset} to ${offset + facts.byteLength} of it.`,
+      `${file.path} has ${file.size} bytes, but tensor "${tensor.name}" needs bytes ${offset} to ${offset + facts.byteLength} of it.`,
       { details: { tensor: tensor.name, location } },
     );
   }
@@ -280,6 +280,6 @@ const wrongLength = (tensor: TensorProto, expected: number, actual: number) =>
   invalid(tensor, `needs ${expected} bytes for its shape and has ${actual}`);
 
 const invalid = (tensor: TensorProto, what: string) =>
-  new TrtforgeError('TF_ONNX_TENSOR_INVALID', `Tensor «${tensor.name}» ${what}.`, {
+  new TrtforgeError('TF_ONNX_TENSOR_INVALID', `Tensor "${tensor.name}" ${what}.`, {
     details: { tensor: tensor.name },
   });

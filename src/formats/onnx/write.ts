@@ -19,7 +19,7 @@ import {
 } from './onnx_pb.js';
 import { MARKER_FIELD, markerOf, PayloadTable } from './payload.js';
 import { type Piece, rewriteTensors } from './rewrite.js';
-import { insertPayload, withStandIns } from './splice.js';
+import { insertPayload, withReplacements } from './splice.js';
 import type { WeightStream } from './weight.js';
 import { WireReader } from './wire.js';
 
@@ -191,7 +191,7 @@ function layOut(
   const parts: { stream: WeightStream; offset: number }[] = [];
   let end = 0;
 
-  const standIn = (tensor: TensorProto): TensorProto | undefined => {
+  const bareTensor = (tensor: TensorProto): TensorProto | undefined => {
     const stream = streams.get(tensor);
     if (stream === undefined) return undefined;
     const bare = withoutPayload(tensor, stream);
@@ -208,7 +208,7 @@ function layOut(
     }
     return bare;
   };
-  const skeleton = withStandIns(model.proto, standIn, () => toBinary(ModelProtoSchema, model.proto));
+  const skeleton = withReplacements(model.proto, bareTensor, () => toBinary(ModelProtoSchema, model.proto));
   const file = rewriteTensors(
     new WireReader(bytesSource(path, skeleton)),
     (reader, start, stop) => insertPayload(reader, start, stop, embedded),
@@ -259,7 +259,7 @@ async function copyStream(stream: WeightStream, file: PendingFile, progress: Wri
   if (file.position - start !== stream.byteLength) {
     throw new TrtforgeError(
       'TF_INTERNAL',
-      `A weight stream for ${file.path} announced ${stream.byteLength} bytes and gave ${file.position - start}.`,
+      `A weight stream for ${file.path} announced ${stream.byteLength} bytes and returned ${file.position - start}.`,
     );
   }
 }

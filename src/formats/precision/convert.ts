@@ -195,11 +195,11 @@ const bytesWritten = (written: WrittenModel): number => written.bytes + (written
 
 function warningsOf(plan: Plan, { keepNodes }: ResolvedConversion): string[] {
   const warnings: string[] = [];
-  if (plan.opsetRefused !== undefined) warnings.push(plan.opsetRefused);
+  if (plan.opsetObstacle !== undefined) warnings.push(plan.opsetObstacle);
   const names = plan.flow.operations.map(({ node }) => node.name);
   for (const pattern of keepNodes)
     if (!names.some((name) => pattern.test(name)))
-      warnings.push(`No node is called anything like ${pattern}, which was to be kept.`);
+      warnings.push(`\`--keep-nodes ${pattern}\` matched no node.`);
   const converted = plan.flow.operations.some((operation) => plan.decisions.of(operation).kind === 'convert');
   if (!converted) warnings.push('No node was converted: the reasons are listed.');
   return warnings;

@@ -290,6 +290,6 @@ function renamed(tensor: TensorProto, name: string): TensorProto {
   return copy;
 }
 
-/** What ConstantOfShape fills with when nothing is said. */
+/** What ConstantOfShape fills with by default. */
 const zero = (): TensorProto =>
   create(TensorProtoSchema, { dims: [1n], dataType: 1, rawData: new Uint8Array(4) });

@@ -20,7 +20,7 @@ export interface Inserted {
 }
 
 /**
- * Changes the messages that `flow` was read from so that they say what was decided: inserts nodes, retypes values, replaces weights. It
+ * Changes the messages that `flow` was read from so that they express what was decided: inserts nodes, retypes values, replaces weights. It
  * decides nothing, reads no weight (the caller converts those listed), and leaves a graph whose types are consistent.
  */
 export type InsertionPass = (flow: Flow, decisions: Decisions, options: ResolvedConversion) => Inserted;

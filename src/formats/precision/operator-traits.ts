@@ -55,7 +55,7 @@ const accumulates =
   'adds up along an axis; in 16 bits the running sum stops growing once it is 2048 times (FP16) or 256 times (BF16) the next term';
 const spectrum = 'computes spectra, whose dynamic range is that of the signal squared';
 const coordinates =
-  'takes positions in pixels or in [-1, 1]; 16 bits cannot tell neighbouring pixels apart beyond about 1024 (FP16) or 128 (BF16) of them';
+  'takes positions in pixels or in [-1, 1]; 16 bits cannot distinguish neighbouring pixels beyond about 1024 (FP16) or 128 (BF16) of them';
 const random = 'draws random numbers; another type would draw another sequence';
 const angle = 'takes an angle, and a large angle in 16 bits is off by whole turns';
 const counts = 'counts in steps, and a 16-bit count stops being exact beyond 2048 (FP16) or 256 (BF16)';
@@ -67,7 +67,7 @@ const bits = 'reads the bits of a value as another type of the same width';
 const loss = 'is a training loss, a sum over the whole batch';
 const detection = 'compares box coordinates in pixels';
 
-/** Operators that stay FP32 unless `--convert-ops` names them, each with the end of the sentence «… stays FP32 because it …». */
+/** Operators that stay FP32 unless `--convert-ops` names them, each with the end of the sentence "… stays FP32 because it …". */
 const keptOperators: ReadonlyMap<string, string> = new Map(
   Object.entries({
     Pow: squares,

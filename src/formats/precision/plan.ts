@@ -37,8 +37,8 @@ export interface Plan {
   readonly functionsInlined: number;
   /** Why the opset was raised, where it was. */
   readonly opsetReason: string | undefined;
-  /** Why it was not raised although operators needed it. */
-  readonly opsetRefused: string | undefined;
+  /** Why it was not raised although operators need it. */
+  readonly opsetObstacle: string | undefined;
   /** FP32 weights that stay FP32, in the graph and its bodies. */
   readonly weightsKept: number;
 }
@@ -54,13 +54,13 @@ function possible(model: OnnxModel, options: ResolvedConversion): ResolvedConver
 
 /** One list may be for several models, so an operator of ONNX need not be in this one; a name that is neither was misspelt. */
 function checkOperators(flow: Flow, { keepOps, convertOps }: ResolvedConversion): void {
-  const here = new Set(flow.operations.map(operatorName));
+  const present = new Set(flow.operations.map(operatorName));
   const wrong = [...keepOps, ...convertOps].find(
-    (name) => !here.has(name) && !name.includes('::') && !isOnnxOperator(name),
+    (name) => !present.has(name) && !name.includes('::') && !isOnnxOperator(name),
   );
   if (wrong === undefined) return;
-  throw new TrtforgeError('TF_USAGE', `There is no operator «${wrong}», neither in the model nor in ONNX.`, {
-    remedy: `The model has ${[...here].sort().join(', ')}; operators of other domains are DOMAIN::NAME.`,
+  throw new TrtforgeError('TF_USAGE', `Neither the model nor ONNX has an operator "${wrong}".`, {
+    remedy: `The model has ${[...present].sort().join(', ')}; operators of other domains are DOMAIN::NAME.`,
   });
 }
 
@@ -70,13 +70,13 @@ const passes: Readonly<Record<Format['insertion'], InsertionPass>> = { cast: ins
 /** Decides and rewrites `model.proto` in place; throws TF_USAGE for a misspelt operator. Reads the weights once where a rule wants to know them. */
 export async function planConversion(
   model: OnnxModel,
-  wanted: ResolvedConversion,
+  requested: ResolvedConversion,
   context: { readonly emit?: EventListener; readonly signal?: AbortSignal },
 ): Promise<Plan> {
   const functionsInlined = inlineFunctions(model.proto);
   normalise(model.proto);
-  const raise = raiseWhereNeeded(model, wanted);
-  const options = possible(model, wanted);
+  const raise = raiseWhereNeeded(model, requested);
+  const options = possible(model, requested);
   const flow = readFlow(model.proto);
   checkOperators(flow, options);
   const found = await readWeights(model, flow, options, context);
@@ -99,7 +99,7 @@ export async function planConversion(
     inserted,
     functionsInlined,
     opsetReason: raise.reason,
-    opsetRefused: raise.refused,
+    opsetObstacle: raise.obstacle,
     weightsKept: flow.scopes.reduce(
       (sum, { graph }) =>
         sum + graph.initializer.filter((tensor) => tensor.dataType === 1 && !converted.has(tensor)).length,
@@ -111,13 +111,13 @@ export async function planConversion(
 function raiseWhereNeeded(
   model: OnnxModel,
   options: ResolvedConversion,
-): { reason?: string; refused?: string } {
+): { reason?: string; obstacle?: string } {
   const flow = readFlow(model.proto);
   const needed = alreadyTyped(flow) === undefined ? neededOpset(flow, options) : undefined;
   if (needed === undefined) return {};
-  const refusal = raiseOpset(model.proto, needed.to);
-  if (refusal === undefined) return { reason: needed.reason };
-  return { refused: `${needed.reason}, but the opset cannot be raised: ${refusal.refused}.` };
+  const obstacle = raiseOpset(model.proto, needed.to);
+  if (obstacle === undefined) return { reason: needed.reason };
+  return { obstacle: `${needed.reason}, but the opset cannot be raised: ${obstacle}.` };
 }
 
 const heavy: ReadonlySet<string> = new Set(

@@ -45,7 +45,7 @@ export function neededOpset(flow: Flow, options: ResolvedConversion): Raise | un
     if (keptByDefault(name, node) !== undefined && !options.convertOps.has(name)) continue;
     if (options.keepOps.has(name) || notBuilt(operation, format) !== undefined) continue;
     const slots = slotsOf(operation, format.dtype);
-    if (!slots.includes('refused') && (slots.includes('follows') || !slots.includes('fixed'))) continue;
+    if (!slots.includes('unsupported') && (slots.includes('follows') || !slots.includes('fixed'))) continue;
     const to = firstOpset('', name, opset, (signature) =>
       [...signature.inputs, ...signature.outputs].some(
         ({ variable, allowed }) =>
@@ -59,18 +59,18 @@ export function neededOpset(flow: Flow, options: ResolvedConversion): Raise | un
 }
 
 /**
- * Moves a model to a newer opset of the default domain, rewriting the operators whose spelling changed. Leaves the model alone and says
- * why where one of them cannot be said in the newer opset.
+ * Moves a model to a newer opset of the default domain, rewriting the operators whose spelling changed. Where one of them has no equivalent in the newer
+ * opset, the model stays as it is and the obstacle is returned.
  */
-export function raiseOpset(model: ModelProto, to: number): { readonly refused: string } | undefined {
+export function raiseOpset(model: ModelProto, to: number): string | undefined {
   const domain = model.opsetImport.find((entry) => plainDomain(entry.domain) === '');
   const from = Number(domain?.version ?? 0);
   if (model.graph === undefined || domain === undefined || from < OLDEST)
-    return { refused: `opset ${from} is too old to be raised` };
-  if (model.functions.length > 0) return { refused: 'the model has functions of another opset' };
+    return `opset ${from} is too old to be raised`;
+  if (model.functions.length > 0) return 'the model has functions of another opset';
   const graph = clone(GraphProtoSchema, model.graph);
-  const refused = raiseGraph(graph, from, to, new Set(allNames(graph)));
-  if (refused !== undefined) return { refused };
+  const obstacle = raiseGraph(graph, from, to, new Set(allNames(graph)));
+  if (obstacle !== undefined) return obstacle;
   const original = model.graph;
   model.graph = graph;
   domain.version = BigInt(to);
@@ -79,7 +79,7 @@ export function raiseOpset(model: ModelProto, to: number): { readonly refused: s
   if (clash !== undefined) {
     model.graph = original;
     domain.version = BigInt(from);
-    return { refused: `${clash.where}: ${clash.message}` };
+    return `${clash.where}: ${clash.message}`;
   }
   const ir = irVersions.find(([opset]) => to >= opset)?.[1] ?? 0n;
   if (model.irVersion < ir) model.irVersion = ir;
@@ -90,11 +90,11 @@ function raiseGraph(graph: GraphProto, from: number, to: number, names: Set<stri
   const context = contextOf(graph, names);
   for (const node of graph.node) {
     for (const { g: body } of node.attribute) {
-      const refused = body === undefined ? undefined : raiseGraph(body, from, to, names);
-      if (refused !== undefined) return refused;
+      const obstacle = body === undefined ? undefined : raiseGraph(body, from, to, names);
+      if (obstacle !== undefined) return obstacle;
     }
-    const refused = raiseNode(node, from, to, context);
-    if (refused !== undefined) return `${node.opType} «${node.name || node.output[0]}»: ${refused}`;
+    const obstacle = raiseNode(node, from, to, context);
+    if (obstacle !== undefined) return `${node.opType} "${node.name || node.output[0]}": ${obstacle}`;
   }
   return undefined;
 }
@@ -103,8 +103,8 @@ function raiseNode(node: NodeProto, from: number, to: number, context: ChangeCon
   if (plainDomain(node.domain) !== '') return undefined;
   for (const change of changes) {
     if (change.at <= from || change.at > to || !change.operators.includes(node.opType)) continue;
-    const refused = change.apply(node, context);
-    if (refused !== undefined) return refused;
+    const obstacle = change.apply(node, context);
+    if (obstacle !== undefined) return obstacle;
   }
   return undefined;
 }
@@ -142,7 +142,7 @@ function* allNames(graph: GraphProto): Generator<string> {
 interface ChangeContext {
   /** Adds an int64 constant to the graph and returns its name. */
   integers(values: readonly bigint[]): string;
-  /** The rank of a value where the model says it. */
+  /** The rank of a value where the model states it. */
   rank(name: string): number | undefined;
 }
 
@@ -204,7 +204,7 @@ function lastAxisOnly(node: NodeProto, context: ChangeContext): string | undefin
   const value = axis === undefined ? 1 : Number(axis.i);
   const rank = context.rank(node.input[0] ?? '') ?? context.rank(node.output[0] ?? '');
   if (value !== -1 && (rank === undefined || value !== rank - 1))
-    return `it runs over all axes from ${value} on, which newer opsets cannot say`;
+    return `it runs over all axes from ${value} on, which newer opsets cannot express`;
   if (axis !== undefined) axis.i = -1n;
   return undefined;
 }

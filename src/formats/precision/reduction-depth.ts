@@ -5,7 +5,7 @@ import { valueFacts } from '../onnx/value-facts.js';
 import type { Operation, Value } from './flow.js';
 
 /**
- * How many terms are added up for one output element of a product, convolution or reduction, as far as the shapes in the model say;
+ * How many terms are added up for one output element of a product, convolution or reduction, as far as the model states shapes;
  * undefined for other operators and unknown shapes.
  */
 export function reductionDepth(operation: Operation): number | undefined {

@@ -82,7 +82,7 @@ export function requirementsOf(flow: Flow, decisions: Decisions, options: Resolv
   return { versions, superfluous: new Set([...aliases.keys()].flatMap((value) => value.producer ?? [])) };
 }
 
-/** The type under which a weight keeps its name: the one it is read in; FP32 where both are, unless a graph output says otherwise. */
+/** The type under which a weight keeps its name: the one it is read in; FP32 where both are, unless a graph output requires another. */
 function storedType(
   value: Value,
   wanted: ReadonlySet<ValueType>,

@@ -29,7 +29,7 @@ interface Rule {
   readonly title: string;
   /** Why the rule is there: one or two sentences for the documentation. */
   readonly reason: string;
-  /** The reason that holds for this node, or undefined when the rule has nothing against converting it. */
+  /** The reason that holds for this node, or undefined when the rule does not apply. */
   readonly decide: (operation: Operation, facts: RuleFacts, format: Format) => string | undefined;
 }
 
@@ -43,7 +43,7 @@ export function notBuilt({ node }: Operation, { label, notBuilt }: Format): stri
     : undefined;
 }
 
-/** Single values at least this large are «minus infinity» of masks and «no limit» of clips, not data. */
+/** Single values at least this large are "minus infinity" of masks and "no limit" of clips, not data. */
 const MASK_VALUE = 1e9;
 
 /** In this order; the first rule that keeps a node is the one recorded. */
@@ -51,7 +51,7 @@ export const rules: readonly Rule[] = [
   {
     id: 'keep-node',
     title: 'Named by --keep-nodes',
-    reason: 'You said so, by a regular expression that the node name matches.',
+    reason: 'Requested, by a regular expression that the node name matches.',
     decide: ({ node }, { options }) => {
       const pattern = options.keepNodes.find((regex) => regex.test(node.name));
       return pattern && `its name matches ${pattern}`;
@@ -60,7 +60,7 @@ export const rules: readonly Rule[] = [
   {
     id: 'keep-op',
     title: 'Named by --keep-ops',
-    reason: 'You said so, by the operator type.',
+    reason: 'Requested, by the operator type.',
     decide: (operation, { options }) =>
       options.keepOps.has(operatorName(operation))
         ? `--keep-ops names ${operatorName(operation)}`
@@ -70,7 +70,7 @@ export const rules: readonly Rule[] = [
     id: 'already-typed',
     title: 'The model is typed already',
     reason:
-      'When most matrix products and convolutions of a model are in 16 bits, somebody chose what stays FP32. Converting again changes nothing.',
+      'When most matrix products and convolutions of a model are in 16 bits, what stays FP32 was chosen before. Converting again changes nothing.',
     decide: (_, { alreadyTyped }) =>
       alreadyTyped &&
       `${alreadyTyped.low} of ${alreadyTyped.all} matrix products and convolutions are in 16 bits already`,
@@ -86,7 +86,7 @@ export const rules: readonly Rule[] = [
       if (plainDomain(operation.node.domain) !== '')
         return `${operatorName(operation)} is of another domain than ONNX's`;
       if (operation.bodies.length > 0)
-        return `it calls its bodies otherwise than an If, Loop or Scan of today`;
+        return `it calls its bodies in another way than If, Loop and Scan of current opsets`;
       return operation.signature === undefined
         ? `ONNX does not define ${operatorName(operation)} at opset ${operation.opset}`
         : undefined;
@@ -96,18 +96,18 @@ export const rules: readonly Rule[] = [
     id: 'unknown-type',
     title: 'Fed by a value of unknown type',
     reason:
-      'All inputs of an operator must get one type; where one of them has no known type, nothing can be promised.',
+      'All inputs of an operator must get one type; where one of them has no known type, the result could be badly typed.',
     decide: (operation) => {
       const unknown = operation.inputs.find(
         (value, index) => value !== undefined && value.type === undefined && isTypeVariable(operation, index),
       );
-      return unknown && `the type of «${unknown.name}» is not known`;
+      return unknown && `the type of "${unknown.name}" is not known`;
     },
   },
   {
     id: 'not-built',
     title: 'TensorRT does not build it in this type',
-    reason: 'ONNX allows the type but TensorRT refuses it, which was tried operator by operator.',
+    reason: 'ONNX allows the type but TensorRT rejects it, which was tried operator by operator.',
     decide: (operation, _, format) => notBuilt(operation, format),
   },
   {
@@ -115,7 +115,7 @@ export const rules: readonly Rule[] = [
     title: 'The operator does not know the type at this opset',
     reason:
       'ONNX allows FP16 and BF16 per operator from a certain opset on (BF16 convolutions: 22). The opset is raised where that changes nothing else.',
-    decide: (operation, _, format) => refusedByOpset(operation, format),
+    decide: (operation, _, format) => missingInOpset(operation, format),
   },
   {
     id: 'shape-arithmetic',
@@ -137,7 +137,7 @@ export const rules: readonly Rule[] = [
     id: 'variance',
     title: 'Part of a normalisation written out in single steps',
     reason:
-      'Squares overflow FP16 from 256 on, and small epsilons vanish, so that a constant row is divided by zero. LayerNormalization and its kin are converted: TensorRT computes their statistics in FP32.',
+      'Squares overflow FP16 from 256 on, and small epsilons vanish, so that a constant row is divided by zero. LayerNormalization and related operators are converted: TensorRT computes their statistics in FP32.',
     decide: (operation, { variance }) =>
       variance.has(operation) ? 'it lies between the square and the division of a normalisation' : undefined,
   },
@@ -188,7 +188,7 @@ export const rules: readonly Rule[] = [
         if (range === undefined) continue;
         const magnitude = Math.max(-range.min, range.max);
         if (!(magnitude <= options.dataMax))
-          return `«${value.name}» reached ${quantity(range.min)} … ${quantity(range.max)}, beyond ±${quantity(options.dataMax)}`;
+          return `"${value.name}" reached ${quantity(range.min)} … ${quantity(range.max)}, beyond ±${quantity(options.dataMax)}`;
       }
       return undefined;
     },
@@ -225,9 +225,10 @@ const isTypeVariable = (operation: Operation, index: number): boolean => {
   return formal?.variable !== undefined && formal.variadic !== 'mixed';
 };
 
-function refusedByOpset(operation: Operation, { dtype, label }: Format): string | undefined {
+function missingInOpset(operation: Operation, { dtype, label }: Format): string | undefined {
   const slots = slotsOf(operation, dtype);
-  if (!slots.includes('refused') && (slots.includes('follows') || !slots.includes('fixed'))) return undefined;
+  if (!slots.includes('unsupported') && (slots.includes('follows') || !slots.includes('fixed')))
+    return undefined;
   const { node, opset } = operation;
   const since = firstOpset(node.domain, node.opType, opset, (signature) =>
     [...signature.inputs, ...signature.outputs].some(
@@ -247,7 +248,7 @@ function weightMisfit(
   { weightLoss }: Format,
 ): string | undefined {
   if (facts.maxAbs > initMax && !(facts.elements === 1 && facts.maxAbs >= MASK_VALUE))
-    return `weight «${name}» reaches ${quantity(facts.maxAbs)}, beyond ±${quantity(initMax)}`;
+    return `weight "${name}" reaches ${quantity(facts.maxAbs)}, beyond ±${quantity(initMax)}`;
   return weightLoss?.(name, facts);
 }
 

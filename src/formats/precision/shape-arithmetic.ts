@@ -1,7 +1,7 @@
 import { plainDomain } from '../onnx/operators.js';
 import { type Flow, isFloat32, isStored, type Operation, type Value } from './flow.js';
 
-/** Inputs that say how large something is, where it starts, or how often it repeats. */
+/** Inputs that determine how large something is, where it starts, or how often it repeats. */
 const sizeInputs: ReadonlyMap<string, readonly number[]> = new Map(
   Object.entries({
     Reshape: [1],

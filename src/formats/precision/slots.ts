@@ -12,7 +12,7 @@ type Slot =
   /** May have any type. */
   | 'any'
   /** Would have to follow, but the operator's version does not know the type. */
-  | 'refused'
+  | 'unsupported'
   /** Is not FP32, so nothing changes. */
   | 'other';
 
@@ -40,7 +40,7 @@ function slot(
   const formal = formalAt(formals, index);
   if (formal?.variable === undefined || isFixedVariable(operation.node.opType, formal.variable))
     return 'fixed';
-  return formal.allowed.has(dtype) ? 'follows' : 'refused';
+  return formal.allowed.has(dtype) ? 'follows' : 'unsupported';
 }
 
 /** Slots of all inputs and outputs. */

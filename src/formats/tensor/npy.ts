@@ -193,7 +193,7 @@ function parseType(path: string, type: string, options: NpyOptions): Dtype {
   const { voidDtype } = options;
   if (voidDtype === undefined) {
     throw new TrtforgeError('TF_TENSOR_UNSUPPORTED', `${path} holds void elements of ${voidBytes} bytes.`, {
-      remedy: 'numpy writes bfloat16 and float8 that way: say which type it is.',
+      remedy: 'numpy writes bfloat16 and float8 that way: state the type.',
       details: { voidBytes: Number(voidBytes) },
     });
   }
@@ -210,8 +210,8 @@ function parseType(path: string, type: string, options: NpyOptions): Dtype {
   return voidDtype;
 }
 
-/** Whether a file was rejected only since nobody stated what its void elements are. */
-export const isVoidRefusal = (error: unknown): boolean =>
+/** Whether a file was rejected only because the type of its void elements was not stated. */
+export const lacksVoidDtype = (error: unknown): boolean =>
   error instanceof TrtforgeError && error.details?.voidBytes !== undefined;
 
 function unsupportedKind(name: string): string {

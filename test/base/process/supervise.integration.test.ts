@@ -59,15 +59,15 @@ describe('a supervised child', () => {
     expect((await run('exit')).outcome).toMatchObject({
       code: 'TF_CHILD_DIED',
       message: 'The process trying exit ended with exit code 7.',
-      remedy: expect.stringMatching(/said nothing.*--verbose/),
+      remedy: expect.stringMatching(/printed nothing.*--verbose/),
       details: { exitCode: 7, lastLines: [] },
     });
   });
 
-  test('that is killed says who kills processes so', async () => {
+  test('that is killed names what kills processes so', async () => {
     expect((await run('kill')).outcome).toMatchObject({
       code: 'TF_CHILD_DIED',
-      remedy: expect.stringMatching(/ran out of memory.*or someone ended the process/),
+      remedy: expect.stringMatching(/out-of-memory killer.*or a user who ended the process/),
       details: { signal: 'SIGKILL' },
     });
   });

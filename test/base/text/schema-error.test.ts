@@ -19,25 +19,25 @@ const errorOf = (value: unknown): z.ZodError => {
 
 describe('what a schema finds wrong with a document', () => {
   test.each([
-    ['a field that is missing', { ...whole, name: undefined }, '«name»: it is missing'],
+    ['a field that is missing', { ...whole, name: undefined }, '"name": it is missing'],
     [
       'a type, deep inside',
       { ...whole, sizes: [{ bytes: 1 }, { bytes: '2' }] },
-      '«sizes.1.bytes»: number is expected here, not string',
+      '"sizes.1.bytes": number is expected here, not string',
     ],
-    ['a word that is not in the list', { ...whole, kind: 'x' }, '«kind»: "plan" or "model" is expected here'],
-    ['another value than the only one', { ...whole, version: 2 }, '«version»: 1 is expected here'],
+    ['a word that is not in the list', { ...whole, kind: 'x' }, '"kind": "plan" or "model" is expected here'],
+    ['another value than the only one', { ...whole, version: 2 }, '"version": 1 is expected here'],
     ['the whole', [], 'object is expected here, not array'],
-    ['a key that is not known', { ...whole, nmae: 'b' }, 'there is no «nmae» here'],
+    ['a key that is not known', { ...whole, nmae: 'b' }, '"nmae" is not a known key'],
     [
       'the branch of a choice that was meant',
       { ...whole, place: { path: 'x', line: '3' } },
-      '«place.line»: number is expected here, not string',
+      '"place.line": number is expected here, not string',
     ],
     [
       'a choice that has words of its own',
       { ...whole, mode: 'middling' },
-      '«mode»: is neither fast nor slow',
+      '"mode": is neither fast nor slow',
     ],
   ])('%s', (_, value, text) => {
     expect(faultText(errorOf(value))).toBe(text);
@@ -48,7 +48,7 @@ describe('what a schema finds wrong with a document', () => {
     expect(schemaFault(errorOf({ ...rest, nmae: name }))).toEqual({
       place: [],
       unknownKey: 'nmae',
-      why: 'there is no «nmae» here',
+      why: '"nmae" is not a known key',
     });
   });
 

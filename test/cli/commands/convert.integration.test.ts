@@ -54,7 +54,7 @@ describe('trtforge convert', () => {
   it('refuses a misspelt operator, but not one that this model lacks', async () => {
     const { exitCode, err } = await convert(model, '-o', output, '--keep-ops', 'Softmax,Matmul');
     expect(exitCode).toBe(2);
-    expect(err).toContain('There is no operator «Matmul»');
+    expect(err).toContain('has an operator "Matmul"');
     expect(err).toContain('The model has Exp, MatMul');
   });
 

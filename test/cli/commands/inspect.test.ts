@@ -25,7 +25,7 @@ describe('inspect of a model', () => {
         '           Conv 1 · Relu 1',
         'Weights    24 parameters  1 tensor  96 B  float32',
         '',
-        '· note initializer-is-input  The initializer «weight» is also listed as an input, so runtimes may not treat it as a constant.',
+        '· note initializer-is-input  The initializer "weight" is also listed as an input, so runtimes may not treat it as a constant.',
         '    at graph',
       ]
         .join('\n')

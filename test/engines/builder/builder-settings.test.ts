@@ -157,7 +157,7 @@ describe('an option this version lacks is refused with the versions that have it
 
   test('a flag that no version has may be another one written wrongly', () => {
     const remedy = (flag: string) => refusal(() => resolve('10.16.0.72', { flags: [flag] })).remedy;
-    expect(remedy('sparse-weigths')).toBe('Did you mean «sparse-weights»?');
+    expect(remedy('sparse-weigths')).toBe('Did you mean "sparse-weights"?');
     expect(remedy('quantum')).toBe('Leave the option out, or use a version that has it.');
   });
 

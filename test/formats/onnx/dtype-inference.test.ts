@@ -393,7 +393,7 @@ describe('a contradiction is reported at its node', () => {
   it('where inputs of one type variable differ', () => {
     const { violations } = typesOf((g) => g.node('Add', { name: 'mix', inputs: ['x', 'h'], outputs: ['y'] }));
     expect(violations).toEqual([
-      { where: 'mix', message: 'Add wants one type for its T inputs but gets float32 and float16 («h»)' },
+      { where: 'mix', message: 'Add requires one type for its T inputs but gets float32 and float16 ("h")' },
     ]);
   });
 
@@ -401,7 +401,7 @@ describe('a contradiction is reported at its node', () => {
     const { violations } = typesOf((g) => g.node('And', { name: 'and', inputs: ['x', 'x'], outputs: ['y'] }));
     expect(violations[0]).toEqual({
       where: 'and',
-      message: 'And cannot take float32 for input 0, «x» (it takes bool)',
+      message: 'And cannot take float32 for input 0, "x" (it takes bool)',
     });
   });
 

@@ -379,7 +379,7 @@ describe('findings', () => {
       severity: 'warning',
       message:
         "Det (1 node) is not among the operators of TensorRT 10.15's ONNX parser; it needs a plug-in or another export.",
-      where: 'graph/Det «det1»',
+      where: 'graph/Det "det1"',
     });
   });
 
@@ -414,7 +414,7 @@ describe('findings', () => {
     });
     const { facts } = await inspected(model);
     expect(facts.findings.map(({ code, where }) => [code, where])).toEqual([
-      ['value-undefined', 'graph/If «choose».else_branch/Neg «no»'],
+      ['value-undefined', 'graph/If "choose".else_branch/Neg "no"'],
     ]);
   });
 });

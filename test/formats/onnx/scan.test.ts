@@ -61,7 +61,7 @@ describe('files that are no model', () => {
     ['a ZIP archive', Buffer.from('PK\x03\x04\0\0', 'latin1'), /is a ZIP archive/],
     ['gzip', Buffer.from([0x1f, 0x8b, 8, 0]), /is gzip-compressed/],
     ['HDF5', Buffer.from([0x89, 0x48, 0x44, 0x46, 13, 10]), /is an HDF5 file/],
-    ['a message without a graph', Buffer.from([0x08, 0x08]), /holds no graph/],
+    ['a message without a graph', Buffer.from([0x08, 0x08]), /has no graph/],
   ])('%s', (_name, content, message) => {
     const path = file(content);
     const error = errorOf(() => openModel(path));

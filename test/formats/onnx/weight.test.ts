@@ -191,7 +191,7 @@ describe('a tensor that contradicts itself', () => {
       rawData: new Uint8Array(4),
     });
     expect(() => weightIn(toBinary(ModelProtoSchema, modelWith(tensor)), 0)).toThrow(
-      /«t» has the element type 99/,
+      /"t" has the element type 99/,
     );
   });
 });

@@ -106,7 +106,7 @@ describe('the account', () => {
 
   it('warns of a pattern of nodes to keep that no node fits', async () => {
     const { result } = await converted(await written(layers(2)), { keepNodes: [/^layer1$/, /decoder/] });
-    expect(result.warnings).toEqual(['No node is called anything like /decoder/, which was to be kept.']);
+    expect(result.warnings).toEqual(['`--keep-nodes /decoder/` matched no node.']);
   });
 });
 

@@ -105,14 +105,14 @@ describe('weights', () => {
 
   it('are named with what is wrong', async () => {
     expect(await reasonsIn(withWeight(filled(1e5)))).toEqual([
-      'product: weight «v» reaches 100000, beyond ±65504',
+      'product: weight "v" reaches 100000, beyond ±65504',
     ]);
     const epsilon = (g: GraphBuilder) => {
       g.initializer('eps', floats([], [1e-12]));
       g.node('Add', { name: 'add', inputs: ['x', 'eps'], outputs: ['y'] });
     };
     expect(await reasonsIn(epsilon)).toEqual([
-      'add: «eps» is 1e-12, which FP16 holds with fewer than 11 bits or not at all',
+      'add: "eps" is 1e-12, which FP16 holds with fewer than 11 bits or not at all',
     ]);
   });
 });
@@ -193,7 +193,7 @@ describe('types that an operator does not have', () => {
       ['norm', 'ONNX does not define GroupNormalization at opset 18'],
     ]);
     expect(result.warnings).toEqual([
-      'Conv takes BF16 from opset 22 on, but the opset cannot be raised: GroupNormalization «norm»: its scale and bias are per group, and per channel from opset 21 on.',
+      'Conv takes BF16 from opset 22 on, but the opset cannot be raised: GroupNormalization "norm": its scale and bias are per group, and per channel from opset 21 on.',
       'No node was converted: the reasons are listed.',
     ]);
   });

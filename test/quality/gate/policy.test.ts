@@ -57,24 +57,24 @@ describe('a policy file', () => {
   });
 
   it.each([
-    ['an unknown key, with the one that was meant', `${check}waiver: []\n`, /line 4: .*«waiver».*«waivers»/],
-    ['one inside a check', 'checks:\n  - id: a\n    feild: v\n', /line 4, checks\.0.*«feild».*«field»/],
-    ['one inside a limit', check.replace('above', 'abvoe'), /«abvoe».*«above»/],
+    ['an unknown key, with the one that was meant', `${check}waiver: []\n`, /line 4: .*"waiver".*"waivers"/],
+    ['one inside a check', 'checks:\n  - id: a\n    feild: v\n', /line 4, checks\.0.*"feild".*"field"/],
+    ['one inside a limit', check.replace('above', 'abvoe'), /"abvoe".*"above"/],
     [
       'one inside a regression',
       check.replace('fail: { above: 1 }', 'regression: { beter: lower }'),
-      /«beter».*«better»/,
+      /"beter".*"better"/,
     ],
     [
       'one inside a waiver',
       `${check}waivers:\n  - { check: a, reson: x, expires: 2027-01-01 }\n`,
-      /«reson».*«reason»/,
+      /"reson".*"reason"/,
     ],
-    ['one inside a selection', check.replace('{ name: r }', '{ nam: r }'), /«nam».*«name»/],
+    ['one inside a selection', check.replace('{ name: r }', '{ nam: r }'), /"nam".*"name"/],
     ['a limit that forbids nothing', check.replace('{ above: 1 }', '{}'), /empty/],
     ['a selection of everything', check.replace('{ name: r }', '{}'), /empty/],
     ['a check that forbids nothing', check.replace(', fail: { above: 1 }', ''), /«a» forbids nothing/],
-    ['a check without a field', check.replace('field: v, ', ''), /check «a»: «field»: it is missing/],
+    ['a check without a field', check.replace('field: v, ', ''), /check «a»: "field": it is missing/],
     ['a limit that is no number', check.replace('above: 1', 'above: low'), /number/],
     ['a limit that is not a number', check.replace('above: 1', 'above: .nan'), /number/],
     [
@@ -109,13 +109,13 @@ describe('a policy file', () => {
     [
       'a waiver for no check',
       `${check}waivers: [{ check: b, reason: x, expires: 2027-01-01 }]\n`,
-      /«b», which is not there.*«a»/,
+      /«b», which is not there.*"a"/,
     ],
-    ['rules that do not exist', 'extends: streaming-partiy\n', /neither.*«streaming-parity»/],
+    ['rules that do not exist', 'extends: streaming-partiy\n', /neither.*"streaming-parity"/],
     [
       'a check taken out that is not there',
       `extends: streaming-parity\nwithout: [encoder-eror]\n`,
-      /«encoder-error»/,
+      /"encoder-error"/,
     ],
     [
       'a waiver without a reason',

@@ -28,7 +28,7 @@ function givenOutside(
 
 function lintNames(view: GraphView, findings: Findings): void {
   const seen = new Map<string, string | NodeProto>();
-  const named = (giver: string | NodeProto) => (typeof giver === 'string' ? giver : nodeLabel(giver));
+  const named = (what: string | NodeProto) => (typeof what === 'string' ? what : nodeLabel(what));
   const define = (name: string, what: string | NodeProto) => {
     if (name === '') return;
     const before = seen.get(name);
@@ -37,7 +37,7 @@ function lintNames(view: GraphView, findings: Findings): void {
       findings.add(
         'name-duplicate',
         view.path,
-        `The value «${name}» is given twice in ${view.path}: by ${named(before)} and by ${named(what)}.`,
+        `The value "${name}" is defined twice in ${view.path}: by ${named(before)} and by ${named(what)}.`,
       );
   };
   const inputs = new Set<string>();
@@ -58,7 +58,7 @@ function lintNames(view: GraphView, findings: Findings): void {
       findings.add(
         'initializer-is-input',
         view.path,
-        `The initializer «${tensor.name}» is also listed as an input, so runtimes may not treat it as a constant.`,
+        `The initializer "${tensor.name}" is also listed as an input, so runtimes may not treat it as a constant.`,
       );
     } else define(tensor.name, 'an initializer');
   }
@@ -75,29 +75,29 @@ function lintOrder(
   outside: (name: string) => boolean,
   findings: Findings,
 ): void {
-  const given = new Set(own);
-  for (const node of view.nodes) for (const output of node.output) given.delete(output);
+  const defined = new Set(own);
+  for (const node of view.nodes) for (const output of node.output) defined.delete(output);
   let late: { node: NodeProto; name: string } | undefined;
   for (const node of view.nodes) {
     for (const name of usedNames(node)) {
-      if (name === '' || given.has(name)) continue;
+      if (name === '' || defined.has(name)) continue;
       if (own.has(name)) late ??= { node, name };
       else if (node.input.includes(name) && !outside(name)) {
         findings.add(
           'value-undefined',
           `${view.path}/${nodeLabel(node)}`,
-          `${nodeLabel(node)} uses the value «${name}», which nothing gives.`,
+          `${nodeLabel(node)} uses the value "${name}", which nothing defines.`,
         );
       }
     }
-    for (const output of node.output) given.add(output);
+    for (const output of node.output) defined.add(output);
   }
   for (const output of view.graph?.output ?? []) {
-    if (output.name !== '' && !given.has(output.name) && !outside(output.name)) {
+    if (output.name !== '' && !defined.has(output.name) && !outside(output.name)) {
       findings.add(
         'value-undefined',
         view.path,
-        `The output «${output.name}» of ${view.path} is given by no node.`,
+        `The output "${output.name}" of ${view.path} is produced by no node.`,
       );
     }
   }
@@ -118,7 +118,7 @@ function reportDisorder(view: GraphView, late: { node: NodeProto; name: string }
     findings.add(
       'nodes-unsorted',
       where,
-      `${nodeLabel(late.node)} stands before the node that gives its input «${late.name}»; ONNX wants nodes in order of use.`,
+      `${nodeLabel(late.node)} comes before the node that produces its input "${late.name}"; ONNX requires nodes in order of use.`,
     );
   }
 }
@@ -130,7 +130,7 @@ function lintUse(view: GraphView, findings: Findings): void {
   for (const node of view.nodes) for (const name of usedNames(node)) used.add(name);
   for (const { name } of initializers) {
     if (name !== '' && !used.has(name)) {
-      findings.add('initializer-unused', view.path, `The initializer «${name}» is used by no node.`);
+      findings.add('initializer-unused', view.path, `The initializer "${name}" is used by no node.`);
     }
   }
 }

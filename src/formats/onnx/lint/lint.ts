@@ -11,7 +11,7 @@ import { lintOperators } from './operators.js';
 import { lintConstants, lintTensors } from './tensors.js';
 
 /**
- * What looks wrong with a model, for ONNX or for TensorRT, without reading large weights; `lint-weights.ts` reads them.
+ * What looks wrong with a model, for ONNX or for TensorRT, without reading large weights; `weights.ts` reads them.
  * `views` are all its graphs, `tensors` all its tensors: the caller that inspects has gathered them already.
  */
 export function lintModel(
@@ -30,31 +30,31 @@ export function lintModel(
   return findings.list();
 }
 
-/** Findings about graph inputs and outputs: dimensions nobody can name, zeros, types TensorRT has not. */
+/** Findings about graph inputs and outputs: dimensions without a name, zeros, types that TensorRT lacks. */
 function lintInterface(proto: ModelProto, findings: Findings): void {
   const graph = proto.graph!;
   for (const value of feedInputs(graph)) {
     const facts = factsAsWritten(value);
-    const where = `graph input «${facts.name}»`;
+    const where = `graph input "${facts.name}"`;
     lintValue(facts, where, findings);
     const open = (facts.shape ?? []).flatMap((dim, axis) => (dim === null ? [axis] : []));
     if (open.length > 0) {
       findings.add(
         'dim-without-symbol',
         where,
-        `Axis ${open.join(', ')} of input «${facts.name}» is dynamic and has no name, so nothing says which inputs must agree; give shapes for it when building.`,
+        `Axis ${open.join(', ')} of input "${facts.name}" is dynamic and has no name: which inputs must agree is unknown. Pass shapes for it when building.`,
       );
     }
     if (facts.shape === null && facts.dtype !== null && facts.dtype in dtypes) {
       findings.add(
         'dim-without-symbol',
         where,
-        `Input «${facts.name}» has no shape, not even a rank; TensorRT needs the rank.`,
+        `Input "${facts.name}" has no shape, not even a rank; TensorRT needs the rank.`,
       );
     }
   }
   for (const value of graph.output)
-    lintValue(factsAsWritten(value), `graph output «${value.name}»`, findings);
+    lintValue(factsAsWritten(value), `graph output "${value.name}"`, findings);
 }
 
 function lintValue(facts: ValueFacts, where: string, findings: Findings): void {
@@ -63,13 +63,13 @@ function lintValue(facts: ValueFacts, where: string, findings: Findings): void {
       findings.add(
         'dim-zero',
         where,
-        `Axis ${axis} of «${facts.name}» has the fixed size 0; exporters write 0 where they mean a dynamic axis.`,
+        `Axis ${axis} of "${facts.name}" has the fixed size 0; exporters write 0 where they mean a dynamic axis.`,
       );
     } else if (typeof dim === 'number' && dim < 0) {
       findings.add(
         'dim-negative',
         where,
-        `Axis ${axis} of «${facts.name}» has the size ${dim}; ONNX writes dynamic axes as symbols.`,
+        `Axis ${axis} of "${facts.name}" has the size ${dim}; ONNX writes dynamic axes as symbols.`,
       );
     }
   }
@@ -77,7 +77,7 @@ function lintValue(facts: ValueFacts, where: string, findings: Findings): void {
     findings.add(
       'io-type-unsupported',
       where,
-      `«${facts.name}» is ${facts.dtype}, which TensorRT cannot take or give.`,
+      `"${facts.name}" is ${facts.dtype}, which TensorRT has no bindings of.`,
     );
   }
 }

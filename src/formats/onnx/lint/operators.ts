@@ -4,7 +4,7 @@ import type { Findings } from './findings.js';
 
 /**
  * What TensorRT's ONNX parser knows, from the public operator lists (docs/operators.md of onnx/onnx-tensorrt) for TensorRT 8.6, 10.0, 10.1 and 10.15.
- * The lists tell operator types only; each may have restrictions of its own, and the parser has the last word.
+ * The lists name operator types only; each may have restrictions of its own, which the parser checks.
  */
 const OPERATOR_LIST_VERSION = '10.15';
 
@@ -59,7 +59,7 @@ export function lintOperators(proto: ModelProto, views: readonly GraphView[], fi
       findings.add(
         'op-unknown',
         where,
-        `${type} (${times}) is no ONNX operator; TensorRT needs a plug-in or a model function for it.`,
+        `${type} (${times}) is not an ONNX operator; TensorRT needs a plug-in or a model function for it.`,
       );
       continue;
     }
@@ -98,8 +98,8 @@ function lintOpsets(proto: ModelProto, views: readonly GraphView[], findings: Fi
       'opset-missing',
       'opset_import',
       domain === 'ai.onnx'
-        ? 'The model does not say which ONNX opset its operators belong to.'
-        : `Nodes of domain «${domain}» are used, but the model imports no version of it.`,
+        ? 'The model does not state the ONNX opset of its operators.'
+        : `Nodes of domain "${domain}" are used, but the model imports no version of it.`,
     );
   }
 }

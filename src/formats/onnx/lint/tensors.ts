@@ -26,7 +26,7 @@ export function int64Finding(
   if (outside.length === 0) return undefined;
   return {
     code: 'int64-sentinel',
-    what: `holds ${outside[0]}, a mark for «without limit» that stays one when it is clamped to int32`,
+    what: `holds ${outside[0]}, a mark for "without limit" that stays one when it is clamped to int32`,
   };
 }
 
@@ -42,7 +42,7 @@ const findingOf: Partial<Record<ErrorCode, FindingCode>> = {
 export function tensorLabel({ tensor, role, view, node, attribute }: TensorPlace): string {
   const owner = node === undefined ? view.path : `${view.path}/${nodeLabel(node)}`;
   return role === 'initializer' || attribute === undefined
-    ? `${owner} initializer «${tensor.name}»`
+    ? `${owner} initializer "${tensor.name}"`
     : `${owner}.${attribute.name}`;
 }
 
@@ -56,7 +56,7 @@ export function lintTensors(model: OnnxModel, tensors: readonly TensorPlace[], f
       findings.add(
         'sparse-initializer',
         tensorLabel(place),
-        `TensorRT's ONNX parser does not take sparse initializers («${place.tensor.name}»).`,
+        `TensorRT's ONNX parser does not take sparse initializers ("${place.tensor.name}").`,
       );
     }
   }
@@ -86,7 +86,7 @@ function lintInt64(place: TensorPlace, weight: Weight, findings: Findings): void
   ]);
   const finding = int64Finding(values);
   if (finding !== undefined) {
-    findings.add(finding.code, tensorLabel(place), `int64 constant «${place.tensor.name}» ${finding.what}.`);
+    findings.add(finding.code, tensorLabel(place), `int64 constant "${place.tensor.name}" ${finding.what}.`);
   }
 }
 

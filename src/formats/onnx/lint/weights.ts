@@ -20,7 +20,7 @@ export interface ValueCensus {
   largest: number;
 }
 
-/** Fewer vanishing values than this share say nothing: every trained layer has some. */
+/** Fewer vanishing values than this share are not reported: every trained layer has some. */
 const UNDERFLOW_SHARE = 0.01;
 
 const CHUNK_BYTES = 4 << 20;

@@ -19,7 +19,7 @@ export const bf16: Format & { readonly id: 'bf16' } = {
   // Eight times that of FP16: roundings of 2^-8.
   lowMarginShare: 0.16,
   builderFlag: 'bf16',
-  // TensorRT-RTX 1.7.1 for 7.5: «the model contains HW-specific datatypes: b16».
+  // TensorRT-RTX 1.7.1 for 7.5: "the model contains HW-specific datatypes: b16".
   computeCapability: 80,
   // Tried on TensorRT-RTX 1.7.1 for compute capability 8.9.
   notBuilt: new Set(

@@ -86,7 +86,7 @@ describe('lintWeights', () => {
         code: 'weights-fp16-overflow',
         severity: 'warning',
         message: '1 of 2 values are outside the range of FP16 (largest 1.000e+6, FP16 ends at 65504).',
-        where: 'graph initializer «w»',
+        where: 'graph initializer "w"',
       },
     ]);
   });
@@ -99,7 +99,7 @@ describe('lintWeights', () => {
     const path = join(folder, 'constant.onnx');
     await writeModel(buildModel(graph), path);
     const model = openModel(path);
-    expect((await lintWeights(model)).map(({ where }) => where)).toEqual(['graph/Constant «c».value']);
+    expect((await lintWeights(model)).map(({ where }) => where)).toEqual(['graph/Constant "c".value']);
     model.close();
   });
 

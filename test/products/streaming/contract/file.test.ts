@@ -264,11 +264,11 @@ describe('a file that is no contract', () => {
       JSON.stringify({ ...own, profiles: [{ name: 'p', ranges: { q: [] } }] }),
       'the profile p names «q»',
     ],
-    ['a misspelt field of ours', JSON.stringify({ ...own, asertions: [] }), 'there is no «asertions» here'],
+    ['a misspelt field of ours', JSON.stringify({ ...own, asertions: [] }), '"asertions" is not a known key'],
     [
       'a misspelt field within',
       JSON.stringify({ ...own, state: [{ input: 'x', output: 'y', padside: 'left' }] }),
-      '«state.0»: there is no «padside» here',
+      '"state.0": "padside" is not a known key',
     ],
     [
       'our form of another version',
