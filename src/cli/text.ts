@@ -1,4 +1,4 @@
-import type { Miss } from '../engines/store/store-miss.js';
+import type { Miss } from '../engines/store/lookup.js';
 import type { ExplainedIssue } from '../quality/explain/explained-issue.js';
 import { REASON } from '../quality/explain/issue-finder.js';
 import { placeSentences } from '../quality/explain/place-text.js';

@@ -17,14 +17,14 @@ export async function entriesOf(
   signal?: AbortSignal,
 ): Promise<CacheEntry[]> {
   const engines =
-    'find' in store
+    'upload' in store
       ? (await store.list(signal)).map((engine) => entryOf(engine, engine.key))
       : (await store.list()).map((engine) => entryOf(engine, store.planPath(engine.identity)));
   return engines.sort((a, b) => ((a.builtAt ?? '') < (b.builtAt ?? '') ? 1 : -1));
 }
 
 export async function foreignOf(store: LocalStore | RemoteStore): Promise<ForeignEntry[]> {
-  if ('find' in store) return [];
+  if ('upload' in store) return [];
   return (await new ForeignEngines(store.place).list()).map(({ path, record }) => {
     const { schema: _, ...facts } = record;
     return { ...facts, engine: path, problem: null };

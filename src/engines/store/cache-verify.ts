@@ -9,7 +9,8 @@ import { entriesOf, foreignOf } from './cache-listing.js';
 import type { CacheEntry, CacheVerification } from './cache-result.js';
 import { foreignProblem } from './foreign.js';
 import type { LocalStore } from './local.js';
-import type { RemoteStore } from './remote/remote-store.js';
+import type { RemoteEngine, RemoteStore } from './remote/remote-store.js';
+import type { TransferOptions } from './remote/transfer.js';
 import { noTrust, type Trust, verifyTrusted } from './trust.js';
 
 interface VerifyOptions {
@@ -28,9 +29,9 @@ export async function verifyCache(
 ): Promise<CacheVerification> {
   const engines: CacheEntry[] = [];
   for (const entry of await entriesOf(store, signal)) {
-    const check = () =>
-      'find' in store
-        ? checkRemote(store, entry.identity, emit, signal)
+    const check = (): Promise<unknown> =>
+      'upload' in store
+        ? verifyRemote(store, entry.identity, { emit, signal })
         : checkLocal(store.planPath(entry.identity), entry.identity, trust);
     engines.push({ ...entry, problem: entry.problem ?? (await problemOf(check)) });
   }
@@ -60,23 +61,24 @@ async function checkLocal(planPath: string, identity: string, trust: Trust): Pro
   }
 }
 
-async function checkRemote(
+/** Fetches an engine of a bucket for a check of its plan, and keeps nothing. Throws TF_REMOTE_*, TF_ENGINE_*, TF_PASSPORT_INVALID, TF_SIGNATURE_INVALID. */
+export async function verifyRemote(
   store: RemoteStore,
   identity: string,
-  emit: EventListener,
-  signal: AbortSignal | undefined,
-): Promise<void> {
-  const answer = await store.find(identity, signal);
+  options: TransferOptions,
+): Promise<RemoteEngine> {
+  const answer = await store.get(identity, options.signal);
   if (!answer.found) throw new TrtforgeError(answer.code ?? 'TF_REMOTE_NOT_FOUND', answer.reason);
   const folder = mkdtempSync(join(tmpdir(), 'trtforge-verify-'));
   try {
-    await store.download(answer.engine, join(folder, 'engine.plan'), { emit, signal });
+    await store.download(answer.engine, join(folder, 'engine.plan'), options);
+    return answer.engine;
   } finally {
     removeIfThere(folder);
   }
 }
 
-async function problemOf(check: () => Promise<void>): Promise<CacheEntry['problem']> {
+async function problemOf(check: () => Promise<unknown>): Promise<CacheEntry['problem']> {
   try {
     await check();
     return null;

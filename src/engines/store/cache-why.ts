@@ -1,21 +1,17 @@
 import { TrtforgeError } from '../../errors.js';
+import { ignoreEvents } from '../../events.js';
 import { engineNameOf, formatEngineName } from '../identity/engine-name.js';
 import { type IdentityDocument, identityDigest } from '../identity/identity.js';
 import type { Passport } from '../identity/passport-file.js';
 import type { CacheWhy } from './cache-result.js';
 import { mayServe } from './compatibility.js';
 import type { LocalStore } from './local.js';
+import { lookUp, lookUpLocally, type Miss, plainMiss, withNearest } from './lookup.js';
 import type { EngineStores } from './open-stores.js';
 import type { RemoteStore } from './remote/remote-store.js';
-import { explainStoreMiss, type Miss, plainMiss, type Wanted, withNearest } from './store-miss.js';
 
 /** Others of the model that the rules are shown for. */
 const MOST_SHOWN = 20;
-
-interface Answer {
-  readonly engine: string;
-  readonly rule: string;
-}
 
 /** Whether a build would find an engine, where, by which rule, and why each source before it would not serve. Builds and fetches nothing. */
 export async function whyCache(
@@ -24,18 +20,12 @@ export async function whyCache(
   model: { readonly name: string; readonly version: string | null },
   signal?: AbortSignal,
 ): Promise<CacheWhy> {
-  const why: Miss[] = [];
   const others = new Map<string, Passport>();
-  let served: (Answer & { readonly from: string }) | undefined;
-  const local = stores.store === null ? [] : [['local', stores.store] as const];
-  for (const [from, store] of [...local, ...stores.layers.map((layer) => ['layer', layer] as const)]) {
+  for (const store of [...(stores.store === null ? [] : [stores.store]), ...stores.layers])
     for (const passport of await passportsOfModel(store, wanted))
       others.set(passport.identity.digest, passport);
-    if (served !== undefined) continue;
-    const answer = await askLocal(from, store, { wanted, modelName: model.name });
-    if ('rule' in answer) served = { ...answer, from };
-    else why.push(answer);
-  }
+  const { hit, why } = await lookUpLocally(stores, { identity: wanted, model }, ignoreEvents);
+  let served = hit && { engine: hit.engine.planPath, rule: hit.rule, from: hit.from };
   if (stores.remote !== null && served === undefined) {
     const answer = await askRemote(stores.remote, wanted, others, signal);
     if ('rule' in answer) served = { ...answer, from: 'remote' };
@@ -60,24 +50,14 @@ export async function whyCache(
   };
 }
 
-async function askLocal(from: 'local' | 'layer', store: LocalStore, asked: Wanted): Promise<Answer | Miss> {
-  const { wanted } = asked;
-  const exact = await store.get(identityDigest(wanted));
-  const answer = exact.found ? exact : ((await store.findCompatible(wanted)) ?? exact);
-  return answer.found
-    ? { engine: answer.engine.planPath, rule: answer.rule }
-    : explainStoreMiss(from, store, asked, answer);
-}
-
 async function askRemote(
   remote: RemoteStore,
   wanted: IdentityDocument,
   others: Map<string, Passport>,
   signal: AbortSignal | undefined,
-): Promise<Answer | Miss> {
+): Promise<{ readonly engine: string; readonly rule: string } | Miss> {
   try {
-    const exact = await remote.find(identityDigest(wanted), signal);
-    const answer = exact.found ? exact : ((await remote.findCompatible(wanted, signal)) ?? exact);
+    const answer = await lookUp(remote, wanted, signal);
     if (answer.found) return { engine: answer.engine.key, rule: answer.rule };
     const same = (await remote.ofModel(wanted.model, signal)).map(({ engine }) => engine.passport);
     for (const passport of same) others.set(passport.identity.digest, passport);

@@ -20,10 +20,10 @@ export async function collectGarbage(
   { dryRun, confirm, signal }: CollectOptions,
 ): Promise<CacheCollection> {
   const plan =
-    'find' in store
+    'upload' in store
       ? await remotePlan(store, maxBytes, signal)
       : await (dryRun ? store.evictionPlan(maxBytes) : store.evict(maxBytes));
-  if ('find' in store && !dryRun && plan.victims.length > 0) {
+  if ('upload' in store && !dryRun && plan.victims.length > 0) {
     await confirm(plan.victims.length);
     for (const { identity } of plan.victims) await store.remove(identity, signal);
   }

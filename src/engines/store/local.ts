@@ -16,7 +16,7 @@ import { publishEngine } from './publish-engine.js';
 import { ReadableLinks } from './readable-links.js';
 import { readSignature, writeSignature } from './signature-file.js';
 import type { EngineSignature } from './signature-schema.js';
-import type { EngineSummary, Lookup, StoredEngine } from './store.js';
+import type { EngineSource, EngineSummary, Found, NotFound, StoredEngine } from './store.js';
 import { StoreIndex } from './store-index.js';
 import { noTrust, type Trust, VerifiedEngines } from './trust.js';
 
@@ -36,7 +36,7 @@ export const storeFolder = (given?: string, environment: NodeJS.ProcessEnv = pro
  *
  * Any number of processes and machines may share it; a read-only one serves hits.
  */
-export class LocalStore {
+export class LocalStore implements EngineSource<StoredEngine> {
   readonly place: string;
   readonly leases: LeaseFolder;
   readonly trust: Trust;
@@ -57,7 +57,7 @@ export class LocalStore {
   }
 
   /** The engine of an identity, checked and marked as in use by this process. */
-  async get(identity: string): Promise<Lookup> {
+  async get(identity: string): Promise<Found<StoredEngine> | NotFound> {
     try {
       const planPath = this.#ownPlanPath(identity);
       // First: eviction looks for marks before and after it takes an engine out of its place.
@@ -81,7 +81,7 @@ export class LocalStore {
   }
 
   /** An engine of another identity that may serve (`mayServe`), the newest first; undefined when none may. */
-  async findCompatible(wanted: IdentityDocument): Promise<Extract<Lookup, { found: true }> | undefined> {
+  async findCompatible(wanted: IdentityDocument): Promise<Found<StoredEngine> | undefined> {
     if (!othersMayServe(wanted)) return undefined;
     for (const { identity } of await this.ofModel(wanted.model)) {
       const passport = await this.passport(identity);

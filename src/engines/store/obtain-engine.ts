@@ -3,15 +3,15 @@ import type { z } from 'zod';
 import { assertNotInput } from '../../base/files/user-files.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { TrtforgeError } from '../../errors.js';
-import { inPhase } from '../../events.js';
 import type { BuildContext, ResolvedBuild } from '../builder/build.js';
 import { engineNameOf, formatEngineName } from '../identity/engine-name.js';
 import { identityDigest } from '../identity/identity.js';
 import { type Passport, passportPath } from '../identity/passport-file.js';
 import type { obtainedEngineSchema } from './build-result-schema.js';
-import { waitForTurn } from './build-turn.js';
+import { type Lease, waitForTurn } from './claims/lease.js';
 import { releaseUse } from './claims/use-marks.js';
 import type { LocalStore } from './local.js';
+import { lookUpLocally, type Miss, plainMiss } from './lookup.js';
 import type { EngineStores } from './open-stores.js';
 import { createPending, type PendingFolder, sweepPending } from './pending.js';
 import { copyEngine, publishEngine } from './publish-engine.js';
@@ -19,10 +19,15 @@ import { RemoteSource } from './remote/remote-source.js';
 import { writeSignature } from './signature-file.js';
 import type { EngineSignature } from './signature-schema.js';
 import type { StoredEngine } from './store.js';
-import { explainStoreMiss, type Miss, plainMiss } from './store-miss.js';
 import { signatureFor } from './trust.js';
 
 export type ObtainedEngine = z.infer<typeof obtainedEngineSchema>;
+
+/** The right to build, or what another process built while this one waited for it. */
+type Turn = { readonly lease: Lease } | { readonly engine: StoredEngine };
+
+/** How often a waiting process looks whether the engine is there or the builder gone; grows from the first to the second. */
+const POLL_MS = [50, 500] as const;
 
 /** A checked plan in a pending folder, and where it came from. */
 interface MadeEngine {
@@ -77,43 +82,19 @@ class Run {
 
   async #lookUp(): Promise<StoredEngine | undefined> {
     const { forceRebuild } = this.#build;
-    const { store, layers } = this.#stores;
-    if (forceRebuild || store === null) {
-      const reason = forceRebuild
-        ? 'the engine was to be built again in any case'
-        : 'no store was to be used';
-      this.#why.push(plainMiss('local', null, reason));
+    if (forceRebuild || this.#stores.store === null) {
+      this.#why.push(plainMiss('local', null, `skipped: ${forceRebuild ? '--force-rebuild' : '--no-cache'}`));
       return undefined;
     }
-    for (const [from, each] of [['local', store] as const, ...layers.map((one) => ['layer', one] as const)]) {
-      const engine = await this.#ask(from, each);
-      if (engine !== undefined) return engine;
-    }
-    return undefined;
-  }
-
-  /** Asks a store and remembers why it had nothing. */
-  async #ask(from: 'local' | 'layer', store: LocalStore): Promise<StoredEngine | undefined> {
-    const { identity, model } = this.#build;
-    const look = async () => {
-      const exact = await store.get(this.#identity);
-      return exact.found ? exact : ((await store.findCompatible(identity)) ?? exact);
-    };
-    const answer = await inPhase('lookup', this.#context.emit, look, store.place);
-    if (!answer.found) {
-      this.#why.push(
-        await explainStoreMiss(from, store, { wanted: identity, modelName: model.name }, answer),
-      );
-      return undefined;
-    }
-    this.#rule = answer.rule;
-    return answer.engine;
+    const { hit, why } = await lookUpLocally(this.#stores, this.#build, this.#context.emit);
+    this.#why.push(...why);
+    this.#rule = hit?.rule ?? this.#rule;
+    return hit?.engine;
   }
 
   async #buildIn(store: LocalStore): Promise<ObtainedEngine> {
-    const { forceRebuild } = this.#build;
-    const waiting = { forceRebuild, emit: this.#context.emit, signal: this.#context.signal };
-    const turn = await this.#timed('waitMs', () => waitForTurn(store, this.#identity, waiting));
+    const take = () => this.#takeTurn(store);
+    const turn = await this.#timed('waitMs', () => waitForTurn(take, POLL_MS, this.#context));
     if ('engine' in turn) return this.#deliver(turn.engine);
     try {
       const pending = store.pending();
@@ -129,6 +110,23 @@ class Run {
     } finally {
       turn.lease.release();
     }
+  }
+
+  /** The lease to build, or the engine that another process built meanwhile. */
+  async #takeTurn(store: LocalStore): Promise<{ readonly turn: Turn } | { readonly holder: string }> {
+    const attempt = store.leases.tryAcquire(this.#identity);
+    try {
+      // Also with the lease acquired: its last holder may have finished between our look and our turn.
+      const answer = this.#build.forceRebuild ? undefined : await store.get(this.#identity);
+      if (answer?.found) {
+        attempt.lease?.release();
+        return { turn: { engine: answer.engine } };
+      }
+    } catch (error) {
+      attempt.lease?.release();
+      throw error;
+    }
+    return attempt.lease === null ? { holder: attempt.holder } : { turn: { lease: attempt.lease } };
   }
 
   /** Keeps the store within its limit; an engine is never lost for it, so what does not work is a warning. */
@@ -181,7 +179,7 @@ class Run {
         this.#rule = fetched.rule;
         return await keep({ ...fetched, source: 'remote' });
       }
-      for (const { code, reason } of source.misses) this.#why.push(plainMiss('remote', code, reason));
+      this.#why.push(...source.misses);
       const made = await this.#buildNow(pending);
       const obtained = await keep(made);
       await this.#timed('uploadMs', () => source.keep(obtained.engine, made.passport, made.signature));

@@ -1,14 +1,13 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
-import { chmodSync, closeSync, mkdtempSync, openSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
-import { removeIfThere } from '../../base/files/files.js';
+import { chmodSync, closeSync, openSync, writeFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import { makeFolder } from '../../base/files/folders.js';
 import { publishFile, writeFailed } from '../../base/files/publish.js';
 import { systemErrorCode, TrtforgeError } from '../../errors.js';
 import type { Passport } from '../identity/passport-file.js';
 import { verifyEngineInPieces } from '../plan/verify-engine.js';
 import type { CacheKeys, CacheSigning } from './cache-result.js';
+import { verifyRemote } from './cache-verify.js';
 import { isCalled, nothingCalled } from './engine-query.js';
 import type { LocalStore } from './local.js';
 import type { RemoteStore } from './remote/remote-store.js';
@@ -65,7 +64,7 @@ export async function signEngines(
   const signed: CacheSigning['signed'] = [];
   for (const { identity } of chosen) {
     const passport =
-      'find' in store
+      'upload' in store
         ? await signRemote(store, identity, key, options)
         : await signLocal(store, identity, key);
     signed.push({ identity, name: passport.name });
@@ -90,15 +89,7 @@ async function signRemote(
   key: KeyObject,
   options: TransferOptions,
 ): Promise<Passport> {
-  const answer = await store.find(identity, options.signal);
-  if (!answer.found) throw new TrtforgeError(answer.code ?? 'TF_REMOTE_NOT_FOUND', answer.reason);
-  const folder = mkdtempSync(join(tmpdir(), 'trtforge-sign-'));
-  try {
-    await store.download(answer.engine, join(folder, 'engine.plan'), options);
-  } finally {
-    removeIfThere(folder);
-  }
-  const { passport } = answer.engine;
-  await store.sign(answer.engine, signPassport(passport, key), options.signal);
-  return passport;
+  const engine = await verifyRemote(store, identity, options);
+  await store.sign(engine, signPassport(engine.passport, key), options.signal);
+  return engine.passport;
 }

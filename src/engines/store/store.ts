@@ -1,4 +1,5 @@
 import type { ErrorCode } from '../../errors.js';
+import type { IdentityDocument } from '../identity/identity.js';
 import type { Passport } from '../identity/passport-file.js';
 import type { EngineSignature } from './signature-schema.js';
 
@@ -13,15 +14,29 @@ export interface StoredEngine {
   readonly readablePath: string | null;
 }
 
-export type Lookup =
-  | {
-      readonly found: true;
-      readonly engine: StoredEngine;
-      /** `exact`, or the rule of `engines/store/compatibility.ts` by which another identity serves. */
-      readonly rule: string;
-    }
-  /** `code` is null when the engine is simply not there, else what is wrong with the one that is. */
-  | { readonly found: false; readonly code: ErrorCode | null; readonly reason: string };
+/** A hit of a store, whose engines are `E`. */
+export interface Found<E> {
+  readonly found: true;
+  readonly engine: E;
+  /** `exact`, or the rule of `engines/store/compatibility.ts` by which another identity serves. */
+  readonly rule: string;
+}
+
+/** `code` is null when the engine is simply not there, else what is wrong with the one that is. */
+export interface NotFound {
+  readonly found: false;
+  readonly code: ErrorCode | null;
+  readonly reason: string;
+}
+
+/** A store that can be asked for engines: a folder or a bucket. */
+export interface EngineSource<E> {
+  readonly place: string;
+  /** The engine of this very identity. */
+  get(identity: string, signal?: AbortSignal): Promise<Found<E> | NotFound>;
+  /** One of another identity that may serve (`compatibility.ts`); undefined when none may. */
+  findCompatible(wanted: IdentityDocument, signal?: AbortSignal): Promise<Found<E> | undefined>;
+}
 
 /** What a listing says of one engine; facts are null when its passport cannot be read, and `problem` says why. */
 export interface EngineSummary {

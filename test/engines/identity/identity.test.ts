@@ -10,7 +10,8 @@ import { type IdentityDocument, identityDigest } from '../../../src/engines/iden
 import { identityDocumentSchema } from '../../../src/engines/identity/identity-schema.js';
 import { defaultRecipe, type Recipe } from '../../../src/engines/identity/recipe.js';
 import type { Target } from '../../../src/engines/identity/target.js';
-import { compareDocuments, explainMiss } from '../../../src/engines/store/store-miss.js';
+import { plainMiss, withNearest } from '../../../src/engines/store/lookup.js';
+import { samplePassport, samplePlan } from '../../support/sample-engine.js';
 
 const target: Target = {
   product: 'tensorrt-rtx',
@@ -133,44 +134,48 @@ describe('a readable name', () => {
 });
 
 describe('why a stored engine does not serve', () => {
+  const stored = (document: IdentityDocument, name: string) => ({
+    ...samplePassport(samplePlan(), document),
+    name,
+  });
+  const miss = plainMiss('local', null, 'none');
+  const differences = (wanted: IdentityDocument, there: IdentityDocument) =>
+    withNearest(miss, wanted, [stored(there, 'one')]).differences;
+
   test('names the nearest one of the model and the fields that differ', () => {
     const wanted = identity({ recipe: { flags: ['refit'] }, target: { version: '1.7.2.1' } });
-    const stored = [
-      {
-        document: identity({
-          model: 'b'.repeat(64),
-          recipe: { flags: ['refit'] },
-          target: { version: '1.7.2.1' },
-        }),
-        engine: 'other model',
-      },
-      {
-        document: identity({ target: { version: '1.7.2.1', computeCapabilities: [75], os: 'windows' } }),
-        engine: 'far',
-      },
-      { document: identity({ recipe: { flags: ['refit'] } }), engine: 'near' },
+    const near = identity({ recipe: { flags: ['refit'] } });
+    const engines = [
+      stored(
+        identity({ model: 'b'.repeat(64), recipe: { flags: ['refit'] }, target: { version: '1.7.2.1' } }),
+        'other model',
+      ),
+      stored(identity({ target: { version: '1.7.2.1', computeCapabilities: [75], os: 'windows' } }), 'far'),
+      undefined,
+      stored(near, 'near'),
     ];
-    expect(explainMiss(wanted, stored)).toEqual({
-      nearest: 'near',
+    expect(withNearest(miss, wanted, engines)).toEqual({
+      ...miss,
+      nearest: { name: 'near', identity: identityDigest(near) },
       differences: [{ field: 'target.version', wanted: '1.7.2.1', stored: '1.7.1.116' }],
     });
   });
 
   test('an engine of another model is never near, and neither has an empty store one', () => {
-    const other = { document: identity({ model: 'b'.repeat(64) }), engine: 'other model' };
-    expect(explainMiss(identity({}), [other])).toBeUndefined();
-    expect(explainMiss(identity({}), [])).toBeUndefined();
+    const other = stored(identity({ model: 'b'.repeat(64) }), 'other model');
+    expect(withNearest(miss, identity({}), [other])).toEqual(miss);
+    expect(withNearest(miss, identity({}), [])).toEqual(miss);
   });
 
   test('lists and what only one side has are told as one value', () => {
     const profiles = (max: number) => [{ x: { min: [1, 3], opt: [1, 3], max: [max, 3], values: false } }];
     const some = identity({ recipe: { profiles: profiles(2) } });
-    expect(compareDocuments(some, identity({}))).toEqual([
+    expect(differences(some, identity({}))).toEqual([
       { field: 'recipe.profiles', wanted: profiles(2), stored: [] },
     ]);
-    expect(compareDocuments(some, identity({ recipe: { profiles: profiles(8) } }))).toEqual([
+    expect(differences(some, identity({ recipe: { profiles: profiles(8) } }))).toEqual([
       { field: 'recipe.profiles.0.x.max', wanted: [2, 3], stored: [8, 3] },
     ]);
-    expect(compareDocuments(identity({}), identity({}))).toEqual([]);
+    expect(differences(identity({}), identity({}))).toEqual([]);
   });
 });

@@ -182,7 +182,7 @@ describe('build or load', () => {
     const forced = await obtain({ forceRebuild: true }, countingBuilder(samplePlan(7)).build);
     expect(forced).toMatchObject({
       source: 'built',
-      why: [{ reason: expect.stringContaining('built again') }],
+      why: [{ reason: expect.stringContaining('--force-rebuild') }],
     });
     expect(readFileSync((await obtain({})).engine)).toEqual(samplePlan(7));
   });

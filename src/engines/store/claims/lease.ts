@@ -3,7 +3,9 @@ import { basename, dirname, join } from 'node:path';
 import { removeIfAllowed } from '../../../base/files/files.js';
 import { makeFolder, pathBelow } from '../../../base/files/folders.js';
 import { writeFailed } from '../../../base/files/publish.js';
+import { sleep } from '../../../base/process/cancel.js';
 import { systemErrorCode } from '../../../errors.js';
+import { type EventListener, inPhase } from '../../../events.js';
 import { beat, type Claim, createClaim, describeOwner, HeartbeatWatch, readClaim, stateOf } from './claim.js';
 
 /** The right to build one identity. Held by one process at a time; lost to others when its heartbeat stops. */
@@ -20,8 +22,8 @@ export interface LeaseTiming {
 
 const defaultTiming: LeaseTiming = { heartbeatMs: 2000, expiryMs: 60_000 };
 
-export type Attempt =
-  | { readonly lease: Lease }
+export type Attempt<L = Lease> =
+  | { readonly lease: L }
   /** `holder` names the process that has it: `process 1234 on host`. */
   | { readonly lease: null; readonly holder: string };
 
@@ -94,6 +96,27 @@ export class LeaseFolder {
       },
     };
   }
+}
+
+/**
+ * Waits until `take` gets the turn, or finds an engine; each time it does not, it names who builds. Pauses grow from the first of `pauses` to the second.
+ * Throws what `take` throws, TF_CANCELLED.
+ */
+export async function waitForTurn<T>(
+  take: () => Promise<{ readonly turn: T } | { readonly holder: string }>,
+  [first, longest]: readonly [number, number],
+  { emit, signal }: { readonly emit: EventListener; readonly signal?: AbortSignal },
+): Promise<T> {
+  let taken = await take();
+  if ('turn' in taken) return taken.turn;
+  const wait = async () => {
+    for (let pause = first; ; pause = Math.min(pause * 1.5, longest)) {
+      if ('turn' in taken) return taken.turn;
+      await sleep(pause, signal, `waiting for ${taken.holder}, which builds the same engine`);
+      taken = await take();
+    }
+  };
+  return inPhase('wait', emit, wait, `${taken.holder} builds the same engine`);
 }
 
 const isClaim = (found: Claim | 'odd' | undefined): found is Claim => found !== undefined && found !== 'odd';

@@ -24,17 +24,21 @@ interface Expected {
 }
 
 /**
- * Fetches an object into `path` in parallel ranges and checks its SHA-256. An interrupted download is resumed when the object is still the same
- * (`path` and its ledger are what it left). A file with another digest is removed.
+ * Fetches an object into `path` in parallel ranges and checks its SHA-256; null for an object without a passport, which is not checked. An interrupted
+ * download is resumed when the object is still the same (`path` and its ledger are what it left). A file with another digest is removed.
  * Throws TF_REMOTE_*, TF_REMOTE_DAMAGED, TF_WRITE_FAILED, TF_CANCELLED.
  */
 export async function downloadFile(
   objects: Objects,
   facts: ObjectFacts,
   path: string,
-  expected: Expected,
+  expected: Expected | null,
   options: TransferOptions,
 ): Promise<void> {
+  if (expected === null) {
+    await new Download(objects, facts, path, null, [], options).run();
+    return;
+  }
   const { key, bytes } = facts;
   const { sha256 } = expected;
   if (bytes !== expected.bytes)
@@ -68,7 +72,7 @@ class Download {
     private readonly objects: Objects,
     private readonly facts: ObjectFacts,
     private readonly path: string,
-    private readonly sha256: string,
+    private readonly sha256: string | null,
     resumed: readonly number[],
     private readonly options: TransferOptions,
   ) {
@@ -159,6 +163,7 @@ class Download {
 
   /** Losing it costs a part, so it is written plainly and not synced. */
   #writeLedger(): void {
+    if (this.sha256 === null) return;
     const { etag, bytes } = this.facts;
     const ledger = { sha256: this.sha256, etag, bytes, parts: [...this.#whole] };
     try {

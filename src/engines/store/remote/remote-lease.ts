@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { TrtforgeError } from '../../../errors.js';
 import { describeOwner, HeartbeatWatch, thisProcess } from '../claims/claim.js';
+import type { Attempt } from '../claims/lease.js';
 import type { Objects } from './objects.js';
 
 /** The right to build one identity, among machines. */
@@ -8,11 +9,6 @@ export interface RemoteLease {
   /** Never throws: what cannot be removed expires. */
   release(): Promise<void>;
 }
-
-type RemoteAttempt =
-  | { readonly lease: RemoteLease }
-  /** `holder` says who has it, for people. */
-  | { readonly lease: null; readonly holder: string };
 
 export interface RemoteLeaseTiming {
   readonly heartbeatMs: number;
@@ -48,7 +44,7 @@ export class RemoteLeases {
   }
 
   /** Takes the lease of `name` if nobody alive holds it. Call again after a while to wait. Throws TF_REMOTE_*. */
-  async tryAcquire(name: string, signal?: AbortSignal): Promise<RemoteAttempt> {
+  async tryAcquire(name: string, signal?: AbortSignal): Promise<Attempt<RemoteLease>> {
     const key = this.#prefix + name;
     const token = randomUUID();
     const body = () =>

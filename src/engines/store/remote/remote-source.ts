@@ -1,23 +1,18 @@
-import { sleep } from '../../../base/process/cancel.js';
-import { type ErrorCode, TrtforgeError } from '../../../errors.js';
+import { TrtforgeError } from '../../../errors.js';
 import { type EventListener, inPhase } from '../../../events.js';
 import { type IdentityDocument, identityDigest } from '../../identity/identity.js';
 import type { Passport } from '../../identity/passport-file.js';
+import { type Attempt, waitForTurn } from '../claims/lease.js';
+import { lookUp, type Miss, plainMiss } from '../lookup.js';
 import { forget } from '../partial.js';
 import type { PendingFolder } from '../pending.js';
 import type { EngineSignature } from '../signature-schema.js';
+import type { Found } from '../store.js';
 import type { RemoteLease } from './remote-lease.js';
-import type { RemoteLookup, RemoteStore } from './remote-store.js';
-
-type Found = Extract<RemoteLookup, { found: true }>;
+import type { RemoteEngine, RemoteStore } from './remote-store.js';
 
 /** How often a waiting machine looks whether the engine is there or the builder gone; grows from the first to the second. */
 const POLL_MS = [500, 5_000] as const;
-
-interface RemoteMiss {
-  readonly code: ErrorCode | null;
-  readonly reason: string;
-}
 
 /** An engine as it came from the bucket, and the rule by which it serves. */
 export interface FetchedEngine {
@@ -36,7 +31,7 @@ interface SourceOptions {
  * goes on. Only a cancellation is thrown.
  */
 export class RemoteSource {
-  readonly misses: RemoteMiss[] = [];
+  readonly misses: Miss[] = [];
   readonly warnings: string[] = [];
   readonly place: string;
   readonly #store: RemoteStore;
@@ -55,8 +50,8 @@ export class RemoteSource {
   async fetch(wanted: IdentityDocument, pending: PendingFolder): Promise<FetchedEngine | undefined> {
     const identity = identityDigest(wanted);
     const fetched = await this.#guarded(async () => {
-      const there = (await this.#find(identity)) ?? (await this.#findCompatible(wanted));
-      const found = there ?? (await this.#takeTurn(identity));
+      const there = await this.#find(wanted);
+      const found = there ?? (await waitForTurn(() => this.#takeTurn(identity), POLL_MS, this.#options));
       return found === undefined ? undefined : this.#download(found, pending);
     });
     // The build writes its plan there.
@@ -64,12 +59,9 @@ export class RemoteSource {
     return fetched;
   }
 
-  /** Takes the turn to build without looking for the engine: it is to be built again in any case. */
+  /** Takes the turn to build without looking for the engine. */
   async skip(identity: string): Promise<undefined> {
-    await this.#guarded(async () => {
-      const attempt = await this.#attempt(identity);
-      if (attempt !== undefined && attempt.lease !== null) this.#lease = attempt.lease;
-    });
+    await this.#guarded(() => this.#acquire(identity));
     return undefined;
   }
 
@@ -93,21 +85,15 @@ export class RemoteSource {
     this.#lease = undefined;
   }
 
-  async #find(identity: string): Promise<Found | undefined> {
+  async #find(wanted: IdentityDocument): Promise<Found<RemoteEngine> | undefined> {
     const { emit, signal } = this.#options;
-    const answer = await inPhase('lookup', emit, () => this.#store.find(identity, signal), this.place);
+    const answer = await inPhase('lookup', emit, () => lookUp(this.#store, wanted, signal), this.place);
     if (answer.found) return answer;
-    this.misses.push({ code: answer.code, reason: answer.reason });
+    this.misses.push(plainMiss('remote', answer.code, answer.reason));
     return undefined;
   }
 
-  async #findCompatible(wanted: IdentityDocument): Promise<Found | undefined> {
-    const found = await this.#store.findCompatible(wanted, this.#options.signal);
-    if (found !== undefined) this.misses.length = 0;
-    return found;
-  }
-
-  async #download({ engine, rule }: Found, pending: PendingFolder): Promise<FetchedEngine> {
+  async #download({ engine, rule }: Found<RemoteEngine>, pending: PendingFolder): Promise<FetchedEngine> {
     const { emit } = this.#options;
     const { key, passport, signature } = engine;
     pending.takeUp(passport.plan.sha256);
@@ -116,32 +102,27 @@ export class RemoteSource {
     return { passport, signature, rule };
   }
 
-  /** Becomes the builder (undefined), or gets what another machine built meanwhile. */
-  async #takeTurn(identity: string): Promise<Found | undefined> {
-    const { emit, signal } = this.#options;
-    const first = await this.#attempt(identity);
-    if (first === undefined) return undefined;
-    if (first.lease !== null) return this.#took(first.lease, identity);
-    const wait = async () => {
-      let holder = first.holder;
-      for (let pause: number = POLL_MS[0]; ; pause = Math.min(pause * 1.5, POLL_MS[1])) {
-        await sleep(pause, signal, `waiting for ${holder}, which builds the same engine`);
-        const answer = await this.#store.find(identity, signal);
-        if (answer.found) return answer;
-        const next = await this.#store.leases.tryAcquire(identity, signal);
-        if (next.lease !== null) return this.#took(next.lease, identity);
-        holder = next.holder;
-      }
-    };
-    return inPhase('wait', emit, wait, `${first.holder} builds the same engine`);
+  /** The turn to build, as undefined, or what another machine built meanwhile. */
+  async #takeTurn(
+    identity: string,
+  ): Promise<{ readonly turn: Found<RemoteEngine> | undefined } | { readonly holder: string }> {
+    const attempt = await this.#acquire(identity);
+    if (attempt === undefined) return { turn: undefined };
+    // Also with the lease acquired: its last holder may have finished between our look and our turn.
+    const answer = await this.#store.get(identity, this.#options.signal);
+    if (answer.found) return { turn: answer };
+    return attempt.lease === null ? { holder: attempt.holder } : { turn: undefined };
   }
 
-  /** Undefined where nobody can take turns: the server keeps no conditions, or these credentials may only read. */
-  async #attempt(identity: string) {
+  /** Undefined where leases are impossible: the server ignores conditions, or these credentials may only read. */
+  async #acquire(identity: string): Promise<Attempt<RemoteLease> | undefined> {
     const { leases } = this.#store;
     const { signal } = this.#options;
     try {
-      return (await leases.conditional(signal)) ? await leases.tryAcquire(identity, signal) : undefined;
+      if (!(await leases.conditional(signal))) return undefined;
+      const attempt = await leases.tryAcquire(identity, signal);
+      if (attempt.lease !== null) this.#lease = attempt.lease;
+      return attempt;
     } catch (error) {
       if (!(error instanceof TrtforgeError) || error.code !== 'TF_REMOTE_DENIED') throw error;
       this.#mayWrite = false;
@@ -152,20 +133,13 @@ export class RemoteSource {
     }
   }
 
-  /** The one who had the turn before may have finished between our look and our turn. */
-  async #took(lease: RemoteLease, identity: string): Promise<Found | undefined> {
-    this.#lease = lease;
-    const answer = await this.#store.find(identity, this.#options.signal);
-    return answer.found ? answer : undefined;
-  }
-
   async #guarded<T>(work: () => Promise<T>): Promise<T | undefined> {
     try {
       return await work();
     } catch (error) {
       if (!(error instanceof TrtforgeError) || error.code === 'TF_CANCELLED') throw error;
       this.#usable = !error.code.startsWith('TF_REMOTE_') || error.code === 'TF_REMOTE_DAMAGED';
-      this.misses.push({ code: error.code, reason: `${error.message} ${error.remedy}` });
+      this.misses.push(plainMiss('remote', error.code, `${error.message} ${error.remedy}`));
       return undefined;
     }
   }

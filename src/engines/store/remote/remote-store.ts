@@ -1,4 +1,4 @@
-import { type ErrorCode, TrtforgeError } from '../../../errors.js';
+import { TrtforgeError } from '../../../errors.js';
 import type { IdentityDocument } from '../../identity/identity.js';
 import { parsePassport } from '../../identity/passport.js';
 import { type Passport, passportPath } from '../../identity/passport-file.js';
@@ -9,7 +9,7 @@ import { longerName, modelFolder } from '../readable-links.js';
 import { signaturePath } from '../signature.js';
 import { signatureOf } from '../signature-file.js';
 import type { EngineSignature } from '../signature-schema.js';
-import type { EngineSummary } from '../store.js';
+import type { EngineSource, EngineSummary, Found, NotFound } from '../store.js';
 import { checkTrust, noTrust, type Trust } from '../trust.js';
 import { downloadFile } from './download.js';
 import { inParallel } from './in-parallel.js';
@@ -24,11 +24,6 @@ export interface RemoteEngine {
   readonly passport: Passport;
   readonly signature: EngineSignature | null;
 }
-
-export type RemoteLookup =
-  | { readonly found: true; readonly engine: RemoteEngine; readonly rule: string }
-  /** `code` is null when there is simply no such engine. */
-  | { readonly found: false; readonly code: ErrorCode | null; readonly reason: string };
 
 interface RemoteStoreOptions {
   readonly trust?: Trust;
@@ -56,7 +51,7 @@ const MOST_OF_A_MODEL = 200;
  *
  * Only what the index names is believed, and only when header, size and digest of what comes agree with its passport.
  */
-export class RemoteStore {
+export class RemoteStore implements EngineSource<RemoteEngine> {
   readonly place: string;
   readonly leases: RemoteLeases;
   readonly #objects: Objects;
@@ -72,7 +67,7 @@ export class RemoteStore {
   }
 
   /** One request. Throws TF_REMOTE_* where the server does not answer; what it answers wrongly is a miss with a reason. */
-  async find(identity: string, signal?: AbortSignal): Promise<RemoteLookup> {
+  async get(identity: string, signal?: AbortSignal): Promise<Found<RemoteEngine> | NotFound> {
     try {
       const engine = await this.#read(identity, signal);
       if (engine === undefined)
@@ -89,7 +84,7 @@ export class RemoteStore {
   async findCompatible(
     wanted: IdentityDocument,
     signal?: AbortSignal,
-  ): Promise<Extract<RemoteLookup, { found: true }> | undefined> {
+  ): Promise<Found<RemoteEngine> | undefined> {
     if (!othersMayServe(wanted)) return undefined;
     for (const { engine } of await this.ofModel(wanted.model, signal)) {
       const { serves, rule } = mayServe(wanted, engine.passport.identity.document);
@@ -99,18 +94,15 @@ export class RemoteStore {
   }
 
   /** The believed engines of one model. */
-  async ofModel(
-    model: string,
-    signal?: AbortSignal,
-  ): Promise<readonly Extract<RemoteLookup, { found: true }>[]> {
+  async ofModel(model: string, signal?: AbortSignal): Promise<readonly Found<RemoteEngine>[]> {
     const identities: string[] = [];
     for await (const { key } of this.#objects.list(this.#modelKey(model, ''), signal)) {
       const [, identity] = /\/([0-9a-f]{64})$/.exec(key) ?? [];
       if (identity !== undefined && identities.push(identity) >= MOST_OF_A_MODEL) break;
     }
-    const found: Extract<RemoteLookup, { found: true }>[] = [];
+    const found: Found<RemoteEngine>[] = [];
     await inParallel(identities, READS_AT_ONCE, signal, async (identity, _index, stop) => {
-      const answer = await this.find(identity, stop);
+      const answer = await this.get(identity, stop);
       if (answer.found) found.push(answer);
     });
     return found;

@@ -105,7 +105,7 @@ describeWith('minio', 'a network that fails', (binary) => {
   ])('a burst of %i %s is sat out', async (answer, name) => {
     let left = 2;
     proxy.faults = () => (left-- > 0 ? { answer, name } : null);
-    expect(await store.find(identity)).toMatchObject({ found: true });
+    expect(await store.get(identity)).toMatchObject({ found: true });
   });
 
   test.each([
@@ -135,7 +135,7 @@ describeWith('minio', 'a network that fails', (binary) => {
     ['every connection is cut', { hangUp: true }, 'TF_REMOTE_UNREACHABLE', /cut/],
   ] as const)('%s: told apart, with a remedy', async (_what, fault, code, why) => {
     proxy.faults = () => fault;
-    const error = await store.find(identity).then(
+    const error = await store.get(identity).then(
       () => undefined,
       (reason) => reason,
     );
@@ -152,7 +152,7 @@ describeWith('minio', 'a network that fails', (binary) => {
     });
     const { Uploads = [] } = await minio.client.send(new ListMultipartUploadsCommand({ Bucket: 'team' }));
     expect(Uploads).toEqual([]);
-    expect(await store.find(other.identity.digest)).toMatchObject({ found: false, code: null });
+    expect(await store.get(other.identity.digest)).toMatchObject({ found: false, code: null });
   });
 
   test('an object that is shorter than its passport says is refused before it is fetched', async () => {

@@ -59,7 +59,7 @@ describeWith('minio', 'a store in a bucket', (binary) => {
 
   test('an engine that was uploaded is found, and what comes back is what was kept', async () => {
     const { plan, passport, identity } = await uploaded();
-    const answer = await store.find(identity);
+    const answer = await store.get(identity);
     if (!answer.found) throw new Error(answer.reason);
     expect(answer.engine.passport).toEqual(passport);
     await store.download(answer.engine, join(folder, 'back.plan'), options);
@@ -130,7 +130,7 @@ describeWith('minio', 'a store in a bucket', (binary) => {
       [plan, first],
       [other, second],
     ] as const) {
-      const answer = await store.find(passport.identity.digest);
+      const answer = await store.get(passport.identity.digest);
       if (!answer.found) throw new Error(answer.reason);
       await store.download(answer.engine, join(folder, 'back'), options);
       expect(readFileSync(join(folder, 'back')).equals(bytes)).toBe(true);
@@ -138,7 +138,7 @@ describeWith('minio', 'a store in a bucket', (binary) => {
   });
 
   test('what is not there is a plain miss', async () => {
-    expect(await store.find('f'.repeat(64))).toMatchObject({ found: false, code: null });
+    expect(await store.get('f'.repeat(64))).toMatchObject({ found: false, code: null });
   });
 
   test.each([
@@ -161,7 +161,7 @@ describeWith('minio', 'a store in a bucket', (binary) => {
       `engines/.by-identity/ee/${identity}.json`,
       typeof content === 'string' ? content : JSON.stringify(content),
     );
-    expect(await store.find(identity)).toMatchObject({ found: false, code });
+    expect(await store.get(identity)).toMatchObject({ found: false, code });
   });
 
   test.each([

@@ -123,7 +123,7 @@ describeWith('minio', 'a bucket in bad company', (binary) => {
     await expect(store.upload(path, passport, null, quiet)).rejects.toMatchObject({
       code: 'TF_REMOTE_UNREACHABLE',
     });
-    expect(await store.find(passport.identity.digest)).toMatchObject({ found: false, code: null });
+    expect(await store.get(passport.identity.digest)).toMatchObject({ found: false, code: null });
   });
 
   test('a file that changes while it is uploaded is not put there', async () => {
@@ -134,7 +134,7 @@ describeWith('minio', 'a bucket in bad company', (binary) => {
     });
     const { Uploads = [] } = await minio.client.send(new ListMultipartUploadsCommand({ Bucket: bucket }));
     expect(Uploads).toEqual([]);
-    expect(await store.find(passport.identity.digest)).toMatchObject({ found: false, code: null });
+    expect(await store.get(passport.identity.digest)).toMatchObject({ found: false, code: null });
   });
 
   test('what a killed download has is gone on with by the next process', async () => {
@@ -144,7 +144,7 @@ describeWith('minio', 'a bucket in bad company', (binary) => {
     // As a process leaves it that is killed in the middle: a pending folder whose owner is dead.
     const pending = local.pending();
     const stopping = new AbortController();
-    const answer = await store.find(passport.identity.digest);
+    const answer = await store.get(passport.identity.digest);
     if (!answer.found) throw new Error(answer.reason);
     const stopped = store.download(answer.engine, pending.planPath, {
       emit: () => stopping.abort(),
@@ -201,10 +201,10 @@ describeWith('minio', 'a bucket in bad company', (binary) => {
     const { digest } = passport.identity;
     const key = `engines/.by-identity/${digest.slice(0, 2)}/${digest}.json`;
     const whole = (await (await objects()).read(key))?.body ?? Buffer.alloc(0);
-    expect(await signing.find(digest)).toMatchObject({ found: true });
+    expect(await signing.get(digest)).toMatchObject({ found: true });
     for (const damaged of mutations(whole, 60)) {
       await put(key, damaged);
-      const answer = await signing.find(digest);
+      const answer = await signing.get(digest);
       if (answer.found) expect(answer.engine.passport).toEqual(passport);
       else expect(answer.code).not.toBeNull();
     }
@@ -214,7 +214,7 @@ describeWith('minio', 'a bucket in bad company', (binary) => {
   test('an entry too large to be one is not read', async () => {
     const identity = 'e'.repeat(64);
     await put(`engines/.by-identity/ee/${identity}.json`, Buffer.alloc(20 * MIB, 32));
-    expect(await store.find(identity)).toMatchObject({ found: false, code: 'TF_REMOTE_DAMAGED' });
+    expect(await store.get(identity)).toMatchObject({ found: false, code: 'TF_REMOTE_DAMAGED' });
   });
 
   test('a bucket full of other things is listed without them, and imported by name', async () => {
@@ -270,7 +270,7 @@ describeWith('minio', 'a bucket in bad company', (binary) => {
     const ask = async (address: string) => {
       const remote = await openRemoteStore(address, minio.environment);
       const started = performance.now();
-      const error = await remote?.find('a'.repeat(64)).catch((reason: unknown) => reason);
+      const error = await remote?.get('a'.repeat(64)).catch((reason: unknown) => reason);
       remote?.close();
       expect(performance.now() - started).toBeLessThan(15_000);
       if (!(error instanceof TrtforgeError)) throw new Error('an error was expected');
@@ -308,7 +308,7 @@ describeWith('minio', 'a bucket in bad company', (binary) => {
     );
     const wrong = { ...minio.environment, ARTIFACTS_ACCESS_KEY: 'someone-else' };
     const remote = await openRemoteStore(`${proxy.endpoint}/${bucket}`, wrong);
-    const denied = await remote?.find('a'.repeat(64)).catch((reason: unknown) => reason);
+    const denied = await remote?.get('a'.repeat(64)).catch((reason: unknown) => reason);
     remote?.close();
     const files = readdirSync(folder, { recursive: true, encoding: 'utf8', withFileTypes: true })
       .filter((entry) => entry.isFile() && !entry.name.endsWith('.pem'))
@@ -341,7 +341,7 @@ describeWith('minio', 'a bucket in bad company', (binary) => {
       const script = `
       const { openRemoteStore } = await import('${dist}open-stores.js');
       const remote = await openRemoteStore(process.argv[1]);
-      const answer = await remote.find(process.argv[2]);
+      const answer = await remote.get(process.argv[2]);
       const { readdirSync } = await import('node:fs');
       await remote.download(answer.engine, process.argv[3] + '/x.plan', { emit() {} }).then(
         () => console.log('whole'), (error) => console.log(error.code, error.message, readdirSync(process.argv[3])));

@@ -59,7 +59,7 @@ describeWith('minio', 'a bucket behind TLS', (binary) => {
       const { openRemoteStore } = await import('${dist}');
       const remote = await openRemoteStore('https://localhost:${port}/team');
       try {
-        const answer = await remote.find('${passport.identity.digest}');
+        const answer = await remote.get('${passport.identity.digest}');
         await remote.download(answer.engine, ${JSON.stringify(target)}, { emit() {} });
         console.log('whole');
       } catch (error) { console.log(error.code, error.message, error.remedy); }

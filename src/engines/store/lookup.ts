@@ -1,0 +1,116 @@
+import type { z } from 'zod';
+import type { ErrorCode } from '../../errors.js';
+import { type EventListener, inPhase } from '../../events.js';
+import { isNamedAfter } from '../identity/engine-name.js';
+import { type IdentityDocument, identityDigest } from '../identity/identity.js';
+import type { Passport } from '../identity/passport-file.js';
+import type { missSchema } from './build-result-schema.js';
+import type { LocalStore } from './local.js';
+import type { EngineSource, EngineSummary, Found, NotFound, StoredEngine } from './store.js';
+
+/** Why a source did not give the engine. */
+export type Miss = z.infer<typeof missSchema>;
+type Difference = Miss['differences'][number];
+
+/** The engine that is requested, and the name of its model. */
+interface Wanted {
+  readonly identity: IdentityDocument;
+  readonly model: { readonly name: string };
+}
+
+/** Passports read to find the nearest engine; a store may have thousands. */
+const MOST_READ = 64;
+
+/** Asks a store for the engine of this very identity, then for one that may serve in its place. */
+export async function lookUp<E>(
+  source: EngineSource<E>,
+  wanted: IdentityDocument,
+  signal?: AbortSignal,
+): Promise<Found<E> | NotFound> {
+  const exact = await source.get(identityDigest(wanted), signal);
+  return exact.found ? exact : ((await source.findCompatible(wanted, signal)) ?? exact);
+}
+
+/** Asks the local store and then its layers, up to the first that has the engine; `why` has a miss of each before it. */
+export async function lookUpLocally(
+  { store, layers }: { readonly store: LocalStore | null; readonly layers: readonly LocalStore[] },
+  wanted: Wanted,
+  emit: EventListener,
+): Promise<{
+  readonly hit: (Found<StoredEngine> & { readonly from: string }) | undefined;
+  readonly why: Miss[];
+}> {
+  const why: Miss[] = [];
+  const local = store === null ? [] : [['local', store] as const];
+  for (const [from, place] of [...local, ...layers.map((layer) => ['layer', layer] as const)]) {
+    const answer = await inPhase('lookup', emit, () => lookUp(place, wanted.identity), place.place);
+    if (answer.found) return { hit: { ...answer, from }, why };
+    why.push(await explainStoreMiss(from, place, wanted, answer));
+  }
+  return { hit: undefined, why };
+}
+
+export const plainMiss = (from: string, code: ErrorCode | null, reason: string): Miss => ({
+  from,
+  code,
+  reason,
+  nearest: null,
+  differences: [],
+});
+
+/** What is wrong with the engine that is there, or the nearest of the model and the fields that differ, or that there is none of the model. */
+async function explainStoreMiss(
+  from: string,
+  store: LocalStore,
+  { identity, model }: Wanted,
+  { code, reason }: NotFound,
+): Promise<Miss> {
+  const miss = plainMiss(from, code, reason);
+  if (code !== null) return miss;
+  const same = await store.ofModel(identity.model);
+  if (same.length === 0) return { ...miss, reason: noneOfModel(store.place, await store.list(), model.name) };
+  const passports = await Promise.all(
+    same.slice(0, MOST_READ).map(({ identity }) => store.passport(identity)),
+  );
+  return withNearest(miss, identity, passports);
+}
+
+/** A miss with the nearest engine among passports of the same model, the one with the fewest differences; without one it stays as it is. */
+export function withNearest(
+  miss: Miss,
+  wanted: IdentityDocument,
+  passports: readonly (Passport | undefined)[],
+): Miss {
+  const [nearest] = passports
+    .filter((passport) => passport?.identity.document.model === wanted.model)
+    .flatMap((passport) => {
+      if (passport === undefined) return [];
+      const { digest, document } = passport.identity;
+      const differences = [...differencesAt('', wanted, document)];
+      return [{ nearest: { identity: digest, name: passport.name }, differences }];
+    })
+    .sort((a, b) => a.differences.length - b.differences.length);
+  return { ...miss, ...nearest };
+}
+
+/** A model that was changed or trained on keeps its name: then the store has engines of the name, and none of the content. */
+function noneOfModel(place: string, engines: readonly EngineSummary[], modelName: string): string {
+  const none = `${place} has no engine of this model`;
+  const namesakes = engines.filter(({ name }) => name !== null && isNamedAfter(name, modelName)).length;
+  if (namesakes === 0) return none;
+  return `${none}; ${namesakes === 1 ? 'the one' : `the ${namesakes}`} named ${modelName} there ${namesakes === 1 ? 'is' : 'are'} of another content`;
+}
+
+/** What differs between two documents, in the order of the paths. A list of plain values is one value, and so is an object where the other side has none. */
+function* differencesAt(field: string, wanted: unknown, stored: unknown): Generator<Difference> {
+  if (!isNested(wanted) || !isNested(stored)) {
+    if (JSON.stringify(wanted) !== JSON.stringify(stored)) yield { field, wanted, stored };
+    return;
+  }
+  for (const key of [...new Set([...Object.keys(wanted), ...Object.keys(stored)])].sort()) {
+    yield* differencesAt(field === '' ? key : `${field}.${key}`, wanted[key], stored[key]);
+  }
+}
+
+const isNested = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && (!Array.isArray(value) || value.some(isNested));
