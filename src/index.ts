@@ -146,6 +146,7 @@ export const layersOfFile = lazy(
 export const diffEngines = lazy(async () => (await import('./engines/layers/diff.js')).diffEngines);
 
 export type { BuildContext, BuildOptions } from './engines/builder/build.js';
+export type { ExportedFile, Exporter } from './engines/exports/exporter.js';
 export type { Passport } from './engines/identity/passport.js';
 export type { Recipe } from './engines/identity/recipe.js';
 export type { LayersOptions } from './engines/layers/engine-layers.js';

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { Exporter } from '../engines/exports/exporter.js';
 import type { ExitCode } from '../errors.js';
 import type { EventListener } from '../events.js';
 import type { KnownIssue } from '../quality/explain/known-issues/issue.js';
@@ -105,6 +106,8 @@ export interface Product {
   readonly reports?: () => Promise<readonly ReportKind[]>;
   /** Tasks that outputs are scored by. */
   readonly tasks?: () => Promise<readonly TaskKind[]>;
+  /** Layouts that `cache export --as` writes. */
+  readonly exporters?: () => Promise<readonly Exporter[]>;
 }
 
 /** What products recognize in logs beside the core. */
@@ -114,3 +117,7 @@ export const issuesOfProducts = async (products: readonly Product[]): Promise<re
 /** The tasks that products bring. */
 export const tasksOfProducts = async (products: readonly Product[]): Promise<readonly TaskKind[]> =>
   (await Promise.all(products.map(({ tasks }) => tasks?.() ?? []))).flat();
+
+/** The layouts of the core and of products. */
+export const exportersOfProducts = async (products: readonly Product[]): Promise<readonly Exporter[]> =>
+  (await Promise.all(products.map(({ exporters }) => exporters?.() ?? []))).flat();

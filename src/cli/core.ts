@@ -139,4 +139,8 @@ export const core: Product = {
   },
   foreignFlags: async () => (await import('./foreign/tables.js')).coreRows,
   reports: async () => [(await import('../report/read.js')).forgeReport],
+  exporters: async () => {
+    const { folderExporter, flatExporter } = await import('../engines/exports/layouts.js');
+    return [folderExporter, flatExporter];
+  },
 };

@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { formatBytes, formatMs } from '../base/text/quantity.js';
-import { engineNameOf, formatEngineName } from '../engines/identity/engine-name.js';
+import { flatExporter } from '../engines/exports/layouts.js';
 import { identityDigest } from '../engines/identity/identity.js';
 import { whyNotRun } from '../engines/identity/machine.js';
 import { readPassport } from '../engines/identity/passport.js';
@@ -38,8 +37,6 @@ export const buildPhase = (run: Run): ForgePhase => ({
   },
   run: async (soFar, { emit, signal }) => {
     const prepared = preparedOf(soFar);
-    const { identity, model, extension } = prepared;
-    const name = formatEngineName(engineNameOf(identity, model.name, model.version), extension);
     const stores = await openStores(run.options, run.environment);
     try {
       const kept = run.options.forceRebuild ? undefined : await keptEngine(run, prepared, stores.trust);
@@ -48,10 +45,16 @@ export const buildPhase = (run: Run): ForgePhase => ({
         {
           ...prepared,
           converted: soFar.conversion && { path: soFar.conversion.output, ms: soFar.conversion.ms },
-          output: run.engine ?? join(run.root.engines, name),
+          output: run.engine ?? run.root.engines,
         },
         stores,
-        { emit, signal, environment: run.environment, build: run.build },
+        {
+          emit,
+          signal,
+          environment: run.environment,
+          build: run.build,
+          exporter: run.engine === undefined ? flatExporter : undefined,
+        },
       );
       return obtainedBy(obtained);
     } finally {

@@ -1,8 +1,12 @@
 import { formatBytes, plural } from '../../base/text/quantity.js';
+import { didYouMean } from '../../base/text/suggest-name.js';
+import type { Exporter } from '../../engines/exports/exporter.js';
 import type { CacheExport, CacheImport } from '../../engines/store/cache-result.js';
 import { openLocalStore } from '../../engines/store/open-stores.js';
 import { openTrust } from '../../engines/store/trust.js';
-import { defineCommand } from '../command.js';
+import { TrtforgeError } from '../../errors.js';
+import { defineCommand, exportersOfProducts, type Product } from '../command.js';
+import { text } from '../option.js';
 import { cacheDir, trustOptions } from '../options/store.js';
 
 export const importCommand = defineCommand({
@@ -52,16 +56,42 @@ export const exportCommand = defineCommand({
       many: true,
     },
   ],
-  examples: ['trtforge cache export engines/ resnet50', 'trtforge cache export s3://team/engines'],
-  options: { cacheDir },
+  examples: [
+    'trtforge cache export engines/ resnet50',
+    'trtforge cache export engines/ resnet50 --as flat',
+    'trtforge cache export s3://team/engines',
+  ],
+  options: {
+    cacheDir,
+    as: text({
+      flags: '--as <layout>',
+      describe:
+        'folder (default: MODEL/NAME, as cache import reads it), flat (NAME), or a layout of a product',
+    }),
+  },
   schema: async () => (await import('../../engines/store/cache-result.js')).cacheExportSchema,
-  run: async ([to = '', ...names], options, { environment, emit, signal }) => {
-    const { exportEngines } = await import('../../engines/exports/export-engines.js');
+  run: async ([to = '', ...names], options, { environment, emit, signal, products }) => {
+    const { exportEngines, isRemote } = await import('../../engines/exports/export-engines.js');
+    const exporter = options.as === undefined ? undefined : await exporterNamed(options.as, products);
+    if (exporter !== undefined && isRemote(to))
+      throw new TrtforgeError('TF_USAGE', '--as is a layout of a folder, and a bucket has its own.', {
+        remedy: 'Leave --as out, or export into a folder.',
+      });
     const store = openLocalStore(options.cacheDir, environment, openTrust({}, environment));
-    return exportEngines(store, to, names, { environment, emit, signal });
+    return exportEngines(store, to, names, { exporter, environment, emit, signal });
   },
   render: (result: CacheExport, { line, colors }) => {
     for (const { path, bytes } of result.engines) line(`${path}  ${colors.dim(formatBytes(bytes))}`);
     line(`${plural(result.engines.length, 'engine')}, ${formatBytes(result.bytes)}, to ${result.to}`);
   },
 });
+
+async function exporterNamed(id: string, products: readonly Product[]): Promise<Exporter> {
+  const exporters = await exportersOfProducts(products);
+  const exporter = exporters.find((each) => each.id === id);
+  if (exporter !== undefined) return exporter;
+  const ids = exporters.map((each) => each.id);
+  throw new TrtforgeError('TF_USAGE', `"${id}" is not a layout.${didYouMean(id, ids)}`, {
+    remedy: `Pass one of ${ids.join(', ')}.`,
+  });
+}

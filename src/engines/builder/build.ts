@@ -3,6 +3,7 @@ import type { ConvertOptions } from '../../formats/precision/convert.js';
 import type { FormatId } from '../../formats/precision/formats/index.js';
 import type { ConversionOptions } from '../../formats/precision/options.js';
 import type { FoundToolchain } from '../../tensorrt/toolchain/find.js';
+import type { Exporter } from '../exports/exporter.js';
 import type { EngineExtension } from '../identity/engine-name.js';
 import type { IdentityDocument } from '../identity/identity.js';
 import type { Passport } from '../identity/passport-file.js';
@@ -110,6 +111,8 @@ export interface BuildContext {
   readonly graceMs?: number;
   /** What writes plans; default: the builder that the build names. */
   readonly build?: PlanBuilder;
+  /** The layout in which the engine is written below `output`; default: `output` is the path of the plan. */
+  readonly exporter?: Exporter;
 }
 
 /** Writes the plan of a build whose model is converted already. */

@@ -7,44 +7,52 @@ import { ForeignEngines } from '../store/foreign.js';
 import type { LocalStore } from '../store/local.js';
 import { openRemoteStore } from '../store/open-stores.js';
 import type { StoredEngine } from '../store/store.js';
-import { writeExport } from './exporter.js';
-import { type ForeignFiles, folderExporter } from './folder.js';
+import { type Exporter, type ForeignFiles, writeExport } from './exporter.js';
+import { folderExporter } from './layouts.js';
 
-interface ExportOptions {
+interface CacheExportOptions {
+  /** Default: the folder that `cache import` reads. A bucket has its own layout. */
+  readonly exporter?: Exporter;
   readonly environment: NodeJS.ProcessEnv;
   readonly emit: EventListener;
   readonly signal: AbortSignal | undefined;
 }
 
 /**
- * Copies engines of a store with their passports and signatures into a folder or a bucket (`s3://…`). `names` are starts of identities or parts of
- * readable names; none means all. Every plan is checked first. Engines without a passport go into folders only.
+ * Writes engines of a store below a folder in an exporter's layout, or with passports and signatures into a bucket (`s3://…`), which has its own. `names`
+ * are starts of identities or parts of readable names; none means all. Every plan is checked first.
  * Throws TF_USAGE when no engine has a name, TF_WRITE_FAILED, TF_REMOTE_*, and what is wrong with a plan.
  */
 export async function exportEngines(
   store: LocalStore,
   to: string,
   names: readonly string[],
-  options: ExportOptions,
+  options: CacheExportOptions,
 ): Promise<CacheExport> {
+  const { exporter = folderExporter } = options;
   const { engines, foreign } = await choose(store, names);
-  const isRemote = /^[a-z0-9]+:\/\//.test(to);
-  const exporter = folderExporter(isRemote ? [] : foreign);
-  if (isRemote) await intoBucket(to, engines, options);
-  else await writeExport(exporter, engines, to, store.trust);
-  const bytesOf = new Map(foreign.map(({ path, record }) => [path, record]));
-  const exported = [...exporter.files(engines)].map((file) => {
-    const path = isRemote ? file.path : join(to, file.path);
-    if ('engine' in file) {
-      const { identity, passport } = file.engine;
-      return { identity, name: passport.name, path, bytes: passport.plan.bytes };
-    }
-    const record = 'copyOf' in file ? bytesOf.get(file.copyOf) : undefined;
-    return { identity: '', name: record?.name ?? '', path, bytes: record?.bytes ?? 0 };
-  });
+  const exported = isRemote(to)
+    ? await intoBucket(to, engines, options)
+    : (await writeExport(exporter, engines, to, { trust: store.trust, foreign })).flatMap((file) => {
+        const plan = 'engine' in file ? file.engine.planPath : 'copyOf' in file ? file.copyOf : undefined;
+        const engine = engines.find(({ planPath }) => planPath === plan);
+        const record = foreign.find(({ path }) => path === plan)?.record;
+        const path = join(to, file.path);
+        if (engine !== undefined) return [{ ...entryOf(engine), path }];
+        return record === undefined ? [] : [{ identity: '', name: record.name, path, bytes: record.bytes }];
+      });
   const bytes = exported.reduce((sum, engine) => sum + engine.bytes, 0);
   return { schema: 'trtforge.cache-export/1', store: store.place, to, engines: exported, bytes };
 }
+
+/** Whether engines go into a bucket. */
+export const isRemote = (to: string): boolean => /^[a-z0-9]+:\/\//.test(to);
+
+const entryOf = ({ identity, passport }: StoredEngine) => ({
+  identity,
+  name: passport.name,
+  bytes: passport.plan.bytes,
+});
 
 async function choose(
   store: LocalStore,
@@ -74,12 +82,19 @@ async function choose(
 async function intoBucket(
   uri: string,
   engines: readonly StoredEngine[],
-  { environment, emit, signal }: ExportOptions,
-): Promise<void> {
+  { environment, emit, signal }: CacheExportOptions,
+): Promise<CacheExport['engines']> {
   const remote = await openRemoteStore(uri, environment);
+  const exported: CacheExport['engines'] = [];
   try {
-    for (const { planPath, passport, signature } of engines)
-      await remote?.upload(planPath, passport, signature, { emit, signal });
+    for (const engine of engines) {
+      const uploaded = await remote?.upload(engine.planPath, engine.passport, engine.signature, {
+        emit,
+        signal,
+      });
+      if (uploaded !== undefined) exported.push({ ...entryOf(engine), path: uploaded.key });
+    }
+    return exported;
   } finally {
     remote?.close();
   }

@@ -5,7 +5,8 @@ import { makeFolder } from '../../base/files/folders.js';
 import { besidePath, moveInto, publishFile, writeFailed } from '../../base/files/publish.js';
 import { assertMayReplace } from '../../base/files/user-files.js';
 import { TrtforgeError } from '../../errors.js';
-import { copyEngine } from '../store/publish-engine.js';
+import type { ForeignEngines } from '../store/foreign.js';
+import { copyEngine, moveEngine } from '../store/publish-engine.js';
 import type { StoredEngine } from '../store/store.js';
 import type { Trust } from '../store/trust.js';
 
@@ -17,28 +18,40 @@ export type ExportedFile =
   | { readonly path: string; readonly copyOf: string }
   | { readonly path: string; readonly text: string };
 
+/** Engines without a passport, as a store lists them. */
+export type ForeignFiles = Awaited<ReturnType<ForeignEngines['list']>>;
+
 /**
  * The layout in which a program expects engines: which files there are for stored engines, and nothing else. Settings of a layout are parameters of
  * the function that makes it (`triton({ maxBatch: 8 })`). Reading, copying and publishing is the work of `writeExport`.
  */
 export interface Exporter {
-  /** For messages: `folder`, `triton`. */
+  /** As `cache export --as` names it: `folder`, `triton`. */
   readonly id: string;
-  files(engines: readonly StoredEngine[]): Iterable<ExportedFile>;
+  /** A layout that needs the facts of a passport leaves `foreign` out. */
+  files(engines: readonly StoredEngine[], foreign: ForeignFiles): Iterable<ExportedFile>;
+}
+
+export interface ExportOptions {
+  readonly trust: Trust;
+  /** Default: none. */
+  readonly foreign?: ForeignFiles;
+  /** The plans are the caller's and go: they are moved where that is possible, not copied. */
+  readonly move?: boolean;
 }
 
 /**
- * Writes what an exporter names below `folder`, file by file in its order: name last what makes the others visible. Copies are reflinks where the file
- * system can. Where signatures are required, the copy of an engine is checked, not the store's file.
+ * Writes what an exporter names below `folder`, file by file in its order: name last what makes the others visible; returns the list. Copies are reflinks
+ * where the file system can. Where signatures are required, the copy of an engine is checked, not the store's file.
  * Throws TF_WRITE_FAILED, TF_OUTPUT_IS_INPUT, TF_ENGINE_*; TF_INTERNAL for a path that leads out of the folder or is named twice.
  */
 export async function writeExport(
   exporter: Exporter,
   engines: readonly StoredEngine[],
   folder: string,
-  trust: Trust,
-): Promise<void> {
-  const files = [...exporter.files(engines)];
+  { trust, foreign = [], move = false }: ExportOptions,
+): Promise<readonly ExportedFile[]> {
+  const files = [...exporter.files(engines, foreign)];
   const taken = new Set<string>();
   for (const { path } of files) {
     const isBelow = normalize(path) === path && !path.startsWith('..') && !path.startsWith(sep);
@@ -51,10 +64,12 @@ export async function writeExport(
   }
   for (const file of files) {
     const target = join(folder, file.path);
-    if ('engine' in file) await copyEngine(file.engine, target, trust);
+    if ('engine' in file)
+      await (move ? moveEngine(file.engine, target) : copyEngine(file.engine, target, trust));
     else if ('copyOf' in file) copyWhole(file.copyOf, target);
     else publishFile(target, file.text);
   }
+  return files;
 }
 
 function copyWhole(source: string, target: string): void {

@@ -196,7 +196,7 @@ export class LocalStore implements EngineSource<StoredEngine> {
   }
 
   /** Why the engine of an identity cannot be kept here; undefined where it can. */
-  refusal(identity: string): TrtforgeError | undefined {
+  whyUnwritable(identity: string): TrtforgeError | undefined {
     try {
       makeFolder(this.place);
       accessSync(this.place, constants.W_OK);

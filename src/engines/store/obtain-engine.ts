@@ -1,10 +1,11 @@
-import { dirname } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import type { z } from 'zod';
 import { assertNotInput } from '../../base/files/user-files.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { TrtforgeError } from '../../errors.js';
 import type { BuildContext, ResolvedBuild } from '../builder/build.js';
-import { engineNameOf, formatEngineName } from '../identity/engine-name.js';
+import { type Exporter, writeExport } from '../exports/exporter.js';
+import { flatExporter } from '../exports/layouts.js';
 import { identityDigest } from '../identity/identity.js';
 import { type Passport, passportPath } from '../identity/passport-file.js';
 import type { obtainedEngineSchema } from './build-result-schema.js';
@@ -14,9 +15,7 @@ import type { LocalStore } from './local.js';
 import { lookUpLocally, type Miss, plainMiss } from './lookup.js';
 import type { EngineStores } from './open-stores.js';
 import { createPending, type PendingFolder, sweepPending } from './pending.js';
-import { copyEngine, publishEngine } from './publish-engine.js';
 import { RemoteSource } from './remote/remote-source.js';
-import { writeSignature } from './signature-file.js';
 import type { EngineSignature } from './signature-schema.js';
 import type { StoredEngine } from './store.js';
 import { signatureFor } from './trust.js';
@@ -25,6 +24,17 @@ export type ObtainedEngine = z.infer<typeof obtainedEngineSchema>;
 
 /** The right to build, or what another process built while this one waited for it. */
 type Turn = { readonly lease: Lease } | { readonly engine: StoredEngine };
+
+/** A folder, and the layout of what is put there. */
+interface Place {
+  readonly folder: string;
+  readonly exporter: Exporter;
+}
+
+const planAt = (path: string): Exporter => ({
+  id: 'plan',
+  files: (engines) => engines.map((engine) => ({ path, engine })),
+});
 
 /** How often a waiting process looks whether the engine is there or the builder gone; grows from the first to the second. */
 const POLL_MS = [50, 500] as const;
@@ -53,12 +63,20 @@ class Run {
   readonly #stores: EngineStores;
   readonly #context: BuildContext;
   readonly #identity: string;
+  /** Where the user wants the engine; undefined leaves it in the store. */
+  readonly #place: Place | undefined;
   readonly #why: Miss[] = [];
   readonly #warnings: string[] = [];
   #rule = 'exact';
   readonly #timings = { lookupMs: 0, waitMs: 0, remoteMs: 0, buildMs: 0, keepMs: 0, uploadMs: 0 };
 
   constructor(build: ResolvedBuild, stores: EngineStores, context: BuildContext) {
+    const { output } = build;
+    if (output !== null)
+      this.#place =
+        context.exporter === undefined
+          ? { folder: dirname(output), exporter: planAt(basename(output)) }
+          : { folder: output, exporter: context.exporter };
     this.#build = build;
     this.#stores = stores;
     this.#context = context;
@@ -71,13 +89,13 @@ class Run {
     for (const path of [output, output && passportPath(output), timingCache])
       if (path !== null) assertNotInput(path);
     const hit = await this.#timed('lookupMs', () => this.#lookUp());
-    if (hit !== undefined) return this.#deliver(hit);
-    if (store === null) return this.#buildWithout(output ?? this.#defaultOutput());
-    const refusal = store.refusal(this.#identity);
-    if (refusal === undefined) return this.#buildIn(store);
-    if (output === null) throw refusal;
-    this.#warnings.push(`${refusal.message} The engine is kept in ${output} only.`);
-    return this.#buildWithout(output);
+    if (hit !== undefined) return this.#finish(hit, 'local');
+    if (store === null) return this.#buildWithout(this.#place ?? { folder: '.', exporter: flatExporter });
+    const problem = store.whyUnwritable(this.#identity);
+    if (problem === undefined) return this.#buildIn(store);
+    if (this.#place === undefined) throw problem;
+    this.#warnings.push(`${problem.message} The engine is kept in ${output} only.`);
+    return this.#buildWithout(this.#place);
   }
 
   async #lookUp(): Promise<StoredEngine | undefined> {
@@ -95,7 +113,7 @@ class Run {
   async #buildIn(store: LocalStore): Promise<ObtainedEngine> {
     const take = () => this.#takeTurn(store);
     const turn = await this.#timed('waitMs', () => waitForTurn(take, POLL_MS, this.#context));
-    if ('engine' in turn) return this.#deliver(turn.engine);
+    if ('engine' in turn) return this.#finish(turn.engine, 'local');
     try {
       const pending = store.pending();
       try {
@@ -145,17 +163,19 @@ class Run {
     }
   }
 
-  async #buildWithout(output: string): Promise<ObtainedEngine> {
-    sweepPending(dirname(output));
-    const pending = createPending(dirname(output));
+  async #buildWithout(place: Place): Promise<ObtainedEngine> {
+    sweepPending(place.folder);
+    const pending = createPending(place.folder);
     try {
       return await this.#make(pending, async ({ passport, signature, source }) => {
-        await this.#timed('keepMs', async () => {
-          writeSignature(output, null);
-          publishEngine(pending.planPath, passport, output);
-          writeSignature(output, signature);
-        });
-        return this.#result({ planPath: output, passport, readablePath: null }, source);
+        const engine = {
+          identity: this.#identity,
+          planPath: pending.planPath,
+          passport,
+          signature,
+          readablePath: null,
+        };
+        return this.#result(await this.#put(engine, place, true), source);
       });
     } finally {
       pending.remove();
@@ -205,17 +225,24 @@ class Run {
     return { passport, signature, source: 'built' };
   }
 
-  #deliver(engine: StoredEngine): Promise<ObtainedEngine> {
-    return this.#finish(engine, 'local');
-  }
-
   /** Copies the engine where the user wants it. */
   async #finish(engine: StoredEngine, source: ObtainedEngine['source']): Promise<ObtainedEngine> {
-    const { output } = this.#build;
-    if (output === null) return this.#result(engine, source);
-    await this.#timed('keepMs', () => copyEngine(engine, output, this.#stores.trust));
+    if (this.#place === undefined) return this.#result(engine, source);
+    const copy = await this.#put(engine, this.#place, false);
     releaseUse(engine.planPath);
-    return this.#result({ ...engine, planPath: output, readablePath: null }, source);
+    return this.#result(copy, source);
+  }
+
+  async #put(engine: StoredEngine, { folder, exporter }: Place, move: boolean): Promise<StoredEngine> {
+    const { trust } = this.#stores;
+    const files = await this.#timed('keepMs', () => writeExport(exporter, [engine], folder, { trust, move }));
+    const plan = files.find((file) => 'engine' in file);
+    if (plan === undefined)
+      throw new TrtforgeError(
+        'TF_INTERNAL',
+        `The exporter ${exporter.id} writes no engine with its passport.`,
+      );
+    return { ...engine, planPath: join(folder, plan.path), readablePath: null };
   }
 
   #result(
@@ -234,11 +261,6 @@ class Run {
       timings: this.#timings,
       warnings: this.#warnings,
     };
-  }
-
-  #defaultOutput(): string {
-    const { identity, model, extension } = this.#build;
-    return formatEngineName(engineNameOf(identity, model.name, model.version), extension);
   }
 
   async #timed<T>(part: keyof ObtainedEngine['timings'], work: () => Promise<T>): Promise<T> {

@@ -31,6 +31,16 @@ export function publishEngine(pendingPath: string, passport: Passport, planPath:
   }
 }
 
+/** The same for an engine with its signature, which comes last; null takes away what an older engine had. */
+export function moveEngine(
+  { planPath: pendingPath, passport, signature }: Pick<StoredEngine, 'planPath' | 'passport' | 'signature'>,
+  planPath: string,
+): void {
+  writeSignature(planPath, null);
+  publishEngine(pendingPath, passport, planPath);
+  writeSignature(planPath, signature);
+}
+
 /**
  * Copies an engine (as a reflink where the file system can) to a place of the user's. Where signatures are required the copy is checked, not the
  * store's file: others may have changed that since. Throws TF_WRITE_FAILED, TF_ENGINE_*; nothing half-written stays.
@@ -48,9 +58,7 @@ export async function copyEngine(
       const { checkPlan } = await import('../plan/verify-engine.js');
       await checkPlan(source, passport, pending);
     }
-    writeSignature(planPath, null);
-    publishEngine(pending, passport, planPath);
-    writeSignature(planPath, signature);
+    moveEngine({ planPath: pending, passport, signature }, planPath);
   } catch (cause) {
     throw writeFailed(planPath, cause);
   } finally {

@@ -14,6 +14,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import type { Product } from '../../../src/cli/command.js';
+import { runProgram } from '../../../src/cli/program.js';
 import {
   cacheExportSchema,
   cacheGcSchema,
@@ -25,8 +27,10 @@ import {
 } from '../../../src/engines/store/cache-result.js';
 import { releaseUse } from '../../../src/engines/store/claims/use-marks.js';
 import { LocalStore } from '../../../src/engines/store/local.js';
+import { recordedConsole } from '../../support/console.js';
 import { sampleIdentity, samplePassport, samplePlan } from '../../support/sample-engine.js';
-import { trtforge } from '../../support/trtforge.js';
+import { triton } from '../../support/triton.js';
+import { program, trtforge } from '../../support/trtforge.js';
 
 const main = fileURLToPath(new URL('../../../dist/main.js', import.meta.url));
 const root = mkdtempSync(join(tmpdir(), 'trtforge-cache-command-'));
@@ -198,6 +202,22 @@ describe('trtforge cache export', async () => {
     expect(cacheVerifySchema.parse(await answer(['verify'], elsewhere))).toMatchObject({ sound: 2 });
   });
 
+  test('in another layout, side by side or as a product brings it', async () => {
+    await fill('a');
+    expect(await answer(['export', 'out', '--as', 'flat'])).toMatchObject({
+      engines: [{ path: expect.stringMatching(/^out\/sample_aaaaaaaa_[^/]+$/), bytes: 4096 }],
+    });
+    const { console, out } = recordedConsole({ TENSORRT_CACHE_DIR: store }, false);
+    const deploy: Product = { name: 'deploy', verbs: [], exporters: async () => [triton] };
+    const args = ['cache', 'export', 'models', '--as', 'triton', '--json'];
+    expect(await runProgram({ ...program, products: [...program.products, deploy] }, args, console)).toBe(0);
+    expect(JSON.parse(out())).toMatchObject({
+      engines: [{ name: expect.stringMatching(/^sample_/), path: 'models/sample/1/model.plan', bytes: 4096 }],
+      bytes: 4096,
+    });
+    expect(readFileSync(join(folder, 'models', 'sample', 'config.pbtxt'), 'utf8')).toContain('tensorrt_plan');
+  });
+
   test('of those that are named, as text', async () => {
     await fill('a', 'b');
     const { status, stdout } = await cache(['export', 'out', 'bbbbbbbb']);
@@ -210,6 +230,8 @@ describe('trtforge cache export', async () => {
     ['no place', ['export'], 'TF_USAGE'],
     ['a name that no engine has', ['export', 'out', 'resnet'], 'TF_USAGE'],
     ['an address that is none', ['export', 's3://-'], 'TF_REMOTE_ADDRESS_INVALID'],
+    ['a layout that there is not', ['export', 'out', '--as', 'triton'], 'TF_USAGE'],
+    ['a layout for a bucket', ['export', 's3://team/engines', '--as', 'flat'], 'TF_USAGE'],
     ['a place that cannot be a folder', ['export', main], 'TF_WRITE_FAILED', 3],
   ]);
 

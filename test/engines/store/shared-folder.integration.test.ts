@@ -138,7 +138,7 @@ describe('links further in', () => {
       symlinkSync(elsewhere, link);
       const before = content(elsewhere);
       expect(await store.get(digest)).toMatchObject({ found: false, code: 'TF_FILE_UNREADABLE' });
-      expect(store.refusal(digest)).toMatchObject({ code: 'TF_STORE_UNWRITABLE' });
+      expect(store.whyUnwritable(digest)).toMatchObject({ code: 'TF_STORE_UNWRITABLE' });
       await expect(
         store.put(join(folder, 'nothing.plan'), samplePassport(samplePlan(), sampleIdentity())),
       ).rejects.toMatchObject({ code: 'TF_FILE_UNREADABLE' });
