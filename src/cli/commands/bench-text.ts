@@ -8,7 +8,7 @@ import type {
   GpuState,
   LayerTimes,
 } from '../../quality/bench/result.js';
-import type { Spread } from '../../quality/bench/statistics.js';
+import type { Spread } from '../../quality/bench/spread.js';
 import type { TextOutput } from '../command.js';
 
 const TOP_LAYERS = 20;

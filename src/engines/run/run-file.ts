@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { statIfThere } from '../../base/files/files.js';
 import { protectingInputs } from '../../base/files/user-files.js';
+import { figuresOf } from '../../base/statistics.js';
 import { TrtforgeError } from '../../errors.js';
 import { type EventListener, ignoreEvents, inPhase } from '../../events.js';
 import { elementCount } from '../../formats/tensor/dtype.js';
@@ -143,23 +144,12 @@ function checkIterations({ iterations = 1 }: RunRequest): void {
 
 function timesOf({ openMs, ms }: Ran): RunResult['times'] {
   const [first = 0, ...rest] = ms;
-  const sorted = rest.toSorted((a, b) => a - b);
-  const middle = sorted.length >> 1;
-  const median =
-    sorted.length % 2 === 1 ? sorted[middle]! : ((sorted[middle - 1] ?? 0) + (sorted[middle] ?? 0)) / 2;
+  const { min, mean, p50, max } = figuresOf(rest);
   return {
     openMs,
     iterations: ms.length,
     first,
-    rest:
-      sorted.length === 0
-        ? null
-        : {
-            min: sorted[0]!,
-            median,
-            mean: rest.reduce((sum, each) => sum + each, 0) / rest.length,
-            max: sorted.at(-1)!,
-          },
+    rest: rest.length === 0 ? null : { min, median: p50, mean, max },
   };
 }
 

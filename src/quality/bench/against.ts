@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { medianOf } from '../../base/statistics.js';
 import { TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import type { ModeRequest } from '../../tensorrt/trtexec/request.js';
@@ -11,7 +12,7 @@ import { gateOf, pairedRatio, verdictOf } from './ratio.js';
 import type { AgainstRequest, BenchContext, BenchRequest } from './request.js';
 import type { AgainstSide, BenchAgainst, BenchRun } from './result.js';
 import { type ShapeCase, shapeCases, withFileShapes } from './shape-cases.js';
-import { medianOf, spreadOf } from './statistics.js';
+import { spreadOf } from './spread.js';
 import type { Times } from './times.js';
 import { distrust, roundsDiffer } from './trust.js';
 

@@ -21,7 +21,7 @@ import { checkPace } from './check-request.js';
 import { type ModelCase, modelCases } from './model-shapes.js';
 import { type BenchContext, type ModelBenchRequest, sourcesOf } from './request.js';
 import type { BenchResult, BenchRun } from './result.js';
-import { spreadOf } from './statistics.js';
+import { spreadOf } from './spread.js';
 import { samplesPath, type Times, writeSamples } from './times.js';
 import { distrust, judgeTrust } from './trust.js';
 

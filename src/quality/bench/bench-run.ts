@@ -4,7 +4,7 @@ import { namedState } from './gpu-state.js';
 import type { Measured } from './measurer.js';
 import type { BenchMode, BenchRun, GpuState } from './result.js';
 import type { ShapeCase } from './shape-cases.js';
-import { spreadOf } from './statistics.js';
+import { spreadOf } from './spread.js';
 import { type Times, timesOf } from './times.js';
 import { judgeTrust } from './trust.js';
 

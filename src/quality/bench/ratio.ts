@@ -1,5 +1,5 @@
+import { meanOf, studentT975 } from '../../base/statistics.js';
 import type { BenchAgainst } from './result.js';
-import { meanOf } from './statistics.js';
 
 /** An interval that holds 1 shows equality only when it reaches no further than this to either side. */
 const EQUAL_WITHIN = 0.02;
@@ -47,21 +47,4 @@ export function pairedRatio(a: readonly number[], b: readonly number[]): Ratio {
   for (const log of logs) squares += (log - mean) ** 2;
   const half = studentT975(freedom) * Math.sqrt(squares / freedom / logs.length);
   return { ratio: Math.exp(mean), low: Math.exp(mean - half), high: Math.exp(mean + half) };
-}
-
-/** Abramowitz and Stegun, Handbook of Mathematical Functions, table 26.10, column 0.975. */
-const tabled = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
-const NORMAL_975 = 1.959963985;
-
-/** The 0.975 quantile of Student's t: tabled up to 10 degrees of freedom, above by the expansion 26.7.5 of the same book. */
-export function studentT975(freedom: number): number {
-  const exact = tabled[freedom - 1];
-  if (exact !== undefined) return exact;
-  const x = NORMAL_975;
-  return (
-    x +
-    (x ** 3 + x) / (4 * freedom) +
-    (5 * x ** 5 + 16 * x ** 3 + 3 * x) / (96 * freedom ** 2) +
-    (3 * x ** 7 + 19 * x ** 5 + 17 * x ** 3 - 15 * x) / (384 * freedom ** 3)
-  );
 }

@@ -1,5 +1,6 @@
+import { meanOf, medianOf } from '../../base/statistics.js';
 import type { Doubt, GpuState } from './result.js';
-import { meanOf, medianOf, spreadOf } from './statistics.js';
+import { spreadOf } from './spread.js';
 import type { Times } from './times.js';
 
 /** Everything that can speak against a measurement. */

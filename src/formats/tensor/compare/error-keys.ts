@@ -1,3 +1,4 @@
+import { quantile } from '../../../base/statistics.js';
 import { type FloatArray, type FloatFormat, formatOf } from '../float-format.js';
 
 /** Bits of the fraction in a key: 256 keys to the octave. native/src/compare.cpp has the same number. */
@@ -45,21 +46,16 @@ export function quantilesOf(
   if (count === 0) return fractions.map(() => Number.NaN);
   const ranks = fractions.flatMap((fraction) => neighbours(fraction, count));
   const values = valuesOfRanks(keys, format, count, max, ranks);
-  return fractions.map((fraction) => quantileAt(fraction, count, (rank) => values.get(rank) ?? Number.NaN));
+  return fractions.map((fraction) => {
+    const [low, high] = neighbours(fraction, count).map((rank) => values.get(rank) ?? Number.NaN);
+    return quantile([low!, high!], (fraction * (count - 1)) % 1);
+  });
 }
 
 /** Exact quantiles of all errors, which are sorted in place. */
 export function sortedQuantiles(errors: FloatArray, fractions: readonly number[]): readonly number[] {
   errors.sort();
-  return fractions.map((fraction) =>
-    quantileAt(fraction, errors.length, (rank) => errors[rank] ?? Number.NaN),
-  );
-}
-
-function quantileAt(fraction: number, count: number, valueAt: (rank: number) => number): number {
-  const [low, high] = neighbours(fraction, count).map(valueAt) as [number, number];
-  const position = fraction * (count - 1);
-  return low === high ? low : low + (high - low) * (position - Math.floor(position));
+  return fractions.map((fraction) => quantile(errors, fraction));
 }
 
 /** The ranks that a quantile lies between. */

@@ -3,11 +3,11 @@ import {
   figuresOf,
   leastSquares,
   meanOf,
-  quantile,
+  medianOf,
   type Slope,
   theilSen,
   Z_CERTAIN,
-} from './drift-fit.js';
+} from '../../../base/statistics.js';
 
 /** One output's error over a stream: a number for each chunk, its largest absolute error. The figures are over these; `max` is the bound: no chunk is worse. */
 export interface Drift extends Figures {
@@ -18,7 +18,7 @@ export interface Drift extends Figures {
   readonly unmeasured: number;
   /** The chunk with the largest error. */
   readonly worstChunk: number;
-  readonly slope: { readonly robust: Slope; readonly leastSquares: Slope };
+  readonly slope: { readonly robust: DriftSlope; readonly leastSquares: DriftSlope };
   /** Whether the robust slope is above zero with 99.95 % confidence: the check runs for every build, and chance must not fail one in forty. */
   readonly isGrowthCertain: boolean;
   /** Means of the first and the last third of the stream, and how the last compares to the first. */
@@ -27,6 +27,15 @@ export interface Drift extends Figures {
   readonly outliers: readonly number[];
   readonly shape: DriftShape;
 }
+
+/** A slope per chunk, and the interval that holds it with 95 % confidence. */
+interface DriftSlope {
+  readonly perChunk: number;
+  readonly low: number;
+  readonly high: number;
+}
+
+const perChunk = ({ perStep, low, high }: Slope): DriftSlope => ({ perChunk: perStep, low, high });
 
 /**
  * What the errors do over time. `growing`: the robust slope is above zero for certain, and what it adds over the stream is not small beside the
@@ -49,7 +58,7 @@ export function driftOf(tensor: string, errors: readonly number[], chunks?: read
   const figures = figuresOf(values);
   const third = Math.max(1, Math.floor(values.length / 3));
   const [first, last] = [meanOf(values.slice(0, third)), meanOf(values.slice(-third))];
-  const slope = { robust: theilSen(values), leastSquares: leastSquares(values) };
+  const slope = { robust: perChunk(theilSen(values)), leastSquares: perChunk(leastSquares(values)) };
   const isGrowthCertain = theilSen(values, Z_CERTAIN).low > 0;
   const outlying = outliers(values);
   const unmeasured = errors.length - values.length;
@@ -84,15 +93,11 @@ const OUTLYING_RATIO = 3;
  */
 function outliers(values: readonly number[]): readonly number[] {
   if (values.length < FEWEST_CHUNKS) return [];
-  const median = quantile(
-    values.toSorted((a, b) => a - b),
-    0.5,
-  );
+  const median = medianOf(values);
   const positions = [...values.keys()];
   if (!(median > 0)) return positions.filter((at) => values[at]! > 0);
   const logarithms = values.map((value) => Math.log(Math.max(value / median, 1e-9)));
-  const deviations = logarithms.map(Math.abs).sort((a, b) => a - b);
-  const limit = Math.max(OUTLYING_DEVIATIONS * quantile(deviations, 0.5), Math.log(OUTLYING_RATIO));
+  const limit = Math.max(OUTLYING_DEVIATIONS * medianOf(logarithms.map(Math.abs)), Math.log(OUTLYING_RATIO));
   return positions.filter((at) => logarithms[at]! > limit);
 }
 

@@ -1,6 +1,6 @@
+import { meanOf } from '../../../base/statistics.js';
 import type { TensorDiagnosis } from '../compare/diagnosis.js';
 import type { Drift } from '../compare/drift.js';
-import { meanOf } from '../compare/drift-fit.js';
 import { explainNonFinite } from '../compare/non-finite.js';
 import { stepsOf } from '../contract/cache-length.js';
 import type { LengthLaw } from '../contract/contract.js';

@@ -2,6 +2,7 @@ import { basename } from 'node:path';
 import { openFile } from '../../../base/files/byte-source.js';
 import { sha256, sha256InPieces } from '../../../base/files/digest.js';
 import { protectingInputs } from '../../../base/files/user-files.js';
+import { medianOf } from '../../../base/statistics.js';
 import { canonicalJson } from '../../../engines/identity/canonical-json.js';
 import { readPassport } from '../../../engines/identity/passport.js';
 import type { OpenedSession } from '../../../engines/runtime/back-end.js';
@@ -93,7 +94,7 @@ async function record(request: RecordFileRequest, context: ModelContext): Promis
       tensorBytes,
       warnings: [...warnings],
       violations: [...violations],
-      stepMs: { first, median: rest.toSorted((a, b) => a - b)[rest.length >> 1] ?? null },
+      stepMs: { first, median: rest.length === 0 ? null : medianOf(rest) },
       repeat: null,
     };
   } finally {

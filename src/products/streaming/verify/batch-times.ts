@@ -1,3 +1,4 @@
+import { medianOf, quantile } from '../../../base/statistics.js';
 import type {
   EngineBinding,
   EngineRunner,
@@ -6,7 +7,6 @@ import type {
 import { TrtforgeError } from '../../../errors.js';
 import { elementCount, packedBytes } from '../../../formats/tensor/dtype.js';
 import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
-import { interpolatedPercentile, medianOf } from '../../../quality/bench/statistics.js';
 import type { Contract } from '../contract/contract.js';
 import type { ProfileTimes } from './result.js';
 
@@ -96,7 +96,7 @@ async function timeCall(call: PreparedCall, batch: number, options: BatchOptions
   return {
     profile: call.profile,
     medianMs,
-    p95Ms: interpolatedPercentile(times.slice().sort(), 95),
+    p95Ms: quantile(times.slice().sort(), 0.95),
     itemsPerSecond: medianMs === 0 ? null : (1000 * batch) / medianMs,
   };
 }

@@ -1,3 +1,4 @@
+import { medianOf } from '../../../base/statistics.js';
 import type { EngineSession } from '../../../engines/runtime/tensorrt/engine-interface.js';
 import { engineLoadOptionsOf } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { openEngineSession } from '../../../engines/runtime/tensorrt/engine-session.js';
@@ -5,7 +6,6 @@ import type { EngineAddon } from '../../../engines/runtime/tensorrt/load-engine.
 import { readPlanOnDisk } from '../../../engines/runtime/tensorrt/plan-on-disk.js';
 import { noTrust } from '../../../engines/store/trust.js';
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
-import { medianOf } from '../../../quality/bench/statistics.js';
 import { loadAddon } from '../../../tensorrt/addon/addon.js';
 import { openReference } from '../reference/open.js';
 import { runTimes, timeProfiles } from './batch-times.js';

@@ -1,8 +1,8 @@
+import { medianOf } from '../../../base/statistics.js';
 import type { EngineBinding } from '../../../engines/runtime/tensorrt/engine-interface.js';
 import type { EngineAddon } from '../../../engines/runtime/tensorrt/load-engine.js';
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
 import { numbersOf } from '../../../formats/tensor/values.js';
-import { medianOf } from '../../../quality/bench/statistics.js';
 import { timesOf } from '../../../quality/bench/times.js';
 import type { NativeEngine, NativeShape } from '../../../tensorrt/addon/native-engine.js';
 import type { ParityResult } from './result.js';

@@ -1,6 +1,6 @@
+import { figuresOf, meanOf } from '../../../base/statistics.js';
 import { type VerifyOutcome, worst } from '../../../quality/verify/result.js';
 import { type Drift, driftOf } from '../compare/drift.js';
-import { figuresOf, meanOf } from '../compare/drift-fit.js';
 import { type DriftCheck, defaultPolicy, judgeDrift } from '../compare/drift-policy.js';
 import type { TensorParity } from '../compare/tensor-parity.js';
 import type { LengthLaw } from '../contract/contract.js';

@@ -29,7 +29,7 @@ import { joinLayers } from '../layer-times.js';
 import { type BenchContext, type BenchRequest, sourcesOf } from '../request.js';
 import type { BenchResult, BenchRun, GpuState, LayerTimes } from '../result.js';
 import { withFileShapes } from '../shape-cases.js';
-import { spreadOf } from '../statistics.js';
+import { spreadOf } from '../spread.js';
 import { judgeTrust } from '../trust.js';
 import {
   callsOf,

@@ -2,7 +2,6 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { randomStream } from '../../../../src/formats/tensor/random.js';
 import { driftOf } from '../../../../src/products/streaming/compare/drift.js';
-import { leastSquares, theilSen } from '../../../../src/products/streaming/compare/drift-fit.js';
 import { defaultPolicy, judgeDrift } from '../../../../src/products/streaming/compare/drift-policy.js';
 import { explainDrift } from '../../../../src/products/streaming/explain/causes.js';
 
@@ -13,52 +12,6 @@ const steady = (chunks: number, seed = 1): number[] => {
 };
 const growing = (chunks: number, perChunk: number) =>
   steady(chunks).map((error, at) => error + perChunk * at);
-
-describe('lines through errors', () => {
-  it('find an exact slope', () => {
-    const line = Array.from({ length: 50 }, (_, at) => 3 + 0.25 * at);
-    for (const fit of [leastSquares(line), theilSen(line)]) {
-      expect(fit.perChunk).toBeCloseTo(0.25, 12);
-      expect(fit.low).toBeCloseTo(0.25, 9);
-      expect(fit.high).toBeCloseTo(0.25, 9);
-    }
-  });
-
-  it('agree with numbers worked out by hand: scipy.stats.linregress and theilslopes of 1 3 2 5 4', () => {
-    // linregress: slope 0.8, standard error sqrt(3.6 / 3 / 10); Student's 97.5 % quantile for 3 degrees of freedom is 3.182.
-    const fit = leastSquares([1, 3, 2, 5, 4]);
-    expect(fit.perChunk).toBeCloseTo(0.8, 12);
-    expect(fit.high - fit.perChunk).toBeCloseTo(3.182 * Math.sqrt(0.12), 1);
-    // Slopes of all pairs, sorted: -1 -1 0.5 0.5 0.75 1 1 4/3 2 3; their median is 0.875.
-    expect(theilSen([1, 3, 2, 5, 4]).perChunk).toBeCloseTo(0.875, 12);
-  });
-
-  it('have intervals that hold the true slope about 95 times in a hundred', () => {
-    let [robust, square] = [0, 0];
-    for (let seed = 0; seed < 400; seed++) {
-      const stream = randomStream(seed);
-      const values = Array.from({ length: 30 }, (_, at) => 0.5 * at + stream.normal());
-      const [a, b] = [theilSen(values), leastSquares(values)];
-      if (a.low <= 0.5 && a.high >= 0.5) robust++;
-      if (b.low <= 0.5 && b.high >= 0.5) square++;
-    }
-    for (const held of [robust, square]) {
-      expect(held).toBeGreaterThan(0.91 * 400);
-      expect(held).toBeLessThan(0.99 * 400);
-    }
-  });
-
-  it('are without bounds for too few values', () => {
-    expect(leastSquares([1]).low).toBe(Number.NEGATIVE_INFINITY);
-    expect(theilSen([]).high).toBe(Number.POSITIVE_INFINITY);
-  });
-
-  it('thin long streams out instead of looking at all pairs', () => {
-    const started = performance.now();
-    expect(theilSen(growing(100_000, 1e-8)).perChunk).toBeCloseTo(1e-8, 10);
-    expect(performance.now() - started).toBeLessThan(5000);
-  });
-});
 
 describe('the shape of a stream', () => {
   it.each([

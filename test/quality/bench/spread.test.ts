@@ -3,15 +3,13 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  interpolatedPercentile,
-  spreadOf,
-  trtexecPercentile,
-} from '../../../src/quality/bench/statistics.js';
+import { quantile } from '../../../src/base/statistics.js';
+import { spreadOf, trtexecPercentile } from '../../../src/quality/bench/spread.js';
 import { recordedRuns } from '../../support/trtexec.js';
 
 const columns = fc.array(fc.double({ min: 0, max: 1e6, noNaN: true }), { minLength: 1, maxLength: 300 });
 const sortedOf = (values: readonly number[]) => Float64Array.from(values).sort();
+const percentile = (sorted: Float64Array, percent: number) => quantile(sorted, percent / 100);
 const sixDigits = (value: number) => Number(value.toPrecision(6));
 
 interface Exported {
@@ -51,7 +49,7 @@ describe('percentiles', () => {
         const sorted = sortedOf(values);
         const [low, high] = [Math.min(a, b), Math.max(a, b)];
         expect(sorted).toContain(trtexecPercentile(sorted, a));
-        for (const rule of [trtexecPercentile, interpolatedPercentile]) {
+        for (const rule of [trtexecPercentile, percentile]) {
           const [below, above] = [rule(sorted, low), rule(sorted, high)];
           expect(above).toBeGreaterThanOrEqual(below - 1e-9 * Math.abs(below));
           expect(below).toBeGreaterThanOrEqual(sorted[0]! - 1e-9);

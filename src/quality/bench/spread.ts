@@ -1,4 +1,6 @@
-/** Milliseconds of one column of a measurement, told as trtexec reports them and as numpy does. */
+import { meanOf, quantile } from '../../base/statistics.js';
+
+/** Milliseconds of one column of a measurement, as trtexec reports them and as numpy does. */
 export interface Spread {
   readonly count: number;
   readonly min: number;
@@ -27,15 +29,15 @@ export function spreadOf(column: Float64Array): Spread | undefined {
     min,
     max,
     mean,
-    median: interpolatedPercentile(sorted, 50),
+    median: quantile(sorted, 0.5),
     p90: trtexecPercentile(sorted, 90),
     p95: trtexecPercentile(sorted, 95),
     p99: trtexecPercentile(sorted, 99),
     coefficientOfVariation: mean === 0 ? null : deviationOf(sorted, mean) / mean,
     interpolated: {
-      p90: interpolatedPercentile(sorted, 90),
-      p95: interpolatedPercentile(sorted, 95),
-      p99: interpolatedPercentile(sorted, 99),
+      p90: quantile(sorted, 0.9),
+      p95: quantile(sorted, 0.95),
+      p99: quantile(sorted, 0.99),
     },
   };
 }
@@ -48,24 +50,6 @@ export function trtexecPercentile(sorted: Float64Array, percent: number): number
   const excludedShare = Math.fround(1 - Math.fround(Math.fround(percent) / 100));
   const excluded = Math.trunc(Math.fround(excludedShare * sorted.length));
   return sorted[Math.max(sorted.length - 1 - excluded, 0)] ?? Number.NaN;
-}
-
-/** The value at position `p/100 * (n - 1)` of the sorted times, linear between neighbours. */
-export function interpolatedPercentile(sorted: Float64Array, percent: number): number {
-  const position = (percent / 100) * (sorted.length - 1);
-  const low = Math.floor(position);
-  const below = sorted[low] ?? Number.NaN;
-  const above = sorted[low + 1] ?? below;
-  return below + (above - below) * (position - low);
-}
-
-export const medianOf = (column: Float64Array): number =>
-  interpolatedPercentile(Float64Array.from(column).sort(), 50);
-
-export function meanOf(column: Float64Array): number {
-  let sum = 0;
-  for (const value of column) sum += value;
-  return sum / column.length;
 }
 
 /** Over all values, as trtexec computes it: the divisor is n. */

@@ -1,0 +1,122 @@
+/** Statistics of plain lists of numbers. How far tensors are apart is `formats/tensor/compare`. */
+type Numbers = ArrayLike<number>;
+
+/** NaN for none. */
+export function meanOf(values: Numbers): number {
+  let sum = 0;
+  for (let at = 0; at < values.length; at++) sum += values[at]!;
+  return values.length === 0 ? Number.NaN : sum / values.length;
+}
+
+/** The value at position q * (n - 1) of the sorted ones, linear between neighbours: numpy's percentile. NaN for none. */
+export function quantile(sorted: Numbers, q: number): number {
+  const position = q * (sorted.length - 1);
+  const low = Math.floor(position);
+  const below = sorted[low] ?? Number.NaN;
+  const above = sorted[low + 1] ?? below;
+  return above === below ? below : below + (above - below) * (position - low);
+}
+
+/** NaN for none. */
+export const medianOf = (values: Numbers): number => quantile(Float64Array.from(values).sort(), 0.5);
+
+/** What is reported of many numbers; NaN for none. Percentiles as numpy has them. */
+export interface Figures {
+  readonly min: number;
+  readonly mean: number;
+  readonly p50: number;
+  readonly p95: number;
+  readonly p99: number;
+  readonly max: number;
+}
+
+export function figuresOf(values: Numbers): Figures {
+  const sorted = Float64Array.from(values).sort();
+  return {
+    min: sorted[0] ?? Number.NaN,
+    mean: meanOf(values),
+    p50: quantile(sorted, 0.5),
+    p95: quantile(sorted, 0.95),
+    p99: quantile(sorted, 0.99),
+    max: sorted.at(-1) ?? Number.NaN,
+  };
+}
+
+/** A straight line's slope per step, and the interval that holds it with 95 % confidence. */
+export interface Slope {
+  readonly perStep: number;
+  readonly low: number;
+  readonly high: number;
+}
+
+const withoutBounds = (perStep: number): Slope => ({
+  perStep,
+  low: Number.NEGATIVE_INFINITY,
+  high: Number.POSITIVE_INFINITY,
+});
+
+/**
+ * Least squares over (0, y0), (1, y1), …; the interval is that of the usual estimate of the slope's error, with Student's quantile.
+ * Fewer than three values give an interval without bounds.
+ */
+export function leastSquares(values: readonly number[]): Slope {
+  const n = values.length;
+  if (n < 2) return withoutBounds(0);
+  const meanX = (n - 1) / 2;
+  const meanY = meanOf(values);
+  const sxx = (n * (n * n - 1)) / 12;
+  const sxy = values.reduce((sum, value, x) => sum + (x - meanX) * (value - meanY), 0);
+  const perStep = sxy / sxx;
+  if (n < 3) return withoutBounds(perStep);
+  const residual = values.reduce((sum, value, x) => sum + (value - meanY - perStep * (x - meanX)) ** 2, 0);
+  const half = studentT975(n - 2) * Math.sqrt(residual / (n - 2) / sxx);
+  return { perStep, low: perStep - half, high: perStep + half };
+}
+
+/** More values than this are thinned out evenly: all pairs of 1500 are a million slopes. */
+const MOST_POINTS = 1500;
+
+/** 97.5 % point of the normal distribution. */
+const Z = 1.959963984540054;
+
+/** 99.95 % point: an interval that errs once in a thousand lists. */
+export const Z_CERTAIN = 3.290526731491926;
+
+/**
+ * Theil-Sen: the median of the slopes between all pairs, which up to 29 % of outliers do not move. The interval is Sen's, from the variance of
+ * Kendall's statistic (P. K. Sen, 1968), for 95 % unless another point of the normal distribution is given.
+ */
+export function theilSen(values: readonly number[], z = Z): Slope {
+  const stride = Math.max(1, Math.ceil(values.length / MOST_POINTS));
+  const kept = values.filter((_, at) => at % stride === 0);
+  const n = kept.length;
+  if (n < 2) return withoutBounds(0);
+  const slopes = new Float64Array((n * (n - 1)) / 2);
+  let at = 0;
+  for (let i = 0; i < n; i++)
+    for (let j = i + 1; j < n; j++) slopes[at++] = (kept[j]! - kept[i]!) / ((j - i) * stride);
+  slopes.sort();
+  const width = z * Math.sqrt((n * (n - 1) * (2 * n + 5)) / 18);
+  const lower = Math.floor((slopes.length - width) / 2) - 1;
+  const upper = Math.ceil((slopes.length + width) / 2);
+  return {
+    perStep: quantile(slopes, 0.5),
+    low: slopes[lower] ?? Number.NEGATIVE_INFINITY,
+    high: slopes[upper] ?? Number.POSITIVE_INFINITY,
+  };
+}
+
+/** Abramowitz and Stegun, Handbook of Mathematical Functions, table 26.10, column 0.975. */
+const tabled = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
+
+/** The 0.975 quantile of Student's t: tabled up to 10 degrees of freedom, above by the expansion 26.7.5 of the same book. */
+export function studentT975(freedom: number): number {
+  const exact = tabled[freedom - 1];
+  if (exact !== undefined) return exact;
+  return (
+    Z +
+    (Z ** 3 + Z) / (4 * freedom) +
+    (5 * Z ** 5 + 16 * Z ** 3 + 3 * Z) / (96 * freedom ** 2) +
+    (3 * Z ** 7 + 19 * Z ** 5 + 17 * Z ** 3 - 15 * Z) / (384 * freedom ** 3)
+  );
+}
