@@ -1,9 +1,16 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The newest of each that this Python takes; results record which. */
-const PACKAGES = ['onnx', 'onnxconverter-common', 'numpy', 'polygraphy'];
+/** The newest of each that this Python takes, but of pycocotools the release whose figures ours are; results record which. */
+const PACKAGES = [
+  'onnx',
+  'onnxconverter-common',
+  'numpy',
+  'polygraphy',
+  'pycocotools==2.0.11',
+  'faster-coco-eval',
+];
 
 /** A Python with the peers installed. */
 export interface Peers {
@@ -15,17 +22,28 @@ export interface Peers {
 
 /** Makes the peers' virtual environment in `folder`, once. Returns the reason where there can be none: no python3, no venv, no package index. */
 export function preparePeers(folder: string): Peers | { readonly missing: string } {
+  const made = pythonWith(PACKAGES, folder);
+  if ('missing' in made) return made;
+  return { ...made, polygraphy: join(folder, 'bin', 'polygraphy'), versions: installedVersions(made.python) };
+}
+
+/** A Python with these packages, in a virtual environment that is made in `folder` unless it is there. */
+export function pythonWith(
+  packages: readonly string[],
+  folder: string,
+): { readonly python: string } | { readonly missing: string } {
   const complete = join(folder, 'trtforge-complete');
   const python = join(folder, 'bin', 'python');
-  if (!existsSync(complete)) {
+  const list = packages.join('\n');
+  if (!existsSync(complete) || readFileSync(complete, 'utf8') !== list) {
     rmSync(folder, { recursive: true, force: true });
     const problem =
       problemOf('python3', ['-m', 'venv', folder]) ??
-      problemOf(python, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', ...PACKAGES]);
+      problemOf(python, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', ...packages]);
     if (problem !== undefined) return { missing: problem };
-    writeFileSync(complete, '');
+    writeFileSync(complete, list);
   }
-  return { python, polygraphy: join(folder, 'bin', 'polygraphy'), versions: installedVersions(python) };
+  return { python };
 }
 
 function problemOf(program: string, parameters: readonly string[]): string | undefined {
@@ -41,6 +59,8 @@ function installedVersions(python: string): Record<string, string> {
 import importlib.metadata, json, platform, sys
 versions = {name: importlib.metadata.version(name) for name in sys.argv[1:]}
 print(json.dumps({"python": platform.python_version(), **versions}))`;
-  const child = spawnSync(python, ['-c', script, ...PACKAGES], { encoding: 'utf8' });
+  const child = spawnSync(python, ['-c', script, ...PACKAGES.map((each) => each.replace(/=.*/, ''))], {
+    encoding: 'utf8',
+  });
   return child.status === 0 ? (JSON.parse(child.stdout) as Record<string, string>) : {};
 }

@@ -95,6 +95,7 @@ describe('a program that emits declarations', () => {
     ['trtforge/streaming', 'products/streaming/index.js', 'guard'],
     ['trtforge/bundle', 'products/bundle/index.js', 'forgeBundle'],
     ['trtforge/deepstream', 'products/deepstream/index.js', 'streams'],
+    ['trtforge/evaluation', 'products/evaluation/index.js', 'scoreDetections'],
     ['trtforge/trtexec', 'tensorrt/trtexec/index.js', 'readTrtexecLog'],
   ])('can name what the functions of %s take and give', async (name, file, known) => {
     const library = (await import(join(root, 'dist', file))) as Readonly<Record<string, unknown>>;

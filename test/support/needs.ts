@@ -1,7 +1,9 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { describe, test } from 'vitest';
+import { pythonWith } from '../../bench/peers.js';
 import { minioPath } from '../../scripts/build-minio.mjs';
 import { cacheFolder } from '../../src/base/files/folders.js';
 
@@ -14,6 +16,12 @@ const finders = {
   /** The S3 server, built by `node scripts/build-minio.mjs`. */
   minio: () => (existsSync(minioPath) ? minioPath : undefined),
   python: () => onPath('python3'),
+  /** The Python of an environment with it, which is made where pip can. */
+  pycocotools: () => {
+    const folder = fileURLToPath(new URL('../../build/pycocotools-venv', import.meta.url));
+    const made = pythonWith(['pycocotools==2.0.11'], folder);
+    return 'python' in made ? made.python : undefined;
+  },
 } as const;
 
 export type Need = keyof typeof finders;

@@ -1,3 +1,10 @@
-/** Task metrics: `import { scoreTranscripts } from 'trtforge/evaluation'`. */
+/** Whether what an engine computes still does its job: detections by the rules of COCO, transcripts by their word error rate. */
+
+export { type CocoRequest, evaluateCoco } from './detection/coco.js';
+export { type Detections, readDetections } from './detection/detections.js';
+export { type Finding, Findings } from './detection/findings.js';
+export { type Annotation, type DetectionTruth, digestOfTruth, readInstances } from './detection/instances.js';
+export type { CategoryScore, CocoResult, DetectionScores, PrecisionCurve } from './detection/result.js';
+export { scoreDetections } from './detection/score.js';
 export { scoreTranscripts, type WerRequest } from './speech/wer.js';
 export type { UtteranceScore, WerResult } from './speech/wer-result.js';

@@ -6,6 +6,12 @@ export const evaluation: Product = {
   families: { eval: 'task metrics: does the engine still do its job' },
   verbs: [
     {
+      path: 'eval coco',
+      group: 'Products',
+      summary: 'mAP of detections, with the figures of pycocotools',
+      load: async () => (await import('./commands/coco.js')).command,
+    },
+    {
       path: 'eval wer',
       group: 'Products',
       summary: 'word error rate of transcripts',

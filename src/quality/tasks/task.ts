@@ -101,6 +101,20 @@ export async function openTask(
 export const loadTaskKinds = (modules: readonly string[]): Promise<readonly TaskKind[]> =>
   Promise.all(modules.map(async (module) => ((await import(module)) as { taskKind: TaskKind }).taskKind));
 
+/** Identity of a score over data whose digest is known. `settings` is what decides the score besides: contents by their digests, no paths. */
+export const taskIdentity = (
+  { id, revision }: Pick<TaskKind, 'id' | 'revision'>,
+  settings: unknown,
+  samples: number,
+  dataDigest: string,
+): Omit<TaskIdentity, 'metrics'> => ({
+  task: id,
+  revision,
+  samples,
+  dataDigest,
+  comparabilityKey: sha256(canonicalJson({ task: id, revision, settings, dataDigest })),
+});
+
 /** Identity of the samples that a task took. */
 export class SampleDigest {
   readonly #hash = createHash('sha256');
@@ -115,20 +129,12 @@ export class SampleDigest {
     this.#add('reference', counts);
   }
 
-  /** `settings` is what decides the score besides the data: contents by their digests, no paths. */
+  /** As `taskIdentity`, of the samples so far. */
   identity(
     { id, revision }: Pick<TaskKind, 'id' | 'revision'>,
     settings: unknown,
   ): Omit<TaskIdentity, 'metrics'> {
-    const dataDigest = this.#hash.copy().digest('hex');
-    const key = { task: id, revision, settings, dataDigest };
-    return {
-      task: id,
-      revision,
-      samples: this.#samples,
-      dataDigest,
-      comparabilityKey: sha256(canonicalJson(key)),
-    };
+    return taskIdentity({ id, revision }, settings, this.#samples, this.#hash.copy().digest('hex'));
   }
 
   #add(what: string, tensors: Iterable<readonly [string, Tensor]>): void {

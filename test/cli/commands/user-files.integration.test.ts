@@ -95,7 +95,7 @@ describe('an output is never an input', () => {
         if (/<(file|place|out|npz|folder|name=@file|reference|json|onnx|meta)>/.test(spec.flags))
           if (spec.writes === undefined) reading.add(longName(spec));
     expect([...reading].sort()).toEqual(
-      'beside cache-dir cache-from calibration contract decoder folder from inputs model onnx-dir profiles reference root sign-key swap trust-key wheel'.split(
+      'beside cache-dir cache-from calibration contract decoder detections folder from hyp image-ids inputs instances model onnx-dir profiles ref reference root sign-key swap trust-key wheel'.split(
         ' ',
       ),
     );

@@ -2,8 +2,8 @@ import { distance } from 'fastest-levenshtein';
 import { sha256 } from '../../../base/files/digest.js';
 import { publishFile } from '../../../base/files/publish.js';
 import { plural } from '../../../base/text/quantity.js';
-import { canonicalJson } from '../../../engines/identity/canonical-json.js';
 import { TrtforgeError } from '../../../errors.js';
+import { taskIdentity } from '../../../quality/tasks/task.js';
 import { type Normalizer, normalizers } from './normalizers.js';
 import { readTranscripts, type Utterance } from './transcripts.js';
 import type { UtteranceScore, WerResult } from './wer-result.js';
@@ -22,8 +22,8 @@ export interface WerRequest {
   readonly scores?: string;
 }
 
-/** Goes up when the same texts may score differently. */
-const REVISION = 1;
+/** The revision goes up when the same texts may score differently. */
+const TASK = { id: 'wer', revision: 1 } as const;
 const WORST = 20;
 
 /**
@@ -48,7 +48,8 @@ export function scoreTranscripts(request: WerRequest): WerResult {
   const scores = utterances.map((utterance) => scoreUtterance(utterance, normalizer));
   if (request.scores !== undefined) publishFile(request.scores, scoresTable(scores));
   const dataDigest = sha256(utterances.map(({ id, reference }) => `${id}\t${reference}\n`).join(''));
-  const key = { task: 'wer', revision: REVISION, settings: { normalizer: normalizer.id }, dataDigest };
+  const settings = { normalizer: normalizer.id };
+  const { comparabilityKey } = taskIdentity(TASK, settings, scores.length, dataDigest);
   const totals = totalsOf(scores);
   return {
     schema: 'trtforge.eval-wer/1',
@@ -58,7 +59,7 @@ export function scoreTranscripts(request: WerRequest): WerResult {
     normalizer: normalizer.id,
     form,
     dataDigest,
-    comparabilityKey: sha256(canonicalJson(key)),
+    comparabilityKey,
     metrics: [
       { name: 'wer', value: totals.wer, unit: 'share', higherIsBetter: false },
       { name: 'meanWer', value: totals.meanWer, unit: 'share', higherIsBetter: false },

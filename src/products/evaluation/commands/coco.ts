@@ -1,0 +1,75 @@
+import { formatCount, plural } from '../../../base/text/quantity.js';
+import { defineCommand, type TextOutput } from '../../../cli/command.js';
+import { option, text } from '../../../cli/option.js';
+import { integer } from '../../../cli/values.js';
+import { evaluateCoco } from '../detection/coco.js';
+import type { CategoryScore, CocoResult } from '../detection/result.js';
+
+export const command = defineCommand({
+  examples: [
+    'trtforge eval coco --instances instances_val2017.json --detections detections.json',
+    'trtforge eval coco --instances instances_val2017.json --detections detections.json --image-ids first-100.txt --json',
+  ],
+  options: {
+    instances: text({
+      flags: '--instances <file>',
+      describe: 'the annotations: a file of COCO instances',
+      required: '--instances FILE',
+    }),
+    detections: text({
+      flags: '--detections <file>',
+      describe: 'what to score: a COCO results file, a list of image_id, category_id, bbox, score',
+      required: '--detections FILE',
+    }),
+    imageIds: text({
+      flags: '--image-ids <file>',
+      describe: 'score only these images: one id a line, # begins a comment',
+    }),
+    allowMissing: option({
+      flags: '--allow-missing <n>',
+      describe:
+        'leave out up to this many images that the detections or --image-ids name and the instances lack',
+      parse: integer(0),
+      default: 0,
+    }),
+  },
+  schema: async () => (await import('../detection/result.js')).cocoResultSchema,
+  run: async (_, request, context): Promise<CocoResult> => evaluateCoco(request, context),
+  render: renderCoco,
+});
+
+const figure = (value: number | null | undefined): string =>
+  value === null || value === undefined || value < 0 ? '–' : value.toFixed(4);
+
+function renderCoco(result: CocoResult, output: TextOutput): void {
+  const { bold, dim, yellow } = output.colors;
+  const { stats, metrics, perClass, beyondLimit } = result;
+  const of = result.subset ? ` of ${formatCount(result.imagesOfInstances)}: a subset` : '';
+  output.line(bold(`${result.detections} against ${result.instances}`));
+  output.line(
+    `  ${plural(metrics.num_images, 'image')}${of}, ${plural(metrics.num_detections, 'detection')}, ${formatCount(beyondLimit)} of them beyond 100 an image and category`,
+  );
+  const rows = [
+    ['mAP', ['0.50:0.95', '0.50', '0.75', 'small', 'medium', 'large'], stats.slice(0, 6)],
+    ['AR ', ['1', '10', '100', 'small', 'medium', 'large'], stats.slice(6)],
+  ] as const;
+  for (const [name, columns, values] of rows)
+    output.line(
+      `  ${name}  ${columns.map((column, at) => `${dim(column)} ${figure(values[at])}`).join('  ')}`,
+    );
+  const scored = perClass.filter(({ annotations }) => annotations > 0);
+  const weakest = scored.toSorted((a, b) => (a.AP_50_95 ?? 0) - (b.AP_50_95 ?? 0)).slice(0, SHOWN);
+  output.line();
+  output.line(bold(`Lowest of ${formatCount(scored.length)} categories`));
+  for (const category of weakest) output.line(`  ${categoryLine(category)}`);
+  output.line(
+    dim(`  data ${result.dataDigest.slice(0, 16)}, comparable with ${result.comparabilityKey.slice(0, 16)}`),
+  );
+  for (const { count, what, examples } of result.warnings)
+    output.line(`${yellow('warning')} ${formatCount(count)} ${what} (${examples.join(', ')})`);
+}
+
+const SHOWN = 8;
+
+const categoryLine = ({ name, AP_50_95, AP_50, annotations, detections }: CategoryScore): string =>
+  `${name}  AP ${figure(AP_50_95)}  at 0.50 ${figure(AP_50)}  ${plural(annotations, 'annotation')}, ${plural(detections, 'detection')}`;

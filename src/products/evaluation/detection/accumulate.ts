@@ -1,0 +1,129 @@
+import type { Detections } from './detections.js';
+import type { DetectionTruth } from './instances.js';
+import { AREA_RANGES, linspace, type Matches, NOT_SCORED, THRESHOLDS } from './match.js';
+import type { Orders } from './order.js';
+
+/** Recalls at which precision is read. */
+export const RECALLS = linspace(0, 1, 101);
+/** Numbers of detections per image and category that recall is given for. */
+const DETECTION_LIMITS = [1, 10, 100] as const;
+/** `np.spacing(1)`. */
+const EPSILON = Number.EPSILON;
+
+/** Precision and recall of one area range, of the categories that have annotations in it. */
+export interface AreaCurves {
+  /** Indices of those categories, ascending. */
+  readonly categories: readonly number[];
+  /** By threshold, recall, category: the order in which numpy sums it. */
+  readonly precision: Float64Array;
+  /** One for each of DETECTION_LIMITS, by threshold and category. */
+  readonly recall: readonly Float64Array[];
+}
+
+/** As `COCOeval.accumulate`. `range` is an index into AREA_RANGES. Cells that pycocotools marks with -1 (no annotation counts) are left out. */
+export function accumulate(
+  truth: DetectionTruth,
+  detections: Detections,
+  { ranked }: Orders,
+  matches: Matches,
+  range: number,
+): AreaCurves {
+  const counted = countedAnnotations(truth, range);
+  const categories = [...counted.keys()].filter((category) => counted[category]! > 0);
+  const count = categories.length;
+  const precision = new Float64Array(THRESHOLDS.length * RECALLS.length * count);
+  const recall = DETECTION_LIMITS.map(() => new Float64Array(THRESHOLDS.length * count));
+  let next = 0;
+  categories.forEach((category, column) => {
+    while (next < ranked.length && detections.category[ranked[next]!]! < category) next++;
+    const start = next;
+    while (next < ranked.length && detections.category[ranked[next]!] === category) next++;
+    const annotations = counted[category]!;
+    const found = truePositives(ranked.subarray(start, next), matches, range);
+    found.forEach(({ precisions, within }, threshold) => {
+      DETECTION_LIMITS.forEach((_, limit) => {
+        recall[limit]![threshold * count + column] = within[limit]! / annotations;
+      });
+      // The precision at a recall is the best at that recall or a higher one.
+      for (let i = precisions.length - 1; i > 0; i--)
+        precisions[i - 1] = Math.max(precisions[i - 1]!, precisions[i]!);
+      let positives = 0;
+      RECALLS.forEach((wanted, at) => {
+        while (positives < precisions.length && (positives + 1) / annotations < wanted) positives++;
+        precision[(threshold * RECALLS.length + at) * count + column] = precisions[positives] ?? 0;
+      });
+    });
+  });
+  return { categories, precision, recall };
+}
+
+/** By category, how many annotations a detection can find. */
+export function countedAnnotations({ categories, annotations }: DetectionTruth, range: number): Uint32Array {
+  const [low, high] = AREA_RANGES[range]!;
+  const counted = new Uint32Array(categories.length);
+  for (const { category, isCrowd, area } of annotations)
+    if (!isCrowd && area >= low && area <= high) counted[category]!++;
+  return counted;
+}
+
+interface TruePositives {
+  /** The precision at each true positive, by falling score: between two of them it only falls. */
+  readonly precisions: number[];
+  /** How many are within each of DETECTION_LIMITS. */
+  readonly within: number[];
+}
+
+/** By threshold. `numbers` are the detections of one category by falling score. */
+function truePositives(
+  numbers: Uint32Array,
+  { positive, ignored, rank }: Matches,
+  range: number,
+): readonly TruePositives[] {
+  const found = THRESHOLDS.map(() => ({ precisions: [] as number[], within: DETECTION_LIMITS.map(() => 0) }));
+  /** False positives: at every threshold, and besides at each. */
+  let always = 0;
+  const besides = THRESHOLDS.map(() => 0);
+  for (const number of numbers) {
+    const place = rank[number]!;
+    if (place === NOT_SCORED) continue;
+    const cell = AREA_RANGES.length * number + range;
+    const [hit, skipped] = [positive[cell]!, ignored[cell]!];
+    if (hit === 0 && skipped === 0) always++;
+    else
+      for (let threshold = 0; threshold < THRESHOLDS.length; threshold++) {
+        const mask = 1 << threshold;
+        if ((hit & mask) !== 0) {
+          const { precisions, within } = found[threshold]!;
+          const count = precisions.length + 1;
+          precisions.push(count / (always + besides[threshold]! + count + EPSILON));
+          DETECTION_LIMITS.forEach((limit, at) => {
+            if (place < limit) within[at]!++;
+          });
+        } else if ((skipped & mask) === 0) besides[threshold]!++;
+      }
+  }
+  return found;
+}
+
+/** numpy's mean of a contiguous float64 array, to the last bit: pairwise summation in blocks of 128. NaN for an empty one. */
+export const mean = (values: Float64Array): number => pairwiseSum(values) / values.length;
+
+function pairwiseSum(values: Float64Array): number {
+  const count = values.length;
+  if (count > 128) {
+    const half = (count >> 1) - ((count >> 1) % 8);
+    return pairwiseSum(values.subarray(0, half)) + pairwiseSum(values.subarray(half));
+  }
+  const whole = count - (count % 8);
+  let sum = 0;
+  if (whole > 0) {
+    const [a, b, c, d, e, f, g, h] = Array.from({ length: 8 }, (_, lane) => {
+      let partial = values[lane]!;
+      for (let i = lane + 8; i < whole; i += 8) partial += values[i]!;
+      return partial;
+    }) as [number, number, number, number, number, number, number, number];
+    sum = a + b + (c + d) + (e + f + (g + h));
+  }
+  for (let i = whole; i < count; i++) sum += values[i]!;
+  return sum;
+}

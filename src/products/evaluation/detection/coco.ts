@@ -1,0 +1,96 @@
+import { LARGEST_DOCUMENT, readText } from '../../../base/files/files.js';
+import { ExitCode, TrtforgeError } from '../../../errors.js';
+import { ignoreEvents, inPhase } from '../../../events.js';
+import { type TaskContext, taskIdentity } from '../../../quality/tasks/task.js';
+import { type Detections, readDetections } from './detections.js';
+import { Findings } from './findings.js';
+import { type DetectionTruth, digestOfTruth, readInstances } from './instances.js';
+import type { CocoResult } from './result.js';
+import { scoreDetections } from './score.js';
+
+export interface CocoRequest {
+  /** A file of COCO instances. */
+  readonly instances: string;
+  /** A COCO results file. */
+  readonly detections: string;
+  /** A file with the ids of the images to score, one a line; default all of the instances. */
+  readonly imageIds?: string | undefined;
+  /** Up to so many images that the ids or the detections name and the instances lack are left out; default none. */
+  readonly allowMissing?: number | undefined;
+}
+
+/** Scores a results file. Errors: TF_EVAL_DATA, TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_CANCELLED. */
+export async function evaluateCoco(
+  { instances, detections, imageIds, allowMissing }: CocoRequest,
+  { emit = ignoreEvents, signal }: TaskContext = {},
+): Promise<CocoResult> {
+  const findings = new Findings(allowMissing);
+  const ids = imageIds === undefined ? undefined : readImageIds(imageIds);
+  const truth = await inPhase('read instances', emit, () =>
+    readInstances(instances, { imageIds: ids, findings, signal }),
+  );
+  const found = await inPhase('read detections', emit, () =>
+    readDetections(detections, truth, { findings, signal }),
+  );
+  const scored = await inPhase('score', emit, async () => scoredResult(truth, found, findings));
+  return { schema: 'trtforge.eval-coco/1', instances, detections, ...scored };
+}
+
+/** Raised when the same truth and detections may score differently. */
+const TASK = { id: 'coco', revision: 1 } as const;
+
+/** Scores, identity and warnings of detections, wherever they come from. */
+function scoredResult(
+  truth: DetectionTruth,
+  detections: Detections,
+  findings: Findings,
+): Omit<CocoResult, 'schema' | 'instances' | 'detections'> {
+  addCounts(truth, detections, findings);
+  const scores = scoreDetections(truth, detections);
+  const [whole, at50, at75, small, medium, large] = scores.stats.map((value) => (value < 0 ? null : value));
+  return {
+    ...taskIdentity(TASK, {}, truth.images.length, digestOfTruth(truth)),
+    metrics: {
+      mAP_50_95: whole ?? null,
+      mAP_50: at50 ?? null,
+      mAP_75: at75 ?? null,
+      mAP_small: small ?? null,
+      mAP_medium: medium ?? null,
+      mAP_large: large ?? null,
+      num_images: truth.images.length,
+      num_detections: detections.score.length,
+    },
+    subset: truth.images.length < truth.imagesOfFile,
+    imagesOfInstances: truth.imagesOfFile,
+    ...scores,
+    warnings: findings.warnings(),
+    exitCode: typeof whole === 'number' ? ExitCode.pass : ExitCode.inconclusive,
+  };
+}
+
+/** What is odd about the whole: an image without detections is valid, but many of them are a run that was cut short. */
+function addCounts({ images, annotations }: DetectionTruth, { image }: Detections, findings: Findings): void {
+  const detected = new Set(image);
+  const annotated = new Set(annotations.filter(({ isCrowd }) => !isCrowd).map((each) => each.image));
+  if (annotated.size === 0) findings.add('no-truth', `${images.length} images`);
+  if (detected.size === 0) findings.add('no-detections', `${images.length} images`);
+  else
+    for (const index of annotated)
+      if (!detected.has(index)) findings.add('image-without-detections', `image ${images[index]}`);
+}
+
+/** One id a line; `#` begins a comment. */
+function readImageIds(path: string): readonly number[] {
+  const lines = readText(path, LARGEST_DOCUMENT, 'TF_EVAL_DATA').split(/\r?\n/);
+  const ids = lines.flatMap((line, index) => {
+    const text = line.replace(/#.*/, '').trim();
+    const id = /^-?\d+$/.test(text) ? Number(text) : Number.NaN;
+    if (text !== '' && !Number.isSafeInteger(id))
+      throw new TrtforgeError('TF_EVAL_DATA', `${path}, line ${index + 1} is not an id of an image.`, {
+        remedy: 'Write one whole number a line.',
+      });
+    return text === '' ? [] : [id];
+  });
+  if (ids.length === 0) throw new TrtforgeError('TF_EVAL_DATA', `${path} has no id of an image.`);
+  return ids;
+}

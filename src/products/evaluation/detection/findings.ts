@@ -1,0 +1,97 @@
+import { z } from 'zod';
+import { formatCount } from '../../../base/text/quantity.js';
+import { TrtforgeError } from '../../../errors.js';
+
+/** What can be wrong with data that is to be scored. An error ends the evaluation; a warning is counted in its result. */
+const kinds = {
+  'bad-record': { severity: 'error', what: 'records that lack a field or have an invalid value' },
+  'negative-size': { severity: 'error', what: 'boxes of negative width or height' },
+  'duplicate-annotation-id': { severity: 'error', what: 'annotations whose id an earlier one has' },
+  'missing-image': { severity: 'error', what: 'images that the instances lack' },
+  'allowed-missing-image': {
+    severity: 'warning',
+    what: 'images that the instances lack, left out (--allow-missing)',
+  },
+  'unknown-category': {
+    severity: 'warning',
+    what: 'detections of categories that the instances lack, left out',
+  },
+  'annotation-of-unknown-image': { severity: 'warning', what: 'annotations of unknown images, left out' },
+  'annotation-of-unknown-category': {
+    severity: 'warning',
+    what: 'annotations of unknown categories, left out',
+  },
+  'duplicate-image': { severity: 'warning', what: 'images listed again, counted once' },
+  'duplicate-category': { severity: 'warning', what: 'categories listed again, counted once' },
+  'annotation-id-0': {
+    severity: 'warning',
+    what: 'annotations with id 0, which count as never found (as in pycocotools); number them from 1',
+  },
+  'no-truth': { severity: 'warning', what: 'data sets without an annotation that counts' },
+  'no-detections': { severity: 'warning', what: 'results without a detection to score' },
+  'image-without-detections': { severity: 'warning', what: 'images with annotations and no detection' },
+} as const satisfies Record<string, { readonly severity: 'error' | 'warning'; readonly what: string }>;
+
+type FindingKind = keyof typeof kinds;
+
+export const findingSchema = z.object({
+  kind: z.enum(Object.keys(kinds) as [FindingKind, ...FindingKind[]]),
+  count: z.int().positive(),
+  /** What it is about, in a phrase: "images listed again, counted once". */
+  what: z.string(),
+  /** The first few places: `annotations[3].area is missing`. */
+  examples: z.array(z.string()),
+});
+export type Finding = z.infer<typeof findingSchema>;
+
+const EXAMPLES = 3;
+
+/** What was found wrong in the data of one evaluation, counted by kind. */
+export class Findings {
+  readonly #allowMissing: number;
+  readonly #missingImages = new Set<number>();
+  readonly #found = new Map<FindingKind, { count: number; readonly examples: string[] }>();
+
+  /** `allowMissing`: up to so many missing images are left out with a warning. */
+  constructor(allowMissing = 0) {
+    this.#allowMissing = allowMissing;
+  }
+
+  add(kind: FindingKind, example: string): void {
+    const found = this.#found.get(kind) ?? { count: 0, examples: [] };
+    this.#found.set(kind, found);
+    found.count++;
+    // Text from a file may be of any length.
+    if (found.examples.length < EXAMPLES) found.examples.push(example.slice(0, 120));
+  }
+
+  /** An image that is needed (`place` names what needs it) and not there; each counts once. */
+  addMissingImage(id: number, place: string): void {
+    if (this.#missingImages.has(id)) return;
+    this.#missingImages.add(id);
+    this.add('missing-image', `image ${id} of ${place}`);
+  }
+
+  /** Throws TF_EVAL_DATA with all errors found so far, each kind with its count and first places. */
+  throwErrors(path: string): void {
+    const errors = this.#list('error');
+    if (errors.length === 0) return;
+    const sentences = errors.map(
+      ({ count, what, examples }) =>
+        `${formatCount(count)} ${what} (${examples.join(', ')}${count > examples.length ? ', …' : ''})`,
+    );
+    throw new TrtforgeError('TF_EVAL_DATA', `${path} cannot be scored: ${sentences.join('; ')}.`, {
+      details: { file: path, findings: errors },
+    });
+  }
+
+  warnings = (): Finding[] => this.#list('warning');
+
+  #list(severity: 'error' | 'warning'): Finding[] {
+    return [...this.#found].flatMap(([found, { count, examples }]) => {
+      const isAllowed = found === 'missing-image' && count <= this.#allowMissing;
+      const kind = isAllowed ? 'allowed-missing-image' : found;
+      return kinds[kind].severity === severity ? [{ kind, count, what: kinds[kind].what, examples }] : [];
+    });
+  }
+}

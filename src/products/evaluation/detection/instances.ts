@@ -1,0 +1,197 @@
+import { createHash } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
+import { openFile } from '../../../base/files/byte-source.js';
+import { throwIfCancelled } from '../../../base/process/cancel.js';
+import { TrtforgeError } from '../../../errors.js';
+import type { Findings } from './findings.js';
+import { type ListPart, ListReader } from './json-lists.js';
+import { type Box, CocoRecord } from './record.js';
+
+export interface Annotation {
+  /** Index into the images, and into the categories, of the truth. */
+  readonly image: number;
+  readonly category: number;
+  readonly box: Box;
+  /** In pixels; that of the segmentation, so it may differ from width times height. */
+  readonly area: number;
+  readonly isCrowd: boolean;
+  /** pycocotools takes a match with an annotation of id 0 for none. */
+  readonly hasIdZero: boolean;
+}
+
+/** What detections are scored against. */
+export interface DetectionTruth {
+  /** Ids of the images to score, ascending. */
+  readonly images: readonly number[];
+  /** How many images the file has: more than are scored where those are a subset. */
+  readonly imagesOfFile: number;
+  /** Ascending by id. */
+  readonly categories: readonly { readonly id: number; readonly name: string }[];
+  /** In the order of the file. */
+  readonly annotations: readonly Annotation[];
+  /** Index into `images` by id; -1 for an image of the file that is not scored. */
+  readonly imageIndex: ReadonlyMap<number, number>;
+  /** Index into `categories` by id. */
+  readonly categoryIndex: ReadonlyMap<number, number>;
+}
+
+/** What a reader takes besides its file. */
+export interface ReadingContext {
+  readonly findings: Findings;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The curves of each category take 32 kB. */
+const MOST_CATEGORIES = 20_000;
+
+/** As in the file, where annotations may stand before images and categories. */
+interface RawInstances {
+  readonly images: Set<number>;
+  /** Names by id. */
+  readonly categories: Map<number, string>;
+  readonly annotations: Map<
+    number,
+    Pick<Annotation, 'box' | 'area' | 'isCrowd'> & { readonly imageId: number; readonly categoryId: number }
+  >;
+}
+
+/**
+ * Reads a file of COCO instances. `imageIds` are the images to score, default all. What is wrong with single records becomes findings; errors among them
+ * are thrown as one TF_EVAL_DATA. Throws TF_EVAL_DATA for another kind of file too, TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_CANCELLED.
+ */
+export async function readInstances(
+  path: string,
+  { imageIds, ...context }: ReadingContext & { readonly imageIds?: readonly number[] | undefined },
+): Promise<DetectionTruth> {
+  const { findings } = context;
+  const raw: RawInstances = { images: new Set(), categories: new Map(), annotations: new Map() };
+  const takers = {
+    images: takeImage,
+    categories: takeCategory,
+    annotations: takeAnnotation,
+  } as const;
+  const rest = await readLists(path, context, ({ list, first, elements }) => {
+    if (list !== 'images' && list !== 'categories' && list !== 'annotations') return;
+    elements.forEach((element, index) => {
+      takers[list](raw, new CocoRecord(element, list, first + index, findings), findings);
+    });
+  });
+  const missing = Object.keys(takers).filter((list) => !hasList(rest, list));
+  if (missing.length > 0)
+    throw new TrtforgeError(
+      'TF_EVAL_DATA',
+      `${path} is not a file of COCO instances: it has no list "${missing.join('", "')}".`,
+    );
+  if (raw.categories.size > MOST_CATEGORIES)
+    throw new TrtforgeError(
+      'TF_EVAL_DATA',
+      `${path} has ${raw.categories.size} categories, more than ${MOST_CATEGORIES}.`,
+    );
+  findings.throwErrors(path);
+  const truth = truthOf(raw, imageIds, findings);
+  findings.throwErrors(path);
+  return truth;
+}
+
+/** Reads all lists of a file, part by part, and returns what stands outside of their elements. */
+export async function readLists(
+  path: string,
+  { signal }: ReadingContext,
+  take: (part: ListPart) => void,
+): Promise<unknown> {
+  const source = openFile(path);
+  try {
+    const reader = new ListReader(source);
+    for (let part = reader.next(); part !== null; part = reader.next()) {
+      take(part);
+      await setImmediate();
+      throwIfCancelled(signal, `reading ${path}`);
+    }
+    return reader.rest();
+  } finally {
+    source.close();
+  }
+}
+
+const hasList = (rest: unknown, list: string): boolean =>
+  typeof rest === 'object' &&
+  rest !== null &&
+  Array.isArray(Object.getOwnPropertyDescriptor(rest, list)?.value);
+
+function takeImage({ images }: RawInstances, record: CocoRecord, findings: Findings): void {
+  const id = record.id('id');
+  if (!record.isValid) return;
+  if (images.has(id)) findings.add('duplicate-image', `${record.place}.id is ${id}`);
+  images.add(id);
+}
+
+function takeCategory({ categories }: RawInstances, record: CocoRecord, findings: Findings): void {
+  const id = record.id('id');
+  if (!record.isValid) return;
+  if (categories.has(id)) findings.add('duplicate-category', `${record.place}.id is ${id}`);
+  categories.set(id, record.text('name') ?? String(id));
+}
+
+function takeAnnotation({ annotations }: RawInstances, record: CocoRecord, findings: Findings): void {
+  const id = record.id('id');
+  const annotation = {
+    imageId: record.id('image_id'),
+    categoryId: record.id('category_id'),
+    box: record.box(),
+    area: record.number('area'),
+    isCrowd: record.bit('iscrowd'),
+  };
+  if (!record.isValid) return;
+  if (annotations.has(id)) findings.add('duplicate-annotation-id', `${record.place}.id is ${id}`);
+  annotations.set(id, annotation);
+}
+
+function truthOf(
+  raw: RawInstances,
+  imageIds: readonly number[] | undefined,
+  findings: Findings,
+): DetectionTruth {
+  const imageIndex = new Map(Array.from(raw.images, (id) => [id, -1]));
+  for (const id of imageIds ?? []) if (!raw.images.has(id)) findings.addMissingImage(id, 'the list of ids');
+  const images = [...new Set(imageIds ?? raw.images)]
+    .filter((id) => raw.images.has(id))
+    .sort((a, b) => a - b);
+  for (const [index, id] of images.entries()) imageIndex.set(id, index);
+  const categories = Array.from(raw.categories, ([id, name]) => ({ id, name })).sort((a, b) => a.id - b.id);
+  const categoryIndex = new Map(categories.map(({ id }, index) => [id, index]));
+  const annotations: Annotation[] = [];
+  for (const [id, { imageId, categoryId, ...annotation }] of raw.annotations) {
+    const image = imageIndex.get(imageId);
+    const category = categoryIndex.get(categoryId);
+    if (image === undefined)
+      findings.add('annotation-of-unknown-image', `annotation ${id} of image ${imageId}`);
+    else if (category === undefined)
+      findings.add('annotation-of-unknown-category', `annotation ${id} of category ${categoryId}`);
+    else if (image >= 0) {
+      if (id === 0) findings.add('annotation-id-0', `image ${imageId}`);
+      annotations.push({ ...annotation, image, category, hasIdZero: id === 0 });
+    }
+  }
+  return { images, imagesOfFile: raw.images.size, categories, annotations, imageIndex, categoryIndex };
+}
+
+/**
+ * SHA-256 over what is scored: the ids of images and categories, and by image and category the boxes, areas, crowd flags and zero ids. How the file is
+ * laid out does not matter, nor ids of annotations; within an image and category their order does, since it decides between equal overlaps.
+ */
+export function digestOfTruth({ images, categories, annotations }: DetectionTruth): string {
+  const hash = createHash('sha256');
+  // JSON has one spelling of each number, and a negative zero is the zero that it equals.
+  const add = (what: string, values: readonly unknown[]) =>
+    hash.update(`${what} ${values.length}\n`).update(`${JSON.stringify(values)}\n`);
+  add('images', images);
+  add(
+    'categories',
+    categories.map(({ id }) => id),
+  );
+  const cells = [...annotations].sort((a, b) => a.image - b.image || a.category - b.category);
+  hash.update(`annotations ${cells.length}\n`);
+  for (const { image, category, box, area, isCrowd, hasIdZero } of cells)
+    add('annotation', [images[image], categories[category]?.id, ...box, area, isCrowd, hasIdZero]);
+  return hash.digest('hex');
+}

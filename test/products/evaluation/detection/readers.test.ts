@@ -1,0 +1,176 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { cocoData } from '../../../../bench/coco-data.js';
+import { bytesSource } from '../../../../src/base/files/byte-source.js';
+import { TrtforgeError } from '../../../../src/errors.js';
+import { evaluateCoco } from '../../../../src/products/evaluation/detection/coco.js';
+import { ListReader } from '../../../../src/products/evaluation/detection/json-lists.js';
+import { mutations } from '../../../support/mutations.js';
+import { runs } from '../../../support/runs.js';
+import { fileOf } from './sets.js';
+
+/** The lists of a file, put together again, and what stands outside of them. */
+function readAll(text: string) {
+  const reader = new ListReader(bytesSource('x.json', Buffer.from(text)));
+  const lists: Record<string, unknown[]> = Object.create(null);
+  let parts = 0;
+  for (let part = reader.next(); part !== null; part = reader.next()) {
+    lists[part.list] ??= [];
+    expect(part.first).toBe(lists[part.list]!.length);
+    lists[part.list]!.push(...part.elements);
+    parts++;
+  }
+  return { lists, parts, rest: reader.rest() };
+}
+
+describe('lists in parts', () => {
+  test('are what JSON.parse reads, whatever stands in them and around them', () => {
+    const value = fc.jsonValue({ maxDepth: 4, noUnicodeString: false });
+    const file = fc.record({
+      before: value,
+      lists: fc.dictionary(fc.string(), fc.array(value), { noNullPrototype: true }),
+      after: value,
+    });
+    fc.assert(
+      fc.property(file, fc.constantFrom(undefined, 1), ({ before, lists, after }, space) => {
+        const document = { '<before>': before, ...lists, '<after>': after };
+        const { lists: read, rest } = readAll(JSON.stringify(document, null, space));
+        expect({ ...(rest as object), ...read }).toEqual(JSON.parse(JSON.stringify(document)));
+      }),
+      { numRuns: runs(1000) },
+    );
+  });
+
+  test('of a file larger than the window, with an element that is larger too', () => {
+    const element = (n: number) => ({ n, text: `"]},[{\\ ${'é'.repeat(n % 50)}` });
+    const list = Array.from({ length: 120_000 }, (_, n) => element(n));
+    list[60_000] = { n: 60_000, text: 'x'.repeat(9_000_000) };
+    const { lists, parts } = readAll(
+      JSON.stringify({ info: 'é', annotations: list, images: list.slice(0, 9) }),
+    );
+    expect(parts).toBeGreaterThan(8);
+    expect(lists.images).toEqual(list.slice(0, 9));
+    expect(lists.annotations).toEqual(list);
+  });
+
+  test('have a comma between parts and none behind the last', () => {
+    const list = JSON.stringify(Array.from({ length: 400_000 }, (_, n) => n));
+    expect(readAll(list).parts).toBeGreaterThan(1);
+    expect(() => readAll(list.replace(']', ',]'))).toThrow(TrtforgeError);
+    expect(() => readAll(list.replace('200000,', '200000,,'))).toThrow(TrtforgeError);
+  });
+
+  test('end where an element has more than 64 MiB, in bounded memory', () => {
+    const endless = {
+      path: 'endless',
+      size: 2 ** 40,
+      read: (target: Uint8Array, position: number, length: number) => {
+        target.fill(0x20, 0, length);
+        if (position === 0) target[0] = 0x5b;
+        return length;
+      },
+      close: () => {},
+    };
+    expect(() => new ListReader(endless).next()).toThrow(TrtforgeError);
+  });
+});
+
+describe('damaged files are scored or rejected', () => {
+  const data = cocoData({
+    seed: 9,
+    images: 6,
+    categories: 4,
+    annotations: 12,
+    detections: 30,
+    scoreDecimals: 2,
+  });
+  const files = {
+    instances: Buffer.from(JSON.stringify({ info: { year: 2017 }, ...data.instances })),
+    detections: Buffer.from(JSON.stringify(data.detections)),
+  };
+
+  test.each(['instances', 'detections'] as const)(
+    '%s',
+    async (damaged) => {
+      const whole = { instances: fileOf(files.instances), detections: fileOf(files.detections) };
+      const began = performance.now();
+      let rejected = 0;
+      for (const bytes of mutations(files[damaged], runs(3000), 13)) {
+        try {
+          const { stats } = await evaluateCoco({ ...whole, [damaged]: fileOf(bytes) });
+          expect(stats.every((value) => value === -1 || (value >= 0 && value <= 1))).toBe(true);
+        } catch (error) {
+          expect(error).toBeInstanceOf(TrtforgeError);
+          expect((error as TrtforgeError).code).toBe('TF_EVAL_DATA');
+          expect((error as TrtforgeError).message.length).toBeLessThan(3000);
+          rejected++;
+        }
+      }
+      expect(rejected).toBeGreaterThan(runs(3000) / 3);
+      expect(performance.now() - began).toBeLessThan(120_000);
+    },
+    180_000,
+  );
+
+  test('records of any JSON are scored or rejected', async () => {
+    const odd = fc.oneof(
+      fc.constantFrom(0, 1, -1, 1e308, 2 ** 53, null, true, '1', [], {}),
+      fc.jsonValue({ maxDepth: 1 }),
+    );
+    const record = fc.dictionary(
+      fc.constantFrom('id', 'image_id', 'category_id', 'bbox', 'score', 'area', 'iscrowd', 'name'),
+      fc.oneof(odd, fc.array(fc.oneof(fc.double(), fc.integer()), { minLength: 4, maxLength: 4 })),
+      { noNullPrototype: true },
+    );
+    const records = fc.array(fc.oneof(record, odd), { maxLength: 5 });
+    await fc.assert(
+      fc.asyncProperty(
+        records,
+        records,
+        records,
+        records,
+        async (images, categories, annotations, detections) => {
+          const evaluation = evaluateCoco({
+            instances: fileOf({ images, categories, annotations }),
+            detections: fileOf(detections),
+          });
+          await evaluation.catch((error: unknown) =>
+            expect((error as TrtforgeError).code).toBe('TF_EVAL_DATA'),
+          );
+        },
+      ),
+      { numRuns: runs(2000) },
+    );
+  });
+
+  test('thousands of annotations of one image and category, and of categories, end in time', async () => {
+    const many = Array.from({ length: 30_000 }, (_, id) => ({
+      id: id + 1,
+      image_id: 1,
+      category_id: 1,
+      bbox: [0, 0, 9, 9],
+      area: 81,
+      iscrowd: 0,
+    }));
+    const detections = Array.from({ length: 200 }, (_, n) => ({
+      image_id: 1,
+      category_id: 1,
+      bbox: [0, 0, 9, 9],
+      score: n,
+    }));
+    const images = [{ id: 1 }];
+    const began = performance.now();
+    const { stats } = await evaluateCoco({
+      instances: fileOf({ images, categories: [{ id: 1 }], annotations: many }),
+      detections: fileOf(detections),
+    });
+    expect(stats[8]).toBeCloseTo(100 / 30_000, 9);
+    const categories = Array.from({ length: 100_000 }, (_, id) => ({ id }));
+    const evaluation = evaluateCoco({
+      instances: fileOf({ images, categories, annotations: [] }),
+      detections: fileOf(detections),
+    });
+    await expect(evaluation).rejects.toMatchObject({ code: 'TF_EVAL_DATA' });
+    expect(performance.now() - began).toBeLessThan(60_000);
+  }, 120_000);
+});
