@@ -1,20 +1,12 @@
-import { execFile } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { longName } from '../../src/cli/option.js';
-import { everyVerb } from '../support/trtforge.js';
+import { everyVerb, trtforge } from '../support/trtforge.js';
 
 const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 const verbs = await everyVerb();
-
-/** Runs the built program in a process of its own. */
-const spawned = (args: readonly string[]) =>
-  new Promise<{ readonly status: number; readonly stdout: string; readonly stderr: string }>((resolve) => {
-    const child = execFile(process.execPath, [main, ...args], (_error, stdout, stderr) =>
-      resolve({ status: child.exitCode ?? -1, stdout, stderr }),
-    );
-  });
 
 /** Verbs whose data is of one kind. */
 const shared: Readonly<Record<string, string>> = {
@@ -34,13 +26,10 @@ test.each(verbs)('the result of $path has its name', async ({ path, command }) =
 });
 
 describe.each(verbs)('trtforge $path', ({ path, command }) => {
-  test('as a process: help on one screen, and a wrong option is exit code 2', async () => {
-    const [help, wrong] = await Promise.all([
-      spawned([...path.split(' '), '--help']),
-      spawned([...path.split(' '), '--no-such-option', '--json']),
-    ]);
-    expect([help.status, help.stderr]).toEqual([0, '']);
-    const lines = help.stdout.trimEnd().split('\n');
+  test('has help on one screen', async () => {
+    const { exitCode, out, err } = await trtforge([...path.split(' '), '--help']);
+    expect([exitCode, err]).toEqual([0, '']);
+    const lines = out.split('\n');
     expect(lines.length).toBeLessThanOrEqual(60);
     // An example is a line to copy, however long.
     const examples = lines.indexOf('Examples:');
@@ -48,9 +37,14 @@ describe.each(verbs)('trtforge $path', ({ path, command }) => {
     expect(wrapped.filter((line) => line.length > 80)).toEqual([]);
     expect(lines[0]).toMatch(new RegExp(`^Usage: trtforge ${path} `));
     const [first] = command.arguments ?? [];
-    if (first !== undefined) expect(help.stdout).toMatch(new RegExp(`^ +${first.name} `, 'm'));
-    expect(wrong.status).toBe(2);
-    expect(JSON.parse(wrong.stdout)).toMatchObject({ ok: false, exitCode: 2, error: { code: 'TF_USAGE' } });
+    if (first !== undefined) expect(out).toMatch(new RegExp(`^ +${first.name} `, 'm'));
+  });
+
+  test('as a process: a wrong option is exit code 2, and one JSON object', () => {
+    const args = [main, ...path.split(' '), '--no-such-option', '--json'];
+    const { status, stdout } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+    expect(status).toBe(2);
+    expect(JSON.parse(stdout)).toMatchObject({ ok: false, exitCode: 2, error: { code: 'TF_USAGE' } });
   });
 
   test('takes at most 30 options, each with a name of its own and a description in lower case', () => {
