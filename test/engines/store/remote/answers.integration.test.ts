@@ -3,34 +3,39 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { remoteAddress } from '../../../../src/engines/store/remote/address.js';
 import { fetchBucket } from '../../../../src/engines/store/remote/fetch-bucket.js';
 import type { Objects } from '../../../../src/engines/store/remote/objects.js';
 import { openS3 } from '../../../../src/engines/store/remote/s3-objects.js';
 
-/** How the server answers, until its client goes. */
-let answer: (response: ServerResponse) => void = () => {};
-let sentBytes = 0;
-const server = createServer((request, response) => {
-  request.resume();
-  request.on('end', () => answer(response));
-});
-let objects: Objects;
-const keys = { ARTIFACTS_ACCESS_KEY: 'a'.repeat(8), ARTIFACTS_SECRET_KEY: 'b'.repeat(12) };
+type Answer = (response: ServerResponse) => void;
 
-beforeAll(async () => {
+const keys = { ARTIFACTS_ACCESS_KEY: 'a'.repeat(8), ARTIFACTS_SECRET_KEY: 'b'.repeat(12) };
+let sentBytes = 0;
+
+/** A server with this answer to every request, until `work` is done with its objects. */
+async function withServer<T>(
+  answer: Answer,
+  work: (objects: Objects, url: string) => Promise<T>,
+): Promise<T> {
+  const server = createServer((request, response) => {
+    request.resume();
+    request.on('end', () => answer(response));
+  });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  const address = remoteAddress(`http://127.0.0.1:${port}/team`, keys);
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/team`;
+  const address = remoteAddress(url, keys);
   if (address === null) throw new Error('no address');
-  objects = await openS3(address, { answerMs: 700, pages: 5 });
-});
-afterAll(() => {
-  objects.close();
-  server.closeAllConnections();
-  server.close();
-});
+  const objects = await openS3(address, { answerMs: 700, pages: 5 });
+  try {
+    return await work(objects, url);
+  } finally {
+    objects.close();
+    server.closeAllConnections();
+    server.close();
+  }
+}
 
 const chunk = Buffer.alloc(1 << 16, 'A');
 const endless = (status: number) => (response: ServerResponse) => {
@@ -57,38 +62,37 @@ async function gathered<T>(items: AsyncIterable<T>): Promise<readonly T[]> {
   return all;
 }
 
-const requests: readonly [string, () => Promise<unknown>][] = [
-  ['a list', () => gathered(objects.list('engines/'))],
-  ['a small object', () => objects.read('engines/entry.json')],
-  ['a write', () => objects.put('engines/x', Buffer.from('x'))],
-  ['a removal', () => objects.remove(['engines/x'])],
+const requests: readonly [string, (objects: Objects) => Promise<unknown>][] = [
+  ['a list', (objects) => gathered(objects.list('engines/'))],
+  ['a small object', (objects) => objects.read('engines/entry.json')],
+  ['a write', (objects) => objects.put('engines/x', Buffer.from('x'))],
+  ['a removal', (objects) => objects.remove(['engines/x'])],
 ];
 
 describe.each(requests)('the answer to %s', (what, request) => {
   test.each([200, 403])(
     'has an end in bytes, with status %d',
     async (status) => {
-      answer = endless(status);
       sentBytes = 0;
       // A removal's answer has nothing that is read where it succeeds.
       const code = expect.stringMatching(
         what === 'a removal' ? /^TF_REMOTE_(DAMAGED|UNREACHABLE)$/ : /^TF_REMOTE_DAMAGED$/,
       );
-      await expect(request()).rejects.toMatchObject({ code });
+      await expect(withServer(endless(status), request)).rejects.toMatchObject({ code });
       expect(sentBytes).toBeLessThan(64 << 20);
     },
     20_000,
   );
 
-  test.each<[string, typeof answer]>([
+  // At once: they wait.
+  test.concurrent.each<[string, Answer]>([
     ['that drips', dripping],
     ['that never comes', never],
   ])(
     '%s has an end in time',
     async (_how, given) => {
-      answer = given;
       const started = performance.now();
-      await expect(request()).rejects.toMatchObject({ code: 'TF_REMOTE_UNREACHABLE' });
+      await expect(withServer(given, request)).rejects.toMatchObject({ code: 'TF_REMOTE_UNREACHABLE' });
       expect(performance.now() - started).toBeLessThan(10_000);
     },
     20_000,
@@ -97,11 +101,11 @@ describe.each(requests)('the answer to %s', (what, request) => {
 
 test('a list without a last page has an end', async () => {
   let pages = 0;
-  answer = (response) => {
+  const answer: Answer = (response) => {
     const token = `<NextContinuationToken>${++pages}</NextContinuationToken>`;
     response.end(`<ListBucketResult><IsTruncated>true</IsTruncated>${token}</ListBucketResult>`);
   };
-  await expect(gathered(objects.list('engines/'))).rejects.toMatchObject({
+  await expect(withServer(answer, (objects) => gathered(objects.list('engines/')))).rejects.toMatchObject({
     code: 'TF_REMOTE_DAMAGED',
   });
   expect(pages).toBe(5);
@@ -109,8 +113,7 @@ test('a list without a last page has an end', async () => {
 
 test('an engine that is imported has no more bytes than it should', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'trtforge-answers-'));
-  const { port } = server.address() as AddressInfo;
-  answer = (response) => {
+  const answer: Answer = (response) => {
     const { method = '', url = '' } = response.req;
     if (url.includes('list-type'))
       response.end('<ListBucketResult><Contents><Key>engines/x.engine</Key></Contents></ListBucketResult>');
@@ -120,13 +123,15 @@ test('an engine that is imported has no more bytes than it should', async () => 
   sentBytes = 0;
   try {
     await expect(
-      fetchBucket(`http://127.0.0.1:${port}/team`, folder, {
-        isEngine: () => true,
-        take: () => Promise.reject(new Error('taken')),
-        environment: keys,
-        emit: () => {},
-        signal: undefined,
-      }),
+      withServer(answer, (_objects, url) =>
+        fetchBucket(url, folder, {
+          isEngine: () => true,
+          take: () => Promise.reject(new Error('taken')),
+          environment: keys,
+          emit: () => {},
+          signal: undefined,
+        }),
+      ),
     ).rejects.toMatchObject({ code: 'TF_REMOTE_DAMAGED' });
     expect(sentBytes).toBeLessThan(64 << 20);
   } finally {
@@ -135,7 +140,7 @@ test('an engine that is imported has no more bytes than it should', async () => 
 });
 
 test('a range is streamed for as long as it comes', async () => {
-  answer = (response) => {
+  const answer: Answer = (response) => {
     response.writeHead(206, { 'content-length': 8 });
     let sent = 0;
     const drip = setInterval(() => {
@@ -143,7 +148,9 @@ test('a range is streamed for as long as it comes', async () => {
       else clearInterval(drip);
     }, 200);
   };
-  const chunks = await gathered(await objects.stream('engines/x', { first: 0, last: 7 }, '"x"', undefined));
+  const chunks = await withServer(answer, async (objects) =>
+    gathered(await objects.stream('engines/x', { first: 0, last: 7 }, '"x"', undefined)),
+  );
   expect(Buffer.concat(chunks).toString()).toBe('AAAAAAAA');
 });
 

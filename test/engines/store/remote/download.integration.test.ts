@@ -74,10 +74,20 @@ describe('the digest of a download', () => {
   });
 });
 
-describe('a server', () => {
-  let answer: (response: ServerResponse, range: string) => void = () => {};
-  let sentBytes = 0;
-  const server = createServer((request, response) => answer(response, request.headers.range ?? ''));
+/** How a server answers to the key of a case, and how much it has sent there. */
+interface Serving {
+  readonly answer: (response: ServerResponse, range: string, serving: Serving) => void;
+  sentBytes: number;
+}
+
+// Several at once: what they cost is the waiting between attempts.
+describe.concurrent('a server', () => {
+  const byKey = new Map<string, Serving>();
+  const server = createServer((request, response) => {
+    const serving = byKey.get(new URL(request.url ?? '', 'http://server').pathname.replace('/team/', ''));
+    if (serving === undefined) throw new Error(`nobody asked for ${request.url}`);
+    serving.answer(response, request.headers.range ?? '', serving);
+  });
   let objects: Objects;
   beforeAll(async () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -93,32 +103,34 @@ describe('a server', () => {
     server.close();
   });
 
-  const endless = (status: number) => (response: ServerResponse) => {
-    response.writeHead(status);
-    const more = () => {
-      do sentBytes += MIB;
-      while (!response.destroyed && response.write(plan.subarray(0, MIB)));
+  const endless =
+    (status: number): Serving['answer'] =>
+    (response, _range, serving) => {
+      response.writeHead(status);
+      const more = () => {
+        do serving.sentBytes += MIB;
+        while (!response.destroyed && response.write(plan.subarray(0, MIB)));
+      };
+      response.on('drain', more);
+      more();
     };
-    response.on('drain', more);
-    more();
-  };
-  const whole = (response: ServerResponse) => {
+  const whole: Serving['answer'] = (response, _range, serving) => {
     response.writeHead(200, { 'content-length': plan.length });
-    sentBytes += plan.length;
+    serving.sentBytes += plan.length;
     response.end(plan);
   };
-  const shifted = (response: ServerResponse, range: string) => {
+  const shifted: Serving['answer'] = (response, range) => {
     const [, first, last] = /bytes=(\d+)-(\d+)/.exec(range) ?? [];
     const [from, to] = [Number(first), Number(last)];
     response.writeHead(206, { 'content-range': `bytes ${from}-${to}/${plan.length}` });
     response.end(Buffer.concat([plan.subarray(from + 1, to + 1), Buffer.alloc(1)]));
   };
-  const stopped = (response: ServerResponse) => {
+  const stopped: Serving['answer'] = (response) => {
     response.writeHead(206, { 'content-length': PART });
     response.flushHeaders();
   };
 
-  test.each<[string, typeof answer, string]>([
+  test.each<[string, Serving['answer'], string]>([
     ['sends a range without an end', endless(206), 'TF_REMOTE_DAMAGED'],
     ['ignores ranges', whole, 'TF_REMOTE_DAMAGED'],
     ['ignores ranges and has no end', endless(200), 'TF_REMOTE_DAMAGED'],
@@ -131,17 +143,17 @@ describe('a server', () => {
     ],
   ])(
     'that %s is an error within bounds',
-    async (_what, given, code) => {
-      answer = given;
-      sentBytes = 0;
+    async (what, answer, code) => {
+      const serving = { answer, sentBytes: 0 };
+      const key = `engines/${what.replaceAll(' ', '-')}.engine`;
+      byKey.set(key, serving);
+      const into = join(folder, `${byKey.size}.plan`);
       const started = performance.now();
       await expect(
-        downloadFile(objects, facts, path, expected, { emit: () => {}, signal: undefined }),
+        downloadFile(objects, { ...facts, key }, into, expected, { emit: () => {}, signal: undefined }),
       ).rejects.toMatchObject({ code });
       expect(performance.now() - started).toBeLessThan(30_000);
-      expect(sentBytes).toBeLessThan(512 * MIB);
-      rmSync(path, { force: true });
-      rmSync(ledgerPath(path), { force: true });
+      expect(serving.sentBytes).toBeLessThan(512 * MIB);
     },
     60_000,
   );
