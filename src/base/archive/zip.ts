@@ -258,6 +258,6 @@ export function damagedMember(source: ByteSource, entry: ZipEntry, cause: unknow
 
 function invalid(source: ByteSource, what: string, cause?: unknown): TrtforgeError {
   return new TrtforgeError('TF_ARCHIVE_INVALID', `${source.path} cannot be read as an archive: ${what}.`, {
-    ...(cause === undefined ? {} : { cause }),
+    cause,
   });
 }

@@ -80,7 +80,7 @@ export function forkModule(module: URL, options: Pick<SuperviseOptions, 'env'>):
 /** The error a child reported, as if thrown here. */
 export function errorFromChild(message: ChildMessage & { readonly kind: 'error' }): TrtforgeError {
   const { code, remedy, details } = message;
-  return new TrtforgeError(code, message.message, { remedy, ...(details === undefined ? {} : { details }) });
+  return new TrtforgeError(code, message.message, { remedy, details });
 }
 
 export const notStarted = (doing: string, cause: unknown): TrtforgeError =>

@@ -53,5 +53,5 @@ function toErrorMessage(error: unknown): ChildMessage {
           error instanceof Error ? (error.stack ?? error.message) : String(error),
         );
   const { code, message, remedy, details } = known;
-  return { kind: 'error', code, message, remedy, ...(details === undefined ? {} : { details }) };
+  return { kind: 'error', code, message, remedy, details };
 }

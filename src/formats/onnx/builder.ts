@@ -142,8 +142,8 @@ export class GraphBuilder {
         opType,
         input: [...(spec.inputs ?? [])],
         output: [...spec.outputs],
-        ...(spec.name === undefined ? {} : { name: spec.name }),
-        ...(spec.domain === undefined ? {} : { domain: spec.domain }),
+        name: spec.name,
+        domain: spec.domain,
         attribute: Object.entries(spec.attributes ?? {}).map(([name, value]) =>
           create(AttributeProtoSchema, { name, ...value(payloads) }),
         ),
@@ -226,7 +226,7 @@ function valueInfo(name: string, dtype: Dtype, shape: readonly Dimension[] | nul
       ? { value: { case: 'dimValue' as const, value: BigInt(dimension) } }
       : { value: { case: 'dimParam' as const, value: dimension } };
   });
-  const tensor = { elemType: dtypes[dtype].onnx, ...(shape === null ? {} : { shape: { dim } }) };
+  const tensor = { elemType: dtypes[dtype].onnx, shape: shape === null ? undefined : { dim } };
   return create(ValueInfoProtoSchema, { name, type: { value: { case: 'tensorType', value: tensor } } });
 }
 
@@ -238,7 +238,7 @@ function tensorProto(
   const proto = create(TensorProtoSchema, {
     dims: value.shape.map(BigInt),
     dataType: dtypes[value.dtype].onnx,
-    ...(name === '' ? {} : { name }),
+    name: name === '' ? undefined : name,
   });
   if ('bytes' in value) {
     proto.rawData = value.bytes;

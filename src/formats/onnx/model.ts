@@ -38,11 +38,7 @@ const magics: readonly (readonly [magic: string, what: string, remedy: string])[
 /** Throws TF_ONNX_NOT_A_MODEL with what the file is, when its first bytes are those of something people mistake for a model. */
 function rejectOtherFormats(source: ByteSource): void {
   const otherFormat = (what: string, remedy?: string) =>
-    new TrtforgeError(
-      'TF_ONNX_NOT_A_MODEL',
-      `${source.path} is ${what}.`,
-      remedy === undefined ? {} : { remedy },
-    );
+    new TrtforgeError('TF_ONNX_NOT_A_MODEL', `${source.path} is ${what}.`, { remedy });
   if (source.size === 0) throw otherFormat('empty', 'Export or download the model again.');
   const buffer = new Uint8Array(Math.min(HEAD_BYTES, source.size));
   const head = buffer.subarray(0, source.read(buffer, 0, buffer.length));

@@ -53,7 +53,7 @@ export async function observeRanges(
     try {
       const ranges = names.map(() => ({ min: 0, max: 0 }));
       for (const [index, sample] of samples.entries()) {
-        const outputs = await session.run(sample, signal === undefined ? {} : { signal });
+        const outputs = await session.run(sample, { signal });
         widen(ranges, vectorOf(outputs, MINIMA), vectorOf(outputs, MAXIMA));
         emit({ type: 'progress', phase: 'calibrate', done: index + 1, total: samples.length });
       }
@@ -88,7 +88,7 @@ async function writeObserver(
   const model = openModel(modelPath);
   try {
     const names = observe(model);
-    await writeModel(model, path, signal === undefined ? {} : { signal });
+    await writeModel(model, path, { signal });
     return names;
   } finally {
     model.close();

@@ -69,11 +69,7 @@ async function convert(
       writeModel(
         model,
         outputPath,
-        {
-          replacements: streams,
-          ...(options.externalData === undefined ? {} : { externalData: options.externalData }),
-          ...(context.signal === undefined ? {} : { signal: context.signal }),
-        },
+        { replacements: streams, externalData: options.externalData, signal },
         emit,
       ),
     );

@@ -128,7 +128,7 @@ class Rewriter {
       dims: source.dims,
       dataType: onnxNumber(type as Dtype),
       docString: source.docString,
-      ...(name === '' ? {} : { name }),
+      name: name === '' ? undefined : name,
     });
     const format = formats.find(({ dtype }) => dtype === type);
     if (format === undefined)

@@ -41,10 +41,9 @@ export function npzOver(source: ByteSource, options: NpzOptions = {}): TensorFil
     if (member === undefined) throw tensorNotFound(source.path, name, members.keys());
     return member;
   };
-  const npyOptions = (name: string): NpyOptions => {
-    const voidDtype = options.voidDtypes?.[name] ?? options.voidDtype;
-    return voidDtype === undefined ? {} : { voidDtype };
-  };
+  const npyOptions = (name: string): NpyOptions => ({
+    voidDtype: options.voidDtypes?.[name] ?? options.voidDtype,
+  });
   // The header reports how much follows: what an archive holds beyond it is rejected before it is unpacked.
   const content = (name: string, entry: ZipEntry): Buffer => {
     const member = memberOf(source, entry);
