@@ -138,7 +138,7 @@ export const core: Product = {
     toolchain: async () => (await import('../tensorrt/toolchain/manifest.js')).toolchainManifestSchema,
   },
   foreignFlags: async () => (await import('./foreign/tables.js')).coreRows,
-  reports: async () => [(await import('../report/read.js')).forgeReport],
+  reports: async () => [(await import('../report/forge-page.js')).forgeReport],
   exporters: async () => {
     const { folderExporter, flatExporter } = await import('../engines/exports/layouts.js');
     return [folderExporter, flatExporter];

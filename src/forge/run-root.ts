@@ -4,9 +4,8 @@ import { readJson } from '../base/files/files.js';
 import { makeFolder } from '../base/files/folders.js';
 import { publishFile, writeFailed } from '../base/files/publish.js';
 import type { EventListener, WorkEvent } from '../events.js';
-import { renderHtml } from '../report/html.js';
-import { renderMarkdown } from '../report/markdown.js';
-import { RESULT_FILE } from '../report/read.js';
+import { forgeReport, RESULT_FILE } from '../report/forge-page.js';
+import { renderReport } from '../report/read.js';
 import type { ForgeResult } from '../report/result.js';
 import type { Clock, PhaseLog } from './phase.js';
 
@@ -63,8 +62,9 @@ export function hasFinishedReport(root: RunRoot): boolean {
 export function writeReport(root: RunRoot, result: ForgeResult): void {
   writeJson(root.result, result);
   writeJson(root.timings, timingsOf(result));
-  publishFile(root.markdown, renderMarkdown(result));
-  publishFile(root.report, renderHtml(result));
+  const report = { kind: forgeReport, result };
+  publishFile(root.markdown, renderReport(report, 'markdown').content);
+  publishFile(root.report, renderReport(report, 'html').content);
 }
 
 const timingsOf = ({ startedAt, totalMs, phases }: ForgeResult) => ({

@@ -1,144 +1,90 @@
 import { code, fence, table, text } from '../base/text/markdown-text.js';
-import { formatBytes, formatCount, formatMs, formatStatistic, plural } from '../base/text/quantity.js';
-import type { ModelFacts } from '../formats/onnx/model-facts.js';
-import type { ConversionResult } from '../formats/precision/conversion.js';
-import type { VerifyResult } from '../quality/verify/result.js';
-import type { ForgeResult } from './result.js';
-import { keptByRule } from './section/precision.js';
-import {
-  accuracySentence,
-  conversionSentence,
-  engineSentence,
-  formatMeasure,
-  modelBytes,
-  modelName,
-  modelSentence,
-  outcomeWord,
-  phasesSentence,
-  runTitle,
-  speedSentence,
-  type TimedPhases,
-} from './sentences.js';
+import { formatCount } from '../base/text/quantity.js';
+import { type Block, type Item, type Page, present, type Section, type Text } from './section.js';
 
-export const marks = { pass: '✅', fail: '❌', inconclusive: '❔', error: '❌' } as const;
+const signs = { pass: '✅', fail: '❌', inconclusive: '❔', error: '❌' } as const;
 
-/** Nodes of a rule named in the summary; the page lists more, `report.json` all. */
-const NODES_NAMED = 5;
+/** Entries named of an entry's own list; HTML lists more, the JSON all. */
+const ITEMS_NAMED = 5;
 
-/** The report as GitHub-flavoured Markdown, short enough for a job summary or a comment on a pull request. */
-export function renderMarkdown(result: ForgeResult): string {
+/** A page as GitHub-flavoured Markdown, for a job summary or a comment on a pull request: all but what HTML folds, charts in words. */
+export function renderMarkdown({ name, subtitle, version, startedAt, verdict, sections }: Page): string {
   return [
-    `# ${text(modelName(result))}: ${marks[result.verdict.outcome]} ${outcomeWord[result.verdict.outcome]}`,
-    `${text(runTitle(result))} · trtforge ${text(result.version)} · ${result.startedAt}`,
-    verdictBlock(result),
-    result.verification && accuracyBlock('Accuracy', result.verification),
-    result.engineVerification && accuracyBlock('Accuracy of the engine', result.engineVerification),
-    result.bench &&
-      `## Speed\n\n${[speedSentence(result.bench), ...result.bench.warnings].map(text).join('\n\n')}`,
-    ...modelBlocks(result, '##'),
-    phasesBlock(result),
-    ...surroundingBlocks(result),
+    `# ${text(name)}: ${signs[verdict.outcome]} ${text(verdict.word)}`,
+    [subtitle, `trtforge ${version}`, ...(startedAt === undefined ? [] : [startedAt])].map(text).join(' · '),
+    `**${text(verdict.headline)}**`,
+    verdict.reasons.map((reason) => `- ${text(reason)}`).join('\n'),
+    ...verdict.remedies.map(inline),
+    ...present(sections).flatMap((section) => sectionBlocks(section, '##')),
   ]
-    .filter((block) => typeof block === 'string')
+    .filter((block) => block !== '')
     .join('\n\n')
     .concat('\n');
 }
 
-/** What became of the model: precisions, sizes, the model itself, the engine. `heading` is the Markdown of their level. */
-export const modelBlocks = (result: ForgeResult, heading: '##' | '###'): readonly (string | null)[] => [
-  result.conversion && `${heading} Precision\n\n${conversionBlock(result.conversion)}`,
-  result.model && `${heading} Sizes\n\n${sizesTable(result.model, result)}`,
-  result.model && `${heading} The model\n\n${text(modelSentence(result.model))}${findingsList(result)}`,
-  result.build &&
-    `${heading} The engine\n\n${text(engineSentence(result.build))}\n\nIdentity ${code(result.build.identity)}, plan ${code(result.engine ?? result.build.passport.name)}.`,
+const sectionBlocks = ({ title, lead, blocks }: Section, level: string): readonly string[] => [
+  `${level} ${text(title)}`,
+  text(lead),
+  ...present(blocks).flatMap((block) => blockTexts(block, level)),
 ];
 
-/** What it ran on, and the command that repeats it. */
-export function surroundingBlocks({
-  environment,
-  repeat,
-}: Pick<ForgeResult, 'environment' | 'repeat'>): readonly (string | false)[] {
+function blockTexts(block: Block, level: string): readonly string[] {
+  switch (block.kind) {
+    case 'facts':
+      return [
+        table(
+          ['what', 'which'],
+          block.facts.map(([name, value]) => [text(name), inline(value)]),
+        ),
+      ];
+    case 'table': {
+      const titles = block.columns.map((column) => (typeof column === 'string' ? column : column.number));
+      return [
+        `*${text(block.caption)}*`,
+        table(
+          titles.map(text),
+          block.rows.map((row) => row.map(inline)),
+        ),
+      ];
+    }
+    case 'list':
+      return [block.items.flatMap((item) => itemLines(item)).join('\n')];
+    case 'note':
+      return [inline(block.text)];
+    case 'charts':
+      return block.charts.map(({ chart }) => `*${text(chart.title)}:* ${text(chart.description)}`);
+    case 'command':
+      return [fence(block.command)];
+    case 'part':
+      return sectionBlocks(block.section, `${level}#`);
+    case 'fold':
+    case 'json':
+      return [];
+  }
+}
+
+function itemLines({ label, text: said, note, items = [] }: Item): readonly string[] {
+  const more = items.length - ITEMS_NAMED;
+  const named = items.slice(0, ITEMS_NAMED).flatMap((item) => itemLines(item));
   return [
-    environment.length > 0 &&
-      `## Environment\n\n${table(
-        ['what', 'which'],
-        environment.map(({ name, text: said }) => [text(name), text(said)]),
-      )}`,
-    repeat !== null && `## Repeat it\n\n${fence(repeat)}`,
+    `- ${label === undefined ? '' : `${text(label.text)}: `}${inline(said)}${note === undefined ? '' : `: ${text(note)}`}`,
+    ...[...named, ...(more > 0 ? [`- and ${formatCount(more)} more`] : [])].map((line) => `  ${line}`),
   ];
 }
 
-function verdictBlock({ verdict, error, issues = [] }: ForgeResult): string {
-  const reasons = verdict.reasons.map((reason) => `- ${text(reason)}`).join('\n');
-  const stopped =
-    error && `**What to do:** ${text(error.remedy)} (${code(error.code)}, exit ${error.exitCode})`;
-  const known = (error === null ? issues : (error.issues ?? []))
-    .filter(({ severity }) => severity !== 'note')
-    .map(({ id, cause, remedy }) => `- ${code(id)} ${text(cause)} ${text(remedy)}`)
-    .join('\n');
-  return [`**${text(verdict.headline)}**`, reasons, stopped, known].filter(Boolean).join('\n\n');
-}
-
-/** The statistics that fit a line. */
-const STATISTICS = ['max', 'mean', 'p99', 'SNR in dB'];
-
-function accuracyBlock(title: string, verification: VerifyResult): string {
-  const rows = verification.outputs.map((output) => [
-    code(output.name),
-    output.outcome === 'pass' ? 'pass' : `**${output.outcome}**`,
-    ...STATISTICS.map((name) => {
-      const found = output.statistics.find((statistic) => statistic.name === name);
-      return found === undefined ? '–' : formatMeasure(found.amount);
-    }),
-    output.checks
-      .map(
-        ({ statistic, measured, limit, pass }) =>
-          `${text(statistic)} ${formatMeasure(measured)} ${pass ? '≤' : '&gt;'} ${formatStatistic(limit)}`,
-      )
-      .join('; '),
-  ]);
-  return `## ${title}\n\n${text(accuracySentence(verification))}\n\n${table(['output', 'verdict', ...STATISTICS, 'checked'], rows)}`;
-}
-
-function conversionBlock(conversion: ConversionResult): string {
-  const rows = keptByRule(conversion).map((rule) => {
-    const named = rule.nodes.slice(0, NODES_NAMED).map((node) => code(node.node));
-    const more = rule.nodes.length - named.length;
-    return [
-      text(rule.title),
-      formatCount(rule.nodes.length),
-      text(rule.reason),
-      `${named.join(', ')}${more > 0 ? ` and ${formatCount(more)} more` : ''}`,
-    ];
-  });
-  const kept = rows.length === 0 ? '' : `\n\n${table(['rule', 'nodes in FP32', 'why', 'which'], rows)}`;
-  return `${text(conversionSentence(conversion))}${kept}`;
-}
-
-function sizesTable(model: ModelFacts, { conversion, build }: ForgeResult): string {
-  const rows = [
-    ['ONNX as given', formatBytes(modelBytes(model))],
-    ...(conversion ? [['ONNX typed', formatBytes(conversion.bytes.after)]] : []),
-    ...(build ? [['engine', formatBytes(build.passport.plan.bytes)]] : []),
-  ];
-  return table(['station', 'bytes on disk'], rows);
-}
-
-export function phasesBlock(result: TimedPhases): string {
-  const rows = result.phases.map((phase) => [
-    text(phase.name),
-    phase.status.replace('-', ' '),
-    phase.ms === null ? '–' : formatMs(phase.ms),
-    text(phase.detail),
-  ]);
-  return `## The run\n\n${text(phasesSentence(result))}\n\n${table(['phase', 'status', 'took', 'what came of it'], rows)}`;
-}
-
-function findingsList({ model }: ForgeResult): string {
-  const found = model?.findings ?? [];
-  if (found.length === 0) return '';
-  const lines = found.map(
-    (finding) => `- ${finding.severity}: ${text(finding.message)} (${code(finding.code)})`,
-  );
-  return `\n\n${plural(found.length, 'finding')}:\n\n${lines.join('\n')}`;
+function inline(content: Text): string {
+  if (typeof content === 'string') return text(content);
+  if (!('mark' in content)) return content.map(inline).join('');
+  switch (content.mark) {
+    case 'code':
+      return code(content.text);
+    case 'strong':
+      return `**${text(content.text)}**`;
+    case 'muted':
+      return text(content.text);
+    case 'badge':
+      return content.tone === 'bad' ? `**${text(content.text)}**` : text(content.text);
+    case 'lines':
+      return content.lines.map(inline).join('; ');
+  }
 }

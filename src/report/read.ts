@@ -1,31 +1,14 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { z } from 'zod';
 import { readText, statIfThere } from '../base/files/files.js';
 import { faultText } from '../base/text/schema-error.js';
 import { TrtforgeError } from '../errors.js';
-import { defineReport, type ReportKind } from './kind.js';
-import { forgeResultSchema } from './result.js';
-
-/** The result's name in a run root. */
-export const RESULT_FILE = 'report.json';
+import { renderHtml } from './html.js';
+import type { ReportKind } from './kind.js';
+import { renderMarkdown } from './markdown.js';
 
 /** No report comes near this; reading something bigger as JSON would take the machine's memory. */
 const LARGEST_BYTES = 256 << 20;
-
-/** What `trtforge forge` writes. */
-export const forgeReport = defineReport({
-  schema: 'trtforge.forge/2',
-  file: RESULT_FILE,
-  parse: (json, path) => checkedResult(forgeResultSchema.safeParse(json), path, 'forge'),
-  load: async () => {
-    const [{ renderHtml }, { renderMarkdown }] = await Promise.all([
-      import('./html.js'),
-      import('./markdown.js'),
-    ]);
-    return { html: renderHtml, markdown: renderMarkdown };
-  },
-});
 
 export interface ReadReport {
   readonly kind: ReportKind;
@@ -52,37 +35,35 @@ export function parseReport(text: string, path: string, kinds: readonly ReportKi
     throw new TrtforgeError('TF_REPORT_INVALID', `${path} is not JSON.`, { cause });
   }
   const schema = typeof json === 'object' && json !== null && 'schema' in json ? json.schema : undefined;
-  const kind = kinds.find((candidate) => candidate.schema === schema) ?? kinds[0];
+  const kind = kinds.find((candidate) => schemaOf(candidate) === schema) ?? kinds[0];
   const [name, version] = typeof schema === 'string' ? schema.split('/') : [];
-  const newer = kinds.find((candidate) => candidate.schema.split('/')[0] === name);
-  if (newer !== undefined && newer.schema !== schema)
+  const newer = kinds.find((candidate) => schemaOf(candidate).split('/')[0] === name);
+  if (newer !== undefined && schemaOf(newer) !== schema)
     throw new TrtforgeError(
       'TF_REPORT_INVALID',
-      `${path} is version ${version} of ${name}; this release reads ${newer.schema}.`,
+      `${path} is version ${version} of ${name}; this release reads ${schemaOf(newer)}.`,
       { remedy: 'Run the command that wrote it again: it writes the report anew.' },
     );
   if (kind === undefined) throw new TrtforgeError('TF_REPORT_INVALID', `${path} is of no known kind.`);
-  return { kind, result: kind.parse(json, path) };
-}
-
-/** The value that a schema has accepted. Throws TF_REPORT_INVALID with the first field that it has not; `command` wrote the file. */
-export function checkedResult<R>(checked: z.ZodSafeParseResult<R>, path: string, command: string): R {
-  if (checked.success) return checked.data;
+  const checked = kind.result.safeParse(json);
+  if (checked.success) return { kind, result: checked.data };
   throw new TrtforgeError(
     'TF_REPORT_INVALID',
-    `${path} is not a result of ${command}: ${faultText(checked.error)}.`,
+    `${path} is not a result of ${kind.source}: ${faultText(checked.error)}.`,
     { cause: checked.error },
   );
 }
 
+const schemaOf = ({ result }: ReportKind): string => result.shape.schema.value;
+
 /** A report in one of the forms it is written in, with its file name. */
-export async function renderReport(
+export function renderReport(
   { kind, result }: ReadReport,
   format: 'html' | 'markdown' | 'json',
-): Promise<{ readonly name: string; readonly content: string }> {
+): { readonly name: string; readonly content: string } {
   if (format === 'json') return { name: kind.file, content: `${JSON.stringify(result, null, 2)}\n` };
-  const views = await kind.load();
+  const page = kind.page(result);
   return format === 'html'
-    ? { name: 'report.html', content: views.html(result) }
-    : { name: 'report.md', content: views.markdown(result) };
+    ? { name: 'report.html', content: renderHtml(page, result) }
+    : { name: 'report.md', content: renderMarkdown(page) };
 }

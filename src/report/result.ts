@@ -52,7 +52,7 @@ export const forgeResultSchema = z.object({
   report: z.string().nullable(),
   exitCode: exitCodeSchema,
   verdict: z.object({
-    /** `error`: it was wrongly asked, or trtforge itself failed. */
+    /** `error`: the request was wrong, or trtforge itself failed. */
     outcome: z.enum(['pass', 'fail', 'inconclusive', 'error']),
     /** One sentence. */
     headline: z.string(),

@@ -12,9 +12,9 @@ import type { ConversionResult } from '../formats/precision/conversion.js';
 import { formatNamed } from '../formats/precision/formats/index.js';
 import type { BenchResult } from '../quality/bench/result.js';
 import type { Measure, VerifiedOutput, VerifyResult } from '../quality/verify/result.js';
-import type { ForgedEngine, ForgeResult, Outcome, ReportPhase } from './result.js';
+import type { ForgedEngine, ForgeResult, Outcome } from './result.js';
 
-/** What a result reports in words; page, Markdown and terminal use the same sentences. */
+/** The sentences of a result; reports and terminal use the same. */
 
 export const outcomeWord: Readonly<Record<Outcome, string>> = {
   pass: 'Pass',
@@ -23,13 +23,13 @@ export const outcomeWord: Readonly<Record<Outcome, string>> = {
   error: 'Error',
 };
 
+/** The colour of a badge. */
+export const outcomeTone = { pass: 'good', fail: 'bad', inconclusive: 'warn' } as const;
+
 export const precisionLabel = (precision: string): string =>
   formatNamed(precision)?.label ?? (precision === 'fp32' ? 'FP32' : precision);
 
-/** A measure as a number again. */
-export const measureNumber = (measure: Measure): number => Number(measure);
-
-export const formatMeasure = (measure: Measure): string => formatStatistic(measureNumber(measure));
+export const formatMeasure = (measure: Measure): string => formatStatistic(Number(measure));
 
 export interface ToleranceUse {
   readonly output: VerifiedOutput;
@@ -45,7 +45,7 @@ export function tightestCheck(verification: VerifyResult): ToleranceUse | null {
   let tightest: ToleranceUse | null = null;
   for (const output of verification.outputs) {
     for (const { statistic, measured, limit } of output.checks) {
-      const share = toleranceShare(measureNumber(measured), limit);
+      const share = toleranceShare(Number(measured), limit);
       if (tightest === null || share > tightest.share)
         tightest = { output, statistic, measured, limit, share };
     }
@@ -85,40 +85,6 @@ export function conversionSentence(conversion: ConversionResult): string {
       ? 'no rule kept a node in FP32'
       : `${plural(keptNodes, 'node')} ${keptNodes === 1 ? 'stays' : 'stay'} in FP32, for ${reasons === 1 ? 'one reason' : `${reasons} reasons`}`;
   return `${formatCount(convertedNodes)} of ${plural(all, 'floating-point node')} (${formatShare(convertedShare(conversion))}) compute in ${word} now; ${kept}.`;
-}
-
-export function sizeSentence(result: ForgeResult): string {
-  const { model, conversion, build } = result;
-  const parts = [
-    model && `${formatBytes(modelBytes(model))} of ONNX`,
-    conversion &&
-      `${formatBytes(conversion.bytes.after)} after conversion (${formatShare(conversion.bytes.after / Math.max(1, conversion.bytes.before))} of the original)`,
-    build && `${formatBytes(build.passport.plan.bytes)} as an engine`,
-  ].filter((part) => typeof part === 'string');
-  return parts.length === 0
-    ? 'No size is known: the run stopped before the model was read.'
-    : `${parts.join(', ')}.`;
-}
-
-export type TimedPhases = Pick<ForgeResult, 'phases' | 'totalMs'>;
-
-export function phasesSentence(result: TimedPhases): string {
-  const count = (status: ReportPhase['status']) =>
-    result.phases.filter((phase) => phase.status === status).length;
-  const skipped = count('skipped');
-  const longest = [...result.phases].sort((a, b) => (b.ms ?? 0) - (a.ms ?? 0))[0];
-  const most =
-    longest?.ms && result.totalMs > 0 ? ` Most of it was ${longest.name}, ${formatMs(longest.ms)}.` : '';
-  const notRun =
-    skipped === 0
-      ? ''
-      : ` ${plural(skipped, 'step')} ${skipped === 1 ? 'was' : 'were'} skipped, with the reason below.`;
-  return `${plural(count('done'), 'phase')} in ${formatMs(result.totalMs)}.${most}${notRun}`;
-}
-
-export function modelSentence(model: ModelFacts): string {
-  const opset = model.opsets[''] ?? model.opsets['ai.onnx'];
-  return `${nameOfFile(model.file)} has ${plural(model.nodesTotal, 'node')} and ${plural(model.parameters, 'parameter')}${opset === undefined ? '' : `, in opset ${opset}`}.`;
 }
 
 export function engineSentence({ source, passport, why }: ForgedEngine): string {
@@ -166,7 +132,7 @@ export function speedSentence({ runs, gpu, backend }: BenchResult): string {
     gpuMs === null
       ? 'No GPU time is known'
       : `${formatMs(gpuMs.median)} on ${gpu?.name ?? backend} for batch ${batch} (median of ${formatCount(gpuMs.count)})`;
-  const doubt = doubts.length === 0 ? '' : ' Not to be trusted without a look at the warnings.';
+  const doubt = doubts.length === 0 ? '' : ' Unreliable: read the warnings.';
   return `${time}, ${formatCount(Math.round(itemsPerSecond))} items a second.${doubt}`;
 }
 
@@ -177,10 +143,8 @@ export function runTitle(result: ForgeResult): string {
   return [precisionLabel(precision), target].filter((part) => part !== null).join(' · ');
 }
 
-export const modelName = (result: ForgeResult): string => nameOfFile(result.request.model);
-
 /** `models/resnet50.onnx` is the model `resnet50`. */
-const nameOfFile = (path: string): string => basename(path).replace(/\.onnx$/i, '') || 'model';
+export const nameOfFile = (path: string): string => basename(path).replace(/\.onnx$/i, '') || 'model';
 
 /** Of the ONNX file and its external data. */
 export const modelBytes = ({ fileBytes, externalFiles }: ModelFacts): number =>

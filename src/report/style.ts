@@ -97,15 +97,13 @@ td.words { min-width: 5rem; }
 
 details { border-bottom: 1px solid var(--rule); padding: 0.65rem 0; }
 summary { cursor: pointer; }
-summary .reason { display: block; padding-left: 1.05rem; font-size: 0.93rem; color: var(--muted); }
 details > :not(summary) { margin: 0.8rem 0 0.4rem 1.05rem; }
+.findings { list-style: none; padding: 0; }
+.findings > li { padding: 0.45rem 0; border-bottom: 1px solid var(--rule); overflow-wrap: anywhere; }
+.findings details { border: 0; padding: 0; }
 .nodes { list-style: none; padding: 0; font-size: 0.875rem; columns: 22rem 2; column-gap: 2rem; }
 .nodes li { break-inside: avoid; padding: 0.12rem 0; overflow-wrap: anywhere; }
-.why { display: block; color: var(--muted); padding-left: 1rem; }
-.counts { display: flex; flex-wrap: wrap; gap: 0.2rem 1.6rem; margin-top: 0.9rem; font-size: 0.93rem; color: var(--muted); }
-.findings { list-style: none; padding: 0; }
-.findings li { padding: 0.45rem 0; border-bottom: 1px solid var(--rule); overflow-wrap: anywhere; }
-.code { font: 0.8rem var(--mono); color: var(--muted); }
+.why { display: block; color: var(--muted); padding-left: 1rem; font-size: 0.93em; }
 .badge { display: inline-block; font-size: 0.78rem; font-weight: 600; line-height: 1.5; padding: 0 0.55em; border-radius: 999px; border: 1px solid; white-space: nowrap; }
 .badge.good { color: var(--good); background: var(--good-wash); } .badge.bad { color: var(--bad); background: var(--bad-wash); }
 .badge.warn { color: var(--warn); background: var(--warn-wash); } .badge.accent { color: var(--accent); background: var(--accent-wash); }

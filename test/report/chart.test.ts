@@ -1,16 +1,18 @@
 import { describe, expect, test } from 'vitest';
 import { barChart } from '../../src/report/chart/bars.js';
+import { type Chart, drawChart } from '../../src/report/chart/frame.js';
 import { histogramChart } from '../../src/report/chart/histogram.js';
+import { type Plot, plotChart } from '../../src/report/chart/plot.js';
 import { linearScale, logScale } from '../../src/report/chart/scale.js';
-import type { Markup } from '../../src/report/markup.js';
-import { timelineChart } from '../../src/report/section/phases.js';
-import { dial } from '../../src/report/section/verdict.js';
+import { timelineChart } from '../../src/report/chart/timeline.js';
+import { renderHtml } from '../../src/report/html.js';
 
-const text = { id: 'chart', title: 'Title', description: 'What it shows' };
+const text = { title: 'Title', description: 'What it shows' };
+const svgOf = (chart: Chart) => drawChart(chart, 'chart').toString();
 
 /** The attributes of every mark (bar, span) of a chart. */
-function marks(chart: Markup): readonly Record<string, string>[] {
-  return [...chart.toString().matchAll(/<rect class="mark ([^"]*)"([^>]*)>/g)].map(([, tone, rest]) => ({
+function marks(chart: Chart): readonly Record<string, string>[] {
+  return [...svgOf(chart).matchAll(/<rect class="mark ([^"]*)"([^>]*)>/g)].map(([, tone, rest]) => ({
     tone: tone!,
     ...Object.fromEntries(
       [...rest!.matchAll(/(\w+)="([^"]*)"/g)].map(([, name, amount]) => [name!, amount!]),
@@ -20,9 +22,15 @@ function marks(chart: Markup): readonly Record<string, string>[] {
 
 describe('scales', () => {
   test('a linear axis ends exactly at its largest quantity, with round ticks inside', () => {
-    const scale = linearScale(6284, 5, String);
+    const scale = linearScale(0, 6284, 5, String);
     expect(scale.ticks.map((tick) => tick.quantity)).toEqual([0, 2000, 4000, 6000]);
     expect([scale.at(0), scale.at(3142), scale.at(6284), scale.at(9999)]).toEqual([0, 0.5, 1, 1]);
+  });
+
+  test('a linear axis may start anywhere', () => {
+    const scale = linearScale(-7, 33, 4, String);
+    expect(scale.ticks.map((tick) => tick.quantity)).toEqual([0, 10, 20, 30]);
+    expect([scale.at(-7), scale.at(13), scale.at(33), scale.at(-8)]).toEqual([0, 0.5, 1, 0]);
   });
 
   test('a logarithmic axis covers whole decades and thins its labels when there are many', () => {
@@ -33,14 +41,14 @@ describe('scales', () => {
   });
 
   test.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY])('an axis up to %d still has places', (max) => {
-    const places = [linearScale(max, 5, String).at(1), logScale(max, max).at(1)];
+    const places = [linearScale(0, max, 5, String).at(1), logScale(max, max).at(1)];
     expect(places.every((place) => place >= 0 && place <= 1)).toBe(true);
   });
 });
 
 describe('bars', () => {
   test('lengths are proportional and the parts of a bar follow each other', () => {
-    const chart = barChart(text, [
+    const chart = barChart('Title', [
       {
         label: 'a',
         text: '200',
@@ -65,7 +73,8 @@ describe('histogram', () => {
     { from: 1e-3, to: 1e-2, count: 10 },
     { from: 1e-2, to: 1e-1, count: 1 },
   ];
-  const chart = histogramChart(text, {
+  const chart = histogramChart({
+    ...text,
     bins,
     zeros: 5,
     marks: [{ quantity: 5e-3, label: 'limit 5e-3', kind: 'limit', beyond: 'bad' }],
@@ -84,7 +93,7 @@ describe('histogram', () => {
   });
 
   test('draws the limit between the bins it splits', () => {
-    const [, at] = /<line class="limit" x1="([\d.]+)%"/.exec(chart.toString())!;
+    const [, at] = /<line class="limit" x1="([\d.]+)%"/.exec(svgOf(chart))!;
     const [, , split, beyond] = marks(chart);
     expect(Number(at)).toBeGreaterThan(Number.parseFloat(split!.x!));
     expect(Number(at)).toBeLessThan(Number.parseFloat(beyond!.x!));
@@ -101,15 +110,15 @@ describe('histogram', () => {
         marks: [{ quantity: Number.POSITIVE_INFINITY, label: 'max', kind: 'note' as const }],
       },
     ],
-  ])('%s draw without a number that is none', (_, facts) => {
-    expect(histogramChart(text, { ...facts, axis: 'error' }).toString()).not.toMatch(/NaN|Infinity/);
+  ])('%s draw without a value that is not a number', (_, facts) => {
+    expect(svgOf(histogramChart({ ...text, ...facts, axis: 'error' }))).not.toMatch(/NaN|Infinity/);
   });
 });
 
 describe('time line', () => {
   test('places spans where they happened, and the shortest is still seen', () => {
-    const span = { tone: 'accent', inner: false, text: '' } as const;
-    const chart = timelineChart(text, [
+    const span = { tone: 'accent', inner: false } as const;
+    const chart = timelineChart('Title', [
       { ...span, label: 'inspect', startMs: 0, endMs: 1 },
       { ...span, label: 'build', startMs: 2500, endMs: 10_000 },
     ]);
@@ -120,22 +129,92 @@ describe('time line', () => {
   });
 });
 
+describe('plot', () => {
+  const scale = logScale(1e-6, 1e-2, 6);
+  const plot = (errors: readonly number[], more: Partial<Plot> = {}) =>
+    plotChart({
+      ...text,
+      x: { title: 'chunk', scale: linearScale(0, errors.length - 1, 6, String) },
+      y: { title: 'error', scale },
+      points: errors.map((y, x) => ({ x, y, tone: y > 0.1 ? 'bad' : 'accent', name: `chunk ${x}` })),
+      limits: [],
+      ...more,
+    });
+  const circles = (chart: Chart) =>
+    [...svgOf(chart).matchAll(/<circle class="mark (\w+)" cx="([\d.]+)%" cy="([\d.]+)"/g)].map(
+      ([, tone, x, y]) => ({ tone, x: Number(x), y: Number(y) }),
+    );
+
+  test('has a mark for every point, in order, higher for more', () => {
+    const marks = circles(plot([1e-5, 6e-4, 2e-3, 0]));
+    expect(marks).toHaveLength(4);
+    expect(marks.map(({ x }) => x)).toEqual(marks.map(({ x }) => x).toSorted((a, b) => a - b));
+    const byHeight = marks.toSorted((a, b) => b.y - a.y);
+    expect(byHeight).toEqual([marks[3], marks[0], marks[1], marks[2]]);
+  });
+
+  test('is logarithmic where its scale is: equal ratios are equal distances', () => {
+    const [a, b, c] = circles(plot([1e-6, 1e-5, 1e-4]));
+    expect(a!.y - b!.y).toBeCloseTo(b!.y - c!.y, 1);
+  });
+
+  test('draws a line with its name for every limit', () => {
+    const limits = [
+      { y: 5e-4, label: 'p95 5e-4' },
+      { y: 1e-3, label: 'max 1e-3' },
+    ];
+    const svg = svgOf(plot([1e-5], { limits }));
+    expect(svg.match(/<line class="limit"/g)).toHaveLength(2);
+    expect(svg).toMatch(/max 1e-3/);
+  });
+
+  test('keeps the highest of more points than can be drawn', () => {
+    const marks = circles(plot(Array.from({ length: 30_000 }, (_, at) => (at === 12_345 ? 0.5 : 1e-5))));
+    expect(marks.length).toBeLessThanOrEqual(1300);
+    expect(marks.filter(({ tone }) => tone === 'bad')).toHaveLength(1);
+  });
+
+  test.each([
+    ['nothing', []],
+    ['one point', [1e-4]],
+    ['zeros', [0, 0, 0]],
+    ['no numbers', [Number.NaN, Number.POSITIVE_INFINITY]],
+  ])('draws %s without a place that is not a number', (_case, errors) => {
+    expect(svgOf(plot(errors))).not.toMatch(/NaN|Infinity/);
+  });
+});
+
+/** A page that has nothing but one ring. */
+const ringPage = (share: number) =>
+  renderHtml(
+    {
+      name: 'model',
+      subtitle: '',
+      version: '0',
+      verdict: { outcome: 'pass', word: 'Pass', headline: '', reasons: [], remedies: [] },
+      figures: [{ text: '30%', name: 'of it', ring: { share, tone: 'good', description: 'What it shows' } }],
+      sections: [],
+    },
+    null,
+  );
+
 describe('dial', () => {
   test.each([
     [0, 0],
     [0.5, 0.5],
     [Number.POSITIVE_INFINITY, 1],
   ])('a share of %d fills %d of the ring', (share, filled) => {
-    const [, length, around] = /stroke-dasharray="([\d.]+) ([\d.]+)"/.exec(
-      dial(text, share, 'x', 'good').toString(),
-    )!;
+    const [, length, around] = /stroke-dasharray="([\d.]+) ([\d.]+)"/.exec(ringPage(share))!;
     expect(Number(length) / Number(around)).toBeCloseTo(filled, 3);
   });
 });
 
-test('every chart has a title and a description for who cannot see it', () => {
-  for (const chart of [barChart(text, []), timelineChart(text, []), dial(text, 0.3, '30%', 'good')])
-    expect(chart.toString()).toMatch(
-      /role="img" aria-labelledby="chart-title chart-text".*<title id="chart-title">Title<\/title><desc id="chart-text">What it shows<\/desc>/,
-    );
+test('every chart has a title and a description for readers who cannot see it', () => {
+  const bars = barChart('Title', [{ label: 'What', text: 'it shows', parts: [] }]);
+  expect(svgOf(bars)).toMatch(
+    /role="img" aria-labelledby="chart-title chart-text".*<title id="chart-title">Title<\/title><desc id="chart-text">What: it shows\.<\/desc>/,
+  );
+  expect(ringPage(0.3)).toMatch(
+    /role="img" aria-labelledby="(figure-1)-title \1-text".*<title id="\1-title">30% of it<\/title><desc id="\1-text">What it shows<\/desc>/,
+  );
 });

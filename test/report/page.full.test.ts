@@ -4,9 +4,12 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { renderBundleHtml } from '../../src/products/bundle/report/page.js';
-import { renderHtml } from '../../src/report/html.js';
+import { bundleReport } from '../../src/products/bundle/report/page.js';
+import { parityReport } from '../../src/products/streaming/report/page.js';
+import { forgeReport } from '../../src/report/forge-page.js';
+import { renderReport } from '../../src/report/read.js';
 import { failedBundle, sampleBundle, stoppedBundle } from '../products/bundle/report/sample.js';
+import { sampleParity } from '../products/streaming/report/sample.js';
 import { launchChromium } from '../support/browser.js';
 import { describeWith } from '../support/needs.js';
 import {
@@ -21,13 +24,17 @@ import {
 import { failedSample, sampleResult, stoppedSample } from './sample.js';
 
 const passed = sampleResult();
+const streamed = (result: unknown) => renderReport({ kind: parityReport, result }, 'html').content;
+const forged = (result: unknown) => renderReport({ kind: forgeReport, result }, 'html').content;
+const bundled = (result: unknown) => renderReport({ kind: bundleReport, result }, 'html').content;
 const pages: Readonly<Record<string, string>> = {
-  pass: renderHtml(passed),
-  fail: renderHtml(failedSample()),
-  stopped: renderHtml(stoppedSample()),
-  bundle: renderBundleHtml(sampleBundle()),
-  'bundle that fails': renderBundleHtml(failedBundle()),
-  'bundle that stopped': renderBundleHtml(stoppedBundle()),
+  pass: forged(passed),
+  fail: forged(failedSample()),
+  stopped: forged(stoppedSample()),
+  bundle: bundled(sampleBundle()),
+  'bundle that fails': bundled(failedBundle()),
+  'bundle that stopped': bundled(stoppedBundle()),
+  stream: streamed(sampleParity()),
 };
 
 describeWith('chromium', 'report.html in Chromium', (executable) => {
@@ -125,7 +132,7 @@ describeWith('chromium', 'report.html in Chromium', (executable) => {
     expect(new Set(papers).size).toBe(2);
   });
 
-  test('who listens instead of looking finds landmarks, named charts and table headers', async () => {
+  test('a screen reader finds landmarks, named charts and table headers', async () => {
     await open('pass', {}, async (page) => {
       const tree = await page.locator('body').ariaSnapshot();
       for (const role of ['banner', 'navigation "Contents"', 'main', 'contentinfo'])

@@ -38,7 +38,7 @@ export function overlappingLabels() {
       labels
         .slice(index + 1)
         .filter((b) => overlap(a.getBBox(), b.getBBox()))
-        .map((b) => `${chart.querySelector('title').textContent}: «${a.textContent}» and «${b.textContent}»`),
+        .map((b) => `${chart.querySelector('title').textContent}: "${a.textContent}" and "${b.textContent}"`),
     );
   });
 }
@@ -53,7 +53,7 @@ export const paperColor = () => getComputedStyle(document.body).backgroundColor;
 
 export const selectedText = () => getSelection().toString().trim();
 
-/** What the style sheet writes before every caption: «Figure » counter(figure) «. ». */
+/** What the style sheet writes before every caption: "Figure " counter(figure) ". ". */
 export const captionNumbers = () =>
   [...document.querySelectorAll('figcaption, caption > span')].map(
     (caption) => getComputedStyle(caption, '::before').content,

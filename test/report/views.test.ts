@@ -4,11 +4,13 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { TrtforgeError } from '../../src/errors.js';
-import { renderHtml } from '../../src/report/html.js';
-import { renderMarkdown } from '../../src/report/markdown.js';
-import { forgeReport, parseReport, readReport, renderReport } from '../../src/report/read.js';
+import { forgeReport } from '../../src/report/forge-page.js';
+import { parseReport, readReport, renderReport } from '../../src/report/read.js';
 import { type ForgeResult, forgeResultSchema } from '../../src/report/result.js';
 import { failedSample, sampleResult, stoppedSample } from './sample.js';
+
+const html = (result: ForgeResult) => renderReport({ kind: forgeReport, result }, 'html').content;
+const markdownOf = (result: ForgeResult) => renderReport({ kind: forgeReport, result }, 'markdown').content;
 
 const samples = { pass: sampleResult(), fail: failedSample(), stopped: stoppedSample() };
 const HOSTILE = `x"></title></script><script>alert(1)</script><img src=q onerror=alert(1)>|\`\n# \u202e`;
@@ -53,7 +55,7 @@ function attacked(result: ForgeResult): ForgeResult {
 }
 
 describe.each(Object.entries(samples))('the page of a run: %s', (_, result) => {
-  const page = renderHtml(result);
+  const page = html(result);
 
   test('carries the result as JSON', () => {
     const [, json] = /<script type="application\/json" id="result">(.*?)<\/script>/s.exec(page)!;
@@ -80,7 +82,7 @@ describe.each(Object.entries(samples))('the page of a run: %s', (_, result) => {
 });
 
 describe('hostile names', () => {
-  const page = renderHtml(attacked(failedSample()));
+  const page = html(attacked(failedSample()));
 
   test('open no element in the page', () => {
     expect(/<img|<script>/.test(page)).toBe(false);
@@ -90,7 +92,7 @@ describe('hostile names', () => {
   });
 
   test('open no element, table cell or heading in the Markdown', () => {
-    const markdown = renderMarkdown(attacked(failedSample()));
+    const markdown = markdownOf(attacked(failedSample()));
     const outside = markdown.replace(/(`+)(?!`)[\s\S]*?(?<!`)\1(?!`)/g, '');
     expect(/<(?!!)/.test(outside)).toBe(false);
     for (const row of markdown.split('\n').filter((line) => line.startsWith('| '))) {
@@ -101,16 +103,16 @@ describe('hostile names', () => {
   });
 });
 
-describe('what the views say', () => {
+describe('the sentences of the views', () => {
   test('a pass names the closest limit, a fail the furthest', () => {
-    expect(renderMarkdown(samples.pass)).toContain(
+    expect(markdownOf(samples.pass)).toContain(
       'Both outputs stay within tolerance on 3 seeded samples; features comes closest to its limit: max 0.0083, allowed 0.01.',
     );
-    expect(renderMarkdown(samples.fail)).toContain('logits is furthest out: max Infinity, allowed 0.01.');
+    expect(markdownOf(samples.fail)).toContain('logits is furthest out: max Infinity, allowed 0.01.');
   });
 
-  test('a run that stopped says where, with which code, and what to do; and shows what it had', () => {
-    for (const view of [renderMarkdown(samples.stopped), renderHtml(samples.stopped)]) {
+  test('a run that stopped states where, with which code, and what to do; and shows what it had', () => {
+    for (const view of [markdownOf(samples.stopped), html(samples.stopped)]) {
       expect(view).toContain('The run stopped in its phase build.');
       expect(view).toContain('library-not-found');
       expect(view).toContain('TF_TOOLCHAIN_NOT_FOUND');
@@ -122,7 +124,7 @@ describe('what the views say', () => {
   });
 
   test('every node that stays in FP32 is listed with its rule and reason', () => {
-    const page = renderHtml(samples.pass);
+    const page = html(samples.pass);
     const { rules, kept } = samples.pass.conversion!;
     for (const { title } of rules) expect(page).toContain(title);
     for (const { node, reason } of kept) {
@@ -143,8 +145,8 @@ describe('what the views say', () => {
       kept,
       rules: [{ id: 'op-default', title: 'rule', nodes: 5000 }],
     };
-    const page = renderHtml(sampleResult({ conversion }));
-    expect(page).toContain('and 4\u202f800 more in report.json');
+    const page = html(sampleResult({ conversion }));
+    expect(page).toContain('and 4\u202f800 more in the JSON');
     expect(page).toContain('"/node_4999"');
   });
 });
@@ -172,11 +174,11 @@ describe('reading a result', () => {
     ['text', 'no JSON', 'TF_REPORT_INVALID'],
     ['another schema', '{"schema":"trtforge.inspect/1"}', 'TF_REPORT_INVALID'],
     [
-      'an outcome nobody knows',
+      'an unknown outcome',
       JSON.stringify({ ...samples.pass, verdict: { outcome: 'good', headline: '', reasons: [] } }),
       'TF_REPORT_INVALID',
     ],
-  ])('%s is refused by name', (name, content, code) => {
+  ])('%s is rejected by name', (name, content, code) => {
     const path = join(folder, `${name}.json`);
     writeFileSync(path, content);
     expect(() => read(path)).toThrow(
@@ -190,16 +192,16 @@ describe('reading a result', () => {
     );
   });
 
-  test('a damaged result is read or rejected, and what is read can be rendered', async () => {
+  test('a damaged result is read or rejected, and what is read can be rendered', () => {
     const whole = JSON.stringify(samples.pass);
-    await fc.assert(
-      fc.asyncProperty(fc.nat(), fc.string({ maxLength: 6 }), fc.nat(40), async (place, inserted, cut) => {
+    fc.assert(
+      fc.property(fc.nat(), fc.string({ maxLength: 6 }), fc.nat(40), (place, inserted, cut) => {
         const at = place % whole.length;
         const text = whole.slice(0, at) + inserted + whole.slice(at + cut);
         try {
           const read = parseReport(text, 'mutated.json', [forgeReport]);
-          expect((await renderReport(read, 'html')).content).toContain('</html>');
-          expect((await renderReport(read, 'markdown')).content).toContain('## Repeat it');
+          expect(renderReport(read, 'html').content).toContain('</html>');
+          expect(renderReport(read, 'markdown').content).toContain('## Repeat it');
         } catch (error) {
           expect(error).toBeInstanceOf(TrtforgeError);
         }

@@ -14,7 +14,7 @@ export function text(content: string): string {
     .replaceAll('`', '&#96;')
     .replaceAll('<', '&lt;')
     .replaceAll('>', '&gt;')
-    .replace(/@(?=\w)/g, '@\u200b');
+    .replace(/@(?=\w)/g, '@&#8203;');
 }
 
 /** Text as a code span: fenced by more backticks than it contains, its pipes escaped for table cells. */

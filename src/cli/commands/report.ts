@@ -15,7 +15,8 @@ export const command = defineCommand({
   arguments: [
     {
       name: 'RUN',
-      describe: 'a run root or the folder of a bundle, or the report.json or build_report.json in it',
+      describe:
+        'a run root, the folder of a bundle, or the JSON file of a result: report.json, build_report.json, that of stream verify',
     },
   ],
   options: {
@@ -35,14 +36,17 @@ export const command = defineCommand({
   schema: async () => (await import('../../report/result.js')).renderedReportSchema,
   run: async ([run = ''], options, { products }): Promise<RenderedReport> => {
     const kinds = (await Promise.all(products.map(({ reports }) => reports?.() ?? []))).flat();
-    const { name, content } = await renderReport(readReport(run, kinds), options.format);
+    const { name, content } = renderReport(readReport(run, kinds), options.format);
     if (options.output === '-')
       return { schema: 'trtforge.report/1', format: options.format, path: null, content };
     const path = options.output ?? join(rootOf(run), name);
     publishFile(path, content);
     return { schema: 'trtforge.report/1', format: options.format, path, content: null };
   },
-  render: (result, output) => output.line(result.path ?? result.content ?? ''),
+  // A line end inside a line would leave as text.
+  render: ({ path, content }, output) => {
+    for (const line of (path ?? content ?? '').trimEnd().split('\n')) output.line(line);
+  },
 });
 
 const rootOf = (run: string): string => (statSync(run).isDirectory() ? run : join(run, '..'));

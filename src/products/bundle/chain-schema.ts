@@ -58,5 +58,4 @@ export const chainCheckSchema = z.strictObject({
 });
 
 export type ChainCheck = z.infer<typeof chainCheckSchema>;
-export type ChainDifference = z.infer<typeof differenceSchema>;
 export type ComponentDrift = z.infer<typeof driftSchema>;

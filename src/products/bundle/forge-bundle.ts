@@ -4,11 +4,11 @@ import { publishFile } from '../../base/files/publish.js';
 import { protectingInputs } from '../../base/files/user-files.js';
 import { type ErrorCode, TrtforgeError } from '../../errors.js';
 import { ignoreEvents, inPhase } from '../../events.js';
+import { renderReport } from '../../report/read.js';
 import { REPORT_FILE, reportOf } from './build-report.js';
 import type { BundleContext, BundleRequest } from './bundle-request.js';
 import { BundleRun } from './bundle-run.js';
-import { renderBundleMarkdown } from './report/markdown.js';
-import { renderBundleHtml } from './report/page.js';
+import { bundleReport } from './report/page.js';
 import type { BundleFailure, BundleReport } from './report-schema.js';
 
 /**
@@ -56,8 +56,10 @@ function writeReport(report: BundleReport): void {
     throw failure === null ? error : errorOf(failure);
   }
   try {
-    publishFile(join(outdir, 'report.md'), renderBundleMarkdown(report));
-    publishFile(join(outdir, 'report.html'), renderBundleHtml(report));
+    for (const format of ['markdown', 'html'] as const) {
+      const { name, content } = renderReport({ kind: bundleReport, result: report }, format);
+      publishFile(join(outdir, name), content);
+    }
   } catch (error) {
     if (failure === null || !(error instanceof TrtforgeError)) throw error;
   }

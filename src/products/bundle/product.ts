@@ -20,5 +20,5 @@ export const bundle: Product = {
   ],
   foreignFlags: async () => (await import('./former-flags.js')).formerFlags,
   tasks: async () => [(await import('./token-task.js')).taskKind],
-  reports: async () => [(await import('./report/kind.js')).bundleReport],
+  reports: async () => [(await import('./report/page.js')).bundleReport],
 };

@@ -37,5 +37,6 @@ export const streaming: Product = {
     },
   ],
   foreignFlags: async () => (await import('./script-flags.js')).scriptFlags,
+  reports: async () => [(await import('./report/page.js')).parityReport],
   knownIssues: async () => (await import('./known-issues.js')).streamingIssues,
 };

@@ -1,6 +1,6 @@
 import { join, type Markup, markup } from '../markup.js';
-import { across, type ChartText, frame, type Tone } from './frame.js';
-import { proportionScale } from './scale.js';
+import { across, type Chart, type Tone } from './frame.js';
+import { linearScale } from './scale.js';
 
 export interface BarPart {
   readonly amount: number;
@@ -22,14 +22,15 @@ const BAR_TOP = 22;
 const BAR_HEIGHT = 12;
 
 /** Horizontal bars on one linear scale that starts at zero; the longest fills the width. Labels stand above their bars. */
-export function barChart(text: ChartText, rows: readonly BarRow[]): Markup {
+export function barChart(title: string, rows: readonly BarRow[]): Chart {
   const length = (row: BarRow) => row.parts.reduce((sum, part) => sum + part.amount, 0);
-  const scale = proportionScale(Math.max(0, ...rows.map(length)));
-  return frame(
-    text,
-    Math.max(1, rows.length * ROW - 6),
-    rows.map((row, index) => barRow(row, index * ROW, scale.at)),
-  );
+  const scale = linearScale(0, Math.max(0, ...rows.map(length)), 1, String);
+  return {
+    title,
+    description: `${rows.map(({ label, text }) => `${label}: ${text}`).join('; ')}.`,
+    height: Math.max(1, rows.length * ROW - 6),
+    marks: rows.map((row, index) => barRow(row, index * ROW, scale.at)),
+  };
 }
 
 function barRow(row: BarRow, top: number, at: (amount: number) => number): Markup {

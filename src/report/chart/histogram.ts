@@ -1,6 +1,6 @@
 import { formatStatistic, plural, powerOfTen } from '../../base/text/quantity.js';
 import { join, type Markup, markup } from '../markup.js';
-import { across, anchorAt, type ChartText, frame, type Tone } from './frame.js';
+import { across, axisTicks, type Chart, type Tone } from './frame.js';
 import { logScale, type Scale } from './scale.js';
 
 /** How many elements fell in [from, to). */
@@ -15,7 +15,9 @@ export type HistogramMark =
   | { readonly kind: 'limit'; readonly quantity: number; readonly label: string; readonly beyond: Tone }
   | { readonly kind: 'note'; readonly quantity: number; readonly label: string };
 
-export interface HistogramFacts {
+export interface Histogram {
+  readonly title: string;
+  readonly description: string;
   /** Bins of quantities above zero. */
   readonly bins: readonly Bin[];
   /** Elements whose quantity is exactly zero: they have no place on a logarithmic axis and get a bar of their own. */
@@ -35,7 +37,7 @@ const AXIS_START = 0.15;
 const AXIS_END = 0.91;
 
 /** A histogram with both axes logarithmic, so that a single element near a limit is seen beside millions that are far from it. */
-export function histogramChart(text: ChartText, facts: HistogramFacts): Markup {
+export function histogramChart(facts: Histogram): Chart {
   const filled = facts.bins.filter((bin) => bin.count > 0);
   const places = [
     ...filled.flatMap((bin) => [bin.from, bin.to]),
@@ -49,14 +51,16 @@ export function histogramChart(text: ChartText, facts: HistogramFacts): Markup {
   const most = Math.max(1, facts.zeros, ...filled.map((bin) => bin.count));
   const y = heightOf(most);
   const toneOf = binTones(facts.marks);
-  return frame(text, HEIGHT, [
+  const { title, description } = facts;
+  const drawn = [
     countGrid(most, y),
     facts.zeros > 0 &&
       markup`<rect class="mark good" x="0" y="${y(facts.zeros)}" width="${across(ZERO_BAR)}" height="${BASE - y(facts.zeros)}"><title>exactly equal: ${plural(facts.zeros, 'element')}</title></rect><text class="tick" x="0" y="${BASE + 16}">equal</text>`,
     filled.map((bin) => binBar(bin, x, y, toneOf(bin))),
     valueAxis(scale, x, facts.axis),
     marks(facts.marks, x),
-  ]);
+  ];
+  return { title, description, height: HEIGHT, marks: drawn };
 }
 
 /** The colour of a bin: that of the last limit it lies beyond; a bin that a limit cuts is a warning. */
@@ -99,13 +103,8 @@ function binBar(bin: Bin, x: (quantity: number) => number, y: (count: number) =>
   return markup`<rect class="mark ${tone}" x="${across(from)}" y="${y(bin.count)}" width="${across(width)}" height="${Number((BASE - y(bin.count)).toFixed(2))}"><title>${formatStatistic(bin.from)} to ${formatStatistic(bin.to)}: ${plural(bin.count, 'element')}</title></rect>`;
 }
 
-function valueAxis(scale: Scale, x: (quantity: number) => number, title: string): Markup {
-  const ticks = scale.ticks.map((tick) => {
-    const place = x(tick.quantity);
-    return markup`<line class="axis" x1="${across(place)}" x2="${across(place)}" y1="${BASE}" y2="${BASE + 4}"/><text class="tick" x="${across(place)}" y="${BASE + 16}" text-anchor="${anchorAt(place)}">${tick.label}</text>`;
-  });
-  return markup`<line class="axis" x1="${across(AXIS_START)}" x2="${across(AXIS_END)}" y1="${BASE}" y2="${BASE}"/><line class="axis" x1="0" x2="${across(ZERO_BAR)}" y1="${BASE}" y2="${BASE}"/>${join(ticks)}<text class="tick" x="100%" y="${BASE + 36}" text-anchor="end">${title}</text><text class="tick" x="0" y="${BASE + 36}">elements, log scale</text>`;
-}
+const valueAxis = (scale: Scale, x: (quantity: number) => number, title: string): Markup =>
+  markup`<line class="axis" x1="${across(AXIS_START)}" x2="${across(AXIS_END)}" y1="${BASE}" y2="${BASE}"/><line class="axis" x1="0" x2="${across(ZERO_BAR)}" y1="${BASE}" y2="${BASE}"/>${axisTicks(scale.ticks, x, BASE)}<text class="tick" x="100%" y="${BASE + 36}" text-anchor="end">${title}</text><text class="tick" x="0" y="${BASE + 36}">elements, log scale</text>`;
 
 /** Labels come after all lines, so that a line of one mark never strikes through the label of another. */
 function marks(all: readonly HistogramMark[], x: (quantity: number) => number): Markup {

@@ -14,24 +14,25 @@ export interface Tick {
 
 const clamp = (place: number): number => Math.min(1, Math.max(0, place));
 
-/** Linear from 0 to exactly `max`, with at most `count` + 1 ticks in steps of 1, 2 or 5 times a power of ten. */
-export function linearScale(max: number, count: number, label: (quantity: number) => string): Scale {
-  const end = Number.isFinite(max) && max > 0 ? max : 1;
-  const step = niceStep(end / Math.max(1, count));
+/** Linear over exactly `min` to `max`, with at most `count` + 1 ticks in steps of 1, 2 or 5 times a power of ten. */
+export function linearScale(
+  min: number,
+  max: number,
+  count: number,
+  label: (quantity: number) => string,
+): Scale {
+  const start = Number.isFinite(min) ? min : 0;
+  const end = Number.isFinite(max) && max > start ? max : start + 1;
+  const step = niceStep((end - start) / Math.max(1, count));
+  const first = Math.ceil(start / step - 1e-9);
   return {
-    at: (quantity) => clamp(quantity / end),
-    ticks: Array.from({ length: Math.floor(end / step + 1e-9) + 1 }, (_, index) => {
-      const quantity = Number((index * step).toPrecision(12));
+    at: (quantity) => clamp((quantity - start) / (end - start)),
+    ticks: Array.from({ length: Math.floor(end / step + 1e-9) - first + 1 }, (_, index) => {
+      const quantity = Number(((first + index) * step).toPrecision(12));
       return { quantity, label: label(quantity) };
     }),
   };
 }
-
-/** Linear from 0 to exactly `max`: for bars whose longest should fill the width. */
-export const proportionScale = (max: number): Scale => ({
-  at: (quantity) => (max > 0 ? clamp(quantity / max) : 0),
-  ticks: [],
-});
 
 /** Logarithmic over the whole decades that hold `min` to `max` (both above 0), with at most `count` labelled decades. */
 export function logScale(min: number, max: number, count = 9): Scale {

@@ -1,64 +1,70 @@
 import { formatCount, formatStatistic, plural } from '../../base/text/quantity.js';
 import type { VerifiedOutput, VerifyResult } from '../../quality/verify/result.js';
+import type { Chart } from '../chart/frame.js';
 import { type HistogramMark, histogramChart } from '../chart/histogram.js';
-import { type Markup, markup } from '../markup.js';
-import { badge, code, details, figure, type SectionFacts, table } from '../parts.js';
 import type { ForgeResult } from '../result.js';
-import { accuracySentence, formatMeasure, measureNumber } from '../sentences.js';
+import {
+  type Block,
+  badge,
+  charts,
+  code,
+  fold,
+  lines,
+  note,
+  numbers,
+  type Section,
+  strong,
+  type Text,
+  table,
+} from '../section.js';
+import { accuracySentence, formatMeasure, outcomeTone } from '../sentences.js';
 
 /** Statistics that fit a line; the table under "How it was measured" has all. */
 const IN_SHORT: ReadonlySet<string> = new Set(['max', 'mean', 'p99', 'SNR in dB']);
 
-const outcomeTone = { pass: 'good', fail: 'bad', inconclusive: 'warn' } as const;
-
 /** How far the converted model is from the original. */
-export const accuracySection = ({ verification }: ForgeResult): SectionFacts | null =>
+export const accuracySection = ({ verification }: ForgeResult): Section | null =>
   verification === null ? null : comparisonSection('accuracy', 'Accuracy', verification);
 
 /** How far the engine, run on its GPU, is from the original. */
-export const engineAccuracySection = ({ engineVerification }: ForgeResult): SectionFacts | null =>
+export const engineAccuracySection = ({ engineVerification }: ForgeResult): Section | null =>
   engineVerification === null
     ? null
     : comparisonSection('engine-accuracy', 'Accuracy of the engine', engineVerification);
 
 /** Output by output, with the distribution of the error drawn. */
-function comparisonSection(id: string, title: string, verification: VerifyResult): SectionFacts {
-  const drawn = verification.outputs.filter(({ histogram }) => histogram.bins.length > 0);
-  const figures = drawn.map((output, index) => outputFigure(output, `${id}-${index}`));
+function comparisonSection(id: string, title: string, verification: VerifyResult): Section {
+  const { outputs } = verification;
+  const names = statisticNames(outputs).filter((name) => IN_SHORT.has(name));
   return {
     id,
     title,
     lead: accuracySentence(verification),
-    body: [
-      shortTable(verification),
-      drawn.length > 0 && markup`<div class="figures">${figures}</div>`,
-      details('How it was measured', howMeasured(verification)),
+    blocks: [
+      table(
+        'Absolute error of each output over all samples, and what decided',
+        ['output', 'verdict', ...numbers('elements', ...names), 'checked'],
+        outputs.map((output) => [
+          code(output.name),
+          badge(output.outcome, outcomeTone[output.outcome]),
+          formatCount(output.elements),
+          ...names.map((name) => statisticText(output, name)),
+          lines(
+            output.checks.map(
+              ({ statistic, measured, limit, pass }) =>
+                `${statistic} ${formatMeasure(measured)} ${pass ? '≤' : '>'} ${formatStatistic(limit)}`,
+            ),
+          ),
+        ]),
+      ),
+      charts(
+        ...outputs
+          .filter(({ histogram }) => histogram.bins.length > 0)
+          .map((output) => ({ chart: errorChart(output), caption: errorCaption(output) })),
+      ),
+      fold('How it was measured', ...howMeasured(verification)),
     ],
   };
-}
-
-function shortTable({ outputs }: VerifyResult): Markup {
-  const names = statisticNames(outputs).filter((name) => IN_SHORT.has(name));
-  return table(
-    'Absolute error of each output over all samples, and what decided',
-    [
-      { title: 'output' },
-      { title: 'verdict' },
-      { title: 'elements', numeric: true },
-      ...names.map((title) => ({ title, numeric: true as const })),
-      { title: 'checked' },
-    ],
-    outputs.map((output) => [
-      code(output.name),
-      badge(output.outcome, outcomeTone[output.outcome]),
-      formatCount(output.elements),
-      ...names.map((name) => statisticText(output, name)),
-      output.checks.map(
-        (check) =>
-          markup`<span class="check">${check.statistic} ${formatMeasure(check.measured)} ${check.pass ? '≤' : '>'} ${formatStatistic(check.limit)}</span>`,
-      ),
-    ]),
-  );
 }
 
 const statisticNames = (outputs: readonly VerifiedOutput[]): readonly string[] => [
@@ -70,36 +76,31 @@ function statisticText(output: VerifiedOutput, name: string): string {
   return found === undefined ? '–' : formatMeasure(found.amount);
 }
 
-function outputFigure(output: VerifiedOutput, id: string): Markup {
-  const { histogram } = output;
-  const chart = histogramChart(
-    {
-      id: `error-${id}`,
-      title: `Distribution of the absolute error of ${output.name}`,
-      description: describeDistribution(output),
-    },
-    {
-      bins: histogram.bins,
-      zeros: histogram.zeros,
-      marks: marksOf(output),
-      axis: '|difference|, log scale',
-    },
-  );
-  const nonFinite =
-    histogram.nonFinite > 0 &&
-    markup` <strong>${plural(histogram.nonFinite, 'element')} not finite on one side have no place on the axis.</strong>`;
-  return figure(
-    chart,
-    markup`Absolute error of ${code(output.name)} (${output.dtype}, ${output.shape.join('×') || 'scalar'}), ${plural(output.elements, 'element')}.${nonFinite}`,
-  );
+function errorChart(output: VerifiedOutput): Chart {
+  const { elements, histogram, statistics } = output;
+  const inShort = statistics
+    .filter(({ name }) => IN_SHORT.has(name))
+    .map(({ name, amount }) => `${name} ${formatMeasure(amount)}`);
+  return histogramChart({
+    title: `Distribution of the absolute error of ${output.name}`,
+    description: `${plural(elements, 'element')}, ${formatCount(histogram.zeros)} exactly equal; ${inShort.join(', ')}.`,
+    bins: histogram.bins,
+    zeros: histogram.zeros,
+    marks: marksOf(output),
+    axis: '|difference|, log scale',
+  });
 }
 
-function describeDistribution({ elements, histogram, statistics }: VerifiedOutput): string {
-  const said = statistics
-    .filter(({ name }) => IN_SHORT.has(name))
-    .map(({ name, amount }) => `${name} ${formatMeasure(amount)}`)
-    .join(', ');
-  return `${plural(elements, 'element')}, ${formatCount(histogram.zeros)} exactly equal; ${said}.`;
+function errorCaption({ name, dtype, shape, elements, histogram }: VerifiedOutput): Text {
+  const nonFinite = plural(histogram.nonFinite, 'element');
+  return [
+    'Absolute error of ',
+    code(name),
+    ` (${dtype}, ${shape.join('×') || 'scalar'}), ${plural(elements, 'element')}.`,
+    histogram.nonFinite > 0
+      ? [' ', strong(`${nonFinite} not finite on one side have no place on the axis.`)]
+      : '',
+  ];
 }
 
 /** Statistics that lie on the axis of the histogram: they are absolute errors themselves. */
@@ -126,37 +127,45 @@ function marksOf({ checks, statistics, tolerance, pass }: VerifiedOutput): reado
   if (max === undefined) return limits;
   return [
     ...limits,
-    { kind: 'note', quantity: measureNumber(max.amount), label: `max ${formatMeasure(max.amount)}` },
+    { kind: 'note', quantity: Number(max.amount), label: `max ${formatMeasure(max.amount)}` },
   ];
 }
 
-function howMeasured(verification: VerifyResult): Markup {
+function howMeasured(verification: VerifyResult): readonly (Block | null)[] {
   const { outputs, inputs, roundedValues } = verification;
   const names = statisticNames(outputs);
   const rounded =
-    roundedValues > 0 &&
-    ` ${plural(roundedValues, 'value')} of the candidate ${roundedValues === 1 ? 'was' : 'were'} computed in float32 and rounded to 16 bits, as a GPU stores them.`;
-  return markup`<div><p>${code(verification.candidate)} on ${verification.candidateBackend} is held against ${code(verification.reference)} on ${verification.referenceBackend}, on ${plural(verification.samples, 'sample')} drawn with seed ${code(String(verification.seed))}.${rounded}</p>${table(
-    'Inputs of the comparison',
-    [{ title: 'input' }, { title: 'dtype' }, { title: 'shape' }, { title: 'drawn from' }],
-    inputs.map((input) => [code(input.name), input.dtype, input.shape.join('×') || 'scalar', input.from]),
-  )}${table(
-    'Where each tolerance comes from',
-    [
-      { title: 'output' },
-      { title: 'absolute', numeric: true },
-      { title: 'relative', numeric: true },
-      { title: 'why' },
-    ],
-    outputs.map(({ name, tolerance }) => [
-      code(name),
-      tolerance === null ? '–' : formatStatistic(tolerance.absolute),
-      tolerance === null ? '–' : formatStatistic(tolerance.relative),
-      tolerance?.why ?? 'integers and booleans are held against each other exactly',
-    ]),
-  )}${table(
-    'Every statistic',
-    [{ title: 'output' }, ...names.map((title) => ({ title, numeric: true as const }))],
-    outputs.map((output) => [code(output.name), ...names.map((name) => statisticText(output, name))]),
-  )}</div>`;
+    roundedValues === 0
+      ? ''
+      : ` ${plural(roundedValues, 'value')} of the candidate ${roundedValues === 1 ? 'was' : 'were'} computed in float32 and rounded to 16 bits, as a GPU stores them.`;
+  return [
+    note(
+      code(verification.candidate),
+      ` on ${verification.candidateBackend} is compared with `,
+      code(verification.reference),
+      ` on ${verification.referenceBackend}, on ${plural(verification.samples, 'sample')} drawn with seed `,
+      code(String(verification.seed)),
+      `.${rounded}`,
+    ),
+    table(
+      'Inputs of the comparison',
+      ['input', 'dtype', 'shape', 'drawn from'],
+      inputs.map((input) => [code(input.name), input.dtype, input.shape.join('×') || 'scalar', input.from]),
+    ),
+    table(
+      'Where each tolerance comes from',
+      ['output', ...numbers('absolute', 'relative'), 'why'],
+      outputs.map(({ name, tolerance }) => [
+        code(name),
+        tolerance === null ? '–' : formatStatistic(tolerance.absolute),
+        tolerance === null ? '–' : formatStatistic(tolerance.relative),
+        tolerance?.why ?? 'integers and booleans are compared exactly',
+      ]),
+    ),
+    table(
+      'Every statistic',
+      ['output', ...numbers(...names)],
+      outputs.map((output) => [code(output.name), ...names.map((name) => statisticText(output, name))]),
+    ),
+  ];
 }

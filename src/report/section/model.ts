@@ -1,28 +1,34 @@
 import { formatBytes, formatCount, plural } from '../../base/text/quantity.js';
 import type { ModelFacts } from '../../formats/onnx/model-facts.js';
 import { barChart } from '../chart/bars.js';
-import { type Markup, markup } from '../markup.js';
-import { badge, code, facts, figure, type SectionFacts, table } from '../parts.js';
+import type { Chart } from '../chart/frame.js';
 import type { ForgeResult } from '../result.js';
-import { modelBytes, modelSentence } from '../sentences.js';
+import { charts, code, facts, list, muted, note, type Section, strong, table } from '../section.js';
+import { modelBytes, nameOfFile } from '../sentences.js';
 
 /** Operators drawn one by one; the rest share a bar. */
 const OPS_DRAWN = 8;
 const severityTone = { error: 'bad', warning: 'warn', info: 'quiet' } as const;
 
-/** What is in the ONNX file: facts, bindings, operators, findings. `scope` begins the ids where a page has several results. */
-export function modelSection({ model }: ForgeResult, scope = ''): SectionFacts | null {
+/** What is in the ONNX file: facts, bindings, operators, findings. */
+export function modelSection({ model }: ForgeResult): Section | null {
   if (model === null) return null;
+  const { inputs, outputs, externalFiles, findings, ops } = model;
+  const opset = model.opsets[''] ?? model.opsets['ai.onnx'];
+  const bindings = [
+    ...inputs.map((binding) => ({ ...binding, direction: 'input' })),
+    ...outputs.map((binding) => ({ ...binding, direction: 'output' })),
+  ];
   return {
-    id: `${scope}model`,
+    id: 'model',
     title: 'The model',
-    lead: modelSentence(model),
-    body: [
+    lead: `${nameOfFile(model.file)} has ${plural(model.nodesTotal, 'node')} and ${plural(model.parameters, 'parameter')}${opset === undefined ? '' : `, in opset ${opset}`}.`,
+    blocks: [
       facts([
         ['file', code(model.file)],
         [
           'size',
-          `${formatBytes(modelBytes(model))}${model.externalFiles.length === 0 ? '' : `, ${plural(model.externalFiles.length, 'external file')} included`}`,
+          `${formatBytes(modelBytes(model))}${externalFiles.length === 0 ? '' : `, ${plural(externalFiles.length, 'external file')} included`}`,
         ],
         ['IR version', String(model.irVersion)],
         [
@@ -31,32 +37,39 @@ export function modelSection({ model }: ForgeResult, scope = ''): SectionFacts |
             .map(([domain, version]) => `${domain === '' ? 'ai.onnx' : domain} ${version}`)
             .join(', '),
         ],
-        ['producer', [model.producer, model.producerVersion].filter((part) => part !== '').join(' ') || '–'],
+        ['producer', [model.producer, model.producerVersion].filter((name) => name !== '').join(' ') || '–'],
         ['weights', `${formatCount(model.parameters)} parameters, ${formatBytes(model.initializers.bytes)}`],
       ]),
-      bindings(model),
-      Object.keys(model.ops).length > 0 &&
-        figure(opsChart(model, scope), 'Nodes by operator, bodies of If, Loop and Scan included.'),
-      findings(model),
+      table(
+        'Inputs and outputs',
+        ['name', 'direction', 'dtype', 'shape'],
+        bindings.map(({ name, direction, dtype, shape }) => [
+          code(name),
+          direction,
+          dtype ?? 'unknown',
+          shapeText(shape),
+        ]),
+      ),
+      Object.keys(ops).length === 0
+        ? null
+        : charts({
+            chart: opsChart(ops),
+            caption: 'Nodes by operator, bodies of If, Loop and Scan included.',
+          }),
+      note(
+        findings.length === 0 ? 'The inspection has no finding.' : strong(plural(findings.length, 'finding')),
+      ),
+      list(
+        findings.map(({ severity, message, where, code: id }) => ({
+          label: { text: severity, tone: severityTone[severity] },
+          text: [message, muted(' at '), code(where), ' ', code(id)],
+        })),
+      ),
     ],
   };
 }
 
-function bindings(model: ModelFacts): Markup {
-  const row = (direction: string) => (binding: ModelFacts['inputs'][number]) => [
-    code(binding.name),
-    direction,
-    binding.dtype ?? 'unknown',
-    shapeText(binding.shape),
-  ];
-  return table(
-    'Inputs and outputs',
-    [{ title: 'name' }, { title: 'direction' }, { title: 'dtype' }, { title: 'shape' }],
-    [...model.inputs.map(row('input')), ...model.outputs.map(row('output'))],
-  );
-}
-
-/** "batch×3×224×224", with ? for a dimension nobody named. */
+/** "batch×3×224×224", with ? for a dimension without a name. */
 const shapeText = (shape: readonly (number | string | null)[] | null): string =>
   shape === null
     ? 'unknown'
@@ -64,35 +77,18 @@ const shapeText = (shape: readonly (number | string | null)[] | null): string =>
       ? 'scalar'
       : shape.map((dimension) => dimension ?? '?').join('×');
 
-function opsChart(model: ModelFacts, scope: string): Markup {
-  const sorted = Object.entries(model.ops).sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1));
+function opsChart(ops: ModelFacts['ops']): Chart {
+  const sorted = Object.entries(ops).sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1));
   const drawn = sorted.slice(0, sorted.length > OPS_DRAWN + 1 ? OPS_DRAWN : sorted.length);
   const rest = sorted.slice(drawn.length);
   const restCount = rest.reduce((sum, [, count]) => sum + count, 0);
-  const rows = [
-    ...drawn,
-    ...(rest.length > 0 ? [[`${rest.length} other operators`, restCount] as const] : []),
-  ];
-  return barChart(
-    {
-      id: `${scope}ops-chart`,
-      title: 'Nodes by operator',
-      description: rows.map(([op, count]) => `${op}: ${count}`).join(', '),
-    },
-    rows.map(([op, count], index) => ({
-      label: op,
-      text: formatCount(count),
-      parts: [
-        { amount: count, tone: index < drawn.length ? 'accent' : 'quiet', name: plural(count, 'node') },
-      ],
-    })),
-  );
-}
-
-function findings({ findings: found }: ModelFacts): Markup {
-  if (found.length === 0) return markup`<p class="muted">The inspection has no finding.</p>`;
-  return markup`<h3>Findings</h3><ul class="findings">${found.map(
-    (finding) =>
-      markup`<li>${badge(finding.severity, severityTone[finding.severity])} ${finding.message} <span class="muted">at ${code(finding.where)}</span> <span class="code">${finding.code}</span></li>`,
-  )}</ul>`;
+  const bar = (label: string, amount: number, tone: 'accent' | 'quiet') => ({
+    label,
+    text: formatCount(amount),
+    parts: [{ amount, tone, name: plural(amount, 'node') }],
+  });
+  return barChart('Nodes by operator', [
+    ...drawn.map(([op, count]) => bar(op, count, 'accent')),
+    ...(rest.length > 0 ? [bar(`${rest.length} other operators`, restCount, 'quiet')] : []),
+  ]);
 }

@@ -1,58 +1,46 @@
 import { formatBytes, formatCount, formatMs } from '../../base/text/quantity.js';
 import type { BenchRun } from '../../quality/bench/result.js';
-import { markup } from '../markup.js';
-import { badge, code, type SectionFacts, table } from '../parts.js';
 import type { ForgeResult } from '../result.js';
+import { badge, code, labelled, numbers, type Section, table } from '../section.js';
 import { speedSentence } from '../sentences.js';
 
-/** How fast the engine is on the GPU it was measured on, how that was measured, and what speaks against the figures. */
-export function speedSection({ bench }: ForgeResult): SectionFacts | null {
+/** How fast the engine is on the GPU it was measured on, how that was measured, and what makes the measurement unreliable. */
+export function speedSection({ bench }: ForgeResult): Section | null {
   if (bench === null) return null;
   const { gpu, subject, warnings } = bench;
+  const sizes: readonly (readonly [string, number | null])[] = [
+    ['plan', subject.bytes],
+    ['activations of one context', subject.contextBytes],
+    ['GPU memory that loading took', subject.loadedBytes],
+  ];
   return {
     id: 'speed',
     title: 'Speed',
     lead: speedSentence(bench),
-    body: [
+    blocks: [
       table(
         `GPU compute time on ${gpu?.name ?? bench.backend}, and how it was measured`,
-        [
-          { title: 'shapes' },
-          { title: 'median', numeric: true },
-          { title: 'p99', numeric: true },
-          { title: 'max', numeric: true },
-          { title: 'items/s', numeric: true },
-          { title: 'samples', numeric: true },
-          { title: 'mode' },
-          { title: 'trust' },
-        ],
+        ['shapes', ...numbers('median', 'p99', 'max', 'items/s', 'samples'), 'mode', 'measurement'],
         bench.runs.map((run) => [
-          shapesOf(run),
+          code(run.shapes.map(({ name, shape }) => `${name} ${shape.join('×')}`).join(', ')),
           ...(['median', 'p99', 'max'] as const).map((name) =>
             run.gpuMs === null ? '–' : formatMs(run.gpuMs[name]),
           ),
           formatCount(Math.round(run.itemsPerSecond)),
           formatCount(run.gpuMs?.count ?? 0),
           modeOf(run),
-          run.doubts.length === 0 ? badge('steady', 'good') : badge('doubtful', 'warn'),
+          run.doubts.length === 0 ? badge('steady', 'good') : badge('unreliable', 'warn'),
         ]),
       ),
       table(
         'What the engine takes',
-        [{ title: 'what' }, { title: 'size', numeric: true }],
-        [
-          ['plan', subject.bytes],
-          ['activations of one context', subject.contextBytes],
-          ['GPU memory that loading took', subject.loadedBytes],
-        ].map(([what, bytes]) => [String(what), typeof bytes === 'number' ? formatBytes(bytes) : '–']),
+        ['what', ...numbers('size')],
+        sizes.map(([what, bytes]) => [what, bytes === null ? '–' : formatBytes(bytes)]),
       ),
-      warnings.map((warning) => markup`<p class="remedy">${warning}</p>`),
+      labelled('warning', 'warn', warnings),
     ],
   };
 }
-
-const shapesOf = ({ shapes }: BenchRun) =>
-  code(shapes.map(({ name, shape }) => `${name} ${shape.join('×')}`).join(', '));
 
 function modeOf({ mode }: BenchRun): string {
   const transfers = mode.kind === 'with-transfers' ? 'with transfers' : 'GPU only';

@@ -6,9 +6,7 @@ import type { PlanBuilder } from '../../../src/engines/builder/build.js';
 import { TrtforgeError } from '../../../src/errors.js';
 import type { BundleRequest } from '../../../src/products/bundle/bundle-request.js';
 import { forgeBundle } from '../../../src/products/bundle/forge-bundle.js';
-import { bundleReport } from '../../../src/products/bundle/report/kind.js';
-import { renderBundleMarkdown } from '../../../src/products/bundle/report/markdown.js';
-import { renderBundleHtml } from '../../../src/products/bundle/report/page.js';
+import { bundleReport } from '../../../src/products/bundle/report/page.js';
 import { readReport, renderReport } from '../../../src/report/read.js';
 import { changeMeta, recordingBuilder, writeBundle } from '../../support/bundle.js';
 import { sampleToolchain } from '../../support/sample-engine.js';
@@ -48,7 +46,7 @@ describe('a bundle through forge', () => {
     expect(written('report.md')).toMatch(/^# parakeet-shaped-tiny: ✅ Pass/);
     const read = readReport(outdir, [bundleReport]);
     for (const format of ['html', 'markdown', 'json'] as const) {
-      const { name, content } = await renderReport(read, format);
+      const { name, content } = renderReport(read, format);
       expect(content).toBe(written(name));
     }
   });
@@ -109,9 +107,10 @@ describe('a bundle through forge', () => {
       report: null,
     });
     expect(names.map(written)).toEqual(before);
-    const html = renderBundleHtml(contradicting);
+    const views = { kind: bundleReport, result: contradicting };
+    const html = renderReport(views, 'html').content;
     expect(html).toContain('axis 1 of &quot;audio_signal&quot; is 128; the meta file states 80 mel bins.');
-    expect(html + renderBundleMarkdown(contradicting)).not.toContain('<img');
+    expect(html + renderReport(views, 'markdown').content).not.toContain('<img');
   });
 
   test('fails as the run did where the page cannot be written either', async () => {

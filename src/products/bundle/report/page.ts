@@ -1,35 +1,54 @@
 import { relative } from 'node:path';
 import { formatBytes, formatMs } from '../../../base/text/quantity.js';
-import { type Content, type Markup, markup } from '../../../report/markup.js';
-import { page } from '../../../report/page.js';
-import type { SectionFacts } from '../../../report/parts.js';
+import { remediesOf } from '../../../report/forge-page.js';
+import { defineReport } from '../../../report/kind.js';
 import type { ForgeResult } from '../../../report/result.js';
-import { environmentSection, repeatSection } from '../../../report/section/environment.js';
-import { phasesSection } from '../../../report/section/phases.js';
-import {
-  type DialItem,
-  dialList,
-  knownIssues,
-  readableTime,
-  verdictBanner,
-} from '../../../report/section/verdict.js';
-import type { BundleReport } from '../report-schema.js';
-import { chainSections } from './chain.js';
+import { environmentSection, phasesSection, repeatSection } from '../../../report/section/run.js';
+import { type Figure, present, ring } from '../../../report/section.js';
+import { REPORT_FILE } from '../build-report.js';
+import { type BundleReport, bundleReportSchema } from '../report-schema.js';
+import { chainSection } from './chain.js';
 import { componentSection, componentsSection, mismatchSection, smokeSection } from './components.js';
-import { agreementShare, bundleName, bundleTitle, bundleVerdict, isoTime, timedPhases } from './sentences.js';
+import { agreementShare, bundleTitle, bundleVerdict, timedPhases } from './sentences.js';
 
-const sectionsOf = (report: BundleReport): readonly (SectionFacts | null)[] => [
-  mismatchSection(report),
-  componentsSection(report),
-  ...chainSections(report),
-  smokeSection(report),
-  ...report.components.map(componentSection),
-  phasesSection(timedPhases(report)),
-  environmentSection(report),
-  repeatSection({ repeat: report.repeat, files: filesOf(report), runRoot: report.outdir }),
-];
+/** What `trtforge bundle build` and `bundle forge` write: what there is to know of the bundle, then the report of each component. */
+export const bundleReport = defineReport<BundleReport>({
+  source: 'a bundle',
+  file: REPORT_FILE,
+  result: bundleReportSchema,
+  page: (report) => ({
+    name: report.model_name ?? report.meta,
+    subtitle: bundleTitle(report),
+    kind: 'bundle',
+    version: report.version,
+    startedAt: isoTime(report.started_utc),
+    verdict: {
+      ...bundleVerdict(report),
+      remedies: remediesOf(
+        report.failure && { ...report.failure, exitCode: report.exitCode },
+        report.failure?.issues,
+      ),
+    },
+    figures: figuresOf(report),
+    sections: [
+      mismatchSection(report),
+      componentsSection(report),
+      ...report.checks.map(chainSection),
+      smokeSection(report),
+      ...report.components.map(componentSection),
+      phasesSection(timedPhases(report)),
+      environmentSection(report.environment),
+      repeatSection(report.repeat, filesOf(report), report.outdir),
+    ],
+    dataFile: REPORT_FILE,
+  }),
+});
 
-/** What the folder holds, by its path in there. */
+/** `20260101_120000`, as the report has it, in ISO 8601. */
+const isoTime = (stamp: string): string =>
+  stamp.replace(/^(\d{4})(\d\d)(\d\d)_(\d\d)(\d\d)(\d\d)$/, '$1-$2-$3T$4:$5:$6Z');
+
+/** What the folder has, by its path in there. */
 function filesOf({ outdir, report, timing_cache, components }: BundleReport): ForgeResult['files'] {
   const all: readonly (readonly [string | null, string])[] = [
     [report, 'the result that this page is made of'],
@@ -44,64 +63,29 @@ function filesOf({ outdir, report, timing_cache, components }: BundleReport): Fo
   return all.flatMap(([path, what]) => (path === null ? [] : [{ path: relative(outdir, path), what }]));
 }
 
-/** The report of a bundle as one HTML file that needs no network and no script. The report itself is inside as JSON, under the id `result`. */
-export function renderBundleHtml(report: BundleReport): string {
-  return page({
-    title: `${bundleName(report)}: ${bundleVerdict(report).word.toLowerCase()} · trtforge`,
-    version: report.version,
-    header: header(report),
-    sections: sectionsOf(report).filter((facts) => facts !== null),
-    dataBeside: ' and beside it as build_report.json',
-    result: report,
-  });
-}
-
-function header(report: BundleReport): Markup {
-  const started = isoTime(report.started_utc);
-  return markup`<header><p class="kicker">trtforge ${report.version} · bundle · <time datetime="${started}">${readableTime(started)}</time></p><h1>${bundleName(report)}</h1><p class="subtitle">${bundleTitle(report)}</p>${verdictBanner(bundleVerdict(report), whatToDo(report))}${dials(report)}</header>`;
-}
-
-function whatToDo({ failure, exitCode }: BundleReport): Content {
-  if (failure === null) return null;
-  return markup`<p class="remedy"><strong>What to do:</strong> ${failure.remedy} <code>${failure.code}</code>, exit ${exitCode}</p>${knownIssues(failure.issues ?? [])}`;
-}
-
 /** The last check is the nearest to what is deployed: the engines', where there was a GPU. */
-function dials(report: BundleReport): Markup {
-  const check = report.checks.at(-1);
-  const agreeing: readonly (readonly [string, number])[] =
-    check === undefined
-      ? []
-      : [
-          ['tokens', check.token_agreement],
-          ['durations', check.duration_agreement],
-        ];
-  const rings = agreeing.map(([what, count]): DialItem => {
-    const share = check === undefined ? 0 : agreementShare(count, check);
-    return {
-      text: {
-        id: `dial-${what}`,
-        title: `Agreement of ${what}`,
-        description: `${count} of ${check?.decisions ?? 0} decisions have the same ${what}.`,
-      },
-      share,
-      figure: `${Math.floor(share * 100)}%`,
-      tone: share === 1 ? 'good' : check?.outcome === 'pass' ? 'warn' : 'bad',
-      caption: `of ${what} agree`,
-    };
-  });
-  const engines = report.components.reduce((sum, { engine_bytes }) => sum + (engine_bytes ?? 0), 0);
-  const builds = report.components.filter(({ status }) => status === 'built');
-  return dialList(rings, [
-    ...(engines === 0 ? [] : [['of engines', formatBytes(engines)] as const]),
-    ...(builds.length === 0
-      ? []
-      : [
-          [
-            builds.length === 1 ? 'one build' : `${builds.length} builds, summed`,
-            formatMs(builds.reduce((sum, { timings_sec }) => sum + (timings_sec.build ?? 0), 0) * 1000),
-          ] as const,
-        ]),
-    ['whole run', formatMs(report.total_sec * 1000)],
+function figuresOf({ checks, components, total_sec }: BundleReport): readonly Figure[] {
+  const check = checks.at(-1);
+  const agreement = (what: string, count: number): Figure | null => {
+    if (check === undefined) return null;
+    const share = agreementShare(count, check);
+    const tone = share === 1 ? 'good' : check.outcome === 'pass' ? 'warn' : 'bad';
+    const description = `${count} of ${check.decisions} decisions have the same ${what}.`;
+    return ring(share, tone, `${Math.floor(share * 100)}%`, `of ${what} agree`, description);
+  };
+  const engines = components.reduce((sum, { engine_bytes }) => sum + (engine_bytes ?? 0), 0);
+  const builds = components.filter(({ status }) => status === 'built');
+  const buildMs = builds.reduce((sum, { timings_sec }) => sum + (timings_sec.build ?? 0), 0) * 1000;
+  return present([
+    agreement('tokens', check?.token_agreement ?? 0),
+    agreement('durations', check?.duration_agreement ?? 0),
+    engines === 0 ? null : { text: formatBytes(engines), name: 'of engines' },
+    builds.length === 0
+      ? null
+      : {
+          text: formatMs(buildMs),
+          name: builds.length === 1 ? 'one build' : `${builds.length} builds, summed`,
+        },
+    { text: formatMs(total_sec * 1000), name: 'whole run' },
   ]);
 }

@@ -1,14 +1,15 @@
 import { formatMs, formatStatistic, plural } from '../../../base/text/quantity.js';
 import { ExitCode } from '../../../errors.js';
 import type { Outcome } from '../../../report/result.js';
-import { precisionLabel, type TimedPhases } from '../../../report/sentences.js';
-import type { ChainCheck, ChainDifference } from '../chain-schema.js';
+import type { TimedPhases } from '../../../report/section/run.js';
+import { precisionLabel } from '../../../report/sentences.js';
+import type { ChainCheck } from '../chain-schema.js';
 import type { BundleReport, ComponentReport } from '../report-schema.js';
 
-/** The sentences of a bundle's report; page, Markdown and terminal use the same. */
+/** The sentences of a bundle's report; page and terminal use the same. */
 
 /** A run that stopped has a word of its own: a bundle that was not built is neither good nor bad. */
-export interface BundleVerdict {
+interface BundleVerdict {
   readonly outcome: Outcome;
   readonly word: string;
   readonly headline: string;
@@ -82,8 +83,6 @@ export function bundleTitle({ precision, target, env }: BundleReport): string {
   return [precisionLabel(precision), made, gpus].filter((part) => part !== null).join(' · ');
 }
 
-export const bundleName = ({ model_name, meta }: BundleReport): string => model_name ?? meta;
-
 export function componentsSentence({ components, builder, env }: BundleReport): string {
   if (components.length === 0) return 'The run stopped before it knew the components.';
   const count = (...statuses: readonly ComponentReport['status'][]) =>
@@ -114,10 +113,6 @@ export function checkSentence(check: ChainCheck): string {
 export const agreementShare = (agreeing: number, { decisions }: ChainCheck): number =>
   decisions === 0 ? 0 : agreeing / decisions;
 
-/** Whether exchanging a component alone moves the logits by more than the check lets them move as a whole. */
-export const movesTooMuch = (relative: number | null, { low_margin_share }: ChainCheck): boolean =>
-  relative === null || relative > low_margin_share;
-
 export const driftText = (relative: number | null): string =>
   relative === null ? 'not finite' : formatStatistic(relative);
 
@@ -137,23 +132,6 @@ export function smokeSentence({ components, not_checked }: BundleReport): string
         : `${plural(engines, 'engine')} and ${plural(ran.length - engines, 'model')}`;
   return `${ran.length} of ${plural(components.length, 'component')} ran once at the opt shapes of the profile, ${which}.${rest}`;
 }
-
-/** `20260101_120000`, as the report has it, in ISO 8601. */
-export const isoTime = (stamp: string): string =>
-  stamp.replace(/^(\d{4})(\d\d)(\d\d)_(\d\d)(\d\d)(\d\d)$/, '$1-$2-$3T$4:$5:$6Z');
-
-export const shapeText = (shape: readonly number[]): string =>
-  shape.length === 0 ? 'scalar' : shape.join('×');
-
-/** A decision that differs, as far as every table of them goes: where, what, both choices, and the reference's margin. */
-export const differenceCells = (one: ChainDifference): readonly string[] => [
-  String(one.sample),
-  String(one.step),
-  one.what,
-  String(one.reference),
-  String(one.candidate),
-  formatStatistic(one.reference_margin),
-];
 
 /** Every phase of the run, those of components by their names, on one clock; one that did not run stands where it would have. */
 export function timedPhases({ phases, components, total_sec }: BundleReport): TimedPhases {

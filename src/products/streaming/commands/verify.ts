@@ -8,11 +8,12 @@ import {
 } from '../../../cli/options/engine.js';
 import { type ExitCode, outcomeExitCodes } from '../../../errors.js';
 import type { TaskKind } from '../../../quality/tasks/task.js';
+import { renderReport } from '../../../report/read.js';
 import { readContract } from '../contract/file.js';
 import { besideRuns } from '../explain/runs.js';
 import { legacySummary, legacySummaryText } from '../legacy/summary.js';
 import { readSummary, runNumbers, summaryOfResult } from '../legacy/summary-read.js';
-import { renderParityHtml } from '../report/parity-page.js';
+import { parityReport } from '../report/page.js';
 import type { ParityResult } from '../verify/result.js';
 import { verifyAgainstReference } from '../verify/verify.js';
 import { assertApplicable, type ReferenceOptions, referenceOptions } from './verify-options.js';
@@ -73,6 +74,7 @@ async function runReference(
   };
   if (options.summaryJson !== undefined)
     publishFile(options.summaryJson, legacySummaryText(legacySummary(result)));
-  if (options.report !== undefined) publishFile(options.report, renderParityHtml(result));
+  if (options.report !== undefined)
+    publishFile(options.report, renderReport({ kind: parityReport, result }, 'html').content);
   return { ...result, exitCode: outcomeExitCodes[result.outcome] };
 }

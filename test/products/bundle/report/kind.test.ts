@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { TrtforgeError } from '../../../../src/errors.js';
-import { bundleReport } from '../../../../src/products/bundle/report/kind.js';
-import { forgeReport, parseReport, readReport, renderReport } from '../../../../src/report/read.js';
+import { bundleReport } from '../../../../src/products/bundle/report/page.js';
+import { forgeReport } from '../../../../src/report/forge-page.js';
+import { parseReport, readReport, renderReport } from '../../../../src/report/read.js';
 import { failedSample } from '../../../report/sample.js';
 import { sampleBundle } from './sample.js';
 
@@ -31,16 +32,16 @@ describe('reading the report of a bundle', () => {
     );
   });
 
-  test('a damaged one is read or rejected, and what is read can be rendered', async () => {
+  test('a damaged one is read or rejected, and what is read can be rendered', () => {
     const whole = JSON.stringify(sampleBundle());
-    await fc.assert(
-      fc.asyncProperty(fc.nat(), fc.string({ maxLength: 6 }), fc.nat(40), async (place, inserted, cut) => {
+    fc.assert(
+      fc.property(fc.nat(), fc.string({ maxLength: 6 }), fc.nat(40), (place, inserted, cut) => {
         const at = place % whole.length;
         const text = whole.slice(0, at) + inserted + whole.slice(at + cut);
         try {
           const report = parseReport(text, 'mutated.json', kinds);
-          expect((await renderReport(report, 'html')).content).toContain('</html>');
-          expect((await renderReport(report, 'markdown')).content).toContain('## Repeat it');
+          expect(renderReport(report, 'html').content).toContain('</html>');
+          expect(renderReport(report, 'markdown').content).toContain('## Repeat it');
         } catch (error) {
           expect(error).toBeInstanceOf(TrtforgeError);
         }

@@ -1,9 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { renderBundleMarkdown as markdown } from '../../../../src/products/bundle/report/markdown.js';
-import { renderBundleHtml as html } from '../../../../src/products/bundle/report/page.js';
+import { bundleReport } from '../../../../src/products/bundle/report/page.js';
 import { bundleHeadline, timedPhases } from '../../../../src/products/bundle/report/sentences.js';
-import { bundleReportSchema } from '../../../../src/products/bundle/report-schema.js';
+import { type BundleReport, bundleReportSchema } from '../../../../src/products/bundle/report-schema.js';
+import { renderReport } from '../../../../src/report/read.js';
 import { failedBundle, sampleBundle, sampleCheck, sampleComponent, stoppedBundle } from './sample.js';
+
+const html = (result: BundleReport) => renderReport({ kind: bundleReport, result }, 'html').content;
+const markdown = (result: BundleReport) => renderReport({ kind: bundleReport, result }, 'markdown').content;
 
 const titles = (page: string) =>
   [...page.matchAll(/<h2 id="[^"]+-heading">([^<]+)<\/h2>/g)].map(([, title]) => title);
@@ -43,7 +46,7 @@ describe('the page of a bundle', () => {
     const encoder = part(page, 'component-1');
     expect(encoder).toContain('audio_signal 1×128×16 1×128×64 1×128×256');
     expect(encoder).toMatch(/its SHA-256 (ef){32} external data 3 files, 45\.8 MiB/);
-    expect(encoder).toMatch(/The engine Built now .* Precision .* Sizes .* The model resnet50 has/);
+    expect(encoder).toMatch(/ Precision .* Sizes .* The model resnet50 has .* The engine Built now/);
     const ids = [...page.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id);
     expect(ids.filter((id, at) => ids.indexOf(id) !== at)).toEqual([]);
     expect(part(page, 'repeat')).toContain('trtforge bundle forge out/model_meta.json --outdir engines');
@@ -66,11 +69,13 @@ describe('the page of a bundle', () => {
     expect(chain).toContain('The first difference is decision 3 of sample 0.');
     expect(chain).toMatch(/0 9 token 3 31 0\.4 0\.02 wrong 1 12 duration 1 2 0\.001 3\.00e-4 low margin/);
     expect(chain).toMatch(/joint 0\.031 · 155 % of the limit/);
-    const marks = page.split('id="chain-1-drift-title"')[1]!.match(/rect class="mark \w+"/g)!;
+    const marks = page
+      .split('Relative error by component: engines</title>')[1]!
+      .match(/rect class="mark \w+"/g)!;
     expect(marks.slice(0, 3).map((mark) => /mark (\w+)/.exec(mark)?.[1])).toEqual(['bad', 'accent', 'bad']);
   });
 
-  test('of one that stopped says where, what to do, what is kept and what was not reached', () => {
+  test('of one that stopped states where, what to do, what is kept and what was not reached', () => {
     const page = html(stoppedBundle());
     const banner = /<div class="verdict fail".*?<\/div><\/div>/s.exec(page)![0].replace(/<[^>]+>/g, ' ');
     expect(banner).toContain('The bundle was not built: predictor failed (28.0 s).');
@@ -94,7 +99,7 @@ describe('the page of a bundle', () => {
     expect(titles(page)).not.toContain('Chained check: engines');
   });
 
-  test('of one whose engines are there and whose check failed says so first', () => {
+  test('of one whose engines are there and whose check failed states so first', () => {
     const { failure } = stoppedBundle();
     const report = sampleBundle({
       outcome: 'error',
@@ -113,11 +118,11 @@ describe('the page of a bundle', () => {
     expect(banner(html(sampleBundle()))).toContain('the bundle decodes as its models do.');
   });
 
-  test('says that a predictor was hardly tried where every decision is a blank', () => {
-    const said = /Every decision is a blank/;
-    expect(part(html(sampleBundle()), 'chain-1')).not.toMatch(said);
+  test('states that a predictor was hardly tried where every decision is a blank', () => {
+    const blanks = /Every decision is a blank/;
+    expect(part(html(sampleBundle()), 'chain-1')).not.toMatch(blanks);
     const blank = sampleBundle({ checks: [sampleCheck({ emitted_tokens: 0 })] });
-    expect(part(html(blank), 'chain-1')).toMatch(said);
+    expect(part(html(blank), 'chain-1')).toMatch(blanks);
   });
 
   test('is neither good nor bad after a cancelled run', () => {
@@ -152,7 +157,7 @@ describe('the page of a bundle', () => {
     expect(page.match(/axis 1 of (?:&quot;|\\")x(?:&quot;|\\") is 128/g)).toHaveLength(3); // the table, and message and mismatch in the data
   });
 
-  test('says why the engine did not run, and what was not done', () => {
+  test('states why the engine did not run, and what was not done', () => {
     const instead = 'this machine has no usable NVIDIA GPU (there is no NVIDIA driver)';
     const { smoke } = sampleComponent('joint');
     const page = html(
@@ -213,10 +218,12 @@ describe('names from the meta file, the models and the builder', () => {
   });
 
   test('are text in Markdown, and split no table', () => {
-    const said = markdown(hostile).replace(/```[\s\S]*```/, '');
-    expect(said).not.toMatch(/<script>(?![^`\n]*`)/);
-    expect(said).not.toContain('\u202e');
-    const tables = said.split('\n\n').filter((block) => block.startsWith('| '));
+    const rendered = markdown(hostile)
+      .replace(/```[\s\S]*```/, '')
+      .trimEnd();
+    expect(rendered).not.toMatch(/<script>(?![^`\n]*`)/);
+    expect(rendered).not.toContain('\u202e');
+    const tables = rendered.split('\n\n').filter((block) => block.startsWith('| '));
     for (const rows of tables.map((block) => block.split('\n'))) {
       const cells = rows.map((row) => row.split(/(?<!\\)\|/).length);
       expect(new Set(cells).size, rows.join('\n')).toBe(1);
@@ -227,18 +234,21 @@ describe('names from the meta file, the models and the builder', () => {
 
 describe('the Markdown of a bundle', () => {
   test('has the components, the chained check and the commands', () => {
-    const said = markdown(failedBundle());
-    expect(said).toMatch(/^# parakeet: ❌ Fail\n\nFP16 · tensorrt 10\.6\.0\.26 · sm\\_90 · trtforge 0\.1\.0/);
-    expect(said).toContain('| encoder | built | FP16 | 23.8 MiB | 12.5 s | `audio_signal` 1×128×16 /');
-    expect(said).toContain('## Component: encoder\n\n### Precision\n\n');
-    expect(said).toContain('| joint | 0.031 | 1 | 0 |');
-    expect(said).toContain('| 0 | 9 | token | 3 | 31 | 0.4 | **wrong** |');
-    expect(said).toContain('trtforge bundle forge out/model_meta.json');
+    const rendered = markdown(failedBundle());
+    expect(rendered).toMatch(
+      /^# parakeet: ❌ Fail\n\nFP16 · tensorrt 10\.6\.0\.26 · sm\\_90 · trtforge 0\.1\.0/,
+    );
+    expect(rendered).toContain('| encoder | built | FP16 | 23.8 MiB | 12.5 s |');
+    expect(rendered).toContain('| `audio_signal` | 1×128×16 | 1×128×64 | 1×128×256 |');
+    expect(rendered).toMatch(/## Component: encoder\n[\s\S]*\n### Precision\n\n118 of 122/);
+    expect(rendered).toContain('| joint | 0.031 | 0.003 | 1 | 0 |');
+    expect(rendered).toContain('| 0 | 9 | token | 3 | 31 | 0.4 | 0.02 | **wrong** |');
+    expect(rendered).toContain('trtforge bundle forge out/model_meta.json');
   });
 
-  test('says what stopped it and what to do', () => {
-    const said = markdown(stoppedBundle());
-    expect(said).toMatch(/^# parakeet: ❌ Stopped/);
-    expect(said).toContain('**What to do:** Read build\\_logs/predictor.log. (`TF_BUILD_FAILED`, exit 3)');
+  test('states what stopped it and what to do', () => {
+    const rendered = markdown(stoppedBundle());
+    expect(rendered).toMatch(/^# parakeet: ❌ Stopped/);
+    expect(rendered).toContain('**What to do:** Read build\\_logs/predictor.log. `TF_BUILD_FAILED`, exit 3');
   });
 });

@@ -163,7 +163,7 @@ export function sampleBundle(more: Partial<BundleReport> = {}): BundleReport {
   };
 }
 
-/** The same, deciding otherwise than its models: once wrongly, once by a hair; one component gives no numbers. */
+/** The same, deciding otherwise than its models: once wrongly, once by a low margin; one component gives no numbers. */
 export function failedBundle(): BundleReport {
   const [encoder, predictor, joint] = sampleCheck().components;
   return sampleBundle({

@@ -1,0 +1,121 @@
+import { formatCount, formatStatistic, plural } from '../../../base/text/quantity.js';
+import type { Chart, Tone } from '../../../report/chart/frame.js';
+import { plotChart } from '../../../report/chart/plot.js';
+import { linearScale, logScale } from '../../../report/chart/scale.js';
+import { badge, charts, numbers, type Section, table } from '../../../report/section.js';
+import { formatMeasure, outcomeTone } from '../../../report/sentences.js';
+import type { ParityDrift, ParityResult } from '../verify/result.js';
+
+const shapes = {
+  steady: 'It neither grows nor stands out anywhere',
+  growing: 'It grows from chunk to chunk',
+  outliers: 'It does not grow, but a few chunks stand out',
+  'too-short': 'The stream is too short to show whether it grows',
+} as const;
+
+/** A horizontal line; errors above it take its colour. */
+interface Limit {
+  readonly y: number;
+  readonly label: string;
+  readonly beyond: Tone;
+}
+
+/** The lines of results that were compared with no limits: those of the usual policy. */
+const USUAL: readonly Limit[] = [
+  { y: 5e-4, label: '5e-4', beyond: 'warn' },
+  { y: 1e-3, label: '1e-3', beyond: 'bad' },
+];
+
+interface ChunkError {
+  readonly chunk: number;
+  readonly error: number;
+}
+
+/** The error of the main output over the stream: the chart of all chunks, and each criterion with its number. */
+export function driftSection({ drift, series }: Pick<ParityResult, 'drift' | 'series'>): Section | null {
+  if (drift === null) return null;
+  const errors = series.flatMap(({ chunk, tensors }) =>
+    tensors
+      .filter(({ tensor }) => tensor === drift.tensor)
+      .map(({ maxAbs }): ChunkError => ({ chunk, error: Number(maxAbs) })),
+  );
+  const odd = errors.filter(({ error }) => !Number.isFinite(error)).length;
+  const extent =
+    odd > 0
+      ? `The error of ${drift.tensor} is not finite in ${odd} of ${plural(errors.length, 'chunk')}, first in chunk ${drift.worstChunk}`
+      : `The largest error of ${drift.tensor} over ${plural(drift.chunks, 'chunk')} is ${formatMeasure(drift.max)} (chunk ${drift.worstChunk}), the mean ${formatMeasure(drift.mean)}`;
+  const description =
+    odd > 0
+      ? `${extent}; those are not drawn.`
+      : `From ${formatMeasure(drift.min)} to ${formatMeasure(drift.max)}; 95 % of the chunks are within ${formatMeasure(drift.p95)}.`;
+  const slope = (fit: string, { perChunk, low, high }: ParityDrift['slope']['robust']) => [
+    fit,
+    ...[perChunk, low, high].map(formatMeasure),
+  ];
+  return {
+    id: 'drift',
+    title: 'Drift',
+    lead: `${extent}. ${shapes[drift.shape]}.`,
+    blocks: [
+      charts({
+        chart: errorChart(`Error of ${drift.tensor} by chunk`, description, errors, limitsOf(drift)),
+        caption: `The largest absolute error of ${drift.tensor} in every chunk.`,
+      }),
+      table(
+        'The criteria of the drift',
+        ['criterion', 'verdict', ...numbers('measured', 'limit')],
+        drift.checks.map(({ name, outcome, measured, limit }) => [
+          name,
+          badge(outcome, outcomeTone[outcome]),
+          formatMeasure(measured),
+          formatStatistic(limit),
+        ]),
+      ),
+      table(
+        'Growth of the error by chunk',
+        ['fit', ...numbers('slope', 'from', 'to')],
+        [slope('robust (Theil–Sen)', drift.slope.robust), slope('least squares', drift.slope.leastSquares)],
+      ),
+    ],
+  };
+}
+
+/** Chunks without any error sit on the axis. */
+function errorChart(
+  title: string,
+  description: string,
+  errors: readonly ChunkError[],
+  limits: readonly Limit[],
+): Chart {
+  const heights = [...errors.map(({ error }) => error), ...limits.map(({ y }) => y)]
+    .filter((height) => height > 0 && Number.isFinite(height))
+    .sort((a, b) => a - b);
+  const whole = (chunk: number) => (Number.isInteger(chunk) ? formatCount(chunk) : '');
+  const toneOf = (error: number): Tone =>
+    limits.findLast(({ y }) => error > y)?.beyond ?? (error === 0 ? 'good' : 'accent');
+  return plotChart({
+    title,
+    description,
+    x: { title: 'chunk', scale: linearScale(errors[0]?.chunk ?? 0, errors.at(-1)?.chunk ?? 1, 6, whole) },
+    y: {
+      title: 'largest absolute error, log scale',
+      scale: logScale(heights[0] ?? 1e-8, heights.at(-1) ?? 1, 6),
+    },
+    points: errors.map(({ chunk, error }) => ({
+      x: chunk,
+      y: error,
+      tone: toneOf(error),
+      name: `chunk ${chunk}: ${formatStatistic(error)}`,
+    })),
+    limits,
+  });
+}
+
+function limitsOf({ checks }: ParityDrift): readonly Limit[] {
+  const limitOf = (name: 'p95' | 'max', beyond: Tone) =>
+    checks
+      .filter((check) => check.name === name)
+      .map(({ limit }) => ({ y: limit, label: `${name} ${formatStatistic(limit)}`, beyond }));
+  const limits = [...limitOf('p95', 'warn'), ...limitOf('max', 'bad')];
+  return (limits.length === 0 ? USUAL : limits).toSorted((a, b) => a.y - b.y);
+}

@@ -1,0 +1,102 @@
+import { formatMs, plural } from '../../base/text/quantity.js';
+import { type Span, timelineChart } from '../chart/timeline.js';
+import type { ForgeResult, ReportPhase } from '../result.js';
+import { badge, charts, code, command, facts, note, numbers, type Section, table } from '../section.js';
+
+export type TimedPhases = Pick<ForgeResult, 'phases' | 'totalMs'>;
+
+const tones = { done: 'accent', failed: 'bad', skipped: 'quiet', 'not-reached': 'quiet' } as const;
+const badges = { done: 'good', failed: 'bad', skipped: 'warn', 'not-reached': 'quiet' } as const;
+
+/** Parts of a phase shorter than this share of the run would be slivers under a label. */
+const SHORTEST_STEP = 0.02;
+
+/** The run on a time line, and every phase with its result or why it did not run. */
+export function phasesSection({ phases, totalMs }: TimedPhases): Section {
+  const spans = phases.flatMap((phase) => spansOf(phase, totalMs));
+  return {
+    id: 'phases',
+    title: 'The run',
+    lead: phasesSentence({ phases, totalMs }),
+    blocks: [
+      spans.length === 0
+        ? note('No phase was started.')
+        : charts({
+            chart: timelineChart('Time line of the run', spans),
+            caption: 'The phases of the run on one axis of time.',
+          }),
+      table(
+        'Every phase',
+        ['phase', 'status', ...numbers('took'), 'result'],
+        phases.map((phase) => [
+          phase.name,
+          badge(phase.status.replace('-', ' '), badges[phase.status]),
+          phase.ms === null ? '–' : formatMs(phase.ms),
+          phase.detail,
+        ]),
+      ),
+    ],
+  };
+}
+
+function phasesSentence({ phases, totalMs }: TimedPhases): string {
+  const count = (status: ReportPhase['status']) => phases.filter((phase) => phase.status === status).length;
+  const skipped = count('skipped');
+  const [longest] = phases.toSorted((a, b) => (b.ms ?? 0) - (a.ms ?? 0));
+  const most = longest?.ms && totalMs > 0 ? ` Most of it was ${longest.name}, ${formatMs(longest.ms)}.` : '';
+  const notRun =
+    skipped === 0
+      ? ''
+      : ` ${plural(skipped, 'step')} ${skipped === 1 ? 'was' : 'were'} skipped, with the reason below.`;
+  return `${plural(count('done'), 'phase')} in ${formatMs(totalMs)}.${most}${notRun}`;
+}
+
+function spansOf({ name, status, startMs, ms, steps }: ReportPhase, totalMs: number): readonly Span[] {
+  const whole =
+    startMs === null || ms === null
+      ? []
+      : [{ label: name, startMs, endMs: startMs + ms, tone: tones[status], inner: false }];
+  const inner = steps
+    .filter((step) => step.name !== name && step.ms >= totalMs * SHORTEST_STEP)
+    .map((step) => ({
+      label: step.name,
+      startMs: step.startMs,
+      endMs: step.startMs + step.ms,
+      tone: 'quiet' as const,
+      inner: true,
+    }));
+  return [...whole, ...inner];
+}
+
+/** What the run ran on. */
+export const environmentSection = (environment: ForgeResult['environment']): Section | null =>
+  environment.length === 0
+    ? null
+    : {
+        id: 'environment',
+        title: 'Environment',
+        lead: 'The machine and the versions that this result belongs to.',
+        blocks: [facts(environment.map(({ name, text }) => [name, text] as const))],
+      };
+
+/** The command that repeats the run, and the files that it left in `folder`. */
+export const repeatSection = (
+  repeat: string | null,
+  files: ForgeResult['files'] = [],
+  folder = '',
+): Section | null =>
+  repeat === null && files.length === 0
+    ? null
+    : {
+        id: 'repeat',
+        title: 'Repeat it',
+        lead: repeat === null ? 'A program called the library.' : 'The command of this run.',
+        blocks: [
+          repeat === null ? null : command(repeat),
+          table(
+            `Files of the run, in ${folder}`,
+            ['file', 'what it is'],
+            files.map((file) => [code(file.path), file.what]),
+          ),
+        ],
+      };
