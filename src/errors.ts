@@ -460,6 +460,12 @@ export const catalogue = {
       'The outputs of a model are not those of a detector that trtforge knows with that number of labels, change from image to image, or have been through a sigmoid twice.',
     remedy: 'Check that --labels belongs to this model; the message has the shapes of the outputs.',
   },
+  TF_AUDIO_INVALID: {
+    exitCode: ExitCode.badInput,
+    meaning:
+      'A file cannot be used as audio: it is not WAV, of an unknown sample format, damaged or cut short.',
+    remedy: 'Convert it: ffmpeg -i FILE -ac 1 -ar 16000 -c:a pcm_s16le FILE.wav.',
+  },
   TF_IMAGE_INVALID: {
     exitCode: ExitCode.badInput,
     meaning: 'A file cannot be used as an image: damaged, cut short, CMYK, or not JPEG, PNG or WebP.',

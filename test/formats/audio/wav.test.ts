@@ -1,0 +1,140 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { inflateSync } from 'node:zlib';
+import fc from 'fast-check';
+import { afterAll, describe, expect, it } from 'vitest';
+import { TrtforgeError } from '../../../src/errors.js';
+import { logMel, nemoFrontEnd } from '../../../src/formats/audio/log-mel.js';
+import { resample } from '../../../src/formats/audio/resample.js';
+import { readWav } from '../../../src/formats/audio/wav.js';
+import { runs } from '../../support/runs.js';
+
+const fixtures = join(import.meta.dirname, '../../fixtures/audio');
+const recorded = JSON.parse(readFileSync(join(fixtures, 'audio.json'), 'utf8')) as {
+  readonly files: Readonly<Record<string, { readonly rate: number; readonly samples: string }>>;
+  readonly features: readonly {
+    readonly mels: number;
+    readonly normalize: boolean;
+    readonly frames: number;
+    readonly values: string;
+  }[];
+  readonly resampled: string;
+};
+const unpack = (packed: string) => {
+  const bytes = inflateSync(Buffer.from(packed, 'base64'));
+  return new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength));
+};
+const errorsOf = (ours: Float32Array, theirs: Float32Array) => {
+  expect(ours.length).toBe(theirs.length);
+  return Float64Array.from(ours, (value, at) => Math.abs(value - theirs[at]!)).sort();
+};
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-audio-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const codeOf = (path: string) => {
+  try {
+    readWav(path);
+  } catch (error) {
+    return error instanceof TrtforgeError ? error.code : String(error);
+  }
+  return 'no error';
+};
+
+describe.each(Object.entries(recorded.files))('%s', (name, { rate, samples }) => {
+  it('has the samples that libsndfile reads', () => {
+    const audio = readWav(join(fixtures, name));
+    expect(audio.rate).toBe(rate);
+    expect(errorsOf(audio.samples, unpack(samples)).at(-1)).toBeLessThan(1e-7);
+  });
+});
+
+it('the fixtures are of every format', () => {
+  expect(Object.keys(recorded.files)).toHaveLength(9);
+});
+
+it.each(['a-law.wav', 'cut.wav', 'audio.json', 'record.py'])('%s is TF_AUDIO_INVALID', (name) => {
+  expect(codeOf(join(fixtures, name))).toBe('TF_AUDIO_INVALID');
+});
+
+it('returns or throws TF_AUDIO_INVALID for changed files', () => {
+  const sources = ['pcm8.wav', 'extensible.wav', 'float.wav'].map((name) =>
+    readFileSync(join(fixtures, name)),
+  );
+  fc.assert(
+    fc.property(
+      fc.constantFrom(...sources),
+      fc.array(fc.tuple(fc.nat(120), fc.nat(255)), { minLength: 1, maxLength: 6 }),
+      fc.nat(),
+      (source, changes, end) => {
+        const bytes = Buffer.from(source.subarray(0, end % 3 === 0 ? end % source.length : source.length));
+        for (const [at, value] of changes) if (at < bytes.length) bytes[at] = value;
+        writeFileSync(join(folder, 'changed.wav'), bytes);
+        expect(['no error', 'TF_AUDIO_INVALID']).toContain(codeOf(join(folder, 'changed.wav')));
+      },
+    ),
+    { numRuns: runs(2000) },
+  );
+});
+
+it.each(recorded.features)(
+  '$mels mels, normalised $normalize: the features of NeMo in float64',
+  (expected) => {
+    const { samples } = readWav(join(fixtures, 'pcm16.wav'));
+    const features = logMel(samples, {
+      ...nemoFrontEnd,
+      mels: expected.mels,
+      normalize: expected.normalize ? 'per-feature' : 'none',
+    });
+    expect(features).toMatchObject({
+      mels: expected.mels,
+      frames: expected.frames,
+      valid: expected.frames - 1,
+    });
+    const errors = errorsOf(features.values, unpack(expected.values));
+    expect(errors[Math.floor(0.999 * errors.length)]).toBeLessThanOrEqual(1e-5);
+    expect(errors.at(-1)).toBeLessThanOrEqual(5e-5);
+  },
+);
+
+it('features of sound shorter than a hop have one frame, which does not count', () => {
+  expect(logMel(new Float32Array(100), nemoFrontEnd)).toMatchObject({ frames: 1, valid: 0 });
+  expect(logMel(new Float32Array(0), nemoFrontEnd).values.every(Number.isFinite)).toBe(true);
+});
+
+describe('resample', () => {
+  it('agrees with soxr at its highest quality', () => {
+    const { samples, rate } = resample(readWav(join(fixtures, 'espeak-rate.wav')), 16_000);
+    expect(rate).toBe(16_000);
+    const theirs = unpack(recorded.resampled);
+    const common = Math.min(samples.length, theirs.length);
+    const errors = errorsOf(samples.subarray(200, common - 200), theirs.subarray(200, common - 200));
+    expect(errors.at(-1)).toBeLessThan(5e-3);
+    expect(errors[Math.floor(errors.length / 2)]).toBeLessThan(5e-4);
+  });
+
+  it.each([
+    [44_100, 16_000],
+    [22_050, 16_000],
+    [8_000, 16_000],
+    [48_000, 16_000],
+  ])('a tone of 997 Hz from %d to %d has 90 dB to its error', (from, to) => {
+    const tone = (rate: number, count: number) =>
+      Float32Array.from({ length: count }, (_, at) => 0.5 * Math.sin((2 * Math.PI * 997 * at) / rate));
+    const { samples } = resample({ rate: from, samples: tone(from, from) }, to);
+    const exact = tone(to, samples.length);
+    let [signal, noise] = [0, 0];
+    for (let at = 400; at < samples.length - 400; at++) {
+      signal += exact[at]! ** 2;
+      noise += (samples[at]! - exact[at]!) ** 2;
+    }
+    expect(10 * Math.log10(signal / noise)).toBeGreaterThan(90);
+  });
+
+  it('removes what the lower rate cannot hold', () => {
+    const samples = Float32Array.from({ length: 44_100 }, (_, at) =>
+      Math.sin((2 * Math.PI * 12_000 * at) / 44_100),
+    );
+    const out = resample({ rate: 44_100, samples }, 16_000).samples.subarray(400, -400);
+    expect(Math.max(...out.map(Math.abs))).toBeLessThan(1e-4);
+  });
+});
