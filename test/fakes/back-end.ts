@@ -41,6 +41,7 @@ export function fakeBackEnd({ inputs, outputs, run, warnings = [], ...more }: Fa
         backEnd: id,
         backend: 'Fake 1.0',
         arithmetic: 'fp32',
+        seedsRepeat: true,
         inputs,
         outputs,
         run: async (tensors) => run(tensors),
@@ -49,7 +50,12 @@ export function fakeBackEnd({ inputs, outputs, run, warnings = [], ...more }: Fa
           ms: new Array<number>(iterations).fill(1),
         }),
         measure: async () => ({ startMs: none, ms: none, wallMs: 0, warmUpRuns: 0 }),
-        facts: async () => ({ roundedValues: 0, cudaGraphRefusals: null, weightBudgetBytes: null, warnings }),
+        facts: async () => ({
+          roundedValues: 0,
+          cudaGraphFallbacks: null,
+          weightBudgetBytes: null,
+          warnings,
+        }),
         close,
         [Symbol.asyncDispose]: close,
       };

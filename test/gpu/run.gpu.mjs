@@ -162,7 +162,7 @@ await check('an output whose shape depends on the data', () =>
       assert.equal(found.get('y').shape.at(-1), places.length);
       assert.deepEqual([...elementsOf(found.get('y'))].map(Number), places);
     }
-    return { refusals: session.facts.cudaGraphRefusals };
+    return { refusals: session.facts.cudaGraphFallbacks };
   }),
 );
 
@@ -179,7 +179,7 @@ await check('with and without a CUDA graph: the same bits', () =>
       const started = performance.now();
       for (let run = 0; run < 200; run++) call.runSync();
       times[`${cudaGraph}Us`] = microseconds((performance.now() - started) / 200);
-      if (cudaGraph === 'always') assert.equal(call.cudaGraph, true, call.cudaGraphRefusal);
+      if (cudaGraph === 'always') assert.equal(call.cudaGraph, true, call.cudaGraphFallback);
       call.close();
     }
     assert.ok(bits[0].equals(bits[1]));
@@ -289,7 +289,7 @@ await check('300 steps with the state on the device, against JavaScript', () =>
     await state.reset();
     step.runSync();
     assert.ok(step.outputs.y.every((each) => each === 2));
-    return { graph: step.cudaGraph, refusal: step.cudaGraphRefusal };
+    return { graph: step.cudaGraph, refusal: step.cudaGraphFallback };
   }),
 );
 

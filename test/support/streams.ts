@@ -45,7 +45,7 @@ export function benchResult(
   const measuredMode = {
     kind: 'gpu-only' as const,
     ...mode,
-    graphRefusal: null,
+    graphFallback: null,
     streams: 1,
     iterations: 10,
     idleMs: 0,

@@ -122,7 +122,7 @@ async function oneLoop(machine, loop, tell, problem) {
       },
       problem,
     );
-    const how = step.cudaGraph ? 'graph' : `no graph: ${step.cudaGraphRefusal}`;
+    const how = step.cudaGraph ? 'graph' : `no graph: ${step.cudaGraphFallback}`;
     tell(
       figure(
         `${loop.what}: ${STEPS} steps with 25 MB of state on the GPU, sum of their GPU times (${how})`,

@@ -59,7 +59,7 @@ async function run(request: RunRequest, context: RunContext): Promise<RunResult>
       session.kind === 'engine'
         ? await runEngine(session, request, runs)
         : await runModel(session, request, runs);
-    const { cudaGraphRefusals: refusals, weightBudgetBytes, warnings: more } = await session.facts();
+    const { cudaGraphFallbacks: fallbacks, weightBudgetBytes, warnings: more } = await session.facts();
     for (const message of more) emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
     return {
       schema: 'trtforge.run/1',
@@ -67,7 +67,8 @@ async function run(request: RunRequest, context: RunContext): Promise<RunResult>
       kind: session.kind,
       backend: session.backend,
       profile: ran.profile,
-      cudaGraph: refusals === null ? null : { asked: request.cudaGraph ?? 'auto', refusals: [...refusals] },
+      cudaGraph:
+        fallbacks === null ? null : { asked: request.cudaGraph ?? 'auto', fallbacks: [...fallbacks] },
       ...(weightBudgetBytes === null ? {} : { weightBudgetBytes }),
       seed: request.seed ?? 0,
       inputs: ran.inputs.map(({ tensor, ...input }) =>

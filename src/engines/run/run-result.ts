@@ -28,7 +28,7 @@ export const runResultSchema = z.object({
     .object({
       asked: z.enum(['auto', 'always', 'never']),
       /** Why runs went on without one. */
-      refusals: z.array(z.string()),
+      fallbacks: z.array(z.string()),
     })
     .nullable(),
   /** Of an engine with weight streaming: bytes of these weights that stay on the GPU; absent for others. */

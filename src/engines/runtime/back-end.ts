@@ -73,7 +73,7 @@ export interface OpenedFacts {
   /** Values that are computed in float32 and rounded to 16 bits. */
   readonly roundedValues: number;
   /** Why runs went on without a CUDA graph, each reason once; null where the back end has none. */
-  readonly cudaGraphRefusals: readonly string[] | null;
+  readonly cudaGraphFallbacks: readonly string[] | null;
   /** Bytes of streamed weights that stay on the GPU; null where weights are not streamed. */
   readonly weightBudgetBytes: number | null;
   /** For the user: nodes that ran somewhere else, for one. */
@@ -84,6 +84,8 @@ interface OpenedBase extends Session {
   /** Id of the back end. */
   readonly backEnd: string;
   readonly arithmetic: Arithmetic;
+  /** Whether a random node with a seed of its own draws the same numbers in every process. */
+  readonly seedsRepeat: boolean;
   /** Runs the same inputs `iterations` times. Throws what `run` throws. */
   runRepeatedly(
     inputs: NamedTensors,

@@ -67,10 +67,6 @@ export function chooseBackEnd(
   });
 }
 
-/** Names of the options that are set, as the command line spells them. */
-export const requestedFlags = (options: OpenOptions): readonly string[] =>
-  requestedOptions(options).map((name) => openOptionFlags[name]);
-
 const optionNames = Object.keys(openOptionFlags) as readonly (keyof OpenOptions)[];
 
 const requestedOptions = (options: OpenOptions): readonly (keyof OpenOptions)[] =>

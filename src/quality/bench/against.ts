@@ -170,7 +170,7 @@ function told({ request, subject, shapeCase, rounds }: Side): AgainstSide {
     mode: {
       kind: request.mode.transfers ? 'with-transfers' : 'gpu-only',
       graph: last?.graph ?? null,
-      graphRefusal: last?.graphRefusal ?? null,
+      graphFallback: last?.graphFallback ?? null,
       spinWait: request.mode.spinWait,
       streams: request.mode.streams,
       warmUpMs,
@@ -194,8 +194,8 @@ function warningsOf(a: Side, b: Side, sides: readonly AgainstSide[]): string[] {
     .map(({ request }) => noPassport(request.engine));
   const lease = a.subject.leaseWarning === null ? [] : [a.subject.leaseWarning];
   const doubts = sides.flatMap(({ subject, doubts: list }) => distrust(subject.path, list));
-  const refusals = sides.flatMap(({ subject, mode: { graphRefusal } }) =>
-    graphRefusal === null ? [] : [`${subject.path} ran without a CUDA graph: ${graphRefusal}`],
+  const refusals = sides.flatMap(({ subject, mode: { graphFallback } }) =>
+    graphFallback === null ? [] : [`${subject.path} ran without a CUDA graph: ${graphFallback}`],
   );
   return [...new Set([...batches, ...unknown, ...lease, ...refusals, ...doubts])];
 }

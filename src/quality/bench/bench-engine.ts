@@ -183,9 +183,9 @@ function warningsOf(
   { opened, leaseWarning }: OpenSubject,
   runs: readonly BenchRun[],
 ): string[] {
-  const refusals = runs.flatMap(({ mode: { graph, graphRefusal } }) =>
+  const refusals = runs.flatMap(({ mode: { graph, graphFallback } }) =>
     mode.graph && graph !== true
-      ? [`There is no CUDA graph: ${graphRefusal ?? 'the library gave no reason'}`]
+      ? [`There is no CUDA graph: ${graphFallback ?? 'the library gave no reason'}`]
       : [],
   );
   const doubts = runs.flatMap(({ batch, doubts: list }) => distrust(`batch ${batch}`, list));

@@ -168,7 +168,7 @@ function timesOf({ startMs, ms, wallMs }: PacedRuns): Times {
 const modeOf = ({ warmUpMs, durationMs, iterations, idleMs }: Pace): BenchRun['mode'] => ({
   kind: 'end-to-end',
   graph: null,
-  graphRefusal: null,
+  graphFallback: null,
   spinWait: null,
   streams: 1,
   warmUpMs,

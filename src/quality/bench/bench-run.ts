@@ -66,7 +66,7 @@ const modeTold = (
 ): BenchMode => ({
   kind: mode.transfers ? 'with-transfers' : 'gpu-only',
   graph: measured.graph,
-  graphRefusal: measured.graphRefusal,
+  graphFallback: measured.graphRefusal,
   spinWait: mode.spinWait,
   streams: mode.streams,
   warmUpMs: mode.warmUpMs,

@@ -21,7 +21,7 @@ export const modeSchema = z.object({
   /** Whether inferences were launched as a CUDA graph; null where there is no such thing. */
   graph: z.boolean().nullable(),
   /** Why not, when it was asked for and rejected. */
-  graphRefusal: z.string().nullable(),
+  graphFallback: z.string().nullable(),
   spinWait: z.boolean().nullable(),
   streams: z.int().positive(),
   warmUpMs: z.number().nonnegative(),

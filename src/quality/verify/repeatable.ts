@@ -1,4 +1,3 @@
-import { isEngineFile } from '../../engines/plan/header.js';
 import { openModel } from '../../formats/onnx/model.js';
 import { attributeOf } from '../../formats/onnx/node-types.js';
 import {
@@ -52,7 +51,7 @@ function randomOutputs(path: string, seedsRepeat: boolean): ReadonlyMap<string, 
 }
 
 /**
- * Why a failure of an output shows nothing, by output: it depends on random numbers, or `runAgain`, the reference's second run over the samples up to
+ * Why a failure of an output shows nothing, by output: it depends on random numbers (`seedsRepeat` is the candidate's session's), or `runAgain`, the reference's second run over the samples up to
  * the first that failed, does not agree with the first run.
  */
 export async function unrepeatable(
@@ -60,12 +59,13 @@ export async function unrepeatable(
   precision: VerifyPrecision,
   judgement: RunsJudgement,
   reference: Outputs,
+  seedsRepeat: boolean,
   runAgain: (samples: number) => Promise<readonly NamedTensors[]>,
 ): Promise<ReadonlyMap<string, string>> {
   const failed = failedOutputs(judgement);
   const doubts = new Map<string, string>();
   if (failed.length === 0) return doubts;
-  const random = randomOutputs(request.reference, !isEngineFile(request.candidate));
+  const random = randomOutputs(request.reference, seedsRepeat);
   const unexplained = failed.filter(({ name }) => {
     const node = random.get(name);
     if (node !== undefined) doubts.set(name, `${name} depends on the random numbers that ${node} draws.`);

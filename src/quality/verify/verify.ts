@@ -3,9 +3,9 @@ import type { Passport } from '../../engines/identity/passport-file.js';
 import { isEngineFile } from '../../engines/plan/header.js';
 import { runGuessed } from '../../engines/run/guessed-run.js';
 import { describedInput, inDtype, planInputs, sampleOf } from '../../engines/run/inputs.js';
-import type { BackEnd, OpenOptions } from '../../engines/runtime/back-end.js';
+import type { BackEnd, OpenedSession, OpenOptions } from '../../engines/runtime/back-end.js';
 import { chooseBackEnd, openSession } from '../../engines/runtime/open-session.js';
-import type { Binding, Session } from '../../engines/runtime/session.js';
+import type { Binding } from '../../engines/runtime/session.js';
 import { engineLoadOptionsOf } from '../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../errors.js';
 import { type EventListener, ignoreEvents } from '../../events.js';
@@ -41,7 +41,7 @@ export async function verifyModel(
   context: VerifyContext = {},
 ): Promise<VerifyResult> {
   checkRules(request);
-  checkSides(request, context);
+  const candidate = candidateSide(request, context);
   const { seed = 0, samples = DEFAULT_SAMPLES } = request;
   const precision = request.precision ?? detectPrecision(request.candidate);
   const started = performance.now();
@@ -54,7 +54,8 @@ export async function verifyModel(
       detail,
     });
 
-  const referenceRun = await runAll(request.reference, request, context, async (session, run) => {
+  const asReference = { threads: request.threads };
+  const referenceRun = await runAll(request.reference, asReference, context, async (session, run) => {
     checkToleranceNames(request, session.outputs);
     const model = openModel(request.reference);
     try {
@@ -78,13 +79,14 @@ export async function verifyModel(
   const { plan } = referenceRun.found;
 
   const runCandidate = (path: string, onSample: (sample: number) => void, silent = context) =>
-    runAll(path, request, silent, async (session, run) => {
+    runAll(path, candidate.options, silent, async (session, run) => {
       checkSameInputs(request, referenceRun.found.inputs, session.inputs);
       const outputs = await runSamples(samples, (sample) => {
         onSample(sample);
         return run(forCandidate(session.inputs, sampleOf(plan, seed, sample)));
       });
-      return { outputs, bindings: session.outputs, inputs: session.inputs };
+      const { inputs, outputs: bindings, seedsRepeat } = session;
+      return { outputs, bindings, inputs, seedsRepeat };
     });
   const candidateRun = await runCandidate(request.candidate, (sample) =>
     step(samples + sample, `candidate, sample ${sample + 1} of ${samples}`),
@@ -92,15 +94,18 @@ export async function verifyModel(
 
   step(2 * samples, 'comparing');
   const judgement = judgeRuns(request, precision, referenceRun.found, candidateRun.found);
-  const doubts = await unrepeatable(request, precision, judgement, referenceRun.found, async (count) => {
-    const again = await runAll(request.reference, request, context, (_, run) =>
+  const runAgain = async (count: number) => {
+    const again = await runAll(request.reference, asReference, context, (_, run) =>
       runSamples(count, (sample) => run(sampleOf(plan, seed, sample))),
     );
     return again.found;
-  });
+  };
+  const { seedsRepeat } = candidateRun.found;
+  const doubts = await unrepeatable(request, precision, judgement, referenceRun.found, seedsRepeat, runAgain);
   const judged = judgement.judged.map((one) => doubted(one, doubts.get(one.output.name)));
   const verdicts = outcomesOf(judgement, doubts);
-  const converted = verdicts.numeric === 'fail' && verdicts.contract === 'pass' && conversionOf(request);
+  const isMiscomputed = verdicts.numeric === 'fail' && verdicts.contract === 'pass';
+  const converted = isMiscomputed && candidate.takes === 'model' && conversionOf(request);
   const next = converted
     ? await findRepair({
         request,
@@ -145,23 +150,21 @@ export async function verifyModel(
   };
 }
 
-/** Before the reference runs: what it must be, and whether the candidate's back end honours the options. */
-function checkSides(request: VerifyRequest, { backEnds }: VerifyContext): void {
-  const { reference, candidate } = request;
+/** Before the reference runs: what it must be, what opens the candidate, and with which options; threads where its back end has any. */
+function candidateSide(
+  request: VerifyRequest,
+  { backEnds }: VerifyContext,
+): { readonly takes: BackEnd['takes']; readonly options: OpenOptions } {
+  const { reference, candidate, device, threads } = request;
   if (isEngineFile(reference)) {
     throw new TrtforgeError('TF_USAGE', `${reference} is an engine; the reference is an ONNX model.`, {
       remedy: `To compare two engines, compare their outputs: trtforge run ${reference} --inputs random -o a.npz, the same of the other one, and trtforge compare.`,
     });
   }
-  chooseBackEnd(candidate, candidateOptions(request), backEnds);
+  const options = { ...engineLoadOptionsOf(request), device };
+  const { takes, honours } = chooseBackEnd(candidate, options, backEnds);
+  return { takes, options: honours.has('threads') ? { ...options, threads } : options };
 }
-
-/** Threads are for whichever side is a model. */
-const candidateOptions = (request: VerifyRequest): OpenOptions => ({
-  ...engineLoadOptionsOf(request),
-  device: request.device,
-  ...(isEngineFile(request.candidate) ? {} : { threads: request.threads }),
-});
 
 /** A misspelt name would silently leave its output to the usual limits. */
 function checkToleranceNames(
@@ -222,7 +225,7 @@ const doubted = (judged: JudgedOutput, doubt: string | undefined): JudgedOutput 
 
 /** What an FP32 reference was converted to, as far as types tell; false where it was not. */
 function conversionOf({ reference, candidate }: VerifyRequest): FormatId | false {
-  if (isEngineFile(candidate) || detectPrecision(reference) !== 'fp32') return false;
+  if (detectPrecision(reference) !== 'fp32') return false;
   const precision = detectPrecision(candidate);
   return precision === 'fp32' ? false : precision;
 }
@@ -236,15 +239,14 @@ interface ModelRun<T> {
 /** Opens a session, lets `work` run it, and closes it: only one model is in memory at a time. */
 async function runAll<T>(
   path: string,
-  request: VerifyRequest,
+  options: OpenOptions,
   context: VerifyContext,
-  work: (session: Session, run: (inputs: NamedTensors) => Promise<NamedTensors>) => Promise<T>,
+  work: (session: OpenedSession, run: (inputs: NamedTensors) => Promise<NamedTensors>) => Promise<T>,
 ): Promise<ModelRun<T>> {
   const { signal } = context;
-  const options = path === request.reference ? { threads: request.threads } : candidateOptions(request);
   const session = await openSession(path, options, context, context.backEnds);
   try {
-    const run = (inputs: NamedTensors) => session.run(inputs, signal === undefined ? {} : { signal });
+    const run = (inputs: NamedTensors) => session.run(inputs, { signal });
     const found = await work(session, run);
     const { roundedValues } = await session.facts();
     return { found, backend: session.backend, roundedValues };

@@ -12,7 +12,7 @@ const finished = (): void => {};
 /** A prepared call. What a run needs of JavaScript is decided here once, so that a run over pinned buffers is a single call of the module. */
 export class CompiledCall implements NativeCall {
   readonly graph: boolean;
-  readonly graphRefusal: string | null;
+  readonly graphFallback: string | null;
   readonly smallTensors: SmallTensors;
   readonly outputs: readonly NativeOutput[];
   readonly #compiled: CompiledRuntime;
@@ -27,7 +27,7 @@ export class CompiledCall implements NativeCall {
 
   constructor(compiled: CompiledRuntime, owner: object, prepared: PreparedCall) {
     this.graph = prepared.graph;
-    this.graphRefusal = prepared.graphRefusal;
+    this.graphFallback = prepared.graphRefusal;
     this.smallTensors = prepared.smallTensors;
     this.outputs = prepared.outputs;
     this.#compiled = compiled;

@@ -131,9 +131,9 @@ export interface NativeCallRequest {
 export type SmallTensors = 'copied' | 'mapped';
 
 export interface NativeCall {
-  /** Whether a graph was captured; otherwise why not, in a sentence (null when none was asked for). */
+  /** Whether a graph was captured; otherwise why not, in a sentence (null when none was requested). */
   readonly graph: boolean;
-  readonly graphRefusal: string | null;
+  readonly graphFallback: string | null;
   readonly smallTensors: SmallTensors;
   readonly outputs: readonly NativeOutput[];
   /** Pinned memory of a `host` binding: write inputs here before a run, read outputs after it. Valid until `close`. Throws TF_SESSION_INPUT for another name. */

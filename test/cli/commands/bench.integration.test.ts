@@ -113,7 +113,7 @@ describe('trtforge bench ENGINE', () => {
     });
     expect(status).toBe(0);
     expect(answer.mode.graph).toBe(false);
-    expect(answer.mode.graphRefusal).toBeTruthy();
+    expect(answer.mode.graphFallback).toBeTruthy();
     expect(answer.warnings.join('\n')).toMatch(/no CUDA graph: /);
   });
 

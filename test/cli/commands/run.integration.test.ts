@@ -258,7 +258,7 @@ describe('trtforge run ENGINE', () => {
       kind: 'engine',
       backend: 'TensorRT 10.3.0 (NVIDIA Fake)',
       profile: 0,
-      cudaGraph: { asked: 'auto', refusals: [] },
+      cudaGraph: { asked: 'auto', fallbacks: [] },
       inputs: [{ name: 'x', shape: [2, 4] }],
       times: { iterations: 5 },
     });
@@ -565,7 +565,7 @@ describe('trtforge run ENGINE', () => {
     expect(answer().error).toMatchObject({
       code: 'TF_CHILD_DIED',
       message: expect.stringMatching(/affine\.engine was killed by SIGKILL/),
-      remedy: expect.stringMatching(/ran out of memory/),
+      remedy: expect.stringMatching(/memory/),
     });
   });
 
@@ -581,13 +581,13 @@ describe('trtforge run ENGINE', () => {
       FAKE_CAPTURE: 'refused',
     });
     expect(status).toBe(0);
-    const { refusals = [] } = answer.cudaGraph ?? {};
-    expect(refusals).toHaveLength(1);
+    const { fallbacks = [] } = answer.cudaGraph ?? {};
+    expect(fallbacks).toHaveLength(1);
     const { out } = await run([at('affine.engine'), '--inputs', 'random', '--iterations', '4'], {
       FAKE_CAPTURE: 'refused',
     });
     // The library's line ends are visible in the text.
-    expect(out.split(`${refusals[0]?.replaceAll('\n', '\\n')}`)).toHaveLength(2);
+    expect(out.split(`${fallbacks[0]?.replaceAll('\n', '\\n')}`)).toHaveLength(2);
   });
 });
 

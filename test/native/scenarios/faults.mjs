@@ -84,7 +84,7 @@ export const faults = {
       call.runSync([], []);
       const first = new Float32Array(call.buffer('y'))[0];
       call.close();
-      return [call.graph, call.graphRefusal, first];
+      return [call.graph, call.graphFallback, first];
     });
     found.capture = refused;
     const { call } = await affine(engine, { context });
@@ -121,7 +121,7 @@ export const faults = {
         const streaming = await open('streaming', { weightBudget });
         const made = (await affine(streaming)).call;
         await streaming.close().done;
-        return [made.graph, made.graphRefusal, streaming.facts.weightBudgetBytes];
+        return [made.graph, made.graphFallback, streaming.facts.weightBudgetBytes];
       });
     }
     found.budgets = budgets;

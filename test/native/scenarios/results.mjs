@@ -32,7 +32,7 @@ export const results = {
     const result = {
       facts: engine.facts,
       outputsFor: context.outputsFor([shape('x', [7, 64])]),
-      prepared: [call.graph, call.graphRefusal, call.outputs],
+      prepared: [call.graph, call.graphFallback, call.outputs],
       results: [pinned, later, copied, out[0]],
       layers: JSON.parse(await engine.layers().done),
       sameBuffer: call.buffer('x') === x.buffer,
@@ -129,7 +129,7 @@ export const results = {
     const inMemory = new index(await memory.read(0, index.BYTES_PER_ELEMENT).done);
     const full = new Float32Array(6).fill(1);
     const result = {
-      prepared: [call.graph, call.graphRefusal, call.outputs],
+      prepared: [call.graph, call.graphFallback, call.outputs],
       runs,
       inMemory: Number(inMemory[0]),
       tooSmall: await outcome(() => bound.runSync([{ name: 'x', data: full }], [])),
@@ -232,7 +232,7 @@ export const results = {
     const other = await contextOf(await open('affine'));
     const result = {
       times: context.layerTimes(),
-      graph: [call.graph, call.graphRefusal],
+      graph: [call.graph, call.graphFallback],
       without: await outcome(() => other.layerTimes()),
     };
     await engine.close().done;

@@ -107,7 +107,7 @@ export function callOf(
   return {
     profile: 0,
     cudaGraph: false,
-    cudaGraphRefusal: null,
+    cudaGraphFallback: null,
     inputs: given,
     outputs: taken,
     runSync: () => next(taken, step++),

@@ -37,9 +37,10 @@ function opener(id: string, provider: OrtProvider): BackEnd['open'] {
       ...session,
       kind: 'model',
       backEnd: id,
+      seedsRepeat: true,
       facts: async () => ({
         roundedValues: rounding?.roundedValues ?? 0,
-        cudaGraphRefusals: null,
+        cudaGraphFallbacks: null,
         weightBudgetBytes: null,
         warnings: placementWarnings(await session.placement()),
       }),

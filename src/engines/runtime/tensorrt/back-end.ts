@@ -26,20 +26,21 @@ export const tensorrt: BackEnd = {
       requirePassport: false,
     });
     const { streamableWeightsBytes, weightBudgetBytes } = session.facts.engine;
-    let cudaGraphRefusals = session.facts.cudaGraphRefusals;
+    let cudaGraphFallbacks = session.facts.cudaGraphFallbacks;
     return {
       ...session,
       kind: 'engine',
       backEnd: tensorrt.id,
       arithmetic: 'as-built',
+      seedsRepeat: false,
       runRepeatedly: async (inputs, request) => {
         const ran = await session.runRepeatedly(inputs, request);
-        ({ cudaGraphRefusals } = ran);
+        ({ cudaGraphFallbacks } = ran);
         return ran;
       },
       facts: async () => ({
         roundedValues: 0,
-        cudaGraphRefusals,
+        cudaGraphFallbacks,
         weightBudgetBytes: streamableWeightsBytes > 0 ? weightBudgetBytes : null,
         warnings: [],
       }),

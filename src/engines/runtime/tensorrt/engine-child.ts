@@ -40,6 +40,6 @@ async function run(request: EngineRequest & { kind: 'run' }): Promise<EngineRan>
   return {
     outputs: sendTensors(outputs, folders),
     ms,
-    cudaGraphRefusals: session.facts.cudaGraphRefusals,
+    cudaGraphFallbacks: session.facts.cudaGraphFallbacks,
   };
 }

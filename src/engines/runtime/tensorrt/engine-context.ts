@@ -25,8 +25,8 @@ export interface ContextSettings {
   readonly engine: LoadedEngine;
   readonly cudaGraph: CudaGraph;
   readonly keep: CacheBounds;
-  /** Told each time a CUDA graph is refused or cannot be made. */
-  readonly refused: (why: string) => void;
+  /** Called each time a call goes on without a CUDA graph. */
+  readonly onFallback: (why: string) => void;
   readonly checkOpen: () => void;
 }
 
@@ -177,12 +177,12 @@ export class ProfileContexts implements EngineContext {
     try {
       await cached.make(this.#make({ shape, profile, graph: true }));
     } catch (error) {
-      this.#settings.refused(error instanceof Error ? error.message : String(error));
+      this.#settings.onFallback(error instanceof Error ? error.message : String(error));
     }
   }
 
   async #make({ shape, profile, graph, device = [], signal }: CallRequest): Promise<EngineCall> {
-    const { engine, refused } = this.#settings;
+    const { engine, onFallback } = this.#settings;
     const context = await this.#contextOf(profile);
     const onDevice = new Set(device.map(({ name }) => name));
     const host = [
@@ -197,7 +197,7 @@ export class ProfileContexts implements EngineContext {
     ];
     const job = context.prepare({ shapes: this.#nativeShapes(shape), bindings, graph });
     const native = await finished(job, signal, 'preparing a call', (call) => call.close());
-    if (native.graphRefusal !== null) refused(native.graphRefusal);
+    if (native.graphFallback !== null) onFallback(native.graphFallback);
     return new EngineCall(native, engine.bindings, { profile, shape, onDevice });
   }
 

@@ -54,7 +54,7 @@ export interface PreparedCall {
   readonly profile: number;
   readonly cudaGraph: boolean;
   /** Why there is no CUDA graph although one was wanted; null otherwise. */
-  readonly cudaGraphRefusal: string | null;
+  readonly cudaGraphFallback: string | null;
   /** Elements by name; types under a byte and 8-bit floats are bytes. Tensors of the state and host values are not here. */
   readonly inputs: Readonly<Record<string, ElementArray>>;
   /** Outputs whose shape depends on the data are not here: `output(name)` gives them. */
@@ -135,14 +135,14 @@ export interface SessionFacts {
   readonly passport: boolean;
   readonly gpu: { readonly index: number; readonly name: string; readonly computeCapability: number };
   readonly engine: NativeEngineFacts;
-  /** Why CUDA graphs were refused, each reason once. */
-  readonly cudaGraphRefusals: readonly string[];
+  /** Why calls went on without a CUDA graph, each reason once. */
+  readonly cudaGraphFallbacks: readonly string[];
 }
 
 export interface EngineSessionOptions extends EngineLoadOptions, Omit<TrustOptions, 'signKey'> {
   /** Ordinal of the GPU among the visible ones; default 0. */
   readonly device?: number;
-  /** Default true: a plan without passport is refused, since nothing says what it is. */
+  /** Default true: a plan without passport is rejected, since nothing states what it is. */
   readonly requirePassport?: boolean;
   /** Contexts that `run` spreads over; default 1. */
   readonly contexts?: number;

@@ -30,5 +30,5 @@ export interface EngineRan {
   readonly outputs: readonly SentTensor[];
   /** One per iteration: from host memory to host memory, milliseconds. The first also makes buffers. */
   readonly ms: readonly number[];
-  readonly cudaGraphRefusals: readonly string[];
+  readonly cudaGraphFallbacks: readonly string[];
 }

@@ -42,7 +42,7 @@ class LoadedSession implements EngineSession {
   constructor(engine: LoadedEngine, options: EngineSessionOptions) {
     const { emit = ignoreEvents, keepCalls = {}, contexts = 1 } = options;
     const { gpu, toolchain, native, plan } = engine;
-    const refusals: string[] = [];
+    const fallbacks: string[] = [];
     this.#engine = engine;
     this.backend = `${toolchain.product === 'tensorrt' ? 'TensorRT' : 'TensorRT-RTX'} ${native.facts.libraryVersion} (${gpu.name})`;
     this.facts = {
@@ -51,15 +51,15 @@ class LoadedSession implements EngineSession {
       passport: plan.passport !== null,
       gpu: { index: gpu.index, name: gpu.name, computeCapability: gpu.computeCapability },
       engine: native.facts,
-      cudaGraphRefusals: refusals,
+      cudaGraphFallbacks: fallbacks,
     };
     this.#settings = {
       engine,
       cudaGraph: options.cudaGraph ?? 'auto',
       keep: { count: keepCalls.count ?? KEEP_CALLS, bytes: keepCalls.bytes ?? KEEP_BYTES },
-      refused: (why) => {
-        if (refusals.includes(why)) return;
-        refusals.push(why);
+      onFallback: (why) => {
+        if (fallbacks.includes(why)) return;
+        fallbacks.push(why);
         const message = `Runs go on without a CUDA graph: ${why}`;
         emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
       },

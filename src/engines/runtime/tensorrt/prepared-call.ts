@@ -20,7 +20,7 @@ const elements = (tensors: ReadonlyMap<string, Tensor>): Elements =>
 export class PlainCall implements PreparedCall {
   readonly profile: number;
   readonly cudaGraph: boolean;
-  readonly cudaGraphRefusal: string | null;
+  readonly cudaGraphFallback: string | null;
   readonly inputs: Elements;
   readonly outputs: Elements;
   readonly #call: EngineCall;
@@ -30,7 +30,7 @@ export class PlainCall implements PreparedCall {
   constructor(call: EngineCall, pending: PendingWork) {
     this.profile = call.profile;
     this.cudaGraph = call.native.graph;
-    this.cudaGraphRefusal = call.native.graphRefusal;
+    this.cudaGraphFallback = call.native.graphFallback;
     this.inputs = elements(call.inputs);
     this.outputs = elements(call.outputs);
     this.#call = call;
@@ -70,7 +70,7 @@ export class PlainCall implements PreparedCall {
 export class StatefulCall implements PreparedCall {
   readonly profile: number;
   readonly cudaGraph: boolean;
-  readonly cudaGraphRefusal: string | null;
+  readonly cudaGraphFallback: string | null;
   readonly inputs: Elements;
   readonly outputs: Elements;
   readonly #calls: readonly [EngineCall, EngineCall];
@@ -85,7 +85,7 @@ export class StatefulCall implements PreparedCall {
     const [first, second] = calls;
     this.profile = first.profile;
     this.cudaGraph = first.native.graph && second.native.graph;
-    this.cudaGraphRefusal = first.native.graphRefusal ?? second.native.graphRefusal;
+    this.cudaGraphFallback = first.native.graphFallback ?? second.native.graphFallback;
     this.inputs = elements(first.inputs);
     this.outputs = elements(first.outputs);
     this.#copiesIn = hostData(first.inputs);

@@ -20,7 +20,7 @@ export interface SupervisedEngineOptions extends EngineChildOptions {
 
 /** Timed in the process that runs the engine. */
 interface EngineRuns extends RepeatedRun {
-  readonly cudaGraphRefusals: readonly string[];
+  readonly cudaGraphFallbacks: readonly string[];
 }
 
 /** An engine in a process of its own: what aborts there is an error here (TF_CHILD_DIED with the signal and the last lines). */

@@ -60,7 +60,7 @@ export function guardCall(
   return {
     profile: call.profile,
     cudaGraph: call.cudaGraph,
-    cudaGraphRefusal: call.cudaGraphRefusal,
+    cudaGraphFallback: call.cudaGraphFallback,
     inputs: call.inputs,
     outputs: call.outputs,
     runSync: () => {

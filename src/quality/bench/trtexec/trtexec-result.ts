@@ -36,7 +36,7 @@ export function measuredMode(asked: ModeRequest, log: TrtexecLog): BenchMode {
   return {
     kind: (echo.transfers ?? asked.transfers) ? 'with-transfers' : 'gpu-only',
     graph,
-    graphRefusal: asked.graph && !graph ? (refusal?.message.trim() ?? 'trtexec captured none') : null,
+    graphFallback: asked.graph && !graph ? (refusal?.message.trim() ?? 'trtexec captured none') : null,
     spinWait: echo.spinWait ?? asked.spinWait,
     streams: echo.streams ?? asked.streams,
     warmUpMs: echo.warmUpMs ?? asked.warmUpMs,

@@ -254,13 +254,13 @@ describe('calls that are kept', () => {
   it('say once why a graph is refused, and run without', async () => {
     const said: string[] = [];
     const { session } = await open(
-      { ...doubling, graphRefusal: 'A layer waits for the host.' },
+      { ...doubling, graphFallback: 'A layer waits for the host.' },
       { emit: (event) => event.type === 'log' && said.push(event.message) },
     );
     for (const rows of [1, 1, 2, 2, 1, 2])
       expect(y(await session.run(named({ x: x(rows) })))).toEqual(twice(x(rows)));
     expect(said).toEqual(['Runs go on without a CUDA graph: A layer waits for the host.']);
-    expect(session.facts.cudaGraphRefusals).toEqual(['A layer waits for the host.']);
+    expect(session.facts.cudaGraphFallbacks).toEqual(['A layer waits for the host.']);
     await session.close();
   });
 
@@ -334,7 +334,7 @@ describe('a prepared call', () => {
   it('is arrays to write, a run, arrays to read', async () => {
     const { session } = await open();
     const call = await session.prepare({ x: [2, 3] });
-    expect(call).toMatchObject({ profile: 0, cudaGraph: true, cudaGraphRefusal: null });
+    expect(call).toMatchObject({ profile: 0, cudaGraph: true, cudaGraphFallback: null });
     const { x: input, y: output } = { ...call.inputs, ...call.outputs } as Record<string, Float32Array>;
     for (let step = 0; step < 5; step++) {
       input!.set([step, 1, 2, 3, 4, 5]);

@@ -28,7 +28,7 @@ export interface FakeSpec {
   readonly kernel: Kernel;
   /** Of data-dependent outputs, after the kernel: shape and bytes. */
   readonly found?: (name: string) => { readonly shape: readonly number[]; readonly bytes: Uint8Array };
-  readonly graphRefusal?: string;
+  readonly graphFallback?: string;
   readonly profiles?: number;
 }
 
@@ -166,7 +166,7 @@ export class FakeAddon implements EngineAddon {
     );
     const dataDependent = outputs.filter(({ shape }) => shape === null).map(({ name }) => name);
     const refusal = graph
-      ? (this.#spec.graphRefusal ??
+      ? (this.#spec.graphFallback ??
         (dataDependent.length > 0 ? `The shape of ${dataDependent[0]} depends on the data.` : null))
       : null;
     const pinned = new Map<string, ArrayBuffer>();
@@ -207,7 +207,7 @@ export class FakeAddon implements EngineAddon {
     };
     return {
       graph: graph && refusal === null,
-      graphRefusal: refusal,
+      graphFallback: refusal,
       smallTensors: 'copied',
       outputs,
       buffer: (name) => {

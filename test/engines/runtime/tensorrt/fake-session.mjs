@@ -67,7 +67,7 @@ const checks = {
     const sync = [...call.outputs.y];
     call.inputs.x.fill(5);
     await call.run();
-    return { graph: call.cudaGraph, refusal: call.cudaGraphRefusal, sync, async: [...call.outputs.y] };
+    return { graph: call.cudaGraph, refusal: call.cudaGraphFallback, sync, async: [...call.outputs.y] };
   },
   async state() {
     const session = await opened('state');
@@ -101,7 +101,7 @@ const checks = {
       places: outputs.map((each) =>
         Array.from(new BigInt64Array(each.get('y').bytes.slice().buffer), Number),
       ),
-      refusals: session.facts.cudaGraphRefusals,
+      refusals: session.facts.cudaGraphFallbacks,
     };
   },
   async contexts() {

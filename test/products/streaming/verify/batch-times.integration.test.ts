@@ -33,7 +33,7 @@ function fakeSession() {
       return {
         profile: batch > 2 ? 1 : 0,
         cudaGraph: true,
-        cudaGraphRefusal: null,
+        cudaGraphFallback: null,
         inputs: {},
         outputs: {},
         runSync: () => {},

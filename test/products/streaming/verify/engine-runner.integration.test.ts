@@ -63,7 +63,7 @@ function fakeSession(state: Partial<EngineBinding> = {}, out: EngineBinding['sha
     return {
       profile: 0,
       cudaGraph: true,
-      cudaGraphRefusal: null,
+      cudaGraphFallback: null,
       inputs: {},
       outputs: {},
       runSync: () => {},

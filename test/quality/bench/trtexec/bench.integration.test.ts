@@ -165,7 +165,7 @@ describe('a measurement with trtexec', () => {
       mode: {
         kind: 'gpu-only',
         graph: true,
-        graphRefusal: null,
+        graphFallback: null,
         spinWait: true,
         streams: 1,
         warmUpMs: 200,
@@ -245,7 +245,7 @@ describe('a measurement with trtexec', () => {
   test('a graph that was refused is told', async () => {
     expect((await bench('10.6', {}, 'refuses-graph')).mode).toMatchObject({
       graph: false,
-      graphRefusal: expect.stringMatching(/not permitted under CUDA graph capture/),
+      graphFallback: expect.stringMatching(/not permitted under CUDA graph capture/),
     });
   });
 
