@@ -3,6 +3,7 @@ import type { Exporter } from '../engines/exports/exporter.js';
 import type { ExitCode } from '../errors.js';
 import type { EventListener } from '../events.js';
 import type { KnownIssue } from '../quality/explain/known-issues/issue.js';
+import type { Recogniser } from '../quality/tasks/recogniser.js';
 import type { TaskKind } from '../quality/tasks/task.js';
 import type { ReportKind } from '../report/kind.js';
 import type { ForeignFlag } from './foreign/flag.js';
@@ -106,6 +107,8 @@ export interface Product {
   readonly reports?: () => Promise<readonly ReportKind[]>;
   /** Tasks that outputs are scored by. */
   readonly tasks?: () => Promise<readonly TaskKind[]>;
+  /** What opens models that turn speech features into tokens. */
+  readonly recognisers?: () => Promise<readonly Recogniser[]>;
   /** Layouts that `cache export --as` writes. */
   readonly exporters?: () => Promise<readonly Exporter[]>;
 }

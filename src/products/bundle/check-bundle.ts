@@ -1,5 +1,6 @@
 import { TrtforgeError } from '../../errors.js';
 import type { ValueFacts } from '../../formats/onnx/model-facts.js';
+import { returnedAs } from '../../quality/tasks/transducer.js';
 import type { Component } from './component.js';
 import { type Layout, movedAxes } from './layout-contract.js';
 import type { BundleMeta } from './meta.js';
@@ -182,9 +183,7 @@ function checkReturned(
   name: string,
   shape: ValueFacts['shape'],
 ): void {
-  const returned = predictor.outputs.find(
-    (output) => output.name === `${name}_out` || output.name === `${name}_n`,
-  );
+  const returned = returnedAs(predictor.outputs, { name });
   if (returned?.shape && shape && !sameSizes(returned.shape, shape))
     found.add(
       predictor,
@@ -229,7 +228,9 @@ function checkJoint(
       `the meta file's blank ${blankId} is beyond its ${vocabulary} tokens.`,
     );
   const [fromEncoder, fromPredictor] = jointInputs(joint);
-  checkFed(found, joint, fromEncoder, encoder?.outputs.find(isFloat), 'encoder');
+  const states = encoder?.inputs.map((input) => returnedAs(encoder.outputs, input)) ?? [];
+  const encoded = encoder?.outputs.find((output) => isFloat(output) && !states.includes(output));
+  checkFed(found, joint, fromEncoder, encoded, 'encoder');
   checkFed(found, joint, fromPredictor, predictor?.outputs.find(isFloat), 'predictor');
 }
 

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { readText } from '../../base/files/files.js';
 import { faultText } from '../../base/text/schema-error.js';
 import { TrtforgeError } from '../../errors.js';
+import type { ChunkSchedule, FirstAndRest } from '../../quality/tasks/recogniser.js';
 import { type Layout, parseLayouts } from './layout-contract.js';
 
 /** Real files are some hundred KiB, most of it the labels. */
@@ -12,6 +13,23 @@ const words = z.custom<readonly string[]>(
   (value) => Array.isArray(value) && value.every((word) => typeof word === 'string'),
   'is not a list of texts',
 );
+
+/** One number for every chunk, or that of the first and that of the rest. */
+const frames = z
+  .union([z.int().nonnegative(), z.tuple([z.int().nonnegative(), z.int().nonnegative()])])
+  .transform(
+    (value): FirstAndRest =>
+      typeof value === 'number' ? { first: value, rest: value } : { first: value[0], rest: value[1] },
+  );
+const someFrames = frames.refine(({ first, rest }) => first > 0 && rest > 0, 'is not a number of frames');
+
+/** NeMo's `streaming_cfg` of a cache-aware encoder. */
+const streamingSchema = z.looseObject({
+  chunk_size: someFrames,
+  shift_size: someFrames,
+  pre_encode_cache_size: frames.default({ first: 0, rest: 0 }),
+  sampling_frames: frames.default({ first: 1, rest: 1 }),
+});
 
 /** `model_meta.json` as exporters write it: any field may be missing or null, and there may be more of them. */
 const metaSchema = z.looseObject({
@@ -25,6 +43,7 @@ const metaSchema = z.looseObject({
   torch_version: z.string().nullish(),
   tensor_layout_contract: z.record(z.string(), z.unknown()).nullish(),
   features: z.looseObject({ type: z.string().nullish(), n_mels: count }).nullish(),
+  streaming: streamingSchema.nullish(),
 });
 
 /** The content of a meta file; null where the file leaves it open. */
@@ -33,8 +52,11 @@ export interface BundleMeta {
   readonly modelName: string | null;
   /** Mel bins of the features. */
   readonly mels: number | null;
-  /** Labels listed. */
-  readonly labels: number | null;
+  readonly sampleRate: number | null;
+  /** How features are made, by the exporter's names. */
+  readonly features: Readonly<Record<string, unknown>>;
+  /** A label for each token. */
+  readonly labels: readonly string[] | null;
   /** Tokens without the blank. */
   readonly vocabulary: number | null;
   readonly blankId: number | null;
@@ -44,6 +66,8 @@ export interface BundleMeta {
   readonly jointWidth: number | null;
   /** By the field of `tensor_layout_contract`: `encoder_input` to the tensors it names. */
   readonly layouts: ReadonlyMap<string, readonly Layout[]>;
+  /** How a streaming encoder takes an utterance. */
+  readonly streaming: ChunkSchedule | null;
   /** What contradicts itself in the file without touching any engine. */
   readonly warnings: readonly string[];
 }
@@ -58,13 +82,16 @@ export function parseMeta(text: string, path: string): BundleMeta {
   const parsed = metaSchema.safeParse(parseJson(text, path));
   if (!parsed.success) throw invalid(path, faultText(parsed.error));
   const { data } = parsed;
-  const labels = data.labels?.length ?? null;
-  const vocabulary = data.tokenizer_vocab_size ?? labels;
+  const labels = data.labels ?? null;
+  const vocabulary = data.tokenizer_vocab_size ?? labels?.length ?? null;
   const durations = data.duration_values ?? null;
+  const { streaming } = data;
   return {
     path,
     modelName: data.model_name ?? null,
     mels: data.features?.n_mels ?? null,
+    sampleRate: data.sample_rate ?? null,
+    features: data.features ?? {},
     labels,
     vocabulary,
     blankId: data.blank_id ?? null,
@@ -73,7 +100,15 @@ export function parseMeta(text: string, path: string): BundleMeta {
       data.joint_vocab_size ??
       (vocabulary === null || durations === null ? null : vocabulary + 1 + durations.length),
     layouts: layoutsOf(data.tensor_layout_contract ?? {}),
-    warnings: [...labelWarnings(labels, data.tokenizer_vocab_size ?? null)],
+    streaming: streaming
+      ? {
+          chunk: streaming.chunk_size,
+          shift: streaming.shift_size,
+          before: streaming.pre_encode_cache_size,
+          fewest: streaming.sampling_frames,
+        }
+      : null,
+    warnings: [...labelWarnings(labels?.length ?? null, data.tokenizer_vocab_size ?? null)],
   };
 }
 

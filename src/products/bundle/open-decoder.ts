@@ -3,6 +3,8 @@ import { sha256 } from '../../base/files/digest.js';
 import { canonicalJson } from '../../engines/identity/canonical-json.js';
 import { digestModel } from '../../engines/identity/model-digest.js';
 import { openSession } from '../../engines/runtime/open-session.js';
+import type { Binding, Session } from '../../engines/runtime/session.js';
+import type { EngineBinding } from '../../engines/runtime/tensorrt/engine-interface.js';
 import { TrtforgeError } from '../../errors.js';
 import { ignoreEvents } from '../../events.js';
 import { openModel } from '../../formats/onnx/model.js';
@@ -13,11 +15,20 @@ import { type Component, locateComponents, readComponent } from './component.js'
 import { readMeta } from './meta.js';
 import { transducerFacts } from './transducer-facts.js';
 
+/** Opens what runs a component; the caller closes it. */
+type OpenComponent = (component: Component) => Promise<Session>;
+
 /**
- * Opens `predictor.onnx` and `joint.onnx` beside a bundle's meta file. Throws TF_BUNDLE_META_INVALID, TF_BUNDLE_COMPONENT_MISSING, TF_BUNDLE_MISMATCH
- * when they contradict the meta file or cannot be decoded with, and what opening sessions throws.
+ * Opens the predictor and the joint network of a bundle: `predictor.onnx` and `joint.onnx` beside its meta file, or what `open` has of them. Throws
+ * TF_BUNDLE_META_INVALID, TF_BUNDLE_COMPONENT_MISSING, TF_BUNDLE_MISMATCH when they contradict the meta file or cannot be decoded with, and what opening
+ * sessions throws.
  */
-export async function openDecoder(metaPath: string, context: TaskContext): Promise<TokenDecoder> {
+export async function openDecoder(
+  metaPath: string,
+  context: TaskContext,
+  // A frame is too little work to share, and threads that spin while they wait take the cores from the encoder, whose steps are timed.
+  open: OpenComponent = ({ onnx }) => openSession(onnx, { threads: 1 }, context),
+): Promise<TokenDecoder> {
   const meta = readMeta(metaPath);
   const [predictor, joint] = locateComponents(metaPath, dirname(metaPath), ['predictor', 'joint']).map(
     readComponent,
@@ -43,14 +54,16 @@ export async function openDecoder(metaPath: string, context: TaskContext): Promi
       durations,
     }),
   );
-  // A frame is too little work to share, and threads that spin while they wait take the cores from the encoder, whose steps are timed.
-  const predictorSession = await openSession(predictor.onnx, { threads: 1 }, context);
+  const predictorSession = await open(predictor);
   try {
-    const jointSession = await openSession(joint.onnx, { threads: 1 }, context);
+    const jointSession = await open(joint);
     return {
       path: metaPath,
       digest,
-      facts,
+      facts: {
+        ...facts,
+        smallest: { predictor: smallestShapes(predictorSession), joint: smallestShapes(jointSession) },
+      },
       models: { predictor: predictorSession, joint: jointSession },
       encoderInput,
       logits: joint.outputs[0]?.name ?? '',
@@ -65,12 +78,16 @@ export async function openDecoder(metaPath: string, context: TaskContext): Promi
   }
 }
 
-/** Models take one of whatever is open. */
-const smallestShapes = ({ inputs }: Component): ReadonlyMap<string, readonly number[]> =>
+/** Engines take what their first profile allows, models one of whatever is open. */
+export const smallestShapes = ({
+  inputs,
+}: {
+  readonly inputs: readonly (Pick<Binding, 'name' | 'shape'> & Partial<Pick<EngineBinding, 'profiles'>>)[];
+}): ReadonlyMap<string, readonly number[]> =>
   new Map(
-    inputs.map(({ name, shape }) => [
+    inputs.map(({ name, shape, profiles }) => [
       name,
-      (shape ?? []).map((size) => (typeof size === 'number' ? size : 1)),
+      profiles?.[0]?.min ?? (shape ?? []).map((size) => (typeof size === 'number' ? size : 1)),
     ]),
   );
 

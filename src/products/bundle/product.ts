@@ -20,5 +20,6 @@ export const bundle: Product = {
   ],
   foreignFlags: async () => (await import('./former-flags.js')).formerFlags,
   tasks: async () => [(await import('./token-task.js')).taskKind],
+  recognisers: async () => [(await import('./recogniser.js')).recogniser],
   reports: async () => [(await import('./report/page.js')).bundleReport],
 };

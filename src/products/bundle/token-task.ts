@@ -23,7 +23,7 @@ const settingsSchema = z.object({
 /** Encoder outputs, decoded by the predictor and the joint network of a bundle. */
 export const taskKind: TaskKind<z.infer<typeof settingsSchema>, DecisionDetails> = {
   id: 'tokens',
-  revision: 1,
+  revision: 2,
   summary: 'encoder outputs decode to the tokens and durations of the reference',
   settings: settingsSchema,
   details: decisionDetailsSchema,

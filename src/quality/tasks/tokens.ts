@@ -189,11 +189,8 @@ class RowDecoders {
   async #goOn(candidate: Encoded | undefined, referenceSteps: number): Promise<void> {
     if (this.#free === undefined) return;
     const { decoder, emitted } = this.#free;
-    while (candidate !== undefined && decoder.step < candidate.steps) {
-      const decision = await decoder.decide(candidate);
-      this.#emit(emitted, decision);
-      await decoder.take(decision);
-    }
+    if (candidate !== undefined)
+      for (const decision of await decoder.through(candidate)) this.#emit(emitted, decision);
     decoder.leave(candidate?.steps ?? referenceSteps);
   }
 

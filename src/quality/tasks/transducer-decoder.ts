@@ -22,7 +22,7 @@ export interface Decision {
   readonly logits: Float32Array;
 }
 
-/** Tokens at one encoder step before the decoder moves on in any case, as NeMo's default. */
+/** Decisions at one encoder step before the decoder moves on in any case: NeMo's default of `max_symbols`. */
 const MOST_PER_STEP = 10;
 
 export interface DecodingModels {
@@ -54,7 +54,7 @@ export class GreedyDecoder {
   readonly #facts: TransducerFacts;
   readonly #predictor: PredictorState;
   #step = 0;
-  #emittedAtStep = 0;
+  #decidedAtStep = 0;
 
   private constructor(joint: Runner, facts: TransducerFacts, predictor: PredictorState) {
     this.#joint = joint;
@@ -80,16 +80,32 @@ export class GreedyDecoder {
     return decisionOf(step, logits, this.#facts);
   }
 
-  /** Goes on by a decision, its own or another's: a blank always by at least one step. */
+  /**
+   * Goes on by a decision, its own or another's, as NeMo's greedy decoders do (`rnnt_greedy_decoding.py`): by its duration; by one step after a blank of no
+   * duration, which would be decided again and again; and after the last decision at a step by one more, where there are durations, or by one.
+   */
   async take({ token, duration }: Pick<Decision, 'token' | 'duration'>): Promise<void> {
     const { blankId, durations } = this.#facts;
     const isBlank = token === blankId;
     if (!isBlank) await this.#predictor.feed(token);
-    this.#emittedAtStep++;
+    this.#decidedAtStep++;
+    const isLast = this.#decidedAtStep >= MOST_PER_STEP;
     const advance = durations[duration] ?? (isBlank ? 1 : 0);
-    const forced = isBlank || this.#emittedAtStep >= MOST_PER_STEP ? Math.max(1, advance) : advance;
-    if (forced > 0) this.#emittedAtStep = 0;
-    this.#step += forced;
+    const extra = advance === 0 ? isBlank || isLast : isLast && durations.length > 0;
+    const steps = advance + Number(extra);
+    if (steps > 0) this.#decidedAtStep = 0;
+    this.#step += steps;
+  }
+
+  /** Decides about a piece to its end, and goes on by its own decisions. */
+  async through(encoded: Encoded): Promise<readonly Decision[]> {
+    const decisions: Decision[] = [];
+    while (this.#step < encoded.steps) {
+      const decision = await this.decide(encoded);
+      decisions.push(decision);
+      await this.take(decision);
+    }
+    return decisions;
   }
 
   /** The piece at hand, of so many steps, is over. */
@@ -101,7 +117,7 @@ export class GreedyDecoder {
   fork(): GreedyDecoder {
     const forked = new GreedyDecoder(this.#joint, this.#facts, this.#predictor.fork());
     forked.#step = this.#step;
-    forked.#emittedAtStep = this.#emittedAtStep;
+    forked.#decidedAtStep = this.#decidedAtStep;
     return forked;
   }
 }
@@ -121,16 +137,11 @@ export async function decode(
   path?: readonly Decision[],
 ): Promise<readonly Decision[]> {
   const decoder = await GreedyDecoder.begin(models, facts);
+  if (path === undefined) return decoder.through(encoded);
   const decisions: Decision[] = [];
-  for (const expected of path ?? []) {
+  for (const expected of path) {
     decisions.push(await decoder.decide(encoded, expected.step));
     await decoder.take(expected);
-  }
-  if (path !== undefined) return decisions;
-  while (decoder.step < encoded.steps) {
-    const decision = await decoder.decide(encoded);
-    decisions.push(decision);
-    await decoder.take(decision);
   }
   return decisions;
 }

@@ -1,7 +1,7 @@
 import { inDtype } from '../../engines/run/inputs.js';
 import type { Binding, Session } from '../../engines/runtime/session.js';
 import { TrtforgeError } from '../../errors.js';
-import { elementCount } from '../../formats/tensor/dtype.js';
+import { elementCount, packedBytes } from '../../formats/tensor/dtype.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import { float32Values, integerTensor, numbersOf, tensorFrom } from '../../formats/tensor/values.js';
 
@@ -29,16 +29,31 @@ export interface Encoded {
   readonly steps: number;
 }
 
-/** Features [batch, mels, frames] to encoder steps; every row is `frames` long. */
+/** What an encoder takes besides features: states that it returned for the chunk before (none: zeros), and the smallest shapes of its inputs. */
+interface EncoderSetting {
+  readonly states?: NamedTensors;
+  readonly smallest?: ReadonlyMap<string, readonly number[]>;
+}
+
+/**
+ * Features [batch, mels, frames] to encoder steps; every row is `frames` long. Fewer frames than the encoder takes are padded with zeros. States are the
+ * inputs that come back as outputs of their names with `_out`, `_n` or `_next`.
+ */
 export async function encode(
   encoder: Runner,
   features: Tensor,
   frames: number,
   timeAxis: number,
-): Promise<Encoded> {
-  const audio = inputOf(encoder, isFloat, 'encoder', 'features');
-  const inputs = new Map([[audio.name, inDtype(audio, features, 'the features')]]);
-  const length = encoder.inputs.find(isInteger);
+  { states = new Map(), smallest = new Map() }: EncoderSetting = {},
+): Promise<Encoded & { readonly states: NamedTensors }> {
+  const stateInputs = encoderStates(encoder);
+  const own = encoder.inputs.filter((input) => !stateInputs.includes(input));
+  const audio = inputOf({ inputs: own }, isFloat, 'encoder', 'features');
+  const fewest = smallest.get(audio.name)?.[FRAME_AXIS] ?? 0;
+  const padded =
+    (features.shape[FRAME_AXIS] ?? 0) < fewest ? window(features, FRAME_AXIS, 0, fewest) : features;
+  const inputs = new Map([[audio.name, inDtype(audio, padded, 'the features')]]);
+  const length = own.find(isInteger);
   const batch = features.shape[0] ?? 1;
   if (length !== undefined) {
     const shape = length.shape?.length === 2 ? [batch, 1] : [batch];
@@ -47,13 +62,35 @@ export async function encode(
       inDtype(length, integerTensor('int64', shape, new Array<number>(batch).fill(frames)), 'the lengths'),
     );
   }
+  for (const state of stateInputs)
+    inputs.set(state.name, states.get(state.name) ?? zeros(state, smallest.get(state.name)));
   const outputs = await encoder.run(inputs);
-  const output = firstFloat(encoder, outputs);
-  const lengths = encoder.outputs.find(isInteger);
+  const returned = stateInputs.map((state) => [state, returnedAs(encoder.outputs, state)!] as const);
+  const results = encoder.outputs.filter((output) => !returned.some(([, state]) => state === output));
+  const output = firstFloat({ outputs: results }, outputs);
+  const lengths = results.find(isInteger);
   const counted = lengths === undefined ? undefined : numbersOf(outputs.get(lengths.name)!)[0];
   const axisSteps = output.shape[timeAxis] ?? 0;
-  return { output, steps: Math.min(counted ?? axisSteps, axisSteps) };
+  return {
+    output,
+    steps: Math.max(0, Math.min(counted ?? axisSteps, axisSteps)),
+    states: new Map(returned.map(([state, { name }]) => [state.name, outputs.get(name)!])),
+  };
 }
+
+/** Axis of the frames in features. */
+export const FRAME_AXIS = 2;
+
+/** The inputs of an encoder that are states: a streaming encoder has some. */
+export const encoderStates = ({ inputs, outputs }: Pick<Runner, 'inputs' | 'outputs'>): readonly Binding[] =>
+  inputs.filter((input) => returnedAs(outputs, input) !== undefined);
+
+/** The output that a state comes back as, by its name. */
+export const returnedAs = <T extends { readonly name: string }>(
+  outputs: readonly T[],
+  { name }: { readonly name: string },
+): T | undefined =>
+  outputs.find((output) => ['_out', '_n', '_next'].some((ending) => output.name === `${name}${ending}`));
 
 /** The predictor, which has seen `tokens`: what it returns for the last of them. */
 export class PredictorState {
@@ -109,8 +146,7 @@ function returnedStates(predictor: Runner, states: readonly Binding[]): Readonly
   const last = floats.slice(floats.length - states.length);
   return new Map(
     states.map((state, index) => {
-      const named = floats.find(({ name }) => name === `${state.name}_out` || name === `${state.name}_n`);
-      const found = named ?? last[index];
+      const found = returnedAs(floats, state) ?? last[index];
       if (found === undefined)
         throw notATransducer(`The predictor does not return its state "${state.name}".`);
       return [state.name, found];
@@ -150,17 +186,17 @@ function jointBindings(joint: Runner): readonly [Binding, Binding] {
   return [encoder, predictor];
 }
 
-/** `count` places of an axis from `start` on, as float32; beyond the end zeros. */
+/** `count` places of an axis from `start` on, as float32; beyond both ends zeros. */
 export function window(tensor: Tensor, axis: number, start: number, count: number): Tensor {
   const size = tensor.shape[axis] ?? 1;
   const inner = elementCount(tensor.shape.slice(axis + 1));
   const outer = elementCount(tensor.shape.slice(0, axis));
   const values = float32Values(tensor);
-  const kept = Math.max(0, Math.min(count, size - start));
+  const [first, end] = [Math.max(0, start), Math.max(0, Math.min(start + count, size))];
   const out = new Float32Array(outer * count * inner);
-  for (let row = 0; row < outer; row++) {
-    const from = (row * size + start) * inner;
-    out.set(values.subarray(from, from + kept * inner), row * count * inner);
+  for (let row = 0; row < outer && first < end; row++) {
+    const kept = values.subarray((row * size + first) * inner, (row * size + end) * inner);
+    out.set(kept, (row * count + first - start) * inner);
   }
   return tensorFrom('float32', tensor.shape.with(axis, count), out);
 }
@@ -169,7 +205,7 @@ const isFloat = ({ dtype }: Binding): boolean => /float/.test(dtype);
 const isInteger = ({ dtype }: Binding): boolean => /^u?int/.test(dtype);
 
 function inputOf(
-  runner: Runner,
+  runner: Pick<Runner, 'inputs'>,
   fits: (binding: Binding) => boolean,
   component: string,
   what: string,
@@ -179,19 +215,16 @@ function inputOf(
   return found;
 }
 
-function firstFloat(runner: Runner, outputs: NamedTensors): Tensor {
+function firstFloat(runner: Pick<Runner, 'outputs'>, outputs: NamedTensors): Tensor {
   const tensor = outputs.get(runner.outputs.find(isFloat)?.name ?? '');
   if (tensor === undefined) throw notATransducer('A component has no floating-point output.');
   return tensor;
 }
 
-function zeros(binding: Binding, shape: readonly number[] | undefined): Tensor {
-  const dims = shape ?? (binding.shape ?? []).map((size) => (typeof size === 'number' ? size : 1));
-  return inDtype(
-    binding,
-    tensorFrom('float32', dims, new Float32Array(elementCount(dims))),
-    'the first state',
-  );
+/** A state before the first call. */
+function zeros({ dtype, shape }: Binding, smallest: readonly number[] | undefined): Tensor {
+  const dims = smallest ?? (shape ?? []).map((size) => (typeof size === 'number' ? size : 1));
+  return { dtype, shape: dims, bytes: new Uint8Array(packedBytes(dtype, elementCount(dims))) };
 }
 
 const notATransducer = (message: string) =>

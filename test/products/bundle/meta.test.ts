@@ -20,7 +20,8 @@ describe('the meta file of a bundle', () => {
     expect(meta).toMatchObject({
       modelName: 'parakeet-shaped-tiny',
       mels: 128,
-      labels: 32,
+      sampleRate: 16_000,
+      labels: expect.objectContaining({ length: 32 }),
       vocabulary: 32,
       blankId: 32,
       durations: [0, 1, 2, 3, 4],
@@ -68,6 +69,8 @@ describe('the meta file of a bundle', () => {
     ['labels that are numbers', '{"labels":[1]}', /"labels": is not a list of texts/],
     ['a width that is no number', '{"joint_vocab_size":"8198"}', /"joint_vocab_size"/],
     ['mel bins that are no number', '{"features":{"n_mels":"128"}}', /"features.n_mels"/],
+    ['chunks of nothing', '{"streaming":{"chunk_size":[0,48],"shift_size":24}}', /"streaming.chunk_size"/],
+    ['chunks without a shift', '{"streaming":{"chunk_size":48}}', /"streaming.shift_size"/],
   ])('refuses %s, naming the field', (_, text, message) => {
     const error = refusal(() => parseMeta(text, 'out/model_meta.json'));
     expect(error.code).toBe('TF_BUNDLE_META_INVALID');
@@ -82,7 +85,9 @@ describe('the meta file of a bundle', () => {
 
   test('damaged in any way is read or refused, in no time', () => {
     const started = performance.now();
-    for (const bytes of mutations(readFileSync(path), 300, 5)) {
+    const streaming = { chunk_size: [41, 48], shift_size: [17, 24], pre_encode_cache_size: 9 };
+    const whole = JSON.stringify({ ...JSON.parse(readFileSync(path, 'utf8')), streaming });
+    for (const bytes of mutations(Buffer.from(whole), 300, 5)) {
       try {
         parseMeta(Buffer.from(bytes).toString(), 'damaged.json');
       } catch (error) {

@@ -8,7 +8,7 @@ import { openDecoder } from '../../../src/products/bundle/open-decoder.js';
 import { writeBundle } from '../../support/bundle.js';
 
 vi.mock('../../../src/engines/runtime/onnxruntime/ort-session.js', () => ({
-  openOrtSession: vi.fn(async () => ({})),
+  openOrtSession: vi.fn(async () => ({ inputs: [] })),
 }));
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-decoder-'));

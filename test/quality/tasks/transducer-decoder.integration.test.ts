@@ -103,6 +103,13 @@ describe('greedy decoding of tokens and durations', () => {
     expect(tokens).toHaveLength(20);
   });
 
+  test('moves on by one more step after the last token at a step that has a duration, as NeMo does', async () => {
+    let calls = 0;
+    const script: Script = (step) => (step === 0 ? (++calls < 10 ? [1, 0] : [1, 2]) : [3, 1]);
+    const decisions = await decode({ predictor: predictor(), joint: joint(script) }, encoded(5), facts);
+    expect(decisions.map(({ step }) => step)).toEqual([...new Array<number>(10).fill(0), 3, 4]);
+  });
+
   test('of a plain transducer stays on a step until the blank', async () => {
     const plain = { ...facts, durations: [], tokenLogits: 7 };
     const script: Script = (_, last) => (last === 3 ? [1, 0] : [3, 0]);
@@ -149,7 +156,10 @@ describe('greedy decoding of tokens and durations', () => {
     const widths: number[] = [];
     await decode({ predictor: predictor(), joint: joint(() => [3, 1], widths) }, encoded(2), facts);
     expect(widths).toEqual([4, 4]);
-    expect([...float32Values(window(floats([1, 2, 3], [1, 2, 3, 4, 5, 6]), 2, 2, 2))]).toEqual([3, 0, 6, 0]);
+    const rows = floats([1, 2, 3], [1, 2, 3, 4, 5, 6]);
+    expect([...float32Values(window(rows, 2, 2, 2))]).toEqual([3, 0, 6, 0]);
+    expect([...float32Values(window(rows, 2, -1, 3))]).toEqual([0, 1, 2, 0, 4, 5]);
+    expect([...float32Values(window(rows, 2, -3, 2))]).toEqual([0, 0, 0, 0]);
   });
 
   test('led along a path looks at the same steps with the same tokens, whatever it decides', async () => {

@@ -1,0 +1,178 @@
+import { basename, dirname, join } from 'node:path';
+import { throwIfCancelled } from '../../base/process/cancel.js';
+import type { OpenContext } from '../../engines/runtime/back-end.js';
+import { openSession } from '../../engines/runtime/open-session.js';
+import type { Session } from '../../engines/runtime/session.js';
+import { TrtforgeError } from '../../errors.js';
+import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
+import type {
+  ChunkSchedule,
+  FirstAndRest,
+  OpenRecogniser,
+  Recogniser,
+  RecogniserFacts,
+  RecogniserOptions,
+  Transcript,
+} from '../../quality/tasks/recogniser.js';
+import { encode, encoderStates, FRAME_AXIS, window } from '../../quality/tasks/transducer.js';
+import { GreedyDecoder, type TokenDecoder } from '../../quality/tasks/transducer-decoder.js';
+import { checkBundle, featuresOf, rejectMismatches } from './check-bundle.js';
+import { type Component, locateComponents, readComponent, usualComponents } from './component.js';
+import { type BundleMeta, readMeta } from './meta.js';
+import { openDecoder, smallestShapes } from './open-decoder.js';
+
+/** Axis of the mel bins in features. */
+const BIN_AXIS = 1;
+
+/** A transducer bundle, by its `model_meta.json`: encoder, predictor and joint network, decoded greedily as NeMo does. */
+export const recogniser: Recogniser = {
+  id: 'bundle',
+  accepts: (path) => /meta\.json$/i.test(basename(path)),
+  open: openBundle,
+};
+
+/**
+ * Opens the models beside a meta file, or engines built from them. Throws TF_BUNDLE_META_INVALID, TF_BUNDLE_COMPONENT_MISSING, TF_BUNDLE_MISMATCH for models
+ * that contradict each other or cannot be decoded, and what opening sessions throws.
+ */
+async function openBundle(
+  path: string,
+  { engines, ...options }: RecogniserOptions,
+  context: OpenContext,
+): Promise<OpenRecogniser> {
+  const meta = readMeta(path);
+  const components = locateComponents(path, dirname(path), usualComponents).map(readComponent);
+  rejectMismatches(meta, checkBundle(meta, components));
+  const [encoder] = components;
+  if (encoder === undefined) throw new TrtforgeError('TF_INTERNAL', `${path} has no encoder.`);
+  const fileOf = ({ name, onnx }: Component) =>
+    engines === undefined ? onnx : join(engines, `${name}.engine`);
+  // One step is too little work to share among threads.
+  const single = engines === undefined ? { threads: 1, ...options } : options;
+  const decoder = await openDecoder(path, context, (each) => openSession(fileOf(each), single, context));
+  try {
+    const session = await openSession(fileOf(encoder), options, context);
+    try {
+      assertScheduled(session, meta);
+      const { blankId, durations } = decoder.facts;
+      const facts: RecogniserFacts = {
+        features: {
+          count: meta.mels ?? rowsOf(encoder),
+          sampleRate: meta.sampleRate,
+          settings: meta.features,
+        },
+        vocabulary: meta.labels,
+        blankId,
+        durations,
+        streaming: encoderStates(session).length === 0 ? null : meta.streaming,
+        files: components.map(fileOf),
+        backend: session.backend,
+      };
+      return new OpenBundle(facts, session, decoder, context);
+    } catch (error) {
+      await session.close();
+      throw error;
+    }
+  } catch (error) {
+    await decoder.close();
+    throw error;
+  }
+}
+
+/** Throws TF_BUNDLE_MISMATCH for an encoder with states where the meta file does not state how to cut an utterance for it. */
+function assertScheduled(encoder: Session, { path, streaming }: BundleMeta): void {
+  const states = encoderStates(encoder).map(({ name }) => name);
+  if (states.length === 0 || streaming !== null) return;
+  throw new TrtforgeError(
+    'TF_BUNDLE_MISMATCH',
+    `The encoder has states (${states.join(', ')}), and ${path} does not state its chunks.`,
+    {
+      remedy:
+        'Add to the meta file: "streaming": {"chunk_size": [41, 48], "shift_size": [17, 24], "pre_encode_cache_size": [0, 9]}, with the numbers of the encoder.',
+    },
+  );
+}
+
+function rowsOf(encoder: Component): number | null {
+  const rows = featuresOf(encoder)?.shape?.[BIN_AXIS];
+  return typeof rows === 'number' ? rows : null;
+}
+
+class OpenBundle implements OpenRecogniser {
+  readonly facts: RecogniserFacts;
+  readonly #encoder: Session;
+  readonly #decoder: TokenDecoder;
+  readonly #signal: AbortSignal | undefined;
+
+  constructor(facts: RecogniserFacts, encoder: Session, decoder: TokenDecoder, { signal }: OpenContext) {
+    this.facts = facts;
+    this.#encoder = encoder;
+    this.#decoder = decoder;
+    this.#signal = signal;
+  }
+
+  async transcribe(features: Tensor): Promise<Transcript> {
+    const { features: rows, streaming, vocabulary, blankId } = this.facts;
+    const [batch, count, frames = 0] = features.shape;
+    if (features.shape.length !== 3 || batch !== 1 || (rows.count !== null && count !== rows.count))
+      throw new TrtforgeError(
+        'TF_SESSION_INPUT',
+        `The features are [${features.shape.join(', ')}]; they must be [1, ${rows.count ?? 'rows'}, frames].`,
+      );
+    const { facts, models } = this.#decoder;
+    const smallest = smallestShapes(this.#encoder);
+    const decoder = await GreedyDecoder.begin(models, facts);
+    const tokens: number[] = [];
+    const timings = { encodeMs: 0, decodeMs: 0, chunks: 0 };
+    let states: NamedTensors = new Map();
+    for (const { from, size } of streaming === null ? whole(frames) : chunksOf(frames, streaming)) {
+      throwIfCancelled(this.#signal, 'transcribing');
+      const started = performance.now();
+      const piece = window(features, FRAME_AXIS, from, size);
+      const encoded = await encode(this.#encoder, piece, size, facts.timeAxis, { states, smallest });
+      states = encoded.states;
+      const ready = performance.now();
+      const decisions = await decoder.through(encoded);
+      decoder.leave(encoded.steps);
+      tokens.push(...decisions.flatMap(({ token }) => (token === blankId ? [] : [token])));
+      timings.encodeMs += ready - started;
+      timings.decodeMs += performance.now() - ready;
+      timings.chunks++;
+    }
+    return { tokens, text: vocabulary === null ? null : textOf(tokens, vocabulary), timings };
+  }
+
+  async close(): Promise<void> {
+    await this.#encoder.close();
+    await this.#decoder.close();
+  }
+}
+
+/** A piece of the features; frames before their begin are zeros. */
+interface Chunk {
+  readonly from: number;
+  readonly size: number;
+}
+
+const whole = (frames: number): readonly Chunk[] => (frames === 0 ? [] : [{ from: 0, size: frames }]);
+
+/**
+ * The chunks of an utterance, as NeMo cuts it (`CacheAwareStreamingAudioBuffer`): each is `shift` after the one before and has earlier frames in front; a rest
+ * that is too short for a step is not fed.
+ */
+function* chunksOf(frames: number, { chunk, shift, before, fewest }: ChunkSchedule): Generator<Chunk> {
+  let place: keyof FirstAndRest = 'first';
+  for (let begin = 0; begin < frames; begin += shift[place], place = 'rest') {
+    const own = Math.min(chunk[place], frames - begin);
+    if (own < fewest[place]) return;
+    yield { from: begin - before[place], size: before[place] + own };
+  }
+}
+
+/** SentencePiece's way: `▁` begins a word; pieces follow one another without a space. */
+const textOf = (tokens: readonly number[], vocabulary: readonly string[]): string =>
+  tokens
+    .map((token) => vocabulary[token] ?? '')
+    .join('')
+    .replaceAll('▁', ' ')
+    .trim();
