@@ -63,11 +63,11 @@ function blockTexts(block: Block, level: string): readonly string[] {
   }
 }
 
-function itemLines({ label, text: said, note, items = [] }: Item): readonly string[] {
+function itemLines({ label, text: entry, note, items = [] }: Item): readonly string[] {
   const more = items.length - ITEMS_NAMED;
   const named = items.slice(0, ITEMS_NAMED).flatMap((item) => itemLines(item));
   return [
-    `- ${label === undefined ? '' : `${text(label.text)}: `}${inline(said)}${note === undefined ? '' : `: ${text(note)}`}`,
+    `- ${label === undefined ? '' : `${text(label.text)}: `}${inline(entry)}${note === undefined ? '' : `: ${text(note)}`}`,
     ...[...named, ...(more > 0 ? [`- and ${formatCount(more)} more`] : [])].map((line) => `  ${line}`),
   ];
 }

@@ -62,7 +62,7 @@ const entities: Readonly<Record<string, string>> = {
  * Escapes for element content and quoted attributes. Characters that HTML forbids (controls) and those that reorder or hide text
  * (bidirectional overrides, zero-width) become visible code points.
  */
-export function escapeText(text: string): string {
+function escapeText(text: string): string {
   return text
     .replace(/[&<>"']/g, (character) => entities[character] ?? character)
     .replace(HIDDEN, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);

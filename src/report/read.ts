@@ -10,7 +10,7 @@ import { renderMarkdown } from './markdown.js';
 /** No report comes near this; reading something bigger as JSON would take the machine's memory. */
 const LARGEST_BYTES = 256 << 20;
 
-export interface ReadReport {
+interface ReadReport {
   readonly kind: ReportKind;
   readonly result: unknown;
 }
@@ -27,7 +27,7 @@ export function readReport(path: string, kinds: readonly ReportKind[]): ReadRepo
 }
 
 /** Checks the text of a result; its `schema` decides the kind, and the first kind judges one that has none. Errors: TF_REPORT_INVALID. */
-export function parseReport(text: string, path: string, kinds: readonly ReportKind[]): ReadReport {
+function parseReport(text: string, path: string, kinds: readonly ReportKind[]): ReadReport {
   let json: unknown;
   try {
     json = JSON.parse(text);

@@ -31,7 +31,7 @@ export const precisionLabel = (precision: string): string =>
 
 export const formatMeasure = (measure: Measure): string => formatStatistic(Number(measure));
 
-export interface ToleranceUse {
+interface ToleranceUse {
   readonly output: VerifiedOutput;
   readonly statistic: string;
   readonly measured: Measure;

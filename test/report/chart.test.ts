@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { barChart } from '../../src/report/chart/bars.js';
 import { type Chart, drawChart } from '../../src/report/chart/frame.js';
 import { histogramChart } from '../../src/report/chart/histogram.js';
-import { type Plot, plotChart } from '../../src/report/chart/plot.js';
+import { plotChart } from '../../src/report/chart/plot.js';
 import { linearScale, logScale } from '../../src/report/chart/scale.js';
 import { timelineChart } from '../../src/report/chart/timeline.js';
 import { renderHtml } from '../../src/report/html.js';
@@ -47,22 +47,16 @@ describe('scales', () => {
 });
 
 describe('bars', () => {
-  test('lengths are proportional and the parts of a bar follow each other', () => {
+  test('lengths are proportional to the longest', () => {
     const chart = barChart('Title', [
-      {
-        label: 'a',
-        text: '200',
-        parts: [
-          { amount: 150, tone: 'accent', name: 'x' },
-          { amount: 50, tone: 'quiet', name: 'y' },
-        ],
-      },
-      { label: 'b', text: '50', parts: [{ amount: 50, tone: 'good', name: 'z' }] },
+      { label: 'a', amount: 200, text: '200', tone: 'accent', name: 'x' },
+      { label: 'b', amount: 50, text: '50', tone: 'good', name: 'z' },
+      { label: 'c', amount: 0, text: '0', tone: 'quiet', name: 'y' },
     ]);
     expect(marks(chart).map(({ tone, x, width }) => [tone, x, width])).toEqual([
-      ['accent', '0%', '75%'],
-      ['quiet', '75%', '25%'],
+      ['accent', '0%', '100%'],
       ['good', '0%', '25%'],
+      ['quiet', '0%', '0%'],
     ]);
   });
 });
@@ -131,7 +125,7 @@ describe('time line', () => {
 
 describe('plot', () => {
   const scale = logScale(1e-6, 1e-2, 6);
-  const plot = (errors: readonly number[], more: Partial<Plot> = {}) =>
+  const plot = (errors: readonly number[], more: Partial<Parameters<typeof plotChart>[0]> = {}) =>
     plotChart({
       ...text,
       x: { title: 'chunk', scale: linearScale(0, errors.length - 1, 6, String) },
@@ -210,7 +204,7 @@ describe('dial', () => {
 });
 
 test('every chart has a title and a description for readers who cannot see it', () => {
-  const bars = barChart('Title', [{ label: 'What', text: 'it shows', parts: [] }]);
+  const bars = barChart('Title', [{ label: 'What', amount: 1, text: 'it shows', tone: 'good', name: 'x' }]);
   expect(svgOf(bars)).toMatch(
     /role="img" aria-labelledby="chart-title chart-text".*<title id="chart-title">Title<\/title><desc id="chart-text">What: it shows\.<\/desc>/,
   );

@@ -4,7 +4,7 @@ import { across, axisTicks, type Chart, type Tone } from './frame.js';
 import { logScale, type Scale } from './scale.js';
 
 /** How many elements fell in [from, to). */
-export interface Bin {
+interface Bin {
   readonly from: number;
   readonly to: number;
   readonly count: number;

@@ -2,7 +2,7 @@ import { markup } from '../markup.js';
 import { across, axisTicks, type Chart, type Tone } from './frame.js';
 import type { Scale } from './scale.js';
 
-export interface PlotPoint {
+interface PlotPoint {
   readonly x: number;
   readonly y: number;
   readonly tone: Tone;
@@ -11,12 +11,12 @@ export interface PlotPoint {
 }
 
 /** A horizontal line. */
-export interface PlotLimit {
+interface PlotLimit {
   readonly y: number;
   readonly label: string;
 }
 
-export interface Plot {
+interface Plot {
   readonly title: string;
   readonly description: string;
   readonly x: { readonly title: string; readonly scale: Scale };

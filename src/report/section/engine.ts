@@ -1,5 +1,5 @@
 import { formatBytes, formatMs, formatShare } from '../../base/text/quantity.js';
-import { type BarRow, barChart } from '../chart/bars.js';
+import { type Bar, barChart } from '../chart/bars.js';
 import type { ForgeResult } from '../result.js';
 import { charts, code, facts, fold, json, type Section } from '../section.js';
 import { engineSentence, gpusOf, libraryOf, modelBytes, precisionLabel } from '../sentences.js';
@@ -33,13 +33,15 @@ export function engineSection({ engine, passport, build }: ForgeResult): Section
 export function sizesSection({ model, conversion, build }: ForgeResult): Section | null {
   if (model === null) return null;
   const original = modelBytes(model);
-  const row = (label: string, bytes: number, tone: 'accent' | 'quiet' | 'good'): BarRow => ({
+  const row = (label: string, bytes: number, tone: 'accent' | 'quiet' | 'good'): Bar => ({
     label,
+    amount: bytes,
     text:
       bytes === original || original === 0
         ? formatBytes(bytes)
         : `${formatBytes(bytes)} · ${formatShare(bytes / original)}`,
-    parts: [{ amount: bytes, tone, name: formatBytes(bytes) }],
+    tone,
+    name: formatBytes(bytes),
   });
   const rows = [row('ONNX as provided', original, 'quiet')];
   const sizes = [`${formatBytes(original)} of ONNX`];

@@ -84,8 +84,10 @@ function opsChart(ops: ModelFacts['ops']): Chart {
   const restCount = rest.reduce((sum, [, count]) => sum + count, 0);
   const bar = (label: string, amount: number, tone: 'accent' | 'quiet') => ({
     label,
+    amount,
     text: formatCount(amount),
-    parts: [{ amount, tone, name: plural(amount, 'node') }],
+    tone,
+    name: plural(amount, 'node'),
   });
   return barChart('Nodes by operator', [
     ...drawn.map(([op, count]) => bar(op, count, 'accent')),

@@ -15,8 +15,10 @@ export function precisionSection({ conversion }: ForgeResult): Section | null {
   const counts = countsText(conversion);
   const bar = (label: string, amount: number, tone: 'accent' | 'quiet') => ({
     label,
+    amount,
     text: all === 0 ? '0' : `${formatCount(amount)} · ${formatShare(amount / all)}`,
-    parts: [{ amount, tone, name: plural(amount, 'node') }],
+    tone,
+    name: plural(amount, 'node'),
   });
   return {
     id: 'precision',

@@ -103,13 +103,9 @@ function driftChart({ candidate, components, low_margin_share: limit }: ChainChe
       label: component,
       text:
         error === null ? driftText(null) : `${driftText(error)} · ${formatShare(error / limit)} of the limit`,
-      parts: [
-        {
-          amount: error ?? longest,
-          tone: error === null || error > limit ? 'bad' : 'accent',
-          name: `${token_changes} tokens and ${duration_changes} durations change`,
-        },
-      ],
+      amount: error ?? longest,
+      tone: error === null || error > limit ? 'bad' : 'accent',
+      name: `${token_changes} tokens and ${duration_changes} durations change`,
     })),
   );
 }

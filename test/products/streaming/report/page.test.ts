@@ -1,11 +1,14 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import fc from 'fast-check';
-import { describe, expect, it, test } from 'vitest';
+import { afterAll, describe, expect, it, test } from 'vitest';
 import { TrtforgeError } from '../../../../src/errors.js';
 import { driftSection } from '../../../../src/products/streaming/report/drift.js';
 import { parityReport } from '../../../../src/products/streaming/report/page.js';
 import type { ParityResult } from '../../../../src/products/streaming/verify/result.js';
 import { drawChart } from '../../../../src/report/chart/frame.js';
-import { parseReport, renderReport } from '../../../../src/report/read.js';
+import { readReport, renderReport } from '../../../../src/report/read.js';
 import { sampleParity, streamOf } from './sample.js';
 
 const html = (result: ParityResult) => renderReport({ kind: parityReport, result }, 'html').content;
@@ -37,6 +40,9 @@ describe('the drift of a stream', () => {
 });
 
 describe('the report of a stream', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'trtforge-stream-report-'));
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
   test('has every part as a page and as Markdown', () => {
     const page = html(sampleParity());
     expect([...page.matchAll(/<h2 id="[^"]+">([^<]+)</g)].map(([, title]) => title)).toEqual([
@@ -68,13 +74,14 @@ describe('the report of a stream', () => {
   });
 
   test('is read or rejected when damaged, and what is read can be rendered', () => {
+    const path = join(folder, 'damaged.json');
     const whole = JSON.stringify(sampleParity());
     fc.assert(
       fc.property(fc.nat(), fc.string({ maxLength: 6 }), fc.nat(40), (place, inserted, cut) => {
         const at = place % whole.length;
-        const text = whole.slice(0, at) + inserted + whole.slice(at + cut);
+        writeFileSync(path, whole.slice(0, at) + inserted + whole.slice(at + cut));
         try {
-          const read = parseReport(text, 'mutated.json', [parityReport]);
+          const read = readReport(path, [parityReport]);
           expect(renderReport(read, 'html').content).not.toMatch(/(?:cx|cy|y1|x1)="(?:NaN|Infinity)/);
           expect(renderReport(read, 'markdown').content).toContain('## Repeat it');
         } catch (error) {
