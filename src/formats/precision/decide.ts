@@ -11,7 +11,7 @@ import {
   type Use,
   type Value,
 } from './flow.js';
-import type { Format } from './formats/format.js';
+import type { FloatFormat } from './formats/format.js';
 import { formats } from './formats/index.js';
 import { choosers, light, movers, sources } from './operator-traits.js';
 import { betweenRule, type RuleFacts, rules } from './rules.js';
@@ -20,17 +20,17 @@ import { inputSlot, outputSlot, slotsOf } from './slots.js';
 /** What becomes of an operation. `untouched`: nothing in it is FP32. `control`: If, Loop and Scan only pass on what their bodies decide. */
 type Decision =
   | { readonly kind: 'untouched' | 'control' }
-  | { readonly kind: 'convert'; readonly format: Format }
+  | { readonly kind: 'convert'; readonly format: FloatFormat }
   | { readonly kind: 'keep'; readonly rule: string; readonly reason: string };
 
 /** What a value arrives in, or is wanted in; `free` where anything would do. */
-type Side = 'fp32' | 'free' | Format;
+type Side = 'fp32' | 'free' | FloatFormat;
 
 /** The decisions on all operations and what follows from them for values. */
 export interface Decisions {
   of(operation: Operation): Decision;
   /** The format that an FP32 value of the original has in the result, undefined for FP32. Not for weights and constants, which have the types they are wanted in. */
-  formatOf(value: Value): Format | undefined;
+  formatOf(value: Value): FloatFormat | undefined;
   /** What a use of an FP32 value needs: FP32, a format, or either. */
   wanted(use: Use): Side;
 }
@@ -176,7 +176,7 @@ class Sides {
   }
 
   /** Like `arrives`, with what is free decided by who reads it; undefined for FP32. */
-  settled(value: Value): Format | undefined {
+  settled(value: Value): FloatFormat | undefined {
     if (!isFloat32(value)) return undefined;
     const side = this.arrives(value);
     const settled = side === 'free' ? common(value.uses.map((use) => this.wanted(use))) : side;
@@ -226,18 +226,23 @@ class Sides {
   }
 
   #across(link: Link, control: Operation): Side {
-    if (link.kind !== 'same' || !this.#mayPass(control)) return 'fp32';
-    return common(link.values.map((value) => this.arrives(value)));
+    if (link.kind !== 'same') return 'fp32';
+    return this.#passable(control, common(link.values.map((value) => this.arrives(value))));
   }
 
   #wantedAcross(link: Link, control: Operation): Side {
-    if (link.kind !== 'same' || !this.#mayPass(control)) return 'fp32';
-    return common(link.values.flatMap((value) => value.uses.map((use) => this.wanted(use))));
+    if (link.kind !== 'same') return 'fp32';
+    return this.#passable(
+      control,
+      common(link.values.flatMap((value) => value.uses.map((use) => this.wanted(use)))),
+    );
   }
 
-  /** Whether this opset's If, Loop or Scan can pass on values of the format at all. */
-  #mayPass(control: Operation): boolean {
+  /** FP32 where this opset's If, Loop or Scan cannot pass on values of the format. */
+  #passable(control: Operation, side: Side): Side {
+    if (side === 'fp32') return side;
+    const { dtype } = side === 'free' ? this.#facts.options.format : side;
     const formal = formalAt(control.signature?.outputs ?? [], 0);
-    return formal?.allowed.has(this.#facts.options.format.dtype) === true;
+    return formal?.allowed.has(dtype) === true ? side : 'fp32';
   }
 }

@@ -25,13 +25,32 @@ import {
   type Scope,
   type Value,
 } from './flow.js';
+import type { FloatFormat } from './formats/format.js';
 import { formats } from './formats/index.js';
-import type { ConvertedTensor, Inserted, InsertionPass } from './insertion.js';
+import type { ResolvedConversion } from './options.js';
 import { isModelOutput, type Requirements, requirementsOf, type Versions } from './requirements.js';
 import { outputSlot } from './slots.js';
 
-/** Formats that are types of their own: a value is cast where a reader needs another type than it is made in. */
-export const insertCasts: InsertionPass = (flow, decisions, options) =>
+/** A tensor of the result whose values are those of `source` in another format. */
+interface ConvertedTensor {
+  readonly tensor: TensorProto;
+  readonly source: TensorProto;
+  readonly format: FloatFormat;
+}
+
+/** What was done to the graph. */
+export interface Inserted {
+  /** Tensors that are made from FP32 weights while the model is written. */
+  readonly converted: readonly ConvertedTensor[];
+  readonly castsAdded: number;
+  readonly castsRemoved: number;
+}
+
+/**
+ * Changes the messages that `flow` was read from so that they express what was decided: casts a value where a reader needs another type than it is made in,
+ * retypes values, replaces weights. Decides nothing, reads no weight (the caller converts those listed), and leaves a graph whose types are consistent.
+ */
+export const insertCasts = (flow: Flow, decisions: Decisions, options: ResolvedConversion): Inserted =>
   new Rewriter(flow, requirementsOf(flow, decisions, options)).run(decisions);
 
 class Rewriter {

@@ -1,6 +1,6 @@
 import { TrtforgeError } from '../../errors.js';
 import type { EventListener } from '../../events.js';
-import type { Format } from './formats/format.js';
+import type { FloatFormat } from './formats/format.js';
 import { type FormatId, formatIds, formatNamed } from './formats/index.js';
 
 /**
@@ -53,7 +53,7 @@ export interface ConversionOptions {
 /** What rules and passes take: the format in place of its name, defaults filled in, ranges in place of the calibration. */
 export interface ResolvedConversion {
   /** What nodes are converted to where no rule keeps them. */
-  readonly format: Format;
+  readonly format: FloatFormat;
   readonly ioTypes: IoTypes;
   readonly keepNodes: readonly RegExp[];
   readonly keepOps: ReadonlySet<string>;

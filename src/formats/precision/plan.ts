@@ -14,11 +14,9 @@ import {
   readFlow,
   type Value,
 } from './flow.js';
-import type { Format } from './formats/format.js';
 import { formats } from './formats/index.js';
 import { inlineFunctions } from './inline-functions.js';
-import { insertCasts } from './insert-casts.js';
-import type { Inserted, InsertionPass } from './insertion.js';
+import { type Inserted, insertCasts } from './insert-casts.js';
 import { normalise } from './normalise.js';
 import { movers } from './operator-traits.js';
 import type { ResolvedConversion } from './options.js';
@@ -64,9 +62,6 @@ function checkOperators(flow: Flow, { keepOps, convertOps }: ResolvedConversion)
   });
 }
 
-/** What writes decisions into the graph, by the kind of format. */
-const passes: Readonly<Record<Format['insertion'], InsertionPass>> = { cast: insertCasts };
-
 /** Decides and rewrites `model.proto` in place; throws TF_USAGE for a misspelt operator. Reads the weights once where a rule wants to know them. */
 export async function planConversion(
   model: OnnxModel,
@@ -86,12 +81,12 @@ export async function planConversion(
     shapeArithmetic: shapeArithmetic(flow),
     angles: angleArithmetic(flow),
     variance: varianceArithmetic(flow),
-    large: largeValues(flow, options),
+    large: largeValues(flow, options.convertOps),
     alreadyTyped: alreadyTyped(flow),
     weights: (operation) => weightsReaching(operation, found, handing),
   };
   const decisions = decide(flow, facts);
-  const inserted = passes[options.format.insertion](flow, decisions, options);
+  const inserted = insertCasts(flow, decisions, options);
   const converted = new Set(inserted.converted.map(({ tensor }) => tensor));
   return {
     flow,

@@ -1,7 +1,7 @@
 import { firstOpset, formalAt, plainDomain } from '../onnx/operators.js';
 import { isControl } from './control-flow.js';
 import { isFloat32, type Operation, operatorName, type Scope } from './flow.js';
-import type { Format } from './formats/format.js';
+import type { FloatFormat } from './formats/format.js';
 import { keptByDefault } from './operator-traits.js';
 import type { ResolvedConversion } from './options.js';
 import { reductionDepth } from './reduction-depth.js';
@@ -30,13 +30,13 @@ interface Rule {
   /** Why the rule is there: one or two sentences for the documentation. */
   readonly reason: string;
   /** The reason that holds for this node, or undefined when the rule does not apply. */
-  readonly decide: (operation: Operation, facts: RuleFacts, format: Format) => string | undefined;
+  readonly decide: (operation: Operation, facts: RuleFacts, format: FloatFormat) => string | undefined;
 }
 
 const recurrent: ReadonlySet<string> = new Set(['LSTM', 'GRU', 'RNN']);
 
 /** Why TensorRT does not build the operation in a type that ONNX allows. */
-export function notBuilt({ node }: Operation, { label, notBuilt }: Format): string | undefined {
+export function notBuilt({ node }: Operation, { label, notBuilt }: FloatFormat): string | undefined {
   if (notBuilt.has(node.opType)) return `TensorRT does not build ${node.opType} in ${label}`;
   return recurrent.has(node.opType) && (node.input[4] ?? '') !== ''
     ? `TensorRT does not build ${node.opType} with sequence_lens in ${label}`
@@ -158,8 +158,8 @@ export const rules: readonly Rule[] = [
     title: 'Reads what is too large for FP16',
     reason:
       'A value that stays FP32 for its range is not cast to FP16 before the division, product, root or logarithm that makes it small again.',
-    decide: (operation, { large }, { label }) =>
-      large.has(operation)
+    decide: (operation, { large }, { label, narrowRange }) =>
+      narrowRange && large.has(operation)
         ? `it lies between an operator that leaves the range of ${label} and what makes its result small again`
         : undefined,
   },
@@ -225,7 +225,7 @@ const isTypeVariable = (operation: Operation, index: number): boolean => {
   return formal?.variable !== undefined && formal.variadic !== 'mixed';
 };
 
-function missingInOpset(operation: Operation, { dtype, label }: Format): string | undefined {
+function missingInOpset(operation: Operation, { dtype, label }: FloatFormat): string | undefined {
   const slots = slotsOf(operation, dtype);
   if (!slots.includes('unsupported') && (slots.includes('follows') || !slots.includes('fixed')))
     return undefined;
@@ -245,7 +245,7 @@ function weightMisfit(
   name: string,
   facts: WeightFacts,
   initMax: number,
-  { weightLoss }: Format,
+  { weightLoss }: FloatFormat,
 ): string | undefined {
   if (facts.maxAbs > initMax && !(facts.elements === 1 && facts.maxAbs >= MASK_VALUE))
     return `weight "${name}" reaches ${quantity(facts.maxAbs)}, beyond ±${quantity(initMax)}`;

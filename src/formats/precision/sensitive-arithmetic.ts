@@ -1,7 +1,6 @@
 import { plainDomain } from '../onnx/operators.js';
 import { type Flow, isFloat32, isStored, type Operation, operatorName, type Value } from './flow.js';
 import { leavesRange, movers } from './operator-traits.js';
-import type { ResolvedConversion } from './options.js';
 
 /** Searches over the whole graph for arithmetic that 16 bits do not carry: angles, hand-written variances, values beyond the range. */
 
@@ -157,14 +156,13 @@ const endings: ReadonlySet<string> = new Set('Mul Div Sqrt Log Reciprocal Sigmoi
 
 /**
  * Operations between one that stays FP32 because its result may leave the format's range and what makes that result small again, the latter included: a sum of
- * squares that is cast to it on its way to the division by their number would be infinite there. None where the format has the range of FP32.
+ * squares that is cast to it on its way to the division by their number would be infinite there. Operations of `convertOps` leave no range.
  */
-export function largeValues(flow: Flow, options: ResolvedConversion): ReadonlySet<Operation> {
+export function largeValues(flow: Flow, convertOps: ReadonlySet<string>): ReadonlySet<Operation> {
   const marked = new Set<Operation>();
-  if (!options.format.narrowRange) return marked;
   const grows = (operation: Operation) => {
     const name = operatorName(operation);
-    return !options.convertOps.has(name) && leavesRange(name, operation.node);
+    return !convertOps.has(name) && leavesRange(name, operation.node);
   };
   const isLarge = new Set<Operation>();
   const readsLarge = ({ inputs }: Operation) =>

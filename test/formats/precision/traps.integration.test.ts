@@ -11,7 +11,7 @@ const FP16_TOLERANCE = 5e-3;
 
 const trap = (name: string): Trap => {
   const found = traps.find((candidate) => candidate.name.startsWith(name));
-  if (found === undefined) throw new Error(`There is no model «${name}».`);
+  if (found === undefined) throw new Error(`There is no model "${name}".`);
   return found;
 };
 

@@ -1,16 +1,15 @@
 import { float32ToBfloat16 } from '../../tensor/float16.js';
 import { sixteenBitStream } from '../weight-conversion.js';
-import type { Format } from './format.js';
+import type { FloatFormat } from './format.js';
 
 /** The upper half of FP32: its range, and 8 significant bits. */
-export const bf16: Format & { readonly id: 'bf16' } = {
+export const bf16: FloatFormat & { readonly id: 'bf16' } = {
   id: 'bf16',
   label: 'BF16',
   dtype: 'bfloat16',
   maxFinite: 3.3895313892515355e38,
   dataMax: 3.3895313892515355e38,
   narrowRange: false,
-  insertion: 'cast',
   tolerance: {
     bound: 4e-2,
     why: 'BF16 against FP32: 4e-2, eight times the bound for FP16, as BF16 keeps 8 significant bits where FP16 keeps 11',

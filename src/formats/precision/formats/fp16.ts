@@ -1,10 +1,10 @@
 import { float32ToFloat16 } from '../../tensor/float16.js';
 import { sixteenBitStream } from '../weight-conversion.js';
 import type { WeightFacts } from '../weight-facts.js';
-import type { Format } from './format.js';
+import type { FloatFormat } from './format.js';
 
 /** IEEE half precision: 11 significant bits, and a range that ends at 65504 and 6.1e-5 (subnormal to 6.0e-8). */
-export const fp16: Format & { readonly id: 'fp16' } = {
+export const fp16: FloatFormat & { readonly id: 'fp16' } = {
   id: 'fp16',
   label: 'FP16',
   dtype: 'float16',
@@ -12,7 +12,6 @@ export const fp16: Format & { readonly id: 'fp16' } = {
   // A factor of 64 between what calibration saw and the largest value, for data never seen.
   dataMax: 1024,
   narrowRange: true,
-  insertion: 'cast',
   tolerance: {
     bound: 5e-3,
     why: "FP16 against FP32: 5e-3, NVIDIA's own bound for strongly typed models against their original",
