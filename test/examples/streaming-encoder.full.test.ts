@@ -14,8 +14,9 @@ import { openOrtSession } from '../../src/engines/runtime/onnxruntime/ort-sessio
 import type { Session } from '../../src/engines/runtime/session.js';
 import type { NamedTensors, Tensor } from '../../src/formats/tensor/tensor.js';
 import { float32Values, floatTensor, integerTensor, numbersOf } from '../../src/formats/tensor/values.js';
+import { checkOwnNumbers } from '../../src/products/streaming/check/own-numbers.js';
 import { checkAssertions, type Step } from '../../src/products/streaming/contract/assertions.js';
-import { checkLaw, simulateLengths } from '../../src/products/streaming/contract/cache-length.js';
+import { simulateLengths } from '../../src/products/streaming/contract/cache-length.js';
 import type { Contract } from '../../src/products/streaming/contract/contract.js';
 import { readContract } from '../../src/products/streaming/contract/file.js';
 import { nextState } from '../../src/products/streaming/contract/state.js';
@@ -88,7 +89,7 @@ describe('the streaming encoder', () => {
   it('comes with a contract that agrees with its own law', () => {
     expect(contract).toMatchObject({ schema: 'trtforge.contract/1', name: 'streaming-encoder-tiny' });
     expect(contract.schedule).toMatchObject({ first: 41, rest: 57 });
-    expect(checkLaw(contract)).toEqual([]);
+    expect(checkOwnNumbers(contract)).toEqual([]);
   });
 });
 
@@ -112,7 +113,7 @@ describeWith('onnxruntime', 'the streaming encoder on ONNX Runtime', () => {
     }
     const frames = steps.map(({ inputs }) => Number(numbersOf(inputs.get('length')!)[0]));
     expect(steps.map(({ outputs }) => numbersOf(outputs.get('cache_last_channel_len_out')!)[0])).toEqual(
-      simulateLengths(contract.law!, frames).map(({ stateOut }) => stateOut),
+      simulateLengths(contract.cacheLengthRule!, frames).map(({ stateOut }) => stateOut),
     );
   });
 

@@ -89,7 +89,7 @@ await check('without TF32: numbers, contract and task agree, and every state is 
   assert.equal(task.different, 0);
   assert.ok(task.emitted.reference > 0 && task.emitted.equal, JSON.stringify(task.emitted));
   assert.deepEqual(
-    sensitivity.map(({ says }) => says),
+    sensitivity.map(({ level }) => level),
     sensitivity.map(() => 'strongly-sensitive'),
   );
   return { max: drift.max, decisions: task.decisions, emitted: task.emitted.reference };

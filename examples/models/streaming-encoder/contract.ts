@@ -51,7 +51,7 @@ export function streamingContract(name: string, shape: StreamingShape) {
       stateIn: 'cache_last_channel_len',
       stateOut: 'cache_last_channel_len_out',
     },
-    law: { capacity: cacheSize, dropExtra: DROP_EXTRA, drop: DROP },
+    cacheLengthRule: { capacity: cacheSize, dropExtra: DROP_EXTRA, drop: DROP },
     schedule: {
       tensor: 'audio_signal',
       axis: 2,

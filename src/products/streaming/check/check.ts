@@ -1,16 +1,17 @@
 import { z } from 'zod';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
-import { checkLaw, rangeText, scheduled, simulateLengths } from '../contract/cache-length.js';
+import { scheduled, simulateLengths } from '../contract/cache-length.js';
 import type { Contract } from '../contract/contract.js';
 import { readContract } from '../contract/file.js';
 import { openReference } from '../reference/open.js';
-import type { Reference, ReferenceHeader } from '../reference/reference.js';
+import type { ReferenceHeader } from '../reference/reference.js';
 import { compareBindings, type ModelBindings, remedies } from './bindings.js';
 import { type ContractFinding, contractFindingSchema } from './finding.js';
-import { type ModelContext, type StatedModel, stateModel } from './model-bindings.js';
+import { type ModelContext, readModelBindings } from './model-bindings.js';
+import { checkOwnNumbers } from './own-numbers.js';
 import { checkData } from './recorded-data.js';
-import { recordedLengths } from './recorded-lengths.js';
-import { checkCapacity, checkPromisedDimensions } from './sizes.js';
+import { type RecordedLengths, recordedLengths } from './recorded-lengths.js';
+import { checkDimensions, checkEngineProfiles } from './sizes.js';
 
 /** What `stream check` returns. */
 export const contractCheckSchema = z.object({
@@ -26,7 +27,7 @@ export const contractCheckSchema = z.object({
   ),
   notExecutable: z.array(z.object({ sentence: z.string(), why: z.string() })),
   ignored: z.array(z.string()),
-  /** Length of the state after each of the first chunks, by the cache-length law; empty where the contract does not give it. */
+  /** Length of the state after each of the first chunks, by the cache-length rule; empty where the contract does not have its numbers. */
   predicted: z.array(z.object({ frames: z.number(), stateIn: z.number(), stateOut: z.number() })),
   /** Chunks of the reference whose lengths were read. */
   chunks: z.number().nullable(),
@@ -35,38 +36,32 @@ export type ContractCheck = z.infer<typeof contractCheckSchema>;
 
 const PREDICTED = 8;
 
-/** A model or the bindings of a session against a contract: names, dtypes, ranks, layouts, sizes, profiles, and the contract's law against itself. */
-export const checkContract = (contract: Contract, model: ModelBindings): readonly ContractFinding[] => [
-  ...compareBindings(contract, model, null),
-  ...checkPromisedDimensions(contract, model, null),
-  ...checkCapacity(contract),
-  ...checkEngineProfiles(contract, model),
-  ...checkLaw(contract),
-];
-
-/** The same with recorded data as a third witness. Reads every length in the reference. */
-async function checkThree(
-  contract: Contract,
-  model: ModelBindings & { readonly digest?: string | null },
-  reference: Reference,
-  signal?: AbortSignal,
-): Promise<{ readonly findings: readonly ContractFinding[]; readonly chunks: number }> {
-  const recorded = await recordedLengths(contract, reference, signal);
-  const findings = [
-    ...compareBindings(contract, model, reference.header),
-    ...checkPromisedDimensions(contract, model, reference.header),
-    ...checkCapacity(contract),
-    ...checkWeights(reference.header, model.digest ?? null),
-    ...checkEngineProfiles(contract, model),
-    ...checkLaw(contract),
-    ...checkData(contract, recorded, model),
-  ];
-  return { findings, chunks: recorded.length };
+/** What of a reference is compared with a contract. */
+interface Recorded {
+  readonly header: ReferenceHeader;
+  readonly lengths: readonly RecordedLengths[];
 }
 
 /**
- * Everything that can be known before anything runs: reads the contract, what the model or engine says of itself, and the reference's lengths where one is
- * given. Throws what reading any of them throws; contradictions are findings, not errors.
+ * A model or the bindings of a session against a contract: names, dtypes, ranks, layouts, sizes, profiles, and the contract's numbers against each other;
+ * with recorded data, its lengths and states too.
+ */
+export const checkContract = (
+  contract: Contract,
+  model: ModelBindings & { readonly digest?: string | null },
+  recorded: Recorded | null = null,
+): readonly ContractFinding[] => [
+  ...compareBindings(contract, model, recorded?.header ?? null),
+  ...checkDimensions(contract, model, recorded?.header ?? null),
+  ...checkEngineProfiles(contract, model),
+  ...checkOwnNumbers(contract),
+  ...(recorded === null ? [] : checkWeights(recorded.header, model.digest ?? null)),
+  ...(recorded === null ? [] : checkData(contract, recorded.lengths, model)),
+];
+
+/**
+ * Everything that can be known before anything runs: reads the contract, the bindings of the model or engine, and the lengths of the reference where one
+ * is passed. Throws what reading any of them throws; contradictions are findings, not errors.
  */
 export async function checkContractOnly(
   request: { readonly file: string; readonly contract: string; readonly reference?: string },
@@ -74,9 +69,14 @@ export async function checkContractOnly(
 ): Promise<ContractCheck> {
   const contract = readContract(request.contract);
   throwIfCancelled(context.signal, `checking ${request.file}`);
-  const model = await stateModel(request.file, { ...context, digest: request.reference !== undefined });
-  const { findings, chunks } = await findingsOf(contract, model, request.reference, context.signal);
-  const { name, origin, law, schedule } = contract;
+  const model = await readModelBindings(request.file, {
+    ...context,
+    digest: request.reference !== undefined,
+  });
+  const recorded =
+    request.reference === undefined ? null : await readRecorded(contract, request.reference, context.signal);
+  const findings = checkContract(contract, model, recorded);
+  const { name, origin, cacheLengthRule, schedule } = contract;
   return {
     schema: 'trtforge.stream-check/1',
     outcome: findings.some(({ severity }) => severity === 'error') ? 'fail' : 'pass',
@@ -88,45 +88,16 @@ export async function checkContractOnly(
     notExecutable: [...contract.notExecutable],
     ignored: [...contract.ignored],
     predicted:
-      law === null || schedule === null ? [] : [...simulateLengths(law, scheduled(schedule, PREDICTED))],
-    chunks,
+      cacheLengthRule === null || schedule === null
+        ? []
+        : [...simulateLengths(cacheLengthRule, scheduled(schedule, PREDICTED))],
+    chunks: recorded?.lengths.length ?? null,
   };
 }
 
-async function findingsOf(
-  contract: Contract,
-  model: StatedModel,
-  path: string | undefined,
-  signal: AbortSignal | undefined,
-): Promise<{ readonly findings: readonly ContractFinding[]; readonly chunks: number | null }> {
-  if (path === undefined) return { findings: checkContract(contract, model), chunks: null };
-  const reference = openReference(path);
-  try {
-    return await checkThree(contract, model, reference, signal);
-  } finally {
-    reference.close();
-  }
-}
-
-/** The engine must take every size of the schedule. */
-function checkEngineProfiles({ schedule }: Contract, model: ModelBindings): readonly ContractFinding[] {
-  if (schedule === null) return [];
-  const { tensor, axis, first, rest } = schedule;
-  const profiles = model.inputs.find(({ name }) => name === tensor)?.profiles ?? [];
-  if (profiles.length === 0) return [];
-  const ranges = profiles.map(({ min, max }) => ({ min: min[axis] ?? 0, max: max[axis] ?? 0 }));
-  const takes = (frames: number): boolean => ranges.some(({ min, max }) => frames >= min && frames <= max);
-  return [...new Set([first, rest])]
-    .filter((frames) => !takes(frames))
-    .map((frames) => ({
-      id: 'schedule-outside-engine',
-      wrong: 'model',
-      severity: 'error',
-      about: tensor,
-      message: `The engine takes ${ranges.map(rangeText).join(', ')} frames of ${tensor}; the contract's schedule has chunks of ${frames}.`,
-      why: 'The engine was built with other profiles than the contract needs.',
-      remedy: `Build it again with ${tensor} from ${Math.min(first, rest)} to ${Math.max(first, rest)} frames.`,
-    }));
+async function readRecorded(contract: Contract, path: string, signal?: AbortSignal): Promise<Recorded> {
+  using reference = openReference(path);
+  return { header: reference.header, lengths: await recordedLengths(contract, reference, signal) };
 }
 
 /** A reference of other weights makes every comparison meaningless. */
@@ -138,7 +109,7 @@ function checkWeights({ provenance }: ReferenceHeader, digest: string | null): r
       wrong: 'data',
       severity: 'error',
       about: 'model',
-      message: `The reference was recorded with another model (${provenance.model.path}, ${provenance.model.digest.slice(0, 12)}) than the one at hand (${digest.slice(0, 12)}).`,
+      message: `The reference was recorded with another model (${provenance.model.path}, ${provenance.model.digest.slice(0, 12)}) than this one (${digest.slice(0, 12)}).`,
       why: 'The digests of graph and weights differ.',
       remedy: remedies.data,
     },

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 
-/** One contradiction between what the contract says, what was recorded and what the model is. */
+/** One contradiction between the contract, what was recorded and the model. */
 export const contractFindingSchema = z.object({
-  /** Stable name of the kind of finding: `layout`, `dtype`, `promise-against-law`. */
+  /** Stable name of the kind of finding: `layout`, `dtype`, `assertion-against-rule`. */
   id: z.string(),
-  /** Which of the three is wrong; `undecided` where only two speak and either may be. */
+  /** Which of the three is wrong; `undecided` where only two are known and either may be. */
   wrong: z.enum(['contract', 'data', 'model', 'undecided']),
   severity: z.enum(['error', 'warning']),
   /** Tensor or field. */

@@ -13,11 +13,11 @@ import { feedInputs, valueFacts } from '../../../formats/onnx/value-facts.js';
 import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
 import type { ModelBinding, ModelBindings } from './bindings.js';
 
-/** What a model or engine says of itself, without running it. */
-export interface StatedModel extends ModelBindings {
+/** The bindings of a model or an engine, known without running it. */
+export interface KnownModel extends ModelBindings {
   readonly path: string;
   readonly kind: 'model' | 'engine';
-  /** Digest of the model's content, weights included; of an engine, that of the model it was built from. null where it was not asked for or nothing says it. */
+  /** Digest of the model's content, weights included; of an engine, that of the model it was built from. null where it was not requested or is not known. */
   readonly digest: string | null;
 }
 
@@ -36,13 +36,13 @@ export interface ModelContext extends EngineLoadOptions {
  * Bindings of an ONNX model from its graph, of an engine from its passport; an engine without one is loaded, which needs a GPU. Throws what opening
  * throws, among them TF_GPU_UNAVAILABLE.
  */
-export async function stateModel(path: string, context: ModelContext = {}): Promise<StatedModel> {
+export async function readModelBindings(path: string, context: ModelContext = {}): Promise<KnownModel> {
   const options = { device: context.device, ...engineLoadOptionsOf(context) };
   const { takes } = chooseBackEnd(path, options);
-  return takes === 'engine' ? stateEngine(path, context) : stateOnnx(path, context);
+  return takes === 'engine' ? ofEngine(path, context) : ofModel(path, context);
 }
 
-async function stateOnnx(path: string, context: ModelContext): Promise<StatedModel> {
+async function ofModel(path: string, context: ModelContext): Promise<KnownModel> {
   const model = openModel(path);
   try {
     const { graph } = model.proto;
@@ -61,7 +61,7 @@ async function stateOnnx(path: string, context: ModelContext): Promise<StatedMod
   }
 }
 
-async function stateEngine(path: string, context: ModelContext): Promise<StatedModel> {
+async function ofEngine(path: string, context: ModelContext): Promise<KnownModel> {
   const passport = passportOf(path);
   if (passport !== null) return fromPassport(path, passport);
   const session = await openSession(
@@ -85,7 +85,7 @@ function passportOf(path: string): Passport | null {
   }
 }
 
-function fromPassport(path: string, { plan, identity }: Passport): StatedModel {
+function fromPassport(path: string, { plan, identity }: Passport): KnownModel {
   const { model, recipe } = identity.document;
   const binding = ({ name, dtype, shape }: Passport['plan']['inputs'][number]): ModelBinding => ({
     name,

@@ -1,27 +1,29 @@
-import { simulateLengths, stepsOf } from '../contract/cache-length.js';
-import type { Contract } from '../contract/contract.js';
+import { simulateLengths } from '../contract/cache-length.js';
+import type { CacheLengthRule, Contract } from '../contract/contract.js';
+import { recordedAs, stepsOf } from '../fastconformer.js';
 import { type ModelBindings, remedies } from './bindings.js';
 import type { ContractFinding } from './finding.js';
+import { rangeText } from './own-numbers.js';
 import type { RecordedLengths } from './recorded-lengths.js';
 
-/** Holds recorded lengths against the contract's law, its promises and profiles, and the model's profiles. */
+/** Checks recorded lengths against the contract's cache-length rule, its assertions and profiles, and the model's profiles. */
 export function checkData(
   contract: Contract,
   recorded: readonly RecordedLengths[],
   model: ModelBindings | null,
 ): readonly ContractFinding[] {
-  const law = lawVerdict(contract, recorded);
+  const rule = checkRule(contract, recorded);
   return [
     ...inventedLengths(recorded),
-    ...(law.finding === null ? [] : [law.finding]),
-    ...promisesInData(recorded, law),
-    ...sizesInData(contract, recorded, model),
+    ...(rule.finding === null ? [] : [rule.finding]),
+    ...brokenAssertions(recorded, rule),
+    ...recordedSizes(contract, recorded, model),
     ...brokenStream(recorded),
     ...wrongSides(recorded),
   ];
 }
 
-/** A recorder that repairs lengths hides what the model said. */
+/** A recorder that repairs lengths hides those of the model. */
 function inventedLengths(recorded: readonly RecordedLengths[]): readonly ContractFinding[] {
   const invented = recorded.filter(
     ({ stateOut, stateOutRaw }) =>
@@ -34,117 +36,126 @@ function inventedLengths(recorded: readonly RecordedLengths[]): readonly Contrac
       id: 'invented-lengths',
       wrong: 'data',
       severity: 'error',
-      about: 'cache_len_out_raw_value',
-      message: `${invented.length} of ${recorded.length} chunks ${invented.length === 1 ? 'has' : 'have'} a length that the recorder invented: chunk ${first.chunk} came out as ${first.stateOutRaw} and stands there as ${first.stateOut}.`,
-      why: 'The recorder kept what the model gave beside what it wrote.',
-      remedy: 'Find out why the model gives such a length (a wrong cache_drop_size does), then record again.',
+      about: recordedAs.stateLengthRaw,
+      message: `${invented.length} of ${recorded.length} chunks ${invented.length === 1 ? 'has' : 'have'} a length that the recorder invented: the model returned ${first.stateOutRaw} in chunk ${first.chunk}, and ${first.stateOut} is recorded.`,
+      why: 'The recorder kept the length of the model beside the one it wrote.',
+      remedy:
+        'Find out why the model returns such a length (a wrong cache_drop_size does), then record again.',
     },
   ];
 }
 
-interface LawVerdict {
-  /** Whether the data does what the law says; null when one of the two is silent. */
+interface RuleCheck {
+  /** Whether the data follows the cache-length rule; null where one of the two has no numbers. */
   readonly follows: boolean | null;
   readonly finding: ContractFinding | null;
 }
 
-function lawVerdict({ law, schedule, lengths }: Contract, recorded: readonly RecordedLengths[]): LawVerdict {
-  if (law === null) return { follows: null, finding: null };
-  const usable = recorded.flatMap(({ chunk, frames, stateIn, stateOut, stateOutRaw }) =>
+/** One recorded step of the state's length. */
+interface LengthStep {
+  readonly chunk: number;
+  readonly frames: number;
+  readonly stateIn: number;
+  readonly stateOut: number;
+}
+
+function checkRule(contract: Contract, recorded: readonly RecordedLengths[]): RuleCheck {
+  const { cacheLengthRule: rule } = contract;
+  const steps = recorded.flatMap(({ chunk, frames, stateIn, stateOut, stateOutRaw }): LengthStep[] =>
     frames === null || stateIn === null || stateOut === null
       ? []
       : [{ chunk, frames, stateIn, stateOut: stateOutRaw ?? stateOut }],
   );
-  if (usable.length === 0) return { follows: null, finding: null };
-  const out = (frames: number, stateIn: number, drop = law.drop): number =>
-    simulateLengths({ ...law, drop }, [frames], stateIn)[0]!.stateOut;
-  const wrong = usable.find(({ frames, stateIn, stateOut }) => out(frames, stateIn) !== stateOut);
+  if (rule === null || steps.length === 0) return { follows: null, finding: null };
+  const wrong = steps.find((step) => lengthAfter(step, rule) !== step.stateOut);
   if (wrong === undefined) return { follows: true, finding: null };
-  const base = {
-    id: 'lengths-against-law',
+  const { chunk, frames, stateIn, stateOut } = wrong;
+  const finding: ContractFinding = {
+    id: 'lengths-against-rule',
     severity: 'error',
-    about: lengths.stateOut ?? 'state length',
-    message: `Chunk ${wrong.chunk} (${wrong.frames} frames, ${wrong.stateIn} in the state) recorded a state of ${wrong.stateOut}; the law gives ${out(wrong.frames, wrong.stateIn)}.`,
-  } as const;
-  const stuck = schedule?.first;
-  if (stuck !== undefined && usable.every(({ stateIn, stateOut }) => out(stuck, stateIn) === stateOut))
+    about: contract.lengths.stateOut ?? 'state length',
+    message: `Chunk ${chunk} (${frames} frames, ${stateIn} in the state) recorded a state of ${stateOut}; by the cache-length rule it is ${lengthAfter(wrong, rule)}.`,
+    ...whyNotByRule(steps, wrong, rule, contract.schedule?.first),
+  };
+  return { follows: false, finding };
+}
+
+const lengthAfter = (
+  { frames, stateIn }: Pick<LengthStep, 'frames' | 'stateIn'>,
+  rule: CacheLengthRule,
+): number => simulateLengths(rule, [frames], stateIn)[0]!.stateOut;
+
+/** What else explains the recorded lengths: the size of the first chunk throughout, another capacity, another drop size, or nothing. */
+function whyNotByRule(
+  steps: readonly LengthStep[],
+  wrong: LengthStep,
+  rule: CacheLengthRule,
+  first: number | undefined,
+): Pick<ContractFinding, 'wrong' | 'why' | 'remedy'> {
+  if (
+    first !== undefined &&
+    steps.every((step) => lengthAfter({ ...step, frames: first }, rule) === step.stateOut)
+  )
     return {
-      follows: false,
-      finding: {
-        ...base,
-        wrong: 'data',
-        why: `Every chunk advanced as if it had ${stuck} frames, the size of the first: what recorded it kept the first shape.`,
-        remedy: 'Record again with a session that takes the later size, or an engine whose profile holds it.',
-      },
+      wrong: 'data',
+      why: `Every chunk advanced as if it had ${first} frames, the size of the first: the recorder kept the first shape.`,
+      remedy: 'Record again with a session that takes the later size, or an engine whose profile holds it.',
     };
   const drops = new Set(
-    usable
-      .filter(({ stateOut }) => stateOut < law.capacity)
-      .map(({ frames, stateIn, stateOut }) => stateIn + stepsOf(frames) - law.dropExtra - stateOut),
+    steps
+      .filter(({ stateOut }) => stateOut < rule.capacity)
+      .map(({ frames, stateIn, stateOut }) => stateIn + stepsOf(frames) - rule.dropExtra - stateOut),
   );
   const [drop] = drops;
-  const longest = Math.max(...usable.map(({ stateOut }) => stateOut));
-  if (longest > law.capacity && drops.size === 1 && drop === law.drop)
+  const longest = Math.max(...steps.map(({ stateOut }) => stateOut));
+  if (longest > rule.capacity && drops.size === 1 && drop === rule.drop)
     return {
-      follows: false,
-      finding: {
-        ...base,
-        wrong: 'undecided',
-        why: `The recorded state grows to ${longest}; the contract's capacity is ${law.capacity}. Below that the recording follows the law.`,
-        remedy:
-          'The model knows: see how many positions its state has, and correct cache_size in the contract.',
-      },
+      wrong: 'undecided',
+      why: `The recorded state grows to ${longest}; the contract's capacity is ${rule.capacity}. Below that the recording follows the rule.`,
+      remedy: 'Look how many positions the state of the model has, and correct cache_size in the contract.',
     };
   if (drops.size === 1 && drop !== undefined)
     return {
-      follows: false,
-      finding: {
-        ...base,
-        wrong: 'undecided',
-        why: `The whole recording fits a cache_drop_size of ${drop}; the contract says ${law.drop}.`,
-        remedy: `The model knows: record one chunk with it. If it gives ${out(wrong.frames, wrong.stateIn, drop)}, correct the contract.`,
-      },
+      wrong: 'undecided',
+      why: `The whole recording fits a cache_drop_size of ${drop}; the contract has ${rule.drop}.`,
+      remedy: `Record one chunk with the model. If its state is ${lengthAfter(wrong, { ...rule, drop })} long, correct the contract.`,
     };
   return {
-    follows: false,
-    finding: {
-      ...base,
-      wrong: 'data',
-      why: 'No other drop size explains the recording either: its lengths follow no rule.',
-      remedy: remedies.data,
-    },
+    wrong: 'data',
+    why: 'No other drop size explains the recording either: its lengths follow no rule.',
+    remedy: remedies.data,
   };
 }
 
-/** A promise that the data breaks while the data follows the law is a wrong promise; otherwise the data is suspect. */
-function promisesInData(
+/** An assertion that the data breaks while the data follows the rule is wrong; otherwise the data is suspect. */
+function brokenAssertions(
   recorded: readonly RecordedLengths[],
-  { follows, finding }: LawVerdict,
+  { follows, finding }: RuleCheck,
 ): readonly ContractFinding[] {
-  const told = new Set<string>();
+  const listed = new Set<string>();
   return recorded
     .flatMap(({ violations }) => violations)
-    .filter(({ assertion }) => !told.has(assertion) && told.add(assertion))
+    .filter(({ assertion }) => !listed.has(assertion) && listed.add(assertion))
     .map(({ assertion, tensor, chunk, found, sentence }) => {
       const wrong = follows === true ? 'contract' : (finding?.wrong ?? 'undecided');
       return {
-        id: 'promise-against-data',
+        id: 'assertion-against-data',
         wrong,
         severity: 'error',
         about: tensor,
-        message: `The recorded chunk ${chunk} breaks the promise ${assertion} («${sentence}»): ${found}.`,
+        message: `The recorded chunk ${chunk} breaks the assertion ${assertion} ("${sentence}"): ${found}.`,
         why:
           follows === true
-            ? 'The recorded lengths are what the cache-length law gives for these chunk sizes, so the promise is wrong.'
+            ? 'The recorded lengths follow the cache-length rule for these chunk sizes, so the assertion is wrong.'
             : follows === false
-              ? "The recorded lengths do not follow the contract's law either."
-              : 'The contract gives no law that could decide.',
+              ? "The recorded lengths do not follow the contract's cache-length rule either."
+              : 'The contract has no cache-length rule that could decide.',
         remedy: remedies[wrong],
       };
     });
 }
 
-function sizesInData(
+function recordedSizes(
   { schedule, profiles }: Contract,
   recorded: readonly RecordedLengths[],
   model: ModelBindings | null,
@@ -152,59 +163,47 @@ function sizesInData(
   if (schedule === null) return [];
   const { tensor, axis, first, rest } = schedule;
   const sizes = [...new Set(recorded.flatMap(({ frames }) => frames ?? []))];
-  const contractRanges = profiles.flatMap(({ ranges }) => ranges[tensor]?.[axis] ?? []);
   const binding = model?.inputs.find(({ name }) => name === tensor);
-  const modelRanges = (binding?.profiles ?? []).map(({ min, max }) => ({
-    min: min[axis] ?? 0,
-    max: max[axis] ?? Number.POSITIVE_INFINITY,
-  }));
-  const isOutside = (
-    size: number,
-    ranges: readonly { readonly min: number; readonly max: number }[],
-  ): boolean => ranges.length > 0 && !ranges.some(({ min, max }) => size >= min && size <= max);
-  const made = (
-    id: string,
-    wrong: ContractFinding['wrong'],
-    message: string,
-    why: string,
-  ): ContractFinding => ({
-    id,
-    wrong,
-    severity: wrong === 'undecided' ? 'warning' : 'error',
-    about: tensor,
-    message,
-    why,
-    remedy:
-      id === 'size-outside-profile'
-        ? 'Add the size to a profile and build again.'
-        : "Record again with the contract's schedule, or correct the schedule.",
-  });
   const profilesOf = [
-    { wrong: 'contract', where: 'the contract', ranges: contractRanges },
-    { wrong: 'model', where: 'the engine', ranges: modelRanges },
+    {
+      wrong: 'contract',
+      where: 'the contract',
+      ranges: profiles.flatMap(({ ranges }) => ranges[tensor]?.[axis] ?? []),
+    },
+    {
+      wrong: 'model',
+      where: 'the engine',
+      ranges: (binding?.profiles ?? []).map(({ min, max }) => ({
+        min: min[axis] ?? 0,
+        max: max[axis] ?? Number.POSITIVE_INFINITY,
+      })),
+    },
   ] as const;
-  return sizes.flatMap((size) => [
-    ...profilesOf
-      .filter(({ ranges }) => isOutside(size, ranges))
-      .map(({ wrong, where }) =>
-        made(
-          'size-outside-profile',
-          wrong,
-          `Recorded chunks of ${size} frames lie in no profile of ${where}.`,
-          'The recording shows that such chunks exist.',
-        ),
-      ),
-    ...(size !== first && size !== rest
-      ? [
-          made(
-            'size-not-scheduled',
-            'undecided',
-            `Recorded chunks have ${size} frames; the contract's schedule is ${first}, then ${rest}.`,
-            'Contract and recorded data disagree, and nothing else speaks of it.',
-          ),
-        ]
-      : []),
-  ]);
+  return sizes.flatMap((size): readonly ContractFinding[] => {
+    const outside = profilesOf.filter(
+      ({ ranges }) => ranges.length > 0 && !ranges.some(({ min, max }) => size >= min && size <= max),
+    );
+    const found: ContractFinding[] = outside.map(({ wrong, where, ranges }) => ({
+      id: 'size-outside-profile',
+      wrong,
+      severity: 'error',
+      about: tensor,
+      message: `Recorded chunks of ${size} frames lie in no profile of ${where} (${ranges.map(rangeText).join(', ')}).`,
+      why: 'The recording shows that such chunks exist.',
+      remedy: 'Add the size to a profile and build again.',
+    }));
+    if (size !== first && size !== rest)
+      found.push({
+        id: 'size-not-scheduled',
+        wrong: 'undecided',
+        severity: 'warning',
+        about: tensor,
+        message: `Recorded chunks have ${size} frames; the contract's schedule is ${first}, then ${rest}.`,
+        why: 'Contract and recorded data disagree, and nothing else states it.',
+        remedy: "Record again with the contract's schedule, or correct the schedule.",
+      });
+    return found;
+  });
 }
 
 /** What is compared and fed back by the wrong side is padding. */
@@ -216,8 +215,8 @@ const wrongSides = (recorded: readonly RecordedLengths[]): readonly ContractFind
         wrong: 'contract',
         severity: 'error',
         about: tensor,
-        message: `In chunk ${chunk} the ${valid} of ${size} positions of ${tensor} that count are recorded with the padding on the ${padded} of axis ${axis}; the contract says that it is on the other side.`,
-        why: 'The recording shows where the state lies; by the contract only padding would be compared.',
+        message: `In chunk ${chunk} the ${valid} of ${size} positions of ${tensor} that count are recorded with the padding on the ${padded} of axis ${axis}; the contract has it on the other side.`,
+        why: 'The recording shows where the state lies; with the side of the contract only padding would be compared.',
         remedy: `Correct the side of ${tensor} in the contract: ${padded}.`,
       }),
     ),

@@ -2,9 +2,10 @@ import type { Contract } from '../contract/contract.js';
 import type { ReferenceHeader } from '../reference/reference.js';
 import { type ModelBindings, remedies } from './bindings.js';
 import type { ContractFinding } from './finding.js';
+import { rangeText, sizesOutside } from './own-numbers.js';
 
-/** A promise about a dimension that stands otherwise in the model's own shape, or in what was recorded, needs no run to be found. */
-export function checkPromisedDimensions(
+/** Assertions about dimensions that the model's own shape, or what was recorded, contradicts: found without a run. */
+export function checkDimensions(
   { assertions }: Contract,
   model: ModelBindings | null,
   data: Pick<ReferenceHeader, 'outputs'> | null,
@@ -12,34 +13,33 @@ export function checkPromisedDimensions(
   return assertions.flatMap((assertion): readonly ContractFinding[] => {
     if (assertion.kind !== 'dimension-equals') return [];
     const { tensor, axis, value, id, sentence } = assertion;
-    const sizeIn = (outputs: ModelBindings['outputs'] | undefined): number | null => {
-      const size = outputs?.find(({ name }) => name === tensor)?.shape?.at(axis);
-      return typeof size === 'number' ? size : null;
-    };
-    const [inModel, inData] = [sizeIn(model?.outputs), sizeIn(data?.outputs)];
+    const sizeIn = (outputs: ModelBindings['outputs'] | undefined) =>
+      outputs?.find(({ name }) => name === tensor)?.shape?.at(axis);
     const others = [
-      ...(inModel === null ? [] : [{ where: 'the model', witness: 'model' as const, size: inModel }]),
-      ...(inData === null ? [] : [{ where: 'the recorded data', witness: 'data' as const, size: inData }]),
-    ];
-    const against = others.filter(({ size }) => size !== value);
-    if (against.length === 0) return [];
-    const agree = inModel !== null && inModel === inData;
+      { source: 'model', where: 'the model', size: sizeIn(model?.outputs) },
+      { source: 'data', where: 'the recorded data', size: sizeIn(data?.outputs) },
+    ] as const;
+    const known = others.filter(({ size }) => typeof size === 'number');
+    const against = known.filter(({ size }) => size !== value);
+    const [first] = against;
+    if (first === undefined) return [];
+    const agree = known.length === 2 && others[0].size === others[1].size;
     const wrong = agree
       ? 'contract'
-      : others.length === 2 && against.length === 1
-        ? against[0]!.witness
+      : known.length === 2 && against.length === 1
+        ? first.source
         : 'undecided';
     return [
       {
-        id: 'promise-against-shape',
+        id: 'assertion-against-shape',
         wrong,
         severity: 'error',
         about: tensor,
-        message: `The promise ${id} («${sentence}») wants ${value}; ${axis === -1 ? 'the last dimension' : `dimension ${axis}`} of ${tensor} is ${against.map(({ where, size }) => `${size} in ${where}`).join(', ')}.`,
+        message: `The assertion ${id} ("${sentence}") requires ${value}; ${axis === -1 ? 'the last dimension' : `dimension ${axis}`} of ${tensor} is ${against.map(({ where, size }) => `${size} in ${where}`).join(', ')}.`,
         why: agree
           ? 'The model and the recorded data agree, so the contract is wrong.'
           : wrong === 'undecided'
-            ? 'Nothing else speaks of it.'
+            ? 'Nothing else states it.'
             : 'The other two agree.',
         remedy: remedies[wrong],
       },
@@ -47,28 +47,22 @@ export function checkPromisedDimensions(
   });
 }
 
-/** The capacity of a state stands in the law, in how it is padded, and in its own shape: three numbers for one thing. */
-export function checkCapacity({ law, state, inputs, lengths }: Contract): readonly ContractFinding[] {
-  return state.flatMap(({ input, axis, capacity, validLength }): readonly ContractFinding[] => {
-    if (axis === null) return [];
-    const size = inputs.find(({ name }) => name === input)?.shape?.[axis];
-    const isCounted = validLength !== null && validLength === lengths.stateOut;
-    const said = [
-      ...(law !== null && isCounted ? [{ what: 'cache_size', value: law.capacity }] : []),
-      ...(capacity === null ? [] : [{ what: 'what it is filled up to', value: capacity }]),
-      ...(typeof size === 'number' ? [{ what: `dimension ${axis} of its shape`, value: size }] : []),
-    ];
-    if (new Set(said.map(({ value }) => value)).size < 2) return [];
-    return [
-      {
-        id: 'capacity-disagrees',
-        wrong: 'contract',
-        severity: 'error',
-        about: input,
-        message: `The contract has several capacities for ${input}: ${said.map(({ what, value }) => `${value} (${what})`).join(', ')}.`,
-        why: 'A state has as many positions as its shape says; its length is bounded by them, and it is padded up to them.',
-        remedy: 'Correct whichever is wrong; the shape in the model decides.',
-      },
-    ];
-  });
+/** The engine must take every size of the schedule. */
+export function checkEngineProfiles(
+  { schedule }: Contract,
+  model: ModelBindings,
+): readonly ContractFinding[] {
+  if (schedule === null) return [];
+  const { tensor, axis, first, rest } = schedule;
+  const profiles = model.inputs.find(({ name }) => name === tensor)?.profiles ?? [];
+  const ranges = profiles.map(({ min, max }) => ({ min: min[axis] ?? 0, max: max[axis] ?? 0 }));
+  return sizesOutside(schedule, ranges).map((frames) => ({
+    id: 'schedule-outside-engine',
+    wrong: 'model',
+    severity: 'error',
+    about: tensor,
+    message: `The engine takes ${ranges.map(rangeText).join(', ')} frames of ${tensor}; the contract's schedule has chunks of ${frames}.`,
+    why: 'The engine was built with other profiles than the contract needs.',
+    remedy: `Build it again with ${tensor} from ${Math.min(first, rest)} to ${Math.max(first, rest)} frames.`,
+  }));
 }

@@ -54,9 +54,9 @@ export function renderReference(result: ParityResult, output: TextOutput): void 
   output.line(`${colored[result.outcome]}  ${dim('To repeat:')} ${result.repeat}`);
 }
 
-function sensitivityLine({ input, output, chunk, effects, says }: SensitivityResult): string {
+function sensitivityLine({ input, output, chunk, effects, level }: SensitivityResult): string {
   const moved = effects.map(({ perturbation, maxAbs }) => `${perturbation} ${formatMeasure(maxAbs)}`);
-  return `${input} disturbed in chunk ${chunk} moves ${output} by ${moved.join(', ')}: ${says.replace('-', ' ')}`;
+  return `${input} disturbed in chunk ${chunk} moves ${output} by ${moved.join(', ')}: ${level.replace('-', ' ')}`;
 }
 
 function outputLine(each: ParityOutput): string {
@@ -85,11 +85,11 @@ function timeLines({ times, gpuTimes, profiles }: ParityResult): readonly string
     lines.push(
       `on the GPU: in ${formatMs(each.inputMs)}, compute ${formatMs(each.computeMs)}, out ${formatMs(each.outputMs)} for ${each.shapes}`,
     );
-  for (const { batch, medianMs, itemsPerSecond, refused } of profiles?.batches ?? [])
+  for (const { batch, medianMs, itemsPerSecond, error } of profiles?.batches ?? [])
     lines.push(
-      refused === null
+      error === null
         ? `batch ${batch}: ${formatMs(medianMs ?? 0)}, ${Math.round(itemsPerSecond ?? 0)} a second`
-        : `batch ${batch}: ${refused}`,
+        : `batch ${batch}: ${error}`,
     );
   for (const { from, to, acrossProfiles, costMs } of profiles?.switching ?? [])
     lines.push(

@@ -1,5 +1,5 @@
-import { elementCount } from '../../../formats/tensor/dtype.js';
-import type { Tensor } from '../../../formats/tensor/tensor.js';
+import { dtypes, elementCount } from '../../../formats/tensor/dtype.js';
+import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import { float32Values } from '../../../formats/tensor/values.js';
 import type { Region } from './region.js';
 
@@ -11,7 +11,7 @@ export interface AxisProfile {
   readonly energy: Float64Array;
   /** Cosine similarity of candidate and reference; 1 where both are zeros. */
   readonly cosine: Float64Array;
-  /** Indices where either side is anything but zeros. Elsewhere nothing was written yet, and equal zeros say nothing of the rest. */
+  /** Indices where either side is anything but zeros. Elsewhere nothing was written yet, and equal zeros prove nothing. */
   readonly written: readonly number[];
 }
 
@@ -25,15 +25,15 @@ export interface TensorDiagnosis {
     readonly maxAbs: readonly number[];
     /** Worst slice over best slice. */
     readonly ratio: number;
-    readonly says: 'padding-side' | 'uniform' | 'mixed';
+    readonly kind: 'padding-side' | 'uniform' | 'mixed';
   } | null;
-  /** Whether the error is where the reference has something to say. */
+  /** Whether the error is where the reference is significant. */
   readonly masked: {
     readonly significantShare: number;
     readonly maxFull: number;
     readonly maxMasked: number;
     readonly ratio: number;
-    readonly says: 'padding-junk' | 'real-error' | 'mixed';
+    readonly kind: 'padding-junk' | 'real-error' | 'mixed';
   };
   /** The axis along which the error is most concentrated; null where it is everywhere. */
   readonly place: {
@@ -143,8 +143,8 @@ function judgeSlices(
   const ratio = best === 0 ? (worst === 0 ? 1 : Number.POSITIVE_INFINITY) : worst / best;
   const isOutlier =
     maxAbs.filter((error) => error > 10 * best).length === 1 && ![maxAbs[0], maxAbs.at(-1)].includes(worst);
-  const says = ratio > 10 && !isOutlier ? 'padding-side' : ratio < 2 ? 'uniform' : 'mixed';
-  return { axis, maxAbs: maxAbs.slice(0, MOST_NAMED), ratio, says };
+  const kind = ratio > 10 && !isOutlier ? 'padding-side' : ratio < 2 ? 'uniform' : 'mixed';
+  return { axis, maxAbs: maxAbs.slice(0, MOST_NAMED), ratio, kind };
 }
 
 /** The largest error of all over the largest where the reference is significant: above 10 it is junk in padding, below 1.5 it is real. */
@@ -165,7 +165,7 @@ function judgeMask(candidate: Float32Array, reference: Float32Array): TensorDiag
     maxFull,
     maxMasked,
     ratio,
-    says: ratio > 10 ? 'padding-junk' : ratio < 1.5 ? 'real-error' : 'mixed',
+    kind: ratio > 10 ? 'padding-junk' : ratio < 1.5 ? 'real-error' : 'mixed',
   };
 }
 
@@ -200,3 +200,29 @@ function divergedFrames(
   const diverged = indices.filter((index) => !(cosine[index]! >= DIVERGED_COSINE));
   return { axis, isPosition, total: indices.length, diverged };
 }
+
+/** Where NaN or infinite values first made a chunk fail: names of tensors that have any. */
+export interface NonFiniteChunk {
+  readonly chunk: number;
+  /** Inputs of the candidate, its state included. */
+  readonly inputs: readonly string[];
+  readonly outputs: readonly string[];
+  readonly reference: readonly string[];
+}
+
+export const inspectNonFinite = (
+  chunk: number,
+  inputs: NamedTensors,
+  outputs: NamedTensors,
+  reference: NamedTensors,
+): NonFiniteChunk => ({
+  chunk,
+  inputs: namesOf(inputs),
+  outputs: namesOf(outputs),
+  reference: namesOf(reference),
+});
+
+const namesOf = (tensors: NamedTensors): readonly string[] =>
+  [...tensors].flatMap(([name, tensor]) =>
+    dtypes[tensor.dtype].kind === 'float' && !float32Values(tensor).every(Number.isFinite) ? [name] : [],
+  );

@@ -15,8 +15,8 @@ export interface Contract {
   readonly state: readonly StatePair[];
   /** The tensors that say how much of another one counts; null where the contract names none. */
   readonly lengths: ContractLengths;
-  /** Parameters of the cache-length law; null where the contract does not give them all. */
-  readonly law: LengthLaw | null;
+  /** Parameters of the cache-length rule; null where the contract does not have them all. */
+  readonly cacheLengthRule: CacheLengthRule | null;
   /** Lengths of the signal along its time axis, the first chunk's and every later one's; null when unknown. */
   readonly schedule: ChunkSchedule | null;
   readonly profiles: readonly ContractProfile[];
@@ -71,11 +71,8 @@ export interface ContractLengths {
   readonly stateOut: string | null;
 }
 
-/**
- * The cache-length law of a cache-aware encoder with three stages of stride 2:
- * `out = min(capacity, in + steps(T) - dropExtra - drop)`; see contract-law.ts.
- */
-export interface LengthLaw {
+/** How long the state of a cache-aware encoder is after a chunk of T frames: `min(capacity, before + steps(T) - dropExtra - drop)`; steps: `fastconformer.ts`. */
+export interface CacheLengthRule {
   readonly capacity: number;
   /** `drop_extra_pre_encoded`: steps of the overlap that are thrown away again. */
   readonly dropExtra: number;

@@ -6,7 +6,7 @@ import { openAxis } from './roles.js';
 /**
  * Drafts a contract from the names of a model or session: inputs and outputs as they are, state by names (`cache` and `cache_out`, `h_in` and `h_out`,
  * `past_key_values.0.key` and `present.0.key`), lengths by name and type. Lengths of state are bounded by its capacity; what a draft cannot know (the
- * law, the schedule beyond `sizes`, tolerances) is left open for its owner to fill in.
+ * rule, the schedule beyond `sizes`, tolerances) is left open for its owner to fill in.
  */
 export function contractFromModel(
   name: string,
@@ -24,7 +24,7 @@ export function contractFromModel(
     inputs: model.inputs.map(plain),
     outputs: model.outputs.map(plain),
     padding: new Map(),
-    law: null,
+    cacheLengthRule: null,
     chunk: null,
     shift: null,
     preEncode: null,

@@ -1,13 +1,14 @@
+import { lengthNameOf } from '../fastconformer.js';
 import { executableOf } from '../legacy/english.js';
 import type {
   Assertion,
+  CacheLengthRule,
   ChunkSchedule,
   Contract,
   ContractBinding,
   ContractProfile,
   ContractTolerance,
   DimensionRange,
-  LengthLaw,
   StatePair,
 } from './contract.js';
 import {
@@ -28,7 +29,7 @@ export interface StatedContract {
   readonly outputs: readonly Omit<ContractBinding, 'role'>[];
   /** Output to how it is fitted before it is fed back. */
   readonly padding: ReadonlyMap<string, StatedPadding>;
-  readonly law: LengthLaw | null;
+  readonly cacheLengthRule: CacheLengthRule | null;
   readonly chunk: FirstAndRest | null;
   readonly shift: FirstAndRest | null;
   /** Frames of the chunk before that are put in front. */
@@ -69,7 +70,7 @@ export function resolveContract(stated: StatedContract): Contract {
   const results = outputs.filter(({ role }) => role === 'result').map(({ name }) => name);
   const english = executableOf(stated.sentences, {
     tensors: [...stated.outputs, ...stated.inputs].map(({ name }) => name),
-    capacity: stated.law?.capacity ?? stated.stateBounds?.max ?? null,
+    capacity: stated.cacheLengthRule?.capacity ?? stated.stateBounds?.max ?? null,
     stateIn: lengths.stateIn,
   });
   const implied = impliedAssertions(stated, lengths.result, lengths.stateOut, results[0] ?? null);
@@ -81,7 +82,7 @@ export function resolveContract(stated: StatedContract): Contract {
     outputs,
     state: pairs.map((pair) => statePair(pair, stated, lengths.stateOut)),
     lengths,
-    law: stated.law,
+    cacheLengthRule: stated.cacheLengthRule,
     schedule: signal === null ? null : scheduleOf(stated, signal),
     profiles: stated.profiles.map((profile) => resolveProfile(stated.inputs, profile)),
     assertions: withoutRepetition([...english.assertions, ...implied]),
@@ -98,9 +99,8 @@ function statePair(pair: NamedPair, stated: StatedContract, stateLength: string 
   const axis = padding?.axis ?? flexibleAxis(input, output);
   const size = axis === null ? undefined : input?.shape?.[axis];
   const capacity = padding?.capacity ?? (typeof size === 'number' ? size : null);
-  // `cache_last_channel_len` counts the positions of `cache_last_channel`.
   const counts =
-    stateLength !== null && stateLength !== pair.output && stateLength.startsWith(`${pair.input}_len`);
+    stateLength !== null && stateLength !== pair.output && stateLength.startsWith(lengthNameOf(pair.input));
   return {
     ...pair,
     initial: 0,
@@ -139,9 +139,9 @@ function scheduleOf(stated: StatedContract, signal: Omit<ContractBinding, 'role'
   };
 }
 
-/** What numbers in the contract promise without a sentence. */
+/** What follows from numbers in the contract without a sentence. */
 function impliedAssertions(
-  { validOutLength, stateBounds, law }: StatedContract,
+  { validOutLength, stateBounds, cacheLengthRule }: StatedContract,
   resultLength: string | null,
   stateLength: string | null,
   result: string | null,
@@ -164,7 +164,7 @@ function impliedAssertions(
       value: validOutLength,
       sentence: `The last dimension of ${result} is ${validOutLength}.`,
     });
-  const capacity = stateBounds?.max ?? law?.capacity;
+  const capacity = stateBounds?.max ?? cacheLengthRule?.capacity;
   if (stateLength !== null && capacity !== undefined)
     made.push({
       id: `${stateLength}-bounded`,

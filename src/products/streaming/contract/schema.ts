@@ -18,9 +18,9 @@ const binding = z.strictObject({
     .default(null),
   role: z.enum(['signal', 'length', 'state', 'state-length', 'result', 'other']).default('other'),
 });
-const promise = { id: z.string().min(1), tensor: z.string(), sentence: z.string().default('') };
+const assertion = { id: z.string().min(1), tensor: z.string(), sentence: z.string().default('') };
 
-/** `trtforge.contract/1`, the file; `docs/contracts.md` explains it. A key that is misspelt would be a promise that nobody checks, so unknown ones are refused. */
+/** `trtforge.contract/1`, the file; `docs/contracts.md` explains it. A key that is misspelt would never be checked, so unknown ones are rejected. */
 export const contractSchema = z.strictObject({
   schema: z.literal('trtforge.contract/1'),
   name: z.string(),
@@ -48,7 +48,7 @@ export const contractSchema = z.strictObject({
       stateOut: z.string().nullable().default(null),
     })
     .default({ signal: null, result: null, stateIn: null, stateOut: null }),
-  law: z
+  cacheLengthRule: z
     .strictObject({ capacity: whole.nonnegative(), dropExtra: whole, drop: whole })
     .nullable()
     .default(null),
@@ -70,21 +70,21 @@ export const contractSchema = z.strictObject({
   assertions: z
     .array(
       z.discriminatedUnion('kind', [
-        z.strictObject({ ...promise, kind: z.literal('equal'), value: z.number() }),
+        z.strictObject({ ...assertion, kind: z.literal('equal'), value: z.number() }),
         z.strictObject({
-          ...promise,
+          ...assertion,
           kind: z.literal('range'),
           min: z.number().nullable().default(null),
           max: z.number().nullable().default(null),
         }),
         z.strictObject({
-          ...promise,
+          ...assertion,
           kind: z.literal('monotonic'),
           than: z.string().nullable().default(null),
           until: z.number().nullable().default(null),
         }),
-        z.strictObject({ ...promise, kind: z.literal('bounded-by-capacity'), capacity: whole }),
-        z.strictObject({ ...promise, kind: z.literal('dimension-equals'), axis: whole, value: whole }),
+        z.strictObject({ ...assertion, kind: z.literal('bounded-by-capacity'), capacity: whole }),
+        z.strictObject({ ...assertion, kind: z.literal('dimension-equals'), axis: whole, value: whole }),
       ]),
     )
     .default([]),

@@ -96,7 +96,11 @@ export function readEncoderForm(path: string, content: unknown): Contract {
     inputs: file.inputs.map(named),
     outputs: file.outputs.map(named),
     padding: paddings(runtime?.cache_padding),
-    law: lawOf(streaming?.cache_size, streaming?.drop_extra_pre_encoded, streaming?.cache_drop_size),
+    cacheLengthRule: cacheLengthRuleOf(
+      streaming?.cache_size,
+      streaming?.drop_extra_pre_encoded,
+      streaming?.cache_drop_size,
+    ),
     chunk: pairOf(streaming?.chunk_size),
     shift: pairOf(streaming?.shift_size),
     preEncode: pairOf(streaming?.pre_encode_cache_size),
@@ -127,11 +131,11 @@ export const pairOf = (value: readonly [number, number] | number | undefined): F
   return typeof value === 'number' ? { first: value, rest: value } : { first: value[0], rest: value[1] };
 };
 
-export const lawOf = (
+export const cacheLengthRuleOf = (
   capacity: number | undefined,
   dropExtra: number | undefined,
   drop: number | undefined,
-): Contract['law'] =>
+): Contract['cacheLengthRule'] =>
   capacity === undefined || dropExtra === undefined || drop === undefined
     ? null
     : { capacity, dropExtra, drop };

@@ -68,7 +68,7 @@ export function parseSummary(path: string, text: string): ParitySummary {
   return ofLegacy(path, fields);
 }
 
-/** The numbers by which two runs are found to be one (see `identicalRuns`). */
+/** The numbers by which runs are compared (see `besideRuns`). */
 export const runNumbers = ({
   candidate,
   providers,

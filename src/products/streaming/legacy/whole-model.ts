@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Contract, ContractTolerance, DimensionRange } from '../contract/contract.js';
 import { contractDtype, contractInvalid, ignoredFields, parseForm } from '../contract/parse-form.js';
 import { resolveContract, type StatedPadding } from '../contract/resolve.js';
-import { binding, firstAndRest, lawOf, optionalWhole, pairOf, range, whole } from './encoder.js';
+import { binding, cacheLengthRuleOf, firstAndRest, optionalWhole, pairOf, range, whole } from './encoder.js';
 
 const io = z.object({ inputs: z.array(binding).min(1), outputs: z.array(binding).min(1) });
 const bounds = z
@@ -96,7 +96,11 @@ export function readWholeModelForm(path: string, content: unknown): Contract {
     inputs: inputs.map(named),
     outputs: outputs.map(named),
     padding: paddings(file),
-    law: lawOf(capacity, streaming?.drop_extra_pre_encoded, streaming?.cache_drop_size),
+    cacheLengthRule: cacheLengthRuleOf(
+      capacity,
+      streaming?.drop_extra_pre_encoded,
+      streaming?.cache_drop_size,
+    ),
     chunk: pairOf(streaming?.chunk_size),
     shift: pairOf(streaming?.shift_size),
     preEncode: pairOf(streaming?.pre_encode_cache_size),

@@ -14,7 +14,7 @@ import {
 import { TrtforgeError } from '../../../errors.js';
 import { type EventListener, ignoreEvents, inPhase } from '../../../events.js';
 import { packageVersion } from '../../../version.js';
-import { type ModelContext, type StatedModel, stateModel } from '../check/model-bindings.js';
+import { type KnownModel, type ModelContext, readModelBindings } from '../check/model-bindings.js';
 import type { Contract } from '../contract/contract.js';
 import { contractFromModel } from '../contract/draft.js';
 import { contractFileOf, readContract, writeContract } from '../contract/file.js';
@@ -52,7 +52,7 @@ async function record(request: RecordFileRequest, context: ModelContext): Promis
   const { emit = ignoreEvents, signal } = context;
   const { file, chunks, seed, batch, output, device } = request;
   const stated = await inPhase('identify', emit, () =>
-    stateModel(file, { ...context, ...engineLoadOptionsOf(request), device, digest: true }),
+    readModelBindings(file, { ...context, ...engineLoadOptionsOf(request), device, digest: true }),
   );
   const contract =
     request.contract === undefined
@@ -141,14 +141,14 @@ export async function draftContract(
   sizes: readonly number[],
   context: ModelContext = {},
 ): Promise<DraftedContract> {
-  const contract = contractFromModel(modelName(file), await stateModel(file, context), sizes);
+  const contract = contractFromModel(modelName(file), await readModelBindings(file, context), sizes);
   writeContract(output, contract);
   return { schema: 'trtforge.stream-draft/1', file, output, contract: contractFileOf(contract) };
 }
 
 const modelName = (file: string): string => basename(file).replace(/\.(?:onnx|engine|plan|trt)$/i, '');
 
-function sizesOf({ schedule }: Contract, { inputs }: StatedModel): readonly number[] {
+function sizesOf({ schedule }: Contract, { inputs }: KnownModel): readonly number[] {
   if (schedule !== null)
     return schedule.first === schedule.rest ? [schedule.first] : [schedule.first, schedule.rest];
   const open = inputs.find(({ shape }) => shape?.some((size, axis) => axis > 0 && typeof size !== 'number'));
@@ -165,7 +165,7 @@ function sizesOf({ schedule }: Contract, { inputs }: StatedModel): readonly numb
 
 async function provenanceOf(
   request: RecordFileRequest,
-  stated: StatedModel,
+  stated: KnownModel,
   made: { readonly session: OpenedSession; readonly contract: Contract; readonly sizes: readonly number[] },
 ): Promise<Provenance> {
   const { precision, tf32 } = stated.kind === 'model' ? computesIn(made.session) : precisionOf(stated);
@@ -195,7 +195,7 @@ const computesIn = ({ arithmetic }: OpenedSession): Pick<Provenance, 'precision'
 });
 
 /** Of an engine only its passport knows; without one nobody does. */
-function precisionOf({ path, digest }: StatedModel): Pick<Provenance, 'precision' | 'tf32'> {
+function precisionOf({ path, digest }: KnownModel): Pick<Provenance, 'precision' | 'tf32'> {
   if (digest === null) return { precision: 'unknown', tf32: null };
   const { recipe } = readPassport(path).identity.document;
   return { precision: recipe.precision, tf32: !recipe.flags.includes('no-tf32') };

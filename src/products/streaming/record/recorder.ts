@@ -12,6 +12,7 @@ import { checkAssertions, type Step } from '../contract/assertions.js';
 import type { Contract, Violation } from '../contract/contract.js';
 import { openAxis, signalAmong } from '../contract/roles.js';
 import { nextState } from '../contract/state.js';
+import { recordedAs } from '../fastconformer.js';
 import type { Provenance, WritableChunk, WrittenReference } from '../reference/reference.js';
 import { beginReference } from '../reference/write.js';
 import { type PlannedChunk, planChunks, StreamInputs } from './inputs.js';
@@ -36,8 +37,8 @@ export interface Recorded extends WrittenReference {
 }
 
 /**
- * Records a stream from any session: seeded signal, state fed back as the contract says, every output as it came, nothing repaired. Broken promises and
- * numbers that are not finite are told, not hidden. Throws TF_CONTRACT_INVALID when contract and session contradict each other, what the session throws,
+ * Records a stream from any session: seeded signal, state fed back as the contract says, every output as it came, nothing repaired. Contract violations and
+ * numbers that are not finite are reported. Throws TF_CONTRACT_INVALID when contract and session contradict each other, what the session throws,
  * TF_WRITE_FAILED, TF_CANCELLED; nothing half-written stays.
  */
 export async function recordReference(
@@ -46,7 +47,7 @@ export async function recordReference(
   { emit = ignoreEvents, signal }: { readonly emit?: EventListener; readonly signal?: AbortSignal } = {},
 ): Promise<Recorded> {
   const contract = withSchedule(request.contract, session, request.sizes);
-  refuseContradictions(contract, session);
+  rejectContradictions(contract, session);
   const planned = planChunks(contract, request.sizes, request.chunks);
   const inputs = new StreamInputs(contract, session.inputs, request);
   const log = new StepLog(contract);
@@ -58,7 +59,7 @@ export async function recordReference(
       throwIfCancelled(signal, `recording ${request.output}`);
       const fed = inputs.forChunk(chunk, state);
       const started = performance.now();
-      const outputs = await session.run(fed, { signal }).catch((error: unknown) => refuseChunk(error, chunk));
+      const outputs = await session.run(fed, { signal }).catch((error: unknown) => rejectChunk(error, chunk));
       const stepMs = performance.now() - started;
       log.add({ chunk: chunk.chunk, inputs: fed, outputs }, stepMs);
       const meta = { chunkLength: chunk.frames, stateLengthRaw: null };
@@ -67,23 +68,23 @@ export async function recordReference(
       state = nextState({ state: contract.state, inputs: session.inputs }, outputs);
       emit({ type: 'progress', phase: 'record', done: chunk.chunk + 1, total: planned.length });
     }
-    const told = log.told();
-    const warnings = [...told.warnings, ...againstLaw(contract, lengths, session)];
-    return { ...writer.finish(), ...told, warnings };
+    const noticed = log.noticed();
+    const warnings = [...noticed.warnings, ...againstRule(contract, lengths, session)];
+    return { ...writer.finish(), ...noticed, warnings };
   } catch (error) {
     writer.discard();
     throw error;
   }
 }
 
-/** The model itself is the witness here: where its lengths are not the law's, the contract has other numbers than the model. */
-const againstLaw = (contract: Contract, { read }: LengthsReader, session: Session): readonly string[] =>
+/** The model itself decides: where its lengths do not follow the cache-length rule, the contract has other numbers than the model. */
+const againstRule = (contract: Contract, { read }: LengthsReader, session: Session): readonly string[] =>
   checkData(contract, read, session)
-    .filter(({ id }) => id === 'lengths-against-law')
+    .filter(({ id }) => id === 'lengths-against-rule')
     .map(({ message, why }) => `${message} ${why}`);
 
-/** A library's error about some node within says nothing of the chunk that it could not take. */
-function refuseChunk(error: unknown, { chunk, frames }: PlannedChunk): never {
+/** A library's error about some node does not name the chunk that it could not take. */
+function rejectChunk(error: unknown, { chunk, frames }: PlannedChunk): never {
   if (!(error instanceof TrtforgeError) || error.code !== 'TF_ONNXRUNTIME_FAILED') throw error;
   throw new TrtforgeError(
     error.code,
@@ -96,7 +97,7 @@ function refuseChunk(error: unknown, { chunk, frames }: PlannedChunk): never {
   );
 }
 
-/** A contract that says nothing of chunks gets the axis that is open in the session. */
+/** A contract without chunk sizes gets the axis that is open in the session. */
 function withSchedule(contract: Contract, session: Session, sizes: readonly number[]): Contract {
   if (contract.schedule !== null) return contract;
   const signal = signalAmong(session.inputs, contract.state);
@@ -110,14 +111,14 @@ function withSchedule(contract: Contract, session: Session, sizes: readonly numb
   };
 }
 
-function refuseContradictions(contract: Contract, session: Session): void {
+function rejectContradictions(contract: Contract, session: Session): void {
   const first = compareBindings(contract, session, null).find(({ severity }) => severity === 'error');
   if (first === undefined) return;
   throw new TrtforgeError(
     'TF_CONTRACT_INVALID',
     `${contract.origin.path ?? 'The contract'} and the model contradict each other. ${first.message}`,
     {
-      remedy: `Give the contract of this model. ${remedies.contract}`,
+      remedy: `Pass the contract of this model. ${remedies.contract}`,
       details: { finding: first },
     },
   );
@@ -136,9 +137,10 @@ function recordedChunk(
   { fed, outputs, stepMs }: Stepped,
 ): WritableChunk {
   const result = promised.find(({ role }) => role === 'result')?.name;
-  const first = (name: string | null): number | null => {
+  // What is undefined is left out of the line.
+  const first = (name: string | null): number | undefined => {
     const tensor = name === null ? undefined : outputs.get(name);
-    return tensor === undefined ? null : (numbersOf(tensor)[0] ?? null);
+    return tensor === undefined ? undefined : numbersOf(tensor)[0];
   };
   const shape = result === undefined ? undefined : outputs.get(result)?.shape;
   const stateLength = first(lengths.stateOut);
@@ -151,16 +153,16 @@ function recordedChunk(
     inputs: fed,
     outputs,
     metadata: {
-      chunk_len: frames,
-      ...(shape === undefined ? {} : { encoder_output_shape: [...shape] }),
-      ...given('encoded_lengths_value', first(lengths.result)),
-      ...given('cache_len_out_value', stateLength),
-      ...given('cache_len_out_raw_value', stateLength),
+      [recordedAs.chunkLength]: frames,
+      [recordedAs.outputShape]: shape,
+      [recordedAs.resultLength]: first(lengths.result),
+      [recordedAs.stateLength]: stateLength,
+      [recordedAs.stateLengthRaw]: stateLength,
       timing_ms: { step: stepMs, postprocess: 0, total: stepMs },
-      ...(start === null || shift === null
-        ? {}
-        : {
-            schedule: {
+      schedule:
+        start === null || shift === null
+          ? undefined
+          : {
               start: start + overlap,
               chunk_size: frames - overlap,
               shift_size: chunk.chunk === 0 ? shift.first : shift.rest,
@@ -168,15 +170,11 @@ function recordedChunk(
               slice_start: start,
               slice_end: start + frames,
             },
-          }),
     },
   };
 }
 
-const given = (name: string, value: number | null): Record<string, number> =>
-  value === null ? {} : { [name]: value };
-
-/** What is noticed on the way; each broken promise is kept once. */
+/** What is noticed on the way; each contract violation is kept once. */
 class StepLog {
   readonly #contract: Contract;
   readonly #violations = new Map<string, Violation>();
@@ -199,13 +197,13 @@ class StepLog {
     this.#before = step;
   }
 
-  told(): Pick<Recorded, 'violations' | 'warnings' | 'stepMs'> {
+  noticed(): Pick<Recorded, 'violations' | 'warnings' | 'stepMs'> {
     return {
       violations: [...this.#violations.values()],
       stepMs: this.#stepMs,
       warnings: [...this.#notFinite].map(
         ([name, chunk]) =>
-          `${name} has NaN or infinite values from chunk ${chunk} on: nothing can be held against them.`,
+          `${name} has NaN or infinite values from chunk ${chunk} on: nothing can be compared with them.`,
       ),
     };
   }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { recordedAs } from '../fastconformer.js';
 import { isRecord, type PlainRecord } from './lines.js';
 import type { ChunkMeta, Provenance } from './reference.js';
 
@@ -20,23 +21,23 @@ export const provenanceSchema = z.object({
   recordedAt: z.string(),
 });
 
-/** The facts that every recorder writes, under our names, and all of the metadata as it is. */
+/** The facts of a chunk from the `metadata` of its line, and all of the metadata as it is. */
 export function chunkMeta(metadata: PlainRecord, line: number): ChunkMeta {
   const { [OWN_KEY]: _, ...recorded } = metadata;
   const number = (value: unknown): number | null => (typeof value === 'number' ? value : null);
   const timing = recorded.timing_ms;
   return {
     line,
-    chunkLength: number(recorded.chunk_len),
-    encodedLength: number(recorded.encoded_lengths_value),
-    stateLength: number(recorded.cache_len_out_value),
-    stateLengthRaw: number(recorded.cache_len_out_raw_value),
+    chunkLength: number(recorded[recordedAs.chunkLength]),
+    encodedLength: number(recorded[recordedAs.resultLength]),
+    stateLength: number(recorded[recordedAs.stateLength]),
+    stateLengthRaw: number(recorded[recordedAs.stateLengthRaw]),
     stepMs: isRecord(timing) ? number(timing.step) : null,
     recorded,
   };
 }
 
-/** Who made the reference; null where its first line does not state it in our form. */
+/** Who made the reference; null where its first line has no provenance that trtforge wrote. */
 export function provenanceIn(metadata: PlainRecord): Provenance | null {
   const own = metadata[OWN_KEY];
   if (!isRecord(own)) return null;

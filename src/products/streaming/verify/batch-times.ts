@@ -32,7 +32,7 @@ const BATCH_SYMBOL = /^(b|n|batch|batch_?size)$/i;
 
 /**
  * Times the same chunk in batches of several sizes, and what it costs to go from one prepared call to another and back. A batch that no profile takes is
- * told with the engine's own words. `inputs` are those of one recorded chunk, state included.
+ * listed with the engine's error. `inputs` are those of one recorded chunk, state included.
  */
 export async function timeProfiles(
   session: BatchRunner,
@@ -57,11 +57,11 @@ export async function timeProfiles(
       try {
         const call = await prepared(session, inputs, options);
         calls.push({ name: `batch ${batch}`, call });
-        timed.push({ batch, ...(await timeCall(call, batch, options)), refused: null });
+        timed.push({ batch, ...(await timeCall(call, batch, options)), error: null });
       } catch (error) {
         if (!(error instanceof TrtforgeError) || error.code !== 'TF_PROFILE_MISFIT') throw error;
-        const refused = { profile: null, medianMs: null, p95Ms: null, itemsPerSecond: null };
-        timed.push({ batch, ...refused, refused: error.message });
+        const none = { profile: null, medianMs: null, p95Ms: null, itemsPerSecond: null };
+        timed.push({ batch, ...none, error: error.message });
       }
     }
     return { batches: timed, switching: await timeSwitches(calls, options) };

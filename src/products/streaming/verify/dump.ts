@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { writeNpz } from '../../../formats/tensor/npz.js';
 import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
+import { dumpedAs } from '../fastconformer.js';
 
 /** One chunk that did not pass: what went in, what came out, what was recorded. */
 export interface FailingChunk {
@@ -11,23 +12,12 @@ export interface FailingChunk {
   readonly isShapeMismatch: boolean;
 }
 
-/** The names that scripts read for the five inputs of the streaming encoder; others are called `in_<name>`. */
-const inputNames: ReadonlyMap<string, string> = new Map(
-  Object.entries({
-    audio_signal: 'audio',
-    length: 'length',
-    cache_last_channel: 'cache_ch_in',
-    cache_last_time: 'cache_tm_in',
-    cache_last_channel_len: 'cache_len_in',
-  }),
-);
-
-/** Writes `chunk_00012_fail.npz` (or `_shape_mismatch.npz`) with the inputs, `got_<output>` and `ref_<output>`; gives its path. */
+/** Writes `chunk_00012_fail.npz` (or `_shape_mismatch.npz`) with the inputs, `got_<output>` and `ref_<output>`; returns its path. Inputs of the streaming encoder have the names that its scripts read, others `in_<name>`. */
 export function dumpChunk(folder: string, failing: FailingChunk): string {
   const kind = failing.isShapeMismatch ? 'shape_mismatch' : 'fail';
   const path = join(folder, `chunk_${String(failing.chunk).padStart(5, '0')}_${kind}.npz`);
   const arrays = new Map<string, Tensor>();
-  for (const [name, tensor] of failing.inputs) arrays.set(inputNames.get(name) ?? `in_${name}`, tensor);
+  for (const [name, tensor] of failing.inputs) arrays.set(dumpedAs.get(name) ?? `in_${name}`, tensor);
   for (const [name, tensor] of failing.outputs) arrays.set(`got_${name}`, tensor);
   for (const [name, tensor] of failing.reference) arrays.set(`ref_${name}`, tensor);
   writeNpz(path, arrays);

@@ -1,6 +1,5 @@
 import type { RecordedLengths } from '../check/recorded-lengths.js';
-import type { TensorDiagnosis } from '../compare/diagnosis.js';
-import type { NonFiniteChunk } from '../compare/non-finite.js';
+import type { NonFiniteChunk, TensorDiagnosis } from '../compare/diagnosis.js';
 import type { TensorParity } from '../compare/tensor-parity.js';
 import type { Violation } from '../contract/contract.js';
 
@@ -16,18 +15,18 @@ export interface ChunkOutcome {
   readonly isFirstOfSize: boolean;
   readonly tensors: readonly TensorParity[];
   /** Why the chunk could not be run; null where it was. */
-  readonly refused: string | null;
+  readonly error: string | null;
   readonly lengths: {
     readonly recorded: number | null;
     readonly got: number | null;
   };
 }
 
-/** What a run over a stream gave. */
+/** What a run over a stream found. */
 export interface StreamOutcome {
   readonly chunks: readonly ChunkOutcome[];
   readonly violations: readonly Violation[];
-  /** What the reference says of lengths, chunk by chunk. */
+  /** The lengths in the reference, chunk by chunk. */
   readonly recorded: readonly RecordedLengths[];
   readonly dumps: readonly string[];
   readonly diagnoses: readonly TensorDiagnosis[];

@@ -3,7 +3,7 @@ import { type VerifyOutcome, worst } from '../../../quality/verify/result.js';
 import { type Drift, driftOf } from '../compare/drift.js';
 import { type DriftCheck, defaultPolicy, judgeDrift } from '../compare/drift-policy.js';
 import type { TensorParity } from '../compare/tensor-parity.js';
-import type { LengthLaw } from '../contract/contract.js';
+import type { CacheLengthRule } from '../contract/contract.js';
 import { explain } from '../explain/causes.js';
 import type { ChunkRunner, OpenCandidate } from './candidate.js';
 import type { ChunkOutcome, StreamOutcome } from './outcome.js';
@@ -29,7 +29,7 @@ export interface ParityRun {
   readonly gpuTimes: ParityResult['gpuTimes'];
   readonly profiles: ParityResult['profiles'];
   /** The rule of the contract that the lengths of the reference follow; null: none. */
-  readonly law: LengthLaw | null;
+  readonly cacheLengthRule: CacheLengthRule | null;
   /** Whether the candidate lacks a tensor that the contract promises, or has it otherwise. */
   readonly breaksContract: boolean;
   /** What is known beforehand: other weights, for one. */
@@ -50,11 +50,19 @@ export function parityResult(run: ParityRun): ParityResult {
   const policy = request.policy === undefined ? defaultPolicy : request.policy;
   const checks =
     main === undefined || policy === null ? [] : judgeDrift(main, policy, times.rest?.total.p95 ?? null);
-  const { law } = run;
+  const { cacheLengthRule, sensitivity } = run;
   const { isFullFloat32 } = candidate;
   const explanations = [
     ...run.explanations,
-    ...explain({ mode: plan.mode, stream, main: mainName, drifts, law, isFullFloat32 }),
+    ...explain({
+      mode: plan.mode,
+      stream,
+      main: mainName,
+      drifts,
+      cacheLengthRule,
+      isFullFloat32,
+      sensitivity,
+    }),
   ];
   const failures = chunks.flatMap(failuresOf);
   const passed = chunks.filter(({ pass }) => pass).length;
@@ -87,7 +95,7 @@ export function parityResult(run: ParityRun): ParityResult {
     times,
     gpuTimes: run.gpuTimes,
     profiles: run.profiles,
-    sensitivity: run.sensitivity,
+    sensitivity,
     explanations,
     dumps: stream.dumps,
     series: chunks,
@@ -118,7 +126,7 @@ function floatDrifts(chunks: readonly ChunkOutcome[]): readonly Drift[] {
 
 /** The times of a stream: the first chunk by itself, then those for which nothing had to be prepared. */
 function timesOf(chunks: readonly ChunkOutcome[]): Immutable<ParityResult['times']> {
-  const ran = chunks.filter(({ refused }) => refused === null);
+  const ran = chunks.filter(({ error }) => error === null);
   const rest = ran.filter(({ isFirstOfSize }) => !isFirstOfSize);
   const column = (name: 'copyMs' | 'runMs' | 'stateMs' | 'totalMs') =>
     figuresOf(rest.map((each) => each[name]));
@@ -201,8 +209,8 @@ function statePlace({ plan, runner }: ParityRun): Immutable<ParityResult['state'
 
 type Failure = ParityResult['failures'][number];
 
-function failuresOf({ chunk, tensors, refused }: ChunkOutcome): Failure[] {
-  if (refused !== null) return [{ chunk, tensor: '', kind: 'run', maxAbs: Number.NaN, reason: refused }];
+function failuresOf({ chunk, tensors, error }: ChunkOutcome): Failure[] {
+  if (error !== null) return [{ chunk, tensor: '', kind: 'run', maxAbs: Number.NaN, reason: error }];
   return tensors
     .filter(({ pass }) => !pass)
     .map(({ tensor, failure, maxAbs, reason }) => ({

@@ -38,7 +38,7 @@ const driftSchema = spreadSchema.extend({
 
 const tensorParitySchema = z.object({
   tensor: z.string(),
-  /** Elements that were held against the reference; 0 where nothing was valid or nothing could be compared. */
+  /** Elements that were compared with the reference; 0 where nothing was valid or nothing could be compared. */
   compared: z.number(),
   /** Positions of a state that were valid; null: the whole tensor. */
   region: z.object({ axis: z.number(), from: z.number(), to: z.number() }).nullable(),
@@ -116,7 +116,7 @@ const batchSchema = z.object({
   p95Ms: z.number().nullable(),
   itemsPerSecond: z.number().nullable(),
   /** Why this batch could not be run; null where it was. */
-  refused: z.string().nullable(),
+  error: z.string().nullable(),
 });
 
 export const profileTimesSchema = z.object({
@@ -142,7 +142,7 @@ const sensitivitySchema = z.object({
   effects: z.array(z.object({ perturbation: z.string(), maxAbs: measureSchema, meanAbs: measureSchema })),
   maxEffect: measureSchema,
   /** Below 1e-5 the input is not used; below 1e-3 it hardly matters; above, it does. */
-  says: z.enum(['not-used', 'weakly-sensitive', 'strongly-sensitive']),
+  level: z.enum(['not-used', 'weakly-sensitive', 'strongly-sensitive']),
 });
 export type SensitivityResult = z.infer<typeof sensitivitySchema>;
 
@@ -173,13 +173,13 @@ const taskSchema = z.discriminatedUnion('kind', [
 export type StreamTask = z.infer<typeof taskSchema>;
 export type JudgedTask = Exclude<StreamTask, { kind: 'not-judged' }>;
 
-/** What `stream verify` finds: a model or engine held against a recorded stream, chunk by chunk. */
+/** What `stream verify` finds: a model or engine compared with a recorded stream, chunk by chunk. */
 export const parityResultSchema = z.object({
   schema: z.literal('trtforge.stream-verify/1'),
   candidate: z.string(),
   reference: z.string(),
   candidateBackend: z.string(),
-  /** Who recorded the reference; null where it does not say. */
+  /** What recorded the reference; null where it is not stated. */
   referenceBackend: z.string().nullable(),
   /** What an engine was built from, by its passport; null for models and engines without one. */
   built: z.object({ model: z.string(), precision: z.string(), tf32: z.boolean() }).nullable(),
@@ -187,7 +187,7 @@ export const parityResultSchema = z.object({
   rule: z.enum(passRules),
   contract: z.object({ name: z.string(), path: z.string().nullable(), form: z.string() }),
   state: z.object({
-    /** Where the state is between steps; `reference`: every chunk is given the recorded one. */
+    /** Where the state is between steps; `reference`: every chunk begins with the recorded one. */
     place: z.enum(['device', 'host', 'reference', 'none']),
     why: z.string().nullable(),
     pairs: z.array(z.object({ input: z.string(), output: z.string() })),
@@ -204,7 +204,7 @@ export const parityResultSchema = z.object({
     contract: outcomeSchema,
     /** Errors within the tolerances, and the drift within its policy. */
     numeric: outcomeSchema,
-    /** Whether both lead to the same decisions; null: not judged, and `task` says why. */
+    /** Whether both lead to the same decisions; null: not judged, `task` has the reason. */
     task: outcomeSchema.nullable(),
   }),
   task: taskSchema,
@@ -220,7 +220,7 @@ export const parityResultSchema = z.object({
   ),
   /** null where no floating-point output was compared. */
   drift: driftSchema.nullable(),
-  /** Host milliseconds of a step. The first call of each size of chunk makes buffers and is told apart. */
+  /** Host milliseconds of a step. The first call of each size of chunk makes buffers and is reported apart. */
   times: z.object({
     first: z.object(times).nullable(),
     rest: z
@@ -235,7 +235,7 @@ export const parityResultSchema = z.object({
   }),
   gpuTimes: z.array(gpuTimesSchema),
   profiles: profileTimesSchema.nullable(),
-  /** How much the main output moves when a state that is fed back is disturbed; empty where nobody asked. */
+  /** How much the main output moves when a state that is fed back is disturbed; empty where it was not requested. */
   sensitivity: z.array(sensitivitySchema),
   explanations: z.array(explanationSchema),
   dumps: z.array(z.string()),

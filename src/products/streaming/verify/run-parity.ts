@@ -13,7 +13,7 @@ import { parityResult } from './parity.js';
 import type { ParityRequest } from './plan.js';
 import { streamPlan } from './plan.js';
 import type { ParityResult } from './result.js';
-import { disturbState, explainSensitivity } from './sensitivity.js';
+import { disturbState } from './sensitivity.js';
 import { runStream } from './stream.js';
 import { explainExchange, judgedTask, openStreamTask } from './task.js';
 
@@ -70,11 +70,10 @@ export async function runParity(
     sensitivity,
     gpuTimes,
     profiles,
-    law: inReference.some(({ id }) => NO_LENGTHS.has(id)) ? null : contract.law,
+    cacheLengthRule: inReference.some(({ id }) => NO_LENGTHS.has(id)) ? null : contract.cacheLengthRule,
     explanations: [
       ...inReference.map((finding) => told(finding, severityOf(finding, plan.mode))),
       ...(judged === null ? [] : explainExchange(judged.task)),
-      ...explainSensitivity(sensitivity),
       ...otherWeights(reference, candidate),
       ...contradictions(request.contract, candidate, reference, broken),
     ],
@@ -137,7 +136,7 @@ function contradictions(
 /** Findings after which lengths of the candidate prove nothing: the reference has none to compare them with. */
 const NO_LENGTHS: ReadonlySet<string> = new Set([
   'invented-lengths',
-  'lengths-against-law',
+  'lengths-against-rule',
   'stream-broken',
   'chunks-not-in-order',
 ]);

@@ -11,7 +11,6 @@ import type { Reference } from '../reference/reference.js';
 import type { ChunkRunner } from './candidate.js';
 import type { StreamOutcome } from './outcome.js';
 import { fedBackPairs, mainOutput, type StreamPlan } from './plan.js';
-import type { Explanation } from './result.js';
 
 export interface StateSensitivity extends Sensitivity {
   /** Whose recorded inputs were disturbed. */
@@ -30,7 +29,7 @@ export async function disturbState(
   { chunks }: Pick<StreamOutcome, 'chunks'>,
 ): Promise<readonly StateSensitivity[]> {
   const output = mainOutput(plan);
-  const last = chunks.findLastIndex(({ refused }) => refused === null);
+  const last = chunks.findLastIndex(({ error }) => error === null);
   const fedBack = new Set(fedBackPairs(plan).map(({ input }) => input));
   const states = plan.inputs.filter(({ name, dtype }) => fedBack.has(name) && isDisturbable(dtype));
   if (output === null || last < 0 || states.length === 0) return [];
@@ -68,26 +67,12 @@ async function inputsOf(
         'TF_PARITY_MISFIT',
         `${path} does not record ${binding.name} in its last chunk, so no state can be disturbed there.`,
         {
-          remedy:
-            'Leave --sensitivity out, or record every input of every chunk: trtforge stream record does.',
+          remedy: 'Remove --sensitivity, or record every input of every chunk: trtforge stream record does.',
         },
       );
     }),
   );
 }
-
-/** A state that is not used does no harm when it is wrong, and a right one proves nothing. */
-export const explainSensitivity = (found: readonly StateSensitivity[]): readonly Explanation[] =>
-  found
-    .filter(({ says }) => says === 'not-used')
-    .map(({ input, output, chunk, maxEffect }) => ({
-      id: 'state-not-used',
-      severity: 'warning',
-      sentence: `${output} does not depend on ${input}: with zeros or noise in its place in chunk ${chunk} it moves by ${maxEffect} at most, so agreement says nothing about this state.`,
-      remedy:
-        'Look whether the export cut it off, or a length of 0 masks all of it; a reference long enough to fill the state shows more.',
-      evidence: { input, output, chunk, maxEffect },
-    }));
 
 /** How much an output moves when one input is disturbed. */
 export interface Sensitivity {
@@ -100,7 +85,7 @@ export interface Sensitivity {
   }[];
   readonly maxEffect: number;
   /** Below 1e-5 the input is not used; below 1e-3 it hardly matters; above, it does. */
-  readonly says: 'not-used' | 'weakly-sensitive' | 'strongly-sensitive';
+  readonly level: 'not-used' | 'weakly-sensitive' | 'strongly-sensitive';
 }
 
 /** Types that noise can be added to. */
@@ -110,7 +95,7 @@ const isDisturbable = (dtype: Dtype): dtype is 'float32' | 'float16' | 'bfloat16
 const NOISE = [0.1, 0.2, 0.3] as const;
 
 /**
- * Runs one chunk as it is, with the input zeroed, and with normal noise of 0.1, 0.2 and 0.3 added, and says how far the output moves. A state that is not
+ * Runs one chunk as it is, with the input zeroed, and with normal noise of 0.1, 0.2 and 0.3 added, and measures how far the output moves. A state that is not
  * used explains why a wrong one does no harm, and why a right one is not proven right. Throws TF_SESSION_INPUT for inputs of other types.
  */
 export async function sensitivityTo(
@@ -123,7 +108,7 @@ export async function sensitivityTo(
   if (tensor === undefined || !isDisturbable(tensor.dtype))
     throw new TrtforgeError(
       'TF_SESSION_INPUT',
-      `${input} is no floating-point input, so it cannot be disturbed.`,
+      `${input} is not a floating-point input, so it cannot be disturbed.`,
     );
   const undisturbed = copiedTensor(outputOf(await run(inputs), output));
   const effects: Sensitivity['effects'][number][] = [];
@@ -142,8 +127,8 @@ export async function sensitivityTo(
     effects.push({ perturbation, maxAbs: absolute.max, meanAbs: absolute.mean });
   }
   const maxEffect = Math.max(...effects.map(({ maxAbs }) => maxAbs));
-  const says = maxEffect < 1e-5 ? 'not-used' : maxEffect < 1e-3 ? 'weakly-sensitive' : 'strongly-sensitive';
-  return { input, output, effects, maxEffect, says };
+  const level = maxEffect < 1e-5 ? 'not-used' : maxEffect < 1e-3 ? 'weakly-sensitive' : 'strongly-sensitive';
+  return { input, output, effects, maxEffect, level };
 }
 
 function outputOf(outputs: NamedTensors, name: string): Tensor {
@@ -151,7 +136,7 @@ function outputOf(outputs: NamedTensors, name: string): Tensor {
   if (tensor !== undefined) return tensor;
   throw new TrtforgeError(
     'TF_SESSION_INPUT',
-    `There is no output ${name}; there is ${[...outputs.keys()].join(', ')}.`,
+    `There is no output ${name}; the outputs are ${[...outputs.keys()].join(', ')}.`,
   );
 }
 

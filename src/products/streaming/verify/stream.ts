@@ -7,8 +7,12 @@ import { copiedTensor, type NamedTensors, type Tensor } from '../../../formats/t
 import { floatTensor, numbersOf } from '../../../formats/tensor/values.js';
 import type { Sample, Task } from '../../../quality/tasks/task.js';
 import { LengthsReader } from '../check/recorded-lengths.js';
-import { inspectFailure, type TensorDiagnosis } from '../compare/diagnosis.js';
-import { inspectNonFinite, type NonFiniteChunk } from '../compare/non-finite.js';
+import {
+  inspectFailure,
+  inspectNonFinite,
+  type NonFiniteChunk,
+  type TensorDiagnosis,
+} from '../compare/diagnosis.js';
 import { positionAxis, validRegion } from '../compare/region.js';
 import { compareTensor, type TensorParity } from '../compare/tensor-parity.js';
 import { checkAssertions, type Step } from '../contract/assertions.js';
@@ -29,14 +33,14 @@ export interface StreamOptions {
   readonly task?: Task | null;
 }
 
-/** Outputs up to this size are kept for promises about growth: lengths, not states. */
+/** Outputs up to this size are kept for assertions about growth: lengths, not states. */
 const KEPT_BYTES = 64 << 10;
 
-/** Refusals that are findings about the candidate; everything else ends the run. */
+/** Errors that are findings about the candidate; every other one ends the run. */
 const FINDINGS: ReadonlySet<string> = new Set(['TF_PROFILE_MISFIT', 'TF_SESSION_INPUT']);
 
 /**
- * Runs the reference's chunks through the candidate, one by one, and holds every output against what was recorded. In closed loop the state of the
+ * Runs the reference's chunks through the candidate, one by one, and compares every output with what was recorded. In closed loop the state of the
  * first chunk comes from the reference and every later one from the candidate itself, also after a violation: that is what production would do.
  */
 export async function runStream(
@@ -103,7 +107,7 @@ class Stream {
       return true;
     } catch (error) {
       if (!(error instanceof TrtforgeError) || !FINDINGS.has(error.code)) throw error;
-      this.#refuse(chunk, error);
+      this.#fail(chunk, error);
       await this.#options.task?.take(this.#sample(chunk), null);
       return this.#plan.mode === 'functional';
     }
@@ -150,7 +154,7 @@ class Stream {
       totalMs: times.copyMs + times.runMs + stateMs,
       isFirstOfSize: !this.#sizes.has(size),
       tensors,
-      refused: null,
+      error: null,
       lengths: this.#lengths(chunk, outputs),
     });
     this.#sizes.add(size);
@@ -214,7 +218,7 @@ class Stream {
       const known = new Set(this.#plan.inputs.map(({ name }) => name));
       for (const name of chunk.inputs.keys())
         if (!known.has(name))
-          this.#warnings.add(`The candidate has no input «${name}», which the reference records.`);
+          this.#warnings.add(`The candidate has no input "${name}", which the reference records.`);
     }
     return inputs;
   }
@@ -230,12 +234,12 @@ class Stream {
     const tensor = chunk.inputs.get(binding.name);
     const place = `Chunk ${chunk.index} of ${this.#plan.reference}`;
     if (tensor !== undefined) return inDtype(binding, asListed(binding, tensor), place);
-    throw new TrtforgeError('TF_PARITY_MISFIT', `${place} records no input «${binding.name}».`, {
+    throw new TrtforgeError('TF_PARITY_MISFIT', `${place} records no input "${binding.name}".`, {
       remedy: `The candidate takes ${this.#plan.inputs.map(({ name }) => name).join(', ')}; record a reference of the same model with trtforge stream record.`,
     });
   }
 
-  #refuse(chunk: ReferenceChunk, error: TrtforgeError): void {
+  #fail(chunk: ReferenceChunk, error: TrtforgeError): void {
     this.#chunks.push({
       chunk: chunk.index,
       pass: false,
@@ -245,7 +249,7 @@ class Stream {
       totalMs: 0,
       isFirstOfSize: true,
       tensors: [],
-      refused: error.message,
+      error: error.message,
       lengths: { recorded: chunk.meta.stateLength, got: null },
     });
     if (this.#plan.mode === 'closed-loop')
@@ -277,7 +281,7 @@ class Stream {
   }
 }
 
-/** A list of whole numbers does not say that they are floats: `[0, 0]` is how an empty state is written by programs with one kind of number. */
+/** A list of whole numbers may be floats: `[0, 0]` is how an empty state is written by programs with one kind of number. */
 function asListed({ dtype }: Binding, tensor: Tensor): Tensor {
   const isFloat = dtype === 'float32' || dtype === 'float16' || dtype === 'bfloat16' || dtype === 'float64';
   if (!isFloat || tensor.dtype !== 'int64') return tensor;

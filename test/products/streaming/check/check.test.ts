@@ -4,7 +4,7 @@ import { compareBindings, type ModelBindings } from '../../../../src/products/st
 import { checkContract } from '../../../../src/products/streaming/check/check.js';
 import { checkData } from '../../../../src/products/streaming/check/recorded-data.js';
 import type { RecordedLengths } from '../../../../src/products/streaming/check/recorded-lengths.js';
-import { checkPromisedDimensions } from '../../../../src/products/streaming/check/sizes.js';
+import { checkDimensions } from '../../../../src/products/streaming/check/sizes.js';
 import { scheduled, simulateLengths } from '../../../../src/products/streaming/contract/cache-length.js';
 import type { Contract } from '../../../../src/products/streaming/contract/contract.js';
 import { readContract } from '../../../../src/products/streaming/contract/file.js';
@@ -103,29 +103,33 @@ describe('sizes that stand in several places', () => {
   const shaped = (last: number | string) => changed('encoder_output', { shape: ['B', 8, last] });
 
   test('a promise about a dimension is held against the model and the data', () => {
-    expect(checkPromisedDimensions(promising(3), shaped(3), recorded(shaped(3)))).toEqual([]);
-    expect(checkPromisedDimensions(promising(3), shaped('T_out'), null)).toEqual([]);
-    const [found] = checkContract(promising(1), shaped(3)).filter(({ id }) => id === 'promise-against-shape');
+    expect(checkDimensions(promising(3), shaped(3), recorded(shaped(3)))).toEqual([]);
+    expect(checkDimensions(promising(3), shaped('T_out'), null)).toEqual([]);
+    const [found] = checkContract(promising(1), shaped(3)).filter(
+      ({ id }) => id === 'assertion-against-shape',
+    );
     expect(found).toMatchObject({ wrong: 'undecided', about: 'encoder_output' });
-    expect(found?.message).toMatch(/wants 1; the last dimension of encoder_output is 3 in the model\./);
-    expect(checkPromisedDimensions(promising(1), shaped(3), recorded(shaped(3)))).toMatchObject([
+    expect(found?.message).toMatch(/requires 1; the last dimension of encoder_output is 3 in the model\./);
+    expect(checkDimensions(promising(1), shaped(3), recorded(shaped(3)))).toMatchObject([
       { wrong: 'contract' },
     ]);
-    expect(checkPromisedDimensions(promising(3), shaped(3), recorded(shaped(4)))).toMatchObject([
-      { wrong: 'data' },
-    ]);
+    expect(checkDimensions(promising(3), shaped(3), recorded(shaped(4)))).toMatchObject([{ wrong: 'data' }]);
   });
 
   test('a capacity that is no size of the state is the contract’s fault', () => {
-    const small = { ...contract, law: { ...contract.law!, capacity: 8 } };
+    const small = { ...contract, cacheLengthRule: { ...contract.cacheLengthRule!, capacity: 8 } };
     const [found] = checkContract(small, model).filter(({ id }) => id === 'capacity-disagrees');
     expect(found).toMatchObject({ wrong: 'contract', about: 'cache_last_channel' });
     expect(found?.message).toMatch(/8 \(cache_size\), 16 \(/);
   });
 
   test('a recording that grows beyond the capacity is told so, not with the drop size that the contract has', () => {
-    const [found] = checkData({ ...contract, law: { ...contract.law!, capacity: 8 } }, lengthsOf(), model);
-    expect(found).toMatchObject({ id: 'lengths-against-law', wrong: 'undecided' });
+    const [found] = checkData(
+      { ...contract, cacheLengthRule: { ...contract.cacheLengthRule!, capacity: 8 } },
+      lengthsOf(),
+      model,
+    );
+    expect(found).toMatchObject({ id: 'lengths-against-rule', wrong: 'undecided' });
     expect(found?.why).toMatch(/grows to 16; the contract's capacity is 8/);
   });
 });
@@ -169,13 +173,13 @@ describe('two of three agree', () => {
 function lengthsOf({
   drop = 3,
   frames = scheduled({ first: 41, rest: 57 }, 12),
-  law = frames,
+  rule = frames,
 }: {
   drop?: number;
   frames?: readonly number[];
-  law?: readonly number[];
+  rule?: readonly number[];
 } = {}): RecordedLengths[] {
-  return simulateLengths({ capacity: 16, dropExtra: 2, drop }, law).map(({ stateIn, stateOut }, chunk) => ({
+  return simulateLengths({ capacity: 16, dropExtra: 2, drop }, rule).map(({ stateIn, stateOut }, chunk) => ({
     chunk,
     frames: frames[chunk]!,
     stateIn,
@@ -191,19 +195,19 @@ const idsOf = (recording: RecordedLengths[]) =>
   checkData(contract, recording, model).map(({ id, wrong }) => [id, wrong]);
 
 describe('recorded lengths', () => {
-  test('that follow the law have no findings', () => {
+  test('that follow the rule have no findings', () => {
     expect(idsOf(lengthsOf())).toEqual([]);
   });
 
-  test('of another drop size are told with that size', () => {
+  test('of another drop size are reported with that size', () => {
     const [finding] = checkData(contract, lengthsOf({ drop: 4 }), model);
-    expect(finding).toMatchObject({ id: 'lengths-against-law', wrong: 'undecided' });
-    expect(finding?.why).toContain('cache_drop_size of 4; the contract says 3');
+    expect(finding).toMatchObject({ id: 'lengths-against-rule', wrong: 'undecided' });
+    expect(finding?.why).toMatch(/cache_drop_size of 4\b.* 3\./);
   });
 
   test('of an engine that kept its first shape are the data’s fault', () => {
-    const [finding] = checkData(contract, lengthsOf({ law: Array(12).fill(41) }), model);
-    expect(finding).toMatchObject({ id: 'lengths-against-law', wrong: 'data' });
+    const [finding] = checkData(contract, lengthsOf({ rule: Array(12).fill(41) }), model);
+    expect(finding).toMatchObject({ id: 'lengths-against-rule', wrong: 'data' });
     expect(finding?.why).toContain('as if it had 41 frames');
   });
 
@@ -211,7 +215,7 @@ describe('recorded lengths', () => {
     const odd = lengthsOf().map((each, chunk) =>
       chunk === 2 ? { ...each, stateOut: 9, stateOutRaw: 9 } : each,
     );
-    expect(idsOf(odd)).toContainEqual(['lengths-against-law', 'data']);
+    expect(idsOf(odd)).toContainEqual(['lengths-against-rule', 'data']);
     expect(idsOf(odd)).toContainEqual(['stream-broken', 'data']);
   });
 
@@ -239,9 +243,9 @@ describe('recorded lengths', () => {
     } as const;
     const broken = (recording: RecordedLengths[]) =>
       recording.map((each) => ({ ...each, violations: [violation] }));
-    expect(idsOf(broken(lengthsOf()))).toEqual([['promise-against-data', 'contract']]);
-    expect(idsOf(broken(lengthsOf({ law: Array(12).fill(41) })))).toContainEqual([
-      'promise-against-data',
+    expect(idsOf(broken(lengthsOf()))).toEqual([['assertion-against-data', 'contract']]);
+    expect(idsOf(broken(lengthsOf({ rule: Array(12).fill(41) })))).toContainEqual([
+      'assertion-against-data',
       'data',
     ]);
   });

@@ -1,21 +1,16 @@
-import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import {
-  checkLaw,
   scheduled,
   simulateLengths,
-  stepsOf,
   validResultLength,
 } from '../../../../src/products/streaming/contract/cache-length.js';
-import type { Contract } from '../../../../src/products/streaming/contract/contract.js';
-import { readContract } from '../../../../src/products/streaming/contract/file.js';
+import { stepsOf } from '../../../../src/products/streaming/fastconformer.js';
 
-const FIXTURES = join(import.meta.dirname, '../../../fixtures/contracts');
-const law = (drop: number, capacity = 256) => ({ capacity, dropExtra: 2, drop });
+const rule = (drop: number, capacity = 256) => ({ capacity, dropExtra: 2, drop });
 const lengths = (drop: number, frames: readonly number[]) =>
-  simulateLengths(law(drop), frames).map(({ stateOut }) => stateOut);
+  simulateLengths(rule(drop), frames).map(({ stateOut }) => stateOut);
 
-describe('the cache-length law', () => {
+describe('the cache-length rule', () => {
   test.each([
     [592, 74],
     [593, 75],
@@ -57,65 +52,6 @@ describe('the cache-length law', () => {
     [71, 584, 2],
     [3, 48, 3],
   ])('with a drop of %i and %i frames of its own a chunk gives %i valid steps', (drop, frames, valid) => {
-    expect(validResultLength(law(drop), frames)).toBe(valid);
-  });
-});
-
-describe('a contract against its own numbers', () => {
-  const sound = readContract(join(FIXTURES, 'batch-first.contract.json'));
-  const found = (changes: Partial<Contract>) =>
-    checkLaw({ ...sound, ...changes }).map(({ id, wrong, message }) => ({ id, wrong, message }));
-
-  test('a sound one has no findings', () => {
-    expect(found({})).toEqual([]);
-  });
-
-  test('a promise of empty state is the contract’s own mistake where the law makes it grow', () => {
-    const promise = {
-      id: 'isolated',
-      tensor: 'cache_last_channel_len_out',
-      sentence: 'Chunks are isolated.',
-      kind: 'equal',
-      value: 0,
-    } as const;
-    const [finding] = checkLaw({ ...sound, assertions: [promise] });
-    expect(finding).toMatchObject({ id: 'promise-against-law', wrong: 'contract', severity: 'error' });
-    expect(finding?.message).toContain('[1] where 0 was promised');
-    expect(finding?.why).toContain('1,4,7,10,13,16');
-    expect(finding?.remedy).toContain('never shrinks');
-  });
-
-  test('a wrong number of valid steps is named with the right one', () => {
-    const findings = checkLaw({ ...sound, law: { capacity: 16, dropExtra: 2, drop: 4 } });
-    expect(findings.map(({ id, about }) => [id, about])).toEqual([
-      ['promise-against-law', 'encoded_lengths'],
-    ]);
-    expect(findings[0]?.remedy).toContain('Correct the promise to 2');
-  });
-
-  test('more is dropped than comes in', () => {
-    const [finding] = checkLaw({ ...sound, law: { capacity: 256, dropExtra: 2, drop: 72 } });
-    expect(finding).toMatchObject({ id: 'negative-length', wrong: 'contract' });
-    expect(finding?.message).toContain('-68');
-  });
-
-  test('the legacy contract: empty with the sizes it names, growing with the ones its numbers make', () => {
-    const legacy = readContract(join(FIXTURES, 'layer-first.contract.json'));
-    expect(legacy.schedule).toMatchObject({ first: 577, rest: 593, stated: [592, 584] });
-    expect(checkLaw(legacy).map(({ id }) => id)).toEqual(
-      expect.arrayContaining(['sizes-disagree', 'schedule-outside-profiles', 'negative-length']),
-    );
-    const asStated = { ...legacy, schedule: { ...legacy.schedule!, first: 592, rest: 592, stated: [] } };
-    const isolated = checkLaw({ ...asStated, profiles: [], assertions: [] });
-    expect(isolated).toMatchObject([{ id: 'state-never-grows', severity: 'warning' }]);
-    expect(isolated[0]?.why).toContain('with 593 frames it would grow');
-  });
-
-  test('a size of the schedule that no profile holds is named', () => {
-    const whole = readContract(join(FIXTURES, 'whole-model.contract.json'));
-    expect(checkLaw(whole)).toMatchObject([
-      { id: 'schedule-outside-profiles', wrong: 'contract', about: 'audio_signal' },
-    ]);
-    expect(checkLaw(whole)[0]?.message).toContain('Chunks of 57 frames');
+    expect(validResultLength(rule(drop), frames)).toBe(valid);
   });
 });

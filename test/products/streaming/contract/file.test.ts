@@ -162,7 +162,7 @@ describe('the contract of a whole model', () => {
     expect(contract).toMatchObject({
       name: 'tiny-tdt',
       origin: { form: 'whole-model' },
-      law: { capacity: 16, dropExtra: 2, drop: 3 },
+      cacheLengthRule: { capacity: 16, dropExtra: 2, drop: 3 },
       schedule: { first: 41, rest: 57 },
     });
     expect(contract.state.map(({ axis, capacity }) => [axis, capacity])).toEqual([
@@ -212,7 +212,7 @@ describe('our own form', () => {
   test('needs no more than bindings', () => {
     const text =
       '{"schema":"trtforge.contract/1","name":"m","inputs":[{"name":"x"}],"outputs":[{"name":"y"}]}';
-    expect(parseContract('m.json', text)).toMatchObject({ state: [], law: null, ignored: [] });
+    expect(parseContract('m.json', text)).toMatchObject({ state: [], cacheLengthRule: null, ignored: [] });
   });
 });
 

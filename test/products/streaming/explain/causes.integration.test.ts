@@ -1,24 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import { randomStream } from '../../../../src/formats/tensor/random.js';
 import { float32Values, integerTensor } from '../../../../src/formats/tensor/values.js';
-import { inspectFailure } from '../../../../src/products/streaming/compare/diagnosis.js';
+import {
+  inspectFailure,
+  type TensorDiagnosis,
+} from '../../../../src/products/streaming/compare/diagnosis.js';
 import { positionAxis } from '../../../../src/products/streaming/compare/region.js';
 import type { StatePair } from '../../../../src/products/streaming/contract/contract.js';
-import {
-  explainTensor,
-  looseTolerances,
-  stateLengths,
-} from '../../../../src/products/streaming/explain/causes.js';
-import {
-  besideRuns,
-  compareTf32,
-  explainSwap,
-  identicalRuns,
-  tf32Runs,
-} from '../../../../src/products/streaming/explain/runs.js';
-import type { ChunkOutcome } from '../../../../src/products/streaming/verify/outcome.js';
+import { explain } from '../../../../src/products/streaming/explain/causes.js';
+import { besideRuns, explainSwap, type RunNumbers } from '../../../../src/products/streaming/explain/runs.js';
 import { sensitivityTo } from '../../../../src/products/streaming/verify/sensitivity.js';
 import { floats } from '../../../engines/runtime/onnxruntime/models.js';
+import { evidenceOf, outcomeOf, parityOf } from '../evidence.js';
 
 const SHAPE = [1, 8, 20, 6];
 const COUNT = 8 * 20 * 6;
@@ -46,47 +39,48 @@ const diagnose = (
     axis,
     region: null,
   });
-const said = (...[error, values]: Parameters<typeof diagnose>) =>
-  explainTensor(diagnose(error, values)).map(({ id }) => id);
+const why = (diagnosis: TensorDiagnosis) => explain(evidenceOf({ diagnoses: [diagnosis] }));
+const causesOf = (...[error, values]: Parameters<typeof diagnose>) =>
+  why(diagnose(error, values)).map(({ id }) => id);
 
 describe('the first failure of a tensor, looked at closely', () => {
   it.each([
     ['the same everywhere', () => 0.01, ['uniform-error']],
     ['one end only', ({ k }: { k: number }) => (k === 5 ? 0.5 : 0.001), ['padding-side']],
   ] as const)('an error that is %s', (_case, error, expected) => {
-    expect(said(error)).toEqual(expect.arrayContaining([...expected]));
+    expect(causesOf(error)).toEqual(expect.arrayContaining([...expected]));
   });
 
   it('one value that stands out is no side, one end is', () => {
-    const at = (position: number) => said(({ k }) => (k === position ? 0.5 : 0));
+    const at = (position: number) => causesOf(({ k }) => (k === position ? 0.5 : 0));
     expect(at(2)).not.toContain('padding-side');
     expect(at(0)).toContain('padding-side');
     expect(at(5)).toContain('padding-side');
-    expect(said(({ k }) => (k >= 3 && k < 5 ? 0.5 : 0.001))).toContain('padding-side');
+    expect(causesOf(({ k }) => (k >= 3 && k < 5 ? 0.5 : 0.001))).toContain('padding-side');
   });
 
   it('an error as large as the tensor everywhere is not put down to precision', () => {
-    expect(said((_place, value) => -2 * value)).not.toContain('uniform-error');
+    expect(causesOf((_place, value) => -2 * value)).not.toContain('uniform-error');
   });
 
   it('junk where the reference has nothing to say', () => {
     const padded = reference.map((value, at) => (at % 6 === 5 ? 0 : value));
-    expect(said(({ k }) => (k === 5 ? 0.3 : 0.001), padded)).toContain('padding-junk');
+    expect(causesOf(({ k }) => (k === 5 ? 0.3 : 0.001), padded)).toContain('padding-junk');
   });
 
   it('frames that point another way are counted and named', () => {
     const found = diagnose(({ k }, value) => (k >= 4 ? -2 * value : 0.0001));
     expect(found.frames).toEqual({ axis: 3, isPosition: true, total: 6, diverged: [4, 5] });
-    expect(explainTensor(found).find(({ id }) => id === 'frames-diverge')?.sentence).toMatch(
+    expect(why(found).find(({ id }) => id === 'frames-diverge')?.sentence).toMatch(
       /2 of 6 positions of axis 3.*4, 5/,
     );
   });
 
   it('where it is not known which axis positions lie along, nothing is said of sides, padding or positions', () => {
     const oneEnd = diagnose(({ k }) => (k === 5 ? 0.5 : 0.001), reference, null);
-    expect(explainTensor(oneEnd).map(({ id }) => id)).not.toContain('padding-side');
-    expect(explainTensor(diagnose(() => 0.01, reference, null))).toEqual([]);
-    const turned = explainTensor(diagnose(({ k }, value) => (k >= 4 ? -2 * value : 0.0001), reference, null));
+    expect(why(oneEnd).map(({ id }) => id)).not.toContain('padding-side');
+    expect(why(diagnose(() => 0.01, reference, null))).toEqual([]);
+    const turned = why(diagnose(({ k }, value) => (k >= 4 ? -2 * value : 0.0001), reference, null));
     expect(turned.find(({ id }) => id === 'frames-diverge')?.sentence).toMatch(
       /2 of 6 indices of axis 3.*4, 5/,
     );
@@ -95,7 +89,7 @@ describe('the first failure of a tensor, looked at closely', () => {
   it('an error in one channel is found on its axis', () => {
     const found = diagnose(({ channel }) => (channel === 6 ? 0.05 : 0.0005));
     expect(found.place).toMatchObject({ axis: 1, size: 8, count: 1, indices: [6] });
-    expect(explainTensor(found).find(({ id }) => id === 'error-is-local')?.sentence).toMatch(
+    expect(why(found).find(({ id }) => id === 'error-is-local')?.sentence).toMatch(
       /1 of 8 indices of axis 1: 6/,
     );
   });
@@ -103,10 +97,10 @@ describe('the first failure of a tensor, looked at closely', () => {
   it('positions that neither side has written yet say nothing: rounding in the newest one is not on one side', () => {
     const newest = reference.map((value, at) => (at % 6 === 5 ? value : 0));
     const rounding = (_: unknown, value: number) => value * 1e-3;
-    expect(said(rounding, newest)).toEqual([]);
+    expect(causesOf(rounding, newest)).toEqual([]);
     expect(diagnose(rounding, newest)).toMatchObject({ slices: null, place: null });
     const half = reference.map((value, at) => (at % 6 >= 3 ? value : 0));
-    expect(diagnose(rounding, half).slices).toMatchObject({ axis: 3, says: 'uniform' });
+    expect(diagnose(rounding, half).slices).toMatchObject({ axis: 3, kind: 'uniform' });
   });
 
   it('looks only at valid positions for the sides of a state', () => {
@@ -123,7 +117,7 @@ describe('the first failure of a tensor, looked at closely', () => {
       axis: 2,
       region: { axis: 2, from: 0, to: 5 },
     });
-    expect(found.slices).toMatchObject({ axis: 2, says: 'uniform' });
+    expect(found.slices).toMatchObject({ axis: 2, kind: 'uniform' });
   });
 
   it('junk beyond the valid positions is no position that points another way', () => {
@@ -199,45 +193,25 @@ describe('the axis that positions lie along', () => {
   });
 });
 
-const chunk = (at: number, more: Partial<ChunkOutcome>): ChunkOutcome => ({
-  chunk: at,
-  pass: true,
-  copyMs: 0,
-  runMs: 0,
-  stateMs: 0,
-  totalMs: 0,
-  isFirstOfSize: false,
-  tensors: [],
-  refused: null,
-  lengths: { recorded: null, got: null },
-  ...more,
-});
-
 describe('lengths of the state', () => {
-  const law = { capacity: 256, dropExtra: 2, drop: 3 };
-  const explain = (recorded: readonly number[], got: readonly number[]) =>
-    stateLengths({
-      law,
-      stream: {
-        chunks: recorded.map((length, at) => chunk(at, { lengths: { recorded: length, got: got[at]! } })),
-        violations: [],
-        recorded: [],
-        dumps: [],
-        diagnoses: [],
-        nonFinite: null,
-        warnings: [],
-        stopped: null,
-      },
-    });
+  const found = (recorded: readonly number[], got: readonly number[]) =>
+    explain(
+      evidenceOf({
+        cacheLengthRule: { capacity: 256, dropExtra: 2, drop: 3 },
+        chunks: recorded.map((length, chunk) =>
+          outcomeOf({ chunk, lengths: { recorded: length, got: got[chunk]! } }),
+        ),
+      }),
+    );
 
   it('an engine that is stuck at the first chunk length grows as if every chunk were that long', () => {
     // Chunks of 41, then 57 frames give 1, 4, 7, 10; an engine whose profile ends at 41 goes on as if they were 41.
-    const [found] = explain([1, 4, 7, 10], [1, 2, 3, 4]);
-    expect(found).toMatchObject({
+    const [stuck] = found([1, 4, 7, 10], [1, 2, 3, 4]);
+    expect(stuck).toMatchObject({
       id: 'shape-not-taken',
       evidence: { advance: 1, wanted: [3], frames: [41, 48] },
     });
-    expect(found?.sentence).toMatch(/41 to 48 frames long/);
+    expect(stuck?.sentence).toMatch(/41 to 48 frames long/);
   });
 
   it.each([
@@ -245,46 +219,48 @@ describe('lengths of the state', () => {
     ['a full state', [250, 253, 256, 256], [250, 253, 256, 256]],
     ['lengths that follow no rule', [1, 4, 7, 10], [1, 2, 5, 6]],
   ])('nothing is said of %s', (_case, recorded, got) => {
-    expect(explain(recorded, got)).toEqual([]);
+    expect(found(recorded, got)).toEqual([]);
   });
 });
 
 describe('tolerances that cannot fail', () => {
-  const tensors = (zerosPass: boolean, compared = 10) => [
-    { tensor: 'cache', kind: 'float', compared, zerosPass } as ChunkOutcome['tensors'][number],
-  ];
+  const found = (...tensors: readonly { zerosPass: boolean; compared?: number }[]) =>
+    explain(
+      evidenceOf({
+        chunks: tensors.map((more, chunk) =>
+          outcomeOf({ chunk, tensors: [parityOf({ tensor: 'cache', ...more })] }),
+        ),
+      }),
+    );
   it('are those that zeros pass in every chunk in which something was compared', () => {
-    expect(
-      looseTolerances([chunk(0, { tensors: tensors(true) }), chunk(1, { tensors: tensors(true) })]),
-    ).toMatchObject([{ id: 'tolerance-cannot-fail', evidence: { tensor: 'cache', chunks: 2 } }]);
-    expect(
-      looseTolerances([chunk(0, { tensors: tensors(true) }), chunk(1, { tensors: tensors(false) })]),
-    ).toEqual([]);
-    expect(looseTolerances([chunk(0, { tensors: tensors(false, 0) })])).toEqual([]);
+    expect(found({ zerosPass: true }, { zerosPass: true })).toMatchObject([
+      { id: 'tolerance-cannot-fail', evidence: { tensor: 'cache', chunks: 2 } },
+    ]);
+    expect(found({ zerosPass: true }, { zerosPass: false })).toEqual([]);
+    expect(found({ zerosPass: false, compared: 0 })).toEqual([]);
   });
 });
 
 describe('two runs', () => {
   const errors = [7.3e-4, 6.1e-4, 5.5e-4, 2.2e-4];
   const run = (label: string, more = errors) => ({ label, errors: more, failures: [], built: null });
+  const between = (one: RunNumbers, other: RunNumbers) => besideRuns(one, [other])[0] ?? null;
 
   it('of different providers that agree to the last digit ran on the same one', () => {
-    expect(identicalRuns(run('cpu'), run('cuda'))).toMatchObject({ id: 'same-provider-twice' });
-    expect(identicalRuns(run('cpu'), run('cuda', errors.with(2, 5.5000001e-4)))).toBeNull();
-    expect(identicalRuns(run('cpu'), run('cpu'))).toBeNull();
+    expect(between(run('cpu'), run('cuda'))).toMatchObject({ id: 'same-provider-twice' });
+    expect(between(run('cpu'), run('cuda', errors.with(2, 5.5000001e-4)))).toBeNull();
+    expect(between(run('cpu'), run('cpu'))).toBeNull();
     const ours = { ...run('ONNX Runtime 1.30.0 (CPU)'), failures: ['worded otherwise'] };
-    expect(identicalRuns(ours, run('CUDAExecutionProvider, CPUExecutionProvider'))?.id).toBe(
-      'same-provider-twice',
-    );
-    expect(identicalRuns(ours, run('CPUExecutionProvider'))).toBeNull();
+    expect(between(ours, run('CUDAExecutionProvider, CPUExecutionProvider'))?.id).toBe('same-provider-twice');
+    expect(between(ours, run('CPUExecutionProvider'))).toBeNull();
     const noErrors = (label: string, failures: readonly string[]) => ({ ...run(label, []), failures });
-    expect(identicalRuns(noErrors('cpu', ['a', 'b', 'c']), noErrors('cuda', ['a', 'b', 'd']))).toBeNull();
-    // Two files of others, laid beside a run of our own.
+    expect(between(noErrors('cpu', ['a', 'b', 'c']), noErrors('cuda', ['a', 'b', 'd']))).toBeNull();
+    // Two files of others, passed with a run of our own.
     const engine = run('engine', [1e-7, 2e-7, 3e-7, 4e-7]);
     expect(besideRuns(engine, [run('cpu'), run('cuda')])).toMatchObject([
       { evidence: { labels: ['cpu', 'cuda'] } },
     ]);
-    expect(identicalRuns(run('cpu', [0, 0, 0, 0]), run('cuda', [0, 0, 0, 0]))).toBeNull();
+    expect(between(run('cpu', [0, 0, 0, 0]), run('cuda', [0, 0, 0, 0]))).toBeNull();
   });
 
   it.each([
@@ -298,8 +274,8 @@ describe('two runs', () => {
     const off = { ...run('TensorRT', [1e-7, 1e-7, 2e-7, 3e-7]), built: { ...built, tf32: false, ...other } };
     expect(besideRuns(on, [off])[0]?.id).toBe(id);
     expect(besideRuns(off, [on])[0]?.id).toBe(id);
-    expect(tf32Runs(on, { ...off, errors: [1e-7] })).toBeNull();
-    expect(tf32Runs(on, { ...off, built: null })).toBeNull();
+    expect(between(on, { ...off, errors: [1e-7] })).toBeNull();
+    expect(between(on, { ...off, built: null })).toBeNull();
   });
 
   it.each([
@@ -308,7 +284,12 @@ describe('two runs', () => {
     [6.4e-4, 6.3e-4, 'tf32-is-not-the-cause'],
     [6.4e-4, 0, 'tf32-is-the-cause'],
   ])('with TF32 (%d) and without (%d): %s', (on, off, id) => {
-    expect(compareTf32({ max: on }, { max: off }).id).toBe(id);
+    const built = { model: 'a', precision: 'as-is' };
+    const engine = (tf32: boolean, error: number) => ({
+      ...run('TensorRT', [error]),
+      built: { ...built, tf32 },
+    });
+    expect(between(engine(true, on), engine(false, off))?.id).toBe(id);
   });
 
   it.each([
@@ -373,9 +354,9 @@ describe('sensitivity to an input', () => {
     [0, 'not-used'],
     [1e-4, 'weakly-sensitive'],
     [1, 'strongly-sensitive'],
-  ])('of weight %d is %s', async (weight, says) => {
+  ])('of weight %d is %s', async (weight, level) => {
     const found = await sensitivityTo('cache', 'y', inputs, model(weight));
-    expect(found.says).toBe(says);
+    expect(found.level).toBe(level);
     expect(found.effects.map(({ perturbation }) => perturbation)).toEqual([
       'zeros',
       'noise 0.1',
@@ -392,7 +373,7 @@ describe('sensitivity to an input', () => {
       written.set(bytes);
       return new Map([['y', { dtype, shape, bytes: written }]]);
     });
-    expect(found.says).toBe('strongly-sensitive');
+    expect(found.level).toBe('strongly-sensitive');
   });
 
   it('refuses what cannot be disturbed', async () => {

@@ -67,7 +67,7 @@ describe('batches of one chunk', () => {
   it('are timed in the profile that takes them; one that none takes is told; all calls are closed', async () => {
     const { session, prepared, open, runs } = fakeSession();
     const found = await timeProfiles(session, { inputs: [] }, [chunk], [1, 2, 4, 8], { warmUp: 1, runs: 5 });
-    expect(found.batches.map(({ batch, profile, refused }) => [batch, profile, refused])).toEqual([
+    expect(found.batches.map(({ batch, profile, error }) => [batch, profile, error])).toEqual([
       [1, 0, null],
       [2, 0, null],
       [4, 1, null],

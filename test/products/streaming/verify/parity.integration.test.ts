@@ -295,7 +295,7 @@ describe('faults of a reference are found and named', () => {
     }));
     await expect(parity({}, {}, without)).rejects.toMatchObject({
       code: 'TF_PARITY_MISFIT',
-      message: 'Chunk 0 of memory records no input «length».',
+      message: expect.stringMatching(/Chunk 0 of memory .*"length"/),
     });
   });
 
@@ -306,9 +306,7 @@ describe('faults of a reference are found and named', () => {
     }));
     const result = await parity({}, { limit: 3 }, invented);
     expect(result.explanations[0]).toMatchObject({ id: 'invented-lengths', severity: 'error' });
-    expect(result.explanations[0]?.sentence).toMatch(
-      /3 of 3 chunks have .* chunk 0 came out as -67 and stands there as 1\./,
-    );
+    expect(result.explanations[0]?.sentence).toMatch(/3 of 3 chunks have .* -67 in chunk 0, and 1 /);
   });
 
   it('NaN in an input, in one chunk: named as the cause, and no bound of the error is told', async () => {
@@ -431,8 +429,8 @@ describe('faults of a reference are found and named', () => {
         : each,
     );
     const result = await parity({}, { limit: 6 }, wrong);
-    expect(result.explanations.find(({ id }) => id === 'promise-against-data')?.sentence).toMatch(
-      /^The recorded chunk 3 breaks the promise/,
+    expect(result.explanations.find(({ id }) => id === 'assertion-against-data')?.sentence).toMatch(
+      /\bchunk 3\b/,
     );
     expect(ids_(result)).not.toContain('shape-not-taken');
   });
@@ -498,9 +496,7 @@ describe('faults of a reference are found and named', () => {
       ...each,
       inputs: new Map<string, Tensor>([...each.inputs, ['extra', ids([1], [1])]]),
     }));
-    expect((await parity({}, { limit: 2 }, more)).warnings).toEqual([
-      'The candidate has no input «extra», which the reference records.',
-    ]);
+    expect((await parity({}, { limit: 2 }, more)).warnings).toEqual([expect.stringContaining('"extra"')]);
   });
 });
 
@@ -581,8 +577,8 @@ describe('states that are disturbed after the stream', () => {
       ['cache', 'output', 39],
       ['sum', 'output', 39],
     ]);
-    for (const { says, effects } of sensitivity) {
-      expect(says).toBe('strongly-sensitive');
+    for (const { level, effects } of sensitivity) {
+      expect(level).toBe('strongly-sensitive');
       expect(effects.map(({ perturbation }) => perturbation)).toEqual([
         'zeros',
         'noise 0.1',
@@ -611,7 +607,7 @@ describe('states that are disturbed after the stream', () => {
       { ignoresCache: true },
       { sensitivity: true, mode: 'functional', limit: 9 },
     );
-    expect(sensitivity[0]).toMatchObject({ input: 'cache', chunk: 8, maxEffect: 0, says: 'not-used' });
+    expect(sensitivity[0]).toMatchObject({ input: 'cache', chunk: 8, maxEffect: 0, level: 'not-used' });
     expect(explanations.find(({ id }) => id === 'state-not-used')?.sentence).toMatch(
       /^output does not depend on cache: with zeros or noise in its place in chunk 8/,
     );
