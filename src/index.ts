@@ -183,11 +183,13 @@ export type { ExplainMeans } from './quality/explain/log-reading.js';
 export type { DraftedPolicy } from './quality/gate/draft-policy.js';
 export type { GateRequest } from './quality/gate/gate.js';
 export type { GateResult } from './quality/gate/gate-result.js';
-export type { CompareContext } from './quality/verify/compare.js';
-export type { CompareRequest } from './quality/verify/compare-request.js';
+export type {
+  CompareContext,
+  CompareRequest,
+  VerifyContext,
+  VerifyRequest,
+} from './quality/verify/request.js';
 export type { VerifyResult } from './quality/verify/result.js';
-export type { VerifyRequest } from './quality/verify/tolerance.js';
-export type { VerifyContext } from './quality/verify/verify.js';
 export type { ForgeResult } from './report/result.js';
 export type { FoundToolchain } from './tensorrt/toolchain/find.js';
 export type {

@@ -1,7 +1,7 @@
 import type { BuildOptions, PlanBuilder } from '../engines/builder/build.js';
 import type { EngineLoadOptions } from '../engines/runtime/tensorrt/engine-options.js';
 import type { EventListener } from '../events.js';
-import type { VerifyRequest } from '../quality/verify/tolerance.js';
+import type { VerifyRequest } from '../quality/verify/request.js';
 import type { Machine } from './environment.js';
 
 /** Phases a user may leave out: the engine, the comparisons, the measurement. */

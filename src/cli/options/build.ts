@@ -7,7 +7,7 @@ import { TrtforgeError } from '../../errors.js';
 import { formatIds } from '../../formats/precision/formats/index.js';
 import { choice, flag, type OptionTable, type OptionValues, option, text } from '../option.js';
 import { integer, type NamedShape, parseShapes, parseSize } from '../values.js';
-import { assertNothingConverted, conversionFrom, conversionOptions } from './conversion.js';
+import { conversionFrom, conversionOptions } from './conversion.js';
 
 /** Sizes of trtexec's users: one profile of three options. */
 const shapes = (which: 'min' | 'opt' | 'max') =>
@@ -142,7 +142,6 @@ export function buildRequest(model: string, options: BuildOptionValues): BuildOp
 export function recipeRequest(
   options: OptionValues<typeof recipeOptions>,
 ): Omit<BuildOptions, 'model' | 'profiles' | 'batch'> {
-  if (options.precision === 'as-is') assertNothingConverted(options);
   const settings = parseBuilderConfig(options.builderConfig);
   const { workspace } = options;
   return {

@@ -1,5 +1,5 @@
 import { providers } from '../../engines/runtime/open-session.js';
-import type { VerifyRequest } from '../../quality/verify/tolerance.js';
+import type { VerifyRequest } from '../../quality/verify/request.js';
 import { choice, type OptionValues, option } from '../option.js';
 import { integer, parseNamedFile, parseTolerance, parseValueRange, splitAtCommas } from '../values.js';
 

@@ -1,6 +1,6 @@
 import { observeOnOrt } from '../../engines/runtime/onnxruntime/calibrate.js';
 import { TrtforgeError } from '../../errors.js';
-import { formatIds, formats } from '../../formats/precision/formats/index.js';
+import { type FormatId, formatIds, formats } from '../../formats/precision/formats/index.js';
 import type { ConversionOptions } from '../../formats/precision/options.js';
 import { choice, type OptionValues, option, text } from '../option.js';
 import { integer, number, pattern, splitAtCommas } from '../values.js';
@@ -58,38 +58,42 @@ export const conversionOptions = (prefix = '') => ({
 });
 type ConversionOptionValues = OptionValues<ReturnType<typeof conversionOptions>>;
 
-/** The options as the engine room takes them. Throws TF_USAGE for a limit on a calibration that there is none of. */
-export function conversionFrom(options: ConversionOptionValues): ConversionOptions {
-  const { keepNodes, ioTypes, initMax, dataMax, maxReductionDepth, calibration } = options;
-  if (dataMax !== undefined && calibration.length === 0) {
+/** The options as conversions take them. Throws TF_USAGE for one that has no effect: without a calibration, or where the graph is built as it is. */
+export function conversionFrom(
+  options: ConversionOptionValues & { readonly precision: FormatId | 'as-is' },
+): ConversionOptions {
+  const { keepNodes, keepOps, convertOps, ioTypes, initMax, dataMax, maxReductionDepth, calibration } =
+    options;
+  if (dataMax !== undefined && calibration.length === 0)
     throw new TrtforgeError('TF_USAGE', '--data-max needs a calibration, and there is none.', {
       remedy: 'Pass a sample of inputs: --calibration sample.npz.',
     });
-  }
+  const converting = {
+    '--calibration': calibration[0],
+    '--init-max': initMax,
+    '--max-reduction-depth': maxReductionDepth,
+  };
+  const [useless] = Object.entries(converting).flatMap(([flag, value]) =>
+    value === undefined ? [] : [flag],
+  );
+  if (useless !== undefined && options.precision === 'as-is')
+    throw new TrtforgeError(
+      'TF_USAGE',
+      `${useless} is about a conversion, and the model is built as it is.`,
+      {
+        remedy: `Pass --precision ${formatIds.join(' or ')}, or remove the setting.`,
+      },
+    );
   return {
     keepNodes,
-    keepOps: operators(options.keepOps),
-    convertOps: operators(options.convertOps),
+    keepOps: operators(keepOps),
+    convertOps: operators(convertOps),
     ioTypes,
-    ...(initMax === undefined ? {} : { initMax }),
-    ...(dataMax === undefined ? {} : { dataMax }),
-    ...(maxReductionDepth === undefined ? {} : { maxReductionDepth }),
-    ...(calibration.length === 0 ? {} : { calibration: { samples: calibration, observe: observeOnOrt } }),
+    initMax,
+    dataMax,
+    maxReductionDepth,
+    calibration: calibration.length === 0 ? undefined : { samples: calibration, observe: observeOnOrt },
   };
-}
-
-/** Throws TF_USAGE for an option that judges a conversion where nothing is converted. */
-export function assertNothingConverted(options: ConversionOptionValues): void {
-  const judged = [
-    ['--calibration', options.calibration.length > 0],
-    ['--init-max', options.initMax !== undefined],
-    ['--max-reduction-depth', options.maxReductionDepth !== undefined],
-  ] as const;
-  const useless = judged.find(([, isSaid]) => isSaid)?.[0];
-  if (useless === undefined) return;
-  throw new TrtforgeError('TF_USAGE', `${useless} is about a conversion, and the model is built as it is.`, {
-    remedy: `Pass --precision ${formatIds.join(' or ')}, or remove the setting.`,
-  });
 }
 
 const operators = (texts: readonly string[]): ReadonlySet<string> => new Set(texts.flatMap(splitAtCommas));

@@ -1,22 +1,17 @@
 import { setImmediate } from 'node:timers/promises';
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { TrtforgeError } from '../../errors.js';
-import { type EventListener, ignoreEvents } from '../../events.js';
+import { ignoreEvents } from '../../events.js';
 import { dtypes, elementCount } from '../../formats/tensor/dtype.js';
 import { floatReader } from '../../formats/tensor/float-reader.js';
 import { type TensorReader, tensorReader } from '../../formats/tensor/tensor-reader.js';
 import { tensorFrom } from '../../formats/tensor/values.js';
-import type { CompareRequest } from './compare-request.js';
 import type { CompareResult } from './compare-result.js';
 import { judgeOutput } from './judge-output.js';
 import { checkRules, type JudgedOutput } from './judged.js';
 import { type OutputRun, type OutputSet, openOutputSet } from './output-set.js';
+import type { CompareContext, CompareRequest } from './request.js';
 import { measure, type VerifyOutcome, worst } from './result.js';
-
-export interface CompareContext {
-  readonly emit?: EventListener;
-  readonly signal?: AbortSignal;
-}
 
 /**
  * Compares recorded outputs (candidate) with others (reference), output by output, all runs together, with the judge that `verifyModel` uses.

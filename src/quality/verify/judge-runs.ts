@@ -4,9 +4,10 @@ import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import { tensorReader } from '../../formats/tensor/tensor-reader.js';
 import { judgeOutput } from './judge-output.js';
 import type { JudgedOutput } from './judged.js';
+import type { VerifyRequest } from './request.js';
 import type { VerifyOutcome } from './result.js';
 import { worst } from './result.js';
-import type { VerifyPrecision, VerifyRequest } from './tolerance.js';
+import type { VerifyPrecision } from './tolerance.js';
 
 /** What a model gave: its outputs, sample by sample. */
 export interface Outputs {

@@ -12,8 +12,8 @@ import type { FormatId } from '../../formats/precision/formats/index.js';
 import { inlineFunctions } from '../../formats/precision/inline-functions.js';
 import { movers, sources } from '../../formats/precision/operator-traits.js';
 import type { Calibration, ConversionOptions } from '../../formats/precision/options.js';
+import type { VerifyRequest } from './request.js';
 import type { VerifyResult } from './result.js';
-import type { VerifyRequest } from './tolerance.js';
 
 /** At most this many conversions are tried, and none is begun that would end after the limit. */
 const MOST_TRIALS = 8;

@@ -11,7 +11,8 @@ import { inlineFunctions } from '../../formats/precision/inline-functions.js';
 import { drawsNumbers } from '../../formats/precision/operator-traits.js';
 import type { NamedTensors } from '../../formats/tensor/tensor.js';
 import { failedOutputs, judgeRuns, type Outputs, type RunsJudgement } from './judge-runs.js';
-import type { VerifyPrecision, VerifyRequest } from './tolerance.js';
+import type { VerifyRequest } from './request.js';
+import type { VerifyPrecision } from './tolerance.js';
 
 /**
  * The outputs of a model that depend on random numbers, each with a node that draws them. With `seedsRepeat` a node with a seed of its own is not random:

@@ -1,11 +1,8 @@
-import type { InputOptions } from '../../engines/run/inputs.js';
-import type { EngineLoadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../errors.js';
 import { type GraphTypes, inferDtypes } from '../../formats/onnx/dtype-inference.js';
 import type { ModelProto } from '../../formats/onnx/onnx_pb.js';
 import type { Format } from '../../formats/precision/formats/format.js';
 import { type FormatId, formatNamed, formats } from '../../formats/precision/formats/index.js';
-import type { ConversionOptions } from '../../formats/precision/options.js';
 import type { Tolerance } from '../../formats/tensor/compare/pair-sums.js';
 import { quotedName } from '../../formats/tensor/shape-text.js';
 import { type AskedCheck, type ResolvedCheck, resolveChecks } from './checks.js';
@@ -164,25 +161,3 @@ export const toleranceText = ({ name, value }: AskedTolerance): string => `${nam
 
 /** `name:`, quoted where it must be; nothing for a value that is for all outputs. */
 const namePrefix = (name: string | null): string => (name === null ? '' : `${quotedName(name)}:`);
-
-/** What `verifyModel` compares and how; of the engine options none has an effect on a candidate that is a model. */
-export interface VerifyRequest extends InputOptions, EngineLoadOptions {
-  /** An ONNX file. */
-  readonly reference: string;
-  /** An ONNX file or an engine. */
-  readonly candidate: string;
-  /** What the tolerances are for; default: the lowest precision that the candidate computes in, which of an engine its passport says. */
-  readonly precision?: VerifyPrecision;
-  /** Default 0. */
-  readonly seed?: number;
-  /** How many sets of inputs; default 3. */
-  readonly samples?: number;
-  readonly atol?: readonly AskedTolerance[];
-  readonly rtol?: readonly AskedTolerance[];
-  /** Of an engine: which of the visible GPUs runs it; default 0. */
-  readonly device?: number;
-  /** How the candidate was converted from the reference, where the caller knows: what repairs a failure is tried on top of it. */
-  readonly conversion?: ConversionOptions;
-  /** Threads of ONNX Runtime; default one a core. */
-  readonly threads?: number;
-}

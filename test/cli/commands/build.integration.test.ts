@@ -49,7 +49,7 @@ describe('trtforge build refuses before any work', () => {
       ['--builder-config', 'constructor=4G'],
       /`constructor=4G` is not a builder setting/,
     ],
-    ['a size that is none', ['--workspace', '4X'], /«4X» is not a size/],
+    ['a size that is none', ['--workspace', '4X'], /"4X" is not a size/],
     ['an optimization level beyond 5', ['--builder-config', 'optimization-level=6'], /optimization-level: /],
     ['a target that cannot be', ['--target', 'tensorrt-rtx:sm_90'], /sm_90 \(Hopper/],
     [

@@ -51,7 +51,7 @@ describe('trtforge forge', () => {
     [['--precision', 'fp61'], 'fp61'],
     [['--tagret', 'tensorrt'], '--target'],
     [['--no-cache', '--force-rebuild'], 'contradict each other'],
-    [['--workspace', '4X'], '«4X» is not a size'],
+    [['--workspace', '4X'], '"4X" is not a size'],
   ])('%j is rejected before any work', async (words, said) => {
     const root = join(folder, 'refused');
     const { exitCode, err, out } = await trtforge('forge', model, '--run-root', root, ...words);

@@ -7,8 +7,8 @@ import {
   type ModelSpec,
 } from '../../../src/formats/onnx/index.js';
 import { tensorFrom } from '../../../src/formats/tensor/values.js';
+import type { VerifyRequest } from '../../../src/quality/verify/request.js';
 import { verifyResultSchema } from '../../../src/quality/verify/result.js';
-import type { VerifyRequest } from '../../../src/quality/verify/tolerance.js';
 import { verifyModel } from '../../../src/quality/verify/verify.js';
 import { castTo, floats, modelFile } from '../../engines/runtime/onnxruntime/models.js';
 

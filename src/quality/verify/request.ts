@@ -1,0 +1,60 @@
+import type { InputOptions } from '../../engines/run/inputs.js';
+import type { BackEnd } from '../../engines/runtime/back-end.js';
+import type { EngineLoadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
+import type { EventListener } from '../../events.js';
+import type { ConversionOptions } from '../../formats/precision/options.js';
+import type { JudgeRules } from './judged.js';
+import type { OutputSetOptions } from './output-set.js';
+import type { AskedTolerance, VerifyPrecision } from './tolerance.js';
+
+/** What `verifyModel` compares and how; of the engine options none has an effect on a candidate that is a model. */
+export interface VerifyRequest extends InputOptions, EngineLoadOptions {
+  /** An ONNX file. */
+  readonly reference: string;
+  /** An ONNX file or an engine. */
+  readonly candidate: string;
+  /** What the tolerances are for; default: the lowest precision that the candidate computes in, which of an engine its passport says. */
+  readonly precision?: VerifyPrecision;
+  /** Default 0. */
+  readonly seed?: number;
+  /** How many sets of inputs; default 3. */
+  readonly samples?: number;
+  readonly atol?: readonly AskedTolerance[];
+  readonly rtol?: readonly AskedTolerance[];
+  /** Of an engine: which of the visible GPUs runs it; default 0. */
+  readonly device?: number;
+  /** How the candidate was converted from the reference, where the caller knows: what repairs a failure is tried on top of it. */
+  readonly conversion?: ConversionOptions;
+  /** Threads of ONNX Runtime; default one a core. */
+  readonly threads?: number;
+}
+
+export interface VerifyContext {
+  readonly emit?: EventListener;
+  readonly signal?: AbortSignal;
+  /** Where TensorRT is looked for, when the candidate is an engine; default: this process's. */
+  readonly environment?: NodeJS.ProcessEnv;
+  /** Default: every back end there is. */
+  readonly backEnds?: readonly BackEnd[];
+}
+
+/** What `compareOutputs` is asked. */
+export interface CompareRequest extends Partial<JudgeRules> {
+  /** Files or folders (see `openOutputSet`). */
+  readonly candidate: string;
+  readonly reference: string;
+  readonly candidateRunner?: string;
+  readonly referenceRunner?: string;
+  /** The reference's name of each output that the candidate calls otherwise: candidate's name to reference's. */
+  readonly names?: ReadonlyMap<string, string>;
+  /** Only these of the reference's outputs; default all. */
+  readonly outputs?: readonly string[];
+  /** Compare values of different types; else that breaks the contract. */
+  readonly allowDtypeDifference?: boolean;
+  readonly voidDtype?: OutputSetOptions['voidDtype'];
+}
+
+export interface CompareContext {
+  readonly emit?: EventListener;
+  readonly signal?: AbortSignal;
+}

@@ -1,0 +1,161 @@
+import { isEngineFile } from '../../engines/plan/header.js';
+import { runGuessed } from '../../engines/run/guessed-run.js';
+import { inDtype, type PlannedInput, planInputs, sampleOf } from '../../engines/run/inputs.js';
+import type { BackEnd, OpenOptions } from '../../engines/runtime/back-end.js';
+import { chooseBackEnd, openSession } from '../../engines/runtime/open-session.js';
+import type { Binding, Session } from '../../engines/runtime/session.js';
+import { engineLoadOptionsOf } from '../../engines/runtime/tensorrt/engine-options.js';
+import { TrtforgeError } from '../../errors.js';
+import { openModel } from '../../formats/onnx/model.js';
+import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
+import type { Outputs } from './judge-runs.js';
+import type { VerifyContext, VerifyRequest } from './request.js';
+
+const DEFAULT_SAMPLES = 3;
+
+/** One side after its run. */
+export interface SideRun extends Outputs {
+  readonly inputs: readonly Binding[];
+  readonly backend: string;
+  /** Values that were computed in float32 and rounded to 16 bits. */
+  readonly roundedValues: number;
+  /** Whether a random node with a seed of its own draws the same numbers in every process. */
+  readonly seedsRepeat: boolean;
+}
+
+export interface ReferenceRun extends SideRun {
+  /** What every sample is drawn from. */
+  readonly plan: readonly PlannedInput[];
+}
+
+type OnSample = (sample: number) => void;
+type Run = (inputs: NamedTensors) => Promise<NamedTensors>;
+
+/** Runs the two sides of a verification on the same seeded samples, one after the other: only one model is in memory at a time. */
+export class SampleRuns {
+  readonly seed: number;
+  readonly samples: number;
+  readonly candidateKind: BackEnd['takes'];
+  readonly #request: VerifyRequest;
+  readonly #context: VerifyContext;
+  readonly #candidateOptions: OpenOptions;
+
+  /** Throws TF_USAGE for a reference that is an engine, and for options that the candidate's back end does not honour. */
+  constructor(request: VerifyRequest, context: VerifyContext) {
+    const { reference, candidate, threads, device } = request;
+    if (isEngineFile(reference))
+      throw new TrtforgeError('TF_USAGE', `${reference} is an engine; the reference is an ONNX model.`, {
+        remedy: `To compare two engines, compare their outputs: trtforge run ${reference} --inputs random -o a.npz, the same of the other one, and trtforge compare.`,
+      });
+    this.seed = request.seed ?? 0;
+    this.samples = request.samples ?? DEFAULT_SAMPLES;
+    this.#request = request;
+    this.#context = context;
+    const options = { ...engineLoadOptionsOf(request), device };
+    const { takes, honours } = chooseBackEnd(candidate, options, context.backEnds);
+    this.candidateKind = takes;
+    // Threads are for whichever side has any.
+    this.#candidateOptions = honours.has('threads') ? { ...options, threads } : options;
+  }
+
+  reference(onSample: OnSample): Promise<ReferenceRun> {
+    const { reference, threads } = this.#request;
+    return this.#opened(reference, { threads }, async (session, run) => {
+      checkToleranceNames(this.#request, session.outputs);
+      const model = openModel(reference);
+      try {
+        const planned = (attempt: number) => planInputs(model, session.inputs, this.#request, attempt);
+        const { planned: plan, result: outputs } = await runGuessed(
+          reference,
+          (attempt) => {
+            const inputs = planned(attempt);
+            return { planned: inputs, inputs };
+          },
+          (inputs) => this.#run(inputs, run, onSample),
+        );
+        return { plan, outputs };
+      } finally {
+        model.close();
+      }
+    });
+  }
+
+  /** The outputs of a second run of the first samples. */
+  async referenceAgain({ plan }: ReferenceRun, samples: number): Promise<readonly NamedTensors[]> {
+    const { reference, threads } = this.#request;
+    const again = await this.#opened(reference, { threads }, async (_session, run) => ({
+      outputs: await this.#run(plan, run, () => {}, samples),
+    }));
+    return again.outputs;
+  }
+
+  /** Runs the candidate, or another model in its place. Throws TF_VERIFY_MISMATCH where it has other inputs than the reference. */
+  candidate(path: string, { plan, inputs }: ReferenceRun, onSample: OnSample): Promise<SideRun> {
+    return this.#opened(path, this.#candidateOptions, async (session, run) => {
+      this.#checkSameInputs(inputs, session.inputs);
+      const own: Run = (sample) => run(inTypesOf(session.inputs, sample));
+      return { outputs: await this.#run(plan, own, onSample) };
+    });
+  }
+
+  async #run(plan: readonly PlannedInput[], run: Run, onSample: OnSample, samples = this.samples) {
+    const outputs: NamedTensors[] = [];
+    for (let sample = 0; sample < samples; sample++) {
+      onSample(sample);
+      outputs.push(await run(sampleOf(plan, this.seed, sample)));
+    }
+    return outputs;
+  }
+
+  async #opened<T>(
+    path: string,
+    options: OpenOptions,
+    work: (session: Session, run: Run) => Promise<T>,
+  ): Promise<T & Omit<SideRun, 'outputs'>> {
+    const { signal, backEnds } = this.#context;
+    const session = await openSession(path, options, this.#context, backEnds);
+    try {
+      const found = await work(session, (inputs) => session.run(inputs, { signal }));
+      const { roundedValues } = await session.facts();
+      const { inputs, outputs: bindings, backend, seedsRepeat } = session;
+      return { inputs, bindings, backend, seedsRepeat, roundedValues, ...found };
+    } finally {
+      await session.close();
+    }
+  }
+
+  #checkSameInputs(reference: readonly Binding[], candidate: readonly Binding[]): void {
+    const names = (inputs: readonly Binding[]) => inputs.map(({ name }) => name).sort();
+    if (names(reference).join('\n') === names(candidate).join('\n')) return;
+    throw new TrtforgeError(
+      'TF_VERIFY_MISMATCH',
+      `${this.#request.candidate} has the inputs ${names(candidate).join(', ')}; ${this.#request.reference} has ${names(reference).join(', ')}.`,
+    );
+  }
+}
+
+/** A misspelt name would silently leave its output to the usual limits. */
+function checkToleranceNames(
+  { reference, atol = [], rtol = [] }: VerifyRequest,
+  outputs: readonly Binding[],
+): void {
+  const known = outputs.map(({ name }) => name);
+  const wrong = [...atol, ...rtol].find(({ name }) => name !== null && !known.includes(name));
+  if (wrong === undefined) return;
+  throw new TrtforgeError(
+    'TF_USAGE',
+    `${reference} has no output ${wrong.name}; it has ${known.join(', ')}.`,
+    { remedy: 'Pass tolerances by the names of the outputs.' },
+  );
+}
+
+/** The same numbers, in the types that the inputs take. */
+const inTypesOf = (inputs: readonly Binding[], sample: NamedTensors): NamedTensors =>
+  new Map(
+    inputs.map((input): [string, Tensor] => {
+      const tensor = sample.get(input.name);
+      if (tensor === undefined)
+        throw new TrtforgeError('TF_INTERNAL', `No tensor was planned for ${input.name}.`);
+      return [input.name, inDtype(input, tensor, 'the reference')];
+    }),
+  );
