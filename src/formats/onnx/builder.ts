@@ -16,6 +16,7 @@ import {
   ModelProtoSchema,
   NodeProtoSchema,
   OperatorSetIdProtoSchema,
+  StringStringEntryProtoSchema,
   type TensorProto,
   TensorProtoSchema,
   type ValueInfoProto,
@@ -171,6 +172,8 @@ export interface ModelSpec {
   readonly irVersion?: number;
   readonly producer?: string;
   readonly functions?: readonly FunctionSpec[];
+  /** `metadata_props`: Ultralytics' exports have the names of the classes there. */
+  readonly metadata?: Readonly<Record<string, string>>;
 }
 
 /** Makes a model out of a graph; pass it to `writeModel`. Weights given as generators are made only when they are written or read. */
@@ -179,6 +182,9 @@ export function buildModel(graph: GraphBuilder, spec: ModelSpec = {}): ModelLike
   const opset = spec.opset ?? 17;
   const proto = create(ModelProtoSchema, {
     irVersion: BigInt(spec.irVersion ?? (opset >= 21 ? 10 : 8)),
+    metadataProps: Object.entries(spec.metadata ?? {}).map(([key, value]) =>
+      create(StringStringEntryProtoSchema, { key, value }),
+    ),
     producerName: spec.producer ?? 'trtforge',
     graph: graph.toProto(payloads),
     opsetImport: opsetImports({ '': opset, ...spec.opsets }),

@@ -2,6 +2,8 @@
 
 export { type CocoRequest, evaluateCoco } from './detection/coco.js';
 export { type Detections, readDetections } from './detection/detections.js';
+export type { DetectorResult, DetectorRun } from './detection/detector-result.js';
+export { type EvaluateDetectorRequest, evaluateDetector } from './detection/evaluate-detector.js';
 export { type Finding, Findings } from './detection/findings.js';
 export { type Annotation, type DetectionTruth, digestOfTruth, readInstances } from './detection/instances.js';
 export type { CategoryScore, CocoResult, DetectionScores, PrecisionCurve } from './detection/result.js';

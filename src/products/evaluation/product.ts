@@ -12,6 +12,12 @@ export const evaluation: Product = {
       load: async () => (await import('./commands/coco.js')).command,
     },
     {
+      path: 'eval detector',
+      group: 'Products',
+      summary: 'mAP of a detector, run over annotated images',
+      load: async () => (await import('./commands/detector.js')).command,
+    },
+    {
       path: 'eval wer',
       group: 'Products',
       summary: 'word error rate of transcripts',

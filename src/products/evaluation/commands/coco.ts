@@ -42,10 +42,15 @@ const figure = (value: number | null | undefined): string =>
   value === null || value === undefined || value < 0 ? '–' : value.toFixed(4);
 
 function renderCoco(result: CocoResult, output: TextOutput): void {
+  output.line(output.colors.bold(`${result.detections} against ${result.instances}`));
+  renderScores(result, output);
+}
+
+/** The figures, the weakest categories, and what is odd about the data. */
+export function renderScores(result: Omit<CocoResult, 'schema' | 'detections'>, output: TextOutput): void {
   const { bold, dim, yellow } = output.colors;
   const { stats, metrics, perClass, beyondLimit } = result;
   const of = result.subset ? ` of ${formatCount(result.imagesOfInstances)}: a subset` : '';
-  output.line(bold(`${result.detections} against ${result.instances}`));
   output.line(
     `  ${plural(metrics.num_images, 'image')}${of}, ${plural(metrics.num_detections, 'detection')}, ${formatCount(beyondLimit)} of them beyond 100 an image and category`,
   );

@@ -39,17 +39,18 @@ export async function evaluateCoco(
 /** Raised when the same truth and detections may score differently. */
 const TASK = { id: 'coco', revision: 1 } as const;
 
-/** Scores, identity and warnings of detections, wherever they come from. */
-function scoredResult(
+/** Scores, identity and warnings of detections, wherever they come from; `settings` is what made them, for the key that tells what compares. */
+export function scoredResult(
   truth: DetectionTruth,
   detections: Detections,
   findings: Findings,
+  settings: unknown = {},
 ): Omit<CocoResult, 'schema' | 'instances' | 'detections'> {
   addCounts(truth, detections, findings);
   const scores = scoreDetections(truth, detections);
   const [whole, at50, at75, small, medium, large] = scores.stats.map((value) => (value < 0 ? null : value));
   return {
-    ...taskIdentity(TASK, {}, truth.images.length, digestOfTruth(truth)),
+    ...taskIdentity(TASK, settings, truth.images.length, digestOfTruth(truth)),
     metrics: {
       mAP_50_95: whole ?? null,
       mAP_50: at50 ?? null,
@@ -80,7 +81,7 @@ function addCounts({ images, annotations }: DetectionTruth, { image }: Detection
 }
 
 /** One id a line; `#` begins a comment. */
-function readImageIds(path: string): readonly number[] {
+export function readImageIds(path: string): readonly number[] {
   const lines = readText(path, LARGEST_DOCUMENT, 'TF_EVAL_DATA').split(/\r?\n/);
   const ids = lines.flatMap((line, index) => {
     const text = line.replace(/#.*/, '').trim();

@@ -12,6 +12,15 @@ const kinds = {
     severity: 'warning',
     what: 'images that the instances lack, left out (--allow-missing)',
   },
+  'missing-file': { severity: 'error', what: 'images whose file is missing' },
+  'allowed-missing-file': {
+    severity: 'warning',
+    what: 'images whose file is missing, with nothing found on them (--allow-missing)',
+  },
+  'label-without-category': {
+    severity: 'warning',
+    what: 'labels of the model that the instances lack, their detections left out',
+  },
   'unknown-category': {
     severity: 'warning',
     what: 'detections of categories that the instances lack, left out',
@@ -89,8 +98,8 @@ export class Findings {
 
   #list(severity: 'error' | 'warning'): Finding[] {
     return [...this.#found].flatMap(([found, { count, examples }]) => {
-      const isAllowed = found === 'missing-image' && count <= this.#allowMissing;
-      const kind = isAllowed ? 'allowed-missing-image' : found;
+      const isMissing = found === 'missing-image' || found === 'missing-file';
+      const kind = isMissing && count <= this.#allowMissing ? (`allowed-${found}` as const) : found;
       return kinds[kind].severity === severity ? [{ kind, count, what: kinds[kind].what, examples }] : [];
     });
   }

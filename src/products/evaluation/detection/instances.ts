@@ -23,6 +23,8 @@ export interface Annotation {
 export interface DetectionTruth {
   /** Ids of the images to score, ascending. */
   readonly images: readonly number[];
+  /** Of those images; null where the file has none. */
+  readonly fileNames: readonly (string | null)[];
   /** How many images the file has: more than are scored where those are a subset. */
   readonly imagesOfFile: number;
   /** Ascending by id. */
@@ -33,6 +35,13 @@ export interface DetectionTruth {
   readonly imageIndex: ReadonlyMap<number, number>;
   /** Index into `categories` by id. */
   readonly categoryIndex: ReadonlyMap<number, number>;
+}
+
+/** Which images are scored; default all. */
+export interface ImageChoice {
+  readonly imageIds?: readonly number[] | undefined;
+  /** So many of the lowest ids. */
+  readonly maxImages?: number | undefined;
 }
 
 /** What a reader takes besides its file. */
@@ -46,7 +55,8 @@ const MOST_CATEGORIES = 20_000;
 
 /** As in the file, where annotations may stand before images and categories. */
 interface RawInstances {
-  readonly images: Set<number>;
+  /** File names by id. */
+  readonly images: Map<number, string | null>;
   /** Names by id. */
   readonly categories: Map<number, string>;
   readonly annotations: Map<
@@ -61,10 +71,10 @@ interface RawInstances {
  */
 export async function readInstances(
   path: string,
-  { imageIds, ...context }: ReadingContext & { readonly imageIds?: readonly number[] | undefined },
+  { imageIds, maxImages, ...context }: ReadingContext & ImageChoice,
 ): Promise<DetectionTruth> {
   const { findings } = context;
-  const raw: RawInstances = { images: new Set(), categories: new Map(), annotations: new Map() };
+  const raw: RawInstances = { images: new Map(), categories: new Map(), annotations: new Map() };
   const takers = {
     images: takeImage,
     categories: takeCategory,
@@ -88,7 +98,7 @@ export async function readInstances(
       `${path} has ${raw.categories.size} categories, more than ${MOST_CATEGORIES}.`,
     );
   findings.throwErrors(path);
-  const truth = truthOf(raw, imageIds, findings);
+  const truth = truthOf(raw, { imageIds, maxImages }, findings);
   findings.throwErrors(path);
   return truth;
 }
@@ -122,7 +132,7 @@ function takeImage({ images }: RawInstances, record: CocoRecord, findings: Findi
   const id = record.id('id');
   if (!record.isValid) return;
   if (images.has(id)) findings.add('duplicate-image', `${record.place}.id is ${id}`);
-  images.add(id);
+  images.set(id, record.text('file_name'));
 }
 
 function takeCategory({ categories }: RawInstances, record: CocoRecord, findings: Findings): void {
@@ -148,14 +158,15 @@ function takeAnnotation({ annotations }: RawInstances, record: CocoRecord, findi
 
 function truthOf(
   raw: RawInstances,
-  imageIds: readonly number[] | undefined,
+  { imageIds, maxImages }: ImageChoice,
   findings: Findings,
 ): DetectionTruth {
-  const imageIndex = new Map(Array.from(raw.images, (id) => [id, -1]));
+  const imageIndex = new Map(Array.from(raw.images.keys(), (id) => [id, -1]));
   for (const id of imageIds ?? []) if (!raw.images.has(id)) findings.addMissingImage(id, 'the list of ids');
-  const images = [...new Set(imageIds ?? raw.images)]
+  const images = [...new Set(imageIds ?? raw.images.keys())]
     .filter((id) => raw.images.has(id))
-    .sort((a, b) => a - b);
+    .sort((a, b) => a - b)
+    .slice(0, maxImages);
   for (const [index, id] of images.entries()) imageIndex.set(id, index);
   const categories = Array.from(raw.categories, ([id, name]) => ({ id, name })).sort((a, b) => a.id - b.id);
   const categoryIndex = new Map(categories.map(({ id }, index) => [id, index]));
@@ -172,7 +183,9 @@ function truthOf(
       annotations.push({ ...annotation, image, category, hasIdZero: id === 0 });
     }
   }
-  return { images, imagesOfFile: raw.images.size, categories, annotations, imageIndex, categoryIndex };
+  const fileNames = images.map((id) => raw.images.get(id) ?? null);
+  const imagesOfFile = raw.images.size;
+  return { images, fileNames, imagesOfFile, categories, annotations, imageIndex, categoryIndex };
 }
 
 /**

@@ -1,0 +1,132 @@
+import { formatMs } from '../../../base/text/quantity.js';
+import { defineCommand } from '../../../cli/command.js';
+import { choice, flag, option, text } from '../../../cli/option.js';
+import { placeOptions } from '../../../cli/options/comparison.js';
+import { engineOptions, engineOptionsOf } from '../../../cli/options/engine.js';
+import { integer, number } from '../../../cli/values.js';
+import { preprocessings } from '../../../formats/images/preprocess.js';
+import type { DetectorResult } from '../detection/detector-result.js';
+import { evaluateDetector } from '../detection/evaluate-detector.js';
+import { renderScores } from './coco.js';
+
+export const command = defineCommand({
+  arguments: [{ name: 'MODEL', describe: 'a detector: an ONNX model or a TensorRT engine' }],
+  examples: [
+    'trtforge eval detector yolo.onnx --instances instances_val2017.json --images val2017/ -o runs/fp32-coco',
+    'trtforge eval detector yolo.engine --labels coco.yaml --instances instances_val2017.json --images val2017/ --warmup-runs 10',
+  ],
+  options: {
+    instances: text({
+      flags: '--instances <file>',
+      describe: 'the annotations: a file of COCO instances',
+      required: '--instances FILE',
+    }),
+    images: text({
+      flags: '--images <folder>',
+      describe: 'the folder of the images, JPEG, PNG or WebP',
+      required: '--images FOLDER',
+    }),
+    labels: text({
+      flags: '--labels <file>',
+      describe:
+        'names of the classes: one a line, or YAML with "names" (default: the metadata of the ONNX model)',
+    }),
+    output: text({
+      flags: '-o, --output <folder>',
+      describe: 'metrics.json and detections.json, a COCO results file',
+      writes: true,
+    }),
+    imageIds: text({
+      flags: '--image-ids <file>',
+      describe: 'run only these images: one id a line, # begins a comment',
+    }),
+    maxImages: option({
+      flags: '--max-images <n>',
+      describe: 'run only so many images, those of the lowest ids (default: all)',
+      parse: integer(1),
+    }),
+    allowMissing: option({
+      flags: '--allow-missing <n>',
+      describe: 'so many images may have no file; what is on them counts as not found',
+      parse: integer(0),
+      default: 0,
+    }),
+    preprocess: choice({
+      flags: '--preprocess <name>',
+      describe: 'how images are prepared: yolo (letterbox) or rt-detr (stretched), both divided by 255',
+      choices: Object.keys(preprocessings),
+      default: 'yolo',
+    }),
+    imgsz: option({
+      flags: '--imgsz <pixels>',
+      describe: 'width and height where the model leaves them open',
+      parse: integer(32, 8192),
+      default: 640,
+    }),
+    conf: option({
+      flags: '--conf <score>',
+      describe: 'detections of this score or less are dropped',
+      parse: number(0, 1),
+      default: 0.001,
+    }),
+    iou: option({
+      flags: '--iou <overlap>',
+      describe: 'of two boxes of a class that overlap more, the lower score goes',
+      parse: number(0, 1),
+      default: 0.7,
+    }),
+    maxDet: option({
+      flags: '--max-det <n>',
+      describe: 'most detections of an image',
+      parse: integer(1, 100_000),
+      default: 300,
+    }),
+    preNmsTopk: option({
+      flags: '--pre-nms-topk <n>',
+      describe: 'most candidates of an image that are compared with one another',
+      parse: integer(1, 1_000_000),
+      default: 30_000,
+    }),
+    agnosticNms: flag({
+      flags: '--agnostic-nms',
+      describe: 'boxes of different classes suppress one another, too',
+    }),
+    warmupRuns: option({
+      flags: '--warmup-runs <n>',
+      describe: 'untimed runs of the first image before the others',
+      parse: integer(0, 10_000),
+      default: 1,
+    }),
+    skipLatency: option({
+      flags: '--skip-latency <n>',
+      describe: 'leave so many of the first times out of the latency',
+      parse: integer(0),
+      default: 0,
+    }),
+    ...placeOptions,
+    ...engineOptions,
+  },
+  schema: async () => (await import('../detection/detector-result.js')).detectorResultSchema,
+  run: async ([model = ''], options, { emit, signal }): Promise<DetectorResult> =>
+    evaluateDetector(
+      {
+        ...options,
+        model,
+        imagesDir: options.images,
+        open: { ...engineOptionsOf(options), provider: options.provider, device: options.device },
+      },
+      { emit, signal },
+    ),
+  render: (result: DetectorResult, output) => {
+    const { bold, dim } = output.colors;
+    const { candidate, head, latency, imagesPerSecond } = result.run;
+    output.line(bold(`${candidate.file} against ${result.instances}`));
+    output.line(dim(`  ${candidate.backend}; ${head.reason}${head.needsNms ? '' : '; no suppression'}`));
+    renderScores(result, output);
+    if (latency !== null)
+      output.line(
+        `  run ${formatMs(latency.median_ms)} median, ${formatMs(latency.p90_ms)} p90; ${imagesPerSecond.toFixed(1)} images a second with decoding and scoring`,
+      );
+    if (result.output !== null) output.line(`  ${result.output}: metrics.json, detections.json`);
+  },
+});

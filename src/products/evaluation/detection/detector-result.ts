@@ -1,0 +1,42 @@
+import { z } from 'zod';
+import { candidateSchema } from '../run/candidate.js';
+import { imageRunSchema } from '../run/images.js';
+import { cocoResultSchema } from './result.js';
+
+/** How detections were made: what ran, what its outputs were taken for, and all that decides a detection. */
+export const detectorRunSchema = z.object({
+  candidate: candidateSchema,
+  head: z.object({
+    kind: z.string(),
+    scores: z.string(),
+    /** Whether overlapping boxes were suppressed. */
+    needsNms: z.boolean(),
+    /** How it was recognised. */
+    reason: z.string(),
+  }),
+  labels: z.object({ count: z.number(), from: z.string() }),
+  settings: z.object({
+    preprocess: z.string(),
+    /** Width and height of the network's input. */
+    imgsz: z.tuple([z.number(), z.number()]),
+    conf: z.number(),
+    iou: z.number(),
+    maxDet: z.number(),
+    preNmsTopk: z.number(),
+    agnosticNms: z.boolean(),
+  }),
+  warmupRuns: z.number(),
+  skipLatency: z.number(),
+  ...imageRunSchema.shape,
+});
+export type DetectorRun = z.infer<typeof detectorRunSchema>;
+
+/** What `trtforge eval detector` returns: the scores of `eval coco`, and the run behind them. */
+export const detectorResultSchema = cocoResultSchema.omit({ detections: true }).extend({
+  schema: z.literal('trtforge.eval-detector/1'),
+  imagesDir: z.string(),
+  run: detectorRunSchema,
+  /** The folder with metrics.json and detections.json; null: none was requested. */
+  output: z.string().nullable(),
+});
+export type DetectorResult = z.infer<typeof detectorResultSchema>;

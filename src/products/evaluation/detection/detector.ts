@@ -1,0 +1,187 @@
+import { basename, join } from 'node:path';
+import { listFolder } from '../../../base/files/files.js';
+import { isEngineFile } from '../../../engines/plan/header.js';
+import type { OpenOptions } from '../../../engines/runtime/back-end.js';
+import { TrtforgeError } from '../../../errors.js';
+import type { EventListener } from '../../../events.js';
+import { preprocessings } from '../../../formats/images/preprocess.js';
+import { inspectModel } from '../../../formats/onnx/inspect.js';
+import { withCandidate } from '../run/candidate.js';
+import { imageInput, runImages } from '../run/images.js';
+import type { Detections } from './detections.js';
+import type { DetectorRun } from './detector-result.js';
+import type { Findings } from './findings.js';
+import { decode, type Head, recogniseHead } from './heads.js';
+import type { DetectionTruth } from './instances.js';
+import { labelsOfMetadata, readLabels } from './labels.js';
+import { strongest, suppress } from './nms.js';
+
+/** How outputs become detections; names and defaults as the seed projects' evaluators have them. */
+export interface DetectorSettings {
+  /** How images are prepared, by its name. */
+  readonly preprocess: string;
+  /** Width and height of the input where the model leaves them open. */
+  readonly imgsz: number;
+  readonly conf: number;
+  readonly iou: number;
+  readonly maxDet: number;
+  readonly preNmsTopk: number;
+  readonly agnosticNms: boolean;
+}
+
+export interface DetectorRequest extends DetectorSettings {
+  /** An engine or an ONNX model. */
+  readonly model: string;
+  readonly imagesDir: string;
+  /** File with the names of the classes; default the model's metadata. */
+  readonly labels?: string | undefined;
+  readonly warmupRuns: number;
+  readonly skipLatency: number;
+  readonly open: OpenOptions;
+}
+
+/**
+ * Runs a detector over the images of the truth. Errors: TF_EVAL_DATA (images that are missing beyond what the findings allow, labels that the truth does not
+ * have), TF_EVAL_HEAD, TF_IMAGE_INVALID, TF_SESSION_BINDING, and what opening and running throw.
+ */
+export async function detect(
+  request: DetectorRequest,
+  truth: DetectionTruth,
+  {
+    findings,
+    ...context
+  }: { readonly findings: Findings; readonly emit: EventListener; readonly signal?: AbortSignal },
+): Promise<{ readonly detections: Detections; readonly run: DetectorRun }> {
+  const labels = labelsFor(request);
+  const categories = categoriesOf(labels, truth, findings);
+  const images = imagesOf(request.imagesDir, truth, findings);
+  const detections = {
+    image: [] as number[],
+    category: [] as number[],
+    score: [] as number[],
+    box: [] as number[],
+  };
+  const { candidate, result } = await withCandidate(request.model, request.open, context, async (session) => {
+    const input = imageInput(session);
+    const how = preprocessings[request.preprocess]!;
+    const preprocessing = {
+      ...how,
+      width: input.width ?? request.imgsz,
+      height: input.height ?? request.imgsz,
+    };
+    const options = {
+      classes: labels.names.length,
+      width: preprocessing.width,
+      height: preprocessing.height,
+      confidence: request.conf,
+    };
+    let head: Head | undefined;
+    const ran = await runImages(
+      session,
+      images,
+      { preprocessing, warmUpRuns: request.warmupRuns, skipLatency: request.skipLatency },
+      context,
+      ({ index, width, height, placement, outputs }) => {
+        head ??= recogniseHead(outputs, options);
+        const candidates = decode(outputs, head, options);
+        const kept = head.needsNms
+          ? suppress(candidates, {
+              overlap: request.iou,
+              classAgnostic: request.agnosticNms,
+              topK: request.preNmsTopk,
+              maxDetections: request.maxDet,
+            })
+          : strongest(candidates, request.maxDet);
+        for (const at of kept) {
+          const category = categories[candidates.category[at]!]!;
+          if (category === NOT_SCORED) continue;
+          const clip = (value: number, limit: number) => Math.min(Math.max(value, 0), limit);
+          const x = (value: number) => clip((value - placement.left) / placement.scaleX, width);
+          const y = (value: number) => clip((value - placement.top) / placement.scaleY, height);
+          const [left, top, right, bottom] = candidates.box.subarray(4 * at, 4 * at + 4) as unknown as [
+            number,
+            number,
+            number,
+            number,
+          ];
+          detections.image.push(images[index]!.index);
+          detections.category.push(category);
+          detections.score.push(candidates.score[at]!);
+          detections.box.push(x(left), y(top), x(right) - x(left), y(bottom) - y(top));
+        }
+      },
+    );
+    return { ran, head: head!, imgsz: [preprocessing.width, preprocessing.height] as [number, number] };
+  });
+  const { preprocess, conf, iou, maxDet, preNmsTopk, agnosticNms, warmupRuns, skipLatency } = request;
+  const { ran, head, imgsz } = result;
+  return {
+    detections,
+    run: {
+      candidate,
+      head: { ...head },
+      labels: { count: labels.names.length, from: labels.from },
+      settings: { preprocess, imgsz, conf, iou, maxDet, preNmsTopk, agnosticNms },
+      warmupRuns,
+      skipLatency,
+      ...ran,
+    },
+  };
+}
+
+/** A label that the truth has no category for. */
+const NOT_SCORED = -1;
+
+function labelsFor({ model, labels }: DetectorRequest): {
+  readonly names: readonly string[];
+  readonly from: string;
+} {
+  if (labels !== undefined) return { names: readLabels(labels), from: labels };
+  const names = isEngineFile(model) ? undefined : labelsOfMetadata(inspectModel(model).metadata);
+  if (names !== undefined) return { names, from: 'metadata "names" of the model' };
+  throw new TrtforgeError('TF_EVAL_DATA', `${model} does not name its classes.`, {
+    remedy:
+      'Pass --labels FILE: a name a line in the order of the classes, or YAML with "names". There is no default list.',
+  });
+}
+
+const comparable = (name: string): string => name.trim().toLowerCase();
+
+/** The category of the truth by label: by name, since ids of data sets have gaps. */
+function categoriesOf(
+  { names, from }: { readonly names: readonly string[]; readonly from: string },
+  truth: DetectionTruth,
+  findings: Findings,
+): readonly number[] {
+  const byName = new Map(truth.categories.map(({ name }, index) => [comparable(name), index]));
+  const known = new Set(names.map(comparable));
+  const missing = truth.categories.filter(({ name }) => !known.has(comparable(name)));
+  if (missing.length > 0)
+    throw new TrtforgeError(
+      'TF_EVAL_DATA',
+      `${from} has no label for ${missing.length} of ${truth.categories.length} categories, the first "${missing[0]!.name}".`,
+      {
+        remedy: 'Pass the labels that the model was trained with: --labels FILE.',
+        details: { missing: missing.slice(0, 20).map(({ name }) => name), labels: names.slice(0, 20) },
+      },
+    );
+  return names.map((name, at) => {
+    const category = byName.get(comparable(name));
+    if (category === undefined) findings.add('label-without-category', `label ${at}, "${name}"`);
+    return category ?? NOT_SCORED;
+  });
+}
+
+/** The images to run, with their place in the truth. Files are found by the last part of the name that the instances have. */
+function imagesOf(folder: string, truth: DetectionTruth, findings: Findings) {
+  const present = new Set(listFolder(folder));
+  const images = truth.images.flatMap((id, index) => {
+    const file = basename(truth.fileNames[index] ?? '');
+    if (file !== '' && present.has(file)) return [{ id, index, path: join(folder, file) }];
+    findings.add('missing-file', `image ${id}, ${file === '' ? 'which has no file_name' : file}`);
+    return [];
+  });
+  findings.throwErrors(folder);
+  if (images.length === 0) throw new TrtforgeError('TF_EVAL_DATA', `${folder} has none of the images.`);
+  return images;
+}

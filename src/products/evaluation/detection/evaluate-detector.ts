@@ -1,0 +1,109 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { publishFile, writeFailed } from '../../../base/files/publish.js';
+import { ignoreEvents, inPhase } from '../../../events.js';
+import type { TaskContext } from '../../../quality/tasks/task.js';
+import { readImageIds, scoredResult } from './coco.js';
+import type { Detections } from './detections.js';
+import { type DetectorRequest, detect } from './detector.js';
+import type { DetectorResult } from './detector-result.js';
+import { Findings } from './findings.js';
+import { type DetectionTruth, readInstances } from './instances.js';
+
+export interface EvaluateDetectorRequest extends DetectorRequest {
+  /** A file of COCO instances. */
+  readonly instances: string;
+  readonly imageIds?: string | undefined;
+  /** So many images of the lowest ids. */
+  readonly maxImages?: number | undefined;
+  /** Up to so many images may be missing; default none. */
+  readonly allowMissing?: number | undefined;
+  /** Folder for metrics.json and detections.json. */
+  readonly output?: string | undefined;
+}
+
+/** Runs a detector over annotated images and scores what it finds. Throws what `detect` and `evaluateCoco` throw. */
+export async function evaluateDetector(
+  request: EvaluateDetectorRequest,
+  { emit = ignoreEvents, signal }: TaskContext = {},
+): Promise<DetectorResult> {
+  const { instances, imagesDir, imageIds, maxImages, output } = request;
+  const findings = new Findings(request.allowMissing);
+  const ids = imageIds === undefined ? undefined : readImageIds(imageIds);
+  const truth = await inPhase('read instances', emit, () =>
+    readInstances(instances, { imageIds: ids, maxImages, findings, signal }),
+  );
+  const { detections, run } = await inPhase('run images', emit, () =>
+    detect(request, truth, { findings, emit, ...(signal === undefined ? {} : { signal }) }),
+  );
+  const scored = await inPhase('score', emit, async () =>
+    scoredResult(truth, detections, findings, run.settings),
+  );
+  const result: DetectorResult = {
+    schema: 'trtforge.eval-detector/1',
+    instances,
+    imagesDir,
+    ...scored,
+    run,
+    output: output ?? null,
+  };
+  if (output !== undefined) publish(output, result, truth, detections);
+  return result;
+}
+
+function publish(
+  folder: string,
+  result: DetectorResult,
+  truth: DetectionTruth,
+  detections: Detections,
+): void {
+  try {
+    mkdirSync(folder, { recursive: true });
+  } catch (cause) {
+    throw writeFailed(folder, cause);
+  }
+  publishFile(join(folder, 'detections.json'), `${JSON.stringify(resultsOf(truth, detections))}\n`);
+  publishFile(join(folder, 'metrics.json'), `${JSON.stringify(metricsOf(result), null, 2)}\n`);
+}
+
+/** As a COCO results file: scored again it has the same figures. */
+const resultsOf = (truth: DetectionTruth, { image, category, score, box }: Detections) =>
+  score.map((value, at) => ({
+    image_id: truth.images[image[at]!],
+    category_id: truth.categories[category[at]!]!.id,
+    bbox: box.slice(4 * at, 4 * at + 4),
+    score: value,
+  }));
+
+/** metrics.json as auto-quantize-model's evaluators write it, and behind it what makes the figures comparable. */
+function metricsOf({ run, metrics, ...result }: DetectorResult) {
+  const { candidate, settings } = run;
+  return {
+    [candidate.kind === 'engine' ? 'engine_path' : 'onnx_path']: candidate.file,
+    instances: result.instances,
+    images_dir: result.imagesDir,
+    providers: [candidate.backend],
+    imgsz: settings.imgsz[0],
+    max_images: metrics.num_images,
+    warmup_runs: run.warmupRuns,
+    skip_latency: run.skipLatency,
+    conf: settings.conf,
+    iou: settings.iou,
+    max_det: settings.maxDet,
+    pre_nms_topk: settings.preNmsTopk,
+    metrics,
+    latency: run.latency,
+    sha256: candidate.sha256,
+    identity: candidate.identity,
+    precision: candidate.precision,
+    head: run.head,
+    labels: run.labels,
+    preprocessing: run.preprocessing,
+    first_input: run.firstInput,
+    images_per_second: run.imagesPerSecond,
+    stats: result.stats,
+    subset: result.subset,
+    data_digest: result.dataDigest,
+    comparability_key: result.comparabilityKey,
+  };
+}

@@ -1,0 +1,63 @@
+import { existsSync } from 'node:fs';
+import { z } from 'zod';
+import { openFile } from '../../../base/files/byte-source.js';
+import { sha256InPieces } from '../../../base/files/digest.js';
+import { passportPath, readPassport } from '../../../engines/identity/passport.js';
+import type { OpenContext, OpenedSession, OpenOptions } from '../../../engines/runtime/back-end.js';
+import { openSession } from '../../../engines/runtime/open-session.js';
+
+/** What was evaluated, beside every metric. */
+export const candidateSchema = z.object({
+  file: z.string(),
+  kind: z.enum(['engine', 'model']),
+  /** Of the file; weights of a model in other files are not in it. */
+  sha256: z.string(),
+  /** Of an engine with a passport: digest of model, recipe and target, readable name, and precision of its recipe. */
+  identity: z.string().nullable(),
+  name: z.string().nullable(),
+  precision: z.string().nullable(),
+  backEnd: z.string(),
+  /** `ONNX Runtime 1.30.0 (CPU)`. */
+  backend: z.string(),
+  arithmetic: z.string(),
+  /** Nodes that ran somewhere else, for one. */
+  warnings: z.array(z.string()),
+});
+export type Candidate = z.infer<typeof candidateSchema>;
+
+/** Opens an engine or a model, runs it, and closes it. Throws what opening and `use` throw. */
+export async function withCandidate<T>(
+  file: string,
+  options: OpenOptions,
+  context: OpenContext,
+  use: (session: OpenedSession) => Promise<T>,
+): Promise<{ readonly candidate: Candidate; readonly result: T }> {
+  await using session = await openSession(file, options, context);
+  const result = await use(session);
+  const passport = session.kind === 'engine' && existsSync(passportPath(file)) ? readPassport(file) : null;
+  const { warnings } = await session.facts();
+  return {
+    result,
+    candidate: {
+      file,
+      kind: session.kind,
+      sha256: await digestOf(file),
+      identity: passport?.identity.digest ?? null,
+      name: passport?.name ?? null,
+      precision: passport?.identity.document.recipe.precision ?? null,
+      backEnd: session.backEnd,
+      backend: session.backend,
+      arithmetic: session.arithmetic,
+      warnings: [...warnings],
+    },
+  };
+}
+
+async function digestOf(file: string): Promise<string> {
+  const source = openFile(file);
+  try {
+    return await sha256InPieces(source);
+  } finally {
+    source.close();
+  }
+}
