@@ -9,7 +9,7 @@ import { choice, flag, option, text } from '../../src/cli/option.js';
 import { runProgram } from '../../src/cli/program.js';
 import { integer, parseShapes } from '../../src/cli/values.js';
 import { TrtforgeError } from '../../src/errors.js';
-import { recordedConsole } from '../support/console.js';
+import { recordedConsole } from '../fakes/console.js';
 
 interface Echo extends CommandResult {
   readonly inputs: readonly string[];

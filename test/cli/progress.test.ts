@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createProgress } from '../../src/cli/progress.js';
 import type { WorkEvent } from '../../src/events.js';
-import { recordedConsole } from '../support/console.js';
+import { recordedConsole } from '../fakes/console.js';
 
 const build: readonly WorkEvent[] = [
   { type: 'phase-start', phase: 'build', detail: 'resnet50' },

@@ -8,11 +8,11 @@ import { benchEngine } from '../../src/quality/bench/bench-engine.js';
 import { verifyModel } from '../../src/quality/verify/verify.js';
 import type { ForgeResult } from '../../src/report/result.js';
 import { visibleGpus } from '../../src/tensorrt/addon/chosen-gpu.js';
+import { benchResult } from '../fakes/deepstream.js';
+import { noDevices, noGpus, twoGpus } from '../fakes/gpus.js';
+import { fakeTrtexec } from '../fakes/trtexec.js';
 import { sampleResult } from '../report/sample.js';
-import { noDevices, noGpus, twoGpus } from '../support/gpus.js';
 import { countingBuilder, sampleToolchain, writeSampleModel } from '../support/sample-engine.js';
-import { benchResult } from '../support/streams.js';
-import { fakeTrtexec } from '../support/trtexec.js';
 
 vi.mock(import('../../src/quality/bench/bench-engine.js'), async (real) => ({
   ...(await real()),

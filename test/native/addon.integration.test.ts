@@ -9,8 +9,8 @@ import { addonPath } from '../../src/base/addon.js';
 import { openFile } from '../../src/base/files/byte-source.js';
 import { loadAddon, type NativeBuildRequest } from '../../src/tensorrt/addon/addon.js';
 import { readElf } from '../../src/tensorrt/toolchain/elf.js';
+import { openRequest } from '../fakes/tensorrt/library.js';
 import { describeWith } from '../support/needs.js';
-import { openRequest } from './fake-library.js';
 import { rtxToolchain } from './rtx-toolchain.js';
 import { dynamicModel, staticModel } from './tiny-models.js';
 

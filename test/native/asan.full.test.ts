@@ -4,7 +4,14 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { GpuList, LibraryFacts, NativeBuildResult } from '../../src/tensorrt/addon/addon.js';
 import { abiTable } from '../../src/tensorrt/toolchain/abi.js';
-import { type Answer, type Fake, FakeBench, fakes, sanitizerLibrary, setting } from './fake-library.js';
+import {
+  type Answer,
+  type Fake,
+  FakeBench,
+  fakes,
+  sanitizerLibrary,
+  setting,
+} from '../fakes/tensorrt/library.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-fake-'));
 const everyGeneration = Object.keys(fakes) as Fake[];

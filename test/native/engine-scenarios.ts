@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
-import { type NetworkPlan, planBytes } from '../support/fake-engine.js';
-import { type Fake, FakeBench, sanitizerLibrary } from './fake-library.js';
+import { type NetworkPlan, planBytes } from '../fakes/tensorrt/engine.js';
+import { type Fake, FakeBench, sanitizerLibrary } from '../fakes/tensorrt/library.js';
 
 /** The generations whose engines run; tensorrt-rtx runs as 10 does. */
 export const generations = ['8', '10', '11'] as const satisfies readonly Fake[];

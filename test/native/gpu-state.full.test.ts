@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { NativeGpuState } from '../../src/tensorrt/addon/native-engine.js';
-import { FakeBench } from './fake-library.js';
+import { FakeBench } from '../fakes/tensorrt/library.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-gpu-state-'));
 const uuid = 'GPU-00112233-4455-6677-8899-aabbccddeeff';
@@ -15,7 +15,7 @@ let bench: FakeBench;
 function nvmlOfAge(api: number): string {
   const output = join(folder, `nvml-${api}`, 'libnvidia-ml.so.1');
   mkdirSync(dirname(output), { recursive: true });
-  const source = fileURLToPath(new URL('./fake/nvml.cpp', import.meta.url));
+  const source = fileURLToPath(new URL('../fakes/tensorrt/nvml.cpp', import.meta.url));
   const args = ['-std=c++17', '-fPIC', '-shared', '-O1', `-DFAKE_NVML_API=${api}`, source, '-o', output];
   const done = spawnSync(process.env.CXX ?? 'g++', args, { encoding: 'utf8' });
   if (done.status !== 0) throw new Error(done.stderr);

@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { planBytes } from '../support/fake-engine.js';
-import { type Fake, FakeBench, openRequest, sanitizerLibrary } from './fake-library.js';
+import { planBytes } from '../fakes/tensorrt/engine.js';
+import { type Fake, FakeBench, openRequest, sanitizerLibrary } from '../fakes/tensorrt/library.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-layer-times-'));
-const driver = fileURLToPath(new URL('./fake/drive-layers.mjs', import.meta.url));
+const driver = fileURLToPath(new URL('../fakes/tensorrt/drive-layers.mjs', import.meta.url));
 const generations: readonly Fake[] = ['8', '10', '11'];
 let bench: FakeBench;
 

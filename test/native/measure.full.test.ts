@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { NativeMeasureRequest } from '../../src/tensorrt/addon/native-engine.js';
-import { type NetworkPlan, planBytes } from '../support/fake-engine.js';
-import { type Fake, FakeBench, openRequest, sanitizerLibrary } from './fake-library.js';
+import { type NetworkPlan, planBytes } from '../fakes/tensorrt/engine.js';
+import { type Fake, FakeBench, openRequest, sanitizerLibrary } from '../fakes/tensorrt/library.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-measure-'));
-const driver = fileURLToPath(new URL('./fake/drive-measure.mjs', import.meta.url));
+const driver = fileURLToPath(new URL('../fakes/tensorrt/drive-measure.mjs', import.meta.url));
 const generations: readonly Fake[] = ['8', '10', '11'];
 let bench: FakeBench;
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { sanitizerLibrary } from '../fakes/tensorrt/library.js';
 import { EngineScenarios, generations, refused } from './engine-scenarios.js';
-import { sanitizerLibrary } from './fake-library.js';
 
 let scenarios: EngineScenarios;
 beforeAll(async () => {

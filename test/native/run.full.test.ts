@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { fakes } from '../fakes/tensorrt/library.js';
 import { EngineScenarios, generations, INNER, refused } from './engine-scenarios.js';
-import { fakes } from './fake-library.js';
 
 let scenarios: EngineScenarios;
 beforeAll(async () => {

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { onlyGpu } from '../../src/engines/identity/machine.js';
 import type { GpuList, NativeBuildResult } from '../../src/tensorrt/addon/addon.js';
 import type { NativeGpuState } from '../../src/tensorrt/addon/native-engine.js';
-import { FakeBench } from './fake-library.js';
+import { FakeBench } from '../fakes/tensorrt/library.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-visible-gpus-'));
 let bench: FakeBench;

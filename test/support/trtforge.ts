@@ -3,7 +3,7 @@ import type { Console } from '../../src/cli/output.js';
 import { type Program, runProgram } from '../../src/cli/program.js';
 import type { ExitCode } from '../../src/errors.js';
 import { products } from '../../src/registry.js';
-import { recordedConsole } from './console.js';
+import { recordedConsole } from '../fakes/console.js';
 
 /** The program with every product, as dist/main.js has it. */
 export const program: Program = { name: 'trtforge', version: '0', summary: '', products };

@@ -3,9 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { readZipDirectory, readZipEntry } from '../../../src/base/archive/zip.js';
 import { memberStart, storedMember } from '../../../src/base/archive/zip-member.js';
 import { bytesSource } from '../../../src/base/files/byte-source.js';
+import { zipBytes } from '../../fakes/wheel.js';
 import { randomNumbers } from '../../support/mutations.js';
 import { refusal } from '../../support/refusal.js';
-import { zipBytes } from '../../tensorrt/toolchain/fake-wheel.js';
 
 const random = randomNumbers(3);
 const content = Uint8Array.from({ length: 1000 }, () => random() * 256);

@@ -12,9 +12,9 @@ import {
 } from '../../../src/base/archive/zip.js';
 import { bytesSource, openFile } from '../../../src/base/files/byte-source.js';
 import { TrtforgeError } from '../../../src/errors.js';
+import { zipBytes } from '../../fakes/wheel.js';
 import { randomNumbers } from '../../support/mutations.js';
 import { found } from '../../support/needs.js';
-import { zipBytes } from '../../tensorrt/toolchain/fake-wheel.js';
 
 let folder = '';
 beforeAll(() => {

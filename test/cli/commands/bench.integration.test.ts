@@ -13,8 +13,8 @@ import {
   benchAgainstSchema,
   benchResultSchema,
 } from '../../../src/quality/bench/result.js';
-import { fakeEngine } from '../../support/fake-engine.js';
-import { fakeTrtexec } from '../../support/trtexec.js';
+import { fakeEngine } from '../../fakes/tensorrt/engine.js';
+import { fakeTrtexec } from '../../fakes/trtexec.js';
 import { type Answer, trtforge } from '../../support/trtforge.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-bench-'));

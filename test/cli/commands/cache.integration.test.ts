@@ -27,7 +27,7 @@ import {
 } from '../../../src/engines/store/cache-result.js';
 import { releaseUse } from '../../../src/engines/store/claims/use-marks.js';
 import { LocalStore } from '../../../src/engines/store/local.js';
-import { recordedConsole } from '../../support/console.js';
+import { recordedConsole } from '../../fakes/console.js';
 import { sampleIdentity, samplePassport, samplePlan } from '../../support/sample-engine.js';
 import { triton } from '../../support/triton.js';
 import { program, trtforge } from '../../support/trtforge.js';

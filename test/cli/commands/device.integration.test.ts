@@ -26,12 +26,12 @@ import {
 import { verifyAgainstReference } from '../../../src/products/streaming/index.js';
 import { defaultRequest } from '../../../src/quality/bench/request.js';
 import { forgeResultSchema } from '../../../src/report/result.js';
-import { affineModel, copyingBuilder, fakeIdentity, manyLayers } from '../../support/affine-engine.js';
-import { fakeEngine } from '../../support/fake-engine.js';
-import { noDevices } from '../../support/gpus.js';
+import { writePictureModel } from '../../fakes/deepstream.js';
+import { noDevices } from '../../fakes/gpus.js';
+import { affineModel, copyingBuilder, fakeIdentity, manyLayers } from '../../fakes/tensorrt/affine.js';
+import { fakeEngine } from '../../fakes/tensorrt/engine.js';
+import { fakeTrtexec } from '../../fakes/trtexec.js';
 import { samplePassport } from '../../support/sample-engine.js';
-import { writePictureModel } from '../../support/streams.js';
-import { fakeTrtexec } from '../../support/trtexec.js';
 import { trtforge as runLine } from '../../support/trtforge.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-device-'));

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { attribute, buildModel, GraphBuilder } from '../../../src/formats/onnx/builder.js';
 import { writeModel } from '../../../src/formats/onnx/write.js';
 import { explainResultSchema } from '../../../src/quality/explain/explain.js';
-import { recordedLogs } from '../../support/trtexec.js';
+import { recordedLogs } from '../../fakes/trtexec.js';
 import { trtforge } from '../../support/trtforge.js';
 
 const main = fileURLToPath(new URL('../../../dist/main.js', import.meta.url));

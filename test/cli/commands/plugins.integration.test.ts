@@ -7,8 +7,8 @@ import { forge } from '../../../src/forge/forge.js';
 import type { ForgeOptions } from '../../../src/forge/options.js';
 import { forgeBundle } from '../../../src/products/bundle/forge-bundle.js';
 import { forgeResultSchema } from '../../../src/report/result.js';
-import { affineModel, copyingBuilder, fakeIdentity, manyLayers } from '../../support/affine-engine.js';
-import { fakeEngine } from '../../support/fake-engine.js';
+import { affineModel, copyingBuilder, fakeIdentity, manyLayers } from '../../fakes/tensorrt/affine.js';
+import { fakeEngine } from '../../fakes/tensorrt/engine.js';
 import { samplePassport } from '../../support/sample-engine.js';
 import { trtforge as runLine } from '../../support/trtforge.js';
 

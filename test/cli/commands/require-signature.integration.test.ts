@@ -5,10 +5,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildAddon } from '../../../scripts/build-native.mjs';
 import { makeKeys } from '../../../src/engines/store/sign-engines.js';
 import { readPrivateKey, signaturePath, signPassport } from '../../../src/engines/store/signature.js';
-import { affineModel, fakeIdentity, manyLayers } from '../../support/affine-engine.js';
-import { fakeEngine } from '../../support/fake-engine.js';
+import { affineModel, fakeIdentity, manyLayers } from '../../fakes/tensorrt/affine.js';
+import { fakeEngine } from '../../fakes/tensorrt/engine.js';
+import { fakeTrtexec } from '../../fakes/trtexec.js';
 import { samplePassport } from '../../support/sample-engine.js';
-import { fakeTrtexec } from '../../support/trtexec.js';
 import { trtforge as runLine } from '../../support/trtforge.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-require-signature-'));

@@ -20,9 +20,9 @@ import { readNpy, writeNpy } from '../../../src/formats/tensor/npy.js';
 import { readNpz, writeNpz } from '../../../src/formats/tensor/npz.js';
 import { float32Values, tensorFrom } from '../../../src/formats/tensor/values.js';
 import { floats, ids, modelFile } from '../../engines/runtime/onnxruntime/models.js';
-import { fakes } from '../../native/fake-library.js';
-import { cudaBinding } from '../../support/cuda-binding.js';
-import { fakeEngine } from '../../support/fake-engine.js';
+import { cudaBinding } from '../../fakes/cuda-provider.js';
+import { fakeEngine } from '../../fakes/tensorrt/engine.js';
+import { fakes } from '../../fakes/tensorrt/library.js';
 import { sampleIdentity, samplePassport } from '../../support/sample-engine.js';
 import { type Answer, trtforge } from '../../support/trtforge.js';
 

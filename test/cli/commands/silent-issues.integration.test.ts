@@ -8,8 +8,8 @@ import { attribute } from '../../../src/formats/onnx/builder.js';
 import { tensorFrom } from '../../../src/formats/tensor/values.js';
 import type { ForgeResult } from '../../../src/report/result.js';
 import { modelFile } from '../../engines/runtime/onnxruntime/models.js';
-import { fakeEngine } from '../../support/fake-engine.js';
-import { fakeTrtexec } from '../../support/trtexec.js';
+import { fakeEngine } from '../../fakes/tensorrt/engine.js';
+import { fakeTrtexec } from '../../fakes/trtexec.js';
 import { trtforge as runLine } from '../../support/trtforge.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-silent-'));

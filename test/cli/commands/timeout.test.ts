@@ -10,8 +10,8 @@ import type { TrtforgeError } from '../../../src/errors.js';
 import { ignoreEvents } from '../../../src/events.js';
 import { command as size } from '../../../src/products/deepstream/commands/size.js';
 import { runTrtexec } from '../../../src/tensorrt/trtexec/run.js';
+import { fakeTrtexec } from '../../fakes/trtexec.js';
 import { writeSampleModel } from '../../support/sample-engine.js';
-import { fakeTrtexec } from '../../support/trtexec.js';
 import { trtforge } from '../../support/trtforge.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-timeout-'));

@@ -9,9 +9,9 @@ import {
   toolchainInstallSchema,
   toolchainRemoveSchema,
 } from '../../../src/tensorrt/toolchain/results.js';
+import { placeTensorrt } from '../../fakes/elf.js';
+import { writeWheel } from '../../fakes/wheel.js';
 import { trtforge as run } from '../../support/trtforge.js';
-import { placeTensorrt } from '../../tensorrt/toolchain/fake-library.js';
-import { writeWheel } from '../../tensorrt/toolchain/fake-wheel.js';
 
 let folder = '';
 beforeEach(() => {

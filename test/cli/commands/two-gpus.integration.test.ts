@@ -9,10 +9,10 @@ import type { ReferenceChunk } from '../../../src/products/streaming/reference/r
 import { writeReference } from '../../../src/products/streaming/reference/write.js';
 import type { BenchAgainst, BenchResult } from '../../../src/quality/bench/result.js';
 import { floats } from '../../engines/runtime/onnxruntime/models.js';
-import { fakeEngine } from '../../support/fake-engine.js';
+import { writePictureModel } from '../../fakes/deepstream.js';
+import { fakeEngine } from '../../fakes/tensorrt/engine.js';
+import { fakeTrtexec } from '../../fakes/trtexec.js';
 import { writeSampleModel } from '../../support/sample-engine.js';
-import { writePictureModel } from '../../support/streams.js';
-import { fakeTrtexec } from '../../support/trtexec.js';
 import { type Answer, trtforge } from '../../support/trtforge.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-two-gpus-'));

@@ -7,7 +7,7 @@ import type { BuildContext } from '../../../src/engines/builder/build.js';
 import { buildPlan } from '../../../src/engines/builder/build-plan.js';
 import { TrtforgeError } from '../../../src/errors.js';
 import { ignoreEvents, type WorkEvent } from '../../../src/events.js';
-import { type Fake, FakeBench } from '../../native/fake-library.js';
+import { type Fake, FakeBench } from '../../fakes/tensorrt/library.js';
 import { dynamicModel } from '../../native/tiny-models.js';
 import { resolvedBuild } from '../../support/sample-engine.js';
 
@@ -17,7 +17,7 @@ let bench: FakeBench;
 
 beforeAll(async () => {
   await buildAddon({ say: () => {} });
-  bench = await FakeBench.compile(folder, { only: ['8', '10'], sanitize: false });
+  bench = await FakeBench.plain();
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 

@@ -10,8 +10,8 @@ import { ignoreEvents } from '../../../src/events.js';
 import { ModelProtoSchema } from '../../../src/formats/onnx/onnx_pb.js';
 import type { Toolchain } from '../../../src/tensorrt/toolchain/toolchain.js';
 import { readTrtexecLog } from '../../../src/tensorrt/trtexec/log/log.js';
+import { type FakeVersion, fakeTrtexec, fakeVersions, recordedLogs } from '../../fakes/trtexec.js';
 import { type BuildChanges, resolvedBuild, writeSampleModel } from '../../support/sample-engine.js';
-import { type FakeVersion, fakeTrtexec, fakeVersions, recordedLogs } from '../../support/trtexec.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-trtexec-build-'));
 const logs = join(folder, 'logs');

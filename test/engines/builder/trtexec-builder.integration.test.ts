@@ -7,8 +7,8 @@ import { readPassport } from '../../../src/engines/identity/passport.js';
 import { buildOrLoad } from '../../../src/engines/store/build-or-load.js';
 import { forge } from '../../../src/forge/forge.js';
 import type { FoundToolchain } from '../../../src/tensorrt/toolchain/find.js';
+import { fakeTrtexec } from '../../fakes/trtexec.js';
 import { writeSampleModel } from '../../support/sample-engine.js';
-import { fakeTrtexec } from '../../support/trtexec.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-builder-'));
 const environment = { ...process.env, XDG_CACHE_HOME: join(folder, 'cache') };

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { onlyGpu, whyNotRun } from '../../../src/engines/identity/machine.js';
 import { onDevice } from '../../../src/tensorrt/addon/chosen-gpu.js';
-import { noGpus, twoGpus } from '../../support/gpus.js';
+import { noGpus, twoGpus } from '../../fakes/gpus.js';
 
 describe('the environment of a child that sees one GPU', () => {
   test.each([

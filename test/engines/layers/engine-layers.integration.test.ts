@@ -8,7 +8,7 @@ import { diffEngines } from '../../../src/engines/layers/diff.js';
 import { layersOfEngine, layersOfFile } from '../../../src/engines/layers/engine-layers.js';
 import { layersResultSchema } from '../../../src/engines/layers/result-schema.js';
 import { ignoreEvents } from '../../../src/events.js';
-import { fakeEngine } from '../../support/fake-engine.js';
+import { fakeEngine } from '../../fakes/tensorrt/engine.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-engine-layers-'));
 beforeAll(() => buildAddon({ say: () => {} }));

@@ -10,9 +10,9 @@ import { npzOver, openNpz, readNpz, writeNpz } from '../../../src/formats/tensor
 import type { Tensor } from '../../../src/formats/tensor/tensor.js';
 import { loadedSlot } from '../../../src/formats/tensor/tensor-reader.js';
 import { elementsOf, float32Values, tensorFrom } from '../../../src/formats/tensor/values.js';
+import { zipBytes } from '../../fakes/wheel.js';
 import { mutations } from '../../support/mutations.js';
 import { refusal } from '../../support/refusal.js';
-import { zipBytes } from '../../tensorrt/toolchain/fake-wheel.js';
 import { fixture, fixtureBytes, ramp } from './fixtures.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-npz-'));

@@ -25,6 +25,8 @@ import type { BundleContext, BundleRequest } from '../../../src/products/bundle/
 import { forgeBundle } from '../../../src/products/bundle/forge-bundle.js';
 import { bundleReportSchema } from '../../../src/products/bundle/report-schema.js';
 import { onDevice } from '../../../src/tensorrt/addon/chosen-gpu.js';
+import { twoGpus } from '../../fakes/gpus.js';
+import { fakeTrtexec } from '../../fakes/trtexec.js';
 import {
   changeMeta,
   changeModel,
@@ -32,9 +34,7 @@ import {
   scatterWeights,
   writeBundle,
 } from '../../support/bundle.js';
-import { twoGpus } from '../../support/gpus.js';
 import { sampleOutcome, samplePlan, sampleToolchain } from '../../support/sample-engine.js';
-import { fakeTrtexec } from '../../support/trtexec.js';
 
 const root = mkdtempSync(join(tmpdir(), 'trtforge-bundle-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));

@@ -8,9 +8,9 @@ import { TrtforgeError } from '../../../src/errors.js';
 import { readStreamsLog } from '../../../src/products/deepstream/log.js';
 import { plain, streamsLogText } from '../../../src/products/deepstream/log-text.js';
 import { figuresOf } from '../../../src/products/deepstream/record.js';
+import { benchResult } from '../../fakes/deepstream.js';
+import { recordedLogs } from '../../fakes/trtexec.js';
 import { mutations } from '../../support/mutations.js';
-import { benchResult } from '../../support/streams.js';
-import { recordedLogs } from '../../support/trtexec.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-streams-log-'));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -10,7 +10,7 @@ import { figuresOf } from '../../../src/products/deepstream/record.js';
 import type { BenchTool } from '../../../src/quality/bench/bench-with.js';
 import type { BenchContext, BenchRequest } from '../../../src/quality/bench/request.js';
 import type { BenchRun } from '../../../src/quality/bench/result.js';
-import { benchResult } from '../../support/streams.js';
+import { benchResult } from '../../fakes/deepstream.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-streams-meter-'));
 afterAll(() => rmSync(folder, { recursive: true }));

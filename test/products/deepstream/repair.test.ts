@@ -5,9 +5,9 @@ import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import type { StreamsLimits } from '../../../src/products/deepstream/decision.js';
 import { modelOfFolder } from '../../../src/products/deepstream/from-logs.js';
 import { streamsFromLogs } from '../../../src/products/deepstream/repair.js';
+import { recordedLogs } from '../../fakes/trtexec.js';
 import { mutations } from '../../support/mutations.js';
 import { refusal } from '../../support/refusal.js';
-import { recordedLogs } from '../../support/trtexec.js';
 
 const root = mkdtempSync(join(tmpdir(), 'trtforge-streams-repair-'));
 afterAll(() => rmSync(root, { recursive: true }));

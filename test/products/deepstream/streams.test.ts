@@ -22,8 +22,8 @@ import {
   type StreamsRequest,
   streams,
 } from '../../../src/products/deepstream/streams.js';
+import { PaperGpu, type Rates, writePictureModel } from '../../fakes/deepstream.js';
 import { refusal } from '../../support/refusal.js';
-import { PaperGpu, type Rates, writePictureModel } from '../../support/streams.js';
 
 const root = mkdtempSync(join(tmpdir(), 'trtforge-streams-'));
 afterAll(() => rmSync(root, { recursive: true }));

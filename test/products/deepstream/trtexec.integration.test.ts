@@ -9,10 +9,10 @@ import { streamsEffects } from '../../../src/products/deepstream/setup.js';
 import { planStreams, type StreamsRequest, streams } from '../../../src/products/deepstream/streams.js';
 import { type FoundToolchain, surveyToolchains } from '../../../src/tensorrt/toolchain/find.js';
 import { readTrtexecLog } from '../../../src/tensorrt/trtexec/log/log.js';
-import { twoGpus } from '../../support/gpus.js';
+import { writePictureModel } from '../../fakes/deepstream.js';
+import { twoGpus } from '../../fakes/gpus.js';
+import { fakeTrtexec } from '../../fakes/trtexec.js';
 import { sampleToolchain } from '../../support/sample-engine.js';
-import { writePictureModel } from '../../support/streams.js';
-import { fakeTrtexec } from '../../support/trtexec.js';
 
 /** Fakes are no installations, so the search for TensorRT gives them; trtexec's fake needs no GPU, and who builds on one must see it. */
 vi.mock('../../../src/tensorrt/toolchain/find.js', async (original) => ({

@@ -13,8 +13,8 @@ import {
   defaultRequest,
   type ShapeRequest,
 } from '../../../src/quality/bench/request.js';
-import { planBytes } from '../../support/fake-engine.js';
-import { audio, measuring } from './fake-measurer.js';
+import { audio, measuring } from '../../fakes/measurer.js';
+import { planBytes } from '../../fakes/tensorrt/engine.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-against-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { benchEngine } from '../../../src/quality/bench/bench-engine.js';
 import { defaultRequest } from '../../../src/quality/bench/request.js';
-import { planBytes } from '../../support/fake-engine.js';
-import { audio, measuring } from './fake-measurer.js';
+import { audio, measuring } from '../../fakes/measurer.js';
+import { planBytes } from '../../fakes/tensorrt/engine.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-batches-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

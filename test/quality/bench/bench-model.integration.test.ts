@@ -12,7 +12,7 @@ import { benchModel } from '../../../src/quality/bench/bench-model.js';
 import { modelCases } from '../../../src/quality/bench/model-shapes.js';
 import { defaultMode, type ModelBenchRequest } from '../../../src/quality/bench/request.js';
 import { benchResultSchema } from '../../../src/quality/bench/result.js';
-import { cudaBinding } from '../../support/cuda-binding.js';
+import { cudaBinding } from '../../fakes/cuda-provider.js';
 import { refusal } from '../../support/refusal.js';
 import { writeSample } from '../../support/sample-engine.js';
 

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { quantile } from '../../../src/base/statistics.js';
 import { spreadOf, trtexecPercentile } from '../../../src/quality/bench/spread.js';
-import { recordedRuns } from '../../support/trtexec.js';
+import { recordedRuns } from '../../fakes/trtexec.js';
 
 const columns = fc.array(fc.double({ min: 0, max: 1e6, noNaN: true }), { minLength: 1, maxLength: 300 });
 const sortedOf = (values: readonly number[]) => Float64Array.from(values).sort();

@@ -8,7 +8,7 @@ import type { DoctorFacts } from '../../../src/quality/doctor/doctor-facts.js';
 import { lookAtStore, machineProbes } from '../../../src/quality/doctor/doctor-probes.js';
 import { driverInChild, lookForGpus } from '../../../src/quality/doctor/gpu.js';
 import type { DebianPackage, PythonPackage } from '../../../src/tensorrt/toolchain/installed-packages.js';
-import { fakeMachine } from '../../tensorrt/toolchain/fake-machine.js';
+import { fakeMachine } from '../../fakes/machine.js';
 import { facts, listed, probesOf, withGpu, withoutGpu } from './fake-facts.js';
 
 const never = new AbortController().signal;

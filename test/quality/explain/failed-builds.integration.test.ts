@@ -9,17 +9,17 @@ import { defaultRecipe } from '../../../src/engines/identity/recipe.js';
 import { TrtforgeError } from '../../../src/errors.js';
 import { ignoreEvents } from '../../../src/events.js';
 import { explaining, issuesOf } from '../../../src/quality/explain/failure.js';
-import { FakeBench } from '../../native/fake-library.js';
+import { FakeBench } from '../../fakes/tensorrt/library.js';
+import { type FakeVersion, fakeTrtexec, fakeVersions } from '../../fakes/trtexec.js';
 import { dynamicModel } from '../../native/tiny-models.js';
 import { resolvedBuild } from '../../support/sample-engine.js';
-import { type FakeVersion, fakeTrtexec, fakeVersions } from '../../support/trtexec.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-failed-builds-'));
 let bench: FakeBench;
 
 beforeAll(async () => {
   await buildAddon({ say: () => {} });
-  bench = await FakeBench.compile(join(folder, 'fakes'), { only: ['10'], sanitize: false });
+  bench = await FakeBench.plain();
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 

@@ -6,7 +6,7 @@ import {
   onDevice,
   whyNoGpu,
 } from '../../../src/tensorrt/addon/chosen-gpu.js';
-import { noDevices, noGpus, twoGpus } from '../../support/gpus.js';
+import { noDevices, noGpus, twoGpus } from '../../fakes/gpus.js';
 
 const running = 'Running an engine needs an NVIDIA GPU';
 

@@ -6,9 +6,9 @@ import { bytesSource, openFile } from '../../../src/base/files/byte-source.js';
 import { TrtforgeError } from '../../../src/errors.js';
 import { constantReturned, readElf } from '../../../src/tensorrt/toolchain/elf.js';
 import { readLibraryFolder } from '../../../src/tensorrt/toolchain/library-folder.js';
+import { fakeElf } from '../../fakes/elf.js';
 import { randomNumbers } from '../../support/mutations.js';
 import { describeWith } from '../../support/needs.js';
-import { fakeElf } from './fake-library.js';
 
 const library = fakeElf({
   soname: 'libnvinfer.so.10',

@@ -4,8 +4,8 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { TrtforgeError } from '../../../src/errors.js';
 import { chooseToolchain, surveyToolchains, toolchainNamed } from '../../../src/tensorrt/toolchain/find.js';
 import type { Host } from '../../../src/tensorrt/toolchain/places.js';
-import { placeLibrary, placeTensorrt } from './fake-library.js';
-import { fakeMachine } from './fake-machine.js';
+import { placeLibrary, placeTensorrt } from '../../fakes/elf.js';
+import { fakeMachine } from '../../fakes/machine.js';
 
 const machines: Host[] = [];
 afterEach(() => {

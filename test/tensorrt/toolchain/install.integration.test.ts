@@ -26,9 +26,9 @@ import {
 import { readManifest, removeToolchain } from '../../../src/tensorrt/toolchain/manifest.js';
 import type { WheelSource } from '../../../src/tensorrt/toolchain/pip.js';
 import { openWheel } from '../../../src/tensorrt/toolchain/wheel.js';
+import { fakeMachine } from '../../fakes/machine.js';
+import { type FakeWheel, writeWheel } from '../../fakes/wheel.js';
 import { mutations } from '../../support/mutations.js';
-import { fakeMachine } from './fake-machine.js';
-import { type FakeWheel, writeWheel } from './fake-wheel.js';
 
 let folder = '';
 let toolchains = '';

@@ -8,7 +8,7 @@ import {
   isVersion,
   versionOfCode,
 } from '../../../src/tensorrt/toolchain/version.js';
-import { fakeRunner } from './fake-machine.js';
+import { fakeRunner } from '../../fakes/machine.js';
 
 describe('versions', () => {
   it.each([

@@ -10,9 +10,9 @@ import {
   readExportedTimes,
 } from '../../../src/tensorrt/trtexec/exports.js';
 import { readTrtexecLog } from '../../../src/tensorrt/trtexec/log/log.js';
+import { recordedLogs, recordedRuns } from '../../fakes/trtexec.js';
 import { mutations } from '../../support/mutations.js';
 import { refusal } from '../../support/refusal.js';
-import { recordedLogs, recordedRuns } from '../../support/trtexec.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-exports-'));
 afterAll(() => rmSync(folder, { recursive: true }));

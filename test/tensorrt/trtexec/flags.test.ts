@@ -5,8 +5,8 @@ import { benchArguments } from '../../../src/tensorrt/trtexec/bench-flags.js';
 import { trtexecFlags } from '../../../src/tensorrt/trtexec/flag-table.js';
 import { buildArguments } from '../../../src/tensorrt/trtexec/flags.js';
 import type { TrtexecBenchRequest, TrtexecBuildRequest } from '../../../src/tensorrt/trtexec/request.js';
+import { recordedLogs } from '../../fakes/trtexec.js';
 import { refusal } from '../../support/refusal.js';
-import { recordedLogs } from '../../support/trtexec.js';
 import { measured as measuredAtOptimum, noPlugins, plain } from '../../support/trtexec-requests.js';
 
 const always = ['--onnx=m.onnx', '--saveEngine=m.plan', '--skipInference', '--avgTiming=1'];

@@ -10,7 +10,7 @@ import {
   type TrtexecRunOptions,
   type TrtexecRunRequest,
 } from '../../../src/tensorrt/trtexec/run.js';
-import { type FakeVersion, fakeTrtexec, fakeVersions } from '../../support/trtexec.js';
+import { type FakeVersion, fakeTrtexec, fakeVersions } from '../../fakes/trtexec.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-trtexec-run-'));
 afterAll(() => rmSync(folder, { recursive: true }));

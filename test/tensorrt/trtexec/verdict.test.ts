@@ -4,8 +4,8 @@ import { describe, expect, test } from 'vitest';
 import { readTrtexecLog } from '../../../src/tensorrt/trtexec/log/log.js';
 import type { TrtexecRun } from '../../../src/tensorrt/trtexec/run.js';
 import { requireSuccess } from '../../../src/tensorrt/trtexec/verdict.js';
+import { recordedLogs } from '../../fakes/trtexec.js';
 import { refusal } from '../../support/refusal.js';
-import { recordedLogs } from '../../support/trtexec.js';
 
 /** A recorded run as if it had just ended. */
 function ended(

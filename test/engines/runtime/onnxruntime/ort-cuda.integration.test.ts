@@ -14,7 +14,7 @@ import {
   openOrtSession,
 } from '../../../../src/engines/runtime/onnxruntime/ort-session.js';
 import { float32Values } from '../../../../src/formats/tensor/values.js';
-import { cudaBinding } from '../../../support/cuda-binding.js';
+import { cudaBinding } from '../../../fakes/cuda-provider.js';
 import { floats, modelFile } from './models.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-ort-cuda-'));

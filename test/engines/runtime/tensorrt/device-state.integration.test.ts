@@ -5,9 +5,9 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { openEngineSession } from '../../../../src/engines/runtime/tensorrt/engine-session.js';
 import { TrtforgeError } from '../../../../src/errors.js';
 import { float32Values } from '../../../../src/formats/tensor/values.js';
+import { FakeAddon, type FakeSpec, streaming, tensor } from '../../../fakes/addon.js';
 import { sampleToolchain, writeSample } from '../../../support/sample-engine.js';
 import { floats } from '../onnxruntime/models.js';
-import { FakeAddon, type FakeSpec, streaming, tensor } from './fake-engine.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-state-'));
 const planPath = writeSample(folder);

@@ -7,8 +7,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildAddon } from '../../../../scripts/build-native.mjs';
 import { releaseUse } from '../../../../src/engines/store/claims/use-marks.js';
 import { LocalStore } from '../../../../src/engines/store/local.js';
-import { fakes } from '../../../native/fake-library.js';
-import { fakeEngine, planBytes } from '../../../support/fake-engine.js';
+import { fakeEngine, planBytes } from '../../../fakes/tensorrt/engine.js';
+import { fakes } from '../../../fakes/tensorrt/library.js';
 import { sampleIdentity, samplePassport } from '../../../support/sample-engine.js';
 
 const root = mkdtempSync(join(tmpdir(), 'trtforge-in-use-'));

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildAddon } from '../../../../scripts/build-native.mjs';
-import type { Fake } from '../../../native/fake-library.js';
-import { fakeEngine } from '../../../support/fake-engine.js';
+import { fakeEngine } from '../../../fakes/tensorrt/engine.js';
+import type { Fake } from '../../../fakes/tensorrt/library.js';
 
 const script = new URL('./fake-session.mjs', import.meta.url).pathname;
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-fake-'));

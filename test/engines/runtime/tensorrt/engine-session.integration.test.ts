@@ -7,9 +7,9 @@ import { openEngineSession } from '../../../../src/engines/runtime/tensorrt/engi
 import { TrtforgeError } from '../../../../src/errors.js';
 import type { NamedTensors, Tensor } from '../../../../src/formats/tensor/tensor.js';
 import { float32Values } from '../../../../src/formats/tensor/values.js';
+import { doubling, FakeAddon, type FakeSpec, range, tensor } from '../../../fakes/addon.js';
 import { sampleToolchain, writeSample } from '../../../support/sample-engine.js';
 import { floats, ids } from '../onnxruntime/models.js';
-import { doubling, FakeAddon, type FakeSpec, range, tensor } from './fake-engine.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-session-'));
 const planPath = writeSample(folder);

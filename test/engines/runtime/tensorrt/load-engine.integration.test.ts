@@ -7,6 +7,7 @@ import type { LoadOptions } from '../../../../src/engines/runtime/tensorrt/load-
 import { makeKeys } from '../../../../src/engines/store/sign-engines.js';
 import { readPrivateKey, signaturePath, signPassport } from '../../../../src/engines/store/signature.js';
 import { TrtforgeError } from '../../../../src/errors.js';
+import { doubling, FakeAddon, tensor } from '../../../fakes/addon.js';
 import {
   sampleIdentity,
   samplePassport,
@@ -14,7 +15,6 @@ import {
   sampleToolchain,
   writeSample,
 } from '../../../support/sample-engine.js';
-import { doubling, FakeAddon, tensor } from './fake-engine.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-load-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

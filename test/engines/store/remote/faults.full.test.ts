@@ -7,7 +7,7 @@ import { remoteAddress } from '../../../../src/engines/store/remote/address.js';
 import { type RemoteEngine, RemoteStore } from '../../../../src/engines/store/remote/remote-store.js';
 import { openS3 } from '../../../../src/engines/store/remote/s3-objects.js';
 import { ignoreEvents } from '../../../../src/events.js';
-import { type FaultyProxy, startFaultyProxy } from '../../../support/faulty-proxy.js';
+import { type FaultyProxy, startFaultyProxy } from '../../../fakes/faulty-proxy.js';
 import { type Minio, startMinio } from '../../../support/minio.js';
 import { describeWith } from '../../../support/needs.js';
 import { sampleIdentity, samplePassport, samplePlan } from '../../../support/sample-engine.js';

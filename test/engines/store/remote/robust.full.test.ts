@@ -28,7 +28,7 @@ import { makeKeys } from '../../../../src/engines/store/sign-engines.js';
 import { noTrust, openTrust } from '../../../../src/engines/store/trust.js';
 import { TrtforgeError } from '../../../../src/errors.js';
 import { ignoreEvents } from '../../../../src/events.js';
-import { type FaultyProxy, startFaultyProxy } from '../../../support/faulty-proxy.js';
+import { type FaultyProxy, startFaultyProxy } from '../../../fakes/faulty-proxy.js';
 import { type Minio, startMinio } from '../../../support/minio.js';
 import { mutations } from '../../../support/mutations.js';
 import { describeWith } from '../../../support/needs.js';

@@ -4,10 +4,10 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildAddon } from '../../../../scripts/build-native.mjs';
 import { streamsResultSchema } from '../../../../src/products/deepstream/schema.js';
-import { fakeEngine } from '../../../support/fake-engine.js';
+import { writePictureModel } from '../../../fakes/deepstream.js';
+import { fakeEngine } from '../../../fakes/tensorrt/engine.js';
+import { fakeTrtexec, recordedLogs } from '../../../fakes/trtexec.js';
 import { writeSampleModel } from '../../../support/sample-engine.js';
-import { writePictureModel } from '../../../support/streams.js';
-import { fakeTrtexec, recordedLogs } from '../../../support/trtexec.js';
 import { trtforge } from '../../../support/trtforge.js';
 
 const root = mkdtempSync(join(tmpdir(), 'trtforge-streams-command-'));

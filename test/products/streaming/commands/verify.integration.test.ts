@@ -11,9 +11,9 @@ import type { ReferenceChunk } from '../../../../src/products/streaming/referenc
 import { writeReference } from '../../../../src/products/streaming/reference/write.js';
 import { type ParityResult, parityResultSchema } from '../../../../src/products/streaming/verify/result.js';
 import { floats } from '../../../engines/runtime/onnxruntime/models.js';
+import { cudaBinding } from '../../../fakes/cuda-provider.js';
+import { fakeEngine } from '../../../fakes/tensorrt/engine.js';
 import { writeBundle } from '../../../support/bundle.js';
-import { cudaBinding } from '../../../support/cuda-binding.js';
-import { fakeEngine } from '../../../support/fake-engine.js';
 import { sampleIdentity, samplePassport } from '../../../support/sample-engine.js';
 import { type Answer, trtforge } from '../../../support/trtforge.js';
 import { contractOfSession, recordTiny, tinyModel } from '../tiny-stream.js';

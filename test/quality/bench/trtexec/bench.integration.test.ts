@@ -17,8 +17,8 @@ import { benchTrtexec } from '../../../../src/quality/bench/trtexec/trtexec-benc
 import { gpuAt } from '../../../../src/quality/bench/trtexec/trtexec-gpu.js';
 import { type FoundToolchain, surveyToolchains } from '../../../../src/tensorrt/toolchain/find.js';
 import type { ModeRequest } from '../../../../src/tensorrt/trtexec/request.js';
+import { type FakeVersion, fakeTrtexec, fakeVersions } from '../../../fakes/trtexec.js';
 import { sampleIdentity, samplePassport, sampleToolchain } from '../../../support/sample-engine.js';
-import { type FakeVersion, fakeTrtexec, fakeVersions } from '../../../support/trtexec.js';
 
 /** Fakes are no installations, so the search for TensorRT gives them. */
 vi.mock('../../../../src/tensorrt/toolchain/find.js', async (original) => ({

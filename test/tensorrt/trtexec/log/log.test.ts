@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readTrtexecLog } from '../../../../src/tensorrt/trtexec/log/log.js';
+import { recordedLogs } from '../../../fakes/trtexec.js';
 import { mutations } from '../../../support/mutations.js';
 import { refusal } from '../../../support/refusal.js';
-import { recordedLogs } from '../../../support/trtexec.js';
 
 const read = (name: string) => readTrtexecLog(join(recordedLogs, `${name}.log`));
 const linesOf = (name: string) => readFileSync(join(recordedLogs, `${name}.log`), 'utf8').split('\n');

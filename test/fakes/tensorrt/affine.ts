@@ -1,8 +1,8 @@
 import { copyFileSync, statSync } from 'node:fs';
-import type { PlanBuilder } from '../../src/engines/builder/build.js';
-import { floats, modelFile } from '../engines/runtime/onnxruntime/models.js';
-import { fakes } from '../native/fake-library.js';
-import { sampleIdentity, sampleOutcome } from './sample-engine.js';
+import type { PlanBuilder } from '../../../src/engines/builder/build.js';
+import { floats, modelFile } from '../../engines/runtime/onnxruntime/models.js';
+import { sampleIdentity, sampleOutcome } from '../../support/sample-engine.js';
+import { fakes } from './library.js';
 
 /** y = 2x + 1 over rows of four: the model of the fake engine `affine` with `inner: 4`; gives the file's path. */
 export const affineModel = (): Promise<string> =>

@@ -1,32 +1,26 @@
-import { spawnSync } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { constants } from 'node:os';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { availableParallelism, constants } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { readTables, slotsHeader } from '../../native/abi/slots-header.mjs';
-import { buildAddon } from '../../scripts/build-native.mjs';
-import { LeaseFolder } from '../../src/engines/store/claims/lease.js';
-import type { NativeBuildRequest, NativeSetting } from '../../src/tensorrt/addon/addon.js';
-import type { NativeOpenRequest } from '../../src/tensorrt/addon/native-engine.js';
-import type { NativeEvent } from '../../src/tensorrt/addon/native-job.js';
-import type { Toolchain } from '../../src/tensorrt/toolchain/toolchain.js';
+import { promisify } from 'node:util';
+import { readTables, slotsHeader } from '../../../native/abi/slots-header.mjs';
+import { buildAddon } from '../../../scripts/build-native.mjs';
+import { LeaseFolder } from '../../../src/engines/store/claims/lease.js';
+import type { NativeBuildRequest, NativeSetting } from '../../../src/tensorrt/addon/addon.js';
+import type { NativeOpenRequest } from '../../../src/tensorrt/addon/native-engine.js';
+import type { NativeEvent } from '../../../src/tensorrt/addon/native-job.js';
+import type { Toolchain } from '../../../src/tensorrt/toolchain/toolchain.js';
 
-const sources = fileURLToPath(new URL('./fake/', import.meta.url));
-const driver = fileURLToPath(new URL('./fake/drive.mjs', import.meta.url));
+const build = fileURLToPath(new URL('../../../build/', import.meta.url));
+const sources = fileURLToPath(new URL('./', import.meta.url));
+const driver = fileURLToPath(new URL('./drive.mjs', import.meta.url));
 /** Of <dlfcn.h>: the library outlives its handle. */
 const RTLD_NODELETE = 0x1000;
 const compiler = process.env.CXX ?? 'g++';
+const compiling = promisify(execFile);
 
 /** The generations that fakes exist for; 10.3.0 lacks what 10.x got later. */
 export const fakes = {
@@ -37,9 +31,7 @@ export const fakes = {
 } as const;
 export type Fake = keyof typeof fakes;
 
-const drivers = { 'libcuda.so.1': 'cuda.cpp', 'libnvidia-ml.so.1': 'nvml.cpp' };
-/** With its name inside, a library that a process loaded by path is the one that the addon asks for. */
-const soname = (name: string): readonly string[] => [`-Wl,-soname,${name}`];
+const driverNames = ['libcuda.so.1', 'libnvidia-ml.so.1'];
 
 /** Opens a plan with nothing that needs to be said otherwise. */
 export const openRequest = (inferenceLibrary: string, planPath: string): NativeOpenRequest => ({
@@ -53,13 +45,6 @@ export const openRequest = (inferenceLibrary: string, planPath: string): NativeO
   verbose: false,
 });
 
-/** What fakes are made of, as one digest. */
-function sourcesDigest(flags: readonly string[]): string {
-  const digest = createHash('sha256').update(flags.join(' ')).update(slotsHeader(readTables()));
-  for (const file of readdirSync(sources).sort()) digest.update(readFileSync(join(sources, file)));
-  return digest.digest('hex');
-}
-
 /** The compiler's AddressSanitizer runtime, which must be loaded before Node; undefined where it is not installed. */
 export function sanitizerLibrary(): string | undefined {
   const asked = spawnSync(compiler, ['-print-file-name=libasan.so'], { encoding: 'utf8' });
@@ -69,7 +54,7 @@ export function sanitizerLibrary(): string | undefined {
 
 /** One process at a time does the work of a name; test files that need the same thing wait for one compilation. */
 async function alone<T>(name: string, work: () => Promise<T>): Promise<T> {
-  const leases = new LeaseFolder(fileURLToPath(new URL('../../build/sanitized/leases', import.meta.url)));
+  const leases = new LeaseFolder(join(build, 'fake-leases'));
   let attempt = leases.tryAcquire(name);
   for (; attempt.lease === null; attempt = leases.tryAcquire(name)) await sleep(200);
   try {
@@ -79,12 +64,48 @@ async function alone<T>(name: string, work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The addon compiled with these flags, kept between test runs. */
-function sanitizedAddon(flags: readonly string[]): Promise<string> {
-  const output = fileURLToPath(new URL('../../build/sanitized/trtforge.node', import.meta.url));
-  return alone('addon', async () => {
-    await buildAddon({ output, flags: [...flags], say: () => {} });
-    return output;
+/** What each library is compiled from, and its arguments. */
+const libraries: readonly (readonly [output: string, source: string, ...args: string[]])[] = [
+  ...Object.entries(fakes).flatMap(([name, { number, code }]) => {
+    const defines = [`-DFAKE_GENERATION=${number}`, `-DFAKE_VERSION=${code}`];
+    return [
+      [`${name}/inference.so`, 'inference.cpp', ...defines] as const,
+      [`${name}/parser.so`, 'parser.cpp', ...defines] as const,
+    ];
+  }),
+  // With its name inside, a library that a process loaded by path is the one that the addon asks for.
+  ...driverNames.map(
+    (name) =>
+      [`cuda/${name}`, name.includes('cuda') ? 'cuda.cpp' : 'nvml.cpp', `-Wl,-soname,${name}`] as const,
+  ),
+];
+
+/** Compiles the fakes of every generation into a folder, unless that was done with these sources and flags, whichever process did it. */
+function compileFakes(folder: string, flags: readonly string[]): Promise<void> {
+  const slots = slotsHeader(readTables());
+  const digest = createHash('sha256').update(JSON.stringify([flags, libraries, slots]));
+  for (const file of readdirSync(sources).sort())
+    if (/\.[ch]pp$/.test(file)) digest.update(readFileSync(join(sources, file)));
+  const stamp = digest.digest('hex');
+  const stampFile = join(folder, 'digest');
+  return alone('fakes', async () => {
+    if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return;
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, 'slots.h'), slots);
+    const waiting = [...libraries];
+    const worker = async () => {
+      for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+        const [output, source, ...args] = next;
+        const path = join(folder, output);
+        mkdirSync(dirname(path), { recursive: true });
+        const own = ['-std=c++17', '-fPIC', '-shared', '-Wall', '-Wextra', ...flags, ...args, `-I${folder}`];
+        await compiling(compiler, [...own, join(sources, source), '-o', `${path}.${process.pid}`]);
+        // Another process may be running the one that is there.
+        renameSync(`${path}.${process.pid}`, path);
+      }
+    };
+    await Promise.all(Array.from({ length: availableParallelism() }, worker));
+    writeFileSync(stampFile, stamp);
   });
 }
 
@@ -102,64 +123,32 @@ export interface Answer<T> {
   readonly stderr: string;
 }
 
-/** Fake libraries and the addon, compiled into a folder; with AddressSanitizer where there is one. */
+/** Fake libraries, compiled once for all tests, and what runs over them; what they write goes into a test's own folder, `work`. */
 export class FakeBench {
   private constructor(
     private readonly folder: string,
-    private readonly sanitizer: string | undefined,
-    private readonly work = folder,
+    private readonly work: string | undefined,
+    private readonly sanitizer?: string,
   ) {}
 
-  /** The fakes of every generation and the addon, compiled once for all tests that want the sanitizer; what a test writes goes into its own folder. */
-  static async sanitized(work: string): Promise<FakeBench> {
-    const folder = fileURLToPath(new URL('../../build/fake-sanitized', import.meta.url));
-    const { sanitizer } = await alone('fakes', () => FakeBench.compile(folder, { cached: true }));
-    return new FakeBench(folder, sanitizer, work);
+  /** For tests that bring the addon themselves. */
+  static async plain(): Promise<FakeBench> {
+    const folder = join(build, 'fake');
+    await compileFakes(folder, ['-O1']);
+    return new FakeBench(folder, undefined);
   }
 
-  /** `only` and `sanitize: false` compile less, for tests that bring the addon themselves; `cached` compiles only when the sources changed. */
-  static async compile(
-    folder: string,
-    { only = Object.keys(fakes) as Fake[], sanitize = true, cached = false } = {},
-  ): Promise<FakeBench> {
-    const sanitizer = sanitize ? sanitizerLibrary() : undefined;
+  /** Fakes and addon with AddressSanitizer, where there is one. */
+  static async sanitized(work: string): Promise<FakeBench> {
+    const folder = join(build, 'fake-sanitized');
+    const sanitizer = sanitizerLibrary();
     const flags =
       sanitizer === undefined ? ['-O1'] : ['-O1', '-g', '-fsanitize=address', '-fno-omit-frame-pointer'];
-    mkdirSync(folder, { recursive: true });
-    const stamp = cached ? sourcesDigest([...flags, ...only, ...Object.keys(drivers).flatMap(soname)]) : '';
-    const stampFile = join(folder, 'digest');
-    // Another process may be running the one that is there.
-    const placeAddon = async () => {
-      copyFileSync(await sanitizedAddon(flags), join(folder, `trtforge.${process.pid}`));
-      renameSync(join(folder, `trtforge.${process.pid}`), join(folder, 'trtforge.node'));
-    };
-    if (cached && existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) {
-      if (sanitize) await placeAddon();
-      return new FakeBench(folder, sanitizer);
-    }
-    writeFileSync(join(folder, 'slots.h'), slotsHeader(readTables()));
-    const library = (output: string, source: string, more: readonly string[] = []) => {
-      mkdirSync(dirname(join(folder, output)), { recursive: true });
-      const args = ['-std=c++17', '-fPIC', '-shared', '-Wall', '-Wextra', ...flags, ...more];
-      const done = spawnSync(
-        compiler,
-        [...args, `-I${folder}`, join(sources, source), '-o', `${join(folder, output)}.${process.pid}`],
-        { encoding: 'utf8' },
-      );
-      if (done.status !== 0) throw new Error(`${source} does not compile:\n${done.stderr}`);
-      // Another process may be running the one that is there.
-      renameSync(`${join(folder, output)}.${process.pid}`, join(folder, output));
-    };
-    for (const name of only) {
-      const { number, code } = fakes[name];
-      const defines = [`-DFAKE_GENERATION=${number}`, `-DFAKE_VERSION=${code}`];
-      library(`${name}/inference.so`, 'inference.cpp', defines);
-      library(`${name}/parser.so`, 'parser.cpp', defines);
-    }
-    for (const [name, source] of Object.entries(drivers)) library(`cuda/${name}`, source, soname(name));
-    if (sanitize) await placeAddon();
-    if (cached) writeFileSync(stampFile, stamp);
-    return new FakeBench(folder, sanitizer);
+    await compileFakes(folder, flags);
+    await alone('addon', () =>
+      buildAddon({ output: join(folder, 'trtforge.node'), flags: [...flags], say: () => {} }),
+    );
+    return new FakeBench(folder, work, sanitizer);
   }
 
   /** The addon as compiled. */
@@ -189,7 +178,7 @@ export class FakeBench {
 
   environment = (environment: Record<string, string | undefined> = {}): NodeJS.ProcessEnv => ({
     PATH: process.env.PATH,
-    FAKE_CALLS: join(this.work, 'calls'),
+    FAKE_CALLS: this.work && join(this.work, 'calls'),
     LD_LIBRARY_PATH: this.drivers,
     ...environment,
   });
@@ -197,7 +186,7 @@ export class FakeBench {
   /** Makes the fakes the driver of this process too, for good; what they are to do is read from `environment`, once as CUDA does. */
   enter(environment: NodeJS.ProcessEnv): void {
     Object.assign(process.env, environment);
-    for (const name of Object.keys(drivers))
+    for (const name of driverNames)
       try {
         process.dlopen({ exports: {} }, join(this.drivers, name), constants.dlopen.RTLD_NOW | RTLD_NODELETE);
       } catch (error) {
@@ -213,7 +202,7 @@ export class FakeBench {
     environment: Record<string, string> = {},
     cancelAfterMs?: number,
   ): Answer<T> {
-    const callsFile = join(this.work, 'calls');
+    const callsFile = this.path('calls');
     rmSync(callsFile, { force: true });
     const done = spawnSync(
       process.execPath,
@@ -253,7 +242,7 @@ export class FakeBench {
       parserLibrary: join(this.folder, fake, 'parser.so'),
       pluginLibrary: null,
       modelPath: '/models/m.onnx',
-      planPath: join(this.work, 'plan'),
+      planPath: this.path('plan'),
       networkFlags: 0,
       parserFlags: 0,
       settings: [],
@@ -268,7 +257,7 @@ export class FakeBench {
     };
   }
 
-  path = (name: string): string => join(this.work, name);
+  path = (name: string): string => join(this.work ?? this.folder, name);
 }
 
 export const setting = (call: string, ...args: number[]): NativeSetting => ({

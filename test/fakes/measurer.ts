@@ -1,11 +1,11 @@
-import type { EngineBinding } from '../../../src/engines/runtime/tensorrt/engine-interface.js';
+import type { EngineBinding } from '../../src/engines/runtime/tensorrt/engine-interface.js';
 import type {
   MeasureRequest,
   Measurer,
   OpenedEngine,
   StartMeasurer,
-} from '../../../src/quality/bench/measurer.js';
-import { fakeFacts } from '../../engines/runtime/tensorrt/fake-engine.js';
+} from '../../src/quality/bench/measurer.js';
+import { fakeFacts } from './addon.js';
 
 /** An input whose batch and length are open. */
 export const audio = (name: string, length: number): EngineBinding => ({

@@ -2,7 +2,7 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const program = fileURLToPath(new URL('fake-trtexec.mjs', import.meta.url));
+const program = fileURLToPath(new URL('trtexec.mjs', import.meta.url));
 
 export const recordedLogs = fileURLToPath(new URL('../fixtures/trtexec-logs/', import.meta.url));
 export const recordedRuns = fileURLToPath(new URL('../fixtures/trtexec-runs/', import.meta.url));

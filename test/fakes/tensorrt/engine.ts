@@ -1,5 +1,5 @@
 /**
- * Engines that run without a GPU: fake libraries (`test/native/fake/`), compiled once into `build/fake/`, whose plans describe small networks
+ * Engines that run without a GPU: fake libraries (in this folder), compiled once into `build/fake/`, whose plans describe small networks
  * that are really computed. Tests only; nothing here is NVIDIA's.
  *
  * The addon asks the loader for `libcuda.so.1`, so the fake for it is found only where LD_LIBRARY_PATH names its folder when a process STARTS:
@@ -21,10 +21,7 @@
  */
 import { copyFileSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { type Fake, FakeBench, fakes } from '../native/fake-library.js';
-
-const folder = fileURLToPath(new URL('../../build/fake', import.meta.url));
+import { type Fake, FakeBench, fakes } from './library.js';
 
 export interface NetworkPlan {
   /**
@@ -54,33 +51,30 @@ export interface FakeEngine {
   readonly inferenceLibrary: string;
   readonly bench: FakeBench;
   /** For a child process. */
-  environment(wishes?: Record<string, string | undefined>): NodeJS.ProcessEnv;
+  environment(more?: Record<string, string | undefined>): NodeJS.ProcessEnv;
   /** Lays the libraries out as an installation, for TENSORRT_HOME; gives `home`. */
   install(home: string): string;
   /** Writes a plan and returns its path. */
   writePlan(path: string, network: NetworkPlan): string;
 }
 
-let compiled: Promise<FakeBench> | undefined;
-
-/** Compiles the fakes unless these sources already were, in this folder, by any process. */
 export async function fakeEngine(fake: Fake): Promise<FakeEngine> {
-  compiled ??= FakeBench.compile(folder, { sanitize: false, cached: true });
-  const bench = await compiled;
+  const bench = await FakeBench.plain();
   return {
     fake,
     inferenceLibrary: bench.library(fake),
     bench,
-    environment: (wishes = {}) => ({ ...process.env, ...bench.environment(wishes) }),
+    environment: (more = {}) => ({ ...process.env, ...bench.environment(more) }),
     install(home) {
       const { version } = fakes[fake];
       mkdirSync(join(home, 'lib'), { recursive: true });
+      const { inference, parser } = bench.toolchain(fake).libraries;
       for (const [file, stem] of [
-        ['inference', 'nvinfer'],
-        ['parser', 'nvonnxparser'],
+        [inference, 'nvinfer'],
+        [parser ?? '', 'nvonnxparser'],
       ] as const) {
         const library = `lib${stem}.so.${version}`;
-        copyFileSync(bench.path(`${fake}/${file}.so`), join(home, 'lib', library));
+        copyFileSync(file, join(home, 'lib', library));
         symlinkSync(library, join(home, 'lib', `lib${stem}.so.${version.split('.')[0]}`));
       }
       return home;

@@ -1,8 +1,8 @@
 import { mkdirSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { CommandOutcome, CommandRunner } from '../../../src/base/process/command.js';
-import type { Host } from '../../../src/tensorrt/toolchain/places.js';
+import type { CommandOutcome, CommandRunner } from '../../src/base/process/command.js';
+import type { Host } from '../../src/tensorrt/toolchain/places.js';
 
 /** What a fake command says: its output, or what it does for the arguments. */
 export type FakeCommand = string | ((args: readonly string[], environment: NodeJS.ProcessEnv) => string);
