@@ -10,6 +10,7 @@ import {
   type Section,
   table,
 } from '../../../report/section.js';
+import { outcomeTone } from '../../../report/sentences.js';
 import type { ChainCheck } from '../chain-schema.js';
 import { agreementShare, checkSentence, driftText } from './sentences.js';
 
@@ -83,6 +84,7 @@ export function chainSection(check: ChainCheck, index: number): Section {
         ]),
       ),
       facts([
+        ['verdict', badge(check.outcome, outcomeTone[check.outcome])],
         ['reference', check.reference_backend],
         ['candidate', check.candidate_backend],
         ['samples', `${samples} of ${formatCount(check.frames)} frames, seed ${check.seed}`],

@@ -241,6 +241,7 @@ describe('the Markdown of a bundle', () => {
     expect(rendered).toContain('| encoder | built | FP16 | 23.8 MiB | 12.5 s |');
     expect(rendered).toContain('| `audio_signal` | 1×128×16 | 1×128×64 | 1×128×256 |');
     expect(rendered).toMatch(/## Component: encoder\n[\s\S]*\n### Precision\n\n118 of 122/);
+    expect(rendered).toContain('| verdict | **fail** |');
     expect(rendered).toContain('| joint | 0.031 | 0.003 | 1 | 0 |');
     expect(rendered).toContain('| 0 | 9 | token | 3 | 31 | 0.4 | 0.02 | **wrong** |');
     expect(rendered).toContain('trtforge bundle forge out/model_meta.json');
