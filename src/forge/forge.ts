@@ -39,7 +39,7 @@ export const forgePhases = (run: Run) => ({
  * const { verdict, engine, report } = await forge({ model: 'resnet50.onnx', precision: 'fp16', target: 'tensorrt-rtx:sm_89' });
  * ```
  * Throws only when it cannot begin: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_WRITE_FAILED, TF_USAGE (device). What stops a phase later is in `error`. The report is then
- * written all the same (`report` is its path), unless the run was wrongly asked and began nothing, or made no engine where the report of a finished run is.
+ * written all the same (`report` is its path), unless the request was wrong and nothing began, or made no engine where the report of a finished run is.
  */
 export async function forge(options: ForgeOptions, context: ForgeContext = {}): Promise<ForgeResult> {
   return protectingInputs([options.model], () => forgeModel(options, context));

@@ -112,7 +112,7 @@ export class PhaseRun<S> {
       if (signal?.aborted) throw new TrtforgeError('TF_CANCELLED', `Cancelled before ${phase.name}.`);
       const expected = await phase.expect?.(this.found);
       const work = () =>
-        explaining((heard) => phase.run(this.found, { ...this.#context, emit: heard }), {
+        explaining((emitExplained) => phase.run(this.found, { ...this.#context, emit: emitExplained }), {
           ...this.#context,
           emit: listen,
           built: (outcome) => phase.built?.(outcome.found) ?? null,

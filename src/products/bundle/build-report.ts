@@ -169,7 +169,7 @@ const onlyOn = ({ setting: { request, environment } }: BundleRun, command: reado
 const shapesAt = (profile: ProfileRequest, end: 'min' | 'opt' | 'max'): Record<string, number[]> =>
   Object.fromEntries([...profile].map(([name, range]) => [name, [...range[end]]]));
 
-/** With some components asked for, the others are in the report as an earlier one has them, as long as their engines lie there unchanged in size. */
+/** With some components requested, the others are in the report as an earlier one has them, as long as their engines lie there unchanged in size. */
 function earlierComponents({ setting: { request }, places }: BundleRun): readonly ComponentReport[] {
   if (request.only === undefined || request.only.length === 0) return [];
   return readReport(reportPath(request))

@@ -125,7 +125,7 @@ export class BundleRun {
     this.meta = readMeta(request.meta);
     const bundle = await locateBundle(request, this.meta);
     this.roster = bundle.roster;
-    this.places = bundle.places.filter(({ name }) => bundle.asked.includes(name));
+    this.places = bundle.places.filter(({ name }) => bundle.requested.includes(name));
     const { components, findings } = inspectBundle(bundle);
     this.findings = findings;
     rejectMismatches(bundle.meta, findings);

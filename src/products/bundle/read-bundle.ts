@@ -22,8 +22,8 @@ export interface LocatedBundle {
   /** Every component the bundle has, in order. */
   readonly roster: readonly string[];
   /** Those to build. */
-  readonly asked: readonly string[];
-  /** Those asked for, and of the others those that are there: the former are checked against them. */
+  readonly requested: readonly string[];
+  /** Those that were requested, and of the others those that are there: the former are checked against them. */
   readonly places: readonly ComponentPlace[];
 }
 
@@ -35,14 +35,14 @@ export const modelFolder = ({ onnxDir, meta }: Pick<BundleRequest, 'onnxDir' | '
 export async function locateBundle(request: BundleRequest, meta: BundleMeta): Promise<LocatedBundle> {
   const file = await profilesFileOf(request);
   const roster = file?.components ? [...file.components.keys()] : usualComponents;
-  const asked = askedOf(roster, request.only);
+  const requested = requestedOf(roster, request.only);
   const folder = modelFolder(request);
   const files = Object.fromEntries(
     roster.map((name) => [name, file?.components?.get(name)?.onnx ?? undefined]),
   );
   const isThere = (name: string) => existsSync(join(folder, files[name] ?? `${name}.onnx`));
-  const wanted = roster.filter((name) => asked.includes(name) || isThere(name));
-  return { meta, file, roster, asked, places: locateComponents(request.meta, folder, wanted, files) };
+  const wanted = roster.filter((name) => requested.includes(name) || isThere(name));
+  return { meta, file, roster, requested, places: locateComponents(request.meta, folder, wanted, files) };
 }
 
 /** YAML is loaded only where a file is passed. */
@@ -63,17 +63,17 @@ export function inspectBundle({ meta, places }: LocatedBundle): {
 
 /** The components to build with their profiles. Throws what `checkSymbols` and `profileOf` throw. */
 export const profiledComponents = (
-  { meta, file, asked }: LocatedBundle,
+  { meta, file, requested }: LocatedBundle,
   components: readonly Component[],
   batch: BundleRequest['batch'],
 ): readonly { readonly component: Component; readonly profile: ProfileRequest }[] => {
   checkSymbols(components, file);
   return components
-    .filter(({ name }) => asked.includes(name))
+    .filter(({ name }) => requested.includes(name))
     .map((component) => ({ component, profile: profileOf(component, meta, { batch, file }) }));
 };
 
-function askedOf(roster: readonly string[], only: readonly string[] | undefined): readonly string[] {
+function requestedOf(roster: readonly string[], only: readonly string[] | undefined): readonly string[] {
   const unknown = (only ?? []).filter((name) => !roster.includes(name));
   if (unknown.length > 0) {
     throw new TrtforgeError(

@@ -53,7 +53,7 @@ const smokeSchema = z.strictObject({
 
 export const componentReportSchema = z.strictObject({
   component: z.string(),
-  /** built; kept: it lay there with this identity; local, remote: from a store; earlier: not asked for this time, as an earlier report has it. */
+  /** built; kept: it was there with this identity; local, remote: from a store; earlier: not requested this time, as an earlier report has it. */
   status: z.enum(['built', 'kept', 'local', 'remote', 'failed', 'not-reached', 'earlier']),
   onnx: z.string(),
   engine: z.string(),

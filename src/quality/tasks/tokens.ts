@@ -140,7 +140,7 @@ class RowDecoders {
   readonly #emitted: number[] = [];
   #free: { readonly decoder: GreedyDecoder; readonly emitted: number[] } | undefined;
 
-  /** `exchanged` is asked about the same decisions, where the candidate has a decoder of its own. */
+  /** `exchanged` makes the same decisions, where the candidate has a decoder of its own. */
   constructor(
     row: number,
     tally: DecisionTally,
