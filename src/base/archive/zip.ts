@@ -83,7 +83,7 @@ export function readZipEntry(source: ByteSource, entry: ZipEntry, limit: number)
   if (entry.size > limit || entry.compressedSize > limit) {
     throw invalid(
       source,
-      `its member ${entry.name} holds ${entry.size} bytes, more than the ${limit} expected`,
+      `its member ${entry.name} has ${entry.size} bytes, more than the ${limit} expected`,
     );
   }
   const raw = readExactly(source, zipEntryOffset(source, entry), entry.compressedSize);

@@ -132,7 +132,7 @@ function graphTypes(
     const declared = declaredType(input.type);
     const passed = given[index];
     if (declared !== undefined && passed !== undefined && declared !== passed)
-      walk.report(input.name, `the body's input is declared ${declared} but is given ${passed}`);
+      walk.report(input.name, `the body's input is declared ${declared} but receives ${passed}`);
     const initial = scope.types.get(input.name);
     if (declared !== undefined && initial !== undefined && declared !== initial)
       walk.report(input.name, `the input is declared ${declared} but its initializer is ${initial}`);

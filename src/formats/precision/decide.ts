@@ -154,7 +154,7 @@ class Sides {
     }
   }
 
-  /** FP32 because an operation made it so, or stored: the model's own inputs are FP32 only until somebody casts them. */
+  /** FP32 because an operation made it so, or stored: the model's own inputs are FP32 only until they are cast. */
   #comesFromInside(value: Value): boolean {
     return isStored(value) || (value.producer !== undefined && this.arrives(value) === 'fp32');
   }

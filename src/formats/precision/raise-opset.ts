@@ -74,7 +74,7 @@ export function raiseOpset(model: ModelProto, to: number): string | undefined {
   const original = model.graph;
   model.graph = graph;
   domain.version = BigInt(to);
-  // An operator that ONNX does not define yet may be somebody's own, and clash with the one that ONNX defines by then.
+  // An operator that ONNX does not define yet may be a custom one, and clash with the one that ONNX defines by then.
   const [clash] = inferDtypes(model).violations;
   if (clash !== undefined) {
     model.graph = original;

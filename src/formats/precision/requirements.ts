@@ -67,7 +67,7 @@ export function requirementsOf(flow: Flow, decisions: Decisions, options: Resolv
       }
     }
   }
-  // What nobody reads changes its type with the operator that makes it too, and its declaration must follow.
+  // What is never read changes its type with the operator that makes it too, and its declaration must follow.
   for (const { values } of flow.scopes)
     for (const value of values.values())
       if (isFloat32(value) && !aliases.has(value) && !readings.has(value)) readings.set(value, []);

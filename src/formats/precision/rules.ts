@@ -180,7 +180,7 @@ export const rules: readonly Rule[] = [
     id: 'data-range',
     title: 'An activation went beyond --data-max',
     reason:
-      'Calibration ran the model and saw values that FP16 would hold badly or not at all on data only a little different.',
+      'Calibration ran the model and saw values that FP16 would represent badly or not at all on data only a little different.',
     decide: (operation, { options }) => {
       for (const value of [...operation.inputs, ...operation.outputs]) {
         if (value === undefined || !isFloat32(value)) continue;

@@ -47,7 +47,7 @@ for (const [name, facts] of Object.entries(dtypes) as [Dtype, DtypeFacts][]) {
   if (facts.tensorrt !== null) byTensorrtNumber.set(facts.tensorrt, name);
 }
 
-/** The dtype of an ONNX `TensorProto.DataType` number; undefined for UNDEFINED (0) and numbers nobody has defined. */
+/** The dtype of an ONNX `TensorProto.DataType` number; undefined for UNDEFINED (0) and numbers that ONNX does not define. */
 export const dtypeFromOnnx = (number: number): Dtype | undefined => byOnnxNumber.get(number);
 
 /** The dtype of a TensorRT `nvinfer1::DataType` number. */

@@ -192,7 +192,7 @@ function parseType(path: string, type: string, options: NpyOptions): Dtype {
   if (voidBytes === undefined) throw unsupported(path, unsupportedKind(name));
   const { voidDtype } = options;
   if (voidDtype === undefined) {
-    throw new TrtforgeError('TF_TENSOR_UNSUPPORTED', `${path} holds void elements of ${voidBytes} bytes.`, {
+    throw new TrtforgeError('TF_TENSOR_UNSUPPORTED', `${path} has void elements of ${voidBytes} bytes.`, {
       remedy: 'numpy writes bfloat16 and float8 that way: state the type.',
       details: { voidBytes: Number(voidBytes) },
     });
@@ -200,8 +200,10 @@ function parseType(path: string, type: string, options: NpyOptions): Dtype {
   if (Object.values(numpyNames).includes(voidDtype)) {
     throw new TrtforgeError(
       'TF_TENSOR_UNSUPPORTED',
-      `${path} holds void elements of ${voidBytes} bytes, which are not ${voidDtype}: numpy has a name for that.`,
-      { remedy: 'numpy writes bfloat16 and float8 as void: save them as float32, which holds them all.' },
+      `${path} has void elements of ${voidBytes} bytes, which are not ${voidDtype}: numpy has a name for that.`,
+      {
+        remedy: 'numpy writes bfloat16 and float8 as void: save them as float32, which represents them all.',
+      },
     );
   }
   if (dtypes[voidDtype].bits !== 8 * Number(voidBytes)) {
@@ -278,5 +280,5 @@ function invalid(path: string, what: string): TrtforgeError {
 }
 
 function unsupported(path: string, what: string): TrtforgeError {
-  return new TrtforgeError('TF_TENSOR_UNSUPPORTED', `${path} holds ${what}, not numbers.`);
+  return new TrtforgeError('TF_TENSOR_UNSUPPORTED', `${path} contains ${what}, not numbers.`);
 }

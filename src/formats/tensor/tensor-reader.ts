@@ -60,8 +60,6 @@ export interface TensorFile {
 export function tensorNotFound(path: string, name: string, names: Iterable<string>): TrtforgeError {
   const all = [...names];
   const listed =
-    all.length === 0
-      ? 'it holds none'
-      : `it holds ${all.slice(0, 12).join(', ')}${all.length > 12 ? ', …' : ''}`;
+    all.length === 0 ? 'it has none' : `it has ${all.slice(0, 12).join(', ')}${all.length > 12 ? ', …' : ''}`;
   return new TrtforgeError('TF_TENSOR_NOT_FOUND', `${path} has no tensor ${name}; ${listed}.`);
 }

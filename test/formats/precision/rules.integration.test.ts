@@ -112,7 +112,7 @@ describe('weights', () => {
       g.node('Add', { name: 'add', inputs: ['x', 'eps'], outputs: ['y'] });
     };
     expect(await reasonsIn(epsilon)).toEqual([
-      'add: "eps" is 1e-12, which FP16 holds with fewer than 11 bits or not at all',
+      'add: "eps" is 1e-12, which FP16 represents with fewer than 11 bits or not at all',
     ]);
   });
 });

@@ -32,7 +32,7 @@ describe.each(['stored.npz', 'deflated.npz'])('reading %s', (file) => {
   it('tells type and shape, and which names there are when one is not', () => {
     const opened = openNpz(fixture(file));
     expect(opened.describe('half')).toEqual({ dtype: 'float16', shape: [2, 3, 4] });
-    expect(() => opened.read('inputs')).toThrow(/no tensor inputs; it holds input, ids/);
+    expect(() => opened.read('inputs')).toThrow(/no tensor inputs; it has input, ids/);
     opened.close();
   });
 

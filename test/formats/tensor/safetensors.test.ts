@@ -25,7 +25,7 @@ describe('safetensors', () => {
       expect(Math.abs(value - ramp[i]!)).toBeLessThanOrEqual(0.0625);
     });
     expect(file.read('empty').shape).toEqual([0, 2]);
-    expect(() => file.read('nothing')).toThrow(/it holds w, b, q/);
+    expect(() => file.read('nothing')).toThrow(/it has w, b, q/);
     file.close();
   });
 

@@ -20,13 +20,13 @@ export function int64Finding(
   if (worst !== undefined) {
     return {
       code: 'int64-clamped',
-      what: `holds ${worst}, outside the range of int32; where TensorRT narrows it, it becomes ${worst < 0 ? INT32_MIN : INT32_MAX}`,
+      what: `contains ${worst}, outside the range of int32; where TensorRT narrows it, it becomes ${worst < 0 ? INT32_MIN : INT32_MAX}`,
     };
   }
   if (outside.length === 0) return undefined;
   return {
     code: 'int64-sentinel',
-    what: `holds ${outside[0]}, a mark for "without limit" that stays one when it is clamped to int32`,
+    what: `contains ${outside[0]}, a mark for "without limit" that stays one when it is clamped to int32`,
   };
 }
 

@@ -40,6 +40,6 @@ function mostlySubnormal(name: string, facts: WeightFacts): string | undefined {
   const nonZero = facts.elements - facts.zero - facts.notFinite;
   if (facts.subnormal * 2 <= nonZero) return undefined;
   return facts.elements === 1
-    ? `"${name}" is ${Number(facts.maxAbs.toPrecision(5))}, which FP16 holds with fewer than 11 bits or not at all`
+    ? `"${name}" is ${Number(facts.maxAbs.toPrecision(5))}, which FP16 represents with fewer than 11 bits or not at all`
     : `${facts.subnormal} of ${nonZero} values of weight "${name}" are below 6.1e-5, where FP16 loses digits`;
 }
