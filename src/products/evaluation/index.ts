@@ -8,5 +8,7 @@ export { type Finding, Findings } from './detection/findings.js';
 export { type Annotation, type DetectionTruth, digestOfTruth, readInstances } from './detection/instances.js';
 export type { CategoryScore, CocoResult, DetectionScores, PrecisionCurve } from './detection/result.js';
 export { scoreDetections } from './detection/score.js';
+export { type EvaluateRecogniserRequest, evaluateRecogniser } from './speech/evaluate-recogniser.js';
+export type { RecogniserResult } from './speech/recogniser-result.js';
 export { scoreTranscripts, type WerRequest } from './speech/wer.js';
 export type { UtteranceScore, WerResult } from './speech/wer-result.js';

@@ -18,6 +18,12 @@ export const evaluation: Product = {
       load: async () => (await import('./commands/detector.js')).command,
     },
     {
+      path: 'eval recogniser',
+      group: 'Products',
+      summary: 'word error rate of a bundle, run over audio',
+      load: async () => (await import('./commands/recogniser.js')).command,
+    },
+    {
       path: 'eval wer',
       group: 'Products',
       summary: 'word error rate of transcripts',

@@ -53,7 +53,8 @@ export async function withCandidate<T>(
   };
 }
 
-async function digestOf(file: string): Promise<string> {
+/** SHA-256 of a file. */
+export async function digestOf(file: string): Promise<string> {
   const source = openFile(file);
   try {
     return await sha256InPieces(source);

@@ -55,18 +55,29 @@ export function readTranscripts(referencePath: string, hypothesisPath: string): 
   };
 }
 
-function byId(path: string, lines: readonly string[], hypothesisPath: string): readonly Utterance[] {
-  const columns = lines[0]!.split('\t');
+/** One row of a manifest. */
+export interface Spoken {
+  readonly id: string;
+  readonly reference: string;
+  /** `wav_path`; null where the manifest has no such column. */
+  readonly audio: string | null;
+}
+
+/** Reads a manifest: a TSV whose header has `utt_id` and `ref_text`. Throws TF_EVAL_DATA for columns that are missing, rows that are cut and ids twice. */
+export const readManifest = (path: string): readonly Spoken[] => rowsOf(path, linesOf(path));
+
+function rowsOf(path: string, lines: readonly string[]): readonly Spoken[] {
+  const columns = lines[0]?.split('\t') ?? [];
   const [idColumn, textColumn] = [columns.indexOf('utt_id'), columns.indexOf('ref_text')];
+  const audioColumn = columns.indexOf('wav_path');
   if (idColumn < 0 || textColumn < 0)
     throw invalid(
       `The manifest ${path} has no column "${idColumn < 0 ? 'utt_id' : 'ref_text'}".`,
       'Its first line names the columns, separated by tabs: utt_id, wav_path, ref_text.',
       { columns },
     );
-  const hypotheses = readHypotheses(hypothesisPath);
   const seen = new Set<string>();
-  const utterances = lines.slice(1).flatMap((line, at): readonly Utterance[] => {
+  return lines.slice(1).flatMap((line, at): readonly Spoken[] => {
     if (line.trim() === '') return [];
     const cells = line.split('\t');
     if (cells.length !== columns.length)
@@ -74,16 +85,22 @@ function byId(path: string, lines: readonly string[], hypothesisPath: string): r
     const id = cells[idColumn]!;
     if (seen.has(id)) throw invalid(`Line ${at + 2} of ${path} has the utt_id "${id}" a second time.`);
     seen.add(id);
-    return [{ id, reference: cells[textColumn]!, hypothesis: hypotheses.get(id) ?? null }];
+    return [{ id, reference: cells[textColumn]!, audio: cells[audioColumn] ?? null }];
   });
-  const foreign = [...hypotheses.keys()].filter((id) => !seen.has(id));
+}
+
+function byId(path: string, lines: readonly string[], hypothesisPath: string): readonly Utterance[] {
+  const spoken = rowsOf(path, lines);
+  const hypotheses = readHypotheses(hypothesisPath);
+  const known = new Set(spoken.map(({ id }) => id));
+  const foreign = [...hypotheses.keys()].filter((id) => !known.has(id));
   if (foreign.length > 0)
     throw invalid(
       `${hypothesisPath} has ${foreign.length} utt_id that ${path} lacks, the first "${foreign[0]}".`,
       'Score transcripts with the manifest that they were made from.',
       { foreign: foreign.slice(0, 10), count: foreign.length },
     );
-  return utterances;
+  return spoken.map(({ id, reference }) => ({ id, reference, hypothesis: hypotheses.get(id) ?? null }));
 }
 
 /** `utt_id<TAB>text` a line; one column is an empty hypothesis. */

@@ -32,9 +32,7 @@ const WORST = 20;
  */
 export function scoreTranscripts(request: WerRequest): WerResult {
   const { reference, hypothesis, allowMissing = 0 } = request;
-  const normalizer = normalizerNamed(request.normalizer ?? 'none');
   const { form, utterances } = readTranscripts(reference, hypothesis);
-  if (utterances.length === 0) throw new TrtforgeError('TF_EVAL_DATA', `${reference} has no utterance.`);
   const missing = utterances.filter((each) => each.hypothesis === null);
   if (missing.length > allowMissing)
     throw new TrtforgeError(
@@ -45,19 +43,34 @@ export function scoreTranscripts(request: WerRequest): WerResult {
         details: { missing: missing.slice(0, 10).map(({ id }) => id), count: missing.length },
       },
     );
+  const scored = scoreUtterances(reference, utterances, request.normalizer ?? 'none', request.scores);
+  return { schema: 'trtforge.eval-wer/1', form, ...scored };
+}
+
+/**
+ * Scores utterances, wherever they come from; a missing hypothesis counts as all deleted. `scores` is where the score of each goes, as TSV. Throws
+ * TF_USAGE for a normaliser that there is not, TF_EVAL_DATA for no utterance and for utterances too long to align.
+ */
+export function scoreUtterances(
+  from: string,
+  utterances: readonly Utterance[],
+  normalizerId: string,
+  scoresPath: string | undefined,
+): Omit<WerResult, 'schema' | 'form'> {
+  const normalizer = normalizerNamed(normalizerId);
+  if (utterances.length === 0) throw new TrtforgeError('TF_EVAL_DATA', `${from} has no utterance.`);
+  const missing = utterances.filter(({ hypothesis }) => hypothesis === null).length;
   const scores = utterances.map((utterance) => scoreUtterance(utterance, normalizer));
-  if (request.scores !== undefined) publishFile(request.scores, scoresTable(scores));
+  if (scoresPath !== undefined) publishFile(scoresPath, scoresTable(scores));
   const dataDigest = sha256(utterances.map(({ id, reference }) => `${id}\t${reference}\n`).join(''));
   const settings = { normalizer: normalizer.id };
   const { comparabilityKey } = taskIdentity(TASK, settings, scores.length, dataDigest);
   const totals = totalsOf(scores);
   return {
-    schema: 'trtforge.eval-wer/1',
     ...totals,
     utterances: scores.length,
-    missingHypotheses: missing.length,
+    missingHypotheses: missing,
     normalizer: normalizer.id,
-    form,
     dataDigest,
     comparabilityKey,
     metrics: [
@@ -69,8 +82,8 @@ export function scoreTranscripts(request: WerRequest): WerResult {
       .filter((score) => editsOf(score) > 0)
       .sort((a, b) => editsOf(b) - editsOf(a))
       .slice(0, WORST),
-    scores: request.scores ?? null,
-    warnings: warningsOf(totals, missing.length, scores.length),
+    scores: scoresPath ?? null,
+    warnings: warningsOf(totals, missing, scores.length),
   };
 }
 

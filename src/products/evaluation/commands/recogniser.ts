@@ -1,0 +1,70 @@
+import { formatMs } from '../../../base/text/quantity.js';
+import { defineCommand } from '../../../cli/command.js';
+import { choice, text } from '../../../cli/option.js';
+import { placeOptions } from '../../../cli/options/comparison.js';
+import { engineOptions, engineOptionsOf } from '../../../cli/options/engine.js';
+import { evaluateRecogniser } from '../speech/evaluate-recogniser.js';
+import { normalizers } from '../speech/normalizers.js';
+import type { RecogniserResult } from '../speech/recogniser-result.js';
+import { renderWer } from './wer.js';
+
+export const command = defineCommand({
+  arguments: [
+    { name: 'META', describe: 'the model_meta.json of a bundle: encoder, predictor, joint network' },
+  ],
+  examples: [
+    'trtforge eval recogniser model_meta.json --manifest dev-clean.tsv --normalizer whisper-en -o runs/fp32-wer',
+    'trtforge eval recogniser model_meta.json --engines runs/fp16/engines --manifest dev-clean.tsv',
+  ],
+  options: {
+    manifest: text({
+      flags: '--manifest <file>',
+      describe: 'TSV with utt_id, wav_path and ref_text',
+      required: '--manifest FILE',
+    }),
+    audioDir: text({
+      flags: '--audio-dir <folder>',
+      describe: "where relative wav_path begin (default: the manifest's folder)",
+    }),
+    engines: text({
+      flags: '--engines <folder>',
+      describe: 'run the engines in it, NAME.engine, in place of the models',
+    }),
+    normalizer: choice({
+      flags: '--normalizer <name>',
+      describe: `how texts are made comparable: ${normalizers.map(({ id, summary }) => `${id} (${summary})`).join(' · ')}`,
+      choices: normalizers.map(({ id }) => id),
+      default: 'none',
+    }),
+    output: text({
+      flags: '-o, --output <folder>',
+      describe: 'transcripts.tsv, scores.tsv and metrics.json',
+      writes: true,
+    }),
+    ...placeOptions,
+    ...engineOptions,
+  },
+  schema: async () => (await import('../speech/recogniser-result.js')).recogniserResultSchema,
+  run: async ([meta = ''], options, context): Promise<RecogniserResult> => {
+    const recognisers = await Promise.all(context.products.map((product) => product.recognisers?.() ?? []));
+    const { engines, provider, device } = options;
+    const open = { ...engineOptionsOf(options), engines, provider, device };
+    const { emit, signal, environment } = context;
+    return evaluateRecogniser({ ...options, meta, open }, recognisers.flat(), { emit, signal, environment });
+  },
+  render: (result: RecogniserResult, output) => {
+    const { bold, dim } = output.colors;
+    const { run } = result;
+    output.line(bold(`${result.meta} on ${result.manifest}`));
+    output.line(
+      dim(`  ${run.backend}; ${run.streaming ? 'in chunks, its state fed back' : 'whole utterances'}`),
+    );
+    renderWer(result, output);
+    output.line(
+      `  ${run.audioSeconds.toFixed(1)} s of sound at ${run.speed.toFixed(1)} times its speed: features ${formatMs(run.frontEndMs)}, encoder ${formatMs(run.encodeMs)}, decoder ${formatMs(run.decodeMs)}`,
+    );
+    if (run.resampled > 0)
+      output.line(`  ${run.resampled} utterances were resampled to ${run.frontEnd.rate} Hz (windowed sinc)`);
+    if (result.output !== null) output.line(`  ${result.output}: transcripts.tsv, scores.tsv, metrics.json`);
+  },
+});

@@ -1,0 +1,185 @@
+import { mkdirSync } from 'node:fs';
+import { dirname, isAbsolute, join } from 'node:path';
+import { publishFile, writeFailed } from '../../../base/files/publish.js';
+import { throwIfCancelled } from '../../../base/process/cancel.js';
+import type { OpenContext } from '../../../engines/runtime/back-end.js';
+import { TrtforgeError } from '../../../errors.js';
+import { ignoreEvents, inPhase } from '../../../events.js';
+import { type LogMelOptions, logMel, nemoFrontEnd } from '../../../formats/audio/log-mel.js';
+import { resample } from '../../../formats/audio/resample.js';
+import { readWav } from '../../../formats/audio/wav.js';
+import { tensorFrom } from '../../../formats/tensor/values.js';
+import type {
+  OpenRecogniser,
+  Recogniser,
+  RecogniserFacts,
+  RecogniserOptions,
+} from '../../../quality/tasks/recogniser.js';
+import { digestOf } from '../run/candidate.js';
+import type { RecogniserResult } from './recogniser-result.js';
+import { readManifest, type Spoken, type Utterance } from './transcripts.js';
+import { scoreUtterances } from './wer.js';
+
+export interface EvaluateRecogniserRequest {
+  /** What describes the models: the `model_meta.json` of a bundle. */
+  readonly meta: string;
+  /** TSV with `utt_id`, `wav_path` and `ref_text`. */
+  readonly manifest: string;
+  /** Where relative `wav_path` begin; default the manifest's folder. */
+  readonly audioDir?: string | undefined;
+  readonly normalizer: string;
+  /** Folder for transcripts.tsv, scores.tsv and metrics.json. */
+  readonly output?: string | undefined;
+  readonly open: RecogniserOptions;
+}
+
+/**
+ * Transcribes the audio of a manifest and scores the words. Errors: TF_USAGE where no recogniser takes the meta file, TF_EVAL_DATA (manifest, a bundle without
+ * a list of labels, a front end that is not log-mel), TF_AUDIO_INVALID, and what opening and running throw.
+ */
+export async function evaluateRecogniser(
+  request: EvaluateRecogniserRequest,
+  recognisers: readonly Recogniser[],
+  context: OpenContext = {},
+): Promise<RecogniserResult> {
+  const { meta, manifest, output } = request;
+  const { emit = ignoreEvents } = context;
+  const spoken = readManifest(manifest);
+  const kind = recognisers.find((each) => each.accepts(meta));
+  if (kind === undefined)
+    throw new TrtforgeError('TF_USAGE', `${meta} does not describe a recogniser.`, {
+      remedy: 'Pass the model_meta.json of a bundle.',
+    });
+  const recogniser = await kind.open(meta, request.open, context);
+  try {
+    const frontEnd = frontEndOf(meta, recogniser.facts);
+    const { utterances, ...times } = await inPhase('transcribe', emit, () =>
+      transcribe(recogniser, frontEnd, spoken, request, context),
+    );
+    const folder = output === undefined ? undefined : folderFor(output);
+    const scored = scoreUtterances(
+      manifest,
+      utterances,
+      request.normalizer,
+      folder && join(folder, 'scores.tsv'),
+    );
+    const { facts } = recogniser;
+    const files = await Promise.all(
+      facts.files.map(async (file) => ({ file, sha256: await digestOf(file) })),
+    );
+    const result: RecogniserResult = {
+      schema: 'trtforge.eval-recogniser/1',
+      meta,
+      manifest,
+      ...scored,
+      run: {
+        files,
+        backend: facts.backend,
+        streaming: facts.streaming !== null,
+        frontEnd: { ...frontEnd },
+        ...times,
+      },
+      output: output ?? null,
+    };
+    if (folder !== undefined) {
+      const rows = utterances.map(({ id, hypothesis }) => `${id}\t${hypothesis ?? ''}\n`);
+      publishFile(join(folder, 'transcripts.tsv'), rows.join(''));
+      publishFile(join(folder, 'metrics.json'), `${JSON.stringify(result, null, 2)}\n`);
+    }
+    return result;
+  } finally {
+    await recogniser.close();
+  }
+}
+
+function folderFor(path: string): string {
+  try {
+    mkdirSync(path, { recursive: true });
+  } catch (cause) {
+    throw writeFailed(path, cause);
+  }
+  return path;
+}
+
+/** The front end that the meta file states; what it leaves open is NeMo's for these models. */
+function frontEndOf(meta: string, { features, vocabulary }: RecogniserFacts): LogMelOptions {
+  if (vocabulary === null)
+    throw new TrtforgeError('TF_EVAL_DATA', `${meta} has no labels, so tokens are no text.`, {
+      remedy: 'Add "labels", the text of every token, to it.',
+    });
+  const { settings } = features;
+  const type = settings.type;
+  if (typeof type === 'string' && !/mel/i.test(type))
+    throw new TrtforgeError(
+      'TF_EVAL_DATA',
+      `${meta} has features of type "${type}", which trtforge does not compute.`,
+      {
+        remedy: 'Known: log-mel, as NeMo computes it.',
+      },
+    );
+  const number = (name: string, otherwise: number) => {
+    const value = settings[name];
+    return typeof value === 'number' && value > 0 ? value : otherwise;
+  };
+  const rate = features.sampleRate ?? nemoFrontEnd.rate;
+  const { normalize } = settings;
+  return {
+    ...nemoFrontEnd,
+    rate,
+    mels: features.count ?? nemoFrontEnd.mels,
+    fftSize: number('n_fft', nemoFrontEnd.fftSize),
+    window: number('win_length', nemoFrontEnd.window),
+    hop: number('hop_length', nemoFrontEnd.hop),
+    normalize: typeof normalize === 'string' && /^(?:na|none)$/i.test(normalize) ? 'none' : 'per-feature',
+  };
+}
+
+async function transcribe(
+  recogniser: OpenRecogniser,
+  frontEnd: LogMelOptions,
+  spoken: readonly Spoken[],
+  { manifest, audioDir = dirname(manifest) }: EvaluateRecogniserRequest,
+  { emit = ignoreEvents, signal }: OpenContext,
+) {
+  const utterances: Utterance[] = [];
+  let [audioSeconds, resampled, frontEndMs, encodeMs, decodeMs] = [0, 0, 0, 0, 0];
+  const begun = performance.now();
+  for (const { id, reference, audio } of spoken) {
+    throwIfCancelled(signal, 'transcribing');
+    if (audio === null)
+      throw new TrtforgeError('TF_EVAL_DATA', `The manifest ${manifest} has no column "wav_path".`);
+    const started = performance.now();
+    const recorded = readWav(isAbsolute(audio) ? audio : join(audioDir, audio));
+    if (recorded.rate !== frontEnd.rate) resampled++;
+    const { samples } = resample(recorded, frontEnd.rate);
+    audioSeconds += recorded.samples.length / recorded.rate;
+    const { values, mels, frames, valid } = logMel(samples, frontEnd);
+    // A stream is fed the frame behind the valid ones too, as NeMo does; whole utterances end with the last valid one.
+    const width = recogniser.facts.streaming === null ? valid : frames;
+    const kept = width === frames ? values : cut(values, mels, frames, width);
+    frontEndMs += performance.now() - started;
+    const { text, timings } = await recogniser.transcribe(tensorFrom('float32', [1, mels, width], kept));
+    encodeMs += timings.encodeMs;
+    decodeMs += timings.decodeMs;
+    utterances.push({ id, reference, hypothesis: text });
+    emit({ type: 'progress', phase: 'transcribe', done: utterances.length, total: spoken.length });
+  }
+  const seconds = (performance.now() - begun) / 1000;
+  return {
+    utterances,
+    audioSeconds,
+    resampled,
+    frontEndMs,
+    encodeMs,
+    decodeMs,
+    speed: audioSeconds / seconds,
+  };
+}
+
+/** The first frames of each mel. */
+function cut(values: Float32Array, mels: number, frames: number, width: number): Float32Array {
+  const out = new Float32Array(mels * width);
+  for (let mel = 0; mel < mels; mel++)
+    out.set(values.subarray(mel * frames, mel * frames + width), mel * width);
+  return out;
+}
